@@ -44,6 +44,7 @@ TARGETS = (
     "session/per_query",
     "session/response",
     "session/running",
+    "session/steps",
     "session/sparse_vector",
     "ledger/ledger",
     "ledger/opening",
@@ -70,7 +71,7 @@ TARGETS = (
 CORE = re.compile(
     "privacy/(calibration|comparisons|composition|exact_choice|distributions|level_noise|noise|"
     "selection|value_noise)|"
-    "session/(calibrations|mechanism|paper_cal|per_query|running|sparse_vector)|"
+    "session/(calibrations|mechanism|paper_cal|per_query|running|steps|sparse_vector)|"
     "ledger/(spending|uses)|"
     "measure/(cells|entries|statistics)|release/allocation|estimate/strategy|"
     "offline/(construction|net|pure_tuning|paper_tuning|sensing|sensing_steps|tuning)|"

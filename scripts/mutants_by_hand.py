@@ -112,19 +112,19 @@ BY_HAND = (
         "tests/privacy/test_exact_choice.py::test_choice_has_the_stated_probabilities_whatever_the_floats[0.4]",
     ),
     Edit(  # errors of any kind that count as refusals before the noise
-        "Runner._steps",
+        "Steps._steps",
         "except GraphCutsError as problem",
         "except Exception as problem",
         "tests/session/test_errors_within_steps.py::test_an_error_that_is_no_refusal_is_paid_for_wherever_it_comes_from",
     ),
     Edit(  # and errors from within the step
-        "Runner._steps",
-        """                self.mechanism.check(state, key.query)
+        "Steps._steps",
+        """                self.check(state, key)
             except GraphCutsError as problem:
                 return made, state, problem
-            state, answer = self.mechanism.step(state, key.query, truth, source)
+            state, step = self.step(state, key, truth, source)
 """,
-        """                state, answer = self.mechanism.step(state, key.query, truth, source)
+        """                state, step = self.step(state, key, truth, source)
             except Exception as problem:
                 return made, state, problem
 """,

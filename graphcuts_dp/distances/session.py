@@ -1,10 +1,4 @@
-"""Sessions of distances: one vertex of a public map after the other, on a durable ledger.
-
-Steps of one session of distances on its ledger, in the order that survives a crash at any point.
-
-The order, and why each point is safe, is told in `ledger.ledger`. Only this and the mechanism read
-the private locations for a session.
-"""
+"""Sessions of distances: one vertex of a public map after the other, on a durable ledger."""
 
 import hashlib
 import warnings
@@ -21,27 +15,23 @@ from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric, as_metric
 from graphcuts_dp.distances.session_records import (
     DistanceReply,
+    RowQuery,
     answer_body,
-    encoded_query,
-    query_digest,
     reply_of,
     restored_state,
     stored_state,
 )
-from graphcuts_dp.errors import AccuracyWarning, ExhaustedError, LedgerError, ParameterError
+from graphcuts_dp.errors import AccuracyWarning, LedgerError, ParameterError
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.opening import Store, open_ledger
-from graphcuts_dp.ledger.records import Kind, UseTotals
+from graphcuts_dp.ledger.records import StoredState
 from graphcuts_dp.ledger.uses import (
     DISTANCE_SESSION,
-    OUT,
     Use,
     begin_use,
-    begun_totals,
     check_agreed,
     check_name,
-    noise_of,
     opened,
     uses_of,
 )
@@ -51,10 +41,11 @@ from graphcuts_dp.privacy.deltas import warn_of_delta
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource, SeededEntropy
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
 from graphcuts_dp.privacy.protection import Protection
+from graphcuts_dp.session.steps import Step, Steps
 
 
 @final
-class DistanceRunner:
+class DistanceRunner(Steps[RowQuery, InteractiveState]):
     """Answers queries of one session. Any number may exist for it, in threads and processes.
 
     Args:
@@ -73,27 +64,14 @@ class DistanceRunner:
         locations: Locations,
         seed: int | None,
     ) -> None:
-        self.ledger = ledger
+        super().__init__(ledger, number, seed)
         self.mechanism = mechanism
-        self._number = number
         self._locations = locations
-        self._seed = seed
-
-    @property
-    def totals(self) -> UseTotals:
-        """What the records of the session add up to; within `Ledger.locked`."""
-        return self.ledger.uses[self._number]
 
     @property
     def promised(self) -> int:
         """How many answers the session promises."""
         return self.mechanism.plan.queries or 0
-
-    def start(self) -> None:
-        """Make the first state. BEGIN is on the disk already: its cost counts from then on."""
-        state = self.mechanism.start(self._locations, self._source())
-        with self.ledger.writing() as entries:
-            entries.with_state(Kind.STARTED, self._number, {}, stored_state(state))
 
     def replies(self, rows: Sequence[int], *, unguaranteed: bool) -> list[DistanceReply]:
         """Answer queries: from the record where possible, else by steps.
@@ -104,102 +82,67 @@ class DistanceRunner:
                 what was learnt, marked.
 
         Raises:
-            ExhaustedError: the session has run out. Answers before that are on the record.
-            BudgetError: the session was interrupted while it started.
-            LedgerError: the store cannot be used.
+            ExhaustedError, BudgetError, LedgerError: see `Steps.answer`.
         """
-        digests = {row: query_digest(row) for row in rows}
+        asked = {row: RowQuery(row) for row in rows}
         with self.ledger.locked():
             known = self.totals.answers
-            fresh = [row for row, digest in digests.items() if digest not in known]
+            fresh = [key for key in asked.values() if key.digest not in known]
             if fresh:
-                self._answer(fresh, unguaranteed=unguaranteed)
-            return [self.recorded(known[digests[row]]) for row in rows]
+                self.answer(fresh, unguaranteed=unguaranteed)
+            return [self.recorded(known[asked[row].digest]) for row in rows]
 
     def recorded(self, seq: int) -> DistanceReply:
         """The answer of a record; within `Ledger.locked`."""
         return reply_of(self.ledger.record(seq)[1], self._locations.metric)
 
-    def present(self) -> InteractiveState:
-        """The state to go on from, after anything that was interrupted has been written off.
+    def begin(self, source: EntropySource) -> InteractiveState:
+        """See `Steps.begin`."""
+        return self.mechanism.start(self._locations, source)
 
-        Raises:
-            BudgetError: the session was interrupted while it started.
-            LedgerError: the stored state does not belong to this session.
-        """
-        totals = begun_totals(self.ledger, self._number)
+    def stopped(self, state: InteractiveState) -> bool:
+        """See `Steps.stopped`."""
+        return not state.guaranteed or state.queries >= self.promised
+
+    def truths(self, keys: Sequence[RowQuery]) -> Sequence[int | None]:
+        """None: the state holds the private side."""
+        return [None] * len(keys)
+
+    def check(self, state: InteractiveState, key: RowQuery) -> None:
+        """Every vertex of the map may be asked about."""
+
+    def step(
+        self, state: InteractiveState, key: RowQuery, _truth: int | None, source: EntropySource
+    ) -> tuple[InteractiveState, Step]:
+        """See `Steps.step`."""
+        before = state.hypothesis
+        state, answer = self.mechanism.step(state, key.row, source)
+        corrected = state.hypothesis != before
+        left = 0 if self.stopped(state) else self.promised - state.queries
+        body = answer_body(key.row, answer, corrected=corrected, left=left)
+        return state, Step(key.digest, body, corrected)
+
+    def free(self, state: InteractiveState, key: RowQuery) -> dict[str, Any]:
+        """See `Steps.free`."""
+        answer = self.mechanism.plan.answer(
+            state.hypothesis, key.row, guaranteed=False, seed=self._seed
+        )
+        return answer_body(key.row, answer, corrected=False, left=0)
+
+    def lose(self, state: InteractiveState, source: EntropySource) -> InteractiveState:
+        """See `Steps.lose`."""
+        return self.mechanism.interrupted(state, source)
+
+    def stored(self, state: InteractiveState) -> StoredState:
+        """See `Steps.stored`."""
+        return stored_state(state)
+
+    def restored(self) -> tuple[InteractiveState, bool]:
+        """See `Steps.restored`."""
         stored = self.ledger.state(self._number)
         if stored is None:
             raise LedgerError("the store was altered: a session has no state")
-        state, lost = restored_state(stored, self.mechanism.plan, self._locations)
-        if totals.reserved or lost:
-            source = self._source()
-            for _ in range(max(1, totals.reserved)):
-                state = self.mechanism.interrupted(state, source)
-            body = {"steps": totals.reserved, "queries": state.queries}
-            with self.ledger.writing() as entries:
-                entries.with_state(Kind.INTERRUPTED, self._number, body, stored_state(state))
-        return state
-
-    def stopped(self, state: InteractiveState) -> bool:
-        """Whether no further answer is guaranteed."""
-        return not state.guaranteed or state.queries >= self.promised
-
-    def _answer(self, fresh: list[int], *, unguaranteed: bool) -> None:
-        state, done = self.present(), 0
-        if not self.stopped(state):
-            wanted = fresh[: self.promised - state.queries]
-            with self.ledger.writing() as entries:  # 1.
-                for row in wanted:
-                    entries.content(encoded_query(row))
-                reserved = b"".join(query_digest(row) for row in wanted)
-                entries.add(Kind.RESERVE, self._number, reserved)
-            # Whatever fails from here on may depend on the noise or on where people are: the
-            # reservation stands, and the steps of this call are written off before the next.
-            made, state = self._steps(wanted, state)  # 2.
-            with self.ledger.writing() as entries:  # 3.
-                for index, (row, kind, body) in enumerate(made):
-                    if index + 1 < len(made):
-                        entries.plain(kind, self._number, body, query_digest(row))
-                    else:
-                        after = stored_state(state)
-                        entries.with_state(kind, self._number, body, after, query_digest(row))
-                if len(made) < len(wanted):
-                    entries.plain(Kind.RELEASE, self._number, {})
-            done = len(made)
-        if done < len(fresh):
-            if not unguaranteed:
-                raise ExhaustedError(OUT)
-            self._answer_freely(fresh[done:], state)
-
-    def _steps(
-        self, rows: list[int], state: InteractiveState
-    ) -> tuple[list[tuple[int, Kind, dict[str, Any]]], InteractiveState]:
-        source, made = self._source(), []
-        for row in rows:
-            if self.stopped(state):
-                break
-            before = state.hypothesis
-            state, answer = self.mechanism.step(state, row, source)
-            corrected = state.hypothesis != before
-            left = 0 if self.stopped(state) else self.promised - state.queries
-            body = answer_body(row, answer, corrected=corrected, left=left)
-            made.append((row, Kind.CORRECTION if corrected else Kind.ANSWER, body))
-        return made, state
-
-    def _answer_freely(self, rows: list[int], state: InteractiveState) -> None:
-        """Answers without guarantee; they read what was learnt only."""
-        with self.ledger.writing() as entries:
-            for row in rows:
-                answer = self.mechanism.plan.answer(
-                    state.hypothesis, row, guaranteed=False, seed=self._seed
-                )
-                entries.content(encoded_query(row))
-                body = answer_body(row, answer, corrected=False, left=0)
-                entries.plain(Kind.UNGUARANTEED, self._number, body, query_digest(row))
-
-    def _source(self) -> EntropySource:
-        return noise_of(self.ledger, self._number, self._seed)
+        return restored_state(stored, self.mechanism.plan, self._locations)
 
 
 _CHUNK = 16  # queries that are reserved, and lost in a crash, together

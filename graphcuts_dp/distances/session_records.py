@@ -3,6 +3,7 @@
 import hashlib
 import json
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, final
 
 from graphcuts_dp.distances.coordinate import CoordinateState
@@ -56,14 +57,23 @@ class DistanceReply:
         return {**vars(self), "interval": list(self.interval)}
 
 
-def encoded_query(row: int) -> bytes:
-    """A query as bytes, whose SHA-256 names it."""
-    return json.dumps({"distance_from_row": row}).encode()
+@final
+@dataclass(frozen=True)
+class RowQuery:
+    """How far the vertex of a row of the map is from all people; see `steps.Key`."""
 
+    row: int
+    sets: tuple[bytes, ...] = ()
 
-def query_digest(row: int) -> bytes:
-    """What the records name a query by."""
-    return hashlib.sha256(encoded_query(row)).digest()
+    @cached_property
+    def data(self) -> bytes:
+        """The query as bytes."""
+        return json.dumps({"distance_from_row": self.row}).encode()
+
+    @cached_property
+    def digest(self) -> bytes:
+        """What the records name it by."""
+        return hashlib.sha256(self.data).digest()
 
 
 def answer_body(row: int, answer: L1Answer, *, corrected: bool, left: int) -> dict[str, Any]:

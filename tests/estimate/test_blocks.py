@@ -8,11 +8,11 @@ import pytest
 from helpers import random_graph
 
 from graphcuts_dp import parallel
-from graphcuts_dp.estimate import blocks
 from graphcuts_dp.estimate.blocks import LocalBlocks, RowBlock
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
+from graphcuts_dp.pairs import layout
 from graphcuts_dp.pairs.layout import Layout
 from graphcuts_dp.privacy.entropy import SeededEntropy
 
@@ -28,8 +28,8 @@ def noisy_matrix(graph, noise="binary", seed=0, epsilon=1.0):
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Cut even tiny matrices into blocks of eight or sixteen rows."""
-    monkeypatch.setattr(blocks, "_SMALL", 0)
-    monkeypatch.setattr(blocks, "_BLOCK_ENTRIES", 600)
+    monkeypatch.setattr(layout, "_SMALL", 0)
+    monkeypatch.setattr(layout, "_BLOCK_ENTRIES", 600)
 
 
 @pytest.mark.parametrize("rows", [1, 7, 8, 9, 300, 2000, 10_000])
@@ -137,7 +137,7 @@ def test_cuts_and_files_do_not_depend_on_the_blocks(noise, graph, monkeypatch, t
     whole = noisy_matrix(graph, noise)
     with (tmp_path / "whole").open("wb") as handle:
         whole.write(handle, entropy="x")
-    monkeypatch.setattr(blocks, "_SMALL", 0)
+    monkeypatch.setattr(layout, "_SMALL", 0)
     with (tmp_path / "whole").open("rb") as handle:
         cut = NoisyMatrix.read(handle)
     assert len(cut.blocks.layout.bounds()) == 6

@@ -27,7 +27,7 @@ from graphcuts_dp.ledger.records import Kind
 from graphcuts_dp.ledger.spending import Budget, total_cost
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.session import running
+from graphcuts_dp.session import running, steps
 from graphcuts_dp.session.counts import EdgeCounter
 from graphcuts_dp.session.encoding import decode_query, encode_query
 from graphcuts_dp.session.parameters import Parameters
@@ -510,7 +510,7 @@ def communities():
 
 @pytest.mark.parametrize("method", METHODS[:3])
 def test_corrections_are_made_again_when_a_session_is_opened(path, method, monkeypatch):
-    monkeypatch.setattr(running, "_SNAPSHOT_EVERY", 8)
+    monkeypatch.setattr(steps, "_LEARNT_EVERY", 8)
     graph, queries = communities()
     options = {"epsilon": 50.0, "delta": 0.5, "queries": 2000, "method": method}
     with (

@@ -7,10 +7,10 @@ import pytest
 
 from graphcuts_dp import parallel
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
-from graphcuts_dp.estimate import blocks
 from graphcuts_dp.estimate.blocks import LocalBlocks, RowBlock
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
+from graphcuts_dp.pairs import layout
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.synth import descent, first_order
 from graphcuts_dp.synth.base import FitProblem, degree_matched_shifts, degree_matched_start
@@ -41,8 +41,8 @@ def cut_again(given):
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Blocks of eight rows, worked on in pieces of three."""
-    monkeypatch.setattr(blocks, "_SMALL", 0)
-    monkeypatch.setattr(blocks, "_BLOCK_ENTRIES", 1)
+    monkeypatch.setattr(layout, "_SMALL", 0)
+    monkeypatch.setattr(layout, "_BLOCK_ENTRIES", 1)
     monkeypatch.setattr(descent, "_PIECE", 300)
 
 
@@ -67,9 +67,9 @@ def test_any_cut_into_blocks_gives_the_same_fit_up_to_rounding(symmetric, cap, n
     given = problem(symmetric=symmetric, noise=noise, cap=cap)
     fits = []
     for entries in (1, 2000, 1 << 20):
-        monkeypatch.setattr(blocks, "_SMALL", 0)
-        monkeypatch.setattr(blocks, "_LEAST_BLOCKS", 1)
-        monkeypatch.setattr(blocks, "_BLOCK_ENTRIES", entries)
+        monkeypatch.setattr(layout, "_SMALL", 0)
+        monkeypatch.setattr(layout, "_LEAST_BLOCKS", 1)
+        monkeypatch.setattr(layout, "_BLOCK_ENTRIES", entries)
         monkeypatch.setattr(descent, "_PIECE", entries)
         fits.append(FirstOrder(max_steps=40)(cut_again(given)))
     for other in fits[1:]:

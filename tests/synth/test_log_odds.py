@@ -10,6 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from graphcuts_dp import parallel
 from graphcuts_dp.estimate import blocks
+from graphcuts_dp.pairs import layout
 from graphcuts_dp.synth import log_odds
 from graphcuts_dp.synth.log_odds import GroupSums, OutOfTimeError, sigmoid, solve, synthetic_rows
 from graphcuts_dp.synth.methods import MaximumEntropy
@@ -213,8 +214,8 @@ def test_evidence_that_settles_everything():
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Blocks of eight rows, worked on in pieces of a few."""
-    monkeypatch.setattr(blocks, "_SMALL", 0)
-    monkeypatch.setattr(blocks, "_BLOCK_ENTRIES", 1)
+    monkeypatch.setattr(layout, "_SMALL", 0)
+    monkeypatch.setattr(layout, "_BLOCK_ENTRIES", 1)
     monkeypatch.setattr(log_odds, "_PIECE", 200)
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from noisy_cases import planted, planted_bipartite, planted_directed, problem
 
-from graphcuts_dp.estimate import blocks
 from graphcuts_dp.graph.adjacency import Graph
+from graphcuts_dp.pairs import layout
 from graphcuts_dp.synth.chung_lu import (
     chung_lu_bipartite_ends,
     chung_lu_directed_ends,
@@ -42,8 +42,8 @@ def views(kind, cap=1.0):
 @pytest.mark.parametrize("kind", ["symmetric", "bipartite", "directed"])
 def test_products_are_the_dense_ones(kind, cap, rows_at_once, monkeypatch):
     if rows_at_once:
-        monkeypatch.setattr(blocks, "_SMALL", 0)
-        monkeypatch.setattr(blocks, "_BLOCK_ENTRIES", 1)
+        monkeypatch.setattr(layout, "_SMALL", 0)
+        monkeypatch.setattr(layout, "_BLOCK_ENTRIES", 1)
     rng = np.random.default_rng(0)
     for view, dense, expected in views(kind, cap):
         n, m = dense.shape

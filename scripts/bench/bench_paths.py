@@ -1,0 +1,112 @@
+"""Through how many files and functions of the package a use passes: what a reader has to follow.
+
+Each use runs once under `sys.setprofile` on the karate club. Imports, and what the use only
+prepares (the graph, the folder), do not count.
+
+    python scripts/bench/bench_paths.py
+"""
+
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+import graphcuts_dp as gc
+
+PACKAGE = str(Path(gc.__file__).parent)
+CUT = gc.CutQuery([0, 1, 2], [30, 31, 33])
+
+
+@dataclass(frozen=True)
+class Followed:
+    """What one use passed through.
+
+    Attributes:
+        files: of the package.
+        functions: of the package, by file, name and first line.
+        crossings: calls from one file to another.
+    """
+
+    files: int
+    functions: int
+    crossings: int
+
+
+def followed(use: Callable[[], object]) -> Followed:
+    """Runs a use twice, first to import what it needs, and follows it the second time."""
+    use()
+    seen: set[tuple[str, str, int]] = set()
+    crossings = 0
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        nonlocal crossings
+        code = frame.f_code
+        if event != "call" or not code.co_filename.startswith(PACKAGE):
+            return
+        seen.add((code.co_filename, code.co_qualname, code.co_firstlineno))
+        caller = frame.f_back
+        while caller is not None and not caller.f_code.co_filename.startswith(PACKAGE):
+            caller = caller.f_back
+        crossings += caller is not None and caller.f_code.co_filename != code.co_filename
+
+    sys.setprofile(note)
+    try:
+        use()
+    finally:
+        sys.setprofile(None)
+    functions = [each for each in seen if not each[1].endswith(("<genexpr>", "<listcomp>"))]
+    return Followed(len({file for file, *_ in seen}), len(functions), crossings)
+
+
+def uses(folder: Path) -> dict[str, Callable[[], object]]:
+    """The uses that are counted."""
+    graph = gc.datasets.load("karate")
+    clubs = gc.datasets.load_groups("karate")
+    made = gc.release_graph(graph, epsilon=1.0)
+    numbers = iter(range(1000))
+
+    def whole() -> None:
+        path = folder / f"{next(numbers)}.graphml"
+        gc.release_graph(graph, epsilon=1.0).save(path)
+        gc.Release.load(path).answer(CUT)
+
+    def opened() -> gc.Session:
+        store = folder / f"{next(numbers)}.db"
+        return gc.open_session(
+            graph,
+            store=store,
+            epsilon=50.0,
+            delta=1e-6,
+            queries=20,
+            method="multiplicative-weights",
+        )
+
+    session = opened()
+    sets = iter(range(34))
+    return {
+        "release, save, load, answer": whole,
+        "release": lambda: gc.release_graph(graph, epsilon=1.0),
+        "save": lambda: made.save(folder / f"{next(numbers)}.graphml"),
+        "one answer": lambda: made.answer(CUT),
+        "flows": lambda: gc.release_flows(graph, clubs, epsilon=1.0),
+        "open a session": lambda: opened().close(),
+        "ask": lambda: session.ask([next(sets)]),
+        "plan": lambda: gc.plan(n=1000, edges=10_000, queries=1000, epsilon=1.0, delta=1e-6),
+    }
+
+
+def main() -> None:
+    """Prints a table."""
+    warnings.simplefilter("ignore")
+    print(f"{'use':<30}{'files':>8}{'functions':>11}{'calls between files':>21}")
+    with tempfile.TemporaryDirectory() as folder:
+        for name, use in uses(Path(folder)).items():
+            path = followed(use)
+            print(f"{name:<30}{path.files:>8}{path.functions:>11,}{path.crossings:>21,}")
+
+
+if __name__ == "__main__":
+    main()
