@@ -21,13 +21,10 @@ from mutants_by_hand import BY_HAND
 ROOT = Path(__file__).resolve().parents[1]
 TARGETS = (
     "privacy/*",
-    "measure/degrees",
+    "measure/statistics",
     "measure/cells",
     "measure/entries",
-    "measure/kept_edges",
-    "estimate/noisy_groups",
-    "estimate/noisy_sums",
-    "measure/steps",
+    "estimate/measurement",
     "release/flow_release",
     "estimate/strategy",
     "release/allocation",
@@ -69,7 +66,7 @@ CORE = re.compile(
     "selection|value_noise)|"
     "session/(calibrations|mechanism|paper_cal|per_query|running|steps|sparse_vector)|"
     "ledger/(spending|uses)|"
-    "measure/(cells|degrees|entries|steps)|release/allocation|estimate/strategy|"
+    "measure/(cells|entries|statistics)|release/allocation|estimate/strategy|"
     "offline/(construction|net_release|sensing|tuning)[.]|"
     "offline/(distinguisher|distinguishers|exact_cuts|power_method)[.]|"
     "distances/(above_threshold|coordinate|per_query)[.]"

@@ -26,15 +26,11 @@ class Edit:
 
 BY_HAND = (
     Edit(  # the same noise for the rows and the columns of a bipartite graph
-        "measure_degrees",
-        """    rows += sample_discrete_laplace(rate, len(rows), source)
-    if columns is not rows:
-        columns += sample_discrete_laplace(rate, len(columns), source)
+        "with_noise",
+        """    noisy = [each + sample_discrete_laplace(rate, len(each), source) for each in counts]
 """,
-        """    noise = sample_discrete_laplace(rate, max(len(rows), len(columns)), source)
-    rows += noise[: len(rows)]
-    if columns is not rows:
-        columns += noise[: len(columns)]
+        """    noise = sample_discrete_laplace(rate, max(map(len, counts)), source)
+    noisy = [each + noise[: len(each)] for each in counts]
 """,
         "tests/golden/test_golden.py::test_a_result_is_what_it_was_and_its_files_are[release: bipartite]",
     ),
@@ -248,13 +244,13 @@ BY_HAND = (
         "tests/estimate/test_best_answers.py::test_intervals_hold_as_often_as_they_say[degrees+response-binary-None-9]",
     ),
     Edit(  # a false value beside the noisy weight of an edge
-        "KeepPart.__call__",
+        "keep_part",
         "empty = ~_among(false.places, edges)",
         "empty = np.ones(len(false.places), dtype=np.bool_)",
         "tests/measure/test_kept_edges.py::test_the_law_is_that_of_the_filtered_matrix[weights1]",
     ),
     Edit(  # edges first, then the false ones
-        "KeepPart.__call__",
+        "keep_part",
         "order = np.argsort(places)",
         "order = np.arange(len(places))",
         "tests/measure/test_kept_edges.py::test_large_weights_are_kept_with_their_noise[discrete-laplace-plain]",
@@ -542,9 +538,15 @@ BY_HAND = (
     ),
     Edit(  # an edge taken to change one degree
         "measure_degrees",
-        "rate = epsilon / (2 * grid.sensitivity_steps)",
-        "rate = epsilon / grid.sensitivity_steps",
+        "sensitivity=change,",
+        "sensitivity=change // 2,",
         "tests/privacy/test_stated_costs.py::test_every_product_states_at_most_what_was_asked_for[release_graph-auto]",
+    ),
+    Edit(  # likewise, and it states half of what it costs
+        "measure_degrees",
+        "change = 2 * grid.sensitivity_steps",
+        "change = grid.sensitivity_steps",
+        "tests/measure/test_drawn_noise.py::test_degrees",
     ),
     Edit(  # the first use that counts for nothing
         "begin_use",
@@ -554,8 +556,8 @@ BY_HAND = (
     ),
     Edit(  # a total with less noise where weights have finer steps
         "measure_total",
-        "rate = epsilon / grid.sensitivity_steps",
-        "rate = epsilon * grid.sensitivity_steps",
+        "sensitivity=change, epsilon=epsilon",
+        "sensitivity=1, epsilon=change * epsilon",
         "tests/privacy/test_stated_costs.py::test_every_product_states_at_most_what_was_asked_for[release_graph-auto]",
     ),
     Edit(  # a store that says it has spent its largest use
@@ -577,9 +579,9 @@ BY_HAND = (
         "tests/ledger/test_uses.py::test_every_product_is_charged_and_shown_with_time_and_user[release]",
     ),
     Edit(  # the last class without noise
-        "measure_contributions",
-        "counts += sample_discrete_laplace(rate, len(counts), source)",
-        "counts[:-1] += sample_discrete_laplace(rate, len(counts) - 1, source)",
+        "with_noise",
+        "sample_discrete_laplace(rate, len(each), source)",
+        "np.append(sample_discrete_laplace(rate, len(each) - 1, source), 0)",
         "tests/measure/test_drawn_noise.py::test_contributions",
     ),
     Edit(  # answers that are not charged
@@ -631,9 +633,9 @@ BY_HAND = (
         "tests/release/test_sparse.py::test_a_store_is_charged",
     ),
     Edit(  # kept edges with their true weights
-        "KeepPart.__call__",
-        "noisy += sample_discrete_laplace(rate, len(noisy), self.source)",
-        "sample_discrete_laplace(rate, len(noisy), self.source)",
+        "keep_part",
+        "noisy += sample_discrete_laplace(distribution.rate, len(noisy), source)",
+        "sample_discrete_laplace(distribution.rate, len(noisy), source)",
         "tests/measure/test_kept_edges.py::test_the_law_is_that_of_the_filtered_matrix[weights1]",
     ),
     Edit(  # an answer without noise
@@ -643,8 +645,8 @@ BY_HAND = (
         "tests/golden/test_golden.py::test_a_result_is_what_it_was_and_its_files_are[session: gaussian]",
     ),
     Edit(  # edges that are kept whatever their noise
-        "KeepPart.__call__",
-        "reached = noisy >= self.threshold",
+        "keep_part",
+        "reached = noisy >= threshold",
         "reached = np.ones(len(noisy), dtype=np.bool_)",
         "tests/measure/test_kept_edges.py::test_the_law_is_that_of_the_filtered_matrix[weights1]",
     ),
@@ -836,9 +838,9 @@ BY_HAND = (
         "tests/measure/test_drawn_noise.py::test_norms",
     ),
     Edit(  # half the noise on one of two sides
-        "measure_degrees",
-        "sample_discrete_laplace(rate, len(columns), source)",
-        "sample_discrete_laplace(rate, len(columns), source) // 2",
+        "with_noise",
+        "sample_discrete_laplace(rate, len(each), source) for each in counts",
+        "sample_discrete_laplace(rate, len(each), source) // (1 + k) for k, each in enumerate(counts)",
         "tests/measure/test_drawn_noise.py::test_degrees",
     ),
 )

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 
 import graphcuts_dp as gc
-from graphcuts_dp.estimate.noisy_groups import NoisyGroups
+from graphcuts_dp.estimate.measurement import NoisyGroups
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.noise_laws import TwoSidedGeometric

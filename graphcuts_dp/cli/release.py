@@ -29,7 +29,7 @@ from graphcuts_dp.display import short
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, on_space
 from graphcuts_dp.graph.files import check_labels
-from graphcuts_dp.measure.dask_blocks import dask_cluster
+from graphcuts_dp.measure.parted import dask_cluster
 from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.value_noise import NOISES

@@ -20,10 +20,8 @@ from graphcuts_dp.estimate.combination import (
     best_combination,
     cut_types,
 )
-from graphcuts_dp.estimate.measurement import Measurements
-from graphcuts_dp.estimate.noisy_groups import NoisyGroups
+from graphcuts_dp.estimate.measurement import Measurements, NoisyDegrees, NoisyGroups, NoisyTotal
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
-from graphcuts_dp.estimate.noisy_sums import NoisyDegrees, NoisyTotal
 from graphcuts_dp.pairs.queries import pairs_of_cut
 from graphcuts_dp.privacy.noise_laws import TwoSidedGeometric
 from graphcuts_dp.privacy.noise_sums import NoiseSum, NoiseTerm

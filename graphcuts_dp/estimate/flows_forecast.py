@@ -11,7 +11,7 @@ from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.changes import cell_changes
 from graphcuts_dp.estimate.consistency import LeastSquares
-from graphcuts_dp.estimate.noisy_groups import place_variances
+from graphcuts_dp.estimate.measurement import place_variances
 from graphcuts_dp.estimate.strategy import ALL_LEVELS, FlowStrategy, choose_strategy
 from graphcuts_dp.estimate.tails import error_radii
 from graphcuts_dp.pairs.cells import CellTree

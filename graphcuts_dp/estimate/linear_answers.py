@@ -10,9 +10,8 @@ import scipy
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.errors import QueryError
-from graphcuts_dp.estimate.measurement import Measurements
+from graphcuts_dp.estimate.measurement import Measurements, NoisyDegrees
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
-from graphcuts_dp.estimate.noisy_sums import NoisyDegrees
 from graphcuts_dp.estimate.worst_case import noise_cut_bound
 from graphcuts_dp.pairs.linear_query import LinearQuery
 from graphcuts_dp.pairs.linear_steps import Extent, pair_coefficients

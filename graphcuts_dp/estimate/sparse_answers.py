@@ -9,9 +9,7 @@ from typing import NamedTuple, final
 import numpy as np
 
 from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector, IntVector
-from graphcuts_dp.estimate.measurement import Measurements
-from graphcuts_dp.estimate.noisy_groups import NoisyGroups
-from graphcuts_dp.estimate.noisy_sums import NoisyDegrees
+from graphcuts_dp.estimate.measurement import Measurements, NoisyDegrees, NoisyGroups
 from graphcuts_dp.estimate.sparse_model import SparseModel
 from graphcuts_dp.pairs.linear_query import AnyGraph as LinearData
 from graphcuts_dp.pairs.linear_query import is_plain

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IndexArray, IntVector
-from graphcuts_dp.estimate.noisy_kept_edges import pairs_at
+from graphcuts_dp.estimate.noisy_matrix import pairs_at
 from graphcuts_dp.pairs.layout import Layout
 from graphcuts_dp.pairs.vertices import Space
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.estimate.noisy_groups import place_variances
+from graphcuts_dp.estimate.measurement import place_variances
 from graphcuts_dp.pairs.cells import CellTree
 from graphcuts_dp.privacy.composition import as_stored, zcdp_rho
 from graphcuts_dp.privacy.guarantee import exact_epsilon

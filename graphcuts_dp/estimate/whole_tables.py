@@ -8,7 +8,7 @@ import numpy as np
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.estimate.consistency import LeastSquares, Values
-from graphcuts_dp.estimate.noisy_groups import NoisyCells
+from graphcuts_dp.estimate.measurement import NoisyCells
 from graphcuts_dp.pairs.cells import CellTree
 from graphcuts_dp.pairs.vertices import Label
 

@@ -1,8 +1,6 @@
-"""The noisy weight between public groups of a private graph, on several levels at once.
+"""The noisy weight between public groups of a private graph, on one level or several at once.
 
-Sums between public groups that one vertex cannot change by much, whatever edges it has.
-
-The noisy weight between the public groups of one level, for a release.
+With a degree bound, sums that one vertex cannot change by much, whatever edges it has.
 """
 
 import math
@@ -13,12 +11,12 @@ import numpy as np
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.estimate.changes import Reach, cell_changes
-from graphcuts_dp.estimate.noisy_groups import NoisyCells, NoisyGroups, Stage
+from graphcuts_dp.estimate.measurement import NoisyCells, NoisyGroups, Stage
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.graph.bounded_sums import BoundedEdges, doubled_sums, ends_of, vertices_of
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.owned_rows import PrivateData
-from graphcuts_dp.measure.parts import PartedGraph, public_of, summed
+from graphcuts_dp.measure.parted import PartedGraph, public_of, summed
 from graphcuts_dp.pairs.cells import CellTree
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.vertices import vertex_sets
@@ -89,7 +87,7 @@ def bounded_cells(
         cells: the public cells.
         grid: a bounded one.
 
-    Guarantee: sensitivities are those of `vertex_changes.bounded_changes`.
+    Guarantee: sensitivities are those of `estimate.changes.bounded_changes`.
     """
     place = cells.depth - 1
     codes = tuple(side.codes() for side in sides)

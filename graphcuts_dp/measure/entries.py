@@ -1,19 +1,32 @@
-"""Randomised response: a noisy value for every vertex pair of a private graph."""
+"""Randomised response: a noisy value for every vertex pair of a private graph.
 
-from collections.abc import Callable, Sequence
+Also kept edges: a noisy weight for every pair, of which only the large ones are ever made.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
 
+from graphcuts_dp.arrays import BoolVector, IndexArray, IntVector
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.blocks import Blocks, LocalBlocks, Pairs
-from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
+from graphcuts_dp.estimate.noisy_matrix import KeptEdges, NoisyMatrix, pairs_at
 from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.measure.parted import PartedGraph, public_of, row_parts
+from graphcuts_dp.measure.statistics import bounded_steps
 from graphcuts_dp.pairs.layout import Layout
-from graphcuts_dp.privacy.distributions import NoiseDistribution
+from graphcuts_dp.parallel import in_parallel
+from graphcuts_dp.privacy.distributions import LaplaceNoise, NoiseDistribution
 from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.noise import sample_discrete_laplace
+from graphcuts_dp.privacy.sparse_noise import (
+    LARGEST_POSITIONS,
+    LARGEST_THRESHOLD,
+    sample_exceeding,
+)
 from graphcuts_dp.privacy.value_noise import noise_distribution
 
 _Edges = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.float64]]
@@ -105,3 +118,117 @@ def distribution_for(graph: AnyGraph, noise: str, epsilon: float | Fraction) -> 
         )
     graph.check_bounded()
     return noise_distribution(noise, epsilon=epsilon, weight_cap=graph.weight_cap)
+
+
+# Rows, columns and released integers of the pairs that were kept of a part.
+Kept = tuple[IndexArray, IndexArray, IntVector]
+
+_LARGEST_STEPS = 2**52
+
+
+def measure_kept_edges(
+    graph: AnyGraph | PartedGraph,
+    distribution: LaplaceNoise,
+    *,
+    threshold: int,
+    source: EntropySource,
+) -> KeptEdges:
+    """All pairs whose weight plus discrete Laplace noise reaches a threshold.
+
+    Args:
+        graph: the private graph.
+        distribution: of the noise of each pair; weights are rounded down to its steps.
+        threshold: T in steps, in 1..2^52; public, or computed from noisy data that was paid for.
+        source: where the noise comes from.
+
+    Returns:
+        The kept pairs in the order of pairs, which does not tell edges from others.
+
+    Raises:
+        ParameterError: a distribution for another weight cap, a threshold out of range, or more
+            than 2^56 pairs. Nothing was drawn.
+
+    Guarantee: epsilon-DP with epsilon = `distribution.epsilon`, neighbours being graphs on the same
+    vertices that differ in one pair (an edge; or its weight, by at most 1 or within 0..cap; in a
+    directed graph, an arc). Proof: the output has the law of the following. To the steps of each
+    pair, at most 2^52 and 0 without an edge, add its own noise, P(k) proportional to
+    e^(-rate |k|); publish which sums reach T, and these. One pair changes by at most
+    s = `sensitivity_steps` steps, all noises are independent, so that the whole matrix is
+    (s rate)-DP, s rate = epsilon; the filter is post-processing by a public threshold. What is
+    drawn is the same: noise for each edge; of all N places, edges or not, those where noise alone
+    reaches T (`sample_exceeding`, independent of the edges), of which places with an edge are
+    dropped. So every pair without an edge is kept with P(noise >= T), independently of all
+    others, with the value of its noise. A threshold from measurements that were bought before is
+    allowed by sequential composition (DR14 Theorem 3.16).
+    Source: the high-pass filter of Liu, Upadhyay, Zou, 2024, is related; here the threshold comes
+    from noisy numbers, and the law is that of the full matrix exactly.
+    Side channel: drawing noise for the edges takes time proportional to their number.
+    """
+    public = public_of(graph)
+    if distribution.weight_cap != public.weight_cap:
+        raise ParameterError("the distribution of noise does not suit the graph's weight cap")
+    layout = Layout.of(public.space)
+    if not 1 <= threshold <= LARGEST_THRESHOLD:
+        raise ParameterError("the threshold must be a whole number in 1..2^52 steps")
+    if layout.pairs_before(layout.shape[0]) > LARGEST_POSITIONS:
+        raise ParameterError("there are more pairs than can be counted: at most 2^56")
+    bounds = row_parts(layout)
+    own = source.split(len(bounds))
+    given = [(distribution, threshold, layout, *each) for each in zip(bounds, own, strict=True)]
+    if isinstance(graph, PartedGraph):
+        found: Iterable[Kept] = graph.drawn(keep_part, given)
+    else:
+        found = in_parallel(lambda part: keep_part(graph, *part), given)
+    rows, columns, steps = (np.concatenate(each) for each in zip(*found, strict=True))
+    for each in (rows, columns, steps):
+        each.flags.writeable = False
+    return KeptEdges(
+        rows=rows,
+        columns=columns,
+        steps=steps,
+        threshold=threshold,
+        distribution=distribution,
+        space=public.space,
+    )
+
+
+def keep_part(
+    graph: AnyGraph,
+    distribution: LaplaceNoise,
+    threshold: int,
+    layout: Layout,
+    bounds: tuple[int, int],
+    source: EntropySource,
+) -> Kept:
+    """What is kept of the pairs in some rows, drawn where their edges are.
+
+    Args:
+        graph: the private graph, or the part of it that has the edges of these rows.
+        distribution: of the noise.
+        threshold: in steps.
+        layout: of the whole matrix.
+        bounds: first row and end.
+        source: of the noise of these rows; see `measure_kept_edges`.
+    """
+    first, end = (layout.pairs_before(row) for row in bounds)
+    rows, columns, weights = edges_of(graph, *bounds)
+    edges = layout.places(rows.astype(np.int64), columns.astype(np.int64)) - first
+    noisy = bounded_steps(weights, distribution.unit, _LARGEST_STEPS)
+    noisy += sample_discrete_laplace(distribution.rate, len(noisy), source)
+    reached = noisy >= threshold
+    false = sample_exceeding(distribution.rate, threshold, end - first, source)
+    empty = ~_among(false.places, edges)
+    places = np.concatenate([edges[reached], false.places[empty]])
+    values = np.concatenate([noisy[reached], false.values[empty]])
+    order = np.argsort(places)
+    kept_rows, kept_columns = pairs_at(layout, places[order] + first, *bounds)
+    return kept_rows.astype(np.int32), kept_columns.astype(np.int32), values[order]
+
+
+def _among(places: IntVector, sorted_places: IntVector) -> BoolVector:
+    """Which places are among sorted ones."""
+    if not len(sorted_places):
+        return np.zeros(len(places), dtype=np.bool_)
+    at = np.minimum(np.searchsorted(sorted_places, places), len(sorted_places) - 1)
+    found: BoolVector = sorted_places[at] == places
+    return found

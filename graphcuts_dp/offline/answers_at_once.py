@@ -42,7 +42,7 @@ from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.owned_rows import PrivateData
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
-from graphcuts_dp.measure.parts import paired_graph
+from graphcuts_dp.measure.parted import paired_graph
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
 from graphcuts_dp.privacy.guarantee import hidden_change

@@ -21,7 +21,7 @@ from graphcuts_dp.learn.learners import (
 )
 from graphcuts_dp.learn.linear_learners import DenseLearner
 from graphcuts_dp.learn.norm_learner import MirrorDescentLearner, bound_of
-from graphcuts_dp.measure.degrees import ROOT_STEPS, buy_root_degrees
+from graphcuts_dp.measure.statistics import ROOT_STEPS, buy_root_degrees
 from graphcuts_dp.offline.distinguisher import Distinguisher, Found, Measured, Search
 from graphcuts_dp.offline.distinguishers import ReleasedSearch
 from graphcuts_dp.offline.power_certificate import PowerCertificate

@@ -24,7 +24,7 @@ from graphcuts_dp.learn.linear_learners import linear_learner
 from graphcuts_dp.learn.median import DatabaseFamily, all_graphs
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
-from graphcuts_dp.measure.parts import paired_graph
+from graphcuts_dp.measure.parted import paired_graph
 from graphcuts_dp.offline.construction import IterativeConstruction, Outcome
 from graphcuts_dp.offline.distinguisher import Distinguisher
 from graphcuts_dp.offline.distinguishers import Task, distinguisher_of

@@ -26,7 +26,7 @@ from graphcuts_dp.learn.mirror_descent import MirrorDescent, minimal_start
 from graphcuts_dp.learn.potentials import LpNorm, Potential, SchattenNorm, near_one
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
-from graphcuts_dp.measure.parts import paired_graph
+from graphcuts_dp.measure.parted import paired_graph
 from graphcuts_dp.offline.distinguisher import root_at_most
 from graphcuts_dp.offline.sensing_release import (
     SensingMeasurement,

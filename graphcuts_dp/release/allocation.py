@@ -7,14 +7,17 @@ from fractions import Fraction
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.blocks import LocalBlocks
-from graphcuts_dp.estimate.measurement import Measurement, Measurements
-from graphcuts_dp.estimate.noisy_groups import NoisyGroups, Stage
-from graphcuts_dp.estimate.noisy_sums import NoisyDegrees
+from graphcuts_dp.estimate.measurement import (
+    Measurement,
+    Measurements,
+    NoisyDegrees,
+    NoisyGroups,
+    Stage,
+)
 from graphcuts_dp.graph.adjacency import AnyGraph, DirectedGraph
 from graphcuts_dp.measure.cells import measure_groups
-from graphcuts_dp.measure.degrees import measure_degrees, measure_total
 from graphcuts_dp.measure.entries import MakeBlocks, distribution_for, randomized_response
-from graphcuts_dp.measure.steps import check_sums
+from graphcuts_dp.measure.statistics import check_sums, measure_degrees, measure_total
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost, stated_cost
 from graphcuts_dp.privacy.distributions import NoiseDistribution

@@ -16,7 +16,7 @@ import numpy as np
 import scipy
 
 from graphcuts_dp.arrays import IntVector
-from graphcuts_dp.estimate.noisy_sums import NoisyDegrees
+from graphcuts_dp.estimate.measurement import NoisyDegrees
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.privacy.value_noise import noise_distribution
 from graphcuts_dp.results.storage import ANSWERS

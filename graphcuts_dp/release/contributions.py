@@ -14,17 +14,15 @@ from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.owned_rows import OwnedRows, without_rows
 from graphcuts_dp.ledger.opening import Store
-from graphcuts_dp.measure.contributions import (
-    choose_by_share,
-    measure_contributions,
-    rate_of_choice,
-    share_sensitivity,
-)
-from graphcuts_dp.measure.degree_bounds import (
+from graphcuts_dp.measure.bounds import (
     bound_candidates,
     choice_cost,
+    choose_by_share,
+    measure_contributions,
     pick_bound,
+    rate_of_choice,
     score_rate,
+    share_sensitivity,
 )
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import public_vertices

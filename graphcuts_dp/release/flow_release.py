@@ -14,7 +14,7 @@ from graphcuts_dp.measure.cells import (
     measure_cells,
     sides_of_groups,
 )
-from graphcuts_dp.measure.parts import bounded_graph
+from graphcuts_dp.measure.parted import bounded_graph
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.privacy.composition import stated_cost
 from graphcuts_dp.privacy.guarantee import exact_epsilon

@@ -10,7 +10,7 @@ import scipy
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.errors import GraphError
-from graphcuts_dp.estimate.noisy_groups import NoisyGroups
+from graphcuts_dp.estimate.measurement import NoisyGroups
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.measure.cells import Sides, sides_of_groups
 from graphcuts_dp.pairs.groups import Groups

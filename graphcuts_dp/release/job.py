@@ -18,7 +18,7 @@ from graphcuts_dp.graph.owned_rows import PrivateData
 from graphcuts_dp.ledger.identity import Edges, identity_of_edges
 from graphcuts_dp.ledger.opening import Store, Subject, graph_schema
 from graphcuts_dp.ledger.uses import charged
-from graphcuts_dp.measure.parts import PartedGraph, bounded_graph
+from graphcuts_dp.measure.parted import PartedGraph, bounded_graph
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee

@@ -6,11 +6,13 @@ from fractions import Fraction
 import numpy as np
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.estimate.measurement import Measurements
-from graphcuts_dp.estimate.noisy_groups import NoisyGroups
-from graphcuts_dp.estimate.noisy_kept_edges import KeptEdges
-from graphcuts_dp.estimate.noisy_sums import NoisyDegrees
-from graphcuts_dp.estimate.noisy_weights import NoisyWeightCounts
+from graphcuts_dp.estimate.measurement import (
+    Measurements,
+    NoisyDegrees,
+    NoisyGroups,
+    NoisyWeightCounts,
+)
+from graphcuts_dp.estimate.noisy_matrix import KeptEdges
 from graphcuts_dp.graph.adjacency import on_space
 from graphcuts_dp.memory import memory_limit
 from graphcuts_dp.pairs.vertices import Space

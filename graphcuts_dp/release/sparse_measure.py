@@ -8,14 +8,13 @@ from typing import final
 import numpy as np
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.estimate.measurement import Measurement, Measurements
-from graphcuts_dp.estimate.noisy_kept_edges import KeptEdges, threshold_for
-from graphcuts_dp.estimate.noisy_weights import NoisyWeightCounts
+from graphcuts_dp.estimate.measurement import Measurement, Measurements, NoisyWeightCounts
+from graphcuts_dp.estimate.noisy_matrix import KeptEdges, threshold_for
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph
 from graphcuts_dp.measure.cells import Sides, measure_groups
-from graphcuts_dp.measure.degrees import measure_degrees, measure_weight_counts
-from graphcuts_dp.measure.kept_edges import Keep, measure_kept_edges
-from graphcuts_dp.measure.parts import PartedGraph, public_of
+from graphcuts_dp.measure.entries import measure_kept_edges
+from graphcuts_dp.measure.parted import PartedGraph, public_of
+from graphcuts_dp.measure.statistics import measure_degrees, measure_weight_counts
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.vertices import vertex_sets
 from graphcuts_dp.privacy.composition import Cost, stated_cost
@@ -232,7 +231,6 @@ def measure_sparse(
     noise: str,
     source: EntropySource,
     groups: GroupPlan | None = None,
-    keep: Keep | None = None,
     shares: SparseShares | None = None,
     degree_share: Fraction | None = None,
     progress: Progress = silent,
@@ -252,7 +250,6 @@ def measure_sparse(
         noise: see `SparseNoise.of`.
         source: where the noise comes from.
         groups: public groups, or None.
-        keep: see `measure_kept_edges`.
         shares: in place of those that follow from the counts, if they were fixed beforehand.
         degree_share: part of epsilon for the degrees, likewise; see `check_share`.
         progress: called with the fraction done.
@@ -289,7 +286,7 @@ def measure_sparse(
         progress(0.05, "keeping edges")
         noisy = made.distribution(public, rest * shares.kept)
         threshold = threshold_for(noisy, pairs=pairs, edges=counts.edges, false_share=FALSE_SHARE)
-        kept = measure_kept_edges(graph, noisy, threshold=threshold, source=source, keep=keep)
+        kept = measure_kept_edges(graph, noisy, threshold=threshold, source=source)
         bought.append(kept)
     left = rest * (1 - shares.kept)
     sides = None if groups is None else groups.sides

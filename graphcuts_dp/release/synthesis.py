@@ -16,19 +16,16 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.errors import AccuracyWarning, GraphError, ParameterError
 from graphcuts_dp.estimate.blocks import LocalBlocks
-from graphcuts_dp.estimate.measurement import Measurements
-from graphcuts_dp.estimate.noisy_groups import NoisyGroups
+from graphcuts_dp.estimate.measurement import Measurements, NoisyDegrees, NoisyGroups, NoisyTotal
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
-from graphcuts_dp.estimate.noisy_sums import NoisyDegrees, NoisyTotal
 from graphcuts_dp.estimate.worst_case import accuracy_warning, expected_error_note
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, from_rows_on
 from graphcuts_dp.graph.owned_rows import PrivateData, without_rows
 from graphcuts_dp.learn.update_bounds import degrees_needed, size_of
 from graphcuts_dp.ledger.opening import Store
-from graphcuts_dp.measure.dask_blocks import DaskBlocks, dask_client
 from graphcuts_dp.measure.entries import MakeBlocks, distribution_for
-from graphcuts_dp.measure.parts import PartedGraph, paired_graph
+from graphcuts_dp.measure.parted import DaskBlocks, PartedGraph, dask_client, paired_graph
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.linear_query import sides_of as sides_in
 from graphcuts_dp.pairs.universe import Universe
@@ -136,7 +133,7 @@ def release_graph(  # noqa: PLR0913  # each is a public choice of one release
             of the fit says that it was stopped by time.
         blocks: where the noisy matrix lives while the fit runs: "local", or "dask" for the workers
             of the Dask cluster whose client was made last, which see the private edges and must
-            be as trusted as this machine (see `dask_blocks`).
+            be as trusted as this machine (see `measure.parted`).
         progress: called with the fraction done and a message.
 
     Returns:

@@ -18,7 +18,7 @@ from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.display import Card, Displayed, short
 from graphcuts_dp.errors import GraphError
 from graphcuts_dp.estimate.answers import CutEstimator
-from graphcuts_dp.estimate.noisy_groups import NoisyGroups
+from graphcuts_dp.estimate.measurement import NoisyGroups
 from graphcuts_dp.memory import memory_limit
 from graphcuts_dp.pairs.queries import CutQuery, pairs_of_cut
 from graphcuts_dp.pairs.vertices import Arcs, VertexSet

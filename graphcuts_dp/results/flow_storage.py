@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatVector
-from graphcuts_dp.estimate.noisy_groups import NoisyCells
+from graphcuts_dp.estimate.measurement import NoisyCells
 from graphcuts_dp.estimate.strategy import FlowStrategy
 from graphcuts_dp.pairs.cells import CellTree
 from graphcuts_dp.pairs.groups import GroupTree

@@ -10,7 +10,7 @@ import numpy as np
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.estimate.consistency import LeastSquares, Values
-from graphcuts_dp.estimate.noisy_groups import NoisyCells
+from graphcuts_dp.estimate.measurement import NoisyCells
 from graphcuts_dp.estimate.strategy import FlowStrategy
 from graphcuts_dp.estimate.tails import error_radii
 from graphcuts_dp.pairs.cells import CellTree

@@ -15,10 +15,8 @@ from graphcuts_dp.estimate.answer_list import AnswerList
 from graphcuts_dp.estimate.answers import CutEstimator
 from graphcuts_dp.estimate.cut_replies import cut_answers
 from graphcuts_dp.estimate.linear_answers import LinearEstimator
-from graphcuts_dp.estimate.measurement import Measurements
-from graphcuts_dp.estimate.noisy_groups import NoisyGroups
+from graphcuts_dp.estimate.measurement import Measurements, NoisyDegrees, NoisyGroups, NoisyTotal
 from graphcuts_dp.estimate.noisy_matrix import CutAnswer, EstimateKind, NoisyMatrix
-from graphcuts_dp.estimate.noisy_sums import NoisyDegrees, NoisyTotal
 from graphcuts_dp.estimate.sparse_answers import SparseEstimator, worst_error_of_sparse
 from graphcuts_dp.estimate.sparse_model import SparseModel
 from graphcuts_dp.estimate.sparse_replies import sparse_answers

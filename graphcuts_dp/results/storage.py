@@ -10,12 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.cutnorm.certificate import CutNormCertificate, frozen_mask
-from graphcuts_dp.estimate.measurement import Measurement, Measurements
-from graphcuts_dp.estimate.noisy_groups import NoisyGroups, check_members
-from graphcuts_dp.estimate.noisy_kept_edges import KeptEdges
-from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
-from graphcuts_dp.estimate.noisy_sums import NoisyDegrees, NoisyTotal
-from graphcuts_dp.estimate.noisy_weights import NoisyWeightCounts
+from graphcuts_dp.estimate.measurement import (
+    Measurement,
+    Measurements,
+    NoisyDegrees,
+    NoisyGroups,
+    NoisyTotal,
+    NoisyWeightCounts,
+    check_members,
+)
+from graphcuts_dp.estimate.noisy_matrix import KeptEdges, NoisyMatrix
 from graphcuts_dp.estimate.sparse_model import SparseModel
 from graphcuts_dp.estimate.worst_case import noise_cut_bound
 from graphcuts_dp.pairs.vertices import Space

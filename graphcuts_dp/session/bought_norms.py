@@ -8,8 +8,12 @@ from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.learners import Learner
 from graphcuts_dp.learn.norm_learner import MirrorDescentLearner
-from graphcuts_dp.measure.degrees import ROOT_STEPS, buy_root_degrees
-from graphcuts_dp.measure.nuclear_norm import NUCLEAR_STEPS, buy_nuclear_norm
+from graphcuts_dp.measure.statistics import (
+    NUCLEAR_STEPS,
+    ROOT_STEPS,
+    buy_nuclear_norm,
+    buy_root_degrees,
+)
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.value_noise import ValueNoise
 

@@ -19,7 +19,7 @@ from graphcuts_dp.learn.block_start import GAIN_STEPS, BlockStart, GroupLearner,
 from graphcuts_dp.learn.learners import Learner
 from graphcuts_dp.learn.update_bounds import UpdateBound
 from graphcuts_dp.measure.cells import Sides, cell_tree
-from graphcuts_dp.measure.group_sums import (
+from graphcuts_dp.measure.statistics import (
     buy_group_sums,
     buy_weighted_sum,
     weighted_sensitivity,

@@ -34,7 +34,7 @@ from graphcuts_dp.ledger.uses import (
     sessions_of,
 )
 from graphcuts_dp.measure.cells import Sides, sides_of_groups
-from graphcuts_dp.measure.parts import bounded_graph
+from graphcuts_dp.measure.parted import bounded_graph
 from graphcuts_dp.pairs.graph_queries import GraphQuery, Question
 from graphcuts_dp.pairs.group_names import GroupNames, asked_query
 from graphcuts_dp.pairs.groups import Groups

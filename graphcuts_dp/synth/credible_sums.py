@@ -18,7 +18,7 @@ import numpy as np
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.deadline import NEVER, Deadline
-from graphcuts_dp.estimate.noisy_sums import NoisyDegrees
+from graphcuts_dp.estimate.measurement import NoisyDegrees
 from graphcuts_dp.estimate.sparse_model import SparseModel
 from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.synth.base import FitProblem

@@ -10,7 +10,7 @@ import numpy as np
 
 from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.estimate.blocks import Blocks
-from graphcuts_dp.estimate.noisy_groups import NoisyGroups
+from graphcuts_dp.estimate.measurement import NoisyGroups
 from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.synth.base import FitProblem
 from graphcuts_dp.synth.chung_lu import (

@@ -11,10 +11,8 @@ from typing import final
 import numpy as np
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IndexArray, IntVector
-from graphcuts_dp.estimate.noisy_groups import NoisyGroups
-from graphcuts_dp.estimate.noisy_kept_edges import KeptEdges
-from graphcuts_dp.estimate.noisy_sums import NoisyDegrees
-from graphcuts_dp.estimate.noisy_weights import NoisyWeightCounts
+from graphcuts_dp.estimate.measurement import NoisyDegrees, NoisyGroups, NoisyWeightCounts
+from graphcuts_dp.estimate.noisy_matrix import KeptEdges
 from graphcuts_dp.estimate.sparse_model import SparseModel
 from graphcuts_dp.pairs.layout import Layout
 from graphcuts_dp.pairs.vertices import Space

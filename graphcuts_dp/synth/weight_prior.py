@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
-from graphcuts_dp.estimate.noisy_weights import LOWEST, NoisyWeightCounts
+from graphcuts_dp.estimate.measurement import LOWEST, NoisyWeightCounts
 
 _POINTS = 6  # of each class, at least
 _OPEN = 8.0  # the class without an end is taken to end at so many times its start

@@ -32,10 +32,10 @@ from unittest import mock
 import numpy as np
 
 import graphcuts_dp as gc
-from graphcuts_dp.estimate.noisy_kept_edges import threshold_for
+from graphcuts_dp.estimate.noisy_matrix import threshold_for
 from graphcuts_dp.measure.cells import measure_groups
-from graphcuts_dp.measure.degrees import measure_degrees, measure_weight_counts
-from graphcuts_dp.measure.kept_edges import measure_kept_edges
+from graphcuts_dp.measure.entries import measure_kept_edges
+from graphcuts_dp.measure.statistics import measure_degrees, measure_weight_counts
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.value_noise import noise_distribution
 from graphcuts_dp.release import sparse_measure

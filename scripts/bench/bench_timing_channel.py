@@ -21,8 +21,8 @@ import numpy as np
 
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.measure.degrees import measure_degrees
 from graphcuts_dp.measure.entries import randomized_response
+from graphcuts_dp.measure.statistics import measure_degrees
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.distributions import NoiseDistribution

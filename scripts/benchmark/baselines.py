@@ -16,8 +16,8 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import FloatMatrix, IntVector
 from graphcuts_dp.errors import GraphError
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, DirectedGraph, Graph
-from graphcuts_dp.measure.degrees import measure_degrees, measure_total
 from graphcuts_dp.measure.entries import randomized_response
+from graphcuts_dp.measure.statistics import measure_degrees, measure_total
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.privacy.entropy import EntropySource, entropy_source

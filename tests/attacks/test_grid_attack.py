@@ -40,7 +40,7 @@ from graphcuts_dp.distances.learnt import release_distances
 from graphcuts_dp.distances.plan import plan_distances
 from graphcuts_dp.errors import AccuracyWarning, ParameterError
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.measure.degrees import measure_total
+from graphcuts_dp.measure.statistics import measure_total
 from graphcuts_dp.offline.net_release import release_net
 from graphcuts_dp.offline.rank_one import ResponseRankOne
 from graphcuts_dp.offline.sensing import Steps, release_sensing

@@ -32,11 +32,16 @@ from graphcuts_dp.cli import main
 from graphcuts_dp.distances import answers as distance_answers
 from graphcuts_dp.distances import session as distance_session
 from graphcuts_dp.distances.locations import Locations
-from graphcuts_dp.estimate.noisy_kept_edges import KeptEdges
+from graphcuts_dp.estimate.noisy_matrix import KeptEdges
 from graphcuts_dp.graph.adjacency import on_space
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.ledger import opening, uses
-from graphcuts_dp.measure import cells, contributions, degrees, group_sums, kept_edges
+from graphcuts_dp.measure import (
+    bounds,
+    cells,
+    entries,
+    statistics,
+)
 from graphcuts_dp.offline import exact_cuts, net_release, power_method, sensing
 from graphcuts_dp.offline.net_release import release_net
 from graphcuts_dp.offline.query_lists import CutList, QuestionList
@@ -85,13 +90,13 @@ def blindfold(monkeypatch):
                 self, pairs, *nothing, source
             ),
         )
-    monkeypatch.setattr(degrees, "whole_steps", lambda graph, _: np.zeros(len(graph.rows), int))
+    monkeypatch.setattr(statistics, "whole_steps", lambda graph, _: np.zeros(len(graph.rows), int))
     monkeypatch.setattr(
-        contributions, "class_counts", lambda _, bounds: np.zeros(len(bounds) + 1, dtype=np.int64)
+        bounds, "class_counts", lambda _, bounds: np.zeros(len(bounds) + 1, dtype=np.int64)
     )
     none = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int32), np.zeros(0)
-    monkeypatch.setattr(kept_edges, "edges_of", lambda *_: none)
-    for module in (cells, group_sums):
+    monkeypatch.setattr(entries, "edges_of", lambda *_: none)
+    for module in (cells, statistics):
         monkeypatch.setattr(
             module,
             "sums_of_cells",

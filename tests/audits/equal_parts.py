@@ -14,7 +14,7 @@ import numpy as np
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.learn.update_bounds import UpdateBound
-from graphcuts_dp.measure.degrees import ROOT_STEPS
+from graphcuts_dp.measure.statistics import ROOT_STEPS
 from graphcuts_dp.pairs.linear_query import LinearQuery
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource

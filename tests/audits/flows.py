@@ -13,7 +13,7 @@ import numpy as np
 
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.estimate.consistency import LeastSquares
-from graphcuts_dp.estimate.noisy_groups import NoisyCells, place_variances
+from graphcuts_dp.estimate.measurement import NoisyCells, place_variances
 from graphcuts_dp.estimate.strategy import FlowStrategy, choose_strategy
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph

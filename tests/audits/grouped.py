@@ -8,8 +8,7 @@ from functools import partial
 import numpy as np
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
-from graphcuts_dp.estimate.measurement import Measurements
-from graphcuts_dp.estimate.noisy_groups import NoisyGroups
+from graphcuts_dp.estimate.measurement import Measurements, NoisyGroups
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph
 from graphcuts_dp.measure.cells import measure_groups

@@ -10,7 +10,7 @@ from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.norm_learner import MirrorDescentLearner
-from graphcuts_dp.measure.degrees import ROOT_STEPS, root_degrees
+from graphcuts_dp.measure.statistics import ROOT_STEPS, root_degrees
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.entropy import EntropySource

@@ -8,15 +8,17 @@ from functools import partial
 
 import numpy as np
 
-from graphcuts_dp.estimate.measurement import Measurements
-from graphcuts_dp.estimate.noisy_groups import NoisyGroups
-from graphcuts_dp.estimate.noisy_kept_edges import KeptEdges, threshold_for
-from graphcuts_dp.estimate.noisy_sums import NoisyDegrees
-from graphcuts_dp.estimate.noisy_weights import NoisyWeightCounts
+from graphcuts_dp.estimate.measurement import (
+    Measurements,
+    NoisyDegrees,
+    NoisyGroups,
+    NoisyWeightCounts,
+)
+from graphcuts_dp.estimate.noisy_matrix import KeptEdges, threshold_for
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
-from graphcuts_dp.measure.degrees import measure_weight_counts
-from graphcuts_dp.measure.kept_edges import measure_kept_edges
+from graphcuts_dp.measure.entries import measure_kept_edges
+from graphcuts_dp.measure.statistics import measure_weight_counts
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.release.group_shares import GroupPlan
 from graphcuts_dp.release.sparse_measure import (

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.estimate.noisy_sums import NoisyDegrees
-from graphcuts_dp.estimate.noisy_weights import NoisyWeightCounts
+from graphcuts_dp.estimate.measurement import NoisyDegrees, NoisyWeightCounts
 from graphcuts_dp.privacy.entropy import entropy_source
 from tests.audits.several import HIDDEN, measured_sparse
 from tests.audits.together import plain, protected

@@ -13,8 +13,8 @@ import pytest
 
 from graphcuts_dp.evaluation.audit import audit
 from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
-from graphcuts_dp.measure.degrees import measure_degrees, measure_total
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
+from graphcuts_dp.measure.statistics import measure_degrees, measure_total
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.release.allocation import measure
 from graphcuts_dp.results.release import Release

@@ -18,8 +18,8 @@ from graphcuts_dp.distances.answers import answer_distances
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import as_metric
 from graphcuts_dp.errors import AccuracyWarning, PrivacyWarning
+from graphcuts_dp.estimate.measurement import NoisyDegrees
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
-from graphcuts_dp.estimate.noisy_sums import NoisyDegrees
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid

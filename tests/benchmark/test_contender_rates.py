@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from helpers import random_graph
 
-from graphcuts_dp.measure import degrees
+from graphcuts_dp.measure import statistics
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from scripts.benchmark.contenders import (
     high_pass_filter,
@@ -52,7 +52,7 @@ def drawn(monkeypatch):
         (topology_sampler, "sample_discrete_laplace"),
         (high_pass_filter, "sample_discrete_laplace"),
         (johnson_lindenstrauss, "sample_discrete_gaussian"),
-        (degrees, "sample_discrete_laplace"),
+        (statistics, "sample_discrete_laplace"),
     )
     for module, name in record_all:
         record(module, name)

@@ -9,7 +9,7 @@ from group_cases import cliques, coefficients, directed, drawn, observations, tw
 
 import graphcuts_dp as gc
 from graphcuts_dp.estimate import answers
-from graphcuts_dp.estimate.noisy_groups import NoisyGroups
+from graphcuts_dp.estimate.measurement import NoisyGroups
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.privacy.entropy import SeededEntropy

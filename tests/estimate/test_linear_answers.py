@@ -10,7 +10,7 @@ from helpers import random_graph
 import graphcuts_dp as gc
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.estimate.linear_answers import LinearEstimator, weighted_radius
-from graphcuts_dp.estimate.noisy_sums import NoisyDegrees
+from graphcuts_dp.estimate.measurement import NoisyDegrees
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.noise_laws import FlippedBit, TwoSidedGeometric

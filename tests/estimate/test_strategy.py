@@ -9,7 +9,7 @@ from flow_cases import random_cells
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.consistency import LeastSquares
-from graphcuts_dp.estimate.noisy_groups import place_variances
+from graphcuts_dp.estimate.measurement import place_variances
 from graphcuts_dp.estimate.strategy import _Shape, choose_strategy
 from graphcuts_dp.pairs.cells import CellTree
 from graphcuts_dp.pairs.groups import GroupTree

@@ -14,9 +14,9 @@ from graphcuts_dp.cli import main
 from graphcuts_dp.errors import ClusterError, ParameterError
 from graphcuts_dp.estimate.blocks import LocalBlocks, RowBlock
 from graphcuts_dp.graph.files import write_graph
-from graphcuts_dp.measure import dask_blocks
-from graphcuts_dp.measure.dask_blocks import DaskBlocks, dask_client
+from graphcuts_dp.measure import parted
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
+from graphcuts_dp.measure.parted import DaskBlocks, dask_client
 from graphcuts_dp.pairs.layout import Layout
 from graphcuts_dp.privacy.entropy import SeededEntropy, SystemEntropy
 from graphcuts_dp.release.synthesis import release_graph
@@ -165,7 +165,7 @@ def test_the_command_line_says_on_one_line_what_is_wrong_with_the_cluster(
 ):
     source = tmp_path / "mail.edges"
     write_graph(random_graph(30), source)
-    monkeypatch.setattr(dask_blocks, "_PATIENCE", 0.2)
+    monkeypatch.setattr(parted, "_PATIENCE", 0.2)
     monkeypatch.delenv("DASK_SCHEDULER_ADDRESS", raising=False)
     start = ("release", source, tmp_path / "s.csv", "--epsilon", 5, "--blocks", "dask")
     expected = "needs the address of a scheduler"
@@ -245,7 +245,7 @@ class Cluster:
 @pytest.mark.parametrize("symmetric", [True, False])
 @pytest.mark.parametrize("dies", [False, True])
 def test_two_draws_of_a_block_are_never_both_read_when_a_worker_dies(monkeypatch, dies, symmetric):
-    monkeypatch.setattr(dask_blocks, "dask_client", lambda: Cluster(dies))
+    monkeypatch.setattr(parted, "dask_client", lambda: Cluster(dies))
     if dies:
         with pytest.raises(ClusterError, match="nothing was released: start again"):
             noisy_matrix(DaskBlocks.from_pairs, symmetric=symmetric, source=SystemEntropy())

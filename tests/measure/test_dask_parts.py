@@ -11,13 +11,11 @@ from test_dask_blocks import cluster  # noqa: F401  # a fixture
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ClusterError, FileFormatError, GraphError, ParameterError
 from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.measure import kept_edges
+from graphcuts_dp.measure import parted
 from graphcuts_dp.measure.cells import measure_groups, sides_of_groups
-from graphcuts_dp.measure.dask_blocks import dask_client
-from graphcuts_dp.measure.dask_parts import DaskParts, _results
-from graphcuts_dp.measure.degrees import measure_degrees, measure_total
-from graphcuts_dp.measure.kept_edges import measure_kept_edges
-from graphcuts_dp.measure.parts import added, public_of
+from graphcuts_dp.measure.entries import measure_kept_edges
+from graphcuts_dp.measure.parted import DaskParts, _gathered, added, dask_client, public_of
+from graphcuts_dp.measure.statistics import measure_degrees, measure_total
 from graphcuts_dp.privacy.distributions import LaplaceNoise
 from graphcuts_dp.privacy.entropy import SeededEntropy, SystemEntropy
 
@@ -27,7 +25,7 @@ N, CAP = 300, 50.0
 @pytest.fixture(autouse=True)
 def few_parts(monkeypatch):
     """Work on a small graph is nearly all that of handing out tasks; one test has all parts."""
-    monkeypatch.setattr(kept_edges, "_PARTS", 5)
+    monkeypatch.setattr(parted, "_PARTS", 5)
 
 
 KINDS = {"plain": {}, "directed": {"directed": True}, "bipartite": {"bipartite": True}}
@@ -162,7 +160,7 @@ def test_each_part_is_asked_for_its_draw_once(tmp_path, monkeypatch):
     monkeypatch.setattr(type(client), "submit", noted)
     noise = LaplaceNoise(Fraction(1, 2), CAP)
     measure_kept_edges(there, noise, threshold=200, source=SystemEntropy())
-    draws = [key for name, key, _ in submitted if name == "_kept"]
+    draws = [key for name, key, _ in submitted if name == "keep_part"]
     assert draws
     assert sorted(taken) == sorted(draws)
     assert len(set(draws)) == len(draws)
@@ -201,7 +199,7 @@ def test_what_is_wrong_is_told_in_one_line(tmp_path):
     with pytest.raises(FileFormatError, match="does not exist"):
         DaskParts.read([tmp_path / "no.csv"], vertices=N, weight_cap=CAP, **columns)
     with pytest.raises(ClusterError, match="ZeroDivisionError") as caught:
-        _results(dask_client(), [dask_client().submit(lambda: 1 // 0, pure=False)])
+        _gathered(dask_client(), [dask_client().submit(lambda: 1 // 0, pure=False)])
     assert "\n" not in str(caught.value)
 
 

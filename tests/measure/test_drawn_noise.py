@@ -12,23 +12,23 @@ import pytest
 import graphcuts_dp as gc
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.owned_rows import OwnedRows
+from graphcuts_dp.measure.bounds import class_counts, measure_contributions
 from graphcuts_dp.measure.cells import cell_tree, grid_of_cells, measure_cells, sums_of_cells
-from graphcuts_dp.measure.contributions import class_counts, measure_contributions
-from graphcuts_dp.measure.degrees import (
+from graphcuts_dp.measure.entries import distribution_for
+from graphcuts_dp.measure.statistics import (
+    NUCLEAR_STEPS,
     ROOT_STEPS,
+    buy_group_sums,
+    buy_nuclear_norm,
     buy_root_degrees,
+    buy_weighted_sum,
     measure_degrees,
     measure_total,
     measure_weight_counts,
+    nuclear_norm,
     root_degrees,
-)
-from graphcuts_dp.measure.entries import distribution_for
-from graphcuts_dp.measure.group_sums import (
-    buy_group_sums,
-    buy_weighted_sum,
     weighted_sensitivity,
 )
-from graphcuts_dp.measure.nuclear_norm import NUCLEAR_STEPS, buy_nuclear_norm, nuclear_norm
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.privacy.noise import sample_discrete_laplace

@@ -9,7 +9,7 @@ import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.measure.cells import cell_tree
-from graphcuts_dp.measure.group_sums import (
+from graphcuts_dp.measure.statistics import (
     buy_group_sums,
     buy_weighted_sum,
     weighted_sensitivity,

@@ -10,8 +10,8 @@ import pytest
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.measure import nuclear_norm as measured
-from graphcuts_dp.measure.nuclear_norm import NUCLEAR_STEPS, buy_nuclear_norm, nuclear_norm
+from graphcuts_dp.measure import statistics as measured
+from graphcuts_dp.measure.statistics import NUCLEAR_STEPS, buy_nuclear_norm, nuclear_norm
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.value_noise import ValueNoise
 

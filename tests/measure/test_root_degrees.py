@@ -10,7 +10,7 @@ import pytest
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.measure.degrees import ROOT_STEPS, buy_root_degrees, root_degrees
+from graphcuts_dp.measure.statistics import ROOT_STEPS, buy_root_degrees, root_degrees
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.value_noise import ValueNoise
 

@@ -7,7 +7,7 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.measure.degrees import ROOT_STEPS
+from graphcuts_dp.measure.statistics import ROOT_STEPS
 from graphcuts_dp.offline.methods import iterative_mechanism
 from graphcuts_dp.privacy.composition import compose
 from graphcuts_dp.privacy.entropy import SeededEntropy

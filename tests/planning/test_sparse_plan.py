@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.estimate.noisy_kept_edges import KeptEdges, threshold_for
+from graphcuts_dp.estimate.noisy_matrix import KeptEdges, threshold_for
 from graphcuts_dp.privacy.value_noise import noise_distribution
 
 

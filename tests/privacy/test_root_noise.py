@@ -11,7 +11,7 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.measure.degrees import ROOT_STEPS, buy_root_degrees
+from graphcuts_dp.measure.statistics import ROOT_STEPS, buy_root_degrees
 from graphcuts_dp.offline import construction
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.calibration import TOTAL_SHARE

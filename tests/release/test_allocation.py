@@ -11,13 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphcuts_dp.errors import FileFormatError, ParameterError
-from graphcuts_dp.estimate.measurement import Measurements
-from graphcuts_dp.estimate.noisy_sums import NoisyDegrees, NoisyTotal
+from graphcuts_dp.estimate.measurement import Measurements, NoisyDegrees, NoisyTotal
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
-from graphcuts_dp.measure import degrees as degrees_module
-from graphcuts_dp.measure import degrees as total_module
-from graphcuts_dp.measure.degrees import measure_degrees, measure_total
+from graphcuts_dp.measure import statistics as degrees_module
+from graphcuts_dp.measure import statistics as total_module
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
+from graphcuts_dp.measure.statistics import measure_degrees, measure_total
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.guarantee import SMALLEST_EPSILON

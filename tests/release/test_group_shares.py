@@ -8,7 +8,7 @@ from group_cases import cliques, drawn, two_sided
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import BudgetError, GraphError, ParameterError
-from graphcuts_dp.estimate.noisy_groups import NoisyGroups
+from graphcuts_dp.estimate.measurement import NoisyGroups
 from graphcuts_dp.measure.cells import measure_groups
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.privacy.entropy import SeededEntropy

@@ -8,7 +8,7 @@ import pytest
 import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning, GraphError, ParameterError
 from graphcuts_dp.graph.owned_rows import OwnedRows
-from graphcuts_dp.measure.parts import PartedGraph
+from graphcuts_dp.measure.parted import PartedGraph
 from graphcuts_dp.privacy import entropy
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.release.flow_release import flows_job

@@ -9,11 +9,14 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError, QueryError
-from graphcuts_dp.estimate.noisy_groups import NoisyGroups
-from graphcuts_dp.estimate.noisy_kept_edges import KeptEdges
-from graphcuts_dp.estimate.noisy_sums import NoisyDegrees
-from graphcuts_dp.estimate.noisy_weights import NoisyWeightCounts, weight_classes
-from graphcuts_dp.measure.degrees import measure_weight_counts
+from graphcuts_dp.estimate.measurement import (
+    NoisyDegrees,
+    NoisyGroups,
+    NoisyWeightCounts,
+    weight_classes,
+)
+from graphcuts_dp.estimate.noisy_matrix import KeptEdges
+from graphcuts_dp.measure.statistics import measure_weight_counts
 from graphcuts_dp.privacy.distributions import LaplaceNoise
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.release import sparse

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from noisy_cases import indicators, planted, planted_bipartite, planted_directed, problem
 
-from graphcuts_dp.estimate.noisy_sums import NoisyTotal
+from graphcuts_dp.estimate.measurement import NoisyTotal
 from graphcuts_dp.synth.credible_sums import (
     credible_sums,
     gaussian_log_likelihood,

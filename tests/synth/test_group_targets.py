@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.estimate.noisy_groups import NoisyGroups
-from graphcuts_dp.estimate.noisy_sums import NoisyDegrees
+from graphcuts_dp.estimate.measurement import NoisyDegrees, NoisyGroups
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.release.allocation import measure

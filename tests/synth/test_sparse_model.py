@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.estimate.noisy_weights import NoisyWeightCounts, weight_classes
+from graphcuts_dp.estimate.measurement import NoisyWeightCounts, weight_classes
 from graphcuts_dp.estimate.sparse_model import SparseModel
 from graphcuts_dp.privacy.distributions import LaplaceNoise
 from graphcuts_dp.synth.communities import found_groups

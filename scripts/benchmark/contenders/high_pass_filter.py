@@ -7,7 +7,7 @@ import numpy as np
 
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.measure.steps import bounded_steps
+from graphcuts_dp.measure.statistics import bounded_steps
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.distributions import LaplaceNoise

@@ -10,9 +10,9 @@ import numpy.typing as npt
 import scipy
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
-from graphcuts_dp.estimate.noisy_sums import NoisyDegrees
+from graphcuts_dp.estimate.measurement import NoisyDegrees
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
-from graphcuts_dp.measure.degrees import measure_degrees
+from graphcuts_dp.measure.statistics import measure_degrees
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource

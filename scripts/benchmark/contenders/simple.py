@@ -10,7 +10,7 @@ from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.errors import GraphError
 from graphcuts_dp.graph.adjacency import AnyGraph, DirectedGraph
 from graphcuts_dp.measure.cells import measure_groups, sides_of_groups
-from graphcuts_dp.measure.degrees import measure_degrees
+from graphcuts_dp.measure.statistics import measure_degrees
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.entropy import entropy_source

@@ -6,10 +6,10 @@ from fractions import Fraction
 import numpy as np
 
 from graphcuts_dp.arrays import IntegerVector, IntVector
-from graphcuts_dp.estimate.noisy_kept_edges import pairs_at
+from graphcuts_dp.estimate.noisy_matrix import pairs_at
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.measure.degrees import measure_total
-from graphcuts_dp.measure.kept_edges import measure_kept_edges
+from graphcuts_dp.measure.entries import measure_kept_edges
+from graphcuts_dp.measure.statistics import measure_total
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.layout import Layout
 from graphcuts_dp.privacy.distributions import LaplaceNoise

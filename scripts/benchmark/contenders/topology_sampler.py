@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from graphcuts_dp.arrays import FloatVector, IntVector
-from graphcuts_dp.estimate.noisy_kept_edges import pairs_at
+from graphcuts_dp.estimate.noisy_matrix import pairs_at
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.layout import Layout

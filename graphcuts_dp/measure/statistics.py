@@ -1,0 +1,465 @@
+"""Statistics of a private graph that are whole numbers, each with its sensitivity and its noise.
+
+The total weight, the degrees, and how many edges weigh how much, for releases; for sessions and
+offline releases the sums between public groups, a weighted sum of these, and two private norms.
+Of each there is a function that counts, on the grid of the weights, and the proof of how far
+neighbours can move what it counts; `with_noise`, or a `ValueNoise`, draws the noise.
+
+The sum of the roots of the left degrees of a bipartite graph is JT12's private norm. A row of the
+matrix has a Euclidean norm of at most the root of its degree, so the sum bounds ||X||_{2,1}, which
+mirror descent with a (2,p) norm needs to know.
+
+The nuclear norm of a matrix of ratings, the sum of the singular values, is small where few kinds of
+users explain all ratings. Mirror descent with a Schatten norm needs an upper bound of it.
+
+Source: JT12, sections 3.2 (the start needs the norm), 4.1 and 4.2.
+"""
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.estimate.measurement import (
+    NoisyDegrees,
+    NoisyTotal,
+    NoisyWeightCounts,
+    weight_classes,
+)
+from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
+from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.measure.cells import Sides, sums_of_cells
+from graphcuts_dp.measure.parted import PartedGraph, public_of, summed
+from graphcuts_dp.pairs.cells import CellTree
+from graphcuts_dp.parallel import one_blas_thread
+from graphcuts_dp.privacy.distributions import LaplaceNoise, NoiseDistribution
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.noise import sample_discrete_laplace
+from graphcuts_dp.privacy.value_noise import ValueNoise
+
+_LARGEST_SUM = 2**61  # in steps; with its noise far below 2^63
+_LARGEST_ENTRY = 2**31  # in steps, so that 2^31 of them and their noise fit into 64 bits
+ROOT_STEPS = 1024  # that a change of the sum by 1 is counted in
+_COUNTED = 1024  # steps of a change of the norm by 1
+NUCLEAR_STEPS = _COUNTED + 2  # by which the count can differ: see `nuclear_norm`
+_OFF = 2.0**-11  # how far a computed norm may be from the true one, in units
+_ROUNDING = 2.0**-53
+
+
+def with_noise(
+    counts: Sequence[IntVector], *, sensitivity: int, epsilon: Fraction, source: EntropySource
+) -> tuple[list[IntVector], Fraction]:
+    """Whole numbers, each with its own discrete Laplace noise, and the rate of that.
+
+    Args:
+        counts: private; their noise is drawn in this order.
+        sensitivity: by how much neighbours move all of them together, at most.
+        epsilon: privacy parameter of all of them together, exact.
+        source: where the noise comes from.
+
+    Guarantee: epsilon-DP. Independent noise with P(k) proportional to e^(-rate |k|),
+    rate = epsilon/sensitivity, on integers of that L1 sensitivity is epsilon-DP.
+    Source: Dwork, McSherry, Nissim, Smith 2006; Ghosh, Roughgarden, Sundararajan 2009.
+    """
+    rate = epsilon / sensitivity
+    noisy = [each + sample_discrete_laplace(rate, len(each), source) for each in counts]
+    for each in noisy:
+        each.flags.writeable = False
+    return noisy, rate
+
+
+def measure_total(
+    graph: AnyGraph | PartedGraph,
+    distribution: NoiseDistribution,
+    *,
+    epsilon: Fraction,
+    source: EntropySource,
+) -> NoisyTotal:
+    """The sum of the whole matrix (each edge of a `Graph` twice), with discrete Laplace noise.
+
+    Args:
+        graph: the private graph; weights need a public cap.
+        distribution: of the entries; tells the grid that weights are rounded down to.
+        epsilon: privacy parameter, exact.
+        source: where the noise comes from.
+
+    Raises:
+        ParameterError: weights without a cap, or sums that could overflow.
+
+    Guarantee: epsilon-DP. One pair changes the sum of the weights by at most s steps (see
+    `measure_degrees`), and the noise k, added before doubling, has P(k) proportional to
+    e^(-epsilon |k|/s). May be negative.
+    """
+    grid = check_sums(distribution)
+    change = grid.sensitivity_steps
+    total = summed(graph, _steps, grid)
+    (noisy,), rate = with_noise(total, sensitivity=change, epsilon=epsilon, source=source)
+    unit = grid.unit * (2 if isinstance(public_of(graph), Graph) else 1)
+    return NoisyTotal(int(noisy[0]) * unit, unit, rate, change * rate)
+
+
+def _steps(graph: AnyGraph, grid: LaplaceNoise) -> list[IntVector]:
+    return [whole_steps(graph, grid).sum(keepdims=True)]
+
+
+def measure_degrees(
+    graph: AnyGraph | PartedGraph,
+    distribution: NoiseDistribution,
+    *,
+    epsilon: Fraction,
+    source: EntropySource,
+    early: bool = False,
+    without_cap: bool = False,
+) -> NoisyDegrees:
+    """All degrees with discrete Laplace noise.
+
+    Args:
+        graph: the private graph; weights need a public cap.
+        distribution: of the entries; tells the grid that weights are rounded down to.
+        epsilon: privacy parameter of all degrees together, exact.
+        source: where the noise comes from.
+        early: whether a choice will depend on them; the same noise, another name.
+        without_cap: whether weights may have no cap, so that a change by 1 is hidden. Each is then
+            cut to 2^61/n steps (`whole_steps`), so that no sum overflows.
+
+    Raises:
+        ParameterError: weights without a cap, or sums that could overflow.
+
+    Guarantee: epsilon-DP, neighbours being graphs on the same vertices that differ in one pair (an
+    edge; or its weight within 0..cap). Let an entry be at most s steps. Changing the pair {i, j}
+    changes the row sums of i and of j (or the row sum of i and the column sum of j: of an arc, the
+    out-degree of its tail and the in-degree of its head) by the same number of steps, at most s,
+    and no other: the L1 sensitivity is exactly 2 s. Independent noise with P(k) proportional to
+    e^(-rate |k|), rate = epsilon/(2 s), on integers of that sensitivity is epsilon-DP. Weights are
+    rounded down to steps before they are added, entry by entry, which keeps s, and so does cutting
+    each at a public bound: min(x, b) never moves two numbers apart. Without a cap s steps are a
+    change by 1.
+    Source: Dwork, McSherry, Nissim, Smith 2006; Ghosh, Roughgarden, Sundararajan 2009.
+    Side channel: adding up takes time proportional to the number of edges.
+    """
+    grid = check_sums(distribution, without_cap=without_cap)
+    change = 2 * grid.sensitivity_steps
+    sums = summed(graph, _sums, grid)
+    noisy, rate = with_noise(sums, sensitivity=change, epsilon=epsilon, source=source)
+    # The first and the last are one object where there is one vertex set.
+    return NoisyDegrees(noisy[0], noisy[-1], grid.unit, rate, change * rate, early)
+
+
+def _sums(graph: AnyGraph, grid: LaplaceNoise) -> list[IntVector]:
+    """Sums of rows and of columns; of both together where there is one vertex set."""
+    steps = whole_steps(graph, grid)
+    sums = [np.zeros(graph.shape[0], dtype=np.int64)]
+    if not isinstance(graph, Graph):
+        sums.append(np.zeros(graph.shape[1], dtype=np.int64))
+    np.add.at(sums[0], graph.rows, steps)
+    np.add.at(sums[-1], graph.columns, steps)
+    return sums
+
+
+def measure_weight_counts(
+    graph: AnyGraph | PartedGraph,
+    distribution: LaplaceNoise,
+    *,
+    epsilon: Fraction,
+    source: EntropySource,
+) -> NoisyWeightCounts:
+    """How many pairs have a weight in each of a few public classes, with discrete Laplace noise.
+
+    Args:
+        graph: the private graph.
+        distribution: of the noise of each pair with all of epsilon; tells the steps that weights
+            are rounded down to, and the classes.
+        epsilon: privacy parameter of all counts together, exact.
+        source: where the noise comes from.
+
+    Guarantee: epsilon-DP, neighbours being graphs on the same vertices that differ in one pair.
+    That pair leaves at most one class and enters at most one other; no other pair moves. So the L1
+    sensitivity is 2 where there are several classes, and 1 where there is one, that of all edges of
+    a graph without weights. Independent noise with P(k) proportional to e^(-rate |k|),
+    rate = epsilon over that sensitivity, is epsilon-DP. Classes are public: they depend on epsilon
+    and the cap alone.
+    Side channel: counting takes time proportional to the number of edges.
+    """
+    lower = weight_classes(1 / float(distribution.rate), distribution.most_steps)
+    counts = summed(graph, _counted, distribution, lower)
+    sensitivity = min(2, len(lower))
+    (noisy,), rate = with_noise(counts, sensitivity=sensitivity, epsilon=epsilon, source=source)
+    return NoisyWeightCounts(lower, noisy, distribution.unit, rate, sensitivity * rate)
+
+
+def _counted(graph: AnyGraph, distribution: LaplaceNoise, lower: IntVector) -> list[IntVector]:
+    """How many edges are in each class. Private."""
+    steps = whole_steps(graph, distribution)
+    places = np.searchsorted(lower, steps, side="right")  # 0: no whole step
+    return [np.bincount(places, minlength=len(lower) + 1)[1:].astype(np.int64)]
+
+
+def check_sums(distribution: NoiseDistribution, *, without_cap: bool = False) -> LaplaceNoise:
+    """The grid that weights are rounded down to before they are added.
+
+    Args:
+        distribution: of the entries of the same release.
+        without_cap: whether weights may have no cap.
+
+    Raises:
+        ParameterError: weights without a cap, or with one so large that sums could overflow.
+    """
+    cap = distribution.weight_cap
+    if cap is None and not without_cap:
+        raise ParameterError(
+            "sums of weights have no bounded sensitivity without a public weight cap: give "
+            "weight_cap, or choose mechanism='response'"
+        )
+    grid = distribution
+    if not isinstance(grid, LaplaceNoise):
+        grid = LaplaceNoise(distribution.epsilon, cap)
+    if cap is not None and grid.sensitivity_steps > _LARGEST_ENTRY:
+        raise ParameterError(
+            "the weight cap is too large for sums of weights: rescale the weights, or choose "
+            "mechanism='response'"
+        )
+    return grid
+
+
+def bounded_steps(weights: FloatVector, unit: float, most: int) -> IntVector:
+    """Weights in whole steps, rounded down one by one, at most `most` each. Private.
+
+    Cutting at a bound moves no two of them apart, and is no refusal, which would tell of the data.
+    """
+    with np.errstate(over="ignore"):  # a warning would tell of a huge weight
+        steps: FloatVector = np.minimum(np.floor(weights / unit), most)
+    return steps.astype(np.int64)
+
+
+def whole_steps(graph: AnyGraph, grid: LaplaceNoise) -> IntVector:
+    """Weights in whole steps, rounded down entry by entry. Private.
+
+    Each is cut to 2^61/n steps, n being the number of vertices of the larger side, so that no
+    sum over a vertex overflows; with a cap that passes `check_sums` nothing is cut.
+    """
+    return bounded_steps(graph.weights, grid.unit, _LARGEST_SUM // max(graph.shape))
+
+
+def buy_group_sums(
+    graph: AnyGraph,
+    sides: Sides,
+    cells: CellTree,
+    grid: Grid,
+    noise: ValueNoise,
+    source: EntropySource,
+) -> IntVector:
+    """The weight in each cell of the finest level in steps, each with its own noise.
+
+    Args:
+        graph: the private graph.
+        sides: public groups of its rows and columns.
+        cells: their cells.
+        grid: `Grid.of` the graph.
+        noise: for a count of sensitivity `grid.sensitivity`.
+        source: where the noise comes from.
+
+    Guarantee: the cost of one noisy count, `ValueNoise.cost(grid.sensitivity)`, for all cells
+        together, for neighbours that differ in one pair: it lies in exactly one cell, whose sum
+        changes by at most `grid.sensitivity` steps; the others have the same distribution.
+
+    Raises:
+        ParameterError: a grid of bounded cuts, in which all edges of a vertex change.
+    """
+    sums = _cell_sums(graph, sides, cells, grid)
+    return sums + noise.draw_many(len(sums), source)
+
+
+def buy_weighted_sum(
+    graph: AnyGraph,
+    sides: Sides,
+    cells: CellTree,
+    grid: Grid,
+    coefficients: IntVector,
+    noise: ValueNoise,
+    source: EntropySource,
+) -> int:
+    """floor(sum over cells of a coefficient times the weight of the cell), with noise.
+
+    The weight counts in units of the largest one that a pair can have, of `grid.largest` steps.
+
+    Args:
+        graph: the private graph.
+        sides: public groups of its rows and columns.
+        cells: their cells.
+        grid: `Grid.of` the graph.
+        coefficients: of the cells of the finest level, whole numbers; public.
+        noise: for a count of sensitivity `weighted_sensitivity(coefficients)`.
+        source: where the noise comes from.
+
+    Guarantee: `ValueNoise.cost(weighted_sensitivity(coefficients))`, for neighbours that differ in
+        one pair. It lies in one cell, so that the sum in steps changes by at most c u, where c is
+        the largest |coefficient| and u = `grid.sensitivity` = `grid.largest`; divided by u, by at
+        most c; and floor(x + c) = floor(x) + c for whole c, with floor monotone.
+
+    Raises:
+        ParameterError: as `buy_group_sums`.
+    """
+    sums = _cell_sums(graph, sides, cells, grid)
+    exact = sum(int(c) * int(each) for c, each in zip(coefficients, sums, strict=True))
+    return exact // grid.largest + noise.draw(source)
+
+
+def weighted_sensitivity(coefficients: Sequence[int] | IntVector) -> int:
+    """By how much one pair can move `buy_weighted_sum`, at most, rounded up to a power of two.
+
+    The largest |coefficient| is what it can. Samplers make tables for each scale of noise, which
+    takes longer than to draw; so there are few scales.
+    """
+    return 1 << (max(1, int(np.abs(np.asarray(coefficients)).max())) - 1).bit_length()
+
+
+def _cell_sums(graph: AnyGraph, sides: Sides, cells: CellTree, grid: Grid) -> IntVector:
+    if grid.bounded is not None or grid.cap is None:
+        raise ParameterError(
+            "sums between groups are bought where edges, or owners, are to be hidden"
+        )
+    return sums_of_cells(graph, sides, cells, grid)[-1]
+
+
+def root_degrees(graph: AnyGraph, grid: Grid) -> int:
+    """The sum over left vertices of floor(1024 sqrt(W_i / u)), exactly. Private.
+
+    W_i is the weight of all edges at i, u the largest weight of one, both in steps of the grid.
+
+    Sensitivity: exactly 1024. Changing one pair changes one W_i, by at most u. Of W < W' <= W + u
+    the roots differ by at most sqrt(u), since sqrt(a + u) <= sqrt(a) + sqrt(u); and
+    floor(b) <= floor(a + 1024) = floor(a) + 1024 for a <= b <= a + 1024. A vertex that gets its
+    first edge, of the largest weight, attains it. No sum overflows: W_i < 2^31 * 2^31.
+
+    Raises:
+        ParameterError: a graph without two sides, or a grid of bounded cuts, in which all edges of
+            a vertex change.
+    """
+    if not isinstance(graph, BipartiteGraph) or grid.bounded is not None or grid.cap is None:
+        raise ParameterError("root degrees are of bipartite graphs, whose edges are to be hidden")
+    weights = np.zeros(graph.shape[0], dtype=np.int64)
+    steps = grid.edge_steps(graph)
+    np.add.at(weights, graph.rows, np.int64(1) if steps is None else steps)
+    scale = ROOT_STEPS**2
+    return sum(math.isqrt(scale * int(weight) // grid.largest) for weight in weights)
+
+
+def buy_root_degrees(
+    graph: AnyGraph, grid: Grid, noise: ValueNoise, radius: int, source: EntropySource
+) -> float:
+    """An upper bound of the sum of root degrees, from a noisy one.
+
+    Args:
+        graph: the private bipartite graph.
+        grid: `Grid.of` it.
+        noise: for a count of sensitivity `ROOT_STEPS`.
+        radius: how far the noise can be off, in steps.
+        source: where the noise comes from.
+
+    Returns:
+        The noisy sum, its radius, and a step for each left vertex, whose root was rounded down; in
+        units. The sum is not larger but with the probability that the radius is for.
+
+    Guarantee: the cost of the noise, `ValueNoise.cost(ROOT_STEPS)`, for neighbours that differ in
+        one pair: see `root_degrees`.
+    """
+    noisy = root_degrees(graph, grid) + noise.draw(source)
+    return max(0, noisy + radius + graph.shape[0]) / ROOT_STEPS
+
+
+def nuclear_norm(graph: AnyGraph, grid: Grid) -> int:
+    """The nuclear norm of the matrix of weights, in 1024ths of the largest weight. Private.
+
+    Sensitivity: at most 1026. Changing one weight by at most the largest one changes the matrix, in
+    units of that, by a matrix of one entry of at most 1, whose nuclear norm is that entry; so by
+    the triangle inequality the true norm changes by at most 1. What is computed is within 2^-11 of
+    the true norm, so it changes by at most 1 + 2^-10, which is 1025 of the steps; and
+    floor(b) <= floor(a) + 1026 for a <= b <= a + 1025.
+
+    That it is so near is checked after each computation, by `_is_near`. Where the check fails, the
+    count is the largest that the public vertex set allows. The singular values of LAPACK are off by
+    a few roundings of the largest one, a millionth of what the check allows at 2,048 vertices, so
+    this does not happen; the promise of the noise is for all matrices with which it does not.
+
+    Raises:
+        ParameterError: a graph without two sides, or a grid of bounded cuts, in which all edges of
+            a vertex change.
+    """
+    if not isinstance(graph, BipartiteGraph) or grid.bounded is not None or grid.cap is None:
+        raise ParameterError(
+            "a nuclear norm is of bipartite graphs with a weight_cap, whose edges are to be hidden"
+        )
+    matrix = np.zeros(graph.shape)
+    steps = grid.edge_steps(graph)
+    matrix[graph.rows, graph.columns] = 1.0 if steps is None else steps / grid.largest
+    with one_blas_thread():
+        found = _checked_norm(matrix)
+    if found is None:
+        found = math.sqrt(min(matrix.shape) * matrix.size)
+    return math.floor(found * _COUNTED)
+
+
+def _checked_norm(matrix: FloatMatrix) -> float | None:
+    """The nuclear norm; None if it may be farther off than 2^-11."""
+    try:
+        left, values, right = np.linalg.svd(matrix, full_matrices=False)
+    except np.linalg.LinAlgError:
+        return None
+    return float(values.sum()) if _is_near(matrix, left, values, right) else None
+
+
+def _is_near(
+    matrix: FloatMatrix, left: FloatMatrix, values: FloatMatrix, right: FloatMatrix
+) -> bool:
+    """Whether the sum of these values is proven to be within 2^-11 of the nuclear norm.
+
+    Proof. Let U S V be the product of what was computed, E = A - U S V, and d the larger of
+    ||U'U - I|| and ||V V' - I|| in the Frobenius norm. All singular values of U and V lie within
+    [(1-d)^(1/2), (1+d)^(1/2)], so the singular values of U S V are those of S times something
+    within [1-d, 1+d], and its nuclear norm is within d sum(S) of sum(S). ||A||_* differs from it
+    by at most ||E||_* <= rank^(1/2) ||E||_F. The products below are computed with errors: an entry
+    of a product over k terms is off by at most (k + 2) 2^-53 times the product of the moduli,
+    whatever the order, of which the Frobenius norms are at most ||U||_F ||S V||_F and ||U||_F^2.
+    The sums of floats are covered by doubling everything.
+    """
+    rank = len(values)
+    longest = max(matrix.shape)
+    error = matrix - (left * values) @ right
+    identity = np.eye(rank)
+    turned = max(
+        float(np.linalg.norm(left.T @ left - identity)),
+        float(np.linalg.norm(right @ right.T - identity)),
+    )
+    size = float(np.linalg.norm(left))
+    turned += (longest + 2) * _ROUNDING * max(size, float(np.linalg.norm(right))) ** 2
+    lost = float(np.linalg.norm(error))
+    lost += (rank + 4) * _ROUNDING * size * float(np.linalg.norm(values[:, None] * right))
+    off = 2 * (turned * float(values.sum()) + math.sqrt(rank) * lost)
+    return bool(turned < 0.5 and off <= _OFF)
+
+
+def buy_nuclear_norm(
+    graph: AnyGraph, grid: Grid, noise: ValueNoise, radius: int, source: EntropySource
+) -> float:
+    """An upper bound of the nuclear norm, from a noisy one.
+
+    Args:
+        graph: the private bipartite graph.
+        grid: `Grid.of` it.
+        noise: for a count of sensitivity `NUCLEAR_STEPS`.
+        radius: how far the noise can be off, in steps.
+        source: where the noise comes from.
+
+    Returns:
+        The noisy norm, its radius, and what rounding took away; in units of the largest weight. The
+        norm of the weights, each rounded down to its grid, is not larger but with the probability
+        that the radius is for.
+
+    Guarantee: the cost of the noise, `ValueNoise.cost(NUCLEAR_STEPS)`, for neighbours that differ
+        in one pair: see `nuclear_norm`.
+    """
+    noisy = nuclear_norm(graph, grid) + noise.draw(source)
+    return max(0, noisy + radius + 2) / _COUNTED
