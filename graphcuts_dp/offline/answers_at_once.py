@@ -13,7 +13,7 @@ import numpy as np
 
 from graphcuts_dp.display import Card, Displayed, size_text
 from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
-from graphcuts_dp.estimate.answer_list import AnswerList
+from graphcuts_dp.estimate.answers import AnswerList
 from graphcuts_dp.estimate.noisy_matrix import CutAnswer
 from graphcuts_dp.files import atomic_set, atomic_write, check_writable_set
 from graphcuts_dp.graph.grid import Grid

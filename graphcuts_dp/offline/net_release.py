@@ -13,7 +13,7 @@ import numpy as np
 from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.display import Card, Displayed
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.estimate.answer_list import whole_query
+from graphcuts_dp.estimate.answers import whole_query
 from graphcuts_dp.estimate.noisy_matrix import CutAnswer
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.file_sets import check_writable_files

@@ -11,7 +11,7 @@ import numpy as np
 
 from graphcuts_dp.display import Card, Displayed, size_text
 from graphcuts_dp.errors import FileFormatError
-from graphcuts_dp.estimate.answer_list import whole_query
+from graphcuts_dp.estimate.answers import whole_query
 from graphcuts_dp.estimate.noisy_matrix import CutAnswer
 from graphcuts_dp.files import atomic_set, atomic_write, check_writable_set
 from graphcuts_dp.learn.bit_sets import DenseHypothesis

@@ -17,7 +17,6 @@ import numpy as np
 from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.display import Card, Displayed, short
 from graphcuts_dp.errors import GraphError
-from graphcuts_dp.estimate.answers import CutEstimator
 from graphcuts_dp.estimate.noisy_groups import NoisyGroups
 from graphcuts_dp.memory import memory_limit
 from graphcuts_dp.pairs.queries import CutQuery, pairs_of_cut
@@ -265,13 +264,10 @@ def _kinds(release: Release) -> Iterator[tuple[str, list[Masks]]]:
 
 def _error(release: Release, masks: Masks) -> tuple[float, str]:
     log_failures = -math.log(_FAILURE)
-    if release.is_sparse:
-        found = release.sparse_estimator.estimate(*masks, log_failures)
-        if found.typical is not None:
-            return _TWICE * found.typical, "by a model"
-        return (found.interval[1] - found.interval[0]) / 2, "proven"
-    dense = CutEstimator(release.measurements, release.noisy)
-    return dense.estimate(*masks).radius(log_failures), "proven"
+    (found,), _ = release.estimator.estimates([CutQuery(*masks)], log_failures)
+    if found.typical is not None:
+        return _TWICE * found.typical, "by a model"
+    return (found.interval[1] - found.interval[0]) / 2, "proven"
 
 
 def _worst(release: Release, edges: float) -> list[Question]:
