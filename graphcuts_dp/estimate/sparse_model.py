@@ -175,13 +175,12 @@ class SparseModel:
         twice = 2 if self.symmetric else 1
         return float(self.degrees()[0].sum()) / twice
 
-    def expected(self, S: IntVector, T: IntVector, both: IntVector | None = None) -> Expected:
+    def expected(self, S: IntVector, T: IntVector) -> Expected:
         """Expected weight between two sets of row and column numbers, each pair once.
 
         Args:
             S: row numbers, ascending.
             T: column numbers, ascending.
-            both: those in both sets, if they are known; None to look.
 
         The deviation is that of the model's own law: residual edges fall as a Poisson number on
         each pair, weights of kept pairs and residual degrees have their posterior variances, all
@@ -189,10 +188,7 @@ class SparseModel:
 
         Cost: O(|S| + |T| + groups^2 + kept pairs at the smaller set).
         """
-        if not self.layout.hollow:
-            both = S[:0]
-        elif both is None:
-            both = np.intersect1d(S, T, assume_unique=True)
+        both = np.intersect1d(S, T, assume_unique=True) if self.layout.hollow else S[:0]
         values, deviations = self.expected_of(OneCut(self, (S, T, both)))
         return Expected(float(values[0]), float(deviations[0]))
 
