@@ -236,9 +236,9 @@ BY_HAND = (
         "tests/estimate/test_best_answers.py::test_shares_of_all_cuts_add_up_to_one_at_most[2-3]",
     ),
     Edit(  # a list of cuts, each of which may fail as often as all of them together
-        "MatrixEstimator.estimates",
-        "log_each = math.log(together) + log_failures",
-        "log_each = log_failures",
+        "AnswerOptions.log_failures",
+        "math.log(together) - math",
+        "-math",
         "tests/estimate/test_cut_answers.py::test_joint_intervals_count_different_cuts",
     ),
     Edit(  # cuts between different sets that count as one
@@ -248,9 +248,9 @@ BY_HAND = (
         "tests/estimate/test_cut_answers.py::test_joint_intervals_count_different_cuts",
     ),
     Edit(  # all cuts at once, with the interval of one
-        "MatrixEstimator.estimates",
-        "log += log_cuts(",
-        "log += 0 * log_cuts(",
+        "AnswerOptions.log_failures",
+        "log + log_cuts(",
+        "log + 0 * log_cuts(",
         "tests/estimate/test_best_answers.py::test_intervals_hold_as_often_as_they_say[degrees+response-binary-None-9]",
     ),
     Edit(  # a false value beside the noisy weight of an edge

@@ -9,7 +9,7 @@ estimates between the unbiased answers and those of the synthetic graph, without
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, final
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, final, get_args
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from graphcuts_dp.arrays import BoolVector, FloatVector
 from graphcuts_dp.display import Card, Displayed
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.estimate.noisy_matrix import CutAnswer, EstimateKind, NoisyMatrix
-from graphcuts_dp.pairs.layout import possible_part
+from graphcuts_dp.pairs.layout import Layout, possible_part
 from graphcuts_dp.pairs.linear_query import LinearQuery, is_query
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.vertices import Space
@@ -27,6 +27,7 @@ from graphcuts_dp.privacy.noise_sums import NoiseSum
 if TYPE_CHECKING:
     import pandas as pd
 
+ESTIMATES: tuple[str, ...] = get_args(EstimateKind)
 ROUNDING = 1e-12  # of all that is added up: what floats may be off
 _COLUMNS = ("value", "low", "high", "confidence", "simultaneous", "estimate")
 # What may hold for a list. Constants were chosen on the made graphs that
@@ -97,6 +98,44 @@ class Sizes(NamedTuple):
         return cls(int(np.count_nonzero(S)), int(np.count_nonzero(T)), int(both))
 
 
+def check_confidence(confidence: float) -> None:
+    """Raises QueryError unless it lies between 0 and 1."""
+    if not (isinstance(confidence, float | int) and 0 < confidence < 1):
+        raise QueryError("confidence must lie between 0 and 1, for example 0.95")
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class AnswerOptions:
+    """Which estimates and intervals are wanted; see `Release.answer_all`.
+
+    Attributes:
+        confidence: of each interval.
+        simultaneous: whether intervals hold for all cuts at once.
+        joint: whether they hold for all cuts of a list at once.
+        estimate: which value is wanted where there are several, one of `ESTIMATES`.
+    """
+
+    confidence: float = 0.95
+    simultaneous: bool = False
+    joint: bool = False
+    estimate: str = "unbiased"
+
+    def __post_init__(self) -> None:
+        check_confidence(self.confidence)
+        if self.joint and self.simultaneous:
+            raise QueryError("give joint or simultaneous, not both: the latter is for all cuts")
+        if self.estimate not in ESTIMATES:
+            raise QueryError(
+                f"unknown estimate {self.estimate!r}; choose one of {', '.join(ESTIMATES)}"
+            )
+
+    def log_failures(self, together: int, sizes: Sizes, layout: Layout) -> float:
+        """Ln of 1 over the failure probability that one of so many cuts gets."""
+        log = math.log(together) - math.log1p(-self.confidence)
+        return log + log_cuts(sizes, layout) if self.simultaneous else log
+
+
 class Estimator(Protocol):
     """What answers queries of one kind of release, from noisy values alone: post-processing.
 
@@ -119,21 +158,14 @@ class Estimator(Protocol):
     def estimates(
         self,
         queries: Sequence[CutQuery],
-        log_failures: float,
-        *,
-        estimate: str = "unbiased",
-        simultaneous: bool = False,
-        joint: bool = False,
+        options: AnswerOptions,
         synthetic: Callable[[], FloatVector] | None = None,
     ) -> tuple[list[CutEstimate], int]:
-        """What is known of each cut, and how many of them the failure probability is for.
+        """What is known of each cut, and how many of them share the failure probability.
 
         Args:
             queries: on the vertex sets of the release.
-            log_failures: ln of 1 over the failure probability.
-            estimate: which value is wanted where there are several, one of `ESTIMATES`.
-            simultaneous: whether intervals hold for all cuts at once.
-            joint: whether they hold for all of these at once.
+            options: what is wanted.
             synthetic: makes the values of the synthetic graph.
         """
 
@@ -150,11 +182,8 @@ class Estimator(Protocol):
 def answered(
     estimator: Estimator,
     queries: Sequence[LinearQuery],
+    options: AnswerOptions,
     *,
-    confidence: float,
-    simultaneous: bool,
-    joint: bool,
-    estimate: str,
     synthetic: Callable[[Sequence[CutQuery]], FloatVector],
     seeded: bool,
 ) -> "AnswerList":
@@ -163,29 +192,19 @@ def answered(
     Args:
         estimator: of the release.
         queries: on its vertex sets.
-        confidence: of each interval.
-        simultaneous: whether intervals hold for all cuts at once.
-        joint: whether they hold for all of these at once.
-        estimate: one of `ESTIMATES`.
+        options: what is wanted.
         synthetic: values of the synthetic graph.
         seeded: whether the noise came from a seed.
     """
 
-    def of_cuts(cuts: Sequence[CutQuery], sure: float, joint: bool) -> list[CutAnswer]:
-        found, together = estimator.estimates(
-            cuts,
-            -math.log1p(-sure),
-            estimate=estimate,
-            simultaneous=simultaneous,
-            joint=joint,
-            synthetic=lambda: synthetic(cuts),
-        )
+    def of_cuts(cuts: Sequence[CutQuery], wanted: AnswerOptions) -> list[CutAnswer]:
+        found, together = estimator.estimates(cuts, wanted, lambda: synthetic(cuts))
         return [
             CutAnswer(
                 value=each.value,
                 interval=possible_part(each.interval, each.most),
-                confidence=sure,
-                simultaneous=simultaneous,
+                confidence=wanted.confidence,
+                simultaneous=wanted.simultaneous,
                 seeded=seeded,
                 estimate=each.kind,
                 together=together,
@@ -196,17 +215,19 @@ def answered(
 
     cuts = [query for query in queries if isinstance(query, CutQuery)]
     if len(cuts) == len(queries):
-        return AnswerList(of_cuts(cuts, confidence, joint))
-    together = len(queries) if joint else 1
+        return AnswerList(of_cuts(cuts, options))
+    confidence, simultaneous = options.confidence, options.simultaneous
+    together = len(queries) if options.joint else 1
     log_failures = math.log(together) - math.log1p(-confidence)
+    alone = replace(options, confidence=1 - (1 - confidence) / together, joint=False)
     answers: list[CutAnswer] = []
     for query in queries:
         if isinstance(query, CutQuery):
-            (one,) = of_cuts([query], 1 - (1 - confidence) / together, joint=False)
+            (one,) = of_cuts([query], alone)
             answers.append(replace(one, confidence=confidence, together=together))
             continue
         value, interval = estimator.linear(query, log_failures, simultaneous=simultaneous)
-        if estimate != "unbiased":
+        if options.estimate != "unbiased":
             raise QueryError("shrunk estimates are made of cuts; other queries have unbiased ones")
         answers.append(
             CutAnswer(value, interval, confidence, simultaneous, seeded, together=together)
@@ -227,7 +248,7 @@ def distinct_cuts(cuts: Sequence[tuple[BoolVector, BoolVector]], *, symmetric: b
     return len({tuple(sorted(sides)) if symmetric else sides for sides in named})
 
 
-def log_cuts(sizes: Sizes, shape: tuple[int, int], *, symmetric: bool) -> float:
+def log_cuts(sizes: Sizes, layout: Layout) -> float:
     """Logarithm of 1 over the share of a failure probability for all cuts that one cut gets.
 
     Shares of all cuts add up to at most 1. Each shape of a cut gets the same share, and each cut of
@@ -236,14 +257,9 @@ def log_cuts(sizes: Sizes, shape: tuple[int, int], *, symmetric: bool) -> float:
     and (T, S) are one cut and use both of their shares. Of a bipartite or directed graph there are
     (rows + 1)(columns + 1) shapes (|S|, |T|), and C(rows, |S|) C(columns, |T|) cuts of each. So a
     cut of few vertices pays for the few cuts that there are of its kind, not for all 4^n.
-
-    Args:
-        sizes: of the cut.
-        shape: numbers of rows and columns.
-        symmetric: whether the graph is undirected and on one vertex set.
     """
-    (in_s, in_t, both), (rows, columns) = sizes, shape
-    if not symmetric:
+    (in_s, in_t, both), (rows, columns) = sizes, layout.shape
+    if not layout.symmetric:
         shapes = math.log(rows + 1) + math.log(columns + 1)
         return shapes + _log_ways(in_s, rows - in_s) + _log_ways(in_t, columns - in_t)
     parts = in_s - both, in_t - both, both, rows - in_s - in_t + both

@@ -13,12 +13,12 @@ import numpy as np
 from graphcuts_dp.arrays import BoolVector, FloatVector, IntVector
 from graphcuts_dp.estimate.answers import (
     ROUNDING,
+    AnswerOptions,
     CutEstimate,
     Estimate,
     Sizes,
     by_precision,
     distinct_cuts,
-    log_cuts,
     shrunk_towards,
 )
 from graphcuts_dp.estimate.combination import PairTypes, Rows, best_combination, cut_types
@@ -72,33 +72,26 @@ class MatrixEstimator:
     def estimates(
         self,
         queries: Sequence[CutQuery],
-        log_failures: float,
-        *,
-        estimate: str = "unbiased",
-        simultaneous: bool = False,
-        joint: bool = False,
+        options: AnswerOptions,
         synthetic: Callable[[], FloatVector] | None = None,
     ) -> tuple[list[CutEstimate], int]:
         """See `Estimator.estimates`."""
         noisy, cuts = self.noisy, [query.masks(self.space) for query in queries]
         cap = noisy.distribution.weight_cap
         most = [most_weight(pairs_of_cut(*masks, self.space), cap) for masks in cuts]
-        together = distinct_cuts(cuts, symmetric=noisy.symmetric) if joint and cuts else 1
-        log_each = math.log(together) + log_failures
+        together = distinct_cuts(cuts, symmetric=noisy.symmetric) if options.joint and cuts else 1
 
         def interval(own: Estimate, S: BoolVector, T: BoolVector) -> tuple[float, float]:
-            log = log_each
-            if simultaneous:
-                sizes = Sizes.of(S, T, one_set=noisy.symmetric)
-                log += log_cuts(sizes, self.shape, symmetric=noisy.symmetric)
-            if simultaneous or together > 1:
-                own = self.estimate_for_all(S, T, log)
-            return own.interval(log)
+            sizes = Sizes.of(S, T, one_set=noisy.symmetric)
+            log_failures = options.log_failures(together, sizes, noisy.blocks.layout)
+            if options.simultaneous or together > 1:
+                own = self.estimate_for_all(S, T, log_failures)
+            return own.interval(log_failures)
 
         found = [self.estimate(*masks) for masks in cuts]
         values = [each.value for each in found]
         kind: EstimateKind = "unbiased"
-        if estimate == "shrunk" and synthetic is not None:
+        if options.estimate == "shrunk" and synthetic is not None:
             kind = "shrunk"
             deviations = np.array([each.noise.deviation for each in found])
             shrunk = shrunk_towards(synthetic(), np.array(values), deviations)

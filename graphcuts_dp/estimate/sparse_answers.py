@@ -16,12 +16,12 @@ from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.errors import GraphError, QueryError
 from graphcuts_dp.estimate.answers import (
     ROUNDING,
+    AnswerOptions,
     CutEstimate,
     Estimate,
     Sizes,
     by_precision,
     distinct_cuts,
-    log_cuts,
 )
 from graphcuts_dp.estimate.cut_sums import (
     Between,
@@ -91,11 +91,9 @@ class SparseEstimator:
     """
 
     noise_name = None  # of entries, of which there are none
-    title = "sparse"
 
     def __init__(self, measurements: Measurements, model: SparseModel) -> None:
         self.model, self.space, self.shape = model, model.space, model.layout.shape
-        self.weight_cap = model.weight_cap
         degrees = measurements.find(NoisyDegrees)
         if degrees is None:
             raise ValueError("a sparse release has degrees")
@@ -122,11 +120,7 @@ class SparseEstimator:
     def estimates(
         self,
         queries: Sequence[CutQuery],
-        log_failures: float,
-        *,
-        estimate: str = "unbiased",
-        simultaneous: bool = False,
-        joint: bool = False,
+        options: AnswerOptions,
         synthetic: object = None,
     ) -> tuple[list[CutEstimate], int]:
         """See `Estimator.estimates`; any other estimate than "unbiased" is the model's, always.
@@ -139,17 +133,15 @@ class SparseEstimator:
         if len(queries) > _FEW:
             codes = self.model.row_codes, self.model.column_codes
             parted = parted_cuts(queries, self.space, codes)
-        together = self._distinct(queries, parted) if joint and queries else 1
+        together = self._distinct(queries, parted) if options.joint and queries else 1
 
-        def of_cut(sizes: Sizes) -> float:
-            log = math.log(together) + log_failures
-            if not simultaneous:
-                return log
-            return log + log_cuts(sizes, self.shape, symmetric=self.model.symmetric)
+        def log_failures(sizes: Sizes) -> float:
+            return options.log_failures(together, sizes, self.model.layout)
 
         found: dict[int, CutEstimate] = {}
+        model_only = options.estimate != "unbiased"
         for sums in self._sums(queries, parted):
-            found.update(self._estimates(sums, of_cut, model_only=estimate != "unbiased"))
+            found.update(self._estimates(sums, log_failures, model_only=model_only))
         return [found[place] for place in range(len(queries))], together
 
     def _distinct(self, queries: Sequence[CutQuery], parted: PartedCuts | None) -> int:
@@ -220,7 +212,7 @@ class SparseEstimator:
                 yield place, CutEstimate(0.0, (0.0, 0.0), 0.0)
                 continue
             pairs = pairs_of_sizes(*sizes, symmetric=self.model.symmetric)
-            most = most_weight(pairs, self.weight_cap)
+            most = most_weight(pairs, self.model.weight_cap)
             log = log_failures(sizes)
             degrees = float(sums.degrees[0][row]), float(sums.degrees[1][row])
             measured = self._measured(sizes, degrees, cells, row)

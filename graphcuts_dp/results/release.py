@@ -4,18 +4,25 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Self, cast, final, get_args
+from typing import TYPE_CHECKING, Self, cast, final
 
 import numpy as np
 
 from graphcuts_dp.cutnorm.certificate import CutNormCertificate
 from graphcuts_dp.display import Card, Displayed, size_text
 from graphcuts_dp.errors import GraphError, QueryError
-from graphcuts_dp.estimate.answers import AnswerList, Estimator, answered, whole_query
+from graphcuts_dp.estimate.answers import (
+    AnswerList,
+    AnswerOptions,
+    Estimator,
+    answered,
+    check_confidence,
+    whole_query,
+)
 from graphcuts_dp.estimate.matrix_answers import MatrixEstimator
 from graphcuts_dp.estimate.measurement import Measurements
 from graphcuts_dp.estimate.noisy_groups import NoisyGroups
-from graphcuts_dp.estimate.noisy_matrix import CutAnswer, EstimateKind, NoisyMatrix
+from graphcuts_dp.estimate.noisy_matrix import CutAnswer, NoisyMatrix
 from graphcuts_dp.estimate.noisy_sums import NoisyDegrees, NoisyTotal
 from graphcuts_dp.estimate.sparse_answers import SparseEstimator
 from graphcuts_dp.estimate.sparse_model import SparseModel
@@ -40,7 +47,6 @@ if TYPE_CHECKING:
 
 _FOR_TOTAL = 0.1  # of a failure probability
 _MOST_DRAWN = 200  # vertices
-ESTIMATES: tuple[str, ...] = get_args(EstimateKind)
 
 
 @final
@@ -165,7 +171,7 @@ class Release(Displayed):
             GraphError: the release was made with fit="none".
             QueryError: confidence out of range.
         """
-        _check_confidence(confidence)
+        check_confidence(confidence)
         graph, failure, noise = self.graph, 1 - confidence, math.inf
         if self.certificate is not None:
             noise = noise_cut_bound(
@@ -255,18 +261,12 @@ class Release(Displayed):
         Raises:
             QueryError: as `answer`; joint together with simultaneous, which is more.
         """
-        _check_confidence(confidence)
-        if joint and simultaneous:
-            raise QueryError("give joint or simultaneous, not both: the latter is for all cuts")
-        if estimate not in ESTIMATES:
-            raise QueryError(f"unknown estimate {estimate!r}; choose one of {', '.join(ESTIMATES)}")
         return answered(
             self.estimator,
             [read_query(query, self.groups, self.space) for query in queries],
-            confidence=confidence,
-            simultaneous=simultaneous,
-            joint=joint,
-            estimate=estimate,
+            AnswerOptions(
+                confidence=confidence, simultaneous=simultaneous, joint=joint, estimate=estimate
+            ),
             synthetic=lambda cuts: answer_all(cuts, self.graph),
             seeded=not self.guarantee.is_private,
         )
@@ -396,11 +396,6 @@ class Release(Displayed):
             made = "no synthetic graph" if self.fit is None else f"fit={self.fit.method!r}"
             how = f"noise={self.estimator.noise_name!r}, {made}"
         return f"Release({size}, epsilon={self.guarantee.epsilon:g}, {how}{mark})"
-
-
-def _check_confidence(confidence: float) -> None:
-    if not (isinstance(confidence, float | int) and 0 < confidence < 1):
-        raise QueryError("confidence must lie between 0 and 1, for example 0.95")
 
 
 def read_query(query: LinearQuery, names: GroupNames | None, space: Space) -> LinearQuery:

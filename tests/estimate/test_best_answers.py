@@ -13,6 +13,7 @@ from graphcuts_dp.errors import FileFormatError, GraphError, QueryError
 from graphcuts_dp.estimate.answers import Sizes, log_cuts, shrunk_towards
 from graphcuts_dp.estimate.matrix_answers import MatrixEstimator
 from graphcuts_dp.graph.adjacency import BipartiteGraph
+from graphcuts_dp.pairs.layout import Layout
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.noise_laws import TwoSidedGeometric
@@ -28,7 +29,8 @@ KINDS = [("binary", None), ("laplace", 1.0), ("discrete-laplace", 3.0), ("laplac
 
 
 def share_of(S, T, *, symmetric):
-    return log_cuts(Sizes.of(S, T, one_set=symmetric), (len(S), len(T)), symmetric=symmetric)
+    layout = Layout((len(S), len(T)), symmetric=symmetric)
+    return log_cuts(Sizes.of(S, T, one_set=symmetric), layout)
 
 
 def graph_of(shape, cap=None, seed=0, density=0.4):

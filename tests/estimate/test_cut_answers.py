@@ -15,6 +15,7 @@ from graphcuts_dp.estimate.answers import Sizes, log_cuts
 from graphcuts_dp.estimate.measurement import Measurements
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
+from graphcuts_dp.pairs.layout import Layout
 from graphcuts_dp.pairs.queries import CutQuery, answer_all
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
@@ -30,7 +31,8 @@ random_graph = partial(helpers.random_graph, density=0.4)
 
 
 def share_of(S, T, *, symmetric):
-    return log_cuts(Sizes.of(S, T, one_set=symmetric), (len(S), len(T)), symmetric=symmetric)
+    layout = Layout((len(S), len(T)), symmetric=symmetric)
+    return log_cuts(Sizes.of(S, T, one_set=symmetric), layout)
 
 
 @pytest.fixture(autouse=True)

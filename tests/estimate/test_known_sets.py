@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
+from graphcuts_dp.estimate.answers import AnswerOptions
 from graphcuts_dp.pairs.group_names import GroupNames
 from graphcuts_dp.pairs.layout import most_weight
 from graphcuts_dp.pairs.queries import CutQuery, pairs_of_cut
@@ -42,7 +43,7 @@ def test_answers_by_name_are_those_of_the_same_sets_written_out(kind, cap):
     by_name = release.answer_all(asked)
     for query, answer in zip(asked, by_name, strict=True):
         S, T = query.masks(release.space)
-        (again,), _ = release.estimator.estimates([CutQuery(S.copy(), T.copy())], np.log(20))
+        (again,), _ = release.estimator.estimates([CutQuery(S.copy(), T.copy())], AnswerOptions())
         assert again.kind == "unbiased"
         assert answer.value == pytest.approx(again.value)
         assert answer.interval[0] >= again.interval[0] - 1e-9
