@@ -179,7 +179,7 @@ class Estimator(Protocol):
         """
 
 
-def answered(
+def answer_queries(
     estimator: Estimator,
     queries: Sequence[LinearQuery],
     options: AnswerOptions,

@@ -97,8 +97,8 @@ class MatrixEstimator:
             shrunk = shrunk_towards(synthetic(), np.array(values), deviations)
             values = np.clip(shrunk, 0, most).tolist()
         intervals = [interval(each, *masks) for each, masks in zip(found, cuts, strict=True)]
-        told = zip(values, intervals, most, strict=True)
-        return [CutEstimate(*each, kind) for each in told], together
+        facts = zip(values, intervals, most, strict=True)
+        return [CutEstimate(*each, kind) for each in facts], together
 
     def estimate(self, S: BoolVector, T: BoolVector) -> Estimate:
         """The estimate of a cut, given by masks of rows and of columns, of the least variance."""

@@ -42,7 +42,7 @@ from graphcuts_dp.pairs.linear_query import LinearQuery
 from graphcuts_dp.pairs.queries import CutQuery, pairs_of_sizes
 from graphcuts_dp.privacy.noise_sums import NoiseSum, NoiseTerm
 
-_MOST_LOOKED = 1 << 22  # numbers that are kept of sets that are known
+_MOST_KNOWN = 1 << 22  # numbers that are kept of sets that are known
 _DIGITS = 2  # of a number of noises, which is rounded up
 _FEW = 8  # queries that are answered one by one
 
@@ -50,7 +50,7 @@ _LogFailures = Callable[[Sizes], float]
 
 
 @final
-class _Looked(NamedTuple):
+class _KnownSet(NamedTuple):
     """A set, how many vertices of each group it has, and the sum of their noisy degrees."""
 
     mask: "weakref.ref[BoolVector]"
@@ -99,7 +99,7 @@ class SparseEstimator:
             raise ValueError("a sparse release has degrees")
         self._degrees = degrees
         self._groups: Sequence[NoisyGroups] = measurements.all_of(NoisyGroups)
-        self._looked: dict[tuple[int, int], _Looked] = {}
+        self._known_sets: dict[tuple[int, int], _KnownSet] = {}
         self._noises: dict[tuple[str, int], NoiseSum] = {}
 
     @property
@@ -168,34 +168,34 @@ class SparseEstimator:
         yield from sums_over_vertices(self.model, self._degree_values, others, masks)
 
     def _sums_of_one(self, place: int, S: BoolVector, T: BoolVector) -> CutSums:
-        looked = self._look(S, 0), self._look(T, 1)
+        sets = self._look(S, 0), self._look(T, 1)
         both = S & T if self.model.layout.hollow else S[:0]
         return CutSums(
             places=np.array([place]),
-            degrees=(np.array([looked[0].degrees]), np.array([looked[1].degrees])),
-            counts=(looked[0].counts[None], looked[1].counts[None]),
+            degrees=(np.array([sets[0].degrees]), np.array([sets[1].degrees])),
+            counts=(sets[0].counts[None], sets[1].counts[None]),
             in_both=np.array([np.count_nonzero(both)]),
-            sets=OneCut(self.model, (S, T, both)),
+            sets=OneCut(self.model, S, T),
         )
 
-    def _look(self, mask: BoolVector, side: int) -> _Looked:
+    def _look(self, mask: BoolVector, side: int) -> _KnownSet:
         """What a set of rows (0) or columns (1) is.
 
         Sets that cannot be written to, such as those that a group's name stands for, are looked at
         once: later they are known by the object that they are.
         """
-        known = self._looked.get((id(mask), side))
+        known = self._known_sets.get((id(mask), side))
         if known is not None and known.mask() is mask:
             return known
         groups = self.model.blocks.shape[side]
         codes = (self.model.row_codes, self.model.column_codes)[side]
         counts = np.bincount(codes[mask], minlength=groups).astype(np.float64)
         degrees = float(self._degree_values[side][mask].sum())
-        found = _Looked(weakref.ref(mask), counts, degrees)
+        found = _KnownSet(weakref.ref(mask), counts, degrees)
         if not mask.flags.writeable:
-            if len(self._looked) * groups >= _MOST_LOOKED:
-                self._looked.clear()
-            self._looked[id(mask), side] = found
+            if len(self._known_sets) * groups >= _MOST_KNOWN:
+                self._known_sets.clear()
+            self._known_sets[id(mask), side] = found
         return found
 
     def _estimates(
@@ -225,7 +225,7 @@ class SparseEstimator:
                 else measured.interval(log)
             )
             if model is None:
-                model = self.model.expected_of(sums.sets)
+                model = self.model.expected(sums.sets)
             value, typical = (float(each[row]) for each in model)
             yield place, CutEstimate(value, interval, most, "model", typical)
 

@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol, Self, final
+from typing import Any, Protocol, Self, final
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from graphcuts_dp.arrays import FloatMatrix, FloatVector, IndexArray, IntVector
+from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector, IndexArray, IntVector
 from graphcuts_dp.estimate.noisy_kept_edges import pairs_at
 from graphcuts_dp.pairs.layout import Layout
 from graphcuts_dp.pairs.vertices import Space
@@ -17,18 +17,6 @@ _ARRAYS = (
     *("rows", "columns", "weights", "spread", "chances"),
     *("row_codes", "row_factors", "row_spread", "blocks", "left_points", "left_shares"),
 )
-
-
-class Expected(NamedTuple):
-    """What a model says of a cut.
-
-    Attributes:
-        value: its expected weight.
-        deviation: typical error: the standard deviation under the model itself, and no proof.
-    """
-
-    value: float
-    deviation: float
 
 
 class CutSets(Protocol):
@@ -49,16 +37,20 @@ class CutSets(Protocol):
 @final
 @dataclass(frozen=True, eq=False)
 class OneCut:
-    """A single cut: numbers or truth vectors of its rows, its columns, and those in both."""
+    """A single cut.
+
+    Cost: O(|S| + |T| + groups + kept pairs at the smaller set), and a look at the truth vectors.
+    """
 
     model: "SparseModel"
-    given: tuple[Any, Any, Any]
+    S: BoolVector
+    T: BoolVector
 
     @cached_property
     def members(self) -> tuple[IntVector, IntVector, IntVector]:
-        """Their numbers, ascending."""
-        S, T, both = (np.flatnonzero(x) if x.dtype == np.bool_ else x for x in self.given)
-        return S, T, both
+        """Numbers of the rows, of the columns, and of the vertices in both, where these are one."""
+        both = self.S & self.T if self.model.layout.hollow else self.S[:0]
+        return np.flatnonzero(self.S), np.flatnonzero(self.T), np.flatnonzero(both)
 
     def by_group(self, which: int, *values: FloatVector | None) -> list[FloatMatrix]:
         """See `CutSets.by_group`."""
@@ -175,25 +167,13 @@ class SparseModel:
         twice = 2 if self.symmetric else 1
         return float(self.degrees()[0].sum()) / twice
 
-    def expected(self, S: IntVector, T: IntVector) -> Expected:
-        """Expected weight between two sets of row and column numbers, each pair once.
+    def expected(self, cuts: CutSets) -> tuple[FloatVector, FloatVector]:
+        """Expected weight of some cuts, each pair once, and the typical error of each: no proof.
 
-        Args:
-            S: row numbers, ascending.
-            T: column numbers, ascending.
-
-        The deviation is that of the model's own law: residual edges fall as a Poisson number on
-        each pair, weights of kept pairs and residual degrees have their posterior variances, all
+        The error is the deviation of the model's own law: residual edges fall as a Poisson number
+        on each pair, weights of kept pairs and residual degrees have their posterior variances, all
         independently. It is what resampling from the model comes to.
-
-        Cost: O(|S| + |T| + groups^2 + kept pairs at the smaller set).
         """
-        both = np.intersect1d(S, T, assume_unique=True) if self.layout.hollow else S[:0]
-        values, deviations = self.expected_of(OneCut(self, (S, T, both)))
-        return Expected(float(values[0]), float(deviations[0]))
-
-    def expected_of(self, cuts: CutSets) -> tuple[FloatVector, FloatVector]:
-        """Values and deviations of some cuts, see `expected`."""
         left, left_spread = cuts.by_group(0, self.row_factors, self.row_spread)
         right, right_spread = cuts.by_group(1, self.column_factors, self.column_spread)
         inside, of_loops = cuts.by_group(2, self.row_factors, self.loops)

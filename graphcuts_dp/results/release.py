@@ -15,7 +15,7 @@ from graphcuts_dp.estimate.answers import (
     AnswerList,
     AnswerOptions,
     Estimator,
-    answered,
+    answer_queries,
     check_confidence,
     whole_query,
 )
@@ -204,7 +204,7 @@ class Release(Displayed):
         measured some cuts only: unions of groups, one vertex and the others. Elsewhere its model
         answers, `estimate` is "model", and there is a typical error beside the proven interval.
 
-        Rank-one, matrix and other linear queries are answered from entries and degrees, of
+        Rank-one, matrix and other linear queries are answer_queries from entries and degrees, of
         releases up to 2^24 pairs; a sparse release answers cuts alone.
 
         Args:
@@ -261,7 +261,7 @@ class Release(Displayed):
         Raises:
             QueryError: as `answer`; joint together with simultaneous, which is more.
         """
-        return answered(
+        return answer_queries(
             self.estimator,
             [read_query(query, self.groups, self.space) for query in queries],
             AnswerOptions(
