@@ -33,6 +33,7 @@ import numpy as np
 
 from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.pairs.layout import Layout
+from graphcuts_dp.privacy.noise_sums import NoiseTerm
 
 
 @final
@@ -82,57 +83,61 @@ class PairTypes:
 
 @final
 @dataclass(frozen=True, eq=False)
-class Combination:
-    """What each number counts in an estimate.
+class Rows:
+    """Noisy sums of weights as rows over the types of pairs, and how they were measured.
+
+    A column stands for sums that get one number k: the degrees of a cell, or a sum over a block.
 
     Attributes:
-        entries: q - f for each type of pairs, shape (types,).
-        degrees: k of each vertex of a cell, shape (families of degrees, cells).
-        sums: k of each sum over a block, shape (sums,).
+        patterns: how often the sums count a pair of each type, shape (types, columns).
+        values: the noisy sums of each column, added up, in weight, shape (columns,).
+        entries: the same sums of the noisy entries.
+        noises: of each column for k = 1: so many independent ones of each law.
+        step: by how much each pair may have been rounded down.
     """
 
+    patterns: FloatMatrix
+    values: FloatVector
     entries: FloatVector
-    degrees: FloatMatrix
-    sums: FloatVector
+    noises: Sequence[Sequence[NoiseTerm]]
+    step: float
+
+    @property
+    def variances(self) -> FloatVector:
+        """Of the noise of each column for k = 1."""
+        return np.array(
+            [sum(count * c**2 * law.variance for law, c, count in own) for own in self.noises]
+        )
 
 
 def best_combination(
-    types: PairTypes,
+    counts: IntVector,
     query: FloatVector,
+    patterns: FloatMatrix,
+    variances: FloatVector,
     *,
     entry: float,
-    degrees: Sequence[float] = (),
-    sums: Sequence[tuple[FloatVector, float]] = (),
-) -> Combination:
-    """The combination of least variance.
+) -> tuple[FloatVector, FloatVector]:
+    """The combination of least variance: q - f of each type, and k of each column.
 
     Args:
-        types: of the pairs.
+        counts: how many pairs there are of each type, shape (types,).
         query: coefficient of the pairs of each type, shape (types,).
+        patterns: how often each column counts them, see `Rows`; shape (types, columns).
+        variances: of the columns, > 0.
         entry: variance of a noisy entry, > 0.
-        degrees: variances of the noisy degrees, one for each time that all were measured, > 0.
-        sums: coefficients for each type and variance, > 0, of every noisy sum over a block.
 
     Solved as a ridge regression; any rounding in the solution costs variance and no bias.
     """
-    cells = len(types.sizes)
-    patterns = [types.ends] * len(degrees) + [pattern[:, None] for pattern, _ in sums]
-    if not patterns:
-        return Combination(query, np.empty((0, cells)), np.empty(0))
-    design = np.hstack(patterns)
-    penalties = np.concatenate(
-        [*(variance * types.sizes for variance in degrees), [variance for _, variance in sums]]
-    )
-    weighted = design * (entry * types.counts)[:, None]
+    if not len(variances):
+        return query, np.empty(0)
+    weighted = patterns * (entry * counts)[:, None]
     # Scaled to a unit diagonal: variances of degrees and totals may differ by many orders.
-    normal = design.T @ weighted
-    normal[np.diag_indices_from(normal)] += penalties
+    normal = patterns.T @ weighted
+    normal[np.diag_indices_from(normal)] += variances
     scale = 1 / np.sqrt(normal.diagonal())
     solved = scale * np.linalg.solve(normal * np.outer(scale, scale), scale * (weighted.T @ query))
-    split = len(degrees) * cells
-    return Combination(
-        query - design @ solved, solved[:split].reshape(len(degrees), cells), solved[split:]
-    )
+    return query - patterns @ solved, solved
 
 
 def cut_types(

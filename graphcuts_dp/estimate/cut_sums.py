@@ -1,96 +1,62 @@
-"""What cuts add up of a sparse release, for many cuts at once: over parts, or over vertices."""
+"""What cuts add up of a sparse release, for many at once: over parts, or over vertices."""
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol, final
+from typing import final
 
 import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector, IntVector
-from graphcuts_dp.estimate.known_parts import CommonParts, PartedCuts
-from graphcuts_dp.estimate.sparse_model import SparseModel
+from graphcuts_dp.estimate.sparse_model import CutSets, SparseModel
+from graphcuts_dp.pairs.groups import GroupUnion
+from graphcuts_dp.pairs.linear_query import one_set, sides_of
+from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.pairs.vertices import ALL, Space
 
+_MOST_PARTS = 2048  # of a side
+_OFTEN = 8  # queries for each truth vector that is looked at as a part
+_SPLIT = 40  # truth vectors that divide parts at a time
 _BLOCK = 1 << 21  # numbers in a matrix of cuts and parts
 _AT_ONCE = 16  # cuts whose truth vectors are bits of a number
 _BITS = 8  # of them, where sums are by group, too
 
-_Values = tuple[FloatVector, FloatVector]  # of rows and of columns
+BoolMatrix = npt.NDArray[np.bool_]
+Values = tuple[FloatVector, FloatVector]  # of rows and of columns
 
 
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Added:
+class CutSums:
     """Sums for some cuts, an entry or a row for each.
 
     Attributes:
-        places: which of the list they are.
+        places: which of a list they are.
         degrees: of noisy degrees of S and of T, in weight.
         counts: vertices of S in each group of the model, and of T; shape (cuts, groups).
-        factors: of the model's factors in S and T, by group, and of row factors in both.
-        spread: of the spread of residual degrees in S and in T, by group.
         in_both: vertices that are in both sets, of one vertex set.
-        loops: of the model's weights of vertices with themselves, in both.
-        kept: weight of kept pairs, each once.
-        kept_spread: their variance, likewise.
+        sets: add up for the model, which cuts that were measured do without.
     """
 
     places: IntVector
-    degrees: _Values
+    degrees: Values
     counts: tuple[FloatMatrix, FloatMatrix]
-    factors: tuple[FloatMatrix, FloatMatrix, FloatMatrix]
-    spread: tuple[FloatMatrix, FloatMatrix]
     in_both: FloatVector
-    loops: FloatVector
-    kept: FloatVector
-    kept_spread: FloatVector
-
-
-class Adding(Protocol):
-    """A list of cuts that is added up."""
-
-    def blocks(self) -> Iterator[Added]:
-        """Sums for all cuts of the list, some at a time."""
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class _Side:
-    """Sums over the parts of one side; all of shape (parts,) or (parts, groups).
-
-    Attributes:
-        sizes: how many vertices.
-        degrees: of noisy degrees, in weight.
-        counts: of vertices, by the model's group.
-        factors: of the model's factors, by group.
-        spread: of the spread of residual degrees, by group.
-    """
-
-    sizes: FloatVector
-    degrees: FloatVector
-    counts: FloatMatrix
-    factors: FloatMatrix
-    spread: FloatMatrix
+    sets: CutSets
 
     @classmethod
-    def of(
-        cls,
-        parts: CommonParts,
-        degrees: FloatVector,
-        codes: IntVector,
-        factors: FloatVector,
-        spread: FloatVector,
-        groups: int,
-    ) -> "_Side":
-        count = len(parts.first)
-        within = np.zeros((count, groups))
-        within[np.arange(count), codes[parts.first]] = 1
-
-        def added(values: FloatVector | None) -> FloatVector:
-            return np.bincount(parts.of, values, minlength=count).astype(np.float64)
-
-        by_group = (added(each)[:, None] * within for each in (None, factors, spread))
-        return cls(added(None), added(degrees), *by_group)
+    def of(cls, sets: CutSets, places: IntVector, degrees: Values) -> "CutSums":
+        """Sums for cuts that stand at these places of a list."""
+        (left, rows), (right, columns) = (sets.by_group(i, None, degrees[i]) for i in (0, 1))
+        (both,) = sets.by_group(2, None)
+        return cls(
+            places=places,
+            degrees=(rows.sum(axis=1), columns.sum(axis=1)),
+            counts=(left, right),
+            in_both=both.sum(axis=1),
+            sets=sets,
+        )
 
 
 @final
@@ -107,76 +73,201 @@ class Between:
         self._all = matrix + matrix.T if symmetric else matrix
         self._symmetric = symmetric
 
-    def sums(self, S: FloatMatrix, T: FloatMatrix, both: FloatMatrix) -> FloatVector:
+    def sums(self, S: FloatMatrix, T: FloatMatrix) -> FloatVector:
         """For each cut: pairs with ends in S and T, less those that both orders name."""
         found: FloatVector = ((S @ self._all) * T).sum(axis=1)
-        if self._symmetric and both.any():
+        both = S * T if self._symmetric else S[:0]
+        if both.any():
             found -= ((both @ self._once) * both).sum(axis=1)
         return found
 
 
 @final
-class PartSums:
-    """Cuts between few parts: each takes products of small matrices.
+@dataclass(frozen=True, eq=False)
+class CommonParts:
+    """The vertices of one side in parts that no set of a list divides.
 
-    Args:
-        model: of the release.
-        degrees: noisy degrees of rows and columns, in weight.
-        cuts: of a list.
+    Attributes:
+        of: part of each vertex, shape (n,).
+        first: a vertex of each part, shape (parts,).
     """
 
-    def __init__(self, model: SparseModel, degrees: _Values, cuts: PartedCuts) -> None:
-        self._cuts, self._hollow = cuts, model.layout.hollow
-        sides = (
-            (cuts.left, model.row_codes, model.row_factors, model.row_spread),
-            (cuts.right, model.column_codes, model.column_factors, model.column_spread),
-        )
-        self._rows, self._columns = (
-            _Side.of(parts, own, codes, factors, spread, groups)
-            for (parts, codes, factors, spread), own, groups in zip(
-                sides, degrees, model.blocks.shape, strict=True
-            )
-        )
-        self._kept = Between(_pair_sums(model, cuts, model.weights), model.symmetric)
-        self._spread = Between(_pair_sums(model, cuts, model.spread), model.symmetric)
-        self._loops = np.zeros(len(cuts.left.first))
-        if self._hollow:
-            self._loops += np.bincount(cuts.left.of, model.loops, minlength=len(self._loops))
+    of: IntVector
+    first: IntVector
 
-    def blocks(self) -> Iterator[Added]:
-        """See `Adding.blocks`."""
-        cuts, rows, columns = self._cuts, self._rows, self._columns
-        step = max(1, _BLOCK // max(cuts.S.shape[1], cuts.T.shape[1]))
-        for start in range(0, len(cuts.places), step):
-            block = slice(start, start + step)
-            S, T = cuts.S[block].astype(np.float64), cuts.T[block].astype(np.float64)
-            both = S * T if self._hollow else np.zeros_like(S)
-            yield Added(
-                places=cuts.places[block],
-                degrees=(S @ rows.degrees, T @ columns.degrees),
-                counts=(S @ rows.counts, T @ columns.counts),
-                factors=(S @ rows.factors, T @ columns.factors, both @ rows.factors),
-                spread=(S @ rows.spread, T @ columns.spread),
-                in_both=both @ rows.sizes,
-                loops=both @ self._loops,
-                kept=self._kept.sums(S, T, both),
-                kept_spread=self._spread.sums(S, T, both),
-            )
-
-
-def _pair_sums(model: SparseModel, cuts: PartedCuts, values: FloatVector) -> FloatMatrix:
-    shape = len(cuts.left.first), len(cuts.right.first)
-    places = cuts.left.of[model.rows] * shape[1] + cuts.right.of[model.columns]
-    sums = np.bincount(places, values, minlength=shape[0] * shape[1])
-    return sums.astype(np.float64).reshape(shape)
+    @classmethod
+    def common(
+        cls, codes: Sequence[IntVector], masks: Sequence[BoolVector]
+    ) -> "CommonParts | None":
+        """Parts that neither a group nor a truth vector divides; None if they are too many."""
+        of = np.zeros(len(codes[0]), dtype=np.int64)
+        first = np.zeros(1, dtype=np.int64)
+        bits = (_numbers(masks[start : start + _SPLIT]) for start in range(0, len(masks), _SPLIT))
+        for each in itertools.chain(codes, bits):
+            both = of * (int(each.max()) + 1) + each
+            _, first, of = np.unique(both, return_index=True, return_inverse=True)
+            if len(first) > _MOST_PARTS:
+                return None
+        return cls(of, first)
 
 
 @final
-class MaskSums:
-    """Any cuts, some at a time: each vertex and each kept pair is looked at once for all of these.
+@dataclass(frozen=True, eq=False)
+class PartedCuts:
+    """Cuts of a list whose sets consist of few parts.
 
-    The truth vectors of some cuts are bits of a number for each vertex. Adding up by this number,
-    and then the numbers with a bit for each cut, costs about as much as one cut alone.
+    Attributes:
+        places: which of the list they are, ascending, shape (q,).
+        left: parts of the rows.
+        right: parts of the columns; the same object where both are one set.
+        S: parts of each S, shape (q, left parts).
+        T: parts of each T, shape (q, right parts).
+    """
+
+    places: IntVector
+    left: CommonParts
+    right: CommonParts
+    S: BoolMatrix
+    T: BoolMatrix
+
+
+def parted_cuts(
+    queries: Sequence[CutQuery], space: Space, codes: tuple[IntVector, IntVector]
+) -> PartedCuts | None:
+    """The cuts of a list whose sets are unions of public groups, or sets that are asked often.
+
+    Parts of rows and of columns lie in the groups of `codes`. None if there is no such cut, or the
+    parts are too many.
+    """
+    one = one_set(space)
+    masks = {id(each) for query in queries for each in (query.S, query.T) if _is_mask(each)}
+    often = len(masks) * _OFTEN <= len(queries) and len(masks) <= _MOST_PARTS
+    sizes = tuple(len(side) for side in sides_of(space))
+    places = [
+        place
+        for place, query in enumerate(queries)
+        if _known(query.S, sizes[0], often)
+        and (query.T is None or _known(query.T, sizes[1], often))
+    ]
+    if not places:
+        return None
+    chosen = [queries[place] for place in places]
+    sides = [query.S for query in chosen], [query.T for query in chosen]
+    if one:
+        left = right = _parts([*sides[0], *sides[1]], codes[0])
+    else:
+        left, right = _parts(sides[0], codes[0]), _parts(sides[1], codes[1])
+    if left is None or right is None:
+        return None
+    S = _chosen(sides[0], left)
+    T = _chosen([ALL if each is None and not one else each for each in sides[1]], right)
+    if one:
+        rest = [query.T is None for query in chosen]
+        T[rest] = ~S[rest]
+    return PartedCuts(np.array(places), left, right, S, T)
+
+
+def _parts(sets: Sequence[object], codes: IntVector) -> CommonParts | None:
+    """Parts that none of some sets divides, and that lie in the groups of some codes."""
+    tables = {id(each.groups): each.groups.codes() for each in sets if isinstance(each, GroupUnion)}
+    masks = {id(each): each for each in sets if isinstance(each, np.ndarray)}
+    return CommonParts.common([codes, *tables.values()], list(masks.values()))
+
+
+def _is_mask(given: object) -> bool:
+    return isinstance(given, np.ndarray) and given.dtype == np.bool_
+
+
+def _known(given: object, size: int, often: bool) -> bool:
+    if isinstance(given, GroupUnion):
+        return len(given.groups.vertices) == size
+    if isinstance(given, str):
+        return given == ALL
+    return often and isinstance(given, np.ndarray) and _is_mask(given) and given.shape == (size,)
+
+
+def _chosen(sets: Sequence[object], parts: CommonParts) -> BoolMatrix:
+    """Which parts each set has; of None no part."""
+    found = np.zeros((len(sets), len(parts.first)), dtype=np.bool_)
+    tables: dict[int, IntVector] = {}
+    for row, given in zip(found, sets, strict=True):
+        if isinstance(given, GroupUnion):
+            groups = given.groups
+            if id(groups) not in tables:
+                tables[id(groups)] = groups.codes()[parts.first]
+            row[:] = given.chosen[tables[id(groups)]]
+        elif isinstance(given, np.ndarray):
+            row[:] = given[parts.first]
+        elif given is not None:
+            row[:] = True
+    return found
+
+
+def sums_over_parts(model: SparseModel, degrees: Values, cuts: PartedCuts) -> Iterator[CutSums]:
+    """Sums for cuts between few parts, some at a time."""
+    parts = _Parts(model, cuts)
+    step = max(1, _BLOCK // max(cuts.S.shape[1], cuts.T.shape[1]))
+    for start in range(0, len(cuts.places), step):
+        block = slice(start, start + step)
+        S, T = cuts.S[block].astype(np.float64), cuts.T[block].astype(np.float64)
+        both = S * T if model.layout.hollow else np.zeros_like(S)
+        yield CutSums.of(_PartSets(parts, (S, T, both)), cuts.places[block], degrees)
+
+
+@final
+class _Parts:
+    """Sums over the parts of a list, each made when it is first asked for."""
+
+    def __init__(self, model: SparseModel, cuts: PartedCuts) -> None:
+        self._sides, self._within = (cuts.left, cuts.right), []
+        codes = model.row_codes, model.column_codes
+        for parts, code, groups in zip(self._sides, codes, model.blocks.shape, strict=True):
+            within = np.zeros((len(parts.first), groups))
+            within[np.arange(len(parts.first)), code[parts.first]] = 1
+            self._within.append(within)
+        self._tables: dict[tuple[int, int], tuple[FloatVector | None, FloatMatrix]] = {}
+        ends = self._sides[0].of[model.rows], self._sides[1].of[model.columns]
+        shape = len(cuts.left.first), len(cuts.right.first)
+        places = np.ravel_multi_index(ends, shape)
+        self.kept = []
+        for each in (model.weights, model.spread):
+            sums = np.bincount(places, each, minlength=shape[0] * shape[1]).astype(np.float64)
+            self.kept.append(Between(sums.reshape(shape), model.symmetric))
+
+    def by_group(self, side: int, values: FloatVector | None) -> FloatMatrix:
+        """Sums of values (of ones, where there are none) of each part, at its group."""
+        if (side, id(values)) not in self._tables:
+            within = self._within[side]
+            sums = np.bincount(self._sides[side].of, values, minlength=len(within))
+            self._tables[side, id(values)] = values, sums.astype(np.float64)[:, None] * within
+        return self._tables[side, id(values)][1]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _PartSets:
+    """Cuts between few parts: each takes products of small matrices."""
+
+    parts: _Parts
+    sets: tuple[FloatMatrix, FloatMatrix, FloatMatrix]
+
+    def by_group(self, which: int, *values: FloatVector | None) -> list[FloatMatrix]:
+        """See `CutSets.by_group`."""
+        tables = (self.parts.by_group(int(which == 1), each) for each in values)
+        return [self.sets[which] @ table for table in tables]
+
+    def kept(self) -> FloatMatrix:
+        """See `CutSets.kept`."""
+        return np.array([each.sums(*self.sets[:2]) for each in self.parts.kept])
+
+
+def sums_over_vertices(
+    model: SparseModel,
+    degrees: Values,
+    places: Sequence[int],
+    masks: Iterator[tuple[BoolVector, BoolVector]],
+) -> Iterator[CutSums]:
+    """Sums for any cuts, some at a time.
 
     Args:
         model: of the release.
@@ -184,86 +275,60 @@ class MaskSums:
         places: which of a list the cuts are.
         masks: truth vectors of each, made when they are asked for.
     """
+    for start in range(0, len(places), _AT_ONCE):
+        some = np.array(places[start : start + _AT_ONCE])
+        S, T = zip(*(next(masks) for _ in some), strict=True)
+        yield CutSums.of(_MaskSets(model, S, T), some, degrees)
+
+
+@final
+class _MaskSets:
+    """Any cuts: each vertex and each kept pair is looked at once for all of these.
+
+    The truth vectors of some cuts are bits of a number for each vertex. Adding up by this number,
+    and then the numbers with a bit for each cut, costs about as much as one cut alone.
+    """
 
     def __init__(
-        self,
-        model: SparseModel,
-        degrees: _Values,
-        places: Sequence[int],
-        masks: Iterator[tuple[BoolVector, BoolVector]],
+        self, model: SparseModel, S: Sequence[BoolVector], T: Sequence[BoolVector]
     ) -> None:
-        self._model, self._degrees = model, degrees
-        self._places, self._masks = places, masks
-
-    def blocks(self) -> Iterator[Added]:
-        """See `Adding.blocks`."""
-        for start in range(0, len(self._places), _AT_ONCE):
-            places = np.array(self._places[start : start + _AT_ONCE])
-            sets = [next(self._masks) for _ in places]
-            yield self._added(places, [S for S, _ in sets], [T for _, T in sets])
-
-    def _added(self, places: IntVector, S: list[BoolVector], T: list[BoolVector]) -> Added:
-        model, count = self._model, len(places)
-        groups = model.blocks.shape
-        rows = self._by_group(
-            S, model.row_codes, groups[0], model.row_factors, model.row_spread, self._degrees[0]
-        )
-        columns = self._by_group(
-            T,
-            model.column_codes,
-            groups[1],
-            model.column_factors,
-            model.column_spread,
-            self._degrees[1],
-        )
-        in_both = [np.zeros((count, groups[0])) for _ in range(3)]
+        self._model, self._count = model, len(S)
+        self._numbers = [_numbers(each) for each in (S, T)]
+        both = np.zeros(1, dtype=np.int64)
         if model.layout.hollow:
-            both = [np.logical_and(*each) for each in zip(S, T, strict=True)]
-            if any(each.any() for each in both):
-                in_both = self._by_group(
-                    both, model.row_codes, groups[0], model.row_factors, model.loops
-                )
-        kept, kept_spread = self._kept(S, T)
-        return Added(
-            places=places,
-            degrees=(rows[3].sum(axis=1), columns[3].sum(axis=1)),
-            counts=(rows[0], columns[0]),
-            factors=(rows[1], columns[1], in_both[1]),
-            spread=(rows[2], columns[2]),
-            in_both=in_both[0].sum(axis=1),
-            loops=in_both[2].sum(axis=1),
-            kept=kept,
-            kept_spread=kept_spread,
-        )
+            both = self._numbers[0] & self._numbers[1]
+        self._numbers.append(both)
 
-    @staticmethod
-    def _by_group(
-        masks: list[BoolVector], codes: IntVector, groups: int, *values: FloatVector
-    ) -> list[FloatMatrix]:
-        """Numbers of vertices and sums of values in each set, by group: shape (sets, groups)."""
-        found: list[list[FloatMatrix]] = [[] for _ in range(len(values) + 1)]
-        for start in range(0, len(masks), _BITS):
-            some = masks[start : start + _BITS]
-            bits = _numbers(some)
-            size = 1 << len(some)
-            for sums, each in zip(found, (None, *values), strict=True):
-                table = np.bincount(codes * size + bits, each, minlength=groups * size)
-                sums.append((table.reshape(groups, size) @ _decoded(len(some))).T)
+    def by_group(self, which: int, *values: FloatVector | None) -> list[FloatMatrix]:
+        """See `CutSets.by_group`."""
+        model, numbers = self._model, self._numbers[which]
+        codes = (model.row_codes, model.column_codes)[which == 1]
+        groups = model.blocks.shape[which == 1]
+        if not numbers.any():
+            return [np.zeros((self._count, groups)) for _ in values]
+        found: list[list[FloatMatrix]] = [[] for _ in values]
+        for start in range(0, self._count, _BITS):
+            bits = min(_BITS, self._count - start)
+            size = 1 << bits
+            keys = codes * size + (numbers >> start & (size - 1))
+            for sums, each in zip(found, values, strict=True):
+                table = np.bincount(keys, each, minlength=groups * size).reshape(groups, size)
+                sums.append((table @ _decoded(bits)).T)
         return [np.concatenate(each) for each in found]
 
-    def _kept(self, S: list[BoolVector], T: list[BoolVector]) -> tuple[FloatVector, FloatVector]:
+    def kept(self) -> FloatMatrix:
+        """See `CutSets.kept`."""
         model = self._model
-        left, right = (_numbers(each).astype(np.uint16) for each in (S, T))
+        left, right = (each.astype(np.uint16) for each in self._numbers[:2])
         crossing = left[model.rows] & right[model.columns]
         if model.symmetric:
             crossing |= right[model.rows] & left[model.columns]
-        places = crossing.astype(np.int64)
-        decoded = _decoded(len(S))
-        kept, spread = (
+        places, decoded = crossing.astype(np.int64), _decoded(self._count)
+        sums = (
             np.bincount(places, each, minlength=len(decoded)) @ decoded
             for each in (model.weights, model.spread)
         )
-        return kept, spread
+        return np.array(list(sums))
 
 
 def _numbers(masks: Sequence[BoolVector]) -> IntVector:

@@ -10,6 +10,7 @@ import scipy
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.errors import QueryError
+from graphcuts_dp.estimate.answers import by_precision
 from graphcuts_dp.estimate.measurement import Measurements, NoisyDegrees
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
 from graphcuts_dp.estimate.worst_case import noise_cut_bound
@@ -55,10 +56,8 @@ class LinearEstimator:
     ) -> tuple[float, tuple[float, float]]:
         """The unbiased estimate, and its proven interval, cut to what the query can be.
 
-        Args:
-            query: any linear query.
-            log_failures: ln of 1 over the failure probability of the interval.
-            simultaneous: whether the interval shall hold for all rank-one queries at once.
+        `log_failures` is ln of 1 over its failure probability; a simultaneous one holds for all
+        rank-one queries at once.
 
         Raises:
             QueryError: a query that does not fit; an interval for all queries at once of one that
@@ -66,32 +65,32 @@ class LinearEstimator:
         """
         noisy = self._noisy
         extent = Extent.of(query, noisy.space)
-        possible = extent.possible(noisy.distribution.weight_cap)
+        least, most = extent.possible(noisy.distribution.weight_cap)
         if not extent.largest:
             return 0.0, (0.0, 0.0)
         coefficients = pair_coefficients(query, noisy.space)
         value, radius = self._combined(coefficients, log_failures)
         centre = value
         if simultaneous:
-            if not isinstance(query, RankOneQuery):
-                raise QueryError(
-                    "an interval for all queries at once, chosen after looking at the release, is"
-                    " proven for cuts and rank-one queries; other coefficients could follow the"
-                    " noise pair by pair"
-                )
-            centre = float(np.vdot(coefficients, self._estimates))
-            radius = self._for_all(query, log_failures)
-            radius += self._slack(coefficients, [], [], extra=abs(centre))
-        low, high = (
-            min(max(x, possible[0]), possible[1]) for x in (centre - radius, centre + radius)
-        )
+            centre, radius = self._for_all(query, coefficients, log_failures)
+        low, high = (min(max(x, least), most) for x in (centre - radius, centre + radius))
         return value, (low, high)
 
-    def _for_all(self, query: RankOneQuery, log_failures: float) -> float:
-        """Of entries alone: u' E v is bilinear, so that it is largest at a cut of the cut norm.
+    def _for_all(
+        self, query: LinearQuery, coefficients: FloatMatrix, log_failures: float
+    ) -> tuple[float, float]:
+        """Value and half width of entries alone, for all rank-one queries at once.
+
+        u' E v is bilinear, so that it is largest at a cut of the cut norm.
 
         Source: GRU12 Remark 6.4.
         """
+        if not isinstance(query, RankOneQuery):
+            raise QueryError(
+                "an interval for all queries at once, chosen after looking at the release, is"
+                " proven for cuts and rank-one queries; other coefficients could follow the"
+                " noise pair by pair"
+            )
         noisy = self._noisy
         u, v = query.vectors(noisy.shape)
         worst = noise_cut_bound(
@@ -100,40 +99,36 @@ class LinearEstimator:
             symmetric=noisy.symmetric,
             confidence=-math.expm1(-log_failures),
         )
-        return worst * float(u.max()) * float(v.max())
+        centre = float(np.vdot(coefficients, self._estimates))
+        slack = _ROUNDING * abs(centre) + self._rounding(coefficients)
+        return centre, worst * float(u.max()) * float(v.max()) + slack
+
+    def _rounding(self, coefficients: FloatMatrix) -> float:
+        """What rounding weights down by less than a step may move the sum of entries by."""
+        return self._noisy.distribution.rounding * float(np.abs(coefficients).sum())
 
     def _combined(self, coefficients: FloatMatrix, log_failures: float) -> tuple[float, float]:
         """The estimate of least variance, and the half width of its interval."""
-        law = self._noisy.distribution.law
         shifts = self._shifts(coefficients)
-        rest = coefficients.copy()
-        parts: list[float] = []
-        noises: list[tuple[NoiseLaw, FloatVector]] = []
+        rest = coefficients if shifts is None else coefficients - self._spread(*shifts)
+        entries = rest * self._estimates
+        slack = _ROUNDING * float(np.abs(entries).sum()) + self._rounding(rest)
+        parts = [float(entries.sum())]
+        noises = [(self._noisy.distribution.law, np.abs(rest[rest != 0]))]
         if shifts is not None:
-            rest -= self._spread(*shifts)
-            precision = [1 / degrees.law.variance for degrees in self._degrees]
-            for degrees, share in zip(
-                self._degrees, np.divide(precision, sum(precision)), strict=True
-            ):
-                for k, given in self._ends(shifts, degrees):
+            sides = 1 if self._noisy.symmetric else 2
+            shares = by_precision([degrees.law for degrees in self._degrees])
+            for degrees, share in zip(self._degrees, shares, strict=True):
+                values = degrees.rows, degrees.columns
+                for k, given in zip(shifts[:sides], values[:sides], strict=True):
                     parts += (share * k * (degrees.unit * given)).tolist()
                     noises.append((degrees.law, np.abs(share * k)))
-        entries = rest * self._estimates
-        parts.append(float(entries.sum()))
-        noises.append((law, np.abs(rest[rest != 0])))
-        slack = self._slack(rest, list(shifts or ()), self._degrees, extra=0.0)
-        slack += _ROUNDING * (float(np.abs(entries).sum()) + math.fsum(map(abs, parts)))
+            if self._noisy.distribution.rounding:  # wherever a weight is counted
+                largest = max(degrees.unit for degrees in self._degrees)
+                for k, pairs in zip(shifts, self._noisy.shape[::-1], strict=True):
+                    slack += largest * pairs * float(np.abs(k).sum())
+        slack += _ROUNDING * math.fsum(map(abs, parts))
         return math.fsum(parts), weighted_radius(noises, log_failures) + slack
-
-    def _ends(
-        self, shifts: tuple[FloatVector, FloatVector], degrees: NoisyDegrees
-    ) -> list[tuple[FloatVector, FloatVector]]:
-        """The factor of each degree, with the degrees: once of one vertex set."""
-        both = [
-            (k, given.astype(np.float64))
-            for k, given in zip(shifts, (degrees.rows, degrees.columns), strict=True)
-        ]
-        return both[:1] if self._noisy.symmetric else both
 
     def _spread(self, k: FloatVector, columns: FloatVector) -> FloatMatrix:
         """k_i + l_j at the place of each pair."""
@@ -165,27 +160,6 @@ class LinearEstimator:
         all_l = (first - entry * m) * total / determinant
         return (entry * rows - entry * all_l) / first, (entry * columns - entry * all_k) / second
 
-    def _slack(
-        self,
-        coefficients: FloatMatrix,
-        shifts: Sequence[FloatVector],
-        degrees: Sequence[NoisyDegrees],
-        *,
-        extra: float,
-    ) -> float:
-        """What rounding weights down to fine grids, and floats, may move an estimate by.
-
-        Every weight is rounded down by less than a step wherever it is counted.
-        """
-        rounding = self._noisy.distribution.rounding
-        slack = _ROUNDING * extra
-        if rounding:
-            slack += rounding * float(np.abs(coefficients).sum())
-            largest = max((each.unit for each in degrees), default=0.0)
-            for k, pairs in zip(shifts, self._noisy.shape[::-1], strict=False):
-                slack += largest * pairs * float(np.abs(k).sum())
-        return slack
-
 
 def weighted_radius(noises: Sequence[tuple[NoiseLaw, FloatVector]], log_failures: float) -> float:
     """Half width of an interval for a sum of independent noises, each times its coefficient.
@@ -196,9 +170,8 @@ def weighted_radius(noises: Sequence[tuple[NoiseLaw, FloatVector]], log_failures
     times that of h X, and Chernoff's bound follows with the sum of all r/h in place of a number of
     noises.
 
-    Args:
-        noises: of each law the moduli of the coefficients.
-        log_failures: ln of 1 over the failure probability.
+    `noises` are of each law the moduli of the coefficients; `log_failures` is ln of 1 over the
+    failure probability.
     """
     terms: list[NoiseTerm] = []
     left: list[tuple[NoiseLaw, float, float]] = []

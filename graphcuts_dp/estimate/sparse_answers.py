@@ -1,62 +1,76 @@
-"""Answers of a sparse release: measured values with proven intervals, estimates elsewhere."""
+"""Answers of a sparse release: measured values with proven intervals, estimates elsewhere.
+
+A list of more than a few cuts is answered from sums that are made for many of them at once; values
+differ from those of single cuts by the rounding of sums, about 1e-12 of what is added up.
+"""
 
 import math
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple, final
 
 import numpy as np
 
 from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector, IntVector
+from graphcuts_dp.errors import GraphError, QueryError
+from graphcuts_dp.estimate.answers import (
+    ROUNDING,
+    AnswerOptions,
+    CutEstimate,
+    Estimate,
+    Sizes,
+    by_precision,
+    distinct_cuts,
+)
+from graphcuts_dp.estimate.cut_sums import (
+    Between,
+    BoolMatrix,
+    CutSums,
+    PartedCuts,
+    parted_cuts,
+    sums_over_parts,
+    sums_over_vertices,
+)
 from graphcuts_dp.estimate.measurement import Measurements, NoisyDegrees, NoisyGroups
-from graphcuts_dp.estimate.sparse_model import SparseModel
-from graphcuts_dp.pairs.linear_query import AnyGraph as LinearData
-from graphcuts_dp.pairs.linear_query import is_plain
-from graphcuts_dp.pairs.queries import pairs_of_cut, pairs_of_sizes
+from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
+from graphcuts_dp.estimate.sparse_model import OneCut, SparseModel
+from graphcuts_dp.pairs.layout import most_weight
+from graphcuts_dp.pairs.linear_query import LinearQuery
+from graphcuts_dp.pairs.queries import CutQuery, pairs_of_sizes
 from graphcuts_dp.privacy.noise_sums import NoiseSum, NoiseTerm
 
-_ROUNDING = 1e-12  # of all that is added up: what floats may be off
-_MOST_LOOKED = 10_000  # sets that are known
+_MOST_KNOWN = 1 << 22  # numbers that are kept of sets that are known
 _DIGITS = 2  # of a number of noises, which is rounded up
+_FEW = 8  # queries that are answered one by one
+
+_LogFailures = Callable[[Sizes], float]
 
 
 @final
-class SparseEstimate(NamedTuple):
-    """What a sparse release says of one cut.
-
-    Attributes:
-        value: the estimate.
-        measured: whether it is unbiased: read off what was measured. Else it is the model's.
-        interval: proven, whatever the graph is.
-        typical: typical error of an estimate of the model, no proof; None of a measured value.
-    """
-
-    value: float
-    measured: bool
-    interval: tuple[float, float]
-    typical: float | None
-
-
-@final
-class _Looked(NamedTuple):
-    """A set, how many it has, and which groups it is the union of, if it is."""
+class _KnownSet(NamedTuple):
+    """A set, how many vertices of each group it has, and the sum of their noisy degrees."""
 
     mask: "weakref.ref[BoolVector]"
-    size: int
-    groups: BoolVector | None
+    counts: FloatVector
+    degrees: float
 
 
 @final
-class Unbiased(NamedTuple):
-    """An unbiased value, and its noise."""
+class _Cells(NamedTuple):
+    """Cells between groups, of some cuts: those within a cut, and those that it touches.
 
-    value: float
-    noise: NoiseSum
+    Attributes:
+        unions: whether all cells that a cut touches are within it.
+        holds: whether there is a group within each of both sets.
+        within: sums and numbers of cells.
+        touched: likewise.
+    """
 
-    def radius(self, log_failures: float) -> float:
-        """Half width of an interval; `log_failures` is ln of 1 over its failure probability."""
-        return self.noise.radius(log_failures) + _ROUNDING * abs(self.value)
+    unions: BoolVector
+    holds: BoolVector
+    within: tuple[FloatVector, IntVector]
+    touched: tuple[FloatVector, IntVector]
 
 
 @final
@@ -74,265 +88,261 @@ class SparseEstimator:
         model: made of them.
     """
 
+    noise_name = None  # of entries, of which there are none
+
     def __init__(self, measurements: Measurements, model: SparseModel) -> None:
-        self.model = model
+        self.model, self.space, self.shape = model, model.space, model.layout.shape
         degrees = measurements.find(NoisyDegrees)
         if degrees is None:
             raise ValueError("a sparse release has degrees")
         self._degrees = degrees
         self._groups: Sequence[NoisyGroups] = measurements.all_of(NoisyGroups)
-        self._looked: dict[tuple[int, int], _Looked] = {}
+        self._known_sets: dict[tuple[int, int], _KnownSet] = {}
         self._noises: dict[tuple[str, int], NoiseSum] = {}
 
-    @cached_property
-    def degree_values(self) -> tuple[FloatVector, FloatVector]:
-        """Noisy degrees of rows and of columns, in weight."""
-        unit = np.float64(self._degrees.unit)
-        rows: FloatVector = self._degrees.rows * unit
-        if self._degrees.symmetric:
-            return rows, rows
-        columns: FloatVector = self._degrees.columns * unit
-        return rows, columns
+    @property
+    def noisy(self) -> NoisyMatrix:
+        """Raises GraphError: there is none."""
+        raise GraphError("a sparse release has no noisy matrix; ask answer, or its graph")
 
-    @cached_property
-    def cell_sums(self) -> tuple[FloatMatrix, FloatMatrix] | None:
-        """Sum of each cell between groups, and 1 where there is one; None without any."""
-        if not self._groups:
-            return None
-        first = self._groups[0]
-        sums, numbers = np.zeros(first.shape), np.zeros(first.shape)
-        for each, share in zip(self._groups, self._cell_shares, strict=True):
-            sums[first.ends] += share * each.values
-        numbers[first.ends] = 1
-        return sums, numbers
+    def linear(
+        self, query: LinearQuery, log_failures: float, *, simultaneous: bool
+    ) -> tuple[float, tuple[float, float]]:
+        """Raises QueryError: cuts alone are answered."""
+        del query, log_failures, simultaneous
+        raise QueryError(
+            "a sparse release answers cut queries: it holds no entry of its own for each pair; "
+            "ask its synthetic graph, for example query.value(release.graph), without guarantee"
+        )
 
-    @cached_property
-    def _cell_shares(self) -> list[float]:
-        """Of measurements of the same cells, by their precision."""
-        precision = np.array([1 / each.law.variance for each in self._groups])
-        shares: list[float] = (precision / precision.sum()).tolist()
-        return shares
+    def estimates(
+        self,
+        queries: Sequence[CutQuery],
+        options: AnswerOptions,
+        synthetic: object = None,
+    ) -> tuple[list[CutEstimate], int]:
+        """See `Estimator.estimates`; any other estimate than "unbiased" is the model's, always.
 
-    def estimate(self, S: BoolVector, T: BoolVector, log_failures: float) -> SparseEstimate:
-        """What is known of a cut.
-
-        Args:
-            S: mask of rows.
-            T: mask of columns.
-            log_failures: ln of 1 over the failure probability of the interval.
+        Cuts whose sets are unions of public groups, or truth vectors that many queries share, are
+        answered together from sums over these.
         """
-        sizes = self._look(S, 0).size, self._look(T, 1).size
-        if not all(sizes):
-            return SparseEstimate(0.0, True, (0.0, 0.0), None)
-        measured = self._measured(S, T, sizes)
-        if measured is not None:
-            radius = measured.radius(log_failures)
-            interval = measured.value - radius, measured.value + radius
-            return SparseEstimate(measured.value, True, interval, None)
-        rows, columns = np.flatnonzero(S), np.flatnonzero(T)
-        both = np.flatnonzero(S & T) if self.model.layout.hollow else None
-        found = self.model.expected(rows, columns, both)
-        bounds = self._bounds(rows, columns, log_failures)
-        return SparseEstimate(found.value, False, bounds, found.deviation)
+        del synthetic
+        parted = None
+        if len(queries) > _FEW:
+            codes = self.model.row_codes, self.model.column_codes
+            parted = parted_cuts(queries, self.space, codes)
+        together = self._distinct(queries, parted) if options.joint and queries else 1
 
-    def _measured(self, S: BoolVector, T: BoolVector, sizes: tuple[int, int]) -> Unbiased | None:
-        found = [*self._cells_exactly(S, T, sizes), *self._degrees_exactly(S, T, sizes)]
-        return min(found, key=lambda each: each.noise.variance, default=None)
+        def log_failures(sizes: Sizes) -> float:
+            return options.log_failures(together, sizes, self.model.layout)
 
-    def _cells_exactly(
-        self, S: BoolVector, T: BoolVector, sizes: tuple[int, int]
-    ) -> list[Unbiased]:
-        """The sum of cells that is the cut itself: both sets are unions of groups."""
-        left = self._look(S, 0).groups
-        if left is None:
-            return []
-        if self.model.layout.hollow and sum(sizes) == len(S) and not np.logical_and(S, T).any():
-            return [self._cells(left, ~left)]
-        right = self._look(T, 1).groups
-        return [] if right is None else [self._cells(left, right)]
+        found: dict[int, CutEstimate] = {}
+        model_only = options.estimate != "unbiased"
+        for sums in self._sums(queries, parted):
+            found.update(self._estimates(sums, log_failures, model_only=model_only))
+        return [found[place] for place in range(len(queries))], together
 
-    def pairs(self, S: BoolVector, T: BoolVector) -> int:
-        """Number of vertex pairs of a cut, each once."""
-        left, right = self._look(S, 0), self._look(T, 1)
-        if left.groups is None or right.groups is None:
-            return pairs_of_cut(S, T, self.model.space)
-        both = 0
-        if self.model.layout.hollow:
-            both = int(self._group_sizes[0][left.groups & right.groups].sum())
-        return pairs_of_sizes(left.size, right.size, both, symmetric=self.model.symmetric)
+    def _distinct(self, queries: Sequence[CutQuery], parted: PartedCuts | None) -> int:
+        """How many cuts a list names; one that is written in two ways may count twice."""
+        known: list[tuple[BoolVector, BoolVector]] = []
+        done: set[int] = set()
+        if parted is not None:
+            known, done = list(zip(parted.S, parted.T, strict=True)), set(parted.places.tolist())
+        others = [each.masks(self.space) for i, each in enumerate(queries) if i not in done]
+        return sum(distinct_cuts(cuts, symmetric=self.model.symmetric) for cuts in (known, others))
 
-    def _look(self, mask: BoolVector, side: int) -> "_Looked":
+    def _sums(self, queries: Sequence[CutQuery], parted: PartedCuts | None) -> Iterator[CutSums]:
+        """Sums one by one for a few cuts; else for those of few parts, and for all others."""
+        if len(queries) <= _FEW:
+            for place, query in enumerate(queries):
+                yield self._sums_of_one(place, *query.masks(self.space))
+            return
+        done: set[int] = set()
+        if parted is not None:
+            done.update(parted.places.tolist())
+            yield from sums_over_parts(self.model, self._degree_values, parted)
+        others = [place for place in range(len(queries)) if place not in done]
+        masks = (queries[place].masks(self.space) for place in others)
+        yield from sums_over_vertices(self.model, self._degree_values, others, masks)
+
+    def _sums_of_one(self, place: int, S: BoolVector, T: BoolVector) -> CutSums:
+        sets = self._look(S, 0), self._look(T, 1)
+        both = S & T if self.model.layout.hollow else S[:0]
+        return CutSums(
+            places=np.array([place]),
+            degrees=(np.array([sets[0].degrees]), np.array([sets[1].degrees])),
+            counts=(sets[0].counts[None], sets[1].counts[None]),
+            in_both=np.array([np.count_nonzero(both)]),
+            sets=OneCut(self.model, S, T),
+        )
+
+    def _look(self, mask: BoolVector, side: int) -> _KnownSet:
         """What a set of rows (0) or columns (1) is.
 
         Sets that cannot be written to, such as those that a group's name stands for, are looked at
         once: later they are known by the object that they are.
         """
-        known = self._looked.get((id(mask), side))
+        known = self._known_sets.get((id(mask), side))
         if known is not None and known.mask() is mask:
             return known
-        found = _Looked(
-            weakref.ref(mask), int(np.count_nonzero(mask)), self._whole_groups(mask, side)
-        )
+        groups = self.model.blocks.shape[side]
+        codes = (self.model.row_codes, self.model.column_codes)[side]
+        counts = np.bincount(codes[mask], minlength=groups).astype(np.float64)
+        degrees = float(self._degree_values[side][mask].sum())
+        found = _KnownSet(weakref.ref(mask), counts, degrees)
         if not mask.flags.writeable:
-            if len(self._looked) >= _MOST_LOOKED:
-                self._looked.clear()
-            self._looked[id(mask), side] = found
+            if len(self._known_sets) * groups >= _MOST_KNOWN:
+                self._known_sets.clear()
+            self._known_sets[id(mask), side] = found
         return found
 
-    def _whole_groups(self, mask: BoolVector, side: int) -> BoolVector | None:
-        """Which groups a set is the union of; None if it is not."""
-        if not self._groups:
-            return None
-        of_group = mask[self._one[side]]
-        codes = (self._groups[0].rows, self._groups[0].columns)[side]
-        return of_group if np.array_equal(of_group[codes], mask) else None
+    def _estimates(
+        self, sums: CutSums, log_failures: _LogFailures, *, model_only: bool
+    ) -> Iterator[tuple[int, CutEstimate]]:
+        """The place of each cut in the list, and what is known of it."""
+        cells = self._cells(*sums.counts) if self._groups else None
+        numbers = [np.rint(each.sum(axis=1)).astype(np.int64) for each in sums.counts]
+        both = np.rint(sums.in_both).astype(np.int64)
+        model: tuple[FloatVector, FloatVector] | None = None
+        for row, place in enumerate(sums.places.tolist()):
+            sizes = Sizes(int(numbers[0][row]), int(numbers[1][row]), int(both[row]))
+            if not sizes.S or not sizes.T:
+                yield place, CutEstimate(0.0, (0.0, 0.0), 0.0)
+                continue
+            pairs = pairs_of_sizes(*sizes, symmetric=self.model.symmetric)
+            most = most_weight(pairs, self.model.weight_cap)
+            log = log_failures(sizes)
+            degrees = float(sums.degrees[0][row]), float(sums.degrees[1][row])
+            measured = self._measured(sizes, degrees, cells, row)
+            if measured is not None and not model_only:
+                yield place, CutEstimate(measured.value, measured.interval(log), most)
+                continue
+            interval = (
+                self._bounds(sizes, degrees, cells, row, log)
+                if measured is None
+                else measured.interval(log)
+            )
+            if model is None:
+                model = self.model.expected(sums.sets)
+            value, typical = (float(each[row]) for each in model)
+            yield place, CutEstimate(value, interval, most, "model", typical)
 
-    @cached_property
-    def _one(self) -> tuple[IntVector, IntVector]:
-        """A member of each group, of rows and of columns."""
-        first = self._groups[0]
-        left, right = (
-            np.unique(codes, return_index=True)[1] for codes in (first.rows, first.columns)
-        )
-        return left, right
-
-    @cached_property
-    def _group_sizes(self) -> tuple[FloatVector, FloatVector]:
-        first = self._groups[0]
-        left, right = (
-            np.maximum(np.bincount(codes, minlength=count), 1).astype(np.float64)
-            for codes, count in zip((first.rows, first.columns), first.shape, strict=True)
-        )
-        return left, right
-
-    def _group_counts(self, rows: IntVector, columns: IntVector) -> tuple[IntVector, IntVector]:
-        first = self._groups[0]
-        return (
-            np.bincount(first.rows[rows], minlength=first.shape[0]),
-            np.bincount(first.columns[columns], minlength=first.shape[1]),
-        )
-
-    def _cells(self, left: BoolVector, right: BoolVector) -> Unbiased:
-        """Sum of all cells between some groups and others, each once."""
-        a, b = self._groups[0].ends
-        inside = left[a] & right[b]
-        if self._groups[0].symmetric:
-            inside |= left[b] & right[a]
-        return self._sum_of_cells(inside)
-
-    def _sum_of_cells(self, inside: BoolVector) -> Unbiased:
-        value = sum(
-            share * float(each.values[inside].sum())
-            for share, each in zip(self._cell_shares, self._groups, strict=True)
-        )
-        return self.sum_of_cells(float(value), int(inside.sum()))
-
-    def sum_of_cells(self, value: float, count: int) -> Unbiased:
-        """So many cells that add up to this."""
-        return Unbiased(value, self._noise("cells", _rounded_up(count)))
-
-    def _degrees_exactly(
-        self, S: BoolVector, T: BoolVector, sizes: tuple[int, int]
-    ) -> list[Unbiased]:
-        """Sums of degrees that are the cut itself."""
-        both = int(np.count_nonzero(S & T)) if self.model.symmetric and 1 in sizes else 0
-        return [
-            self.sum_of_degrees(float(self.degree_values[side][(S, T)[side]].sum()), count, factor)
-            for side, count, factor in self.exact_degrees(sizes, both)
+    def _measured(
+        self, sizes: Sizes, degrees: tuple[float, float], cells: _Cells | None, row: int
+    ) -> Estimate | None:
+        """The most precise of the sums that are the cut itself; None if there is none."""
+        found = []
+        if cells is not None and cells.unions[row]:
+            found.append(self._cell_sum(cells.touched, row))
+        found += [
+            self._degree_sum(degrees[side], count, factor)
+            for side, count, factor in self._exact_degrees(sizes)
         ]
+        return min(found, key=lambda each: each.noise.variance, default=None)
 
-    def exact_degrees(self, sizes: tuple[int, int], both: int) -> list[tuple[int, int, float]]:
-        """Which degrees add up to a cut: side (0 for those of S), how many, and what times them.
-
-        Args:
-            sizes: of S and T.
-            both: how many vertices are in both, of an undirected graph.
-        """
-        n, width = self.model.layout.shape
+    def _exact_degrees(self, sizes: Sizes) -> list[tuple[int, int, float]]:
+        """Which degrees add up to a cut: side (0 for those of S), how many, and what times them."""
+        n, width = self.shape
         if not self.model.symmetric:
-            found = [(0, sizes[0], 1.0)] if sizes[1] == width else []
-            return [*found, (1, sizes[1], 1.0)] if sizes[0] == n else found
-        if sizes == (n, n):  # each edge is in two degrees
+            found = [(0, sizes.S, 1.0)] if width == sizes.T else []
+            return [*found, (1, sizes.T, 1.0)] if n == sizes.S else found
+        if sizes.S == sizes.T == n:  # each edge is in two degrees
             return [(0, n, 0.5)]
         for side in (0, 1):
             others = sizes[1 - side]
-            if sizes[side] == 1 and others >= n - 1 and (others == n or not both):
+            if sizes[side] == 1 and others >= n - 1 and (others == n or not sizes.both):
                 return [(side, 1, 1.0)]
         return []
 
-    def sum_of_degrees(self, value: float, count: int, factor: float = 1.0) -> Unbiased:
-        """So many degrees that add up to this, times a factor."""
-        kind = "degrees" if factor == 1 else "half degrees"
-        return Unbiased(factor * value, self._noise(kind, _rounded_up(count)))
-
-    def _noise(self, kind: str, count: int) -> NoiseSum:
-        """Of so many cells, or degrees; each sum is made once."""
-        if (kind, count) not in self._noises:
-            factor = 0.5 if kind == "half degrees" else 1.0
-            terms = [NoiseTerm(self._degrees.law, factor, count)]
-            if kind == "cells":
-                terms = [
-                    NoiseTerm(each.law, share, count)
-                    for share, each in zip(self._cell_shares, self._groups, strict=True)
-                ]
-            self._noises[kind, count] = NoiseSum.of(terms)
-        return self._noises[kind, count]
-
     def _bounds(
-        self, rows: IntVector, columns: IntVector, log_failures: float
+        self,
+        sizes: Sizes,
+        degrees: tuple[float, float],
+        cells: _Cells | None,
+        row: int,
+        log_failures: float,
     ) -> tuple[float, float]:
         """Proven bounds: at least all cells within, at most what touches or meets the sets."""
-        above = [
-            self.sum_of_degrees(float(values[members].sum()), len(members))
-            for values, members in zip(self.degree_values, (rows, columns), strict=True)
-        ]
-        below: list[Unbiased] = []
-        if self._groups:
-            counts = self._group_counts(rows, columns)
-            above.append(self._cells(counts[0] > 0, counts[1] > 0))
-            whole = [count == size for count, size in zip(counts, self._group_sizes, strict=True)]
-            if all(each.any() for each in whole):
-                below.append(self._cells(whole[0], whole[1]))
-        return self.between(above, below, log_failures)
-
-    def between(
-        self, above: Sequence[Unbiased], below: Sequence[Unbiased], log_failures: float
-    ) -> tuple[float, float]:
-        """Bounds on what lies below some sums and above others; all hold at once.
-
-        Args:
-            above: sums that a weight is at most.
-            below: that it is at least.
-            log_failures: ln of 1 over the failure probability.
-        """
-        each_fails = log_failures + math.log(len(above) + len(below))
-        high = min(bound.value + bound.radius(each_fails) for bound in above)
-        low = max((bound.value - bound.radius(each_fails) for bound in below), default=0.0)
+        above = [self._degree_sum(*each) for each in zip(degrees, sizes[:2], strict=True)]
+        below = []
+        if cells is not None:
+            above.append(self._cell_sum(cells.touched, row))
+            if cells.holds[row]:
+                below.append(self._cell_sum(cells.within, row))
+        each_fails = log_failures + math.log(len(above) + len(below))  # all hold at once
+        high = min(bound.interval(each_fails)[1] for bound in above)
+        low = max((bound.interval(each_fails)[0] for bound in below), default=0.0)
         return max(low, 0.0), max(high, 0.0)
 
-    def total_at_most(self, log_failures: float) -> float:
-        """A number that the weight of all pairs does not pass, but with that probability."""
-        shape = self.model.layout.shape
-        S, T = (np.ones(size, dtype=np.bool_) for size in shape)
-        measured = self._measured(S, T, shape)
-        if measured is None:
-            raise ValueError("the total is measured")
-        return measured.value + measured.radius(log_failures)
+    def _cells(self, left: FloatMatrix, right: FloatMatrix) -> _Cells:
+        """Of cuts that have so many vertices of each group in S and in T."""
+        counts = left, right
+        some = [count > 0.5 for count in counts]
+        whole = [
+            each & (count > size - 0.5)
+            for each, count, size in zip(some, counts, self._group_sizes, strict=True)
+        ]
+        same = [(a == b).all(axis=1) for a, b in zip(whole, some, strict=True)]
 
+        def sums(sides: list[BoolMatrix]) -> tuple[FloatVector, IntVector]:
+            S, T = (each.astype(np.float64) for each in sides)
+            values, numbers = (each.sums(S, T) for each in self._between)
+            return values, np.rint(numbers).astype(np.int64)
 
-def worst_error_of_sparse(
-    estimator: SparseEstimator, graph: LinearData, confidence: float
-) -> float:
-    """See `Release.worst_cut_error_bound`: the larger of both total weights, in matrix form.
+        return _Cells(
+            unions=np.logical_and(*same),
+            holds=np.logical_and(whole[0].any(axis=1), whole[1].any(axis=1)),
+            within=sums(whole),
+            touched=sums(some),
+        )
 
-    Args:
-        estimator: of the release.
-        graph: the synthetic graph.
-        confidence: of the bound.
-    """
-    twice = 2 if is_plain(graph) else 1
-    total = estimator.total_at_most(-math.log1p(-confidence))
-    return twice * max(total, float(graph.weights.sum()) * (1 + 1e-12))
+    @cached_property
+    def _between(self) -> list[Between]:
+        """Of the cells between groups: their sums, and 1 for each."""
+        first = self._groups[0]
+        sums, numbers = np.zeros(first.shape), np.zeros(first.shape)
+        for each, share in zip(self._groups, self._cell_shares, strict=True):
+            sums[first.ends] += share * each.values
+        numbers[first.ends] = 1
+        return [Between(each, self.model.symmetric) for each in (sums, numbers)]
+
+    @cached_property
+    def _cell_shares(self) -> list[float]:
+        """Of measurements of the same cells."""
+        return by_precision([each.law for each in self._groups])
+
+    @cached_property
+    def _group_sizes(self) -> list[IntVector]:
+        codes = self.model.row_codes, self.model.column_codes
+        sizes = zip(codes, self.model.blocks.shape, strict=True)
+        return [np.bincount(each, minlength=groups) for each, groups in sizes]
+
+    @cached_property
+    def _degree_values(self) -> tuple[FloatVector, FloatVector]:
+        """Noisy degrees of rows and of columns, in weight."""
+        unit = np.float64(self._degrees.unit)
+        rows: FloatVector = self._degrees.rows * unit
+        return rows, rows if self._degrees.symmetric else self._degrees.columns * unit
+
+    def _cell_sum(self, cells: tuple[FloatVector, IntVector], row: int) -> Estimate:
+        return self._sum("cells", float(cells[0][row]), int(cells[1][row]))
+
+    def _degree_sum(self, value: float, count: int, factor: float = 1.0) -> Estimate:
+        """So many degrees that add up to this, times a factor."""
+        return self._sum("degrees" if factor == 1 else "half degrees", factor * value, count)
+
+    def _sum(self, kind: str, value: float, count: int) -> Estimate:
+        """So many cells, or degrees, that add up to this; each sum of noises is made once."""
+        number = _rounded_up(count)
+        if (kind, number) not in self._noises:
+            terms = [NoiseTerm(self._degrees.law, 1.0 if kind == "degrees" else 0.5, number)]
+            if kind == "cells":
+                terms = [
+                    NoiseTerm(each.law, share, number)
+                    for share, each in zip(self._cell_shares, self._groups, strict=True)
+                ]
+            self._noises[kind, number] = NoiseSum.of(terms)
+        return Estimate(value, self._noises[kind, number], ROUNDING * abs(value))
 
 
 def _rounded_up(count: int) -> int:

@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, Self, final
+from typing import Any, Protocol, Self, final
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from graphcuts_dp.arrays import FloatMatrix, FloatVector, IndexArray, IntVector
+from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector, IndexArray, IntVector
 from graphcuts_dp.estimate.noisy_matrix import pairs_at
 from graphcuts_dp.pairs.layout import Layout
 from graphcuts_dp.pairs.vertices import Space
@@ -19,16 +19,50 @@ _ARRAYS = (
 )
 
 
-class Expected(NamedTuple):
-    """What a model says of a cut.
+class CutSets(Protocol):
+    """The sets of some cuts, which add up values over their vertices and kept pairs."""
 
-    Attributes:
-        value: its expected weight.
-        deviation: typical error: the standard deviation under the model itself, and no proof.
+    def by_group(self, which: int, *values: FloatVector | None) -> list[FloatMatrix]:
+        """Sums by the model's groups, shape (cuts, groups), of each of some vectors of values.
+
+        Args:
+            which: over S (0), over T (1), or over both: 2, of one vertex set; else zeros.
+            values: of each vertex; None for ones.
+        """
+
+    def kept(self) -> FloatMatrix:
+        """Weight and variance of the kept pairs of each cut, each pair once; shape (2, cuts)."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class OneCut:
+    """A single cut.
+
+    Cost: O(|S| + |T| + groups + kept pairs at the smaller set), and a look at the truth vectors.
     """
 
-    value: float
-    deviation: float
+    model: "SparseModel"
+    S: BoolVector
+    T: BoolVector
+
+    @cached_property
+    def members(self) -> tuple[IntVector, IntVector, IntVector]:
+        """Numbers of the rows, of the columns, and of the vertices in both, where these are one."""
+        both = self.S & self.T if self.model.layout.hollow else self.S[:0]
+        return np.flatnonzero(self.S), np.flatnonzero(self.T), np.flatnonzero(both)
+
+    def by_group(self, which: int, *values: FloatVector | None) -> list[FloatMatrix]:
+        """See `CutSets.by_group`."""
+        members, side = self.members[which], int(which == 1)
+        codes = (self.model.row_codes, self.model.column_codes)[side][members]
+        groups = self.model.blocks.shape[side]
+        given = (None if each is None else each[members] for each in values)
+        return [np.bincount(codes, each, minlength=groups)[None].astype(float) for each in given]
+
+    def kept(self) -> FloatMatrix:
+        """See `CutSets.kept`."""
+        return np.array(self.model.kept_sums(*self.members))[:, None]
 
 
 @final
@@ -133,55 +167,30 @@ class SparseModel:
         twice = 2 if self.symmetric else 1
         return float(self.degrees()[0].sum()) / twice
 
-    def expected(self, S: IntVector, T: IntVector, both: IntVector | None = None) -> Expected:
-        """Expected weight between two sets of row and column numbers, each pair once.
+    def expected(self, cuts: CutSets) -> tuple[FloatVector, FloatVector]:
+        """Expected weight of some cuts, each pair once, and the typical error of each: no proof.
 
-        Args:
-            S: row numbers, ascending.
-            T: column numbers, ascending.
-            both: those in both sets, if they are known; None to look.
-
-        The deviation is that of the model's own law: residual edges fall as a Poisson number on
-        each pair, weights of kept pairs and residual degrees have their posterior variances, all
+        The error is the deviation of the model's own law: residual edges fall as a Poisson number
+        on each pair, weights of kept pairs and residual degrees have their posterior variances, all
         independently. It is what resampling from the model comes to.
-
-        Cost: O(|S| + |T| + groups^2 + kept pairs at the smaller set).
         """
-        if not self.layout.hollow:
-            both = S[:0]
-        elif both is None:
-            both = np.intersect1d(S, T, assume_unique=True)
-        residual, blurred = self._residual(S, T, both)
-        if min(len(S), len(T)) * 4 > self.layout.shape[0]:
-            kept, spread = self._kept_listed(S, T)
-        else:
-            kept, spread = self._kept_between(S, T)
-            if self.symmetric and len(both):
-                inside, inside_spread = self._kept_between(both, both)
-                kept, spread = kept - inside / 2, spread - inside_spread / 2
-        scattered = max(residual, 0.0) * self.left_square / max(self.left_mean, 1e-300)
-        return Expected(
-            max(residual, 0.0) + kept, float(np.sqrt(max(spread, 0.0) + scattered + blurred))
-        )
-
-    def _residual(self, S: IntVector, T: IntVector, both: IntVector) -> tuple[float, float]:
-        count = self.blocks.shape
-        left = np.bincount(self.row_codes[S], self.row_factors[S], minlength=count[0])
-        right = np.bincount(self.column_codes[T], self.column_factors[T], minlength=count[1])
-        value = float(left @ self.blocks @ right)
-        if len(both):
-            value -= float(self.loops[both].sum())
-            if self.symmetric:
-                inside = np.bincount(
-                    self.row_codes[both], self.row_factors[both], minlength=count[0]
-                )
-                value -= float(inside @ self.blocks @ inside - self.loops[both].sum()) / 2
+        left, left_spread = cuts.by_group(0, self.row_factors, self.row_spread)
+        right, right_spread = cuts.by_group(1, self.column_factors, self.column_spread)
+        inside, of_loops = cuts.by_group(2, self.row_factors, self.loops)
+        loops = of_loops.sum(axis=1)
+        onward, back = right @ self.blocks.T, left @ self.blocks
+        residual = (back * right).sum(axis=1) - loops
+        if self.symmetric:
+            residual -= (((inside @ self.blocks) * inside).sum(axis=1) - loops) / 2
         # A residual degree that is off by one moves the cut by the share that goes across.
-        across = self.shares(self.blocks @ right, self.blocks.sum(axis=1))
-        back = self.shares(left @ self.blocks, self.blocks.sum(axis=0))
-        blurred = float(across[self.row_codes[S]] ** 2 @ self.row_spread[S])
-        blurred += float(back[self.column_codes[T]] ** 2 @ self.column_spread[T])
-        return value, blurred
+        across = self.shares(onward, self.blocks.sum(axis=1))
+        homeward = self.shares(back, self.blocks.sum(axis=0))
+        blurred = (left_spread * across**2).sum(axis=1)
+        blurred += (right_spread * homeward**2).sum(axis=1)
+        residual = np.maximum(residual, 0)
+        scattered = residual * self.left_square / max(self.left_mean, 1e-300)
+        kept, spread = cuts.kept()
+        return residual + kept, np.sqrt(np.maximum(spread, 0) + scattered + blurred)
 
     @staticmethod
     def shares(part: npt.NDArray[Any], whole: FloatVector) -> npt.NDArray[Any]:
@@ -189,6 +198,16 @@ class SparseModel:
         found: npt.NDArray[Any] = np.zeros_like(part)
         np.divide(part, whole, out=found, where=np.broadcast_to(whole > 0, part.shape))
         return found
+
+    def kept_sums(self, S: IntVector, T: IntVector, both: IntVector) -> tuple[float, float]:
+        """Weight and variance of the kept pairs of a cut, each pair once."""
+        if min(len(S), len(T)) * 4 > self.layout.shape[0]:
+            return self._kept_listed(S, T)
+        kept, spread = self._kept_between(S, T)
+        if self.symmetric and len(both):
+            inside, inside_spread = self._kept_between(both, both)
+            kept, spread = kept - inside / 2, spread - inside_spread / 2
+        return kept, spread
 
     def _kept_listed(self, S: IntVector, T: IntVector) -> tuple[float, float]:
         """Of large sets: looks at every kept pair, once."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from graphcuts_dp.display import Card, Displayed, size_text
 from graphcuts_dp.errors import ParameterError, QueryError
-from graphcuts_dp.estimate.answer_list import AnswerList, whole_query
+from graphcuts_dp.estimate.answers import AnswerList, whole_query
 from graphcuts_dp.estimate.noisy_matrix import CutAnswer
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.grid import Grid

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import FloatMatrix, IntMatrix
 from graphcuts_dp.display import Card
 from graphcuts_dp.errors import GraphError, HypothesisError, ParameterError
-from graphcuts_dp.estimate.answer_list import whole_query
+from graphcuts_dp.estimate.answers import whole_query
 from graphcuts_dp.estimate.noisy_matrix import CutAnswer
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph, on_space

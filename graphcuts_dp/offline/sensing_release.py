@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self, cast, final
 import numpy as np
 
 from graphcuts_dp.display import Card, size_text
-from graphcuts_dp.estimate.answer_list import whole_query
+from graphcuts_dp.estimate.answers import whole_query
 from graphcuts_dp.estimate.noisy_matrix import CutAnswer
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.learn.bit_sets import DenseHypothesis

@@ -7,7 +7,6 @@ no estimate.
 What a release takes of a machine, from public numbers alone: memory and time.
 """
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, final
@@ -17,7 +16,7 @@ import numpy as np
 from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.display import Card, Displayed, short
 from graphcuts_dp.errors import GraphError
-from graphcuts_dp.estimate.answers import CutEstimator
+from graphcuts_dp.estimate.answers import AnswerOptions
 from graphcuts_dp.estimate.measurement import NoisyGroups
 from graphcuts_dp.memory import memory_limit
 from graphcuts_dp.pairs.queries import CutQuery, pairs_of_cut
@@ -91,7 +90,7 @@ def _gigabytes(size: float) -> str:
     return f"{size / 1e9:,.3g} GB"
 
 
-_FAILURE = 0.05  # of each interval
+_SURE = AnswerOptions(confidence=0.95)  # each interval
 _CELLS = 4  # pairs of groups that are looked at
 _WELL, _ROUGHLY = 0.25, 1.0  # errors in parts of what is measured, up to which it is told so
 _TWICE = 2.0  # deviations of a model that are taken for an error
@@ -264,14 +263,10 @@ def _kinds(release: Release) -> Iterator[tuple[str, list[Masks]]]:
 
 
 def _error(release: Release, masks: Masks) -> tuple[float, str]:
-    log_failures = -math.log(_FAILURE)
-    if release.is_sparse:
-        found = release.sparse_estimator.estimate(*masks, log_failures)
-        if found.typical is not None:
-            return _TWICE * found.typical, "by a model"
-        return (found.interval[1] - found.interval[0]) / 2, "proven"
-    dense = CutEstimator(release.measurements, release.noisy)
-    return dense.estimate(*masks).radius(log_failures), "proven"
+    (found,), _ = release.estimator.estimates([CutQuery(*masks)], _SURE)
+    if found.typical is not None:
+        return _TWICE * found.typical, "by a model"
+    return (found.interval[1] - found.interval[0]) / 2, "proven"
 
 
 def _worst(release: Release, edges: float) -> list[Question]:

@@ -1,39 +1,42 @@
 """The object that a user gets: answers, synthetic graph, promise, files."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Self, cast, final, get_args
+from typing import TYPE_CHECKING, Self, cast, final
 
 import numpy as np
 
 from graphcuts_dp.cutnorm.certificate import CutNormCertificate
 from graphcuts_dp.display import Card, Displayed, size_text
 from graphcuts_dp.errors import GraphError, QueryError
-from graphcuts_dp.estimate.answer_list import AnswerList
-from graphcuts_dp.estimate.answers import CutEstimator
-from graphcuts_dp.estimate.cut_replies import cut_answers
-from graphcuts_dp.estimate.linear_answers import LinearEstimator
+from graphcuts_dp.estimate.answers import (
+    AnswerList,
+    AnswerOptions,
+    Estimator,
+    answer_queries,
+    check_confidence,
+    whole_query,
+)
+from graphcuts_dp.estimate.matrix_answers import MatrixEstimator
 from graphcuts_dp.estimate.measurement import Measurements, NoisyDegrees, NoisyGroups, NoisyTotal
-from graphcuts_dp.estimate.noisy_matrix import CutAnswer, EstimateKind, NoisyMatrix
-from graphcuts_dp.estimate.sparse_answers import SparseEstimator, worst_error_of_sparse
+from graphcuts_dp.estimate.noisy_matrix import CutAnswer, NoisyMatrix
+from graphcuts_dp.estimate.sparse_answers import SparseEstimator
 from graphcuts_dp.estimate.sparse_model import SparseModel
-from graphcuts_dp.estimate.sparse_replies import sparse_answers
 from graphcuts_dp.estimate.worst_case import expected_worst_cut, noise_cut_bound
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.pairs.group_names import GroupNames, asked_query
-from graphcuts_dp.pairs.linear_query import LinearQuery, is_query
+from graphcuts_dp.pairs.linear_query import LinearQuery, is_plain, is_query
 from graphcuts_dp.pairs.linear_steps import as_cut
 from graphcuts_dp.pairs.mixed_cuts import understood
 from graphcuts_dp.pairs.queries import CutQuery, RankOneQuery, Subset, answer_all
 from graphcuts_dp.pairs.vertices import Space, sets_in
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, promise_text
-from graphcuts_dp.release.sparse import SPARSE
 from graphcuts_dp.results import bundle, storage
-from graphcuts_dp.results.storage import ANSWERS, DENSE
+from graphcuts_dp.results.storage import ANSWERS, DENSE, SPARSE
 from graphcuts_dp.synth.base import FitSummary
 
 if TYPE_CHECKING:
@@ -42,7 +45,6 @@ if TYPE_CHECKING:
 
 _FOR_TOTAL = 0.1  # of a failure probability
 _MOST_DRAWN = 200  # vertices
-ESTIMATES: tuple[str, ...] = get_args(EstimateKind)
 
 
 @final
@@ -74,18 +76,23 @@ class Release(Displayed):
         return self.measurements.guarantee
 
     @cached_property
+    def estimator(self) -> Estimator:
+        """What answers queries, as this kind of release can."""
+        if self._model is not None:
+            return SparseEstimator(self.measurements, self._model)
+        noisy = self.measurements.find(NoisyMatrix)
+        if noisy is None:
+            raise ValueError("a release has noisy entries")
+        return MatrixEstimator(self.measurements, noisy)
+
+    @property
     def noisy(self) -> NoisyMatrix:
         """The noisy matrix, unbiased.
 
         Raises:
             GraphError: a sparse release, which has none.
         """
-        if self.is_sparse:
-            raise GraphError("a sparse release has no noisy matrix; ask answer, or its graph")
-        found = self.measurements.find(NoisyMatrix)
-        if found is None:
-            raise ValueError("a release has noisy entries")
-        return found
+        return self.estimator.noisy
 
     @property
     def is_sparse(self) -> bool:
@@ -95,12 +102,12 @@ class Release(Displayed):
     @property
     def shape(self) -> tuple[int, int]:
         """Numbers of rows and columns of the adjacency matrix, public."""
-        return self.noisy.shape if self._model is None else self._model.layout.shape
+        return self.estimator.shape
 
     @property
     def space(self) -> Space:
         """What may be joined, public: one vertex set, two, or `Arcs`."""
-        return self.noisy.space if self._model is None else self._model.space
+        return self.estimator.space
 
     @property
     def degrees(self) -> NoisyDegrees | None:
@@ -162,23 +169,21 @@ class Release(Displayed):
             GraphError: the release was made with fit="none".
             QueryError: confidence out of range.
         """
-        _check_confidence(confidence)
-        if self._model is not None:
-            return worst_error_of_sparse(self.sparse_estimator, self.graph, confidence)
-        if self.certificate is None:
-            raise GraphError("this release has no synthetic graph: it was made with fit='none'")
-        noisy, failure = self.noisy, 1 - confidence
-        noise = noise_cut_bound(
-            noisy.distribution,
-            noisy.shape,
-            symmetric=noisy.symmetric,
-            confidence=1 - failure * (1 - _FOR_TOTAL),
-        )
-        everything = CutQuery(*(np.ones(n, dtype=np.bool_) for n in noisy.shape))
-        total = self.answer(everything, confidence=1 - failure * _FOR_TOTAL).interval[1]
-        twice = 2 if noisy.symmetric else 1
-        totals = twice * max(total, everything.value(self.graph) * (1 + 1e-12))
-        return min(self.certificate.upper + noise, totals)
+        check_confidence(confidence)
+        graph, failure, noise = self.graph, 1 - confidence, math.inf
+        if self.certificate is not None:
+            noise = noise_cut_bound(
+                self.noisy.distribution,
+                self.shape,
+                symmetric=self.noisy.symmetric,
+                confidence=1 - failure * (1 - _FOR_TOTAL),
+            )
+            noise += self.certificate.upper
+            confidence = 1 - failure * _FOR_TOTAL
+        everything = CutQuery(*(np.ones(n, dtype=np.bool_) for n in self.shape))
+        total = self.answer(everything, confidence=confidence).interval[1]
+        twice = 2 if is_plain(graph) else 1
+        return min(noise, twice * max(total, everything.value(graph) * (1 + 1e-12)))
 
     def answer(
         self,
@@ -197,7 +202,7 @@ class Release(Displayed):
         measured some cuts only: unions of groups, one vertex and the others. Elsewhere its model
         answers, `estimate` is "model", and there is a typical error beside the proven interval.
 
-        Rank-one, matrix and other linear queries are answered from entries and degrees, of
+        Rank-one, matrix and other linear queries are answer_queries from entries and degrees, of
         releases up to 2^24 pairs; a sparse release answers cuts alone.
 
         Args:
@@ -217,11 +222,8 @@ class Release(Displayed):
             QueryError: an unknown vertex, a confidence out of range, or an unknown estimate.
             GraphError: a shrunk estimate without a synthetic graph.
         """
-        query: LinearQuery
         if is_query(S):
-            if T is not None:
-                raise QueryError("give either a whole query or two sets, not both")
-            query = S
+            query = whole_query(S, T)
         else:
             query = asked_query(cast(Subset | str, S), T, self.groups)
         return self.answer_all(
@@ -257,74 +259,15 @@ class Release(Displayed):
         Raises:
             QueryError: as `answer`; joint together with simultaneous, which is more.
         """
-        _check_confidence(confidence)
-        if joint and simultaneous:
-            raise QueryError("give joint or simultaneous, not both: the latter is for all cuts")
-        if estimate not in ESTIMATES:
-            raise QueryError(f"unknown estimate {estimate!r}; choose one of {', '.join(ESTIMATES)}")
-        asked = [read_query(query, self.groups, self.space) for query in queries]
-        cuts = [query for query in asked if isinstance(query, CutQuery)]
-        if len(cuts) == len(asked):
-            return self._answer_cuts(cuts, confidence, simultaneous, joint, estimate)
-        if self._model is not None:
-            raise QueryError(
-                "a sparse release answers cut queries: it holds no entry of its own for each pair; "
-                "ask its synthetic graph, for example query.value(release.graph), without guarantee"
-            )
-        if estimate != "unbiased":
-            raise QueryError("shrunk estimates are made of cuts; other queries have unbiased ones")
-        return AnswerList(
-            mixed_answers(
-                asked,
-                self._linear,
-                lambda cut, sure: self._answer_cuts([cut], sure, simultaneous, False, estimate)[0],
-                confidence=confidence,
-                simultaneous=simultaneous,
-                joint=joint,
-                seeded=not self.guarantee.is_private,
-            )
+        return answer_queries(
+            self.estimator,
+            [read_query(query, self.groups, self.space) for query in queries],
+            AnswerOptions(
+                confidence=confidence, simultaneous=simultaneous, joint=joint, estimate=estimate
+            ),
+            synthetic=lambda cuts: answer_all(cuts, self.graph),
+            seeded=not self.guarantee.is_private,
         )
-
-    @cached_property
-    def _linear(self) -> LinearEstimator:
-        return LinearEstimator(self.measurements, self.noisy)
-
-    def _answer_cuts(
-        self,
-        queries: Sequence[CutQuery],
-        confidence: float,
-        simultaneous: bool,
-        joint: bool,
-        estimate: str,
-    ) -> AnswerList:
-        asked: dict[str, Any] = {
-            "confidence": confidence,
-            "simultaneous": simultaneous,
-            "joint": joint,
-            "seeded": not self.guarantee.is_private,
-        }
-        if self._model is not None:
-            model_only = estimate != "unbiased"
-            found = sparse_answers(self.sparse_estimator, queries, model_only=model_only, **asked)
-        else:
-            towards = self.graph if estimate == "shrunk" else None
-            found = cut_answers(self.noisy, self._estimator, queries, towards=towards, **asked)
-        return AnswerList(found)
-
-    @cached_property
-    def sparse_estimator(self) -> SparseEstimator:
-        """What answers cuts of a sparse release.
-
-        Raises:
-            GraphError: this one is not sparse.
-        """
-        if self._model is None:
-            raise GraphError("this release is not sparse")
-        return SparseEstimator(self.measurements, self._model)
-
-    @cached_property
-    def _estimator(self) -> CutEstimator:
-        return CutEstimator(self.measurements, self.noisy)
 
     def plot(
         self, queries: Sequence[CutQuery] | None = None, *, title: str | None = None
@@ -430,8 +373,8 @@ class Release(Displayed):
             ("measured", bought),
             ("synthetic graph", "none" if self.fit is None else f"fit {self.fit.method!r}"),
         ]
-        if not self.is_sparse:
-            facts.append(("noise", self.noisy.distribution.name))
+        if self.estimator.noise_name is not None:
+            facts.append(("noise", self.estimator.noise_name))
         if self.certificate is not None:
             facts.append(("distance from the noisy matrix at most", self.certificate.upper))
         return Card(
@@ -442,22 +385,13 @@ class Release(Displayed):
         )
 
     def __repr__(self) -> str:
-        if self._model is not None:
-            mark = "" if self.guarantee.is_private else f", {SEEDED_WARNING}"
-            size = " x ".join(str(n) for n in self._model.layout.shape)
-            return f"Release({size}, epsilon={self.guarantee.epsilon:g}, sparse{mark})"
-        size = " x ".join(str(n) for n in self.noisy.shape)
-        made = "no synthetic graph" if self.fit is None else f"fit={self.fit.method!r}"
         mark = "" if self.guarantee.is_private else f", {SEEDED_WARNING}"
-        return (
-            f"Release({size}, epsilon={self.guarantee.epsilon:g}, "
-            f"noise={self.noisy.distribution.name!r}, {made}{mark})"
-        )
-
-
-def _check_confidence(confidence: float) -> None:
-    if not (isinstance(confidence, float | int) and 0 < confidence < 1):
-        raise QueryError("confidence must lie between 0 and 1, for example 0.95")
+        size = " x ".join(str(n) for n in self.shape)
+        how = "sparse"
+        if self.estimator.noise_name is not None:
+            made = "no synthetic graph" if self.fit is None else f"fit={self.fit.method!r}"
+            how = f"noise={self.estimator.noise_name!r}, {made}"
+        return f"Release({size}, epsilon={self.guarantee.epsilon:g}, {how}{mark})"
 
 
 def read_query(query: LinearQuery, names: GroupNames | None, space: Space) -> LinearQuery:
@@ -473,47 +407,3 @@ def read_query(query: LinearQuery, names: GroupNames | None, space: Space) -> Li
     if isinstance(query, RankOneQuery):
         return as_cut(query, space) or query
     return query
-
-
-def mixed_answers(
-    asked: Sequence[LinearQuery],
-    estimator: LinearEstimator,
-    of_cut: Callable[[CutQuery, float], CutAnswer],
-    *,
-    confidence: float,
-    simultaneous: bool,
-    joint: bool,
-    seeded: bool,
-) -> list[CutAnswer]:
-    """Answers to cuts and other queries, in order.
-
-    Args:
-        asked: the queries.
-        estimator: of those that are no cuts.
-        of_cut: answers a cut with a confidence.
-        confidence: of the intervals.
-        simultaneous: see `Release.answer`.
-        joint: see `Release.answer_all`.
-        seeded: whether the noise came from a seed.
-    """
-    together = len(asked) if joint else 1
-    failure = (1 - confidence) / together
-    log_failures = math.log(together) - math.log1p(-confidence)
-    answers: list[CutAnswer] = []
-    for query in asked:
-        if isinstance(query, CutQuery):
-            one = of_cut(query, 1 - failure)
-            answers.append(replace(one, confidence=confidence, together=together))
-            continue
-        value, interval = estimator.estimate(query, log_failures, simultaneous=simultaneous)
-        answers.append(
-            CutAnswer(
-                value=value,
-                interval=interval,
-                confidence=confidence,
-                simultaneous=simultaneous,
-                seeded=seeded,
-                together=together,
-            )
-        )
-    return answers

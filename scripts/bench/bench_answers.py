@@ -217,7 +217,7 @@ def answers_of(case: Case, epsilon: float, seeds: int) -> dict[str, dict[str, fl
             variance[kind] += noisy.distribution.standard_deviation**2 * sum(
                 pairs_between(*m, bipartite=not noisy.symmetric) for m in masks
             )
-            sums.expected += sum(release._estimator.estimate(*m).noise.variance for m in masks)
+            sums.expected += sum(release.estimator.estimate(*m).noise.variance for m in masks)
             sums.entries += squared(entries, truth)
             sums.unbiased += squared(values(release.answer_all(queries)), truth)
             sums.synthetic += squared(gc.answer_all(queries, release.graph), truth)
@@ -313,7 +313,7 @@ def coverage(graph: Any, noise: str, mechanism: str, epsilon: float, draws: int)
             old = old_radius(release.noisy.distribution, pairs)
             held += answer.interval[0] <= true <= answer.interval[1]
             before += abs(release.noisy.cut_value(S, T) - true) <= old
-        estimate = release._estimator.estimate(S, T)  # the last cut's: the shapes take turns
+        estimate = release.estimator.estimate(S, T)  # the last cut's: the shapes take turns
         widths += estimate.radius(math.log(20)) / estimate.noise.deviation
         old_widths += old / estimate.noise.deviation
         every = release.answer_all(queries[:1], simultaneous=True)[0].interval

@@ -10,9 +10,10 @@ import scipy.stats
 from helpers import random_graph
 
 from graphcuts_dp.errors import FileFormatError, GraphError, QueryError
-from graphcuts_dp.estimate import answers as answers_module
-from graphcuts_dp.estimate.answers import log_cuts, shrunk_towards
+from graphcuts_dp.estimate.answers import Sizes, log_cuts, shrunk_towards
+from graphcuts_dp.estimate.matrix_answers import MatrixEstimator
 from graphcuts_dp.graph.adjacency import BipartiteGraph
+from graphcuts_dp.pairs.layout import Layout
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.noise_laws import TwoSidedGeometric
@@ -25,6 +26,11 @@ ARCS = "arcs on 6 vertices"
 SHAPES = [9, (5, 6), ARCS]
 MECHANISMS = ["response", "degrees+response", "auto"]
 KINDS = [("binary", None), ("laplace", 1.0), ("discrete-laplace", 3.0), ("laplace", 0.3)]
+
+
+def share_of(S, T, *, symmetric):
+    layout = Layout((len(S), len(T)), symmetric=symmetric)
+    return log_cuts(Sizes.of(S, T, one_set=symmetric), layout)
 
 
 def graph_of(shape, cap=None, seed=0, density=0.4):
@@ -92,7 +98,7 @@ def test_the_value_is_the_best_of_all_unbiased_ones(shape, how, noise, cap):
         wanted = np.array(crossing, dtype=float)
         answer = release.answer(S, T)
         assert answer.value == pytest.approx(wanted @ best, abs=1e-6)
-        estimate = release._estimator.estimate(S, T)
+        estimate = release.estimator.estimate(S, T)
         assert estimate.noise.variance == pytest.approx(wanted @ inverse @ wanted, abs=1e-9)
 
 
@@ -130,9 +136,7 @@ def test_intervals_hold_as_often_as_they_say(shape, how, noise, cap):
         assert at_once <= scipy.stats.binom.isf(ALARM, RUNS // 2, 0.5)
         means, spreads = np.mean(errors, axis=0), np.std(errors, axis=0)
         assert (np.abs(means) <= 5.5 * spreads / math.sqrt(RUNS // 2)).all()
-        claimed = [
-            release._estimator.estimate(*_masks(q, release)).noise.deviation for q in queries
-        ]
+        claimed = [release.estimator.estimate(*_masks(q, release)).noise.deviation for q in queries]
         # Unit kurtosis up to 6: a variance of 100 runs is within a half, but for a chance of 1e-6.
         assert np.allclose(spreads, claimed, rtol=0.6)
 
@@ -155,12 +159,12 @@ def test_degrees_make_single_vertices_three_times_better():
     release = drawn(graph, "degrees+response", epsilon=1.0)
     sd = release.noisy.distribution.standard_deviation
     first = np.arange(300) == 0
-    assert release._estimator.estimate(first, ~first).noise.deviation < 0.35 * sd * math.sqrt(299)
+    assert release.estimator.estimate(first, ~first).noise.deviation < 0.35 * sd * math.sqrt(299)
     rng = np.random.default_rng(0)
     for size in (1, 17, 100, 150, 300):
         S, T = (np.isin(np.arange(300), rng.choice(300, size, replace=False)) for _ in range(2))
         pairs = int(CutQuery(S, T).norm_squared(release.noisy.left))
-        assert release._estimator.estimate(S, T).noise.deviation <= sd * math.sqrt(pairs)
+        assert release.estimator.estimate(S, T).noise.deviation <= sd * math.sqrt(pairs)
 
 
 @pytest.mark.parametrize("how", MECHANISMS)
@@ -171,8 +175,8 @@ def test_simultaneous_intervals_are_never_wider_than_those_of_the_entries(how):
     rng = np.random.default_rng(6)
     for _ in range(10):
         S, T = (rng.random(40) < share for share in rng.random(2))
-        logs = math.log(20) + log_cuts(S, T, symmetric=True)
-        estimate = release._estimator.estimate_for_all(S, T, logs)
+        logs = math.log(20) + share_of(S, T, symmetric=True)
+        estimate = release.estimator.estimate_for_all(S, T, logs)
         pairs = int(CutQuery(S, T).norm_squared(release.noisy.left))
         before = release.noisy.distribution.radius(
             pairs, log_failures=math.log(20) + 80 * math.log(2)
@@ -191,7 +195,7 @@ def test_shares_of_all_cuts_add_up_to_one_at_most(rows, columns):
         key = (
             frozenset((S.tobytes(), T.tobytes())) if plain else (S.tobytes(), T.tobytes())
         )  # (S, T) and (T, S) are one cut
-        share = math.exp(-log_cuts(S, T, symmetric=plain))
+        share = math.exp(-share_of(S, T, symmetric=plain))
         assert shares.setdefault(key, share) == pytest.approx(share)
     assert sum(shares.values()) <= 1 + 1e-9
     assert sum(shares.values()) > 0.5  # and little is given away
@@ -202,7 +206,7 @@ def test_what_rounding_takes_is_in_the_interval():
     graph = random_graph(6, 0, density=1.0, largest=1.0, weight_cap=1.0, hide_change=None)
     for how in MECHANISMS:
         release = drawn(graph, how, noise="laplace", epsilon=1.0)
-        estimate = release._estimator.estimate(np.arange(6) < 3, np.arange(6) >= 3)
+        estimate = release.estimator.estimate(np.arange(6) < 3, np.arange(6) >= 3)
         grids = [release.noisy.distribution.unit]
         grids += [release.degrees.unit] if release.degrees is not None else []
         assert estimate.slack >= 9 * min(grids)
@@ -301,6 +305,6 @@ def test_a_release_of_the_older_form_is_refused(tmp_path):
 def test_nothing_but_noisy_values_is_read():
     """The estimator works from a release alone, which holds no graph."""
     release = drawn(random_graph(9, 0), "auto")
-    estimator = answers_module.CutEstimator(release.measurements, release.noisy)
+    estimator = MatrixEstimator(release.measurements, release.noisy)
     S = np.arange(9) < 4
-    assert estimator.estimate(S, ~S) == release._estimator.estimate(S, ~S)
+    assert estimator.estimate(S, ~S) == release.estimator.estimate(S, ~S)

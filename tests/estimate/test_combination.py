@@ -42,6 +42,19 @@ def by_pairs(types, values, cells, layout):
     return np.array([values[place[tuple(sorted((cell[i], cell[j])))]] for i, j in pairs_of(layout)])
 
 
+def combined(types, query, *, entry, degrees=(), sums=()):
+    """`best_combination` of all degrees, so many times measured, and of sums over blocks."""
+    patterns = [types.ends] * len(degrees) + [pattern[:, None] for pattern, _ in sums]
+    variances = [variance * types.sizes for variance in degrees] + [[own] for _, own in sums]
+    return best_combination(
+        types.counts,
+        query,
+        np.hstack([np.empty((len(query), 0)), *patterns]),
+        np.concatenate([[], *variances]),
+        entry=entry,
+    )
+
+
 CLASSES = np.array([0, 0, 1, 1, 1, 2, 2]), np.array([0, 0, 1, 1]), np.array([1, 1, 0, 0, 0])
 
 
@@ -91,11 +104,13 @@ def test_it_is_generalised_least_squares(kind, degrees, with_total, with_blocks)
         design, spread = np.vstack(rows), np.concatenate(variances)
         information = design.T @ (design / spread[:, None])
         best = design / spread[:, None] @ np.linalg.solve(information, wanted)  # Gauss and Markov
-        found = best_combination(types, query, entry=entry, degrees=degrees, sums=sums)
+        entries, ks = combined(types, query, entry=entry, degrees=degrees, sums=sums)
+        split = len(degrees) * len(types.sizes)
+        of_degrees = ks[:split].reshape(len(degrees), len(types.sizes))
         mine = np.concatenate(
-            [by_pairs(types, found.entries, cells, layout),
-             *(k[cells[0] if layout.symmetric else np.concatenate(cells)] for k in found.degrees),
-             found.sums]
+            [by_pairs(types, entries, cells, layout),
+             *(k[cells[0] if layout.symmetric else np.concatenate(cells)] for k in of_degrees),
+             ks[split:]]
         )  # fmt: skip
         assert design.T @ mine == pytest.approx(wanted, abs=1e-9)  # unbiased
         assert spread @ mine**2 == pytest.approx(spread @ best**2, rel=1e-5)
@@ -110,22 +125,21 @@ def test_the_closed_form_for_degrees():
     rng = np.random.default_rng(1)
     S, T = rng.random(n) < 0.5, rng.random(n) < 0.3
     types, query, (cells, _) = cut_types(S, T, Layout((n, n), symmetric=True))
-    found = best_combination(types, query, entry=s2, degrees=[t2])
+    entries, k = combined(types, query, entry=s2, degrees=[t2])
     crossing = np.logical_or(np.outer(S, T), np.outer(T, S)) & ~np.eye(n, dtype=bool)
     w = crossing.sum(axis=1)
     M = (s2 * (n - 2) + t2) * np.eye(n) + s2 * np.ones((n, n))
-    assert found.degrees[0][cells] == pytest.approx(s2 * np.linalg.solve(M, w))
-    variance = s2 * types.counts @ found.entries**2 + t2 * types.sizes @ found.degrees[0] ** 2
+    assert k[cells] == pytest.approx(s2 * np.linalg.solve(M, w))
+    variance = s2 * types.counts @ entries**2 + t2 * types.sizes @ k**2
     expected = s2 * crossing.sum() / 2 - s2**2 * w @ np.linalg.solve(M, w)
     assert variance == pytest.approx(expected)
-    assert found.degrees.shape == (1, 4)
+    assert k.shape == (4,)
 
 
 def test_an_empty_query_is_answered_by_nothing():
     types, query, _ = cut_types(np.zeros(5, bool), np.ones(5, bool), Layout((5, 5), symmetric=True))
-    found = best_combination(
+    entries, ks = combined(
         types, query, entry=1.0, degrees=[2.0], sums=[(np.ones_like(query), 3.0)]
     )
-    assert not found.entries.any()
-    assert not found.degrees.any()
-    assert not found.sums.any()
+    assert not entries.any()
+    assert not ks.any()

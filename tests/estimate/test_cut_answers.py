@@ -11,10 +11,11 @@ import pytest
 import scipy.stats
 
 from graphcuts_dp.errors import QueryError
-from graphcuts_dp.estimate.answers import log_cuts
+from graphcuts_dp.estimate.answers import Sizes, log_cuts
 from graphcuts_dp.estimate.measurement import Measurements
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
+from graphcuts_dp.pairs.layout import Layout
 from graphcuts_dp.pairs.queries import CutQuery, answer_all
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
@@ -27,6 +28,11 @@ from graphcuts_dp.results.release import Release
 NOISES = ["binary", "laplace", "discrete-laplace"]
 
 random_graph = partial(helpers.random_graph, density=0.4)
+
+
+def share_of(S, T, *, symmetric):
+    layout = Layout((len(S), len(T)), symmetric=symmetric)
+    return log_cuts(Sizes.of(S, T, one_set=symmetric), layout)
 
 
 @pytest.fixture(autouse=True)
@@ -196,13 +202,13 @@ def test_simultaneous_intervals_hold_for_all_cuts_at_once(noise):
     made = noisy_release(graph, noise=noise)
     radii = np.array(
         [
-            made._estimator.estimate(S, T).radius(
-                -np.log1p(-confidence) + log_cuts(S, T, symmetric=True)
+            made.estimator.estimate(S, T).radius(
+                -np.log1p(-confidence) + share_of(S, T, symmetric=True)
             )
             for S, T in itertools.product(sets, sets)
         ]
     )
-    alone = made._estimator.estimate(sets[3], sets[12]).radius(-np.log1p(-confidence))
+    alone = made.estimator.estimate(sets[3], sets[12]).radius(-np.log1p(-confidence))
     assert alone < radii[3 * 16 + 12]
     misses = 0
     for _ in range(RUNS):

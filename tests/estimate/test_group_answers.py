@@ -8,7 +8,7 @@ import scipy.stats
 from group_cases import cliques, coefficients, directed, drawn, observations, two_sided
 
 import graphcuts_dp as gc
-from graphcuts_dp.estimate import answers
+from graphcuts_dp.estimate import matrix_answers
 from graphcuts_dp.estimate.measurement import NoisyGroups
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.queries import CutQuery
@@ -52,7 +52,7 @@ def test_the_value_is_the_best_of_all_unbiased_ones(case, how, epsilon):
     for S, T in splitting_cuts(release, 8):
         wanted = coefficients(pairs, S, T, symmetric=release.noisy.symmetric)
         assert release.answer(S, T).value == pytest.approx(wanted @ best, rel=1e-6, abs=1e-5)
-        variance = release._estimator.estimate(S, T).noise.variance
+        variance = release.estimator.estimate(S, T).noise.variance
         assert variance == pytest.approx(wanted @ inverse @ wanted, rel=1e-6, abs=1e-12)
 
 
@@ -63,13 +63,13 @@ def test_classes_that_are_put_together_lose_precision_and_nothing_else(most, mon
     release = drawn(graph, groups, "degrees+response")
     pairs, patterns, _, variances = observations(release)
     inverse = np.linalg.inv(patterns.T @ (patterns / variances[:, None]))
-    monkeypatch.setattr(answers, "_MOST_SPLIT", most)
+    monkeypatch.setattr(matrix_answers, "_MOST_SPLIT", most)
     rng = np.random.default_rng(7)
     for _ in range(10):
         S, T = rng.random(graph.n) < 0.5, rng.random(graph.n) < 0.5
         wanted = coefficients(pairs, S, T, symmetric=True)
         best = wanted @ inverse @ wanted
-        variance = release._estimator.estimate(S, T).noise.variance
+        variance = release.estimator.estimate(S, T).noise.variance
         alone = wanted @ wanted * release.noisy.distribution.standard_deviation**2
         assert best * (1 - 1e-9) <= variance <= alone * (1 + 1e-9)
 
@@ -82,11 +82,11 @@ def test_unions_of_groups_are_answered_from_the_measured_sums():
     assert len(looks) == 2
     variance = 1 / sum(1 / look.law.variance for look in looks)
     first, second = (groups.members(label) for label in ("c0", "c5"))
-    one = release._estimator.estimate(first, second).noise.deviation
+    one = release.estimator.estimate(first, second).noise.deviation
     raw = release.noisy.distribution.standard_deviation * 40
     assert one <= math.sqrt(variance) < 0.4 * raw
     union = first | groups.members("c1") | groups.members("c2")
-    rest = release._estimator.estimate(union, ~union).noise.deviation
+    rest = release.estimator.estimate(union, ~union).noise.deviation
     assert rest <= math.sqrt(3 * 5 * variance)
     truth = CutQuery(union, ~union).value(graph)
     low, high = release.answer(union).interval

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.estimate import sparse_replies
-from graphcuts_dp.estimate.known_parts import CommonParts, parted_cuts
+from graphcuts_dp.estimate import sparse_answers
+from graphcuts_dp.estimate.cut_sums import CommonParts, parted_cuts
 from graphcuts_dp.pairs.groups import GroupUnion
 
 N, M = 60, 40  # rows, and columns of two sides
@@ -110,13 +110,13 @@ def test_sets_that_many_cuts_share_are_parts_too(monkeypatch):
     queries = [gc.CutQuery(masks[i % 6], masks[i // 6 % 6]) for i in range(60)]
     alone = [release.answer(query) for query in queries]
     seen = []
-    original = sparse_replies.parted_cuts
+    original = sparse_answers.parted_cuts
 
     def watched(*arguments):
         seen.append(original(*arguments))
         return seen[-1]
 
-    monkeypatch.setattr(sparse_replies, "parted_cuts", watched)
+    monkeypatch.setattr(sparse_answers, "parted_cuts", watched)
     for found, single in zip(release.answer_all(queries), alone, strict=True):
         near(found, single)
     assert seen[0].places.tolist() == list(range(60))
