@@ -17,7 +17,7 @@ from graphcuts_dp.display import short
 from graphcuts_dp.errors import FileFormatError, ParameterError
 from graphcuts_dp.planning.explanation import explain
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, SMALLEST_EPSILON
-from graphcuts_dp.privacy.protection import Protection
+from graphcuts_dp.privacy.protection import Protect
 from graphcuts_dp.privacy.tails import discrete_laplace_radius
 from graphcuts_dp.privacy.value_noise import noise_distribution
 
@@ -54,7 +54,7 @@ class Proposal:
     epsilon: float
     promise: str
     hint: str
-    protection: Protection
+    protection: Protect
 
 
 def wizard(
@@ -100,7 +100,7 @@ def wizard(
     if who == EVERYBODY and groups == "none":
         vertices = _count("   How many vertices are there? (if that is public)", vertices, 0)
     try:
-        protection = Protection.of(protect, at_most=at_most, degree_bound=degree_bound)
+        protection = Protect.of(protect, at_most=at_most, degree_bound=degree_bound)
     except ParameterError as problem:
         raise spelled(problem, "") from None
     if protect == "owner" and not owner:
@@ -120,7 +120,7 @@ def wizard(
 def propose(
     data: str,
     groups: str | None,
-    protection: Protection,
+    protection: Protect,
     *,
     error: float,
     who: str,
@@ -189,7 +189,7 @@ def propose(
 
 
 def _options(
-    protection: Protection, owner: str | None, vertices: int | None, epsilon: float, who: str
+    protection: Protect, owner: str | None, vertices: int | None, epsilon: float, who: str
 ) -> list[str]:
     budget = "--budget-epsilon" if who == TEAM else "--epsilon"
     words = [budget, f"{epsilon:g}"]

@@ -24,7 +24,7 @@ from graphcuts_dp.ledger.uses import charged
 from graphcuts_dp.pairs.vertices import Label, labels_or_number
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
-from graphcuts_dp.privacy.protection import Protection
+from graphcuts_dp.privacy.protection import Protect
 from graphcuts_dp.results import bundle
 
 if TYPE_CHECKING:
@@ -310,7 +310,7 @@ def answer_distances(
     if plan.vacuous:
         warnings.warn(plan.reason, AccuracyWarning, stacklevel=2)
     built = plan.best.built
-    protection = Protection.of_people(at_most)
+    protection = Protect.of_people(at_most)
     cost = protection.cost(built.cost, epsilon=exact_epsilon(epsilon), delta=delta)
     guarantee = PrivacyGuarantee(
         epsilon=cost.epsilon,

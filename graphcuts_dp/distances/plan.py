@@ -16,7 +16,7 @@ from graphcuts_dp.distances.tree_counts import TreeCounts
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.level_noise import DistributionPair
-from graphcuts_dp.privacy.protection import Protection
+from graphcuts_dp.privacy.protection import Protect
 
 NOISES = ("auto", "laplace", "gaussian")
 _BUILDERS: dict[str, Callable[..., DistanceMechanism]] = {
@@ -194,7 +194,7 @@ def plan_distances(
         GraphError: a map that is not connected, or has lengths that are not positive.
     """
     metric = as_metric(map_graph)
-    protection = Protection.of_people(at_most)
+    protection = Protect.of_people(at_most)
     exact = exact_epsilon(epsilon)
     checked_people(people)
     if not (math.isfinite(delta) and 0 <= delta < 1):

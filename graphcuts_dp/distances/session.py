@@ -40,7 +40,7 @@ from graphcuts_dp.privacy.composition import Cost, as_stored
 from graphcuts_dp.privacy.deltas import warn_of_delta
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource, SeededEntropy
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
-from graphcuts_dp.privacy.protection import Protection
+from graphcuts_dp.privacy.protection import Protect
 from graphcuts_dp.session.steps import SessionSteps, Step
 
 
@@ -415,7 +415,7 @@ def _terms(
     return plan, parameters, cost, protection.promise(plan.guarantee(seed), cost)
 
 
-def _plan(metric: Metric, people: int, asked: dict[str, Any]) -> tuple[L1Plan, Protection]:
+def _plan(metric: Metric, people: int, asked: dict[str, Any]) -> tuple[L1Plan, Protect]:
     delta, confidence, queries = asked["delta"], asked["confidence"], asked["queries"]
     if isinstance(queries, bool) or not isinstance(queries, int) or queries < 1:
         raise ParameterError("queries is a whole number from 1 on: how many answers are promised")
@@ -425,7 +425,7 @@ def _plan(metric: Metric, people: int, asked: dict[str, Any]) -> tuple[L1Plan, P
         raise ParameterError(f"confidence must be between 0 and 1, not {confidence}")
     if len(metric) < 2:
         raise ParameterError("a map with one vertex has no distances; give at least two")
-    protection = Protection.of_people(asked["at_most"])
+    protection = Protect.of_people(asked["at_most"])
     exact = exact_epsilon(asked["epsilon"])
     each: float | Fraction = protection.per_step(exact)
     if delta:

@@ -11,7 +11,7 @@ import numpy as np
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.pairs.cells import CellTree
 from graphcuts_dp.privacy.level_noise import Change
-from graphcuts_dp.privacy.protection import EDGE, Protection
+from graphcuts_dp.privacy.protection import EDGE, Protect
 
 
 def bounded_changes(cells: CellTree, *, bound: int, largest: int | None = 1) -> tuple[Change, ...]:
@@ -96,7 +96,7 @@ class Reach:
 
 def cell_changes(
     cells: CellTree,
-    protection: Protection = EDGE,
+    protection: Protect = EDGE,
     *,
     sensitivity: int | None = None,
     capped: bool = True,

@@ -17,7 +17,7 @@ from graphcuts_dp.estimate.tails import error_radii
 from graphcuts_dp.pairs.cells import CellTree
 from graphcuts_dp.pairs.groups import GroupTree
 from graphcuts_dp.privacy.level_noise import Change
-from graphcuts_dp.privacy.protection import Protection
+from graphcuts_dp.privacy.protection import Protect
 
 _MOST_GROUPS = 2000  # two million cells
 _FINE = 2**30  # steps of a weight at its cap, where there are weights
@@ -128,7 +128,7 @@ def forecast_flows(
     sensitivity, unit = (1, 1.0) if weight_cap is None else (_FINE, weight_cap / _FINE)
     changes: tuple[Change, ...] = ((sensitivity, sensitivity**2),) * cells.depth
     if degree_bound is not None:
-        protection = Protection.of("vertex", degree_bound=degree_bound)
+        protection = Protect.of("vertex", degree_bound=degree_bound)
         bound = max(1, math.floor(degree_bound / unit))
         changes = cell_changes(cells, protection, sensitivity=bound, largest=sensitivity)
     strategy = choose_strategy(

@@ -23,7 +23,7 @@ from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.level_noise import Change, LevelNoise
 from graphcuts_dp.privacy.noise_laws import TwoSidedGeometric
-from graphcuts_dp.privacy.protection import EDGE, Protection
+from graphcuts_dp.privacy.protection import EDGE, Protect
 
 
 class Measurement(Protocol):
@@ -54,7 +54,7 @@ class Measurements:
     values: tuple[Measurement, ...]
     guarantee: PrivacyGuarantee
 
-    def protected(self, protection: Protection, *, epsilon: float | Fraction) -> Self:
+    def protected(self, protection: Protect, *, epsilon: float | Fraction) -> Self:
         """The same values, with the guarantee for whom they shall protect.
 
         Args:

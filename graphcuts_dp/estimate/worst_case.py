@@ -95,7 +95,7 @@ def accuracy_warning(
         distribution: of the noise of a pair.
         left: public vertex set of the rows.
         right: of the columns.
-        steps: how many pairs share the epsilon that a user names, see `Protection.steps`.
+        steps: how many pairs share the epsilon that a user names, see `Protect.steps`.
 
     Returns:
         None when a graph of this size can hold cuts above the expected worst error.

@@ -22,7 +22,7 @@ from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.vertices import vertex_sets
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.level_noise import Change, LevelNoise
-from graphcuts_dp.privacy.protection import EDGE, Protection
+from graphcuts_dp.privacy.protection import EDGE, Protect
 
 
 def measure_groups(
@@ -151,7 +151,7 @@ def grid_of_cells(
     *,
     epsilon: float,
     whole: bool = False,
-    protection: Protection = EDGE,
+    protection: Protect = EDGE,
     groups: int = 1,
 ) -> Grid:
     """The steps that weights are counted in. Reads the schema of the graph only.
@@ -186,7 +186,7 @@ def grid_of_cells(
 
 
 def changes_on(
-    grid: Grid, cells: CellTree, protection: Protection, reach: Reach | None = None
+    grid: Grid, cells: CellTree, protection: Protect, reach: Reach | None = None
 ) -> tuple[Change, ...]:
     """By how much the cells of each place can change between neighbours, in steps of a grid.
 
@@ -220,7 +220,7 @@ def measure_cells(
     noise: LevelNoise,
     grid: Grid,
     whole: bool = False,
-    protection: Protection = EDGE,
+    protection: Protect = EDGE,
     reach: Reach | None = None,
     source: EntropySource,
 ) -> NoisyCells:

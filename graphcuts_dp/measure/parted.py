@@ -65,10 +65,10 @@ from graphcuts_dp.graph.owned_rows import OwnedRows, PrivateData
 from graphcuts_dp.pairs.layout import Layout
 from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet
 from graphcuts_dp.privacy.distributions import NoiseDistribution
-from graphcuts_dp.privacy.protection import Protection
+from graphcuts_dp.privacy.protection import Protect
 
 
-def bounded_graph(data: PrivateData, protection: Protection) -> AnyGraph:
+def bounded_graph(data: PrivateData, protection: Protect) -> AnyGraph:
     """The graph of private data: of rows with owners, that in which each owner is bounded. Private.
 
     Between neighbours, files with and without the rows of one owner, it changes by at most
@@ -97,25 +97,25 @@ def bounded_graph(data: PrivateData, protection: Protection) -> AnyGraph:
 
 
 def paired_graph(
-    data: PrivateData, protect: str | Protection, *, at_most: int | None, epsilon: float
-) -> tuple[AnyGraph, Protection]:
+    data: PrivateData, protect: str | Protect, *, at_most: int | None, epsilon: float
+) -> tuple[AnyGraph, Protect]:
     """The graph of private data, for what is made of noisy pairs, and whom that can protect.
 
     Args:
         data: a graph, or rows with owners.
-        protect: as users type it, see `Protection.of_pairs`.
+        protect: as users type it, see `Protect.of_pairs`.
         at_most: likewise.
         epsilon: that was asked for.
 
     Raises:
         GraphError: neither a graph nor rows.
-        ParameterError: as `Protection.of_pairs` and `bounded_graph`.
+        ParameterError: as `Protect.of_pairs` and `bounded_graph`.
     """
     if not isinstance(data, PrivateData):
         raise GraphError(
             "the first argument must be a Graph; build one with read_graph or from_..."
         )
-    protection = Protection.of_pairs(
+    protection = Protect.of_pairs(
         protect, at_most=at_most, others=max(data.shape) - 1, epsilon=epsilon
     )
     return bounded_graph(data, protection), protection

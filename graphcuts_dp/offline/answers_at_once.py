@@ -47,7 +47,7 @@ from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
 from graphcuts_dp.privacy.guarantee import hidden_change
 from graphcuts_dp.privacy.k_norm import MOST_COUNTS
-from graphcuts_dp.privacy.protection import EDGE, Protection
+from graphcuts_dp.privacy.protection import EDGE, Protect
 
 _KIND = "answers"
 
@@ -286,7 +286,7 @@ def release_answers(
             answers; "laplace": independent noise, for the largest number of cuts that one pair is
             in; "auto": the one that promises shorter intervals.
         confidence: of all intervals at once, in (0, 1).
-        protect: whom the promise is for: "edges", see `Protection.of`.
+        protect: whom the promise is for: "edges", see `Protect.of`.
         at_most: of edges: how many may change together, 1 if omitted.
         store: see `release_graph`.
         seed: makes the run repeatable and voids the promise; None for the system's entropy.
@@ -394,7 +394,7 @@ def buying_of(
     epsilon: float,
     noise: str = "auto",
     confidence: float = 0.95,
-    protection: Protection = EDGE,
+    protection: Protect = EDGE,
 ) -> Buying:
     """What `release_answers` buys for one step of a protection. Reads the graph's schema only.
 

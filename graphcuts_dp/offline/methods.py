@@ -45,7 +45,7 @@ from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import as_stored
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, hidden_change
-from graphcuts_dp.privacy.protection import EDGE, Protection
+from graphcuts_dp.privacy.protection import EDGE, Protect
 from graphcuts_dp.progress import Progress, silent
 from graphcuts_dp.synth.certify import weights_of
 
@@ -231,7 +231,7 @@ def release_iteratively(  # noqa: PLR0913  # each is a public number of its prom
         calibration: "practical" (all rounds are used, the error is measured), "tight" (stops when
             the result is proven to be good), or a paper's: "gru12", "dr14", "nik17" (which is
             Nik17 Alg. 1 with `queries` and multiplicative weights).
-        protect: whom the promise is for: "edges", see `Protection.of`.
+        protect: whom the promise is for: "edges", see `Protect.of`.
         at_most: of edges: how many may change together, 1 if omitted.
         rounds: at most so many; None for the calibration's choice.
         queries_per_round: found by the same hypothesis.
@@ -347,7 +347,7 @@ def iterative_mechanism(  # noqa: PLR0913  # the options of a release
     queries_per_round: int = 1,
     refits: int = 12,
     beta: float = 0.05,
-    protection: Protection = EDGE,
+    protection: Protect = EDGE,
 ) -> IterativeConstruction:
     """The mechanism of these options; see `release_iteratively`. Reads the graph's schema only.
 
@@ -419,7 +419,7 @@ def _learner(
 
 def game_of(
     graph: AnyGraph,
-    protection: Protection,
+    protection: Protect,
     *,
     player: str,
     epsilon: float,

@@ -227,7 +227,7 @@ def release_net(
         graph: the private graph, without weights.
         queries: the public list that the release is for, at least one.
         epsilon: privacy parameter, for whom `protect` names, in [1e-6, 50]; all of it is spent.
-        protect: whom the promise is for: "edges", see `Protection.of`.
+        protect: whom the promise is for: "edges", see `Protect.of`.
         at_most: of edges: how many may change together, 1 if omitted.
         store: see `release_graph`.
         alpha: of the net, >= 0. A coarser net is smaller: less noise, but more rounding.

@@ -291,7 +291,7 @@ def release_sensing(  # noqa: PLR0913  # one more than twelve: the guess that a 
         queries: the public list: sums over groups of users and items, random matrices, ...
         epsilon: privacy parameter, for whom `protect` names, in [1e-6, 50]; all of it is spent.
         delta: in (0, 1).
-        protect: whom the promise is for: "edges" (ratings), see `Protection.of`.
+        protect: whom the promise is for: "edges" (ratings), see `Protect.of`.
         at_most: how many ratings may change together, 1 if omitted.
         store: see `release_graph`.
         rounds: how many queries are chosen and measured, 1 to 10,000. None: every query is measured

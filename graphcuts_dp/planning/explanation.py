@@ -10,7 +10,7 @@ import numpy as np
 from graphcuts_dp.display import Card, Displayed
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.privacy.guarantee import exact_epsilon
-from graphcuts_dp.privacy.protection import Protection
+from graphcuts_dp.privacy.protection import Protect
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -47,7 +47,7 @@ class Explanation(Displayed):
         odds: for some priors, but for the chance of delta.
     """
 
-    protection: Protection
+    protection: Protect
     epsilon: float
     delta: float
     sentences: tuple[tuple[str, str], ...]
@@ -135,7 +135,7 @@ def explain(
     Args:
         epsilon: of everything that is released together, in [1e-6, 50].
         delta: likewise, in [0, 1).
-        protect: "edges", "owner" or "vertex", see `Protection.of`.
+        protect: "edges", "owner" or "vertex", see `Protect.of`.
         at_most: of edges how many change together; of an owner how many of its rows count.
         degree_bound: of a vertex.
         priors: what an attacker may believe beforehand, each in (0, 1).
@@ -151,7 +151,7 @@ def explain(
     Theorem for Differential Privacy*, 2015, Theorem 3.4: what is released can be made from an
     epsilon-private answer that is replaced by the whole truth with probability delta.
     """
-    protection = Protection.of(protect, at_most=at_most, degree_bound=degree_bound)
+    protection = Protect.of(protect, at_most=at_most, degree_bound=degree_bound)
     exact_epsilon(epsilon)
     if isinstance(delta, bool) or not isinstance(delta, int | float) or not 0 <= delta < 1:
         raise ParameterError("delta must be at least 0 and below 1, for example 1e-6")
@@ -183,7 +183,7 @@ def _strength(epsilon: float, delta: float) -> str:
     return text + "."
 
 
-def _edges(protection: Protection) -> dict[str, str]:
+def _edges(protection: Protect) -> dict[str, str]:
     k = protection.steps
     who = f"any {k:,} edges together: whether these {k:,} pairs of vertices are joined or not."
     many = (
@@ -210,7 +210,7 @@ def _edges(protection: Protection) -> dict[str, str]:
     }
 
 
-def _owner(protection: Protection) -> dict[str, str]:
+def _owner(protection: Protect) -> dict[str, str]:
     return {
         "Protected": "any one owner of rows of the file, with all of that owner's rows: whether "
         "the owner is in the file at all, and what the rows say.",
@@ -227,7 +227,7 @@ def _owner(protection: Protection) -> dict[str, str]:
     }
 
 
-def _vertex(protection: Protection) -> dict[str, str]:
+def _vertex(protection: Protect) -> dict[str, str]:
     return {
         "Protected": "any one vertex with all its edges, however many: whom it is joined with, "
         "and whether with anybody.",

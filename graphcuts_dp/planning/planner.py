@@ -366,7 +366,7 @@ def plan(  # noqa: PLR0913  # each is a public number of the setting
         target_error: also find the epsilon that guarantees this, in edges.
         groups: public groups of the vertices, a `Groups` or sizes alone (a pair of them for two
             sides): rows for flows between them are added.
-        protect: whom promises are for, see `Protection.of`. Of a vertex, errors are those of
+        protect: whom promises are for, see `Protect.of`. Of a vertex, errors are those of
             bounded cuts (what the bound takes away is told by `plan_degree_bounds`), and only
             mechanisms are listed that a formula is known for.
         at_most: of edges how many may change together; of an owner how many rows count.

@@ -14,7 +14,7 @@ from graphcuts_dp.learn.online_bounds import checked_promise
 from graphcuts_dp.pairs.groups import GroupTree
 from graphcuts_dp.privacy.calibration import discrete_gaussian_scale
 from graphcuts_dp.privacy.guarantee import exact_epsilon
-from graphcuts_dp.privacy.protection import Protection
+from graphcuts_dp.privacy.protection import Protect
 from graphcuts_dp.privacy.tails import discrete_gaussian_radius, discrete_laplace_radius
 
 
@@ -88,7 +88,7 @@ def plan_degree_bounds(
     guessed = None if degrees is None else _checked_degrees(degrees)
     rows = []
     for bound in sorted(set(bounds)):
-        Protection.of("vertex", degree_bound=bound)  # refuses what is none
+        Protect.of("vertex", degree_bound=bound)  # refuses what is none
         cell = None
         if groups is not None:
             cell = (

@@ -302,4 +302,3 @@ class Protect:
 
 
 EDGE = Protect()
-Protection = Protect

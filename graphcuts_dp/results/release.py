@@ -202,7 +202,7 @@ class Release(Displayed):
         measured some cuts only: unions of groups, one vertex and the others. Elsewhere its model
         answers, `estimate` is "model", and there is a typical error beside the proven interval.
 
-        Rank-one, matrix and other linear queries are answer_queries from entries and degrees, of
+        Rank-one, matrix and other linear queries are answered from entries and degrees, of
         releases up to 2^24 pairs; a sparse release answers cuts alone.
 
         Args:

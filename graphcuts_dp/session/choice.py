@@ -19,7 +19,7 @@ from graphcuts_dp.learn.update_bounds import (
 )
 from graphcuts_dp.privacy.calibration import discrete_gaussian_scale
 from graphcuts_dp.privacy.distributions import BinaryResponse
-from graphcuts_dp.privacy.protection import Protection
+from graphcuts_dp.privacy.protection import Protect
 from graphcuts_dp.privacy.tails import (
     discrete_gaussian_radius,
     discrete_laplace_radius,
@@ -116,13 +116,13 @@ class Setting:
         return None if self.rank is None else math.sqrt(self.rank * self.edges)
 
     @property
-    def protection(self) -> Protection:
+    def protection(self) -> Protect:
         """Whom a promise is for.
 
         Raises:
-            ParameterError: see `Protection.of`.
+            ParameterError: see `Protect.of`.
         """
-        return Protection.of(self.protect, at_most=self.at_most, degree_bound=self.degree_bound)
+        return Protect.of(self.protect, at_most=self.at_most, degree_bound=self.degree_bound)
 
     @property
     def change(self) -> int:

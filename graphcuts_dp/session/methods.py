@@ -26,7 +26,7 @@ from graphcuts_dp.learn.own_learner import OwnLearner
 from graphcuts_dp.learn.update_bounds import size_of
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import as_stored
-from graphcuts_dp.privacy.protection import EDGE, Protection
+from graphcuts_dp.privacy.protection import EDGE, Protect
 from graphcuts_dp.session.base import Mechanism
 from graphcuts_dp.session.calibrations import Calibration, Tight
 from graphcuts_dp.session.choice import (
@@ -96,7 +96,7 @@ def _construction(
     delta: float,
     queries: int,
     beta: float,
-    protection: Protection,
+    protection: Protect,
     linear: bool,
     adaptive: bool,
     **announced: Any,
@@ -127,7 +127,7 @@ def _per_query(
     queries: int,
     delta: float,
     beta: float,
-    protection: Protection,
+    protection: Protect,
     **_: Any,
 ) -> Mechanism[Any]:
     return PerQueryNoise(
@@ -151,11 +151,11 @@ def _binary(
     beta: float,
     disjoint: bool,
     adaptive: bool,
-    protection: Protection,
+    protection: Protect,
     **_: Any,
 ) -> Mechanism[Any]:
     if grid.bounded is not None:
-        Protection.of_pairs("vertex", at_most=None, others=max(universe.shape) - 1, epsilon=epsilon)
+        Protect.of_pairs("vertex", at_most=None, others=max(universe.shape) - 1, epsilon=epsilon)
     return BinaryAnswers(
         universe=universe,
         grid=grid,
@@ -242,7 +242,7 @@ def make_mechanism(  # noqa: PLR0913  # the terms of a session
     disjoint: bool = False,
     value_share: float = 0.0,
     adaptive: bool = True,
-    protection: Protection = EDGE,
+    protection: Protect = EDGE,
     norm: str | None = None,
     most_right: int | None = None,
     linear: bool = False,

@@ -10,7 +10,7 @@ from graphcuts_dp.learn.own_learner import OWN, OwnLearner
 from graphcuts_dp.learn.update_bounds import size_of
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
-from graphcuts_dp.privacy.protection import Protection
+from graphcuts_dp.privacy.protection import Protect
 from graphcuts_dp.session.base import Mechanism
 from graphcuts_dp.session.choice import Setting
 from graphcuts_dp.session.counts import BOUNDED
@@ -39,7 +39,7 @@ class Parameters:
         calibration: of the constructions, see `make_mechanism`.
         disjoint: only cuts with disjoint S and T will be asked, see `make_mechanism`.
         value_share: of the tight calibration, see `make_mechanism`.
-        protect: whom all of it is for, see `Protection.of`.
+        protect: whom all of it is for, see `Protect.of`.
         at_most: likewise.
         degree_bound: likewise.
         linear: rank-one, matrix and other linear queries will be asked, too: "auto" then chooses
@@ -70,19 +70,19 @@ class Parameters:
     learner: OwnLearner | None = field(default=None, repr=False, compare=False)
 
     @property
-    def protection(self) -> Protection:
+    def protection(self) -> Protect:
         """Whom the session protects.
 
         Raises:
-            ParameterError: see `Protection.of`.
+            ParameterError: see `Protect.of`.
         """
-        return Protection.of(self.protect, at_most=self.at_most, degree_bound=self.degree_bound)
+        return Protect.of(self.protect, at_most=self.at_most, degree_bound=self.degree_bound)
 
     def grid(self, graph: AnyGraph) -> Grid:
         """How true answers are counted, for whom the session protects. Reads the schema only.
 
         Raises:
-            ParameterError: see `Protection.of` and `Grid`.
+            ParameterError: see `Protect.of` and `Grid`.
         """
         bound = self.protection.degree_bound
         return Grid.of(graph) if bound is None else Grid.of_vertices(graph, bound)

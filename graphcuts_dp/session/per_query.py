@@ -81,7 +81,7 @@ class PerQueryNoise:
         delta: in (0, 1) for "gaussian", 0 for "laplace".
         queries: k >= 1.
         beta: in (0, 1).
-        steps: how many steps of the grid's neighbours are hidden together, see `Protection`: an
+        steps: how many steps of the grid's neighbours are hidden together, see `Protect`: an
             answer then changes by at most so many times s, which the noise is made for.
 
     Raises:

@@ -8,7 +8,7 @@ from graphcuts_dp.distances.embeddings import L1Embedding
 from graphcuts_dp.distances.l1_plan import L1Plan
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
-from graphcuts_dp.privacy.protection import Protection
+from graphcuts_dp.privacy.protection import Protect
 
 
 @final
@@ -46,7 +46,7 @@ class SensitivePlan:
         Raises:
             BudgetError: more than was asked for.
         """
-        protection = Protection.of_people(self.sensitivity)
+        protection = Protect.of_people(self.sensitivity)
         return protection.cost(self.plan.built_cost, epsilon=self.epsilon, delta=self.delta)
 
     def guarantee(self, seed: int | None = None) -> PrivacyGuarantee:
@@ -89,7 +89,7 @@ def plan_sensitive(
     Raises:
         ParameterError: a number out of range, or too little is left for each of the s moves.
     """
-    protection, exact = Protection.of_people(sensitivity), exact_epsilon(epsilon)
+    protection, exact = Protect.of_people(sensitivity), exact_epsilon(epsilon)
     each: float | Fraction = protection.per_step(exact)
     if delta:
         each, _ = protection.step_budget(epsilon=exact, delta=delta, zcdp=True)

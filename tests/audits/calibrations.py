@@ -25,7 +25,7 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.constructions import CONSTRUCTIONS
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.protection import EDGE, Protection
+from graphcuts_dp.privacy.protection import EDGE, Protect
 from graphcuts_dp.session.mechanism import OnlineMechanism
 from graphcuts_dp.session.methods import CALIBRATIONS, make_mechanism
 from graphcuts_dp.session.per_query import PerQueryNoise
@@ -219,7 +219,7 @@ def _numbers_left_bare(tuning: Tuning) -> Iterator[DistributionPair]:
 
 
 def calibrated(
-    construction: str, calibration: str, epsilon: float, protection: Protection = EDGE
+    construction: str, calibration: str, epsilon: float, protection: Protect = EDGE
 ) -> tuple[Tuning, Claim]:
     """The tuning of a session as users make it, and what is promised for all changes together."""
     pure, n = calibration == "dr14", _VERTICES.get(calibration, 24)

@@ -31,7 +31,7 @@ from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.vertices import VertexSet
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.level_noise import LevelNoise
-from graphcuts_dp.privacy.protection import EDGE, Protection
+from graphcuts_dp.privacy.protection import EDGE, Protect
 from tests.audits.base import Audit, Entry, Enumerated, Sampled
 from tests.audits.distances import normal_distribution
 from tests.audits.graphs import BIPARTITE, LAST_PAIR, UNCAPPED, capped
@@ -71,7 +71,7 @@ class Tabled:
     before: list[IntVector]
     after: list[IntVector]
     is_first: bool
-    protection: Protection = EDGE
+    protection: Protect = EDGE
 
     @property
     def true(self) -> list[IntVector]:
@@ -99,7 +99,7 @@ def tabled(
     epsilon: float,
     noise: str,
     *,
-    protection: Protection = EDGE,
+    protection: Protect = EDGE,
     levels: Mapping[str, list[int]] | None = None,
 ) -> Neighbours:
     """Neighbours with groups, and the strategy that a release of them has.

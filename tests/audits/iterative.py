@@ -32,7 +32,7 @@ from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.protection import Protection
+from graphcuts_dp.privacy.protection import Protect
 from graphcuts_dp.privacy.value_noise import ValueNoise
 from tests.audits.base import Audit, Entry, Enumerated, Sampled
 from tests.audits.distances import normal_distribution
@@ -150,12 +150,12 @@ def _run_audit(construction: str, epsilon: float) -> Audit:
 
 _VERTICES = 1024  # enough weight that even the papers' tolerances leave rounds
 _DELTA = 1e-6
-_ONE = Protection()
+_ONE = Protect()
 
 
 @lru_cache(maxsize=16)  # a search of some tenths of a second
 def tuned(
-    construction: str, calibration: str, epsilon: float, protection: Protection = _ONE
+    construction: str, calibration: str, epsilon: float, protection: Protect = _ONE
 ) -> tuple[OfflineTuning, Claim]:
     """The tuning of a release as users make it, and what is promised for all changes together."""
     pure = calibration == "dr14"

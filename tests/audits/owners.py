@@ -31,7 +31,7 @@ from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.privacy.noise import sample_discrete_laplace
-from graphcuts_dp.privacy.protection import Protection
+from graphcuts_dp.privacy.protection import Protect
 from tests.audits.base import Audit, Entry, Enumerated, Sampled
 from tests.audits.distances import normal_distribution
 from tests.audits.losses import DistributionPair
@@ -40,7 +40,7 @@ from tests.audits.selection import softmax
 _N = 4
 _PAIRS = tuple((u, v) for u in range(_N) for v in range(u))
 _AT_MOST = 2
-_PROTECTION = Protection.of("owner", at_most=_AT_MOST)
+_PROTECTION = Protect.of("owner", at_most=_AT_MOST)
 _BOUNDS = (1, 2, 4)
 
 # Of each owner: which pairs, and what each row weighs.
@@ -249,7 +249,7 @@ def _gaussian_audit(epsilon: float) -> Audit:
     rho = Fraction(zcdp_rho(epsilon=epsilon, delta=1e-6))
     rows = OwnedRows(VertexSet(6), [], np.zeros(1, np.uint64), ([], []))  # type: ignore[arg-type]
     cells = cell_tree(rows.bounded(at_most=1), (_HALVES, _HALVES))
-    protection = Protection.of("owner", at_most=_MANY)
+    protection = Protect.of("owner", at_most=_MANY)
     _, squares = cell_changes(cells, protection, reach=reach_of(rows))[1]
     variance = squares / (2 * rho)
     return Enumerated(

@@ -31,7 +31,7 @@ from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.protection import Protection
+from graphcuts_dp.privacy.protection import Protect
 from graphcuts_dp.release.sparse_measure import measure_sparse
 from graphcuts_dp.session.mechanism import OnlineMechanism
 from tests.audits.base import Audit, Entry, Enumerated, Sampled
@@ -126,7 +126,7 @@ def _net(at_most: int, epsilon: float, source: EntropySource) -> Run:
 
 def measured_sparse(data: PrivateData, at_most: int, epsilon: float, source: EntropySource) -> Any:
     """What `release_graph` measures with mechanism "sparse"; its fit reads that alone."""
-    each = Protection(steps=at_most).per_step(epsilon)
+    each = Protect(steps=at_most).per_step(epsilon)
     graph = plain(data)
     return measure_sparse(graph, epsilon=each, noise="discrete-laplace", source=source)
 
@@ -146,7 +146,7 @@ def _session(learner: str, kind: Kind, at_most: int, epsilon: float, source: Ent
     """Rates are chosen by hand, see `transcripts`; group privacy is that of every calibration."""
     made = OnlineMechanism(
         learner=_OFF_ON_ALL.get(learner, LEARNERS[learner]),
-        calibration=ByHand(kind=kind, epsilon=Protection(steps=at_most).per_step(epsilon)),
+        calibration=ByHand(kind=kind, epsilon=Protect(steps=at_most).per_step(epsilon)),
         grid=Grid(),
         steps=at_most,
     )
@@ -177,7 +177,7 @@ def _audit(
 
 
 def _calibration_audit(construction: str, calibration: str, epsilon: float) -> Audit:
-    sound, claim = calibrated(construction, calibration, epsilon, Protection(steps=3))
+    sound, claim = calibrated(construction, calibration, epsilon, Protect(steps=3))
     of_one, _ = calibrated(construction, calibration, epsilon)
     return Enumerated(
         claim=claim,
@@ -188,7 +188,7 @@ def _calibration_audit(construction: str, calibration: str, epsilon: float) -> A
 
 def _offline_audit(calibration: str, steps: int, epsilon: float) -> Audit:
     of = "multiplicative-weights", calibration, epsilon
-    sound, claim = tuned(*of, Protection(steps=steps))
+    sound, claim = tuned(*of, Protect(steps=steps))
     of_one, _ = tuned(*of)
     return Enumerated(
         claim=claim,

@@ -28,7 +28,7 @@ from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.vertices import Space
 from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.protection import Protection
+from graphcuts_dp.privacy.protection import Protect
 from graphcuts_dp.release.allocation import measure
 from graphcuts_dp.release.flow_release import release_flows
 from graphcuts_dp.release.synthesis import release_graph
@@ -104,7 +104,7 @@ def _of_degrees(noisy: NoisyDegrees) -> float:
 
 def _measured(at_most: int, epsilon: float, source: EntropySource) -> Run:
     """Degrees and entries, which a release buys for the fit that uses both."""
-    each = Protection(steps=at_most).per_step(epsilon)
+    each = Protect(steps=at_most).per_step(epsilon)
 
     def run(data: Graph | OwnedRows) -> FloatVector:
         made = measure(
@@ -160,7 +160,7 @@ def _session(method: str, delta: float, at_most: int, epsilon: float, source: En
         epsilon=epsilon,
         delta=delta,
         queries=2,
-        protection=Protection(steps=at_most),
+        protection=Protect(steps=at_most),
     )
 
     def run(data: Graph | OwnedRows) -> FloatVector:

@@ -26,7 +26,7 @@ from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.level_noise import LevelNoise
-from graphcuts_dp.privacy.protection import Protection
+from graphcuts_dp.privacy.protection import Protect
 from graphcuts_dp.session.mechanism import OnlineMechanism
 from graphcuts_dp.session.per_query import PerQueryNoise
 from tests.audits.base import Audit, Entry, Enumerated, Sampled
@@ -46,7 +46,7 @@ from tests.audits.transcripts import ByHand, transcript
 
 Count = Callable[[CutQuery, Graph], int]
 _N, _BOUND = 16, 2
-_VERTEX = Protection(kind="vertex", degree_bound=_BOUND)
+_VERTEX = Protect(kind="vertex", degree_bound=_BOUND)
 _PARTS = {"part": [0, *[1] * (_N - 2), 0]}  # the first and the last vertex, and the others
 _DELTA = 1e-6
 

@@ -116,7 +116,7 @@ def test_a_table_of_cuts_between_groups_and_halves(call, files, tmp_path, monkey
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(release, "sparse_answers", interrupted)
+    monkeypatch.setattr(release, "answer_queries", interrupted)
     before = {path.name for path in tmp_path.iterdir()}
     status, _, err = call(*asked, *halves, "--force")
     assert status == 130

@@ -18,7 +18,7 @@ from graphcuts_dp.measure.cells import (
     sums_of_cells,
 )
 from graphcuts_dp.pairs.groups import Groups
-from graphcuts_dp.privacy.protection import EDGE, Protection
+from graphcuts_dp.privacy.protection import EDGE, Protect
 from scripts.figures.random_graphs import planted_partition
 
 
@@ -86,7 +86,7 @@ def test_a_vertex_changes_a_table_by_no_more_than_is_claimed(case, bound):
     cells = cell_tree(first, sides)
     grid = Grid.of_vertices(first, bound, bits=4)
     tables = np.array([bounded_cells(graph, sides, cells, grid) for graph in graphs])
-    claimed = changes_on(grid, cells, Protection(kind="vertex", degree_bound=1))[-1]
+    claimed = changes_on(grid, cells, Protect(kind="vertex", degree_bound=1))[-1]
     found = changes_found(tables, choices, touching)
     assert found == claimed  # also not more than needed
     # The sensitivity of one cell would not do for the table.
@@ -109,7 +109,7 @@ def test_a_vertex_changes_coarser_levels_by_no_more_than_is_claimed(case, bound)
     grid = Grid.of_vertices(first, bound)
     sums = [sums_of_cells(graph, sides, cells, grid) for graph in graphs]
     for place, claimed in enumerate(
-        changes_on(grid, cells, Protection.of("vertex", degree_bound=bound))
+        changes_on(grid, cells, Protect.of("vertex", degree_bound=bound))
     ):
         tables = np.array([each[place] for each in sums])
         assert changes_found(tables, choices, touching) == claimed
@@ -121,7 +121,7 @@ def test_changes_are_told_for_the_right_grid_only():
     with pytest.raises(ParameterError, match="vertex"):
         changes_on(Grid.of_vertices(graph, 2), cells, EDGE)
     with pytest.raises(ParameterError, match="vertex"):
-        changes_on(Grid.of(graph), cells, Protection.of("vertex", degree_bound=2))
+        changes_on(Grid.of(graph), cells, Protect.of("vertex", degree_bound=2))
 
 
 def test_each_cell_is_a_bounded_cut():
@@ -151,14 +151,14 @@ def test_sums_of_heavy_weights_do_not_overflow():
     assert (
         bounded_cells(graph, sides, cells, grid).max() * grid.unit == 2.0**40
     )  # 5 is below a step
-    linear, squared = changes_on(grid, cells, Protection(kind="vertex", degree_bound=1))[-1]
+    linear, squared = changes_on(grid, cells, Protect(kind="vertex", degree_bound=1))[-1]
     assert (linear, squared) == (3 * grid.sensitivity, 3 * grid.sensitivity**2)
 
 
 def test_steps_are_so_few_that_floats_hold_all_sums():
     for kind, groups in (("few", 1), ("many", 5000)):
         graph = Graph([], [], [], vertices=10_000, hide_change=1)
-        vertex = Protection.of("vertex", degree_bound=70)
+        vertex = Protect.of("vertex", degree_bound=70)
         grid = grid_of_cells(graph, epsilon=1.0, protection=vertex, groups=groups)
         assert grid.sensitivity * 10_000 * 2 * groups <= 2**52, kind
         assert grid.sensitivity >= 2**20

@@ -12,7 +12,7 @@ from graphcuts_dp.measure.cells import cell_tree, sides_of_groups, sums_of_cells
 from graphcuts_dp.pairs.cells import CellTree
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.vertices import Arcs, VertexSet
-from graphcuts_dp.privacy.protection import Protection
+from graphcuts_dp.privacy.protection import Protect
 
 GROUPS = ([0, 0, 1, 1], [0, 0, 0, 1], [0, 1, 2, 2])
 SPACES = {
@@ -73,7 +73,7 @@ def test_the_stated_change_is_the_largest_there_is(kind, counting, tail, groups)
     for at_most in (1, 3):
         cells, found = worst(kind, groups, counting, tail, at_most)
         capped = counting == "edges"
-        protection = Protection.of("owner", at_most=at_most)
+        protection = Protect.of("owner", at_most=at_most)
         reach = Reach(counting != "rows", tail)
         stated = cell_changes(cells, protection, capped=capped, reach=reach)
         for place, (total, squares) in enumerate(stated):
@@ -94,7 +94,7 @@ def test_an_owner_in_one_row_of_a_large_table_changes_less():
     vertices = VertexSet(100)
     groups = Groups(vertices, {"g": [v // 5 for v in range(100)]})
     cells = CellTree(groups.tree, directed=True)
-    protection = Protection.of("owner", at_most=20)
+    protection = Protect.of("owner", at_most=20)
     whole = cell_changes(cells, protection, reach=Reach(True, False))
     own = cell_changes(cells, protection, reach=Reach(True, True))
     rows = cell_changes(cells, protection, capped=False, reach=Reach(False, True))

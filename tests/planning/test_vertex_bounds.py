@@ -8,7 +8,7 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.bounded_sums import bounded_total
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.protection import Protection
+from graphcuts_dp.privacy.protection import Protect
 from graphcuts_dp.session.methods import make_mechanism
 from scripts.figures.random_graphs import planted_partition
 
@@ -29,7 +29,7 @@ def test_a_cut_is_promised_what_the_better_session_promises(delta):
                 epsilon=1.0,
                 delta=delta,
                 queries=50,
-                protection=Protection(kind="vertex", degree_bound=row.degree_bound),
+                protection=Protect(kind="vertex", degree_bound=row.degree_bound),
             ).expected_error(0.0)
             for method in (("laplace", "gaussian") if delta else ("laplace",))
         ]

@@ -25,7 +25,7 @@ from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost, check_paid, stated_cost, zcdp_delta, zcdp_rho
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.level_noise import LevelNoise
-from graphcuts_dp.privacy.protection import EDGE, Protection
+from graphcuts_dp.privacy.protection import EDGE, Protect
 from graphcuts_dp.release import allocation, contributions, flow_release, sparse_measure
 from graphcuts_dp.session import calibrations, paper_calibrations
 from graphcuts_dp.session import per_query as fresh_noise
@@ -37,7 +37,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWar
 
 EDGES = [(i, j) for i in range(8) for j in range(i) if (i * j) % 3]
 GRAPH = gc.Graph(*zip(*EDGES, strict=True), vertices=8)
-VERTEX = Protection(kind="vertex", degree_bound=5)
+VERTEX = Protect(kind="vertex", degree_bound=5)
 TINY = gc.Graph(*np.triu_indices(6, 1), vertices=6)
 DENSE = gc.Graph(*np.triu_indices(60, 1), vertices=60)  # sessions correct something
 HEAVY = gc.Graph(*np.triu_indices(90, 1), np.full(4005, 99.0), vertices=90, hide_change=1)
@@ -284,7 +284,7 @@ CASES = {
             lambda: gc.release_net(
                 gc.Graph([0], [1], vertices=4), [gc.CutQuery([1])], epsilon=1.0, seed=1
             ),
-            {"rate": of_result(Protection, "per_step", lambda e: e * 2)},
+            {"rate": of_result(Protect, "per_step", lambda e: e * 2)},
         ),
     },
     "release_sensing": {
@@ -381,7 +381,7 @@ CASES = {
             lambda noise=noise: gc.release_answers(
                 GRAPH, CUTS[:3], epsilon=1.0, noise=noise, seed=1
             ),
-            {"rate": of_result(Protection, "per_step", lambda e: e * 2)},
+            {"rate": of_result(Protect, "per_step", lambda e: e * 2)},
         )
         for noise in ("k-norm", "laplace")
     },

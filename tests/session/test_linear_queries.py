@@ -15,7 +15,7 @@ from graphcuts_dp.pairs.linear_steps import Extent, LinearSteps
 from graphcuts_dp.pairs.mixed_cuts import MixedCut
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.protection import Protection
+from graphcuts_dp.privacy.protection import Protect
 from graphcuts_dp.session.counts import EdgeCounter, linear_count
 from graphcuts_dp.session.encoding import decode_query, encode_query
 from graphcuts_dp.session.methods import LINEAR_METHODS, make_mechanism
@@ -111,7 +111,7 @@ def test_noise_is_that_of_a_cut_times_the_largest_coefficient(method):
         epsilon=0.7,
         queries=5,
         delta=1e-6 if method == "gaussian" else 0.0,
-        protection=Protection.of("edges", at_most=3),
+        protection=Protect.of("edges", at_most=3),
     )
     assert isinstance(made, PerQueryNoise)
     most, power = LinearSteps.most, 1 if method == "laplace" else -2

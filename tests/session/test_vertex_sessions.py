@@ -13,7 +13,7 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import zcdp_rho
-from graphcuts_dp.privacy.protection import Protection
+from graphcuts_dp.privacy.protection import Protect
 from graphcuts_dp.session.counts import EdgeCounter
 from graphcuts_dp.session.methods import make_mechanism
 from graphcuts_dp.session.sparse_vector import OneSidedPair
@@ -38,7 +38,7 @@ def mechanism(method, grid, **options):
         epsilon=1.0,
         delta=1e-6,
         queries=10,
-        protection=Protection(kind="vertex", degree_bound=grid.sensitivity),
+        protection=Protect(kind="vertex", degree_bound=grid.sensitivity),
         **options,
     )
 
