@@ -59,7 +59,7 @@ from graphcuts_dp.server.models import Ask, DummyIn, PlanIn, QueryIn, SessionIn,
 from graphcuts_dp.server.people import CURATOR, People, Person
 from graphcuts_dp.server.problems import RefusedError
 from graphcuts_dp.session.base import Answer
-from graphcuts_dp.session.group_start import GROUPS
+from graphcuts_dp.session.online import GROUPS
 from graphcuts_dp.session.parameters import Parameters
 from graphcuts_dp.session.session import Session, open_session
 from graphcuts_dp.session.transcript import (
