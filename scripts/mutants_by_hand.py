@@ -729,8 +729,8 @@ BY_HAND = (
     ),
     Edit(  # all of delta for one criterion of several
         "admits",
-        "Fraction(delta) / 2 * (1 + _SLACK)",
-        "Fraction(delta) * (1 + _SLACK)",
+        "Fraction(delta) / 2 * (1 + _TWELVE_DIGITS)",
+        "Fraction(delta) * (1 + _TWELVE_DIGITS)",
         "tests/privacy/test_filters.py::test_what_is_admitted_is_admitted_at_every_step_before[8.0-0.01]",
     ),
     Edit(  # uses for other neighbours on one store
