@@ -28,7 +28,7 @@ from graphcuts_dp.session.runner import Beginning, Runner, begun_or_resumed
 
 
 @final
-class DistanceMechanism(Mechanism[int, InteractiveState]):
+class DistanceSteps(Mechanism[int, InteractiveState]):
     """`InteractiveDistances` as the mechanism of a session; queries are rows of the map."""
 
     name = "distances"
@@ -145,7 +145,7 @@ class DistanceSession:
     from the record, free. Use it as a context manager, or call `close`.
     """
 
-    def __init__(self, terms: Use, runner: Runner[DistanceMechanism], metric: Metric) -> None:
+    def __init__(self, terms: Use, runner: Runner[DistanceSteps], metric: Metric) -> None:
         self._ledger = runner.ledger
         self._terms = terms
         self._runner = runner
@@ -361,7 +361,7 @@ def _fresh(
     )
     warn_of_delta(cost.delta, count=placed.people, of="people", stacklevel=5)
     return Beginning(
-        mechanism=DistanceMechanism(plan, cost, seed),
+        mechanism=DistanceSteps(plan, cost, seed),
         data=placed,
         parameters={**asked, "map": metric_digest(metric), "plan": plan_digest(plan)},
         guarantee=protection.promise(plan.guarantee(seed), cost),
@@ -396,7 +396,7 @@ def _plan(metric: Metric, people: int, asked: dict[str, Any]) -> tuple[L1Plan, P
 
 def _agreed(
     terms: Use, placed: Locations, wanted: dict[str, Any], seed: int | None
-) -> DistanceMechanism:
+) -> DistanceSteps:
     """The mechanism of a session on the store."""
     agreed = terms.parameters
     check_agreed(terms, agreed, wanted if seed is None else {**wanted, "seed": seed})
@@ -410,7 +410,7 @@ def _agreed(
         plan = None
     if plan is None or plan_digest(plan) != agreed.get("plan"):
         raise LedgerError("the session was begun by another version of this program")
-    return DistanceMechanism(plan, terms.cost, terms.seed)
+    return DistanceSteps(plan, terms.cost, terms.seed)
 
 
 def metric_digest(metric: Metric) -> str:

@@ -15,20 +15,13 @@ from graphcuts_dp.learn.base import Rule
 from graphcuts_dp.learn.constructions import CONSTRUCTIONS, learner_of
 from graphcuts_dp.learn.learners import Learner, MedianLearner
 from graphcuts_dp.learn.norms import CutSizes
-from graphcuts_dp.learn.online_bounds import (
-    ErrorBound,
-    dr14_online,
-    gru12_online,
-    jt12_online,
-    tight_online,
-)
 from graphcuts_dp.learn.own_learner import OwnLearner
 from graphcuts_dp.learn.update_bounds import size_of
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import as_stored
 from graphcuts_dp.privacy.protection import EDGE, Protect
 from graphcuts_dp.session.base import CutMechanism
-from graphcuts_dp.session.calibrations import DR14, GRU12, JT12, Calibration, Tight
+from graphcuts_dp.session.calibrations import CALIBRATIONS
 from graphcuts_dp.session.choice import (
     Setting,
     binary_error,
@@ -41,30 +34,6 @@ from graphcuts_dp.session.choice import (
 from graphcuts_dp.session.online import TOTAL, OnlineMechanism, check_start
 from graphcuts_dp.session.per_query import PerQueryNoise
 from graphcuts_dp.session.response import BinaryAnswers
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class KnownCalibration:
-    """A line of the table of calibrations of constructions.
-
-    Attributes:
-        make: from epsilon, delta, queries and beta.
-        bound: the error that it promises, from B and the same numbers.
-        pure: whether delta may be 0.
-    """
-
-    make: Callable[..., Calibration]
-    bound: Callable[..., ErrorBound]
-    pure: bool = False
-
-
-CALIBRATIONS: Mapping[str, KnownCalibration] = {
-    "tight": KnownCalibration(make=Tight, bound=tight_online),
-    "gru12": KnownCalibration(make=GRU12, bound=gru12_online),
-    "jt12": KnownCalibration(make=JT12, bound=jt12_online),
-    "dr14": KnownCalibration(make=DR14, bound=dr14_online, pure=True),
-}
 
 
 @final
@@ -108,7 +77,7 @@ def _construction(
     may_buy = grid.bounded is None
     return OnlineMechanism(
         learner=learner_of(name, universe, rule=rule, may_buy=may_buy, linear=linear, **announced),
-        calibration=CALIBRATIONS[calibration].make(
+        calibration=CALIBRATIONS[calibration](
             epsilon=epsilon, delta=delta, queries=queries, beta=beta, **bought
         ),
         grid=grid,

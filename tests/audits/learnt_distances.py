@@ -13,7 +13,7 @@ from graphcuts_dp.distances.l1_plan import L1Plan
 from graphcuts_dp.distances.learnt import LearntDistances
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.plan import plan_distances
-from graphcuts_dp.distances.session import DistanceMechanism
+from graphcuts_dp.distances.session import DistanceSteps
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.entropy import EntropySource
@@ -103,7 +103,7 @@ def _together(corner: int) -> Locations:
 
 def _session(plan: L1Plan, source: EntropySource) -> Run:
     """A session that loses a step and goes on from the store: answers, and what was bought."""
-    mechanism = DistanceMechanism(plan, plan.built_cost)
+    mechanism = DistanceSteps(plan, plan.built_cost)
 
     def run(locations: Locations) -> npt.ArrayLike:
         state, seen = mechanism.start(locations, source), []

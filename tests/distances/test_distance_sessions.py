@@ -9,7 +9,7 @@ import graphcuts_dp as gc
 from graphcuts_dp.distances import session as session_module
 from graphcuts_dp.distances.interactive import InteractiveDistances
 from graphcuts_dp.distances.queries import all_distances
-from graphcuts_dp.distances.session import DistanceMechanism
+from graphcuts_dp.distances.session import DistanceSteps
 from graphcuts_dp.errors import (
     AccuracyWarning,
     BudgetError,
@@ -274,7 +274,7 @@ def test_a_state_without_its_running_noise_is_written_off(path):
         after = runner.mechanism.interrupted(bare, SystemEntropy())
     assert after.queries == 1
     assert [part.lost for part in after.coordinates] == [1, 1]
-    other = DistanceMechanism(replace(mechanism.plan, beta=0.01), mechanism.cost)
+    other = DistanceSteps(replace(mechanism.plan, beta=0.01), mechanism.cost)
     for broken, read in ((b"{}", mechanism), (b"[", mechanism), (kept.public, other)):
         with pytest.raises(FileFormatError, match="the stored state"):
             read_state(read, replace(kept, public=broken))
