@@ -89,6 +89,12 @@ if TYPE_CHECKING:
     from graphcuts_dp.server.client import RemoteSession, connect
     from graphcuts_dp.session.base import Answer
     from graphcuts_dp.session.session import Session, open_session
+    from graphcuts_dp.session.terms import (
+        FriezeKannan,
+        MirrorDescent,
+        MultiplicativeWeights,
+        Workload,
+    )
     from graphcuts_dp.session.transcript import LedgerStatus, store_status
 
 # Modules are imported when something of theirs is first used: a command that reads a graph should
@@ -165,6 +171,7 @@ _HOMES = {
     "server.client": ("RemoteSession", "connect"),
     "session.base": ("Answer",),
     "session.session": ("Session", "open_session"),
+    "session.terms": ("FriezeKannan", "MirrorDescent", "MultiplicativeWeights", "Workload"),
     "session.transcript": ("LedgerStatus", "store_status"),
 }
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}
@@ -194,6 +201,7 @@ __all__ = [
     "FewAnswers",
     "FlowAnswer",
     "Flows",
+    "FriezeKannan",
     "Graph",
     "GraphQuery",
     "GroupTree",
@@ -204,6 +212,8 @@ __all__ = [
     "Locations",
     "MatrixQuery",
     "Metric",
+    "MirrorDescent",
+    "MultiplicativeWeights",
     "NetRelease",
     "OwnedRows",
     "Plan",
@@ -218,6 +228,7 @@ __all__ = [
     "Session",
     "Store",
     "VertexSet",
+    "Workload",
     "__version__",
     "answer_all",
     "answer_distances",

@@ -16,7 +16,7 @@ import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning, BudgetError
 from graphcuts_dp.ledger import file as store_module
 from graphcuts_dp.ledger.records import Kind
-from graphcuts_dp.session.session import Session, open_session
+from graphcuts_dp.session.session import Session, session_of
 
 N = 48
 PROMISED = 100_000
@@ -70,7 +70,7 @@ def begin(path, *, method: str = "gaussian", name: str = "default", **options) -
     with warnings.catch_warnings():  # these promise little, and say so
         if method in ("median", "mirror-descent"):
             warnings.simplefilter("ignore", AccuracyWarning)
-        return open_session(graph, store=path, method=method, name=name, **terms)
+        return session_of(graph, store=path, method=method, name=name, **terms)
 
 
 def ask_and_log(path: Path, log: Path, first: int, count: int, method: str, batch: int) -> None:

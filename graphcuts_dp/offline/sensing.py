@@ -22,7 +22,7 @@ from graphcuts_dp.graph.adjacency import BipartiteGraph
 from graphcuts_dp.graph.owned_rows import OwnedRows, paired_graph
 from graphcuts_dp.learn.base import Sign
 from graphcuts_dp.learn.bit_sets import DenseHypothesis
-from graphcuts_dp.learn.mirror_descent import MirrorDescent, minimal_start
+from graphcuts_dp.learn.mirror_descent import MirrorDescentRule, minimal_start
 from graphcuts_dp.learn.potentials import LpNorm, Potential, SchattenNorm, near_one
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
@@ -574,7 +574,7 @@ class _Learner:
         # A step longer than the true gap could lead away from the truth.
         length = abs(gap) - deviation
         if length > deviation / 100:
-            rule = MirrorDescent(
+            rule = MirrorDescentRule(
                 start=self._start,
                 psi=self._psi,
                 alpha=length,

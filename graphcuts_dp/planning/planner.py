@@ -36,7 +36,7 @@ from graphcuts_dp.planning.synthetic import (
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, SMALLEST_EPSILON
 from graphcuts_dp.privacy.protection import EDGE
 from graphcuts_dp.session.choice import Setting
-from graphcuts_dp.session.methods import METHODS
+from graphcuts_dp.session.terms import METHODS
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -56,8 +56,8 @@ from graphcuts_dp.server.people import CURATOR, People, Person
 from graphcuts_dp.server.problems import RefusedError
 from graphcuts_dp.session.base import Answer
 from graphcuts_dp.session.online import GROUPS
-from graphcuts_dp.session.parameters import Parameters
-from graphcuts_dp.session.session import Session, open_session
+from graphcuts_dp.session.session import Session, session_of
+from graphcuts_dp.session.terms import SessionTerms
 from graphcuts_dp.session.transcript import (
     LedgerStatus,
     SessionStatus,
@@ -177,9 +177,9 @@ class Desk:
         self.people = People(book)
         self.requests = Requests(book)
         self.universe = Universe.of(graph)
-        whom = Parameters(epsilon=1.0, queries=1, **self._protecting)
+        whom = SessionTerms.of(epsilon=1.0, queries=1, **self._protecting)
         self.grid = whom.grid(graph)
-        self.protection = whom.protection
+        self.protection = whom.protect
         self.names = None if groups is None else GroupNames(*sides_of_groups(graph, groups))
         sided = [] if self.names is None else [self.names.left, self.names.right]
         self._named = [names_of_sets(each) for each in sided] or [{}, {}]
@@ -264,7 +264,7 @@ class Desk:
             raise ParameterError("the terms promise fewer answers than queries are asked")
         with tempfile.TemporaryDirectory(prefix="graphcuts-dp-dummy-") as folder:
             with quiet():
-                session = open_session(
+                session = session_of(
                     self._made, store=Path(folder) / "made.db", groups=self._groups, **terms
                 )
             with session:
@@ -571,7 +571,7 @@ class Desk:
 
     def _opened(self, request: Request, terms: dict[str, Any]) -> Session:
         with quiet():
-            return open_session(
+            return session_of(
                 self._graph, store=self._store, name=request.id, groups=self._groups, **terms
             )
 

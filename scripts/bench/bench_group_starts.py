@@ -21,6 +21,7 @@ from bench_groups import GRAPHS
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning
+from graphcuts_dp.session.session import session_of
 
 EPSILON, DELTA, QUERIES, ASKED = 1.0, 1e-6, 1000, 24
 METHODS = ("frieze-kannan", "multiplicative-weights")
@@ -44,7 +45,7 @@ def errors(graph: gc.Graph, asked: list[gc.CutQuery], seed: int, **options: Any)
     """Guaranteed, mean and largest error of one session."""
     with tempfile.TemporaryDirectory() as folder:
         terms = {"epsilon": EPSILON, "delta": DELTA, "queries": QUERIES, "seed": seed}
-        with gc.open_session(graph, store=Path(folder) / "a.db", **terms, **options) as session:
+        with session_of(graph, store=Path(folder) / "a.db", **terms, **options) as session:
             answers = session.ask_all(asked)
             bound = session.error_bound
     off = [abs(answer.value - cut.value(graph)) for answer, cut in zip(answers, asked, strict=True)]

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 import graphcuts_dp as gc
+from graphcuts_dp.session.session import session_of
 
 ALLOWED = 1.05
 QUERIES, ASKED = 10**6, 8
@@ -65,7 +66,7 @@ def session(graph: gc.BipartiteGraph, name: str, seed: int) -> Outcome:
     with (
         tempfile.TemporaryDirectory() as folder,
         warnings.catch_warnings(action="ignore"),
-        gc.open_session(
+        session_of(
             graph,
             store=Path(folder) / "a.db",
             epsilon=1.0,

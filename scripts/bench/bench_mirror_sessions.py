@@ -17,6 +17,7 @@ import numpy as np
 
 import graphcuts_dp as gc
 from graphcuts_dp.learn.potentials import near_one
+from graphcuts_dp.session.session import session_of
 from scripts.figures.random_graphs import imbalanced_bipartite, power_law_bipartite
 
 EXPONENT = 1.25  # of the power law, inside the paper's 1 < b < 3/2
@@ -57,7 +58,7 @@ def session(graph: gc.BipartiteGraph, asked: list[gc.CutQuery], right: int, name
     with (
         tempfile.TemporaryDirectory() as folder,
         warnings.catch_warnings(action="ignore"),
-        gc.open_session(
+        session_of(
             graph,
             store=Path(folder) / "a.db",
             epsilon=1.0,

@@ -8,7 +8,7 @@ import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.session.methods import make_mechanism
+from graphcuts_dp.session.terms import make_mechanism
 
 TERMS = {"edges": 20_000, "queries": 10**6, "epsilon": 1.0, "delta": 1e-6}
 

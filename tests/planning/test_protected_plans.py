@@ -5,6 +5,7 @@ import pytest
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.flows_forecast import equal_groups
+from graphcuts_dp.session.session import session_of
 
 NUMBERS = {"edges": 400, "queries": 20, "epsilon": 1.0, "delta": 1e-6}
 
@@ -41,7 +42,7 @@ def test_a_vertex_has_the_noise_of_its_bound():
 def test_a_session_promises_what_the_plan_said(tmp_path, method):
     made = gc.plan(60, protect="vertex", degree_bound=7, **NUMBERS)
     graph = gc.Graph([0, 1], [1, 2], vertices=60)
-    with gc.open_session(
+    with session_of(
         graph,
         store=tmp_path / "s.db",
         epsilon=1.0,

@@ -11,6 +11,7 @@ from graphcuts_dp.ledger.opening import Store, create_ledger
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.guarantee import delta_warning
 from graphcuts_dp.server.approval import forecast
+from graphcuts_dp.session.session import session_of
 
 LARGE = 0.3  # one in four vertices is less
 
@@ -40,9 +41,7 @@ DOORS = {
     "distances": lambda given: gc.answer_distances(
         a_map(), [0, 0, 3, 1], noise="gaussian", mechanism="per-query", **given
     ),
-    "session": lambda given: gc.open_session(
-        graph(), queries=5, method="gaussian", **given
-    ).close(),
+    "session": lambda given: session_of(graph(), queries=5, method="gaussian", **given).close(),
     "distance session": lambda given: gc.open_distance_session(
         a_map(), [0, 0, 3, 1], queries=2, **given
     ).close(),

@@ -7,6 +7,7 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.privacy.composition import as_stored
+from graphcuts_dp.session.session import session_of
 
 GRAPH = gc.Graph([0, 1], [1, 2], vertices=8)
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
@@ -26,12 +27,12 @@ def test_a_stored_epsilon_is_the_largest_float_below(epsilon):
 def test_sessions(tmp_path, method, epsilon):
     delta = 1e-6 if method in ("gaussian", "multiplicative-weights") else 0.0
     terms = {"epsilon": epsilon, "delta": delta, "queries": 5, "method": method}
-    with gc.open_session(GRAPH, store=tmp_path / "a.db", **terms) as session:
+    with session_of(GRAPH, store=tmp_path / "a.db", **terms) as session:
         assert session.guarantee.epsilon == as_stored(epsilon) == session.parameters["epsilon"]
         cost = session._runner.mechanism.cost
         assert cost.pure is None or cost.pure <= Fraction(session.guarantee.epsilon)
         session.ask([0])
-    with gc.open_session(GRAPH, store=tmp_path / "a.db", **terms) as session:
+    with session_of(GRAPH, store=tmp_path / "a.db", **terms) as session:
         assert len(session.history) == 1
 
 
@@ -40,7 +41,7 @@ def test_budgets(tmp_path, budget):
     store = gc.Store(tmp_path / "a.db", budget=budget)
     terms = {"store": store, "epsilon": 0.1, "queries": 5}
     for _ in range(2):  # made, and found again
-        with gc.open_session(GRAPH, **terms) as session:
+        with session_of(GRAPH, **terms) as session:
             assert session.parameters["epsilon"] == 0.1
 
 

@@ -18,7 +18,7 @@ from graphcuts_dp.privacy.calibration import TOTAL_SHARE
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.session import bought_norms
-from graphcuts_dp.session.methods import make_mechanism
+from graphcuts_dp.session.terms import make_mechanism
 
 GRAPH = gc.BipartiteGraph(*np.divmod(np.arange(0, 900, 2), 30), left=30, right=30)
 BUDGET = {"epsilon": 2.0, "delta": 1e-6}

@@ -10,6 +10,7 @@ import pytest
 import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning, BudgetError, ParameterError
 from graphcuts_dp.ledger.opening import Store
+from graphcuts_dp.session.session import session_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 GRAPH = gc.Graph([0, 0, 1, 3], [1, 2, 2, 4], vertices=6)
@@ -95,7 +96,7 @@ def test_flows_of_small_groups_change_by_less_than_ten_in_squares():
 def test_sessions(tmp_path, method, delta):
     store = tmp_path / "store.db"
     options = {"epsilon": 1.0, "delta": delta, "queries": 3, "method": method, "at_most": 10}
-    with gc.open_session(GRAPH, store=store, **options) as session:
+    with session_of(GRAPH, store=store, **options) as session:
         assert session.guarantee.protects == "10 edges"
         assert session.guarantee.epsilon == pytest.approx(1.0)
         wide = session.error_bound
@@ -105,15 +106,15 @@ def test_sessions(tmp_path, method, delta):
         assert again.guarantee.protects == "10 edges"
         assert again.ask([0], [1]).value == first.value
     with pytest.raises(ParameterError, match="at_most"):
-        gc.open_session(GRAPH, store=store, at_most=3)
-    with gc.open_session(GRAPH, store=tmp_path / "one.db", **{**options, "at_most": 1}) as one:
+        session_of(GRAPH, store=store, at_most=3)
+    with session_of(GRAPH, store=tmp_path / "one.db", **{**options, "at_most": 1}) as one:
         assert one.error_bound < wide
 
 
 @pytest.mark.parametrize("method", ["multiplicative-weights", "frieze-kannan"])
 @pytest.mark.parametrize("calibration", ["tight", "gru12", "jt12", "dr14"])
 def test_sessions_of_constructions(tmp_path, method, calibration):
-    with gc.open_session(
+    with session_of(
         GRAPH,
         store=tmp_path / "store.db",
         epsilon=1.0,
@@ -193,7 +194,7 @@ def test_what_a_session_promises_is_what_the_plan_said(tmp_path):
     graph = gc.Graph(np.arange(59), np.arange(1, 60), vertices=60)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AccuracyWarning)
-        session = gc.open_session(
+        session = session_of(
             graph,
             store=tmp_path / "s.db",
             epsilon=1.0,
