@@ -7,7 +7,6 @@ import typer
 
 from graphcuts_dp.cli.reading import column_of, delimiter_of
 from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
-from graphcuts_dp.graph.group_sources import read_groups
 from graphcuts_dp.pairs.group_names import GroupNames
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.vertices import Space, VertexSet, vertex_sets
@@ -68,7 +67,7 @@ class GroupColumns:
 
         Raises:
             ParameterError: options that do not fit together.
-            FileFormatError, GraphError: as `read_groups`, with options as they are typed here.
+            FileFormatError, GraphError: as `Groups.read`, with options as they are typed here.
         """
         left, right = vertex_sets(space)
         if left is right:
@@ -84,7 +83,7 @@ class GroupColumns:
 
     def _side(self, path: str, vertices: VertexSet, levels: str | None) -> Groups:
         try:
-            return read_groups(
+            return Groups.read(
                 path,
                 vertices,
                 columns=_columns(levels),

@@ -57,15 +57,14 @@ from graphcuts_dp.estimate.blocks import (
     joined,
 )
 from graphcuts_dp.files import PathLike
-from graphcuts_dp.graph.adjacency import AnyGraph, from_parts_on, on_space
-from graphcuts_dp.graph.columns import Column
-from graphcuts_dp.graph.edge_keys import EdgeParts, Merge
-from graphcuts_dp.graph.files import read_graph
+from graphcuts_dp.graph.adjacency import AnyGraph, from_parts_on, graph_class, on_space
+from graphcuts_dp.graph.edge_store import EdgeParts, Merge
 from graphcuts_dp.graph.owned_rows import OwnedRows, PrivateData
 from graphcuts_dp.pairs.layout import Layout
 from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet
 from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.privacy.protection import Protect
+from graphcuts_dp.tables.columns import Columns
 
 
 def bounded_graph(data: PrivateData, protection: Protect) -> AnyGraph:
@@ -91,7 +90,7 @@ def bounded_graph(data: PrivateData, protection: Protect) -> AnyGraph:
         return data.bounded(at_most=protection.steps)
     if protection.kind == "owner":
         raise ParameterError(
-            "protect='owner' needs rows with owners: read the file with read_owned(path, owner=...)"
+            "protect='owner' needs rows with owners: read the file with OwnedRows.read"
         )
     return data
 
@@ -112,9 +111,7 @@ def paired_graph(
         ParameterError: as `Protect.of_pairs` and `bounded_graph`.
     """
     if not isinstance(data, PrivateData):
-        raise GraphError(
-            "the first argument must be a Graph; build one with read_graph or from_..."
-        )
+        raise GraphError("the first argument must be a Graph; make one by Graph.of, or read_graph")
     protection = Protect.of_pairs(
         protect, at_most=at_most, others=max(data.shape) - 1, epsilon=epsilon
     )
@@ -470,9 +467,7 @@ class DaskParts(PartedGraph):
         hide_change: float | None = None,
         bipartite: bool = False,
         directed: bool = False,
-        source: Column | None = None,
-        target: Column | None = None,
-        weight: Column | None = None,
+        columns: Columns = Columns(),  # noqa: B008  # frozen
         merge: Merge = "sum",
     ) -> "DaskParts":
         """Read files of edges on the workers, which must all see them under these names.
@@ -484,11 +479,9 @@ class DaskParts(PartedGraph):
             weighted: whether the edges have weights.
             weight_cap: as for `read_graph`.
             hide_change: likewise.
-            bipartite: likewise.
-            directed: likewise.
-            source: likewise.
-            target: likewise.
-            weight: likewise.
+            bipartite: a `BipartiteGraph`.
+            directed: a `DirectedGraph`.
+            columns: likewise.
             merge: weight of a pair that several rows name: their "sum" or the largest ("max").
 
         Raises:
@@ -503,10 +496,9 @@ class DaskParts(PartedGraph):
         client = dask_client()
         space = _space(vertices, bipartite=bipartite, directed=directed)
         facts = _Facts(space, weighted, weight_cap, hide_change, merge)
-        options = {"source": source, "target": target, "weight": weight}
         bounds = row_parts(Layout.of(space))
         read = [
-            client.submit(_read, str(path), facts, bounds, options, pure=False) for path in paths
+            client.submit(_read, str(path), facts, bounds, columns, pure=False) for path in paths
         ]
         parts = [
             client.submit(
@@ -578,21 +570,17 @@ def _space(vertices: Any, *, bipartite: bool, directed: bool) -> Space:
     return Arcs(VertexSet(vertices)) if directed else VertexSet(vertices)
 
 
-def _read(
-    path: str, facts: _Facts, bounds: list[tuple[int, int]], options: dict[str, Any]
-) -> list[_Rows]:
+def _read(path: str, facts: _Facts, bounds: list[tuple[int, int]], columns: Columns) -> list[_Rows]:
     """The edges of a file by the range that their row lies in."""
     space = facts.space
-    graph = read_graph(
+    graph = graph_class(space).read(
         path,
+        columns=columns,
         vertices=space.vertices if isinstance(space, Arcs) else space,
-        bipartite=isinstance(space, tuple) and not isinstance(space, Arcs),
-        directed=isinstance(space, Arcs),
         weighted=facts.weighted,
         weight_cap=facts.weight_cap,
         hide_change=facts.hide_change,
         merge=facts.merge,
-        **options,
     )
     cuts = np.searchsorted(graph.rows, [first for first, _ in bounds] + [bounds[-1][1]])
     pieces = [slice(*ends) for ends in itertools.pairwise(cuts.tolist())]

@@ -81,13 +81,12 @@ ARROWS = '''
 
 import numpy as np
 
-from graphcuts_dp.graph.assemble import RawEdges
-from graphcuts_dp.graph.file_bytes import TextFormat
 from graphcuts_dp.graph.edge_lists import read_edge_list
+from graphcuts_dp.tables.file_bytes import TextFormat
 
 
-def read_arrows(data, options, text):
-    return read_edge_list(data.replace(b"->", b" "), TextFormat(), text, weighted=False)
+def read_arrows(data, options):
+    return read_edge_list(data.replace(b"->", b" "), TextFormat(), options.columns, weighted=False)
 
 
 def write_arrows(graph, handle):
@@ -144,7 +143,7 @@ ADDITIONS = {
     ),
     "file format": (
         ("graph/arrows.py", ARROWS),
-        "graph/formats.py",
+        "graph/files.py",
         "FORMATS: Mapping[str, FileFormat] = {\n",
         '    ".arrows": FileFormat(read=read_arrows, write=write_arrows),\n',
         "from graphcuts_dp.graph.arrows import read_arrows, write_arrows\n",

@@ -772,22 +772,22 @@ def test_whether_there_are_weights_is_told_by_the_form_and_not_by_the_weights(tm
         places = [0, 1], [1, 2]
         matrix = sp.coo_array(([1.0, weight] * 2, np.hstack([places, places[::-1]])), shape=(3, 3))
         graph = gc.Graph(*places, [1.0, weight], vertices=3)
-        made = [gc.from_scipy(matrix), gc.from_edges([(0, 1, 1.0), (1, 2, weight)])]
-        made += [gc.from_networkx(gc.to_networkx(graph)), gc.from_pandas(gc.to_pandas(graph))]
+        made = [gc.Graph.of(matrix), gc.Graph.of([(0, 1, 1.0), (1, 2, weight)])]
+        made += [gc.Graph.of(graph.to_networkx()), gc.Graph.of(graph.to_frame())]
         for ending in (".csv", ".mtx", ".npz", ".graphml", ".gml", ".net", ".parquet", ".arrow"):
-            gc.write_graph(graph, tmp_path / f"x{ending}", force=True)
+            graph.write(tmp_path / f"x{ending}", force=True)
             made.append(gc.read_graph(tmp_path / f"x{ending}"))
         (tmp_path / "plain.edges").write_text(f"0 1 1\n1 2 {weight}\n")
         scipy.io.mmwrite(tmp_path / "plain.mtx", matrix)
         sp.save_npz(tmp_path / "plain.npz", matrix.tocsr())
         made += [gc.read_graph(tmp_path / f"plain{end}") for end in (".mtx", ".npz")]
-        made.append(gc.read_graph(tmp_path / "plain.edges", weight=2))
+        made.append(gc.read_graph(tmp_path / "plain.edges", columns=gc.Columns(weight=2)))
         shown.append([repr(each) for each in made])
     assert shown[0] == shown[1]
     assert set(shown[0]) == {"Graph(n=3, weighted)"}
-    told = {repr(gc.Graph.from_matrix([[0, w], [w, 0]])) for w in (1.0, 0.5)}
+    told = {repr(gc.Graph.of([[0, w], [w, 0]])) for w in (1.0, 0.5)}
     assert told == {"Graph(n=2, weighted)"}
-    assert repr(gc.Graph.from_matrix([[False, True], [True, False]])) == "Graph(n=2)"
+    assert repr(gc.Graph.of([[False, True], [True, False]])) == "Graph(n=2)"
 
 
 WRONG = [
@@ -809,8 +809,8 @@ WRONG = [
     lambda g: gc.CutQuery([99]).masks(g),
     lambda g: gc.CutQuery([True] * 3).masks(g),
     lambda g: gc.MatrixQuery(np.ones((2, 3))).value(g),
-    lambda g: gc.write_graph(g, "x.nothing"),
-    lambda g: gc.write_graph(g, "/nowhere/x.csv"),
+    lambda g: g.write("x.nothing"),
+    lambda g: g.write("/nowhere/x.csv"),
 ]
 
 

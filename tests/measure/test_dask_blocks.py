@@ -13,7 +13,6 @@ from helpers import random_graph
 from graphcuts_dp.cli import main
 from graphcuts_dp.errors import ClusterError, ParameterError
 from graphcuts_dp.estimate.blocks import LocalBlocks, RowBlock
-from graphcuts_dp.graph.files import write_graph
 from graphcuts_dp.measure import parted
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
 from graphcuts_dp.measure.parted import DaskBlocks, dask_client
@@ -138,7 +137,7 @@ def command(monkeypatch, *arguments):
 @pytest.mark.parametrize("given_by", ["option", "environment"])
 def test_the_command_line_releases_the_same_on_a_cluster(cluster, monkeypatch, tmp_path, given_by):
     source = tmp_path / "mail.edges"
-    write_graph(random_graph(N), source)
+    random_graph(N).write(source)
     start = ("release", source, tmp_path / "here.csv", "--epsilon", 1, "--seed", 3)
     fit = ("--fit", "first-order", "--time-limit", 1e-9)
     assert command(monkeypatch, *start, *fit) == 0
@@ -164,7 +163,7 @@ def test_the_command_line_says_on_one_line_what_is_wrong_with_the_cluster(
     monkeypatch, tmp_path, capsys, problem
 ):
     source = tmp_path / "mail.edges"
-    write_graph(random_graph(30), source)
+    random_graph(30).write(source)
     monkeypatch.setattr(parted, "_PATIENCE", 0.2)
     monkeypatch.delenv("DASK_SCHEDULER_ADDRESS", raising=False)
     start = ("release", source, tmp_path / "s.csv", "--epsilon", 5, "--blocks", "dask")

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from helpers import make_flat
 from test_dask_blocks import cluster  # noqa: F401  # a fixture
 
 import graphcuts_dp as gc
@@ -57,7 +58,7 @@ def both(folder, kind="plain", ending=".csv", **options):
     table, paths = files(folder, ending)
     options = {"weight_cap": CAP, "merge": "sum", **KINDS[kind], **options}
     vertices = (N, N) if kind == "bipartite" else N
-    here = gc.from_edges(table, vertices=vertices, **options)
+    here = make_flat(table, vertices=vertices, **options)
     there = DaskParts.read(
         paths, vertices=vertices, source="caller", target="callee", weight="minutes", **options
     )
@@ -74,7 +75,7 @@ def measured(graph, source):
     parts = ["a", "b", "c"]
 
     def groups_of(vertices):
-        return gc.groups_from_dict({v: parts[v % 3] for v in vertices.labels}, vertices)
+        return gc.Groups.of({v: parts[v % 3] for v in vertices.labels}, vertices)
 
     space = public.space
     if hasattr(public, "vertices"):
@@ -117,7 +118,7 @@ def test_a_twin_that_merges_within_files_only_is_seen(tmp_path):
     table, paths = files(tmp_path)
     here, _ = both(tmp_path)
     parts = [
-        gc.from_edges(part, vertices=N, weight_cap=CAP, merge="sum")
+        gc.Graph.of(part, vertices=N, weight_cap=CAP, merge="sum")
         for part in np.array_split(table, len(paths))
     ]
     rows, columns, weights = (
