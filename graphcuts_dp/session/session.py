@@ -18,7 +18,7 @@ from graphcuts_dp.errors import (
 )
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph, read_graph
-from graphcuts_dp.graph.owned_rows import PrivateData, without_rows
+from graphcuts_dp.graph.owned_rows import PrivateData, bounded_graph, without_rows
 from graphcuts_dp.learn.learners import Learner
 from graphcuts_dp.learn.own_learner import OwnLearner
 from graphcuts_dp.ledger.ledger import Ledger
@@ -33,7 +33,6 @@ from graphcuts_dp.ledger.uses import (
     sessions_of,
 )
 from graphcuts_dp.measure.cells import Sides, sides_of_groups
-from graphcuts_dp.measure.parted import bounded_graph
 from graphcuts_dp.pairs.graph_queries import GraphQuery, Question
 from graphcuts_dp.pairs.group_names import GroupNames, asked_query
 from graphcuts_dp.pairs.groups import Groups
@@ -43,9 +42,8 @@ from graphcuts_dp.pairs.queries import CutQuery, Subset
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import VertexSet
 from graphcuts_dp.privacy.composition import as_stored
-from graphcuts_dp.privacy.deltas import warn_of_delta
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, SeededEntropy
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, warn_of_delta
 from graphcuts_dp.privacy.protection import Protect
 from graphcuts_dp.progress import Progress, silent
 from graphcuts_dp.session.base import Answer, Mechanism

@@ -155,7 +155,7 @@ def an_edge_list(draw, ending):
 
 
 def owned_rows(draw, ending):
-    """A case of `read_owned`."""
+    """A case of `OwnedRows.read`."""
     options, head, rows, owners, encoding = a_table(draw, ending, owned=True)
     options.pop("weighted", None)
     counting = chosen(draw, ["edges", "owners", "rows"])

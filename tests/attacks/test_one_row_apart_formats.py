@@ -189,7 +189,7 @@ def both_read(read, case, *, undeclared=False):
 
 
 def read_own(case, rows, ending, **options):
-    """What `write_graph` writes: its head declares the vertices, and whether there are weights."""
+    """What `Graph.write` writes: its head declares the vertices, and whether there are weights."""
     triples = list(zip(*case.ends(rows), case.masses(rows), strict=True))
     edges = triples if case.weights else [triple[:2] for triple in triples]
     labels = case.sides if case.bipartite else case.labels

@@ -167,4 +167,4 @@ def test_what_to_type_in_python_is_not_spelled_as_options(call, tmp_path):
     (tmp_path / "calls.xlsx").write_bytes(b"PK")
     status, _, err = call("release", tmp_path / "calls.xlsx", tmp_path / "out.csv", "--epsilon", 1)
     assert status == 2
-    assert "gc.from_pandas(pandas.read_excel(FILE), source=..., target=...)" in err
+    assert "gc.Graph.of(pandas.read_excel(FILE), columns=gc.Columns(source=..., target=...))" in err

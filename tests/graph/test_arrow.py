@@ -155,7 +155,7 @@ def test_two_columns_of_one_name_are_refused(tmp_path):
 
 @pytest.mark.parametrize("ending", [*ENDINGS, ".parquet.gz", ".arrow.gz"])
 def test_the_form_of_a_file_does_not_matter(tmp_path, ending):
-    """Row groups, batches, a stream instead of a file, and what `write_graph` made."""
+    """Row groups, batches, a stream instead of a file, and what `Graph.write` made."""
     draw = np.random.default_rng(0)
     ends = draw.integers(0, 500, (2, 3000))
     graph = gc.Graph(*ends, draw.random(3000), vertices=[f"v{i}" for i in range(501)], weight_cap=1)
