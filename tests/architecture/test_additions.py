@@ -184,7 +184,7 @@ plan = gc.plan(n=1000, edges=1e4, queries=100, epsilon=1.0, delta=1e-6)
 said["update rule"] = [made.settings.construction, again, "tight HS" in str(plan),
     "gru12 HS" in str(plan)]
 
-gc.write_graph(graph, "g.arrows")
+graph.write("g.arrows")
 same = gc.read_graph("g.arrows", vertices=8) == graph
 said["file format"] = open("g.arrows").readline().strip(), same
 

@@ -755,7 +755,7 @@ def test_reprs_of_private_things_tell_the_schema_only(kind):
 
 
 def test_whether_there_are_weights_is_told_by_the_form_and_not_by_the_weights(tmp_path):
-    """Of every format; only `Graph.from_matrix` looks at entries, and says so."""
+    """Of every format, and of matrices."""
     shown = []
     for weight in (1.0, 0.5):
         places = [0, 1], [1, 2]
@@ -774,9 +774,9 @@ def test_whether_there_are_weights_is_told_by_the_form_and_not_by_the_weights(tm
         shown.append([repr(each) for each in made])
     assert shown[0] == shown[1]
     assert set(shown[0]) == {"Graph(n=3, weighted)"}
-    told = {repr(gc.Graph.of([[0, w], [w, 0]])) for w in (1.0, 0.5)}
+    told = {repr(gc.Graph.of(np.array([[0, w], [w, 0]]))) for w in (1.0, 0.5)}
     assert told == {"Graph(n=2, weighted)"}
-    assert repr(gc.Graph.of([[False, True], [True, False]])) == "Graph(n=2)"
+    assert repr(gc.Graph.of(np.array([[False, True], [True, False]]))) == "Graph(n=2)"
 
 
 WRONG = [
