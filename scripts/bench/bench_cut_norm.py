@@ -11,7 +11,6 @@ import importlib.util
 import json
 import resource
 import statistics
-import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from harness import timed
 
 from graphcuts_dp.cutnorm import cut_norm
 from graphcuts_dp.cutnorm.certificate import CutNormCertificate
@@ -47,13 +47,6 @@ KINDS: dict[str, Callable[[int, np.random.Generator], Matrix]] = {
     "noise": noise,
     "residual": residual,
 }
-
-
-def timed(function: Callable[[], Any]) -> tuple[float, Any]:
-    """Seconds and result of a call."""
-    started = time.perf_counter()
-    result = function()
-    return time.perf_counter() - started, result
 
 
 def peer_lower(matrix: Matrix, peer: Any) -> float:

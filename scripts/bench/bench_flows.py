@@ -15,10 +15,10 @@ a few draws. A made graph of 4 states, 20 counties and 100 tracts of 20 vertices
 
 import math
 import resource
-import sys
 import time
 
 import numpy as np
+from harness import Table, run
 
 import graphcuts_dp as gc
 from graphcuts_dp.privacy.calibration import discrete_gaussian_scale, gaussian_scale
@@ -104,9 +104,9 @@ def main(quick: bool) -> None:
             rows.setdefault("each query", {}).setdefault(kind, []).append(per_query)
             rows.setdefault("Laplace each", {}).setdefault(kind, []).append(math.sqrt(2) * queries)
     kinds = ("tract", "county", "state", "unions", "halves")
-    print(f"{'':>18}" + "".join(f"{kind:>10}" for kind in kinds))
+    table = Table(":>18 " + " ".join(f"{kind}:>10,.1f" for kind in kinds))
     for name, found in rows.items():
-        print(f"{name:>18}" + "".join(f"{np.mean(found[kind]):>10,.1f}" for kind in kinds))
+        table.row(name, *(np.mean(found[kind]) for kind in kinds))
     for kind in ("tract", "county"):
         ours = {name: np.mean(found[kind]) for name, found in rows.items() if "flows" in name}
         others = min(np.mean(found[kind]) for name, found in rows.items() if name not in ours)
@@ -147,4 +147,4 @@ def told(started: tuple[float, float]) -> str:
 
 
 if __name__ == "__main__":
-    main("--quick" in sys.argv)
+    run(main, __doc__)

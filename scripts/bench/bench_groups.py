@@ -24,6 +24,7 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
+from baseline_graphs import drawn, ends
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning
@@ -32,19 +33,6 @@ from graphcuts_dp.privacy.value_noise import noise_distribution
 Matrix = Any
 Case = tuple[gc.Graph, Matrix]
 TOLERANCE = 0.05  # of the certificates
-
-
-def drawn(chances: Matrix, seed: int) -> gc.Graph:
-    """Independent edges with these chances."""
-    random = np.random.default_rng(seed)
-    rows, columns = np.nonzero(np.triu(random.random(chances.shape) < chances, 1))
-    return gc.Graph(rows, columns, vertices=len(chances))
-
-
-def ends(random: np.random.Generator, n: int, spread: float) -> Matrix:
-    """Factors of degrees, of mean 1."""
-    found = np.exp(random.normal(0, spread, n))
-    return found / found.mean()
 
 
 def blocks(

@@ -3,13 +3,10 @@
 Run `python scripts/bench/bench_idc.py [--quick]`. Medians of several.
 """
 
-import statistics
-import sys
-import time
 import tracemalloc
-from collections.abc import Callable
 
 import numpy as np
+from harness import median_seconds, run
 
 import graphcuts_dp as gc
 from graphcuts_dp.learn.bit_sets import DenseHypothesis
@@ -18,17 +15,6 @@ from graphcuts_dp.learn.cut_sum import CutSum
 from graphcuts_dp.pairs.universe import Universe
 
 Masks = list[tuple[np.ndarray, np.ndarray]]
-
-
-def median_seconds(action: Callable[[], object], repeats: int) -> float:
-    """Median time of an action, after one run to warm up."""
-    action()
-    times = []
-    for _ in range(repeats):
-        started = time.perf_counter()
-        action()
-        times.append(time.perf_counter() - started)
-    return statistics.median(times)
 
 
 def random_sets(kind: str, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -131,4 +117,4 @@ def main(quick: bool) -> None:
 
 
 if __name__ == "__main__":
-    main("--quick" in sys.argv)
+    run(main, __doc__)

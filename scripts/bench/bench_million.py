@@ -14,7 +14,6 @@ edges with ends at random are released as well, 10^7 of 10^6 vertices and 2.5*10
     python scripts/bench/bench_million.py [--quick]
 """
 
-import argparse
 import math
 import os
 import subprocess
@@ -23,6 +22,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import harness
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -89,11 +89,8 @@ def run(folder, name, *arguments):
     )
 
 
-def main():
-    """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="20,000 vertices, 2,000 queries")
-    quick = parser.parse_args().quick
+def main(quick):
+    """20,000 vertices and 2,000 queries, or a million and 10^5."""
     n, queries = (20_000, 2_000) if quick else (10**6, 10**5)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -123,4 +120,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    harness.run(main, __doc__)

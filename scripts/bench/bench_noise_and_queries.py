@@ -4,30 +4,16 @@ Run `python scripts/bench/bench_noise_and_queries.py [--quick]`. Medians of five
 """
 
 import importlib.util
-import statistics
-import sys
-import time
-from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
 
 import numpy as np
+from harness import median_seconds, run
 
 import graphcuts_dp as gc
 from graphcuts_dp.privacy.entropy import SystemEntropy
 from graphcuts_dp.privacy.noise import sample_discrete_gaussian
 from graphcuts_dp.privacy.value_noise import NOISES, noise_distribution
-
-
-def median_seconds(action: Callable[[], object], repeats: int) -> float:
-    """Median time of an action, after one run to warm up."""
-    action()
-    times = []
-    for _ in range(repeats):
-        started = time.perf_counter()
-        action()
-        times.append(time.perf_counter() - started)
-    return statistics.median(times)
 
 
 def opendp_samples_per_second(kind: str, scale: float, count: int, repeats: int) -> float | None:
@@ -116,4 +102,4 @@ def print_queries() -> None:
 
 
 if __name__ == "__main__":
-    main("--quick" in sys.argv)
+    run(main, __doc__)

@@ -5,10 +5,10 @@ million adaptive queries, epsilon = 1, delta = 1e-6. Queries are random halves, 
 be far from the density. With --quick, n = 500.
 """
 
-import sys
 import time
 
 import numpy as np
+from harness import Table, run
 
 import graphcuts_dp as gc
 from graphcuts_dp.graph.grid import Grid
@@ -51,7 +51,7 @@ def main(quick: bool) -> None:
     print(
         f"n = {n:,}, m = {len(graph.rows):,}, 10^6 queries, epsilon = 1, delta = 1e-6; not private"
     )
-    print(f"{'method':<24}{'':<14}{'guaranteed':>11}{'largest':>9}{'mean':>8}{'ms/query':>10}")
+    table = Table("method:<24 :<14 guaranteed:>11,.0f largest:>9,.0f mean:>8,.0f ms/query:>10.2f")
     guaranteed = {}
     for method, options in METHODS:
         mechanism = make_mechanism(
@@ -68,12 +68,11 @@ def main(quick: bool) -> None:
         spent = (time.perf_counter() - started) / len(asked)
         name = "".join(f"{key}={value}" for key, value in options.items())
         guaranteed[method, name] = max(radii)
-        print(f"{method:<24}{name:<14}{max(radii):>11,.0f}{max(errors):>9,.0f}"
-              f"{np.mean(errors):>8,.0f}{spent * 1e3:>10.2f}", flush=True)  # fmt: skip
+        table.row(method, name, max(radii), max(errors), np.mean(errors), spent * 1e3)
     best = guaranteed["multiplicative-weights", ""]
     others = min(guaranteed["gaussian", ""], guaranteed["binary", "adaptive=False"])
     print(f"multiplicative weights guarantee {others / best:.2f} times less (target {BETTER})")
 
 
 if __name__ == "__main__":
-    main("--quick" in sys.argv)
+    run(main, __doc__)

@@ -17,13 +17,13 @@ first in its row, as the sender of a message or the caller would be.
 """
 
 import math
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from harness import run
 
 import graphcuts_dp as gc
 from graphcuts_dp.graph.bounded_sums import bounded_cut
@@ -162,4 +162,4 @@ def main(quick: bool) -> None:
 
 
 if __name__ == "__main__":
-    main("--quick" in sys.argv[1:])
+    run(main, __doc__)
