@@ -1,6 +1,6 @@
 """Cut norm: time and bounds beside the PyPI package `cutnorm` and beside cvxpy with SCS.
 
-Run `python scripts/bench/bench_cut_norm.py [--quick]`, or with `--sizes 100 300 1000`.
+Run `python -m scripts.bench.bench_cut_norm [--quick]`, or with `--sizes 100 300 1000`.
 Every row shows medians of `--repeats` runs, interleaved with the peer's, on fresh matrices. Our
 time includes the certificate. A peer's lower bound is recomputed from the sets that it returns.
 """
@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from harness import timed
 
 from graphcuts_dp.cutnorm import cut_norm
 from graphcuts_dp.cutnorm.certificate import CutNormCertificate
 from graphcuts_dp.cutnorm.cut_norm import solve_relaxation
 from graphcuts_dp.cutnorm.operand import Operand
+from scripts.bench.harness import timed
 
 Matrix = Any
 Row = dict[str, Any]

@@ -1,6 +1,6 @@
 """Errors of flows beside other ways to the same numbers, at epsilon = 1, on a hierarchy of groups.
 
-Run `python scripts/bench/bench_flows.py [--quick]`. Root mean squared errors over all cells of
+Run `python -m scripts.bench.bench_flows [--quick]`. Root mean squared errors over all cells of
 each level, over 40 unions of ten random tracts with ten others, and over 40 random halves; means of
 a few draws. A made graph of 4 states, 20 counties and 100 tracts of 20 vertices, denser within.
 
@@ -18,11 +18,11 @@ import resource
 import time
 
 import numpy as np
-from harness import Table, run
 
 import graphcuts_dp as gc
 from graphcuts_dp.privacy.calibration import discrete_gaussian_scale, gaussian_scale
 from graphcuts_dp.privacy.value_noise import noise_distribution
+from scripts.bench.harness import Table, run
 from scripts.benchmark.baselines import noisy_degrees_chung_lu
 
 DELTA = 1e-6

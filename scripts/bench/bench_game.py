@@ -1,12 +1,11 @@
 """The query release game beside the first-order fit: cut norm of x - z, its gap, and time.
 
-Run `python scripts/bench/bench_game.py [--quick]`. Values are over n^1.5; `cut norm` is the
+Run `python -m scripts.bench.bench_game [--quick]`. Values are over n^1.5; `cut norm` is the
 certified interval of ||x - z||_C, which first-order minimises through its relaxation, and `lower`
 is each method's own bound on the minimum (of the relaxation, for first-order).
 """
 
 import numpy as np
-from harness import Table, run, timed
 
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.graph.adjacency import Graph
@@ -15,6 +14,7 @@ from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.synth.base import FitMethod, FitProblem
 from graphcuts_dp.synth.first_order import FirstOrder
 from graphcuts_dp.synth.methods import QueryGame
+from scripts.bench.harness import Table, run, timed
 
 METHODS: tuple[FitMethod, ...] = (
     FirstOrder(),

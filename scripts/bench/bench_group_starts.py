@@ -1,6 +1,6 @@
 """Sessions that start from noisy sums between public groups, against a start from the total weight.
 
-Run `python scripts/bench/bench_group_starts.py [--quick]`. The graphs are those of
+Run `python -m scripts.bench.bench_group_starts [--quick]`. The graphs are those of
 bench_groups.py that nothing was tuned on, at epsilon = 1 and delta = 1e-6, for 1,000 promised
 answers. Asked are 24 cuts between two unions of groups and 24 halves of all vertices, of which
 every second is one of whole groups. Each entry is the error that the session guarantees, and in
@@ -13,10 +13,10 @@ import statistics
 from typing import Any
 
 import numpy as np
-from bench_groups import GRAPHS
-from harness import run, session_errors
 
 import graphcuts_dp as gc
+from scripts.bench.bench_groups import GRAPHS
+from scripts.bench.harness import run, session_errors
 
 EPSILON, DELTA, QUERIES, ASKED = 1.0, 1e-6, 1000, 24
 METHODS = ("frieze-kannan", "multiplicative-weights")

@@ -1,6 +1,6 @@
 """What public groups are worth to a release: with them, without, and with groups made by chance.
 
-Run `python scripts/bench/bench_groups.py [--part tuning|validation] [--seeds 3] [--epsilon 1]`.
+Run `python -m scripts.bench.bench_groups [--part tuning|validation] [--seeds 3] [--epsilon 1]`.
 The shares of epsilon, the threshold of `telling` and the slack of the fit were set on the tuning
 graphs alone; the validation graphs were drawn afterwards, once.
 
@@ -24,11 +24,11 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
-from baseline_graphs import drawn, ends
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning
 from graphcuts_dp.privacy.value_noise import noise_distribution
+from scripts.bench.baseline_graphs import drawn, ends
 
 Matrix = Any
 Case = tuple[gc.Graph, Matrix]

@@ -1,18 +1,18 @@
 """Speed and memory of hypotheses in few numbers, beside truth vectors and dense matrices.
 
-Run `python scripts/bench/bench_idc.py [--quick]`. Medians of several.
+Run `python -m scripts.bench.bench_idc [--quick]`. Medians of several.
 """
 
 import tracemalloc
 
 import numpy as np
-from harness import median_seconds, run
 
 import graphcuts_dp as gc
 from graphcuts_dp.learn.bit_sets import DenseHypothesis
 from graphcuts_dp.learn.blocks import BlockHypothesis
 from graphcuts_dp.learn.cut_sum import CutSum
 from graphcuts_dp.pairs.universe import Universe
+from scripts.bench.harness import median_seconds, run
 
 Masks = list[tuple[np.ndarray, np.ndarray]]
 

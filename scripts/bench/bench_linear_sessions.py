@@ -1,6 +1,6 @@
 """Sessions that learn from any linear queries, on ratings of low rank: promised, and measured.
 
-Run `python scripts/bench/bench_linear_sessions.py [--quick]`. Users and items are of few kinds,
+Run `python -m scripts.bench.bench_linear_sessions [--quick]`. Users and items are of few kinds,
 each kind of users has rated each kind of items with chance 1/2; in every third case a twentieth of
 all pairs is flipped, which makes the rank full. A million adaptive answers are promised, at
 epsilon = 1 and delta = 1e-6. Queries have random signs, of whose largest singular value the
@@ -9,9 +9,9 @@ Exits with 1 if `auto` guarantees more than 5 % above the best of the norms.
 """
 
 import numpy as np
-from harness import Outcome, Table, run, session_errors
 
 import graphcuts_dp as gc
+from scripts.bench.harness import Outcome, Table, run, session_errors
 
 ALLOWED = 1.05
 QUERIES, ASKED = 10**6, 8

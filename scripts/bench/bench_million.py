@@ -11,7 +11,7 @@ Random halves that no column names are asked from Python: 10^5 of them would be 
 Without public groups a release looks for communities, which takes longest where there are none: so
 edges with ends at random are released as well, 10^7 of 10^6 vertices and 2.5*10^7 of 5*10^6.
 
-    python scripts/bench/bench_million.py [--quick]
+    python -m scripts.bench.bench_million [--quick]
 """
 
 import math
@@ -22,13 +22,13 @@ import tempfile
 import time
 from pathlib import Path
 
-import harness
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from bench_sparse import made
 
 import graphcuts_dp as gc
+from scripts.bench import harness
+from scripts.bench.bench_sparse import made
 
 GROUPS = 100
 ALONE = ((10**6, 10**7), (5 * 10**6, 25 * 10**6))  # vertices and edges without communities

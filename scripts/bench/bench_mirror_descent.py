@@ -1,6 +1,6 @@
 """Updates that mirror descent needs on JT12's graph families, beside its bounds B.
 
-Run `python scripts/bench/bench_mirror_descent.py [--quick]`. The adversary asks the cut that
+Run `python -m scripts.bench.bench_mirror_descent [--quick]`. The adversary asks the cut that
 `cut_norm` finds in truth minus hypothesis, until none is found that is off by alpha. Every method
 is told the truth's own divergence and total, so the bounds are the smallest that it can have.
 The second table has bounds alone, from degrees, at sizes that no hypothesis fits in.
@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from harness import Table, run
 
 import graphcuts_dp as gc
 from graphcuts_dp.learn.mirror_descent import MirrorDescent, minimal_start
@@ -26,6 +25,7 @@ from graphcuts_dp.learn.potentials import (
     near_one,
 )
 from graphcuts_dp.pairs.universe import Universe
+from scripts.bench.harness import Table, run
 from scripts.figures.random_graphs import imbalanced_bipartite, power_law_bipartite
 from scripts.figures.update_sequence import UpdateSequence
 

@@ -1,16 +1,16 @@
 """Sessions of mirror descent on JT12's bipartite families: guaranteed and measured errors.
 
-Run `python scripts/bench/bench_mirror_sessions.py [--quick]`. Cuts have at most V/20 right
+Run `python -m scripts.bench.bench_mirror_sessions [--quick]`. Cuts have at most V/20 right
 vertices, which the sessions are told; 10,000 adaptive ones are promised, at epsilon = 1 and
 delta = 1e-6. Asked are random left halves and sets of the vertices of largest degrees against
 random right ones. Exits with 1 if `auto` guarantees more than 5 % above the best of the norms.
 """
 
 import numpy as np
-from harness import Outcome, Table, run, session_errors
 
 import graphcuts_dp as gc
 from graphcuts_dp.learn.potentials import near_one
+from scripts.bench.harness import Outcome, Table, run, session_errors
 from scripts.figures.random_graphs import imbalanced_bipartite, power_law_bipartite
 
 EXPONENT = 1.25  # of the power law, inside the paper's 1 < b < 3/2

@@ -1,6 +1,6 @@
 """Speed of the samplers, beside OpenDP's exact ones if it is installed, and of cut queries.
 
-Run `python scripts/bench/bench_noise_and_queries.py [--quick]`. Medians of five.
+Run `python -m scripts.bench.bench_noise_and_queries [--quick]`. Medians of five.
 """
 
 import importlib.util
@@ -8,12 +8,12 @@ from fractions import Fraction
 from functools import partial
 
 import numpy as np
-from harness import median_seconds, run
 
 import graphcuts_dp as gc
 from graphcuts_dp.privacy.entropy import SystemEntropy
 from graphcuts_dp.privacy.noise import sample_discrete_gaussian
 from graphcuts_dp.privacy.value_noise import NOISES, noise_distribution
+from scripts.bench.harness import median_seconds, run
 
 
 def opendp_samples_per_second(kind: str, scale: float, count: int, repeats: int) -> float | None:

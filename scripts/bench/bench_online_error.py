@@ -1,6 +1,6 @@
 """Errors of online mechanisms side by side: what they guarantee, and what 300 queries measure.
 
-Run `python scripts/bench/bench_online_error.py [--quick]`. n = 5,000, m about 50,000, room for a
+Run `python -m scripts.bench.bench_online_error [--quick]`. n = 5,000, m about 50,000, room for a
 million adaptive queries, epsilon = 1, delta = 1e-6. Queries are random halves, and halves chosen to
 be far from the density. With --quick, n = 500.
 """
@@ -8,13 +8,13 @@ be far from the density. With --quick, n = 500.
 import time
 
 import numpy as np
-from harness import Table, run
 
 import graphcuts_dp as gc
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.session.methods import make_mechanism
+from scripts.bench.harness import Table, run
 from scripts.figures.random_graphs import planted_partition
 
 BETTER = 1.5  # least gain over the better of Gaussian noise and randomised response

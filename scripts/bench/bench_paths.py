@@ -3,7 +3,7 @@
 Each use runs once under `sys.setprofile` on the karate club. Imports, and what the use only
 prepares (the graph, the folder), do not count.
 
-    python scripts/bench/bench_paths.py
+    python -m scripts.bench.bench_paths
 """
 
 import sys
@@ -13,9 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 
-from harness import Table, run
-
 import graphcuts_dp as gc
+from scripts.bench.harness import Table, run
 
 PACKAGE = str(Path(gc.__file__).parent)
 CUT = gc.CutQuery([0, 1, 2], [30, 31, 33])

@@ -1,6 +1,6 @@
 """What it costs to protect people: errors under each protection at epsilon = 1, bias and noise.
 
-Run `python scripts/bench/bench_people.py [--quick]`. Graphs: the bundled flights (airports with
+Run `python -m scripts.bench.bench_people [--quick]`. Graphs: the bundled flights (airports with
 a direct connection; groups are census regions), and, where they lie in ../shared/data, ego-Facebook
 and the Enron e-mails (groups are made of the numbers of the vertices: 20 of equal size).
 
@@ -23,12 +23,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from harness import run
 
 import graphcuts_dp as gc
 from graphcuts_dp.graph.bounded_sums import bounded_cut
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.measure.cells import bounded_cells
+from scripts.bench.harness import run
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 

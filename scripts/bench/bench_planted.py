@@ -1,6 +1,6 @@
 """Planted blocks whose signal is near the noise: sums between them in the synthetic graph.
 
-Run `python scripts/bench/bench_planted.py [--quick]`. Signal: (p_in - p_out) |block| of the
+Run `python -m scripts.bench.bench_planted [--quick]`. Signal: (p_in - p_out) |block| of the
 smallest block over s sqrt(n), where s is the deviation of an entry if all of epsilon were spent on
 entries. Columns: mean error of the sums between two blocks in the synthetic graph, over that in the
 noisy matrix of the same releases, all graphs and releases together; the same of the release for
@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from harness import Table
 
 import graphcuts_dp as gc
 from graphcuts_dp.privacy.value_noise import noise_distribution
+from scripts.bench.harness import Table
 
 SEEDS, QUICK_SEEDS = 50, 3
 

@@ -1,6 +1,6 @@
 """Accuracy and time of a release: worst cut error after the fit over that of its own noise.
 
-Run `python scripts/bench/bench_release.py [--quick]`. Medians of five seeds. The ratio is a
+Run `python -m scripts.bench.bench_release [--quick]`. Medians of five seeds. The ratio is a
 proven upper bound after the fit over a proven lower bound before it, so it is too large by what
 the certificates leave open. The last table has releases with time limits beside those without, and
 the certificate's share.
@@ -10,10 +10,10 @@ import statistics
 from functools import partial
 
 import numpy as np
-from harness import Table, median_seconds, run, timed
 
 import graphcuts_dp as gc
 from graphcuts_dp.privacy.value_noise import NOISES
+from scripts.bench.harness import Table, median_seconds, run, timed
 from scripts.figures.random_graphs import planted_partition
 
 TARGETS = {"maximum-entropy": 0.6, "first-order": 0.9}

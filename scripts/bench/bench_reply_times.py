@@ -11,9 +11,9 @@ import time
 from pathlib import Path
 
 import numpy as np
-from harness import Table, run
 
 import graphcuts_dp as gc
+from scripts.bench.harness import Table, run
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "server"))
 from processes import Process

