@@ -26,10 +26,11 @@ from scripts.benchmark.baselines import BASELINES
 from scripts.benchmark.contenders.table import CONTENDERS
 from scripts.figures.registry import FIGURES
 from tests.audits.registry import ENTRIES, exported_mechanisms
+from tests.public_names import public_names
 
 
 def _public():
-    return {name: getattr(gc, name) for name in gc.__all__ if not name.startswith("_")}
+    return {name: value for name, value in public_names().items() if not name.startswith("_")}
 
 
 def _drawing_noise():
