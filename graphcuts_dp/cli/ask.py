@@ -15,8 +15,7 @@ from graphcuts_dp.options import INPUT, option
 from graphcuts_dp.planning.planner import least_epsilon
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON
 from graphcuts_dp.privacy.protection import Protect
-from graphcuts_dp.privacy.tails import discrete_laplace_radius
-from graphcuts_dp.privacy.value_noise import noise_distribution
+from graphcuts_dp.privacy.value_noise import discrete_laplace_radius, noise_distribution
 
 EVERYBODY, ANALYSTS, TEAM = WHO = ("everybody", "analysts", "team")
 _FAILURE = 0.05

@@ -47,7 +47,7 @@ from graphcuts_dp.privacy.entropy import SEEDED_WARNING, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, hidden_change
 from graphcuts_dp.privacy.protection import EDGE, Protect
 from graphcuts_dp.progress import Progress, silent
-from graphcuts_dp.synth.certify import weights_of
+from graphcuts_dp.synth.finishing import weights_of
 
 MEDIAN = "median"  # beside the table of constructions: its hypothesis is no matrix
 LEARNT_BY = (*CONSTRUCTIONS, MEDIAN)

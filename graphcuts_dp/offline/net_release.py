@@ -31,7 +31,7 @@ from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, hidden_change
-from graphcuts_dp.privacy.selection import noisy_maximum, shortfall
+from graphcuts_dp.privacy.noise import noisy_maximum, shortfall
 from graphcuts_dp.results import bundle
 
 _KIND = "net"

@@ -22,6 +22,16 @@ def test_every_link_leads_to_a_file(page):
     assert not missing
 
 
+@pytest.mark.parametrize("page", PAGES[1:3], ids=lambda page: page.name)
+def test_every_place_that_is_named_is_there(page):
+    """Files and folders with a slash, from the root or from the package on."""
+    places = re.findall(r"`(\w[\w/]*/(?:\w+\.py)?)`", page.read_text(encoding="utf-8"))
+    assert len(places) > 20
+    roots = (ROOT, ROOT / "graphcuts_dp")
+    missing = [each for each in places if not any((root / each).exists() for root in roots)]
+    assert not missing
+
+
 def test_the_site_leads_to_every_page():
     tree = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
     named = set(re.findall(r"^([\w/*-]+)$", tree, re.M))

@@ -30,7 +30,7 @@ from graphcuts_dp.learn.constructions import CONSTRUCTIONS
 from graphcuts_dp.offline.player_game import PLAYERS
 from graphcuts_dp.offline.tuning import CALIBRATIONS as OFFLINE_CALIBRATIONS
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.k_norm import NORMS
+from graphcuts_dp.privacy.level_noise import NORMS
 from graphcuts_dp.privacy.value_noise import NOISES
 from graphcuts_dp.release.allocation import MECHANISMS
 from graphcuts_dp.session.methods import CALIBRATIONS, METHODS

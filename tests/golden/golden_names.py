@@ -14,7 +14,7 @@ from graphcuts_dp.offline.methods import MEDIAN
 from graphcuts_dp.offline.player_game import PLAYERS
 from graphcuts_dp.offline.tuning import CALIBRATIONS as OFFLINE_CALIBRATIONS
 from graphcuts_dp.pairs.graph_queries import STATISTICS
-from graphcuts_dp.privacy.k_norm import NORMS as ANSWER_NOISES
+from graphcuts_dp.privacy.level_noise import NORMS as ANSWER_NOISES
 from graphcuts_dp.privacy.protection import PROTECTIONS
 from graphcuts_dp.privacy.value_noise import NOISES
 from graphcuts_dp.release.allocation import ALL_MECHANISMS

@@ -22,7 +22,7 @@ from graphcuts_dp.offline.tuning import PracticalOffline, TightOffline
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.planning.planner import Workload, plan_of
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.k_norm import KNormNoise
+from graphcuts_dp.privacy.level_noise import KNormNoise
 from graphcuts_dp.privacy.value_noise import noise_distribution
 
 PROMISE = {"epsilon": 2.0, "delta": 1e-6}
