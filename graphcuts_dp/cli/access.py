@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from graphcuts_dp.cli import options
-from graphcuts_dp.cli.console import HELP, out, show_json, show_table
+from graphcuts_dp.cli.console import out, show_json, show_table
+from graphcuts_dp.cli.options import Commands
 from graphcuts_dp.cli.store_options import store_named
 from graphcuts_dp.errors import LedgerError, ParameterError
 from graphcuts_dp.files import atomic_write
@@ -38,12 +39,8 @@ StoreArgument = Annotated[str, typer.Argument(metavar="STORE", help="The store o
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of the person.")]
 _BY = "console"
 
-access = typer.Typer(
+access = Commands(
     help="Manage who may use the server of a store, and verify its audit log.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    add_completion=False,
-    context_settings=HELP,
 )
 
 

@@ -21,9 +21,10 @@ from graphcuts_dp.cli.console import (
     show_table,
 )
 from graphcuts_dp.cli.group_options import GroupReading
+from graphcuts_dp.cli.options import with_options
 from graphcuts_dp.cli.protect_options import Protecting
 from graphcuts_dp.cli.publishing import tell_publishing
-from graphcuts_dp.cli.reading import Reading, check_apart, with_options
+from graphcuts_dp.cli.reading import Reading, check_apart
 from graphcuts_dp.cli.store_options import Spending
 from graphcuts_dp.display import short
 from graphcuts_dp.errors import ParameterError
