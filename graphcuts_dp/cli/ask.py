@@ -11,6 +11,7 @@ from graphcuts_dp.cli.console import out, say, show_json
 from graphcuts_dp.cli.protect_options import Protecting
 from graphcuts_dp.display import short
 from graphcuts_dp.errors import FileFormatError, ParameterError
+from graphcuts_dp.estimate.worst_case import expected_worst_cut, largest_cut
 from graphcuts_dp.options import INPUT, option
 from graphcuts_dp.planning.planner import least_epsilon
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON
@@ -53,43 +54,25 @@ def ask(
     )
     if groups != "none":
         _file(groups, "--groups FILE")
-    kind = protecting.protect
-    if kind == "edges" and protecting.at_most is None:
-        kind = _asked("3. Whom to protect: edges, owner or vertex?", None, kind)
-    owner, at_most, bound = given.owner, protecting.at_most, protecting.degree_bound
-    if kind == "owner":
-        owner = _asked("   Which column says whose a row is?", owner, "")
-    if kind in ("edges", "owner") and bound is None:
-        usual = 1 if kind == "edges" else 20
-        at_most = _count("   How many edges (or rows of an owner) together?", at_most, usual)
-    if kind == "vertex":
-        bound = _count("   How many edges of a vertex count?", bound, 50)
+    protection, owner = _whom(given, protecting)
     error = _number("4. By how many edges may an answer be off?", error, 20.0)
+    if not 0 < error < math.inf:
+        raise ParameterError("--target-error is a number of edges above 0, for example 20")
     who = _asked(f"5. Who asks: {', '.join(WHO)}?", given.who, EVERYBODY)
+    if who not in WHO:
+        raise ParameterError(f"unknown --who {who!r:.60}; choose one of {', '.join(WHO)}")
     vertices = None if n is None else _count("", n, 0)
     if who == EVERYBODY and groups == "none":
         vertices = _count("   How many vertices are there? (if that is public)", vertices, 0)
-    protection = Protecting(protect=kind, at_most=at_most, degree_bound=bound).of
-    if kind == "owner" and not owner:
-        raise ParameterError("--protect owner needs --owner COLUMN, which names whose a row is")
-    if who not in WHO:
-        raise ParameterError(f"unknown --who {who!r:.60}; choose one of {', '.join(WHO)}")
-    if not 0 < error < math.inf:
-        raise ParameterError("--target-error is a number of edges above 0, for example 20")
     words, epsilon, promise, hint = _proposal(
         data, None if groups == "none" else groups, protection, error, who, vertices
     )
     words += ["--budget-epsilon" if who == TEAM else "--epsilon", f"{epsilon:g}"]
-    if vertices:
-        words += ["--vertices", str(vertices)]
-    if kind != "edges":
-        words += ["--protect", kind]
-    if kind == "owner":
-        words += ["--owner", owner or ""]
-    if protection.degree_bound is not None:
-        words += ["--degree-bound", str(protection.degree_bound)]
-    elif kind == "owner" or protection.steps > 1:
-        words += ["--at-most", str(protection.steps)]
+    words += ["--vertices", str(vertices)] if vertices else []
+    words += ["--owner", owner] if owner else []
+    for name, value in protection.keywords.items():
+        if value is not None and value != "edges":
+            words += [f"--{name.replace('_', '-')}", str(value)]
     line = shlex.join(["graphcuts-dp", *words])
     if as_json:
         show_json(
@@ -116,6 +99,24 @@ def ask(
         )
     out.print("\n".join([*lines, hint]), markup=False)
     say("note: Nothing of the private file was read, nothing spent; the forecast is a formula.")
+
+
+def _whom(given: Questions, protecting: Protecting) -> tuple[Protect, str | None]:
+    """Whom to protect, and the column of owners, where it is an owner."""
+    kind, bounds = protecting.protect, (protecting.at_most, protecting.degree_bound)
+    if kind == "edges" and bounds == (None, None):
+        kind = _asked("3. Whom to protect: edges, owner or vertex?", None, kind)
+    owner, (at_most, bound) = None, bounds
+    if kind == "owner":
+        owner = _asked("   Which column says whose a row is?", given.owner, "")
+        if not owner:
+            raise ParameterError("--protect owner needs --owner COLUMN, which names whose a row is")
+        at_most = _count("   How many rows of an owner count?", at_most, 20)
+    if kind == "edges":
+        at_most = _count("   How many edges together?", at_most, 1)
+    if kind == "vertex":
+        bound = _count("   How many edges of a vertex count?", bound, 50)
+    return Protecting(protect=kind, at_most=at_most, degree_bound=bound).of, owner
 
 
 def _proposal(
@@ -158,19 +159,23 @@ def _proposal(
             raise ParameterError(
                 "what a published graph costs grows with its size: give --n, if it is public"
             )
-        between = math.sqrt(vertices * vertices / 4)  # root of the pairs between two halves
+        shape = vertices, vertices
 
-        def off_by(epsilon: float) -> float:
-            """In the normal approximation."""
+        def enough(epsilon: float) -> bool:
+            """In the normal approximation; and a release is not refused as worthless."""
             noise = noise_distribution("binary", epsilon=epsilon, weight_cap=1.0)
-            return 1.96 * noise.standard_deviation * between
+            between_halves = 1.96 * noise.standard_deviation * vertices / 2
+            holds = largest_cut(shape, symmetric=True, cap=1.0)
+            return between_halves <= error and expected_worst_cut(noise, shape) <= holds
 
         return (
             ["release", data, "synthetic.graphml"],
-            _rounded(change * least_epsilon(lambda e: off_by(e) <= error)),
+            _rounded(change * least_epsilon(enough)),
             "a cut between halves of all vertices, about, each with probability 95%",
             "Before you spend: add --dry-run --expected-edges M for a forecast in full.",
         )
+    if who == TEAM and protection.kind == "owner":
+        raise ParameterError("the server reads graphs, not rows with owners: choose --who analysts")
     words = ["session", "start", data, "--store", f"{data}.db", "--queries", str(_QUERIES)]
     if who == TEAM:
         words = ["serve", f"{data}.db", "--graph", data]

@@ -75,7 +75,7 @@ def _protected(guarantee: PrivacyGuarantee) -> tuple[int, Protected]:
         bound = re.search(r"at most ([\d,]*\d)", guarantee.neighbours)
         if bound is None:
             raise ValueError("a protection without its bound")
-        return int(bound[1].replace(",", "")), what
+        return int(bound[1].replace(",", "")), "vertex" if what == "vertex" else "owner"
     return count, "edges" if what.startswith("edge") else "people"
 
 

@@ -190,5 +190,7 @@ def _groups(text: str, sides: Sequence[int]) -> GroupTree | tuple[GroupTree, Gro
     if len(texts) != len(sides):
         raise ParameterError("--groups is LEFT:RIGHT for two sides, and has no colon for one")
     wrong = "--groups are whole numbers, for example 5,50"
-    made = [equal_groups(n, numbers(each, int, wrong)) for n, each in zip(sides, texts, strict=True)]
+    made = [
+        equal_groups(n, numbers(each, int, wrong)) for n, each in zip(sides, texts, strict=True)
+    ]
     return (made[0], made[1]) if len(made) == 2 else made[0]

@@ -311,7 +311,11 @@ MECHANISMS = (
         for rule in _CONSTRUCTIONS
     ),
     _line(
-        _MIRROR, ADAPTIVE, partial(_paper, "jt12", _MIRROR, norm=AUTO), calibration="jt12", norm=AUTO
+        _MIRROR,
+        ADAPTIVE,
+        partial(_paper, "jt12", _MIRROR, norm=AUTO),
+        calibration="jt12",
+        norm=AUTO,
     ),
     _listed(
         ANSWERS,
@@ -320,9 +324,7 @@ MECHANISMS = (
         offline.few_answers_typical,
         fits=offline.few_answers_fit,
     ),
-    _listed(
-        "offline MW", FIXED, offline.listed_error, _first_hypothesis, fits=offline.lists_fit
-    ),
+    _listed("offline MW", FIXED, offline.listed_error, _first_hypothesis, fits=offline.lists_fit),
     _listed("offline MW", LINEAR, offline.linear_error, fits=offline.linear_fits),
     _listed(
         "offline MW released",

@@ -205,7 +205,7 @@ class Plan(Tabled):
         return sparse_forecast(self.setting)
 
     def small_sets(self, *sizes: int) -> dict[str, list[float]]:
-        """Expected errors of cuts between two small disjoint sets, by mechanism, and what they hold.
+        """Expected errors of cuts between two small disjoint sets by mechanism, and what they hold.
 
         Of the mechanisms for which a formula tells it; the last entry, "the cut holds about", is
         not an error.
@@ -321,7 +321,7 @@ class Plan(Tabled):
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; infinity becomes None, or "never" of an epsilon."""
         s = self.setting
-        told = {
+        told: dict[str, Any] = {
             "n": list(s.n) if isinstance(s.n, tuple) else shape_of(s.n)[0],
             "directed": isinstance(s.n, ArcsOn),
             "edges_guess": s.edges,
@@ -445,7 +445,7 @@ def plan_of(
 
 
 def usual_edges(n: Size) -> float:
-    """m where nobody guesses it."""
+    """How many edges are assumed where nobody guesses it."""
     return max(1.0, min(_USUAL_DEGREE * sum(shape_of(n)) / 4, pairs_of(n) / 2))
 
 

@@ -20,10 +20,10 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.pairs.queries import CutQuery, answer_all
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.planning.planner import plan_of
-from graphcuts_dp.session.choice import Setting
 from graphcuts_dp.plotting.style import COLOURS, PAGE, house_style
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.progress import Progress
+from graphcuts_dp.session.choice import Setting
 from graphcuts_dp.session.methods import make_mechanism
 from scripts.figures.base import Finding, Table, exponent_finding
 from scripts.figures.random_graphs import planted_partition

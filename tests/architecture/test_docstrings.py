@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import graphcuts_dp as gc
-from tests.public_names import public_names
+from tests.audits.public_names import public_names
 
 PUBLIC = {name: value for name, value in public_names().items() if name != "__version__"}
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -17,9 +17,7 @@ FINDER = doctest.DocTestFinder(recurse=False)
 
 def examples_of(name):
     """The examples of one name, or of a class and its own methods."""
-    return [
-        found for found in FINDER.find(PUBLIC[name], name, globs={"gc": gc}) if found.examples
-    ]
+    return [found for found in FINDER.find(PUBLIC[name], name, globs={"gc": gc}) if found.examples]
 
 
 @pytest.mark.parametrize("name", [name for name in PUBLIC if examples_of(name)])

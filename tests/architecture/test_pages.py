@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.public_names import public_names
+from tests.audits.public_names import public_names
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "SECURITY.md", ROOT / "CONTRIBUTING.md"]

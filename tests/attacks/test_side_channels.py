@@ -53,6 +53,7 @@ from graphcuts_dp.release.sparse_measure import SparseShares, measure_sparse
 from graphcuts_dp.results.bundle import KINDS, receipt_path
 from graphcuts_dp.session.counts import EdgeCounter
 from scripts.benchmark import baselines
+from tests.audits.public_names import public_names
 
 N = 8
 PAIRS = [(i, j) for i in range(N) for j in range(i + 1, N)]
@@ -657,9 +658,7 @@ PRIVATE = {
 OTHERS = {
     "answer": "reads a release",
     "plan": "reads nothing",
-    "explain": "reads nothing",
     "inspect": "reads a receipt",
-    "wizard": "reads nothing",
     "access": "the book of a server",
     "audit": "made graphs",
     "benchmark": "made graphs and public ones",

@@ -60,7 +60,7 @@ from tests.audits import (
     vertices,
 )
 from tests.audits.base import AuditOutcome, Effort, Entry
-from tests.public_names import public_names
+from tests.audits.public_names import public_names
 
 ENTRIES: tuple[Entry, ...] = (
     *responses.ENTRIES,

@@ -2,7 +2,6 @@
 
 import inspect
 
-import graphcuts_dp as gc
 from graphcuts_dp.cli.main import COMMANDS
 from graphcuts_dp.cutnorm.cut_norm import NORMS as CUT_NORMS
 from graphcuts_dp.distances.plan import MECHANISMS as DISTANCES
@@ -25,8 +24,8 @@ from graphcuts_dp.synth.methods import FIT_NAMES, ORACLES
 from scripts.benchmark.baselines import BASELINES
 from scripts.benchmark.contenders.table import CONTENDERS
 from scripts.figures.registry import FIGURES
+from tests.audits.public_names import public_names
 from tests.audits.registry import ENTRIES, exported_mechanisms
-from tests.public_names import public_names
 
 
 def _public():

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import graphcuts_dp as gc
-from tests.public_names import public_names
+from tests.audits.public_names import public_names
 
 # `cut_distance` hands its keywords on to the function of a norm; a protocol is not called.
 FUNCTIONS = [

@@ -288,8 +288,9 @@ def test_advice_when_everything_is_vacuous():
 # The epsilon that a target needs
 
 
-@pytest.mark.parametrize(("n", "m", "k"), [(1000, 1e5, 500), ((100, 700), 5e3, 10**5)])
-@pytest.mark.parametrize("target", [400.0, 3000.0])
+@pytest.mark.parametrize(
+    ("n", "m", "k", "target"), [(1000, 1e5, 500, 400.0), ((100, 700), 5e3, 10**5, 3000.0)]
+)
 def test_target_error_is_the_inverse(n, m, k, target):
     made = plan(n, edges=m, queries=k, target_error=target, **PROMISE)
     games = {"game query", "game both"}
@@ -382,9 +383,9 @@ def test_every_plan_is_whole(drawn):
     assert json.loads(json.dumps(made.to_dict(), allow_nan=False))["edges_guess"] == named["edges"]
     hidden = [row for row in made.rows if row not in made.shown]
     assert all(row.offline and (row.vacuous or math.isinf(row.guaranteed)) for row in hidden)
-    assert len(str(made).splitlines()) == 2 + len(made.shown) + "\n".join(made.remarks).count(
-        "\n"
-    ) + 1
+    assert (
+        len(str(made).splitlines()) == 2 + len(made.shown) + "\n".join(made.remarks).count("\n") + 1
+    )
     best = made.best
     session = [
         row
@@ -626,8 +627,8 @@ def test_a_plan_has_rows_for_cells_unions_and_halves():
 )
 def test_numbers_out_of_range_are_refused(wrong, message):
     named = {"n": 10, "edges": 9, "queries": 3, **PROMISE} | wrong
+    if isinstance(named["queries"], dict):
+        named["queries"] = Workload(**named["queries"])
     with pytest.raises(ParameterError, match=message) as problem:
-        if isinstance(named["queries"], dict):
-            named["queries"] = Workload(**named["queries"])
         plan(**named)
     assert "\n" not in str(problem.value)

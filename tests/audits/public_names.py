@@ -12,7 +12,9 @@ def public_names() -> dict[str, Any]:
     for name in gc.__all__:
         value = getattr(gc, name)
         inner = getattr(value, "__all__", ()) if inspect.ismodule(value) else ()
-        found |= {f"{name}.{each}": getattr(value, each) for each in inner if each not in gc.__all__}
+        found |= {
+            f"{name}.{each}": getattr(value, each) for each in inner if each not in gc.__all__
+        }
         if not inner:
             found[name] = value
     return found
