@@ -9,15 +9,15 @@ from typing import Annotated
 import typer
 
 from graphcuts_dp.cli import options
-from graphcuts_dp.cli.console import HELP, out, show_json, show_table
+from graphcuts_dp.cli.console import out, show_json, show_table
+from graphcuts_dp.cli.options import Commands
 from graphcuts_dp.cli.store_options import store_named
 from graphcuts_dp.errors import LedgerError, ParameterError
 from graphcuts_dp.files import atomic_write
 from graphcuts_dp.ledger.records import Head
-from graphcuts_dp.server.app import log_text
 from graphcuts_dp.server.book import Book, book_of
-from graphcuts_dp.server.chain import read_export, verify
-from graphcuts_dp.server.people import ROLES, People, Person
+from graphcuts_dp.server.chain import log_text, read_export, verify
+from graphcuts_dp.server.people import ROLES, Caps, People, Person
 
 ADD_EXAMPLE = """Example: graphcuts-dp access add mail.db ann --epsilon 1 --queries 10000
 
@@ -38,43 +38,23 @@ StoreArgument = Annotated[str, typer.Argument(metavar="STORE", help="The store o
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of the person.")]
 _BY = "console"
 
-access = typer.Typer(
+access = Commands(
     help="Manage who may use the server of a store, and verify its audit log.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    add_completion=False,
-    context_settings=HELP,
 )
 
 
 @access.command(epilog=ADD_EXAMPLE)
+@options.with_options
 def add(
     store: StoreArgument,
     name: NameArgument,
     role: Annotated[str, typer.Option(help=f"Role, one of: {', '.join(ROLES)}.")] = "analyst",
-    preapproved: Annotated[
-        bool, typer.Option("--preapproved", help="Sessions within the caps need no approval.")
-    ] = False,
-    epsilon: Annotated[
-        float | None, typer.Option(help="Cap on epsilon of all sessions of this person together.")
-    ] = None,
-    delta: Annotated[
-        float, typer.Option(help="Cap on delta of all sessions of this person together.")
-    ] = 0.0,
-    queries: Annotated[
-        int | None, typer.Option(help="Cap on the number of promised answers.")
-    ] = None,
     as_json: options.Json = False,
+    *,
+    caps: Caps,
 ) -> None:
     """Create a person, and show the token once."""
-    person = Person(
-        name=name,
-        role=role,
-        preapproved=preapproved,
-        epsilon=epsilon,
-        delta=delta,
-        queries=queries,
-    )
+    person = Person(name=name, role=role, **vars(caps))
     with _people(store) as people:
         _show_token(name, people.add(person, by=_BY).text, as_json)
 
@@ -125,7 +105,7 @@ def log(
 ) -> None:
     """Write the audit log, with its digests, as JSON lines."""
     with _people(store) as people:
-        text = log_text(people)
+        text = log_text(people.book.salt, people.log_lines())
     if output is None:
         sys.stdout.write(text)
         return

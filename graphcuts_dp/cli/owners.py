@@ -7,11 +7,12 @@ import typer
 
 from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import say, show_facts, show_json, show_table
-from graphcuts_dp.cli.reading import Reading, note_reading, with_options
+from graphcuts_dp.cli.options import with_options
+from graphcuts_dp.cli.reading import Reading, note_reading
 from graphcuts_dp.cli.store_options import Spending
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_contributions import check_bounds
-from graphcuts_dp.planning.owner_bounds import BoundPlan, plan_bounds
+from graphcuts_dp.planning.bounds import BoundPlan, plan_bounds
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.release.contributions import choose_bound, release_contributions
 

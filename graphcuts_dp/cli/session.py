@@ -13,12 +13,9 @@ import typer
 from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import accuracy_notes, out, progress_bar, say, show_facts, show_json
 from graphcuts_dp.cli.group_options import GroupReading
+from graphcuts_dp.cli.options import with_options
 from graphcuts_dp.cli.protect_options import Protecting
-from graphcuts_dp.cli.reading import (
-    Reading,
-    check_apart,
-    with_options,
-)
+from graphcuts_dp.cli.reading import Reading, check_apart
 from graphcuts_dp.cli.session_options import answer_text, remembered, resume, typed_cut
 from graphcuts_dp.cli.store_options import store_named
 from graphcuts_dp.errors import ParameterError, QueryError
@@ -26,8 +23,9 @@ from graphcuts_dp.files import atomic_write, check_writable
 from graphcuts_dp.learn.norms import NORM_HELP
 from graphcuts_dp.pairs.graph_queries import STATISTICS, GraphQuery, Question
 from graphcuts_dp.progress import Progress
-from graphcuts_dp.session.group_start import GROUPS, STARTS
-from graphcuts_dp.session.methods import CALIBRATIONS, METHODS
+from graphcuts_dp.session.calibrations import CALIBRATIONS
+from graphcuts_dp.session.methods import METHODS
+from graphcuts_dp.session.online import GROUPS, STARTS
 from graphcuts_dp.session.query_lines import folder_of, read_asked, read_lines
 from graphcuts_dp.session.session import open_session
 from graphcuts_dp.session.transcript import answer_to_dict

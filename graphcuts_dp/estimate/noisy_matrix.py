@@ -12,14 +12,13 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import BoolVector, FloatVector, IndexArray, IntVector
 from graphcuts_dp.errors import FileFormatError
-from graphcuts_dp.estimate.blocks import Blocks, LocalBlocks, RowBlock
+from graphcuts_dp.estimate.blocks import Blocks, RowBlock
 from graphcuts_dp.pairs.layout import Layout
 from graphcuts_dp.pairs.linear_query import sides_of
 from graphcuts_dp.pairs.queries import pairs_of_cut
 from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet, sets_in
-from graphcuts_dp.privacy.distributions import LaplaceNoise, NoiseDistribution
-from graphcuts_dp.privacy.noise_laws import TwoSidedGeometric
-from graphcuts_dp.privacy.sparse_noise import tail_chance
+from graphcuts_dp.privacy.distributions import LaplaceNoise, NoiseDistribution, TwoSidedGeometric
+from graphcuts_dp.privacy.noise import tail_chance
 from graphcuts_dp.privacy.value_noise import noise_distribution
 
 _FORMAT = 1
@@ -283,7 +282,7 @@ def _unpack(values: npt.NDArray[Any], distribution: NoiseDistribution, space: Sp
         return bits[first % 8 :][: end - first]
 
     parts = [partial(part, *bounds) for bounds in layout.bounds()]
-    return LocalBlocks.from_pairs(distribution, layout, parts)
+    return Blocks.from_pairs(distribution, layout, parts)
 
 
 _GRAINS = 8  # of a threshold within the scale of the noise

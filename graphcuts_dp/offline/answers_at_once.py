@@ -26,7 +26,7 @@ from graphcuts_dp.pairs.mixed_cuts import understood
 from graphcuts_dp.pairs.queries import CutQuery, RankOneQuery, Subset
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, promise_text
-from graphcuts_dp.privacy.k_norm import NORMS, KNormNoise
+from graphcuts_dp.privacy.level_noise import NORMS, KNormNoise
 from graphcuts_dp.results import bundle
 
 if TYPE_CHECKING:
@@ -39,14 +39,13 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import BoolVector, IntMatrix
 from graphcuts_dp.errors import GraphError
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.owned_rows import PrivateData
+from graphcuts_dp.graph.owned_rows import PrivateData, paired_graph
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
-from graphcuts_dp.measure.parted import paired_graph
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
 from graphcuts_dp.privacy.guarantee import hidden_change
-from graphcuts_dp.privacy.k_norm import MOST_COUNTS
+from graphcuts_dp.privacy.level_noise import MOST_COUNTS
 from graphcuts_dp.privacy.protection import EDGE, Protect
 
 _KIND = "answers"

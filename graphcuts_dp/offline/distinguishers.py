@@ -38,7 +38,7 @@ from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.selection import exponential_choice, noisy_maximum
+from graphcuts_dp.privacy.noise import exponential_choice, noisy_maximum
 from graphcuts_dp.privacy.value_noise import noise_distribution
 
 Sampling = Literal["exponential", "noisy-max"]

@@ -3,7 +3,7 @@
 The score of a cut is a sum over its pairs, so that for a fixed S the vertices of T are independent:
 with r_j = sum_{i in S} R_ij, sum_T e^(c r(S,T)) = prod_{j not in S} (1 + e^(c r_j)). S is drawn by
 that product, all 2^n of which are computed, and each vertex j outside S joins T with probability
-e^(c r_j)/(1 + e^(c r_j)). Floats only propose: see `exact_choice`.
+e^(c r_j)/(1 + e^(c r_j)). Floats only propose: see `privacy.noise.Choice`.
 """
 
 import math
@@ -32,7 +32,7 @@ from graphcuts_dp.offline.query_lists import MatrixHypothesis
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.exact_choice import Choice, happens
+from graphcuts_dp.privacy.noise import Choice, happens
 
 MOST_VERTICES = 22  # 2^22 products, both signs: 64 MiB
 _CHUNK_BITS = 10  # sets computed together

@@ -19,14 +19,13 @@ from graphcuts_dp.arrays import BoolVector, FloatVector, IntVector
 from graphcuts_dp.errors import AccuracyWarning, GraphError, ParameterError
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import BipartiteGraph
-from graphcuts_dp.graph.owned_rows import OwnedRows
+from graphcuts_dp.graph.owned_rows import OwnedRows, paired_graph
 from graphcuts_dp.learn.base import Sign
 from graphcuts_dp.learn.bit_sets import DenseHypothesis
 from graphcuts_dp.learn.mirror_descent import MirrorDescent, minimal_start
 from graphcuts_dp.learn.potentials import LpNorm, Potential, SchattenNorm, near_one
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
-from graphcuts_dp.measure.parted import paired_graph
 from graphcuts_dp.offline.distinguisher import root_at_most
 from graphcuts_dp.offline.sensing_release import (
     SensingMeasurement,
@@ -41,7 +40,7 @@ from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost, rounded_up, zcdp_rho
 from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, hidden_change
-from graphcuts_dp.privacy.selection import exponential_choice
+from graphcuts_dp.privacy.noise import exponential_choice
 from graphcuts_dp.privacy.value_noise import ValueNoise
 from graphcuts_dp.progress import Progress, silent
 
@@ -326,8 +325,8 @@ def release_sensing(  # noqa: PLR0913  # one more than twelve: the guess that a 
     cap; independent noise of variance v on each is D^2/(2 v)-zCDP.
     Accuracy: `SensingRelease.error`: the last gap, plus what its noise, the choice and rounding
     may hide; or the noise of the measured values, times a union bound. Mirror descent needs at most
-    B(alpha) corrections by queries that are off by alpha (`idc.mirror_descent`), fewer for p near 1
-    than for p = 2 as soon as r ln(mn) is well below the smaller side and queries are spread; with
+    B(alpha) corrections by queries that are off by alpha (`learn.mirror_descent`), fewer for p near
+    1 than for p = 2 as soon as r ln(mn) is well below the smaller side and queries are spread; with
     one rating of sensitivity Delta that takes large matrices.
 
     Source: JT12 section 4.2; DR14 Alg. 8 in place of JT12's online test; Hardt, Ligett, McSherry

@@ -33,8 +33,8 @@ from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import ALL
 from graphcuts_dp.privacy.composition import zcdp_rho
-from graphcuts_dp.privacy.k_norm import MOST_COUNTS, k_norm_radius, laplace_radius
-from graphcuts_dp.privacy.selection import shortfall
+from graphcuts_dp.privacy.level_noise import MOST_COUNTS, k_norm_radius, laplace_radius
+from graphcuts_dp.privacy.noise import shortfall
 from graphcuts_dp.privacy.value_noise import ValueNoise
 from graphcuts_dp.session.choice import Setting
 

@@ -11,7 +11,7 @@ from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.offline.answers_at_once import Buying, buying_of
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.k_norm import NORMS, KNormNoise
+from graphcuts_dp.privacy.level_noise import NORMS, KNormNoise
 from tests.audits.base import Audit, Entry, Run, Sampled
 
 _CUTS = [CutQuery([0]), CutQuery([0, 2]), CutQuery([0], [1])]  # the pair (0, 1) is in all of them

@@ -9,7 +9,7 @@ from graphcuts_dp.errors import PrivacyWarning
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.ledger.opening import Store, create_ledger
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.deltas import delta_warning
+from graphcuts_dp.privacy.guarantee import delta_warning
 from graphcuts_dp.server.approval import forecast
 
 LARGE = 0.3  # one in four vertices is less

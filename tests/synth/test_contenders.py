@@ -7,13 +7,12 @@ import pytest
 from noisy_cases import gaussian, planted_directed, problem
 
 from graphcuts_dp.deadline import Deadline
-from graphcuts_dp.estimate.blocks import LocalBlocks
+from graphcuts_dp.estimate.blocks import Blocks
 from graphcuts_dp.synth import credible_sums
 from graphcuts_dp.synth.block_model import fit_blocks
 from graphcuts_dp.synth.credible_sums import best_structure, explained
 from graphcuts_dp.synth.message_passing import sharpened_structure
-from graphcuts_dp.synth.structure import largest_triples
-from graphcuts_dp.synth.view import View
+from graphcuts_dp.synth.structure import View, largest_triples
 
 
 def planted_noise(sizes, signal, seed=0):
@@ -77,7 +76,7 @@ def test_likelihood_against_the_dense_sum(kind):
     view, _ = planted_noise([60] * 3, 1.0)
     pairs = np.triu(np.ones((180, 180), dtype=bool), 1)
     if kind == "bipartite":
-        view = View(LocalBlocks.from_matrix(view.blocks.estimate()[:100], symmetric=False))
+        view = View(Blocks.from_matrix(view.blocks.estimate()[:100], symmetric=False))
         pairs = np.ones((100, 180), dtype=bool)
     if kind == "directed":
         graph, _ = planted_directed([60] * 3, 0.6, 0.1, 0.1)
