@@ -255,9 +255,9 @@ def _tasks(truths: Truths, quick: bool) -> Iterator[tuple[str, Rule, Case]]:
 def findings(rows: Sequence[Row]) -> list[Finding]:
     """The largest share of B that was used, for each construction."""
     found = []
-    for name, source in _SOURCES.items():
+    for name in CONSTRUCTIONS:
         largest = max(row[6] / row[7] for row in rows if row[0] == name)
-        statement = f"{source}, {name}: largest share of B(alpha) used"
+        statement = f"{_SOURCES[name]}, {name}: largest share of B(alpha) used"
         found.append(finding(statement, largest, agrees=largest <= 1))
     return found
 
