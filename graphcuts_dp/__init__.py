@@ -17,7 +17,7 @@ except ImportError:
     ) from None
 
 if TYPE_CHECKING:
-    from graphcuts_dp import datasets
+    from graphcuts_dp import datasets, planning
     from graphcuts_dp.cutnorm.certificate import CutNormCertificate
     from graphcuts_dp.cutnorm.cut_norm import cut_norm, infinity_to_one_norm, normalised_cut_norm
     from graphcuts_dp.distances.answers import DistanceAnswer, DistanceAnswers, answer_distances
@@ -32,29 +32,8 @@ if TYPE_CHECKING:
     from graphcuts_dp.estimate.whole_tables import RoundedFlows
     from graphcuts_dp.evaluation.cut_distance import cut_distance
     from graphcuts_dp.evaluation.cut_error import cut_errors
-    from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
-    from graphcuts_dp.graph.convert import (
-        from_arrow,
-        from_edges,
-        from_igraph,
-        from_networkx,
-        from_pandas,
-        from_scipy,
-        to_igraph,
-        to_networkx,
-        to_pandas,
-        to_scipy,
-    )
-    from graphcuts_dp.graph.files import read_graph, write_graph
-    from graphcuts_dp.graph.group_sources import (
-        groups_from_dict,
-        groups_from_igraph,
-        groups_from_networkx,
-        groups_from_pandas,
-        read_groups,
-    )
+    from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph, read_graph
     from graphcuts_dp.graph.owned_rows import OwnedRows
-    from graphcuts_dp.graph.owned_sources import owned_from_pandas, read_owned
     from graphcuts_dp.ledger.opening import Store
     from graphcuts_dp.offline.answers_at_once import FewAnswers, release_answers
     from graphcuts_dp.offline.methods import release_iteratively
@@ -68,10 +47,7 @@ if TYPE_CHECKING:
     from graphcuts_dp.pairs.linear_query import LinearQuery
     from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery, answer_all
     from graphcuts_dp.pairs.vertices import VertexSet
-    from graphcuts_dp.planning.explanation import Explanation, explain
-    from graphcuts_dp.planning.owner_bounds import BoundPlan, BoundRow, plan_bounds
-    from graphcuts_dp.planning.planner import Plan, PlanRow, plan
-    from graphcuts_dp.planning.vertex_bounds import DegreePlan, DegreeRow, plan_degree_bounds
+    from graphcuts_dp.planning.planner import Plan, plan
     from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
     from graphcuts_dp.privacy.protection import Protect
     from graphcuts_dp.release.contributions import (
@@ -96,6 +72,7 @@ if TYPE_CHECKING:
         Workload,
     )
     from graphcuts_dp.session.transcript import LedgerStatus, store_status
+    from graphcuts_dp.tables.columns import Columns
 
 # Modules are imported when something of theirs is first used: a command that reads a graph should
 # not wait for everything else. Type checkers see the imports above; a test compares the two.
@@ -114,29 +91,8 @@ _HOMES = {
     "estimate.whole_tables": ("RoundedFlows",),
     "evaluation.cut_distance": ("cut_distance",),
     "evaluation.cut_error": ("cut_errors",),
-    "graph.adjacency": ("BipartiteGraph", "DirectedGraph", "Graph"),
-    "graph.convert": (
-        "from_arrow",
-        "from_edges",
-        "from_igraph",
-        "from_networkx",
-        "from_pandas",
-        "from_scipy",
-        "to_igraph",
-        "to_networkx",
-        "to_pandas",
-        "to_scipy",
-    ),
-    "graph.files": ("read_graph", "write_graph"),
-    "graph.group_sources": (
-        "groups_from_dict",
-        "groups_from_igraph",
-        "groups_from_networkx",
-        "groups_from_pandas",
-        "read_groups",
-    ),
+    "graph.adjacency": ("BipartiteGraph", "DirectedGraph", "Graph", "read_graph"),
     "graph.owned_rows": ("OwnedRows",),
-    "graph.owned_sources": ("owned_from_pandas", "read_owned"),
     "ledger.opening": ("Store",),
     "offline.answers_at_once": ("FewAnswers", "release_answers"),
     "offline.methods": ("release_iteratively",),
@@ -150,10 +106,7 @@ _HOMES = {
     "pairs.linear_query": ("LinearQuery",),
     "pairs.queries": ("CutQuery", "MatrixQuery", "RankOneQuery", "answer_all"),
     "pairs.vertices": ("VertexSet",),
-    "planning.explanation": ("Explanation", "explain"),
-    "planning.owner_bounds": ("BoundPlan", "BoundRow", "plan_bounds"),
-    "planning.planner": ("Plan", "PlanRow", "plan"),
-    "planning.vertex_bounds": ("DegreePlan", "DegreeRow", "plan_degree_bounds"),
+    "planning.planner": ("Plan", "plan"),
     "privacy.guarantee": ("PrivacyGuarantee",),
     "privacy.protection": ("Protect",),
     "release.contributions": (
@@ -173,23 +126,22 @@ _HOMES = {
     "session.session": ("Session", "open_session"),
     "session.terms": ("FriezeKannan", "MirrorDescent", "MultiplicativeWeights", "Workload"),
     "session.transcript": ("LedgerStatus", "store_status"),
+    "tables.columns": ("Columns",),
 }
+_SUBMODULES = ("datasets", "planning")
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Answer",
     "BipartiteGraph",
-    "BoundPlan",
-    "BoundRow",
     "ChosenBound",
+    "Columns",
     "Contributions",
     "CutAnswer",
     "CutList",
     "CutNormCertificate",
     "CutQuery",
     "DegreeBound",
-    "DegreePlan",
-    "DegreeRow",
     "DirectedGraph",
     "DistanceAnswer",
     "DistanceAnswers",
@@ -197,7 +149,6 @@ __all__ = [
     "DistanceQuery",
     "DistanceReply",
     "DistanceSession",
-    "Explanation",
     "FewAnswers",
     "FlowAnswer",
     "Flows",
@@ -217,7 +168,6 @@ __all__ = [
     "NetRelease",
     "OwnedRows",
     "Plan",
-    "PlanRow",
     "PrivacyGuarantee",
     "Protect",
     "RankOneQuery",
@@ -239,30 +189,15 @@ __all__ = [
     "cut_errors",
     "cut_norm",
     "datasets",
-    "explain",
-    "from_arrow",
-    "from_edges",
-    "from_igraph",
-    "from_networkx",
-    "from_pandas",
-    "from_scipy",
-    "groups_from_dict",
-    "groups_from_igraph",
-    "groups_from_networkx",
-    "groups_from_pandas",
     "infinity_to_one_norm",
     "load",
     "normalised_cut_norm",
     "open_distance_session",
     "open_session",
-    "owned_from_pandas",
     "plan",
-    "plan_bounds",
-    "plan_degree_bounds",
     "plan_distances",
+    "planning",
     "read_graph",
-    "read_groups",
-    "read_owned",
     "release_answers",
     "release_contributions",
     "release_flows",
@@ -271,17 +206,12 @@ __all__ = [
     "release_net",
     "release_sensing",
     "store_status",
-    "to_igraph",
-    "to_networkx",
-    "to_pandas",
-    "to_scipy",
-    "write_graph",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "datasets":
-        return import_module("graphcuts_dp.datasets")
+    if name in _SUBMODULES:
+        return import_module(f"graphcuts_dp.{name}")
     if name not in _MODULES:
         raise AttributeError(f"module 'graphcuts_dp' has no attribute {name!r}")
     value = getattr(import_module(f"graphcuts_dp.{_MODULES[name]}"), name)

@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import inspect
+import re
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any, get_type_hints
 
@@ -211,5 +212,6 @@ def _made(kind: Any, values: dict[str, Any]) -> Any:
         text = str(problem)
         for each in known:
             flag = (each.flag or f"--{each.name.replace('_', '-')}").split("/")[0]
-            text = text.replace(f"{each.name}=", f"{flag} ").replace(each.name, flag)
+            text = text.replace(f"{each.name}=", f"{flag} ")
+            text = re.sub(rf"(?<![-\w]){each.name}\b", flag, text)
         raise ParameterError(text) from None

@@ -1,7 +1,7 @@
 """Time to read and write graphs, ours beside networkx, igraph, pandas, and polars and pyarrow if
 they are installed.
 
-Run `python scripts/bench/bench_files.py [--quick]`. Medians of five, on temporary files; seconds
+Run `python -m scripts.bench.bench_files [--quick]`. Medians of five, on temporary files; seconds
 of processor time, since polars and pyarrow take every core there is. "Rows only" tools parse text;
 "and numbers" tools also number the distinct names, as a graph has to.
 
@@ -26,10 +26,9 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 
-from graphcuts_dp.graph.adjacency import Graph
+from graphcuts_dp.graph.adjacency import Graph, read_graph
 from graphcuts_dp.graph.edge_lists import read_edge_list
-from graphcuts_dp.graph.file_bytes import TextFormat
-from graphcuts_dp.graph.files import read_graph, write_graph
+from graphcuts_dp.tables.file_bytes import TextFormat
 
 
 class Row(NamedTuple):
@@ -86,7 +85,7 @@ def _tasks(folder: Path, edges: int) -> dict[str, dict[str, Callable[[], object]
         return pd.read_csv(path, **options)
 
     def writing(ending: str) -> dict[str, Callable[[], object]]:
-        return {"ours": lambda: write_graph(dense, folder / f"dense{ending}", force=True)}
+        return {"ours": lambda: dense.write(folder / f"dense{ending}", force=True)}
 
     def reading(ending: str) -> dict[str, Callable[[], object]]:
         path = str(folder / f"dense{ending}")
@@ -167,7 +166,7 @@ _READ = """
 import re, sys, time
 from pathlib import Path
 import numpy
-from graphcuts_dp.graph.files import read_graph
+from graphcuts_dp.graph.adjacency import read_graph
 if sys.argv[1].endswith((".parquet", ".feather")):
     import pyarrow.parquet
 def held(what):  # of this process alone: what getrusage tells is that of its parent, too

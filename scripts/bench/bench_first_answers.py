@@ -1,6 +1,6 @@
 """How long each of the people of the page "Which question do you have?" waits for a first result.
 
-Run `python scripts/bench/bench_first_answers.py [--quick]`. Files of the size that each of them
+Run `python -m scripts.bench.bench_first_answers [--quick]`. Files of the size that each of them
 has are made first (not timed); then the commands of the page are run as they are typed, each a
 process of its own. Seconds are from the first command to the end of the last. --quick: files of a
 tenth of the size, and a hundredth of the million vertices.
@@ -63,7 +63,7 @@ def acquainted(n: int, degree: float) -> gc.Graph:
 
 def mail(folder: Path, n: int, degree: float) -> None:
     """Write a graph of mails, its vertices, and four departments."""
-    gc.write_graph(acquainted(n, degree), folder / "mail.edges.gz")
+    acquainted(n, degree).write(folder / "mail.edges.gz")
     groups(folder, "staff.csv", labels(folder, "staff.txt", "v", n), "unit", 4)
 
 
@@ -162,7 +162,7 @@ def million(folder: Path) -> Commands:
     kept = first != second
     weights = RNG.integers(1, 60, m)[kept].astype(float)
     graph = gc.Graph(first[kept], second[kept], vertices=n, weights=weights, hide_change=1)
-    gc.write_graph(graph, folder / "calls.npz")
+    graph.write(folder / "calls.npz")
     rows = "".join(f"{i},region{i % 100}\n" for i in range(n))
     (folder / "regions.csv").write_text("vertex,group\n" + rows)
     return [
@@ -175,7 +175,7 @@ def million(folder: Path) -> Commands:
 
 def explained(_folder: Path) -> Commands:
     """A data protection officer."""
-    return ["explain --epsilon 1 --at-most 20"]
+    return ["plan --explain --epsilon 1 --at-most 20"]
 
 
 def theorem(_folder: Path) -> Commands:
@@ -185,7 +185,7 @@ def theorem(_folder: Path) -> Commands:
 
 def planned(_folder: Path) -> Commands:
     """Somebody with sixty people and no groups."""
-    return ["plan --vertices 60 --edges 100 --queries 1000 --epsilon 1 --delta 1e-6"]
+    return ["plan --n 60 --edges 100 --queries 1000 --epsilon 1 --delta 1e-6"]
 
 
 PEOPLE: tuple[Callable[[Path], Commands], ...] = (

@@ -1,6 +1,6 @@
 """What it costs to protect people: errors under each protection at epsilon = 1, bias and noise.
 
-Run `python scripts/bench/bench_people.py [--quick]`. Graphs: the bundled flights (airports with
+Run `python -m scripts.bench.bench_people [--quick]`. Graphs: the bundled flights (airports with
 a direct connection; groups are census regions), and, where they lie in ../shared/data, ego-Facebook
 and the Enron e-mails (groups are made of the numbers of the vertices: 20 of equal size).
 
@@ -17,7 +17,6 @@ first in its row, as the sender of a message or the caller would be.
 """
 
 import math
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,10 +25,10 @@ import numpy as np
 import pandas as pd
 
 import graphcuts_dp as gc
-from graphcuts_dp.graph.bounded_sums import bounded_cut
-from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.graph.grid import Grid, bounded_cut
 from graphcuts_dp.measure.cells import bounded_cells
 from graphcuts_dp.session.session import session_of
+from scripts.bench.harness import run
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 
@@ -62,7 +61,7 @@ def with_owners(graph: gc.Graph) -> gc.OwnedRows:
     """The same edges, each with the vertex that comes first as its owner."""
     labels = np.array(graph.labels)
     frame = pd.DataFrame({"source": labels[graph.rows], "target": labels[graph.columns]})
-    return gc.owned_from_pandas(frame, owner="source", vertices=graph.vertices)
+    return gc.OwnedRows.of(frame, columns=gc.Columns(owner="source"), vertices=graph.vertices)
 
 
 def bounded_value(graph: gc.Graph, options: dict, S: np.ndarray, T: np.ndarray) -> float:
@@ -163,4 +162,4 @@ def main(quick: bool) -> None:
 
 
 if __name__ == "__main__":
-    main("--quick" in sys.argv[1:])
+    run(main, __doc__)

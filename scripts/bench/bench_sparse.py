@@ -17,9 +17,9 @@ groups, and without looking for any; `d .02` and `d .95` are public groups with 
 three with public groups, column by column. Seeds 0 and 1 are for validation: nothing was tuned
 on their graphs, but on those of seeds 100 and 101.
 
-    python scripts/bench/bench_sparse.py                 # n = 10^4, and 10^5 for two weights
-    python scripts/bench/bench_sparse.py --n 100000 --seeds 1
-    python scripts/bench/bench_sparse.py --data FOLDER   # real graphs of a folder
+    python -m scripts.bench.bench_sparse                 # n = 10^4, and 10^5 for two weights
+    python -m scripts.bench.bench_sparse --n 100000 --seeds 1
+    python -m scripts.bench.bench_sparse --data FOLDER   # real graphs of a folder
 """
 
 import argparse
@@ -249,8 +249,12 @@ def real(folder, epsilon, seeds):
         path = next(iter(sorted(Path(folder).glob(f"{name}.edges*"))), None)
         if path is None:
             continue
-        weighted = {"weight": 2, "hide_change": 1} if name.endswith("_w") else {}
-        graph = gc.read_graph(path, **weighted)
+        weighted = name.endswith("_w")
+        graph = gc.read_graph(
+            path,
+            columns=gc.Columns(weight=2 if weighted else None),
+            hide_change=1 if weighted else None,
+        )
         drawn = igraph.Graph(n=graph.n, edges=np.column_stack([graph.rows, graph.columns]))
         codes = np.array(drawn.community_multilevel().membership)
         order = np.argsort(-np.bincount(codes))[:10]

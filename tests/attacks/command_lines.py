@@ -255,51 +255,29 @@ COMMANDS = {
             "--json": (),
         },
     ),
-    ("explain",): (
-        (),
-        {
-            "--epsilon": ("number",),
-            "--delta": ("number",),
-            "--protect": ("protect",),
-            "--at-most": ("number",),
-            "--degree-bound": ("number",),
-            "--priors": ("number", "text"),
-            "--json": (),
-        },
-    ),
-    ("wizard",): (
-        (),
-        {
-            "--data": ("graph",),
-            "--groups": ("groups",),
-            "--protect": ("protect",),
-            "--at-most": ("number",),
-            "--owner": ("text",),
-            "--degree-bound": ("number",),
-            "--error": ("number",),
-            "--who": ("text",),
-            "--vertices": ("number",),
-            "--json": (),
-        },
-    ),
     ("inspect",): (("release",), {"--json": ()}),
     ("plan",): (
         (),
         {
-            "--vertices": ("number", "text"),
+            "--n": ("number", "text"),
             "--edges": ("number",),
             "--queries": ("number",),
             "--epsilon": ("number",),
             "--delta": ("number",),
             "--beta": ("number",),
-            "--bipartite": (),
             "--target-error": ("number",),
             "--set-sizes": ("number", "text"),
-            "--groups": ("number", "text"),
+            "--groups": ("number", "text", "groups"),
             "--protect": ("protect",),
             "--degree-bound": ("number",),
             "--most-right": ("number",),
             "--at-most": ("number",),
+            "--explain": (),
+            "--priors": ("number", "text"),
+            "--ask": (),
+            "--data": ("graph",),
+            "--owner": ("text",),
+            "--who": ("text",),
             "--json": (),
         },
     ),
@@ -492,7 +470,7 @@ def prepare(folder):
     text = "0 1\n1 2\n2 3\n3 4\n4 5\n0 5\n"
     for name in ("plain.edges", "bad\udcff.edges", "new\nline.edges"):
         (folder / name).write_text(text)
-    gc.write_graph(gc.from_edges([(0, 1), (1, 2)]), folder / "plain.edges.gz")
+    gc.Graph.of([(0, 1), (1, 2)]).write(folder / "plain.edges.gz")
     (folder / "weights.csv").write_text(
         "source,target,weight\n0,1,0.5\n1,2,2\n2,3,1e9\n0,3,1\n3,4,2\n4,5,7\n"
     )

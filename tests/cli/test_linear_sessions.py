@@ -34,7 +34,7 @@ def test_a_session_is_begun_asked_and_gone_on_with(call, ratings, tmp_path):
     assert status == 0, err
     assert "mirror-descent, norm schatten-" in out
     assert "nuclear norm" in call("session", "status", store, "--json")[1]
-    graph = gc.read_graph(ratings, bipartite=True, weight_cap=5.0)
+    graph = gc.BipartiteGraph.read(ratings, weight_cap=5.0)
     lines = [
         {"left": {"u1": 0.5, "u2": 1}, "right": {"f1": 1, "f2": 0.25}},
         {"entries": [["u1", "f1", -2.5], ["u3", "f2", 1]]},
@@ -96,7 +96,7 @@ def test_options_that_do_not_fit_leave_no_store(call, ratings, tmp_path, options
 
 
 def test_a_plan_for_linear_queries(call):
-    sizes = ("--vertices", "800,600", "--bipartite", "--edges", "2e4", "--queries", "1e6")
+    sizes = ("--n", "800,600", "--edges", "2e4", "--queries", "1e6")
     more = ("--linear", "--most-spectral", "55", "--rank", "2")
     status, out, err = call("plan", *sizes, "--epsilon", "1", "--delta", "1e-6", *more, "--json")
     assert (status, err) == (0, "")

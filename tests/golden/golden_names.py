@@ -2,11 +2,10 @@
 
 import inspect
 
-import graphcuts_dp as gc
 from graphcuts_dp.cli.main import COMMANDS
 from graphcuts_dp.cutnorm.cut_norm import NORMS as CUT_NORMS
 from graphcuts_dp.distances.plan import MECHANISMS as DISTANCES
-from graphcuts_dp.graph.formats import FORMATS
+from graphcuts_dp.graph.files import FORMATS
 from graphcuts_dp.learn.constructions import CONSTRUCTIONS
 from graphcuts_dp.learn.norms import NORMS as LEARNING_NORMS
 from graphcuts_dp.offline.distinguishers import DISTINGUISHER_NAMES
@@ -26,11 +25,12 @@ from graphcuts_dp.synth.methods import FIT_NAMES, ORACLES
 from scripts.benchmark.baselines import BASELINES
 from scripts.benchmark.contenders.table import CONTENDERS
 from scripts.figures.registry import FIGURES
+from tests.audits.public_names import public_names
 from tests.audits.registry import ENTRIES, exported_mechanisms
 
 
 def _public():
-    return {name: getattr(gc, name) for name in gc.__all__ if not name.startswith("_")}
+    return {name: value for name, value in public_names().items() if not name.startswith("_")}
 
 
 def _drawing_noise():

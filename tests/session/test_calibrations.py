@@ -202,7 +202,7 @@ def test_every_construction_runs_with_every_calibration(method, calibration):
     [
         ({"method": "magic"}, "unknown method"),
         ({"calibration": "magic"}, "unknown calibration"),
-        ({"calibration": "magic", "method": "gaussian"}, "unknown calibration"),
+        ({"calibration": "gru12", "method": "gaussian"}, "calibration is for methods"),
         ({"epsilon": 0}, "epsilon"),
         ({"delta": 0.0}, "delta"),
         ({"queries": 0}, "queries"),

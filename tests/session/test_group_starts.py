@@ -254,7 +254,7 @@ def test_another_start_is_another_session(tmp_path):
     with pytest.raises(ParameterError, match="start='groups'"):
         opened(tmp_path, "frieze-kannan", start="total")
     terms = {"epsilon": 1.0, "delta": 1e-6, "queries": 9, "method": "frieze-kannan"}
-    with gc.open_session(graph(), store=tmp_path / "a.db", name="b", **terms) as session:
+    with session_of(graph(), store=tmp_path / "a.db", name="b", **terms) as session:
         assert session.parameters["start"] == "total"
     with session_of(graph(), store=tmp_path / "a.db", name="b", start="total"):
         pass
