@@ -14,7 +14,7 @@ SEED, EPSILON, LEVEL = 2008, 3.0, "state"
 def main() -> None:
     """Release and draw."""
     flows = gc.release_flows(flights(), load_groups("us-flights"), epsilon=EPSILON, seed=SEED)
-    table = flows.to_pandas(LEVEL)
+    table = flows.to_frame(LEVEL)
     save_figure(
         flows.plot(LEVEL, title="Connected airports by state"),
         ROOT / "figures" / "demo_flows",

@@ -101,7 +101,7 @@ def test_long_lists_and_protections():
     assert ten.guarantee.protects == "10 edges"
     assert ten.guarantee.epsilon <= 1.0
     assert ten.radius > 8 * one.radius
-    assert len(one.answers.to_pandas()) == 3
+    assert len(one.answers.to_frame()) == 3
 
 
 def test_a_store_is_charged(tmp_path):

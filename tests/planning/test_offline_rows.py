@@ -250,7 +250,7 @@ def test_those_that_learn_nothing_are_not_printed():
     assert "game both" in str(made)
     assert "game query" not in str(made)
     assert "game query" in {row["method"] for row in made.to_dict()["rows"]}
-    assert "game query" in set(made.to_pandas()["method"])
+    assert "game query" in set(made.to_frame()["method"])
     assert "Offline, game: iterative releases" in str(made)
     nothing = gc.plan(200, edges=300, queries=1000, epsilon=1.0, delta=1e-6)
     assert "Offline, game" not in str(nothing)

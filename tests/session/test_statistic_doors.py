@@ -34,7 +34,7 @@ def test_one_list_may_hold_every_kind(method, tmp_path):
             assert answer.interval[0] <= query.value(GRAPH) <= answer.interval[1]
         assert session.ask(TRIANGLES) == answers[0]
         assert session.cost(MIXED).new == 0
-        table = session.history.to_pandas()
+        table = session.history.to_frame()
         assert list(table["S"].isna()) == [True, False, True, True, True]
         lines = session.export()["answers"]
     space = GRAPH.space
