@@ -125,7 +125,7 @@ def test_what_does_not_fit_is_refused():
         (GRAPH, gc.CutList(buying_of(ARCS, cuts_of(ARCS), epsilon=1.0).queries.universe, CUTS[:1]),
          {}, ParameterError, "other vertices"),
         (GRAPH, [gc.CutQuery([9])], {}, QueryError, "9"),
-        (GRAPH, [gc.RankOneQuery([1] * 6, [1] * 6)], {}, QueryError, "cuts"),
+        (GRAPH, [gc.Query.rank_one([1] * 6, [1] * 6)], {}, QueryError, "cuts"),
         (GRAPH, CUTS, {"protect": "vertex"}, ParameterError, "vertex"),
         (uncapped, CUTS[:1], {}, ParameterError, "weight_cap"),
         (gc.Graph([], [], vertices=1), CUTS[:1], {}, GraphError, "one vertex"),
@@ -165,12 +165,12 @@ def test_cuts_of_the_list_are_found_and_others_refused():
     made = gc.release_answers(GRAPH, CUTS, epsilon=1.0, seed=1)
     other_way = made.answer([1, 2], [0])  # a cut of an undirected graph
     assert other_way == made.answers[2] == made.answer(CUTS[2])
-    rank = gc.RankOneQuery([1, 1, 0, 0, 0, 0], [0, 0, 1, 1, 1, 1])
+    rank = gc.Query.rank_one([1, 1, 0, 0, 0, 0], [0, 0, 1, 1, 1, 1])
     assert made.answer(rank) == made.answers[0]
     arcs = gc.release_answers(ARCS, cuts_of(ARCS), epsilon=1.0, seed=1)
     for few, asked, other in (
         (made, gc.CutQuery([5]), None),
-        (made, gc.RankOneQuery([0.5] * 6, [1] * 6), None),
+        (made, gc.Query.rank_one([0.5] * 6, [1] * 6), None),
         (made, CUTS[0], [1]),
         (made, [77], None),
         (arcs, [1, 2], [0]),
