@@ -180,23 +180,18 @@ class Query(LinearQuery, Protocol):
                 masks = np.array([space.mask(group) for group in self.groups], dtype=float)
                 joined = masks.sum(axis=0)[:, None] * masks.sum(axis=0)
                 return joined - masks.T @ masks
-
-    Examples:
-        >>> path = gc.Graph.of([(0, 1), (1, 2)])
-        >>> gc.Query.rank_one([0, 1, 0], [1, 0, 0.5]).value(path)
-        1.5
-        >>> gc.Query.multiway([[0], [1], [2]]).value(path)
-        2.0
-        >>> gc.Query.statistic("triangles").value(path)
-        0
     """
 
     @staticmethod
     def rank_one(u: npt.ArrayLike, v: npt.ArrayLike) -> RankOneQuery:
-        """u' A v for u, v in [0, 1]^n, see `RankOneQuery`.
+        """The query u' A v for u, v in [0, 1]^n, see `RankOneQuery`.
 
         Raises:
             QueryError: not vectors, or entries outside [0, 1] or not finite.
+
+        Examples:
+            >>> gc.Query.rank_one([0, 1, 0], [1, 0, 0.5]).value(gc.Graph.of([(0, 1), (1, 2)]))
+            1.5
         """
         return RankOneQuery(u, v)
 
@@ -211,7 +206,12 @@ class Query(LinearQuery, Protocol):
 
     @staticmethod
     def multiway(groups: Sequence[Subset]) -> "MultiwayCut":
-        """The weight of edges between any two of several sets, see `MultiwayCut`."""
+        """The weight of edges between any two of several sets, see `MultiwayCut`.
+
+        Examples:
+            >>> gc.Query.multiway([[0], [1], [2]]).value(gc.Graph.of([(0, 1), (1, 2)]))
+            2.0
+        """
         return MultiwayCut(tuple(groups))
 
     @staticmethod
