@@ -10,7 +10,7 @@ from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import HELP, out, progress_bar, say, show_facts, show_json, show_table
 from graphcuts_dp.cli.reading import Reading, check_apart, with_options
 from graphcuts_dp.cutnorm.certificate import CutNormCertificate
-from graphcuts_dp.cutnorm.cut_norm import METHODS, NORMS, certified_norm
+from graphcuts_dp.cutnorm.cut_norm import METHODS, NORMS, cut_norm
 from graphcuts_dp.evaluation.cut_distance import cut_distance, matrix_of
 from graphcuts_dp.evaluation.cut_error import cut_errors, graph_cut_errors
 from graphcuts_dp.evaluation.cut_error_figure import cut_error_figure
@@ -67,7 +67,7 @@ def evaluate_cut_norm(
     }
     graph = reading.read(first)
     if second is None:
-        certificate = certified_norm(matrix_of(graph), **asked)
+        certificate = cut_norm(matrix_of(graph), **asked)
     else:
         certificate = cut_distance(graph, reading.read(second), **asked)
     if as_json:

@@ -730,7 +730,7 @@ NAMES = {
         groups_from_pandas RemoteSession connect
         plan_bounds BoundPlan BoundRow plan_degree_bounds DegreePlan DegreeRow""",
     "of whoever holds the graph": """answer_all cut_distance cut_errors cut_norm
-        infinity_to_one_norm normalised_cut_norm from_arrow from_edges from_igraph from_networkx
+        from_arrow from_edges from_igraph from_networkx
         from_pandas from_scipy read_graph to_igraph to_networkx to_pandas to_scipy write_graph
         read_owned owned_from_pandas""",
 }

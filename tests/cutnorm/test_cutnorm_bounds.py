@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,20 +11,19 @@ import scipy.sparse as sp
 from cutnorm_matrices import small_matrices
 from scipy.sparse.linalg import aslinearoperator
 
-from graphcuts_dp.cutnorm import cut_norm
 from graphcuts_dp.cutnorm.certificate import (
     CutNormCertificate,
     ScaledMatrix,
     chebyshev_norm_bound,
     scaling_bound,
 )
-from graphcuts_dp.cutnorm.cut_norm import infinity_to_one_norm, normalised_cut_norm
+from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
 from graphcuts_dp.cutnorm.operand import Operand
 from scripts.figures.nikiforov import harmonic_factor
 
 ROUNDING = 1e-12
-NORMS = {"cut": cut_norm, "infinity-to-one": infinity_to_one_norm}
+NORMS = {norm: partial(cut_norm, norm=norm) for norm in ("cut", "infinity-to-one")}
 
 
 def brute_force(matrix: np.ndarray[Any, Any], norm: str) -> float:
@@ -65,15 +65,15 @@ def check_methods(matrix: np.ndarray[Any, Any], methods: tuple[str, ...]) -> Non
             certificate = function(matrix, method=method)
             assert not sandwich_violations(certificate, exact), (matrix, certificate, exact)
             assert certificate.verify(matrix) == certificate.lower
-    exact = normalised_cut_norm(matrix, method="exact")
-    certificate = normalised_cut_norm(matrix, method="spectral")
+    exact = cut_norm(matrix, norm="normalised", method="exact")
+    certificate = cut_norm(matrix, norm="normalised", method="spectral")
     assert not sandwich_violations(certificate, exact), (matrix, certificate, exact)
 
 
 def test_exact_is_the_definition() -> None:
     for matrix in small_matrices(150, seed=1, largest=4):
-        for norm, function in (*NORMS.items(), ("normalised", normalised_cut_norm)):
-            exact = function(matrix, method="exact")
+        for norm in (*NORMS, "normalised"):
+            exact = cut_norm(matrix, norm=norm, method="exact")
             truth = brute_force(matrix, norm)
             assert exact.lower <= truth * (1 + ROUNDING)
             assert exact.upper >= truth * (1 - ROUNDING)
@@ -107,7 +107,7 @@ def test_integers_are_exact() -> None:
 @pytest.mark.parametrize("damage", ["random", "zeros", "huge", "nan", "negative", "one huge"])
 def test_damaged_weights_still_bound(damage: str, bordered: bool) -> None:
     rng = np.random.default_rng(8)
-    function = cut_norm if bordered else infinity_to_one_norm
+    function = NORMS["cut" if bordered else "infinity-to-one"]
     for matrix in small_matrices(40, seed=6):
         operand = Operand.from_matrix(matrix)
         sizes = [size + bordered for size in operand.shape]
@@ -193,12 +193,12 @@ def test_krivine_sandwich() -> None:
 
 def test_normalised_bounds_obey_nikiforov() -> None:
     for matrix in small_matrices(60, seed=14):
-        exact = normalised_cut_norm(matrix, method="exact")
+        exact = cut_norm(matrix, norm="normalised", method="exact")
         sigma = np.linalg.norm(matrix.astype(float), 2)
         factor = 2 * math.sqrt(math.prod(harmonic_factor(size) for size in matrix.shape))
         assert exact.lower <= sigma * (1 + ROUNDING)
         assert sigma <= factor * exact.lower * (1 + ROUNDING)
-        found = normalised_cut_norm(matrix, method="spectral")
+        found = cut_norm(matrix, norm="normalised", method="spectral")
         assert sigma <= factor * found.lower * (1 + ROUNDING)
 
 

@@ -1,8 +1,8 @@
-"""DistributionPairs of norms, validation, determinism, stopping, and the interface that the fits
-use."""
+"""Properties of norms, validation, determinism, stopping, and the interface that the fits use."""
 
 import dataclasses
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,12 +10,14 @@ import pytest
 import scipy.sparse as sp
 from cutnorm_matrices import small_matrices
 
-from graphcuts_dp.cutnorm import cut_norm, low_rank
-from graphcuts_dp.cutnorm.cut_norm import infinity_to_one_norm, normalised_cut_norm
+from graphcuts_dp.cutnorm import low_rank
+from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
 from graphcuts_dp.cutnorm.spectral import prefix_cuts
 from graphcuts_dp.errors import MatrixError, ParameterError
 
+infinity_to_one_norm = partial(cut_norm, norm="infinity-to-one")
+normalised_cut_norm = partial(cut_norm, norm="normalised")
 FUNCTIONS = [cut_norm, infinity_to_one_norm, normalised_cut_norm]
 
 
@@ -232,7 +234,8 @@ def test_solver_for_the_fits() -> None:
     )
     assert np.all(np.diff(np.abs(batch.values)) <= 1e-9)
     assert abs(batch.values[0]) <= solver.upper_bound(matrix).value
-    S, T = solver.round(matrix)
+    batch = solver.round_batch(matrix)
+    S, T = batch.S[0], batch.T[0]
     assert S.shape == (30,)
     assert T.shape == (40,)
 

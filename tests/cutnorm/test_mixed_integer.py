@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from graphcuts_dp.cutnorm import cut_norm
 from graphcuts_dp.cutnorm.cut_norm import (
     MAX_ENTRIES,
+    cut_norm,
     enumerate_cuts,
-    infinity_to_one_norm,
     solve_program,
 )
 from graphcuts_dp.cutnorm.operand import Operand
@@ -52,11 +51,11 @@ def test_large_sparse_matrices_are_solved_exactly(form):
 
 def test_infinity_to_one_norm_of_a_large_sparse_matrix():
     matrix = sparse_signs(40, 0.08, 1)
-    certificate = infinity_to_one_norm(matrix, method="exact")
+    certificate = cut_norm(matrix, norm="infinity-to-one", method="exact")
     x, y = 2.0 * certificate.S - 1, 2.0 * certificate.T - 1
     assert certificate.is_exact
     assert abs(x @ matrix @ y) == certificate.lower
-    assert certificate.upper <= infinity_to_one_norm(matrix, method="low-rank").upper
+    assert certificate.upper <= cut_norm(matrix, norm="infinity-to-one", method="low-rank").upper
 
 
 @pytest.mark.parametrize("n", [28, 40])
