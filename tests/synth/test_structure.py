@@ -14,7 +14,6 @@ from noisy_cases import (
 )
 
 from graphcuts_dp.deadline import Deadline
-from graphcuts_dp.synth.block_model import sharpened_two_sided
 from graphcuts_dp.synth.message_passing import sharpened_structure
 from graphcuts_dp.synth.structure import (
     Structure,
@@ -81,7 +80,7 @@ def test_pure_noise_has_no_structure(shape):
     alarms = 0
     for seed in range(25):
         given = gaussian(shape, symmetric=symmetric, seed=seed)
-        structure = (sharpened_structure if symmetric else sharpened_two_sided)(View(given))
+        structure = sharpened_structure(View(given))
         alarms += len(structure.sizes) > 0
     assert alarms <= 5
 
@@ -106,7 +105,7 @@ def test_small_and_empty_matrices(shape):
             if symmetric
             else (
                 spectral_structure,
-                sharpened_two_sided,
+                sharpened_structure,
             )
         ):
             structure = method(View(given))
@@ -238,7 +237,7 @@ def two_sided_estimates(request):
     for seed in range(4):
         graph, *truth = two_sided(request.param, 0.6, seed)
         view = View(problem(graph, epsilon=1.0, seed=seed).blocks)
-        found.append((spectral_structure(view), sharpened_two_sided(view), graph, *truth))
+        found.append((spectral_structure(view), sharpened_structure(view), graph, *truth))
     return found
 
 
@@ -272,7 +271,7 @@ def test_two_sided_contrasts_that_are_hard_to_see_keep_their_size(kind):
     ratios = []
     for seed in range(4):
         graph, expected, left, right, _ = two_sided(kind, 0.45, seed)
-        structure = sharpened_two_sided(View(problem(graph, seed=seed).blocks))
+        structure = sharpened_structure(View(problem(graph, seed=seed).blocks))
         apart = [np.eye(len(side)) - 1 / len(side) for side in (left, right)]
         contrasts = apart[0] @ expected @ apart[1]
         said = structure.left * structure.sizes @ structure.right.T
@@ -282,10 +281,10 @@ def test_two_sided_contrasts_that_are_hard_to_see_keep_their_size(kind):
 
 def test_two_sided_messages_where_there_is_nothing_or_no_time():
     nothing = problem(directed_blocks(200, [[0.0]], seed=1)).blocks
-    assert len(sharpened_two_sided(View(nothing)).sizes) == 0
+    assert len(sharpened_structure(View(nothing)).sizes) == 0
     graph, *_ = two_sided("directed", 0.6, 0)
     view = View(problem(graph).blocks)
-    hurried, plain = sharpened_two_sided(view, Deadline(0.0)), spectral_structure(view)
+    hurried, plain = sharpened_structure(view, Deadline(0.0)), spectral_structure(view)
     assert hurried.sizes.tolist() == plain.sizes.tolist()
     assert np.array_equal(hurried.right, plain.right)
 

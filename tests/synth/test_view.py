@@ -9,9 +9,8 @@ from noisy_cases import planted, planted_bipartite, planted_directed, problem
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.pairs import layout
 from graphcuts_dp.synth.group_targets import (
-    chung_lu_bipartite_ends,
-    chung_lu_directed_ends,
     chung_lu_ends,
+    chung_lu_two_sided_ends,
 )
 from graphcuts_dp.synth.structure import View
 
@@ -20,7 +19,9 @@ def views(kind, cap=1.0):
     """A view of Z, one of Z less the expected graph, and both as dense matrices."""
     if kind == "directed":
         given = problem(planted_directed((15, 20), 0.6, 0.1, 0.2)[0])
-        r, c = chung_lu_directed_ends(np.linspace(1, 30, 35), np.linspace(30, 1, 35) ** 1.1)
+        r, c = chung_lu_two_sided_ends(
+            np.linspace(1, 30, 35), np.linspace(30, 1, 35) ** 1.1, hollow=True
+        )
         expected = cap * np.minimum(np.outer(r, c), 1)
         np.fill_diagonal(expected, 0)
     elif kind == "symmetric":
@@ -30,7 +31,7 @@ def views(kind, cap=1.0):
         np.fill_diagonal(expected, 0)
     else:
         given = problem(planted_bipartite((15, 20), (10, 9), 0.6, 0.1)[0])
-        r, c = chung_lu_bipartite_ends(np.linspace(1, 18, 35), np.linspace(2, 34, 19))
+        r, c = chung_lu_two_sided_ends(np.linspace(1, 18, 35), np.linspace(2, 34, 19), hollow=False)
         expected = cap * np.minimum(np.outer(r, c), 1)
     assert (expected >= cap).any()  # somewhere the minimum matters
     Z = given.blocks.estimate()
