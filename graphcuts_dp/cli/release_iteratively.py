@@ -6,9 +6,10 @@ import typer
 
 from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import accuracy_notes, progress_bar
+from graphcuts_dp.cli.options import with_options
 from graphcuts_dp.cli.protect_options import Protecting
 from graphcuts_dp.cli.publishing import show_release
-from graphcuts_dp.cli.reading import Reading, check_apart, with_options
+from graphcuts_dp.cli.reading import Reading, check_apart
 from graphcuts_dp.cli.store_options import Spending
 from graphcuts_dp.graph.files import check_labels
 from graphcuts_dp.learn.norms import NORM_HELP
