@@ -25,6 +25,7 @@ from graphcuts_dp.privacy.composition import Cost, rounded_up, zcdp_rho
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.noise import happens, sample_discrete_gaussian, sample_discrete_laplace
+from graphcuts_dp.privacy.value_noise import discrete_laplace_radius
 
 DistributionPair = Literal["laplace", "gaussian"]
 Change = tuple[int, int]  # the largest sums of |change| and of change^2 of the counts of a level
@@ -353,7 +354,7 @@ class KNormNoise:
         """
         rate, k = float(self.rate), self.counts
         if not len(self.facets) or k == 1:
-            return laplace_radius(k, rate / self.weight, failure)
+            return discrete_laplace_radius(rate / self.weight, failure=failure / k)
         bound, reach = k_norm_radius(k, rate, failure), _by_integrals(k, rate, failure * _CUT)
         if (2 * reach + 1) ** k > _MOST_LISTED:
             return bound
@@ -375,20 +376,6 @@ class KNormNoise:
 
 
 NORMS = ("k-norm", "laplace")
-
-
-def laplace_radius(counts: int, rate: float, failure: float) -> int:
-    """R that independent noise of this rate on so many counts exceeds nowhere; rounded up.
-
-    P(|noise| > r) = 2 e^(-(r+1) rate)/(1 + e^-rate), in a union over the counts.
-
-    Args:
-        counts: k >= 1.
-        rate: of each, > 0.
-        failure: in (0, 1).
-    """
-    tail = math.log(2 * counts / (failure * (1 + math.exp(-rate)))) / rate
-    return max(0, math.ceil(tail * (1 + 1e-12)) - 1)
 
 
 def k_norm_radius(counts: int, rate: float, failure: float) -> int:

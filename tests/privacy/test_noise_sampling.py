@@ -75,10 +75,10 @@ def test_cut_points_near_an_integer_are_settled_by_more_digits():
     [
         noise._flip_sampler(Fraction(1)),
         noise._flip_sampler(Fraction(50)),
-        noise._top_sampler(Fraction(9, 10)),
-        noise._top_sampler(Fraction(3)),
-        noise._digit_sampler(Fraction(1, 512), 512),
-        noise._digit_sampler(Fraction(1, 10**13), 16),
+        noise._top(noise._powers(Fraction(9, 10))),
+        noise._top(noise._powers(Fraction(3))),
+        noise._digits(Fraction(1, 512), 512, noise._powers(Fraction(1, 512))),
+        noise._digits(Fraction(1, 10**13), 16, noise._powers(Fraction(1, 10**13))),
     ],
 )
 def test_the_table_holds_the_value_of_every_decided_word(sampler):
@@ -103,12 +103,12 @@ def reveal(sampler, uniform, words):
 SAMPLERS = [
     (noise._flip_sampler(Fraction(1)), lambda _: flip_cdf(Fraction(1)), [0]),
     (
-        noise._top_sampler(Fraction(9, 10)),
+        noise._top(noise._powers(Fraction(9, 10))),
         lambda v: geometric_cdf(Fraction(9, 10), v, None),
         [0, 1, 7, 40],
     ),
     (
-        noise._digit_sampler(Fraction(1, 512), 512),
+        noise._digits(Fraction(1, 512), 512, noise._powers(Fraction(1, 512))),
         lambda v: geometric_cdf(Fraction(1, 512), v, 512),
         [0, 1, 100, 510],
     ),
@@ -145,7 +145,7 @@ def test_a_tie_asks_for_more_bits(sampler, cdf, values):
 def test_extension_passes_over_values_of_tiny_probability():
     """In the far tail several cuts share their first 64 bits; more bits must sort them out."""
     rate = Fraction(3)
-    sampler = noise._top_sampler(rate)
+    sampler = noise._top(noise._powers(rate))
     last_64 = len(sampler._fine_cuts) - 1
     for value in range(last_64 + 1, last_64 + 12):
         low = floor_bits(geometric_cdf(rate, value - 1, None), 192)

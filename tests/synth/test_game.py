@@ -2,13 +2,12 @@
 
 import numpy as np
 import pytest
-from noisy_cases import planted, planted_bipartite, problem
+from noisy_cases import matrix_problem, planted, planted_bipartite, problem
 
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.release.synthesis import release_graph
 from graphcuts_dp.results.release import Release
-from graphcuts_dp.synth.base import FitProblem
 from graphcuts_dp.synth.first_order import FirstOrder
 from graphcuts_dp.synth.methods import QueryGame, default_rounds
 
@@ -52,7 +51,7 @@ def test_it_stops_at_its_tolerance_its_rounds_or_its_time():
 
 def test_weights_without_a_cap_have_no_lower_bound():
     noisy = np.random.default_rng(0).normal(1, 2, (12, 12))
-    found = QueryGame(max_rounds=50)(FitProblem.of_matrix(noisy, symmetric=False, cap=np.inf))
+    found = QueryGame(max_rounds=50)(matrix_problem(noisy, symmetric=False, cap=np.inf))
     start = np.maximum(noisy, 0) - noisy
     assert found.lower == 0
     assert found.value < cut_norm(start).lower
@@ -60,7 +59,7 @@ def test_weights_without_a_cap_have_no_lower_bound():
 
 
 def test_a_constant_matrix_is_fitted():
-    flat = FitProblem.of_matrix(np.full((6, 6), 1.5), symmetric=False)
+    flat = matrix_problem(np.full((6, 6), 1.5), symmetric=False)
     found = QueryGame()(flat)
     assert found.matrix == pytest.approx(np.ones((6, 6)))
     assert found.value == pytest.approx(18)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from noisy_cases import planted, planted_bipartite, problem
+from noisy_cases import matrix_problem, planted, planted_bipartite, problem
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
@@ -108,7 +108,7 @@ def test_a_tiny_time_limit_gives_a_point_of_the_box(limit):
 
 def test_matrices_without_a_distribution_or_a_cap_are_refused():
     rng = np.random.default_rng(0)
-    plain = FitProblem.of_matrix(rng.normal(size=(6, 4)), symmetric=False)
+    plain = matrix_problem(rng.normal(size=(6, 4)), symmetric=False)
     uncapped = FitProblem(problem(star(9)).blocks, np.inf)
     for given in (plain, uncapped):
         with pytest.raises(ParameterError, match="weight cap") as caught:
