@@ -1,7 +1,5 @@
 """Products with a noisy matrix less an expected graph, against dense ones."""
 
-import pickle
-
 import numpy as np
 import pytest
 from noisy_cases import planted, planted_bipartite, planted_directed, problem
@@ -73,14 +71,3 @@ def test_ends_near_a_star_stay_within_numbers():
     )
     real = chung_lu_ends(star.dense().sum(axis=1) + 0.1)
     assert np.isfinite(View(given.blocks, real, real).times(np.ones((n, 1)))).all()
-
-
-def test_a_view_travels_without_its_blocks():
-    for view, dense, expected in views(True):
-        sent = pickle.dumps(view)
-        assert len(sent) < 2000 + 16 * len(dense)
-        back = pickle.loads(sent)  # noqa: S301
-        assert back.blocks is None
-        block = view.blocks.map(lambda rows: rows)[0]
-        assert np.array_equal(back.rows(block), view.rows(block))
-        assert back.expected_rows(block) == pytest.approx(expected, abs=1e-6)
