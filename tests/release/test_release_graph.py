@@ -34,7 +34,7 @@ SEEDED = "seeded: not private"
 
 @pytest.fixture(autouse=True)
 def short_games(monkeypatch):
-    """What holds here holds after any round; test_game.py plays to the end."""
+    """What holds here holds after any round; test_methods.py plays to the end."""
     monkeypatch.setattr(methods, "default_rounds", lambda _: 60)
 
 
