@@ -249,33 +249,31 @@ def flows(noise, **protection):
     return lambda: gc.release_flows(graph, gc.Groups(graph.vertices, levels), **options)
 
 
+TESTS = of_result(calibrations, "_rates", lambda found: (found[0] * 2, found[1] * 2))
+COORDINATES = of_result(
+    l1_plan,
+    "tune_coordinate",
+    lambda tuned: replace(tuned, spent=tuned.spent * Fraction(101, 100)),
+)
+ANSWERS = of_noise(fresh_noise, Fraction(101, 100))
+STEP = of_result(Protect, "per_step", lambda e: e * 2)
+ENTRIES = of_argument(allocation, "noise_distribution", "epsilon")
+
 # product: {name: (how it is made, {what is broken: how})}
 CASES = {
     "release_graph": {
-        "response": (
-            released("response"),
-            {"entries": of_argument(allocation, "noise_distribution", "epsilon")},
-        ),
+        "response": (released("response"), {"entries": ENTRIES}),
         "auto": (
             released("auto", "laplace"),
-            {
-                "total": of_argument(allocation, "measure_total", "epsilon"),
-                "entries": of_argument(allocation, "noise_distribution", "epsilon"),
-            },
+            {"total": of_argument(allocation, "measure_total", "epsilon"), "entries": ENTRIES},
         ),
         "degrees": (
             released("degrees+response", "discrete-laplace"),
-            {
-                "degrees": of_argument(allocation, "measure_degrees", "epsilon"),
-                "entries": of_argument(allocation, "noise_distribution", "epsilon"),
-            },
+            {"degrees": of_argument(allocation, "measure_degrees", "epsilon"), "entries": ENTRIES},
         ),
         "groups": (
             grouped("discrete-laplace"),
-            {
-                "sums": of_argument(allocation, "measure_groups", "epsilon"),
-                "entries": of_argument(allocation, "noise_distribution", "epsilon"),
-            },
+            {"sums": of_argument(allocation, "measure_groups", "epsilon"), "entries": ENTRIES},
         ),
         "sparse": (
             lambda: gc.release_graph(HEAVY, epsilon=1.0, mechanism="sparse", seed=1),
@@ -307,8 +305,8 @@ CASES = {
             lambda: gc.release_net(
                 gc.Graph([0], [1], vertices=4), [gc.CutQuery([1])], epsilon=1.0, seed=1
             ),
-            {"rate": of_result(Protect, "per_step", lambda e: e * 2)},
-        ),
+            {"rate": STEP},
+        )
     },
     "release_sensing": {
         "sensing": (
@@ -319,7 +317,7 @@ CASES = {
                 "values": of_noise(sensing, Fraction(101, 100)),
                 "choices": of_result(sensing, "root_at_most", lambda root: root * 2),
             },
-        ),
+        )
     },
     "answer_distances": {
         **{
@@ -337,43 +335,16 @@ CASES = {
             for noise in ("laplace", "gaussian")
         },
         **{
-            f"learner, {noise}": (
-                distances("learner", noise),
-                {
-                    "coordinates": of_result(
-                        l1_plan,
-                        "tune_coordinate",
-                        lambda tuned: replace(tuned, spent=tuned.spent * Fraction(101, 100)),
-                    )
-                },
-            )
+            f"learner, {noise}": (distances("learner", noise), {"coordinates": COORDINATES})
             for noise in ("laplace", "gaussian")
         },
         **{
-            f"HR12, delta={delta:g}": (
-                learnt_distances(delta),
-                {
-                    "coordinates": of_result(
-                        l1_plan,
-                        "tune_coordinate",
-                        lambda tuned: replace(tuned, spent=tuned.spent * Fraction(101, 100)),
-                    )
-                },
-            )
+            f"HR12, delta={delta:g}": (learnt_distances(delta), {"coordinates": COORDINATES})
             for delta in (0.0, 1e-6)
         },
     },
     "open_distance_session": {
-        f"delta={delta:g}": (
-            distance_session(delta),
-            {
-                "coordinates": of_result(
-                    l1_plan,
-                    "tune_coordinate",
-                    lambda tuned: replace(tuned, spent=tuned.spent * Fraction(101, 100)),
-                )
-            },
-        )
+        f"delta={delta:g}": (distance_session(delta), {"coordinates": COORDINATES})
         for delta in (0.0, 1e-6)
     },
     "choose_degree_bound": {
@@ -404,7 +375,7 @@ CASES = {
             lambda noise=noise: gc.release_answers(
                 GRAPH, CUTS[:3], epsilon=1.0, noise=noise, seed=1
             ),
-            {"rate": of_result(Protect, "per_step", lambda e: e * 2)},
+            {"rate": STEP},
         )
         for noise in ("k-norm", "laplace")
     },
@@ -423,51 +394,23 @@ CASES = {
     "open_session": {
         "tight": (
             session("multiplicative-weights"),
-            {
-                "tests": of_result(
-                    calibrations, "_rates", lambda found: (found[0] * 2, found[1] * 2)
-                ),
-                "total": of_noise(calibrations, 50),
-            },
+            {"tests": TESTS, "total": of_noise(calibrations, 50)},
         ),
         "tight, root degrees": (
             with_root_degrees("tight"),
-            {
-                "tests": of_result(
-                    calibrations, "_rates", lambda found: (found[0] * 2, found[1] * 2)
-                ),
-                "total and root degrees": of_noise(calibrations, 50),
-            },
+            {"tests": TESTS, "total and root degrees": of_noise(calibrations, 50)},
         ),
         "tight, linear queries, nuclear norm": (
             with_nuclear_norm(),
-            {
-                "tests": of_result(
-                    calibrations, "_rates", lambda found: (found[0] * 2, found[1] * 2)
-                ),
-                "total and nuclear norm": of_noise(calibrations, 50),
-            },
+            {"tests": TESTS, "total and nuclear norm": of_noise(calibrations, 50)},
         ),
         "jt12, root degrees": (
             with_root_degrees("jt12"),
             {"total and root degrees": of_noise(paper_calibrations, 50)},
         ),
-        "tight, vertex": (
-            session("multiplicative-weights", protection=VERTEX),
-            {
-                "tests": of_result(
-                    calibrations, "_rates", lambda found: (found[0] * 2, found[1] * 2)
-                )
-            },
-        ),
-        "gaussian, vertex": (
-            session("gaussian", protection=VERTEX),
-            {"answers": of_noise(fresh_noise, Fraction(101, 100))},
-        ),
-        "laplace, vertex": (
-            session("laplace", protection=VERTEX),
-            {"answers": of_noise(fresh_noise, Fraction(101, 100))},
-        ),
+        "tight, vertex": (session("multiplicative-weights", protection=VERTEX), {"tests": TESTS}),
+        "gaussian, vertex": (session("gaussian", protection=VERTEX), {"answers": ANSWERS}),
+        "laplace, vertex": (session("laplace", protection=VERTEX), {"answers": ANSWERS}),
         "tight with values": (
             session("frieze-kannan", value_share=0.5),
             {"values": of_noise(calibrations)},
@@ -489,16 +432,9 @@ CASES = {
                 ("dr14", 0.0, Fraction(11, 10)),
             )
         },
-        "median": (
-            session("median"),
-            {
-                "tests": of_result(
-                    calibrations, "_rates", lambda found: (found[0] * 2, found[1] * 2)
-                )
-            },
-        ),
-        "gaussian": (session("gaussian"), {"answers": of_noise(fresh_noise, Fraction(101, 100))}),
-        "laplace": (session("laplace"), {"answers": of_noise(fresh_noise, Fraction(101, 100))}),
+        "median": (session("median"), {"tests": TESTS}),
+        "gaussian": (session("gaussian"), {"answers": ANSWERS}),
+        "laplace": (session("laplace"), {"answers": ANSWERS}),
         "binary": (session("binary"), {"flips": dearer_bits}),
     },
 }
