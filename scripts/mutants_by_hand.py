@@ -729,7 +729,7 @@ BY_HAND = (
     ),
     Edit(  # all of delta for one criterion of several
         "admits",
-        "Fraction(delta) / 2 * (1 + _SLACK)",
+        "Fraction(delta) / 2 * (1 + _TWELVE_DIGITS)",
         "Fraction(delta) * (1 + _SLACK)",
         "tests/privacy/test_composition.py::test_what_is_admitted_is_admitted_at_every_step_before[8.0-0.01]",
     ),
