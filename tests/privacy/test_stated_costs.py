@@ -47,9 +47,8 @@ from graphcuts_dp.release import allocation, contributions, flow_release, sparse
 from graphcuts_dp.session import bought_norms, calibrations, paper_calibrations
 from graphcuts_dp.session import per_query as fresh_noise
 from graphcuts_dp.session import response as bits
-from graphcuts_dp.session.calibrations import Tight
-from graphcuts_dp.session.methods import CALIBRATIONS, METHODS, make_mechanism
-from graphcuts_dp.session.paper_calibrations import DR14, GRU12, JT12
+from graphcuts_dp.session.calibrations import CALIBRATIONS, DR14, GRU12, JT12, Tight
+from graphcuts_dp.session.methods import METHODS, make_mechanism
 from graphcuts_dp.session.per_query import PerQueryNoise
 from graphcuts_dp.session.response import BinaryAnswers
 from scripts.figures.gaussian_rank_one import GaussianRankOne
