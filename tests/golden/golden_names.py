@@ -2,7 +2,6 @@
 
 import inspect
 
-import graphcuts_dp as gc
 from graphcuts_dp.cli.main import COMMANDS
 from graphcuts_dp.cutnorm.cut_norm import NORMS as CUT_NORMS
 from graphcuts_dp.distances.plan import MECHANISMS as DISTANCES
@@ -26,11 +25,12 @@ from graphcuts_dp.synth.methods import FIT_NAMES, ORACLES
 from scripts.benchmark.baselines import BASELINES
 from scripts.benchmark.contenders.table import CONTENDERS
 from scripts.figures.registry import FIGURES
+from tests.audits.public_names import public_names
 from tests.audits.registry import ENTRIES, exported_mechanisms
 
 
 def _public():
-    return {name: getattr(gc, name) for name in gc.__all__ if not name.startswith("_")}
+    return {name: value for name, value in public_names().items() if not name.startswith("_")}
 
 
 def _drawing_noise():

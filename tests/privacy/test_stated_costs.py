@@ -44,7 +44,7 @@ from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.privacy.protection import EDGE, Protect
 from graphcuts_dp.release import allocation, contributions, flow_release, sparse_measure
-from graphcuts_dp.session import bought_norms, calibrations, paper_calibrations
+from graphcuts_dp.session import calibrations, online
 from graphcuts_dp.session import per_query as fresh_noise
 from graphcuts_dp.session import response as bits
 from graphcuts_dp.session.calibrations import CALIBRATIONS, DR14, GRU12, JT12, Tight
@@ -405,7 +405,7 @@ CASES = {
         ),
         "jt12, root degrees": (
             with_root_degrees("jt12"),
-            {"total and root degrees": of_noise(paper_calibrations, 50)},
+            {"total and root degrees": of_noise(calibrations, 50)},
         ),
         "tight, vertex": (session("multiplicative-weights", protection=VERTEX), {"tests": TESTS}),
         "gaussian, vertex": (session("gaussian", protection=VERTEX), {"answers": ANSWERS}),
@@ -419,9 +419,9 @@ CASES = {
                 session("multiplicative-weights", name, delta),
                 {
                     "tests": of_result(
-                        paper_calibrations, "at_most", lambda rate, much=much: rate * much
+                        calibrations, "at_most", lambda rate, much=much: rate * much
                     ),
-                    "total": of_noise(paper_calibrations, 50),
+                    "total": of_noise(calibrations, 50),
                 },
             )
             for name, delta, much in (
@@ -567,7 +567,7 @@ def bought(monkeypatch, run):
         seen.append((noise, radius))
         return buy_root_degrees(graph, grid, noise, radius, source)
 
-    monkeypatch.setattr(bought_norms, "ROOTS", replace(bought_norms.ROOTS, buy=spy))
+    monkeypatch.setitem(online._NORMS, "root degrees", (ROOT_STEPS, spy))
     monkeypatch.setattr(construction, "buy_root_degrees", spy)
     run()
     ((noise, radius),) = seen
