@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from graphcuts_dp.estimate.blocks import Blocks, LocalBlocks
+from graphcuts_dp.estimate.blocks import Blocks
 from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
 from graphcuts_dp.measure.statistics import measure_degrees
@@ -20,7 +20,7 @@ def indicators(sizes):
 
 def matrix_problem(noisy, symmetric, cap=1.0):
     """The problem of a plain matrix of estimates."""
-    return FitProblem(LocalBlocks.from_matrix(noisy, symmetric=symmetric), cap)
+    return FitProblem(Blocks.from_matrix(noisy, symmetric=symmetric), cap)
 
 
 def planted(sizes, inside, between, seed=0):
