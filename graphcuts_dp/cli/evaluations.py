@@ -19,7 +19,7 @@ from graphcuts_dp.evaluation.tables import NOT_PRIVATE, CutErrorTable
 from graphcuts_dp.files import check_writable
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
 from graphcuts_dp.pairs.vertices import Label, VertexSet
-from graphcuts_dp.plotting.saving import write_figure
+from graphcuts_dp.plotting.style import write_figure
 from graphcuts_dp.results.release import Release
 from graphcuts_dp.session.query_lines import read_lines, read_query
 

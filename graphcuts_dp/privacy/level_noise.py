@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from typing import Literal, Self, TypedDict, final
 
 import numpy as np
@@ -218,7 +219,6 @@ MOST_COUNTS = 6  # of K-norm noise: beyond, few proposals of the sampler stay
 _BITS = 12  # facets are whole numbers of 2^-12
 _MOST_LISTED = 1 << 18  # vectors whose chances are added up for a radius
 _CUT = 1e-6  # part of a failure probability for what is not listed
-_UNSURE = 2.0**-40  # more than a float e^-x is off, relatively, for x below 700
 
 
 @final
@@ -322,25 +322,13 @@ class KNormNoise:
                 z = z.astype(object)  # whole numbers without end
             beyond = self.scaled_norm(z) - (np.abs(z).sum(axis=1) << _BITS)
             for vector, more in zip(z, beyond, strict=True):
-                if self._stays(int(more), source):
+                if not more or happens(partial(self._chance, int(more)), source):
                     return vector.astype(np.int64)
 
-    def _stays(self, beyond: int, source: EntropySource) -> bool:
-        """An event of probability e^(-rate beyond/(2^12 w)), exactly."""
-        if not beyond:
-            return True
+    def _chance(self, beyond: int) -> Decimal:
+        """e^(-rate beyond/(2^12 w)), in the current decimal context."""
         power = self.rate * beyond / (self.weight << _BITS)
-        word = int.from_bytes(source.bytes(8).tobytes(), "little")
-        near = math.exp(-float(power)) if power < 700 else 0.0
-        if (word + 1) * 2.0**-64 < near * (1 - _UNSURE):
-            return True
-        if word * 2.0**-64 > near * (1 + _UNSURE) + 1e-300:
-            return False
-
-        def chance() -> Decimal:
-            return (-Decimal(power.numerator) / Decimal(power.denominator)).exp()
-
-        return happens(chance, source, prefix=word, bits=64)
+        return (-Decimal(power.numerator) / Decimal(power.denominator)).exp()
 
     def cost(self, sensitivity: int) -> Cost:
         """Of one draw for counts whose pairs change by at most so many steps; see the class."""

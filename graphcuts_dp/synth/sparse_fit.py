@@ -7,7 +7,6 @@ noisy degrees tell of kept edges by their best linear combination, by conjugate 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import pairwise
 from typing import final
 
@@ -89,11 +88,6 @@ class WeightPrior:
         """Expected number of edges."""
         return float(self.masses.sum())
 
-    @property
-    def total(self) -> float:
-        """Expected weight of all edges."""
-        return float(self.points @ self.masses)
-
     def missed(self, threshold: float, scale: float) -> FloatVector:
         """P(weight + noise < threshold) for each point, under Laplace noise of a scale."""
         beyond = (threshold - self.points) / scale
@@ -122,7 +116,13 @@ class WeightPrior:
         low = float(noisy.min())
         high = min(float(noisy.max()), low + _REACH * scale)
         grid = np.linspace(low, max(high, low), _TABLE if high > low else 1)
-        mean, square, chance = self._table(grid, scale)
+        points = np.concatenate([[0.0], self.points])
+        empty = max(self.pairs - self.edges, 1.0)
+        masses = np.maximum(self.masses, _UNSEEN / len(self.masses))
+        logs = -np.abs(grid[:, None] - points) / scale + np.log(np.concatenate([[empty], masses]))
+        shares = np.exp(logs - logs.max(axis=1, keepdims=True))
+        shares /= shares.sum(axis=1, keepdims=True)
+        mean, square, chance = shares @ points, shares @ points**2, 1 - shares[:, 0]
         found = np.interp(noisy, grid, mean)
         spread = np.interp(noisy, grid, np.maximum(square - mean**2, 0.0))
         chances = np.interp(noisy, grid, chance)
@@ -130,30 +130,6 @@ class WeightPrior:
         beyond = noisy > high
         found[beyond], spread[beyond], chances[beyond] = noisy[beyond], 2 * scale**2, 1.0
         return KeptPosterior(found, spread, chances)
-
-    def _table(
-        self, grid: FloatVector, scale: float
-    ) -> tuple[FloatVector, FloatVector, FloatVector]:
-        logs: FloatMatrix = -np.abs(grid[:, None] - self._all_points) / scale
-        logs += self._log_masses
-        shares = np.exp(logs - logs.max(axis=1, keepdims=True))
-        shares /= shares.sum(axis=1, keepdims=True)
-        return (
-            shares @ self._all_points,
-            shares @ self._all_points**2,
-            1 - shares[:, 0],
-        )
-
-    @cached_property
-    def _all_points(self) -> FloatVector:
-        return np.concatenate([[0.0], self.points])
-
-    @cached_property
-    def _log_masses(self) -> FloatVector:
-        empty = max(self.pairs - self.edges, 1.0)
-        masses = np.maximum(self.masses, _UNSEEN / len(self.masses))
-        logs: FloatVector = np.log(np.concatenate([[empty], masses]))
-        return logs
 
 
 def _believed(counts: NoisyWeightCounts) -> FloatVector:
@@ -199,11 +175,6 @@ class LeftOver:
     squares: float
     points: FloatVector
     masses: FloatVector
-
-    @property
-    def mean(self) -> float:
-        """Weight of one."""
-        return self.weight / self.edges
 
 
 @final

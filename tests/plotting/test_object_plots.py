@@ -10,8 +10,8 @@ from statistic_cases import planted
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import QueryError
+from graphcuts_dp.plotting.answer_lists import AnswerPoint, session_answers_figure
 from graphcuts_dp.plotting.flow_tables import FlowPicture, flow_map_figure, heat_map_figure
-from graphcuts_dp.plotting.session_answers import AnswerPoint, session_answers_figure
 from graphcuts_dp.release.flow_release import release_flows
 
 PICTURE = FlowPicture(
