@@ -57,6 +57,20 @@ def test_the_zcdp_delta_covers_the_gaussian_mechanism(epsilon, sigma):
 @pytest.mark.parametrize(
     "call",
     [
+        *(
+            lambda rho=rho, delta=delta: zcdp_epsilon(rho, delta=delta)
+            for rho, delta in ((0, 0.1), (math.inf, 0.1), (1, 0), (1, 1))
+        ),
+        lambda: gaussian_scale(epsilon=0.0, delta=0.1),
+        lambda: gaussian_scale(epsilon=1.0, delta=0.0),
+        lambda: gaussian_scale(epsilon=1.0, delta=0.1, sensitivity=0.0),
+        lambda: discrete_gaussian_scale(epsilon=0.0, delta=0.1, queries=1),
+        lambda: discrete_gaussian_scale(epsilon=1.0, delta=1.0, queries=1),
+        lambda: discrete_gaussian_scale(epsilon=1.0, delta=0.1, queries=0),
+        lambda: sparse_vector_scales(rho=0.0, updates=1, queries=1, beta=0.1),
+        lambda: sparse_vector_scales(rho=1.0, updates=-1, queries=1, beta=0.1),
+        lambda: sparse_vector_scales(rho=1.0, updates=1, queries=0, beta=0.1),
+        lambda: sparse_vector_scales(rho=1.0, updates=1, queries=1, beta=1.0),
         lambda: zcdp_rho(epsilon=0.0, delta=1e-6),
         lambda: zcdp_rho(epsilon=math.inf, delta=1e-6),
         lambda: zcdp_rho(epsilon=1.0, delta=0.0),
@@ -65,7 +79,7 @@ def test_the_zcdp_delta_covers_the_gaussian_mechanism(epsilon, sigma):
         lambda: zcdp_delta(1.0, math.nan),
     ],
 )
-def test_zcdp_out_of_range_is_refused(call):
+def test_numbers_out_of_range_are_refused(call):
     with pytest.raises(ParameterError):
         call()
 
@@ -82,12 +96,6 @@ def test_epsilon_and_delta_are_inverse(rho, delta):
 
 def test_epsilon_of_the_reference_budget():
     assert zcdp_epsilon(0.02436, delta=1e-6) == pytest.approx(1, rel=2e-4)
-
-
-@pytest.mark.parametrize(("rho", "delta"), [(0, 0.1), (float("inf"), 0.1), (1, 0), (1, 1)])
-def test_epsilon_refuses(rho, delta):
-    with pytest.raises(ParameterError):
-        zcdp_epsilon(rho, delta=delta)
 
 
 def test_pure_costs_add_up_exactly():
@@ -324,23 +332,3 @@ def test_sparse_vector_scales_balance():
         assert b1 * L1 + b2 * L2 > scales.slack
     # The failure probabilities of c + 2 thresholds and 2(k + c) tests add up to beta.
     assert (c + 2) * math.exp(-L1) + 2 * (k + c) * math.exp(-L2) == pytest.approx(beta)
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda: gaussian_scale(epsilon=0.0, delta=0.1),
-        lambda: gaussian_scale(epsilon=1.0, delta=0.0),
-        lambda: gaussian_scale(epsilon=1.0, delta=0.1, sensitivity=0.0),
-        lambda: discrete_gaussian_scale(epsilon=0.0, delta=0.1, queries=1),
-        lambda: discrete_gaussian_scale(epsilon=1.0, delta=1.0, queries=1),
-        lambda: discrete_gaussian_scale(epsilon=1.0, delta=0.1, queries=0),
-        lambda: sparse_vector_scales(rho=0.0, updates=1, queries=1, beta=0.1),
-        lambda: sparse_vector_scales(rho=1.0, updates=-1, queries=1, beta=0.1),
-        lambda: sparse_vector_scales(rho=1.0, updates=1, queries=0, beta=0.1),
-        lambda: sparse_vector_scales(rho=1.0, updates=1, queries=1, beta=1.0),
-    ],
-)
-def test_numbers_out_of_range_are_refused(call):
-    with pytest.raises(ParameterError):
-        call()

@@ -221,21 +221,6 @@ def test_sizes_and_types(size):
     assert (sample_geometric(Fraction(2), size, SeededEntropy(0)) >= 0).all()
 
 
-def test_a_seed_fixes_every_sample():
-    for draw in (sample_flips, sample_geometric, sample_discrete_laplace):
-        first = draw(Fraction(1, 9), 5000, SeededEntropy(11))
-        assert np.array_equal(first, draw(Fraction(1, 9), 5000, SeededEntropy(11)))
-        assert not np.array_equal(first, draw(Fraction(1, 9), 5000, SeededEntropy(12)))
-
-
-def test_the_number_of_bits_read_does_not_depend_on_data():
-    """The samplers are never told the data, so equal bits give equal noise; see test_laws."""
-    first, second = SeededEntropy(3), SeededEntropy(3)
-    sample_discrete_laplace(Fraction(1, 9), 1000, first)
-    sample_discrete_laplace(Fraction(1, 9), 1000, second)
-    assert np.array_equal(first.bytes(32), second.bytes(32))
-
-
 def fits(counts, probabilities, false_alarm=1e-7):
     expected = np.asarray(probabilities) * np.sum(counts)
     statistic = ((counts - expected) ** 2 / expected).sum()

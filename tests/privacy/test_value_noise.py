@@ -213,9 +213,7 @@ def test_terms_that_are_nothing_are_left_out():
 def test_distributions_know_their_law():
     binary = BinaryResponse(Fraction(3, 2), 1.0)
     assert binary.law == bits(1.5)
-    assert math.sqrt(binary.law.variance) == pytest.approx(binary.standard_deviation)
     fine = LaplaceNoise(Fraction(1), 2.0, -8)
-    assert math.sqrt(fine.law.variance) == pytest.approx(fine.standard_deviation)
     assert fine.law.step == fine.unit == fine.rounding == 2.0**-8
     assert LaplaceNoise(Fraction(1), 2.0).rounding == binary.rounding == 0
 

@@ -156,13 +156,6 @@ def planted(groups, inside, *, degree=20, activity=0.6, n=N, seed=0):
     return rows[apart], columns[apart], chances, codes
 
 
-@pytest.fixture
-def _many(monkeypatch):
-    """Graphs of these tests count as large."""
-    monkeypatch.setattr(block_model, "_MANY", 1000)
-
-
-@pytest.mark.usefixtures("_many")
 @pytest.mark.parametrize("activity", [0.0, 0.6, 1.5])
 @pytest.mark.parametrize("degree", [8, 20])
 @pytest.mark.parametrize("drawn", [2000, N])
@@ -170,21 +163,30 @@ def test_edges_without_communities_are_not_searched(monkeypatch, activity, degre
     def never(*_):
         raise AssertionError("searched")
 
+    monkeypatch.setattr(block_model, "_MANY", 1000)
     monkeypatch.setattr(block_model, "_partitions", never)
     monkeypatch.setattr(block_model, "_DRAWN", drawn)
     rows, columns, chances, _ = planted(1, 0.0, degree=degree, activity=activity)
     assert found_groups(rows, columns, chances, N) is None
 
 
-@pytest.mark.usefixtures("_many")
-@pytest.mark.parametrize(("groups", "inside"), [(10, 0.8), (40, 0.7)])
-def test_planted_communities_are_searched_and_found(groups, inside):
+@pytest.mark.parametrize("many", [1000, 10**9])
+@pytest.mark.parametrize(("groups", "inside"), [(3, 0.8), (10, 0.8), (40, 0.7)])
+def test_planted_communities_are_searched_and_found(monkeypatch, groups, inside, many):
+    monkeypatch.setattr(block_model, "_MANY", many)
     rows, columns, chances, codes = planted(groups, inside)
     found = found_groups(rows, columns, chances, N)
     assert found is not None
     table = np.zeros((groups, found.max() + 1))
     np.add.at(table, (codes, found), 1)
-    assert table.max(axis=1).sum() > 0.8 * N
+    assert table.max(axis=1).sum() > (0.95 if groups == 3 else 0.8) * N
+    assert np.array_equal(found, found_groups(rows, columns, chances, N))
+
+
+def test_few_edges_at_random_are_searched_in_vain():
+    rows, columns, chances, _ = planted(1, 0.0, degree=40, activity=0.0, n=600)
+    assert found_groups(rows, columns, chances, 600) is None
+    assert found_groups(rows[:9], columns[:9], chances[:9], 600) is None
 
 
 @pytest.mark.parametrize("groups", [2, 10, 60, 200])

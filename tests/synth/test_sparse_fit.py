@@ -14,7 +14,6 @@ from graphcuts_dp.estimate.measurement import NoisyWeightCounts, weight_classes
 from graphcuts_dp.estimate.sparse_model import OneCut, SparseModel
 from graphcuts_dp.privacy.distributions import LaplaceNoise
 from graphcuts_dp.synth import sparse_fit
-from graphcuts_dp.synth.block_model import found_groups
 from graphcuts_dp.synth.finishing import sample_edges
 from graphcuts_dp.synth.sparse_fit import (
     WeightPrior,
@@ -223,34 +222,6 @@ def test_residual_degrees_are_nearer_than_noisy_ones():
     assert np.abs(mean - true).mean() < 0.75 * np.abs(noisy - true).mean()
     assert ((mean - true) ** 2).mean() < 1.3 * variance.mean()  # the law is fitted to them, too
     assert abs(mean.sum() - true.sum()) < 0.05 * true.sum()
-
-
-def planted(inside, seed=7, n=600, m=12_000):
-    rng = np.random.default_rng(seed)
-    codes = np.arange(n) % 3
-    rows = rng.integers(0, n, m)
-    columns = np.where(rng.random(m) < inside, rng.integers(0, n // 3, m) * 3 + codes[rows], 0)
-    other = rng.integers(0, n, m)
-    columns = np.where(columns == 0, other, columns)
-    apart = rows != columns
-    return codes, rows[apart], columns[apart]
-
-
-def test_communities_that_edges_show_are_found():
-    codes, rows, columns = planted(0.8)
-    found = found_groups(rows, columns, np.ones(len(rows)), len(codes))
-    assert found is not None
-    table = np.array([np.bincount(found[codes == c], minlength=3) for c in range(3)])
-    assert table.shape == (3, 3)
-    assert table.max(axis=1).sum() > 0.95 * len(codes)
-    again = found_groups(rows, columns, np.ones(len(rows)), len(codes))
-    assert np.array_equal(found, again)
-
-
-def test_no_communities_are_found_in_a_random_graph():
-    codes, rows, columns = planted(0.0)
-    assert found_groups(rows, columns, np.ones(len(rows)), len(codes)) is None
-    assert found_groups(rows[:9], columns[:9], np.ones(9), len(codes)) is None
 
 
 def test_few_edges_of_great_weight_are_seen_in_noisy_counts():
