@@ -566,7 +566,7 @@ class CutNormCertificate(Displayed):
         )
 
 
-class Found(NamedTuple):
+class FoundSets(NamedTuple):
     """What a method found of a norm: sets, a bound in the scaled unit, and why it ended.
 
     Attributes:
@@ -623,7 +623,7 @@ def frozen_mask(mask: npt.ArrayLike) -> BoolVector:
 
 
 def build_certificate(
-    operand: Operand, found: Found, *, method: str, norm: NormName
+    operand: Operand, found: FoundSets, *, method: str, norm: NormName
 ) -> CutNormCertificate:
     """Recompute the lower bound, tighten the upper one for integers, undo the scaling.
 

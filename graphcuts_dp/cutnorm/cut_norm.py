@@ -40,7 +40,7 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import BoolVector, FloatArray
 from graphcuts_dp.cutnorm.certificate import (
     CutNormCertificate,
-    Found,
+    FoundSets,
     NormName,
     Stopped,
     UpperBound,
@@ -441,7 +441,7 @@ def _found(
     seed: int,
     start: LowRankSolver | None,
     rank: int | None,
-) -> Found:
+) -> FoundSets:
     bordered = norm == "cut"
     if method == "exact":
         return _exact(operand, norm, time_limit)
@@ -459,10 +459,10 @@ def _found(
     bound = scaling_bound(operand, d_U, d_V, bordered=bordered)
     batch = sdp_cuts(operand, X, bordered=bordered, seed=seed)
     stopped = _stopped(abs(float(batch.values[0])), bound, tolerance)
-    return Found(batch.S[0], batch.T[0], bound, stopped)
+    return FoundSets(batch.S[0], batch.T[0], bound, stopped)
 
 
-def _normalised(operand: Operand, method: str, tolerance: float, seed: int) -> Found:
+def _normalised(operand: Operand, method: str, tolerance: float, seed: int) -> FoundSets:
     if method == "exact":
         if operand.kind == "operator" or min(operand.shape) > _MOST_NORMALISED:
             raise MatrixError('too large for the exact normalised norm; use method="spectral"')
@@ -473,7 +473,7 @@ def _normalised(operand: Operand, method: str, tolerance: float, seed: int) -> F
         S, T = batch.S[0], batch.T[0]
         bound = largest_singular_value(operand, seed)
     lower = witness_value(operand, S, T, "normalised")[0]
-    return Found(S, T, bound, _stopped(lower, bound, tolerance), (lower, bound.value))
+    return FoundSets(S, T, bound, _stopped(lower, bound, tolerance), (lower, bound.value))
 
 
 def _stopped(found: float, bound: UpperBound, tolerance: float) -> Stopped:
@@ -482,7 +482,7 @@ def _stopped(found: float, bound: UpperBound, tolerance: float) -> Stopped:
     return "tolerance" if met else "iterations"
 
 
-def _spectral(operand: Operand, tolerance: float, seed: int) -> Found:
+def _spectral(operand: Operand, tolerance: float, seed: int) -> FoundSets:
     """Prefix cuts with alternation below; above, the best of sigma_1 and of fixed weights."""
     cuts = prefix_cuts(operand, 8, seed=seed)
     sizes = np.sqrt(cuts.S.sum(axis=1, dtype=np.float64) * cuts.T.sum(axis=1))
@@ -498,10 +498,10 @@ def _spectral(operand: Operand, tolerance: float, seed: int) -> Found:
     bound = min(bounds, key=lambda candidate: candidate.value)
     lower = witness_value(operand, cuts.S[normalised], cuts.T[normalised], "normalised")[0]
     stopped = _stopped(abs(float(batch.values[0])), bound, tolerance)
-    return Found(batch.S[0], batch.T[0], bound, stopped, (lower, sigma.value))
+    return FoundSets(batch.S[0], batch.T[0], bound, stopped, (lower, sigma.value))
 
 
-def _exact(operand: Operand, norm: NormName, time_limit: float | None) -> Found:
+def _exact(operand: Operand, norm: NormName, time_limit: float | None) -> FoundSets:
     """Enumeration where it is possible, else branch and bound; stopped early, the best of both."""
     bordered = norm == "cut"
     if min(operand.shape) <= MAX_SIDE:
@@ -510,7 +510,7 @@ def _exact(operand: Operand, norm: NormName, time_limit: float | None) -> Found:
     else:
         best = solve_program(operand, bordered=bordered, time_limit=time_limit)
         proof = "branch and bound by HiGHS, widened by 1e-6 of the absolute sum"
-    found = Found(best.S, best.T, UpperBound(best.upper, proof), "exact")
+    found = FoundSets(best.S, best.T, UpperBound(best.upper, proof), "exact")
     if best.finished:
         return found
     limits = SearchLimits(0.0, time.monotonic())
@@ -519,4 +519,4 @@ def _exact(operand: Operand, norm: NormName, time_limit: float | None) -> Found:
     solver.step(operand, 100)
     bound = min(found.bound, solver.upper_bound(operand), key=lambda proven: proven.value)
     sides = max(found, other, key=lambda each: witness_value(operand, each.S, each.T, norm))
-    return Found(sides.S, sides.T, bound, "time")
+    return FoundSets(sides.S, sides.T, bound, "time")

@@ -37,7 +37,7 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import BoolMatrix, BoolVector, RealMatrix
 from graphcuts_dp.cutnorm.certificate import (
-    Found,
+    FoundSets,
     Stopped,
     UpperBound,
     scaling_bound,
@@ -564,7 +564,7 @@ def search_low_rank(
     seed: int,
     start: LowRankSolver | None = None,
     rank: int | None = None,
-) -> Found:
+) -> FoundSets:
     """Bound the norm from both sides with the low-rank method.
 
     1. Alternate on unit vectors with momentum (Polyak 1964), in float32 for a dense matrix of
@@ -610,7 +610,7 @@ def search_low_rank(
         stopped = "tolerance"
     elif limits.late:
         stopped = "time"
-    return Found(batch.S[0], batch.T[0], bound, stopped)
+    return FoundSets(batch.S[0], batch.T[0], bound, stopped)
 
 
 def _narrow(operand: Operand) -> Operand:
