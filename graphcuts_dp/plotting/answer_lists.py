@@ -1,8 +1,6 @@
 """Answers with their intervals, guarantees of a plan, and what a promise does to beliefs."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -79,29 +77,14 @@ def _short(name: str) -> str:
 _MOST_BARS = 400  # more intervals than that are drawn as a band
 
 
-@final
-@dataclass(frozen=True)
-class AnswerPoint:
-    """One answer.
-
-    Attributes:
-        value: of the cut.
-        low: of its interval; may be infinite.
-        high: likewise.
-        corrected: whether the query corrected the hypothesis.
-    """
-
-    value: float
-    low: float
-    high: float
-    corrected: bool
-
-
-def session_answers_figure(points: Sequence[AnswerPoint], *, title: str) -> Figure:
+def session_answers_figure(
+    points: Sequence[tuple[float, float, float, bool]], *, title: str
+) -> Figure:
     """Draw the answers of a session.
 
     Args:
-        points: in the order of the answers, at least one.
+        points: in the order of the answers, at least one: the value of the cut, both ends of its
+            interval, which may be infinite, and whether the query corrected the hypothesis.
         title: names the session and its guarantee.
 
     Returns:
@@ -109,11 +92,9 @@ def session_answers_figure(points: Sequence[AnswerPoint], *, title: str) -> Figu
         Infinite intervals are left out.
     """
     numbers = np.arange(1, len(points) + 1)
-    values, low, high = (
-        np.array([getattr(point, name) for point in points]) for name in ("value", "low", "high")
-    )
+    values, low, high, marks = np.array(points, dtype=np.float64).T
     low[~np.isfinite(low)] = high[~np.isfinite(high)] = np.nan  # such bars are left out
-    corrected = np.array([point.corrected for point in points])
+    corrected = marks > 0
     with house_style():
         figure = Figure(figsize=(7.2, 3.6))
         axes = figure.subplots()

@@ -318,10 +318,10 @@ class Session(Displayed):
             LedgerError: the store cannot be used.
         """
         # matplotlib is slow to import
-        from graphcuts_dp.plotting.answer_lists import AnswerPoint, session_answers_figure
+        from graphcuts_dp.plotting.answer_lists import session_answers_figure
 
         given = [entry.answer for entry in self.history]
-        points = [AnswerPoint(each.value, *each.interval, each.updated) for each in given]
+        points = [(each.value, *each.interval, each.updated) for each in given]
         if not points:
             raise QueryError("there are no answers to draw yet")
         promise = self.guarantee
