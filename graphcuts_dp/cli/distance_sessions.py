@@ -26,14 +26,9 @@ from graphcuts_dp.cli.publishing import tell_publishing
 from graphcuts_dp.cli.reading import TextReading, check_apart
 from graphcuts_dp.cli.spelling import spelled
 from graphcuts_dp.cli.store_options import Spending, store_named
-from graphcuts_dp.distances.answers import (
-    DistanceAnswers,
-    answer_distances,
-    locations_subject,
-)
+from graphcuts_dp.distances.answers import DistanceAnswers, answer_distances, locations_subject
 from graphcuts_dp.distances.locations import Locations
-from graphcuts_dp.distances.map_files import read_map
-from graphcuts_dp.distances.metric import Metric
+from graphcuts_dp.distances.metric import Metric, read_map
 from graphcuts_dp.distances.plan import MECHANISMS, NOISES
 from graphcuts_dp.distances.session import (
     DistanceSession,

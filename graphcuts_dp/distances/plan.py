@@ -7,12 +7,11 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, final
 
-from graphcuts_dp.distances.above_threshold import PerQuery
-from graphcuts_dp.distances.base import DistanceMechanism
-from graphcuts_dp.distances.learnt import LearntDistances, learnt_cheaply
+from graphcuts_dp.distances.counts import DistanceMechanism, PerQuery, TreeCounts
+from graphcuts_dp.distances.embeddings import learnt_cheaply
+from graphcuts_dp.distances.learnt import LearntDistances
+from graphcuts_dp.distances.locations import checked_people
 from graphcuts_dp.distances.metric import Metric, as_metric
-from graphcuts_dp.distances.queries import checked_people
-from graphcuts_dp.distances.tree_counts import TreeCounts
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.level_noise import DistributionPair

@@ -4,7 +4,7 @@ Seeded, so that it can be drawn again; a real answer never is.
 """
 
 import graphcuts_dp as gc
-from graphcuts_dp.distances.queries import all_distances
+from graphcuts_dp.distances.locations import all_distances
 from scripts.demo_distances import EPSILON, PEOPLE, ROOT, SEED, made_people
 from scripts.figures.style import save_figure
 
@@ -12,7 +12,7 @@ from scripts.figures.style import save_figure
 def main() -> None:
     """Answer and draw."""
     metric, people = made_people()
-    answers = gc.answer_distances(metric, people, epsilon=EPSILON, seed=SEED)
+    answers = gc.distances.answer_distances(metric, people, epsilon=EPSILON, seed=SEED)
     save_figure(
         answers.plot(unit="km"),
         ROOT / "figures" / "demo_distances",

@@ -10,10 +10,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from graphcuts_dp.distances.above_threshold import PerQuery
+from graphcuts_dp.distances.counts import PerQuery, TreeCounts, part_counts
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric
-from graphcuts_dp.distances.tree_counts import TreeCounts, part_counts
 from graphcuts_dp.evaluation.audit import audit
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.level_noise import LevelNoise

@@ -20,7 +20,7 @@ def graph():
 
 
 def a_map():
-    return gc.Metric.from_graph(gc.Graph([0, 1, 2], [1, 2, 3], vertices=4))
+    return gc.distances.Metric.from_graph(gc.Graph([0, 1, 2], [1, 2, 3], vertices=4))
 
 
 CUTS = [gc.CutQuery([0]), gc.CutQuery([1, 2])]
@@ -37,13 +37,13 @@ DOORS = {
     "sensing": lambda given: gc.release_sensing(
         gc.BipartiteGraph([0, 1, 2], [1, 0, 1], left=2 + 1, right=2), CUTS, rounds=1, **given
     ),
-    "distances": lambda given: gc.answer_distances(
+    "distances": lambda given: gc.distances.answer_distances(
         a_map(), [0, 0, 3, 1], noise="gaussian", mechanism="per-query", **given
     ),
     "session": lambda given: gc.open_session(
         graph(), queries=5, method="gaussian", **given
     ).close(),
-    "distance session": lambda given: gc.open_distance_session(
+    "distance session": lambda given: gc.distances.open_distance_session(
         a_map(), [0, 0, 3, 1], queries=2, **given
     ).close(),
 }

@@ -57,6 +57,6 @@ def test_iterative_releases(tmp_path, options, epsilon):
 
 @pytest.mark.parametrize("epsilon", FRACTIONS)
 def test_distances(tmp_path, epsilon):
-    made = gc.answer_distances(nx.path_graph(5), [0, 1, 2] * 50, epsilon=epsilon)
+    made = gc.distances.answer_distances(nx.path_graph(5), [0, 1, 2] * 50, epsilon=epsilon)
     assert epsilon <= Fraction(made.guarantee.epsilon) < epsilon * (1 + Fraction(1, 2**50))
     made.save(tmp_path / "a.csv")
