@@ -235,7 +235,6 @@ def open_distance_session(
     at_most: int | None = None,
     confidence: float | None = None,
     seed: int | None = None,
-    source: dict[str, Any] | None = None,
 ) -> DistanceSession:
     """Begin a session of distances on private locations, or resume one.
 
@@ -262,7 +261,6 @@ def open_distance_session(
         at_most: how many people are protected together; 1 if omitted.
         confidence: that all guaranteed intervals hold at once; 0.95 if omitted.
         seed: makes the noise repeatable. NOT PRIVATE: for tests only.
-        source: how the files were read, kept for the command line.
 
     Raises:
         ParameterError: a parameter is missing, out of range, or not that of the session; or the
@@ -276,17 +274,44 @@ def open_distance_session(
     Warns:
         AccuracyWarning: half the diameter for every vertex guarantees as much.
     """
-    check_name(name)
     metric = as_metric(map_graph)
-    placed = placed_on(metric, locations)
-    given = {
-        "epsilon": None if epsilon is None else as_stored(exact_epsilon(epsilon)),
+    terms = {
+        "epsilon": epsilon,
         "delta": delta,
         "queries": queries,
         "at_most": at_most,
         "confidence": confidence,
     }
-    wanted = {key: value for key, value in given.items() if value is not None}
+    given = {key: value for key, value in terms.items() if value is not None}
+    return session_on(
+        metric, placed_on(metric, locations), given, store=store, name=name, seed=seed
+    )
+
+
+def session_on(
+    metric: Metric,
+    placed: Locations,
+    wanted: dict[str, Any],
+    *,
+    store: PathLike | Store,
+    name: str,
+    seed: int | None = None,
+    source: dict[str, Any] | None = None,
+) -> DistanceSession:
+    """A session as `open_distance_session` opens it.
+
+    Args:
+        metric: the map.
+        placed: the locations on it.
+        wanted: those of its terms that are given.
+        store: as there.
+        name: likewise.
+        seed: likewise.
+        source: how the files were read, kept for the command line.
+    """
+    check_name(name)
+    if "epsilon" in wanted:
+        wanted = wanted | {"epsilon": as_stored(exact_epsilon(wanted["epsilon"]))}
     use, runner = begun_or_resumed(
         Store.of(store),
         locations_subject(placed),

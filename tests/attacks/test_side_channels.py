@@ -599,18 +599,13 @@ PRIVATE = {
         "distances map.csv PEOPLE --epsilon 1 --seed 1 --json",
         "distances map.csv PEOPLE --epsilon .001 --seed 1",
         "distances map.csv PEOPLE --epsilon 1 --delta 2",
-    ],
-    "distance-session": [
-        (
-            "distance-session start map.csv PEOPLE --store d.private --epsilon 9 --queries 3"
-            " --seed 1"
-        ),
-        "distance-session ask d.private 0 5",
-        "distance-session ask d.private 5 7 --json",
-        "distance-session ask d.private 99",
-        "distance-session status d.private",
-        "distance-session status d.private --json",
-        "distance-session start map.csv PEOPLE --store d.private --epsilon 2 --queries 3",
+        "distances map.csv PEOPLE --store d.private --epsilon 9 --queries 3 --seed 1",
+        "distances --store d.private --ask 0 --ask 5",
+        "distances --store d.private --ask 5 --ask 7 --json",
+        "distances --store d.private --ask 99",
+        "distances --store d.private",
+        "distances --store d.private --json",
+        "distances map.csv PEOPLE --store d.private --epsilon 2 --queries 3",
         "store status d.private",
         "distances map.csv PEOPLE --epsilon 1 --seed 1 --output x.csv --store d.private",
     ],
