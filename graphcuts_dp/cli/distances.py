@@ -37,7 +37,6 @@ from graphcuts_dp.errors import (
     QueryError,
 )
 from graphcuts_dp.files import check_writable_set
-from graphcuts_dp.graph.columns import TextOptions
 from graphcuts_dp.ledger.opening import Store, open_ledger
 from graphcuts_dp.ledger.uses import DISTANCE_SESSION, uses_of
 from graphcuts_dp.options import INPUT, option
@@ -86,10 +85,12 @@ class MapReading(TextReading):
         """The public map; what is wrong with the file is told in the command's words."""
         if self.lp is not None and self.coordinates is None:
             raise ParameterError("--lp needs --coordinates")
-        text = TextOptions(**self.options())
         try:
             made = read_map(
-                path, coordinates=self.coordinates, ignore_lengths=self.ignore_lengths, text=text
+                path,
+                coordinates=self.coordinates,
+                ignore_lengths=self.ignore_lengths,
+                text=self.columns(),
             )
             if self.lp is None or made.coordinates is None:
                 return made

@@ -10,7 +10,6 @@ import io
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, final
 
@@ -30,13 +29,12 @@ from graphcuts_dp.distances.shapes import (
 )
 from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError, QueryError
 from graphcuts_dp.files import PathLike
-from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.graph.columns import TextOptions
+from graphcuts_dp.graph.adjacency import Graph, read_graph
 from graphcuts_dp.graph.edge_store import Vertices
-from graphcuts_dp.graph.file_bytes import read_text
-from graphcuts_dp.graph.files import read_graph
 from graphcuts_dp.pairs.vertices import Label, VertexSet
 from graphcuts_dp.progress import Progress, silent
+from graphcuts_dp.tables.columns import Columns
+from graphcuts_dp.tables.file_bytes import read_text
 
 if TYPE_CHECKING:
     import igraph
@@ -423,7 +421,7 @@ def read_map(
     *,
     coordinates: PathLike | None = None,
     ignore_lengths: bool = False,
-    text: TextOptions = TextOptions(),  # noqa: B008  # frozen
+    text: Columns = Columns(),  # noqa: B008  # frozen
 ) -> Metric:
     """Read a public map; weights are lengths, 1 without weights.
 
@@ -438,9 +436,7 @@ def read_map(
         FileFormatError: a file cannot be read, or is malformed.
         GraphError: the map is not connected.
     """
-    options = {name: value for name, value in asdict(text).items() if name != "owner"}
-    graph = read_graph(path, weighted=False if ignore_lengths else None, merge="min", **options)
-    assert isinstance(graph, Graph)  # noqa: S101  # for the type checker: not asked for two sides
+    graph = read_graph(path, columns=text, weighted=False if ignore_lengths else None, merge="min")
     points = None if coordinates is None else read_coordinates(coordinates, graph.vertices)
     return Metric.from_graph(graph, coordinates=points)
 
