@@ -7,9 +7,7 @@ in tests/theorems/test_hr12_above_threshold.py; here the code runs as it is.
 import numpy as np
 import pytest
 
-from graphcuts_dp.distances.coordinate import (
-    PiecewiseLinear,
-)
+from graphcuts_dp.distances.coordinate import PiecewiseLinear
 from graphcuts_dp.distances.embeddings import exact_embedding
 from graphcuts_dp.distances.l1_plan import L1Plan
 from graphcuts_dp.distances.learnt import InteractiveDistances, release_distances
