@@ -45,7 +45,7 @@ def draw_distances() -> None:
     """The map of docs/distances.md: where to meet."""
     metric, people = demo_distances.made_people()
     epsilon, seed = demo_distances.EPSILON, demo_distances.SEED
-    answers = gc.answer_distances(metric, people, epsilon=epsilon, seed=seed)
+    answers = gc.distances.answer_distances(metric, people, epsilon=epsilon, seed=seed)
     save_figure(
         answers.plot(unit="km"),
         FIGURES / "demo_distances",
