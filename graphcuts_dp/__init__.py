@@ -19,7 +19,7 @@ except ImportError:
 if TYPE_CHECKING:
     from graphcuts_dp import datasets, distances, planning
     from graphcuts_dp.cutnorm.certificate import CutNormCertificate
-    from graphcuts_dp.cutnorm.cut_norm import cut_norm, infinity_to_one_norm, normalised_cut_norm
+    from graphcuts_dp.cutnorm.cut_norm import cut_norm
     from graphcuts_dp.estimate.noisy_contributions import Contributions
     from graphcuts_dp.estimate.noisy_matrix import CutAnswer
     from graphcuts_dp.estimate.whole_tables import RoundedFlows
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 # not wait for everything else. Type checkers see the imports above; a test compares the two.
 _HOMES = {
     "cutnorm.certificate": ("CutNormCertificate",),
-    "cutnorm.cut_norm": ("cut_norm", "infinity_to_one_norm", "normalised_cut_norm"),
+    "cutnorm.cut_norm": ("cut_norm",),
     "estimate.noisy_contributions": ("Contributions",),
     "estimate.noisy_matrix": ("CutAnswer",),
     "estimate.whole_tables": ("RoundedFlows",),
@@ -156,9 +156,7 @@ __all__ = [
     "cut_norm",
     "datasets",
     "distances",
-    "infinity_to_one_norm",
     "load",
-    "normalised_cut_norm",
     "open_session",
     "plan",
     "planning",
