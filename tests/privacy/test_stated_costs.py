@@ -21,9 +21,7 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.distances import coordinate as above_threshold
-from graphcuts_dp.distances import counts as tree_counts
-from graphcuts_dp.distances import l1_plan
+from graphcuts_dp.distances import counts, l1_plan
 from graphcuts_dp.distances.embeddings import exact_embedding
 from graphcuts_dp.distances.learnt import release_distances
 from graphcuts_dp.errors import BudgetError, ParameterError
@@ -328,7 +326,7 @@ CASES = {
                 distances(mechanism, noise),
                 {
                     "levels": of_result(
-                        above_threshold if mechanism == "per-query" else tree_counts,
+                        counts,
                         "split_budget",
                         dearer_levels,
                     )
