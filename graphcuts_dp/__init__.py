@@ -35,10 +35,9 @@ if TYPE_CHECKING:
     from graphcuts_dp.offline.release import IterativeRelease
     from graphcuts_dp.offline.sensing import release_sensing as release_sensing
     from graphcuts_dp.offline.sensing_release import SensingRelease as SensingRelease
-    from graphcuts_dp.pairs.graph_queries import GraphQuery
+    from graphcuts_dp.pairs.graph_queries import Query
     from graphcuts_dp.pairs.groups import Groups, GroupTree
-    from graphcuts_dp.pairs.linear_query import LinearQuery
-    from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery, answer_all
+    from graphcuts_dp.pairs.queries import CutQuery, answer_all
     from graphcuts_dp.pairs.vertices import VertexSet
     from graphcuts_dp.planning.planner import Plan, plan
     from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
@@ -81,10 +80,9 @@ _HOMES = {
     "offline.release": ("IterativeRelease",),
     "offline.sensing": ("release_sensing",),
     "offline.sensing_release": ("SensingRelease",),
-    "pairs.graph_queries": ("GraphQuery",),
+    "pairs.graph_queries": ("Query",),
     "pairs.groups": ("GroupTree", "Groups"),
-    "pairs.linear_query": ("LinearQuery",),
-    "pairs.queries": ("CutQuery", "MatrixQuery", "RankOneQuery", "answer_all"),
+    "pairs.queries": ("CutQuery", "answer_all"),
     "pairs.vertices": ("VertexSet",),
     "planning.planner": ("Plan", "plan"),
     "privacy.guarantee": ("PrivacyGuarantee",),
@@ -126,19 +124,16 @@ __all__ = [
     "FlowAnswer",
     "Flows",
     "Graph",
-    "GraphQuery",
     "GroupTree",
     "Groups",
     "IterativeRelease",
     "LedgerStatus",
-    "LinearQuery",
-    "MatrixQuery",
     "NetRelease",
     "OwnedRows",
     "Plan",
     "PrivacyGuarantee",
     "Protect",
-    "RankOneQuery",
+    "Query",
     "Release",
     "RemoteSession",
     "RoundedFlows",
