@@ -26,7 +26,7 @@ from graphcuts_dp.progress import Progress
 from graphcuts_dp.session.online import GROUPS, STARTS
 from graphcuts_dp.session.query_lines import folder_of, read_asked, read_lines
 from graphcuts_dp.session.session import session_of
-from graphcuts_dp.session.terms import METHODS, MirrorDescent, Workload
+from graphcuts_dp.session.terms import METHODS, MirrorDescent, SessionWorkload
 from graphcuts_dp.session.transcript import answer_to_dict
 
 START_EXAMPLE = """Example: graphcuts-dp session start mail.edges.gz --store mail.db --epsilon 1
@@ -79,7 +79,7 @@ def start(
     budget_delta: options.BudgetDelta = 0.0,
     expect_head: options.ExpectHead = None,
     *,
-    workload: Workload,
+    workload: SessionWorkload,
     having: MirrorDescent,  # it has all options that any method has
     protecting: Protecting,
     reading: Reading,

@@ -47,7 +47,7 @@ from graphcuts_dp.session.encoding import encode_query
 from graphcuts_dp.session.online import OnlineMechanism, OnlineState
 from graphcuts_dp.session.query_lines import sides
 from graphcuts_dp.session.runner import Beginning, Runner, begun_or_resumed
-from graphcuts_dp.session.terms import Auto, Method, OwnRule, SessionTerms, Workload
+from graphcuts_dp.session.terms import Auto, Method, OwnRule, SessionTerms, SessionWorkload
 from graphcuts_dp.session.transcript import (
     History,
     Remaining,
@@ -338,14 +338,11 @@ class Session(Displayed):
             QueryError: there are no answers yet.
             LedgerError: the store cannot be used.
         """
-        from graphcuts_dp.plotting import session_answers  # matplotlib is slow to import
+        # matplotlib is slow to import
+        from graphcuts_dp.plotting.answer_lists import session_answers_figure
 
-        points = [
-            session_answers.AnswerPoint(
-                entry.answer.value, *entry.answer.interval, entry.answer.updated
-            )
-            for entry in self.history
-        ]
+        given = [entry.answer for entry in self.history]
+        points = [(each.value, *each.interval, each.updated) for each in given]
         if not points:
             raise QueryError("there are no answers to draw yet")
         promise = self.guarantee
@@ -353,7 +350,7 @@ class Session(Displayed):
         text += f", delta = {promise.delta:g})" if promise.delta else ")"
         if not promise.is_private:
             text += f"  {SEEDED_WARNING}"
-        return session_answers.session_answers_figure(points, title=text)
+        return session_answers_figure(points, title=text)
 
     def export(self) -> dict[str, Any]:
         """The transcript and what is promised for it, as plain values. Nothing secret."""
@@ -368,7 +365,7 @@ def open_session(
     name: str = "default",
     epsilon: float | None = None,
     delta: float | None = None,
-    queries: int | Workload | None = None,
+    queries: int | SessionWorkload | None = None,
     method: str | Method | Learner = "auto",
     protect: str | Protect | None = None,
     groups: Groups | tuple[Groups, Groups] | None = None,
@@ -387,8 +384,8 @@ def open_session(
         name: of the session; analysts with sessions of their own choose their own.
         epsilon: privacy of the whole session, in [1e-6, 50].
         delta: in [0, 1), for example 1e-6; 0 if omitted.
-        queries: how many answers are promised; or a `Workload`, which can say more of what will be
-            asked, such as other linear queries than cuts.
+        queries: how many answers are promised; or a `SessionWorkload`, which can say more of what
+            will be asked, such as other linear queries than cuts.
         method: "auto" (least guaranteed error), a name of `session.terms.METHODS`, or an object
             with options, such as `MirrorDescent(norm="l2")`; or a learner of your own: an object as
             `learn.learners.Learner` describes it, with a `version`. The store keeps its name and
@@ -428,7 +425,7 @@ def open_session(
     """
     given: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "queries": queries}
     own = None
-    if isinstance(queries, Workload):
+    if isinstance(queries, SessionWorkload):
         given |= vars(queries)
     if protect is not None:
         given |= Protect.of(protect).keywords

@@ -48,7 +48,7 @@ _STEPS = 12  # of a bisection on the logarithm of epsilon: two digits
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Workload:
+class SessionWorkload:
     """What will be asked of a session: how much, and which queries. The less, the less noise.
 
     Attributes:
@@ -73,7 +73,7 @@ class Workload:
         ParameterError: a number out of range.
 
     Examples:
-        >>> gc.Workload(queries=0)
+        >>> gc.SessionWorkload(queries=0)
         Traceback (most recent call last):
         graphcuts_dp.errors.ParameterError: queries must be a whole number from 1 on, not 0
     """
@@ -262,7 +262,9 @@ class Learning(Method):
         choices=tuple(STARTS),
     )
 
-    def learner(self, universe: Universe, workload: Workload, rule: Rule, grid: Grid) -> Learner:
+    def learner(
+        self, universe: Universe, workload: SessionWorkload, rule: Rule, grid: Grid
+    ) -> Learner:
         """The update rule, with what was announced."""
         del grid
         return learner_of(self.name, universe, disjoint=workload.disjoint, rule=rule)
@@ -335,7 +337,9 @@ class MirrorDescent(Learning):
 
     norm: str | None = option(None, help=f"Norm of mirror-descent: {NORM_HELP}.")
 
-    def learner(self, universe: Universe, workload: Workload, rule: Rule, grid: Grid) -> Learner:
+    def learner(
+        self, universe: Universe, workload: SessionWorkload, rule: Rule, grid: Grid
+    ) -> Learner:
         """See `Learning.learner`; a bounded grid allows no norm that has a price."""
         return learner_of(
             self.name,
@@ -361,8 +365,11 @@ class MedianOfGraphs(Learning):
 
     name = "median"
 
-    def learner(self, universe: Universe, workload: Workload, rule: Rule, grid: Grid) -> Learner:  # noqa: ARG002
+    def learner(
+        self, universe: Universe, workload: SessionWorkload, rule: Rule, grid: Grid
+    ) -> Learner:
         """See `Learning.learner`."""
+        del workload, rule
         if grid.weighted or grid.bounded is not None:
             raise ParameterError(
                 "the median lists graphs without weights, and has no bounded cuts: use another"
@@ -413,8 +420,11 @@ class OwnRule(Learning):
         """What a store keeps of it."""
         return self.rule.method
 
-    def learner(self, universe: Universe, workload: Workload, rule: Rule, grid: Grid) -> Learner:  # noqa: ARG002
+    def learner(
+        self, universe: Universe, workload: SessionWorkload, rule: Rule, grid: Grid
+    ) -> Learner:
         """See `Learning.learner`."""
+        del workload, rule, grid
         return learner_of(self.rule, universe)
 
 
@@ -504,7 +514,7 @@ class SessionTerms:
         group=PRIVACY,
     )
     method: Method = field(default_factory=Auto)
-    workload: Workload
+    workload: SessionWorkload
     protect: Protect = EDGE
 
     def __post_init__(self) -> None:
@@ -524,7 +534,7 @@ class SessionTerms:
         """
         left = {name: value for name, value in given.items() if value is not None}
         name = left.pop("method", Auto.name)
-        workload = Workload(**_taken(left, Workload))
+        workload = SessionWorkload(**_taken(left, SessionWorkload))
         protect = Protect.of(
             left.pop("protect", EDGE.kind),
             at_most=left.pop("at_most", None),
