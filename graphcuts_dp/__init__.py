@@ -56,7 +56,6 @@ if TYPE_CHECKING:
     from graphcuts_dp.graph.owned_rows import OwnedRows
     from graphcuts_dp.graph.owned_sources import owned_from_pandas, read_owned
     from graphcuts_dp.ledger.opening import Store
-    from graphcuts_dp.measure.parted import DaskParts
     from graphcuts_dp.offline.answers_at_once import FewAnswers, release_answers
     from graphcuts_dp.offline.methods import release_iteratively
     from graphcuts_dp.offline.net_release import NetRelease, release_net
@@ -133,7 +132,6 @@ _HOMES = {
     "graph.owned_rows": ("OwnedRows",),
     "graph.owned_sources": ("owned_from_pandas", "read_owned"),
     "ledger.opening": ("Store",),
-    "measure.parted": ("DaskParts",),
     "offline.answers_at_once": ("FewAnswers", "release_answers"),
     "offline.methods": ("release_iteratively",),
     "offline.net_release": ("NetRelease", "release_net"),
@@ -182,7 +180,6 @@ __all__ = [
     "CutList",
     "CutNormCertificate",
     "CutQuery",
-    "DaskParts",
     "DegreeBound",
     "DegreePlan",
     "DegreeRow",

@@ -15,9 +15,8 @@ from graphcuts_dp.cli.store_options import store_named
 from graphcuts_dp.errors import LedgerError, ParameterError
 from graphcuts_dp.files import atomic_write
 from graphcuts_dp.ledger.records import Head
-from graphcuts_dp.server.app import log_text
 from graphcuts_dp.server.book import Book, book_of
-from graphcuts_dp.server.chain import read_export, verify
+from graphcuts_dp.server.chain import log_text, read_export, verify
 from graphcuts_dp.server.people import ROLES, People, Person
 
 ADD_EXAMPLE = """Example: graphcuts-dp access add mail.db ann --epsilon 1 --queries 10000
@@ -122,7 +121,7 @@ def log(
 ) -> None:
     """Write the audit log, with its digests, as JSON lines."""
     with _people(store) as people:
-        text = log_text(people)
+        text = log_text(people.book.salt, people.log_lines())
     if output is None:
         sys.stdout.write(text)
         return

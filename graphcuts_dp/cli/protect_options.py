@@ -8,8 +8,7 @@ from graphcuts_dp.cli.reading import Reading, note_reading
 from graphcuts_dp.cli.spelling import spelled
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.owned_rows import PrivateData, without_rows
-from graphcuts_dp.measure.parted import bounded_graph
+from graphcuts_dp.graph.owned_rows import PrivateData, bounded_graph, without_rows
 from graphcuts_dp.options import PRIVACY, option
 from graphcuts_dp.privacy.protection import Protect
 

@@ -39,10 +39,9 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import BoolVector, IntMatrix
 from graphcuts_dp.errors import GraphError
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.owned_rows import PrivateData
+from graphcuts_dp.graph.owned_rows import PrivateData, paired_graph
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
-from graphcuts_dp.measure.parted import paired_graph
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
 from graphcuts_dp.privacy.guarantee import hidden_change

@@ -15,7 +15,7 @@ from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph, from_rows_on
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.owned_rows import PrivateData
+from graphcuts_dp.graph.owned_rows import PrivateData, paired_graph
 from graphcuts_dp.learn.base import Rule
 from graphcuts_dp.learn.bit_sets import DenseHypothesis
 from graphcuts_dp.learn.constructions import CONSTRUCTIONS, learner_of
@@ -24,7 +24,6 @@ from graphcuts_dp.learn.linear_learners import linear_learner
 from graphcuts_dp.learn.median import DatabaseFamily, all_graphs
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
-from graphcuts_dp.measure.parted import paired_graph
 from graphcuts_dp.offline.construction import IterativeConstruction, Outcome
 from graphcuts_dp.offline.distinguisher import Distinguisher
 from graphcuts_dp.offline.distinguishers import Task, distinguisher_of

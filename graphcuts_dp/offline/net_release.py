@@ -19,11 +19,10 @@ from graphcuts_dp.estimate.answers import whole_query
 from graphcuts_dp.estimate.noisy_matrix import CutAnswer
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph, on_space
-from graphcuts_dp.graph.owned_rows import PrivateData
+from graphcuts_dp.graph.owned_rows import PrivateData, paired_graph
 from graphcuts_dp.learn.median import DatabaseFamily, all_graphs, alpha_net
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
-from graphcuts_dp.measure.parted import paired_graph
 from graphcuts_dp.offline.release import Answering
 from graphcuts_dp.pairs.linear_query import LinearQuery
 from graphcuts_dp.pairs.queries import Subset, answer_all

@@ -19,14 +19,13 @@ from graphcuts_dp.arrays import BoolVector, FloatVector, IntVector
 from graphcuts_dp.errors import AccuracyWarning, GraphError, ParameterError
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import BipartiteGraph
-from graphcuts_dp.graph.owned_rows import OwnedRows
+from graphcuts_dp.graph.owned_rows import OwnedRows, paired_graph
 from graphcuts_dp.learn.base import Sign
 from graphcuts_dp.learn.bit_sets import DenseHypothesis
 from graphcuts_dp.learn.mirror_descent import MirrorDescent, minimal_start
 from graphcuts_dp.learn.potentials import LpNorm, Potential, SchattenNorm, near_one
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
-from graphcuts_dp.measure.parted import paired_graph
 from graphcuts_dp.offline.distinguisher import root_at_most
 from graphcuts_dp.offline.sensing_release import (
     SensingMeasurement,
