@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from graphcuts_dp.planning.vertex_bounds import DegreePlan, DegreeRow, plan_degree_bounds
     from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
     from graphcuts_dp.privacy.protection import Protect
+    from graphcuts_dp.release.choice import Response
     from graphcuts_dp.release.contributions import (
         ChosenBound,
         DegreeBound,
@@ -90,6 +91,7 @@ if TYPE_CHECKING:
     from graphcuts_dp.session.base import Answer
     from graphcuts_dp.session.session import Session, open_session
     from graphcuts_dp.session.transcript import LedgerStatus, store_status
+    from graphcuts_dp.synth.methods import Fitting
 
 # Modules are imported when something of theirs is first used: a command that reads a graph should
 # not wait for everything else. Type checkers see the imports above; a test compares the two.
@@ -150,6 +152,7 @@ _HOMES = {
     "planning.vertex_bounds": ("DegreePlan", "DegreeRow", "plan_degree_bounds"),
     "privacy.guarantee": ("PrivacyGuarantee",),
     "privacy.protection": ("Protect",),
+    "release.choice": ("Response",),
     "release.contributions": (
         "ChosenBound",
         "DegreeBound",
@@ -166,6 +169,7 @@ _HOMES = {
     "session.base": ("Answer",),
     "session.session": ("Session", "open_session"),
     "session.transcript": ("LedgerStatus", "store_status"),
+    "synth.methods": ("Fitting",),
 }
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}
 
@@ -192,6 +196,7 @@ __all__ = [
     "DistanceSession",
     "Explanation",
     "FewAnswers",
+    "Fitting",
     "FlowAnswer",
     "Flows",
     "Graph",
@@ -213,6 +218,7 @@ __all__ = [
     "RankOneQuery",
     "Release",
     "RemoteSession",
+    "Response",
     "RoundedFlows",
     "SensingRelease",
     "Session",

@@ -166,7 +166,7 @@ def propose(
         epsilon = change * _least(lambda e: _entries_radius(e, pairs), error)
         words = ("release", data, "synthetic.graphml")
         promise = "a cut between halves of all vertices, about, each with probability 95%"
-        hint = "Before you spend: add --dry-run --expected-edges M for a forecast in full."
+        hint = "Before you spend: add --dry-run EDGES for a forecast in full."
     else:
         epsilon = _least(
             lambda e: discrete_laplace_radius(e / change / _QUERIES, failure=_FAILURE / _QUERIES),

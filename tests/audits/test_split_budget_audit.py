@@ -17,6 +17,7 @@ from graphcuts_dp.measure.entries import distribution_for, randomized_response
 from graphcuts_dp.measure.statistics import measure_degrees, measure_total
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.release.allocation import measure
+from graphcuts_dp.release.choice import Response
 from graphcuts_dp.results.release import Release
 
 # A graph, a neighbour with one pair more, that pair, the distribution of noise.
@@ -138,7 +139,7 @@ def whole(case, mechanism, epsilon=1.0, seed=1):
 
     def run(graph, _):
         bought = measure(
-            graph, epsilon=epsilon, noise=noise, mechanism=mechanism, share=None, source=source
+            graph, epsilon=epsilon, noise=noise, source=source, response=Response(mechanism)
         )
         return everything(Release(measurements=bought), first, second, pair)
 

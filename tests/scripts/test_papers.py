@@ -20,7 +20,7 @@ from graphcuts_dp.offline.tuning import CALIBRATIONS as OFFLINE
 from graphcuts_dp.pairs.graph_queries import STATISTICS
 from graphcuts_dp.privacy.protection import PROTECTIONS
 from graphcuts_dp.privacy.value_noise import NOISES
-from graphcuts_dp.release.allocation import MECHANISMS
+from graphcuts_dp.release.choice import MECHANISMS
 from graphcuts_dp.session.methods import CALIBRATIONS, METHODS
 from graphcuts_dp.synth.methods import FIT_NAMES, ORACLES
 from scripts.figures.registry import find_figure

@@ -10,7 +10,7 @@ from graphcuts_dp.release.synthesis import release_graph
 from graphcuts_dp.results.release import Release
 from graphcuts_dp.synth.base import FitProblem
 from graphcuts_dp.synth.first_order import FirstOrder
-from graphcuts_dp.synth.methods import QueryGame, default_rounds
+from graphcuts_dp.synth.methods import Fitting, QueryGame, default_rounds
 
 GRAPH, _ = planted([12, 12], 0.6, 0.1)
 PROBLEM = problem(GRAPH)
@@ -69,7 +69,7 @@ def test_a_constant_matrix_is_fitted():
 
 @pytest.mark.parametrize("unweighted", [False, True])
 def test_a_release_with_this_fit(tmp_path, unweighted):
-    made = release_graph(GRAPH, epsilon=1.0, fit="game", unweighted=unweighted, seed=1)
+    made = release_graph(GRAPH, epsilon=1.0, seed=1, fit=Fitting("game", unweighted=unweighted))
     assert made.fit.method == "game"
     assert made.fit.objective == "cut norm"
     assert 0 < made.fit.lower <= made.certificate.upper

@@ -12,6 +12,7 @@ from graphcuts_dp.offline.methods import release_iteratively
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.release.choice import Response
 from graphcuts_dp.release.flow_release import release_flows
 from graphcuts_dp.release.synthesis import release_graph
 from graphcuts_dp.results.release import Release
@@ -109,7 +110,7 @@ def _contender(name: str, method: Method, **about: Any) -> Contender:
 RELEASE = _contender("ours", _release_method(), note="release_graph with its defaults.")
 SYNTHETIC = _contender(
     "ours-synthetic",
-    _release_method(workload=SYNTHETIC_GRAPH),
+    _release_method(mechanism=Response(workload=SYNTHETIC_GRAPH)),
     note="release_graph with workload='synthetic graph'.",
 )
 ANSWERS = _contender(
