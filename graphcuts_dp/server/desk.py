@@ -3,10 +3,6 @@
 There is no other way to an answer than `Session`, and no other ledger than the store. Every method
 is called by one thread at a time; the server has one thread for them. The private graph is handed
 on to `open_session`, and read nowhere else in this folder.
-
-Answers as plain values, and sets by the names of the groups that they are.
-
-Dummy queries: the same answers as a session would give, about a made graph.
 """
 
 import hashlib
@@ -40,7 +36,6 @@ from graphcuts_dp.pairs.graph_queries import Question
 from graphcuts_dp.pairs.group_names import GroupNames
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.linear_query import LinearQuery
-from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.planning.planner import plan
 from graphcuts_dp.server.approval import (
@@ -101,36 +96,6 @@ def quiet() -> Iterator[None]:
         for told in (AccuracyWarning, PrivacyWarning):
             warnings.simplefilter("ignore", told)
         yield
-
-
-def dummy_answers(
-    made: AnyGraph, terms: dict[str, Any], queries: Sequence[LinearQuery], names: GroupNames | None
-) -> list[Answer]:
-    """What a new session about a made graph answers; it leaves nothing behind.
-
-    Args:
-        made: see `made_like`.
-        terms: keywords of `open_session`.
-        queries: linear queries.
-        names: of groups, if there are any.
-
-    Raises:
-        GraphCutsError: as `open_session` and `Session.ask_all`.
-    """
-    asked = [
-        names.named(query) if names is not None and isinstance(query, CutQuery) else query
-        for query in queries
-    ]
-    groups = None
-    if names is not None:
-        groups = names.left if names.left is names.right else (names.left, names.right)
-    with tempfile.TemporaryDirectory(prefix="graphcuts-dp-dummy-") as folder:
-        with quiet():
-            session: Session = open_session(
-                made, store=Path(folder) / "made.db", groups=groups, **terms
-            )
-        with session:
-            return session.ask_all(asked)
 
 
 def digest_of_set(mask: BoolVector) -> bytes:
@@ -297,7 +262,13 @@ class Desk:
         queries = list(self._queries(asked.queries))
         if terms["queries"] < len(queries):
             raise ParameterError("the terms promise fewer answers than queries are asked")
-        return [reply_of(each) for each in dummy_answers(self._made, terms, queries, self.names)]
+        with tempfile.TemporaryDirectory(prefix="graphcuts-dp-dummy-") as folder:
+            with quiet():
+                session = open_session(
+                    self._made, store=Path(folder) / "made.db", groups=self._groups, **terms
+                )
+            with session:
+                return [reply_of(each) for each in session.ask_all(queries)]
 
     def request(self, person: Person, asked: SessionIn) -> tuple[Request, str | None]:
         """Ask for a session. It begins at once where the person is approved beforehand.
