@@ -196,12 +196,16 @@ def _releases() -> dict[str, Case]:
         "release: a change of weights": release(
             partial(weighted, heavy=True), noise="laplace", mechanism="response", fit="spectral"
         ),
-        "release: workload synthetic graph": release(plain, workload="synthetic graph"),
-        "release: unweighted": release(plain, unweighted=True),
-        "release: oracle spectral": release(
-            partial(plain, 10), fit="cutting-plane", oracle="spectral", fitted=FIRST_ORDER
+        "release: workload synthetic graph": release(
+            plain, mechanism=gc.Response(workload="synthetic graph")
         ),
-        "release: two edges": release(plain, at_most=2),
+        "release: unweighted": release(plain, fit=gc.Fitting(unweighted=True)),
+        "release: oracle spectral": release(
+            partial(plain, 10),
+            fit=gc.Fitting("cutting-plane", oracle="spectral"),
+            fitted=FIRST_ORDER,
+        ),
+        "release: two edges": release(plain, protect=gc.Protect.edges(2)),
         "release: owner": release(
             owned, protect=gc.Protect.owner(at_most=3), noise="laplace", mechanism="response"
         ),
@@ -258,13 +262,15 @@ def _flows() -> dict[str, Case]:
         "flows: a change of weights": flows(partial(weighted, heavy=True)),
         "flows: bipartite": flows(two_sided),
         "flows: directed": flows(arcs),
-        "flows: three edges": flows(plain, at_most=3, **gaussian),
+        "flows: three edges": flows(plain, protect=gc.Protect.edges(3), **gaussian),
         "owners: flows, laplace": flows(owned, protect=gc.Protect.owner(at_most=3)),
         "owners: flows, gaussian": flows(
             partial(owned, "weight"), protect=gc.Protect.owner(at_most=3), **gaussian
         ),
-        "flows: vertex": flows(plain, protect="vertex", degree_bound=4),
-        "flows: vertex, gaussian": flows(plain, protect="vertex", degree_bound=4, **gaussian),
+        "flows: vertex": flows(plain, protect=gc.Protect.vertex(degree_bound=4)),
+        "flows: vertex, gaussian": flows(
+            plain, protect=gc.Protect.vertex(degree_bound=4), **gaussian
+        ),
     }
 
 

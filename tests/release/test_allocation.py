@@ -246,8 +246,8 @@ class Untouchable:
 def test_the_choice_depends_on_the_noisy_total_alone(share):
     graph = graph_of((200, 300), density=0.01)
     totals = map(float, range(-1000, 60_000, 1000))
-    exact = None if share is None else Fraction(share)
-    prospect = Prospect.of(Untouchable(graph), "binary", exact)
+    exact = None if share is None else Fraction(str(share))
+    prospect = Prospect.of(Untouchable(graph), "binary", Response(degree_share=share))
     chosen = {prospect.share_from_total(total, Fraction(1)) for total in totals}
     assert chosen == {None, prospect.beside}
     assert prospect.beside == (degree_share(300) if share is None else exact)

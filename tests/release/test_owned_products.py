@@ -108,10 +108,10 @@ def test_the_answers_are_those_of_the_bounded_graph():
 
 @pytest.mark.parametrize("make", [flows, release, iterative])
 def test_an_object_protects_whom_the_words_do(make):
-    made = make(rows_of(), protect=gc.Protect.owner(at_most=3), at_most=None)
+    made = make(rows_of(), protect=gc.Protect.owner(at_most=3))
     assert made.guarantee.protects == "1 owner"
     with pytest.raises(ParameterError, match=r"cannot hide a vertex|under protect='owner'"):
-        make(rows_of(), protect=gc.Protect.vertex(degree_bound=3), at_most=None)
+        make(rows_of(), protect=gc.Protect.vertex(degree_bound=3))
 
 
 def test_a_session_protects_whom_an_object_names(tmp_path):

@@ -350,9 +350,12 @@ def test_post_processing_is_not_even_given_the_graph():
 def test_equal_noisy_matrices_give_equal_releases_whatever_the_graph(fit, monkeypatch):
     """With the one reading step replaced by a constant, nothing of the graph may shine through."""
     empty, full = Graph([], [], vertices=12), random_graph(n=12, density=1.0)
-    other, share = random_graph(n=12), "degrees+response"
     data = mechanism.measure(
-        other, epsilon=3.0, noise="binary", mechanism=share, share=None, source=SeededEntropy(0)
+        random_graph(n=12),
+        epsilon=3.0,
+        noise="binary",
+        response=Response("degrees+response"),
+        source=SeededEntropy(0),
     )
     monkeypatch.setattr(synthesis, "measure", lambda *_, **__: data)
     first, second = (
