@@ -28,6 +28,7 @@ from graphcuts_dp.errors import (
     PrivacyWarning,
 )
 from graphcuts_dp.graph.adjacency import AnyGraph, on_space
+from graphcuts_dp.learn.update_bounds import size_of
 from graphcuts_dp.ledger.opening import Store, ledger_budget, open_ledger
 from graphcuts_dp.ledger.spending import Budget
 from graphcuts_dp.ledger.uses import Use, check_budget
@@ -37,7 +38,7 @@ from graphcuts_dp.pairs.group_names import GroupNames
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.linear_query import LinearQuery
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.planning.planner import plan
+from graphcuts_dp.planning.planner import plan_of, usual_edges
 from graphcuts_dp.server.approval import (
     APPROVED,
     REFUSED,
@@ -55,7 +56,8 @@ from graphcuts_dp.server.models import AnswerOut, Ask, DummyIn, PlanIn, QueryIn,
 from graphcuts_dp.server.people import CURATOR, People, Person
 from graphcuts_dp.server.problems import RefusedError
 from graphcuts_dp.session.base import Answer
-from graphcuts_dp.session.group_start import GROUPS
+from graphcuts_dp.session.choice import Setting
+from graphcuts_dp.session.online import GROUPS
 from graphcuts_dp.session.parameters import Parameters
 from graphcuts_dp.session.session import Session, open_session
 from graphcuts_dp.session.transcript import (
@@ -231,24 +233,18 @@ class Desk:
         Raises:
             ParameterError: a number out of range.
         """
-        universe = self.universe
-        most = universe.size
-        edges = asked.edges
-        if edges is None:
-            edges = max(1.0, min(10.0 * sum(universe.shape) / 2, most / 2))
-        shape = universe.shape if universe.bipartite else universe.shape[0]
-        found = plan(
-            shape,
-            directed=universe.directed,
-            edges=min(edges, most),
+        size = size_of(self.universe)
+        edges = usual_edges(size) if asked.edges is None else asked.edges
+        setting = Setting(
+            n=size,
+            edges=min(edges, self.universe.size),
             queries=asked.queries,
             epsilon=asked.epsilon,
             delta=asked.delta,
             beta=asked.beta,
-            offline=False,
             **self._protecting,
         )
-        return found.to_dict()
+        return plan_of(setting, offline=False).to_dict()
 
     def dummy(self, asked: DummyIn) -> list[AnswerOut]:
         """Answers about a made graph: free, and of no private data.
