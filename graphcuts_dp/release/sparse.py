@@ -21,9 +21,9 @@ from graphcuts_dp.release.choice import AUTO, SPARSE, Response
 from graphcuts_dp.release.usefulness import needed_memory
 from graphcuts_dp.results.release import Release
 from graphcuts_dp.synth.base import FitSummary
+from graphcuts_dp.synth.finishing import sample_edges
 from graphcuts_dp.synth.methods import ORACLES, Fitting
 from graphcuts_dp.synth.sparse_fit import Bought, fit_sparse
-from graphcuts_dp.synth.sparse_sample import sample_edges
 
 _MANY_VERTICES = 2000  # of weights without a cap
 _SUMMARY = FitSummary(
