@@ -267,7 +267,7 @@ def test_the_promise_is_for_all_of_them(name):
 
 @pytest.mark.parametrize("name", RELEASES)
 def test_one_is_what_it_was(name):
-    told = RELEASES[name](epsilon=1.0, at_most=1, seed=1).guarantee
+    told = RELEASES[name](epsilon=1.0, protect=gc.Protect.edges(1), seed=1).guarantee
     assert told == RELEASES[name](epsilon=1.0, seed=1).guarantee
     assert told.protects == "1 edge"
 
@@ -368,7 +368,7 @@ def test_a_store_holds_one_protection(tmp_path):
 def test_what_leaves_too_little_is_refused_before_it_is_paid(tmp_path, name):
     store = tmp_path / "store.db"
     with pytest.raises(ParameterError, match="leaves less than 1e-06 for each of 10,000,000"):
-        RELEASES[name](epsilon=1.0, at_most=10**7, store=store)
+        RELEASES[name](epsilon=1.0, protect=gc.Protect.edges(10**7), store=store)
     assert not store.exists()
 
 
