@@ -71,7 +71,7 @@ class Row:
     @property
     def public_names(self) -> tuple[str, ...]:
         """The names that `gc` has."""
-        return tuple(name for name in self.python if name in graphcuts_dp.__all__)
+        return tuple(name for name in self.python if hasattr(graphcuts_dp, name))
 
 
 @dataclass(frozen=True)

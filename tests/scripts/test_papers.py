@@ -72,7 +72,7 @@ def test_no_statement_stands_twice():
 def test_python_names_and_methods_are_there(paper):
     for row in paper.rows:
         for name in row.python:
-            if name not in gc.__all__:
+            if not hasattr(gc, name):
                 assert _imported(name) is not None, row
         assert set(row.session) <= set(METHODS), row
 
