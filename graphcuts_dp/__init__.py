@@ -33,17 +33,6 @@ if TYPE_CHECKING:
     )
     from graphcuts_dp.cutnorm.certificate import CutNormCertificate as CutNormCertificate
     from graphcuts_dp.cutnorm.cut_norm import cut_norm
-    from graphcuts_dp.distances.answers import DistanceAnswer as DistanceAnswer
-    from graphcuts_dp.distances.answers import DistanceAnswers as DistanceAnswers
-    from graphcuts_dp.distances.answers import answer_distances as answer_distances
-    from graphcuts_dp.distances.locations import Locations
-    from graphcuts_dp.distances.metric import Metric
-    from graphcuts_dp.distances.plan import DistancePlan as DistancePlan
-    from graphcuts_dp.distances.plan import plan_distances as plan_distances
-    from graphcuts_dp.distances.queries import DistanceQuery as DistanceQuery
-    from graphcuts_dp.distances.session import DistanceSession as DistanceSession
-    from graphcuts_dp.distances.session import open_distance_session as open_distance_session
-    from graphcuts_dp.distances.session_records import DistanceReply as DistanceReply
     from graphcuts_dp.estimate.noisy_contributions import Contributions as Contributions
     from graphcuts_dp.estimate.noisy_matrix import CutAnswer as CutAnswer
     from graphcuts_dp.estimate.whole_tables import RoundedFlows as RoundedFlows
@@ -61,11 +50,10 @@ if TYPE_CHECKING:
     from graphcuts_dp.offline.release import IterativeRelease
     from graphcuts_dp.offline.sensing import release_sensing as release_sensing
     from graphcuts_dp.offline.sensing_release import SensingRelease as SensingRelease
-    from graphcuts_dp.pairs.graph_queries import GraphQuery
+    from graphcuts_dp.pairs.graph_queries import Query
     from graphcuts_dp.pairs.groups import Groups
     from graphcuts_dp.pairs.groups import GroupTree as GroupTree
-    from graphcuts_dp.pairs.linear_query import LinearQuery
-    from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery, answer_all
+    from graphcuts_dp.pairs.queries import CutQuery, answer_all
     from graphcuts_dp.pairs.vertices import VertexSet
     from graphcuts_dp.planning.planner import Plan, plan
     from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
@@ -97,13 +85,6 @@ if TYPE_CHECKING:
 _HOMES = {
     "cutnorm.certificate": ("CutNormCertificate",),
     "cutnorm.cut_norm": ("cut_norm",),
-    "distances.answers": ("DistanceAnswer", "DistanceAnswers", "answer_distances"),
-    "distances.locations": ("Locations",),
-    "distances.metric": ("Metric",),
-    "distances.plan": ("DistancePlan", "plan_distances"),
-    "distances.queries": ("DistanceQuery",),
-    "distances.session": ("DistanceSession", "open_distance_session"),
-    "distances.session_records": ("DistanceReply",),
     "estimate.noisy_contributions": ("Contributions",),
     "estimate.noisy_matrix": ("CutAnswer",),
     "estimate.whole_tables": ("RoundedFlows",),
@@ -119,10 +100,9 @@ _HOMES = {
     "offline.release": ("IterativeRelease",),
     "offline.sensing": ("release_sensing",),
     "offline.sensing_release": ("SensingRelease",),
-    "pairs.graph_queries": ("GraphQuery",),
+    "pairs.graph_queries": ("Query",),
     "pairs.groups": ("GroupTree", "Groups"),
-    "pairs.linear_query": ("LinearQuery",),
-    "pairs.queries": ("CutQuery", "MatrixQuery", "RankOneQuery", "answer_all"),
+    "pairs.queries": ("CutQuery", "answer_all"),
     "pairs.vertices": ("VertexSet",),
     "planning.planner": ("Plan", "plan"),
     "privacy.guarantee": ("PrivacyGuarantee",),
@@ -173,18 +153,13 @@ __all__ = [
     "Fitting",
     "Flows",
     "Graph",
-    "GraphQuery",
     "Groups",
     "IterativeRelease",
-    "LinearQuery",
-    "Locations",
-    "MatrixQuery",
-    "Metric",
     "OwnedRows",
     "Plan",
     "PrivacyGuarantee",
     "Protect",
-    "RankOneQuery",
+    "Query",
     "Release",
     "Response",
     "Session",

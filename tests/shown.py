@@ -36,7 +36,7 @@ def made(folder):
     graph = private_graph()
     promise = {"epsilon": 2.0}
     bipartite = gc.BipartiteGraph([0, 1, 2], [1, 0, 1], left=3, right=2)
-    metric = gc.Metric.path(N)
+    metric = gc.distances.Metric.path(N)
     found = {
         "Graph": graph,
         "BipartiteGraph": bipartite,
@@ -53,7 +53,7 @@ def made(folder):
         ),
         "FewAnswers": gc.release_answers(graph, [gc.CutQuery([EVIL])], **promise),
         "SensingRelease": _sensed(bipartite, promise),
-        "DistanceAnswers": gc.answer_distances(metric, {0: 400, 3: 700}, **promise),
+        "DistanceAnswers": gc.distances.answer_distances(metric, {0: 400, 3: 700}, **promise),
         "PrivacyGuarantee": gc.PrivacyGuarantee(epsilon=1.0, neighbours="an edge", seed=3),
         "Explanation": gc.Protect().explain(epsilon=1.0, delta=1e-6),
         "Contributions": gc.Contributions.public((1, 2, 5), [9, 4, 2, 1]),
@@ -61,4 +61,4 @@ def made(folder):
     with gc.open_session(graph, store=folder / "mail.db", queries=9, epsilon=40.0) as session:
         session.ask([EVIL], ["b"])
         session.ask(["b", "c"])
-        return found, session._repr_html_(), (session.plot(), session.history.to_pandas())
+        return found, session._repr_html_(), (session.plot(), session.history.to_frame())

@@ -87,12 +87,8 @@ COMMANDS: Mapping[str, _Line] = {
         "Explain a receipt in plain words, and verify the files that it names.",
     ),
     "distances": _Line(
-        ("graphcuts_dp.cli.distance_sessions", "distances"),
+        ("graphcuts_dp.cli.distances", "distances"),
         "Release privately the average distance of all people from every vertex of a map.",
-    ),
-    "distance-session": _Line(
-        ("graphcuts_dp.cli.distance_sessions", "distance_sessions"),
-        "Answer the average distance of all people, vertex by vertex, with a durable ledger.",
     ),
     "audit": _Line(
         ("tests.audits.command", "audit"),
@@ -134,7 +130,11 @@ COMMANDS: Mapping[str, _Line] = {
 
 
 # What commands of earlier versions are called now.
-RENAMED = {"wizard": "plan --ask", "explain": "plan --explain"}
+RENAMED = {
+    "wizard": "plan --ask",
+    "explain": "plan --explain",
+    "distance-session": "distances --store FILE --ask VERTEX",
+}
 
 
 class _Commands(TyperGroup):

@@ -15,7 +15,7 @@ import io
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 import numpy.typing as npt
@@ -31,9 +31,9 @@ from graphcuts_dp.privacy.entropy import SEEDED_WARNING, entropy_source
 from graphcuts_dp.privacy.guarantee import promise_text
 from graphcuts_dp.privacy.level_noise import Spread
 from graphcuts_dp.results.flow_table import ROUNDING, FlowTable, checked_failure
+from graphcuts_dp.tables.frames import made_frame
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
     from graphcuts_dp.plotting.flow_tables import FlowPicture
@@ -105,13 +105,10 @@ class GroupStatistic:
     simultaneous: bool = False
     seeded: bool = False
 
-    def to_pandas(self) -> "pd.DataFrame":
-        """A table with columns group, value, low, high."""
-        import pandas as pd
-
-        return pd.DataFrame(
-            {"group": list(self.labels), "value": self.values, "low": self.low, "high": self.high}
-        )
+    def to_frame(self, kind: Any = None) -> Any:
+        """A table, as `Graph.to_frame`, with columns group, value, low, high."""
+        numbers = {"value": self.values, "low": self.low, "high": self.high}
+        return made_frame({"group": list(self.labels), **numbers}, kind)
 
 
 @final
@@ -143,18 +140,17 @@ class CellStatistic:
     simultaneous: bool = False
     seeded: bool = False
 
-    def to_pandas(self) -> "pd.DataFrame":
-        """A table with columns from, to, value, low, high."""
-        import pandas as pd
-
-        return pd.DataFrame(
+    def to_frame(self, kind: Any = None) -> Any:
+        """A table, as `Graph.to_frame`, with columns from, to, value, low, high."""
+        return made_frame(
             {
                 "from": np.repeat(np.array(self.rows, dtype=object), len(self.columns)),
                 "to": np.tile(np.array(self.columns, dtype=object), len(self.rows)),
                 "value": self.values.ravel(),
                 "low": self.low.ravel(),
                 "high": self.high.ravel(),
-            }
+            },
+            kind,
         )
 
 
@@ -538,7 +534,7 @@ class FlowStatistics(FlowTable):
         simultaneous: bool = False,
         force: bool = False,
     ) -> None:
-        """Write the table of `Flows.to_pandas` as a Parquet file; of a seeded run with a `mark`.
+        """Write the table of `Flows.to_frame` as a Parquet file; of a seeded run with a `mark`.
 
         Labels are written as strings where a column has both strings and integers.
 
@@ -558,15 +554,15 @@ class FlowStatistics(FlowTable):
             raise FileFormatError(
                 "Parquet needs the package pyarrow: python -m pip install pyarrow; or save as .csv"
             )
-        frame = self.to_pandas(level, confidence=confidence, simultaneous=simultaneous)
+        columns = self.columns(level, confidence=confidence, simultaneous=simultaneous)
         check_writable(path, force=force)
-        for side in ("from", "to"):
-            if len({type(label) for label in frame[side]}) > 1:  # a column has one type
-                frame[side] = frame[side].map(str)
-        if not self.guarantee.is_private:
-            frame["mark"] = SEEDED_WARNING
+        from pyarrow import parquet
+
+        mark = (
+            {} if self.guarantee.is_private else {"mark": [SEEDED_WARNING] * len(columns["value"])}
+        )
         packed = io.BytesIO()
-        frame.to_parquet(packed, engine="pyarrow", index=False)
+        parquet.write_table(made_frame({**columns, **mark}, "pyarrow"), packed)
         with atomic_write(path, force=force) as handle:
             handle.write(packed.getvalue())
 

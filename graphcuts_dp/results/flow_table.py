@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -25,9 +25,7 @@ from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.results.bundle import Saved
-
-if TYPE_CHECKING:
-    import pandas as pd
+from graphcuts_dp.tables.frames import made_frame
 
 Table = dict[str, npt.NDArray[Any]]  # columns of one level, see `COLUMNS`
 
@@ -130,30 +128,38 @@ class FlowTable:
         low, high = self._bounds(place, confidence, simultaneous)
         return self.cells.matrix(place, low), self.cells.matrix(place, high)
 
-    def to_pandas(
+    def to_frame(
         self,
         level: str | None = None,
         *,
         confidence: float = 0.95,
         simultaneous: bool = False,
-    ) -> "pd.DataFrame":
+        kind: Any = None,
+    ) -> Any:
         """The cells as a table with columns level, from, to, value, low, high.
 
         Args:
             level: None for all levels, from the coarsest to the finest.
             confidence: of each interval, in (0, 1).
             simultaneous: see `intervals`.
+            kind: see `Graph.to_frame`.
 
         Raises:
             QueryError: no such level, or a confidence out of range.
+            ParameterError: see `Graph.to_frame`.
         """
-        import pandas as pd
+        columns = self.columns(level, confidence=confidence, simultaneous=simultaneous)
+        return made_frame(columns, kind)
 
+    def columns(
+        self, level: str | None = None, *, confidence: float = 0.95, simultaneous: bool = False
+    ) -> Table:
+        """The columns of `to_frame` as arrays, by name."""
         places = range(1, self.cells.depth) if level is None else [self.cells.place(level)]
-        parts = [pd.DataFrame(self.columns(p, confidence, simultaneous)) for p in places]
-        return pd.concat(parts, ignore_index=True)
+        parts = [self.rows_of(p, confidence, simultaneous) for p in places]
+        return {name: np.concatenate([part[name] for part in parts]) for name in COLUMNS}
 
-    def columns(self, place: int, confidence: float, simultaneous: bool) -> Table:
+    def rows_of(self, place: int, confidence: float, simultaneous: bool) -> Table:
         """The cells of a place as the columns of a table."""
         a, b = self.cells.cells(place)
         left, right = (np.array(side, dtype=object) for side in self.labels(self.levels[place - 1]))

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Self, final
+from typing import Any, Self, final
 
 import numpy as np
 import numpy.typing as npt
@@ -25,9 +25,6 @@ from graphcuts_dp.results.flow_table import (
     read_flows,
     write_table,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Picked = Label | Iterable[Label]
 
@@ -139,9 +136,9 @@ class Flows(FlowStatistics, Displayed):
         return self._answer(0, np.ones(1), 0.95, False, possible=True)
 
     @property
-    def table(self) -> "pd.DataFrame":
-        """All cells of all levels: level, from, to, value, low, high; see `to_pandas`."""
-        return self.to_pandas()
+    def table(self) -> Any:
+        """All cells of all levels: level, from, to, value, low, high; see `to_frame`."""
+        return self.to_frame()
 
     def rounded(self) -> RoundedFlows:
         """Whole, non-negative and possible numbers that add up too; biased where cells are small.
@@ -168,7 +165,7 @@ class Flows(FlowStatistics, Displayed):
         Raises:
             FileFormatError: another ending, a missing folder, files that are there, a full disk.
         """
-        tables = [self.columns(place, 0.95, False) for place in range(1, self.cells.depth)]
+        tables = [self.rows_of(place, 0.95, False) for place in range(1, self.cells.depth)]
         table = partial(write_table, tables, seeded=not self.guarantee.is_private)
         fields, sums = flows_fields(self.noisy, self.strategy)
         return bundle.save("flows", path, self.guarantee, fields, sums, table=table, force=force)
@@ -228,7 +225,7 @@ class Flows(FlowStatistics, Displayed):
 
     def _card(self) -> Card:
         place = self.cells.depth - 1
-        table = self.columns(place, 0.95, False)
+        table = self.rows_of(place, 0.95, False)
         order = np.argsort(-table["value"], kind="stable").tolist()
         names = ("from", "to", "value", "low", "high")
         return Card(

@@ -207,7 +207,7 @@ def quick_work() -> Iterator[None]:
             "cli.release_iteratively.release_iteratively": ready(learnt),
             "cli.release_net.release_net": ready(chosen),
             "cli.release_answers.release_answers": ready(asked_at_once),
-            "cli.distance_sessions.answer_distances": ready(answered),
+            "cli.distances.answer_distances": ready(answered),
             "cli.flows.execute": ready(tabled),
             "distances.answers.DistanceAnswers.plot": _small,
             "cli.evaluations.cut_error_figure": _small,

@@ -101,7 +101,7 @@ def test_long_lists_and_protections():
     assert ten.guarantee.protects == "10 edges"
     assert ten.guarantee.epsilon <= 1.0
     assert ten.radius > 8 * one.radius
-    assert len(one.answers.to_pandas()) == 3
+    assert len(one.answers.to_frame()) == 3
 
 
 def test_a_store_is_charged(tmp_path):
@@ -125,7 +125,7 @@ def test_what_does_not_fit_is_refused():
         (GRAPH, gc.CutList(buying_of(ARCS, cuts_of(ARCS), epsilon=1.0).queries.universe, CUTS[:1]),
          {}, ParameterError, "other vertices"),
         (GRAPH, [gc.CutQuery([9])], {}, QueryError, "9"),
-        (GRAPH, [gc.RankOneQuery([1] * 6, [1] * 6)], {}, QueryError, "cuts"),
+        (GRAPH, [gc.Query.rank_one([1] * 6, [1] * 6)], {}, QueryError, "cuts"),
         (GRAPH, CUTS, {"protect": "vertex"}, ParameterError, "vertex"),
         (uncapped, CUTS[:1], {}, ParameterError, "weight_cap"),
         (gc.Graph([], [], vertices=1), CUTS[:1], {}, GraphError, "one vertex"),
@@ -165,12 +165,12 @@ def test_cuts_of_the_list_are_found_and_others_refused():
     made = gc.release_answers(GRAPH, CUTS, epsilon=1.0, seed=1)
     other_way = made.answer([1, 2], [0])  # a cut of an undirected graph
     assert other_way == made.answers[2] == made.answer(CUTS[2])
-    rank = gc.RankOneQuery([1, 1, 0, 0, 0, 0], [0, 0, 1, 1, 1, 1])
+    rank = gc.Query.rank_one([1, 1, 0, 0, 0, 0], [0, 0, 1, 1, 1, 1])
     assert made.answer(rank) == made.answers[0]
     arcs = gc.release_answers(ARCS, cuts_of(ARCS), epsilon=1.0, seed=1)
     for few, asked, other in (
         (made, gc.CutQuery([5]), None),
-        (made, gc.RankOneQuery([0.5] * 6, [1] * 6), None),
+        (made, gc.Query.rank_one([0.5] * 6, [1] * 6), None),
         (made, CUTS[0], [1]),
         (made, [77], None),
         (arcs, [1, 2], [0]),

@@ -19,7 +19,7 @@ def test_the_table_comes_back(tmp_path):
     path = tmp_path / "flows.parquet"
     flows = release_flows(graph, groups, epsilon=1.0)
     flows.write_parquet(path, "part")
-    pd.testing.assert_frame_equal(pd.read_parquet(path), flows.to_pandas("part"), check_dtype=False)
+    pd.testing.assert_frame_equal(pd.read_parquet(path), flows.to_frame("part"), check_dtype=False)
     with pytest.raises(FileFormatError, match=r"already|there|exists"):
         flows.write_parquet(path)
     seeded = release_flows(graph, groups, epsilon=1.0, seed=0)
@@ -35,7 +35,7 @@ def test_labels_of_two_kinds_become_strings(tmp_path):
     flows.write_parquet(tmp_path / "a.parquet")
     back = pd.read_parquet(tmp_path / "a.parquet")
     assert set(back["from"]) <= {"1", "x"}
-    assert set(flows.to_pandas()["from"]) == {1, "x"}
+    assert set(flows.to_frame(kind="pandas")["from"]) == {1, "x"}
 
 
 def test_without_pyarrow_one_line_says_what_to_install(tmp_path, monkeypatch):
