@@ -57,13 +57,10 @@ if TYPE_CHECKING:
     from graphcuts_dp.graph.owned_sources import owned_from_pandas, read_owned
     from graphcuts_dp.ledger.opening import Store
     from graphcuts_dp.measure.parted import DaskParts
-    from graphcuts_dp.offline.answers_at_once import FewAnswers, release_answers
-    from graphcuts_dp.offline.methods import release_iteratively
-    from graphcuts_dp.offline.net_release import NetRelease, release_net
+    from graphcuts_dp.offline.lists import Net, Sensing
+    from graphcuts_dp.offline.methods import Game, Learning, release_iteratively
     from graphcuts_dp.offline.query_lists import CutList
     from graphcuts_dp.offline.release import IterativeRelease
-    from graphcuts_dp.offline.sensing import release_sensing as release_sensing
-    from graphcuts_dp.offline.sensing_release import SensingRelease as SensingRelease
     from graphcuts_dp.pairs.graph_queries import GraphQuery
     from graphcuts_dp.pairs.groups import Groups, GroupTree
     from graphcuts_dp.pairs.linear_query import LinearQuery
@@ -134,13 +131,10 @@ _HOMES = {
     "graph.owned_sources": ("owned_from_pandas", "read_owned"),
     "ledger.opening": ("Store",),
     "measure.parted": ("DaskParts",),
-    "offline.answers_at_once": ("FewAnswers", "release_answers"),
-    "offline.methods": ("release_iteratively",),
-    "offline.net_release": ("NetRelease", "release_net"),
+    "offline.lists": ("Net", "Sensing"),
+    "offline.methods": ("Game", "Learning", "release_iteratively"),
     "offline.query_lists": ("CutList",),
     "offline.release": ("IterativeRelease",),
-    "offline.sensing": ("release_sensing",),
-    "offline.sensing_release": ("SensingRelease",),
     "pairs.graph_queries": ("GraphQuery",),
     "pairs.groups": ("GroupTree", "Groups"),
     "pairs.linear_query": ("LinearQuery",),
@@ -194,20 +188,21 @@ __all__ = [
     "DistanceReply",
     "DistanceSession",
     "Explanation",
-    "FewAnswers",
     "FlowAnswer",
     "Flows",
     "Graph",
+    "Game",
     "GraphQuery",
     "GroupTree",
     "Groups",
     "IterativeRelease",
+    "Learning",
     "LedgerStatus",
     "LinearQuery",
     "Locations",
     "MatrixQuery",
     "Metric",
-    "NetRelease",
+    "Net",
     "OwnedRows",
     "Plan",
     "PlanRow",
@@ -217,7 +212,7 @@ __all__ = [
     "Release",
     "RemoteSession",
     "RoundedFlows",
-    "SensingRelease",
+    "Sensing",
     "Session",
     "Store",
     "VertexSet",
@@ -255,13 +250,10 @@ __all__ = [
     "read_graph",
     "read_groups",
     "read_owned",
-    "release_answers",
     "release_contributions",
     "release_flows",
     "release_graph",
     "release_iteratively",
-    "release_net",
-    "release_sensing",
     "store_status",
     "to_igraph",
     "to_networkx",

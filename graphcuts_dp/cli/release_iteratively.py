@@ -12,7 +12,7 @@ from graphcuts_dp.cli.reading import Reading, check_apart, with_options
 from graphcuts_dp.cli.store_options import Spending
 from graphcuts_dp.graph.files import check_labels
 from graphcuts_dp.learn.norms import NORM_HELP
-from graphcuts_dp.offline.distinguishers import DISTINGUISHER_NAMES
+from graphcuts_dp.offline.methods import DISTINGUISHER_NAMES
 from graphcuts_dp.offline.methods import LEARNT_BY, release_iteratively
 from graphcuts_dp.offline.release import IterativeRelease
 from graphcuts_dp.offline.tuning import CALIBRATIONS

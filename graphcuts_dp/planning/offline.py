@@ -23,11 +23,12 @@ from graphcuts_dp.learn.update_bounds import (
     shape_of,
 )
 from graphcuts_dp.offline.distinguisher import Distinguisher
-from graphcuts_dp.offline.distinguishers import Exponential, Released
-from graphcuts_dp.offline.net_release import MOST_LISTED
-from graphcuts_dp.offline.player_game import Player, PlayerGame
+from graphcuts_dp.offline.distinguisher import Exponential
+from graphcuts_dp.offline.rank_one import Released
+from graphcuts_dp.offline.lists import MOST_LISTED
+from graphcuts_dp.offline.construction import Player, PlayerGame
 from graphcuts_dp.offline.query_lists import MOST_NUMBERS, CutList, rounding_of
-from graphcuts_dp.offline.sensing import FOR_TEST, MOST_SENSED_PAIRS, Steps
+from graphcuts_dp.offline.lists import FOR_TEST, MOST_SENSED_PAIRS, Steps
 from graphcuts_dp.offline.tuning import PracticalOffline, TightOffline
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe

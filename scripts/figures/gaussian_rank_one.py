@@ -11,17 +11,7 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.offline.distinguisher import check_rounds, checked_graph
-from graphcuts_dp.offline.rank_one import (
-    Answer,
-    MatrixSearch,
-    checked_answer,
-    checked_budget,
-    matrix_of_pairs,
-    pair_places,
-    pair_scale,
-    subgaussian_norm,
-    usual_cut_norm,
-)
+from graphcuts_dp.offline.rank_one import Answer, MatrixSearch, checked_answer, checked_budget, matrix_of_pairs, pair_places, pair_scale, subgaussian_norm, usual_cut_norm
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource

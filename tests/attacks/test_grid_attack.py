@@ -43,7 +43,8 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.measure.statistics import measure_total
 from graphcuts_dp.offline.net_release import release_net
 from graphcuts_dp.offline.rank_one import ResponseRankOne
-from graphcuts_dp.offline.sensing import Steps, release_sensing
+from graphcuts_dp.offline.lists import Steps
+from graphcuts_dp.offline.sensing import release_sensing
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.entropy import SeededEntropy

@@ -24,7 +24,7 @@ from graphcuts_dp.learn.norm_learner import MirrorDescentLearner
 from graphcuts_dp.learn.update_bounds import UpdateBound
 from graphcuts_dp.offline.construction import IterativeConstruction
 from graphcuts_dp.offline.distinguisher import Distinguisher
-from graphcuts_dp.offline.distinguishers import Exponential
+from graphcuts_dp.offline.distinguisher import Exponential
 from graphcuts_dp.offline.methods import iterative_mechanism
 from graphcuts_dp.offline.query_lists import CutList
 from graphcuts_dp.offline.tuning import CALIBRATIONS, OfflineTuning

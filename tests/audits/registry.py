@@ -10,9 +10,9 @@ from graphcuts_dp.distances import plan as distance_plan
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.evaluation.audit import ALPHA
 from graphcuts_dp.learn.constructions import CONSTRUCTIONS
-from graphcuts_dp.offline.distinguishers import DISTINGUISHERS
+from graphcuts_dp.offline.methods import DISTINGUISHERS
 from graphcuts_dp.offline.methods import MEDIAN
-from graphcuts_dp.offline.player_game import PLAYERS
+from graphcuts_dp.offline.construction import PLAYERS
 from graphcuts_dp.offline.tuning import CALIBRATIONS as OFFLINE_CALIBRATIONS
 from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
 from graphcuts_dp.privacy.guarantee import exact_epsilon

@@ -20,12 +20,12 @@ from graphcuts_dp.evaluation.audit import Claim, Draw, Neighbours
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.learn.bit_sets import DenseHypothesis
 from graphcuts_dp.offline import net_release
-from graphcuts_dp.offline.distinguishers import Exponential
-from graphcuts_dp.offline.exact_cuts import ExactCuts
+from graphcuts_dp.offline.distinguisher import Exponential
+from graphcuts_dp.offline.distinguisher import ExactCuts
 from graphcuts_dp.offline.power_method import PowerRankOne
 from graphcuts_dp.offline.query_lists import CutList
 from graphcuts_dp.offline.rank_one import ResponseRankOne
-from graphcuts_dp.offline.sensing import Steps
+from graphcuts_dp.offline.lists import Steps
 from graphcuts_dp.pairs.linear_query import LinearQuery
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery
 from graphcuts_dp.pairs.universe import Universe

@@ -17,7 +17,7 @@ import pytest
 from graphcuts_dp.evaluation.audit import audit
 from graphcuts_dp.graph.adjacency import BipartiteGraph
 from graphcuts_dp.learn.bit_sets import DenseHypothesis
-from graphcuts_dp.offline.sensing import Steps, _measure
+from graphcuts_dp.offline.lists import Steps, _measure
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.entropy import SeededEntropy

@@ -12,7 +12,8 @@ from graphcuts_dp.errors import (
     ParameterError,
     QueryError,
 )
-from graphcuts_dp.offline.answers_at_once import buying_of, columns_of
+from graphcuts_dp.offline.answers_at_once import buying_of
+from graphcuts_dp.offline.lists import columns_of
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.results.bundle import read_receipt, write_receipt
 

@@ -7,7 +7,7 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError, QueryError
-from graphcuts_dp.offline.distinguishers import DISTINGUISHERS, LISTED
+from graphcuts_dp.offline.methods import DISTINGUISHERS, LISTED
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.results.bundle import KINDS
 

@@ -10,11 +10,7 @@ import scipy.integrate
 import scipy.stats
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.offline.rank_one import (
-    _beta_divergence,
-    response_norm,
-    subgaussian_norm,
-)
+from graphcuts_dp.offline.rank_one import _beta_divergence, response_norm, subgaussian_norm
 from graphcuts_dp.privacy.distributions import BinaryResponse
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.noise import sample_discrete_gaussian

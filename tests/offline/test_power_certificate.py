@@ -15,20 +15,8 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.bit_sets import DenseHypothesis
 from graphcuts_dp.offline import power_method
 from graphcuts_dp.offline.methods import release_iteratively
-from graphcuts_dp.offline.power_certificate import (
-    NoisyStep,
-    PowerCertificate,
-    largest_possible,
-    noise_length,
-    start_radius,
-)
-from graphcuts_dp.offline.power_method import (
-    COLUMNS,
-    STEPS,
-    PowerRankOne,
-    PowerSearch,
-    quotient_sensitivity,
-)
+from graphcuts_dp.offline.power_method import NoisyStep, PowerCertificate, largest_possible, noise_length, start_radius
+from graphcuts_dp.offline.power_method import COLUMNS, STEPS, PowerRankOne, PowerSearch, quotient_sensitivity
 from graphcuts_dp.offline.rank_one import UnitPair
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy import value_noise

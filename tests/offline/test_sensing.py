@@ -17,7 +17,8 @@ from graphcuts_dp.errors import (
     QueryError,
 )
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
-from graphcuts_dp.offline.sensing import SensingPlan, Steps, _measure, release_sensing
+from graphcuts_dp.offline.lists import SensingPlan, Steps, _measure
+from graphcuts_dp.offline.sensing import release_sensing
 from graphcuts_dp.offline.sensing_release import SensingRelease
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery, answer_all
 from graphcuts_dp.pairs.universe import Universe

@@ -14,9 +14,10 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.learners import MedianLearner, MultiplicativeWeightsLearner
 from graphcuts_dp.learn.linear_learners import linear_learner
 from graphcuts_dp.offline.construction import IterativeConstruction
-from graphcuts_dp.offline.distinguishers import Exponential, Released
+from graphcuts_dp.offline.distinguisher import Exponential
+from graphcuts_dp.offline.rank_one import Released
 from graphcuts_dp.offline.methods import finished
-from graphcuts_dp.offline.player_game import PlayerGame
+from graphcuts_dp.offline.construction import PlayerGame
 from graphcuts_dp.offline.query_lists import CutList, QuestionList
 from graphcuts_dp.offline.tuning import PracticalOffline, TightOffline
 from graphcuts_dp.pairs.universe import Universe

@@ -14,7 +14,7 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.offline import player_game
-from graphcuts_dp.offline.player_game import BestResponder, PlayerGame, WeightsPlayer, sum_of
+from graphcuts_dp.offline.construction import BestResponder, PlayerGame, WeightsPlayer, sum_of
 from graphcuts_dp.offline.query_lists import CutList
 from graphcuts_dp.offline.tuning import PracticalOffline
 from graphcuts_dp.pairs.queries import CutQuery
