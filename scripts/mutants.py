@@ -62,8 +62,7 @@ TARGETS = (
 )
 # Files that draw noise or account for it.
 CORE = re.compile(
-    "privacy/(calibration|comparisons|composition|exact_choice|distributions|level_noise|noise|"
-    "selection|value_noise)|"
+    "privacy/(calibration|composition|distributions|level_noise|noise|value_noise)|"
     "session/(calibrations|mechanism|paper_cal|per_query|running|steps|sparse_vector)|"
     "ledger/(spending|uses)|"
     "measure/(cells|entries|statistics)|release/allocation|estimate/strategy|"

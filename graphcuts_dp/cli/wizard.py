@@ -18,8 +18,7 @@ from graphcuts_dp.errors import FileFormatError, ParameterError
 from graphcuts_dp.planning.explanation import explain
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, SMALLEST_EPSILON
 from graphcuts_dp.privacy.protection import Protect
-from graphcuts_dp.privacy.tails import discrete_laplace_radius
-from graphcuts_dp.privacy.value_noise import noise_distribution
+from graphcuts_dp.privacy.value_noise import discrete_laplace_radius, noise_distribution
 
 EXAMPLE = """Example: graphcuts-dp wizard
 

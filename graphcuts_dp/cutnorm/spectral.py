@@ -27,13 +27,13 @@ import numpy.typing as npt
 from scipy.sparse.linalg import ArpackError, LinearOperator, svds
 
 from graphcuts_dp.arrays import BoolMatrix, FloatArray, RealMatrix
-from graphcuts_dp.cutnorm.operand import Operand, gamma
-from graphcuts_dp.cutnorm.rounding import CutBatch, best_cuts
-from graphcuts_dp.cutnorm.upper_bound import (
+from graphcuts_dp.cutnorm.certificate import (
     ScaledMatrix,
     UpperBound,
     sigma_bound,
 )
+from graphcuts_dp.cutnorm.low_rank import CutBatch, best_cuts
+from graphcuts_dp.cutnorm.operand import Operand, gamma
 
 _SCAN_ENTRIES = 1 << 24
 _FULL_SVD = 128

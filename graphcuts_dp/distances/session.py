@@ -37,9 +37,8 @@ from graphcuts_dp.ledger.uses import (
 )
 from graphcuts_dp.pairs.vertices import Label
 from graphcuts_dp.privacy.composition import Cost, as_stored
-from graphcuts_dp.privacy.deltas import warn_of_delta
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource, SeededEntropy
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon, warn_of_delta
 from graphcuts_dp.privacy.protection import Protect
 from graphcuts_dp.session.steps import SessionSteps, Step
 

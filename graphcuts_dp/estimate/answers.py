@@ -21,8 +21,8 @@ from graphcuts_dp.pairs.layout import Layout, possible_part
 from graphcuts_dp.pairs.linear_query import LinearQuery, is_query
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.vertices import Space
-from graphcuts_dp.privacy.noise_laws import NoiseLaw
-from graphcuts_dp.privacy.noise_sums import NoiseSum
+from graphcuts_dp.privacy.distributions import NoiseLaw
+from graphcuts_dp.privacy.value_noise import NoiseSum
 
 if TYPE_CHECKING:
     import pandas as pd

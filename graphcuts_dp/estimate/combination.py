@@ -33,7 +33,7 @@ import numpy as np
 
 from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.pairs.layout import Layout
-from graphcuts_dp.privacy.noise_sums import NoiseTerm
+from graphcuts_dp.privacy.value_noise import NoiseTerm
 
 
 @final

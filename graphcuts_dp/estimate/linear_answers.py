@@ -17,8 +17,8 @@ from graphcuts_dp.estimate.worst_case import noise_cut_bound
 from graphcuts_dp.pairs.linear_query import LinearQuery
 from graphcuts_dp.pairs.linear_steps import Extent, pair_coefficients
 from graphcuts_dp.pairs.queries import RankOneQuery
-from graphcuts_dp.privacy.noise_laws import NoiseLaw
-from graphcuts_dp.privacy.noise_sums import NoiseSum, NoiseTerm
+from graphcuts_dp.privacy.distributions import NoiseLaw
+from graphcuts_dp.privacy.value_noise import NoiseSum, NoiseTerm
 
 _ROUNDING = 1e-11  # of all that is added up: what floats may be off
 _LEVELS = 200  # of coefficients that are kept apart

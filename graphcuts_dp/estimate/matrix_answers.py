@@ -28,8 +28,8 @@ from graphcuts_dp.estimate.noisy_matrix import EstimateKind, NoisyMatrix
 from graphcuts_dp.pairs.layout import most_weight
 from graphcuts_dp.pairs.linear_query import LinearQuery
 from graphcuts_dp.pairs.queries import CutQuery, pairs_of_cut
-from graphcuts_dp.privacy.noise_laws import TwoSidedGeometric
-from graphcuts_dp.privacy.noise_sums import NoiseSum, NoiseTerm
+from graphcuts_dp.privacy.distributions import TwoSidedGeometric
+from graphcuts_dp.privacy.value_noise import NoiseSum, NoiseTerm
 
 _MOST_SPLIT = 12  # groups that a cut splits and that are kept apart; see `group_classes`
 

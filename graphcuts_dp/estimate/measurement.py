@@ -20,9 +20,9 @@ from graphcuts_dp.pairs.group_names import GroupNames
 from graphcuts_dp.pairs.groups import Groups, GroupTree
 from graphcuts_dp.pairs.vertices import Space, vertex_sets
 from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.privacy.distributions import TwoSidedGeometric
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.level_noise import Change, LevelNoise
-from graphcuts_dp.privacy.noise_laws import TwoSidedGeometric
 from graphcuts_dp.privacy.protection import EDGE, Protect
 
 

@@ -13,7 +13,7 @@ from graphcuts_dp.display import Card, Displayed
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.level_noise import LevelNoise, Spread
-from graphcuts_dp.privacy.tails import discrete_laplace_radius
+from graphcuts_dp.privacy.value_noise import discrete_laplace_radius
 
 if TYPE_CHECKING:
     import pandas as pd

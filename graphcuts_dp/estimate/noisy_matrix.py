@@ -17,9 +17,8 @@ from graphcuts_dp.pairs.layout import Layout
 from graphcuts_dp.pairs.linear_query import sides_of
 from graphcuts_dp.pairs.queries import pairs_of_cut
 from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet, sets_in
-from graphcuts_dp.privacy.distributions import LaplaceNoise, NoiseDistribution
-from graphcuts_dp.privacy.noise_laws import TwoSidedGeometric
-from graphcuts_dp.privacy.sparse_noise import tail_chance
+from graphcuts_dp.privacy.distributions import LaplaceNoise, NoiseDistribution, TwoSidedGeometric
+from graphcuts_dp.privacy.noise import tail_chance
 from graphcuts_dp.privacy.value_noise import noise_distribution
 
 _FORMAT = 1

@@ -38,7 +38,7 @@ from graphcuts_dp.estimate.sparse_model import OneCut, SparseModel
 from graphcuts_dp.pairs.layout import most_weight
 from graphcuts_dp.pairs.linear_query import LinearQuery
 from graphcuts_dp.pairs.queries import CutQuery, pairs_of_sizes
-from graphcuts_dp.privacy.noise_sums import NoiseSum, NoiseTerm
+from graphcuts_dp.privacy.value_noise import NoiseSum, NoiseTerm
 
 _MOST_KNOWN = 1 << 22  # numbers that are kept of sets that are known
 _DIGITS = 2  # of a number of noises, which is rounded up

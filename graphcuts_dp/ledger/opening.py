@@ -25,7 +25,7 @@ from graphcuts_dp.ledger.records import Head
 from graphcuts_dp.ledger.spending import Budget
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import Arcs, VertexSet, labels_or_number, sets_in
-from graphcuts_dp.privacy.deltas import warn_of_delta
+from graphcuts_dp.privacy.guarantee import warn_of_delta
 
 _FORMAT = 5
 

@@ -6,8 +6,14 @@ from fractions import Fraction
 from typing import Any, final
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.privacy.composition import Cost, as_stored, rounded_up
-from graphcuts_dp.privacy.filters import admits, exact, least_epsilon
+from graphcuts_dp.privacy.composition import (
+    Cost,
+    admits,
+    as_stored,
+    exact,
+    least_epsilon,
+    rounded_up,
+)
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 
 

@@ -25,9 +25,8 @@ from graphcuts_dp.ledger.opening import (
 from graphcuts_dp.ledger.records import Kind, UseTotals
 from graphcuts_dp.ledger.spending import Budget, cost_from_dict, cost_to_dict
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.deltas import warn_of_delta
 from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy, SystemEntropy
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, warn_of_delta
 
 SESSION = "session"
 DISTANCE_SESSION = "distance session"

@@ -21,8 +21,7 @@ from graphcuts_dp.graph.owned_rows import OwnedRows
 from graphcuts_dp.measure.statistics import with_noise
 from graphcuts_dp.privacy.composition import Cost, rounded_up
 from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.exact_choice import Choice
-from graphcuts_dp.privacy.selection import exponential_choice
+from graphcuts_dp.privacy.noise import Choice, exponential_choice
 
 
 def measure_contributions(

@@ -21,10 +21,10 @@ from graphcuts_dp.pairs.layout import Layout
 from graphcuts_dp.parallel import in_parallel
 from graphcuts_dp.privacy.distributions import LaplaceNoise, NoiseDistribution
 from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.noise import sample_discrete_laplace
-from graphcuts_dp.privacy.sparse_noise import (
+from graphcuts_dp.privacy.noise import (
     LARGEST_POSITIONS,
     LARGEST_THRESHOLD,
+    sample_discrete_laplace,
     sample_exceeding,
 )
 from graphcuts_dp.privacy.value_noise import noise_distribution

@@ -42,7 +42,7 @@ from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.calibration import TOTAL_SHARE
 from graphcuts_dp.privacy.composition import Cost, check_paid, compose, rounded_up
 from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.selection import exponential_choices
+from graphcuts_dp.privacy.noise import exponential_choices
 from graphcuts_dp.privacy.value_noise import ValueNoise
 from graphcuts_dp.progress import Progress, silent
 

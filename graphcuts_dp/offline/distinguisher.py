@@ -35,8 +35,7 @@ from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.exact_choice import Choice, happens
-from graphcuts_dp.privacy.selection import exponential_choice, noisy_maximum
+from graphcuts_dp.privacy.noise import Choice, exponential_choice, happens, noisy_maximum
 
 
 @final

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Self, final
+from typing import ClassVar, Self, final
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,8 @@ from graphcuts_dp.learn.potentials import LpNorm, Potential, SchattenNorm, near_
 from graphcuts_dp.offline.distinguisher import root_at_most
 from graphcuts_dp.offline.query_lists import CutList, as_list
 from graphcuts_dp.offline.release import (
+    GRAPH,
+    TABLE,
     Accuracy,
     CountNoise,
     Digests,
@@ -47,8 +49,8 @@ from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost, rounded_up, zcdp_rho
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
-from graphcuts_dp.privacy.k_norm import MOST_COUNTS, NORMS, KNormNoise
-from graphcuts_dp.privacy.selection import exponential_choice, noisy_maximum
+from graphcuts_dp.privacy.level_noise import MOST_COUNTS, NORMS, KNormNoise
+from graphcuts_dp.privacy.noise import exponential_choice, noisy_maximum
 from graphcuts_dp.privacy.value_noise import ValueNoise
 from graphcuts_dp.progress import Progress
 from graphcuts_dp.release.job import Job
@@ -101,6 +103,7 @@ class Net:
         0.0, help="How far the nearest member of a net may be from the truth.", least=0.0
     )
     family: DatabaseFamily | None = None
+    files: ClassVar[str] = GRAPH
 
     def __post_init__(self) -> None:
         check(self)
@@ -133,7 +136,7 @@ class Net:
                 guarantee=guarantee,
                 accuracy=Accuracy(error=error, confidence=task.confidence, queries="listed"),
                 settings=Settings(construction="net"),
-                graph=graph,
+                _graph=graph,
                 hypothesis=DenseHypothesis(universe, graph.dense()),
                 listed=listed,
                 law=law,
@@ -256,6 +259,7 @@ class Answers:
     """
 
     noise: str = "auto"
+    files: ClassVar[str] = TABLE
 
     def job(self, task: Task) -> Job[IterativeRelease]:
         """One draw for all counts."""
@@ -274,16 +278,12 @@ class Answers:
             error=law.error(task.failure), confidence=task.confidence, queries="measured"
         )
 
-        def measure(graph: AnyGraph, source: EntropySource, _: Progress) -> list[float]:
-            counts = listed.counts(graph, law.grid)  # the only place that reads the graph
-            return [float(noisy * law.grid.unit) for noisy in counts + law.noise.draw(source)]
-
         return task.job(
             kind="answers",
             parameters={"queries": len(listed), "noise": name},
             step=law.noise.cost(law.grid.sensitivity),
             public="the queries",
-            measure=measure,
+            measure=lambda graph, source, _: law.measure(listed, graph, source),
             release=lambda values, guarantee: IterativeRelease(
                 universe=task.universe,
                 guarantee=guarantee,
@@ -622,6 +622,7 @@ class Sensing:
     expected_ratings: float | None = option(
         None, help="A public guess of the number of ratings, only for a warning.", above=0.0
     )
+    files: ClassVar[str] = TABLE
 
     def __post_init__(self) -> None:
         check(self)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, cast, final
+from typing import Any, ClassVar, cast, final
 
 import numpy as np
 
@@ -44,7 +44,7 @@ from graphcuts_dp.offline.lists import Answers, Net, Sensing
 from graphcuts_dp.offline.power_method import PowerRankOne
 from graphcuts_dp.offline.query_lists import CutList, QuestionList
 from graphcuts_dp.offline.rank_one import Released, ResponseRankOne
-from graphcuts_dp.offline.release import Accuracy, IterativeRelease, Settings, Task
+from graphcuts_dp.offline.release import GRAPH, Accuracy, IterativeRelease, Settings, Task
 from graphcuts_dp.offline.tuning import (
     CALIBRATIONS,
     MOST_ROUNDS,
@@ -60,12 +60,12 @@ from graphcuts_dp.privacy.composition import as_stored
 from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
-from graphcuts_dp.privacy.k_norm import NORMS
+from graphcuts_dp.privacy.level_noise import NORMS
 from graphcuts_dp.privacy.protection import Protect
 from graphcuts_dp.privacy.value_noise import noise_distribution
 from graphcuts_dp.progress import Progress, silent
 from graphcuts_dp.release.job import Job, execute
-from graphcuts_dp.synth.certify import weights_of
+from graphcuts_dp.synth.finishing import weights_of
 
 MEDIAN = "median"  # beside the table of constructions: its hypothesis is no matrix
 LEARNT_BY = (*CONSTRUCTIONS, MEDIAN)
@@ -176,7 +176,7 @@ class Learning:
 
     rule: str | Learner = "multiplicative-weights"
     norm: str | None = option(None, help=f"Norm of mirror-descent, l2 if omitted: {NORM_HELP}.")
-    distinguisher: str | Distinguisher = option(
+    distinguisher: str | Distinguisher = option(  # noqa: RUF009  # a field
         "auto",
         help="How cuts are found: auto, exponential, released, exact-cuts, response-rank-one, "
         "power-rank-one or power-rank-one-certified.",
@@ -190,6 +190,7 @@ class Learning:
     refits: int = option(
         12, help="Corrections by old answers after each round.", least=0, most=1000
     )
+    files: ClassVar[str] = GRAPH
 
     def __post_init__(self) -> None:
         check(self)
@@ -273,6 +274,7 @@ class Game:
     hide_queries: float | None = option(
         None, help="How much one query of the list of a game may show.", above=0.0, below=1.0
     )
+    files: ClassVar[str] = GRAPH
 
     def __post_init__(self) -> None:
         check(self)
@@ -414,7 +416,7 @@ def finished(
             stopped=outcome.stopped,
             total=outcome.total_weight * mechanism.unit,
         ),
-        graph=from_rows_on(task.graph.space, rows, weighted=True, weight_cap=cap, note=note),
+        _graph=from_rows_on(task.graph.space, rows, weighted=True, weight_cap=cap, note=note),
         hypothesis=DenseHypothesis(mechanism.universe, matrix),
         transcript=outcome.transcript,
         cap=cap,

@@ -31,9 +31,9 @@ from graphcuts_dp.pairs.vertices import Space, VertexSet
 from graphcuts_dp.privacy.composition import Cost, as_stored
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, hidden_change, promise_text
-from graphcuts_dp.privacy.k_norm import KNormNoise
+from graphcuts_dp.privacy.level_noise import KNormNoise
+from graphcuts_dp.privacy.noise import shortfall
 from graphcuts_dp.privacy.protection import Protect
-from graphcuts_dp.privacy.selection import shortfall
 from graphcuts_dp.progress import Progress
 from graphcuts_dp.release.job import Job
 from graphcuts_dp.results import bundle
@@ -162,6 +162,11 @@ class CountNoise:
         """By how much noise has moved any answer, in weight, but for probability beta."""
         return self.noise.radius(beta) * self.grid.unit
 
+    def measure(self, queries: CutList, graph: AnyGraph, source: EntropySource) -> list[float]:
+        """Noisy answers in weight; reads the graph."""
+        counts = queries.counts(graph, self.grid)
+        return [float(noisy * self.grid.unit) for noisy in counts + self.noise.draw(source)]
+
 
 Law = NetChoice | CountNoise
 
@@ -219,8 +224,6 @@ class IterativeRelease(Displayed):
         guarantee: the promise of differential privacy.
         accuracy: how far off answers may be.
         settings: how it was made.
-        graph: the synthetic graph: the hypothesis with weights cut to [0, cap] and rounded, or the
-            member of a net; None of sensing and of answers alone.
         hypothesis: what has been learnt, in weight; `answer` reads it. None of answers alone.
         transcript: the queries that were measured, with their noisy answers.
         cap: public largest weight of a pair.
@@ -232,12 +235,28 @@ class IterativeRelease(Displayed):
     guarantee: PrivacyGuarantee
     accuracy: Accuracy
     settings: Settings
-    graph: AnyGraph | None = None
+    _graph: AnyGraph | None = None
     hypothesis: DenseHypothesis | None = None
     transcript: tuple[Measured, ...] = ()
     cap: float = 1.0
     listed: Listed = None
     law: Law | None = None
+
+    @property
+    def has_graph(self) -> bool:
+        """Whether there is a synthetic graph: not of sensing, nor of answers alone."""
+        return self._graph is not None
+
+    @property
+    def graph(self) -> AnyGraph:
+        """The synthetic graph: what was learnt with weights cut to [0, cap], or a net's member.
+
+        Raises:
+            GraphError: there is none.
+        """
+        if self._graph is None:
+            raise GraphError("this release has no graph: it answers queries alone")
+        return self._graph
 
     def answer(
         self, S: Subset | Question, T: Subset | None = None, *, confidence: float | None = None
@@ -284,7 +303,7 @@ class IterativeRelease(Displayed):
             if isinstance(self.law, CountNoise) and isinstance(query, CutQuery):
                 above += self.law.grid.rounding(self.universe.pairs_between(query))
             interval = min(max(value - error, low), high), min(max(value + above, low), high)
-        if self.graph is None and self.hypothesis is not None:  # a matrix that knows no bounds
+        if self._graph is None and self.hypothesis is not None:  # a matrix that knows no bounds
             value = min(max(value, low), high)
         return self._shown(value, interval, level)
 
@@ -293,15 +312,6 @@ class IterativeRelease(Displayed):
     ) -> AnswerList:
         """Answer several queries; see `answer`."""
         return AnswerList(self.answer(query, confidence=confidence) for query in queries)
-
-    def error_bound(self, beta: float) -> float | None:
-        """How far off answers to the list are at most, but for probability beta; of a `law` alone.
-
-        Raises:
-            QueryError: beta out of range, or no law.
-        """
-        level = self._level(1 - beta)
-        return self.accuracy.error if self.law is None else self.law.error(1 - level)
 
     def plot(self, *, title: str | None = None) -> "Figure":
         """Draw the queries that were measured: noisy answers, and what was learnt of them.
@@ -438,9 +448,9 @@ class IterativeRelease(Displayed):
             arrays["matrix"] = self.hypothesis.matrix
         if isinstance(self.law, CountNoise):
             arrays["facets"] = self.law.noise.facets
-        kind = TABLE if self.graph is None else GRAPH
+        kind = GRAPH if self.has_graph else TABLE
         return bundle.save(
-            kind, path, self.guarantee, fields, arrays, graph=self.graph, force=force
+            kind, path, self.guarantee, fields, arrays, graph=self._graph, force=force
         )
 
     @classmethod
@@ -464,7 +474,7 @@ class IterativeRelease(Displayed):
                 guarantee=saved.guarantee,
                 accuracy=Accuracy(**fields["accuracy"]),
                 settings=Settings(**fields["settings"]),
-                graph=graph,
+                _graph=graph,
                 hypothesis=None if learnt is None else DenseHypothesis(universe, learnt),
                 transcript=transcript,
                 cap=fields["cap"],
@@ -476,7 +486,7 @@ class IterativeRelease(Displayed):
 
     def _check_whole(self, kind: str) -> None:
         """Refuse parts of a saved release that do not belong together."""
-        if (kind == GRAPH) == (self.graph is None) or (
+        if (kind == GRAPH) != self.has_graph or (
             self.accuracy.queries == "measured"
             and (self.listed is None or len(self.transcript) != len(self.listed))
         ):

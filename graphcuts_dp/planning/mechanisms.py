@@ -21,7 +21,7 @@ from graphcuts_dp.learn.norms import AUTO, NORMS, CutSizes, norm_updates, parse_
 from graphcuts_dp.learn.update_bounds import at_least_one, shape_of
 from graphcuts_dp.planning import offline
 from graphcuts_dp.privacy.distributions import LaplaceNoise
-from graphcuts_dp.privacy.tails import discrete_laplace_radius
+from graphcuts_dp.privacy.value_noise import discrete_laplace_radius
 from graphcuts_dp.session.choice import Setting, gaussian_deviation, mirror_descent_error
 from graphcuts_dp.session.methods import CALIBRATIONS, LINEAR_METHODS, guaranteed_error
 

@@ -22,20 +22,18 @@ from graphcuts_dp.learn.update_bounds import (
     multiplicative_weights_updates,
     shape_of,
 )
-from graphcuts_dp.offline.distinguisher import Distinguisher
-from graphcuts_dp.offline.distinguisher import Exponential
-from graphcuts_dp.offline.rank_one import Released
-from graphcuts_dp.offline.lists import MOST_LISTED
 from graphcuts_dp.offline.construction import Player, PlayerGame
+from graphcuts_dp.offline.distinguisher import Distinguisher, Exponential
+from graphcuts_dp.offline.lists import FOR_TEST, MOST_LISTED, MOST_SENSED_PAIRS, Steps
 from graphcuts_dp.offline.query_lists import MOST_NUMBERS, CutList, rounding_of
-from graphcuts_dp.offline.lists import FOR_TEST, MOST_SENSED_PAIRS, Steps
+from graphcuts_dp.offline.rank_one import Released
 from graphcuts_dp.offline.tuning import PracticalOffline, TightOffline
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import ALL
 from graphcuts_dp.privacy.composition import zcdp_rho
-from graphcuts_dp.privacy.k_norm import MOST_COUNTS, k_norm_radius, laplace_radius
-from graphcuts_dp.privacy.selection import shortfall
+from graphcuts_dp.privacy.level_noise import MOST_COUNTS, k_norm_radius, laplace_radius
+from graphcuts_dp.privacy.noise import shortfall
 from graphcuts_dp.privacy.value_noise import ValueNoise
 from graphcuts_dp.session.choice import Setting
 

@@ -15,7 +15,7 @@ from graphcuts_dp.pairs.groups import GroupTree
 from graphcuts_dp.privacy.calibration import discrete_gaussian_scale
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.protection import Protect
-from graphcuts_dp.privacy.tails import discrete_gaussian_radius, discrete_laplace_radius
+from graphcuts_dp.privacy.value_noise import discrete_gaussian_radius, discrete_laplace_radius
 
 
 @final

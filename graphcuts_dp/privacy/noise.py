@@ -1,33 +1,141 @@
-"""Exact samplers of integer noise, vectorised.
+"""Exact samplers: integer noise, choices by score, and positions whose noise passes a threshold.
 
-Every sample (of the discrete Gaussian: every proposal) is an inversion of the true distribution
-function: a uniform real number is revealed bit by bit, 16 bits first from a table, then 64, then as
-many as it takes, until the bits seen decide the value. The cut points are computed in decimal
-arithmetic to as many digits as are needed, so the distribution is the stated one exactly (given
-uniform bits), not an approximation to some precision. Floats only decide which proposals of the
-discrete Gaussian stay, and only where a margin of 16 times their error leaves no doubt. Cost: one
-table look-up for nearly every sample. The time taken depends on the bits drawn, never on data.
+**Integer noise**, vectorised: every sample (of the discrete Gaussian: every proposal) is an
+inversion of the true distribution function: a uniform real number is revealed bit by bit, 16 bits
+first from a table, then 64, then as many as it takes, until the bits seen decide the value. The cut
+points are computed in decimal arithmetic to as many digits as are needed, so the distribution is
+the stated one exactly (given uniform bits), not an approximation to some precision. Floats only
+decide which proposals of the discrete Gaussian stay, and only where a margin of 16 times their
+error leaves no doubt. Cost: one table look-up for nearly every sample. The time taken depends on
+the bits drawn, never on data.
 
 No sample wraps around: where 64 bits could overflow, samples are Python integers in an array of
 objects. To add such an array in place to one of 64-bit integers is an error, never a wrong number.
 
 Contrast: inverse transforms of floats leak through the holes in their output
 (Mironov, "On significance of the least significant bits for differential privacy", CCS 2012).
+
+**Events and choices** (`happens`, `Choice`) have real probabilities: floats propose, decimals
+decide. A proposal is drawn with integer weights that lie a little above the true ones, and kept
+with the ratio of the two. Floats only make the proposal's weights, which are exact integers once
+made; the ratio is compared with a uniform number that is revealed bit by bit, in decimal arithmetic
+to as many digits as it takes. The result has the stated probabilities exactly, given uniform bits.
+
+**Noise above a threshold** (`sample_exceeding`): a virtual vector of independent discrete Laplace
+noises is never drawn: positions at or above the threshold are independent events of one
+probability, so the gaps between them are geometric, and what the noise has above the threshold is
+geometric, too.
 """
 
 import decimal
 import math
 from collections.abc import Callable
+from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache, partial
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 import numpy.typing as npt
 
-from graphcuts_dp.arrays import BoolVector, IntVector
+from graphcuts_dp.arrays import BoolVector, FloatVector, IntVector
+from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.exact_choice import happens
+
+# A number computed in the current decimal context; of its digits all but 25 may be relied on.
+Computed = Callable[[], Decimal]
+_SPARE_DIGITS = 25
+_TOP = 52  # the largest proposal weight is about 2^52, which a float holds exactly
+_ROUNDING = 2.0**-40  # more than exp and the operations around it can be off
+
+
+def happens(chance: Computed, source: EntropySource, *, prefix: int = 0, bits: int = 0) -> bool:
+    """An event of the given probability, exactly.
+
+    Args:
+        chance: the probability, in [0, 1].
+        source: where the bits come from.
+        prefix: the first bits of the uniform number, if they were drawn before.
+        bits: how many those are.
+    """
+    while True:
+        bits += 64
+        prefix = (prefix << 64) | int.from_bytes(source.bytes(8).tobytes(), "little")
+        digits = bits * 302 // 1000 + _SPARE_DIGITS + 20
+        with decimal.localcontext(wide_context(digits)):
+            scaled = chance() * (1 << bits)
+            slack = scaled * Decimal(10) ** (_SPARE_DIGITS - digits)
+            if prefix + 1 <= scaled - slack:
+                return True
+            if prefix >= scaled + slack:
+                return False
+
+
+def uniform_below(count: int, source: EntropySource) -> int:
+    """A uniform integer in 0..count-1, exactly, count in 1..2^64."""
+    bits = (count - 1).bit_length()
+    while True:
+        word = int.from_bytes(source.bytes(8).tobytes(), "little") >> (64 - bits)
+        if word < count:
+            return word
+
+
+@final
+class Choice:
+    """Draws index i with probability w_i / sum w, exactly.
+
+    Args:
+        log_weights: floats near ln w_i - shift for any one shift, shape (k,).
+        error: by how much they may be off, where they are within 100 of the largest; others may be
+            off by 50.
+        exact: ln w_i - shift, computed in the current decimal context: right to 20 digits after the
+            point beyond those that the context has to spare (see `Computed`).
+
+    Cost: O(k) once, O(log k) a draw; a draw needs decimals with probability about 2 error + 2^-36.
+    """
+
+    def __init__(
+        self, log_weights: FloatVector, error: float, exact: Callable[[int], Decimal]
+    ) -> None:
+        self._exact = exact
+        self._shift = float(log_weights.max())
+        self._bits = min(_TOP, 61 - len(log_weights).bit_length())
+        self._error = error
+        # At least the true weights: a kept draw has a ratio of at most 1.
+        inflated = np.exp(np.minimum(log_weights - self._shift, 0) + (error + _ROUNDING))
+        inflated *= 2.0**self._bits
+        proposal = np.ceil(inflated).astype(np.uint64) + np.uint64(1)
+        self._ends = np.cumsum(proposal, dtype=np.uint64)
+        self._total = int(self._ends[-1])
+
+    def draw(self, source: EntropySource) -> int:
+        """One index."""
+        while True:
+            word = uniform_below(self._total, source)
+            index = int(np.searchsorted(self._ends, np.uint64(word), side="right"))
+            if self._kept(index, source):
+                return index
+
+    def _kept(self, index: int, source: EntropySource) -> bool:
+        before = int(self._ends[index - 1]) if index else 0
+        weight = int(self._ends[index]) - before
+        first = int.from_bytes(source.bytes(8).tobytes(), "little")
+        # The ratio is at least this: then the first bits decide nearly always.
+        least = math.exp(-2 * self._error - 2 * _ROUNDING) - 2 / weight - 2**-50
+        if (first + 1) * 2.0**-64 * (1 + 2**-50) <= least:
+            return True
+
+        def ratio() -> Decimal:
+            true = (self._exact(index) - Decimal(self._shift)).exp() * (1 << self._bits)
+            return true / weight
+
+        return happens(ratio, source, prefix=first, bits=64)
+
+
+def wide_context(digits: int) -> decimal.Context:
+    """Decimal arithmetic to so many digits, with all exponents that there are."""
+    return decimal.Context(prec=digits, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX)
+
 
 # floor(2**bits * P(K <= value)), exactly
 ScaledCdf = Callable[[int, int], int]
@@ -326,3 +434,217 @@ def _floor_bits(value: Callable[[], decimal.Decimal], bits: int, lost: int = 0) 
             if low == high:
                 return low
         digits *= 2
+
+
+_LOGARITHM_ERROR = 2.0**-40  # of float logarithms that are within 100 of the largest
+
+
+def noisy_maximum(scores: IntVector, rate: Fraction, source: EntropySource) -> int:
+    """The candidate whose score plus noise is largest; of equal ones, the first.
+
+    Noise is G >= 0 with P(G >= k) = e^(-rate k) for whole k >= 0, independent for each candidate.
+
+    Guarantee: if each score differs by at most s between neighbours, (2 s rate)-DP; if moreover
+    all of them differ in the same direction, (s rate)-DP.
+    Proof. Fix the noise of all candidates but i. Then i is chosen just when u_i + G_i >= t_i, where
+    t_i = max over j != i of u_j + G_j, plus 1 for a j that comes before i: whole numbers all. On a
+    neighbour the least G_i that will do, max(t_i - u_i, 0), is larger by at most 2 s (by at most s
+    in the second case, where t_i - u_i is a difference of numbers that move together), so the
+    probability is at least e^(-2 s rate) times as large, for each noise of the others.
+
+    Accuracy: the chosen score is within k of the largest but for probability
+    (candidates - 1) e^(-rate (k + 1)), since a candidate more than k below the best one can win
+    only with G > k. See `shortfall`.
+
+    Args:
+        scores: of the candidates, whole numbers below 2^62 in size, shape (candidates,). Private.
+        rate: > 0.
+        source: where the noise comes from.
+
+    Source: DR14 section 3.3 (report noisy max); with exponential noise it is never worse than the
+    exponential mechanism of the same epsilon (McKenna, Sheldon 2020; Ding et al. 2021).
+    """
+    noise = sample_geometric(rate, len(scores), source)
+    return int(np.argmax(scores + noise))
+
+
+def shortfall(candidates: int, rate: Fraction, *, failure: float) -> int:
+    """By how much the score of `noisy_maximum` may stay below the largest, rounded up.
+
+    Args:
+        candidates: how many there are, >= 1.
+        rate: as for `noisy_maximum`.
+        failure: in (0, 1): the probability with which it may stay further below.
+    """
+    if candidates == 1:
+        return 0
+    steps = math.log((candidates - 1) / failure) / float(rate) * (1 + 1e-12)
+    return max(0, math.ceil(steps) - 1)
+
+
+def exponential_choice(scores: IntVector, rate: Fraction, source: EntropySource) -> int:
+    """The exponential mechanism, exactly: candidate i has probability ~ e^(rate u_i).
+
+    Guarantee: if each score differs by at most s between neighbours, the privacy loss has range
+    2 s rate: (2 s rate)-DP, and (2 s rate)^2/8-zCDP, a quarter of what is proven for
+    `noisy_maximum`. Half the range if all scores differ in the same direction.
+
+    Accuracy: the chosen score is within t of the largest but for probability
+    (candidates - 1) e^(-rate t).
+
+    Args:
+        scores: of the candidates, whole numbers below 2^62 in size, shape (candidates,). Private.
+        rate: > 0.
+        source: where the noise comes from.
+
+    Source: McSherry, Talwar 2007; zCDP: Cesar, Rogers 2021.
+    """
+    return exponential_choices(scores, rate, 1, source)[0]
+
+
+def exponential_choices(
+    scores: IntVector, rate: Fraction, count: int, source: EntropySource
+) -> list[int]:
+    """Several independent draws of `exponential_choice` with the same scores.
+
+    Guarantee: that of one draw, for each of them.
+
+    Args:
+        scores: as for `exponential_choice`. Private.
+        rate: > 0.
+        count: how many, >= 1.
+        source: where the noise comes from.
+    """
+    behind = scores - scores.max()
+
+    def exact(index: int) -> Decimal:
+        return int(behind[index]) * Decimal(rate.numerator) / Decimal(rate.denominator)
+
+    choice = Choice(behind * float(rate), _LOGARITHM_ERROR, exact)
+    return [choice.draw(source) for _ in range(count)]
+
+
+LARGEST_POSITIONS = 2**56  # that sums of gaps stay far below 2^63
+LARGEST_THRESHOLD = 2**52
+_RAREST = 2.0**-160  # gaps are then beyond all positions but with probability 2^-100
+_SPREAD = 6.0  # deviations: how many more gaps are drawn at once than are expected
+_LEAST_GAPS = 16
+
+
+@final
+class Exceeding(NamedTuple):
+    """Positions that reach a threshold, and their noise.
+
+    Attributes:
+        places: ascending, distinct, shape (k,).
+        values: the noise there, each at least the threshold, shape (k,).
+    """
+
+    places: IntVector
+    values: IntVector
+
+
+def tail_chance(rate: Fraction, threshold: int) -> float:
+    """P(K >= threshold) = e^(-rate threshold)/(1 + e^-rate) for discrete Laplace noise K.
+
+    Args:
+        rate: P(k) is proportional to e^(-rate |k|).
+        threshold: >= 1.
+    """
+    return math.exp(-float(rate * threshold)) / (1 + math.exp(-float(rate)))
+
+
+def sample_exceeding(
+    rate: Fraction, threshold: int, positions: int, source: EntropySource
+) -> Exceeding:
+    """All positions whose noise reaches the threshold, with that noise, exactly.
+
+    The same law as drawing discrete Laplace noise for each position and keeping what is at least
+    the threshold. Each position is kept independently with p = P(K >= threshold), so that the gaps
+    are independent with P(gap = k) = p (1-p)^k; given K >= T >= 1, K - T is geometric of the same
+    rate, since P(K = T + k) is proportional to e^(-rate k).
+
+    Gaps are inverted exactly, digit by digit (`geometric_parts`): (1-p)^k is evaluated in decimal
+    arithmetic to as many digits as decide. With a rational rate > 0, e^-rate is transcendental
+    (Lindemann), and so is every value of the distribution function, which is no constant and a
+    rational function of a root of it: enough bits always decide.
+
+    Args:
+        rate: > 0; P(K = k) is proportional to e^(-rate |k|).
+        threshold: T, in 1..2^52.
+        positions: how many, in 0..2^56.
+        source: where the bits come from.
+
+    Raises:
+        ParameterError: a threshold or a number of positions out of range.
+
+    Cost: proportional to how many are kept; the time depends on the bits drawn alone.
+    """
+    if not 1 <= threshold <= LARGEST_THRESHOLD:
+        raise ParameterError("the threshold must be a whole number in 1..2^52 steps")
+    if not 0 <= positions <= LARGEST_POSITIONS:
+        raise ParameterError("there are more pairs than can be counted: at most 2^56")
+    parts: list[IntVector] = []
+    start = 0  # the next position that nothing is known of
+    while start < positions:
+        found = start + _ends(_gaps(rate, threshold, positions - start, source), positions)
+        parts.append(found[found < positions])
+        start = int(found[-1]) + 1
+    places = np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+    return Exceeding(places, sample_geometric(rate, len(places), source) + threshold)
+
+
+def _gaps(rate: Fraction, threshold: int, positions: int, source: EntropySource) -> IntVector:
+    """About as many gaps as it takes to pass all positions."""
+    expected = positions * tail_chance(rate, threshold)
+    count = math.ceil(expected + _SPREAD * math.sqrt(expected)) + _LEAST_GAPS
+    return sample_parts(_gap_parts(rate, threshold), min(count, 1 << 22), source)
+
+
+def _ends(gaps: IntVector, positions: int) -> IntVector:
+    """Position after each gap, counted from 0; none after the first beyond all positions."""
+    clipped = np.minimum(gaps, positions).astype(np.int64)  # beyond is beyond
+    # Each is at most 2^56: a float tells which of the sums could overflow; they are not needed.
+    rough = np.cumsum(clipped.astype(np.float64))
+    stop = int(np.searchsorted(rough, 2.0 * positions)) + 1
+    steps = clipped[:stop] + 1
+    return np.cumsum(steps) - 1
+
+
+@lru_cache(maxsize=64)
+def _gap_parts(rate: Fraction, threshold: int) -> list[tuple[int, Any]]:
+    """Samplers of the digits of a gap: P(gap >= k) = (1-p)^k."""
+    # Rarer events than these take digits without end; what is not so rare is not so rare.
+    chance = tail_chance(rate, threshold)
+    if chance < _RAREST:
+        raise ParameterError("the threshold is so high that nothing would ever reach it")
+    missing = _Missing(rate, threshold)
+    return geometric_parts(Fraction(-math.log1p(-chance)), missing.power)
+
+
+@final
+class _Missing:
+    """Powers of 1 - p, p = e^(-rate T)/(1 + e^-rate), in the current decimal context."""
+
+    def __init__(self, rate: Fraction, threshold: int) -> None:
+        self._rate = rate
+        self._threshold = threshold
+        self._known: dict[int, Decimal] = {}
+        # Digits that 1 - p loses of p.
+        self._lost = len(str(int(1 / tail_chance(rate, threshold)))) + 5
+
+    def power(self, count: int) -> Decimal:
+        """(1 - p)^count, right to all digits of the context but the last."""
+        digits = decimal.getcontext().prec + self._lost + len(str(count)) + 5
+        with decimal.localcontext() as context:
+            context.prec = digits
+            if digits not in self._known:
+                self._known[digits] = self._log()
+            found = (self._known[digits] * count).exp()
+        return +found
+
+    def _log(self) -> Decimal:
+        """ln(1 - p) in the current context."""
+        rate = Decimal(self._rate.numerator) / Decimal(self._rate.denominator)
+        chance = (-rate * self._threshold).exp() / (1 + (-rate).exp())
+        return (1 - chance).ln()

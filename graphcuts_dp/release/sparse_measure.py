@@ -25,8 +25,8 @@ from graphcuts_dp.privacy.value_noise import noise_distribution
 from graphcuts_dp.progress import Progress, silent
 from graphcuts_dp.release.allocation import promise
 from graphcuts_dp.release.group_shares import GroupPlan
-from graphcuts_dp.synth.communities import found_groups
-from graphcuts_dp.synth.weight_prior import WeightPrior
+from graphcuts_dp.synth.block_model import found_groups
+from graphcuts_dp.synth.sparse_fit import WeightPrior
 
 _SHARES = (0.01, 0.95)  # of epsilon, that degrees may have
 _LEAST_EPSILON = 100 * SMALLEST_EPSILON  # every part then stays above the smallest

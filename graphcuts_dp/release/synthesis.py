@@ -49,8 +49,7 @@ from graphcuts_dp.release.usefulness import check_size, size_note
 from graphcuts_dp.results.release import Release
 from graphcuts_dp.results.storage import ANSWERS
 from graphcuts_dp.synth.base import FitMethod, FitProblem
-from graphcuts_dp.synth.certify import weights_of
-from graphcuts_dp.synth.finishing import finished_fit
+from graphcuts_dp.synth.finishing import finished_fit, weights_of
 from graphcuts_dp.synth.methods import fit_method
 
 PLACES = ("local", "dask")

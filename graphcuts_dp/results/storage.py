@@ -26,7 +26,7 @@ from graphcuts_dp.pairs.vertices import Space
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.results.bundle import Saved, space_fields, space_from
 from graphcuts_dp.synth.base import FitSummary
-from graphcuts_dp.synth.certify import TOLERANCE
+from graphcuts_dp.synth.finishing import TOLERANCE
 
 DENSE, SPARSE = "release", "sparse"  # kinds of `bundle`
 ANSWERS, SYNTHETIC_GRAPH = "answers", "synthetic graph"

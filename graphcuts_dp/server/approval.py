@@ -11,7 +11,7 @@ from graphcuts_dp.ledger.uses import Use
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import sets_in
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.deltas import delta_warning
+from graphcuts_dp.privacy.guarantee import delta_warning
 from graphcuts_dp.server.book import Book, Changes, now
 from graphcuts_dp.server.people import Person
 from graphcuts_dp.session.forecast import accuracy_warning

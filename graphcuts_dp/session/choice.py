@@ -20,7 +20,7 @@ from graphcuts_dp.learn.update_bounds import (
 from graphcuts_dp.privacy.calibration import discrete_gaussian_scale
 from graphcuts_dp.privacy.distributions import BinaryResponse
 from graphcuts_dp.privacy.protection import Protect
-from graphcuts_dp.privacy.tails import (
+from graphcuts_dp.privacy.value_noise import (
     discrete_gaussian_radius,
     discrete_laplace_radius,
     response_radius,

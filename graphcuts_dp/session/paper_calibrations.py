@@ -68,7 +68,7 @@ class GRU12(_Paper):
     where B < 1, sigma is that of B = 1, so that the first update has been paid for.
 
     Guarantee: (epsilon, delta)-DP, as the paper's Theorem 4.1 says; its proof does not hold as
-    printed, and the constant is loose. Proof, from the theorem in `privacy.comparisons`, for any
+    printed, and the constant is loose. Proof, from the theorem in `privacy.calibration`, for any
     constant C >= 100 in place of 1000. The threshold is public and without noise, and nothing rests
     on it. Let L = ln(4/delta) > 1.386, e = 1/sigma = epsilon/(C sqrt(B) L) and a = 2 L/epsilon,
     with epsilon <= 1, B >= 1, and at most B updates, after which the mechanism stops:

@@ -24,7 +24,7 @@ from graphcuts_dp.privacy.composition import Cost, stated_cost
 from graphcuts_dp.privacy.distributions import BinaryResponse
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
-from graphcuts_dp.privacy.tails import response_radius
+from graphcuts_dp.privacy.value_noise import response_radius
 from graphcuts_dp.session.base import Answer, Update
 from graphcuts_dp.session.packing import (
     fingerprint,

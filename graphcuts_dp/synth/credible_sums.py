@@ -36,11 +36,11 @@ from graphcuts_dp.synth.structure import (
     FEWEST,
     Structure,
     Triples,
+    View,
     directions_near_noise,
     find_spectrum,
     largest_triples,
 )
-from graphcuts_dp.synth.view import View
 
 _MOST = 1 << 25  # pairs listed at once
 

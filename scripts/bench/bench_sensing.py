@@ -16,7 +16,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from graphcuts_dp.graph.adjacency import BipartiteGraph
-from graphcuts_dp.offline.sensing import release_sensing
+from graphcuts_dp.offline.lists import Sensing
+from graphcuts_dp.offline.methods import release_iteratively
 from graphcuts_dp.pairs.linear_query import LinearQuery
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, answer_all
 from graphcuts_dp.privacy.composition import zcdp_rho
@@ -80,8 +81,9 @@ def rows_of(
         each = cap * math.sqrt(len(asked) / (2 * zcdp_rho(epsilon=epsilon, delta=DELTA)))
         for name, p in (("Schatten, JT12's p", None), ("Frobenius", 2.0)):
             started = time.perf_counter()
-            made = release_sensing(
-                ratings, asked, epsilon=epsilon, delta=DELTA, rounds=rounds, p=p, seed=0
+            sensing = Sensing(rounds=rounds, p=p)
+            made = release_iteratively(
+                ratings, asked, epsilon=epsilon, delta=DELTA, construction=sensing, seed=0
             )
             seconds = time.perf_counter() - started
             found = [
@@ -89,9 +91,10 @@ def rows_of(
                 for queries, truth in zip((asked, new), truths, strict=True)
             ]
             errors = [float(np.sqrt(np.mean(off**2))) for off in found]
+            stated = made.accuracy.error
             zero = float(np.sqrt(np.mean(truths[1] ** 2)))
             yield (f"{epsilon:>7} {rounds:>6} {name:<19} {errors[0]:>9.1f} {errors[1]:>9.1f} "
-                   f"{zero:>9.1f} {each:>13.1f} {made.error:>9.1f} {seconds:>6.1f}")  # fmt: skip
+                   f"{zero:>9.1f} {each:>13.1f} {stated:>9.1f} {seconds:>6.1f}")  # fmt: skip
 
 
 def main(quick: bool) -> None:

@@ -10,8 +10,18 @@ import numpy as np
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.offline.distinguisher import check_rounds, checked_graph
-from graphcuts_dp.offline.rank_one import Answer, MatrixSearch, checked_answer, checked_budget, matrix_of_pairs, pair_places, pair_scale, subgaussian_norm, usual_cut_norm
+from graphcuts_dp.offline.distinguisher import checked_graph
+from graphcuts_dp.offline.rank_one import (
+    Answer,
+    MatrixSearch,
+    checked_answer,
+    checked_budget,
+    matrix_of_pairs,
+    pair_places,
+    pair_scale,
+    subgaussian_norm,
+    usual_cut_norm,
+)
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource
@@ -93,9 +103,8 @@ class GaussianRankOne:
         """About the cut norm of the noise."""
         return usual_cut_norm(self.universe) * math.sqrt(self.variance) * self.grid.unit
 
-    def with_rho(self, rho: float, *, rounds: int) -> Self:
+    def with_rho(self, rho: float, *, rounds: int) -> Self:  # noqa: ARG002
         """See `Distinguisher.with_rho`: all of rho goes into `begin`."""
-        check_rounds(rounds)
         return replace(self, rho=rho)
 
     def with_epsilon(self, epsilon: Fraction, *, rounds: int) -> NoReturn:  # noqa: ARG002

@@ -23,8 +23,7 @@ from graphcuts_dp.measure.entries import randomized_response
 from graphcuts_dp.pairs.layout import Layout
 from graphcuts_dp.privacy import noise
 from graphcuts_dp.privacy.entropy import SeededEntropy, SystemEntropy
-from graphcuts_dp.privacy.exact_choice import Choice, happens
-from graphcuts_dp.privacy.selection import exponential_choice, noisy_maximum
+from graphcuts_dp.privacy.noise import Choice, exponential_choice, happens, noisy_maximum
 from graphcuts_dp.privacy.value_noise import ValueNoise, noise_distribution
 
 SIZE = 40_001  # odd, so that words of two bytes and of eight never have the same total

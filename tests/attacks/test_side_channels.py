@@ -26,6 +26,7 @@ import scipy.io
 import scipy.sparse as sp
 from command_lines import run_line
 from helpers import StandingClock
+from offline_calls import answer_at_once, choose_from_net, sense
 
 import graphcuts_dp as gc
 from graphcuts_dp.cli import main
@@ -43,9 +44,7 @@ from graphcuts_dp.measure import (
     statistics,
 )
 from graphcuts_dp.offline import exact_cuts, net_release, power_method, sensing
-from graphcuts_dp.offline.net_release import release_net
 from graphcuts_dp.offline.query_lists import CutList, QuestionList
-from graphcuts_dp.offline.sensing import release_sensing
 from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.release.sparse import sparse_release
@@ -271,9 +270,7 @@ def learnt(**options):
 def sensed(watch, graph):
     queries = [gc.CutQuery([i], [j]) for i in range(3) for j in range(3)]
     return texts_of(
-        release_sensing(
-            graph, queries, epsilon=2.0, delta=1e-6, rounds=3, seed=3, progress=watch.progress
-        )
+        sense(graph, queries, epsilon=2.0, delta=1e-6, rounds=3, seed=3, progress=watch.progress)
     )
 
 
@@ -281,7 +278,7 @@ def netted(_, graph):
     graph = gc.Graph(
         [i for i in graph.rows if i < 3], [3] * int((graph.rows < 3).sum()), vertices=4
     )
-    return texts_of(release_net(graph, [gc.CutQuery([0])], epsilon=1.0, seed=3))
+    return texts_of(choose_from_net(graph, [gc.CutQuery([0])], epsilon=1.0, seed=3))
 
 
 def compared(_, graph):
@@ -366,7 +363,7 @@ CUTS = [gc.CutQuery([0]), gc.CutQuery([1, 2], [3, 4])]
 
 def answered(**options):
     def run(_watch, graph):
-        made = gc.release_answers(graph, CUTS, epsilon=1.0, seed=3, **options)
+        made = answer_at_once(graph, CUTS, epsilon=1.0, seed=3, **options)
         return {"made": texts_of(made), "answers": [texts_of(each) for each in made.answers]}
 
     return run

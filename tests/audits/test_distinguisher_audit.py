@@ -15,8 +15,12 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.bit_sets import DenseHypothesis
 from graphcuts_dp.learn.learners import FriezeKannanLearner
 from graphcuts_dp.offline.construction import IterativeConstruction
-from graphcuts_dp.offline.distinguisher import Exponential, ExponentialSearch
-from graphcuts_dp.offline.distinguisher import ExactCuts, ExactCutsSearch
+from graphcuts_dp.offline.distinguisher import (
+    ExactCuts,
+    ExactCutsSearch,
+    Exponential,
+    ExponentialSearch,
+)
 from graphcuts_dp.offline.query_lists import CutList
 from graphcuts_dp.offline.tuning import OfflineTuning
 from graphcuts_dp.pairs.queries import CutQuery

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.selection import exponential_choice, noisy_maximum, shortfall
+from graphcuts_dp.privacy.noise import exponential_choice, noisy_maximum, shortfall
 from tests.audits.selection import choice_probabilities
 
 SCORES = np.array([0, -2, 0, 1, -5])

@@ -48,7 +48,7 @@ def test_answers_are_saved_and_read_back(release, call, files):
     assert status == 0, err
     facts = json.loads(out)
     assert facts["files"] == ["out.npz", "out.npz.json"]
-    loaded = gc.FewAnswers.load(files / "out.npz")
+    loaded = gc.IterativeRelease.load(files / "out.npz")
     assert (facts["error_at_most"], facts["cuts"]) == (loaded.radius, 2)
     assert facts["noise"] == loaded.noise == "k-norm"
     assert not loaded.guarantee.is_private
@@ -69,7 +69,7 @@ def test_groups_can_be_named(release, call, files):
     groups = ["--groups", "halves.csv"]
     status, _, err = release("--queries", "cuts.csv", *groups, "--noise", "laplace")
     assert status == 0, err
-    loaded = gc.FewAnswers.load(files / "out.npz")
+    loaded = gc.IterativeRelease.load(files / "out.npz")
     assert (loaded.noise, len(loaded.queries)) == ("laplace", 2)
     status, out, _ = call("answer", "out.npz", "--queries", "cuts.csv", *groups, "--json")
     assert status == 0
@@ -78,9 +78,9 @@ def test_groups_can_be_named(release, call, files):
 
 def test_for_several_edges_together_and_at_another_confidence(release, files):
     assert release()[0] == 0
-    one = gc.FewAnswers.load(files / "out.npz")
+    one = gc.IterativeRelease.load(files / "out.npz")
     assert release("--at-most", "3", "--confidence", ".99", "--force")[0] == 0
-    made = gc.FewAnswers.load(files / "out.npz")
+    made = gc.IterativeRelease.load(files / "out.npz")
     assert made.guarantee.protects == "3 edges"
     assert made.guarantee.epsilon == 2
     assert made.confidence == 0.99

@@ -45,7 +45,7 @@ def test_chooses_a_graph_and_says_how_far_it_is_off(release, files):
     assert status == 0, err
     facts = json.loads(out)
     assert len(facts["files"]) == 3
-    loaded = gc.NetRelease.load(files / "out.graphml")
+    loaded = gc.gc.IterativeRelease.load(files / "out.graphml")
     assert facts["error_at_most"] == loaded.error_bound(0.05)
     assert (facts["members"], facts["queries"]) == (loaded.members, 2)
     assert not loaded.guarantee.is_private
@@ -53,16 +53,16 @@ def test_chooses_a_graph_and_says_how_far_it_is_off(release, files):
 
 def test_a_public_number_of_edges_makes_the_net_smaller(release, files):
     assert release()[0] == 0
-    every = gc.NetRelease.load(files / "out.graphml").members
+    every = gc.gc.IterativeRelease.load(files / "out.graphml").members
     assert release("--edges", "3", "--force")[0] == 0
-    some = gc.NetRelease.load(files / "out.graphml")
+    some = gc.gc.IterativeRelease.load(files / "out.graphml")
     assert some.members < every
     assert len(some.graph.rows) == 3
 
 
 def test_for_several_edges_together(release, files):
     assert release("--at-most", "2")[0] == 0
-    made = gc.NetRelease.load(files / "out.graphml")
+    made = gc.gc.IterativeRelease.load(files / "out.graphml")
     assert made.guarantee.protects == "2 edges"
     assert made.guarantee.epsilon == 2
 
@@ -94,7 +94,7 @@ def test_what_is_spent_stands_in_the_store(release, call):
 
 def test_answers_from_a_release(files, release, call):
     assert release()[0] == 0
-    loaded = gc.NetRelease.load(files / "out.graphml")
+    loaded = gc.gc.IterativeRelease.load(files / "out.graphml")
     status, out, err = call("answer", "out.graphml", "--from", "0,1", "--json")
     assert status == 0, err
     found = json.loads(out)

@@ -11,11 +11,15 @@ from cutnorm_matrices import small_matrices
 from scipy.sparse.linalg import aslinearoperator
 
 from graphcuts_dp.cutnorm import cut_norm
-from graphcuts_dp.cutnorm.certificate import CutNormCertificate
+from graphcuts_dp.cutnorm.certificate import (
+    CutNormCertificate,
+    ScaledMatrix,
+    chebyshev_norm_bound,
+    scaling_bound,
+)
 from graphcuts_dp.cutnorm.cut_norm import infinity_to_one_norm, normalised_cut_norm
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
 from graphcuts_dp.cutnorm.operand import Operand
-from graphcuts_dp.cutnorm.upper_bound import ScaledMatrix, chebyshev_norm_bound, scaling_bound
 from scripts.figures.nikiforov import harmonic_factor
 
 ROUNDING = 1e-12

@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 from cutnorm_matrices import small_matrices
 
-from graphcuts_dp.cutnorm import cut_norm, search
+from graphcuts_dp.cutnorm import cut_norm, low_rank
 from graphcuts_dp.cutnorm.cut_norm import infinity_to_one_norm, normalised_cut_norm
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
 from graphcuts_dp.cutnorm.spectral import prefix_cuts
@@ -188,7 +188,7 @@ def test_time_limit_and_tolerance(monkeypatch: pytest.MonkeyPatch) -> None:
     matrix = np.random.default_rng(10).standard_normal((300, 300))
     done = []
     with monkeypatch.context() as patch:
-        for place, name in ((LowRankSolver, "step"), (search, "tabu_search")):
+        for place, name in ((LowRankSolver, "step"), (low_rank, "tabu_search")):
             real = getattr(place, name)
 
             def counted(*arguments: Any, real: Any = real, name: str = name, **options: Any) -> Any:

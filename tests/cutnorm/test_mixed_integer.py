@@ -5,8 +5,12 @@ import pytest
 import scipy.sparse as sp
 
 from graphcuts_dp.cutnorm import cut_norm
-from graphcuts_dp.cutnorm.cut_norm import enumerate_cuts, infinity_to_one_norm
-from graphcuts_dp.cutnorm.mixed_integer import MAX_ENTRIES, solve_program
+from graphcuts_dp.cutnorm.cut_norm import (
+    MAX_ENTRIES,
+    enumerate_cuts,
+    infinity_to_one_norm,
+    solve_program,
+)
 from graphcuts_dp.cutnorm.operand import Operand
 from graphcuts_dp.errors import MatrixError
 

@@ -24,7 +24,7 @@ from graphcuts_dp.distances.tree_counts import (
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.level_noise import LevelNoise, Spread, split_budget
-from graphcuts_dp.privacy.tails import discrete_laplace_radius
+from graphcuts_dp.privacy.value_noise import discrete_laplace_radius
 
 
 def some_maps():

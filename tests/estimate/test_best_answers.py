@@ -15,8 +15,8 @@ from graphcuts_dp.estimate.matrix_answers import MatrixEstimator
 from graphcuts_dp.graph.adjacency import BipartiteGraph
 from graphcuts_dp.pairs.layout import Layout
 from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.privacy.distributions import TwoSidedGeometric
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.noise_laws import TwoSidedGeometric
 from graphcuts_dp.release.allocation import measure
 from graphcuts_dp.release.synthesis import release_graph
 from graphcuts_dp.results import bundle

@@ -20,7 +20,7 @@ from graphcuts_dp.pairs.queries import CutQuery, answer_all
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.noise_sums import NoiseSum, NoiseTerm
+from graphcuts_dp.privacy.value_noise import NoiseSum, NoiseTerm
 from graphcuts_dp.release.allocation import measure, promise
 from graphcuts_dp.release.synthesis import release_graph
 from graphcuts_dp.results.release import Release

@@ -12,9 +12,9 @@ from graphcuts_dp.errors import QueryError
 from graphcuts_dp.estimate.linear_answers import LinearEstimator, weighted_radius
 from graphcuts_dp.estimate.measurement import NoisyDegrees
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery
+from graphcuts_dp.privacy.distributions import FlippedBit, TwoSidedGeometric
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.noise_laws import FlippedBit, TwoSidedGeometric
-from graphcuts_dp.privacy.noise_sums import NoiseSum, NoiseTerm
+from graphcuts_dp.privacy.value_noise import NoiseSum, NoiseTerm
 from graphcuts_dp.release.allocation import measure
 from graphcuts_dp.release.synthesis import release_graph
 from graphcuts_dp.results.release import Release

@@ -22,12 +22,16 @@ from graphcuts_dp.learn.mirror_descent import MirrorDescent, minimal_start
 from graphcuts_dp.learn.norm_learner import MirrorDescentLearner
 from graphcuts_dp.learn.potentials import SchattenNorm
 from graphcuts_dp.offline.construction import IterativeConstruction
-from graphcuts_dp.offline.distinguisher import Found
-from graphcuts_dp.offline.distinguisher import Exponential
-from graphcuts_dp.offline.distinguisher import ExactCuts
+from graphcuts_dp.offline.distinguisher import ExactCuts, Exponential, Found
 from graphcuts_dp.offline.query_lists import CutList
 from graphcuts_dp.offline.rank_one import ResponseRankOne
-from graphcuts_dp.offline.tuning import CALIBRATIONS, PaperOffline, PracticalOffline, PureOffline, TightOffline
+from graphcuts_dp.offline.tuning import (
+    CALIBRATIONS,
+    PaperOffline,
+    PracticalOffline,
+    PureOffline,
+    TightOffline,
+)
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import compose, zcdp_rho

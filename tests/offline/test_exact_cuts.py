@@ -25,8 +25,8 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.bit_sets import DenseHypothesis
 from graphcuts_dp.learn.median import all_graphs as all_databases
 from graphcuts_dp.offline import exact_cuts
-from graphcuts_dp.offline.query_lists import SCORES
 from graphcuts_dp.offline.distinguisher import CutSampler, ExactCuts
+from graphcuts_dp.offline.query_lists import SCORES
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.entropy import SeededEntropy

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 import scipy.stats
+from graphcuts_dp.offline.answers_at_once import buying_of
+from offline_calls import answer_at_once
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import (
@@ -12,7 +14,6 @@ from graphcuts_dp.errors import (
     ParameterError,
     QueryError,
 )
-from graphcuts_dp.offline.answers_at_once import buying_of
 from graphcuts_dp.offline.lists import columns_of
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.results.bundle import read_receipt, write_receipt
@@ -35,7 +36,7 @@ def cuts_of(graph):
 def test_intervals_hold_for_all_answers_at_once(graph, noise):
     cuts = cuts_of(graph)
     truth = np.array([query.value(graph) for query in cuts])
-    made = gc.release_answers(graph, cuts, epsilon=1.0, noise=noise, confidence=0.8, seed=1)
+    made = answer_at_once(graph, cuts, epsilon=1.0, noise=noise, confidence=0.8, seed=1)
     buying = buying_of(graph, cuts, epsilon=1.0, noise=noise, confidence=0.8)
     assert made.radius == buying.radius
     source, wrong = SeededEntropy(2), 0
@@ -85,7 +86,7 @@ def test_k_norm_noise_is_less_where_cuts_overlap():
         spread[noise] = np.sqrt(((values - values.mean(axis=0)) ** 2).mean())
     assert spread["k-norm"] < 0.6 * spread["laplace"]
     radii = {
-        noise: gc.release_answers(graph, halves, epsilon=1.0, noise=noise, seed=1).radius
+        noise: answer_at_once(graph, halves, epsilon=1.0, noise=noise, seed=1).radius
         for noise in ("auto", "k-norm", "laplace")
     }
     assert radii["auto"] == min(radii.values()) == radii["k-norm"] < radii["laplace"]
@@ -93,12 +94,12 @@ def test_k_norm_noise_is_less_where_cuts_overlap():
 
 def test_long_lists_and_protections():
     many = [gc.CutQuery([i], [j]) for i in range(6) for j in range(6) if i < j]
-    made = gc.release_answers(GRAPH, many, epsilon=2.0)
+    made = answer_at_once(GRAPH, many, epsilon=2.0)
     assert made.noise == "laplace"  # no pair is in two of them: noise of 2
     assert made.guarantee.is_private
     assert made.guarantee.epsilon == 2.0
-    one = gc.release_answers(GRAPH, CUTS, epsilon=1.0, seed=1)
-    ten = gc.release_answers(GRAPH, CUTS, epsilon=1.0, at_most=10, seed=1)
+    one = answer_at_once(GRAPH, CUTS, epsilon=1.0, seed=1)
+    ten = answer_at_once(GRAPH, CUTS, epsilon=1.0, at_most=10, seed=1)
     assert ten.guarantee.protects == "10 edges"
     assert ten.guarantee.epsilon <= 1.0
     assert ten.radius > 8 * one.radius
@@ -107,10 +108,10 @@ def test_long_lists_and_protections():
 
 def test_a_store_is_charged(tmp_path):
     store = gc.Store(tmp_path / "s.db", budget=1.5)
-    gc.release_answers(GRAPH, CUTS, epsilon=1.0, store=store)
+    answer_at_once(GRAPH, CUTS, epsilon=1.0, store=store)
     assert gc.store_status(tmp_path / "s.db").epsilon == 1.0
     with pytest.raises(BudgetError):
-        gc.release_answers(GRAPH, CUTS, epsilon=1.0, store=store)
+        answer_at_once(GRAPH, CUTS, epsilon=1.0, store=store)
 
 
 def test_what_does_not_fit_is_refused():
@@ -133,9 +134,9 @@ def test_what_does_not_fit_is_refused():
         (np.zeros((3, 3)), CUTS[:1], {}, GraphError, "Graph"),
     ):  # fmt: skip
         with pytest.raises(error, match=message):
-            gc.release_answers(graph, queries, **{"epsilon": 1.0, **options})
+            answer_at_once(graph, queries, **{"epsilon": 1.0, **options})
     with pytest.raises(TypeError):
-        gc.release_answers(GRAPH, CUTS, epsilon=1.0, delta=1e-6)
+        answer_at_once(GRAPH, CUTS, epsilon=1.0, delta=1e-6)
 
 
 # What is saved
@@ -145,12 +146,12 @@ def test_what_does_not_fit_is_refused():
 @pytest.mark.parametrize("noise", ["k-norm", "laplace"])
 def test_answers_come_back_from_files(graph, noise, tmp_path):
     cuts = cuts_of(graph)
-    made = gc.release_answers(graph, cuts, epsilon=1.0, noise=noise, confidence=0.9, seed=1)
+    made = answer_at_once(graph, cuts, epsilon=1.0, noise=noise, confidence=0.9, seed=1)
     assert made.save(tmp_path / "a.npz") == (
         str(tmp_path / "a.npz"),
         str(tmp_path / "a.npz.json"),
     )
-    again = gc.FewAnswers.load(tmp_path / "a.npz")
+    again = gc.IterativeRelease.load(tmp_path / "a.npz")
     assert (again.guarantee, again.noise, again.values) == (made.guarantee, noise, made.values)
     assert list(again.answers) == list(made.answers)
     for level in (0.5, 0.9, 0.999):
@@ -163,12 +164,12 @@ def test_answers_come_back_from_files(graph, noise, tmp_path):
 
 
 def test_cuts_of_the_list_are_found_and_others_refused():
-    made = gc.release_answers(GRAPH, CUTS, epsilon=1.0, seed=1)
+    made = answer_at_once(GRAPH, CUTS, epsilon=1.0, seed=1)
     other_way = made.answer([1, 2], [0])  # a cut of an undirected graph
     assert other_way == made.answers[2] == made.answer(CUTS[2])
     rank = gc.RankOneQuery([1, 1, 0, 0, 0, 0], [0, 0, 1, 1, 1, 1])
     assert made.answer(rank) == made.answers[0]
-    arcs = gc.release_answers(ARCS, cuts_of(ARCS), epsilon=1.0, seed=1)
+    arcs = answer_at_once(ARCS, cuts_of(ARCS), epsilon=1.0, seed=1)
     for few, asked, other in (
         (made, gc.CutQuery([5]), None),
         (made, gc.RankOneQuery([0.5] * 6, [1] * 6), None),
@@ -185,11 +186,11 @@ def test_cuts_of_the_list_are_found_and_others_refused():
 
 def test_damaged_and_foreign_files_are_refused(tmp_path):
     path = tmp_path / "a.npz"
-    made = gc.release_answers(GRAPH, CUTS, epsilon=1.0, seed=1)
+    made = answer_at_once(GRAPH, CUTS, epsilon=1.0, seed=1)
     with pytest.raises(FileFormatError, match="must end in"):
         made.save(tmp_path / "a.csv")
     with pytest.raises(FileFormatError, match="exist"):
-        gc.FewAnswers.load(path)
+        gc.IterativeRelease.load(path)
     made.save(path)
     receipt = read_receipt(tmp_path / "a.npz.json")
     receipt.pop("versions")
@@ -199,7 +200,7 @@ def test_damaged_and_foreign_files_are_refused(tmp_path):
         (tmp_path / "a.npz.json").unlink()
         write_receipt(tmp_path / "a.npz.json", fields)
         with pytest.raises(FileFormatError) as problem:
-            gc.FewAnswers.load(path)
+            gc.IterativeRelease.load(path)
         assert "\n" not in str(problem.value)
         return str(problem.value)
 
@@ -222,7 +223,7 @@ def test_damaged_and_foreign_files_are_refused(tmp_path):
         assert "damaged or of another version" in rewritten(**damage)
     (tmp_path / "a.npz.json").unlink()
     write_receipt(tmp_path / "a.npz.json", receipt)
-    assert gc.FewAnswers.load(path).values == made.values
+    assert gc.IterativeRelease.load(path).values == made.values
     path.write_bytes(path.read_bytes()[:-9])
     with pytest.raises(FileFormatError, match="changed"):
-        gc.FewAnswers.load(path)
+        gc.IterativeRelease.load(path)

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from offline_calls import learn
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError, QueryError
@@ -24,7 +25,7 @@ def small_graph(**options):
 def released(graph=None, **options):
     options = {"epsilon": 3.0, "delta": 1e-6, "seed": 1, "rounds": 3} | options
     graph = small_graph() if graph is None else graph
-    return gc.release_iteratively(graph, **options)
+    return learn(graph, **options)
 
 
 @pytest.mark.parametrize(
@@ -268,9 +269,7 @@ def test_a_player_that_learns_gets_better_with_more_epsilon():
         worst = {}
         for epsilon in (0.5, 40.0):
             found = [
-                gc.release_iteratively(
-                    graph, epsilon=epsilon, delta=1e-6, queries=cuts, player=player, seed=seed
-                )
+                learn(graph, epsilon=epsilon, delta=1e-6, queries=cuts, player=player, seed=seed)
                 for seed in range(5)
             ]
             learnt = [cuts.on_matrix(made.hypothesis.matrix) for made in found]

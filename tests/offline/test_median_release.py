@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.stats
+from offline_calls import learn
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
@@ -41,7 +42,7 @@ def released(graph=GRAPH, **options):
         "construction": "median",
         "seed": 1,
     } | options
-    return gc.release_iteratively(graph, **options)
+    return learn(graph, **options)
 
 
 def beyond_the_range(epsilon):
@@ -196,9 +197,7 @@ def test_what_has_no_bound_for_other_queries_is_refused():
         ({"distinguisher": "exact-cuts"}, "queries are for"),
     ):
         with pytest.raises(ParameterError, match=message):
-            gc.release_iteratively(
-                RATINGS, epsilon=1.0, delta=1e-6, queries=negative, seed=1, **options
-            )
+            learn(RATINGS, epsilon=1.0, delta=1e-6, queries=negative, seed=1, **options)
     with pytest.raises(ParameterError, match="dense construction"):
         DenseLearner(Universe(4), "median")
 

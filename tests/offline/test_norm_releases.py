@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from offline_calls import learn
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
@@ -26,7 +27,7 @@ def released(**options):
     few = {"rounds": 3, "refits": 1}  # each update with p below 2 solves equations
     options = {"epsilon": 20.0, "delta": 1e-3, "seed": 1, "queries": cuts()} | few | options
     graph = imbalanced_bipartite(SIDE, seed=2)
-    return graph, gc.release_iteratively(graph, construction="mirror-descent", **options)
+    return graph, learn(graph, construction="mirror-descent", **options)
 
 
 @pytest.mark.parametrize("norm", NORMS)
@@ -91,7 +92,7 @@ def test_a_pure_release_buys_root_degrees_too():
 def test_a_store_keeps_the_norm(tmp_path):
     graph = imbalanced_bipartite(SIDE, seed=2)
     store = tmp_path / "a.db"
-    gc.release_iteratively(
+    learn(
         graph,
         epsilon=4.0,
         delta=1e-6,
@@ -116,4 +117,4 @@ def test_what_does_not_fit_is_refused(more, message):
     graph = imbalanced_bipartite(SIDE, seed=2)
     options = {"construction": "mirror-descent", "epsilon": 1.0, "delta": 1e-6, "queries": cuts()}
     with pytest.raises(ParameterError, match=message):
-        gc.release_iteratively(graph, **(options | more))
+        learn(graph, **(options | more))

@@ -17,7 +17,16 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.bit_sets import DenseHypothesis
 from graphcuts_dp.offline import power_method, rank_one
 from graphcuts_dp.offline.power_method import PowerRankOne, squared_sensitivity
-from graphcuts_dp.offline.rank_one import MatrixSearch, ResponseRankOne, best_partner, matrix_of_pairs, pair_places, pair_scale, subgaussian_norm, top_pair
+from graphcuts_dp.offline.rank_one import (
+    MatrixSearch,
+    ResponseRankOne,
+    best_partner,
+    matrix_of_pairs,
+    pair_places,
+    pair_scale,
+    subgaussian_norm,
+    top_pair,
+)
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.entropy import SeededEntropy

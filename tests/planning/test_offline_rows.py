@@ -7,22 +7,22 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from offline_calls import answer_at_once, choose_from_net, sense
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.learners import MedianLearner, MultiplicativeWeightsLearner
 from graphcuts_dp.learn.linear_learners import linear_learner
-from graphcuts_dp.offline.construction import IterativeConstruction
+from graphcuts_dp.offline.construction import IterativeConstruction, PlayerGame
 from graphcuts_dp.offline.distinguisher import Exponential
-from graphcuts_dp.offline.rank_one import Released
 from graphcuts_dp.offline.methods import finished
-from graphcuts_dp.offline.construction import PlayerGame
 from graphcuts_dp.offline.query_lists import CutList, QuestionList
+from graphcuts_dp.offline.rank_one import Released
 from graphcuts_dp.offline.tuning import PracticalOffline, TightOffline
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.k_norm import KNormNoise
+from graphcuts_dp.privacy.level_noise import KNormNoise
 from graphcuts_dp.privacy.value_noise import noise_distribution
 
 PROMISE = {"epsilon": 2.0, "delta": 1e-6}
@@ -186,14 +186,14 @@ def test_answers_at_once_state_no_more_than_the_plan(k, at_most):
     named = {"epsilon": 0.7, "at_most": at_most}
     made = gc.plan(max(3, len(graph.vertices)), edges=1, queries=k, delta=0.0, **named)
     row = row_of(made, "answers")
-    found = gc.release_answers(graph, cuts, seed=1, **named)
+    found = answer_at_once(graph, cuts, seed=1, **named)
     assert found.radius <= row.guaranteed
     if k == 1 or k >= 4:
         assert found.radius == row.guaranteed
     disjoint = [gc.CutQuery([i], [i + 1]) for i in range(min(k, len(graph.vertices) - 1))]
-    assert gc.release_answers(graph, disjoint, seed=1, **named).radius <= row.guaranteed
+    assert answer_at_once(graph, disjoint, seed=1, **named).radius <= row.guaranteed
     if k > 1:
-        laplace = gc.release_answers(graph, cuts, noise="laplace", seed=1, **named)
+        laplace = answer_at_once(graph, cuts, noise="laplace", seed=1, **named)
         assert row.guaranteed <= laplace.radius
         (session,) = [row for row in made.rows if row.method == "laplace"]
         assert row.guaranteed < session.guaranteed
@@ -269,10 +269,10 @@ def test_the_net_states_the_number_of_the_plan(n):
     universe = Universe.of(graph)
     cuts = [gc.CutQuery([int(a)], [int(b)]) for a, b in zip(*universe.pairs(), strict=True)]
     made = gc.plan(n, edges=2, queries=len(cuts), epsilon=3.0, delta=0.0, at_most=2, beta=BETA)
-    found = gc.release_net(graph, cuts, epsilon=3.0, at_most=2, seed=1)
-    assert row_of(made, "net").guaranteed == found.error_bound(BETA)
-    fewer = gc.release_net(graph, cuts[:2], epsilon=3.0, at_most=2, seed=1)
-    assert fewer.error_bound(BETA) <= row_of(made, "net").guaranteed
+    found = choose_from_net(graph, cuts, epsilon=3.0, at_most=2, seed=1)
+    assert row_of(made, "net").guaranteed == found.law.error(BETA)
+    fewer = choose_from_net(graph, cuts[:2], epsilon=3.0, at_most=2, seed=1)
+    assert fewer.law.error(BETA) <= row_of(made, "net").guaranteed
     seven = gc.plan(7, edges=2, queries=3, epsilon=3.0, delta=0.0)
     assert "net" not in {row.method for row in seven.rows}
 
@@ -291,7 +291,7 @@ def test_sensing_states_the_number_of_the_plan(k, at_most):
     made = gc.plan((5, 7), edges=3, queries=k, at_most=at_most, beta=BETA, **PROMISE)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AccuracyWarning)  # it is told what is promised
-        found = gc.release_sensing(graph, asked, at_most=at_most, beta=BETA, seed=1, **PROMISE)
+        found = sense(graph, asked, at_most=at_most, beta=BETA, seed=1, **PROMISE)
     row = row_of(made, "sensing", "linear k")
     if math.isinf(row.guaranteed):
         assert len(found.measurements) == 10

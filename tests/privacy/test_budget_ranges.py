@@ -8,8 +8,7 @@ import pytest
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.ledger.spending import Budget
-from graphcuts_dp.offline.distinguisher import Exponential
-from graphcuts_dp.offline.distinguisher import ExactCuts
+from graphcuts_dp.offline.distinguisher import ExactCuts, Exponential
 from graphcuts_dp.offline.power_method import PowerRankOne
 from graphcuts_dp.offline.query_lists import CutList
 from graphcuts_dp.offline.tuning import PaperOffline, PracticalOffline, PureOffline, TightOffline

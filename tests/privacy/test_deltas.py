@@ -3,13 +3,14 @@
 import warnings
 
 import pytest
+from offline_calls import learn, sense
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import PrivacyWarning
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.ledger.opening import Store, create_ledger
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.deltas import delta_warning
+from graphcuts_dp.privacy.guarantee import delta_warning
 from graphcuts_dp.server.approval import forecast
 
 LARGE = 0.3  # one in four vertices is less
@@ -28,13 +29,9 @@ DOORS = {
     "flows": lambda given: gc.release_flows(
         graph(), gc.Groups(gc.VertexSet(4), {"half": [0, 0, 1, 1]}), noise="gaussian", **given
     ),
-    "release_iteratively": lambda given: gc.release_iteratively(
-        graph(), queries=CUTS, rounds=1, **given
-    ),
-    "a query player": lambda given: gc.release_iteratively(
-        graph(), queries=CUTS, rounds=2, player="query", **given
-    ),
-    "sensing": lambda given: gc.release_sensing(
+    "release_iteratively": lambda given: learn(graph(), queries=CUTS, rounds=1, **given),
+    "a query player": lambda given: learn(graph(), queries=CUTS, rounds=2, player="query", **given),
+    "sensing": lambda given: sense(
         gc.BipartiteGraph([0, 1, 2], [1, 0, 1], left=2 + 1, right=2), CUTS, rounds=1, **given
     ),
     "distances": lambda given: gc.answer_distances(

@@ -12,8 +12,7 @@ from exact_reference import ScriptedEntropy, exp_between, floor_bits
 
 from graphcuts_dp.privacy import noise
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.exact_choice import wide_context
-from graphcuts_dp.privacy.noise import sample_discrete_gaussian
+from graphcuts_dp.privacy.noise import sample_discrete_gaussian, wide_context
 
 VARIANCES = [Fraction(1, 9), Fraction(1), Fraction(7, 2), Fraction(1000, 3)]
 EXTREMES = [Fraction(1, 10**400), Fraction(1, 1400), Fraction(2) ** 80, Fraction(3) ** 200]

@@ -11,7 +11,7 @@ import pytest
 import scipy.stats
 
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.exact_choice import Choice, happens, uniform_below
+from graphcuts_dp.privacy.noise import Choice, happens, uniform_below
 
 
 def fits(counts, probabilities, false_alarm=1e-7):

@@ -9,13 +9,15 @@ import pytest
 import scipy.stats
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.privacy.composition import Cost, zcdp_epsilon, zcdp_rho
-from graphcuts_dp.privacy.filters import (
+from graphcuts_dp.privacy.composition import (
+    Cost,
     admits,
     least_epsilon,
     renyi_budget,
     renyi_cost,
     renyi_order,
+    zcdp_epsilon,
+    zcdp_rho,
 )
 
 BUDGETS = [(0.1, 1e-9), (1.0, 1e-6), (2.0, 1e-6), (8.0, 1e-2)]

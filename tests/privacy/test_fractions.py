@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import networkx as nx
 import pytest
+from offline_calls import learn
 
 import graphcuts_dp as gc
 from graphcuts_dp.privacy.composition import as_stored
@@ -49,7 +50,7 @@ def test_budgets(tmp_path, budget):
     "options", [{"distinguisher": "response-rank-one"}, {"delta": 1e-6, "rounds": 1}]
 )
 def test_iterative_releases(tmp_path, options, epsilon):
-    made = gc.release_iteratively(GRAPH, epsilon=epsilon, **options)
+    made = learn(GRAPH, epsilon=epsilon, **options)
     assert made.guarantee.epsilon == as_stored(epsilon)
     made.save(tmp_path / "a.edges")
     assert gc.IterativeRelease.load(tmp_path / "a.edges").guarantee == made.guarantee

@@ -10,7 +10,7 @@ import scipy.stats
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.k_norm import NORMS, KNormNoise, k_norm_radius, laplace_radius
+from graphcuts_dp.privacy.level_noise import NORMS, KNormNoise, k_norm_radius, laplace_radius
 
 COLUMNS = {
     "all of two": [[1, 0], [0, 1], [1, 1]],

@@ -8,9 +8,13 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
-from graphcuts_dp.privacy.noise_laws import FlippedBit, TwoSidedGeometric
-from graphcuts_dp.privacy.noise_sums import NoiseSum, NoiseTerm, _Spectrum, equal_bits_radius
+from graphcuts_dp.privacy.distributions import (
+    BinaryResponse,
+    FlippedBit,
+    LaplaceNoise,
+    TwoSidedGeometric,
+)
+from graphcuts_dp.privacy.value_noise import NoiseSum, NoiseTerm, _Spectrum, equal_bits_radius
 
 EPSILONS = (0.2, 1.0, 3.0, 9.0)
 FAILURES = (0.5, 0.05, 1e-3, 1e-6)

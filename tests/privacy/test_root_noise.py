@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from offline_calls import learn
 
 import graphcuts_dp as gc
 from graphcuts_dp.graph.grid import Grid
@@ -52,7 +53,7 @@ def session():
 
 
 def release():
-    gc.release_iteratively(
+    learn(
         GRAPH,
         queries=[gc.CutQuery([0], [1, 2])],
         construction="mirror-descent",

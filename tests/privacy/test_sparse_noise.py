@@ -15,10 +15,9 @@ import scipy.stats
 from exact_reference import exp_between, floor_bits
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.privacy import sparse_noise
+from graphcuts_dp.privacy import noise as drawing
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.noise import sample_discrete_laplace
-from graphcuts_dp.privacy.sparse_noise import sample_exceeding, tail_chance
+from graphcuts_dp.privacy.noise import sample_discrete_laplace, sample_exceeding, tail_chance
 
 LEVEL = 1e-8
 CASES = [
@@ -55,7 +54,7 @@ def missing_between(rate, threshold, count, bits=400):
 @pytest.mark.parametrize(("rate", "threshold"), CASES)
 @pytest.mark.parametrize("bits", [16, 64, 128])
 def test_cut_points_of_gaps(rate, threshold, bits):
-    parts = sparse_noise._gap_parts(rate, threshold)
+    parts = drawing._gap_parts(rate, threshold)
     checked = 0
     for (shift, sampler), after in zip(parts, [*parts[1:], None], strict=True):
         size = None if after is None else 1 << (after[0] - shift)
@@ -101,21 +100,21 @@ def pattern_chances(positions, rate, threshold):
 def filtered(rate, threshold, positions, source):
     noise = sample_discrete_laplace(rate, positions, source)
     (places,) = np.nonzero(noise >= threshold)
-    return sparse_noise.Exceeding(places, noise[places])
+    return drawing.Exceeding(places, noise[places])
 
 
 def one_too_near(rate, threshold, positions, source):
     """Broken: gaps of nothing never occur, so that no two neighbours are kept."""
     found = sample_exceeding(rate, threshold, positions, source)
     alone = np.diff(found.places, prepend=-2) > 1
-    return sparse_noise.Exceeding(found.places[alone], found.values[alone])
+    return drawing.Exceeding(found.places[alone], found.values[alone])
 
 
 def excess_of_another_rate(rate, threshold, positions, source):
     """Broken: what is above the threshold has twice the rate."""
     found = sample_exceeding(rate, threshold, positions, source)
     excess = sample_exceeding(2 * rate, 1, 500, source).values[: len(found.places)] - 1
-    return sparse_noise.Exceeding(found.places, excess + threshold)
+    return drawing.Exceeding(found.places, excess + threshold)
 
 
 @pytest.mark.parametrize("positions", [1, 2])
@@ -162,8 +161,8 @@ def test_nothing_among_no_positions():
 
 
 def test_the_number_does_not_depend_on_how_many_gaps_are_drawn_at_once(monkeypatch):
-    monkeypatch.setattr(sparse_noise, "_LEAST_GAPS", 1)
-    monkeypatch.setattr(sparse_noise, "_SPREAD", -0.9)  # several rounds
+    monkeypatch.setattr(drawing, "_LEAST_GAPS", 1)
+    monkeypatch.setattr(drawing, "_SPREAD", -0.9)  # several rounds
     rate, threshold = Fraction(2, 5), 1
     counts = kinds(2, rate, threshold, SeededEntropy(7), sample_exceeding)
     assert chi_square_p(counts, pattern_chances(2, rate, threshold), 6_000) > LEVEL
@@ -171,10 +170,10 @@ def test_the_number_does_not_depend_on_how_many_gaps_are_drawn_at_once(monkeypat
 
 def test_sums_of_gaps_do_not_overflow():
     gaps = np.array([2**62] * 9, dtype=np.int64)
-    assert sparse_noise._ends(gaps, 2**56).max() < 2**59
+    assert drawing._ends(gaps, 2**56).max() < 2**59
     wide = np.array([2**80, 3], dtype=object)
-    assert sparse_noise._ends(wide, 10).tolist() == [10, 14]
-    assert sparse_noise._ends(np.array([0, 2, 1]), 100).tolist() == [0, 3, 5]
+    assert drawing._ends(wide, 10).tolist() == [10, 14]
+    assert drawing._ends(np.array([0, 2, 1]), 100).tolist() == [0, 3, 5]
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from offline_calls import answer_at_once, choose_from_net, learn, sense
 
 import graphcuts_dp as gc
 from graphcuts_dp.distances import above_threshold, l1_plan, tree_counts
@@ -65,7 +66,7 @@ def grouped(noise="binary", epsilon=1.0):
 
 def iterative(calibration, delta=1e-6, epsilon=1.0):
     distinguisher = "response-rank-one" if delta == 0 and calibration == "practical" else "auto"
-    return lambda: gc.release_iteratively(
+    return lambda: learn(
         GRAPH,
         epsilon=epsilon,
         delta=delta,
@@ -270,9 +271,7 @@ CASES = {
         "dr14": (iterative("dr14", delta=0.0), {"total": of_noise(tuning, 50)}),
         "gru12": (iterative("gru12", epsilon=50.0), {"answers": of_noise(tuning)}),
         "both players": (
-            lambda: gc.release_iteratively(
-                GRAPH, epsilon=1.0, delta=1e-6, queries=CUTS, player="both", seed=1
-            ),
+            lambda: learn(GRAPH, epsilon=1.0, delta=1e-6, queries=CUTS, player="both", seed=1),
             {
                 "test": of_noise(player_game),
                 "draws": of_result(player_game, "root_at_most", lambda root: root * 2),
@@ -281,7 +280,7 @@ CASES = {
     },
     "release_net": {
         "net": (
-            lambda: gc.release_net(
+            lambda: choose_from_net(
                 gc.Graph([0], [1], vertices=4), [gc.CutQuery([1])], epsilon=1.0, seed=1
             ),
             {"rate": of_result(Protect, "per_step", lambda e: e * 2)},
@@ -289,7 +288,7 @@ CASES = {
     },
     "release_sensing": {
         "sensing": (
-            lambda: gc.release_sensing(
+            lambda: sense(
                 RATINGS, [gc.CutQuery([0], [1])], epsilon=1.0, delta=1e-6, rounds=3, seed=1
             ),
             {
@@ -378,9 +377,7 @@ CASES = {
     },
     "release_answers": {
         noise: (
-            lambda noise=noise: gc.release_answers(
-                GRAPH, CUTS[:3], epsilon=1.0, noise=noise, seed=1
-            ),
+            lambda noise=noise: answer_at_once(GRAPH, CUTS[:3], epsilon=1.0, noise=noise, seed=1),
             {"rate": of_result(Protect, "per_step", lambda e: e * 2)},
         )
         for noise in ("k-norm", "laplace")
@@ -547,8 +544,8 @@ def test_a_distinguisher_of_ones_own_that_costs_more_than_it_was_given_is_refuse
         (Cost.of_rho(1.0, delta=1e-6), {"delta": 1e-6, "calibration": "tight"}),
     ):
         with pytest.raises(BudgetError, match="prove the costs of your own parts"):
-            gc.release_iteratively(GRAPH, distinguisher=Own(setup), **options, **more)
-    made = gc.release_iteratively(GRAPH, distinguisher=Own(None), **options)
+            learn(GRAPH, distinguisher=Own(setup), **options, **more)
+    made = learn(GRAPH, distinguisher=Own(None), **options)
     assert made.guarantee.epsilon == 1
 
 

@@ -7,12 +7,12 @@ import pytest
 from scipy.stats import binom, norm
 
 from graphcuts_dp.privacy.distributions import BinaryResponse
-from graphcuts_dp.privacy.tails import (
+from graphcuts_dp.privacy.value_noise import (
     discrete_gaussian_radius,
     discrete_laplace_radius,
+    noise_distribution,
     response_radius,
 )
-from graphcuts_dp.privacy.value_noise import noise_distribution
 
 
 def binary(epsilon) -> BinaryResponse:

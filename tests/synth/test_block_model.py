@@ -9,8 +9,7 @@ from noisy_cases import gaussian, indicators
 from graphcuts_dp.estimate.blocks import LocalBlocks
 from graphcuts_dp.synth.block_model import fit_blocks
 from graphcuts_dp.synth.credible_sums import _MARGIN
-from graphcuts_dp.synth.structure import largest_triples
-from graphcuts_dp.synth.view import View
+from graphcuts_dp.synth.structure import View, largest_triples
 
 
 def noisy_blocks(sizes, inside, seed):

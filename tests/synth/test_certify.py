@@ -8,8 +8,8 @@ from helpers import random_graph
 
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.release.synthesis import release_graph
-from graphcuts_dp.synth import certify as module
-from graphcuts_dp.synth.certify import certify, weights_of
+from graphcuts_dp.synth import finishing
+from graphcuts_dp.synth.finishing import certify, weights_of
 
 
 def test_weights_are_rounded_and_stay_in_the_box():
@@ -30,7 +30,7 @@ def test_a_narrow_certificate_holds_for_the_exact_difference(noise, symmetric, m
         exact = cut_norm(made.graph.dense() - made.noisy.estimate(), method="exact")
         assert math.isclose(made.certificate.lower, exact.lower, rel_tol=1e-12)
         with monkeypatch.context() as patch:
-            patch.setattr(module, "_LARGEST_WIDE", 0)
+            patch.setattr(finishing, "_LARGEST_WIDE", 0)
             narrow = certify(made.graph.dense(), made.noisy, 1.0)
         assert narrow.lower <= exact.lower
         assert exact.upper <= narrow.upper

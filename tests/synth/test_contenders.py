@@ -12,8 +12,7 @@ from graphcuts_dp.synth import credible_sums
 from graphcuts_dp.synth.block_model import fit_blocks
 from graphcuts_dp.synth.credible_sums import best_structure, explained
 from graphcuts_dp.synth.message_passing import sharpened_structure
-from graphcuts_dp.synth.structure import largest_triples
-from graphcuts_dp.synth.view import View
+from graphcuts_dp.synth.structure import View, largest_triples
 
 
 def planted_noise(sizes, signal, seed=0):

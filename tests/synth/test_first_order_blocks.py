@@ -12,7 +12,7 @@ from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
 from graphcuts_dp.pairs import layout
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.synth import descent, first_order
+from graphcuts_dp.synth import first_order
 from graphcuts_dp.synth.base import FitProblem, degree_matched_shifts, degree_matched_start
 from graphcuts_dp.synth.first_order import FirstOrder
 
@@ -43,7 +43,7 @@ def small_blocks(monkeypatch):
     """Blocks of eight rows, worked on in pieces of three."""
     monkeypatch.setattr(layout, "_SMALL", 0)
     monkeypatch.setattr(layout, "_BLOCK_ENTRIES", 1)
-    monkeypatch.setattr(descent, "_PIECE", 300)
+    monkeypatch.setattr(first_order, "_PIECE", 300)
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -70,7 +70,7 @@ def test_any_cut_into_blocks_gives_the_same_fit_up_to_rounding(symmetric, cap, n
         monkeypatch.setattr(layout, "_SMALL", 0)
         monkeypatch.setattr(layout, "_LEAST_BLOCKS", 1)
         monkeypatch.setattr(layout, "_BLOCK_ENTRIES", entries)
-        monkeypatch.setattr(descent, "_PIECE", entries)
+        monkeypatch.setattr(first_order, "_PIECE", entries)
         fits.append(FirstOrder(max_steps=40)(cut_again(given)))
     for other in fits[1:]:
         assert math.isclose(fits[0].value, other.value, rel_tol=1e-3)
@@ -136,10 +136,10 @@ def test_shifts_bring_row_and_column_sums_near_those_of_the_noisy_matrix(symmetr
 @pytest.mark.parametrize("cap", [1.0, 0.3, 1000.0])
 def test_a_stored_point_is_right_to_sixteen_bits_and_exact_at_the_ends(cap):
     x = np.linspace(0, cap, 1001, dtype=np.float32)
-    again = descent._restored(descent._stored(x.copy(), cap), cap)
+    again = first_order._restored(first_order._stored(x.copy(), cap), cap)
     assert np.abs(again - x).max() <= cap / 65535
     assert (again[0], again[-1]) == (0, np.float32(cap))
-    assert descent._stored(x, math.inf) is x
+    assert first_order._stored(x, math.inf) is x
 
 
 def test_an_early_end_returns_the_best_point_and_leaves_the_noisy_matrix_clean():

@@ -10,11 +10,10 @@ import graphcuts_dp as gc
 from graphcuts_dp.estimate.measurement import NoisyWeightCounts, weight_classes
 from graphcuts_dp.estimate.sparse_model import OneCut, SparseModel
 from graphcuts_dp.privacy.distributions import LaplaceNoise
-from graphcuts_dp.synth.communities import found_groups
+from graphcuts_dp.synth.block_model import found_groups
 from graphcuts_dp.synth.credible_sums import saturated_pairs
-from graphcuts_dp.synth.sparse_fit import posterior_residuals
+from graphcuts_dp.synth.sparse_fit import WeightPrior, posterior_residuals
 from graphcuts_dp.synth.sparse_sample import sample_edges
-from graphcuts_dp.synth.weight_prior import WeightPrior
 
 KINDS = {
     "plain": gc.Graph([], [], vertices=12).space,

@@ -18,11 +18,11 @@ from graphcuts_dp.synth.block_model import sharpened_two_sided
 from graphcuts_dp.synth.message_passing import sharpened_structure
 from graphcuts_dp.synth.structure import (
     Structure,
+    View,
     directions_near_noise,
     find_spectrum,
     largest_triples,
 )
-from graphcuts_dp.synth.view import View
 from scripts.figures.random_graphs import directed_blocks
 
 SIGNALS = (4.0, -3.0, 2.0)  # in units of the noise's deviation times sqrt(n)

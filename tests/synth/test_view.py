@@ -8,12 +8,12 @@ from noisy_cases import planted, planted_bipartite, planted_directed, problem
 
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.pairs import layout
-from graphcuts_dp.synth.chung_lu import (
+from graphcuts_dp.synth.group_targets import (
     chung_lu_bipartite_ends,
     chung_lu_directed_ends,
     chung_lu_ends,
 )
-from graphcuts_dp.synth.view import View
+from graphcuts_dp.synth.structure import View
 
 
 def views(kind, cap=1.0):

@@ -13,7 +13,7 @@ import scipy.stats
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.offline import player_game
+from graphcuts_dp.offline import construction
 from graphcuts_dp.offline.construction import BestResponder, PlayerGame, WeightsPlayer, sum_of
 from graphcuts_dp.offline.query_lists import CutList
 from graphcuts_dp.offline.tuning import PracticalOffline
@@ -158,13 +158,13 @@ def test_the_price_of_the_draws_is_the_sum_over_rounds(player):
 def test_draws_are_made_with_the_scores_and_the_rate_that_are_paid_for(monkeypatch):
     """What the game hands to the sampler, against sums written out here."""
     game, graph = game_beyond_the_range("both", 3.0, rounds=4, draws=1), blocks()
-    seen, real = [], player_game.exponential_choices
+    seen, real = [], construction.exponential_choices
 
     def spy(scores, rate, count, source):
         seen.append((scores, rate))
         return real(scores, rate, count, source)
 
-    monkeypatch.setattr(player_game, "exponential_choices", spy)
+    monkeypatch.setattr(construction, "exponential_choices", spy)
     plays, whole = [], WeightsPlayer.play
     monkeypatch.setattr(
         WeightsPlayer, "play", lambda self, draws: plays.append(whole(self, draws)) or plays[-1]

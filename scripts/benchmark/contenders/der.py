@@ -13,7 +13,7 @@ from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.exact_choice import Choice
+from graphcuts_dp.privacy.noise import Choice
 from scripts.benchmark.base import Contender, Submission
 from scripts.benchmark.contenders.opening import opened, simple_graph, submitted
 from scripts.benchmark.contenders.quadtree import (

@@ -12,8 +12,7 @@ from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.noise import sample_discrete_laplace
-from graphcuts_dp.privacy.sparse_noise import sample_exceeding
+from graphcuts_dp.privacy.noise import sample_discrete_laplace, sample_exceeding
 from scripts.benchmark.base import Contender, Submission
 from scripts.benchmark.contenders.opening import opened, promise, simple_graph
 from scripts.benchmark.contenders.super_graph import (

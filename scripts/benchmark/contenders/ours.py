@@ -8,7 +8,7 @@ from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.errors import GraphError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.measure.cells import cell_tree, sides_of_groups
-from graphcuts_dp.offline.methods import release_iteratively
+from graphcuts_dp.offline.methods import Learning, release_iteratively
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
@@ -76,7 +76,8 @@ def _iterative(
     Guarantee: that of `release_iteratively`: epsilon-DP at edge level with this distinguisher.
     """
     del delta, groups
-    made = release_iteratively(graph, epsilon=epsilon, distinguisher="response-rank-one", seed=seed)
+    learning = Learning(distinguisher="response-rank-one")
+    made = release_iteratively(graph, epsilon=epsilon, construction=learning, seed=seed)
     return Submission(estimate=made.graph, guarantee=made.guarantee)
 
 

@@ -12,8 +12,7 @@ from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.noise import sample_discrete_laplace
-from graphcuts_dp.privacy.selection import exponential_choice
+from graphcuts_dp.privacy.noise import exponential_choice, sample_discrete_laplace
 from scripts.benchmark.base import Contender, Submission
 from scripts.benchmark.contenders.block_draws import (
     Edges,

@@ -13,8 +13,7 @@ from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.layout import Layout
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.exact_choice import Choice
-from graphcuts_dp.privacy.noise import sample_discrete_laplace
+from graphcuts_dp.privacy.noise import Choice, sample_discrete_laplace
 from scripts.benchmark.base import Contender, Submission
 from scripts.benchmark.contenders.opening import (
     check_pairs,
