@@ -767,7 +767,7 @@ BY_HAND = (
         "release_net",
         "rate = protection.per_step(epsilon) / (2 * net.sensitivity)",
         "rate = protection.per_step(epsilon) / net.sensitivity",
-        "tests/privacy/test_stated_costs.py::test_every_product_states_at_most_what_was_asked_for[release_net-net]",
+        "tests/privacy/test_stated_costs.py::test_every_product_states_at_most_what_was_asked_for[release_iteratively-net]",
     ),
     Edit(  # all of delta for the Renyi criterion
         "renyi_budget",

@@ -166,6 +166,16 @@ def root_at_most(number: float | Fraction) -> Fraction:
     return Fraction(math.isqrt(math.floor(Fraction(number) * 4**bits)), 2**bits)
 
 
+def check_rounds(rounds: int) -> None:
+    """Refuse numbers of calls below 1.
+
+    Raises:
+        ParameterError: such a number.
+    """
+    if isinstance(rounds, bool) or not isinstance(rounds, int) or rounds < 1:
+        raise ParameterError("rounds must be a whole number, at least 1")
+
+
 def written_out(hypothesis: Hypothesis, universe: Universe) -> FloatMatrix:
     """The matrix of a hypothesis.
 
@@ -228,10 +238,12 @@ class PaidByCall(ABC):
 
     def with_rho(self, rho: float, *, rounds: int) -> Self:
         """A call has epsilon sqrt(8 rho/rounds)."""
+        check_rounds(rounds)
         return replace(self, epsilon=root_at_most(Fraction(rho) * 8 / rounds))
 
     def with_epsilon(self, epsilon: Fraction, *, rounds: int) -> Self:
         """A call has epsilon/rounds."""
+        check_rounds(rounds)
         return replace(self, epsilon=Fraction(epsilon) / rounds)
 
 

@@ -62,7 +62,7 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.base import Hypothesis
-from graphcuts_dp.offline.distinguisher import Found, checked_graph, written_out
+from graphcuts_dp.offline.distinguisher import Found, check_rounds, checked_graph, written_out
 from graphcuts_dp.offline.rank_one import (
     Answer,
     UnitPair,
@@ -369,6 +369,7 @@ class PowerRankOne:
 
     def with_rho(self, rho: float, *, rounds: int) -> Self:
         """See `Distinguisher.with_rho`."""
+        check_rounds(rounds)
         certificate = rho / 2 if self.certificate else 0.0
         rho = math.nextafter(rho - certificate, 0) if certificate else rho
         each = math.nextafter(rho / rounds, 0) if rounds > 1 else rho

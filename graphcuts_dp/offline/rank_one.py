@@ -32,7 +32,13 @@ from graphcuts_dp.errors import HypothesisError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.base import Hypothesis, Sign
-from graphcuts_dp.offline.distinguisher import Found, checked_graph, root_at_most, written_out
+from graphcuts_dp.offline.distinguisher import (
+    Found,
+    check_rounds,
+    checked_graph,
+    root_at_most,
+    written_out,
+)
 from graphcuts_dp.offline.query_lists import CutList
 from graphcuts_dp.pairs.layout import Layout
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery
@@ -283,8 +289,9 @@ class PaidOnce:
         """See `Distinguisher.with_rho`: epsilon-DP is epsilon^2/2-zCDP."""
         return self.with_epsilon(root_at_most(2 * Fraction(rho)), rounds=rounds)
 
-    def with_epsilon(self, epsilon: Fraction, *, rounds: int) -> Self:  # noqa: ARG002
+    def with_epsilon(self, epsilon: Fraction, *, rounds: int) -> Self:
         """See `Distinguisher.with_epsilon`."""
+        check_rounds(rounds)
         noise = self.distribution
         other = noise_distribution(noise.name, epsilon=epsilon, weight_cap=noise.weight_cap)
         return replace(self, distribution=other)

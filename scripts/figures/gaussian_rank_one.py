@@ -10,7 +10,7 @@ import numpy as np
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.offline.distinguisher import checked_graph
+from graphcuts_dp.offline.distinguisher import check_rounds, checked_graph
 from graphcuts_dp.offline.rank_one import (
     Answer,
     MatrixSearch,
@@ -103,8 +103,9 @@ class GaussianRankOne:
         """About the cut norm of the noise."""
         return usual_cut_norm(self.universe) * math.sqrt(self.variance) * self.grid.unit
 
-    def with_rho(self, rho: float, *, rounds: int) -> Self:  # noqa: ARG002
+    def with_rho(self, rho: float, *, rounds: int) -> Self:
         """See `Distinguisher.with_rho`: all of rho goes into `begin`."""
+        check_rounds(rounds)
         return replace(self, rho=rho)
 
     def with_epsilon(self, epsilon: Fraction, *, rounds: int) -> NoReturn:  # noqa: ARG002

@@ -43,7 +43,7 @@ from graphcuts_dp.measure import (
     entries,
     statistics,
 )
-from graphcuts_dp.offline import exact_cuts, net_release, power_method, sensing
+from graphcuts_dp.offline import distinguisher, lists, power_method
 from graphcuts_dp.offline.query_lists import CutList, QuestionList
 from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
 from graphcuts_dp.privacy.entropy import SeededEntropy
@@ -110,14 +110,14 @@ def blindfold(monkeypatch):
     monkeypatch.setattr(CutList, "counts", lambda self, *_: np.zeros(len(self), dtype=np.int64))
     monkeypatch.setattr(QuestionList, "_fine", lambda _, places, *__: [0] * len(list(places)))
     monkeypatch.setattr(
-        sensing.Steps, "count", lambda self, _: np.zeros(len(self.queries), dtype=np.int64)
+        lists.Steps, "count", lambda self, _: np.zeros(len(self.queries), dtype=np.int64)
     )
     monkeypatch.setattr(
-        net_release._Net, "scores", lambda self, _: np.zeros(len(self.databases), dtype=np.int64)
+        lists._Net, "scores", lambda self, _: np.zeros(len(self.databases), dtype=np.int64)
     )
-    search = exact_cuts.ExactCutsSearch.__init__
+    search = distinguisher.ExactCutsSearch.__init__
     monkeypatch.setattr(
-        exact_cuts.ExactCutsSearch,
+        distinguisher.ExactCutsSearch,
         "__init__",
         lambda self, of, matrix: search(self, of, np.zeros_like(matrix)),
     )
@@ -712,15 +712,14 @@ NAMES = {
         release_graph release_iteratively open_session answer_distances Release
         IterativeRelease Session CutAnswer DistanceAnswer DistanceAnswers
         DistanceSession DistanceReply open_distance_session
-        PrivacyGuarantee CutNormCertificate release_net release_sensing NetRelease
-        SensingRelease choose_degree_bound DegreeBound
+        PrivacyGuarantee CutNormCertificate choose_degree_bound DegreeBound
         release_flows load Flows FlowAnswer RoundedFlows
         Measurement DistancePlan Locations Graph BipartiteGraph DirectedGraph
         OwnedRows DaskParts
         ChosenBound choose_bound release_contributions
-        Contributions FewAnswers release_answers""",
+        Contributions""",
     "reads nothing private": """Answer CutList LinearQuery CutQuery MatrixQuery RankOneQuery
-        GraphQuery
+        GraphQuery Game Learning Net Sensing
         DistanceQuery Metric Plan PlanRow VertexSet __version__ plan plan_distances datasets
         explain Explanation Protect
         Groups GroupTree read_groups groups_from_dict groups_from_igraph groups_from_networkx

@@ -24,7 +24,7 @@ from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.bit_sets import DenseHypothesis
 from graphcuts_dp.learn.median import all_graphs as all_databases
-from graphcuts_dp.offline import exact_cuts
+from graphcuts_dp.offline import distinguisher
 from graphcuts_dp.offline.distinguisher import CutSampler, ExactCuts
 from graphcuts_dp.offline.query_lists import SCORES
 from graphcuts_dp.pairs.queries import CutQuery
@@ -282,7 +282,7 @@ def test_twenty_two_vertices():
 def test_logarithms_are_within_the_error_that_the_draw_allows_for(monkeypatch, score, largest):
     """The draw is exact only if floats are off by no more than the error it is told."""
     told = []
-    monkeypatch.setattr(exact_cuts, "Choice", lambda *given: told.append(given))
+    monkeypatch.setattr(distinguisher, "Choice", lambda *given: told.append(given))
     for shape in ((5, 5), (3, 6)):
         gaps = random_gaps(shape, 1, largest=largest)
         CutSampler(gaps, Fraction(1, 7), score=score, bipartite=shape == (3, 6))

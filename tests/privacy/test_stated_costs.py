@@ -20,7 +20,7 @@ from graphcuts_dp.distances.learnt import release_distances
 from graphcuts_dp.errors import BudgetError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.constructions import CONSTRUCTIONS
-from graphcuts_dp.offline import player_game, sensing, tuning
+from graphcuts_dp.offline import construction, lists, tuning
 from graphcuts_dp.offline.distinguisher import Found
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost, check_paid, stated_cost, zcdp_delta, zcdp_rho
@@ -273,29 +273,34 @@ CASES = {
         "both players": (
             lambda: learn(GRAPH, epsilon=1.0, delta=1e-6, queries=CUTS, player="both", seed=1),
             {
-                "test": of_noise(player_game),
-                "draws": of_result(player_game, "root_at_most", lambda root: root * 2),
+                "test": of_noise(construction),
+                "draws": of_result(construction, "root_at_most", lambda root: root * 2),
             },
         ),
-    },
-    "release_net": {
         "net": (
             lambda: choose_from_net(
                 gc.Graph([0], [1], vertices=4), [gc.CutQuery([1])], epsilon=1.0, seed=1
             ),
             {"rate": of_result(Protect, "per_step", lambda e: e * 2)},
         ),
-    },
-    "release_sensing": {
         "sensing": (
             lambda: sense(
                 RATINGS, [gc.CutQuery([0], [1])], epsilon=1.0, delta=1e-6, rounds=3, seed=1
             ),
             {
-                "values": of_noise(sensing, Fraction(101, 100)),
-                "choices": of_result(sensing, "root_at_most", lambda root: root * 2),
+                "values": of_noise(lists, Fraction(101, 100)),
+                "choices": of_result(lists, "root_at_most", lambda root: root * 2),
             },
         ),
+        **{
+            noise: (
+                lambda noise=noise: answer_at_once(
+                    GRAPH, CUTS[:3], epsilon=1.0, noise=noise, seed=1
+                ),
+                {"rate": of_result(Protect, "per_step", lambda e: e * 2)},
+            )
+            for noise in ("k-norm", "laplace")
+        },
     },
     "answer_distances": {
         **{
@@ -374,13 +379,6 @@ CASES = {
             ("edges", {}),
             ("vertex", {"protect": "vertex", "degree_bound": 2}),
         )
-    },
-    "release_answers": {
-        noise: (
-            lambda noise=noise: answer_at_once(GRAPH, CUTS[:3], epsilon=1.0, noise=noise, seed=1),
-            {"rate": of_result(Protect, "per_step", lambda e: e * 2)},
-        )
-        for noise in ("k-norm", "laplace")
     },
     "release_contributions": {
         "classes": (
