@@ -56,7 +56,6 @@ if TYPE_CHECKING:
     from graphcuts_dp.graph.owned_rows import OwnedRows
     from graphcuts_dp.graph.owned_sources import owned_from_pandas, read_owned
     from graphcuts_dp.ledger.opening import Store
-    from graphcuts_dp.measure.parted import DaskParts
     from graphcuts_dp.offline.lists import Net, Sensing
     from graphcuts_dp.offline.methods import Game, Learning, release_iteratively
     from graphcuts_dp.offline.query_lists import CutList
@@ -130,7 +129,6 @@ _HOMES = {
     "graph.owned_rows": ("OwnedRows",),
     "graph.owned_sources": ("owned_from_pandas", "read_owned"),
     "ledger.opening": ("Store",),
-    "measure.parted": ("DaskParts",),
     "offline.lists": ("Net", "Sensing"),
     "offline.methods": ("Game", "Learning", "release_iteratively"),
     "offline.query_lists": ("CutList",),
@@ -176,7 +174,6 @@ __all__ = [
     "CutList",
     "CutNormCertificate",
     "CutQuery",
-    "DaskParts",
     "DegreeBound",
     "DegreePlan",
     "DegreeRow",

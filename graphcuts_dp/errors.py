@@ -41,10 +41,6 @@ class SolverError(GraphCutsError, RuntimeError):
     """A numerical solver stopped without a usable result."""
 
 
-class ClusterError(GraphCutsError, RuntimeError):
-    """A worker of a Dask cluster was lost, with noisy blocks that must not be drawn again."""
-
-
 class LedgerError(GraphCutsError, RuntimeError):
     """A ledger cannot be used: damaged, of another graph or version, busy, or its disk is full."""
 

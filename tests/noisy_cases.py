@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from graphcuts_dp.estimate.blocks import LocalBlocks
+from graphcuts_dp.estimate.blocks import Blocks
 from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
 from graphcuts_dp.measure.statistics import measure_degrees
@@ -71,7 +71,7 @@ def gaussian(shape, *, symmetric, deviation=1.0, signal=0.0, seed=0):
     matrix = noise + signal
     if symmetric:
         np.fill_diagonal(matrix, 0.0)
-    return LocalBlocks.from_matrix(matrix, symmetric=symmetric)
+    return Blocks.from_matrix(matrix, symmetric=symmetric)
 
 
 def spectral_structure(view):

@@ -9,14 +9,14 @@ from typing import Annotated
 import typer
 
 from graphcuts_dp.cli import options
-from graphcuts_dp.cli.console import HELP, out, show_json, show_table
+from graphcuts_dp.cli.console import out, show_json, show_table
+from graphcuts_dp.cli.options import Commands
 from graphcuts_dp.cli.store_options import store_named
 from graphcuts_dp.errors import LedgerError, ParameterError
 from graphcuts_dp.files import atomic_write
 from graphcuts_dp.ledger.records import Head
-from graphcuts_dp.server.app import log_text
 from graphcuts_dp.server.book import Book, book_of
-from graphcuts_dp.server.chain import read_export, verify
+from graphcuts_dp.server.chain import log_text, read_export, verify
 from graphcuts_dp.server.people import ROLES, People, Person
 
 ADD_EXAMPLE = """Example: graphcuts-dp access add mail.db ann --epsilon 1 --queries 10000
@@ -38,12 +38,8 @@ StoreArgument = Annotated[str, typer.Argument(metavar="STORE", help="The store o
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of the person.")]
 _BY = "console"
 
-access = typer.Typer(
+access = Commands(
     help="Manage who may use the server of a store, and verify its audit log.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    add_completion=False,
-    context_settings=HELP,
 )
 
 
@@ -125,7 +121,7 @@ def log(
 ) -> None:
     """Write the audit log, with its digests, as JSON lines."""
     with _people(store) as people:
-        text = log_text(people)
+        text = log_text(people.book.salt, people.log_lines())
     if output is None:
         sys.stdout.write(text)
         return

@@ -11,8 +11,9 @@ from rich.markup import escape
 from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import out, say, show_json, show_table
 from graphcuts_dp.cli.group_options import GroupReading
+from graphcuts_dp.cli.options import with_options
 from graphcuts_dp.cli.query_files import AskedQuery, pairs_of_groups, read_query_file
-from graphcuts_dp.cli.reading import check_apart, read_sets, with_options
+from graphcuts_dp.cli.reading import check_apart, read_sets
 from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
 from graphcuts_dp.estimate.noisy_matrix import NO_GUARANTEE, CutAnswer
 from graphcuts_dp.files import atomic_write, check_writable

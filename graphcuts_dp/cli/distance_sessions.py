@@ -21,8 +21,9 @@ from graphcuts_dp.cli.console import (
     show_json,
     show_table,
 )
+from graphcuts_dp.cli.options import Commands, with_options
 from graphcuts_dp.cli.publishing import tell_publishing
-from graphcuts_dp.cli.reading import TextReading, check_apart, with_options
+from graphcuts_dp.cli.reading import TextReading, check_apart
 from graphcuts_dp.cli.spelling import spelled
 from graphcuts_dp.cli.store_options import Spending, store_named
 from graphcuts_dp.distances.answers import (
@@ -207,11 +208,8 @@ LocationsOption = Annotated[
     str | None, typer.Option("--locations", help="The locations, if their file has moved.")
 ]
 
-distance_sessions = typer.Typer(
+distance_sessions = Commands(
     help="Answer the average distance of all people, vertex by vertex, with a durable ledger.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
 )
 
 

@@ -7,8 +7,9 @@ import typer
 from typer.core import TyperGroup
 
 from graphcuts_dp.cli import options
-from graphcuts_dp.cli.console import HELP, out, progress_bar, say, show_facts, show_json, show_table
-from graphcuts_dp.cli.reading import Reading, check_apart, with_options
+from graphcuts_dp.cli.console import out, progress_bar, say, show_facts, show_json, show_table
+from graphcuts_dp.cli.options import Commands, with_options
+from graphcuts_dp.cli.reading import Reading, check_apart
 from graphcuts_dp.cutnorm.certificate import CutNormCertificate
 from graphcuts_dp.cutnorm.cut_norm import METHODS, NORMS, certified_norm
 from graphcuts_dp.evaluation.cut_distance import cut_distance, matrix_of
@@ -234,12 +235,9 @@ def save_cut_errors(table: CutErrorTable, path: str, *, force: bool) -> None:
     write_figure(cut_error_figure(table), path, force=force)
 
 
-evaluations = typer.Typer(
+evaluations = Commands(
     cls=GraphsByDefault,
     help="Measure errors against the truth: evaluate TRUE SYNTHETIC. NOT PRIVATE.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    context_settings=HELP,
 )
 evaluations.command("graphs", epilog=GRAPHS_EXAMPLE)(evaluate_graphs)
 evaluations.command("release", epilog=RELEASE_EXAMPLE)(evaluate_release)

@@ -7,9 +7,10 @@ import typer
 from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import accuracy_notes, say, show_facts, show_json, show_table
 from graphcuts_dp.cli.group_options import GroupColumns
+from graphcuts_dp.cli.options import with_options
 from graphcuts_dp.cli.protect_options import Protecting
 from graphcuts_dp.cli.publishing import tell_publishing
-from graphcuts_dp.cli.reading import Reading, check_apart, with_options
+from graphcuts_dp.cli.reading import Reading, check_apart
 from graphcuts_dp.cli.store_options import Spending
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.strategy import ALL_LEVELS, NOISES

@@ -1,13 +1,13 @@
 """Options for reading public groups of vertices beside a private graph."""
 
 from dataclasses import dataclass
-from typing import Annotated, final
-
-import typer
+from functools import partial
+from typing import final
 
 from graphcuts_dp.cli.reading import column_of, delimiter_of
 from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
 from graphcuts_dp.graph.group_sources import read_groups
+from graphcuts_dp.options import INPUT, option
 from graphcuts_dp.pairs.group_names import GroupNames
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.vertices import Space, VertexSet, vertex_sets
@@ -25,43 +25,36 @@ _OPTIONS = (
 )
 
 
+_input = partial(option, group=INPUT)
+
+
 @dataclass(frozen=True, kw_only=True)
 class GroupColumns:
     """How a file of public groups is read. Not final: `GroupReading` adds the file."""
 
-    levels: Annotated[
-        str | None,
-        typer.Option(help="Columns of the groups, coarsest first, separated by commas."),
-    ] = None
-    vertex_column: Annotated[
-        str | None, typer.Option(help="Column of the vertices: a name, or a number counted from 1.")
-    ] = None
-    right_groups: Annotated[
-        str | None, typer.Option(help="Public groups of the right side, for --bipartite.")
-    ] = None
-    right_levels: Annotated[
-        str | None,
-        typer.Option(help="Columns of --right-groups, coarsest first, separated by commas."),
-    ] = None
-    rest: Annotated[
-        str | None, typer.Option(help="Name of the group that gets all vertices without a group.")
-    ] = None
-    ignore_unknown: Annotated[
-        bool, typer.Option("--ignore-unknown", help="Leave out rows whose label is no vertex.")
-    ] = False
-    groups_header: Annotated[
-        bool | None,
-        typer.Option(
-            "--groups-header/--no-groups-header",
-            help="Whether the first row of the groups names the columns.",
-        ),
-    ] = None
-    groups_delimiter: Annotated[
-        str | None, typer.Option(help="Separator of the groups file: a character, tab, or blank.")
-    ] = None
-    groups_encoding: Annotated[
-        str | None, typer.Option(help="Encoding of the groups file, such as cp1252.")
-    ] = None
+    levels: str | None = _input(
+        None, help="Columns of the groups, coarsest first, separated by commas."
+    )
+    vertex_column: str | None = _input(
+        None, help="Column of the vertices: a name, or a number counted from 1."
+    )
+    right_groups: str | None = _input(
+        None, help="Public groups of the right side, for --bipartite."
+    )
+    right_levels: str | None = _input(
+        None, help="Columns of --right-groups, coarsest first, separated by commas."
+    )
+    rest: str | None = _input(
+        None, help="Name of the group that gets all vertices without a group."
+    )
+    ignore_unknown: bool = _input(False, help="Leave out rows whose label is no vertex.")
+    groups_header: bool | None = _input(
+        None, help="Whether the first row of the groups names the columns."
+    )
+    groups_delimiter: str | None = _input(
+        None, help="Separator of the groups file: a character, tab, or blank."
+    )
+    groups_encoding: str | None = _input(None, help="Encoding of the groups file, such as cp1252.")
 
     def read_from(self, path: str, space: Space) -> Groups | tuple[Groups, Groups]:
         """The groups of the vertices of pairs; where there are two sides, those of both.
@@ -104,14 +97,11 @@ class GroupColumns:
 class GroupReading(GroupColumns):
     """Public groups of vertices, if there are any."""
 
-    groups: Annotated[
-        str | None,
-        typer.Option(
-            "--groups",
-            metavar="FILE",
-            help="Public groups of the vertices: a table with a row for each vertex, or GraphML.",
-        ),
-    ] = None
+    groups: str | None = _input(
+        None,
+        help="Public groups of the vertices: a table with a row for each vertex, or GraphML.",
+        metavar="FILE",
+    )
 
     @property
     def files(self) -> tuple[str | None, ...]:
@@ -157,6 +147,6 @@ def _spelled(problem: FileFormatError | GraphError, path: str) -> FileFormatErro
     text = str(problem)
     start = len(path) if text.startswith(path) else 0
     told = text[start:]
-    for name, option in _OPTIONS:
-        told = told.replace(name, option)
+    for name, flag in _OPTIONS:
+        told = told.replace(name, flag)
     return type(problem)(text[:start] + told)

@@ -20,6 +20,7 @@ from typer.main import get_command
 import graphcuts_dp
 from graphcuts_dp._version import __version__
 from graphcuts_dp.cli.console import HELP, out, say
+from graphcuts_dp.cli.options import Commands
 from graphcuts_dp.errors import GraphCutsError, ParameterError
 
 _EPILOG = """Each command has its own help: graphcuts-dp release -h. To complete commands with the
@@ -170,8 +171,8 @@ def _loaded(name: str) -> Any:
     module = load(module_name)
     found = getattr(module, attribute)
     if not isinstance(found, typer.Typer):
-        alone = typer.Typer(rich_markup_mode=None, add_completion=False)
-        alone.command(name, epilog=module.EXAMPLE, context_settings=HELP)(found)
+        alone = Commands()
+        alone.command(name, epilog=module.EXAMPLE)(found)
         found = alone
     command = get_command(found)
     command.name = name

@@ -7,7 +7,8 @@ import typer
 
 from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import say, show_facts, show_json, show_table
-from graphcuts_dp.cli.reading import Reading, note_reading, with_options
+from graphcuts_dp.cli.options import with_options
+from graphcuts_dp.cli.reading import Reading, note_reading
 from graphcuts_dp.cli.store_options import Spending
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_contributions import check_bounds

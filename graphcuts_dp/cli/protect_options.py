@@ -1,17 +1,18 @@
 """Options about whom a promise protects."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any, final
-
-import typer
+from functools import partial
+from typing import Any, final
 
 from graphcuts_dp.cli.reading import Reading, note_reading
 from graphcuts_dp.cli.spelling import spelled
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.owned_rows import PrivateData, without_rows
-from graphcuts_dp.measure.parted import bounded_graph
+from graphcuts_dp.graph.owned_rows import PrivateData, bounded_graph, without_rows
+from graphcuts_dp.options import PRIVACY, option
 from graphcuts_dp.privacy.protection import Protect
+
+_privacy = partial(option, group=PRIVACY)
 
 
 @final
@@ -19,23 +20,18 @@ from graphcuts_dp.privacy.protection import Protect
 class Protecting:
     """Whom what is released protects."""
 
-    protect: Annotated[
-        str, typer.Option(help="What is protected: edges, vertex, or the owner of rows (--owner).")
-    ] = "edges"
-    at_most: Annotated[
-        int | None,
-        typer.Option(
-            help="Number of edges that are protected together (1 if omitted), or how "
-            "much of an owner counts."
-        ),
-    ] = None
+    protect: str = _privacy(
+        "edges", help="What is protected: edges, vertex, or the owner of rows (--owner)."
+    )
+    at_most: int | None = _privacy(
+        None,
+        help="Number of edges that are protected together (1 if omitted), or how "
+        "much of an owner counts.",
+    )
 
-    degree_bound: Annotated[
-        int | None,
-        typer.Option(
-            help="Largest number of edges of a vertex that a sum counts, for --protect vertex."
-        ),
-    ] = None
+    degree_bound: int | None = _privacy(
+        None, help="Largest number of edges of a vertex that a sum counts, for --protect vertex."
+    )
 
     @property
     def of(self) -> Protect:

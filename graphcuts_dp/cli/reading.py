@@ -1,15 +1,12 @@
 """Options for reading a private graph, sets and queries, the same in every subcommand."""
 
 import csv
-import functools
-import inspect
 import os
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields, is_dataclass
-from typing import Annotated, Any, cast, final, get_type_hints
-
-import typer
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, cast, final
 
 from graphcuts_dp.cli.console import say
 from graphcuts_dp.cli.spelling import spelled
@@ -25,6 +22,7 @@ from graphcuts_dp.graph.files import (
 from graphcuts_dp.graph.owned_rows import COUNTINGS, Counting, OwnedRows, PrivateData
 from graphcuts_dp.graph.owned_sources import read_owned
 from graphcuts_dp.graph.raw_edges import GivenVertices
+from graphcuts_dp.options import INPUT, option
 from graphcuts_dp.pairs.group_names import GroupNames, is_group
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.vertices import ALL, Label, VertexSet, sets_in
@@ -33,31 +31,27 @@ _GROUP = "@@"  # before the name of a group; a single @ is for files
 _DELIMITERS = {"tab": "\t", "\\t": "\t", "blank": " "}
 
 
+_input = partial(option, group=INPUT)
+
+
 @dataclass(frozen=True, kw_only=True)
 class TextReading:
     """How to read the columns of a text edge list."""
 
-    source_column: Annotated[
-        str | None,
-        typer.Option(
-            "--source", metavar="COLUMN", help="First ends: a column name, or number from 1."
-        ),
-    ] = None
-    target_column: Annotated[
-        str | None, typer.Option("--target", metavar="COLUMN", help="Column of the second ends.")
-    ] = None
-    weight_column: Annotated[
-        str | None, typer.Option("--weight", metavar="COLUMN", help="Column of the weights.")
-    ] = None
-    header: Annotated[
-        bool | None, typer.Option("--header/--no-header", help="Whether line 1 names the columns.")
-    ] = None
-    delimiter: Annotated[
-        str | None, typer.Option(help="Separator of columns: a character, tab, or blank.")
-    ] = None
-    encoding: Annotated[
-        str | None, typer.Option(help="Encoding of the text, such as cp1252; UTF-8 if omitted.")
-    ] = None
+    source_column: str | None = _input(
+        None, help="First ends: a column name, or number from 1.", flag="--source", metavar="COLUMN"
+    )
+    target_column: str | None = _input(
+        None, help="Column of the second ends.", flag="--target", metavar="COLUMN"
+    )
+    weight_column: str | None = _input(
+        None, help="Column of the weights.", flag="--weight", metavar="COLUMN"
+    )
+    header: bool | None = _input(None, help="Whether line 1 names the columns.")
+    delimiter: str | None = _input(None, help="Separator of columns: a character, tab, or blank.")
+    encoding: str | None = _input(
+        None, help="Encoding of the text, such as cp1252; UTF-8 if omitted."
+    )
 
     def options(self) -> dict[str, Any]:
         """The same for `read_graph`."""
@@ -76,61 +70,38 @@ class TextReading:
 class Reading(TextReading):
     """How to read a graph file."""
 
-    vertices: Annotated[
-        str | None,
-        typer.Option(
-            help="Public vertex set: a count, or a file with one label on each line; "
-            "for --bipartite, two of these separated by a comma."
-        ),
-    ] = None
-    public_vertices_from_file: Annotated[
-        bool,
-        typer.Option(
-            "--public-vertices-from-file",
-            help="Declare that the vertices in the file are public. Without this or "
-            "--vertices they may reveal edges, and the guarantee says so.",
-        ),
-    ] = False
-    bipartite: Annotated[
-        bool, typer.Option("--bipartite", help="Two sides: first column left, second right.")
-    ] = False
-    directed: Annotated[
-        bool, typer.Option("--directed", help="Edges have a direction: first column to second.")
-    ] = False
-    ignore_weights: Annotated[
-        bool, typer.Option("--ignore-weights", help="Keep only which pairs are edges.")
-    ] = False
-    weight_cap: Annotated[
-        float | None,
-        typer.Option(help="Public bound on a weight; larger ones are clipped. Hides whole edges."),
-    ] = None
-    hide_change: Annotated[
-        float | None,
-        typer.Option(help="1: no cap; hide only a change of a weight by 1, no heavier edge."),
-    ] = None
-    merge: Annotated[
-        str,
-        typer.Option(
-            metavar="max|min|sum", help="How to merge the weights of several rows for one edge."
-        ),
-    ] = "max"
-    one_based: Annotated[
-        bool, typer.Option("--one-based", help="Vertex numbers in the file start at 1 (KONECT).")
-    ] = False
-    owner: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Column of the owner of each row, for --protect owner; or tail, the first end.",
-        ),
-    ] = None
-    counting: Annotated[
-        str,
-        typer.Option(help=f"What counts for a pair, with --owner: {', '.join(COUNTINGS)}."),
-    ] = "edges"
-    unit: Annotated[
-        float, typer.Option(help="Unit of --counting weight; --at-most counts such units.")
-    ] = 1.0
+    vertices: str | None = _input(
+        None,
+        help="Public vertex set: a count, or a file with one label on each line; "
+        "for --bipartite, two of these separated by a comma.",
+    )
+    public_vertices_from_file: bool = _input(
+        False,
+        help="Declare that the vertices in the file are public. Without this or "
+        "--vertices they may reveal edges, and the guarantee says so.",
+    )
+    bipartite: bool = _input(False, help="Two sides: first column left, second right.")
+    directed: bool = _input(False, help="Edges have a direction: first column to second.")
+    ignore_weights: bool = _input(False, help="Keep only which pairs are edges.")
+    weight_cap: float | None = _input(
+        None, help="Public bound on a weight; larger ones are clipped. Hides whole edges."
+    )
+    hide_change: float | None = _input(
+        None, help="1: no cap; hide only a change of a weight by 1, no heavier edge."
+    )
+    merge: str = _input(
+        "max", help="How to merge the weights of several rows for one edge.", metavar="max|min|sum"
+    )
+    one_based: bool = _input(False, help="Vertex numbers in the file start at 1 (KONECT).")
+    owner: str | None = _input(
+        None,
+        help="Column of the owner of each row, for --protect owner; or tail, the first end.",
+        metavar="COLUMN",
+    )
+    counting: str = _input(
+        "edges", help=f"What counts for a pair, with --owner: {', '.join(COUNTINGS)}."
+    )
+    unit: float = _input(1.0, help="Unit of --counting weight; --at-most counts such units.")
 
     def read(
         self,
@@ -253,37 +224,6 @@ class Reading(TextReading):
         if len(parts) != 2:
             raise ParameterError("--vertices of a bipartite graph is LEFT,RIGHT")
         return _count_or_file(parts[0]), _count_or_file(parts[1])
-
-
-def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """A command whose parameters that are `TextReading` or `Reading` become their options."""
-    signature = inspect.signature(command)
-    parameters: list[inspect.Parameter] = []
-    groups: dict[str, tuple[Any, list[str]]] = {}
-    for name, given in signature.parameters.items():
-        if not is_dataclass(given.annotation):
-            parameters.append(given.replace(kind=inspect.Parameter.KEYWORD_ONLY))
-            continue
-        hints = get_type_hints(given.annotation, include_extras=True)
-        groups[name] = given.annotation, list(hints)
-        parameters += [
-            inspect.Parameter(
-                field.name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=field.default,
-                annotation=hints[field.name],
-            )
-            for field in fields(given.annotation)
-        ]
-
-    @functools.wraps(command)
-    def run(**given: Any) -> Any:
-        for name, (kind, names) in groups.items():
-            given[name] = kind(**{each: given.pop(each) for each in names})
-        return command(**given)
-
-    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-    return run
 
 
 def note_reading(text: str) -> None:

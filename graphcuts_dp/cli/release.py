@@ -3,7 +3,6 @@
 Is it good for my questions? The last table of `release`, and all of `release --dry-run`.
 """
 
-from contextlib import nullcontext
 from typing import Annotated, Any
 
 import numpy as np
@@ -21,15 +20,15 @@ from graphcuts_dp.cli.console import (
     show_table,
 )
 from graphcuts_dp.cli.group_options import GroupReading
+from graphcuts_dp.cli.options import with_options
 from graphcuts_dp.cli.protect_options import Protecting
 from graphcuts_dp.cli.publishing import tell_publishing
-from graphcuts_dp.cli.reading import Reading, check_apart, with_options
+from graphcuts_dp.cli.reading import Reading, check_apart
 from graphcuts_dp.cli.store_options import Spending
 from graphcuts_dp.display import short
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, on_space
 from graphcuts_dp.graph.files import check_labels
-from graphcuts_dp.measure.parted import dask_cluster
 from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.value_noise import NOISES
@@ -41,7 +40,7 @@ from graphcuts_dp.release.sparse import (
     SPARSE,
     check_counts,
 )
-from graphcuts_dp.release.synthesis import PLACES, graph_job
+from graphcuts_dp.release.synthesis import graph_job
 from graphcuts_dp.release.usefulness import Usefulness, usefulness_of
 from graphcuts_dp.results.bundle import check_path
 from graphcuts_dp.results.release import Release
@@ -207,16 +206,6 @@ def release(
         float | None,
         typer.Option(help="Seconds for the fit and certificates, beyond the shortest of both."),
     ] = None,
-    blocks: Annotated[
-        str, typer.Option(help=f"Where the noisy matrix is kept, one of: {', '.join(PLACES)}.")
-    ] = "local",
-    scheduler: Annotated[
-        str | None,
-        typer.Option(
-            envvar="DASK_SCHEDULER_ADDRESS",
-            help="Address of a running cluster for --blocks dask, trusted as much as this machine.",
-        ),
-    ] = None,
     force_hopeless: Annotated[
         bool,
         typer.Option(
@@ -247,29 +236,27 @@ def release(
     check_apart([target], source, reading.vertices, spending.store, *grouping.files)
     check_path("release", target, force=force)
     if reading.counts is not None:
-        check_counts(reading.counts, mechanism=mechanism, noise=noise, fit=fit, blocks=blocks)
+        check_counts(reading.counts, mechanism=mechanism, noise=noise, fit=fit)
     private, graph = protecting.read(reading, source)
     spending.remind(private, source)
     check_labels(target, graph)
-    with dask_cluster(scheduler) if blocks == "dask" else nullcontext():
-        job = graph_job(
-            private,
-            epsilon=epsilon,
-            groups=grouping.read(graph.space),
-            protect=protecting.of,
-            time_limit=time_limit,
-            blocks=blocks,
-            **chosen,
-        )
-        sparse = job.parameters["mechanism"] == SPARSE
-        if sparse:
-            check_path("sparse", target, force=force)
-        for note in job.notes:
-            say(f"note: {note}")
-        if job.warning is not None and not force_hopeless:
-            raise ParameterError(f"{job.warning}; --force-hopeless releases it all the same")
-        with accuracy_notes(), progress_bar("releasing" if sparse else "fitting") as progress:
-            made = execute(job, private, store=store, seed=seed, progress=progress)
+    job = graph_job(
+        private,
+        epsilon=epsilon,
+        groups=grouping.read(graph.space),
+        protect=protecting.of,
+        time_limit=time_limit,
+        **chosen,
+    )
+    sparse = job.parameters["mechanism"] == SPARSE
+    if sparse:
+        check_path("sparse", target, force=force)
+    for note in job.notes:
+        say(f"note: {note}")
+    if job.warning is not None and not force_hopeless:
+        raise ParameterError(f"{job.warning}; --force-hopeless releases it all the same")
+    with accuracy_notes(), progress_bar("releasing" if sparse else "fitting") as progress:
+        made = execute(job, private, store=store, seed=seed, progress=progress)
     written = made.save(target, force=force)
     useful = usefulness_of(made)
     facts = _facts(made) | {"edges": edges_fact(useful)}

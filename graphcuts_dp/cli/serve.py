@@ -9,8 +9,9 @@ import typer
 from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import accuracy_notes, out
 from graphcuts_dp.cli.group_options import GroupReading
+from graphcuts_dp.cli.options import with_options
 from graphcuts_dp.cli.protect_options import Protecting
-from graphcuts_dp.cli.reading import Reading, with_options
+from graphcuts_dp.cli.reading import Reading
 from graphcuts_dp.cli.store_options import store_named
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.ledger.opening import create_ledger

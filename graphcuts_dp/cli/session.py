@@ -13,12 +13,9 @@ import typer
 from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import accuracy_notes, out, progress_bar, say, show_facts, show_json
 from graphcuts_dp.cli.group_options import GroupReading
+from graphcuts_dp.cli.options import with_options
 from graphcuts_dp.cli.protect_options import Protecting
-from graphcuts_dp.cli.reading import (
-    Reading,
-    check_apart,
-    with_options,
-)
+from graphcuts_dp.cli.reading import Reading, check_apart
 from graphcuts_dp.cli.session_options import answer_text, remembered, resume, typed_cut
 from graphcuts_dp.cli.store_options import store_named
 from graphcuts_dp.errors import ParameterError, QueryError

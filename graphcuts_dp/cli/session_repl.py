@@ -7,7 +7,7 @@ from typing import final
 from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import out, say, show_facts
 from graphcuts_dp.cli.group_options import GroupReading
-from graphcuts_dp.cli.reading import with_options
+from graphcuts_dp.cli.options import with_options
 from graphcuts_dp.cli.session_options import answer_text, query_text, resume, typed_cut
 from graphcuts_dp.cli.session_record import session_facts
 from graphcuts_dp.cli.store_options import store_named

@@ -1,16 +1,10 @@
 """`graphcuts-dp session`: the group of its subcommands."""
 
-import typer
-
 from graphcuts_dp.cli import session, session_record, session_repl
-from graphcuts_dp.cli.console import HELP
+from graphcuts_dp.cli.options import Commands
 
-sessions = typer.Typer(
+sessions = Commands(
     help="Answer cut queries on a private graph one by one, with a durable ledger.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    context_settings=HELP,
 )
 sessions.command(epilog=session.START_EXAMPLE)(session.start)
 sessions.command(epilog=session.ASK_EXAMPLE)(session.ask)

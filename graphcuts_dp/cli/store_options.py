@@ -2,10 +2,9 @@
 
 import os
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Annotated, final
-
-import typer
+from typing import final
 
 from graphcuts_dp.cli import options
 from graphcuts_dp.errors import ParameterError
@@ -14,6 +13,7 @@ from graphcuts_dp.ledger.beside import stores_beside
 from graphcuts_dp.ledger.opening import Store, Subject
 from graphcuts_dp.ledger.records import Head
 from graphcuts_dp.ledger.spending import Budget
+from graphcuts_dp.options import PRIVACY, option
 
 
 def store_named(
@@ -37,25 +37,22 @@ def store_named(
     return found
 
 
+_privacy = partial(option, group=PRIVACY)
+
+
 @final
 @dataclass(frozen=True, kw_only=True)
 class Spending:
     """Where a command that can do without a store charges what it costs."""
 
-    store: Annotated[
-        str | None,
-        typer.Option(
-            help="File that records what was spent on the data; created if it does not exist."
-        ),
-    ] = None
+    store: str | None = _privacy(
+        None, help="File that records what was spent on the data; created if it does not exist."
+    )
     budget_epsilon: options.BudgetEpsilon = None
     budget_delta: options.BudgetDelta = 0.0
-    uncounted: Annotated[
-        bool,
-        typer.Option(
-            "--uncounted", help="Charge no store, even if a store near the data is about them."
-        ),
-    ] = False
+    uncounted: bool = _privacy(
+        False, help="Charge no store, even if a store near the data is about them."
+    )
 
     def check(self) -> Store | None:
         """The store to charge; call it before anything is read.

@@ -1,9 +1,8 @@
 """`graphcuts-dp store status`: everything that was spent on private data. They are not read."""
 
-import typer
-
 from graphcuts_dp.cli import options
-from graphcuts_dp.cli.console import HELP, show_facts, show_json, show_table
+from graphcuts_dp.cli.console import show_facts, show_json, show_table
+from graphcuts_dp.cli.options import Commands
 from graphcuts_dp.cli.session_record import totals
 from graphcuts_dp.cli.store_options import store_named
 from graphcuts_dp.session.transcript import UseStatus, store_status
@@ -14,12 +13,8 @@ The command shows all releases and sessions on one graph, who began them and whe
 cost together. Keep the head that it prints: with --expect-head, every command that opens the
 store refuses an older copy of it."""
 
-stores = typer.Typer(
+stores = Commands(
     help="Show what was spent on private data, by all commands together.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    context_settings=HELP,
 )
 
 

@@ -6,9 +6,8 @@ come back in the order of the blocks: what is computed from them is the same to 
 number of processors.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, TypeVar, final
 
@@ -114,17 +113,63 @@ def _byte_table(distribution: NoiseDistribution, kind: str, dtype: np.dtype[Any]
     return table
 
 
-class Blocks(ABC):
-    """A noisy matrix as blocks of rows that live somewhere, and work done where they live.
+@final
+class Blocks:
+    """A noisy matrix as blocks of rows, worked on by one thread for each processor.
 
     Args:
-        distribution: of the noise; None for a plain matrix of estimates.
-        layout: shape, symmetry, and how the rows are cut.
+        rows: the blocks, in order.
     """
 
-    def __init__(self, distribution: NoiseDistribution | None, layout: Layout) -> None:
-        self.distribution = distribution
-        self.layout = layout
+    def __init__(self, rows: Sequence[RowBlock]) -> None:
+        self.distribution = rows[0].distribution
+        self.layout = rows[0].layout
+        self._rows = list(rows)
+
+    @staticmethod
+    def from_pairs(
+        distribution: NoiseDistribution, layout: Layout, pairs: Sequence[Pairs]
+    ) -> "Blocks":
+        """Blocks from one released integer a pair.
+
+        Args:
+            distribution: that the integers come from.
+            layout: of the matrix.
+            pairs: for each block a function that gives the integers of its pairs in row order (of
+                a symmetric matrix, pairs i < j). Each is called once, from several threads.
+        """
+        bounds = layout.bounds()
+
+        def draw(index: int) -> npt.NDArray[Any]:
+            return pack(distribution, layout.unfold(pairs[index](), *bounds[index]))
+
+        parts = list(in_parallel(draw, range(len(bounds))))
+
+        def finish(index: int) -> npt.NDArray[Any]:
+            return complete(distribution, layout, index, parts)
+
+        data = list(in_parallel(finish, range(len(bounds))))
+        kind = _common_type(data)
+        return Blocks(
+            [
+                RowBlock(*own, rows.astype(kind, copy=False), distribution, layout)
+                for own, rows in zip(bounds, data, strict=True)
+            ]
+        )
+
+    @staticmethod
+    def from_matrix(matrix: RealMatrix, *, symmetric: bool, directed: bool = False) -> "Blocks":
+        """Blocks of a plain matrix of estimates, sharing its memory.
+
+        Args:
+            matrix: shape (n, n), symmetric with zero diagonal, or (n_left, n_right).
+            symmetric: which of the two.
+            directed: whether it is that of a directed graph, whose diagonal is zero.
+        """
+        layout = Layout((matrix.shape[0], matrix.shape[1]), symmetric, directed)
+        return Blocks(
+            [RowBlock(*bounds, matrix[slice(*bounds)], None, layout) for bounds in layout.bounds()]
+        )
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -141,32 +186,24 @@ class Blocks(ABC):
         """Whether the diagonal is zero, since no vertex is paired with itself."""
         return self.layout.hollow
 
-    @abstractmethod
     def results(self, function: Callable[..., R], *arguments: Any) -> Iterator[R]:
         """function(block, *arguments) for every block, in parallel; yields results in order.
 
         Several blocks may be at work at the same time. A function may keep arrays in `block.held`;
         else it must not change anything.
         """
+        return in_parallel(lambda block: function(block, *arguments), self._rows)
 
     def map(self, function: Callable[..., R], *arguments: Any) -> list[R]:
         """All `results` at once."""
         return list(self.results(function, *arguments))
 
-    @abstractmethod
     def copy(self) -> "Blocks":
         """The same rows, sharing memory, with nothing held."""
-
-    @abstractmethod
-    def fetch(self) -> "LocalBlocks":
-        """The same rows in the memory of this process, with nothing held."""
+        return Blocks([replace(block, held={}) for block in self._rows])
 
     def times(self, V: RealMatrix) -> RealMatrix:
-        """Z @ V, in the precision of V.
-
-        Args:
-            V: shape (columns, k).
-        """
+        """Z @ V, in the precision of V, which has shape (columns, k)."""
         return self.gather(_times, V, width=V.shape[1], dtype=V.dtype)
 
     def estimate(self, dtype: npt.DTypeLike = np.float64) -> RealMatrix:
@@ -180,14 +217,7 @@ class Blocks(ABC):
         width: int,
         dtype: npt.DTypeLike,
     ) -> npt.NDArray[Any]:
-        """A matrix whose rows function(block, *arguments) gives, for each block its own.
-
-        Args:
-            function: as for `results`.
-            arguments: likewise.
-            width: columns of the matrix.
-            dtype: of the matrix.
-        """
+        """A matrix of this width whose rows function(block, *arguments) gives, see `results`."""
         matrix = np.empty((self.shape[0], width), dtype=dtype)
         start = 0
         for rows in self.results(function, *arguments):
@@ -199,94 +229,6 @@ class Blocks(ABC):
 def _times(block: RowBlock, V: RealMatrix) -> RealMatrix:
     product: RealMatrix = block.estimate(V.dtype) @ V
     return product
-
-
-@final
-class LocalBlocks(Blocks):
-    """Blocks in the memory of this process, worked on by several threads.
-
-    Args:
-        rows: the blocks, in order.
-        threads: how many; None for one on each processor.
-    """
-
-    def __init__(self, rows: Sequence[RowBlock], threads: int | None = None) -> None:
-        super().__init__(rows[0].distribution, rows[0].layout)
-        self._rows = list(rows)
-        self._threads = threads
-
-    @staticmethod
-    def from_pairs(
-        distribution: NoiseDistribution, layout: Layout, pairs: Sequence[Pairs]
-    ) -> "LocalBlocks":
-        """Blocks from one released integer a pair.
-
-        Args:
-            distribution: that the integers come from.
-            layout: of the matrix.
-            pairs: for each block a function that gives the integers of its pairs in row order (of
-                a symmetric matrix, pairs i < j). Each is called once, from several threads.
-        """
-        bounds = layout.bounds()
-
-        def draw(index: int) -> npt.NDArray[Any]:
-            return draw_part(distribution, layout, index, pairs[index])
-
-        parts = list(in_parallel(draw, range(len(bounds))))
-
-        def finish(index: int) -> npt.NDArray[Any]:
-            return complete(distribution, layout, index, parts)
-
-        return joined(distribution, layout, list(in_parallel(finish, range(len(bounds)))))
-
-    @classmethod
-    def from_matrix(
-        cls, matrix: RealMatrix, *, symmetric: bool, directed: bool = False
-    ) -> "LocalBlocks":
-        """Blocks of a plain matrix of estimates, sharing its memory.
-
-        Args:
-            matrix: shape (n, n), symmetric with zero diagonal, or (n_left, n_right).
-            symmetric: which of the two.
-            directed: whether it is that of a directed graph, whose diagonal is zero.
-        """
-        layout = Layout((matrix.shape[0], matrix.shape[1]), symmetric, directed)
-        return cls(
-            [RowBlock(*bounds, matrix[slice(*bounds)], None, layout) for bounds in layout.bounds()]
-        )
-
-    def results(self, function: Callable[..., R], *arguments: Any) -> Iterator[R]:
-        """See `Blocks.results`."""
-        return in_parallel(lambda block: function(block, *arguments), self._rows, self._threads)
-
-    def copy(self) -> "LocalBlocks":
-        """See `Blocks.copy`."""
-        rows = [RowBlock(b.start, b.stop, b.data, b.distribution, b.layout) for b in self._rows]
-        return LocalBlocks(rows, self._threads)
-
-    def fetch(self) -> "LocalBlocks":
-        """See `Blocks.fetch`."""
-        return self.copy()
-
-
-def joined(
-    distribution: NoiseDistribution | None, layout: Layout, data: Sequence[npt.NDArray[Any]]
-) -> LocalBlocks:
-    """Blocks from the data of each, made one type of integers."""
-    kind = _common_type(data)
-    return LocalBlocks(
-        [
-            RowBlock(*bounds, rows.astype(kind, copy=False), distribution, layout)
-            for bounds, rows in zip(layout.bounds(), data, strict=True)
-        ]
-    )
-
-
-def draw_part(
-    distribution: NoiseDistribution, layout: Layout, index: int, pairs: Pairs
-) -> npt.NDArray[Any]:
-    """What `complete` needs of a block: its pairs as packed rows, without those i > j."""
-    return pack(distribution, layout.unfold(pairs(), *layout.bounds()[index]))
 
 
 def pack(distribution: NoiseDistribution, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import BoolVector, FloatVector, IndexArray, IntVector
 from graphcuts_dp.errors import FileFormatError
-from graphcuts_dp.estimate.blocks import Blocks, LocalBlocks, RowBlock
+from graphcuts_dp.estimate.blocks import Blocks, RowBlock
 from graphcuts_dp.pairs.layout import Layout
 from graphcuts_dp.pairs.linear_query import sides_of
 from graphcuts_dp.pairs.queries import pairs_of_cut
@@ -282,7 +282,7 @@ def _unpack(values: npt.NDArray[Any], distribution: NoiseDistribution, space: Sp
         return bits[first % 8 :][: end - first]
 
     parts = [partial(part, *bounds) for bounds in layout.bounds()]
-    return LocalBlocks.from_pairs(distribution, layout, parts)
+    return Blocks.from_pairs(distribution, layout, parts)
 
 
 _GRAINS = 8  # of a threshold within the scale of the noise

@@ -15,6 +15,7 @@ from graphcuts_dp.estimate.changes import Reach
 from graphcuts_dp.graph.adjacency import AnyGraph, from_parts_on, without_edges
 from graphcuts_dp.graph.edge_keys import EdgeParts, unpacked_keys
 from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet, sets_in
+from graphcuts_dp.privacy.protection import Protect
 
 Counting = Literal["edges", "owners", "rows", "weight"]
 COUNTINGS: tuple[Counting, ...] = get_args(Counting)
@@ -293,3 +294,56 @@ def _mixed(marks: Marks, pairs: IntVector, copies: IntVector) -> Marks:
 def reach_of(data: PrivateData) -> Reach | None:
     """What one owner's rows can change; None for a graph. Reads the schema only."""
     return Reach(data.once, data.owner_is_tail) if isinstance(data, OwnedRows) else None
+
+
+def bounded_graph(data: PrivateData, protection: Protect) -> AnyGraph:
+    """The graph of private data: of rows with owners, that in which each owner is bounded. Private.
+
+    Between neighbours, files with and without the rows of one owner, it changes by at most
+    `protection.steps` steps: see `OwnedRows.bounded`.
+
+    Args:
+        data: a graph, or rows with owners.
+        protection: whom the promise is for.
+
+    Raises:
+        ParameterError: an owner shall be protected of a graph, which has none; or rows with owners
+            shall be released for somebody else; or a bound out of range.
+    """
+    if isinstance(data, OwnedRows):
+        if protection.kind != "owner":
+            raise ParameterError(
+                "rows with owners are released under protect='owner' with a bound at_most; for "
+                "anything else read the file with read_graph"
+            )
+        return data.bounded(at_most=protection.steps)
+    if protection.kind == "owner":
+        raise ParameterError(
+            "protect='owner' needs rows with owners: read the file with read_owned(path, owner=...)"
+        )
+    return data
+
+
+def paired_graph(
+    data: PrivateData, protect: str | Protect, *, at_most: int | None, epsilon: float
+) -> tuple[AnyGraph, Protect]:
+    """The graph of private data, for what is made of noisy pairs, and whom that can protect.
+
+    Args:
+        data: a graph, or rows with owners.
+        protect: as users type it, see `Protect.of_pairs`.
+        at_most: likewise.
+        epsilon: that was asked for.
+
+    Raises:
+        GraphError: neither a graph nor rows.
+        ParameterError: as `Protect.of_pairs` and `bounded_graph`.
+    """
+    if not isinstance(data, PrivateData):
+        raise GraphError(
+            "the first argument must be a Graph; build one with read_graph or from_..."
+        )
+    protection = Protect.of_pairs(
+        protect, at_most=at_most, others=max(data.shape) - 1, epsilon=epsilon
+    )
+    return bounded_graph(data, protection), protection

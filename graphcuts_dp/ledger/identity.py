@@ -50,7 +50,7 @@ _1, _30, _31, _32, _61 = (np.uint64(shift) for shift in (1, 30, 31, 32, 61))
 
 
 def identity_of_edges(
-    public: AnyGraph, edges: Callable[[], Iterable[Edges]], key: bytes, *, whole: bool = True
+    public: AnyGraph, edges: Callable[[], Iterable[Edges]], key: bytes
 ) -> Identity:
     """Digests of a graph, whose edges come in pieces.
 
@@ -58,8 +58,6 @@ def identity_of_edges(
         public: a graph of the same kind, of which no edge is read.
         edges: a new pass over both ends and weights of all edges, each edge once.
         key: the store's salt.
-        whole: whether a graph of two sides may keep 8 bytes for each edge, to see which have the
-            same ends in the other order.
     """
     numbers, tags = _joined(public.space, key)
     entries, pairs = _Product(key, ENTRIES), _Product(key, "pairs")
@@ -72,13 +70,10 @@ def identity_of_edges(
         entries.take(*words, *(_float_words(weights) if public.weighted else ()))
         if one_sided:
             pairs.take(*words)
-        elif whole:
+        else:
             kept.append(_pair_keys(first, second))
     found = {ENTRIES: entries.digest()}
-    if one_sided:
-        found["pairs"] = pairs.digest()
-    elif whole:
-        found["pairs"] = _pairs(key, kept, tags)
+    found["pairs"] = pairs.digest() if one_sided else _pairs(key, kept, tags)
     return found
 
 

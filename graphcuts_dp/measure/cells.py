@@ -16,7 +16,6 @@ from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.graph.bounded_sums import BoundedEdges, doubled_sums, ends_of, vertices_of
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.owned_rows import PrivateData
-from graphcuts_dp.measure.parted import PartedGraph, public_of, summed
 from graphcuts_dp.pairs.cells import CellTree
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.vertices import vertex_sets
@@ -26,7 +25,7 @@ from graphcuts_dp.privacy.protection import EDGE, Protect
 
 
 def measure_groups(
-    graph: AnyGraph | PartedGraph,
+    graph: AnyGraph,
     sides: "Sides",
     *,
     epsilon: Fraction,
@@ -53,9 +52,8 @@ def measure_groups(
     s. Independent noise with P(k) proportional to e^(-rate |k|), rate = epsilon/s, on integers of
     that sensitivity is epsilon-DP; see `measure_cells`.
     """
-    public = public_of(graph)
-    grid = grid_of_cells(public, epsilon=float(epsilon), whole=whole)
-    tree = cell_tree(public, sides)
+    grid = grid_of_cells(graph, epsilon=float(epsilon), whole=whole)
+    tree = cell_tree(graph, sides)
     measured = measure_cells(
         graph,
         sides,
@@ -63,7 +61,7 @@ def measure_groups(
         places=(tree.depth - 1,),
         noise=LevelNoise("laplace", (epsilon / grid.sensitivity,)),
         grid=grid,
-        whole=whole or not public.weighted,
+        whole=whole or not graph.weighted,
         source=source,
     )
     rows, columns = (side.codes() for side in sides)
@@ -212,7 +210,7 @@ def changes_on(
 
 
 def measure_cells(
-    graph: AnyGraph | PartedGraph,
+    graph: AnyGraph,
     sides: Sides,
     cells: CellTree,
     *,
@@ -251,8 +249,7 @@ def measure_cells(
     Kamath, Steinke 2020, Theorem 4.
     Side channel: adding up takes time proportional to the number of edges.
     """
-    public = public_of(graph)
-    sums = summed(graph, sums_of_cells, sides, cells, grid)
+    sums = sums_of_cells(graph, sides, cells, grid)
     changes = changes_on(grid, cells, protection, reach)
     noisy = []
     for number, place in enumerate(places):
@@ -267,9 +264,9 @@ def measure_cells(
         noise=noise,
         unit=grid.unit,
         changes=tuple(changes[place] for place in places),
-        weight_cap=public.weight_cap,
-        weighted=public.weighted,
-        whole=whole or not public.weighted,
+        weight_cap=graph.weight_cap,
+        weighted=graph.weighted,
+        whole=whole or not graph.weighted,
         degree_bound=protection.degree_bound,
     )
 

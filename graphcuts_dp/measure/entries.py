@@ -3,7 +3,7 @@
 Also kept edges: a noisy weight for every pair, of which only the large ones are ever made.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+import itertools
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -12,10 +12,9 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import BoolVector, IndexArray, IntVector
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.estimate.blocks import Blocks, LocalBlocks, Pairs
+from graphcuts_dp.estimate.blocks import Blocks
 from graphcuts_dp.estimate.noisy_matrix import KeptEdges, NoisyMatrix, pairs_at
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.measure.parted import PartedGraph, public_of, row_parts
 from graphcuts_dp.measure.statistics import bounded_steps
 from graphcuts_dp.pairs.layout import Layout
 from graphcuts_dp.parallel import in_parallel
@@ -30,15 +29,12 @@ from graphcuts_dp.privacy.noise import (
 from graphcuts_dp.privacy.value_noise import noise_distribution
 
 _Edges = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.float64]]
-# (distribution, layout, the integers of each block's pairs) -> blocks
-MakeBlocks = Callable[[NoiseDistribution, Layout, Sequence[Pairs]], Blocks]
 
 
 def randomized_response(
     graph: AnyGraph,
     distribution: NoiseDistribution,
     source: EntropySource,
-    make_blocks: MakeBlocks = LocalBlocks.from_pairs,
 ) -> NoisyMatrix:
     """Hide every vertex pair on its own.
 
@@ -46,7 +42,6 @@ def randomized_response(
         graph: the private graph.
         distribution: the noise for one entry.
         source: where the noise comes from.
-        make_blocks: puts the blocks of the matrix where they shall live.
 
     Returns:
         The noisy matrix; its shape, type and distribution are public.
@@ -76,7 +71,7 @@ def randomized_response(
         _Response(distribution, layout, rows, edges_of(graph, *rows), own)
         for rows, own in zip(bounds, source.split(len(bounds)), strict=True)
     ]
-    return NoisyMatrix(make_blocks(distribution, layout, responses), graph.space)
+    return NoisyMatrix(Blocks.from_pairs(distribution, layout, responses), graph.space)
 
 
 @dataclass(frozen=True)
@@ -124,10 +119,11 @@ def distribution_for(graph: AnyGraph, noise: str, epsilon: float | Fraction) -> 
 Kept = tuple[IndexArray, IndexArray, IntVector]
 
 _LARGEST_STEPS = 2**52
+_PARTS = 64  # of the rows, so that processors share them; the noise depends on how many
 
 
 def measure_kept_edges(
-    graph: AnyGraph | PartedGraph,
+    graph: AnyGraph,
     distribution: LaplaceNoise,
     *,
     threshold: int,
@@ -164,10 +160,9 @@ def measure_kept_edges(
     from noisy numbers, and the law is that of the full matrix exactly.
     Side channel: drawing noise for the edges takes time proportional to their number.
     """
-    public = public_of(graph)
-    if distribution.weight_cap != public.weight_cap:
+    if distribution.weight_cap != graph.weight_cap:
         raise ParameterError("the distribution of noise does not suit the graph's weight cap")
-    layout = Layout.of(public.space)
+    layout = Layout.of(graph.space)
     if not 1 <= threshold <= LARGEST_THRESHOLD:
         raise ParameterError("the threshold must be a whole number in 1..2^52 steps")
     if layout.pairs_before(layout.shape[0]) > LARGEST_POSITIONS:
@@ -175,10 +170,7 @@ def measure_kept_edges(
     bounds = row_parts(layout)
     own = source.split(len(bounds))
     given = [(distribution, threshold, layout, *each) for each in zip(bounds, own, strict=True)]
-    if isinstance(graph, PartedGraph):
-        found: Iterable[Kept] = graph.drawn(keep_part, given)
-    else:
-        found = in_parallel(lambda part: keep_part(graph, *part), given)
+    found = in_parallel(lambda part: keep_part(graph, *part), given)
     rows, columns, steps = (np.concatenate(each) for each in zip(*found, strict=True))
     for each in (rows, columns, steps):
         each.flags.writeable = False
@@ -188,8 +180,17 @@ def measure_kept_edges(
         steps=steps,
         threshold=threshold,
         distribution=distribution,
-        space=public.space,
+        space=graph.space,
     )
+
+
+def row_parts(layout: Layout) -> list[tuple[int, int]]:
+    """First row and end of each part, of about as many pairs each; from the shape alone."""
+    height = layout.shape[0]
+    before = layout.pairs_before(np.arange(height + 1, dtype=np.int64))
+    ends = np.searchsorted(before, [int(before[-1]) * part // _PARTS for part in range(1, _PARTS)])
+    edges = np.unique(np.concatenate([[0], ends, [height]])).tolist()
+    return list(itertools.pairwise(edges))
 
 
 def keep_part(
@@ -200,10 +201,10 @@ def keep_part(
     bounds: tuple[int, int],
     source: EntropySource,
 ) -> Kept:
-    """What is kept of the pairs in some rows, drawn where their edges are.
+    """What is kept of the pairs in some rows.
 
     Args:
-        graph: the private graph, or the part of it that has the edges of these rows.
+        graph: the private graph.
         distribution: of the noise.
         threshold: in steps.
         layout: of the whole matrix.

@@ -32,7 +32,6 @@ from graphcuts_dp.estimate.measurement import (
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.measure.cells import Sides, sums_of_cells
-from graphcuts_dp.measure.parted import PartedGraph, public_of, summed
 from graphcuts_dp.pairs.cells import CellTree
 from graphcuts_dp.parallel import one_blas_thread
 from graphcuts_dp.privacy.distributions import LaplaceNoise, NoiseDistribution
@@ -72,7 +71,7 @@ def with_noise(
 
 
 def measure_total(
-    graph: AnyGraph | PartedGraph,
+    graph: AnyGraph,
     distribution: NoiseDistribution,
     *,
     epsilon: Fraction,
@@ -95,9 +94,9 @@ def measure_total(
     """
     grid = check_sums(distribution)
     change = grid.sensitivity_steps
-    total = summed(graph, _steps, grid)
+    total = _steps(graph, grid)
     (noisy,), rate = with_noise(total, sensitivity=change, epsilon=epsilon, source=source)
-    unit = grid.unit * (2 if isinstance(public_of(graph), Graph) else 1)
+    unit = grid.unit * (2 if isinstance(graph, Graph) else 1)
     return NoisyTotal(int(noisy[0]) * unit, unit, rate, change * rate)
 
 
@@ -106,7 +105,7 @@ def _steps(graph: AnyGraph, grid: LaplaceNoise) -> list[IntVector]:
 
 
 def measure_degrees(
-    graph: AnyGraph | PartedGraph,
+    graph: AnyGraph,
     distribution: NoiseDistribution,
     *,
     epsilon: Fraction,
@@ -142,7 +141,7 @@ def measure_degrees(
     """
     grid = check_sums(distribution, without_cap=without_cap)
     change = 2 * grid.sensitivity_steps
-    sums = summed(graph, _sums, grid)
+    sums = _sums(graph, grid)
     noisy, rate = with_noise(sums, sensitivity=change, epsilon=epsilon, source=source)
     # The first and the last are one object where there is one vertex set.
     return NoisyDegrees(noisy[0], noisy[-1], grid.unit, rate, change * rate, early)
@@ -160,7 +159,7 @@ def _sums(graph: AnyGraph, grid: LaplaceNoise) -> list[IntVector]:
 
 
 def measure_weight_counts(
-    graph: AnyGraph | PartedGraph,
+    graph: AnyGraph,
     distribution: LaplaceNoise,
     *,
     epsilon: Fraction,
@@ -184,7 +183,7 @@ def measure_weight_counts(
     Side channel: counting takes time proportional to the number of edges.
     """
     lower = weight_classes(1 / float(distribution.rate), distribution.most_steps)
-    counts = summed(graph, _counted, distribution, lower)
+    counts = _counted(graph, distribution, lower)
     sensitivity = min(2, len(lower))
     (noisy,), rate = with_noise(counts, sensitivity=sensitivity, epsilon=epsilon, source=source)
     return NoisyWeightCounts(lower, noisy, distribution.unit, rate, sensitivity * rate)

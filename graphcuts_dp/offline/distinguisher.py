@@ -7,7 +7,7 @@ All cuts between disjoint sets of up to 22 vertices are searched exactly. The sc
 sum over its pairs, so that for a fixed S the vertices of T are independent: with r_j = sum_{i in S}
 R_ij, sum_T e^(c r(S,T)) = prod_{j not in S} (1 + e^(c r_j)). S is drawn by that product, all 2^n of
 which are computed, and each vertex j outside S joins T with probability e^(c r_j)/(1 + e^(c r_j)).
-Floats only propose: see `exact_choice`.
+Floats only propose: see `privacy.noise.Choice`.
 
 Source: GRU12 Definition 7.1; DR14 section 5.2 (private distinguishers).
 """

@@ -6,7 +6,6 @@ from dataclasses import replace
 from fractions import Fraction
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.estimate.blocks import LocalBlocks
 from graphcuts_dp.estimate.measurement import (
     Measurement,
     Measurements,
@@ -16,7 +15,7 @@ from graphcuts_dp.estimate.measurement import (
 )
 from graphcuts_dp.graph.adjacency import AnyGraph, DirectedGraph
 from graphcuts_dp.measure.cells import measure_groups
-from graphcuts_dp.measure.entries import MakeBlocks, distribution_for, randomized_response
+from graphcuts_dp.measure.entries import distribution_for, randomized_response
 from graphcuts_dp.measure.statistics import check_sums, measure_degrees, measure_total
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost, stated_cost
@@ -48,7 +47,6 @@ def measure(
     mechanism: str,
     share: float | None,
     source: EntropySource,
-    make_blocks: MakeBlocks = LocalBlocks.from_pairs,
     groups: GroupPlan | None = None,
     workload: str = ANSWERS,
     choice: type[Prospect] = Prospect,
@@ -64,7 +62,6 @@ def measure(
         share: of what is left of epsilon after the choice, for the degrees; None for what the
             choice says, and for `degree_share` without one.
         source: where the noise comes from.
-        make_blocks: see `randomized_response`.
         groups: what is bought of public groups; see `group_plan`.
         workload: what "auto" is to be good at, one of `WORKLOADS`.
         choice: what "auto" chooses by.
@@ -125,7 +122,7 @@ def measure(
         degrees(part)
         rest -= rest * part
     distribution = noise_distribution(noise, epsilon=rest, weight_cap=distribution.weight_cap)
-    bought.append(randomized_response(graph, distribution, source, make_blocks))
+    bought.append(randomized_response(graph, distribution, source))
     spent = sum((part.epsilon for part in bought), Fraction(0))
     cost = stated_cost(Cost.of_pure(spent), epsilon=epsilon)
     parts = tuple((part.name, float(part.epsilon)) for part in bought) if bought[1:] else ()

@@ -5,7 +5,7 @@ from dataclasses import replace
 from graphcuts_dp.estimate.flows_forecast import forecast_of
 from graphcuts_dp.estimate.strategy import ALL_LEVELS, choose_strategy
 from graphcuts_dp.files import PathLike
-from graphcuts_dp.graph.owned_rows import PrivateData, reach_of, without_rows
+from graphcuts_dp.graph.owned_rows import PrivateData, bounded_graph, reach_of, without_rows
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.measure.cells import (
     cell_tree,
@@ -14,7 +14,6 @@ from graphcuts_dp.measure.cells import (
     measure_cells,
     sides_of_groups,
 )
-from graphcuts_dp.measure.parted import bounded_graph
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.privacy.composition import stated_cost
 from graphcuts_dp.privacy.guarantee import exact_epsilon

@@ -8,17 +8,13 @@ room that charges a store.
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Generic, TypeVar, final
 
 from graphcuts_dp.errors import AccuracyWarning, ParameterError
 from graphcuts_dp.files import PathLike
-from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.owned_rows import PrivateData
-from graphcuts_dp.ledger.identity import Edges, identity_of_edges
-from graphcuts_dp.ledger.opening import Store, Subject, graph_schema
+from graphcuts_dp.graph.owned_rows import PrivateData, bounded_graph
+from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
-from graphcuts_dp.measure.parted import PartedGraph, bounded_graph
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
@@ -31,7 +27,7 @@ _FACTS = ("space", "weighted", "weight_cap", "hide_change", "counting", "unit", 
 
 def execute(
     job: "Job[R]",
-    data: PrivateData | PartedGraph,
+    data: PrivateData,
     *,
     store: PathLike | Store | None = None,
     seed: int | None = None,
@@ -60,29 +56,13 @@ def execute(
         warnings.warn(job.warning, AccuracyWarning, stacklevel=3)
     with charged(
         store,
-        _subject(data) if isinstance(data, PartedGraph) else data,
+        data,
         kind=job.kind,
         parameters=job.parameters,
         cost=job.cost,
         guarantee=replace(job.guarantee, seed=source.seed),
     ):
         return job.run(bounded, source, progress)
-
-
-def _subject(parts: PartedGraph) -> Subject:
-    """A graph in parts as the subject of a ledger: that of the same graph in one process.
-
-    So a store that was made for one is for the other. To make the digests, the edges pass through
-    this process, one part after the other.
-    """
-    edges = partial(parts.each, _edges)
-    return Subject(
-        graph_schema(parts.public), partial(identity_of_edges, parts.public, edges, whole=False)
-    )
-
-
-def _edges(part: AnyGraph) -> Edges:
-    return part.rows, part.columns, part.weights
 
 
 @final
@@ -120,20 +100,17 @@ class Job(Generic[R]):
         """What to tell a user before anything is spent, a sentence each."""
         return tuple(filter(None, self.told()))
 
-    def bounded(self, data: PrivateData | PartedGraph) -> Any:
+    def bounded(self, data: PrivateData) -> Any:
         """The data as they are measured: nobody has more than the job pays for. Private.
 
         Raises:
             ParameterError: they are not of the schema that the job was made for.
         """
-        public = data.public if isinstance(data, PartedGraph) else data
-        if type(public) is not type(self.public) or any(
-            getattr(public, fact, None) != getattr(self.public, fact, None) for fact in _FACTS
+        if type(data) is not type(self.public) or any(
+            getattr(data, fact, None) != getattr(self.public, fact, None) for fact in _FACTS
         ):
             raise ParameterError("this job is for other data: make one for the schema of these")
-        if self.protect is None or isinstance(data, PartedGraph):
-            return data
-        return bounded_graph(data, self.protect)
+        return data if self.protect is None else bounded_graph(data, self.protect)
 
     def run(self, bounded: Any, source: EntropySource, progress: Progress = silent) -> R:
         """Measure, and make the result of what was measured. Charges nothing: see `execute`.

@@ -47,7 +47,6 @@ def takes_sparse(
     mechanism: str,
     noise: str,
     fit: object,
-    blocks: str,
     weight_cap: float | None,
 ) -> bool:
     """Whether a release is a sparse one: asked for, or "auto" where the dense one is no way.
@@ -62,12 +61,11 @@ def takes_sparse(
         mechanism: as for `release_graph`.
         noise: likewise.
         fit: likewise; a fit that is asked for is one of a noisy matrix.
-        blocks: likewise.
         weight_cap: of the graph.
     """
     if mechanism == SPARSE:
         return True
-    if not _may_be_sparse(mechanism, fit, blocks):
+    if not _may_be_sparse(mechanism, fit):
         return False
     if weight_cap is None and max(shape) >= _MANY_VERTICES:
         return True
@@ -75,20 +73,18 @@ def takes_sparse(
     return limit is not None and needed_memory(shape, noise=noise, fit=True) > limit
 
 
-def check_counts(
-    shape: tuple[int, int], *, mechanism: str, noise: str, fit: object, blocks: str
-) -> None:
+def check_counts(shape: tuple[int, int], *, mechanism: str, noise: str, fit: object) -> None:
     """Refuse what is too large, before the graph is read; see `check_size`.
 
     Raises:
         GraphError: it needs more memory than there is, and is no sparse release.
     """
-    if not _may_be_sparse(mechanism, fit, blocks):
-        check_size(shape, noise=noise, fit=fit, blocks=blocks)
+    if not _may_be_sparse(mechanism, fit):
+        check_size(shape, noise=noise, fit=fit)
 
 
-def _may_be_sparse(mechanism: str, fit: object, blocks: str) -> bool:
-    return mechanism == SPARSE or (mechanism, fit, blocks) == ("auto", "auto", "local")
+def _may_be_sparse(mechanism: str, fit: object) -> bool:
+    return mechanism == SPARSE or (mechanism, fit) == ("auto", "auto")
 
 
 def sparse_notes(shape: tuple[int, int], *, asked: bool) -> tuple[str, ...]:
@@ -111,7 +107,7 @@ def sparse_notes(shape: tuple[int, int], *, asked: bool) -> tuple[str, ...]:
 
 
 def check_options(
-    *, fit: object, oracle: str, unweighted: bool, share: float | None, blocks: str
+    *, fit: object, oracle: str, unweighted: bool, share: float | None
 ) -> Fraction | None:
     """Refuse options that a sparse release has no use for; else the share of degrees, exactly.
 
@@ -122,7 +118,6 @@ def check_options(
         "fit": fit not in ("auto", "none"),
         "oracle": oracle != "cut-norm",
         "unweighted": unweighted,
-        "blocks": blocks != "local",
     }
     for name, is_given in given.items():
         if is_given:

@@ -13,7 +13,6 @@ from graphcuts_dp.estimate.noisy_matrix import KeptEdges, threshold_for
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph
 from graphcuts_dp.measure.cells import Sides, measure_groups
 from graphcuts_dp.measure.entries import measure_kept_edges
-from graphcuts_dp.measure.parted import PartedGraph, public_of
 from graphcuts_dp.measure.statistics import measure_degrees, measure_weight_counts
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.vertices import vertex_sets
@@ -225,7 +224,7 @@ def check_share(share: float | None) -> Fraction | None:
 
 
 def measure_sparse(
-    graph: AnyGraph | PartedGraph,
+    graph: AnyGraph,
     *,
     epsilon: float | Fraction,
     noise: str,
@@ -245,7 +244,7 @@ def measure_sparse(
     5. Degrees, with all that is left (`measure_degrees`).
 
     Args:
-        graph: the private graph, which may lie in parts; weights need a cap or `hide_change`.
+        graph: the private graph; weights need a cap or `hide_change`.
         epsilon: for everything together.
         noise: see `SparseNoise.of`.
         source: where the noise comes from.
@@ -263,20 +262,19 @@ def measure_sparse(
     groups depend on the results of those before it alone: sequential composition, which holds for
     adaptive choices (DR14 Theorem 3.16).
     """
-    public = public_of(graph)
-    made = check_sparse(public, epsilon=epsilon, noise=noise)
+    made = check_sparse(graph, epsilon=epsilon, noise=noise)
     whole = exact_epsilon(epsilon)
     progress(0.0, "counting weights")
     counts = measure_weight_counts(
-        graph, made.distribution(public, whole), epsilon=whole * COUNTS_SHARE, source=source
+        graph, made.distribution(graph, whole), epsilon=whole * COUNTS_SHARE, source=source
     )
     bought: list[Measurement] = [counts]
     rest = whole * (1 - COUNTS_SHARE)
-    pairs = _pairs(public)
-    asked = "given" if groups is not None else _may_be_found(public)
+    pairs = _pairs(graph)
+    asked = "given" if groups is not None else _may_be_found(graph)
     shares = shares or sparse_shares(
         counts,
-        made.distribution(public, rest),
+        made.distribution(graph, rest),
         pairs=pairs,
         groups=asked,
         degrees=None if degree_share is None else degree_share / (1 - COUNTS_SHARE),
@@ -284,7 +282,7 @@ def measure_sparse(
     kept = None
     if shares.kept:
         progress(0.05, "keeping edges")
-        noisy = made.distribution(public, rest * shares.kept)
+        noisy = made.distribution(graph, rest * shares.kept)
         threshold = threshold_for(noisy, pairs=pairs, edges=counts.edges, false_share=FALSE_SHARE)
         kept = measure_kept_edges(graph, noisy, threshold=threshold, source=source)
         bought.append(kept)
@@ -293,9 +291,9 @@ def measure_sparse(
     if asked == "found" and kept is not None and shares.groups:
         progress(0.3, "looking for communities")
         sides = _found(
-            public,
+            graph,
             kept,
-            WeightPrior.of(counts, pairs=float(pairs), cap=public.weight_cap, whole=made.whole),
+            WeightPrior.of(counts, pairs=float(pairs), cap=graph.weight_cap, whole=made.whole),
         )
     if sides is not None and shares.groups:
         progress(0.5, "adding up groups")
@@ -312,13 +310,13 @@ def measure_sparse(
     progress(0.55, "adding up degrees")
     bought.append(
         measure_degrees(
-            graph, made.distribution(public, whole), epsilon=left, source=source, without_cap=True
+            graph, made.distribution(graph, whole), epsilon=left, source=source, without_cap=True
         )
     )
     spent = sum((part.epsilon for part in bought), Fraction(0))
     cost = stated_cost(Cost.of_pure(spent), epsilon=epsilon)
     parts = tuple((part.name, float(part.epsilon)) for part in bought)
-    guarantee = promise(public, cost, seed=source.seed, parts=parts, groups=groups is not None)
+    guarantee = promise(graph, cost, seed=source.seed, parts=parts, groups=groups is not None)
     return Measurements(tuple(bought), guarantee)
 
 

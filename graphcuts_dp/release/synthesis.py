@@ -1,7 +1,4 @@
-"""How a release is made: noise once, then a fit to it.
-
-Sparse releases of graphs whose edges lie in parts, on the workers of a cluster.
-"""
+"""How a release is made: noise once, then a fit to it."""
 
 import math
 import warnings
@@ -15,17 +12,15 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.errors import AccuracyWarning, GraphError, ParameterError
-from graphcuts_dp.estimate.blocks import LocalBlocks
 from graphcuts_dp.estimate.measurement import Measurements, NoisyDegrees, NoisyGroups, NoisyTotal
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
 from graphcuts_dp.estimate.worst_case import accuracy_warning, expected_error_note
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, from_rows_on
-from graphcuts_dp.graph.owned_rows import PrivateData, without_rows
+from graphcuts_dp.graph.owned_rows import PrivateData, paired_graph, without_rows
 from graphcuts_dp.learn.update_bounds import degrees_needed, size_of
 from graphcuts_dp.ledger.opening import Store
-from graphcuts_dp.measure.entries import MakeBlocks, distribution_for
-from graphcuts_dp.measure.parted import DaskBlocks, PartedGraph, dask_client, paired_graph
+from graphcuts_dp.measure.entries import distribution_for
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.linear_query import sides_of as sides_in
 from graphcuts_dp.pairs.universe import Universe
@@ -52,12 +47,11 @@ from graphcuts_dp.synth.base import FitMethod, FitProblem
 from graphcuts_dp.synth.finishing import finished_fit, weights_of
 from graphcuts_dp.synth.methods import fit_method
 
-PLACES = ("local", "dask")
 _ROW_ENTRIES = 1 << 20  # entries of the synthetic matrix turned into edges at a time
 
 
 def release_graph(  # noqa: PLR0913  # each is a public choice of one release
-    graph: PrivateData | PartedGraph,
+    graph: PrivateData,
     *,
     epsilon: float,
     store: PathLike | Store | None = None,
@@ -73,14 +67,13 @@ def release_graph(  # noqa: PLR0913  # each is a public choice of one release
     at_most: int | None = None,
     seed: int | None = None,
     time_limit: float | None = None,
-    blocks: str = "local",
     progress: Progress = silent,
 ) -> Release:
     """Release a synthetic graph whose cuts are near those of a private one.
 
     Args:
         graph: the private graph, or rows with owners, at least two vertices (one on each side if
-            bipartite); or a graph in parts, see `DaskParts`.
+            bipartite).
         epsilon: privacy parameter, for whom `protect` names, in [1e-6, 50]; all of it is spent.
         store: path of the store, or a `Store`, that remembers what was spent on this graph: the
             release is charged to it, and refused if its budget does not allow it. None for a graph
@@ -130,9 +123,6 @@ def release_graph(  # noqa: PLR0913  # each is a public choice of one release
             spectrum, if any), a rounding by `unweighted`, one shortest certificate. With it the
             release is as private; the bound on mixtures below may be missed, and then the summary
             of the fit says that it was stopped by time.
-        blocks: where the noisy matrix lives while the fit runs: "local", or "dask" for the workers
-            of the Dask cluster whose client was made last, which see the private edges and must
-            be as trusted as this machine (see `measure.parted`).
         progress: called with the fraction done and a message.
 
     Returns:
@@ -181,13 +171,12 @@ def release_graph(  # noqa: PLR0913  # each is a public choice of one release
         protect=protect,
         at_most=at_most,
         time_limit=time_limit,
-        blocks=blocks,
     )
     return execute(job, graph, store=store, seed=seed, progress=progress)
 
 
 def graph_job(  # noqa: PLR0913  # the choices of `release_graph`
-    data: PrivateData | PartedGraph,
+    data: PrivateData,
     *,
     epsilon: float,
     noise: str = "binary",
@@ -201,7 +190,6 @@ def graph_job(  # noqa: PLR0913  # the choices of `release_graph`
     protect: str | Protect = "edges",
     at_most: int | None = None,
     time_limit: float | None = None,
-    blocks: str = "local",
     fitted: bool = True,
 ) -> Job[Release]:
     """What `release_graph` does with these options, told beforehand. Reads the schema alone.
@@ -220,31 +208,20 @@ def graph_job(  # noqa: PLR0913  # the choices of `release_graph`
         protect: likewise.
         at_most: likewise.
         time_limit: likewise.
-        blocks: likewise.
         fitted: whether the result has a synthetic graph, where the fit is not "none".
 
     Raises:
         ParameterError, GraphError: as `release_graph`.
     """
-    if isinstance(data, PartedGraph):
-        if mechanism not in ("auto", SPARSE):
-            raise ParameterError("a graph in parts is released by mechanism='sparse'")
-        if "edges" not in (protect, getattr(protect, "kind", None)):
-            raise ParameterError("a graph in parts is released with protect='edges'")
-        mechanism = SPARSE
-    empty = data.public if isinstance(data, PartedGraph) else without_rows(data)
+    empty = without_rows(data)
     del data  # nothing below can reach it
     graph, whom = paired_graph(empty, protect, at_most=at_most, epsilon=epsilon)
     each = whom.per_step(epsilon)
     cost = whom.cost(Cost.of_pure(each), epsilon=epsilon)
     release = partial(Job[Release], kind="release", public=empty, protect=whom, cost=cost)
     cap = graph.weight_cap
-    if takes_sparse(
-        graph.shape, mechanism=mechanism, noise=noise, fit=fit, blocks=blocks, weight_cap=cap
-    ):
-        share = check_options(
-            fit=fit, oracle=oracle, unweighted=unweighted, share=degree_share, blocks=blocks
-        )
+    if takes_sparse(graph.shape, mechanism=mechanism, noise=noise, fit=fit, weight_cap=cap):
+        share = check_options(fit=fit, oracle=oracle, unweighted=unweighted, share=degree_share)
         plan = group_plan(graph, groups)
         suited = check_sparse(graph, epsilon=each, noise=noise)
         return release(
@@ -272,12 +249,11 @@ def graph_job(  # noqa: PLR0913  # the choices of `release_graph`
             told=lambda: sparse_notes(graph.shape, asked=mechanism == SPARSE),
         )
     left, right = sides_of(graph)
-    check_size(graph.shape, noise=noise, fit=fit, blocks=blocks)
+    check_size(graph.shape, noise=noise, fit=fit)
     plan = group_plan(graph, groups)
     distribution = distribution_for(graph, noise, each)
     method = fit_method(fit, weight_cap=cap, oracle=oracle, time_limit=time_limit)
     mechanism = mechanism_for(method, mechanism, degree_share, workload)
-    make_blocks = _maker_of_blocks(blocks)
     if unweighted and (graph.weighted or method is None):
         raise ParameterError("unweighted=True needs a graph without weights and a fit")
     least = least_distribution(graph, noise, each, mechanism, degree_share, plan, workload)
@@ -291,7 +267,6 @@ def graph_job(  # noqa: PLR0913  # the choices of `release_graph`
             mechanism=mechanism,
             share=degree_share,
             source=source,
-            make_blocks=make_blocks,
             groups=plan,
             workload=workload,
         ).protected(whom, epsilon=epsilon),
@@ -328,7 +303,7 @@ def _post_process(
     progress: Progress,
 ) -> Release:
     noisy = Release(measurements=measurements).noisy
-    home = replace(noisy, blocks=noisy.blocks.fetch())
+    home = replace(noisy, blocks=noisy.blocks.copy())
     values = (home if value is noisy else value for value in measurements.values)
     kept = replace(measurements, values=tuple(values))
     if method is None:
@@ -357,15 +332,6 @@ def _post_process(
             note="" if measurements.guarantee.is_private else SEEDED_WARNING,
         ),
     )
-
-
-def _maker_of_blocks(blocks: str) -> MakeBlocks:
-    if blocks not in PLACES:
-        raise ParameterError(f"unknown blocks {blocks!r}; choose one of {', '.join(PLACES)}")
-    if blocks == "local":
-        return LocalBlocks.from_pairs
-    dask_client()  # refuses before anything is spent
-    return DaskBlocks.from_pairs
 
 
 def _few_rows(matrix: npt.NDArray[np.number]) -> Iterator[npt.NDArray[np.number]]:

@@ -47,21 +47,20 @@ def needed_memory(shape: tuple[int, int], *, noise: str, fit: bool) -> float:
     return shape[0] * shape[1] * (each + (_FIT if fit else 0.0))
 
 
-def check_size(shape: tuple[int, int], *, noise: str, fit: object, blocks: str) -> None:
+def check_size(shape: tuple[int, int], *, noise: str, fit: object) -> None:
     """Refuse a release that cannot end here. Reads public numbers, and what the machine has.
 
     Args:
         shape: rows and columns of the matrix.
         noise: as for `release_graph`.
         fit: likewise.
-        blocks: likewise; a cluster has memory that nobody here knows of.
 
     Raises:
         GraphError: it needs more memory than this process can ever have.
     """
     limit = memory_limit()
     needed = needed_memory(shape, noise=noise, fit=fit != "none")
-    if blocks != "local" or limit is None or needed <= limit:
+    if limit is None or needed <= limit:
         return
     ways = ["answer single cuts in a session (open_session, or graphcuts-dp session start)"]
     if fit != "none" and needed_memory(shape, noise=noise, fit=False) <= limit:

@@ -2,11 +2,12 @@
 
 import hmac
 from collections.abc import Awaitable, Callable
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, final
 
 from fastapi import Request
 
-from graphcuts_dp.server.people import CURATOR, Login
+from graphcuts_dp.server.people import ANALYST, CURATOR, Login
 from graphcuts_dp.server.problems import RefusedError
 from graphcuts_dp.server.service import Service
 
@@ -44,36 +45,66 @@ def note_failure(service: Service, request: Request) -> RefusedError:
     return RefusedError(401, "send a valid token: Authorization: Bearer gcdp_...", headers=_WHO)
 
 
-def logins(service: Service) -> tuple[Check, Check]:
-    """What asks who sends a request: anybody with a token; and a curator alone."""
+@final
+@dataclass(frozen=True)
+class Logins:
+    """What asks who sends a request, and refuses whoever may not.
 
-    async def anybody(request: Request) -> Login:
-        check_failures(service, request)
-        people = service.desk.people
-        token, cookie = _token_in(request), request.cookies.get(COOKIE)
-        login = None
-        if token is not None:
-            login = people.of_token(token)
-        elif cookie is not None:
-            login = people.of_login(cookie)
-        if login is None:
-            raise note_failure(service, request)
-        if login.csrf is not None and request.method not in _READING:
-            given = request.headers.get("x-csrf-token", "")
-            if not hmac.compare_digest(given.encode(), login.csrf.encode()):
-                raise RefusedError(403, "the page must send its CSRF token", kind="csrf")
-        wait = service.rates.wait(login.person.name, service.clock())
-        if wait:
-            raise _too_many(wait)
-        return login
+    Attributes:
+        anybody: with a token.
+        reader: analysts and curators.
+        analyst: analysts alone.
+        curator: curators alone.
+    """
 
-    async def curator(request: Request) -> Login:
-        login = await anybody(request)
-        if login.person.role != CURATOR:
-            raise RefusedError(403, "only a curator may do that", kind="role")
-        return login
+    anybody: Check
+    reader: Check
+    analyst: Check
+    curator: Check
 
-    return anybody, curator
+    @classmethod
+    def of(cls, service: Service) -> "Logins":
+        """For the handlers of a service."""
+
+        async def anybody(request: Request) -> Login:
+            return _login(service, request)
+
+        def those(roles: tuple[str, ...], refusal: str) -> Check:
+            async def check(request: Request) -> Login:
+                login = _login(service, request)
+                if login.person.role not in roles:
+                    raise RefusedError(403, refusal, kind="role")
+                return login
+
+            return check
+
+        return cls(
+            anybody,
+            reader=those((ANALYST, CURATOR), "this token reads the metrics alone"),
+            analyst=those((ANALYST,), "analysts ask; make yourself a token of that role"),
+            curator=those((CURATOR,), "only a curator may do that"),
+        )
+
+
+def _login(service: Service, request: Request) -> Login:
+    check_failures(service, request)
+    people = service.desk.people
+    token, cookie = _token_in(request), request.cookies.get(COOKIE)
+    login = None
+    if token is not None:
+        login = people.of_token(token)
+    elif cookie is not None:
+        login = people.of_login(cookie)
+    if login is None:
+        raise note_failure(service, request)
+    if login.csrf is not None and request.method not in _READING:
+        given = request.headers.get("x-csrf-token", "")
+        if not hmac.compare_digest(given.encode(), login.csrf.encode()):
+            raise RefusedError(403, "the page must send its CSRF token", kind="csrf")
+    wait = service.rates.wait(login.person.name, service.clock())
+    if wait:
+        raise _too_many(wait)
+    return login
 
 
 def _too_many(wait: float) -> RefusedError:

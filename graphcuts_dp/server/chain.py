@@ -98,13 +98,14 @@ def _line(values: dict[str, Any]) -> tuple[LogLine, bytes]:
     return entry, bytes.fromhex(values["digest"])
 
 
+def log_text(salt: bytes, lines: Iterable[tuple[LogLine, bytes]]) -> str:
+    """A log as JSON lines: first what its chain starts with, then each line."""
+    header = {"log": "graphcuts_dp server", "salt": salt.hex()}
+    return "".join(
+        json.dumps(each) + "\n" for each in [header, *(line_of(*each) for each in lines)]
+    )
+
+
 def line_of(entry: LogLine, digest: bytes) -> dict[str, Any]:
     """A line of an exported log as plain values."""
-    return {
-        "seq": entry.seq,
-        "time": entry.time,
-        "who": entry.who,
-        "what": entry.what,
-        "body": entry.body,
-        "digest": digest.hex(),
-    }
+    return {**vars(entry), "digest": digest.hex()}

@@ -11,6 +11,7 @@ Dummy queries: the same answers as a session would give, about a made graph.
 
 import hashlib
 import json
+import math
 import tempfile
 import threading
 import warnings
@@ -55,7 +56,7 @@ from graphcuts_dp.server.approval import (
     own_uses,
 )
 from graphcuts_dp.server.book import Book
-from graphcuts_dp.server.models import Ask, DummyIn, PlanIn, QueryIn, SessionIn, Terms
+from graphcuts_dp.server.models import AnswerOut, Ask, DummyIn, PlanIn, QueryIn, SessionIn, Terms
 from graphcuts_dp.server.people import CURATOR, People, Person
 from graphcuts_dp.server.problems import RefusedError
 from graphcuts_dp.session.base import Answer
@@ -148,20 +149,24 @@ def names_of_sets(groups: Groups) -> dict[bytes, str]:
     return found
 
 
-def plain_answer(answer: Any) -> dict[str, Any]:
-    """An answer as plain values; an infinite end of an interval is None."""
+def finite(number: float | None) -> float | None:
+    """The same, but None where it is infinite, which JSON cannot tell."""
+    return None if number is None or math.isinf(number) else number
+
+
+def reply_of(answer: Answer) -> AnswerOut:
+    """What is told of an answer."""
     low, high = answer.interval
-    finite = [end if abs(end) != float("inf") else None for end in (low, high)]
-    return {
-        "value": answer.value,
-        "interval": finite,
-        "confidence": answer.confidence,
-        "guaranteed": answer.guaranteed,
-        "updates": [[update.sign, update.value] for update in answer.updates],
-        "queries_left": answer.queries_left,
-        "updates_left": answer.updates_left,
-        "seeded": answer.seeded,
-    }
+    return AnswerOut(
+        value=answer.value,
+        interval=(finite(low), finite(high)),
+        confidence=answer.confidence,
+        guaranteed=answer.guaranteed,
+        updates=[(update.sign, update.value) for update in answer.updates],
+        queries_left=answer.queries_left,
+        updates_left=answer.updates_left,
+        seeded=answer.seeded,
+    )
 
 
 _NO_SESSION = "there is no such session, or it is not yours"
@@ -280,7 +285,7 @@ class Desk:
         )
         return found.to_dict()
 
-    def dummy(self, asked: DummyIn) -> list[dict[str, Any]]:
+    def dummy(self, asked: DummyIn) -> list[AnswerOut]:
         """Answers about a made graph: free, and of no private data.
 
         Raises:
@@ -292,8 +297,7 @@ class Desk:
         queries = list(self._queries(asked.queries))
         if terms["queries"] < len(queries):
             raise ParameterError("the terms promise fewer answers than queries are asked")
-        answers = dummy_answers(self._made, terms, queries, self.names)
-        return [plain_answer(answer) for answer in answers]
+        return [reply_of(each) for each in dummy_answers(self._made, terms, queries, self.names)]
 
     def request(self, person: Person, asked: SessionIn) -> tuple[Request, str | None]:
         """Ask for a session. It begins at once where the person is approved beforehand.
@@ -432,7 +436,7 @@ class Desk:
 
     def ask(
         self, person: Person, name: str, asked: Ask, key: str | None
-    ) -> tuple[list[dict[str, Any]], int]:
+    ) -> tuple[list[AnswerOut], int]:
         """Answer queries, all or none, as far as what is left is known beforehand.
 
         1. A key that was answered before: the same answers.
@@ -445,7 +449,7 @@ class Desk:
         on the record is free, and a step that was cut off counts as one that was spent.
 
         Returns:
-            The answers as plain values, and how many of them were new.
+            The answers, and how many of them were new.
 
         Raises:
             RefusedError: no such session, or the key belongs to another request.
@@ -481,21 +485,21 @@ class Desk:
             with self.book.writing() as changes:
                 changes.log(person.name, kind, note)
             raise
-        plain = [plain_answer(answer) for answer in answers]
+        replies = [reply_of(answer) for answer in answers]
         with self._ledger.locked():
             head = str(self._ledger.head)
         with self.book.writing() as changes:
             if key is not None:
                 changes.execute(
                     "UPDATE keys SET response = ? WHERE person = ? AND name = ?",
-                    (json.dumps(plain), person.name, key),
+                    (json.dumps([each.model_dump() for each in replies]), person.name, key),
                 )
             changes.log(person.name, "answered", {**note, "store": head})
-        return plain, preview.new
+        return replies, preview.new
 
     def history(
         self, person: Person, name: str, after: int, limit: int
-    ) -> tuple[int, Iterator[tuple[int, Question, dict[str, Any]]]]:
+    ) -> tuple[int, Iterator[tuple[int, Question, AnswerOut]]]:
         """How many answers there are, and some of them: record, query, answer.
 
         They are read as they are taken, since queries of many numbers fill the memory.
@@ -508,7 +512,7 @@ class Desk:
             return 0, iter(())
         entries = self._session(request).history
         some = (entries[place] for place in range(after, min(after + limit, len(entries))))
-        found = ((each.record, each.query, plain_answer(each.answer)) for each in some)
+        found = ((each.record, each.query, reply_of(each.answer)) for each in some)
         return len(entries), found
 
     def export(self, person: Person, name: str) -> Iterator[str]:
@@ -600,7 +604,7 @@ class Desk:
                 self._graph, store=self._store, name=request.id, groups=self._groups, **terms
             )
 
-    def _kept(self, person: Person, key: str, digest: bytes) -> list[dict[str, Any]] | None:
+    def _kept(self, person: Person, key: str, digest: bytes) -> list[AnswerOut] | None:
         rows = self.book.rows(
             "SELECT request, response FROM keys WHERE person = ? AND name = ?", (person.name, key)
         )
@@ -608,8 +612,8 @@ class Desk:
             return None
         if rows[0][0] != digest:
             raise RefusedError(409, "this idempotency key belongs to another request", kind="key")
-        kept: list[dict[str, Any]] | None = None if rows[0][1] is None else json.loads(rows[0][1])
-        return kept
+        kept = rows[0][1]
+        return None if kept is None else [AnswerOut(**each) for each in json.loads(kept)]
 
 
 def _is_on(request: Request, uses: Sequence[Use]) -> bool:

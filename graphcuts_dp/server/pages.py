@@ -10,11 +10,10 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import PlainTextResponse
 
-from graphcuts_dp.server.access import COOKIE, Check, check_failures, note_failure
-from graphcuts_dp.server.models import LoginIn
+from graphcuts_dp.server.access import COOKIE, Logins, check_failures, note_failure
+from graphcuts_dp.server.models import LoginIn, MeOut
 from graphcuts_dp.server.people import CURATOR, LOGIN_SECONDS, MONITOR, Login
 from graphcuts_dp.server.problems import RefusedError
-from graphcuts_dp.server.replies import MeOut
 from graphcuts_dp.server.service import Service
 
 _FOLDER = Path(__file__).resolve().parent / "page"
@@ -27,14 +26,14 @@ _KINDS = {
 _PLACES = {"/": "login.html", "/analyst": "analyst.html", "/curator": "curator.html"}
 
 
-def make_pages(service: Service, anybody: Check) -> APIRouter:
+def make_pages(service: Service, logins: Logins) -> APIRouter:
     """The routes; see `server.app`."""
     router = APIRouter()
     files = {f"/page/{file.name}": file for file in sorted(_FOLDER.iterdir())}
     files |= {place: _FOLDER / name for place, name in _PLACES.items()}
     for place, file in files.items():
         router.add_api_route(place, _giver(file), include_in_schema=False)
-    Who = Annotated[Login, Depends(anybody)]
+    Who = Annotated[Login, Depends(logins.anybody)]
 
     @router.post("/v1/login")
     async def login(request: Request, response: Response, asked: LoginIn) -> MeOut:

@@ -7,10 +7,10 @@ import os
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from ipaddress import IPv4Network, IPv6Network
-from typing import TypeVar, final
+from typing import Any, ParamSpec, TypeVar, final
 
 from graphcuts_dp.errors import GraphCutsError, LedgerError
 from graphcuts_dp.server.desk import Desk
@@ -20,6 +20,7 @@ from graphcuts_dp.server.ticks import Ticks
 
 log = logging.getLogger("graphcuts_dp.server")
 Result = TypeVar("Result")
+Given = ParamSpec("Given")
 
 
 @final
@@ -96,6 +97,17 @@ class Service:
             raise refusal_of(problem) from None
         finally:
             self._waiting -= 1
+
+    def stored(
+        self, handler: Callable[Given, Result]
+    ) -> Callable[Given, Coroutine[Any, Any, Result]]:
+        """A handler that is run by `at_store`; FastAPI still reads its parameters."""
+
+        @functools.wraps(handler)
+        async def at_store(*given: Given.args, **named: Given.kwargs) -> Result:
+            return await self.at_store(functools.partial(handler, *given, **named))
+
+        return at_store
 
     def metrics(self) -> str:
         """Counters for Prometheus: of requests, by status. No times, and nothing of any answer."""

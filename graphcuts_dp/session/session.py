@@ -19,7 +19,7 @@ from graphcuts_dp.errors import (
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.files import read_graph
-from graphcuts_dp.graph.owned_rows import PrivateData, without_rows
+from graphcuts_dp.graph.owned_rows import PrivateData, bounded_graph, without_rows
 from graphcuts_dp.learn.learners import Learner
 from graphcuts_dp.learn.own_learner import OwnLearner
 from graphcuts_dp.ledger.ledger import Ledger
@@ -34,7 +34,6 @@ from graphcuts_dp.ledger.uses import (
     sessions_of,
 )
 from graphcuts_dp.measure.cells import Sides, sides_of_groups
-from graphcuts_dp.measure.parted import bounded_graph
 from graphcuts_dp.pairs.graph_queries import GraphQuery, Question
 from graphcuts_dp.pairs.group_names import GroupNames, asked_query
 from graphcuts_dp.pairs.groups import Groups

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatVector, RealMatrix
-from graphcuts_dp.estimate.blocks import Blocks, LocalBlocks, RowBlock
+from graphcuts_dp.estimate.blocks import Blocks, RowBlock
 from graphcuts_dp.estimate.measurement import NoisyDegrees, NoisyGroups, NoisyTotal
 from graphcuts_dp.progress import Progress, silent
 
@@ -56,7 +56,7 @@ class FitProblem:
             cap: as for the class.
             directed: whether z is that of a directed graph, with zero diagonal.
         """
-        return cls(LocalBlocks.from_matrix(noisy, symmetric=symmetric, directed=directed), cap)
+        return cls(Blocks.from_matrix(noisy, symmetric=symmetric, directed=directed), cap)
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -96,7 +96,7 @@ def test_the_metadata_tell_who_and_what():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert project["authors"]
     assert "Typing :: Typed" in project["classifiers"]
-    assert {"dask", "parquet"} <= set(project["optional-dependencies"])
+    assert {"parquet", "server"} <= set(project["optional-dependencies"])
     for version in ("3.11", "3.12", "3.13", "3.14"):
         assert f"Programming Language :: Python :: {version}" in project["classifiers"]
     citation = (ROOT / "CITATION.cff").read_text()

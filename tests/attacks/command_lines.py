@@ -130,8 +130,6 @@ COMMANDS = {
             "--unweighted": (),
             "--seed": ("number",),
             "--time-limit": ("number",),
-            "--blocks": ("text",),
-            "--scheduler": ("text",),
             "--dry-run": (),
             "--expected-edges": ("number",),
             "--force-hopeless": (),

@@ -34,7 +34,6 @@ from graphcuts_dp.distances import answers as distance_answers
 from graphcuts_dp.distances import session as distance_session
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.estimate.noisy_matrix import KeptEdges
-from graphcuts_dp.graph.adjacency import on_space
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.ledger import opening, uses
 from graphcuts_dp.measure import (
@@ -715,7 +714,7 @@ NAMES = {
         PrivacyGuarantee CutNormCertificate choose_degree_bound DegreeBound
         release_flows load Flows FlowAnswer RoundedFlows
         Measurement DistancePlan Locations Graph BipartiteGraph DirectedGraph
-        OwnedRows DaskParts
+        OwnedRows
         ChosenBound choose_bound release_contributions
         Contributions""",
     "reads nothing private": """Answer CutList LinearQuery CutQuery MatrixQuery RankOneQuery
@@ -738,20 +737,13 @@ def test_every_public_name_is_dealt_with():
     assert set(gc.__all__) <= set(dealt_with)
 
 
-def empty_like(graph):
-    """Of the same kind, without edges."""
-    options = {"weight_cap": graph.weight_cap} if graph.weighted else {}
-    return on_space(graph.space, [], [], np.zeros(0) if graph.weighted else None, **options)
-
-
 @pytest.mark.parametrize("kind", ["plain", "bipartite", "directed", "weighted", "weighted no cap"])
 def test_reprs_of_private_things_tell_the_schema_only(kind):
     metric = gc.Metric.path(N)
     shown = []
     for graph in graphs(kind):
         people = Locations(metric, np.roll(np.array([9] + [0] * (N - 1)), len(graph.rows)))
-        parts = gc.DaskParts(empty_like(graph), [graph])
-        things = [graph, people, EdgeCounter(graph, Grid.of(graph)), parts]
+        things = [graph, people, EdgeCounter(graph, Grid.of(graph))]
         things.append(inspect.signature(type(graph)))
         owners = np.zeros(len(graph.rows), dtype=np.int64)
         marks = np.zeros(1, dtype=np.uint64)

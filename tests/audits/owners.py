@@ -16,7 +16,7 @@ from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.estimate.changes import cell_changes
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.owned_rows import Counting, OwnedRows, reach_of
+from graphcuts_dp.graph.owned_rows import Counting, OwnedRows, bounded_graph, reach_of
 from graphcuts_dp.measure.bounds import (
     class_counts,
     measure_contributions,
@@ -24,7 +24,6 @@ from graphcuts_dp.measure.bounds import (
     share_sensitivity,
 )
 from graphcuts_dp.measure.cells import cell_tree, measure_cells, sums_of_cells
-from graphcuts_dp.measure.parted import bounded_graph
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.vertices import VertexSet
 from graphcuts_dp.privacy.composition import zcdp_rho

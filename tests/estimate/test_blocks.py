@@ -8,7 +8,7 @@ import pytest
 from helpers import random_graph
 
 from graphcuts_dp import parallel
-from graphcuts_dp.estimate.blocks import LocalBlocks, RowBlock
+from graphcuts_dp.estimate.blocks import Blocks, RowBlock
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
@@ -69,7 +69,7 @@ def test_blocks_are_the_matrix_that_the_distribution_drew(noise, shape, kind):
 
     ends = [layout.pairs_before(stop) for _, stop in layout.bounds()[:-1]]
     parts = [lambda part=part: part for part in np.split(values, ends)]
-    made = LocalBlocks.from_pairs(distribution, layout, parts)
+    made = Blocks.from_pairs(distribution, layout, parts)
     assert np.array_equal(np.concatenate(made.map(RowBlock.steps)), drawn)
     assert len(made.map(RowBlock.steps)) == len(layout.bounds())
     z = distribution.estimate(drawn)
@@ -161,7 +161,7 @@ def test_cuts_and_files_do_not_depend_on_the_blocks(noise, graph, monkeypatch, t
 @pytest.mark.usefixtures("small_blocks")
 def test_plain_matrices_have_blocks_too():
     z = np.random.default_rng(0).standard_normal((30, 11))
-    made = LocalBlocks.from_matrix(z, symmetric=False)
+    made = Blocks.from_matrix(z, symmetric=False)
     assert np.array_equal(made.estimate(), z)
     assert made.distribution is None
     assert (made.shape, made.symmetric) == ((30, 11), False)

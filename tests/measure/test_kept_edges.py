@@ -15,8 +15,7 @@ import scipy.stats
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_matrix import KeptEdges, pairs_at, threshold_for
-from graphcuts_dp.measure.entries import measure_kept_edges
-from graphcuts_dp.measure.parted import row_parts
+from graphcuts_dp.measure.entries import measure_kept_edges, row_parts
 from graphcuts_dp.pairs.layout import Layout
 from graphcuts_dp.privacy.distributions import LaplaceNoise
 from graphcuts_dp.privacy.entropy import SeededEntropy

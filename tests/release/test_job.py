@@ -8,7 +8,6 @@ import pytest
 import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning, GraphError, ParameterError
 from graphcuts_dp.graph.owned_rows import OwnedRows
-from graphcuts_dp.measure.parted import PartedGraph
 from graphcuts_dp.privacy import entropy
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.release.flow_release import flows_job
@@ -104,30 +103,6 @@ def test_a_job_holds_no_private_row(kind, make):
     rows = [each for each in held.values() if isinstance(each, np.ndarray) and len(each) == 300]
     assert not rows
     assert id(data) in reachable(lambda: data)  # so the search finds what is held
-
-
-class InOneProcess(PartedGraph):
-    """A graph in parts whose only part is here."""
-
-    def __init__(self, graph):
-        super().__init__(gc.Graph([], [], vertices=N))
-        self.graph = graph
-
-    def summed(self, function, *arguments):
-        return function(self.graph, *arguments)
-
-    def drawn(self, function, arguments):
-        return [function(self.graph, *own) for own in arguments]
-
-    def each(self, function):
-        yield function(self.graph)
-
-
-def test_a_job_for_parts_holds_none_of_them():
-    parts = InOneProcess(edges("plain", 300))
-    held = reachable(graph_job(parts, epsilon=1.0))
-    assert id(parts) not in held
-    assert id(parts.graph) not in held
 
 
 OTHERS = {

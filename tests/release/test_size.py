@@ -44,17 +44,16 @@ def test_a_release_beyond_the_memory_is_refused_before_noise_in_words_without_ed
 @pytest.mark.usefixtures("small_machine")
 def test_only_what_would_do_is_offered():
     with pytest.raises(GraphError) as caught:
-        check_size((1000, 1000), noise="binary", fit="auto", blocks="local")
+        check_size((1000, 1000), noise="binary", fit="auto")
     assert "fit 'none'" not in str(caught.value)
     with pytest.raises(GraphError, match=r"10 x 2,000 vertices") as caught:
-        check_size((10, 2000), noise="laplace", fit="none", blocks="local")
+        check_size((10, 2000), noise="laplace", fit="none")
     assert "fit 'none'" not in str(caught.value)
-    check_size((1000, 1000), noise="binary", fit="auto", blocks="dask")  # memory elsewhere
 
 
 def test_where_nobody_knows_the_memory_nothing_is_refused(monkeypatch):
     monkeypatch.setattr(usefulness, "memory_limit", lambda: None)
-    check_size((10**9, 10**9), noise="binary", fit="auto", blocks="local")
+    check_size((10**9, 10**9), noise="binary", fit="auto")
 
 
 def test_a_job_of_ten_million_vertices_is_refused_before_the_file_is_read(

@@ -356,7 +356,6 @@ def test_a_seed_repeats_all_of_it(with_groups):
         {"degree_share": 0.96},
         {"degree_share": 0.001},
         {"degree_share": True},
-        {"blocks": "dask"},
         {"noise": "binary-ish"},
         {"epsilon": 1e-5},
     ],
@@ -373,7 +372,7 @@ def test_weights_without_any_bound_are_refused():
 
 
 def test_auto_takes_it_where_the_matrix_does_not_fit(monkeypatch):
-    asked = {"mechanism": "auto", "noise": "binary", "fit": "auto", "blocks": "local"}
+    asked = {"mechanism": "auto", "noise": "binary", "fit": "auto"}
     assert not takes_sparse((500, 500), weight_cap=1.0, **asked)
     assert takes_sparse((3000, 3000), weight_cap=None, **asked)
     monkeypatch.setattr(sparse, "memory_limit", lambda: 10**7)

@@ -8,7 +8,7 @@ from server_cases import Office
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import QueryError
-from graphcuts_dp.server import telling
+from graphcuts_dp.server import api
 from graphcuts_dp.server.client import RemoteSession
 from graphcuts_dp.server.limits import Limits
 from graphcuts_dp.server.ticks import Ticks
@@ -214,11 +214,11 @@ def test_long_queries_are_told_in_short_pages(office, monkeypatch):
     short = office.send("ann", "GET", path).json()
     assert [each["query"] for each in short["items"]] == [None] * 6
     assert {each["S_group"] for each in short["items"]} == {"rank one"}
-    monkeypatch.setattr(telling, "_PAGE", 100)
+    monkeypatch.setattr(api, "_PAGE", 100)
     page = office.send("ann", "GET", f"{path}?labels=true").json()
     assert (page["total"], len(page["items"])) == (6, 3)
     assert len(client(office).history) == 6
-    monkeypatch.setattr(telling, "_LONGEST", 40)
+    monkeypatch.setattr(api, "_LONGEST", 40)
     with pytest.raises(QueryError, match="too long to be told"):
         client(office).history  # noqa: B018
     exported = client(office).export()["answers"]

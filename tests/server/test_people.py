@@ -9,9 +9,8 @@ import pytest
 from graphcuts_dp.errors import LedgerError, ParameterError
 from graphcuts_dp.ledger.records import Head
 from graphcuts_dp.server import tokens
-from graphcuts_dp.server.app import log_text
 from graphcuts_dp.server.book import Book, serving
-from graphcuts_dp.server.chain import read_export, verify
+from graphcuts_dp.server.chain import log_text, read_export, verify
 from graphcuts_dp.server.limits import Limits, Rates
 from graphcuts_dp.server.people import People, Person
 
@@ -41,7 +40,7 @@ def test_tokens_are_kept_as_digests_and_shown_nowhere(people, tmp_path):
     kept = b"".join(file.read_bytes() for file in tmp_path.iterdir())
     assert token.digest in kept
     assert token.text.encode() not in kept
-    assert token.text.rpartition("_")[2].encode() not in kept
+    assert token.text.split("_", 2)[2].encode() not in kept  # the secret may hold "_", too
     assert token.text not in repr(token)
     assert all(file.stat().st_mode & 0o077 == 0 for file in tmp_path.iterdir())
 
@@ -134,7 +133,7 @@ def test_the_log_is_a_chain(people):
     people.revoke("bob", by="console")
     for head in (empty, early, people.log_head):
         assert checked(people, head) == people.log_head
-    salt, lines = read_export(log_text(people))
+    salt, lines = read_export(log_text(people.book.salt, people.log_lines()))
     assert verify(salt, lines, early) == people.log_head
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from noisy_cases import gaussian, indicators
 
-from graphcuts_dp.estimate.blocks import LocalBlocks
+from graphcuts_dp.estimate.blocks import Blocks
 from graphcuts_dp.synth.block_model import fit_blocks
 from graphcuts_dp.synth.credible_sums import _MARGIN
 from graphcuts_dp.synth.structure import View, largest_triples
@@ -122,7 +122,7 @@ def test_two_sides_without_their_transpose_are_one_side():
     """A symmetric matrix read as one with two sides has the same blocks on both."""
     view, X, _ = noisy_blocks((50, 50, 50), 1.0, seed=2)
     z = view.blocks.estimate()
-    two = View(LocalBlocks.from_matrix(z, symmetric=False))
+    two = View(Blocks.from_matrix(z, symmetric=False))
     one, both = fitted(view, 3), fitted(two, 3)
     for memberships in (one.left, both.left, both.right):
         found = memberships.argmax(axis=1)

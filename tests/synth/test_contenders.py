@@ -7,7 +7,7 @@ import pytest
 from noisy_cases import gaussian, planted_directed, problem
 
 from graphcuts_dp.deadline import Deadline
-from graphcuts_dp.estimate.blocks import LocalBlocks
+from graphcuts_dp.estimate.blocks import Blocks
 from graphcuts_dp.synth import credible_sums
 from graphcuts_dp.synth.block_model import fit_blocks
 from graphcuts_dp.synth.credible_sums import best_structure, explained
@@ -76,7 +76,7 @@ def test_likelihood_against_the_dense_sum(kind):
     view, _ = planted_noise([60] * 3, 1.0)
     pairs = np.triu(np.ones((180, 180), dtype=bool), 1)
     if kind == "bipartite":
-        view = View(LocalBlocks.from_matrix(view.blocks.estimate()[:100], symmetric=False))
+        view = View(Blocks.from_matrix(view.blocks.estimate()[:100], symmetric=False))
         pairs = np.ones((100, 180), dtype=bool)
     if kind == "directed":
         graph, _ = planted_directed([60] * 3, 0.6, 0.1, 0.1)

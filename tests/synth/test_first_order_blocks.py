@@ -7,7 +7,7 @@ import pytest
 
 from graphcuts_dp import parallel
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
-from graphcuts_dp.estimate.blocks import LocalBlocks, RowBlock
+from graphcuts_dp.estimate.blocks import Blocks, RowBlock
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
 from graphcuts_dp.pairs import layout
@@ -35,7 +35,7 @@ def cut_again(given):
     ends = [whole.layout.pairs_before(stop) for _, stop in whole.layout.bounds()[:-1]]
     pairs = np.split(whole.layout.fold(steps, 0), ends)
     parts = [lambda part=part: part for part in pairs]
-    return FitProblem(LocalBlocks.from_pairs(whole.distribution, whole.layout, parts), given.cap)
+    return FitProblem(Blocks.from_pairs(whole.distribution, whole.layout, parts), given.cap)
 
 
 @pytest.fixture
