@@ -129,6 +129,14 @@ COMMANDS: Mapping[str, _Line] = {
 }
 
 
+# What commands of earlier versions are called now.
+RENAMED = {
+    "release-net": "release-iteratively --construction net",
+    "release-answers": "release-iteratively --construction answers",
+    "sense": "release-iteratively --construction sensing",
+}
+
+
 class _Commands(TyperGroup):
     """Loads a command when it is asked for: to load all of them takes longer than most take."""
 
@@ -141,7 +149,9 @@ class _Commands(TyperGroup):
         return _loaded(cmd_name) if cmd_name in COMMANDS else None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Names that are nearly right are suggested."""
+        """Names that are nearly right are suggested, and old ones answer with the new one."""
+        if args and args[0] in RENAMED:
+            raise ParameterError(f"{args[0]} is now: graphcuts-dp {RENAMED[args[0]]}")
         names: Any = dict.fromkeys(COMMANDS)
         self.commands = names
         return super().resolve_command(ctx, args)

@@ -1,7 +1,7 @@
 """`graphcuts-dp release-iteratively`: learn from noisy answers to a list, or to what is off."""
 
 import dataclasses
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any
 
 import typer
 
@@ -25,7 +25,7 @@ from graphcuts_dp.offline.methods import (
     release_iteratively,
 )
 from graphcuts_dp.offline.release import GRAPH, IterativeRelease, NetChoice
-from graphcuts_dp.options import described
+from graphcuts_dp.options import INPUT, METHOD, Option, described, option
 from graphcuts_dp.pairs.group_names import GroupNames
 from graphcuts_dp.pairs.linear_query import space_of
 from graphcuts_dp.pairs.queries import CutQuery
@@ -53,23 +53,19 @@ matrix. `graphcuts-dp answer OUT --queries cuts.csv` gives answers with interval
 
 
 def _all_options() -> Any:
-    """Options of every construction, each name once; what a construction refuses, it says."""
-    found: dict[str, Any] = {}
+    """Options of every construction, each name once, and none given: what one refuses, it says."""
+    known: dict[str, Option] = {}
     for kind in (Learning, Game, Net, Sensing):
-        hints = get_type_hints(kind)
-        typed = {each.name for each in described(kind) if each.kind or each.parse}
-        for field in dataclasses.fields(kind):
-            if field.name in typed:
-                found.setdefault(field.name, (hints[field.name], kind, field.default))
-    fields = [
-        (name, hint, dataclasses.field(default=default, metadata=_metadata(kind, name)))
-        for name, (hint, kind, default) in found.items()
-    ]
+        for each in described(kind):
+            if each.kind or each.parse:
+                known.setdefault(each.name, each)
+    fields: list[Any] = []
+    for name, each in known.items():
+        usual = "" if each.default is None else f" Usually {each.default}."
+        more = {"parse": each.parse, "choices": each.choices, "flag": each.flag}
+        field = option(None, help=each.help + usual, group=each.group, **more)
+        fields.append((name, (each.kind or str) | None, field))
     return dataclasses.make_dataclass("Method", fields, frozen=True, kw_only=True)
-
-
-def _metadata(kind: Any, name: str) -> Any:
-    return next(field.metadata for field in dataclasses.fields(kind) if field.name == name)
 
 
 Method: Any = _all_options()
@@ -85,13 +81,22 @@ def command(
     method: Method,
     delta: options.Delta = 0.0,
     queries: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Public queries: a .csv or .jsonl file.")
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Public queries: a .csv or .jsonl file.", rich_help_panel=INPUT
+        ),
     ] = None,
     construction: Annotated[
-        str, typer.Option(help=f"What is drawn and learnt, one of: {', '.join(NAMES)}.")
+        str,
+        typer.Option(
+            help=f"What is drawn and learnt, one of: {', '.join(NAMES)}.", rich_help_panel=METHOD
+        ),
     ] = "multiplicative-weights",
     beta: Annotated[
-        float, typer.Option(help="Probability that an answer is farther off than stated.")
+        float,
+        typer.Option(
+            help="Probability that an answer is farther off than stated.", rich_help_panel=METHOD
+        ),
     ] = 0.05,
     *,
     grouping: GroupReading,
@@ -101,11 +106,7 @@ def command(
     as_json: options.Json = False,
 ) -> None:
     """Learn from noisy answers to queries that are given, or that a private search finds."""
-    given = {
-        field.name: getattr(method, field.name)
-        for field in dataclasses.fields(method)
-        if getattr(method, field.name) != field.default
-    }
+    given = {name: value for name, value in vars(method).items() if value is not None}
     chosen = construction_of(construction, **given)
     protecting.of.per_step(epsilon)
     store = spending.check()

@@ -171,8 +171,6 @@ class IterativeConstruction:
         most = self.grid.cap * self.universe.size
         if self.total_weight is not None and not 0 < self.total_weight <= most:
             raise ParameterError(f"the total weight lies between 0 and {most:g}")
-        if isinstance(self.refits, bool) or not 0 <= self.refits <= 1000:
-            raise ParameterError("refits must be a whole number from 0 to 1000")
 
     @property
     def universe(self) -> Universe:
@@ -651,13 +649,6 @@ class PlayerGame:
     beta: float = 0.05
 
     def __post_init__(self) -> None:
-        if self.player not in PLAYERS[1:]:
-            names = ", ".join(map(repr, PLAYERS[1:]))
-            raise ParameterError(f"unknown player {self.player!r:.40}; choose one of {names}")
-        if self.hide is not None and not 0 < self.hide < 1:
-            raise ParameterError(f"hide_queries must be between 0 and 1, not {self.hide}")
-        if self.rounds is not None and not 2 <= self.rounds <= MOST_PLAYS:
-            raise ParameterError(f"a game has from 2 to {MOST_PLAYS} rounds")
         self.scoring  # noqa: B018  # refuses weights without a cap
 
     name = "query release game"

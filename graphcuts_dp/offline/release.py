@@ -673,6 +673,8 @@ class Task:
         """
         if not 0 < beta < 1:
             raise ParameterError(f"beta must be between 0 and 1, not {beta}")
+        if not 0 <= delta < 1:
+            raise ParameterError(f"delta must be at least 0 and below 1, not {delta}")
         empty = without_rows(data)
         graph, whom = paired_graph(empty, protect, at_most=None, epsilon=epsilon)
         if not Universe.of(graph).size:

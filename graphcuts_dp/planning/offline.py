@@ -71,7 +71,7 @@ class PlannedList:
 
 
 def few_answers_error(setting: Setting) -> float:
-    """What `release_answers` guarantees for any k cuts: the lesser of what its noises guarantee.
+    """What "answers" guarantees for any k cuts: the lesser of what its noises guarantee.
 
     Laplace noise is for the largest number of cuts that a pair is in, at most k, and its radius
     grows with that; K-norm noise has a radius that holds for any columns.
@@ -186,7 +186,7 @@ LEARNING: tuple[Player, ...] = ("query", "both")
 
 
 def game_error(player: Player, setting: Setting) -> float:
-    """Of `release_iteratively(player=...)`: the proven bound of the game that is usually best."""
+    """Of the query release game: the proven bound of the game that is usually best."""
     one = _for_one(setting)
     if one is None:
         return math.inf
@@ -208,7 +208,7 @@ def game_error(player: Player, setting: Setting) -> float:
 
 
 def net_error(setting: Setting) -> float:
-    """What `release_net` guarantees for any k cuts, every graph being possible.
+    """What the construction "net" guarantees for any k cuts, every graph being possible.
 
     It lists one graph for each way to answer them, which is at most every graph.
     """
@@ -223,7 +223,7 @@ def net_fits(setting: Setting) -> bool:
 
 
 def sensing_error(setting: Setting) -> float:
-    """What `release_sensing` guarantees on k queries that may all be moved by one rating.
+    """What the construction "sensing" guarantees on k queries that may all be moved by one rating.
 
     Then all are measured, where that promises no more error than is added to the last gap of ten
     rounds; a gap is known only when they are over.

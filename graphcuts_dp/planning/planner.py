@@ -76,10 +76,10 @@ class PlanRow:
 
     Attributes:
         method: the name that a session takes as `method`; "release" for the synthetic graph;
-            "answers" for `release_answers`; of `release_iteratively` with calibration="tight"
+            "answers" for that construction of `release_iteratively`; of calibration="tight"
             "offline MW", "offline MW released" (its distinguisher), "offline median", and "game
-            query", "game both" with a player; "net" for `release_net`, "sensing" for
-            `release_sensing`; "flows" for a table between public groups; else one of the trivial
+            query", "game both" with a player; "net" and "sensing" for
+            these; "flows" for a table between public groups; else one of the trivial
             answers "answer 0", "midpoint" (the middle of what a noisy number of edges leaves
             possible), "density only" (a noisy number of edges, spread evenly).
         calibration: of "multiplicative-weights" and "frieze-kannan", as a session takes it:

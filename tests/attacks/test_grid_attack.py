@@ -266,7 +266,7 @@ def test_sensing_measurements(epsilons):
         for graph in NEIGHBOURS["ratings"]:
             unit = Steps(Universe(graph.left, graph.right), queries, 1.0).unit
             made = sense(graph, queries, epsilon=epsilon, delta=DELTA, rounds=4, seed=SEED)
-            assert not off_grid([measured.value for measured in made.measurements], unit)
+            assert not off_grid([measured.value for measured in made.transcript], unit)
 
 
 def test_the_net_releases_members_and_no_number_of_the_truth(epsilons):
@@ -277,7 +277,7 @@ def test_the_net_releases_members_and_no_number_of_the_truth(epsilons):
                 graph, [CutQuery([0]), CutQuery([0, 1])], epsilon=epsilon, seed=SEED
             )
             assert not off_grid(made.graph.weights, 1)
-            assert (made.unit, made.rounding) == (1.0, 0.0)
+            assert (made.law.unit, made.law.rounding) == (1.0, 0.0)
 
 
 def test_baselines(epsilons):

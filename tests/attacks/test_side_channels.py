@@ -26,7 +26,7 @@ import scipy.io
 import scipy.sparse as sp
 from command_lines import run_line
 from helpers import StandingClock
-from offline_calls import answer_at_once, choose_from_net, sense
+from offline_calls import answer_at_once, choose_from_net, learn, sense
 
 import graphcuts_dp as gc
 from graphcuts_dp.cli import main
@@ -261,7 +261,7 @@ def asked(method, **options):
 
 def learnt(**options):
     return released(
-        gc.release_iteratively,
+        learn,
         **{"delta": 1e-6, "rounds": 3, "queries_per_round": 1, **options},
     )
 
@@ -363,7 +363,10 @@ CUTS = [gc.CutQuery([0]), gc.CutQuery([1, 2], [3, 4])]
 def answered(**options):
     def run(_watch, graph):
         made = answer_at_once(graph, CUTS, epsilon=1.0, seed=3, **options)
-        return {"made": texts_of(made), "answers": [texts_of(each) for each in made.answers]}
+        return {
+            "made": texts_of(made),
+            "answers": [texts_of(each) for each in made.answer_all(CUTS)],
+        }
 
     return run
 
@@ -505,37 +508,22 @@ PRIVATE = {
         "release-iteratively GRAPH x.net --epsilon 2 --seed 1 --vertices 8 --delta 1e-6 --rounds 2",
         "release-iteratively GRAPH x.net --epsilon 2 --vertices 8 --delta 1e-6 --calibration best",
         "release-iteratively GRAPH x.net --epsilon 2 --vertices 8 --delta 1e-6 --player both",
-    ],
-    "release-net": [
-        (
-            "release-net GRAPH x.csv --epsilon 2 --seed 1 --vertices 8 --queries queries.jsonl"
-            " --edges 4 --store s.private"
+        "release-iteratively GRAPH x.net --epsilon 2 --vertices 8 --construction game",
+        *(
+            f"release-iteratively GRAPH {line} --epsilon 2 --queries queries.jsonl"
+            for line in (
+                "x.csv --construction net --seed 1 --vertices 8 --edges 4 --store s.private",
+                "x.csv --construction net --vertices 8",
+                "x.csv --construction net --vertices 8 --alpha -1",
+                "x.npz --construction answers --seed 1 --vertices 8 --store s.private",
+                "x.npz --construction k-norm --seed 1 --vertices 8 --at-most 2 --json",
+                "x.npz --construction l2 --vertices 8",
+                "x.csv --construction answers --vertices 8",
+                "x.npz --construction sensing --delta 1e-6 --seed 1 --vertices 8,8",
+                "x.npz --construction sensing --delta 1e-6 --seed 1 --vertices 8,8 --rounds 2",
+                "x.csv --construction sensing --delta 1e-6 --vertices 8,8",
+            )
         ),
-        "release-net GRAPH x.csv --epsilon 2 --vertices 8 --queries queries.jsonl",
-        "release-net GRAPH x.csv --epsilon 2 --vertices 8 --queries queries.jsonl --alpha -1",
-    ],
-    "release-answers": [
-        (
-            "release-answers GRAPH x.npz --epsilon 2 --seed 1 --vertices 8 --queries queries.jsonl"
-            " --store s.private"
-        ),
-        (
-            "release-answers GRAPH x.npz --epsilon 2 --seed 1 --vertices 8 --queries queries.jsonl"
-            " --noise k-norm --at-most 2 --json"
-        ),
-        "release-answers GRAPH x.npz --epsilon 2 --vertices 8 --queries queries.jsonl --noise l2",
-        "release-answers GRAPH x.csv --epsilon 2 --vertices 8 --queries queries.jsonl",
-    ],
-    "sense": [
-        (
-            "sense GRAPH x.npz --queries queries.jsonl --epsilon 2 --delta 1e-6 --seed 1"
-            " --vertices 8,8"
-        ),
-        (
-            "sense GRAPH x.npz --queries queries.jsonl --epsilon 2 --delta 1e-6 --seed 1"
-            " --vertices 8,8 --rounds 2 --json"
-        ),
-        "sense GRAPH x.csv --queries queries.jsonl --epsilon 2 --delta 1e-6 --vertices 8,8",
     ],
     "release": [
         "release GRAPH x.csv --epsilon 2 --seed 1 --vertices 8",

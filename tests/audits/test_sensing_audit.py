@@ -105,10 +105,10 @@ def measured(noise):
     source = SeededEntropy(1)
 
     def run(graph, _):
-        made = _measure(
+        index, value, _ = _measure(
             STEPS, NOTHING.estimate_all(STEPS.queries), STEPS.count(graph), rate, noise, source
         )
-        return [made.value, made.index]
+        return [value, index]
 
     return run
 

@@ -19,7 +19,7 @@ from distinguisher_cases import (
 )
 from helpers import random_graph
 
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.errors import HypothesisError, ParameterError
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.bit_sets import DenseHypothesis
@@ -248,7 +248,7 @@ def test_what_does_not_fit_is_refused():
     with pytest.raises(ParameterError, match="whole number"):
         tuned.with_rho(0.1, rounds=0)
     search = tuned.begin(random_graph(3, 1, density=0.5), SeededEntropy(1))
-    with pytest.raises(ParameterError, match="is a matrix"):
+    with pytest.raises(HypothesisError, match="is a matrix"):
         search.find(all_databases(Universe(3)), SeededEntropy(1))
 
 

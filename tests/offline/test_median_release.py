@@ -192,9 +192,9 @@ def test_what_has_no_bound_for_other_queries_is_refused():
         ({"construction": "mirror-descent", "norm": "auto"}, "not negative"),
         ({"calibration": "gru12"}, "as printed"),
         ({"construction": "frieze-kannan", "norm": "l2"}, "norm is for"),
-        ({"construction": "nothing"}, "no other queries"),
+        ({"construction": "nothing"}, "unknown construction"),
         ({"player": "both"}, "a list of cuts"),
-        ({"distinguisher": "exact-cuts"}, "queries are for"),
+        ({"distinguisher": "exact-cuts"}, "need queries"),
     ):
         with pytest.raises(ParameterError, match=message):
             learn(RATINGS, epsilon=1.0, delta=1e-6, queries=negative, seed=1, **options)

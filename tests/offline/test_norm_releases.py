@@ -9,7 +9,7 @@ from offline_calls import learn
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.measure.statistics import ROOT_STEPS
-from graphcuts_dp.offline.methods import iterative_mechanism
+from graphcuts_dp.offline.release import Task
 from graphcuts_dp.privacy.composition import compose
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from scripts.figures.random_graphs import imbalanced_bipartite
@@ -54,15 +54,8 @@ def test_without_a_norm_it_is_l2():
 @pytest.mark.parametrize("calibration", ["practical", "tight", "dr14"])
 def test_what_is_bought_adds_up_to_the_budget(calibration):
     graph = imbalanced_bipartite(SIDE, seed=2)
-    mechanism = iterative_mechanism(
-        graph,
-        epsilon=1.0,
-        delta=1e-6,
-        queries=cuts(),
-        construction="mirror-descent",
-        norm="2,p",
-        calibration=calibration,
-    )
+    learning = gc.Learning(rule="mirror-descent", norm="2,p", calibration=calibration)
+    mechanism = learning.mechanism(Task.of(graph, cuts(), epsilon=1.0, delta=1e-6))
     assert mechanism.buys_roots
     total, _, cost, rest = mechanism.calibration.with_total(1)
     roots, _, more, left = rest.with_total(ROOT_STEPS)

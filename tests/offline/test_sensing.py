@@ -1,6 +1,5 @@
 """Private sensing: what it learns, promises, refuses and prints."""
 
-import json
 import math
 import warnings
 from fractions import Fraction
@@ -13,7 +12,6 @@ from scipy.stats import binom
 import graphcuts_dp as gc
 from graphcuts_dp.errors import (
     AccuracyWarning,
-    FileFormatError,
     GraphError,
     ParameterError,
     QueryError,
@@ -22,6 +20,7 @@ from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.offline.lists import SensingPlan, Steps, _measure
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery, answer_all
 from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.entropy import SeededEntropy
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
@@ -78,7 +77,7 @@ def test_with_hardly_any_noise_the_queries_of_the_list_are_answered():
     made = sense(SMALL, QUERIES, epsilon=50.0, delta=0.5, rounds=60, p=2.0, seed=0)
     assert root_mean_square(made, SMALL, QUERIES) < 5
     assert made.answer(QUERIES[0]).value == pytest.approx(made.hypothesis.estimate(QUERIES[0]))
-    assert len(made.measurements) == 60
+    assert len(made.transcript) == 60
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 10.0])
@@ -89,7 +88,9 @@ def test_no_answer_is_farther_off_than_stated_in_a_share_1_minus_beta_of_runs(ep
     failures = 0
     for seed in range(runs):
         made = sense(SMALL, QUERIES, epsilon=epsilon, delta=1e-4, rounds=3, beta=beta, seed=seed)
-        failures += np.abs(made.hypothesis.estimate_all(QUERIES) - truth).max() > made.error
+        failures += (
+            np.abs(made.hypothesis.estimate_all(QUERIES) - truth).max() > made.accuracy.error
+        )
     assert failures <= binom.isf(1e-6, runs, beta)
 
 
@@ -97,14 +98,15 @@ def test_the_stated_error_is_the_last_gap_and_what_noise_choice_and_rounding_may
     beta, rounds = 0.1, 3
     made = sense(SMALL, QUERIES, epsilon=1.0, delta=1e-6, rounds=rounds, beta=beta, seed=1)
     steps = Steps(Universe(6, 4), QUERIES, 5.0)
-    rate, noise = steps.noise(Fraction(made.cost.rho) / 2, 1)  # the last round has half of it
+    rho = Fraction(zcdp_rho(epsilon=1.0, delta=1e-6)) / 2  # the last round has half of it
+    rate, noise = steps.noise(rho, 1)
     short = math.log(2 * 2 * len(QUERIES) / beta) / float(rate) + 1  # both signs, half of beta
     slack = steps.unit * (noise.radius(beta / 2) + short) + steps.rounding
-    last = made.measurements[-1]
-    assert made.error == pytest.approx(abs(last.value - last.estimate) + slack, rel=1e-6)
-    learning = steps.noise(Fraction(made.cost.rho) / 2, rounds - 1)[1]
-    assert made.deviation == pytest.approx(steps.unit * math.sqrt(learning.parameter))
-    assert made.error > slack > 3 * made.deviation
+    last = made.transcript[-1]
+    assert made.accuracy.error == pytest.approx(abs(last.value - last.estimate) + slack, rel=1e-6)
+    learning = steps.noise(rho, rounds - 1)[1]
+    assert made.accuracy.deviation == pytest.approx(steps.unit * math.sqrt(learning.parameter))
+    assert made.accuracy.error > slack > 3 * made.accuracy.deviation
 
 
 @pytest.mark.parametrize("shape", [(6, 4), (512, 512), (4096, 8192)])
@@ -123,9 +125,7 @@ def test_a_hypothesis_far_off_overflows_nothing():
     steps = Steps(Universe(6, 4), QUERIES, 5.0)
     rate, noise = steps.noise(Fraction(1), 1)
     truth = steps.count(SMALL)
-    found = {
-        _measure(steps, FAR, truth, rate, noise, SeededEntropy(seed)).index for seed in range(9)
-    }
+    found = {_measure(steps, FAR, truth, rate, noise, SeededEntropy(seed))[0] for seed in range(9)}
     assert found <= {0, 1}
 
 
@@ -157,7 +157,7 @@ def test_graphs_without_weights_have_answers_of_their_own():
 
 def test_the_same_seed_gives_the_same_release():
     first, second = (sense(SMALL, QUERIES, epsilon=1.0, delta=1e-6, rounds=4, seed=7) for _ in "ab")
-    assert first.measurements == second.measurements
+    assert [each.value for each in first.transcript] == [each.value for each in second.transcript]
     assert np.array_equal(first.hypothesis.matrix, second.hypothesis.matrix)
 
 
@@ -168,14 +168,13 @@ def test_what_is_promised_and_printed():
         progress=lambda done, _: said.append(done),
     )  # fmt: skip
     assert (made.guarantee.epsilon, made.guarantee.delta) == (1.0, 1e-6)
-    assert made.cost.rho == pytest.approx(0.02436, abs=1e-5)
     assert "within 0 .. 5" in made.guarantee.neighbours
     assert "seeded: not private" in repr(made)
     assert said == [0.5, 1.0]
     private = sense(SMALL, QUERIES, epsilon=1.0, delta=1e-6, rounds=1)
     assert private.guarantee.is_private
     assert "seeded" not in repr(private)
-    assert len(private.measurements) == 1
+    assert len(private.transcript) == 1
     assert not private.hypothesis.matrix.any()  # the only round tests
 
 
@@ -190,14 +189,14 @@ def test_sums_that_share_no_rating_are_measured_at_the_price_of_one():
     truth, queries = ratings(shape, 1, cap=5.0), sums_over_groups(shape, (6, 5))
     made = sense(truth, queries, epsilon=1.0, delta=1e-6, seed=1)
     alone = sense(truth, queries[:1], epsilon=1.0, delta=1e-6, seed=1)
-    assert len(made.measurements) == 30
-    assert made.deviation == pytest.approx(alone.deviation, rel=1e-4)
+    assert len(made.transcript) == 30
+    assert made.accuracy.deviation == pytest.approx(alone.accuracy.deviation, rel=1e-4)
     ten = sense(truth, queries, epsilon=1.0, delta=1e-6, rounds=10, seed=1)
-    assert made.error < ten.error / 5
+    assert made.accuracy.error < ten.accuracy.error / 5
     off = [answer.value - query.value(truth) for answer, query in zip(
         made.answer_all(queries), queries, strict=True
     )]  # fmt: skip
-    assert np.abs(off).max() <= made.error == made.radius
+    assert np.abs(off).max() <= made.accuracy.error
     for query in queries:
         low, high = made.answer(query).interval
         assert low <= query.value(truth) <= high
@@ -278,19 +277,9 @@ def test_a_release_is_read_back_as_it_was_saved(tmp_path, rounds):
     assert made.save(path) == (str(path), f"{path}.json")
     again = gc.IterativeRelease.load(path)
     assert again.answer_all(QUERIES) == made.answer_all(QUERIES)
-    for name in ("measurements", "guarantee", "cost", "deviation", "error", "radius", "listed"):
+    for name in ("guarantee", "accuracy", "settings", "listed"):
         assert getattr(again, name) == getattr(made, name)
-    with pytest.raises(FileFormatError, match="exists"):
-        made.save(path)
-    with pytest.raises(FileFormatError, match=r"end in \.npz"):
-        made.save(tmp_path / "out.csv")
-    path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(FileFormatError, match="not the file that the receipt names"):
-        gc.IterativeRelease.load(path)
-    receipt = json.loads((tmp_path / "out.npz.json").read_text())
-    (tmp_path / "out.npz.json").write_text(json.dumps(receipt | {"format": 5}))
-    with pytest.raises(FileFormatError, match="not a receipt of this version"):
-        gc.IterativeRelease.load(path)
+    assert [each.query for each in again.transcript] == [each.query for each in made.transcript]
 
 
 @pytest.mark.parametrize(
@@ -303,7 +292,7 @@ def test_a_release_is_read_back_as_it_was_saved(tmp_path, rounds):
         ({"rounds": True}, ParameterError, "rounds"),
         ({"p": 1.0}, ParameterError, "p"),
         ({"beta": 1.0}, ParameterError, "beta"),
-        ({"queries": []}, ParameterError, "at least one query"),
+        ({"queries": []}, ParameterError, "at least one"),
         ({"queries": [MatrixQuery(np.zeros((6, 4)))]}, ParameterError, "constant"),
         ({"queries": [MatrixQuery(np.ones((4, 6)))]}, QueryError, "shape"),
         ({"queries": [MatrixQuery(np.full((6, 4), 1e-320))]}, ParameterError, "usual size"),

@@ -44,14 +44,17 @@ MADE = {
         lambda: learn(SIDES, delta=1e-6, rounds=2, queries=CUTS[:1], **TIMES),
         "g.graphml",
     ),
-    "net": (
+    "iterative construction, net": (
         lambda: choose_from_net(gc.Graph([0], [1], vertices=4), CUTS[:1], **TIMES),
         "g.edges",
     ),
-    "sensing": (lambda: sense(SIDES, CUTS[:1], delta=1e-6, **TIMES), "m.npz"),
+    "answers by sensing": (lambda: sense(SIDES, CUTS[:1], delta=1e-6, **TIMES), "m.npz"),
     "answers": (lambda: answer_at_once(GRAPH, CUTS, **TIMES), "a.npz"),
 }
-KIND_OF = {name: name.partition(" of ")[0].partition(" with")[0] for name in MADE}
+KIND_OF = {
+    name: name.partition(" of ")[0].partition(" with")[0].partition(" by ")[0].partition(",")[0]
+    for name in MADE
+}
 
 
 @cache
@@ -170,7 +173,7 @@ def test_an_archive_that_is_none_is_refused_though_the_checksums_fit(name, tmp_p
 
 
 def test_files_that_are_replaced_while_they_are_read_are_refused(tmp_path):
-    one, two = saved("answers", tmp_path / "one"), saved("sensing", tmp_path / "two")
+    one, two = saved("answers", tmp_path / "one"), saved("answers by sensing", tmp_path / "two")
     reading = bundle.opened(one, "answers")
     assert "facets" in reading.__enter__().arrays()
     shutil.copy(two, one)

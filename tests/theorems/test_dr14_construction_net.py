@@ -74,7 +74,7 @@ def test_the_net_mechanism_for_more_vertices_than_all_graphs_can_be_listed_for(t
     )
     made = choose_from_net(graph, queries, epsilon=2.0, family=net, within=alpha, seed=1)
     off = np.abs(answer_all(queries, made.graph) - answer_all(queries, graph)).max()
-    assert made.alpha == alpha
+    assert made.law.alpha == alpha
     assert off <= made.law.error(1e-6)
     made.save(tmp_path / "net.csv")
     assert gc.IterativeRelease.load(tmp_path / "net.csv").law.error(0.1) == made.law.error(0.1)

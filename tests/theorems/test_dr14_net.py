@@ -61,5 +61,5 @@ def test_the_bound_is_at_most_the_papers():
     for epsilon in (0.5, 1.0, 4.0):
         for alpha in (0.0, 1.5):
             made = choose_from_net(graph, queries, epsilon=epsilon, alpha=alpha, seed=0)
-            printed = alpha + 2 * (math.log(made.members) + math.log(1 / BETA)) / epsilon
+            printed = alpha + 2 * (math.log(made.law.members) + math.log(1 / BETA)) / epsilon
             assert alpha <= made.law.error(BETA) <= printed

@@ -240,16 +240,7 @@ def test_a_list_that_is_too_short_to_hide_is_refused():
         list_distribution(halves(6, 4), blocks(6), 0.1, "both")
 
 
-def test_sizes_out_of_range_are_refused():
-    for options, message in (
-        ({"player": "data"}, "player"),
-        ({"rounds": 1}, "rounds"),
-        ({"rounds": 2001}, "rounds"),
-        ({"hide": 0.0}, "hide_queries"),
-        ({"hide": 1.0}, "hide_queries"),
-    ):
-        with pytest.raises(ParameterError, match=message):
-            game_beyond_the_range(**{"player": "both", "epsilon": 1.0, **options})
+def test_a_graph_on_other_vertices_is_refused():
     graph = Graph([0], [1], vertices=9)
     with pytest.raises(ParameterError, match="other vertices"):
         game_beyond_the_range("both", 1.0).run(graph, SeededEntropy(1))
