@@ -46,10 +46,6 @@ class _Line:
 
 
 COMMANDS: Mapping[str, _Line] = {
-    "wizard": _Line(
-        ("graphcuts_dp.cli.wizard", "wizard"),
-        "Ask five questions, and print the command to type with its forecast.",
-    ),
     "release": _Line(
         ("graphcuts_dp.cli.release", "release"),
         "Release a synthetic graph with differential privacy.",
@@ -73,10 +69,6 @@ COMMANDS: Mapping[str, _Line] = {
     "plan": _Line(
         ("graphcuts_dp.cli.plan", "plan"),
         "Compare what all mechanisms would guarantee, best first.",
-    ),
-    "explain": _Line(
-        ("graphcuts_dp.cli.explain", "explain"),
-        "Explain in plain words whom a guarantee protects, against what, and how well.",
     ),
     "inspect": _Line(
         ("graphcuts_dp.cli.inspect", "inspect"),
@@ -131,6 +123,8 @@ COMMANDS: Mapping[str, _Line] = {
 
 # What commands of earlier versions are called now.
 RENAMED = {
+    "wizard": "plan --ask",
+    "explain": "plan --explain",
     "release-net": "release-iteratively --construction net",
     "release-answers": "release-iteratively --construction answers",
     "sense": "release-iteratively --construction sensing",

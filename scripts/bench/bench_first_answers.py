@@ -1,6 +1,6 @@
 """How long each of the people of the page "Which question do you have?" waits for a first result.
 
-Run `python scripts/bench/bench_first_answers.py [--quick]`. Files of the size that each of them
+Run `python -m scripts.bench.bench_first_answers [--quick]`. Files of the size that each of them
 has are made first (not timed); then the commands of the page are run as they are typed, each a
 process of its own. Seconds are from the first command to the end of the last. --quick: files of a
 tenth of the size, and a hundredth of the million vertices.
@@ -175,7 +175,7 @@ def million(folder: Path) -> Commands:
 
 def explained(_folder: Path) -> Commands:
     """A data protection officer."""
-    return ["explain --epsilon 1 --at-most 20"]
+    return ["plan --explain --epsilon 1 --at-most 20"]
 
 
 def theorem(_folder: Path) -> Commands:
@@ -185,7 +185,7 @@ def theorem(_folder: Path) -> Commands:
 
 def planned(_folder: Path) -> Commands:
     """Somebody with sixty people and no groups."""
-    return ["plan --vertices 60 --edges 100 --queries 1000 --epsilon 1 --delta 1e-6"]
+    return ["plan --n 60 --edges 100 --queries 1000 --epsilon 1 --delta 1e-6"]
 
 
 PEOPLE: tuple[Callable[[Path], Commands], ...] = (
