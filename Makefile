@@ -26,8 +26,8 @@ check: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: check  ## lint, types, import rules, and every test that takes seconds
-	$(BIN)/pytest
+test: check  ## lint, types, import rules, and every test that takes seconds, or those of ROOM=learn
+	$(BIN)/pytest $(if $(ROOM),tests/$(ROOM) tests/architecture/test_house.py)
 
 test-slow: $(STAMP)  ## the tests that take minutes
 	$(BIN)/pytest -m slow

@@ -54,7 +54,7 @@ FILES = {
 def call(tmp_path, monkeypatch, capsys):
     """Run a command in a folder of files; returns exit status, output and errors in one line."""
     monkeypatch.chdir(tmp_path)
-    gc.write_graph(gc.Graph([0, 1, 2, 4], [1, 2, 3, 5], vertices=6), tmp_path / "in.csv")
+    gc.Graph([0, 1, 2, 4], [1, 2, 3, 5], vertices=6).write(tmp_path / "in.csv")
     rng = np.random.default_rng(0)
     rated = [f"{u},{f},{rng.integers(1, 6)}" for u in USERS for f in FILMS if rng.random() < 0.6]
     for name, text in (FILES | {"ratings.csv": "\n".join(["user,film,weight", *rated])}).items():
@@ -173,9 +173,7 @@ def test_comedies_rated_by_users_of_seattle(release, call, tmp_path):
     with (tmp_path / "a.csv").open() as handle:
         first, *rows = csv.DictReader(handle)
     assert [row["S"] for row in rows] == ["@Seattle", "@Paris", "@Paris"]
-    ratings = gc.read_graph(
-        "ratings.csv", bipartite=True, vertices=("u.txt", "f.txt"), weight_cap=5.0
-    )
+    ratings = gc.BipartiteGraph.read("ratings.csv", vertices=("u.txt", "f.txt"), weight_cap=5.0)
     truth = gc.CutQuery([u for i, u in enumerate(USERS) if i % 3], FILMS[:4]).value(ratings)
     assert float(first["low"]) <= truth <= float(first["high"])
     # Sums that share no rating cost together what one costs.
