@@ -19,7 +19,7 @@ except ImportError:
 if TYPE_CHECKING:
     from graphcuts_dp import datasets, planning
     from graphcuts_dp.cutnorm.certificate import CutNormCertificate
-    from graphcuts_dp.cutnorm.cut_norm import cut_norm, infinity_to_one_norm, normalised_cut_norm
+    from graphcuts_dp.cutnorm.cut_norm import cut_norm
     from graphcuts_dp.distances.answers import DistanceAnswer, DistanceAnswers, answer_distances
     from graphcuts_dp.distances.locations import Locations
     from graphcuts_dp.distances.metric import Metric
@@ -69,7 +69,7 @@ if TYPE_CHECKING:
 # not wait for everything else. Type checkers see the imports above; a test compares the two.
 _HOMES = {
     "cutnorm.certificate": ("CutNormCertificate",),
-    "cutnorm.cut_norm": ("cut_norm", "infinity_to_one_norm", "normalised_cut_norm"),
+    "cutnorm.cut_norm": ("cut_norm",),
     "distances.answers": ("DistanceAnswer", "DistanceAnswers", "answer_distances"),
     "distances.locations": ("Locations",),
     "distances.metric": ("Metric",),
@@ -173,9 +173,7 @@ __all__ = [
     "cut_errors",
     "cut_norm",
     "datasets",
-    "infinity_to_one_norm",
     "load",
-    "normalised_cut_norm",
     "open_distance_session",
     "open_session",
     "plan",

@@ -51,7 +51,7 @@ from graphcuts_dp.files import check_writable_set
 from graphcuts_dp.ledger.opening import Store, open_ledger
 from graphcuts_dp.ledger.uses import DISTANCE_SESSION, uses_of
 from graphcuts_dp.pairs.vertices import Label
-from graphcuts_dp.plotting.saving import write_figure
+from graphcuts_dp.plotting.style import write_figure
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.results.bundle import receipt_path
 

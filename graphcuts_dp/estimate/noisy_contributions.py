@@ -165,7 +165,9 @@ class Contributions(Displayed):
 
     def plot(self) -> "Figure":
         """Draw the noisy numbers of owners by class, as a figure of matplotlib."""
-        from graphcuts_dp.plotting.plans import classes_figure  # matplotlib is slow to import
+        from graphcuts_dp.plotting.answer_lists import (
+            classes_figure,  # matplotlib is slow to import
+        )
 
         promise = self.guarantee
         told = "a public table" if promise is None else f"epsilon = {promise.epsilon:g}"

@@ -32,9 +32,9 @@ from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import ALL
 from graphcuts_dp.privacy.composition import zcdp_rho
-from graphcuts_dp.privacy.level_noise import MOST_COUNTS, k_norm_radius, laplace_radius
+from graphcuts_dp.privacy.level_noise import MOST_COUNTS, k_norm_radius
 from graphcuts_dp.privacy.noise import shortfall
-from graphcuts_dp.privacy.value_noise import ValueNoise
+from graphcuts_dp.privacy.value_noise import ValueNoise, discrete_laplace_radius
 from graphcuts_dp.session.choice import Setting
 
 _EDGES = Grid()
@@ -77,7 +77,7 @@ def few_answers_error(setting: Setting) -> float:
     grows with that; K-norm noise has a radius that holds for any columns.
     """
     rate, k = float(Fraction(setting.protection.per_step(setting.epsilon))), setting.queries
-    single = laplace_radius(k, rate / k, setting.beta)
+    single = discrete_laplace_radius(rate / k, failure=setting.beta / k)
     return float(single if k > MOST_COUNTS else min(single, k_norm_radius(k, rate, setting.beta)))
 
 

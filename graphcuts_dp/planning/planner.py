@@ -302,7 +302,7 @@ class Plan(Tabled):
 
     def plot(self) -> "Figure":
         """Draw the guaranteed errors, best first, as a figure of matplotlib."""
-        from graphcuts_dp.plotting.plans import plan_figure  # matplotlib is slow to import
+        from graphcuts_dp.plotting.answer_lists import plan_figure  # matplotlib is slow to import
 
         rows = [row for row in self.shown if 0 < row.guaranteed < math.inf]
         return plan_figure(

@@ -712,7 +712,7 @@ NAMES = {
         planning.plan_bounds planning.BoundPlan planning.BoundRow
         planning.plan_degree_bounds planning.DegreePlan planning.DegreeRow""",
     "of whoever holds the graph": """answer_all cut_distance cut_errors cut_norm
-        infinity_to_one_norm normalised_cut_norm read_graph Columns""",
+        read_graph Columns""",
 }
 
 

@@ -597,8 +597,8 @@ def _public_numbers() -> dict[str, Case]:
         return {
             "cut": certificate(gc.cut_norm(matrix)),
             "exact": certificate(gc.cut_norm(matrix[:8, :8], method="exact")),
-            "infinity-to-one": certificate(gc.infinity_to_one_norm(matrix)),
-            "normalised": certificate(gc.normalised_cut_norm(np.abs(matrix))),
+            "infinity-to-one": certificate(gc.cut_norm(matrix, norm="infinity-to-one")),
+            "normalised": certificate(gc.cut_norm(np.abs(matrix), norm="normalised")),
         }
 
     def planned(**options: Any) -> Any:
