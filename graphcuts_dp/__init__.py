@@ -17,16 +17,9 @@ except ImportError:
     ) from None
 
 if TYPE_CHECKING:
-    from graphcuts_dp import datasets, planning
+    from graphcuts_dp import datasets, distances, planning
     from graphcuts_dp.cutnorm.certificate import CutNormCertificate
     from graphcuts_dp.cutnorm.cut_norm import cut_norm
-    from graphcuts_dp.distances.answers import DistanceAnswer, DistanceAnswers, answer_distances
-    from graphcuts_dp.distances.locations import Locations
-    from graphcuts_dp.distances.metric import Metric
-    from graphcuts_dp.distances.plan import DistancePlan, plan_distances
-    from graphcuts_dp.distances.queries import DistanceQuery
-    from graphcuts_dp.distances.session import DistanceSession, open_distance_session
-    from graphcuts_dp.distances.session_records import DistanceReply
     from graphcuts_dp.estimate.noisy_contributions import Contributions
     from graphcuts_dp.estimate.noisy_matrix import CutAnswer
     from graphcuts_dp.estimate.whole_tables import RoundedFlows
@@ -70,13 +63,6 @@ if TYPE_CHECKING:
 _HOMES = {
     "cutnorm.certificate": ("CutNormCertificate",),
     "cutnorm.cut_norm": ("cut_norm",),
-    "distances.answers": ("DistanceAnswer", "DistanceAnswers", "answer_distances"),
-    "distances.locations": ("Locations",),
-    "distances.metric": ("Metric",),
-    "distances.plan": ("DistancePlan", "plan_distances"),
-    "distances.queries": ("DistanceQuery",),
-    "distances.session": ("DistanceSession", "open_distance_session"),
-    "distances.session_records": ("DistanceReply",),
     "estimate.noisy_contributions": ("Contributions",),
     "estimate.noisy_matrix": ("CutAnswer",),
     "estimate.whole_tables": ("RoundedFlows",),
@@ -115,7 +101,7 @@ _HOMES = {
     "session.transcript": ("LedgerStatus", "store_status"),
     "tables.columns": ("Columns",),
 }
-_SUBMODULES = ("datasets", "planning")
+_SUBMODULES = ("datasets", "distances", "planning")
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
@@ -130,12 +116,6 @@ __all__ = [
     "CutQuery",
     "DegreeBound",
     "DirectedGraph",
-    "DistanceAnswer",
-    "DistanceAnswers",
-    "DistancePlan",
-    "DistanceQuery",
-    "DistanceReply",
-    "DistanceSession",
     "FlowAnswer",
     "Flows",
     "Game",
@@ -147,9 +127,7 @@ __all__ = [
     "Learning",
     "LedgerStatus",
     "LinearQuery",
-    "Locations",
     "MatrixQuery",
-    "Metric",
     "Net",
     "OwnedRows",
     "Plan",
@@ -165,7 +143,6 @@ __all__ = [
     "VertexSet",
     "__version__",
     "answer_all",
-    "answer_distances",
     "choose_bound",
     "choose_degree_bound",
     "connect",
@@ -173,11 +150,10 @@ __all__ = [
     "cut_errors",
     "cut_norm",
     "datasets",
+    "distances",
     "load",
-    "open_distance_session",
     "open_session",
     "plan",
-    "plan_distances",
     "planning",
     "read_graph",
     "release_contributions",

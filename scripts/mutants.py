@@ -48,11 +48,8 @@ TARGETS = (
     "offline/distinguisher*",
     "offline/rank_one",
     "offline/power_method",
-    "distances/above_threshold",
     "distances/coordinate",
-    "distances/coordinate_tuning",
-    "distances/learner",
-    "distances/tree_counts",
+    "distances/counts",
 )
 # Files that draw noise or account for it.
 CORE = re.compile(
@@ -62,7 +59,7 @@ CORE = re.compile(
     "measure/(cells|entries|statistics)|release/allocation|estimate/strategy|"
     "offline/(construction|lists|tuning)[.]|"
     "offline/(distinguisher|power_method)[.]|"
-    "distances/(above_threshold|coordinate|per_query)[.]"
+    "distances/(coordinate|counts)[.]"
 )
 GUARDED = re.compile(r"1e-\d+|_SLACK")  # margins for rounding: a flip changes the last digits
 SYMMETRIC = re.compile(r"draw\(|sample_discrete|degree_noise")  # its sign does not matter

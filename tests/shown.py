@@ -35,7 +35,7 @@ def made(folder):
     graph = private_graph()
     promise = {"epsilon": 2.0}
     bipartite = gc.BipartiteGraph([0, 1, 2], [1, 0, 1], left=3, right=2)
-    metric = gc.Metric.path(N)
+    metric = gc.distances.Metric.path(N)
     found = {
         "Graph": graph,
         "BipartiteGraph": bipartite,
@@ -52,7 +52,7 @@ def made(folder):
         ),
         "FewAnswers": answer_at_once(graph, [gc.CutQuery([EVIL])], **promise),
         "SensingRelease": _sensed(bipartite, promise),
-        "DistanceAnswers": gc.answer_distances(metric, {0: 400, 3: 700}, **promise),
+        "DistanceAnswers": gc.distances.answer_distances(metric, {0: 400, 3: 700}, **promise),
         "PrivacyGuarantee": gc.PrivacyGuarantee(epsilon=1.0, neighbours="an edge", seed=3),
         "Explanation": gc.Protect().explain(epsilon=1.0, delta=1e-6),
         "Contributions": gc.Contributions.public((1, 2, 5), [9, 4, 2, 1]),

@@ -75,12 +75,8 @@ COMMANDS: Mapping[str, _Line] = {
         "Explain a receipt in plain words, and verify the files that it names.",
     ),
     "distances": _Line(
-        ("graphcuts_dp.cli.distance_sessions", "distances"),
+        ("graphcuts_dp.cli.distances", "distances"),
         "Release privately the average distance of all people from every vertex of a map.",
-    ),
-    "distance-session": _Line(
-        ("graphcuts_dp.cli.distance_sessions", "distance_sessions"),
-        "Answer the average distance of all people, vertex by vertex, with a durable ledger.",
     ),
     "audit": _Line(
         ("tests.audits.command", "audit"),
@@ -128,6 +124,7 @@ RENAMED = {
     "release-net": "release-iteratively --construction net",
     "release-answers": "release-iteratively --construction answers",
     "sense": "release-iteratively --construction sensing",
+    "distance-session": "distances --store FILE --ask VERTEX",
 }
 
 

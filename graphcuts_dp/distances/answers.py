@@ -33,17 +33,21 @@ if TYPE_CHECKING:
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DistanceAnswer:
-    """The answer for one vertex, in the units of the map's lengths.
+    """The answer for one vertex, in the units of the map's lengths. It may be published.
 
     Attributes:
         vertex: label.
         value: estimate of the average distance to all people; of noisy counts it is unbiased, so
-            it may be below 0; of the learner it is the middle of its interval.
-        interval: (low, high); the intervals of all vertices hold their true values at once with
-            probability `confidence`, so a vertex may be picked by its answer.
+            it may be below 0; of the learner and of sessions it is the middle of its interval.
+        interval: (low, high); the intervals of all vertices, or of all guaranteed answers of a
+            session, hold their true values at once with probability `confidence`, so a vertex may
+            be picked by its answer.
         confidence: in (0, 1).
+        guaranteed: false where a session has run out: the interval is what is possible at all.
+        corrected: whether an answer of a session bought anything.
+        queries_left: how many more answers a session promises; None where all are answered.
         seeded: whether the noise came from a seed, so that the answer is not private.
     """
 
@@ -51,13 +55,23 @@ class DistanceAnswer:
     value: float
     interval: tuple[float, float]
     confidence: float
+    guaranteed: bool = True
+    corrected: bool = False
+    queries_left: int | None = None
     seeded: bool = False
 
     def __str__(self) -> str:
         low, high = self.interval
         mark = " [seeded: not private]" if self.seeded else ""
-        scope = f"{self.confidence:.0%}, all vertices at once"
+        if not self.guaranteed:
+            return f"{self.vertex}: {self.value:.4g}, no guarantee: the session has run out{mark}"
+        which = "vertices" if self.queries_left is None else "queries"
+        scope = f"{self.confidence:.0%}, all {which} at once"
         return f"{self.vertex}: {self.value:.4g} in [{low:.4g}, {high:.4g}] ({scope}){mark}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {**vars(self), "interval": list(self.interval)}
 
 
 @final
@@ -290,9 +304,9 @@ def answer_distances(
         AccuracyWarning: half the diameter for every vertex guarantees as much.
 
     Examples:
-        >>> street = gc.Metric.path(100)
-        >>> homes = gc.Locations.from_labels(street, [10, 40, 70] * 100)
-        >>> best = gc.answer_distances(street, homes, epsilon=1.0).best.vertex  # near 40
+        >>> street = gc.distances.Metric.path(100)
+        >>> homes = gc.distances.Locations.from_labels(street, [10, 40, 70] * 100)
+        >>> best = gc.distances.answer_distances(street, homes, epsilon=1.0).best.vertex  # near 40
     """
     metric = as_metric(map_graph)
     source = entropy_source(seed)

@@ -254,46 +254,16 @@ COMMANDS = {
             "--top": ("number",),
             "--output": ("output",),
             "--plot": ("plot",),
-            "--unit": ("text",),
+            "--queries": ("number",),
+            "--ask": ("text", "number"),
+            "--name": ("text",),
+            "--unguaranteed": (),
+            "--expect-head": ("text",),
+            "--store": ("distance_store", "store"),
             "--seed": ("number",),
             "--force": (),
             "--json": (),
         },
-    ),
-    ("distance-session", "start"): (
-        ("map", "people"),
-        {
-            "--store": ("store",),
-            "--epsilon": ("number",),
-            "--queries": ("number",),
-            "--delta": ("number",),
-            "--at-most": ("number",),
-            "--confidence": ("number",),
-            "--name": ("text",),
-            "--ignore-lengths": (),
-            "--coordinates": ("file",),
-            "--lp": ("number",),
-            "--budget-epsilon": ("number",),
-            "--budget-delta": ("number",),
-            "--expect-head": ("text",),
-            "--seed": ("number",),
-            "--json": (),
-        },
-    ),
-    ("distance-session", "ask"): (
-        ("distance_store", "text"),
-        {
-            "--name": ("text",),
-            "--map": ("map",),
-            "--locations": ("people",),
-            "--unguaranteed": (),
-            "--expect-head": ("text",),
-            "--json": (),
-        },
-    ),
-    ("distance-session", "status"): (
-        ("distance_store",),
-        {"--name": ("text",), "--map": ("map",), "--locations": ("people",), "--json": ()},
     ),
     ("audit",): (("wrong",), {"--epsilon": ("number",), "--seed": ("number",), "--json": ()}),
     # Without --quick and --out it lists what it would run; tests/cli runs it.
@@ -462,7 +432,7 @@ def prepare(folder):
     )
     assert status == 0, err
     status, _, err = run_line(
-        *("distance-session", "start", "weights.csv", "people.csv", "--store", "distances.db"),
+        *("distances", "weights.csv", "people.csv", "--store", "distances.db"),
         *("--epsilon", "40", "--queries", "1000"),
     )
     assert status == 0, err

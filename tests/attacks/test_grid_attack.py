@@ -35,9 +35,8 @@ from offline_calls import choose_from_net, learn, sense
 
 import graphcuts_dp as gc
 from graphcuts_dp.distances.embeddings import exact_embedding
-from graphcuts_dp.distances.interactive import InteractiveDistances
 from graphcuts_dp.distances.l1_plan import L1Plan
-from graphcuts_dp.distances.learnt import release_distances
+from graphcuts_dp.distances.learnt import InteractiveDistances, release_distances
 from graphcuts_dp.distances.plan import plan_distances
 from graphcuts_dp.errors import AccuracyWarning, ParameterError
 from graphcuts_dp.graph.grid import Grid
@@ -331,7 +330,7 @@ def test_tangents_of_private_functions(delta, epsilons):
             parts = list(release_distances(offline, here, source).hypothesis.parts)
             state = online.start(here, source)
             for row in range(3):
-                state, _ = online.step(state, row, source)
+                state, _ = online.step(state, row, None, source)
             for part in [*parts, *state.hypothesis.parts]:
                 for line in part.lines:
                     assert all(isinstance(x, int) for x in (line.at, line.value, line.slope))

@@ -464,11 +464,13 @@ def test_all_that_is_seen_is_the_same_for_all_graphs(name, watch):
 
 @pytest.mark.usefixtures("blindfold")
 def test_sessions_of_distances_are_the_same_wherever_people_are(watch):
-    metric = gc.Metric.path(N)
+    metric = gc.distances.Metric.path(N)
 
     def run(watch, counts):
         here, terms = Locations(metric, counts), {"epsilon": 9.0, "queries": 3, "seed": 3}
-        with gc.open_distance_session(metric, here, store=watch.folder / "d.db", **terms) as one:
+        with gc.distances.open_distance_session(
+            metric, here, store=watch.folder / "d.db", **terms
+        ) as one:
             told = [str(one), *map(str, one.ask_all([0, 5])), str(one.ask(7))]
             return {"told": told, "json": json.dumps(one.status.to_dict())}
 
@@ -480,10 +482,10 @@ def test_sessions_of_distances_are_the_same_wherever_people_are(watch):
 
 @pytest.mark.usefixtures("blindfold")
 def test_distance_answers_are_the_same_wherever_people_are(watch):
-    metric = gc.Metric.path(N)
+    metric = gc.distances.Metric.path(N)
 
     def run(watch, counts):
-        made = gc.answer_distances(metric, Locations(metric, counts), epsilon=1.0, seed=3)
+        made = gc.distances.answer_distances(metric, Locations(metric, counts), epsilon=1.0, seed=3)
         made.save(watch.folder / "x.csv")
         return {"json": json.dumps(made.to_dict()), "str": str(made)}
 
@@ -582,18 +584,13 @@ PRIVATE = {
         "distances map.csv PEOPLE --epsilon 1 --seed 1 --json",
         "distances map.csv PEOPLE --epsilon .001 --seed 1",
         "distances map.csv PEOPLE --epsilon 1 --delta 2",
-    ],
-    "distance-session": [
-        (
-            "distance-session start map.csv PEOPLE --store d.private --epsilon 9 --queries 3"
-            " --seed 1"
-        ),
-        "distance-session ask d.private 0 5",
-        "distance-session ask d.private 5 7 --json",
-        "distance-session ask d.private 99",
-        "distance-session status d.private",
-        "distance-session status d.private --json",
-        "distance-session start map.csv PEOPLE --store d.private --epsilon 2 --queries 3",
+        "distances map.csv PEOPLE --store d.private --epsilon 9 --queries 3 --seed 1",
+        "distances --store d.private --ask 0 --ask 5",
+        "distances --store d.private --ask 5 --ask 7 --json",
+        "distances --store d.private --ask 99",
+        "distances --store d.private",
+        "distances --store d.private --json",
+        "distances map.csv PEOPLE --store d.private --epsilon 2 --queries 3",
         "store status d.private",
         "distances map.csv PEOPLE --epsilon 1 --seed 1 --output x.csv --store d.private",
     ],
@@ -695,19 +692,20 @@ def test_every_command_is_watched_or_excused():
 # How each public name is dealt with.
 NAMES = {
     "watched here": """Store store_status LedgerStatus
-        release_graph release_iteratively open_session answer_distances Release
-        IterativeRelease Session CutAnswer DistanceAnswer DistanceAnswers
-        DistanceSession DistanceReply open_distance_session
+        release_graph release_iteratively open_session distances.answer_distances Release
+        IterativeRelease Session CutAnswer distances.DistanceAnswer distances.DistanceAnswers
+        distances.DistanceSession distances.open_distance_session
         PrivacyGuarantee CutNormCertificate choose_degree_bound DegreeBound
         release_flows load Flows FlowAnswer RoundedFlows
-        Measurement DistancePlan Locations Graph BipartiteGraph DirectedGraph
+        Measurement distances.DistancePlan distances.Locations Graph BipartiteGraph DirectedGraph
         OwnedRows
         ChosenBound choose_bound release_contributions
         Contributions""",
     "reads nothing private": """Answer CutList LinearQuery CutQuery MatrixQuery RankOneQuery
         GraphQuery Game Learning Net Sensing
-        DistanceQuery Metric Plan VertexSet __version__ plan plan_distances datasets
-        Protect planning.PlanRow planning.Workload
+        distances.DistanceQuery distances.Metric Plan VertexSet __version__ plan datasets
+        distances.plan_distances
+        Protect distances.read_map planning.PlanRow planning.Workload
         Groups GroupTree RemoteSession connect
         planning.plan_bounds planning.BoundPlan planning.BoundRow
         planning.plan_degree_bounds planning.DegreePlan planning.DegreeRow""",
@@ -724,7 +722,7 @@ def test_every_public_name_is_dealt_with():
 
 @pytest.mark.parametrize("kind", ["plain", "bipartite", "directed", "weighted", "weighted no cap"])
 def test_reprs_of_private_things_tell_the_schema_only(kind):
-    metric = gc.Metric.path(N)
+    metric = gc.distances.Metric.path(N)
     shown = []
     for graph in graphs(kind):
         people = Locations(metric, np.roll(np.array([9] + [0] * (N - 1)), len(graph.rows)))

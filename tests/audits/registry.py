@@ -159,8 +159,8 @@ _PRODUCTS: Mapping[str, Callable[[], Iterable[str]]] = {
     "release_iteratively": _iterative,
     "open_session": _sessions,
     "choose_degree_bound": lambda: ["degree bound"],
-    "answer_distances": _distances,
-    "open_distance_session": lambda: [
+    "distances.answer_distances": _distances,
+    "distances.open_distance_session": lambda: [
         f"distances: session, {noise}" for noise in ("laplace", "gaussian")
     ],
     "release_flows": lambda: [
@@ -177,7 +177,7 @@ _READS_NO_DATA = {
     "plan",
     "planning.plan_bounds",
     "planning.plan_degree_bounds",
-    "plan_distances",
+    "distances.plan_distances",
 }
 # What researchers import from its module.
 _BESIDES = (

@@ -204,7 +204,7 @@ def quick_work() -> Iterator[None]:
         for place, stand_in in {
             "cli.release.execute": ready(lambda which: released(which, "spectral")),
             "cli.release_iteratively.release_iteratively": _quick_release,
-            "cli.distance_sessions.answer_distances": ready(answered),
+            "cli.distances.answer_distances": ready(answered),
             "cli.flows.execute": ready(tabled),
             "distances.answers.DistanceAnswers.plot": _small,
             "cli.evaluations.cut_error_figure": _small,

@@ -11,6 +11,7 @@ from matplotlib.lines import Line2D
 from offline_calls import answer_at_once, choose_from_net, learn
 
 import graphcuts_dp as gc
+from graphcuts_dp.distances import answer_distances
 from scripts.figures.style import save_figure
 
 OLDER, NEWER = 0, 1
@@ -66,7 +67,7 @@ def asked_at_once(which: int) -> gc.IterativeRelease:
 
 @cache
 def answered(which: int):
-    return gc.answer_distances(nx.path_graph(6), [0, 1, which + 2] * 20, epsilon=1.0, seed=which)
+    return answer_distances(nx.path_graph(6), [0, 1, which + 2] * 20, epsilon=1.0, seed=which)
 
 
 @cache

@@ -467,8 +467,8 @@ def _sessions() -> dict[str, Case]:
     return found
 
 
-def street() -> gc.Metric:
-    return gc.Metric.path(12)
+def street() -> gc.distances.Metric:
+    return gc.distances.Metric.path(12)
 
 
 def ring() -> gc.Graph:
@@ -488,7 +488,7 @@ def _distances() -> dict[str, Case]:
 
     def at_once(place: Callable[[], Any], **options: Any) -> Case:
         options = {"epsilon": 1.0, "seed": SEED} | options
-        return Case(lambda: gc.answer_distances(place(), PEOPLE, **options), tell)
+        return Case(lambda: gc.distances.answer_distances(place(), PEOPLE, **options), tell)
 
     def asked(place: Callable[[], Any], **terms: Any) -> Case:
         terms = {"epsilon": 8.0, "queries": 8, "seed": SEED} | terms
@@ -496,7 +496,9 @@ def _distances() -> dict[str, Case]:
         def run() -> Any:
             with tempfile.TemporaryDirectory() as folder:
                 store = Path(folder) / "p.db"
-                with gc.open_distance_session(place(), PEOPLE, store=store, **terms) as opened:
+                with gc.distances.open_distance_session(
+                    place(), PEOPLE, store=store, **terms
+                ) as opened:
                     told = {"promise": promise(opened.guarantee), "error": opened.error_bound}
                     replies = [opened.ask(vertex) for vertex in (0, 5, 11, 0, 7)]
                     told["replies"] = [answer(given) for given in replies]
@@ -606,7 +608,7 @@ def _public_numbers() -> dict[str, Case]:
         return [[row.name, row.guaranteed, row.typical] for row in rows]
 
     def distances() -> Any:
-        rows = gc.plan_distances(street(), people=60, epsilon=1.0, delta=1e-6).rows
+        rows = gc.distances.plan_distances(street(), people=60, epsilon=1.0, delta=1e-6).rows
         return [[row.name, row.guaranteed, row.typical] for row in rows]
 
     sizes: Mapping[str, Mapping[str, Any]] = {

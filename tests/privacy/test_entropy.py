@@ -257,7 +257,7 @@ def test_measured_sums_of_flows(kind, noise_name):
 def test_noisy_counts_of_a_map():
     ring = gc.Graph(range(40), [(i + 1) % 40 for i in range(40)], vertices=40)
     people = [(i * i) % 40 for i in range(200)]
-    made = gc.answer_distances(ring, people, epsilon=1.0, mechanism="histogram", seed=2)
+    made = gc.distances.answer_distances(ring, people, epsilon=1.0, mechanism="histogram", seed=2)
     assert digest(np.rint(1000 * made.values)) == "bdae04fd4f86c01e"
 
 

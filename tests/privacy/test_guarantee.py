@@ -88,7 +88,7 @@ def graph():
 
 
 def a_map():
-    return gc.Metric.from_graph(gc.Graph([0, 1, 2], [1, 2, 3], vertices=4))
+    return gc.distances.Metric.from_graph(gc.Graph([0, 1, 2], [1, 2, 3], vertices=4))
 
 
 CUTS = [gc.CutQuery([0]), gc.CutQuery([1, 2])]
@@ -101,13 +101,13 @@ DOORS = {
     "sensing": lambda given: sense(
         gc.BipartiteGraph([0, 1, 2], [1, 0, 1], left=2 + 1, right=2), CUTS, rounds=1, **given
     ),
-    "distances": lambda given: gc.answer_distances(
+    "distances": lambda given: gc.distances.answer_distances(
         a_map(), [0, 0, 3, 1], noise="gaussian", mechanism="per-query", **given
     ),
     "session": lambda given: gc.open_session(
         graph(), queries=5, method="gaussian", **given
     ).close(),
-    "distance session": lambda given: gc.open_distance_session(
+    "distance session": lambda given: gc.distances.open_distance_session(
         a_map(), [0, 0, 3, 1], queries=2, **given
     ).close(),
 }
@@ -217,6 +217,6 @@ def test_iterative_releases(tmp_path, options, epsilon):
 
 @pytest.mark.parametrize("epsilon", FRACTIONS)
 def test_distances(tmp_path, epsilon):
-    made = gc.answer_distances(nx.path_graph(5), [0, 1, 2] * 50, epsilon=epsilon)
+    made = gc.distances.answer_distances(nx.path_graph(5), [0, 1, 2] * 50, epsilon=epsilon)
     assert epsilon <= Fraction(made.guarantee.epsilon) < epsilon * (1 + Fraction(1, 2**50))
     made.save(tmp_path / "a.csv")

@@ -329,8 +329,8 @@ def test_people_of_a_map():
     line = gc.Graph([0, 1, 2], [1, 2, 3], vertices=4)
     for noise in ("laplace", "gaussian"):
         options = {"epsilon": 1.0, "delta": 1e-6, "noise": noise, "seed": 1}
-        one = gc.answer_distances(line, [0, 1, 1, 3] * 50, **options)
-        ten = gc.answer_distances(line, [0, 1, 1, 3] * 50, at_most=10, **options)
+        one = gc.distances.answer_distances(line, [0, 1, 1, 3] * 50, **options)
+        ten = gc.distances.answer_distances(line, [0, 1, 1, 3] * 50, at_most=10, **options)
         assert (one.guarantee.protects, ten.guarantee.protects) == ("1 person", "10 people")
         assert ten.guarantee.epsilon <= 1.0
         assert np.asarray(ten.radii).max() > 9 * np.asarray(one.radii).max()

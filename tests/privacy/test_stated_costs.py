@@ -22,7 +22,7 @@ import pytest
 from offline_calls import answer_at_once, choose_from_net, learn, sense
 
 import graphcuts_dp as gc
-from graphcuts_dp.distances import above_threshold, l1_plan, tree_counts
+from graphcuts_dp.distances import counts, l1_plan
 from graphcuts_dp.distances.embeddings import exact_embedding
 from graphcuts_dp.distances.learnt import release_distances
 from graphcuts_dp.errors import BudgetError, ParameterError
@@ -67,8 +67,8 @@ CUTS = [gc.CutQuery([i], [j]) for i in range(4) for j in range(4, 8)]
 ROWS = gc.OwnedRows(
     GRAPH.vertices, np.zeros(2, int), np.zeros(1, np.uint64), (np.array([0, 1]), np.array([2, 3]))
 )
-MAP = gc.Metric.path(5)
-PEOPLE = gc.Locations(MAP, [3, 0, 1, 0, 2])
+MAP = gc.distances.Metric.path(5)
+PEOPLE = gc.distances.Locations(MAP, [3, 0, 1, 0, 2])
 
 
 def released(mechanism, noise="binary"):
@@ -98,7 +98,7 @@ def iterative(calibration, delta=1e-6, epsilon=1.0):
 
 
 def distances(mechanism, noise):
-    return lambda: gc.answer_distances(
+    return lambda: gc.distances.answer_distances(
         MAP, PEOPLE, epsilon=1.0, delta=1e-6, mechanism=mechanism, noise=noise, seed=1
     )
 
@@ -118,7 +118,9 @@ def distance_session(delta):
         terms = {"epsilon": 1.0, "delta": delta, "queries": 3, "seed": 1}
         with (
             tempfile.TemporaryDirectory() as folder,
-            gc.open_distance_session(MAP, PEOPLE, store=Path(folder) / "p.db", **terms) as made,
+            gc.distances.open_distance_session(
+                MAP, PEOPLE, store=Path(folder) / "p.db", **terms
+            ) as made,
         ):
             return made
 
@@ -326,7 +328,7 @@ CASES = {
                 distances(mechanism, noise),
                 {
                     "levels": of_result(
-                        above_threshold if mechanism == "per-query" else tree_counts,
+                        counts,
                         "split_budget",
                         dearer_levels,
                     )

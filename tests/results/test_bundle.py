@@ -194,7 +194,7 @@ def test_a_sparse_release_answers_without_its_graph(tmp_path):
 
 
 def test_answers_about_distances_are_a_table(tmp_path):
-    made = gc.answer_distances(nx.path_graph(6), [0, 1, 2] * 20, epsilon=1.0, seed=1)
+    made = gc.distances.answer_distances(nx.path_graph(6), [0, 1, 2] * 20, epsilon=1.0, seed=1)
     made.save(tmp_path / "d.csv")
     assert "is a table of distances" in refusal(tmp_path / "d.csv")
 
