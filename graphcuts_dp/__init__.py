@@ -32,10 +32,9 @@ if TYPE_CHECKING:
     from graphcuts_dp.offline.methods import Game, Learning, release_iteratively
     from graphcuts_dp.offline.query_lists import CutList
     from graphcuts_dp.offline.release import IterativeRelease
-    from graphcuts_dp.pairs.graph_queries import GraphQuery
+    from graphcuts_dp.pairs.graph_queries import Query
     from graphcuts_dp.pairs.groups import Groups, GroupTree
-    from graphcuts_dp.pairs.linear_query import LinearQuery
-    from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery, answer_all
+    from graphcuts_dp.pairs.queries import CutQuery, answer_all
     from graphcuts_dp.pairs.vertices import VertexSet
     from graphcuts_dp.planning.planner import Plan, plan
     from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
@@ -75,10 +74,9 @@ _HOMES = {
     "offline.methods": ("Game", "Learning", "release_iteratively"),
     "offline.query_lists": ("CutList",),
     "offline.release": ("IterativeRelease",),
-    "pairs.graph_queries": ("GraphQuery",),
+    "pairs.graph_queries": ("Query",),
     "pairs.groups": ("GroupTree", "Groups"),
-    "pairs.linear_query": ("LinearQuery",),
-    "pairs.queries": ("CutQuery", "MatrixQuery", "RankOneQuery", "answer_all"),
+    "pairs.queries": ("CutQuery", "answer_all"),
     "pairs.vertices": ("VertexSet",),
     "planning.planner": ("Plan", "plan"),
     "privacy.guarantee": ("PrivacyGuarantee",),
@@ -120,20 +118,17 @@ __all__ = [
     "Flows",
     "Game",
     "Graph",
-    "GraphQuery",
     "GroupTree",
     "Groups",
     "IterativeRelease",
     "Learning",
     "LedgerStatus",
-    "LinearQuery",
-    "MatrixQuery",
     "Net",
     "OwnedRows",
     "Plan",
     "PrivacyGuarantee",
     "Protect",
-    "RankOneQuery",
+    "Query",
     "Release",
     "RemoteSession",
     "RoundedFlows",

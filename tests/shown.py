@@ -60,4 +60,4 @@ def made(folder):
     with gc.open_session(graph, store=folder / "mail.db", queries=9, epsilon=40.0) as session:
         session.ask([EVIL], ["b"])
         session.ask(["b", "c"])
-        return found, session._repr_html_(), (session.plot(), session.history.to_pandas())
+        return found, session._repr_html_(), (session.plot(), session.history.to_frame())

@@ -26,9 +26,9 @@ from graphcuts_dp.privacy.entropy import SEEDED_WARNING, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
 from graphcuts_dp.privacy.protection import Protect
 from graphcuts_dp.results import bundle
+from graphcuts_dp.tables.frames import made_frame
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 
@@ -218,12 +218,11 @@ class DistanceAnswers(Displayed):
         )
         return distance_map.distance_map_figure(drawing)
 
-    def to_pandas(self) -> "pd.DataFrame":
-        """One row a vertex: vertex, value, low, high."""
-        import pandas as pd
-
+    def to_frame(self, kind: Any = None) -> Any:
+        """One row a vertex, as `Graph.to_frame`: vertex, value, low, high."""
         rows = [(answer.vertex, answer.value, *answer.interval) for answer in self.all()]
-        return pd.DataFrame(rows, columns=["vertex", "value", "low", "high"])
+        names = ("vertex", "value", "low", "high")
+        return made_frame({name: [row[i] for row in rows] for i, name in enumerate(names)}, kind)
 
     def _card(self) -> Card:
         order = np.argsort(self.values, kind="stable").tolist()

@@ -9,7 +9,7 @@ estimates between the unbiased answers and those of the synthetic graph, without
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, final, get_args
+from typing import Any, NamedTuple, Protocol, final, get_args
 
 import numpy as np
 
@@ -23,9 +23,7 @@ from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.vertices import Space
 from graphcuts_dp.privacy.distributions import NoiseLaw
 from graphcuts_dp.privacy.value_noise import NoiseSum
-
-if TYPE_CHECKING:
-    import pandas as pd
+from graphcuts_dp.tables.frames import made_frame
 
 ESTIMATES: tuple[str, ...] = get_args(EstimateKind)
 ROUNDING = 1e-12  # of all that is added up: what floats may be off
@@ -347,18 +345,18 @@ def whole_query(S: Any, T: Any) -> LinearQuery:
 class AnswerList(list[CutAnswer], Displayed):
     """Answers in the order of their queries: a list, and more for those who look at it."""
 
-    def to_pandas(self) -> "pd.DataFrame":
+    def to_frame(self, kind: Any = None) -> Any:
         """One row an answer: value, low, high, confidence, simultaneous, estimate, together, mark.
 
-        `mark` says of a seeded answer that it is not private, and is empty otherwise.
+        Of a kind as for `Graph.to_frame`. `mark` says of a seeded answer that it is not private,
+        and is empty otherwise.
         """
-        import pandas as pd
-
         rows = [
             (*self._row(answer), answer.together, "seeded: not private" if answer.seeded else "")
             for answer in self
         ]
-        return pd.DataFrame(rows, columns=[*_COLUMNS, "together", "mark"])
+        names = [*_COLUMNS, "together", "mark"]
+        return made_frame({name: [row[i] for row in rows] for i, name in enumerate(names)}, kind)
 
     @staticmethod
     def _row(answer: CutAnswer) -> tuple[object, ...]:

@@ -41,9 +41,9 @@ from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, SMALLEST_EPSILON
 from graphcuts_dp.privacy.protection import EDGE, Protect
 from graphcuts_dp.session.choice import Setting
 from graphcuts_dp.session.methods import METHODS
+from graphcuts_dp.tables.frames import made_frame
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 VACUOUS = "vacuous here"
@@ -312,11 +312,10 @@ class Plan(Tabled):
             title=self.title,
         )
 
-    def to_pandas(self) -> "pd.DataFrame":
-        """The rows as a table: the attributes of `PlanRow`, one column each."""
-        import pandas as pd
-
-        return pd.DataFrame(map(asdict, self.rows), columns=[each.name for each in fields(PlanRow)])
+    def to_frame(self, kind: Any = None) -> Any:
+        """The rows as a table, as `Graph.to_frame`: the attributes of `PlanRow`, a column each."""
+        names = [each.name for each in fields(PlanRow)]
+        return made_frame({name: [getattr(row, name) for row in self.rows] for name in names}, kind)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON, by the names of the attributes.

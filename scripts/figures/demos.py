@@ -70,7 +70,7 @@ def draw_flows() -> None:
     flows = gc.release_flows(
         demo_flows.flights(), load_groups("us-flights"), epsilon=FLOWS_EPSILON, seed=SEED
     )
-    table = flows.to_pandas(LEVEL)
+    table = flows.to_frame(LEVEL)
     save_figure(
         flows.plot(LEVEL, title="Connected airports by state"),
         FIGURES / "demo_flows",

@@ -157,7 +157,7 @@ import numpy as np
 import graphcuts_dp as gc
 from graphcuts_dp.cli import main
 from tests.audits.registry import ENTRIES, exported_mechanisms
-from graphcuts_dp.graph.multiway_cut import MultiwayCut
+from graphcuts_dp.pairs.graph_queries import MultiwayCut
 from graphcuts_dp.learn.bit_sets import DenseHypothesis
 from graphcuts_dp.pairs.universe import Universe
 
@@ -192,7 +192,7 @@ cut = MultiwayCut([[0, 1], [2, 3], [4, 5]])
 parts = [gc.CutQuery([0, 1], [2, 3]), gc.CutQuery([2, 3], [4, 5]), gc.CutQuery([0, 1], [4, 5])]
 truth = sum(part.value(graph) for part in parts)
 universe = Universe(8)
-mixed = gc.answer_all([cut, *parts, gc.MatrixQuery(np.ones((8, 8)) / 2)], graph)
+mixed = gc.answer_all([cut, *parts, gc.Query.matrix(np.ones((8, 8)) / 2)], graph)
 said["query class"] = [bool(cut.value(graph) == truth == mixed[0] == 2), cut.sensitivity(graph),
     universe.norm_squared(cut), DenseHypothesis(universe, graph.dense()).estimate(cut)]
 

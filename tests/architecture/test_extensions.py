@@ -82,6 +82,6 @@ def test_a_fit_of_your_own():
 
 
 def test_a_query_class_of_your_own():
-    multiway_cut = example(gc.LinearQuery, gc=gc, np=np)["MultiwayCut"]
+    multiway_cut = example(gc.Query, gc=gc, np=np)["MultiwayCut"]
     query = multiway_cut([["a"], ["b", "c"], ["d"]])
     assert query.value(small_graph()) == 2  # a-b and c-d; b-c is within a group

@@ -410,11 +410,11 @@ MECHANISMS = {
     ),
     "learnt from other queries": (
         "weighted bipartite",
-        learnt(queries=[gc.MatrixQuery(np.eye(8) - 0.5), *CUTS]),
+        learnt(queries=[gc.Query.matrix(np.eye(8) - 0.5), *CUTS]),
     ),
     "learnt by the median": (
         "plain few",
-        learnt(queries=[gc.GraphQuery("triangles"), CUTS[0]], construction="median"),
+        learnt(queries=[gc.Query.statistic("triangles"), CUTS[0]], construction="median"),
     ),
     "learnt by powers": ("weighted bipartite", learnt(distinguisher="power-rank-one")),
     "learnt until accurate": ("plain", learnt(calibration="tight")),
@@ -701,8 +701,7 @@ NAMES = {
         OwnedRows
         ChosenBound choose_bound release_contributions
         Contributions""",
-    "reads nothing private": """Answer CutList LinearQuery CutQuery MatrixQuery RankOneQuery
-        GraphQuery Game Learning Net Sensing
+    "reads nothing private": """Answer CutList CutQuery Query Game Learning Net Sensing
         distances.DistanceQuery distances.Metric Plan VertexSet __version__ plan datasets
         distances.plan_distances
         Protect distances.read_map planning.PlanRow planning.Workload
@@ -779,7 +778,7 @@ WRONG = [
     lambda g: gc.release_graph(g, epsilon=2, store=gc.Store("x.db", budget=1)),
     lambda g: gc.CutQuery([99]).masks(g),
     lambda g: gc.CutQuery([True] * 3).masks(g),
-    lambda g: gc.MatrixQuery(np.ones((2, 3))).value(g),
+    lambda g: gc.Query.matrix(np.ones((2, 3))).value(g),
     lambda g: g.write("x.nothing"),
     lambda g: g.write("/nowhere/x.csv"),
 ]

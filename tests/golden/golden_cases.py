@@ -325,7 +325,7 @@ def _iterative() -> dict[str, Case]:
     found["iterative: median"] = learnt(partial(plain, 6), construction="median")
     found["iterative: statistics"] = learnt(
         partial(plain, 6),
-        [gc.CutQuery([0]), gc.GraphQuery("triangles"), gc.GraphQuery("max-cut")],
+        [gc.CutQuery([0]), gc.Query.statistic("triangles"), gc.Query.statistic("max-cut")],
         construction="median",
     )
     found["iterative: other queries"] = learnt(

@@ -111,7 +111,7 @@ def other_queries(shape):
     both = np.add.outer(np.arange(rows), np.arange(columns)) % 5 - 1.0
     if len(shape) == 1:
         np.fill_diagonal(both, 0)
-    return [gc.RankOneQuery(u, v), gc.MatrixQuery(both)]
+    return [gc.Query.rank_one(u, v), gc.Query.matrix(both)]
 
 
 def of_release(made, shape):

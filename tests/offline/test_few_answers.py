@@ -120,7 +120,7 @@ def test_what_does_not_fit_is_refused():
         (GRAPH, [gc.CutQuery([0])] * 1001, {}, ParameterError, "at most 1000"),
         (GRAPH, CutList(Universe.of(ARCS), CUTS[:1]), {}, ParameterError, "other vertices"),
         (GRAPH, [gc.CutQuery([9])], {}, QueryError, "9"),
-        (GRAPH, [gc.RankOneQuery([1] * 6, [1] * 6)], {}, QueryError, "CutQuery"),
+        (GRAPH, [gc.Query.rank_one([1] * 6, [1] * 6)], {}, QueryError, "CutQuery"),
         (uncapped, CUTS[:1], {}, ParameterError, "weight_cap"),
         (gc.Graph([], [], vertices=1), CUTS[:1], {}, GraphError, "one vertex"),
         (np.zeros((3, 3)), CUTS[:1], {}, GraphError, "Graph"),
@@ -133,12 +133,12 @@ def test_cuts_of_the_list_are_found_and_others_refused():
     made = answer_at_once(GRAPH, CUTS, epsilon=1.0, seed=1)
     other_way = made.answer([1, 2], [0])  # a cut of an undirected graph
     assert other_way == made.answer(CUTS[2])
-    rank = gc.RankOneQuery([1, 1, 0, 0, 0, 0], [0, 0, 1, 1, 1, 1])
+    rank = gc.Query.rank_one([1, 1, 0, 0, 0, 0], [0, 0, 1, 1, 1, 1])
     assert made.answer(rank) == made.answer(CUTS[0])
     arcs = answer_at_once(ARCS, cuts_of(ARCS), epsilon=1.0, seed=1)
     for few, asked, other in (
         (made, gc.CutQuery([5]), None),
-        (made, gc.RankOneQuery([0.5] * 6, [1] * 6), None),
+        (made, gc.Query.rank_one([0.5] * 6, [1] * 6), None),
         (made, CUTS[0], [1]),
         (made, [77], None),
         (arcs, [1, 2], [0]),

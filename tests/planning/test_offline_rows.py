@@ -105,7 +105,7 @@ def test_lists_of_linear_queries_state_the_number_of_the_plan(size):
     for row in signs:
         matrix = np.zeros(universe.shape)
         matrix[universe.pairs()] = row
-        asked.append(gc.MatrixQuery(matrix))
+        asked.append(gc.Query.matrix(matrix))
     listed = QuestionList(universe, asked)
     learner = linear_learner(
         "multiplicative-weights", universe, signed=listed.signed, rule="tight", norm=None
@@ -253,7 +253,7 @@ def test_those_that_learn_nothing_are_not_printed():
     assert "game both" in str(made)
     assert "game query" not in str(made)
     assert "game query" in {row["method"] for row in made.to_dict()["rows"]}
-    assert "game query" in set(made.to_pandas()["method"])
+    assert "game query" in set(made.to_frame()["method"])
     assert "Offline, game: iterative releases" in str(made)
     nothing = gc.plan(200, edges=300, queries=1000, epsilon=1.0, delta=1e-6)
     assert "Offline, game" not in str(nothing)
@@ -294,7 +294,7 @@ def test_sensing_states_the_number_of_the_plan(k, at_most):
     for _ in range(k):
         matrix = rng.uniform(-1, 1, (5, 7))
         matrix[0, 0] = 1.0
-        asked.append(gc.MatrixQuery(matrix))
+        asked.append(gc.Query.matrix(matrix))
     protect = gc.Protect.edges(at_most or 1)
     made = gc.plan((5, 7), edges=3, queries=k, protect=protect, beta=BETA, **PROMISE)
     with warnings.catch_warnings():

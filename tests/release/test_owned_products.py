@@ -143,7 +143,7 @@ def test_sessions_and_sensing_refuse_the_same(tmp_path):
     with pytest.raises(ParameterError, match="under protect='owner'"):
         gc.open_session(rows_of(), **terms)
     assert not (tmp_path / "x.db").exists()
-    query = gc.MatrixQuery(np.ones((N, N)))
+    query = gc.Query.matrix(np.ones((N, N)))
     with pytest.raises(ParameterError, match="needs rows with owners"):
         sense(rows_of(two_sided=True).bounded(at_most=1), [query], epsilon=1.0, delta=1e-6, **OWNER)
     made = sense(rows_of(two_sided=True), [query], epsilon=9.0, delta=1e-6, rounds=2, **OWNER)

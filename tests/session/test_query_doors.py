@@ -23,7 +23,7 @@ USERS = [f"u{i}" for i in range(5)]
 FILMS = [f"f{i}" for i in range(6)]
 
 
-class Own(gc.LinearQuery):
+class Own(gc.Query):
     """A query of one's own: pairs of even rows."""
 
     def coefficients(self, space):
@@ -51,8 +51,8 @@ def queries_of(graph):
     found = {
         "cut": gc.CutQuery(["u0", "u1"]),
         "all": gc.CutQuery("*", "*"),
-        "rank-one": gc.RankOneQuery(rng.random(rows), rng.random(columns)),
-        "matrix": gc.MatrixQuery(rng.normal(size=(rows, columns))),
+        "rank-one": gc.Query.rank_one(rng.random(rows), rng.random(columns)),
+        "matrix": gc.Query.matrix(rng.normal(size=(rows, columns))),
         "own": Own(),
     }
     if rows != columns:
