@@ -157,7 +157,7 @@ import numpy as np
 import graphcuts_dp as gc
 from graphcuts_dp.cli import main
 from tests.audits.registry import ENTRIES, exported_mechanisms
-from graphcuts_dp.pairs.graph_queries import MultiwayCut
+from graphcuts_dp.graph.multiway_cut import MultiwayCut
 from graphcuts_dp.learn.bit_sets import DenseHypothesis
 from graphcuts_dp.pairs.universe import Universe
 
