@@ -23,7 +23,6 @@ if TYPE_CHECKING:
         distances,
         estimate,
         evaluation,
-        offline,
         pairs,
         planning,
         release,
@@ -41,15 +40,10 @@ if TYPE_CHECKING:
     from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph, read_graph
     from graphcuts_dp.graph.owned_rows import OwnedRows
     from graphcuts_dp.ledger.opening import Store
-    from graphcuts_dp.offline.answers_at_once import FewAnswers as FewAnswers
-    from graphcuts_dp.offline.answers_at_once import release_answers as release_answers
-    from graphcuts_dp.offline.methods import release_iteratively
-    from graphcuts_dp.offline.net_release import NetRelease as NetRelease
-    from graphcuts_dp.offline.net_release import release_net as release_net
+    from graphcuts_dp.offline.lists import Net, Sensing
+    from graphcuts_dp.offline.methods import Game, Learning, release_iteratively
     from graphcuts_dp.offline.query_lists import CutList
     from graphcuts_dp.offline.release import IterativeRelease
-    from graphcuts_dp.offline.sensing import release_sensing as release_sensing
-    from graphcuts_dp.offline.sensing_release import SensingRelease as SensingRelease
     from graphcuts_dp.pairs.graph_queries import Query
     from graphcuts_dp.pairs.groups import Groups
     from graphcuts_dp.pairs.groups import GroupTree as GroupTree
@@ -93,13 +87,10 @@ _HOMES = {
     "graph.adjacency": ("BipartiteGraph", "DirectedGraph", "Graph", "read_graph"),
     "graph.owned_rows": ("OwnedRows",),
     "ledger.opening": ("Store",),
-    "offline.answers_at_once": ("FewAnswers", "release_answers"),
-    "offline.methods": ("release_iteratively",),
-    "offline.net_release": ("NetRelease", "release_net"),
+    "offline.lists": ("Net", "Sensing"),
+    "offline.methods": ("Game", "Learning", "release_iteratively"),
     "offline.query_lists": ("CutList",),
     "offline.release": ("IterativeRelease",),
-    "offline.sensing": ("release_sensing",),
-    "offline.sensing_release": ("SensingRelease",),
     "pairs.graph_queries": ("Query",),
     "pairs.groups": ("GroupTree", "Groups"),
     "pairs.queries": ("CutQuery", "answer_all"),
@@ -133,7 +124,6 @@ _SUBMODULES = (
     "distances",
     "estimate",
     "evaluation",
-    "offline",
     "pairs",
     "planning",
     "release",
@@ -152,9 +142,12 @@ __all__ = [
     "DirectedGraph",
     "Fitting",
     "Flows",
+    "Game",
     "Graph",
     "Groups",
     "IterativeRelease",
+    "Learning",
+    "Net",
     "OwnedRows",
     "Plan",
     "PrivacyGuarantee",
@@ -162,6 +155,7 @@ __all__ = [
     "Query",
     "Release",
     "Response",
+    "Sensing",
     "Session",
     "Store",
     "VertexSet",
@@ -176,7 +170,6 @@ __all__ = [
     "estimate",
     "evaluation",
     "load",
-    "offline",
     "open_session",
     "pairs",
     "plan",

@@ -39,7 +39,7 @@ from graphcuts_dp.errors import (
 from graphcuts_dp.files import check_writable_set
 from graphcuts_dp.ledger.opening import Store, open_ledger
 from graphcuts_dp.ledger.uses import DISTANCE_SESSION, uses_of
-from graphcuts_dp.options import INPUT, option
+from graphcuts_dp.options import INPUT, METHOD, OUTPUT, PRIVACY, option
 from graphcuts_dp.plotting.style import write_figure
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.results.bundle import receipt_path
@@ -64,6 +64,9 @@ To answer all vertices at once costs the same, and on most maps has a smaller er
 written to the disk before they are shown. A vertex that was asked before is free. After an
 interruption, ask again; the queries that the lost step may have used count as spent."""
 _input = partial(option, group=INPUT)
+_privacy = partial(typer.Option, rich_help_panel=PRIVACY)
+_method = partial(typer.Option, rich_help_panel=METHOD)
+_output = partial(typer.Option, rich_help_panel=OUTPUT)
 
 
 @final
@@ -108,41 +111,41 @@ def distances(
         str | None, typer.Argument(metavar="[LOCATIONS]", help="The private locations of people.")
     ] = None,
     epsilon: Annotated[
-        float | None, typer.Option(help="Epsilon of one person; smaller is more private.")
+        float | None, _privacy(help="Epsilon of one person; smaller is more private.")
     ] = None,
     delta: Annotated[
         float | None,
-        typer.Option(help="0, if omitted, for pure differential privacy; else far below 1/n."),
+        _privacy(help="0, if omitted, for pure differential privacy; else far below 1/n."),
     ] = None,
     at_most: Annotated[
-        int | None, typer.Option(help="Number of people that are protected together; 1 if omitted.")
+        int | None, _privacy(help="Number of people that are protected together; 1 if omitted.")
     ] = None,
     *,
     spending: Spending,
     mechanism: Annotated[
-        str, typer.Option(help=f"Mechanism, one of: {', '.join(MECHANISMS)}.")
+        str, _method(help=f"Mechanism, one of: {', '.join(MECHANISMS)}.")
     ] = "auto",
-    noise: Annotated[str, typer.Option(help=f"Noise, one of: {', '.join(NOISES)}.")] = "auto",
+    noise: Annotated[str, _method(help=f"Noise, one of: {', '.join(NOISES)}.")] = "auto",
     confidence: Annotated[
         float | None,
-        typer.Option(help="Probability that all intervals hold at once; 0.95 if omitted."),
+        _output(help="Probability that all intervals hold at once; 0.95 if omitted."),
     ] = None,
     reading: MapReading,
     queries: Annotated[
-        int | None, typer.Option(help="Begin a session that promises so many answers.")
+        int | None, _method(help="Begin a session that promises so many answers.")
     ] = None,
     ask: Annotated[
-        list[str] | None, typer.Option(help="Vertex to ask the session about; give several.")
+        list[str] | None, _method(help="Vertex to ask the session about; give several.")
     ] = None,
     name: options.Name = "default",
     unguaranteed: options.Unguaranteed = False,
     expect_head: options.ExpectHead = None,
-    top: Annotated[int, typer.Option(help="Number of best vertices to show; 0 shows all.")] = 20,
+    top: Annotated[int, _output(help="Number of best vertices to show; 0 shows all.")] = 20,
     output: Annotated[
-        str | None, typer.Option(help="CSV file for all answers; a receipt is written beside it.")
+        str | None, _output(help="CSV file for all answers; a receipt is written beside it.")
     ] = None,
     plot: Annotated[
-        str | None, typer.Option(help="Draw the map, coloured by the answers: .png or .pdf.")
+        str | None, _output(help="Draw the map, coloured by the answers: .png or .pdf.")
     ] = None,
     seed: options.Seed = None,
     force: options.Force = False,
