@@ -28,13 +28,10 @@ if TYPE_CHECKING:
     from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph, read_graph
     from graphcuts_dp.graph.owned_rows import OwnedRows
     from graphcuts_dp.ledger.opening import Store
-    from graphcuts_dp.offline.answers_at_once import FewAnswers, release_answers
-    from graphcuts_dp.offline.methods import release_iteratively
-    from graphcuts_dp.offline.net_release import NetRelease, release_net
+    from graphcuts_dp.offline.lists import Net, Sensing
+    from graphcuts_dp.offline.methods import Game, Learning, release_iteratively
     from graphcuts_dp.offline.query_lists import CutList
     from graphcuts_dp.offline.release import IterativeRelease
-    from graphcuts_dp.offline.sensing import release_sensing as release_sensing
-    from graphcuts_dp.offline.sensing_release import SensingRelease as SensingRelease
     from graphcuts_dp.pairs.graph_queries import Query
     from graphcuts_dp.pairs.groups import Groups, GroupTree
     from graphcuts_dp.pairs.queries import CutQuery, answer_all
@@ -73,13 +70,10 @@ _HOMES = {
     "graph.adjacency": ("BipartiteGraph", "DirectedGraph", "Graph", "read_graph"),
     "graph.owned_rows": ("OwnedRows",),
     "ledger.opening": ("Store",),
-    "offline.answers_at_once": ("FewAnswers", "release_answers"),
-    "offline.methods": ("release_iteratively",),
-    "offline.net_release": ("NetRelease", "release_net"),
+    "offline.lists": ("Net", "Sensing"),
+    "offline.methods": ("Game", "Learning", "release_iteratively"),
     "offline.query_lists": ("CutList",),
     "offline.release": ("IterativeRelease",),
-    "offline.sensing": ("release_sensing",),
-    "offline.sensing_release": ("SensingRelease",),
     "pairs.graph_queries": ("Query",),
     "pairs.groups": ("GroupTree", "Groups"),
     "pairs.queries": ("CutQuery", "answer_all"),
@@ -120,15 +114,16 @@ __all__ = [
     "CutQuery",
     "DegreeBound",
     "DirectedGraph",
-    "FewAnswers",
     "FlowAnswer",
     "Flows",
+    "Game",
     "Graph",
     "GroupTree",
     "Groups",
     "IterativeRelease",
+    "Learning",
     "LedgerStatus",
-    "NetRelease",
+    "Net",
     "OwnedRows",
     "Plan",
     "PrivacyGuarantee",
@@ -137,7 +132,7 @@ __all__ = [
     "Release",
     "RemoteSession",
     "RoundedFlows",
-    "SensingRelease",
+    "Sensing",
     "Session",
     "Store",
     "VertexSet",
@@ -156,13 +151,10 @@ __all__ = [
     "plan",
     "planning",
     "read_graph",
-    "release_answers",
     "release_contributions",
     "release_flows",
     "release_graph",
     "release_iteratively",
-    "release_net",
-    "release_sensing",
     "store_status",
 ]
 

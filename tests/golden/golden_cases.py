@@ -24,10 +24,11 @@ from golden_facts import (
     promise,
     reply,
 )
+from offline_calls import answer_at_once, choose_from_net, learn, sense
 
 import graphcuts_dp as gc
 from graphcuts_dp.learn.constructions import CONSTRUCTIONS
-from graphcuts_dp.offline.player_game import PLAYERS
+from graphcuts_dp.offline.construction import PLAYERS
 from graphcuts_dp.offline.tuning import CALIBRATIONS as OFFLINE_CALIBRATIONS
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.level_noise import NORMS
@@ -275,9 +276,7 @@ def _few_answers() -> dict[str, Case]:
     def case(graph: Callable[[], Any], **options: Any) -> Case:
         queries = cuts_of(shape_of(graph()))[:3]
         return Case(
-            lambda: gc.release_answers(
-                graph(), queries, **{"epsilon": 1.0, "seed": SEED} | options
-            ),
+            lambda: answer_at_once(graph(), queries, **{"epsilon": 1.0, "seed": SEED} | options),
             lambda made: of_answers(made, queries),
             ".npz",
         )
@@ -298,7 +297,7 @@ def learnt(graph: Callable[[], Any], queries: Any = "cuts", **options: Any) -> C
     asked = cuts_of(shape_of(graph())) if queries is None or queries == "cuts" else queries
     given = None if queries is None else asked
     return Case(
-        lambda: gc.release_iteratively(graph(), queries=given, **options),
+        lambda: learn(graph(), queries=given, **options),
         lambda made: of_answers(made, asked),
         ".graphml",
     )
@@ -350,24 +349,22 @@ def _lists() -> dict[str, Case]:
     listed = [*cuts_of((6, 4)), gc.CutQuery([1, 2], [3])]
     return {
         "release: net": Case(
-            lambda: gc.release_net(small(), some, epsilon=2.0, seed=SEED),
+            lambda: choose_from_net(small(), some, epsilon=2.0, seed=SEED),
             lambda made: of_answers(made, some),
             ".graphml",
         ),
         "release: net, bipartite": Case(
-            lambda: gc.release_net(two_sided(3, 3), cuts_of((3, 3)), epsilon=2.0, seed=SEED),
+            lambda: choose_from_net(two_sided(3, 3), cuts_of((3, 3)), epsilon=2.0, seed=SEED),
             lambda made: of_answers(made, cuts_of((3, 3))),
             ".graphml",
         ),
         "release: sensing": Case(
-            lambda: gc.release_sensing(rated(), listed, epsilon=5.0, delta=1e-4, seed=SEED),
+            lambda: sense(rated(), listed, epsilon=5.0, delta=1e-4, seed=SEED),
             lambda made: of_answers(made, listed),
             ".npz",
         ),
         "release: sensing, rounds": Case(
-            lambda: gc.release_sensing(
-                rated(), listed, epsilon=5.0, delta=1e-4, rounds=5, seed=SEED
-            ),
+            lambda: sense(rated(), listed, epsilon=5.0, delta=1e-4, rounds=5, seed=SEED),
             lambda made: of_answers(made, listed),
             ".npz",
         ),

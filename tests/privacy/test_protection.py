@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from offline_calls import answer_at_once, choose_from_net, learn, sense
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning, BudgetError, ParameterError
@@ -229,27 +230,19 @@ RELEASES = {
     "flows, gaussian": lambda **o: gc.release_flows(
         GRAPH, GROUPS, delta=1e-6, noise="gaussian", **o
     ),
-    "iterative": lambda **o: gc.release_iteratively(GRAPH, delta=1e-6, queries=[CUT], **o),
-    "iterative, tight": lambda **o: gc.release_iteratively(
+    "iterative": lambda **o: learn(GRAPH, delta=1e-6, queries=[CUT], **o),
+    "iterative, tight": lambda **o: learn(
         GRAPH, delta=1e-6, queries=[CUT], calibration="tight", **o
     ),
-    "iterative, dr14": lambda **o: gc.release_iteratively(
-        GRAPH, delta=1e-6, queries=[CUT], calibration="dr14", **o
-    ),
-    "iterative, pure": lambda **o: gc.release_iteratively(
-        GRAPH, distinguisher="response-rank-one", **o
-    ),
-    "iterative, both players": lambda **o: gc.release_iteratively(
+    "iterative, dr14": lambda **o: learn(GRAPH, delta=1e-6, queries=[CUT], calibration="dr14", **o),
+    "iterative, pure": lambda **o: learn(GRAPH, distinguisher="response-rank-one", **o),
+    "iterative, both players": lambda **o: learn(
         GRAPH, player="both", queries=[CUT], delta=1e-6, rounds=3, **o
     ),
-    "iterative, released": lambda **o: gc.release_iteratively(
-        GRAPH, distinguisher="released", queries=[CUT], **o
-    ),
-    "answers": lambda **o: gc.release_answers(GRAPH, [CUT], **o),
-    "net": lambda **o: gc.release_net(GRAPH, [CUT], **o),
-    "sensing": lambda **o: gc.release_sensing(
-        SIDES, [gc.CutQuery([0], [1])], delta=1e-6, rounds=2, **o
-    ),
+    "iterative, released": lambda **o: learn(GRAPH, distinguisher="released", queries=[CUT], **o),
+    "answers": lambda **o: answer_at_once(GRAPH, [CUT], **o),
+    "net": lambda **o: choose_from_net(GRAPH, [CUT], **o),
+    "sensing": lambda **o: sense(SIDES, [gc.CutQuery([0], [1])], delta=1e-6, rounds=2, **o),
 }
 
 
