@@ -28,13 +28,10 @@ TARGETS = (
     "release/flow_release",
     "estimate/strategy",
     "release/allocation",
-    "offline/answers_at_once",
     "release/sparse_measure",
     "offline/construction",
     "offline/*tuning",
-    "offline/net_release",
-    "offline/player_game",
-    "offline/sensing",
+    "offline/lists",
     "session/calibrations",
     "session/choice",
     "session/counts",
@@ -49,9 +46,8 @@ TARGETS = (
     "ledger/uses",
     "offline/query_lists",
     "offline/distinguisher*",
-    "offline/exact_cuts",
     "offline/rank_one",
-    "offline/power_*",
+    "offline/power_method",
     "distances/coordinate",
     "distances/counts",
 )
@@ -61,8 +57,8 @@ CORE = re.compile(
     "session/(calibrations|online|per_query|response|runner|sparse_vector|states)|"
     "ledger/(spending|uses)|"
     "measure/(cells|entries|statistics)|release/allocation|estimate/strategy|"
-    "offline/(construction|net_release|sensing|tuning)[.]|"
-    "offline/(distinguisher|distinguishers|exact_cuts|power_method)[.]|"
+    "offline/(construction|lists|tuning)[.]|"
+    "offline/(distinguisher|power_method)[.]|"
     "distances/(coordinate|counts)[.]"
 )
 GUARDED = re.compile(r"1e-\d+|_SLACK")  # margins for rounding: a flip changes the last digits

@@ -585,12 +585,10 @@ BY_HAND = (
         "np.append(sample_discrete_laplace(rate, len(each) - 1, source), 0)",
         "tests/measure/test_drawn_noise.py::test_contributions",
     ),
-    Edit(  # answers that are not charged
-        "release_answers",
-        """with charged(
-        store,""",
-        """with charged(
-        None,""",
+    Edit(  # what is learnt is not charged
+        "release_iteratively",
+        "store=store,",
+        "store=None,",
         "tests/ledger/test_uses.py::test_every_product_is_charged_and_shown_with_time_and_user[answers]",
     ),
     Edit(  # a weighted sum without noise
@@ -759,10 +757,10 @@ BY_HAND = (
         "tests/privacy/test_stated_costs.py::test_costs_of_many_are_the_sums_of_each",
     ),
     Edit(  # a member of the net chosen with twice the epsilon
-        "release_net",
-        "rate = protection.per_step(epsilon) / (2 * net.sensitivity)",
-        "rate = protection.per_step(epsilon) / net.sensitivity",
-        "tests/privacy/test_stated_costs.py::test_every_product_states_at_most_what_was_asked_for[release_net-net]",
+        "Net.job",
+        "rate = task.protect.per_step(task.epsilon) / (2 * net.sensitivity)",
+        "rate = task.protect.per_step(task.epsilon) / net.sensitivity",
+        "tests/privacy/test_stated_costs.py::test_every_product_states_at_most_what_was_asked_for[release_iteratively-net]",
     ),
     Edit(  # all of delta for the Renyi criterion
         "renyi_budget",

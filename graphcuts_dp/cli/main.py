@@ -52,19 +52,7 @@ COMMANDS: Mapping[str, _Line] = {
     ),
     "release-iteratively": _Line(
         ("graphcuts_dp.cli.release_iteratively", "command"),
-        "Learn a synthetic graph from noisy answers to cuts that a private search finds.",
-    ),
-    "release-net": _Line(
-        ("graphcuts_dp.cli.release_net", "command"),
-        "Choose privately a graph with nearly the same answers to given cuts; few vertices only.",
-    ),
-    "release-answers": _Line(
-        ("graphcuts_dp.cli.release_answers", "command"),
-        "Answer a short list of cuts at once, with noise in the shape of what one pair can change.",
-    ),
-    "sense": _Line(
-        ("graphcuts_dp.cli.sense", "sense"),
-        "Answer a list of queries on private ratings, and learn a matrix from the answers.",
+        "Learn from noisy answers to queries that are given, or that a private search finds.",
     ),
     "answer": _Line(
         ("graphcuts_dp.cli.answer", "answer"),
@@ -133,6 +121,9 @@ COMMANDS: Mapping[str, _Line] = {
 RENAMED = {
     "wizard": "plan --ask",
     "explain": "plan --explain",
+    "release-net": "release-iteratively --construction net",
+    "release-answers": "release-iteratively --construction answers",
+    "sense": "release-iteratively --construction sensing",
     "distance-session": "distances --store FILE --ask VERTEX",
 }
 

@@ -75,16 +75,10 @@ KINDS = {
     "iterative construction": FileSet(
         "offline.release.IterativeRelease", ".hypothesis.npz", graph=True
     ),
-    "net": FileSet("offline.net_release.NetRelease", ".queries.npz", graph=True),
-    "sensing": FileSet(
-        "offline.sensing_release.SensingRelease",
-        ending=".npz",
-        because="what is learnt is a matrix",
-    ),
     "answers": FileSet(
-        "offline.answers_at_once.FewAnswers",
+        "offline.release.IterativeRelease",
         ending=".npz",
-        because="`answer -o` writes a table",
+        because="it holds arrays; `answer -o` writes a table",
     ),
     "distances": FileSet(""),
 }
@@ -158,8 +152,7 @@ def load(path: PathLike) -> Any:
         path: the same path as for `save`.
 
     Returns:
-        A `Release`, `Flows`, `IterativeRelease`, `NetRelease`, `SensingRelease` or `FewAnswers`,
-        as it was saved.
+        A `Release`, `Flows` or `IterativeRelease`, as it was saved.
 
     Raises:
         FileFormatError: a file is missing, damaged, of another version, or not the one that the

@@ -231,7 +231,7 @@ class RandomizedResponse(Method):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Learning(Method):
+class LearningMethod(Method):
     """A method that corrects a hypothesis by an update rule.
 
     Attributes:
@@ -298,7 +298,7 @@ class Learning(Method):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class MultiplicativeWeights(Learning):
+class MultiplicativeWeights(LearningMethod):
     """A weight for every pair, multiplied: for up to 8192 vertices a side.
 
     Examples:
@@ -311,7 +311,7 @@ class MultiplicativeWeights(Learning):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class FriezeKannan(Learning):
+class FriezeKannan(LearningMethod):
     """Sums of cuts: for graphs of any size."""
 
     name = "frieze-kannan"
@@ -319,7 +319,7 @@ class FriezeKannan(Learning):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class MirrorDescent(Learning):
+class MirrorDescent(LearningMethod):
     """Mirror descent: its norm suits it to the graph, and it learns from any linear queries.
 
     Attributes:
@@ -340,7 +340,7 @@ class MirrorDescent(Learning):
     def learner(
         self, universe: Universe, workload: SessionWorkload, rule: Rule, grid: Grid
     ) -> Learner:
-        """See `Learning.learner`; a bounded grid allows no norm that has a price."""
+        """See `LearningMethod.learner`; a bounded grid allows no norm that has a price."""
         return learner_of(
             self.name,
             universe,
@@ -360,7 +360,7 @@ class MirrorDescent(Learning):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class MedianOfGraphs(Learning):
+class MedianOfGraphs(LearningMethod):
     """The median of all graphs that the answers still allow: for up to 16 pairs."""
 
     name = "median"
@@ -368,7 +368,7 @@ class MedianOfGraphs(Learning):
     def learner(
         self, universe: Universe, workload: SessionWorkload, rule: Rule, grid: Grid
     ) -> Learner:
-        """See `Learning.learner`."""
+        """See `LearningMethod.learner`."""
         del workload, rule
         if grid.weighted or grid.bounded is not None:
             raise ParameterError(
@@ -389,7 +389,7 @@ class MedianOfGraphs(Learning):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class RuleOfTable(Learning):
+class RuleOfTable(LearningMethod):
     """A method that learns by another rule of `learn.constructions`.
 
     Attributes:
@@ -406,7 +406,7 @@ class RuleOfTable(Learning):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class OwnRule(Learning):
+class OwnRule(LearningMethod):
     """A method that learns by a rule of one's own.
 
     Attributes:
@@ -423,14 +423,14 @@ class OwnRule(Learning):
     def learner(
         self, universe: Universe, workload: SessionWorkload, rule: Rule, grid: Grid
     ) -> Learner:
-        """See `Learning.learner`."""
+        """See `LearningMethod.learner`."""
         del workload, rule, grid
         return learner_of(self.rule, universe)
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Auto(Learning):
+class Auto(LearningMethod):
     """The method of least guaranteed error, given what is said here of those that learn."""
 
     name = "auto"
@@ -727,7 +727,7 @@ class SessionTerms:
     @property
     def method_text(self) -> str:
         """The method, and its calibration if it learns."""
-        if isinstance(self.method, Learning):
+        if isinstance(self.method, LearningMethod):
             return f"method {self.method.name!r}, calibration {self.method.calibration!r}"
         return f"method {self.method.name!r}"
 

@@ -23,7 +23,7 @@ from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.offline.methods import release_iteratively
+from graphcuts_dp.offline.methods import Learning, release_iteratively
 from graphcuts_dp.pairs.queries import CutQuery, answer_all
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.plotting.style import PAGE, house_style
@@ -32,6 +32,7 @@ from graphcuts_dp.privacy.value_noise import noise_distribution
 from graphcuts_dp.progress import Progress
 from graphcuts_dp.release.synthesis import release_graph
 from graphcuts_dp.session.terms import make_mechanism
+from graphcuts_dp.synth.cutting_plane import CuttingPlane
 from scripts.benchmark.baselines import density_only, elementwise_clip
 from scripts.figures.base import Finding, Table, exponent_finding, finding, fitted_exponent, near
 from scripts.figures.random_graphs import planted_partition
@@ -126,11 +127,10 @@ def _offline(graph: Graph, seed: int) -> FloatMatrix:
     """The same, where the exponential mechanism picks the worst of these cuts in each round."""
     synthetic: Any = release_iteratively(
         graph,
+        _asked(graph.n, seed),
         epsilon=_EPSILON,
         delta=_DELTA,
-        distinguisher="exponential",
-        queries=_asked(graph.n, seed),
-        rounds=_ROUNDS,
+        construction=Learning(distinguisher="exponential", rounds=_ROUNDS),
         seed=seed,
     ).graph
     matrix: FloatMatrix = synthetic.dense()
@@ -161,7 +161,7 @@ GROWING = {
 _WINNERS = ("binary", "maximum-entropy", "online weights", "offline weights")
 CUTTING_PLANES: dict[str, Method] = {
     "cutting-plane": partial(_fitted, fit="cutting-plane"),
-    "cutting-plane, spectral": partial(_fitted, fit="cutting-plane", oracle="spectral"),
+    "cutting-plane, spectral": partial(_fitted, fit=CuttingPlane(oracle="spectral")),
 }
 
 

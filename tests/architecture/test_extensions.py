@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from offline_calls import learn
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
@@ -28,7 +29,7 @@ def small_graph():
 
 def released(graph, **options):
     options = {"epsilon": 3.0, "delta": 1e-6, "seed": 1, "rounds": 3} | options
-    return gc.release_iteratively(graph, **options)
+    return learn(graph, **options)
 
 
 def example(protocol, **names):
@@ -74,7 +75,7 @@ def test_a_fit_of_your_own():
         made.noisy.distribution, (8, 8), symmetric=True
     )
     with pytest.raises(ParameterError, match="its own oracle and time_limit"):
-        gc.release_graph(small_graph(), epsilon=3.0, fit=clipped(), time_limit=1.0)
+        gc.release_graph(small_graph(), epsilon=3.0, fit=gc.Fitting(clipped(), time_limit=1.0))
     with pytest.raises(ParameterError, match="an object as `FitMethod`"):
         gc.release_graph(small_graph(), epsilon=3.0, fit=7)
     uncapped = gc.Graph([0], [1], [2.0], vertices=3, hide_change=1)

@@ -7,6 +7,7 @@ import sys
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 
 import hypothesis.strategies as st
+from offline_calls import answer_at_once, choose_from_net, learn, sense
 
 import graphcuts_dp as gc
 from graphcuts_dp.cli import main
@@ -129,46 +130,8 @@ COMMANDS = {
             "--unweighted": (),
             "--seed": ("number",),
             "--time-limit": ("number",),
-            "--dry-run": (),
-            "--expected-edges": ("number",),
+            "--dry-run": ("number",),
             "--force-hopeless": (),
-            "--force": (),
-            "--json": (),
-            **GROUPING,
-            **READING,
-        },
-    ),
-    ("sense",): (
-        ("graph", "output"),
-        {
-            "--queries": ("queries",),
-            "--epsilon": ("number",),
-            "--delta": ("number",),
-            "--protect": ("protect",),
-            "--at-most": ("number",),
-            "--rounds": ("number",),
-            "--p": ("number",),
-            "--beta": ("number",),
-            "--expected-ratings": ("number",),
-            "--weight-cap": ("number",),
-            "--seed": ("number",),
-            "--force": (),
-            "--json": (),
-            **GROUPING,
-            **READING,
-        },
-    ),
-    ("release-answers",): (
-        ("graph", "output"),
-        {
-            "--queries": ("queries",),
-            "--epsilon": ("number",),
-            "--noise": ("few_noise",),
-            "--confidence": ("number",),
-            "--protect": ("protect",),
-            "--at-most": ("number",),
-            "--weight-cap": ("number",),
-            "--seed": ("number",),
             "--force": (),
             "--json": (),
             **GROUPING,
@@ -190,25 +153,19 @@ COMMANDS = {
             "--queries": ("queries",),
             "--calibration": ("calibration",),
             "--rounds": ("number",),
+            "--queries-per-round": ("number",),
+            "--refits": ("number",),
+            "--alpha": ("number",),
+            "--edges": ("number",),
+            "--within": ("number",),
+            "--p": ("number",),
+            "--beta": ("number",),
+            "--expected-ratings": ("number",),
             "--weight-cap": ("number",),
             "--seed": ("number",),
             "--force": (),
             "--json": (),
-            **READING,
-        },
-    ),
-    ("release-net",): (
-        ("graph", "output"),
-        {
-            "--epsilon": ("number",),
-            "--protect": ("protect",),
-            "--at-most": ("number",),
-            "--queries": ("queries",),
-            "--alpha": ("number",),
-            "--edges": ("number",),
-            "--seed": ("number",),
-            "--force": (),
-            "--json": (),
+            **GROUPING,
             **READING,
         },
     ),
@@ -460,13 +417,13 @@ def prepare(folder):
     graph = gc.read_graph(folder / "plain.edges")
     gc.release_graph(graph, epsilon=5.0, seed=0).save(folder / "release.edges")
     learnt = {"delta": 1e-6, "rounds": 1}
-    gc.release_iteratively(graph, epsilon=5.0, seed=0, **learnt).save(folder / "learnt.edges")
+    learn(graph, epsilon=5.0, seed=0, **learnt).save(folder / "learnt.edges")
     tiny = gc.Graph([0, 1], [1, 2], vertices=4)
-    gc.release_net(tiny, [gc.CutQuery([0, 1])], epsilon=5.0, seed=0).save(folder / "net.edges")
+    choose_from_net(tiny, [gc.CutQuery([0, 1])], epsilon=5.0, seed=0).save(folder / "net.edges")
     ratings = gc.BipartiteGraph([0, 1], [1, 2], left=6, right=6)
     sums = [gc.CutQuery([0, 1]), gc.CutQuery([2], [1, 2])]
-    gc.release_sensing(ratings, sums, epsilon=50.0, delta=0.5, seed=0).save(folder / "sensed.npz")
-    few = gc.release_answers(graph, [gc.CutQuery([0, 1])], epsilon=5.0, seed=0)
+    sense(ratings, sums, epsilon=50.0, delta=0.5, seed=0).save(folder / "sensed.npz")
+    few = answer_at_once(graph, [gc.CutQuery([0, 1])], epsilon=5.0, seed=0)
     few.save(folder / "answers.npz")
     status, _, err = run_line(
         *("session", "start", "plain.edges", "--store", "store.db", "--epsilon", "40"),

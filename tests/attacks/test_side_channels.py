@@ -26,6 +26,7 @@ import scipy.io
 import scipy.sparse as sp
 from command_lines import run_line
 from helpers import StandingClock
+from offline_calls import answer_at_once, choose_from_net, learn, sense
 
 import graphcuts_dp as gc
 from graphcuts_dp.cli import main
@@ -41,10 +42,8 @@ from graphcuts_dp.measure import (
     entries,
     statistics,
 )
-from graphcuts_dp.offline import exact_cuts, net_release, power_method, sensing
-from graphcuts_dp.offline.net_release import release_net
+from graphcuts_dp.offline import distinguisher, lists, power_method
 from graphcuts_dp.offline.query_lists import CutList, QuestionList
-from graphcuts_dp.offline.sensing import release_sensing
 from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.release.sparse import sparse_release
@@ -112,14 +111,14 @@ def blindfold(monkeypatch):
     monkeypatch.setattr(CutList, "counts", lambda self, *_: np.zeros(len(self), dtype=np.int64))
     monkeypatch.setattr(QuestionList, "_fine", lambda _, places, *__: [0] * len(list(places)))
     monkeypatch.setattr(
-        sensing.Steps, "count", lambda self, _: np.zeros(len(self.queries), dtype=np.int64)
+        lists.Steps, "count", lambda self, _: np.zeros(len(self.queries), dtype=np.int64)
     )
     monkeypatch.setattr(
-        net_release._Net, "scores", lambda self, _: np.zeros(len(self.databases), dtype=np.int64)
+        lists._Net, "scores", lambda self, _: np.zeros(len(self.databases), dtype=np.int64)
     )
-    search = exact_cuts.ExactCutsSearch.__init__
+    search = distinguisher.ExactCutsSearch.__init__
     monkeypatch.setattr(
-        exact_cuts.ExactCutsSearch,
+        distinguisher.ExactCutsSearch,
         "__init__",
         lambda self, of, matrix: search(self, of, np.zeros_like(matrix)),
     )
@@ -264,7 +263,7 @@ def asked(method, **options):
 
 def learnt(**options):
     return released(
-        gc.release_iteratively,
+        learn,
         **{"delta": 1e-6, "rounds": 3, "queries_per_round": 1, **options},
     )
 
@@ -272,9 +271,7 @@ def learnt(**options):
 def sensed(watch, graph):
     queries = [gc.CutQuery([i], [j]) for i in range(3) for j in range(3)]
     return texts_of(
-        release_sensing(
-            graph, queries, epsilon=2.0, delta=1e-6, rounds=3, seed=3, progress=watch.progress
-        )
+        sense(graph, queries, epsilon=2.0, delta=1e-6, rounds=3, seed=3, progress=watch.progress)
     )
 
 
@@ -282,7 +279,7 @@ def netted(_, graph):
     graph = gc.Graph(
         [i for i in graph.rows if i < 3], [3] * int((graph.rows < 3).sum()), vertices=4
     )
-    return texts_of(release_net(graph, [gc.CutQuery([0])], epsilon=1.0, seed=3))
+    return texts_of(choose_from_net(graph, [gc.CutQuery([0])], epsilon=1.0, seed=3))
 
 
 def compared(_, graph):
@@ -367,8 +364,11 @@ CUTS = [gc.CutQuery([0]), gc.CutQuery([1, 2], [3, 4])]
 
 def answered(**options):
     def run(_watch, graph):
-        made = gc.release_answers(graph, CUTS, epsilon=1.0, seed=3, **options)
-        return {"made": texts_of(made), "answers": [texts_of(each) for each in made.answers]}
+        made = answer_at_once(graph, CUTS, epsilon=1.0, seed=3, **options)
+        return {
+            "made": texts_of(made),
+            "answers": [texts_of(each) for each in made.answer_all(CUTS)],
+        }
 
     return run
 
@@ -512,37 +512,22 @@ PRIVATE = {
         "release-iteratively GRAPH x.net --epsilon 2 --seed 1 --vertices 8 --delta 1e-6 --rounds 2",
         "release-iteratively GRAPH x.net --epsilon 2 --vertices 8 --delta 1e-6 --calibration best",
         "release-iteratively GRAPH x.net --epsilon 2 --vertices 8 --delta 1e-6 --player both",
-    ],
-    "release-net": [
-        (
-            "release-net GRAPH x.csv --epsilon 2 --seed 1 --vertices 8 --queries queries.jsonl"
-            " --edges 4 --store s.private"
+        "release-iteratively GRAPH x.net --epsilon 2 --vertices 8 --construction game",
+        *(
+            f"release-iteratively GRAPH {line} --epsilon 2 --queries queries.jsonl"
+            for line in (
+                "x.csv --construction net --seed 1 --vertices 8 --edges 4 --store s.private",
+                "x.csv --construction net --vertices 8",
+                "x.csv --construction net --vertices 8 --alpha -1",
+                "x.npz --construction answers --seed 1 --vertices 8 --store s.private",
+                "x.npz --construction k-norm --seed 1 --vertices 8 --at-most 2 --json",
+                "x.npz --construction l2 --vertices 8",
+                "x.csv --construction answers --vertices 8",
+                "x.npz --construction sensing --delta 1e-6 --seed 1 --vertices 8,8",
+                "x.npz --construction sensing --delta 1e-6 --seed 1 --vertices 8,8 --rounds 2",
+                "x.csv --construction sensing --delta 1e-6 --vertices 8,8",
+            )
         ),
-        "release-net GRAPH x.csv --epsilon 2 --vertices 8 --queries queries.jsonl",
-        "release-net GRAPH x.csv --epsilon 2 --vertices 8 --queries queries.jsonl --alpha -1",
-    ],
-    "release-answers": [
-        (
-            "release-answers GRAPH x.npz --epsilon 2 --seed 1 --vertices 8 --queries queries.jsonl"
-            " --store s.private"
-        ),
-        (
-            "release-answers GRAPH x.npz --epsilon 2 --seed 1 --vertices 8 --queries queries.jsonl"
-            " --noise k-norm --at-most 2 --json"
-        ),
-        "release-answers GRAPH x.npz --epsilon 2 --vertices 8 --queries queries.jsonl --noise l2",
-        "release-answers GRAPH x.csv --epsilon 2 --vertices 8 --queries queries.jsonl",
-    ],
-    "sense": [
-        (
-            "sense GRAPH x.npz --queries queries.jsonl --epsilon 2 --delta 1e-6 --seed 1"
-            " --vertices 8,8"
-        ),
-        (
-            "sense GRAPH x.npz --queries queries.jsonl --epsilon 2 --delta 1e-6 --seed 1"
-            " --vertices 8,8 --rounds 2 --json"
-        ),
-        "sense GRAPH x.csv --queries queries.jsonl --epsilon 2 --delta 1e-6 --vertices 8,8",
     ],
     "release": [
         "release GRAPH x.csv --epsilon 2 --seed 1 --vertices 8",
@@ -551,7 +536,7 @@ PRIVATE = {
         "release GRAPH x.csv --epsilon 2 --seed 1 --vertices 8 --mechanism sparse",
         "release GRAPH x.csv --epsilon 2 --seed 1 --vertices 8 --mechanism sparse --unweighted",
         "release GRAPH x.csv --epsilon 0 --vertices 8",
-        "release GRAPH x.csv --epsilon 2 --vertices 8 --dry-run --expected-edges 9",
+        "release GRAPH x.csv --epsilon 2 --vertices 8 --dry-run 9",
         "release GRAPH x.csv --epsilon 2 --vertices 8 --noise none",
         "release GRAPH x.csv --epsilon 2 --vertices 8 --mechanism best",
         "release GRAPH no/x.csv --epsilon 2 --vertices 8",
@@ -711,14 +696,13 @@ NAMES = {
         release_graph release_iteratively open_session distances.answer_distances Release
         IterativeRelease Session CutAnswer distances.DistanceAnswer distances.DistanceAnswers
         distances.DistanceSession distances.open_distance_session
-        PrivacyGuarantee CutNormCertificate release_net release_sensing NetRelease
-        SensingRelease choose_degree_bound DegreeBound
+        PrivacyGuarantee CutNormCertificate choose_degree_bound DegreeBound
         release_flows load Flows FlowAnswer RoundedFlows
         Measurement distances.DistancePlan distances.Locations Graph BipartiteGraph DirectedGraph
         OwnedRows
         ChosenBound choose_bound release_contributions
-        Contributions FewAnswers release_answers""",
-    "reads nothing private": """Answer CutList CutQuery Query
+        Contributions""",
+    "reads nothing private": """Answer CutList CutQuery Query Game Learning Net Sensing
         distances.DistanceQuery distances.Metric Plan VertexSet __version__ plan datasets
         distances.plan_distances
         Protect distances.read_map planning.PlanRow planning.Workload
@@ -782,7 +766,7 @@ WRONG = [
     lambda g: gc.release_graph(g, epsilon=1, noise="gauss"),
     lambda g: gc.release_graph(g, epsilon=1, noise="binary", fit="best"),
     lambda g: gc.release_graph(g, epsilon=1e-7),
-    lambda g: gc.release_graph(g, epsilon=1, degree_share=2),
+    lambda g: gc.release_graph(g, epsilon=1, mechanism=gc.Response(degree_share=2)),
     lambda g: gc.release_graph(g, epsilon=1, groups="staff.csv"),
     lambda g: gc.release_graph(g, epsilon=1, groups=gc.Groups(gc.VertexSet(3), {"a": [0, 1, 2]})),
     lambda g: gc.release_iteratively(g, epsilon=1, delta=0.0),

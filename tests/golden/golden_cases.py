@@ -24,15 +24,16 @@ from golden_facts import (
     promise,
     reply,
 )
+from offline_calls import answer_at_once, choose_from_net, learn, sense
 
 import graphcuts_dp as gc
 from graphcuts_dp.learn.constructions import CONSTRUCTIONS
-from graphcuts_dp.offline.player_game import PLAYERS
+from graphcuts_dp.offline.construction import PLAYERS
 from graphcuts_dp.offline.tuning import CALIBRATIONS as OFFLINE_CALIBRATIONS
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.level_noise import NORMS
 from graphcuts_dp.privacy.value_noise import NOISES
-from graphcuts_dp.release.allocation import MECHANISMS
+from graphcuts_dp.release.choice import MECHANISMS
 from graphcuts_dp.session.calibrations import CALIBRATIONS
 from graphcuts_dp.session.session import session_of
 from graphcuts_dp.session.sparse_vector import NoisyComparison, OneSidedPair, SharedThreshold
@@ -200,17 +201,21 @@ def _releases() -> dict[str, Case]:
         "release: a change of weights": release(
             partial(weighted, heavy=True), noise="laplace", mechanism="response", fit="spectral"
         ),
-        "release: workload synthetic graph": release(plain, workload="synthetic graph"),
-        "release: unweighted": release(plain, unweighted=True),
-        "release: oracle spectral": release(
-            partial(plain, 10), fit="cutting-plane", oracle="spectral", fitted=FIRST_ORDER
+        "release: workload synthetic graph": release(
+            plain, mechanism=gc.Response(workload="synthetic graph")
         ),
-        "release: two edges": release(plain, at_most=2),
+        "release: unweighted": release(plain, fit=gc.Fitting(unweighted=True)),
+        "release: oracle spectral": release(
+            partial(plain, 10),
+            fit=gc.Fitting("cutting-plane", oracle="spectral"),
+            fitted=FIRST_ORDER,
+        ),
+        "release: two edges": release(plain, protect=gc.Protect.edges(2)),
         "release: owner": release(
-            owned, protect="owner", at_most=3, noise="laplace", mechanism="response"
+            owned, protect=gc.Protect.owner(at_most=3), noise="laplace", mechanism="response"
         ),
         "release: owner, edges": release(
-            partial(owned, "edges"), protect="owner", at_most=2, fit="none"
+            partial(owned, "edges"), protect=gc.Protect.owner(at_most=2), fit="none"
         ),
     }
     sparse = {
@@ -222,7 +227,7 @@ def _releases() -> dict[str, Case]:
         "owner": partial(owned, "weight", 24),
     }
     for name, graph in sparse.items():
-        some = {"protect": "owner", "at_most": 4} if name == "owner" else {}
+        some = {"protect": gc.Protect.owner(at_most=4)} if name == "owner" else {}
         options = {"mechanism": "sparse", "epsilon": 4.0, **some}
         found[f"release: sparse, {name}"] = release(graph, **options)
     for noise in ("laplace", "discrete-laplace"):
@@ -262,13 +267,15 @@ def _flows() -> dict[str, Case]:
         "flows: a change of weights": flows(partial(weighted, heavy=True)),
         "flows: bipartite": flows(two_sided),
         "flows: directed": flows(arcs),
-        "flows: three edges": flows(plain, at_most=3, **gaussian),
-        "owners: flows, laplace": flows(owned, protect="owner", at_most=3),
+        "flows: three edges": flows(plain, protect=gc.Protect.edges(3), **gaussian),
+        "owners: flows, laplace": flows(owned, protect=gc.Protect.owner(at_most=3)),
         "owners: flows, gaussian": flows(
-            partial(owned, "weight"), protect="owner", at_most=3, **gaussian
+            partial(owned, "weight"), protect=gc.Protect.owner(at_most=3), **gaussian
         ),
-        "flows: vertex": flows(plain, protect="vertex", degree_bound=4),
-        "flows: vertex, gaussian": flows(plain, protect="vertex", degree_bound=4, **gaussian),
+        "flows: vertex": flows(plain, protect=gc.Protect.vertex(degree_bound=4)),
+        "flows: vertex, gaussian": flows(
+            plain, protect=gc.Protect.vertex(degree_bound=4), **gaussian
+        ),
     }
 
 
@@ -276,9 +283,7 @@ def _few_answers() -> dict[str, Case]:
     def case(graph: Callable[[], Any], **options: Any) -> Case:
         queries = cuts_of(shape_of(graph()))[:3]
         return Case(
-            lambda: gc.release_answers(
-                graph(), queries, **{"epsilon": 1.0, "seed": SEED} | options
-            ),
+            lambda: answer_at_once(graph(), queries, **{"epsilon": 1.0, "seed": SEED} | options),
             lambda made: of_answers(made, queries),
             ".npz",
         )
@@ -289,7 +294,7 @@ def _few_answers() -> dict[str, Case]:
     found["answers: directed"] = case(arcs)
     found["answers: weights"] = case(weighted)
     found["answers: three edges"] = case(plain, at_most=3)
-    found["answers: owner"] = case(partial(owned, "edges"), protect="owner", at_most=3)
+    found["answers: owner"] = case(partial(owned, "edges"), protect=gc.Protect.owner(at_most=3))
     return found
 
 
@@ -299,7 +304,7 @@ def learnt(graph: Callable[[], Any], queries: Any = "cuts", **options: Any) -> C
     asked = cuts_of(shape_of(graph())) if queries is None or queries == "cuts" else queries
     given = None if queries is None else asked
     return Case(
-        lambda: gc.release_iteratively(graph(), queries=given, **options),
+        lambda: learn(graph(), queries=given, **options),
         lambda made: of_answers(made, asked),
         ".graphml",
     )
@@ -339,7 +344,7 @@ def _iterative() -> dict[str, Case]:
     found["iterative: bipartite"] = learnt(two_sided)
     found["iterative: directed"] = learnt(arcs)
     found["iterative: two edges"] = ten(at_most=2)
-    found["iterative: owner"] = learnt(partial(owned, "edges"), protect="owner", at_most=3)
+    found["iterative: owner"] = learnt(partial(owned, "edges"), protect=gc.Protect.owner(at_most=3))
     for player in PLAYERS[1:]:
         found[f"player: {player}"] = learnt(halves, player=player, hide_queries=0.5)
     return found
@@ -351,24 +356,22 @@ def _lists() -> dict[str, Case]:
     listed = [*cuts_of((6, 4)), gc.CutQuery([1, 2], [3])]
     return {
         "release: net": Case(
-            lambda: gc.release_net(small(), some, epsilon=2.0, seed=SEED),
+            lambda: choose_from_net(small(), some, epsilon=2.0, seed=SEED),
             lambda made: of_answers(made, some),
             ".graphml",
         ),
         "release: net, bipartite": Case(
-            lambda: gc.release_net(two_sided(3, 3), cuts_of((3, 3)), epsilon=2.0, seed=SEED),
+            lambda: choose_from_net(two_sided(3, 3), cuts_of((3, 3)), epsilon=2.0, seed=SEED),
             lambda made: of_answers(made, cuts_of((3, 3))),
             ".graphml",
         ),
         "release: sensing": Case(
-            lambda: gc.release_sensing(rated(), listed, epsilon=5.0, delta=1e-4, seed=SEED),
+            lambda: sense(rated(), listed, epsilon=5.0, delta=1e-4, seed=SEED),
             lambda made: of_answers(made, listed),
             ".npz",
         ),
         "release: sensing, rounds": Case(
-            lambda: gc.release_sensing(
-                rated(), listed, epsilon=5.0, delta=1e-4, rounds=5, seed=SEED
-            ),
+            lambda: sense(rated(), listed, epsilon=5.0, delta=1e-4, rounds=5, seed=SEED),
             lambda made: of_answers(made, listed),
             ".npz",
         ),
@@ -462,7 +465,7 @@ def _sessions() -> dict[str, Case]:
         "session: capped weights": session(weighted, method="gaussian"),
         "session: directed": session(arcs, method="gaussian"),
         "session: three edges": session(heavy, method="gaussian", at_most=3),
-        "session: owner": session(owned, protect="owner", at_most=3, method="gaussian"),
+        "session: owner": session(owned, protect=gc.Protect.owner(at_most=3), method="gaussian"),
         "session: vertex": session(heavy, protect="vertex", degree_bound=900, method="gaussian"),
         "session: vertex, learnt": session(
             halves, protect="vertex", degree_bound=5, method="multiplicative-weights", **most

@@ -28,8 +28,8 @@ def measured(result):
         return {part.name: _part(part) for part in result.measurements.values}
     if isinstance(result, gc.Flows):
         return {f"level {i}": exact(sums) for i, sums in enumerate(result.noisy.sums)}
-    bought = getattr(result, "transcript", None) or getattr(result, "measurements", None)
-    if bought is not None:
+    bought = getattr(result, "transcript", None)
+    if bought:
         return {"noisy answers": [float(entry.value) for entry in bought]}
     return {}
 
@@ -160,19 +160,14 @@ def of_answers(made, queries):
         "measured": measured(made),
         "answers": [answer(made.answer(query)) for query in queries],
     }
-    graph = getattr(made, "graph", None)
-    if graph is not None:
+    if made.has_graph:
+        graph = made.graph
         told["graph"] = [
             float(query.value(graph)) for query in queries if isinstance(query, gc.CutQuery)
         ]
-    for name in ("members", "error", "deviation", "radius"):
-        value = getattr(made, name, None)
-        if value is not None:
-            told[name] = value
-    accuracy = getattr(made, "accuracy", None)
-    if accuracy is not None:
-        told["errors"] = [accuracy.error, accuracy.graph_error]
-    return told
+    told["errors"] = [made.accuracy.error, made.accuracy.graph_error]
+    told |= {"deviation": made.accuracy.deviation} if made.accuracy.deviation else {}
+    return told | ({"members": made.law.members} if hasattr(made.law, "members") else {})
 
 
 EXACTLY = 1e-9

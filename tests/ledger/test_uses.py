@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import session_workers as workers
+from offline_calls import answer_at_once, choose_from_net, learn, sense
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import BudgetError, LedgerError, ParameterError
@@ -44,14 +45,12 @@ CUTS = [gc.CutQuery([0]), gc.CutQuery([1, 2])]
 NUMBERS = itertools.count()
 PRODUCTS = {
     "release": lambda store: gc.release_graph(tiny(), epsilon=1.0, store=store, fit="none"),
-    "release-iteratively": lambda store: gc.release_iteratively(
+    "release-iteratively": lambda store: learn(
         tiny(), epsilon=1.0, delta=1e-6, store=store, queries=CUTS, rounds=1
     ),
-    "answers": lambda store: gc.release_answers(tiny(), CUTS, epsilon=1.0, store=store),
-    "net": lambda store: gc.release_net(tiny(), CUTS, epsilon=1.0, store=store),
-    "sensing": lambda store: gc.release_sensing(
-        ratings(), CUTS, epsilon=1.0, delta=1e-6, store=store, rounds=1
-    ),
+    "answers": lambda store: answer_at_once(tiny(), CUTS, epsilon=1.0, store=store),
+    "net": lambda store: choose_from_net(tiny(), CUTS, epsilon=1.0, store=store),
+    "sensing": lambda store: sense(ratings(), CUTS, epsilon=1.0, delta=1e-6, store=store, rounds=1),
     "distances": lambda store: gc.distances.answer_distances(
         a_map(), [0, 0, 3], epsilon=1.0, store=store
     ),

@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.stats
+from offline_calls import learn
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
@@ -13,7 +14,7 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.learners import MedianLearner
 from graphcuts_dp.learn.linear_learners import DenseLearner
 from graphcuts_dp.offline.construction import IterativeConstruction
-from graphcuts_dp.offline.distinguishers import Exponential
+from graphcuts_dp.offline.distinguisher import Exponential
 from graphcuts_dp.offline.methods import nearest_graph
 from graphcuts_dp.offline.query_lists import QuestionList
 from graphcuts_dp.offline.tuning import PaperOffline
@@ -41,7 +42,7 @@ def released(graph=GRAPH, **options):
         "construction": "median",
         "seed": 1,
     } | options
-    return gc.release_iteratively(graph, **options)
+    return learn(graph, **options)
 
 
 def beyond_the_range(epsilon):
@@ -191,14 +192,12 @@ def test_what_has_no_bound_for_other_queries_is_refused():
         ({"construction": "mirror-descent", "norm": "auto"}, "not negative"),
         ({"calibration": "gru12"}, "as printed"),
         ({"construction": "frieze-kannan", "norm": "l2"}, "norm is for"),
-        ({"construction": "nothing"}, "no other queries"),
+        ({"construction": "nothing"}, "unknown construction"),
         ({"player": "both"}, "a list of cuts"),
-        ({"distinguisher": "exact-cuts"}, "queries are for"),
+        ({"distinguisher": "exact-cuts"}, "need queries"),
     ):
         with pytest.raises(ParameterError, match=message):
-            gc.release_iteratively(
-                RATINGS, epsilon=1.0, delta=1e-6, queries=negative, seed=1, **options
-            )
+            learn(RATINGS, epsilon=1.0, delta=1e-6, queries=negative, seed=1, **options)
     with pytest.raises(ParameterError, match="dense construction"):
         DenseLearner(Universe(4), "median")
 

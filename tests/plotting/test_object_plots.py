@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 import shown
+from offline_calls import sense
 from statistic_cases import planted
 
 import graphcuts_dp as gc
@@ -164,7 +165,7 @@ def test_an_iterative_release_draws_what_was_measured(made, tmp_path):
 def test_answers_at_once_are_drawn_in_order(made, tmp_path):
     few = made[0]["FewAnswers"]
     figure = drawn(few.plot(title="A list"), tmp_path)
-    np.testing.assert_allclose(points_of(figure, 1)[:, 1], few.values)
+    np.testing.assert_allclose(points_of(figure, 1)[:, 1], [each.value for each in few.transcript])
     assert figure.axes[0].get_title(loc="left").startswith("A list (epsilon = 2")
 
 
@@ -214,18 +215,20 @@ def test_contributions_draw_their_classes(made, tmp_path):
 def test_sensing_draws_what_was_measured(rounds, tmp_path):
     ratings = gc.BipartiteGraph([0, 1, 2], [0, 1, 1], left=3, right=2)
     queries = [gc.CutQuery([user], [item]) for user in range(3) for item in range(2)]
-    made = gc.release_sensing(ratings, queries, epsilon=8.0, delta=1e-6, rounds=rounds, seed=1)
+    made = sense(ratings, queries, epsilon=8.0, delta=1e-6, rounds=rounds, seed=1)
     figure = drawn(made.plot(title="Ratings"), tmp_path)
-    values = [each.value for each in made.measurements]
+    values = [each.value for each in made.transcript]
     np.testing.assert_allclose(points_of(figure, 1)[:, 1], values)
     assert figure.axes[0].get_title(loc="left").startswith("Ratings (epsilon = 8")
     assert "not private" in figure.axes[0].get_title(loc="left")
     if rounds is None:
         lines = figure.axes[0].collections[0].get_segments()
-        assert lines[0][:, 1] == pytest.approx([values[0] - made.radius, values[0] + made.radius])
+        assert lines[0][:, 1] == pytest.approx(
+            [values[0] - made.accuracy.error, values[0] + made.accuracy.error]
+        )
         assert len(figure.axes[0].collections) == 2
     else:
-        expected = [each.estimate for each in made.measurements]
+        expected = [each.estimate for each in made.transcript]
         np.testing.assert_allclose(points_of(figure, 2)[:, 1], expected)
 
 

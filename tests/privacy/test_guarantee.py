@@ -9,6 +9,7 @@ from fractions import Fraction
 import networkx as nx
 import numpy as np
 import pytest
+from offline_calls import learn, sense
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError, PrivacyWarning
@@ -96,13 +97,9 @@ DOORS = {
     "flows": lambda given: gc.release_flows(
         graph(), gc.Groups(gc.VertexSet(4), {"half": [0, 0, 1, 1]}), noise="gaussian", **given
     ),
-    "release_iteratively": lambda given: gc.release_iteratively(
-        graph(), queries=CUTS, rounds=1, **given
-    ),
-    "a query player": lambda given: gc.release_iteratively(
-        graph(), queries=CUTS, rounds=2, player="query", **given
-    ),
-    "sensing": lambda given: gc.release_sensing(
+    "release_iteratively": lambda given: learn(graph(), queries=CUTS, rounds=1, **given),
+    "a query player": lambda given: learn(graph(), queries=CUTS, rounds=2, player="query", **given),
+    "sensing": lambda given: sense(
         gc.BipartiteGraph([0, 1, 2], [1, 0, 1], left=2 + 1, right=2), CUTS, rounds=1, **given
     ),
     "distances": lambda given: gc.distances.answer_distances(
@@ -211,7 +208,7 @@ def test_budgets(tmp_path, budget):
     "options", [{"distinguisher": "response-rank-one"}, {"delta": 1e-6, "rounds": 1}]
 )
 def test_iterative_releases(tmp_path, options, epsilon):
-    made = gc.release_iteratively(GRAPH, epsilon=epsilon, **options)
+    made = learn(GRAPH, epsilon=epsilon, **options)
     assert made.guarantee.epsilon == as_stored(epsilon)
     made.save(tmp_path / "a.edges")
     assert gc.IterativeRelease.load(tmp_path / "a.edges").guarantee == made.guarantee

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from offline_calls import answer_at_once, choose_from_net, learn, sense
 
 import graphcuts_dp as gc
 from graphcuts_dp.distances import counts, l1_plan
@@ -29,10 +30,8 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.constructions import CONSTRUCTIONS
 from graphcuts_dp.ledger.spending import Budget
 from graphcuts_dp.measure.statistics import ROOT_STEPS, buy_root_degrees
-from graphcuts_dp.offline import construction, player_game, sensing, tuning
-from graphcuts_dp.offline.distinguisher import Found
-from graphcuts_dp.offline.distinguishers import Exponential
-from graphcuts_dp.offline.exact_cuts import ExactCuts
+from graphcuts_dp.offline import construction, lists, tuning
+from graphcuts_dp.offline.distinguisher import ExactCuts, Exponential, Found
 from graphcuts_dp.offline.power_method import PowerRankOne
 from graphcuts_dp.offline.query_lists import CutList
 from graphcuts_dp.offline.tuning import PaperOffline, PracticalOffline, PureOffline, TightOffline
@@ -74,20 +73,25 @@ PEOPLE = gc.distances.Locations(MAP, [3, 0, 1, 0, 2])
 
 def released(mechanism, noise="binary"):
     return lambda: gc.release_graph(
-        GRAPH, epsilon=1.0, mechanism=mechanism, noise=noise, seed=1, time_limit=1e-9
+        GRAPH,
+        epsilon=1.0,
+        mechanism=mechanism,
+        noise=noise,
+        seed=1,
+        fit=gc.Fitting(time_limit=1e-9),
     )
 
 
 def grouped(noise="binary", epsilon=1.0):
     groups = gc.Groups(GRAPH.vertices, {"half": [0] * 4 + [1] * 4})
     return lambda: gc.release_graph(
-        GRAPH, epsilon=epsilon, noise=noise, seed=1, time_limit=1e-9, groups=groups
+        GRAPH, epsilon=epsilon, noise=noise, seed=1, groups=groups, fit=gc.Fitting(time_limit=1e-9)
     )
 
 
 def iterative(calibration, delta=1e-6, epsilon=1.0):
     distinguisher = "response-rank-one" if delta == 0 and calibration == "practical" else "auto"
-    return lambda: gc.release_iteratively(
+    return lambda: learn(
         GRAPH,
         epsilon=epsilon,
         delta=delta,
@@ -292,33 +296,36 @@ CASES = {
         "dr14": (iterative("dr14", delta=0.0), {"total": of_noise(tuning, 50)}),
         "gru12": (iterative("gru12", epsilon=50.0), {"answers": of_noise(tuning)}),
         "both players": (
-            lambda: gc.release_iteratively(
-                GRAPH, epsilon=1.0, delta=1e-6, queries=CUTS, player="both", seed=1
-            ),
+            lambda: learn(GRAPH, epsilon=1.0, delta=1e-6, queries=CUTS, player="both", seed=1),
             {
-                "test": of_noise(player_game),
-                "draws": of_result(player_game, "root_at_most", lambda root: root * 2),
+                "test": of_noise(construction),
+                "draws": of_result(construction, "root_at_most", lambda root: root * 2),
             },
         ),
-    },
-    "release_net": {
         "net": (
-            lambda: gc.release_net(
+            lambda: choose_from_net(
                 gc.Graph([0], [1], vertices=4), [gc.CutQuery([1])], epsilon=1.0, seed=1
             ),
             {"rate": STEP},
-        )
-    },
-    "release_sensing": {
+        ),
         "sensing": (
-            lambda: gc.release_sensing(
+            lambda: sense(
                 RATINGS, [gc.CutQuery([0], [1])], epsilon=1.0, delta=1e-6, rounds=3, seed=1
             ),
             {
-                "values": of_noise(sensing, Fraction(101, 100)),
-                "choices": of_result(sensing, "root_at_most", lambda root: root * 2),
+                "values": of_noise(lists, Fraction(101, 100)),
+                "choices": of_result(lists, "root_at_most", lambda root: root * 2),
             },
-        )
+        ),
+        **{
+            noise: (
+                lambda noise=noise: answer_at_once(
+                    GRAPH, CUTS[:3], epsilon=1.0, noise=noise, seed=1
+                ),
+                {"rate": STEP},
+            )
+            for noise in ("k-norm", "laplace")
+        },
     },
     "answer_distances": {
         **{
@@ -370,15 +377,6 @@ CASES = {
             ("edges", {}),
             ("vertex", {"protect": "vertex", "degree_bound": 2}),
         )
-    },
-    "release_answers": {
-        noise: (
-            lambda noise=noise: gc.release_answers(
-                GRAPH, CUTS[:3], epsilon=1.0, noise=noise, seed=1
-            ),
-            {"rate": STEP},
-        )
-        for noise in ("k-norm", "laplace")
     },
     "release_contributions": {
         "classes": (
@@ -507,8 +505,8 @@ def test_a_distinguisher_of_ones_own_that_costs_more_than_it_was_given_is_refuse
         (Cost.of_rho(1.0, delta=1e-6), {"delta": 1e-6, "calibration": "tight"}),
     ):
         with pytest.raises(BudgetError, match="prove the costs of your own parts"):
-            gc.release_iteratively(GRAPH, distinguisher=Own(setup), **options, **more)
-    made = gc.release_iteratively(GRAPH, distinguisher=Own(None), **options)
+            learn(GRAPH, distinguisher=Own(setup), **options, **more)
+    made = learn(GRAPH, distinguisher=Own(None), **options)
     assert made.guarantee.epsilon == 1
 
 
@@ -589,7 +587,7 @@ def root_session():
 
 
 def release():
-    gc.release_iteratively(
+    learn(
         PAIRS,
         queries=[gc.CutQuery([0], [1, 2])],
         construction="mirror-descent",

@@ -9,9 +9,10 @@ import numpy as np
 from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.measure.cells import cell_tree, sides_of_groups
-from graphcuts_dp.offline.methods import release_iteratively
+from graphcuts_dp.offline.methods import Learning, release_iteratively
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.release.choice import Response
 from graphcuts_dp.release.flow_release import release_flows
 from graphcuts_dp.release.synthesis import release_graph
 from graphcuts_dp.results.release import Release
@@ -63,9 +64,8 @@ def _iterative(run: Run) -> Submission:
 
     Guarantee: that of `release_iteratively`: epsilon-DP at edge level with this distinguisher.
     """
-    made = release_iteratively(
-        run.graph, epsilon=run.asked, distinguisher="response-rank-one", seed=run.seed
-    )
+    learning = Learning(distinguisher="response-rank-one")
+    made = release_iteratively(run.graph, epsilon=run.asked, construction=learning, seed=run.seed)
     return Submission(estimate=made.graph, guarantee=made.guarantee)
 
 
@@ -99,7 +99,7 @@ OURS = (
     _ours(
         "ours-synthetic",
         "release_graph with workload='synthetic graph'.",
-        partial(_release, workload=SYNTHETIC_GRAPH),
+        partial(_release, mechanism=Response(workload=SYNTHETIC_GRAPH)),
     ),
     _ours(
         "ours-answers",
