@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from graphcuts_dp.distances.queries import DistanceQuery
     from graphcuts_dp.distances.session import DistanceSession, open_distance_session
     from graphcuts_dp.distances.session_records import DistanceReply
+    from graphcuts_dp.estimate.consistency import RoundedFlows
     from graphcuts_dp.estimate.noisy_contributions import Contributions
     from graphcuts_dp.estimate.noisy_matrix import CutAnswer
-    from graphcuts_dp.estimate.whole_tables import RoundedFlows
     from graphcuts_dp.evaluation.cut_distance import cut_distance
     from graphcuts_dp.evaluation.cut_error import cut_errors
     from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
@@ -105,7 +105,7 @@ _HOMES = {
     "distances.session_records": ("DistanceReply",),
     "estimate.noisy_contributions": ("Contributions",),
     "estimate.noisy_matrix": ("CutAnswer",),
-    "estimate.whole_tables": ("RoundedFlows",),
+    "estimate.consistency": ("RoundedFlows",),
     "evaluation.cut_distance": ("cut_distance",),
     "evaluation.cut_error": ("cut_errors",),
     "graph.adjacency": ("BipartiteGraph", "DirectedGraph", "Graph"),

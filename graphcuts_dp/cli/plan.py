@@ -10,7 +10,7 @@ from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import numbers, out, show_json, show_table
 from graphcuts_dp.display import short
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.estimate.flows_forecast import equal_groups
+from graphcuts_dp.estimate.strategy import equal_groups
 from graphcuts_dp.pairs.groups import GroupTree
 from graphcuts_dp.planning import planner
 from graphcuts_dp.planning.planner import Plan

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.estimate.flows_forecast import forecast_flows
+from graphcuts_dp.estimate.strategy import forecast_flows
 from graphcuts_dp.learn.online_bounds import checked_promise
 from graphcuts_dp.pairs.groups import GroupTree
 from graphcuts_dp.privacy.calibration import discrete_gaussian_scale

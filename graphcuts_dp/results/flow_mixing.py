@@ -10,7 +10,7 @@ from typing import final
 import numpy as np
 
 from graphcuts_dp.arrays import FloatVector
-from graphcuts_dp.estimate.ratios import RatioBounds, Side
+from graphcuts_dp.estimate.tails import RatioBounds, Side
 from graphcuts_dp.privacy.level_noise import Spread
 from graphcuts_dp.results.flow_statistics import TableEnds, as_statistic
 from graphcuts_dp.results.flow_table import FlowTable, checked_failure

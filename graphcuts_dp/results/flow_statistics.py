@@ -13,7 +13,7 @@ import numpy as np
 
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.errors import QueryError
-from graphcuts_dp.estimate.ratios import RatioBounds, Side, ratio_bounds
+from graphcuts_dp.estimate.tails import RatioBounds, Side, ratio_bounds
 from graphcuts_dp.pairs.vertices import Label
 from graphcuts_dp.results.flow_table import FlowTable, checked_failure
 from graphcuts_dp.results.flow_values import GroupStatistic, Statistic

@@ -7,12 +7,12 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import GraphError, ParameterError
-from graphcuts_dp.estimate.flows_forecast import (
+from graphcuts_dp.estimate.strategy import (
+    choose_strategy,
     equal_groups,
     forecast_flows,
     guaranteed_flows,
 )
-from graphcuts_dp.estimate.strategy import choose_strategy
 from graphcuts_dp.pairs.cells import CellTree
 
 GROUPS = gc.Groups(gc.VertexSet(60), {"state": np.arange(60) // 20, "county": np.arange(60) // 5})

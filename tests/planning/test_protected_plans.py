@@ -4,7 +4,7 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.estimate.flows_forecast import equal_groups
+from graphcuts_dp.estimate.strategy import equal_groups
 
 NUMBERS = {"edges": 400, "queries": 20, "epsilon": 1.0, "delta": 1e-6}
 
