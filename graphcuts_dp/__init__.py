@@ -17,7 +17,7 @@ except ImportError:
     ) from None
 
 if TYPE_CHECKING:
-    from graphcuts_dp import datasets
+    from graphcuts_dp import datasets, planning
     from graphcuts_dp.cutnorm.certificate import CutNormCertificate
     from graphcuts_dp.cutnorm.cut_norm import cut_norm, infinity_to_one_norm, normalised_cut_norm
     from graphcuts_dp.distances.answers import DistanceAnswer, DistanceAnswers, answer_distances
@@ -68,10 +68,7 @@ if TYPE_CHECKING:
     from graphcuts_dp.pairs.linear_query import LinearQuery
     from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery, answer_all
     from graphcuts_dp.pairs.vertices import VertexSet
-    from graphcuts_dp.planning.explanation import Explanation, explain
-    from graphcuts_dp.planning.owner_bounds import BoundPlan, BoundRow, plan_bounds
-    from graphcuts_dp.planning.planner import Plan, PlanRow, plan
-    from graphcuts_dp.planning.vertex_bounds import DegreePlan, DegreeRow, plan_degree_bounds
+    from graphcuts_dp.planning.planner import Plan, plan
     from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
     from graphcuts_dp.privacy.protection import Protect
     from graphcuts_dp.release.contributions import (
@@ -144,10 +141,7 @@ _HOMES = {
     "pairs.linear_query": ("LinearQuery",),
     "pairs.queries": ("CutQuery", "MatrixQuery", "RankOneQuery", "answer_all"),
     "pairs.vertices": ("VertexSet",),
-    "planning.explanation": ("Explanation", "explain"),
-    "planning.owner_bounds": ("BoundPlan", "BoundRow", "plan_bounds"),
-    "planning.planner": ("Plan", "PlanRow", "plan"),
-    "planning.vertex_bounds": ("DegreePlan", "DegreeRow", "plan_degree_bounds"),
+    "planning.planner": ("Plan", "plan"),
     "privacy.guarantee": ("PrivacyGuarantee",),
     "privacy.protection": ("Protect",),
     "release.contributions": (
@@ -167,13 +161,12 @@ _HOMES = {
     "session.session": ("Session", "open_session"),
     "session.transcript": ("LedgerStatus", "store_status"),
 }
+_SUBMODULES = ("datasets", "planning")
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Answer",
     "BipartiteGraph",
-    "BoundPlan",
-    "BoundRow",
     "ChosenBound",
     "Contributions",
     "CutAnswer",
@@ -181,8 +174,6 @@ __all__ = [
     "CutNormCertificate",
     "CutQuery",
     "DegreeBound",
-    "DegreePlan",
-    "DegreeRow",
     "DirectedGraph",
     "DistanceAnswer",
     "DistanceAnswers",
@@ -190,7 +181,6 @@ __all__ = [
     "DistanceQuery",
     "DistanceReply",
     "DistanceSession",
-    "Explanation",
     "FewAnswers",
     "FlowAnswer",
     "Flows",
@@ -207,7 +197,6 @@ __all__ = [
     "NetRelease",
     "OwnedRows",
     "Plan",
-    "PlanRow",
     "PrivacyGuarantee",
     "Protect",
     "RankOneQuery",
@@ -228,7 +217,6 @@ __all__ = [
     "cut_errors",
     "cut_norm",
     "datasets",
-    "explain",
     "from_arrow",
     "from_edges",
     "from_igraph",
@@ -246,9 +234,8 @@ __all__ = [
     "open_session",
     "owned_from_pandas",
     "plan",
-    "plan_bounds",
-    "plan_degree_bounds",
     "plan_distances",
+    "planning",
     "read_graph",
     "read_groups",
     "read_owned",
@@ -269,8 +256,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "datasets":
-        return import_module("graphcuts_dp.datasets")
+    if name in _SUBMODULES:
+        return import_module(f"graphcuts_dp.{name}")
     if name not in _MODULES:
         raise AttributeError(f"module 'graphcuts_dp' has no attribute {name!r}")
     value = getattr(import_module(f"graphcuts_dp.{_MODULES[name]}"), name)

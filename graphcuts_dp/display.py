@@ -53,6 +53,26 @@ class Displayed:
         return [name for name in super().__dir__() if not name.startswith("_")]
 
 
+class Tabled(Displayed):
+    """Likewise, and printed as the same table in plain text."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return text_of(self._card())
+
+
+def text_of(card: Card) -> str:
+    """A card as plain text; of the table the first column is text, the others are numbers."""
+    lines = [card.title, *(f"{name}: {value}" for name, value in card.facts)]
+    table = [[cell_text(cell) for cell in row] for row in (card.columns, *card.rows) if row]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    for first, *rest in table:
+        numbers = (cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True))
+        lines.append("  ".join([first.ljust(widths[0]), *numbers]).rstrip())
+    return "\n".join([*lines, *card.notes])
+
+
 def html_of(card: Card) -> str:
     """A card as HTML, with every text escaped.
 
@@ -92,8 +112,11 @@ def short(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
+def cell_text(value: object) -> str:
+    """A number with five digits; anything else as it prints itself."""
+    return f"{value:,.5g}" if isinstance(value, float) else str(value)
+
+
 def _text(value: object) -> str:
-    if isinstance(value, float):
-        return f"{value:,.5g}"
-    text = str(value)
+    text = cell_text(value)
     return escape(text if len(text) <= _LONGEST else text[:_LONGEST] + " ...")

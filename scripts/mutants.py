@@ -38,12 +38,10 @@ TARGETS = (
     "session/calibrations",
     "session/choice",
     "session/counts",
-    "session/mechanism",
-    "session/paper_calibrations",
+    "session/online",
     "session/per_query",
     "session/response",
-    "session/running",
-    "session/steps",
+    "session/runner",
     "session/sparse_vector",
     "ledger/ledger",
     "ledger/opening",
@@ -63,7 +61,7 @@ TARGETS = (
 # Files that draw noise or account for it.
 CORE = re.compile(
     "privacy/(calibration|composition|distributions|level_noise|noise|value_noise)|"
-    "session/(calibrations|mechanism|paper_cal|per_query|running|steps|sparse_vector)|"
+    "session/(calibrations|online|per_query|response|runner|sparse_vector|states)|"
     "ledger/(spending|uses)|"
     "measure/(cells|entries|statistics)|release/allocation|estimate/strategy|"
     "offline/(construction|net_release|sensing|tuning)[.]|"

@@ -112,19 +112,19 @@ BY_HAND = (
         "tests/privacy/test_exact_choice.py::test_choice_has_the_stated_probabilities_whatever_the_floats[0.4]",
     ),
     Edit(  # errors of any kind that count as refusals before the noise
-        "SessionSteps._steps",
+        "Runner._steps",
         "except GraphCutsError as problem",
         "except Exception as problem",
         "tests/session/test_errors_within_steps.py::test_an_error_that_is_no_refusal_is_paid_for_wherever_it_comes_from",
     ),
     Edit(  # and errors from within the step
-        "SessionSteps._steps",
-        """                self.check(state, key)
+        "Runner._steps",
+        """                self.mechanism.check(state, key.query)
             except GraphCutsError as problem:
                 return made, state, problem
-            state, step = self.step(state, key, truth, source)
+            state, answer = self.mechanism.step(state, key.query, truth, source)
 """,
-        """                state, step = self.step(state, key, truth, source)
+        """                state, answer = self.mechanism.step(state, key.query, truth, source)
             except Exception as problem:
                 return made, state, problem
 """,
@@ -378,8 +378,8 @@ BY_HAND = (
     ),
     Edit(  # root degrees of a session with the noise of one step
         "OnlineMechanism.start",
-        "_after_total.with_total(self._buys.steps)",
-        "_after_total.with_total(1)",
+        "budget.with_total(steps)",
+        "budget.with_total(1)",
     ),
     Edit(  # a nuclear norm of weights in steps of the grid, of which one rating has many
         "nuclear_norm",
@@ -412,9 +412,9 @@ BY_HAND = (
         "tests/session/test_learning_linear_queries.py::test_counts_are_the_exact_ones_rounded_down_and_change_by_the_sensitivity",
     ),
     Edit(  # coefficients of a query that are counted before they are divided by the largest one
-        "Asked.of",
-        "scale=extent.largest",
-        "scale=1.0",
+        "Counted.of",
+        "largest=extent.largest",
+        "largest=1.0",
         "tests/golden/test_golden.py::test_a_result_is_what_it_was_and_its_files_are[session: linear queries, mirror-descent]",
     ),
     Edit(  # a weighted sum of the sums between groups with the noise of one edge
@@ -430,9 +430,9 @@ BY_HAND = (
         "tests/golden/test_golden.py::test_a_result_is_what_it_was_and_its_files_are[session: start from groups]",
     ),
     Edit(  # a start whose sums are bought outside the budget
-        "without_start",
-        "rest = calibration.with_total(sensitivity)[3]",
-        "rest = calibration",
+        "OnlineMechanism._purchases",
+        "bought + 2 * (self.begins == GROUPS)",
+        "bought + (self.begins == GROUPS)",
         "tests/golden/test_golden.py::test_a_result_is_what_it_was_and_its_files_are[session: start from groups]",
     ),
     Edit(  # likewise of an iterative release
@@ -641,7 +641,7 @@ BY_HAND = (
     ),
     Edit(  # an answer without noise
         "PerQueryNoise.step",
-        "truth + asked.noise.draw(source)",
+        "truth + noise.draw(source)",
         "truth",
         "tests/golden/test_golden.py::test_a_result_is_what_it_was_and_its_files_are[session: gaussian]",
     ),
@@ -729,8 +729,8 @@ BY_HAND = (
     ),
     Edit(  # all of delta for one criterion of several
         "admits",
-        "Fraction(delta) / 2 * (1 + _SLACK)",
-        "Fraction(delta) * (1 + _SLACK)",
+        "Fraction(delta) / 2 * (1 + _TWELVE_DIGITS)",
+        "Fraction(delta) * (1 + _TWELVE_DIGITS)",
         "tests/privacy/test_filters.py::test_what_is_admitted_is_admitted_at_every_step_before[8.0-0.01]",
     ),
     Edit(  # uses for other neighbours on one store

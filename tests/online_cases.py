@@ -1,7 +1,7 @@
 # ruff: noqa: ARG002 (stubs keep the signatures of what they stand for)
 """Small mechanisms with numbers chosen by hand, for tests that need many firings."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -12,9 +12,10 @@ from graphcuts_dp.learn.bit_sets import DenseHypothesis
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.session.mechanism import OnlineMechanism
+from graphcuts_dp.session.calibrations import Tuning
+from graphcuts_dp.session.online import OnlineMechanism
 from graphcuts_dp.session.sparse_vector import OneSidedPair
-from graphcuts_dp.session.tunings import Tuning
+from graphcuts_dp.session.states import read_state, stored_state
 
 EDGE = CutQuery([0], [1])
 UNIVERSE = Universe(4)
@@ -102,3 +103,12 @@ def two_communities(n, seed, inside=0.5, across=0.02):
     together = (rows < n // 2) == (columns < n // 2)
     kept = rng.random(len(rows)) < np.where(together, inside, across)
     return Graph(rows[kept], columns[kept], vertices=n)
+
+
+def from_store(mechanism, state, *, lost=False, learnt=None, since=(), **changed):
+    """The state as whoever opens a session again has it: from what the store keeps."""
+    stored = replace(stored_state(mechanism, state), **changed)
+    if lost:
+        stored = replace(stored, secret=None)
+    learnt = mechanism.learnt(state) if learnt is None else learnt
+    return mechanism.resumed(read_state(mechanism, stored), None, learnt, since)

@@ -44,7 +44,7 @@ def made(folder):
         "Release": gc.release_graph(graph, groups=groups_of(graph), **promise),
         "Release, sparse": gc.release_graph(graph, mechanism="sparse", **promise),
         "Release, seeded": gc.release_graph(graph, fit="none", epsilon=9.0, seed=1),
-        "Plan": gc.plan(100, edges=500, queries=50, epsilon=1.0, delta=0.0, target_error=9.0),
+        "Plan": gc.plan(100, edges=500, queries=50, epsilon=1.0, target_error=9.0),
         "CutNormCertificate": gc.cut_norm(np.array([[1.0, -2.0], [0.5, 3.0]])),
         "Flows": gc.release_flows(graph, groups_of(graph), **promise),
         "IterativeRelease": gc.release_iteratively(graph, delta=1e-6, rounds=2, **promise),
@@ -55,7 +55,7 @@ def made(folder):
         "SensingRelease": _sensed(bipartite, promise),
         "DistanceAnswers": gc.answer_distances(metric, {0: 400, 3: 700}, **promise),
         "PrivacyGuarantee": gc.PrivacyGuarantee(epsilon=1.0, neighbours="an edge", seed=3),
-        "Explanation": gc.explain(epsilon=1.0, delta=1e-6),
+        "Explanation": gc.Protect().explain(epsilon=1.0, delta=1e-6),
         "Contributions": gc.Contributions.public((1, 2, 5), [9, 4, 2, 1]),
     }
     with gc.open_session(graph, store=folder / "mail.db", queries=9, epsilon=40.0) as session:

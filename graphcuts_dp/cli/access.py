@@ -17,7 +17,7 @@ from graphcuts_dp.files import atomic_write
 from graphcuts_dp.ledger.records import Head
 from graphcuts_dp.server.book import Book, book_of
 from graphcuts_dp.server.chain import log_text, read_export, verify
-from graphcuts_dp.server.people import ROLES, People, Person
+from graphcuts_dp.server.people import ROLES, Caps, People, Person
 
 ADD_EXAMPLE = """Example: graphcuts-dp access add mail.db ann --epsilon 1 --queries 10000
 
@@ -44,33 +44,17 @@ access = Commands(
 
 
 @access.command(epilog=ADD_EXAMPLE)
+@options.with_options
 def add(
     store: StoreArgument,
     name: NameArgument,
     role: Annotated[str, typer.Option(help=f"Role, one of: {', '.join(ROLES)}.")] = "analyst",
-    preapproved: Annotated[
-        bool, typer.Option("--preapproved", help="Sessions within the caps need no approval.")
-    ] = False,
-    epsilon: Annotated[
-        float | None, typer.Option(help="Cap on epsilon of all sessions of this person together.")
-    ] = None,
-    delta: Annotated[
-        float, typer.Option(help="Cap on delta of all sessions of this person together.")
-    ] = 0.0,
-    queries: Annotated[
-        int | None, typer.Option(help="Cap on the number of promised answers.")
-    ] = None,
     as_json: options.Json = False,
+    *,
+    caps: Caps,
 ) -> None:
     """Create a person, and show the token once."""
-    person = Person(
-        name=name,
-        role=role,
-        preapproved=preapproved,
-        epsilon=epsilon,
-        delta=delta,
-        queries=queries,
-    )
+    person = Person(name=name, role=role, **vars(caps))
     with _people(store) as people:
         _show_token(name, people.add(person, by=_BY).text, as_json)
 

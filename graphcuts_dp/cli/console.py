@@ -15,6 +15,7 @@ from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as ProgressBar
 from rich.table import Table
 
+from graphcuts_dp.display import Displayed, cell_text
 from graphcuts_dp.errors import AccuracyWarning, ParameterError, PrivacyWarning
 from graphcuts_dp.progress import Progress, silent
 
@@ -90,6 +91,16 @@ def show_table(title: str, columns: Iterable[str], rows: Iterable[Iterable[str]]
     for row in rows:
         table.add_row(*row)
     out.print(table)
+
+
+def show_card(shown: Displayed) -> None:
+    """What an object shows of itself: its title, facts, table and notes."""
+    card = shown._card()
+    for name, value in card.facts:
+        out.print(f"{name}: {value}\n", markup=False)
+    show_table(card.title, card.columns, [list(map(cell_text, row)) for row in card.rows])
+    for note in card.notes:
+        out.print(note, markup=False)
 
 
 @contextmanager

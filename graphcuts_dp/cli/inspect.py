@@ -14,8 +14,9 @@ from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import out, show_json
 from graphcuts_dp.cli.publishing import KEEP, NOT_PRIVATE
 from graphcuts_dp.errors import FileFormatError, GraphCutsError
-from graphcuts_dp.planning.explanation import explain, posterior
+from graphcuts_dp.privacy.explanation import posterior
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.privacy.protection import Protect, Protected
 from graphcuts_dp.results.bundle import check_files, read_receipt, receipt_path
 
 Fields = Mapping[str, Any]
@@ -48,31 +49,14 @@ def promise(guarantee: PrivacyGuarantee) -> dict[str, str]:
     if guarantee.epsilon == 0:
         return words | {"Strength": "nothing private was read, so nothing can come out."}
     count, what = _protected(guarantee)
-    if what == "people":
-        told = explain(epsilon=guarantee.epsilon, delta=guarantee.delta)
-        words["The attacker"] = (
-            "sees everything that is released and may know where everybody else is."
-        )
-        return words | {"Strength": _strength(told.sentences, guarantee)}
-    vertex = what == "vertex"
-    told = explain(
-        epsilon=guarantee.epsilon,
-        delta=guarantee.delta,
-        protect=what,
-        at_most=None if vertex else count,
-        degree_bound=count if vertex else None,
-    )
+    bound = {"degree_bound": count} if what == "vertex" else {"steps": count}
+    told = Protect(kind=what, **bound).explain(epsilon=guarantee.epsilon, delta=guarantee.delta)
     sentences = dict(told.sentences)
-    words |= {
-        heading: text
-        for heading, text in sentences.items()
-        if heading not in ("Protected", "Strength")
-    }
-    return words | {"Strength": _strength(told.sentences, guarantee)}
+    del sentences["Protected"]
+    return words | sentences | {"Strength": _strength(sentences["Strength"], guarantee)}
 
 
-def _strength(sentences: tuple[tuple[str, str], ...], guarantee: PrivacyGuarantee) -> str:
-    text = dict(sentences)["Strength"]
+def _strength(text: str, guarantee: PrivacyGuarantee) -> str:
     most = posterior(_PRIOR, guarantee.epsilon)
     but = f", but for a chance of {guarantee.delta:g}" if guarantee.delta else ""
     return (
@@ -81,8 +65,8 @@ def _strength(sentences: tuple[tuple[str, str], ...], guarantee: PrivacyGuarante
     )
 
 
-def _protected(guarantee: PrivacyGuarantee) -> tuple[int, str]:
-    """How many, and of what kind, as `explain` takes them."""
+def _protected(guarantee: PrivacyGuarantee) -> tuple[int, Protected]:
+    """How many, and of what kind."""
     found = re.fullmatch(r"([\d,]+) (edges?|owner|vertex|person|people)", guarantee.protects)
     if found is None:
         raise ValueError("an unknown protection")
@@ -91,7 +75,7 @@ def _protected(guarantee: PrivacyGuarantee) -> tuple[int, str]:
         bound = re.search(r"at most ([\d,]*\d)", guarantee.neighbours)
         if bound is None:
             raise ValueError("a protection without its bound")
-        return int(bound[1].replace(",", "")), what
+        return int(bound[1].replace(",", "")), "vertex" if what == "vertex" else "owner"
     return count, "edges" if what.startswith("edge") else "people"
 
 

@@ -46,10 +46,6 @@ class _Line:
 
 
 COMMANDS: Mapping[str, _Line] = {
-    "wizard": _Line(
-        ("graphcuts_dp.cli.wizard", "wizard"),
-        "Ask five questions, and print the command to type with its forecast.",
-    ),
     "release": _Line(
         ("graphcuts_dp.cli.release", "release"),
         "Release a synthetic graph with differential privacy.",
@@ -85,10 +81,6 @@ COMMANDS: Mapping[str, _Line] = {
     "plan": _Line(
         ("graphcuts_dp.cli.plan", "plan"),
         "Compare what all mechanisms would guarantee, best first.",
-    ),
-    "explain": _Line(
-        ("graphcuts_dp.cli.explain", "explain"),
-        "Explain in plain words whom a guarantee protects, against what, and how well.",
     ),
     "inspect": _Line(
         ("graphcuts_dp.cli.inspect", "inspect"),
@@ -141,6 +133,10 @@ COMMANDS: Mapping[str, _Line] = {
 }
 
 
+# What commands of earlier versions are called now.
+RENAMED = {"wizard": "plan --ask", "explain": "plan --explain"}
+
+
 class _Commands(TyperGroup):
     """Loads a command when it is asked for: to load all of them takes longer than most take."""
 
@@ -153,7 +149,9 @@ class _Commands(TyperGroup):
         return _loaded(cmd_name) if cmd_name in COMMANDS else None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Names that are nearly right are suggested."""
+        """Names that are nearly right are suggested, and old ones answer with the new one."""
+        if args and args[0] in RENAMED:
+            raise ParameterError(f"{args[0]} is now: graphcuts-dp {RENAMED[args[0]]}")
         names: Any = dict.fromkeys(COMMANDS)
         self.commands = names
         return super().resolve_command(ctx, args)

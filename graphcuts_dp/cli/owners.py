@@ -12,7 +12,7 @@ from graphcuts_dp.cli.reading import Reading, note_reading
 from graphcuts_dp.cli.store_options import Spending
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_contributions import check_bounds
-from graphcuts_dp.planning.owner_bounds import BoundPlan, plan_bounds
+from graphcuts_dp.planning.bounds import BoundPlan, plan_bounds
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.release.contributions import choose_bound, release_contributions
 

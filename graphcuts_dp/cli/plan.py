@@ -7,81 +7,69 @@ from typing import Annotated, Any
 import typer
 
 from graphcuts_dp.cli import options
-from graphcuts_dp.cli.console import numbers, out, show_json, show_table
+from graphcuts_dp.cli.ask import Questions, ask
+from graphcuts_dp.cli.console import numbers, out, show_card, show_json, show_table
+from graphcuts_dp.cli.options import with_options
+from graphcuts_dp.cli.protect_options import Protecting
 from graphcuts_dp.display import short
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.strategy import equal_groups
 from graphcuts_dp.pairs.groups import GroupTree
 from graphcuts_dp.planning import planner
-from graphcuts_dp.planning.planner import Plan
-from graphcuts_dp.planning.set_sizes import held, size_table
+from graphcuts_dp.planning.planner import Plan, Workload
+from graphcuts_dp.privacy.explanation import PRIORS
 
 EXAMPLE = """\
-Example: graphcuts-dp plan --vertices 5000 --edges 5e4 --queries 1e6 --epsilon 1 --delta 1e-6
+Example: graphcuts-dp plan --n 5000 --edges 5e4 --queries 1e6 --epsilon 1 --delta 1e-6
 
-Example: graphcuts-dp plan --vertices 5000 --edges 5e4 --queries 100 --epsilon 0.5,1,2 --delta 0
-  --set-sizes 50,100
+Example: graphcuts-dp plan --n 5000 --epsilon 0.5,1,2 --set-sizes 50,100
+
+Example: graphcuts-dp plan --explain --epsilon 1 --protect vertex --degree-bound 50
+
+Example: graphcuts-dp plan --ask
 
 The command uses formulas only. It reads no data and spends no budget. --edges is a guess that
 may be public, such as the number of edges of a similar graph; never count the edges of the
-private graph."""
+private graph. --explain says in plain words what a promise means. --ask asks five questions and
+prints the command to type; it takes the defaults where nobody sits at a terminal."""
+_N = "--n is a whole number, or LEFT,RIGHT of a graph with two sides"
 
 
+@with_options
 def plan(
-    vertices: Annotated[
-        str,
-        typer.Option(help="Number of vertices; for --bipartite, two numbers separated by a comma."),
-    ],
-    edges: Annotated[float, typer.Option(help="A public guess of the number of edges.")],
-    queries: Annotated[float, typer.Option(help="Number of cuts that will be asked.")],
+    n: Annotated[
+        str | None,
+        typer.Option("--n", help="Number of vertices; LEFT,RIGHT of a graph with two sides."),
+    ] = None,
     epsilon: Annotated[
-        str,
+        str | None,
         typer.Option(help="Privacy parameter; smaller is more private. Several values: 0.5,1,2."),
-    ],
-    delta: Annotated[
-        float,
-        typer.Option(help="0 for pure differential privacy; otherwise choose far below 1/edges."),
-    ],
+    ] = None,
+    edges: Annotated[
+        float | None,
+        typer.Option(help="A public guess of the number of edges; 10 a vertex if omitted."),
+    ] = None,
+    *,
+    workload: Workload,
+    delta: options.Delta = 0.0,
     beta: Annotated[
         float,
         typer.Option(help="Probability that the error of any answer is larger than guaranteed."),
     ] = 0.05,
-    bipartite: Annotated[
-        bool, typer.Option("--bipartite", help="Plan for a graph with two sides.")
-    ] = False,
     directed: Annotated[
         bool, typer.Option("--directed", help="Plan for a graph whose edges have a direction.")
     ] = False,
-    target_error: Annotated[
-        float | None, typer.Option(help="Also show the epsilon that guarantees this error.")
-    ] = None,
-    protect: options.Protect = "edges",
-    at_most: options.AtMost = None,
-    degree_bound: options.DegreeBound = None,
-    most_right: Annotated[
-        int | None, typer.Option(help="For --bipartite: no cut has more right vertices than this.")
-    ] = None,
-    linear: Annotated[
-        bool, typer.Option("--linear", help="Any linear queries will be asked, not only cuts.")
-    ] = False,
-    most_spectral: Annotated[
-        float | None,
-        typer.Option(
-            help="With --linear --bipartite: no query's largest singular value is more than so many"
-            " times its largest coefficient."
-        ),
-    ] = None,
-    rank: Annotated[
-        int | None,
-        typer.Option(help="Likewise: a public guess of the rank of the matrix of ratings."),
-    ] = None,
+    protecting: Protecting,
     groups: Annotated[
         str | None,
         typer.Option(
-            help="Also plan flows: the number of public groups of equal sizes on "
-            "each level, coarsest first, such as 5,50; for --bipartite "
-            "LEFT:RIGHT, such as 5,50:4,20."
+            help="Also plan flows: the number of public groups of equal sizes on each level, "
+            "coarsest first, such as 5,50; of two sides LEFT:RIGHT, such as 5,50:4,20. With --ask "
+            "the public table of the groups, or none."
         ),
+    ] = None,
+    target_error: Annotated[
+        float | None, typer.Option(help="Also show the epsilon that guarantees this error.")
     ] = None,
     set_sizes: Annotated[
         str | None,
@@ -90,113 +78,119 @@ def plan(
             "sizes, such as 50,100."
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
+    explained: Annotated[
+        bool, typer.Option("--explain", help="Explain in plain words what the promise means.")
+    ] = False,
+    priors: Annotated[
+        str, typer.Option(help="With --explain: what an attacker may believe before the release.")
+    ] = ",".join(map(str, PRIORS)),
+    asking: Annotated[
+        bool, typer.Option("--ask", help="Ask five questions, and print the command to type.")
+    ] = False,
+    questions: Questions,
+    as_json: options.Json = False,
 ) -> None:
     """Compare what all mechanisms would guarantee, best first. Reads no data."""
-    if not queries.is_integer():
-        raise ParameterError("--queries must be a whole number, for example 1000 or 1e6")
-    if bipartite and directed:
-        raise ParameterError("a graph is --bipartite or --directed, not both")
-    size = _vertices(vertices, bipartite=bipartite)
+    if asking:
+        ask(questions, protecting, groups=groups, error=target_error, n=n, as_json=as_json)
+        return
+    missing = [
+        f"--{name} {example}"
+        for name, value, example in (("n", n, "5000"), ("epsilon", epsilon, "1"))
+        if value is None and not (explained and name == "n")
+    ]
+    if missing:
+        raise ParameterError(f"a plan needs {' and '.join(missing)}, for example; or --ask")
+    epsilons = numbers(epsilon or "", float, "--epsilon is a number, or several: 0.5,1,2")
+    if explained:
+        _explain(protecting, epsilons, delta, priors, as_json=as_json)
+        return
+    sides = numbers(n or "", int, _N)
+    if len(sides) > 2:
+        raise ParameterError(_N)
     wrong = "--set-sizes are whole numbers with commas between: 50,100"
-    sizes = () if set_sizes is None else tuple(numbers(set_sizes, int, wrong))
-    epsilons = numbers(epsilon, float, "--epsilon is a number, or several: 0.5,1,2")
+    sizes = [] if set_sizes is None else numbers(set_sizes, int, wrong)
     plans = [
         planner.plan(
-            size,
-            directed=directed,
-            edges=edges,
-            queries=int(queries),
+            (sides[0], sides[1]) if len(sides) == 2 else sides[0],
             epsilon=each,
+            edges=edges,
+            queries=workload,
             delta=delta,
             beta=beta,
+            directed=directed,
+            protect=protecting.of,
+            groups=None if groups is None else _groups(groups, sides),
             target_error=target_error,
-            protect=protect,
-            at_most=at_most,
-            degree_bound=degree_bound,
-            most_right=most_right,
-            linear=linear,
-            most_spectral=most_spectral,
-            rank=rank,
-            groups=None if groups is None else _groups(groups, size),
         )
         for each in epsilons
     ]
-    tables = [size_table(made, sizes) if sizes else [] for made in plans]
+    small = [made.small_sets(*sizes) if sizes else {} for made in plans]
     if as_json:
-        told = [_told(made, sizes, table) for made, table in zip(plans, tables, strict=True)]
+        told = [made.to_dict() for made in plans]
+        for each, errors in zip(told, small, strict=True):
+            each |= {"set_sizes": sizes, "expected_errors": errors} if sizes else {}
         show_json(told[0] if len(told) == 1 else {"plans": told})
         return
-    if len(plans) == 1:
-        show_table(plans[0].title, plans[0].columns, plans[0].cells())
-    else:
+    if len(plans) > 1:
         _show_beside(plans)
-    for made, table in zip(plans, tables, strict=True):
+    for made, errors in zip(plans, small, strict=True):
+        if len(plans) == 1:
+            show_card(made)
+        else:
+            out.print(f"epsilon = {made.setting.epsilon:g}. Advice: {made.advice}", markup=False)
         if sizes:
-            _show_sizes(made, sizes, table)
-    for remark in plans[0].remarks if len(plans) == 1 else ():
-        out.print(remark, markup=False)
-    for made in plans if len(plans) > 1 else ():
-        out.print(f"epsilon = {made.setting.epsilon:g}. Advice: {made.advice}", markup=False)
+            show_table(
+                f"Expected error of a cut between two sets of so many vertices, "
+                f"epsilon = {made.setting.epsilon:g}",
+                ("mechanism", *(f"{size:,}" for size in sizes)),
+                [(name, *map(short, found)) for name, found in errors.items()],
+            )
+
+
+def _explain(
+    protecting: Protecting, epsilons: Sequence[float], delta: float, priors: str, *, as_json: bool
+) -> None:
+    if len(epsilons) > 1:
+        raise ParameterError("--explain takes one --epsilon")
+    believed = numbers(priors, float, "--priors are numbers with commas between: 0.01,0.5")
+    made = protecting.of.explain(epsilon=epsilons[0], delta=delta, priors=believed)
+    if as_json:
+        show_json(made.to_dict())
+    else:
+        show_card(made)
 
 
 def _show_beside(plans: Sequence[Plan]) -> None:
     """Guaranteed errors at each epsilon, in the order of the first plan."""
     shown = {(row.name, row.cuts) for made in plans for row in made.shown}
-    rows: dict[tuple[str, str], list[str]] = {
-        (row.name, row.cuts): ["needs delta"] * len(plans)
-        for row in plans[0].rows
-        if (row.name, row.cuts) in shown
-    }
-    for place, made in enumerate(plans):
-        for row in made.rows:
-            if (row.name, row.cuts) in rows and not math.isinf(row.guaranteed):
-                rows[row.name, row.cuts][place] = short(row.guaranteed)
-    title = plans[0].title.replace(
-        f"epsilon = {plans[0].setting.epsilon:g}", "guaranteed errors by epsilon"
-    )
-    heads = [f"epsilon = {made.setting.epsilon:g}" for made in plans]
-    cells = [(*names, *errors) for names, errors in rows.items()]
-    show_table(title, ("mechanism", "cuts", *heads), cells)
-
-
-def _show_sizes(
-    made: Plan, sizes: tuple[int, ...], table: Sequence[tuple[str, list[float]]]
-) -> None:
-    holds = [("the cut holds about", [held(made.setting, size) for size in sizes])]
+    errors: list[dict[tuple[str, str], Any]] = [
+        {(row.name, row.cuts): row.guaranteed for row in made.rows} for made in plans
+    ]
     show_table(
-        f"Expected error of a cut between two sets of so many vertices, "
-        f"epsilon = {made.setting.epsilon:g}",
-        ("mechanism", *(f"{size:,}" for size in sizes)),
-        [(name, *map(short, errors)) for name, errors in [*table, *holds]],
+        plans[0].title.replace(f"epsilon = {plans[0].setting.epsilon:g}", "errors by epsilon"),
+        ("mechanism", "cuts", *(f"epsilon = {made.setting.epsilon:g}" for made in plans)),
+        [
+            (
+                *row,
+                *(
+                    short(found[row]) if math.isfinite(found[row]) else "needs delta"
+                    for found in errors
+                ),
+            )
+            for row in errors[0]
+            if row in shown
+        ],
     )
 
 
-def _told(
-    made: Plan, sizes: tuple[int, ...], table: Sequence[tuple[str, list[float]]]
-) -> dict[str, Any]:
-    told = made.to_dict()
-    if sizes:
-        told["set_sizes"] = list(sizes)
-        told["held"] = [held(made.setting, size) for size in sizes]
-        told["expected_errors"] = dict(table)
-    return told
-
-
-def _vertices(text: str, *, bipartite: bool) -> int | tuple[int, int]:
-    sides = numbers(text, int, "--vertices must be a whole number, for example 5000")
-    if len(sides) != (2 if bipartite else 1):
-        raise ParameterError("--vertices is LEFT,RIGHT with --bipartite, and one number without it")
-    return (sides[0], sides[1]) if bipartite else sides[0]
-
-
-def _groups(text: str, size: int | tuple[int, int]) -> GroupTree | tuple[GroupTree, GroupTree]:
+def _groups(text: str, sides: Sequence[int]) -> GroupTree | tuple[GroupTree, GroupTree]:
     """Groups of nearly equal sizes on each level."""
-    sides = text.split(":")
-    if len(sides) != (2 if isinstance(size, tuple) else 1):
-        raise ParameterError("--groups is LEFT:RIGHT with --bipartite, and has no colon without it")
+    texts = text.split(":")
+    if len(texts) != len(sides):
+        raise ParameterError("--groups is LEFT:RIGHT for two sides, and has no colon for one")
     wrong = "--groups are whole numbers, for example 5,50"
-    counts = [numbers(side, int, wrong) for side in sides]
-    if isinstance(size, tuple):
-        return equal_groups(size[0], counts[0]), equal_groups(size[1], counts[1])
-    return equal_groups(size, counts[0])
+    made = [
+        equal_groups(n, numbers(each, int, wrong)) for n, each in zip(sides, texts, strict=True)
+    ]
+    return (made[0], made[1]) if len(made) == 2 else made[0]

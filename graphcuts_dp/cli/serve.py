@@ -1,7 +1,6 @@
 """`graphcuts-dp serve`: sessions for analysts, in a browser and over HTTP."""
 
 from contextlib import closing
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -16,6 +15,7 @@ from graphcuts_dp.cli.store_options import store_named
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.ledger.opening import create_ledger
 from graphcuts_dp.server.people import CURATOR, People, Person
+from graphcuts_dp.server.settings import Binding
 
 EXAMPLE = """\
 Example: graphcuts-dp serve mail.db --graph mail.edges.gz --vertices staff.txt --budget-epsilon 2
@@ -34,34 +34,8 @@ def serve(
     budget_epsilon: options.BudgetEpsilon = None,
     budget_delta: options.BudgetDelta = 0.0,
     expect_head: options.ExpectHead = None,
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(help="Port to listen on; 0 takes any free port.", min=0, max=65535)
-    ] = 8470,
-    certificate: Annotated[
-        str | None,
-        typer.Option(help="PEM file with the certificate for HTTPS; it may contain the key."),
-    ] = None,
-    key: Annotated[str | None, typer.Option(help="PEM file with the key.")] = None,
-    server_name: Annotated[
-        str | None, typer.Option(help="Host names that users type, separated by commas.")
-    ] = None,
-    behind_proxy: Annotated[
-        str,
-        typer.Option(
-            help="Address of a proxy that encrypts and passes on the address of the client. Plain "
-            "HTTP from other addresses is refused. Several are separated by commas."
-        ),
-    ] = "",
-    tick: Annotated[
-        float,
-        typer.Option(
-            help="Seconds between ticks; replies leave at ticks, which hides how "
-            "long the work took."
-        ),
-    ] = 0.25,
-    rate: Annotated[float, typer.Option(help="Limit on requests per second of one person.")] = 20.0,
     *,
+    binding: Binding,
     protecting: Protecting,
     reading: Reading,
     grouping: GroupReading,
@@ -70,27 +44,15 @@ def serve(
     try:
         from graphcuts_dp.server.book import Book, book_of, serving
         from graphcuts_dp.server.desk import Desk
-        from graphcuts_dp.server.limits import Limits
-        from graphcuts_dp.server.running import Binding
         from graphcuts_dp.server.running import serve as run
         from graphcuts_dp.server.service import Service
-        from graphcuts_dp.server.ticks import Ticks
     except ImportError:
         raise ParameterError(
             "the server needs more packages: pip install 'graphcuts-dp[server]'"
         ) from None
-    binding = Binding(
-        host=host,
-        port=port,
-        certificate=None if certificate is None else Path(certificate),
-        key=None if key is None else Path(key),
-        names=tuple(filter(None, (server_name or "").split(","))),
-        behind_proxy=behind_proxy,
-    )
     place = store_named(store, budget_epsilon, budget_delta, expect_head)
     if not place.exists and budget_epsilon is None:
         raise ParameterError("a new store needs --budget-epsilon, a cap on all that is spent")
-    limits, ticks = Limits(rate=rate), Ticks(tick)
     with serving(place.file):
         private = reading.read_private(graph)
         groups = grouping.read(private.space)
@@ -107,14 +69,7 @@ def serve(
             closing(Desk(private, place, book, groups, whom)) as desk,
         ):
             _tell_first_curator(desk.people)
-            service = Service(
-                desk,
-                limits=limits,
-                ticks=ticks,
-                hosts=binding.hosts,
-                secure=binding.secure,
-                proxies=binding.proxies,
-            )
+            service = Service(desk, binding)
             run(service, binding, lambda url: out.print(f"listening on {url}", markup=False))
 
 

@@ -23,8 +23,9 @@ from graphcuts_dp.files import atomic_write, check_writable
 from graphcuts_dp.learn.norms import NORM_HELP
 from graphcuts_dp.pairs.graph_queries import STATISTICS, GraphQuery, Question
 from graphcuts_dp.progress import Progress
-from graphcuts_dp.session.group_start import GROUPS, STARTS
-from graphcuts_dp.session.methods import CALIBRATIONS, METHODS
+from graphcuts_dp.session.calibrations import CALIBRATIONS
+from graphcuts_dp.session.methods import METHODS
+from graphcuts_dp.session.online import GROUPS, STARTS
 from graphcuts_dp.session.query_lines import folder_of, read_asked, read_lines
 from graphcuts_dp.session.session import open_session
 from graphcuts_dp.session.transcript import answer_to_dict

@@ -9,6 +9,7 @@ from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.distances.coordinate_tuning import CoordinateTuning
 from graphcuts_dp.distances.learner import Line, PiecewiseLinear
 from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.session.states import SECRET
 
 
 @final
@@ -54,7 +55,7 @@ class CoordinateState:
     """
 
     hypothesis: PiecewiseLinear
-    secret: int | None = field(repr=False)
+    secret: int | None = field(repr=False, metadata={**SECRET, "lost": 0})
     tests: int = 0
     lost: int = 0
 

@@ -15,6 +15,7 @@ from graphcuts_dp.distances.l1_plan import L1Answer, L1Plan
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.errors import ExhaustedError, ParameterError
 from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.session.states import APART
 
 
 @final
@@ -25,11 +26,13 @@ class InteractiveState:
     Attributes:
         profiles: the private side.
         coordinates: one state each.
+        limit: how many answers are promised.
         queries: answers given so far, lost ones among them.
     """
 
-    profiles: tuple[Profile, ...] = field(repr=False)
+    profiles: tuple[Profile, ...] = field(repr=False, metadata=APART)
     coordinates: tuple[CoordinateState, ...] = field(repr=False)
+    limit: int
     queries: int = 0
 
     @property
@@ -41,6 +44,11 @@ class InteractiveState:
     def guaranteed(self) -> bool:
         """Whether no coordinate has run out of tangents. Public."""
         return all(state.secret is not None for state in self.coordinates)
+
+    @property
+    def stopped(self) -> bool:
+        """See `session.base.State`."""
+        return not self.guaranteed or self.queries >= self.limit
 
 
 @final
@@ -81,7 +89,7 @@ class InteractiveDistances:
         """
         profiles = self.plan.profiles(locations)
         states = tuple(start_coordinate(tuning, source) for tuning in self.plan.tunings)
-        return InteractiveState(profiles, states)
+        return InteractiveState(profiles, states, self.plan.queries or 0)
 
     def step(
         self, state: InteractiveState, row: int, source: EntropySource

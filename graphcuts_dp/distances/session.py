@@ -3,145 +3,103 @@
 import hashlib
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Self, final
 
 from graphcuts_dp.distances.answers import locations_subject, placed_on
 from graphcuts_dp.distances.interactive import InteractiveDistances, InteractiveState
-from graphcuts_dp.distances.l1_plan import L1Plan
+from graphcuts_dp.distances.l1_plan import L1Answer, L1Plan
 from graphcuts_dp.distances.learnt import best_plan, embeddings_of
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric, as_metric
-from graphcuts_dp.distances.session_records import (
-    DistanceReply,
-    MapQuery,
-    answer_body,
-    reply_of,
-    restored_state,
-    stored_state,
-)
-from graphcuts_dp.errors import AccuracyWarning, LedgerError, ParameterError
+from graphcuts_dp.distances.session_records import DistanceReply, MapQuery, reply_of
+from graphcuts_dp.errors import AccuracyWarning, FileFormatError, LedgerError, ParameterError
 from graphcuts_dp.files import PathLike
-from graphcuts_dp.ledger.ledger import Ledger
-from graphcuts_dp.ledger.opening import Store, open_ledger
-from graphcuts_dp.ledger.records import StoredState
-from graphcuts_dp.ledger.uses import (
-    DISTANCE_SESSION,
-    Use,
-    begin_use,
-    check_agreed,
-    check_name,
-    opened,
-    uses_of,
-)
+from graphcuts_dp.ledger.opening import Store
+from graphcuts_dp.ledger.uses import DISTANCE_SESSION, Use, check_agreed, check_name
 from graphcuts_dp.pairs.vertices import Label
 from graphcuts_dp.privacy.composition import Cost, as_stored
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource, SeededEntropy
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon, warn_of_delta
 from graphcuts_dp.privacy.protection import Protect
-from graphcuts_dp.session.steps import SessionSteps, Step
+from graphcuts_dp.session.base import Answer, Mechanism, Update
+from graphcuts_dp.session.runner import Beginning, Runner, begun_or_resumed
 
 
 @final
-class DistanceRunner(SessionSteps[MapQuery, InteractiveState]):
-    """Answers queries of one session. Any number may exist for it, in threads and processes.
+class DistanceSteps(Mechanism[int, InteractiveState]):
+    """`InteractiveDistances` as the mechanism of a session; queries are rows of the map."""
 
-    Args:
-        ledger: the open ledger.
-        number: of the session.
-        mechanism: the session's.
-        locations: private.
-        seed: of the noise, or None.
-    """
+    name = "distances"
+    state = InteractiveState
 
-    def __init__(
-        self,
-        ledger: Ledger,
-        number: int,
-        mechanism: InteractiveDistances,
-        locations: Locations,
-        seed: int | None,
-    ) -> None:
-        super().__init__(ledger, number, seed)
-        self.mechanism = mechanism
-        self._locations = locations
+    def __init__(self, plan: L1Plan, cost: Cost, seed: int | None = None) -> None:
+        self.plan = plan
+        self._steps = InteractiveDistances(plan)
+        self._cost = cost
+        self._seed = seed
 
     @property
-    def promised(self) -> int:
-        """How many answers the session promises."""
-        return self.mechanism.plan.queries or 0
+    def parameters(self) -> str:
+        """See `Mechanism.parameters`."""
+        return plan_digest(self.plan)
 
-    def replies(self, rows: Sequence[int], *, unguaranteed: bool) -> list[DistanceReply]:
-        """Answer queries: from the record where possible, else by steps.
+    @property
+    def cost(self) -> Cost:
+        """See `Mechanism.cost`."""
+        return self._cost
 
-        Args:
-            rows: of the vertices.
-            unguaranteed: what to do once the session has run out: False refuses, True answers from
-                what was learnt, marked.
+    def start(self, data: Locations, source: EntropySource) -> InteractiveState:
+        """See `Mechanism.start`."""
+        return self._steps.start(data, source)
 
-        Raises:
-            ExhaustedError, BudgetError, LedgerError: see `SessionSteps.answer`.
-        """
-        asked = {row: MapQuery(row) for row in rows}
-        with self.ledger.locked():
-            known = self.totals.answers
-            fresh = [key for key in asked.values() if key.digest not in known]
-            if fresh:
-                self.answer(fresh, unguaranteed=unguaranteed)
-            return [self.recorded(known[asked[row].digest]) for row in rows]
-
-    def recorded(self, seq: int) -> DistanceReply:
-        """The answer of a record; within `Ledger.locked`."""
-        return reply_of(self.ledger.record(seq)[1], self._locations.metric)
-
-    def begin(self, source: EntropySource) -> InteractiveState:
-        """See `SessionSteps.begin`."""
-        return self.mechanism.start(self._locations, source)
-
-    def stopped(self, state: InteractiveState) -> bool:
-        """See `SessionSteps.stopped`."""
-        return not state.guaranteed or state.queries >= self.promised
-
-    def truths(self, keys: Sequence[MapQuery]) -> Sequence[int | None]:
-        """None: the state holds the private side."""
-        return [None] * len(keys)
-
-    def check(self, state: InteractiveState, key: MapQuery) -> None:
+    def check(self, state: InteractiveState, query: int) -> None:
         """Every vertex of the map may be asked about."""
 
     def step(
-        self, state: InteractiveState, key: MapQuery, _truth: int | None, source: EntropySource
-    ) -> tuple[InteractiveState, Step]:
-        """See `SessionSteps.step`."""
+        self, state: InteractiveState, query: int, _truth: int | None, source: EntropySource
+    ) -> tuple[InteractiveState, Answer]:
+        """See `Mechanism.step`: the state holds the private side."""
         before = state.hypothesis
-        state, answer = self.mechanism.step(state, key.row, source)
-        corrected = state.hypothesis != before
-        left = 0 if self.stopped(state) else self.promised - state.queries
-        body = answer_body(key.row, answer, corrected=corrected, left=left)
-        return state, Step(key.digest, body, corrected)
+        state, answer = self._steps.step(state, query, source)
+        updates = (Update(1),) if state.hypothesis != before else ()
+        left = 0 if state.stopped else state.limit - state.queries
+        return state, _answered(answer, updates, left)
 
-    def free(self, state: InteractiveState, key: MapQuery) -> dict[str, Any]:
-        """See `SessionSteps.free`."""
-        answer = self.mechanism.plan.answer(
-            state.hypothesis, key.row, guaranteed=False, seed=self._seed
-        )
-        return answer_body(key.row, answer, corrected=False, left=0)
+    def interrupted(self, state: InteractiveState, source: EntropySource) -> InteractiveState:
+        """See `Mechanism.interrupted`."""
+        return self._steps.interrupted(state, source)
 
-    def lose(self, state: InteractiveState, source: EntropySource) -> InteractiveState:
-        """See `SessionSteps.lose`."""
-        return self.mechanism.interrupted(state, source)
+    def unguaranteed(self, state: InteractiveState, query: int) -> Answer:
+        """See `Mechanism.unguaranteed`."""
+        found = self.plan.answer(state.hypothesis, query, guaranteed=False, seed=self._seed)
+        return _answered(found, (), 0)
 
-    def stored(self, state: InteractiveState) -> StoredState:
-        """See `SessionSteps.stored`."""
-        return stored_state(state)
+    def resumed(
+        self,
+        state: InteractiveState,
+        data: Locations,
+        learnt: bytes,  # noqa: ARG002
+        since: Sequence[tuple[Any, Update]] = (),  # noqa: ARG002
+    ) -> InteractiveState:
+        """See `Mechanism.resumed`: with the private side made again."""
+        if len(state.coordinates) != len(self.plan.tunings):
+            raise FileFormatError("the state is of another plan")
+        return replace(state, profiles=self.plan.profiles(data))
 
-    def restored(self) -> tuple[InteractiveState, bool]:
-        """See `SessionSteps.restored`."""
-        stored = self.ledger.state(self._number)
-        if stored is None:
-            raise LedgerError("the store was altered: a session has no state")
-        return restored_state(stored, self.mechanism.plan, self._locations)
+
+def _answered(answer: L1Answer, updates: tuple[Update, ...], left: int) -> Answer:
+    low, high = answer.interval
+    return Answer(
+        value=(low + high) / 2 if answer.guaranteed else answer.value,
+        interval=(low, high),
+        confidence=answer.confidence,
+        guaranteed=answer.guaranteed,
+        updates=updates,
+        queries_left=left,
+        seeded=answer.seeded,
+    )
 
 
 _CHUNK = 16  # queries that are reserved, and lost in a crash, together
@@ -187,8 +145,8 @@ class DistanceSession:
     from the record, free. Use it as a context manager, or call `close`.
     """
 
-    def __init__(self, ledger: Ledger, terms: Use, runner: DistanceRunner, metric: Metric) -> None:
-        self._ledger = ledger
+    def __init__(self, terms: Use, runner: Runner[DistanceSteps], metric: Metric) -> None:
+        self._ledger = runner.ledger
         self._terms = terms
         self._runner = runner
         self._metric = metric
@@ -261,14 +219,24 @@ class DistanceSession:
         rows = [self._metric.row(vertex) for vertex in vertices]
         found: list[DistanceReply] = []
         for first in range(0, len(rows), _CHUNK):
-            found += self._runner.replies(rows[first : first + _CHUNK], unguaranteed=unguaranteed)
+            asked = rows[first : first + _CHUNK]
+            keys = [MapQuery(row) for row in asked]
+            answers = self._runner.answers(keys, unguaranteed=unguaranteed)
+            found += [self._reply(*pair) for pair in zip(asked, answers, strict=True)]
         return found
+
+    def _reply(self, row: int, answer: Answer) -> DistanceReply:
+        return reply_of(answer, self._metric.vertices.labels[row])
 
     @property
     def history(self) -> list[DistanceReply]:
         """All answers so far, oldest first, by whichever process."""
         with self._ledger.locked():
-            return [self._runner.recorded(seq) for seq in self._runner.totals.shown]
+            found = []
+            for seq in self._runner.totals.shown:
+                row = MapQuery.row_of(self._ledger.content(self._ledger.record(seq)[0]))
+                found.append(self._reply(row, self._runner.recorded(seq)))
+            return found
 
     @property
     def status(self) -> DistanceSessionStatus:
@@ -280,14 +248,14 @@ class DistanceSession:
         """
         with self._ledger.locked():
             state, totals = self._runner.present(), self._runner.totals
-            stopped = self._runner.stopped(state)
+            stopped = state.stopped
             return DistanceSessionStatus(
                 name=self.name,
                 state="stopped" if stopped else "open",
                 answers=len(totals.shown),
                 corrections=totals.corrected,
                 interruptions=totals.interruptions,
-                queries_left=0 if stopped else self._runner.promised - state.queries,
+                queries_left=0 if stopped else state.limit - state.queries,
                 parameters=dict(self._terms.parameters),
                 guarantee=self.guarantee,
             )
@@ -357,61 +325,47 @@ def open_distance_session(
         "confidence": confidence,
     }
     wanted = {key: value for key, value in given.items() if value is not None}
-    place, subject = Store.of(store), locations_subject(placed)
-    terms = None
-    if place.exists:
-        ledger = open_ledger(place, subject)
-    else:  # what is refused must leave no store
-        terms = _terms(metric, placed.people, wanted, seed)
-        ledger = opened(place, subject, *terms[2:])
-    try:
-        with ledger.locked():
-            known = {use.name: use for use in uses_of(ledger) if use.kind == DISTANCE_SESSION}
-            if name in known:
-                return _resumed(ledger, known[name], placed, wanted, seed)
-            terms = terms or _terms(metric, placed.people, wanted, seed)
-            plan, parameters, cost, guarantee = terms
-            use = begin_use(
-                ledger,
-                kind=DISTANCE_SESSION,
-                name=name,
-                parameters=parameters,
-                cost=cost,
-                guarantee=guarantee,
-                source=source,
-            )
-            runner = DistanceRunner(ledger, use.number, InteractiveDistances(plan), placed, seed)
-            runner.start()
-            return DistanceSession(ledger, use, runner, metric)
-    except BaseException:
-        ledger.close()
-        raise
+    use, runner = begun_or_resumed(
+        Store.of(store),
+        locations_subject(placed),
+        kind=DISTANCE_SESSION,
+        name=name,
+        seed=seed,
+        fresh=lambda: _fresh(metric, placed, wanted, seed),
+        resume=lambda use: (_agreed(use, placed, wanted, seed), placed),
+        source=source,
+    )
+    return DistanceSession(use, runner, metric)
 
 
-def _terms(
-    metric: Metric, people: int, wanted: dict[str, Any], seed: int | None
-) -> tuple[L1Plan, dict[str, Any], Cost, PrivacyGuarantee]:
-    """Plan, parameters, cost and promise of a new session."""
+def _fresh(
+    metric: Metric, placed: Locations, wanted: dict[str, Any], seed: int | None
+) -> Beginning:
+    """A new session, before anything is spent."""
     for key, example in (("epsilon", "1.0"), ("queries", "100")):
         if key not in wanted:
             raise ParameterError(f"a new session needs {key}, for example {key}={example}")
     if seed is not None:
         SeededEntropy(seed)
     asked = _DEFAULTS | wanted
-    plan, protection = _plan(metric, people, asked)
+    plan, protection = _plan(metric, placed.people, asked)
     if plan.radius >= metric.diameter / 2:
         warnings.warn(
             "half the diameter for every vertex guarantees as much as this session: raise epsilon,"
             " ask more people, promise fewer answers, or use answer_distances",
             AccuracyWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
     cost = protection.cost(
         plan.built_cost, epsilon=exact_epsilon(asked["epsilon"]), delta=asked["delta"]
     )
-    warn_of_delta(cost.delta, count=people, of="people", stacklevel=3)
-    parameters = {**asked, "map": metric_digest(metric), "plan": plan_digest(plan)}
-    return plan, parameters, cost, protection.promise(plan.guarantee(seed), cost)
+    warn_of_delta(cost.delta, count=placed.people, of="people", stacklevel=5)
+    return Beginning(
+        mechanism=DistanceSteps(plan, cost, seed),
+        data=placed,
+        parameters={**asked, "map": metric_digest(metric), "plan": plan_digest(plan)},
+        guarantee=protection.promise(plan.guarantee(seed), cost),
+    )
 
 
 def _plan(metric: Metric, people: int, asked: dict[str, Any]) -> tuple[L1Plan, Protect]:
@@ -440,9 +394,10 @@ def _plan(metric: Metric, people: int, asked: dict[str, Any]) -> tuple[L1Plan, P
     return plan, protection
 
 
-def _resumed(
-    ledger: Ledger, terms: Use, placed: Locations, wanted: dict[str, Any], seed: int | None
-) -> DistanceSession:
+def _agreed(
+    terms: Use, placed: Locations, wanted: dict[str, Any], seed: int | None
+) -> DistanceSteps:
+    """The mechanism of a session on the store."""
     agreed = terms.parameters
     check_agreed(terms, agreed, wanted if seed is None else {**wanted, "seed": seed})
     if agreed.get("map") != metric_digest(placed.metric):
@@ -455,10 +410,7 @@ def _resumed(
         plan = None
     if plan is None or plan_digest(plan) != agreed.get("plan"):
         raise LedgerError("the session was begun by another version of this program")
-    runner = DistanceRunner(ledger, terms.number, InteractiveDistances(plan), placed, terms.seed)
-    if runner.totals.started:
-        runner.present()
-    return DistanceSession(ledger, terms, runner, placed.metric)
+    return DistanceSteps(plan, terms.cost, terms.seed)
 
 
 def metric_digest(metric: Metric) -> str:

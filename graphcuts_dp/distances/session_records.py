@@ -1,4 +1,4 @@
-"""What the store keeps of a session of distances: queries, answers, states, as plain values."""
+"""What the store keeps of a session of distances: queries and answers."""
 
 import hashlib
 import json
@@ -6,17 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, final
 
-from graphcuts_dp.distances.coordinate import CoordinateState
-from graphcuts_dp.distances.interactive import InteractiveState
-from graphcuts_dp.distances.l1_plan import L1Answer, L1Plan
-from graphcuts_dp.distances.learner import Line, PiecewiseLinear
-from graphcuts_dp.distances.locations import Locations
-from graphcuts_dp.distances.metric import Metric
-from graphcuts_dp.errors import LedgerError
-from graphcuts_dp.ledger.records import StoredState
 from graphcuts_dp.pairs.vertices import Label
-
-_VERSION = 1
+from graphcuts_dp.session.base import Answer
 
 
 @final
@@ -60,15 +51,21 @@ class DistanceReply:
 @final
 @dataclass(frozen=True)
 class MapQuery:
-    """How far the vertex of a row of the map is from all people; see `steps.Key`."""
+    """How far the vertex of a row of the map is from all people; see `session.base.Key`."""
 
-    row: int
+    query: int
     sets: tuple[bytes, ...] = ()
+    pairs: int = 1
 
     @cached_property
     def data(self) -> bytes:
         """The query as bytes."""
-        return json.dumps({"distance_from_row": self.row}).encode()
+        return json.dumps({"distance_from_row": self.query}).encode()
+
+    @classmethod
+    def row_of(cls, data: bytes) -> int:
+        """The row that `data` was made of."""
+        return int(json.loads(data)["distance_from_row"])
 
     @cached_property
     def digest(self) -> bytes:
@@ -76,83 +73,15 @@ class MapQuery:
         return hashlib.sha256(self.data).digest()
 
 
-def answer_body(row: int, answer: L1Answer, *, corrected: bool, left: int) -> dict[str, Any]:
-    """An answer as a record tells it."""
-    low, high = answer.interval
-    return {
-        "row": row,
-        "value": (low + high) / 2 if answer.guaranteed else answer.value,
-        "interval": [low, high],
-        "confidence": answer.confidence,
-        "guaranteed": answer.guaranteed,
-        "corrected": corrected,
-        "queries_left": left,
-        "seeded": answer.seeded,
-    }
-
-
-def reply_of(body: dict[str, Any], metric: Metric) -> DistanceReply:
-    """The answer of a record.
-
-    Raises:
-        LedgerError: the record is of another version.
-    """
-    try:
-        values = dict(body)
-        values.pop("state", None)
-        label = metric.vertices.labels[values.pop("row")]
-        low, high = values.pop("interval")
-        return DistanceReply(vertex=label, interval=(low, high), **values)
-    except (LookupError, TypeError, ValueError):
-        raise LedgerError("the session was begun by another version of this program") from None
-
-
-def stored_state(state: InteractiveState) -> StoredState:
-    """What the store keeps: counters and lines; and the running noise, which is secret."""
-    public = {
-        "version": _VERSION,
-        "queries": state.queries,
-        "coordinates": [
-            {
-                "lines": [[line.at, line.value, line.slope] for line in part.hypothesis.lines],
-                "tests": part.tests,
-                "lost": part.lost,
-            }
-            for part in state.coordinates
-        ],
-    }
-    secret = [part.secret for part in state.coordinates]
-    return StoredState(json.dumps(public).encode(), json.dumps(secret).encode())
-
-
-def restored_state(
-    stored: StoredState, plan: L1Plan, locations: Locations
-) -> tuple[InteractiveState, bool]:
-    """The state, with the private side made again, and whether its running noise was lost.
-
-    A state without its noise is only good for `InteractiveDistances.interrupted`.
-
-    Raises:
-        LedgerError: it is of another version, or does not fit the plan.
-    """
-    try:
-        public = json.loads(stored.public)
-        if public["version"] != _VERSION or len(public["coordinates"]) != len(plan.tunings):
-            raise ValueError
-        secrets = [0] * len(plan.tunings)
-        if stored.secret is not None:
-            secrets = json.loads(stored.secret)
-        parts = tuple(
-            CoordinateState(
-                PiecewiseLinear(tuple(Line(*line) for line in part["lines"])),
-                secret,
-                tests=part["tests"],
-                lost=part["lost"],
-            )
-            for part, secret in zip(public["coordinates"], secrets, strict=True)
-        )
-        queries = int(public["queries"])
-    except (LookupError, TypeError, ValueError):
-        raise LedgerError("the session was begun by another version of this program") from None
-    state = InteractiveState(plan.profiles(locations), parts, queries)
-    return state, stored.secret is None
+def reply_of(answer: Answer, vertex: Label) -> DistanceReply:
+    """An answer of the record, about a vertex."""
+    return DistanceReply(
+        vertex=vertex,
+        value=answer.value,
+        interval=answer.interval,
+        confidence=answer.confidence,
+        guaranteed=answer.guaranteed,
+        corrected=answer.updated,
+        queries_left=answer.queries_left or 0,
+        seeded=answer.seeded,
+    )

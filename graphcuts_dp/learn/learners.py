@@ -52,7 +52,7 @@ class Learner(Protocol):
             def check(self, query):
                 self.universe.masks(query)
 
-    With a `version` of its own it is also a method of sessions, see `idc.own_learner.OwnLearner`.
+    With a `version` of its own it is also a method of sessions, see `learn.own_learner.OwnLearner`.
     """
 
     @property
@@ -96,7 +96,7 @@ class Learner(Protocol):
 class FriezeKannanLearner:
     """Sums of cuts: for graphs of any size. `disjoint` limits it to queries with disjoint S and T.
 
-    That halves the number of updates: see `idc.frieze_kannan`.
+    That halves the number of updates: see `learn.frieze_kannan`.
     """
 
     universe: Universe

@@ -29,7 +29,7 @@ _DISTANCES: Mapping[str, Distance] = {"l2": "squares", "entropy": "relative entr
 @final
 @dataclass(frozen=True)
 class MirrorDescentLearner:
-    """Mirror descent with a norm of `idc.norms`: a matrix of weights is held.
+    """Mirror descent with a norm of `learn.norms`: a matrix of weights is held.
 
     The hypothesis of l2, lp and 2,p stays a matrix of weights in [0, 1]. With l2 it makes
     Frieze-Kannan steps, each followed by a projection; with entropy multiplicative weights.

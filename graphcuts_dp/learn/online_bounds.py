@@ -3,7 +3,7 @@
 A construction needs at most B(alpha) updates, and the fewer it needs, the less noise each of its
 answers gets; so alpha depends on a threshold T that depends on B(alpha). The functions here solve
 that circle. B is an argument: the `update_bound` of any construction, or a function of sizes from
-`idc.update_bounds`.
+`learn.update_bounds`.
 
 The papers' modes keep the printed constants, corrected where a proof needs it (each docstring
 says where). At epsilon = 1 the errors of GRU12's and JT12's exceed every cut of graphs up to 10^5

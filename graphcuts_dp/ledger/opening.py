@@ -27,7 +27,7 @@ from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import Arcs, VertexSet, labels_or_number, sets_in
 from graphcuts_dp.privacy.guarantee import warn_of_delta
 
-_FORMAT = 5
+_FORMAT = 6
 
 
 @final

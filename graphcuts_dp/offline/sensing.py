@@ -325,8 +325,8 @@ def release_sensing(  # noqa: PLR0913  # one more than twelve: the guess that a 
     cap; independent noise of variance v on each is D^2/(2 v)-zCDP.
     Accuracy: `SensingRelease.error`: the last gap, plus what its noise, the choice and rounding
     may hide; or the noise of the measured values, times a union bound. Mirror descent needs at most
-    B(alpha) corrections by queries that are off by alpha (`idc.mirror_descent`), fewer for p near 1
-    than for p = 2 as soon as r ln(mn) is well below the smaller side and queries are spread; with
+    B(alpha) corrections by queries that are off by alpha (`learn.mirror_descent`), fewer for p near
+    1 than for p = 2 as soon as r ln(mn) is well below the smaller side and queries are spread; with
     one rating of sensitivity Delta that takes large matrices.
 
     Source: JT12 section 4.2; DR14 Alg. 8 in place of JT12's online test; Hardt, Ligett, McSherry

@@ -1,1 +1,24 @@
-"""What to expect of each mechanism, from public numbers alone."""
+"""What to expect, from public numbers alone."""
+
+from graphcuts_dp.planning.bounds import (
+    BoundPlan,
+    BoundRow,
+    DegreePlan,
+    DegreeRow,
+    plan_bounds,
+    plan_degree_bounds,
+)
+from graphcuts_dp.planning.planner import Plan, PlanRow, Workload, plan
+
+__all__ = [
+    "BoundPlan",
+    "BoundRow",
+    "DegreePlan",
+    "DegreeRow",
+    "Plan",
+    "PlanRow",
+    "Workload",
+    "plan",
+    "plan_bounds",
+    "plan_degree_bounds",
+]

@@ -9,11 +9,11 @@ of a bipartite graph with even degrees, or of a random directed graph, by 3 m (1
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import final
+from typing import Any, final
 
 from graphcuts_dp.estimate.worst_case import noise_cut_bound
 from graphcuts_dp.learn.constructions import CONSTRUCTIONS
@@ -22,58 +22,77 @@ from graphcuts_dp.learn.update_bounds import at_least_one, shape_of
 from graphcuts_dp.planning import offline
 from graphcuts_dp.privacy.distributions import LaplaceNoise
 from graphcuts_dp.privacy.value_noise import discrete_laplace_radius
+from graphcuts_dp.session.calibrations import CALIBRATIONS
 from graphcuts_dp.session.choice import Setting, gaussian_deviation, mirror_descent_error
-from graphcuts_dp.session.methods import CALIBRATIONS, LINEAR_METHODS, guaranteed_error
+from graphcuts_dp.session.methods import LINEAR_METHODS, guaranteed_error
 
 ANSWERS = "answers"
 ADAPTIVE, FIXED, ALL, LINEAR = "any k", "fixed k", "all", "linear k"
-_PAPERS = tuple(name for name in CALIBRATIONS if name != "tight")
+TIGHT = "tight"
+_PAPERS = tuple(name for name in CALIBRATIONS if name != TIGHT)
 _MIRROR, _MEDIAN = "mirror-descent", "median"
 _CONSTRUCTIONS = tuple(
     name for name, known in CONSTRUCTIONS.items() if known.online and name != _MIRROR
 )
 
 
-@final
-@dataclass(frozen=True)
-class PlannedMechanism:
-    """A line of the table.
+@dataclass(frozen=True, kw_only=True)
+class Named:
+    """What a line of the table is about.
 
     Attributes:
-        method: see `PlanRow`.
-        calibration: likewise.
-        cuts: which the guarantee is for.
+        method: the name that a session takes as `method`; "release" for the synthetic graph;
+            "answers" for a short list of cuts at once; of `release_iteratively` with
+            calibration="tight" "offline MW", "offline MW released" (its distinguisher),
+            "offline median", and "game query", "game both" with a player; "net" for the net
+            mechanism, "sensing" for queries on ratings; "flows" for a table between public groups;
+            else one of the trivial answers "answer 0", "midpoint" (the middle of what a noisy
+            number of edges leaves possible), "density only" (a noisy number of edges, spread
+            evenly).
+        calibration: of "multiplicative-weights" and "frieze-kannan", as a session takes it:
+            "tight", "gru12", "jt12" or "dr14"; else empty.
+        cuts: which cuts the guarantee is for: "any k", which may depend on earlier answers,
+            "fixed k", chosen before, or "all" at once; of flows "cell", "union" (of about sqrt(g)
+            of g groups with as many others) or "half" (of the groups with the rest): fixed k of
+            these, of the finest level. "linear k": fixed k linear queries with coefficients in
+            [-1, 1].
+        norm: of mirror descent; empty for others. What "2,p" guarantees whatever the degrees are.
+        trivial: whether hardly anything was learnt from the graph.
+        offline: whether all queries are answered at once, from a public list. Such rows are printed
+            only where they are not vacuous.
+    """
+
+    method: str
+    calibration: str = ""
+    cuts: str
+    norm: str = ""
+    trivial: bool = False
+    offline: bool = False
+
+    @property
+    def name(self) -> str:
+        """For people: "gaussian", or calibration, initials and norm, as in "tight MW"."""
+        if not self.calibration:
+            return self.method
+        return f"{self.calibration} {CONSTRUCTIONS[self.method].initials} {self.norm}".rstrip()
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class PlannedMechanism(Named):
+    """A line of the table, for any setting.
+
+    Attributes:
         guaranteed: error, from a setting; infinite where delta is 0 and must not be.
         typical: likewise; None where only measurements tell.
-        trivial: whether hardly anything is learnt from the graph.
-        norm: of mirror descent; empty for others.
-        offline: see `PlanRow`.
         fits: whether it is possible for a setting.
         monotone: whether more epsilon never makes what is guaranteed worse.
     """
 
-    method: str
-    calibration: str
-    cuts: str
     guaranteed: Callable[[Setting], float]
-    typical: Callable[[Setting], float] | None
-    trivial: bool = False
-    norm: str = ""
-    offline: bool = False
+    typical: Callable[[Setting], float] | None = None
     fits: Callable[[Setting], bool] = lambda _: True
     monotone: bool = True
-
-    @property
-    def name(self) -> str:
-        """For people."""
-        return name_of(self.method, self.calibration, self.norm)
-
-
-def name_of(method: str, calibration: str, norm: str = "") -> str:
-    """For people: the method, or the calibration, the initials of the construction and the norm."""
-    if not calibration:
-        return method
-    return f"{calibration} {CONSTRUCTIONS[method].initials} {norm}".rstrip()
 
 
 # Typical errors
@@ -226,7 +245,7 @@ def mechanisms_for(setting: Setting) -> tuple[PlannedMechanism, ...]:
             for each in MECHANISMS
             if (
                 each.method in _FOR_LINEAR
-                and each.calibration in ("", "tight")
+                and each.calibration in ("", TIGHT)
                 and (each.method != _MIRROR or each.norm in norms)
             )
             or (each.cuts == LINEAR and each.fits(setting))
@@ -238,95 +257,123 @@ def mechanisms_for(setting: Setting) -> tuple[PlannedMechanism, ...]:
     return tuple(each for each in MECHANISMS if each.method in _FOR_VERTICES)
 
 
+def _line(
+    method: str,
+    cuts: str,
+    guaranteed: Callable[[Setting], float],
+    typical: Callable[[Setting], float] | None = None,
+    **more: Any,
+) -> PlannedMechanism:
+    return PlannedMechanism(
+        method=method, cuts=cuts, guaranteed=guaranteed, typical=typical, **more
+    )
+
+
 # Of public lists: the guarantee is for k of them that are chosen before.
-_listed = partial(PlannedMechanism, calibration="", cuts=FIXED, typical=None, offline=True)
-_OFFLINE = (
-    _listed(
-        ANSWERS,
-        guaranteed=offline.few_answers_error,
-        typical=offline.few_answers_typical,
-        fits=offline.few_answers_fit,
-    ),
-    _listed(
-        "offline MW",
-        guaranteed=offline.listed_error,
-        typical=_first_hypothesis,
-        fits=offline.lists_fit,
-    ),
-    _listed("offline MW", cuts=LINEAR, guaranteed=offline.linear_error, fits=offline.linear_fits),
-    _listed(
-        "offline MW released",
-        guaranteed=offline.released_error,
-        typical=_first_hypothesis,
-        fits=offline.lists_fit,
-    ),
-    _listed("offline median", guaranteed=offline.median_offline_error, fits=offline.median_fits),
-    *(
-        _listed(
-            f"game {player}",
-            guaranteed=partial(offline.game_error, player),
-            fits=offline.lists_fit,
-            monotone=False,
-        )
-        for player in offline.LEARNING
-    ),
-    _listed("net", guaranteed=offline.net_error, fits=offline.net_fits),
-    _listed("sensing", cuts=LINEAR, guaranteed=offline.sensing_error, fits=offline.sensing_fits),
-)
+_listed = partial(_line, offline=True)
 
 MECHANISMS = (
     *(
-        PlannedMechanism(
-            rule, "tight", ADAPTIVE, partial(guaranteed_error, rule), _first_hypothesis
-        )
+        _line(rule, ADAPTIVE, partial(guaranteed_error, rule), _first_hypothesis, calibration=TIGHT)
         for rule in _CONSTRUCTIONS
     ),
     *(
-        PlannedMechanism(
+        _line(
             _MIRROR,
-            "tight",
             ADAPTIVE,
             partial(mirror_descent_error, norm=norm),
             partial(_norm_typical, norm),
+            calibration=TIGHT,
             norm=norm,
         )
         for norm in NORMS
     ),
-    PlannedMechanism(
+    _line(
         _MEDIAN,
-        "",
         ADAPTIVE,
         partial(guaranteed_error, _MEDIAN),
         _first_hypothesis,
         fits=offline.median_fits,
     ),
-    PlannedMechanism(
-        "gaussian", "", ADAPTIVE, partial(guaranteed_error, "gaussian"), _gaussian_typical
-    ),
-    PlannedMechanism(
-        "laplace", "", ADAPTIVE, partial(guaranteed_error, "laplace"), _laplace_typical
-    ),
-    PlannedMechanism(
-        "binary", "", FIXED, partial(guaranteed_error, "binary", adaptive=False), _binary_typical
-    ),
-    PlannedMechanism("binary", "", ALL, partial(guaranteed_error, "binary"), _binary_typical),
-    PlannedMechanism("release", "", ALL, _release, None),
+    _line("gaussian", ADAPTIVE, partial(guaranteed_error, "gaussian"), _gaussian_typical),
+    _line("laplace", ADAPTIVE, partial(guaranteed_error, "laplace"), _laplace_typical),
+    _line("binary", FIXED, partial(guaranteed_error, "binary", adaptive=False), _binary_typical),
+    _line("binary", ALL, partial(guaranteed_error, "binary"), _binary_typical),
+    _line("release", ALL, _release),
     *(
-        PlannedMechanism(
+        _line(
             rule,
-            paper,
             ADAPTIVE,
             partial(_paper, paper, rule),
             _empty_hypothesis if rule == "frieze-kannan" else _first_hypothesis,
+            calibration=paper,
         )
         for paper in _PAPERS
         for rule in _CONSTRUCTIONS
     ),
-    PlannedMechanism(
-        _MIRROR, "jt12", ADAPTIVE, partial(_paper, "jt12", _MIRROR, norm=AUTO), None, norm=AUTO
+    _line(
+        _MIRROR,
+        ADAPTIVE,
+        partial(_paper, "jt12", _MIRROR, norm=AUTO),
+        calibration="jt12",
+        norm=AUTO,
     ),
-    *_OFFLINE,
-    PlannedMechanism("answer 0", "", ALL, _zero, _empty_hypothesis, trivial=True),
-    PlannedMechanism("midpoint", "", ALL, _midpoint, _midpoint_typical, trivial=True),
-    PlannedMechanism("density only", "", ALL, _density, _density_typical, trivial=True),
+    _listed(
+        ANSWERS,
+        FIXED,
+        offline.few_answers_error,
+        offline.few_answers_typical,
+        fits=offline.few_answers_fit,
+    ),
+    _listed("offline MW", FIXED, offline.listed_error, _first_hypothesis, fits=offline.lists_fit),
+    _listed("offline MW", LINEAR, offline.linear_error, fits=offline.linear_fits),
+    _listed(
+        "offline MW released",
+        FIXED,
+        offline.released_error,
+        _first_hypothesis,
+        fits=offline.lists_fit,
+    ),
+    _listed("offline median", FIXED, offline.median_offline_error, fits=offline.median_fits),
+    *(
+        _listed(
+            f"game {player}",
+            FIXED,
+            partial(offline.game_error, player),
+            fits=offline.lists_fit,
+            monotone=False,
+        )
+        for player in offline.LEARNING
+    ),
+    _listed("net", FIXED, offline.net_error, fits=offline.net_fits),
+    _listed("sensing", LINEAR, offline.sensing_error, fits=offline.sensing_fits),
+    _line("answer 0", ALL, _zero, _empty_hypothesis, trivial=True),
+    _line("midpoint", ALL, _midpoint, _midpoint_typical, trivial=True),
+    _line("density only", ALL, _density, _density_typical, trivial=True),
 )
+
+
+# Cuts between two small disjoint sets of one size, where a formula tells their expected errors.
+# Noise on answers does not depend on the sets, noise on entries grows with the root of the pairs
+# between them, and trivial answers are off by how much a graph of so many edges, placed at random,
+# differs from them (the hypergeometric law).
+
+
+def held(setting: Setting, size: int) -> float:
+    """What a cut between two such sets holds on average, in edges."""
+    return setting.edges * size * size / setting.pairs
+
+
+def _density_of_sets(setting: Setting, size: int) -> float:
+    share = size * size / setting.pairs
+    varies = held(setting, size) * (1 - share) * (1 - setting.edges / setting.pairs)
+    return mean_absolute(math.hypot(math.sqrt(varies), share * count_deviation(setting)))
+
+
+SET_SIZE_ERRORS: Mapping[str, Callable[[Setting, int], float]] = {
+    "gaussian": lambda setting, _: _gaussian_typical(setting),
+    "laplace": lambda setting, _: _laplace_typical(setting),
+    "binary": lambda setting, size: mean_absolute(setting.distribution.standard_deviation * size),
+    "answer 0": held,
+    "density only": _density_of_sets,
+}

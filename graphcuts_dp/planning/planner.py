@@ -5,26 +5,30 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from graphcuts_dp.display import Card, Displayed
+from graphcuts_dp.display import Card, Tabled
 from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.estimate.changes import cell_changes
 from graphcuts_dp.estimate.strategy import choose_strategy, guaranteed_flows
-from graphcuts_dp.learn.update_bounds import ArcsOn, Size, shape_of
+from graphcuts_dp.learn.update_bounds import ArcsOn, Size, pairs_of, shape_of
+from graphcuts_dp.options import check, option
 from graphcuts_dp.pairs.cells import CellTree
 from graphcuts_dp.pairs.groups import GroupTree
 from graphcuts_dp.planning.mechanisms import (
     ANSWERS,
     FIXED,
     LINEAR,
+    SET_SIZE_ERRORS,
+    TIGHT,
+    Named,
     PlannedMechanism,
+    held,
     mechanisms_for,
-    name_of,
 )
 from graphcuts_dp.planning.synthetic import (
     SparseForecast,
@@ -33,7 +37,7 @@ from graphcuts_dp.planning.synthetic import (
     synthetic_forecast,
 )
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, SMALLEST_EPSILON
-from graphcuts_dp.privacy.protection import EDGE
+from graphcuts_dp.privacy.protection import EDGE, Protect
 from graphcuts_dp.session.choice import Setting
 from graphcuts_dp.session.methods import METHODS
 
@@ -66,73 +70,100 @@ _OF_LINEAR = """\
 Linear queries: errors for a largest coefficient of 1, of any such queries; others are
 off by so many times their largest one. Statistics need gaussian or laplace."""
 _PRECISION = 1e-5  # relative, of an epsilon that is looked for
+_USUAL_DEGREE = 20.0  # of a graph of which nobody says how many edges it has
+
+
+def whole_number(text: str) -> int:
+    """A whole number as people type it: 1000, or 1e6.
+
+    Raises:
+        ParameterError: it is none.
+    """
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not number.is_integer():
+        raise ParameterError(f"{text!r:.40} is no whole number such as 1000 or 1e6")
+    return int(number)
+
+
+@final
+@dataclass(frozen=True)
+class Workload:
+    """Which queries are planned for. A number alone stands for so many cuts.
+
+    Attributes:
+        queries: k, how many cuts between disjoint sets, 1 to 10^18.
+        linear: whether they are any linear queries, not only cuts; errors are for a largest
+            coefficient of 1.
+        most_right: of a bipartite graph: no cut has more right vertices, as in `open_session`.
+        most_spectral: of linear queries on a bipartite graph: see `open_session`.
+        rank: likewise, a public guess of the rank of the matrix of ratings: how many kinds of users
+            explain them. The row of norm "schatten" goes by it.
+
+    Raises:
+        ParameterError: a number of another type; ranges are checked with those of the graph.
+    """
+
+    queries: int = option(
+        1000, help="Number of cuts that will be asked.", least=1, most=10**18, parse=whole_number
+    )
+    linear: bool = option(False, help="Any linear queries will be asked, not only cuts.")
+    most_right: int | None = option(
+        None, help="Of a graph with two sides: no cut has more right vertices than this."
+    )
+    most_spectral: float | None = option(
+        None,
+        help="With --linear and two sides: no query's largest singular value is more than so many"
+        " times its largest coefficient.",
+    )
+    rank: int | None = option(
+        None, help="Likewise: a public guess of the rank of the matrix of ratings."
+    )
+
+    def __post_init__(self) -> None:
+        check(self)
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class PlanRow:
+class PlanRow(Named):
     """One mechanism, and the error that it guarantees.
 
     Attributes:
-        method: the name that a session takes as `method`; "release" for the synthetic graph;
-            "answers" for `release_answers`; of `release_iteratively` with calibration="tight"
-            "offline MW", "offline MW released" (its distinguisher), "offline median", and "game
-            query", "game both" with a player; "net" for `release_net`, "sensing" for
-            `release_sensing`; "flows" for a table between public groups; else one of the trivial
-            answers "answer 0", "midpoint" (the middle of what a noisy number of edges leaves
-            possible), "density only" (a noisy number of edges, spread evenly).
-        calibration: of "multiplicative-weights" and "frieze-kannan", as a session takes it:
-            "tight", "gru12", "jt12" or "dr14"; else empty.
-        cuts: which cuts the guarantee is for: "any k", which may depend on earlier answers,
-            "fixed k", chosen before, or "all" at once; of flows "cell", "union" (of about sqrt(g)
-            of g groups with as many others) or "half" (of the groups with the rest): fixed k of
-            these, of the finest level. "linear k": fixed k linear queries with coefficients in
-            [-1, 1].
         guaranteed: with probability 1 - beta none of these cuts is farther off, in edges; infinite
             if the mechanism needs delta > 0.
         typical: expected absolute error of a cut between random halves; None where only
             measurements tell. Constructions: of the first hypothesis, before any update.
-        trivial: whether hardly anything was learnt from the graph.
         vacuous: whether a trivial answer guarantees as much.
         epsilon_needed: least epsilon that guarantees the plan's target, to four digits; infinite
             for never; None if there is no target, of games, whose bound may grow with epsilon, and
             of offline releases that are vacuous.
-        norm: of mirror descent; empty for others. What "2,p" guarantees whatever the degrees are.
-        offline: whether all queries are answered at once, from a public list. Such rows are printed
-            only where they are not vacuous.
     """
 
-    method: str
-    calibration: str
-    cuts: str
     guaranteed: float
     typical: float | None
-    trivial: bool
     vacuous: bool
     epsilon_needed: float | None = None
-    norm: str = ""
-    offline: bool = False
-
-    @property
-    def name(self) -> str:
-        """For people: "gaussian", "tight MW"."""
-        return name_of(self.method, self.calibration, self.norm)
 
 
 @final
 @dataclass(frozen=True, repr=False, kw_only=True)
-class Plan(Displayed):
+class Plan(Tabled):
     """The errors to expect from all mechanisms for one setting, best first.
 
     Attributes:
         setting: the public numbers.
         rows: by guaranteed error.
         target_error: what `PlanRow.epsilon_needed` is for, in edges, or None.
+        assumed: whether m is nobody's guess, but what is usual.
     """
 
     setting: Setting
     rows: tuple[PlanRow, ...]
     target_error: float | None
+    assumed: bool = False
 
     @property
     def best(self) -> PlanRow:
@@ -140,7 +171,7 @@ class Plan(Displayed):
         return next(
             row
             for row in self.rows
-            if row.method in METHODS and row.calibration in ("", "tight") and row.cuts != FIXED
+            if row.method in METHODS and row.calibration in ("", TIGHT) and row.cuts != FIXED
         )
 
     @property
@@ -172,81 +203,94 @@ class Plan(Displayed):
         """What `release_graph` with mechanism "sparse" will keep."""
         return sparse_forecast(self.setting)
 
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """Lines below the table."""
-        if self.setting.linear:
-            return (f"{self.legend}\n{_OF_LINEAR}", f"Advice: {self.advice}")
-        if self.setting.protect == "vertex":
-            return (
-                f"{self.legend}\n{_OF_VERTICES}",
-                f"Advice: {self.advice}",
-            )
-        return (
-            self.legend,
-            f"Synthetic graph: {self.synthetic}.",
-            f"Sparse release: {self.sparse}.",
-            f"Advice: {self.advice}",
-        )
+    def small_sets(self, *sizes: int) -> dict[str, list[float]]:
+        """Expected errors of cuts between two small disjoint sets by mechanism, and what they hold.
+
+        Of the mechanisms for which a formula tells it; the last entry, "the cut holds about", is
+        not an error.
+
+        Args:
+            sizes: of both sets.
+
+        Raises:
+            ParameterError: a size below 1, or too large for the vertices.
+        """
+        setting = self.setting
+        shape = shape_of(setting.n)
+        most = min(shape) if isinstance(setting.n, tuple) else shape[0] // 2
+        for size in sizes:
+            if not 1 <= size <= most:
+                raise ParameterError(f"set sizes must be from 1 to {most:,} here, not {size:,}")
+        errors = {
+            row.name: [SET_SIZE_ERRORS[row.name](setting, size) for size in sizes]
+            for row in self.rows
+            if row.name in SET_SIZE_ERRORS and math.isfinite(row.guaranteed)
+        }
+        return errors | {"the cut holds about": [held(setting, size) for size in sizes]}
 
     @property
     def title(self) -> str:
         """The setting in words."""
         s = self.setting
         sides = s.n if isinstance(s.n, tuple) else shape_of(s.n)[:1]
-        n = " x ".join(f"{side:,}" for side in sides)
+        told = " x ".join(f"{side:,}" for side in sides)
         if isinstance(s.n, ArcsOn):
-            n += " (directed)"
-        together = "" if s.protection == EDGE else f", protects {s.protection}"
-        if s.linear:
-            together += ", any linear queries"
-        if s.most_spectral is not None:
-            together += f" of singular values up to {s.most_spectral:,g}"
-        if s.rank is not None:
-            together += f", rank {s.rank:,} (a public guess)"
-        right = "" if s.most_right is None else f", at most {s.most_right:,} right vertices"
-        target = (
-            "" if self.target_error is None else f"; epsilon for an error of {self.target_error:,g}"
-        )
-        return (
-            f"n = {n}, m = {s.edges:,.0f} (a public guess), k = {s.queries:,}, "
+            told += " (directed)"
+        guess = "assumed, since no edges are given" if self.assumed else "a public guess"
+        told = (
+            f"n = {told}, m = {s.edges:,.0f} ({guess}), k = {s.queries:,}, "
             f"epsilon = {s.epsilon:g}, delta = {s.delta:g}, beta = {s.beta:g}"
-            f"{together}{right}{target}"
         )
+        if s.protection != EDGE:
+            told += f", protects {s.protection}"
+        if s.linear:
+            told += ", any linear queries"
+        if s.most_spectral is not None:
+            told += f" of singular values up to {s.most_spectral:,g}"
+        if s.rank is not None:
+            told += f", rank {s.rank:,} (a public guess)"
+        if s.most_right is not None:
+            told += f", at most {s.most_right:,} right vertices"
+        if self.target_error is not None:
+            told += f"; epsilon for an error of {self.target_error:,g}"
+        return told
 
     @property
-    def legend(self) -> str:
-        """What the columns and names mean."""
-        lines = [LEGEND]
+    def remarks(self) -> tuple[str, ...]:
+        """Lines below the table: what columns and names mean, and what to do."""
+        told = [LEGEND]
         if any(row.method == FLOWS for row in self.rows):
-            lines.append(_OF_FLOWS)
+            told.append(_OF_FLOWS)
         if any(row.offline for row in self.shown):
-            lines.append(_OF_LISTS)
-        return "\n".join(lines)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Heads of the table."""
-        needed = () if self.target_error is None else ("epsilon",)
-        return ("mechanism", "cuts", "guaranteed", "typical", *needed, "")
-
-    def cells(self) -> list[tuple[str, ...]]:
-        """The table as text."""
-        return [
-            (
-                row.name,
-                row.cuts,
-                "needs delta" if math.isinf(row.guaranteed) else _shown(row.guaranteed),
-                "-" if row.typical is None else _shown(row.typical),
-                *(() if self.target_error is None else (_shown_epsilon(row.epsilon_needed),)),
-                "trivial" if row.trivial else VACUOUS if row.vacuous else "",
-            )
-            for row in self.shown
-        ]
+            told.append(_OF_LISTS)
+        if self.setting.linear:
+            told.append(_OF_LINEAR)
+        elif self.setting.protect == "vertex":
+            told.append(_OF_VERTICES)
+        else:
+            told += [f"Synthetic graph: {self.synthetic}.", f"Sparse release: {self.sparse}."]
+        if any(math.isinf(row.guaranteed) for row in self.shown):
+            told.append("Needs delta: give one far below 1/edges, for example delta=1e-6.")
+        return (*told, f"Advice: {self.advice}")
 
     def _card(self) -> Card:
-        heads = (*self.columns[:-1], "remark")
-        return Card(title=self.title, columns=heads, rows=self.cells(), notes=self.remarks)
+        needed = () if self.target_error is None else ("epsilon",)
+        return Card(
+            title=self.title,
+            columns=("mechanism", "cuts", "guaranteed", "typical", *needed, "remark"),
+            rows=[
+                (
+                    row.name,
+                    row.cuts,
+                    "needs delta" if math.isinf(row.guaranteed) else _shown(row.guaranteed),
+                    "-" if row.typical is None else _shown(row.typical),
+                    *([_shown_epsilon(row.epsilon_needed)] if needed else []),
+                    "trivial" if row.trivial else VACUOUS if row.vacuous else "",
+                )
+                for row in self.shown
+            ],
+            notes=self.remarks,
+        )
 
     def __repr__(self) -> str:
         s = self.setting
@@ -271,25 +315,13 @@ class Plan(Displayed):
         """The rows as a table: the attributes of `PlanRow`, one column each."""
         import pandas as pd
 
-        names = [field.name for field in fields(PlanRow)]
-        return pd.DataFrame(
-            [[getattr(row, name) for name in names] for row in self.rows], None, names
-        )
-
-    def __str__(self) -> str:
-        lines = [self.columns, *self.cells()]
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        text = [self.title]
-        for first, *rest in lines:
-            numbers = (cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True))
-            text.append("  ".join([first.ljust(widths[0]), *numbers]).rstrip())
-        return "\n".join([*text, *self.remarks])
+        return pd.DataFrame(map(asdict, self.rows), columns=[each.name for each in fields(PlanRow)])
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; infinity becomes None, with the reason beside it."""
+        """Plain values for JSON; infinity becomes None, or "never" of an epsilon."""
         s = self.setting
-        return {
-            "vertices": list(s.n) if isinstance(s.n, tuple) else shape_of(s.n)[0],
+        told: dict[str, Any] = {
+            "n": list(s.n) if isinstance(s.n, tuple) else shape_of(s.n)[0],
             "directed": isinstance(s.n, ArcsOn),
             "edges_guess": s.edges,
             "queries": s.queries,
@@ -303,79 +335,51 @@ class Plan(Displayed):
             "most_spectral": s.most_spectral,
             "rank_guess": s.rank,
             "target_error": self.target_error,
-            "rows": [self._row_dict(row) for row in self.rows],
+            "rows": [_row_dict(row) for row in self.rows],
             "best_method": self.best_method,
             "advice": self.advice,
-            "synthetic_graph": None
-            if s.protect == "vertex" or s.linear
-            else {
-                "keeps": self.synthetic.keeps,
-                "epsilon_for_communities": _number_or_never(self.synthetic.epsilon_for_communities),
-                "epsilon_for_edges": _number_or_never(self.synthetic.epsilon_for_edges),
-            },
+            "synthetic_graph": None,
         }
-
-    def _row_dict(self, row: PlanRow) -> dict[str, Any]:
-        entry: dict[str, Any] = {
-            "method": row.method,
-            "calibration": row.calibration or None,
-            "norm": row.norm or None,
-            "cuts": row.cuts,
-            "guaranteed_error": None if math.isinf(row.guaranteed) else row.guaranteed,
-            "typical_error": row.typical,
-            "trivial": row.trivial,
-            "vacuous": row.vacuous,
-            "offline": row.offline,
-        }
-        if row.epsilon_needed is not None:
-            entry["epsilon_needed"] = _number_or_never(row.epsilon_needed)
-        return entry
+        if s.protect != "vertex" and not s.linear:
+            found = self.synthetic
+            told["synthetic_graph"] = {
+                "keeps": found.keeps,
+                "epsilon_for_communities": _or_never(found.epsilon_for_communities),
+                "epsilon_for_edges": _or_never(found.epsilon_for_edges),
+            }
+        return told
 
 
-def plan(  # noqa: PLR0913  # each is a public number of the setting
+def plan(
     n: int | tuple[int, int],
     *,
-    directed: bool = False,
-    edges: float,
-    queries: int,
     epsilon: float,
-    delta: float,
+    edges: float | None = None,
+    queries: int | Workload = 1000,
+    delta: float = 0.0,
     beta: float = 0.05,
-    target_error: float | None = None,
+    directed: bool = False,
+    protect: str | Protect = EDGE,
     groups: Groupings | None = None,
-    protect: str = "edges",
-    at_most: int | None = None,
-    degree_bound: int | None = None,
-    most_right: int | None = None,
-    offline: bool = True,
-    linear: bool = False,
-    most_spectral: float | None = None,
-    rank: int | None = None,
+    target_error: float | None = None,
 ) -> Plan:
     """Compare what all mechanisms would guarantee for a graph of this size. Reads no data.
 
     Args:
         n: vertices, or (left, right) of a bipartite graph.
-        directed: whether the graph is directed: n (n - 1) pairs.
-        edges: m, a public guess; never look it up in the private graph.
-        queries: k, cuts between disjoint sets, at least 1.
         epsilon: privacy parameter, in [1e-6, 50].
+        edges: m, a public guess; never look it up in the private graph. If None, an average degree
+            of 20 is assumed, and at most half of all pairs.
+        queries: k, cuts between disjoint sets, at least 1; or a `Workload`, for other queries.
         delta: in [0, 1); at 0 the mechanisms that need it are listed without a guarantee.
         beta: probability that any answer is farther off than guaranteed.
-        target_error: also find the epsilon that guarantees this, in edges.
+        directed: whether the graph is directed: n (n - 1) pairs.
+        protect: whom promises are for. Of a vertex, errors are those of bounded cuts (what the
+            bound takes away is told by `plan_degree_bounds`), and only mechanisms are listed that a
+            formula is known for.
         groups: public groups of the vertices, a `Groups` or sizes alone (a pair of them for two
             sides): rows for flows between them are added.
-        protect: whom promises are for, see `Protect.of`. Of a vertex, errors are those of
-            bounded cuts (what the bound takes away is told by `plan_degree_bounds`), and only
-            mechanisms are listed that a formula is known for.
-        at_most: of edges how many may change together; of an owner how many rows count.
-        degree_bound: of a vertex.
-        most_right: of a bipartite graph: no cut has more right vertices, as in `open_session`.
-        offline: whether to list what answers a public list at once; it takes most of the time.
-        linear: k are any linear queries, not only cuts; errors are for a largest coefficient of 1.
-        most_spectral: of these, on a bipartite graph: see `open_session`.
-        rank: likewise, a public guess of the rank of the matrix of ratings: how many kinds of users
-            explain them. The row of norm "schatten" goes by it.
+        target_error: also find the epsilon that guarantees this, in edges.
 
     Raises:
         ParameterError: a number out of range, or groups of other vertices.
@@ -390,22 +394,40 @@ def plan(  # noqa: PLR0913  # each is a public number of the setting
         if isinstance(n, tuple):
             raise ParameterError("a directed graph has one number of vertices")
         size = ArcsOn(n)
+    asked = queries if isinstance(queries, Workload) else Workload(queries)
     setting = Setting(
         n=size,
-        edges=edges,
-        queries=queries,
+        edges=usual_edges(size) if edges is None else edges,
         epsilon=epsilon,
         delta=delta,
         beta=beta,
-        at_most=at_most,
-        protect=protect,
-        degree_bound=degree_bound,
-        most_right=most_right,
-        linear=linear,
-        most_spectral=most_spectral,
-        rank=rank,
+        **Protect.of(protect).keywords,
+        **vars(asked),
     )
-    if linear and groups is not None:
+    return plan_of(setting, groups=groups, target_error=target_error, assumed=edges is None)
+
+
+def plan_of(
+    setting: Setting,
+    *,
+    groups: Groupings | None = None,
+    target_error: float | None = None,
+    offline: bool = True,
+    assumed: bool = False,
+) -> Plan:
+    """The plan for a setting.
+
+    Args:
+        setting: the public numbers.
+        groups: as for `plan`.
+        target_error: likewise.
+        offline: whether to list what answers a public list at once; it takes most of the time.
+        assumed: see `Plan`.
+
+    Raises:
+        ParameterError: as for `plan`.
+    """
+    if setting.linear and groups is not None:
         raise ParameterError("flows between groups are sums of cuts: plan them without linear")
     if target_error is not None and not (math.isfinite(target_error) and target_error > 0):
         raise ParameterError("target_error must be a positive, finite number of edges")
@@ -417,8 +439,13 @@ def plan(  # noqa: PLR0913  # each is a public number of the setting
     ]
     if groups is not None:
         found += _flow_rows(setting, groups, target_error)
-    rows = sorted(found, key=lambda row: row.guaranteed)
-    return Plan(setting=setting, rows=tuple(rows), target_error=target_error)
+    rows = tuple(sorted(found, key=lambda row: row.guaranteed))
+    return Plan(setting=setting, rows=rows, target_error=target_error, assumed=assumed)
+
+
+def usual_edges(n: Size) -> float:
+    """How many edges are assumed where nobody guesses it."""
+    return max(1.0, min(_USUAL_DEGREE * sum(shape_of(n)) / 4, pairs_of(n) / 2))
 
 
 def _row(
@@ -433,21 +460,16 @@ def _row(
     vacuous = not mechanism.trivial and guaranteed >= most
     needed = None
     if target is not None and mechanism.monotone and not (mechanism.offline and vacuous):
-        needed = _least_epsilon(
-            setting,
+        needed = least_epsilon(
             lambda epsilon: mechanism.guaranteed(replace(setting, epsilon=epsilon)) <= target,
+            steps=setting.protection.steps,
         )
     return PlanRow(
-        method=mechanism.method,
-        calibration=mechanism.calibration,
-        cuts=mechanism.cuts,
+        **{each.name: getattr(mechanism, each.name) for each in fields(Named)},
         guaranteed=guaranteed,
         typical=typical,
-        trivial=mechanism.trivial,
         vacuous=vacuous,
         epsilon_needed=needed,
-        norm=mechanism.norm,
-        offline=mechanism.offline,
     )
 
 
@@ -464,34 +486,40 @@ def _flow_rows(setting: Setting, groups: Groupings, target: float | None) -> lis
         cells = CellTree(*pair, directed=isinstance(setting.n, ArcsOn))
     except GraphError as problem:
         raise ParameterError(str(problem)) from None
-
     changes = cell_changes(cells, setting.protection)
 
     def errors(epsilon: float) -> dict[str, tuple[float, float]]:
         strategy = choose_strategy(cells, epsilon=epsilon, delta=setting.delta, changes=changes)
         return guaranteed_flows(cells, strategy, failure=setting.beta / setting.queries)
 
-    def row(kind: str, guaranteed: float, deviation: float) -> PlanRow:
-        needed = None
-        if target is not None:
-            needed = _least_epsilon(setting, lambda epsilon: errors(epsilon)[kind][0] <= target)
-        return PlanRow(
+    def needed(kind: str) -> float | None:
+        if target is None:
+            return None
+        return least_epsilon(
+            lambda epsilon: errors(epsilon)[kind][0] <= target, steps=setting.protection.steps
+        )
+
+    return [
+        PlanRow(
             method=FLOWS,
-            calibration="",
             cuts=kind,
             guaranteed=guaranteed,
             typical=min(guaranteed, deviation * math.sqrt(2 / math.pi)),
-            trivial=False,
             vacuous=False,
-            epsilon_needed=needed,
+            epsilon_needed=needed(kind),
         )
+        for kind, (guaranteed, deviation) in errors(setting.epsilon).items()
+    ]
 
-    return [row(kind, *found) for kind, found in errors(setting.epsilon).items()]
 
+def least_epsilon(enough: Callable[[float], bool], *, steps: int = 1) -> float:
+    """The least epsilon in range that is enough, rounded up; infinity if none is.
 
-def _least_epsilon(setting: Setting, enough: Callable[[float], bool]) -> float:
-    """The least epsilon in range that is enough, rounded up; infinity if none is."""
-    smallest = _rounded_up(SMALLEST_EPSILON * setting.protection.steps)  # so that steps have it
+    Args:
+        enough: of an epsilon; what is enough stays enough with more.
+        steps: that share it, so that there is a smallest epsilon for each.
+    """
+    smallest = _rounded_up(SMALLEST_EPSILON * steps)
     if smallest >= LARGEST_EPSILON or not enough(LARGEST_EPSILON):
         return math.inf
     if enough(smallest):
@@ -505,9 +533,9 @@ def _least_epsilon(setting: Setting, enough: Callable[[float], bool]) -> float:
 
 def _advice(setting: Setting, rows: tuple[PlanRow, ...]) -> str:
     useful = [
-        r
-        for r in rows
-        if not r.trivial and not r.vacuous and r.method != FLOWS and r.cuts != LINEAR
+        row
+        for row in rows
+        if not (row.trivial or row.vacuous or row.method == FLOWS or row.cuts == LINEAR)
     ]
     if useful:
         best = useful[0]
@@ -522,8 +550,9 @@ def _advice(setting: Setting, rows: tuple[PlanRow, ...]) -> str:
     if fewer:
         winner = _winner(replace(setting, queries=fewer))
         ways.append(f"ask at most {fewer:,} queries ({winner})")
-    needed = _least_epsilon(
-        setting, lambda epsilon: bool(_winner(replace(setting, epsilon=epsilon)))
+    needed = least_epsilon(
+        lambda epsilon: bool(_winner(replace(setting, epsilon=epsilon))),
+        steps=setting.protection.steps,
     )
     if math.isfinite(needed):
         winner = _winner(replace(setting, epsilon=needed))
@@ -565,7 +594,19 @@ def _rounded_up(value: float) -> float:
     return rounded if rounded >= value else float(f"{value * 1.0005:.4g}")
 
 
-def _number_or_never(epsilon: float) -> float | str:
+def _row_dict(row: PlanRow) -> dict[str, Any]:
+    told = asdict(row)
+    guaranteed, needed = told.pop("guaranteed"), told.pop("epsilon_needed")
+    told |= {
+        "calibration": row.calibration or None,
+        "norm": row.norm or None,
+        "guaranteed_error": None if math.isinf(guaranteed) else guaranteed,
+        "typical_error": told.pop("typical"),
+    }
+    return told if needed is None else {**told, "epsilon_needed": _or_never(needed)}
+
+
+def _or_never(epsilon: float) -> float | str:
     return "never" if math.isinf(epsilon) else epsilon
 
 
@@ -574,6 +615,4 @@ def _shown(error: float) -> str:
 
 
 def _shown_epsilon(epsilon: float | None) -> str:
-    if epsilon is None:
-        return "-"
-    return "never" if math.isinf(epsilon) else f"{epsilon:g}"
+    return "-" if epsilon is None else "never" if math.isinf(epsilon) else f"{epsilon:g}"

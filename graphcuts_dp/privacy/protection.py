@@ -15,6 +15,7 @@ Source: DR14 Theorem 2.2; Bun, Steinke 2016, Proposition 1.9 (zCDP).
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal, Self, TypeVar, final, get_args
@@ -26,6 +27,14 @@ from graphcuts_dp.privacy.composition import (
     stated_cost,
     zcdp_epsilon,
     zcdp_rho,
+)
+from graphcuts_dp.privacy.explanation import (
+    PRIORS,
+    Explanation,
+    Odds,
+    posterior,
+    strength,
+    words_for,
 )
 from graphcuts_dp.privacy.guarantee import SMALLEST_EPSILON, PrivacyGuarantee, exact_epsilon
 
@@ -284,6 +293,41 @@ class Protect:
             neighbours=self._neighbours(step.neighbours),
             protects=str(self),
             parts=parts,
+        )
+
+    def explain(
+        self, *, epsilon: float, delta: float = 0.0, priors: Sequence[float] = PRIORS
+    ) -> Explanation:
+        """Explain in plain words whom such a promise protects, against what, and how well.
+
+        Reads no data.
+
+        Args:
+            epsilon: of everything that is released together, in [1e-6, 50].
+            delta: likewise, in [0, 1).
+            priors: what an attacker may believe beforehand, each in (0, 1).
+
+        Raises:
+            ParameterError: a number out of range.
+
+        Examples:
+            >>> told = gc.Protect.edges(20).explain(epsilon=1.0)
+            >>> told.odds[1]  # who held it for 1 % likely may hold it for 2.7 %
+            Odds(prior=0.01, lowest=0.0037..., highest=0.0267...)
+        """
+        exact_epsilon(epsilon)
+        if isinstance(delta, bool) or not isinstance(delta, int | float) or not 0 <= delta < 1:
+            raise ParameterError("delta must be at least 0 and below 1, for example 1e-6")
+        words = words_for(self.kind, self.degree_bound or self.steps)
+        return Explanation(
+            protects=str(self),
+            epsilon=float(epsilon),
+            delta=float(delta),
+            sentences=words | {"Strength": strength(epsilon, delta)},
+            odds=tuple(
+                Odds(float(prior), posterior(prior, -epsilon), posterior(prior, epsilon))
+                for prior in priors
+            ),
         )
 
     def _neighbours(self, step: str) -> str:

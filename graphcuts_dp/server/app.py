@@ -7,12 +7,14 @@ import asyncio
 import contextlib
 import json
 import traceback
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from ipaddress import IPv4Address, IPv6Address, ip_address
-from typing import Any, cast, final
+from pathlib import Path
+from typing import Annotated, Any, cast, final
 
-from fastapi import FastAPI, Request
+from fastapi import APIRouter, Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from fastapi.responses import PlainTextResponse
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -20,12 +22,21 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from graphcuts_dp._version import __version__
 from graphcuts_dp.errors import GraphCutsError
-from graphcuts_dp.server.access import Logins
+from graphcuts_dp.server.access import COOKIE, Logins, check_failures, note_failure
 from graphcuts_dp.server.api import make_api, make_curating
-from graphcuts_dp.server.pages import make_pages
+from graphcuts_dp.server.models import LoginIn, MeOut
+from graphcuts_dp.server.people import CURATOR, LOGIN_SECONDS, MONITOR, Login
 from graphcuts_dp.server.problems import RefusedError, body_of, refusal_of
 from graphcuts_dp.server.service import Service, log
 
+_FOLDER = Path(__file__).resolve().parent / "page"
+_KINDS = {
+    ".html": "text/html",
+    ".css": "text/css",
+    ".js": "text/javascript",
+    ".svg": "image/svg+xml",
+}
+_PLACES = {"/": "login.html", "/analyst": "analyst.html", "/curator": "curator.html"}
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
@@ -219,6 +230,69 @@ def _log_failure(problem: Exception) -> None:
     frames: Any = traceback.extract_tb(problem.__traceback__)
     places = " < ".join(f"{frame.name}:{frame.lineno}" for frame in reversed(frames[-6:]))
     log.error("failure: %s at %s", type(problem).__name__, places)
+
+
+def make_pages(service: Service, logins: Logins) -> APIRouter:
+    """The page: a few files that are served as they lie here, and what logs somebody in.
+
+    The files hold nothing of the graph: all comes from the API. Nothing is loaded from elsewhere.
+    """
+    router = APIRouter()
+    files = {f"/page/{file.name}": file for file in sorted(_FOLDER.iterdir())}
+    files |= {place: _FOLDER / name for place, name in _PLACES.items()}
+    for place, file in files.items():
+        router.add_api_route(place, _giver(file), include_in_schema=False)
+    Who = Annotated[Login, Depends(logins.anybody)]
+
+    @router.post("/v1/login")
+    async def login(request: Request, response: Response, asked: LoginIn) -> MeOut:
+        """Begin a login of the page with a token: the reply sets a cookie."""
+        check_failures(service, request)
+        found = service.desk.people.of_token(asked.token)
+        if found is None:
+            raise note_failure(service, request)
+        secret, csrf = await service.at_store(service.desk.people.log_in, found)
+        response.set_cookie(
+            COOKIE,
+            secret,
+            max_age=int(LOGIN_SECONDS),
+            httponly=True,
+            samesite="strict",
+            secure=service.secure,
+        )
+        return MeOut(name=found.person.name, role=found.person.role, csrf=csrf)
+
+    @router.post("/v1/logout")
+    async def logout(who: Who, request: Request, response: Response) -> MeOut:
+        """End a login of the page."""
+        secret = request.cookies.get(COOKIE)
+        if secret is not None:
+            await service.at_store(service.desk.people.log_out, secret)
+        response.delete_cookie(COOKIE)
+        return MeOut(name=who.person.name, role=who.person.role, csrf=None)
+
+    @router.get("/healthz", response_class=PlainTextResponse)
+    async def healthz() -> str:
+        """Whether the server runs. Tells nothing else."""
+        return "ok\n"
+
+    @router.get("/metrics", response_class=PlainTextResponse)
+    async def metrics(who: Who) -> str:
+        """Counters for Prometheus, to monitors and curators."""
+        if who.person.role not in (MONITOR, CURATOR):
+            raise RefusedError(403, "monitors and curators read the metrics", kind="role")
+        return service.metrics()
+
+    return router
+
+
+def _giver(file: Path) -> Callable[[], Awaitable[Response]]:
+    content, kind = file.read_bytes(), _KINDS[file.suffix]
+
+    async def give() -> Response:
+        return Response(content, media_type=kind)
+
+    return give
 
 
 _MOST_ERRORS = 10

@@ -3,10 +3,6 @@
 There is no other way to an answer than `Session`, and no other ledger than the store. Every method
 is called by one thread at a time; the server has one thread for them. The private graph is handed
 on to `open_session`, and read nowhere else in this folder.
-
-Answers as plain values, and sets by the names of the groups that they are.
-
-Dummy queries: the same answers as a session would give, about a made graph.
 """
 
 import hashlib
@@ -32,6 +28,7 @@ from graphcuts_dp.errors import (
     PrivacyWarning,
 )
 from graphcuts_dp.graph.adjacency import AnyGraph, on_space
+from graphcuts_dp.learn.update_bounds import size_of
 from graphcuts_dp.ledger.opening import Store, ledger_budget, open_ledger
 from graphcuts_dp.ledger.spending import Budget
 from graphcuts_dp.ledger.uses import Use, check_budget
@@ -40,9 +37,8 @@ from graphcuts_dp.pairs.graph_queries import Question
 from graphcuts_dp.pairs.group_names import GroupNames
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.linear_query import LinearQuery
-from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.planning.planner import plan
+from graphcuts_dp.planning.planner import plan_of, usual_edges
 from graphcuts_dp.server.approval import (
     APPROVED,
     REFUSED,
@@ -60,7 +56,8 @@ from graphcuts_dp.server.models import AnswerOut, Ask, DummyIn, PlanIn, QueryIn,
 from graphcuts_dp.server.people import CURATOR, People, Person
 from graphcuts_dp.server.problems import RefusedError
 from graphcuts_dp.session.base import Answer
-from graphcuts_dp.session.group_start import GROUPS
+from graphcuts_dp.session.choice import Setting
+from graphcuts_dp.session.online import GROUPS
 from graphcuts_dp.session.parameters import Parameters
 from graphcuts_dp.session.session import Session, open_session
 from graphcuts_dp.session.transcript import (
@@ -101,36 +98,6 @@ def quiet() -> Iterator[None]:
         for told in (AccuracyWarning, PrivacyWarning):
             warnings.simplefilter("ignore", told)
         yield
-
-
-def dummy_answers(
-    made: AnyGraph, terms: dict[str, Any], queries: Sequence[LinearQuery], names: GroupNames | None
-) -> list[Answer]:
-    """What a new session about a made graph answers; it leaves nothing behind.
-
-    Args:
-        made: see `made_like`.
-        terms: keywords of `open_session`.
-        queries: linear queries.
-        names: of groups, if there are any.
-
-    Raises:
-        GraphCutsError: as `open_session` and `Session.ask_all`.
-    """
-    asked = [
-        names.named(query) if names is not None and isinstance(query, CutQuery) else query
-        for query in queries
-    ]
-    groups = None
-    if names is not None:
-        groups = names.left if names.left is names.right else (names.left, names.right)
-    with tempfile.TemporaryDirectory(prefix="graphcuts-dp-dummy-") as folder:
-        with quiet():
-            session: Session = open_session(
-                made, store=Path(folder) / "made.db", groups=groups, **terms
-            )
-        with session:
-            return session.ask_all(asked)
 
 
 def digest_of_set(mask: BoolVector) -> bytes:
@@ -266,24 +233,18 @@ class Desk:
         Raises:
             ParameterError: a number out of range.
         """
-        universe = self.universe
-        most = universe.size
-        edges = asked.edges
-        if edges is None:
-            edges = max(1.0, min(10.0 * sum(universe.shape) / 2, most / 2))
-        shape = universe.shape if universe.bipartite else universe.shape[0]
-        found = plan(
-            shape,
-            directed=universe.directed,
-            edges=min(edges, most),
+        size = size_of(self.universe)
+        edges = usual_edges(size) if asked.edges is None else asked.edges
+        setting = Setting(
+            n=size,
+            edges=min(edges, self.universe.size),
             queries=asked.queries,
             epsilon=asked.epsilon,
             delta=asked.delta,
             beta=asked.beta,
-            offline=False,
             **self._protecting,
         )
-        return found.to_dict()
+        return plan_of(setting, offline=False).to_dict()
 
     def dummy(self, asked: DummyIn) -> list[AnswerOut]:
         """Answers about a made graph: free, and of no private data.
@@ -297,7 +258,13 @@ class Desk:
         queries = list(self._queries(asked.queries))
         if terms["queries"] < len(queries):
             raise ParameterError("the terms promise fewer answers than queries are asked")
-        return [reply_of(each) for each in dummy_answers(self._made, terms, queries, self.names)]
+        with tempfile.TemporaryDirectory(prefix="graphcuts-dp-dummy-") as folder:
+            with quiet():
+                session = open_session(
+                    self._made, store=Path(folder) / "made.db", groups=self._groups, **terms
+                )
+            with session:
+                return [reply_of(each) for each in session.ask_all(queries)]
 
     def request(self, person: Person, asked: SessionIn) -> tuple[Request, str | None]:
         """Ask for a session. It begins at once where the person is approved beforehand.

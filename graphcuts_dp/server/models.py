@@ -2,7 +2,8 @@
 
 import base64
 import binascii
-from typing import Annotated, Any, Literal
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, TypeVar, cast
 
 import numpy as np
 from pydantic import (
@@ -17,16 +18,18 @@ from pydantic import (
     StrictInt,
     StrictStr,
     Tag,
+    create_model,
 )
 
 from graphcuts_dp.errors import QueryError
+from graphcuts_dp.options import Option, described
 from graphcuts_dp.pairs.graph_queries import GraphQuery
 from graphcuts_dp.pairs.linear_query import LinearQuery
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.server.people import MOST_QUERIES, Caps
 from graphcuts_dp.session.query_lines import query_of
 
-MOST_QUERIES = 10**12
 _BIGGEST = 2**63 - 1  # of an integer label
 _NAMED = 16  # as many numbers as are made while one coefficient is read
 _KEPT = ("expected_edges",)  # of terms: kept if None, as sessions that were asked for have it
@@ -66,6 +69,35 @@ class Strict(BaseModel):
     """A model that refuses unknown names."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+M = TypeVar("M", bound=Strict)
+_KINDS = {bool: StrictBool, int: StrictInt, float: FiniteFloat, str: StrictStr}
+
+
+def described_by(options: type) -> Callable[[type[M]], type[M]]:
+    """A model that also has the fields of an object of options, with their ranges and help."""
+
+    def extended(model: type[M]) -> type[M]:
+        fields = {each.name: (_annotation(each), each.default) for each in described(options)}
+        made: type[M] = create_model(  # type: ignore[call-overload]
+            model.__name__, __base__=model, __doc__=model.__doc__, **fields
+        )
+        return made
+
+    return extended
+
+
+def _annotation(about: Option) -> Any:
+    kind: Any = _KINDS[cast(type, about.kind)]
+    if about.choices:
+        kind = Literal[about.choices]
+    longest = 60 if about.kind is str and not about.choices else None
+    ranges = Field(
+        ge=about.least, le=about.most, gt=about.above, lt=about.below, max_length=longest
+    )
+    kind = Annotated[kind, ranges]
+    return Annotated[kind | None if about.optional else kind, Field(description=about.text)]
 
 
 class Bits(Strict):
@@ -237,24 +269,17 @@ class PlanIn(Strict):
     beta: Annotated[FiniteFloat, Field(gt=0, lt=1)] = 0.05
 
 
+@described_by(Caps)
 class PersonIn(Strict):
     """Somebody new."""
 
     name: PersonName
     role: Literal["curator", "analyst", "monitor"] = "analyst"
-    preapproved: StrictBool = False
-    epsilon: Epsilon | None = None
-    delta: Delta = 0.0
-    queries: Count | None = None
 
 
+@described_by(Caps)
 class CapsIn(Strict):
     """The caps of an analyst."""
-
-    preapproved: StrictBool = False
-    epsilon: Epsilon | None = None
-    delta: Delta = 0.0
-    queries: Count | None = None
 
 
 class DecisionIn(Strict):

@@ -1,38 +1,71 @@
 """Who may ask: curators, analysts and monitors, their tokens, caps and logins."""
 
+import functools
+import hashlib
+import hmac
 import re
 import secrets
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, final
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.ledger.records import Head
 from graphcuts_dp.ledger.spending import Budget
+from graphcuts_dp.options import PRIVACY, check, option
 from graphcuts_dp.server.book import Book, Changes, now
 from graphcuts_dp.server.chain import LogLine, first_digest
-from graphcuts_dp.server.tokens import Token, digest_of, id_of, same
 
 CURATOR, ANALYST, MONITOR = ROLES = ("curator", "analyst", "monitor")
 LOGIN_SECONDS = 12 * 3600.0
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
-_MOST_QUERIES = 10**12
+MOST_QUERIES = 10**12
+_COLUMNS = ("name", "role", "preapproved", "epsilon", "delta", "queries", "active")
+_option = functools.partial(option, group=PRIVACY)
+_FORM = re.compile(r"gcdp_([0-9a-f]{16})_[A-Za-z0-9_-]{43}")
+_NOBODY = hashlib.sha256(b"nobody").digest()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Caps:
+    """What one person may use, and whether the curator is asked each time.
+
+    Raises:
+        ParameterError: a cap out of range.
+    """
+
+    preapproved: bool = _option(False, help="Sessions within the caps need no approval.")
+    epsilon: float | None = _option(
+        None, help="Cap on epsilon of all sessions of this person together.", least=1e-6, most=50
+    )
+    delta: float = _option(
+        0.0, help="Cap on delta of all sessions of this person together.", least=0, below=1
+    )
+    queries: int | None = _option(
+        None, help="Cap on the number of promised answers.", least=1, most=MOST_QUERIES
+    )
+
+    def __post_init__(self) -> None:
+        check(self)
+        if self.epsilon is None and self.delta:
+            raise ParameterError("a cap on delta needs one on epsilon")
+
+    @property
+    def cap(self) -> Budget | None:
+        """The cap on what the sessions of the person cost together."""
+        return None if self.epsilon is None else Budget(self.epsilon, self.delta)
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Person:
+class Person(Caps):
     """Somebody with a token.
 
     Attributes:
         name: small letters, digits, "_" and "-".
         role: "curator" (approves, makes people, reads all), "analyst" (asks), or "monitor" (reads
             the metrics).
-        preapproved: whether sessions within the caps open without the curator.
-        epsilon: cap on all sessions of the person together, or None.
-        delta: likewise; counts only beside `epsilon`.
-        queries: cap on the answers that those sessions promise, or None.
         active: whether tokens of the person are accepted.
 
     Raises:
@@ -41,28 +74,57 @@ class Person:
 
     name: str
     role: str = ANALYST
-    preapproved: bool = False
-    epsilon: float | None = None
-    delta: float = 0.0
-    queries: int | None = None
     active: bool = True
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not _NAME.fullmatch(self.name):
             raise ParameterError("a name is 1 to 40 small letters, digits, '_' and '-'")
         if self.role not in ROLES:
             raise ParameterError(f"a role is one of: {', '.join(ROLES)}")
-        if self.epsilon is not None:
-            Budget(self.epsilon, self.delta)
-        elif self.delta:
-            raise ParameterError("a cap on delta needs one on epsilon")
-        if self.queries is not None and not 1 <= self.queries <= _MOST_QUERIES:
-            raise ParameterError("a cap on queries is at least 1")
 
-    @property
-    def cap(self) -> Budget | None:
-        """The cap on what the sessions of the person cost together."""
-        return None if self.epsilon is None else Budget(self.epsilon, self.delta)
+
+@final
+@dataclass(frozen=True)
+class Token:
+    """A token that was just made: a random text that is shown once and kept as a digest.
+
+    It is 32 random bytes, so that one fast digest keeps it: nobody can try them all. Its first part
+    names the row to compare with; that comparison takes the same time wherever the texts differ.
+
+    Attributes:
+        id: public, names the token in lists and logs.
+        text: the secret; it is shown once.
+        digest: SHA-256 of the text: what is kept.
+    """
+
+    id: str
+    text: str = field(repr=False)
+    digest: bytes = field(repr=False)
+
+    @classmethod
+    def make(cls) -> "Token":
+        """A new one, from the operating system's entropy."""
+        name = secrets.token_hex(8)
+        text = f"gcdp_{name}_{secrets.token_urlsafe(32)}"
+        return cls(name, text, digest_of(text))
+
+
+def id_of(text: str) -> str | None:
+    """Which token a text claims to be; None for a text that is none."""
+    found = _FORM.fullmatch(text)
+    return None if found is None else found[1]
+
+
+def digest_of(text: str) -> bytes:
+    """What is kept of a token, or of another random text."""
+    return hashlib.sha256(text.encode()).digest()
+
+
+def same(text: str, digest: bytes | None) -> bool:
+    """Whether a text is the one of this digest; as slow when there is none to compare with."""
+    equal = hmac.compare_digest(digest_of(text), _NOBODY if digest is None else digest)
+    return equal and digest is not None
 
 
 @final
@@ -118,7 +180,8 @@ class People:
             taken = changes.execute("SELECT 1 FROM people WHERE name = ?", (person.name,))
             if taken.fetchone():
                 raise ParameterError(f"there is somebody named {person.name!r} already")
-            changes.execute("INSERT INTO people VALUES (?, ?, ?, ?, ?, ?, ?)", _row(person))
+            row = tuple(getattr(person, column) for column in _COLUMNS)
+            changes.execute("INSERT INTO people VALUES (?, ?, ?, ?, ?, ?, ?)", row)
             _keep_token(changes, person.name, token)
             changes.log(by, "person", {**_facts(person), "token": token.id})
         return token
@@ -245,32 +308,13 @@ class People:
 
 
 def _person(row: tuple[Any, ...]) -> Person:
-    name, role, preapproved, epsilon, delta, queries, active = row
-    return Person(
-        name=name,
-        role=role,
-        preapproved=bool(preapproved),
-        epsilon=epsilon,
-        delta=delta,
-        queries=queries,
-        active=bool(active),
-    )
-
-
-def _row(person: Person) -> tuple[Any, ...]:
-    limits = (person.preapproved, person.epsilon, person.delta, person.queries)
-    return (person.name, person.role, *limits, person.active)
+    found = dict(zip(_COLUMNS, row, strict=True))
+    flags = {name: bool(found[name]) for name in ("preapproved", "active")}
+    return Person(**{**found, **flags})
 
 
 def _facts(person: Person) -> dict[str, Any]:
-    return {
-        "name": person.name,
-        "role": person.role,
-        "preapproved": person.preapproved,
-        "epsilon": person.epsilon,
-        "delta": person.delta,
-        "queries": person.queries,
-    }
+    return {name: getattr(person, name) for name in _COLUMNS if name != "active"}
 
 
 def _keep_token(changes: Changes, name: str, token: Token) -> None:

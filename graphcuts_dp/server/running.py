@@ -5,96 +5,20 @@ import contextlib
 import logging
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass
-from ipaddress import IPv4Network, IPv6Network, ip_network
-from pathlib import Path
 from typing import Any, final
 
 import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from graphcuts_dp.errors import ParameterError, ServerError
+from graphcuts_dp.errors import ServerError
 from graphcuts_dp.server.app import make_app
 from graphcuts_dp.server.service import Service
+from graphcuts_dp.server.settings import Binding
 
 _CONNECTIONS = 500
 _FINISH_SECONDS = 30
 _HEADER_SECONDS = 15.0
-_LOCAL = ("127.0.0.1", "::1", "localhost")
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class Binding:
-    """Where a server listens.
-
-    Attributes:
-        host: an address of this machine.
-        port: 0 for any that is free.
-        certificate: PEM file, for HTTPS; None for HTTP.
-        key: of the certificate, or None if it is in the same file.
-        names: under which it may be addressed, beside the address and "localhost".
-        behind_proxy: addresses or networks of proxies that encrypt, separated by commas; empty for
-            none. Plain HTTP is taken from these alone, and their word about the client.
-
-    Raises:
-        ParameterError: open to others without a certificate or a proxy, or no address of a proxy.
-    """
-
-    host: str = "127.0.0.1"
-    port: int = 8470
-    certificate: Path | None = None
-    key: Path | None = None
-    names: tuple[str, ...] = ()
-    behind_proxy: str = ""
-
-    def __post_init__(self) -> None:
-        if self.host not in _LOCAL and self.certificate is None and not self.behind_proxy:
-            raise ParameterError(
-                f"tokens would cross the network in the clear on {self.host}: give a certificate, "
-                "or say which proxy encrypts"
-            )
-        _ = self.proxies
-        for file in (self.certificate, self.key):
-            if file is not None and not file.is_file():
-                raise ParameterError(f"there is no file {file}")
-
-    @property
-    def proxies(self) -> tuple[IPv4Network | IPv6Network, ...]:
-        """Where proxies are; an IPv4 address that is written as an IPv6 one is the IPv4 address.
-
-        Raises:
-            ParameterError: a name, or a network of all addresses.
-        """
-        parts = self.behind_proxy.split(",") if self.behind_proxy else []
-        return tuple(_network(part.strip()) for part in parts)
-
-    @property
-    def secure(self) -> bool:
-        """Whether browsers come by HTTPS."""
-        return self.certificate is not None or bool(self.behind_proxy)
-
-    @property
-    def hosts(self) -> frozenset[str]:
-        """Names under which the server may be addressed."""
-        own = f"[{self.host}]" if ":" in self.host else self.host
-        return frozenset({own, "localhost", *(name.lower() for name in self.names)})
-
-
-def _network(text: str) -> IPv4Network | IPv6Network:
-    try:
-        found = ip_network(text)
-    except ValueError:
-        found = None
-    if found is None or not found.prefixlen:
-        raise ParameterError(
-            f"{text!r:.60} is no address of a proxy; give it as 10.0.0.7 or 10.0.0.0/29"
-        )
-    mapped = found.network_address.ipv4_mapped if isinstance(found, IPv6Network) else None
-    if mapped is None or found.prefixlen <= 96:
-        return found
-    return IPv4Network((mapped, found.prefixlen - 96))
 
 
 @final

@@ -9,14 +9,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from ipaddress import IPv4Network, IPv6Network
 from typing import Any, ParamSpec, TypeVar, final
 
 from graphcuts_dp.errors import GraphCutsError, LedgerError
 from graphcuts_dp.server.desk import Desk
-from graphcuts_dp.server.limits import Limits, Rates
 from graphcuts_dp.server.problems import RefusedError, refusal_of
-from graphcuts_dp.server.ticks import Ticks
+from graphcuts_dp.server.settings import Binding, Limits, Rates, Ticks
 
 log = logging.getLogger("graphcuts_dp.server")
 Result = TypeVar("Result")
@@ -32,31 +30,27 @@ class Service:
 
     Args:
         desk: open; it is closed with the service.
+        binding: where it listens; None answers to every name.
         limits: of requests.
         ticks: when replies leave.
-        hosts: names under which the server may be addressed; empty for all.
-        secure: whether cookies are for HTTPS alone.
-        proxies: that encrypt: plain HTTP is taken from these alone; empty for none.
         clock: seconds, never going back; the event loop's sleep must go by it.
     """
 
     def __init__(
         self,
         desk: Desk,
+        binding: Binding | None = None,
         *,
         limits: Limits | None = None,
         ticks: Ticks | None = None,
-        hosts: frozenset[str] = frozenset(),
-        secure: bool = False,
-        proxies: tuple[IPv4Network | IPv6Network, ...] = (),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.desk = desk
-        self.limits = limits or Limits()
-        self.ticks = ticks or Ticks(0.25)
-        self.hosts = hosts
-        self.secure = secure
-        self.proxies = proxies
+        self.hosts = frozenset[str]() if binding is None else binding.hosts
+        binding = binding or Binding()
+        self.secure, self.proxies = binding.secure, binding.proxies
+        self.limits = limits or Limits(rate=binding.rate)
+        self.ticks = ticks or Ticks(binding.tick)
         self.clock = clock
         self.rates = Rates(self.limits.rate, self.limits.burst)
         self.failures = Rates(self.limits.failures / 60, self.limits.failures)

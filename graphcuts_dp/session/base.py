@@ -1,22 +1,32 @@
-"""What an online mechanism is: a state, and a pure step from a state and a query to an answer.
+"""What a mechanism of a session is: a state, and a pure step from a state and a query to an answer.
 
-Nothing here touches a disk. Whoever runs a mechanism keeps the states (see `State` for which parts
-are secret and which are large), never shows an answer before the state after it is safe, and never
-steps twice from one state: a step whose result was lost is followed by `Mechanism.interrupted`.
+Nothing here touches a disk. Whoever runs a mechanism (`runner`) keeps the states (`states`), never
+shows an answer before the state after it is safe, and never steps twice from one state: a step
+whose result was lost is followed by `Mechanism.interrupted`.
+
+A new session method is a subclass of `CutMechanism` with its state, a frozen dataclass, and an
+option object in `methods`. A mechanism over other private data than a graph inherits `Mechanism`.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Protocol, TypeVar, final
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic, Protocol, TypeVar, final
 
+from graphcuts_dp.errors import ExhaustedError, LedgerError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.base import Sign
-from graphcuts_dp.pairs.graph_queries import Question
+from graphcuts_dp.pairs.graph_queries import GraphQuery, Question
+from graphcuts_dp.pairs.linear_query import LinearQuery
+from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, hidden_change
+from graphcuts_dp.session.counts import EdgeCounter
+from graphcuts_dp.session.encoding import EncodedQuery, decode_query
+from graphcuts_dp.session.states import named
 
 
 @final
@@ -76,65 +86,225 @@ class Answer:
         return f"{self.value:.1f} in [{low:.1f}, {high:.1f}] {scope}{mark}"
 
 
-class State(Protocol):
-    """Where a mechanism stands. Immutable; its repr shows no secret.
+def encode_answer(answer: Answer) -> dict[str, Any]:
+    """An answer as plain values, short: there will be many."""
+    values: dict[str, Any] = {
+        "value": answer.value,
+        "interval": list(answer.interval),
+        "confidence": answer.confidence,
+        "left": [answer.queries_left, answer.updates_left],
+    }
+    if not answer.guaranteed:
+        values["guaranteed"] = False
+    if answer.updates:
+        values["updates"] = [[update.sign, update.value] for update in answer.updates]
+    if answer.seeded:
+        values["seeded"] = True
+    return values
 
-    The three byte strings together restore it; each carries a version and a digest.
+
+def decode_answer(values: dict[str, Any]) -> Answer:
+    """The answer that `encode_answer` made these values of.
+
+    Raises:
+        LedgerError: other values.
     """
+    try:
+        low, high = values["interval"]
+        return Answer(
+            value=values["value"],
+            interval=(low, high),
+            confidence=values["confidence"],
+            guaranteed=values.get("guaranteed", True),
+            updates=tuple(Update(sign, value) for sign, value in values.get("updates", ())),
+            queries_left=values["left"][0],
+            updates_left=values["left"][1],
+            seeded=values.get("seeded", False),
+        )
+    except (LookupError, TypeError, ValueError):
+        raise LedgerError("an answer on the record is of another version") from None
+
+
+NOTHING = Answer(value=0.0, interval=(0.0, 0.0), confidence=1.0)  # to a cut without pairs
+
+
+class State(Protocol):
+    """Where a mechanism stands: a frozen dataclass, which `states` keeps; no secret in its repr."""
 
     @property
     def queries(self) -> int:
-        """Answers that were given so far."""
-
-    @property
-    def updates(self) -> int:
-        """Corrections of the hypothesis so far."""
+        """Answers that were given so far, lost ones among them."""
 
     @property
     def stopped(self) -> bool:
         """Whether no further answer is guaranteed: `Mechanism.step` refuses."""
 
-    @property
-    def public(self) -> bytes:
-        """Counters and tuning: small (under 4 KiB), changes with every step. May be exported."""
+
+class Key(Protocol):
+    """A query in its one form, as the ledger keeps it."""
 
     @property
-    def hypothesis(self) -> bytes:
-        """What answers come from: may be large; changes only by updates. May be exported."""
+    def query(self) -> Any:
+        """What `Mechanism.step` takes."""
 
     @property
-    def secret(self) -> bytes:
-        """Noise that is still in use: small. Whoever reads it can undo the protection."""
+    def data(self) -> bytes:
+        """The query as bytes."""
+
+    @property
+    def digest(self) -> bytes:
+        """SHA-256 of them: equal for equal queries."""
+
+    @property
+    def sets(self) -> tuple[bytes, ...]:
+        """Long parts, which `data` names by their SHA-256: they are kept with it."""
+
+    @property
+    def pairs(self) -> int:
+        """0 if the answer is 0 whatever the private data: that takes no step, and no budget."""
 
 
+Q = TypeVar("Q")
 S = TypeVar("S", bound=State)
 
 
-class Mechanism(Protocol[S]):
-    """Answers queries about one private graph. All its parameters are public.
+class Mechanism(ABC, Generic[Q, S]):
+    """Answers queries about private data. All its parameters are public.
 
-    Every mechanism answers cuts; which other queries, `check` tells.
+    Attributes:
+        name: the method's.
+        version: of what it does: a state of another version is refused.
+        state: the class of its states.
     """
 
-    @property
-    def name(self) -> str:
-        """The method's name."""
+    name: str
+    version = 1
+    state: type[Any]
 
     @property
-    def universe(self) -> Universe:
-        """The public vertex pairs."""
+    def parameters(self) -> Any:
+        """Plain values by name: a state of a mechanism with others is refused."""
+        return named(self)
 
     @property
-    def grid(self) -> Grid:
-        """How true answers are counted."""
-
-    @property
+    @abstractmethod
     def cost(self) -> Cost:
         """What its whole life costs, from start to stop; known before anything is spent."""
 
-    @property
-    def needs_truth(self) -> bool:
-        """Whether `step` reads the graph; else all of it was read by `start`."""
+    @abstractmethod
+    def start(self, data: Any, source: EntropySource) -> S:
+        """The state before the first query. Reads the data if the method buys something first.
+
+        Raises:
+            ParameterError: data that it was not made for.
+        """
+
+    def counter(self, data: Any) -> Callable[[Sequence[Q]], Sequence[int | None]]:  # noqa: ARG002
+        """What tells, exactly and without noise, what steps need of the private data: nothing."""
+        return lambda queries: [None] * len(queries)
+
+    @abstractmethod
+    def check(self, state: S, query: Q) -> None:
+        """Refuse a query that `step` cannot answer. Draws no noise and reads public data alone.
+
+        Raises:
+            ExhaustedError: the mechanism has stopped; see `unguaranteed`.
+            QueryError: a query that does not fit.
+        """
+
+    @abstractmethod
+    def step(
+        self, state: S, query: Q, truth: int | None, source: EntropySource
+    ) -> tuple[S, Answer]:
+        """Answer one query.
+
+        A step may correct the hypothesis several times; it is one unit all the same: the state
+        and the answer are kept together or not at all.
+
+        Args:
+            state: the present one; it must not be used again.
+            query: the query.
+            truth: what `counter` tells of it.
+            source: where the noise comes from.
+
+        Returns:
+            The next state and the answer. When the mechanism runs out within the step, the state
+            is stopped and the answer not guaranteed.
+
+        Raises:
+            ExhaustedError, QueryError: as `check`. Any other error, and any later one, may tell
+                what the noise was: the step counts as interrupted.
+        """
+
+    def interrupted(self, state: S, source: EntropySource) -> S:  # noqa: ARG002
+        """The state after a step was begun from `state` and its result lost, answer included.
+
+        Noise may have been drawn, even an answer computed. Counts as spent whatever the lost step
+        can have used. Also right for a state restored without its secret.
+
+        Here, that nothing was: right where a step reads public data only.
+        """
+        return state
+
+    def unguaranteed(self, state: S, query: Q) -> Answer:  # noqa: ARG002
+        """An answer from what was learnt so far, free and without guarantee.
+
+        Raises:
+            ExhaustedError: the method has learnt nothing to answer from.
+            QueryError: a query that does not fit.
+        """
+        raise ExhaustedError(
+            f"method {self.name!r} keeps nothing to answer from; start another one"
+        )
+
+    def told(self, key: Any, answer: Answer) -> Answer:  # noqa: ARG002
+        """An answer as it is recorded and shown. Post-processing with public numbers."""
+        return answer
+
+    def learnt(self, state: S) -> bytes | None:  # noqa: ARG002
+        """What answers come from, where it is large and changes only by corrections.
+
+        It may be exported. None: all that is learnt is in the state.
+        """
+        return None
+
+    def decoded(self, data: bytes, content: Callable[[bytes], bytes]) -> Any:  # noqa: ARG002
+        """The query of the bytes of a `Key`, whose long parts `content` gives by their SHA-256."""
+        return data
+
+    def resumed(
+        self,
+        state: S,
+        data: Any,  # noqa: ARG002
+        learnt: bytes,  # noqa: ARG002
+        since: Sequence[tuple[Any, Update]] = (),  # noqa: ARG002
+    ) -> S:
+        """A state of `states.read_state`, with what lies apart made again.
+
+        Args:
+            state: without it.
+            data: private.
+            learnt: of this state or an earlier one; empty where nothing is kept.
+            since: the updates since then, with their queries, in order; they are made again.
+
+        Raises:
+            FileFormatError: bytes that are damaged or do not belong together.
+        """
+        return state
+
+
+class CutMechanism(Mechanism[Question, S]):
+    """Answers queries about one private graph. Each answers cuts; which others, `check` tells.
+
+    Attributes:
+        universe: the public vertex pairs.
+        grid: how true answers are counted.
+        needs_truth: whether `step` reads the graph; else all of it was read by `start`.
+    """
+
+    universe: Universe
+    grid: Grid
+    needs_truth = True
 
     def guarantee(self, seed: int | None = None) -> PrivacyGuarantee:
         """What its whole life promises: all that it ever outputs, taken together.
@@ -142,7 +312,9 @@ class Mechanism(Protocol[S]):
         Args:
             seed: of the noise, or None; a seed voids the promise.
         """
+        return promise(self.cost, self.universe, self.grid, seed=seed)
 
+    @abstractmethod
     def expected_error(self, total_weight: float) -> float:
         """`error_bound` of a session on a graph of this total weight, before anything is drawn.
 
@@ -153,84 +325,121 @@ class Mechanism(Protocol[S]):
             total_weight: a public guess, > 0.
         """
 
-    def error_bound(self, state: S) -> float:
+    def error_bound(self, state: S) -> float:  # noqa: ARG002
         """The largest half width of an interval of a cut, in weight: that of the most pairs.
 
         As far as the guarantee holds, no answer is farther off than this. Rounding of floats, of
         a 10^9th part of the value and of this, comes on top.
         """
+        return self.expected_error(0.0)
 
-    def start(self, graph: AnyGraph, source: EntropySource) -> S:
-        """The state before the first query. Reads the graph if the method buys something first.
+    def counter(self, data: AnyGraph) -> Callable[[Sequence[Question]], Sequence[int | None]]:
+        """See `Mechanism.counter`: `EdgeCounter.counts`."""
+        return EdgeCounter(data, self.grid).counts if self.needs_truth else super().counter(data)
 
-        Raises:
-            ParameterError: the graph is not over this universe and grid.
-        """
+    def told(self, key: EncodedQuery, answer: Answer) -> Answer:
+        """See `Mechanism.told`: about the number itself, and cut to what it can be."""
+        return possible_answer(in_numbers(answer, key.sensitivity), key.possible(self.grid))
 
-    def check(self, state: S, query: Question) -> None:
-        """Refuse a query that `step` cannot answer. Draws no noise and reads public data alone.
+    def learnt(self, state: S) -> bytes | None:  # noqa: ARG002
+        """See `Mechanism.learnt`: nothing."""
+        return b""
 
-        Raises:
-            ExhaustedError: the mechanism has stopped; see `unguaranteed`.
-            QueryError: a query that does not fit.
-        """
+    def decoded(self, data: bytes, content: Callable[[bytes], bytes]) -> Question:
+        """See `Mechanism.decoded`."""
+        return decode_query(data, self.universe, content)
 
-    def step(
-        self, state: S, query: Question, truth: int | None, source: EntropySource
-    ) -> tuple[S, Answer]:
-        """Answer one query.
 
-        A step may correct the hypothesis several times; it is one unit all the same: the state
-        and the answer are kept together or not at all.
+def check_graph(graph: AnyGraph, universe: Universe, grid: Grid) -> None:
+    """Refuse a graph that a mechanism was not made for. Reads its schema only.
 
-        Args:
-            state: the present one; it must not be used again.
-            query: the query.
-            truth: `EdgeCounter.counts` of it, exact; ignored (may be None) unless `needs_truth`.
-            source: where the noise comes from.
+    Raises:
+        ParameterError: other vertices, or other weights.
+    """
+    if Universe.of(graph) != universe or not grid.fits(graph):
+        raise ParameterError("the mechanism was made for a graph with other vertices or weights")
 
-        Returns:
-            The next state and the answer. When the mechanism runs out within the step, the state
-            is stopped and the answer not guaranteed.
 
-        Raises:
-            ExhaustedError, QueryError: as `check`, which it calls first. Any other error, and any
-                later one, may tell what the noise was: the step counts as interrupted.
-        """
+def only_linear(query: Question) -> LinearQuery:
+    """A linear query; a statistic of the whole graph is refused.
 
-    def interrupted(self, state: S, source: EntropySource) -> S:
-        """The state after a step was begun from `state` and its result lost, answer included.
+    Raises:
+        QueryError: such a statistic.
+    """
+    return query.masks(None) if isinstance(query, GraphQuery) else query
 
-        Noise may have been drawn, even an answer computed. Counts as spent whatever the lost step
-        can have used. Also right for a state restored without its secret.
-        """
 
-    def unguaranteed(self, state: S, query: Question) -> Answer:
-        """An answer from the hypothesis as it stands, free and without guarantee.
+def only_cuts(query: Question, method: str) -> CutQuery:
+    """A cut query; others are refused by methods that learn from cuts.
 
-        Raises:
-            ExhaustedError: the method has no hypothesis to answer from.
-            QueryError: a query that does not fit.
-        """
+    Raises:
+        QueryError: another query.
+    """
+    query = only_linear(query)
+    if isinstance(query, CutQuery):
+        return query
+    raise QueryError(
+        f"method {method!r} learns from cuts and answers cut queries, not {type(query).__name__}"
+        " (a cut that mixes both sides counts as such, unless it is asked in two parts); methods"
+        " 'gaussian', 'laplace' and 'mirror-descent' answer every linear query, 'binary' rank-one"
+        " ones: start a session with linear=True"
+    )
 
-    def restore(
-        self,
-        public: bytes,
-        secret: bytes | None,
-        hypothesis: bytes | None = None,
-        since: Iterable[tuple[Question, Update]] = (),
-    ) -> S:
-        """The state that these bytes were taken from.
 
-        Args:
-            public: `State.public`.
-            secret: `State.secret` of the same state; None if it was lost: pass the result to
-                `interrupted` before the next step.
-            hypothesis: `State.hypothesis`, of this state or an earlier one; None for the first
-                state's, when the method makes it without reading the graph.
-            since: the updates since then, with their queries, in order; they are made again.
+def promise(
+    cost: Cost,
+    universe: Universe,
+    grid: Grid,
+    *,
+    seed: int | None,
+    parts: tuple[tuple[str, float], ...] = (),
+) -> PrivacyGuarantee:
+    """The guarantee of a mechanism of this cost."""
+    public = universe.public
+    if grid.weighted and grid.cap is not None:
+        public += ", the weight cap"
+    if grid.bounded is not None:
+        public += ", the degree bound"
+    return PrivacyGuarantee(
+        epsilon=cost.epsilon,
+        delta=cost.delta,
+        neighbours=hidden_change(
+            weighted=grid.weighted, weight_cap=grid.cap, directed=universe.directed
+        ),
+        public=public,
+        seed=seed,
+        parts=parts,
+    )
 
-        Raises:
-            FileFormatError: bytes that are damaged, do not belong together, or belong to a
-                mechanism with other parameters.
-        """
+
+def trivial_answer(value: float, pairs: int, grid: Grid) -> Answer:
+    """An answer without guarantee: the interval is what the pairs of the cut can weigh."""
+    return Answer(value=value, interval=(0.0, grid.most(pairs)), confidence=1.0, guaranteed=False)
+
+
+def in_numbers(answer: Answer, sensitivity: int) -> Answer:
+    """An answer about steps, told about the number itself, which was divided by its sensitivity.
+
+    Post-processing with a public number: a number of f steps lies in [f s, f s + s - 1].
+    """
+    if sensitivity == 1:
+        return answer
+    low, high = (end * sensitivity for end in answer.interval)
+    rest = sensitivity - 1
+    value = answer.value * sensitivity + rest / 2
+    return replace(answer, value=value, interval=(low, high + rest))
+
+
+def possible_answer(answer: Answer, possible: tuple[float, float]) -> Answer:
+    """An answer, value and interval, cut to what its query can be on any graph.
+
+    Post-processing with public numbers. It takes no value farther from the truth, and no truth out
+    of an interval; one that lies beside all possible truths becomes the nearest of them.
+
+    Args:
+        answer: as the mechanism gave it.
+        possible: (low, high), see `EncodedQuery.possible`.
+    """
+    least, most = possible
+    value, low, high = (min(max(each, least), most) for each in (answer.value, *answer.interval))
+    return replace(answer, value=value, interval=(low, high))

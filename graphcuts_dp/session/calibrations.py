@@ -1,27 +1,74 @@
-"""How much noise, how many updates, which tolerance: the contract, and the best choice.
-
-The papers' choices are in `paper_calibrations`.
+"""How much noise, how many updates, which tolerance: budgets of sessions that learn.
 
 All lengths in real numbers are in units of the answers' sensitivity (edges, in a graph without
-weights); noise and thresholds are in steps of the grid, of which `sensitivity` make one unit.
+weights); noise and thresholds are in steps of the grid, of which `sensitivity` make one unit. What
+is promised is a function of `learn.online_bounds`, which each calibration names as its `bound`.
 """
 
 import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Protocol, final
+from typing import Any, ClassVar, Protocol, Self, final
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.learn.online_bounds import checked_promise, tight_online
-from graphcuts_dp.learn.update_bounds import UpdateBound
+from graphcuts_dp.learn.online_bounds import (
+    ErrorBound,
+    checked_promise,
+    dr14_online,
+    gru12_online,
+    jt12_online,
+    tight_online,
+)
+from graphcuts_dp.learn.update_bounds import UpdateBound, at_least_one
 from graphcuts_dp.privacy.calibration import TOTAL_SHARE, at_most, sparse_vector_scales
 from graphcuts_dp.privacy.composition import Cost, check_paid, compose, zcdp_epsilon, zcdp_rho
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.value_noise import ValueNoise
-from graphcuts_dp.session.sparse_vector import OneSidedPair
-from graphcuts_dp.session.tunings import Tuning
+from graphcuts_dp.session.sparse_vector import NoisyComparison, OneSidedPair, SharedThreshold
 
 _LARGEST_SCALE = 2**55  # of noise, in steps: 64-bit integers hold every sample
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Tuning:
+    """What a calibration chooses.
+
+    Attributes:
+        alpha: tolerance of the construction, in units of the answers' sensitivity.
+        updates: c, hard cap on the number of updates.
+        queries: k, how many answers are promised.
+        test: with its noise.
+        value_noise: on the answers that updates buy, or None where none is bought or the test
+            makes them.
+        error: in steps; how far a hypothesis's answer can be from the truth when no test fired.
+        value_error: in steps; how far a bought answer can be.
+        halts: whether the mechanism stops after update number c; else it goes on until a test
+            fires once more.
+    """
+
+    alpha: float
+    updates: int
+    queries: int
+    test: OneSidedPair | SharedThreshold | NoisyComparison
+    value_noise: ValueNoise | None = None
+    error: int
+    value_error: int = 0
+    halts: bool
+
+    def cost(self, sensitivity: int, *, delta: float) -> Cost:
+        """What all tests and bought answers cost together, from the scales of their noise.
+
+        Args:
+            sensitivity: of the answers, in steps.
+            delta: for which a cost that is not pure is stated, in [0, 1).
+        """
+        parts = [self.test.cost(sensitivity, updates=self.updates, delta=delta)]
+        if self.value_noise is not None and self.updates:
+            parts.append(self.value_noise.cost(sensitivity, delta=delta).times(self.updates))
+        return compose(parts, delta=delta)
 
 
 class Calibration(Protocol):
@@ -44,11 +91,11 @@ class Calibration(Protocol):
         """What is spent, whatever happens."""
 
     def with_total(self, sensitivity: int) -> "tuple[ValueNoise, int, Cost, Calibration]":
-        """Pay for a noisy total weight out of this budget.
+        """Pay for a noisy number, such as the total weight, out of this budget.
 
         Returns:
-            Its noise, how far it can be off (in steps), its cost, and what is left. Both costs
-            together are `cost`.
+            Its noise, how far it can be off (in steps), its cost, and what is left, which is the
+            same whatever the sensitivity. Both costs together are `cost`.
         """
 
     def tune(self, update_bound: UpdateBound, sensitivity: int) -> Tuning:
@@ -60,9 +107,68 @@ class Calibration(Protocol):
         """
 
 
+@dataclass(frozen=True, kw_only=True)
+class KnownCalibration(ABC):
+    """One of the table: terms, the bound that they promise, and the tuning of it.
+
+    Attributes:
+        name: as users type it.
+        bound: the error that is promised, from B and epsilon, delta, queries and beta.
+        pure: whether delta may be 0.
+        epsilon: > 0.
+        delta: in (0, 1), or 0 where it may be.
+        queries: k >= 1.
+        beta: in (0, 1).
+
+    Raises:
+        ParameterError: a number out of range.
+    """
+
+    name: ClassVar[str]
+    bound: ClassVar[Callable[..., ErrorBound]]
+    pure: ClassVar[bool] = False
+
+    epsilon: float
+    delta: float
+    queries: int
+    beta: float = 0.05
+
+    def __post_init__(self) -> None:
+        delta = self.delta or 0.5 if self.pure else self.delta
+        checked_promise(self.queries, self.epsilon, delta, self.beta)
+        exact_epsilon(self.epsilon)
+
+    @property
+    @abstractmethod
+    def cost(self) -> Cost:
+        """See `Calibration.cost`."""
+
+    def _promised(self, update_bound: UpdateBound, **changed: float) -> ErrorBound:
+        terms: dict[str, Any] = {
+            "queries": self.queries,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "beta": self.beta,
+        }
+        return type(self).bound(update_bound, **{**terms, **changed})
+
+    def _tuned(
+        self, sensitivity: int, rates: tuple[Fraction, ...], bound: ErrorBound, **chosen: Any
+    ) -> Tuning:
+        """The tuning of a bound, whose noise must fit into 64 bits and into the budget."""
+        if min(rates) < Fraction(1, _LARGEST_SCALE):
+            raise ParameterError(
+                "the noise of this method does not fit into 64 bits here; use method 'tight', more"
+                " epsilon, or larger units of weight"
+            )
+        tuning = Tuning(alpha=bound.alpha, updates=bound.updates, queries=self.queries, **chosen)
+        check_paid(tuning.cost(sensitivity, delta=self.delta), self.cost)
+        return tuning
+
+
 @final
 @dataclass(frozen=True, kw_only=True)
-class Tight:
+class Tight(KnownCalibration):
     """Two one-sided tests with geometric noise, bounded-range accounting, and a re-test.
 
     With c updates allowed, c + 2 instances are started at most; rho pays for them as
@@ -72,14 +178,10 @@ class Tight:
 
     Guarantee: rho-zCDP, rho = `zcdp_rho(epsilon, delta)`, hence (epsilon, delta)-DP. With
     probability 1 - beta every update is a valid one and every guaranteed answer within
-    alpha + slack (in `idc.online_bounds.tight_online`), up to a step of rounding, in our favour:
+    alpha + slack (in `learn.online_bounds.tight_online`), up to a step of rounding, in our favour:
     P(N > t) = e^(-r (t+1)) for whole t, so t = ceil(L/r) - 1 suffices.
 
     Attributes:
-        epsilon: > 0.
-        delta: in (0, 1).
-        queries: k >= 1.
-        beta: in (0, 1).
         value_share: part of rho for noisy answers to the queries that update (discrete Gaussian,
             c/(2 s^2) zCDP); 0 buys none, and re-tests instead.
         rho: what of the budget is here; None for all of it.
@@ -88,20 +190,16 @@ class Tight:
         ParameterError: a number out of range.
     """
 
-    epsilon: float
-    delta: float
-    queries: int
-    beta: float = 0.05
+    name = "tight"
+    bound = staticmethod(tight_online)
+
     value_share: float = 0.0
     rho: float | None = None
 
     def __post_init__(self) -> None:
-        checked_promise(self.queries, self.epsilon, self.delta, self.beta)
-        exact_epsilon(self.epsilon)
+        super().__post_init__()
         if not 0 <= self.value_share < 1:
             raise ParameterError("value_share is a part of the budget: from 0 to less than 1")
-
-    name = "tight"
 
     @property
     def _rho(self) -> float:
@@ -114,7 +212,7 @@ class Tight:
             return Cost.of_rho(self.rho, delta=self.delta)
         return Cost(epsilon=self.epsilon, delta=self.delta, rho=self._rho)
 
-    def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, "Calibration"]:
+    def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, Self]:
         """See `Calibration.with_total`. A discrete Gaussian of s^2/(2 v)-zCDP."""
         rho = Fraction(self._rho)
         spent = rho * TOTAL_SHARE
@@ -130,12 +228,8 @@ class Tight:
         """See `Calibration.tune`."""
         for_tests = Fraction(self._rho) * (1 - Fraction(self.value_share))
         beta = self.beta / 2 if self.value_share else self.beta
-        bound = tight_online(
-            update_bound,
-            queries=self.queries,
-            epsilon=zcdp_epsilon(float(for_tests), delta=self.delta),
-            delta=self.delta,
-            beta=beta,
+        bound = self._promised(
+            update_bound, epsilon=zcdp_epsilon(float(for_tests), delta=self.delta), beta=beta
         )
         c = bound.updates
         r1, r2 = _rates(for_tests, c, self.queries, beta)
@@ -151,18 +245,16 @@ class Tight:
             spent = Fraction(self._rho) * Fraction(self.value_share)
             noise = ValueNoise("gaussian", c * sensitivity**2 / (2 * spent))
             value_error = noise.radius(self.beta / (2 * c))
-        check_scale(test.threshold_rate, test.query_rate)
-        tuning = Tuning(
-            alpha=bound.alpha,
-            updates=c,
-            queries=self.queries,
+        return self._tuned(
+            sensitivity,
+            (test.threshold_rate, test.query_rate),
+            bound,
             test=test,
             value_noise=noise,
             error=error,
             value_error=value_error,
             halts=False,
         )
-        return paid(tuning, self.cost, sensitivity)
 
 
 def _rates(rho: Fraction, c: int, queries: int, beta: float) -> tuple[Fraction, Fraction]:
@@ -179,29 +271,163 @@ def _quantile(log_failures: float, rate: Fraction) -> int:
     return max(0, math.ceil(log_failures / float(rate) * (1 + 1e-12)) - 1)
 
 
-def paid(tuning: Tuning, budget: Cost, sensitivity: int) -> Tuning:
-    """The tuning, whose noise must not cost more than the budget.
+@dataclass(frozen=True, kw_only=True)
+class _Paper(KnownCalibration):
+    """A paper's calibration, to the letter; each says what had to deviate.
 
-    Args:
-        tuning: what a calibration has chosen.
-        budget: of the calibration.
-        sensitivity: of the answers, in steps.
-
-    Raises:
-        BudgetError: it costs more.
+    Epsilon is at most 1 for delta > 0, as in the theorems. The constants are in `bound`.
     """
-    check_paid(tuning.cost(sensitivity, delta=budget.delta), budget)
-    return tuning
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.delta and self.epsilon > 1:
+            raise ParameterError(
+                f"the theorem behind {self.name!r} is for epsilon up to 1; use calibration 'tight'"
+            )
 
-def check_scale(*rates: Fraction) -> None:
-    """Refuse noise that is too large for 64-bit integers.
+    @property
+    def cost(self) -> Cost:
+        """The (epsilon, delta) of the theorem; pure for delta = 0."""
+        if not self.delta:
+            return Cost.of_pure(Fraction(self.epsilon))
+        return Cost(epsilon=self.epsilon, delta=self.delta)
 
-    Raises:
-        ParameterError: the mean of a distribution with one of these rates is more than 2^55 steps.
-    """
-    if min(rates) < Fraction(1, _LARGEST_SCALE):
-        raise ParameterError(
-            "the noise of this method does not fit into 64 bits here; use method 'tight', more"
-            " epsilon, or larger units of weight"
+    def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, Self]:
+        """See `Calibration.with_total`: a part of epsilon, pure. The papers take m as public."""
+        total, share = Fraction(self.epsilon), float(TOTAL_SHARE)
+        spent = total * TOTAL_SHARE
+        left = math.nextafter(float(total - spent), 0)
+        noise = ValueNoise("laplace", spent / sensitivity)
+        radius = noise.radius(self.beta * share)
+        cost = noise.cost(sensitivity, delta=self.delta)
+        check_paid(compose([cost, Cost.of_pure(Fraction(left))], delta=0.0), Cost.of_pure(total))
+        return noise, radius, cost, replace(self, epsilon=left, beta=self.beta * (1 - share))
+
+    def tune(self, update_bound: UpdateBound, sensitivity: int) -> Tuning:
+        """See `Calibration.tune`: noisy answers are compared with the hypothesis."""
+        bound = self._promised(at_least_one(update_bound))
+        logs = math.log(2 * self.queries / self.beta)
+        rate = at_most(4 * logs / bound.threshold) / sensitivity
+        return self._tuned(
+            sensitivity,
+            (rate,),
+            bound,
+            test=NoisyComparison(rate, Fraction(bound.threshold) * sensitivity),
+            error=math.ceil(bound.error * sensitivity) + 1,
+            value_error=ValueNoise("laplace", rate).radius(math.exp(-logs)),
+            halts=True,
         )
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class GRU12(_Paper):
+    """Noisy answers compared with the hypothesis: sigma = 1000 sqrt(B) ln(4/delta)/epsilon.
+
+    T = 4 sigma ln(2k/beta), alpha = 3T/4; stops after update number B. Deviations: noise is the
+    two-sided geometric distribution of the same rate 1/sigma, not Laplace's; errors count edges;
+    where B < 1, sigma is that of B = 1, so that the first update has been paid for.
+
+    Guarantee: (epsilon, delta)-DP, as the paper's Theorem 4.1 says; its proof does not hold as
+    printed, and the constant is loose. Proof, from the theorem in `privacy.calibration`, for any
+    constant C >= 100 in place of 1000. The threshold is public and without noise, and nothing rests
+    on it. Let L = ln(4/delta) > 1.386, e = 1/sigma = epsilon/(C sqrt(B) L) and a = 2 L/epsilon,
+    with epsilon <= 1, B >= 1, and at most B updates, after which the mechanism stops:
+    1. a > 2.77, a e <= 2/C, e < 0.722/C.
+    2. theta = exp(e) - 1 <= 1.01 e, so 1 - a theta > 0.979.
+    3. (a + 2) e < 3.45/C, so exp((a + 2) e) < 1.036.
+    4. a (a + 1) e^2 = (a e)^2 (1 + 1/a) < 4/(C^2 B) 1.361 < 5.45/(C^2 B).
+    5. K theta^2 < 5.45/2 1.036 1.01^2/(C^2 B) < 2.89/(C^2 B).
+    6. mu = 2 artanh(K theta^2/(1 - a theta)) < 2.01 2.96/(C^2 B) < 6/(C^2 B).
+    7. ln delta' = mu B - a epsilon < 6/C^2 - 2 L, so delta' < 1.001 (delta/4)^2 < delta.
+    By the same theorem C = 2.2 would do: `Tuning.cost` says what a tuning really costs.
+
+    With probability 1 - beta/2 hypothesis answers are within 5T/4 (and a step of rounding) and
+    noisy ones T/4.
+
+    Source: GRU12, Alg. 1.
+    """
+
+    name = "gru12"
+    bound = staticmethod(gru12_online)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class JT12(_Paper):
+    """As GRU12, with epsilon0 = epsilon/(100 sqrt(B) ln(4/delta)), T = (4/epsilon0) ln(2k/beta).
+
+    Updates are valid for alpha = T/2. B is B(T/2); the paper takes it as given. Errors: 2T as
+    printed. Deviations: as in `GRU12`; gamma, the change of the data, is 1.
+
+    Guarantee: (epsilon, delta)-DP, as the paper's Theorem 1 says, which takes it from GRU12 with
+    another constant: by the proof in `GRU12`, with e = epsilon0 and C = 100.
+
+    Source: JT12, Alg. 1 and Theorem 2.
+    """
+
+    name = "jt12"
+    bound = staticmethod(jt12_online)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class DR14(_Paper):
+    """NumericSparse on both signs of every discrepancy, threshold 2 alpha, answers within 3 alpha.
+
+    sigma(e) = sqrt(32 c ln(2/delta))/e, or 2c/e for delta = 0. The threshold has noise of scale
+    sigma(e1), each test 2 sigma(e1), each answer that is bought sigma(e2), with
+    e1 = epsilon sqrt(512)/(sqrt(512) + 1) and e2 = 2 epsilon/(sqrt(512) + 1), or 8/9 and 2/9 of
+    epsilon for delta = 0; so e1 + e2/2 = epsilon. Deviations: two-sided geometric noise; 2k queries
+    in the logarithm; the interval of a bought answer is the one that its noise gives (for delta > 0
+    the book's claim for it, alpha, does not follow from its own scale).
+
+    Guarantee: (epsilon, delta)-DP, as the book's theorem on NumericSparse (section 3.6) says. Let
+    S = sqrt(32 c ln(2/delta)), or 2 c for delta = 0:
+    1. An instance of the test is 2 e1/S-DP (see `SharedThreshold`), an answer e2/S-DP; there are at
+       most c of each, after which the mechanism stops.
+    2. delta = 0: c (2 e1 + e2)/(2 c) = e1 + e2/2 = epsilon.
+    3. Else they are rho-zCDP with rho = c ((2 e1/S)^2 + (e2/S)^2)/2, which is
+       (4 e1^2 + e2^2)/(64 ln(2/delta)) < 0.0575 epsilon^2/ln(2/delta), since
+       4 e1^2 + e2^2 < 3.68 epsilon^2.
+    4. That is (rho + 2 sqrt(rho ln(1/delta)), delta)-DP: with epsilon <= 1 and ln(2/delta) > 0.693
+       less than (0.083 + 0.48) epsilon.
+
+    Source: DR14, Alg. 3 (NumericSparse) and Alg. 11.
+    """
+
+    name = "dr14"
+    bound = staticmethod(dr14_online)
+    pure = True
+
+    def tune(self, update_bound: UpdateBound, sensitivity: int) -> Tuning:
+        """See `Calibration.tune`."""
+        update_bound = at_least_one(update_bound)
+        bound = self._promised(update_bound)
+        # To the letter c is B(alpha), a real number; more of it means more noise.
+        c = max(update_bound(bound.alpha), bound.updates)
+        if self.delta == 0:
+            spread, first, second = 2 * c, 8 / 9 * self.epsilon, 2 / 9 * self.epsilon
+        else:
+            spread = math.sqrt(32 * c * math.log(2 / self.delta))
+            first = self.epsilon * math.sqrt(512) / (math.sqrt(512) + 1)
+            second = 2 * self.epsilon / (math.sqrt(512) + 1)
+        rate = at_most(first / spread) / sensitivity
+        noise = ValueNoise("laplace", at_most(second / spread) / sensitivity)
+        test = SharedThreshold(rate, rate / 2, Fraction(2 * bound.alpha) * sensitivity)
+        return self._tuned(
+            sensitivity,
+            (rate / 2, noise.parameter),
+            bound,
+            test=test,
+            value_noise=noise,
+            error=math.ceil(bound.error * sensitivity) + 1,
+            value_error=noise.radius(self.beta / (2 * c)),
+            halts=True,
+        )
+
+
+# What `calibration=` can name.
+CALIBRATIONS: Mapping[str, type[Tight | GRU12 | JT12 | DR14]] = {
+    each.name: each for each in (Tight, GRU12, JT12, DR14)
+}

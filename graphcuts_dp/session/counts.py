@@ -1,6 +1,7 @@
-"""True answers of many queries at once. Private: only sessions and audits may call this."""
+"""True answers, private, of many queries at once; and what a count tells, from public numbers."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import final
 
 import numpy as np
@@ -14,6 +15,7 @@ from graphcuts_dp.pairs.graph_queries import GraphQuery, Question
 from graphcuts_dp.pairs.linear_query import LinearQuery
 from graphcuts_dp.pairs.linear_steps import Extent, LinearSteps, exact_sums
 from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.pairs.universe import Universe
 
 _WORD = 8  # queries that one pass over the edges answers
 _EDGES = 1 << 15  # edges at a time: their bytes stay in the cache
@@ -115,6 +117,71 @@ def linear_count(query: LinearQuery, graph: AnyGraph, grid: Grid) -> int:
     if weights is None:  # fewer than 2^32 edges of 2^30 steps
         return int(coefficients.sum())
     return exact_sums(coefficients[None, :], weights)[0]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Counted:
+    """How a query is counted, from public numbers alone.
+
+    Attributes:
+        steps: of its coefficients, and 2^30 of them the largest; None of cuts and statistics, which
+            are counted in steps of the grid alone.
+        largest: coefficient of a pair.
+        step: weight of one step of the count.
+        lowered: by how much rounding may have raised the count, in weight.
+        raised: by how much it may have lowered it.
+        possible: what the answer can be on any graph.
+    """
+
+    steps: LinearSteps | None = None
+    largest: float = 1.0
+    step: float
+    lowered: float = 0.0
+    raised: float
+    possible: tuple[float, float]
+
+    @classmethod
+    def of(cls, query: Question, universe: Universe, grid: Grid) -> "Counted | None":
+        """None where the answer is 0 on every graph.
+
+        Raises:
+            QueryError: a query that does not fit, or another one than a bounded cut where such are
+                counted, or coefficients whose rounding nobody can bound.
+        """
+        if isinstance(query, CutQuery | GraphQuery):
+            pairs = pairs_of(query, universe)
+            possible, raised = (0.0, grid.most(pairs)), grid.rounding(pairs)
+            return cls(step=grid.unit, raised=raised, possible=possible) if pairs else None
+        if grid.bounded is not None:
+            raise QueryError(BOUNDED)
+        extent = Extent.of(query, universe.space)
+        if not extent.largest:
+            return None
+        steps = LinearSteps(extent)
+        rounded = steps.rounding(universe.size, grid.cap)
+        # Weights are rounded down by less than a step, so negative coefficients raise the count.
+        down = grid.unit if grid.weighted else 0.0
+        return cls(
+            steps=steps,
+            largest=extent.largest,
+            step=steps.unit * grid.unit,
+            lowered=rounded + down * extent.negative,
+            raised=rounded + down * extent.positive,
+            possible=extent.possible(grid.cap),
+        )
+
+
+def pairs_of(query: CutQuery | GraphQuery, universe: Universe) -> int:
+    """How many pairs a cut has; of a statistic of the whole graph its largest number of steps.
+
+    Raises:
+        QueryError: unknown vertices, or another query.
+    """
+    if isinstance(query, GraphQuery):
+        query.check(universe.space)
+        return -(-query.largest(universe.space) // query.sensitivity(universe.space))
+    return universe.pairs_between(query)
 
 
 BOUNDED = (

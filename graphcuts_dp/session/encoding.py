@@ -1,9 +1,9 @@
-"""Queries and answers as bytes: one form for each query, however it was written."""
+"""Queries as bytes: one form for each, however it was written."""
 
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, final
+from typing import final
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,6 @@ from graphcuts_dp.pairs.linear_query import LinearQuery
 from graphcuts_dp.pairs.linear_steps import Extent, as_cut, pair_coefficients
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery, pairs_of_cut
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.session.base import Answer, Update
 
 _COMPLEMENT, _PAIR, _RANK_ONE, _DENSE, _SPARSE, _STATISTIC = range(6)
 _BITS, _ROWS, _NAMED = 0, 1, 2
@@ -237,42 +236,3 @@ def _decode_set(
     mask = np.zeros(size, dtype=np.bool_)
     mask[np.frombuffer(payload, "<u4")] = True
     return mask, rest
-
-
-def encode_answer(answer: Answer) -> dict[str, Any]:
-    """An answer as plain values, short: there will be many."""
-    values: dict[str, Any] = {
-        "value": answer.value,
-        "interval": list(answer.interval),
-        "confidence": answer.confidence,
-        "left": [answer.queries_left, answer.updates_left],
-    }
-    if not answer.guaranteed:
-        values["guaranteed"] = False
-    if answer.updates:
-        values["updates"] = [[update.sign, update.value] for update in answer.updates]
-    if answer.seeded:
-        values["seeded"] = True
-    return values
-
-
-def decode_answer(values: dict[str, Any]) -> Answer:
-    """The answer that `encode_answer` made these values of.
-
-    Raises:
-        LedgerError: other values.
-    """
-    try:
-        low, high = values["interval"]
-        return Answer(
-            value=values["value"],
-            interval=(low, high),
-            confidence=values["confidence"],
-            guaranteed=values.get("guaranteed", True),
-            updates=tuple(Update(sign, value) for sign, value in values.get("updates", ())),
-            queries_left=values["left"][0],
-            updates_left=values["left"][1],
-            seeded=values.get("seeded", False),
-        )
-    except (LookupError, TypeError, ValueError):
-        raise LedgerError("an answer on the record is of another version") from None

@@ -12,7 +12,7 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.constructions import CONSTRUCTIONS
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON
-from graphcuts_dp.session.group_start import TOTAL
+from graphcuts_dp.session.online import TOTAL
 from graphcuts_dp.session.parameters import Parameters
 
 

@@ -1,7 +1,7 @@
 """The tables of session methods and of calibrations: what `method=` and `calibration=` can name.
 
 Sessions, the planner, the command line and the audits read them. A new method is its module and a
-line here; a construction that sessions can run has its line in `idc.constructions`.
+line here; a construction that sessions can run has its line in `learn.constructions`.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,20 +15,13 @@ from graphcuts_dp.learn.base import Rule
 from graphcuts_dp.learn.constructions import CONSTRUCTIONS, learner_of
 from graphcuts_dp.learn.learners import Learner, MedianLearner
 from graphcuts_dp.learn.norms import CutSizes
-from graphcuts_dp.learn.online_bounds import (
-    ErrorBound,
-    dr14_online,
-    gru12_online,
-    jt12_online,
-    tight_online,
-)
 from graphcuts_dp.learn.own_learner import OwnLearner
 from graphcuts_dp.learn.update_bounds import size_of
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import as_stored
 from graphcuts_dp.privacy.protection import EDGE, Protect
-from graphcuts_dp.session.base import Mechanism
-from graphcuts_dp.session.calibrations import Calibration, Tight
+from graphcuts_dp.session.base import CutMechanism
+from graphcuts_dp.session.calibrations import CALIBRATIONS
 from graphcuts_dp.session.choice import (
     Setting,
     binary_error,
@@ -38,35 +31,9 @@ from graphcuts_dp.session.choice import (
     median_error,
     mirror_descent_error,
 )
-from graphcuts_dp.session.group_start import TOTAL, check_start
-from graphcuts_dp.session.mechanism import OnlineMechanism
-from graphcuts_dp.session.paper_calibrations import DR14, GRU12, JT12
+from graphcuts_dp.session.online import TOTAL, OnlineMechanism, check_start
 from graphcuts_dp.session.per_query import PerQueryNoise
 from graphcuts_dp.session.response import BinaryAnswers
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class KnownCalibration:
-    """A line of the table of calibrations of constructions.
-
-    Attributes:
-        make: from epsilon, delta, queries and beta.
-        bound: the error that it promises, from B and the same numbers.
-        pure: whether delta may be 0.
-    """
-
-    make: Callable[..., Calibration]
-    bound: Callable[..., ErrorBound]
-    pure: bool = False
-
-
-CALIBRATIONS: Mapping[str, KnownCalibration] = {
-    "tight": KnownCalibration(make=Tight, bound=tight_online),
-    "gru12": KnownCalibration(make=GRU12, bound=gru12_online),
-    "jt12": KnownCalibration(make=JT12, bound=jt12_online),
-    "dr14": KnownCalibration(make=DR14, bound=dr14_online, pure=True),
-}
 
 
 @final
@@ -81,7 +48,7 @@ class SessionMethod:
             not be 0. For plans, which know no vertex set; a mechanism knows its own errors.
     """
 
-    make: Callable[..., Mechanism[Any]]
+    make: Callable[..., CutMechanism[Any]]
     error: Callable[[Setting, bool], float]
 
 
@@ -110,7 +77,7 @@ def _construction(
     may_buy = grid.bounded is None
     return OnlineMechanism(
         learner=learner_of(name, universe, rule=rule, may_buy=may_buy, linear=linear, **announced),
-        calibration=CALIBRATIONS[calibration].make(
+        calibration=CALIBRATIONS[calibration](
             epsilon=epsilon, delta=delta, queries=queries, beta=beta, **bought
         ),
         grid=grid,
@@ -129,7 +96,7 @@ def _per_query(
     beta: float,
     protection: Protect,
     **_: Any,
-) -> Mechanism[Any]:
+) -> CutMechanism[Any]:
     return PerQueryNoise(
         distribution=distribution,
         universe=universe,
@@ -153,7 +120,7 @@ def _binary(
     adaptive: bool,
     protection: Protect,
     **_: Any,
-) -> Mechanism[Any]:
+) -> CutMechanism[Any]:
     if grid.bounded is not None:
         Protect.of_pairs("vertex", at_most=None, others=max(universe.shape) - 1, epsilon=epsilon)
     return BinaryAnswers(
@@ -168,7 +135,7 @@ def _binary(
     )
 
 
-def _median(*, universe: Universe, grid: Grid, **options: Any) -> Mechanism[Any]:
+def _median(*, universe: Universe, grid: Grid, **options: Any) -> CutMechanism[Any]:
     """The mechanism of the other constructions with the median; it needs no total weight."""
     if grid.weighted or grid.bounded is not None:
         raise ParameterError(
@@ -248,7 +215,7 @@ def make_mechanism(  # noqa: PLR0913  # the terms of a session
     linear: bool = False,
     most_spectral: float | None = None,
     start: str = TOTAL,
-) -> Mechanism[Any]:
+) -> CutMechanism[Any]:
     """The mechanism that a session of this method runs. Reads nothing private.
 
     Args:
@@ -267,14 +234,14 @@ def make_mechanism(  # noqa: PLR0913  # the terms of a session
         value_share: of the tight calibration: see `calibrations.Tight`.
         adaptive: of "binary": see `BinaryAnswers`.
         protection: whom the promise is for.
-        norm: of "mirror-descent": see `idc.norms.parse_norm`; None for "auto".
+        norm: of "mirror-descent": see `learn.norms.parse_norm`; None for "auto".
         most_right: of a bipartite graph: only cuts with at most so many right vertices will be
             asked: smaller errors of "mirror-descent", which then refuses others.
         linear: any linear queries will be asked; of `LINEAR_METHODS`. Since answers then change
             either way, "mirror-descent" has twice the noise that it has for cuts.
         most_spectral: of "mirror-descent" for linear queries of a bipartite graph: no matrix of
             coefficients, divided by the largest of them, has a larger singular value.
-        start: of the constructions: a name of `group_start.STARTS`.
+        start: of the constructions: a name of `online.STARTS`.
 
     Raises:
         ParameterError: an unknown name, a number out of range, or a graph that does not suit.

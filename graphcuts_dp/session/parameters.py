@@ -11,11 +11,11 @@ from graphcuts_dp.learn.update_bounds import size_of
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.protection import Protect
-from graphcuts_dp.session.base import Mechanism
+from graphcuts_dp.session.base import CutMechanism
 from graphcuts_dp.session.choice import Setting
 from graphcuts_dp.session.counts import BOUNDED
-from graphcuts_dp.session.group_start import TOTAL
 from graphcuts_dp.session.methods import LINEAR_METHODS, METHODS, make_mechanism
+from graphcuts_dp.session.online import TOTAL
 
 _NEW = ("most_spectral",)  # left out where it has no value, as before there was such a thing
 _OF_THE_MECHANISM = (
@@ -47,7 +47,7 @@ class Parameters:
         norm: of "mirror-descent", see `make_mechanism`.
         most_right: likewise.
         most_spectral: likewise.
-        start: of the constructions: "total", or "groups", see `group_start.STARTS`.
+        start: of the constructions: "total", or "groups", see `online.STARTS`.
         learner: of one's own, for such a method; None where nobody has given it. Not kept.
     """
 
@@ -161,7 +161,7 @@ class Parameters:
             beta=self.beta,
         )
 
-    def mechanism(self, universe: Universe, grid: Grid) -> Mechanism[Any]:
+    def mechanism(self, universe: Universe, grid: Grid) -> CutMechanism[Any]:
         """The mechanism; see `make_mechanism`. The method must not be "auto".
 
         Raises:
@@ -182,7 +182,7 @@ class Parameters:
             **{name: getattr(self, name) for name in _OF_THE_MECHANISM},
         )
 
-    def guarantee(self, made: Mechanism[Any], seed: int | None) -> PrivacyGuarantee:
+    def guarantee(self, made: CutMechanism[Any], seed: int | None) -> PrivacyGuarantee:
         """What a session with the mechanism of these parameters promises."""
         return self.protection.promise(made.guarantee(seed), made.cost)
 

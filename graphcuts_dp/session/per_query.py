@@ -1,29 +1,25 @@
 """Fresh noise on every answer: no hypothesis, nothing to learn."""
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Literal, final
 
-from graphcuts_dp.errors import ExhaustedError, ParameterError, QueryError
+from graphcuts_dp.errors import ExhaustedError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.online_bounds import checked_promise
-from graphcuts_dp.pairs.graph_queries import GraphQuery, Question
-from graphcuts_dp.pairs.linear_steps import Extent, LinearSteps
-from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.pairs.graph_queries import Question
+from graphcuts_dp.pairs.linear_steps import LinearSteps
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.calibration import discrete_gaussian_delta, discrete_gaussian_scale
 from graphcuts_dp.privacy.composition import Cost, stated_cost
 from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
+from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.value_noise import ValueNoise
-from graphcuts_dp.session.base import Answer, Update
-from graphcuts_dp.session.counts import BOUNDED
-from graphcuts_dp.session.packing import fingerprint, pack, unpack, whole_number
-from graphcuts_dp.session.promises import NOTHING, check_graph, pairs_of, promise
+from graphcuts_dp.session.base import NOTHING, Answer, CutMechanism, check_graph
+from graphcuts_dp.session.counts import Counted
 
 
 @final
@@ -32,35 +28,22 @@ class CountState:
     """State of `PerQueryNoise`: how many answers were paid for. Nothing is secret.
 
     Attributes:
-        owner: fingerprint of the mechanism.
         limit: how many there are.
         queries: how many are gone, interrupted ones included.
-        updates: none.
     """
 
-    owner: str = field(repr=False)
     limit: int
     queries: int = 0
-    updates: int = 0
 
     @property
     def stopped(self) -> bool:
         """See `State.stopped`."""
         return self.queries >= self.limit
 
-    @property
-    def public(self) -> bytes:
-        """See `State.public`."""
-        return pack("public", self.owner, {"queries": self.queries})
-
-    hypothesis = b""  # empty: nothing is learnt
-
-    secret = b""  # empty: no noise is kept
-
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class PerQueryNoise:
+class PerQueryNoise(CutMechanism[CountState]):
     """k answers, each with noise of its own.
 
     Guarantee. A cut query has sensitivity s = `steps` times `grid.sensitivity`, exactly; and so has
@@ -97,6 +80,8 @@ class PerQueryNoise:
     beta: float = 0.05
     steps: int = 1
 
+    state = CountState
+
     def __post_init__(self) -> None:
         exact_epsilon(self.epsilon)
         checked_promise(self.queries, self.epsilon, self.delta or 0.5, self.beta)
@@ -108,7 +93,7 @@ class PerQueryNoise:
             raise ParameterError("gaussian noise needs delta > 0; laplace noise is for delta = 0")
 
     @property
-    def name(self) -> str:
+    def name(self) -> str:  # type: ignore[override]  # the distribution is the method
         """As users type it."""
         return self.distribution
 
@@ -152,12 +137,6 @@ class PerQueryNoise:
         stated_cost(all_of_them, epsilon=self.epsilon, delta=self.delta)
         return replace(all_of_them, epsilon=self.epsilon, delta=self.delta)
 
-    needs_truth = True  # each step reads the graph
-
-    @cached_property
-    def _owner(self) -> str:
-        return fingerprint(self)
-
     @cached_property
     def _radius(self) -> int:
         return self.noise.radius(self.beta / self.queries)
@@ -170,18 +149,10 @@ class PerQueryNoise:
         """See `Mechanism.expected_error`: the same for all graphs."""
         return self._radius * self.grid.unit + self.grid.rounding(self.universe.size)
 
-    def error_bound(self, state: CountState) -> float:  # noqa: ARG002
-        """See `Mechanism.error_bound`."""
-        return self.expected_error(0.0)
-
-    def guarantee(self, seed: int | None = None) -> PrivacyGuarantee:
-        """See `Mechanism.guarantee`."""
-        return promise(self.cost, self.universe, self.grid, seed=seed)
-
     def start(self, graph: AnyGraph, source: EntropySource) -> CountState:  # noqa: ARG002
         """See `Mechanism.start`: nothing is read."""
         check_graph(graph, self.universe, self.grid)
-        return CountState(self._owner, self.queries)
+        return CountState(self.queries)
 
     def check(self, state: CountState, query: Question) -> None:
         """See `Mechanism.check`: every query, of bounded cuts cuts alone."""
@@ -189,7 +160,7 @@ class PerQueryNoise:
             raise ExhaustedError(
                 "the session has given all the answers that it promised; start another one"
             )
-        _Asked.of(query, self)
+        Counted.of(query, self.universe, self.grid)
 
     def step(
         self, state: CountState, query: Question, truth: int | None, source: EntropySource
@@ -197,18 +168,21 @@ class PerQueryNoise:
         """See `Mechanism.step`. A query that is 0 on all graphs is free and certain."""
         if state.stopped:
             self.check(state, query)
-        asked = _Asked.of(query, self)
-        if asked is None:
+        counted = Counted.of(query, self.universe, self.grid)
+        if counted is None:
             return state, replace(NOTHING, queries_left=state.limit - state.queries)
         if truth is None:
             raise ParameterError("this step needs the true answer")
         state = replace(state, queries=state.queries + 1)
-        value = (truth + asked.noise.draw(source)) * asked.unit
+        noise, steps = self.noise, self._radius
+        if counted.steps is not None:
+            noise, steps = self.linear_noise, self._linear_radius
+        value = (truth + noise.draw(source)) * counted.step
         # A float may lose the last digits of a sum of steps.
-        radius = asked.radius * asked.unit + 1e-15 * abs(value)
+        radius = steps * counted.step + 1e-15 * abs(value)
         return state, Answer(
             value=value,
-            interval=(value - radius - asked.lowered, value + radius + asked.raised),
+            interval=(value - radius - counted.lowered, value + radius + counted.raised),
             confidence=1 - self.beta,
             queries_left=state.limit - state.queries,
             seeded=source.seed is not None,
@@ -221,75 +195,3 @@ class PerQueryNoise:
         was made than `state` counts, and that one is counted now.
         """
         return state if state.stopped else replace(state, queries=state.queries + 1)
-
-    def unguaranteed(self, state: CountState, query: Question) -> Answer:  # noqa: ARG002
-        """See `Mechanism.unguaranteed`: there is nothing to answer from.
-
-        Raises:
-            ExhaustedError: always.
-        """
-        raise ExhaustedError(
-            f"method {self.distribution!r} keeps nothing to answer from; start another one"
-        )
-
-    def restore(
-        self,
-        public: bytes,
-        secret: bytes | None,  # noqa: ARG002
-        hypothesis: bytes | None = None,  # noqa: ARG002
-        since: Iterable[tuple[Question, Update]] = (),  # noqa: ARG002
-    ) -> CountState:
-        """See `Mechanism.restore`: the public part is all there is."""
-        content = unpack(public, "public", self._owner)
-        return CountState(self._owner, self.queries, whole_number(content, "queries"))
-
-
-@final
-@dataclass(frozen=True)
-class _Asked:
-    """How a query is counted and answered.
-
-    Attributes:
-        noise: on its count.
-        radius: in steps of the count, half width of the interval.
-        unit: weight of a step.
-        lowered: by how much rounding may have raised the count, in weight.
-        raised: by how much it may have lowered it.
-    """
-
-    noise: ValueNoise
-    radius: int
-    unit: float
-    lowered: float
-    raised: float
-
-    @classmethod
-    def of(cls, query: Question, made: PerQueryNoise) -> "_Asked | None":
-        """None where the answer is 0 on every graph.
-
-        Raises:
-            QueryError: a query that does not fit, or another one than a bounded cut where such are
-                counted, or coefficients whose rounding nobody can bound.
-        """
-        grid = made.grid
-        if isinstance(query, CutQuery | GraphQuery):
-            pairs = pairs_of(query, made.universe)
-            if not pairs:
-                return None
-            return cls(made.noise, made._radius, grid.unit, 0.0, grid.rounding(pairs))
-        if grid.bounded is not None:
-            raise QueryError(BOUNDED)
-        extent = Extent.of(query, made.universe.space)
-        if not extent.largest:
-            return None
-        steps = LinearSteps(extent)
-        rounded = steps.rounding(made.universe.size, grid.cap)
-        # Weights are rounded down by less than a step, so negative coefficients raise the count.
-        down = grid.unit if grid.weighted else 0.0
-        return cls(
-            made.linear_noise,
-            made._linear_radius,
-            steps.unit * grid.unit,
-            rounded + down * extent.negative,
-            rounded + down * extent.positive,
-        )

@@ -2,11 +2,11 @@
 
 import io
 import math
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property, lru_cache
-from typing import final
+from functools import lru_cache
+from typing import Any, final
 
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.errors import ExhaustedError, FileFormatError, ParameterError, QueryError
@@ -23,24 +23,18 @@ from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost, stated_cost
 from graphcuts_dp.privacy.distributions import BinaryResponse
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
+from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.value_noise import response_radius
-from graphcuts_dp.session.base import Answer, Update
-from graphcuts_dp.session.packing import (
-    fingerprint,
-    pack,
-    pack_hypothesis,
-    unpack,
-    unpack_hypothesis,
-    whole_number,
-)
-from graphcuts_dp.session.promises import (
+from graphcuts_dp.session.base import (
     NOTHING,
+    Answer,
+    CutMechanism,
+    Update,
     check_graph,
     only_linear,
-    pairs_of,
-    promise,
 )
+from graphcuts_dp.session.counts import pairs_of
+from graphcuts_dp.session.states import APART
 
 
 @final
@@ -49,45 +43,26 @@ class ResponseState:
     """State of `BinaryAnswers`: the noisy matrix, which is public.
 
     Attributes:
-        owner: fingerprint of the mechanism.
         matrix: the noisy matrix.
         limit: number of answers promised, or None.
         seeded: whether the noise came from a seed.
         queries: answers so far.
-        updates: none.
     """
 
-    owner: str = field(repr=False)
-    matrix: NoisyMatrix = field(repr=False)
+    matrix: NoisyMatrix = field(repr=False, metadata=APART)
     limit: int | None
     seeded: bool
     queries: int = 0
-    updates: int = 0
 
     @property
     def stopped(self) -> bool:
         """See `State.stopped`."""
         return self.limit is not None and self.queries >= self.limit
 
-    @property
-    def public(self) -> bytes:
-        """See `State.public`."""
-        return pack("public", self.owner, {"queries": self.queries, "seeded": self.seeded})
-
-    @property
-    def hypothesis(self) -> bytes:
-        """See `State.hypothesis`: n^2/16 bytes; the same from start to end."""
-        handle = io.BytesIO()
-        entropy = SEEDED_WARNING if self.seeded else "operating system"
-        self.matrix.write(handle, entropy=entropy)
-        return pack_hypothesis(self.owner, 0, handle.getvalue())
-
-    secret = b""  # empty: no noise is kept
-
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class BinaryAnswers:
+class BinaryAnswers(CutMechanism[ResponseState]):
     """Binary randomised response: all of epsilon is spent by `start`, answers are free.
 
     Guarantee: epsilon-DP; see `randomized_response`. Everything after it is post-processing. All
@@ -148,6 +123,8 @@ class BinaryAnswers:
             raise ParameterError("intervals for fixed queries need their number: pass queries")
 
     name = "binary"
+    state = ResponseState
+    needs_truth = False  # the graph is read once, by `start`
 
     @property
     def distribution(self) -> BinaryResponse:
@@ -160,31 +137,17 @@ class BinaryAnswers:
         one = stated_cost(Cost.of_pure(self.distribution.epsilon), epsilon=self.epsilon)
         return one.for_group(self.steps)
 
-    needs_truth = False  # no: the graph is read once, by `start`
-
-    @cached_property
-    def _owner(self) -> str:
-        return fingerprint(self)
-
     def expected_error(self, total_weight: float) -> float:  # noqa: ARG002
         """See `Mechanism.expected_error`: the same for all graphs."""
         disjoint = self.disjoint or self.universe.bipartite
         pairs = self.universe.disjoint_norm_squared if disjoint else self.universe.size
         return self._radius(pairs, disjoint=disjoint)
 
-    def error_bound(self, state: ResponseState) -> float:  # noqa: ARG002
-        """See `Mechanism.error_bound`."""
-        return self.expected_error(0.0)
-
-    def guarantee(self, seed: int | None = None) -> PrivacyGuarantee:
-        """See `Mechanism.guarantee`."""
-        return promise(self.cost, self.universe, self.grid, seed=seed)
-
     def start(self, graph: AnyGraph, source: EntropySource) -> ResponseState:
         """See `Mechanism.start`: draws the noisy matrix."""
         check_graph(graph, self.universe, self.grid)
         matrix = randomized_response(graph, self.distribution, source)
-        return ResponseState(self._owner, matrix, self.queries, source.seed is not None)
+        return ResponseState(matrix, self.queries, source.seed is not None)
 
     def check(self, state: ResponseState, query: Question) -> None:
         """See `Mechanism.check`: cuts and rank-one queries."""
@@ -231,14 +194,6 @@ class BinaryAnswers:
             return state, replace(NOTHING, queries_left=left)
         state = replace(state, queries=state.queries + 1)
         return state, self._answer(state, query)
-
-    def interrupted(
-        self,
-        state: ResponseState,
-        source: EntropySource,  # noqa: ARG002
-    ) -> ResponseState:
-        """See `Mechanism.interrupted`: a step reads public data only, so nothing was spent."""
-        return state
 
     def unguaranteed(self, state: ResponseState, query: Question) -> Answer:
         """See `Mechanism.unguaranteed`; an adaptive interval holds all the same."""
@@ -299,29 +254,26 @@ class BinaryAnswers:
                 cuts += math.log(2)
         return _adaptive_radius(self.distribution, pairs, cuts - math.log(self.beta))
 
-    def restore(
+    def learnt(self, state: ResponseState) -> bytes:
+        """See `Mechanism.learnt`: n^2/16 bytes; the same from start to end."""
+        handle = io.BytesIO()
+        entropy = SEEDED_WARNING if state.seeded else "operating system"
+        state.matrix.write(handle, entropy=entropy)
+        return handle.getvalue()
+
+    def resumed(
         self,
-        public: bytes,
-        secret: bytes | None,  # noqa: ARG002
-        hypothesis: bytes | None = None,
-        since: Iterable[tuple[Question, Update]] = (),  # noqa: ARG002
+        state: ResponseState,
+        data: Any,  # noqa: ARG002
+        learnt: bytes,
+        since: Sequence[tuple[Any, Update]] = (),  # noqa: ARG002
     ) -> ResponseState:
-        """See `Mechanism.restore`; needs the hypothesis, which is the noisy matrix."""
-        content = unpack(public, "public", self._owner)
-        if hypothesis is None:
-            raise FileFormatError("the noisy matrix of the session is missing")
-        _, data = unpack_hypothesis(hypothesis, self._owner)
-        matrix = NoisyMatrix.read(io.BytesIO(data))
+        """See `Mechanism.resumed`."""
+        matrix = NoisyMatrix.read(io.BytesIO(learnt))
         same = matrix.blocks.layout == Layout.of(self.universe.space)
         if not same or matrix.distribution != self.distribution:
             raise FileFormatError("the noisy matrix belongs to another session")
-        return ResponseState(
-            self._owner,
-            matrix,
-            self.queries,
-            content.get("seeded") is not False,
-            whole_number(content, "queries"),
-        )
+        return replace(state, matrix=matrix)
 
 
 # Each is a search for the best exponent, a millisecond; many cuts have equally many pairs.

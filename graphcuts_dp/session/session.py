@@ -22,16 +22,12 @@ from graphcuts_dp.graph.files import read_graph
 from graphcuts_dp.graph.owned_rows import PrivateData, bounded_graph, without_rows
 from graphcuts_dp.learn.learners import Learner
 from graphcuts_dp.learn.own_learner import OwnLearner
-from graphcuts_dp.ledger.ledger import Ledger
-from graphcuts_dp.ledger.opening import Store, open_ledger, reading_of, size_of
+from graphcuts_dp.ledger.opening import Store, reading_of, size_of
 from graphcuts_dp.ledger.uses import (
     SESSION,
     Use,
-    begin_use,
     check_agreed,
     check_name,
-    opened,
-    sessions_of,
 )
 from graphcuts_dp.measure.cells import Sides, sides_of_groups
 from graphcuts_dp.pairs.graph_queries import GraphQuery, Question
@@ -47,15 +43,13 @@ from graphcuts_dp.privacy.entropy import SEEDED_WARNING, SeededEntropy
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, warn_of_delta
 from graphcuts_dp.privacy.protection import Protect
 from graphcuts_dp.progress import Progress, silent
-from graphcuts_dp.session.base import Answer, Mechanism
+from graphcuts_dp.session.base import Answer, CutMechanism
 from graphcuts_dp.session.encoding import encode_query
 from graphcuts_dp.session.forecast import Preview, accuracy_warning
-from graphcuts_dp.session.group_start import TOTAL
-from graphcuts_dp.session.mechanism import OnlineMechanism
-from graphcuts_dp.session.online_state import OnlineState
+from graphcuts_dp.session.online import TOTAL, OnlineMechanism, OnlineState
 from graphcuts_dp.session.parameters import Parameters
 from graphcuts_dp.session.query_lines import sides
-from graphcuts_dp.session.running import Runner
+from graphcuts_dp.session.runner import Beginning, Runner, begun_or_resumed
 from graphcuts_dp.session.transcript import (
     History,
     Remaining,
@@ -82,9 +76,9 @@ class Session(Displayed):
     """
 
     def __init__(
-        self, ledger: Ledger, terms: Use, runner: Runner, names: GroupNames | None = None
+        self, terms: Use, runner: Runner[CutMechanism[Any]], names: GroupNames | None = None
     ) -> None:
-        self._ledger = ledger
+        self._ledger = runner.ledger
         self._names = names
         self._terms = terms
         self._runner = runner
@@ -181,7 +175,7 @@ class Session(Displayed):
         if not isinstance(mechanism, OnlineMechanism):
             raise ExhaustedError("this method has no hypothesis: it answers each query by itself")
         with self._ledger.locked():
-            return mechanism.learnt(cast(OnlineState, self._runner.present()))
+            return mechanism.weights(cast(OnlineState, self._runner.present()))
 
     @property
     def vertices(self) -> tuple[VertexSet, VertexSet]:
@@ -387,7 +381,7 @@ def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed o
         delta: in [0, 1), for example 1e-6; 0 if omitted.
         queries: how many answers are promised.
         method: "auto" (least guaranteed error), one of `interactive.methods.METHODS`, or a learner
-            of your own: an object as `idc.learners.Learner` describes it, with a `version`. The
+            of your own: an object as `learn.learners.Learner` describes it, with a `version`. The
             store keeps its name and version; give it again when the session is resumed.
         beta: probability that any of the intervals is wrong; 0.05 if omitted.
         calibration: of the constructions: "tight" if omitted, or "gru12", "jt12", "dr14" for the
@@ -474,37 +468,18 @@ def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed o
     if isinstance(protect, Protect):
         given |= Protect.of(protect, at_most=at_most, degree_bound=degree_bound).keywords
     wanted = {key: value for key, value in given.items() if value is not None}
-    place = Store.of(store)
-    fresh = None
-    if place.exists:
-        ledger = open_ledger(place, graph)
-    else:  # what is refused, or warned of as an error, must leave no store
-        fresh = _fresh(graph, wanted, expected_edges, seed, own, between)
-        ledger = opened(place, graph, fresh[1].cost, fresh[0].guarantee(fresh[1], seed))
-    try:
-        with ledger.locked():
-            terms = sessions_of(ledger)
-            if name in terms:
-                runner = _resumed(ledger, terms[name], graph, wanted, seed, own)
-                return Session(ledger, terms[name], runner, names)
-            fresh = fresh or _fresh(graph, wanted, expected_edges, seed, own, between)
-            parameters, mechanism, kept = fresh
-            use = begin_use(
-                ledger,
-                kind=SESSION,
-                name=name,
-                parameters=parameters.to_dict(),
-                cost=mechanism.cost,
-                guarantee=parameters.guarantee(mechanism, seed),
-                source=source,
-                reading=reading_of(graph),
-            )
-            runner = Runner(ledger, use.number, mechanism, kept, seed)
-            runner.start()
-            return Session(ledger, use, runner, names)
-    except BaseException:
-        ledger.close()
-        raise
+    use, runner = begun_or_resumed(
+        Store.of(store),
+        graph,
+        kind=SESSION,
+        name=name,
+        seed=seed,
+        fresh=lambda: _fresh(graph, wanted, expected_edges, seed, own, between),
+        resume=lambda use: _agreed(use, graph, wanted, seed, own),
+        source=source,
+        reading=reading_of(graph),
+    )
+    return Session(use, runner, names)
 
 
 def _fresh(
@@ -514,8 +489,8 @@ def _fresh(
     seed: int | None,
     own: OwnLearner | None,
     groups: Sides | None,
-) -> tuple[Parameters, Mechanism[Any], AnyGraph]:
-    """Parameters and mechanism of a new session, tried out without edges, and the graph for it."""
+) -> Beginning:
+    """A new session, tried out without edges, before anything is spent."""
     for key, example in (("epsilon", "1.0"), ("queries", "10_000")):
         if key not in wanted:
             raise ParameterError(f"a new session needs {key}, for example {key}={example}")
@@ -526,7 +501,7 @@ def _fresh(
     mechanism = parameters.mechanism(universe, grid)
     if isinstance(mechanism, OnlineMechanism):
         mechanism = replace(mechanism, groups=groups)
-    parameters.guarantee(mechanism, seed)
+    guarantee = parameters.guarantee(mechanism, seed)
     if mechanism.needs_truth:
         # Whatever cannot start must fail before it is paid for.
         empty = bounded_graph(without_rows(private), asked.protection)
@@ -534,21 +509,23 @@ def _fresh(
     if seed is not None:
         SeededEntropy(seed)
     count, of = size_of(private)
-    warn_of_delta(mechanism.cost.delta, count=count, of=of, stacklevel=3)
+    warn_of_delta(mechanism.cost.delta, count=count, of=of, stacklevel=5)
     warning = accuracy_warning(parameters, universe, grid, expected_edges)
     if warning is not None:
-        warnings.warn(warning, AccuracyWarning, stacklevel=3)
-    return parameters, mechanism, graph
+        warnings.warn(warning, AccuracyWarning, stacklevel=5)
+    return Beginning(
+        mechanism=mechanism, data=graph, parameters=parameters.to_dict(), guarantee=guarantee
+    )
 
 
-def _resumed(
-    ledger: Ledger,
+def _agreed(
     terms: Use,
     private: PrivateData,
     wanted: dict[str, Any],
     seed: int | None,
     own: OwnLearner | None,
-) -> Runner:
+) -> tuple[CutMechanism[Any], AnyGraph]:
+    """The mechanism of a session on the store, and the graph for it."""
     wanted = wanted if seed is None else {**wanted, "seed": seed}
     check_agreed(terms, {"linear": False, "start": TOTAL, **terms.parameters}, wanted)
     reading = reading_of(private)
@@ -563,8 +540,4 @@ def _resumed(
     except TypeError:
         raise LedgerError("the session was begun by another version of this program") from None
     graph = bounded_graph(private, parameters.protection)
-    mechanism = parameters.mechanism(Universe.of(graph), parameters.grid(graph))
-    runner = Runner(ledger, terms.number, mechanism, graph, terms.seed)
-    if runner.totals.started:
-        runner.present()
-    return runner
+    return parameters.mechanism(Universe.of(graph), parameters.grid(graph)), graph

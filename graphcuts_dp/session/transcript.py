@@ -17,10 +17,9 @@ from graphcuts_dp.ledger.uses import DISTANCE_SESSION, SESSION, Use, sessions_of
 from graphcuts_dp.pairs.graph_queries import Question
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
-from graphcuts_dp.session.base import Answer
-from graphcuts_dp.session.encoding import decode_answer
+from graphcuts_dp.session.base import Answer, decode_answer
+from graphcuts_dp.session.encoding import decode_query
 from graphcuts_dp.session.query_lines import labels_of_cut, query_to_dict
-from graphcuts_dp.session.running import recorded_query
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,7 +66,8 @@ class History(Sequence[HistoryEntry]):
         seq = self._records[index]
         with self._ledger.locked():
             digest, body = self._ledger.record(seq)
-            query = recorded_query(self._ledger, digest, self._universe)
+            content = self._ledger.content
+            query = decode_query(content(digest), self._universe, content)
         return HistoryEntry(seq, query, decode_answer(body))
 
     def to_pandas(self) -> "pd.DataFrame":

@@ -175,7 +175,7 @@ def million(folder: Path) -> Commands:
 
 def explained(_folder: Path) -> Commands:
     """A data protection officer."""
-    return ["explain --epsilon 1 --at-most 20"]
+    return ["plan --explain --epsilon 1 --at-most 20"]
 
 
 def theorem(_folder: Path) -> Commands:
@@ -185,7 +185,7 @@ def theorem(_folder: Path) -> Commands:
 
 def planned(_folder: Path) -> Commands:
     """Somebody with sixty people and no groups."""
-    return ["plan --vertices 60 --edges 100 --queries 1000 --epsilon 1 --delta 1e-6"]
+    return ["plan --n 60 --edges 100 --queries 1000 --epsilon 1 --delta 1e-6"]
 
 
 PEOPLE: tuple[Callable[[Path], Commands], ...] = (

@@ -19,10 +19,11 @@ from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.pairs.queries import CutQuery, answer_all
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.planning.planner import plan
+from graphcuts_dp.planning.planner import plan_of
 from graphcuts_dp.plotting.style import COLOURS, PAGE, house_style
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.progress import Progress
+from graphcuts_dp.session.choice import Setting
 from graphcuts_dp.session.methods import make_mechanism
 from scripts.figures.base import Finding, Table, exponent_finding
 from scripts.figures.random_graphs import planted_partition
@@ -82,9 +83,8 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
 
 
 def _guaranteed(n: int, edges: int, k: int) -> list[tuple[Any, ...]]:
-    planned = plan(
-        n, edges=edges, queries=k, epsilon=_EPSILON, delta=_DELTA, beta=_BETA, offline=False
-    )
+    setting = Setting(n=n, edges=edges, queries=k, epsilon=_EPSILON, delta=_DELTA, beta=_BETA)
+    planned = plan_of(setting, offline=False)
     errors: dict[str, float] = {}
     for row in planned.rows:
         name = row.calibration if row.calibration in PAPERS else row.name

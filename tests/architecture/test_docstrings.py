@@ -8,17 +8,16 @@ import sys
 import pytest
 
 import graphcuts_dp as gc
+from tests.audits.public_names import public_names
 
-PUBLIC = [name for name in gc.__all__ if name != "__version__"]
+PUBLIC = {name: value for name, value in public_names().items() if name != "__version__"}
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 FINDER = doctest.DocTestFinder(recurse=False)
 
 
 def examples_of(name):
     """The examples of one name, or of a class and its own methods."""
-    return [
-        found for found in FINDER.find(getattr(gc, name), name, globs={"gc": gc}) if found.examples
-    ]
+    return [found for found in FINDER.find(PUBLIC[name], name, globs={"gc": gc}) if found.examples]
 
 
 @pytest.mark.parametrize("name", [name for name in PUBLIC if examples_of(name)])
@@ -32,7 +31,7 @@ def test_examples_run(name):
 
 @pytest.mark.parametrize("name", PUBLIC)
 def test_every_name_begins_with_a_sentence(name):
-    first = (inspect.getdoc(getattr(gc, name)) or "").split("\n\n")[0]
+    first = (inspect.getdoc(PUBLIC[name]) or "").split("\n\n")[0]
     assert first.endswith((".", "`.")), first
 
 
@@ -43,7 +42,7 @@ def test_what_people_meet_first_has_an_example():
 
 def public_modules():
     """The files whose names `gc.__all__` reaches."""
-    named = [getattr(gc, name) for name in PUBLIC]
+    named = PUBLIC.values()
     modules = {value if inspect.ismodule(value) else inspect.getmodule(value) for value in named}
     return sorted(module.__file__ for module in modules)
 

@@ -101,7 +101,7 @@ PROGRAMS = [
     (("session", "list", "store.db"), 0),
     (("answer", "binary.npz", "--from", "1"), 2),
     (("release", "binary.edges", "new.edges", "--epsilon", "nan"), 2),
-    (("plan", "--vertices", "nan"), 2),
+    (("plan", "--n", "nan", "--epsilon", "1"), 2),
 ]
 
 

@@ -19,11 +19,9 @@ from graphcuts_dp.pairs.linear_query import LinearQuery
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.value_noise import ValueNoise
-from graphcuts_dp.session.calibrations import Calibration
-from graphcuts_dp.session.mechanism import OnlineMechanism
-from graphcuts_dp.session.online_state import OnlineState
+from graphcuts_dp.session.calibrations import Calibration, Tuning
+from graphcuts_dp.session.online import OnlineMechanism, OnlineState
 from graphcuts_dp.session.sparse_vector import OneSidedPair
-from graphcuts_dp.session.tunings import Tuning
 
 
 @final

@@ -9,17 +9,17 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from graphcuts_dp.distances.interactive import InteractiveDistances
 from graphcuts_dp.distances.l1_plan import L1Plan
 from graphcuts_dp.distances.learnt import LearntDistances
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.plan import plan_distances
-from graphcuts_dp.distances.session_records import restored_state, stored_state
+from graphcuts_dp.distances.session import DistanceSteps
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.level_noise import DistributionPair
 from graphcuts_dp.privacy.value_noise import ValueNoise
+from graphcuts_dp.session.states import read_state, stored_state
 from tests.audits.base import Audit, Entry, Sampled
 from tests.audits.distances import ACROSS, ALWAYS, EMBEDDING, GRID
 
@@ -103,16 +103,17 @@ def _together(corner: int) -> Locations:
 
 def _session(plan: L1Plan, source: EntropySource) -> Run:
     """A session that loses a step and goes on from the store: answers, and what was bought."""
-    mechanism = InteractiveDistances(plan)
+    mechanism = DistanceSteps(plan, plan.built_cost)
 
     def run(locations: Locations) -> npt.ArrayLike:
         state, seen = mechanism.start(locations, source), []
         for row in (8, 0):
-            state, answer = mechanism.step(state, row, source)
+            state, answer = mechanism.step(state, row, None, source)
             seen += [answer.value, answer.interval[1]]
             if len(seen) == 2:
                 state = mechanism.interrupted(state, source)
-                state, _ = restored_state(stored_state(state), plan, locations)
+                kept = read_state(mechanism, stored_state(mechanism, state))
+                state = mechanism.resumed(kept, locations, b"")
         return [*seen, *(float(part.updates) for part in state.coordinates)]
 
     return run

@@ -5,7 +5,6 @@ import multiprocessing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 
-import graphcuts_dp
 from graphcuts_dp.distances import plan as distance_plan
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.evaluation.audit import ALPHA
@@ -20,8 +19,9 @@ from graphcuts_dp.privacy.level_noise import NORMS
 from graphcuts_dp.privacy.value_noise import NOISES
 from graphcuts_dp.progress import Progress, silent
 from graphcuts_dp.release.allocation import MECHANISMS
-from graphcuts_dp.session.group_start import STARTS, TOTAL
-from graphcuts_dp.session.methods import CALIBRATIONS, METHODS
+from graphcuts_dp.session.calibrations import CALIBRATIONS
+from graphcuts_dp.session.methods import METHODS
+from graphcuts_dp.session.online import STARTS, TOTAL
 from graphcuts_dp.synth.methods import FIT_NAMES
 from scripts.benchmark.baselines import BASELINES
 from tests.audits import (
@@ -61,6 +61,7 @@ from tests.audits import (
     vertices,
 )
 from tests.audits.base import AuditOutcome, Effort, Entry
+from tests.audits.public_names import public_names
 
 ENTRIES: tuple[Entry, ...] = (
     *responses.ENTRIES,
@@ -107,8 +108,7 @@ def exported_mechanisms() -> tuple[str, ...]:
     audit has that name, so the registry is then incomplete.
     """
     found = list(_BESIDES)
-    for name in graphcuts_dp.__all__:
-        function = getattr(graphcuts_dp, name)
+    for name, function in public_names().items():
         if name in _PRODUCTS:
             found += _PRODUCTS[name]()
         elif inspect.isfunction(function) and "epsilon" in inspect.signature(function).parameters:
@@ -176,10 +176,9 @@ _PRODUCTS: Mapping[str, Callable[[], Iterable[str]]] = {
 # Plans; and `connect`, which asks a server: the sessions that answer there are audited.
 _READS_NO_DATA = {
     "connect",
-    "explain",
     "plan",
-    "plan_bounds",
-    "plan_degree_bounds",
+    "planning.plan_bounds",
+    "planning.plan_degree_bounds",
     "plan_distances",
 }
 # What researchers import from its module.

@@ -14,7 +14,7 @@ from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery
 from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
-from graphcuts_dp.session.base import Mechanism
+from graphcuts_dp.session.base import CutMechanism
 from graphcuts_dp.session.counts import linear_count
 from graphcuts_dp.session.per_query import PerQueryNoise
 from graphcuts_dp.session.response import BinaryAnswers
@@ -32,7 +32,7 @@ _CAPPED = (
 )
 
 
-def _plain(make: Callable[[], Mechanism[Any]], source: EntropySource) -> Run:
+def _plain(make: Callable[[], CutMechanism[Any]], source: EntropySource) -> Run:
     return transcript(make(), source)
 
 
@@ -53,7 +53,7 @@ def _binary(epsilon: float) -> BinaryAnswers:
     return BinaryAnswers(universe=UNIVERSE, grid=Grid(), epsilon=epsilon, queries=2)
 
 
-def _same_noise(make: Callable[[], Mechanism[Any]], source: EntropySource) -> Run:
+def _same_noise(make: Callable[[], CutMechanism[Any]], source: EntropySource) -> Run:
     """The noise of the first answer again for the second, which is about another cut."""
     mechanism = make()
 

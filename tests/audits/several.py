@@ -33,7 +33,7 @@ from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.protection import Protect
 from graphcuts_dp.release.sparse_measure import measure_sparse
-from graphcuts_dp.session.mechanism import OnlineMechanism
+from graphcuts_dp.session.online import OnlineMechanism
 from tests.audits.base import Audit, Entry, Enumerated, Sampled
 from tests.audits.calibrations import calibrated, transcripts_of
 from tests.audits.iterative import LOOSE, rounds_of, tuned

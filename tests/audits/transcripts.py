@@ -26,9 +26,9 @@ from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
 from graphcuts_dp.privacy.value_noise import ValueNoise
-from graphcuts_dp.session.base import Mechanism
-from graphcuts_dp.session.calibrations import Calibration
-from graphcuts_dp.session.mechanism import OnlineMechanism
+from graphcuts_dp.session.base import CutMechanism
+from graphcuts_dp.session.calibrations import Calibration, Tuning
+from graphcuts_dp.session.online import OnlineMechanism
 from graphcuts_dp.session.sparse_vector import (
     GapFinding,
     GapTest,
@@ -37,7 +37,6 @@ from graphcuts_dp.session.sparse_vector import (
     Secret,
     SharedThreshold,
 )
-from graphcuts_dp.session.tunings import Tuning
 from tests.audits.base import Audit, Entry, Sampled
 
 Kind = Literal["one-sided", "shared", "comparison"]
@@ -125,7 +124,7 @@ class ByHand:
         )
 
 
-def transcript(mechanism: Mechanism[Any], source: EntropySource, query: CutQuery = EDGE) -> Run:
+def transcript(mechanism: CutMechanism[Any], source: EntropySource, query: CutQuery = EDGE) -> Run:
     """What an analyst sees who asks the same again and again: the total, answers, updates.
 
     First, last, least, largest and mean answer (of those that were bought, if any); how many
@@ -207,7 +206,8 @@ class NotReset:
 
 
 def _not_reset(tuning: Tuning) -> Tuning:
-    return replace(_past_the_cap(tuning), test=NotReset(tuning.test))
+    broken: Any = NotReset(tuning.test)
+    return replace(_past_the_cap(tuning), test=broken)
 
 
 def _seed_after_fork(learner: str, calibration: ByHand, source: EntropySource) -> Run:

@@ -27,7 +27,7 @@ from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.privacy.protection import Protect
-from graphcuts_dp.session.mechanism import OnlineMechanism
+from graphcuts_dp.session.online import OnlineMechanism
 from graphcuts_dp.session.per_query import PerQueryNoise
 from tests.audits.base import Audit, Entry, Enumerated, Sampled
 from tests.audits.distances import normal_distribution

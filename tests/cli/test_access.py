@@ -36,7 +36,7 @@ def test_people_come_and_go(access):
     [
         (("add", "Ann"), "small letters"),
         (("add", "ann", "--role", "king"), "a role is one of"),
-        (("add", "ann", "--delta", "0.1"), "needs one on epsilon"),
+        (("add", "ann", "--delta", "0.1"), "needs one on --epsilon"),
         (("revoke", "nobody"), "nobody named"),
         (("renew", "nobody"), "nobody named"),
         (("verify", "--file", "none.jsonl"), "cannot read"),

@@ -103,7 +103,7 @@ def test_an_iterative_release(command_line, tmp_path):
 
 def test_a_plan(command_line):
     numbers = ("--edges", "1e4", "--queries", "100", "--epsilon", "1", "--delta", "1e-6", "--json")
-    status, out, _ = command_line("plan", "--vertices", "1000", "--directed", *numbers)
+    status, out, _ = command_line("plan", "--n", "1000", "--directed", *numbers)
     assert status == 0
     assert json.loads(out)["directed"] is True
     assert (

@@ -96,7 +96,7 @@ def test_options_that_do_not_fit_leave_no_store(call, ratings, tmp_path, options
 
 
 def test_a_plan_for_linear_queries(call):
-    sizes = ("--vertices", "800,600", "--bipartite", "--edges", "2e4", "--queries", "1e6")
+    sizes = ("--n", "800,600", "--edges", "2e4", "--queries", "1e6")
     more = ("--linear", "--most-spectral", "55", "--rank", "2")
     status, out, err = call("plan", *sizes, "--epsilon", "1", "--delta", "1e-6", *more, "--json")
     assert (status, err) == (0, "")

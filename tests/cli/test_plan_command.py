@@ -1,14 +1,16 @@
-"""`graphcuts-dp plan` as a user meets it."""
+"""`graphcuts-dp plan`, and `plan --explain`, as a user meets them."""
 
 import json
+import math
 from functools import partial
 
 import pytest
 
 import graphcuts_dp as gc
 
-SIZES = ("--vertices", "5000", "--edges", "5e4", "--queries", "1e6")
+SIZES = ("--n", "5000", "--edges", "5e4", "--queries", "1e6")
 PROMISE = ("--epsilon", "1", "--delta", "1e-6")
+LINE = ("--n", "100", "--edges", "400", "--queries", "20")
 
 
 @pytest.fixture
@@ -16,77 +18,34 @@ def call(command_line):
     return partial(command_line, "plan")
 
 
-def test_table(call):
-    status, out, err = call(*SIZES, *PROMISE)
+def test_a_table_with_all_that_can_be_added_to_it(call):
+    added = ("--target-error", "5000", "--groups", "5,50", "--set-sizes", "10,40")
+    status, out, err = call(*SIZES, *PROMISE, *added)
     assert (status, err) == (0, "")
     lines = [" ".join(line.split()) for line in out.splitlines()]
     assert "m = 50,000 (a public guess), k = 1,000,000" in lines[0]
+    assert "; epsilon for an error of 5,000" in lines[0]
     made = gc.plan(5000, edges=5e4, queries=10**6, epsilon=1.0, delta=1e-6)
-    for cells in made.cells():
-        assert " ".join(cells).strip() in lines
-    assert lines[-1] == f"Advice: {made.advice}"
+    assert any(line.startswith("tight MW any k 7,947") for line in lines)
+    assert [line.split()[1] for line in lines if line.startswith("flows")] == [
+        *("cell", "union", "half")
+    ]
+    assert f"Advice: {made.advice}" in lines
+    assert lines[-2].startswith("the cut holds about")
 
 
-def test_target_error_adds_a_column(call):
-    status, out, _ = call(*SIZES, *PROMISE, "--target-error", "5000")
+def test_json_of_a_plan_for_two_sides(call):
+    sizes = ("--n", "300,4000", "--edges", "1e4", "--queries", "100", "--groups", "2,10:3,20")
+    status, out, _ = call(*sizes, *PROMISE, "--beta", "0.1", "--set-sizes", "10,40", "--json")
     assert status == 0
-    assert "; epsilon for an error of 5,000" in out
-    assert "never" in out
-
-
-def test_json_of_a_bipartite_plan(call):
-    sizes = ("--vertices", "300,4000", "--bipartite", "--edges", "1e4", "--queries", "100")
-    status, out, _ = call(*sizes, *PROMISE, "--beta", "0.1", "--json")
-    assert status == 0
-    made = gc.plan((300, 4000), edges=1e4, queries=100, epsilon=1.0, delta=1e-6, beta=0.1)
-    assert json.loads(out) == made.to_dict()
-    assert json.loads(out)["vertices"] == [300, 4000]
-
-
-def test_flows_between_groups(call):
-    status, out, _ = call(*SIZES, *PROMISE, "--groups", "5,50")
-    assert status == 0
-    lines = [line.split() for line in out.splitlines()]
-    assert [line[1] for line in lines if line[:1] == ["flows"]] == ["cell", "union", "half"]
-    assert "Flows: fixed k cells of the finest level" in out
-    sides = ("--vertices", "300,4000", "--bipartite", "--groups", "2,10:3,20", "--json")
-    status, out, _ = call(*SIZES[2:], *PROMISE, *sides)
-    assert status == 0
-    assert sum(row["method"] == "flows" for row in json.loads(out)["rows"]) == 3
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        ("--epsilon", "0"),
-        ("--epsilon", "nan"),
-        ("--delta", "1"),
-        ("--queries", "0"),
-        ("--queries", "2.5"),
-        ("--queries", "nan"),
-        ("--edges", "1e8"),
-        ("--edges", "nan"),
-        ("--vertices", "many"),
-        ("--vertices", "3,4"),
-        ("--bipartite",),
-        ("--bipartite", "--directed"),
-        ("--beta", "1"),
-        ("--target-error", "-1"),
-        ("--groups", "50,5"),
-        ("--groups", "0"),
-        ("--groups", "6000"),
-        ("--groups", "many"),
-        ("--groups", "5:5"),
-    ],
-)
-def test_bad_input_is_one_line_and_status_2(call, wrong):
-    status, out, err = call(*SIZES, *PROMISE, *wrong)
-    assert (status, out) == (2, "")
-    assert err.startswith("error: ")
-    assert err.count("\n") == 1
-
-
-LINE = ("--vertices", "100", "--edges", "400", "--queries", "20", "--delta", "0")
+    read = json.loads(out)
+    options = {"edges": 1e4, "queries": 100, "epsilon": 1.0, "delta": 1e-6, "beta": 0.1}
+    made = gc.plan((300, 4000), **options)
+    assert read["n"] == [300, 4000]
+    assert sum(row["method"] == "flows" for row in read["rows"]) == 3
+    rest = [row for row in read["rows"] if row["method"] != "flows"]
+    assert {**made.to_dict(), "rows": rest} == made.to_dict()
+    assert (read["set_sizes"], read["expected_errors"]) == ([10, 40], made.small_sets(10, 40))
 
 
 def test_several_epsilons_are_beside_each_other(call):
@@ -96,17 +55,16 @@ def test_several_epsilons_are_beside_each_other(call):
     assert told.count("Advice: ") == 2
     laplace = next(line.split() for line in told.splitlines() if line.startswith("  laplace"))
     for epsilon, shown in zip((0.5, 1.0), laplace[-2:], strict=True):
-        plan = gc.plan(100, edges=400, queries=20, epsilon=epsilon, delta=0.0)
-        row = next(row for row in plan.rows if row.method == "laplace")
+        made = gc.plan(100, edges=400, queries=20, epsilon=epsilon)
+        row = next(row for row in made.rows if row.method == "laplace")
         assert float(shown.replace(",", "")) == pytest.approx(row.guaranteed, abs=0.5)
     status, told, _ = call(*LINE, "--epsilon", "0.5,1", "--json")
-    assert [plan["epsilon"] for plan in json.loads(told)["plans"]] == [0.5, 1.0]
-    assert "plans" not in json.loads(call(*LINE, "--epsilon", "1", "--json")[1])
+    assert [made["epsilon"] for made in json.loads(told)["plans"]] == [0.5, 1.0]
 
 
 def test_offline_rows_stand_where_the_first_plan_has_them(call):
     """The first epsilon alone would not have shown one of them."""
-    sizes = ("--vertices", "200", "--edges", "2000", "--queries", "4", "--delta", "1e-6")
+    sizes = ("--n", "200", "--edges", "2000", "--queries", "4", "--delta", "1e-6")
     status, out, _ = call(*sizes, "--epsilon", "0.5,1")
     assert status == 0
     lines = [line.split() for line in out.splitlines()]
@@ -117,28 +75,67 @@ def test_offline_rows_stand_where_the_first_plan_has_them(call):
     assert lines[4][:3] == ["answers", "fixed", "k"]
 
 
-def test_set_sizes_have_a_table(call):
-    status, told, _ = call(*LINE, "--epsilon", "1", "--set-sizes", "10,40")
+def test_a_promise_is_explained(call):
+    whom = ("--protect", "vertex", "--degree-bound", "50")
+    status, told, _ = call("--explain", "--epsilon", "1", *whom)
     assert status == 0
-    assert "the cut holds about" in told
-    status, told, _ = call(*LINE, "--epsilon", "1", "--set-sizes", "10,40", "--json")
+    assert "any one vertex with all its edges" in told
+    assert "0.731" in told.replace("0.73106", "0.731")
+    status, told, _ = call("--explain", "--epsilon", "1", "--priors", "0.5", "--json")
     read = json.loads(told)
-    assert read["set_sizes"] == [10, 40]
-    assert read["held"] == pytest.approx([400 * d * d / 4950 for d in (10, 40)])
-    assert len(read["expected_errors"]["binary"]) == 2
+    assert (status, read["protects"]) == (0, "1 edge")
+    assert read["odds"][0]["highest"] == pytest.approx(math.e / (1 + math.e))
+
+
+EXPLAIN = ("--explain", "--epsilon", "1")
+PLAN = (*SIZES, *PROMISE)
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("words", "message"),
     [
-        (("--epsilon", "1,a"), "--epsilon is a number, or several"),
-        (("--epsilon", "1,0"), "epsilon must be"),
-        (("--epsilon", "1", "--set-sizes", "x"), "--set-sizes are whole numbers"),
-        (("--epsilon", "1", "--set-sizes", "51"), "set sizes must be from 1 to 50"),
+        ((), "a plan needs --n 5000 and --epsilon 1"),
+        (SIZES, "a plan needs --epsilon 1"),
+        (PROMISE, "a plan needs --n 5000"),
+        ((*PLAN, "--epsilon", "0"), "epsilon must be"),
+        ((*PLAN, "--epsilon", "1,a"), "--epsilon is a number, or several"),
+        ((*PLAN, "--epsilon", "1,nan"), "epsilon must be"),
+        ((*PLAN, "--delta", "1"), "delta must be"),
+        ((*PLAN, "--queries", "0"), "queries must be"),
+        ((*PLAN, "--queries", "2.5"), "no whole number"),
+        ((*PLAN, "--queries", "nan"), "no whole number"),
+        ((*PLAN, "--edges", "1e8"), "edges must lie"),
+        ((*PLAN, "--n", "many"), "--n is a whole number"),
+        ((*PLAN, "--n", "3,4,5"), "--n is a whole number"),
+        ((*PLAN, "--n", "3000,4000", "--directed"), "one number of vertices"),
+        ((*PLAN, "--beta", "1"), "beta must be"),
+        ((*PLAN, "--target-error", "-1"), "must be a positive"),
+        ((*PLAN, "--groups", "50,5"), ""),
+        ((*PLAN, "--groups", "0"), ""),
+        ((*PLAN, "--groups", "6000"), "groups"),
+        ((*PLAN, "--groups", "many"), "--groups are whole numbers"),
+        ((*PLAN, "--groups", "5:5"), "--groups is LEFT:RIGHT"),
+        ((*PLAN, "--set-sizes", "x"), "--set-sizes are whole numbers"),
+        ((*PLAN, "--set-sizes", "2501"), "set sizes must be from 1 to 2,500"),
+        ((*EXPLAIN, "--priors", "half"), "--priors are numbers with commas between"),
+        ((*EXPLAIN, "--priors", "2"), "a prior is a probability"),
+        ((*EXPLAIN, "--protect", "owner"), "needs --at-most"),
+        ((*EXPLAIN, "--protect", "vertex"), "needs --degree-bound"),
+        (("--explain", "--epsilon", "1,2"), "takes one --epsilon"),
     ],
 )
-def test_wrong_lists_are_told_in_a_line(options, message, call):
-    status, told, err = call(*LINE, *options)
-    assert (status, told) == (2, "")
+def test_bad_input_is_one_line_and_status_2(call, words, message):
+    status, out, err = call(*words)
+    assert (status, out) == (2, "")
+    assert err.startswith("error: ")
     assert message in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(("old", "new"), [("wizard", "plan --ask"), ("explain", "plan --explain")])
+def test_old_commands_answer_with_the_new_one(command_line, old, new):
+    assert command_line(old, "--epsilon", "1") == (
+        2,
+        "",
+        f"error: {old} is now: graphcuts-dp {new}\n",
+    )

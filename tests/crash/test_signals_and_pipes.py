@@ -84,7 +84,7 @@ def test_a_pipe_that_closes_is_no_error_and_costs_no_file(tmp_path):
         ("--help",),
         ("--version",),
         ("figures",),
-        ("plan", "--vertices", "9", "--edges", "9", "--queries", "9", "--epsilon", "1"),
+        ("plan", "--n", "9", "--epsilon", "1"),
         ("evaluate", "in.csv", "in.csv", "--json"),
         ("release", "in.csv", "out.csv", "--epsilon", "1"),
     ],

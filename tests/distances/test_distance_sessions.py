@@ -9,16 +9,18 @@ import graphcuts_dp as gc
 from graphcuts_dp.distances import session as session_module
 from graphcuts_dp.distances.interactive import InteractiveDistances
 from graphcuts_dp.distances.queries import all_distances
-from graphcuts_dp.distances.session_records import restored_state, stored_state
+from graphcuts_dp.distances.session import DistanceSteps
 from graphcuts_dp.errors import (
     AccuracyWarning,
     BudgetError,
     ExhaustedError,
+    FileFormatError,
     LedgerError,
     ParameterError,
     QueryError,
 )
 from graphcuts_dp.privacy.entropy import SystemEntropy
+from graphcuts_dp.session.states import read_state, stored_state
 
 GRID = gc.Metric.grid(5, 6)
 PEOPLE = gc.Locations(
@@ -264,16 +266,15 @@ def test_a_state_without_its_running_noise_is_written_off(path):
     """Which whoever copies the public part alone may have."""
     with begin(path) as session, session._ledger.locked():
         runner = session._runner
-        kept = stored_state(runner.present())
-        plan = runner.mechanism.plan
-        whole, lost = restored_state(kept, plan, PEOPLE)
-        assert not lost
+        mechanism = runner.mechanism
+        kept = stored_state(mechanism, runner.present())
+        whole = mechanism.resumed(read_state(mechanism, kept), PEOPLE, b"")
         assert whole.coordinates == runner.present().coordinates
-        bare, lost = restored_state(replace(kept, secret=None), plan, PEOPLE)
-        assert lost
+        bare = mechanism.resumed(read_state(mechanism, replace(kept, secret=None)), PEOPLE, b"")
         after = runner.mechanism.interrupted(bare, SystemEntropy())
     assert after.queries == 1
     assert [part.lost for part in after.coordinates] == [1, 1]
-    for broken in (b"{}", b"[", b'{"version": 2, "queries": 0, "coordinates": []}'):
-        with pytest.raises(LedgerError, match="another version"):
-            restored_state(replace(kept, public=broken), plan, PEOPLE)
+    other = DistanceSteps(replace(mechanism.plan, beta=0.01), mechanism.cost)
+    for broken, read in ((b"{}", mechanism), (b"[", mechanism), (kept.public, other)):
+        with pytest.raises(FileFormatError, match="the stored state"):
+            read_state(read, replace(kept, public=broken))

@@ -33,7 +33,8 @@ from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.level_noise import NORMS
 from graphcuts_dp.privacy.value_noise import NOISES
 from graphcuts_dp.release.allocation import MECHANISMS
-from graphcuts_dp.session.methods import CALIBRATIONS, METHODS
+from graphcuts_dp.session.calibrations import CALIBRATIONS
+from graphcuts_dp.session.methods import METHODS
 from graphcuts_dp.session.sparse_vector import NoisyComparison, OneSidedPair, SharedThreshold
 from graphcuts_dp.synth.methods import FIT_NAMES
 from scripts.benchmark.baselines import BASELINES

@@ -2,7 +2,6 @@
 
 import inspect
 
-import graphcuts_dp as gc
 from graphcuts_dp.cli.main import COMMANDS
 from graphcuts_dp.cutnorm.cut_norm import NORMS as CUT_NORMS
 from graphcuts_dp.distances.plan import MECHANISMS as DISTANCES
@@ -19,17 +18,19 @@ from graphcuts_dp.privacy.protection import PROTECTIONS
 from graphcuts_dp.privacy.value_noise import NOISES
 from graphcuts_dp.release.allocation import ALL_MECHANISMS
 from graphcuts_dp.results.storage import WORKLOADS
-from graphcuts_dp.session.group_start import STARTS
-from graphcuts_dp.session.methods import CALIBRATIONS, LINEAR_METHODS, METHODS
+from graphcuts_dp.session.calibrations import CALIBRATIONS
+from graphcuts_dp.session.methods import LINEAR_METHODS, METHODS
+from graphcuts_dp.session.online import STARTS
 from graphcuts_dp.synth.methods import FIT_NAMES, ORACLES
 from scripts.benchmark.baselines import BASELINES
 from scripts.benchmark.contenders.table import CONTENDERS
 from scripts.figures.registry import FIGURES
+from tests.audits.public_names import public_names
 from tests.audits.registry import ENTRIES, exported_mechanisms
 
 
 def _public():
-    return {name: getattr(gc, name) for name in gc.__all__ if not name.startswith("_")}
+    return {name: value for name, value in public_names().items() if not name.startswith("_")}
 
 
 def _drawing_noise():

@@ -20,6 +20,7 @@ from graphcuts_dp.offline.player_game import PlayerGame
 from graphcuts_dp.offline.query_lists import CutList, QuestionList
 from graphcuts_dp.offline.tuning import PracticalOffline, TightOffline
 from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.planning.planner import Workload, plan_of
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.level_noise import KNormNoise
 from graphcuts_dp.privacy.value_noise import noise_distribution
@@ -183,7 +184,8 @@ def test_answers_at_once_state_no_more_than_the_plan(k, at_most):
     """The same number where all columns are there, and few enough vectors to add up are not."""
     graph, cuts = every_kind(k)
     named = {"epsilon": 0.7, "at_most": at_most}
-    made = gc.plan(max(3, len(graph.vertices)), edges=1, queries=k, delta=0.0, **named)
+    protect = gc.Protect.edges(at_most or 1)
+    made = gc.plan(max(3, len(graph.vertices)), edges=1, queries=k, epsilon=0.7, protect=protect)
     row = row_of(made, "answers")
     found = gc.release_answers(graph, cuts, seed=1, **named)
     assert found.radius <= row.guaranteed
@@ -204,7 +206,7 @@ def test_the_typical_error_is_a_mean(k):
     columns = np.array(list(itertools.product((0, 1), repeat=k)))
     noise, source = KNormNoise.of_columns(columns, Fraction(1, 50)), SeededEntropy(k)
     drawn = np.abs([noise.draw(source) for _ in range(1500)]).mean(axis=1)
-    made = gc.plan(1000, edges=1000, queries=k, epsilon=1 / 50, delta=0.0)
+    made = gc.plan(1000, edges=1000, queries=k, epsilon=1 / 50)
     typical = row_of(made, "answers").typical
     assert typical == pytest.approx(50 * (k + 2) / 3)
     assert abs(drawn.mean() - typical) < 6 * drawn.std() / math.sqrt(1500)
@@ -230,11 +232,13 @@ def test_rows_are_there_only_where_they_are_possible():
     assert ("offline MW", "linear k") not in methods(long)
     large = gc.plan(9000, edges=5e4, queries=10, **PROMISE)
     assert not lists & methods(large)
-    vertex = gc.plan(100, edges=500, queries=4, protect="vertex", degree_bound=9, **PROMISE)
+    protect = gc.Protect.vertex(degree_bound=9)
+    vertex = gc.plan(100, edges=500, queries=4, protect=protect, **PROMISE)
     assert not any(row.offline for row in vertex.rows)
-    without = gc.plan(100, edges=500, queries=6, offline=False, **PROMISE)
+    without = plan_of(few.setting, offline=False)
     assert without.rows == tuple(row for row in few.rows if not row.offline)
-    tiny = gc.plan(6, edges=7, queries=3, epsilon=1e-5, delta=1e-6, at_most=9)
+    protect = gc.Protect.edges(9)
+    tiny = gc.plan(6, edges=7, queries=3, epsilon=1e-5, delta=1e-6, protect=protect)
     assert all(row.guaranteed >= 7 for row in tiny.rows if row.offline)
 
 
@@ -247,10 +251,10 @@ def test_those_that_learn_nothing_are_not_printed():
     assert "game query" not in str(made)
     assert "game query" in {row["method"] for row in made.to_dict()["rows"]}
     assert "game query" in set(made.to_pandas()["method"])
-    assert "Offline, game: iterative releases" in made.legend
+    assert "Offline, game: iterative releases" in str(made)
     nothing = gc.plan(200, edges=300, queries=1000, epsilon=1.0, delta=1e-6)
-    assert "Offline, game" not in nothing.legend
-    assert len(nothing.cells()) == len(nothing.shown) < len(nothing.rows)
+    assert "Offline, game" not in str(nothing)
+    assert len(nothing.shown) < len(nothing.rows)
 
 
 # The net mechanism, and sensing
@@ -267,12 +271,13 @@ def test_the_net_states_the_number_of_the_plan(n):
     )
     universe = Universe.of(graph)
     cuts = [gc.CutQuery([int(a)], [int(b)]) for a, b in zip(*universe.pairs(), strict=True)]
-    made = gc.plan(n, edges=2, queries=len(cuts), epsilon=3.0, delta=0.0, at_most=2, beta=BETA)
+    protect = gc.Protect.edges(2)
+    made = gc.plan(n, edges=2, queries=len(cuts), epsilon=3.0, protect=protect, beta=BETA)
     found = gc.release_net(graph, cuts, epsilon=3.0, at_most=2, seed=1)
     assert row_of(made, "net").guaranteed == found.error_bound(BETA)
     fewer = gc.release_net(graph, cuts[:2], epsilon=3.0, at_most=2, seed=1)
     assert fewer.error_bound(BETA) <= row_of(made, "net").guaranteed
-    seven = gc.plan(7, edges=2, queries=3, epsilon=3.0, delta=0.0)
+    seven = gc.plan(7, edges=2, queries=3, epsilon=3.0)
     assert "net" not in {row.method for row in seven.rows}
 
 
@@ -287,7 +292,8 @@ def test_sensing_states_the_number_of_the_plan(k, at_most):
         matrix = rng.uniform(-1, 1, (5, 7))
         matrix[0, 0] = 1.0
         asked.append(gc.MatrixQuery(matrix))
-    made = gc.plan((5, 7), edges=3, queries=k, at_most=at_most, beta=BETA, **PROMISE)
+    protect = gc.Protect.edges(at_most or 1)
+    made = gc.plan((5, 7), edges=3, queries=k, protect=protect, beta=BETA, **PROMISE)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AccuracyWarning)  # it is told what is promised
         found = gc.release_sensing(graph, asked, at_most=at_most, beta=BETA, seed=1, **PROMISE)
@@ -299,13 +305,15 @@ def test_sensing_states_the_number_of_the_plan(k, at_most):
         assert len(found.measurements) == k
     plain = gc.plan(12, edges=3, queries=k, **PROMISE)
     assert "sensing" not in {row.method for row in plain.rows}
-    pure = gc.plan((5, 7), edges=3, queries=k, epsilon=2.0, delta=0.0)
+    pure = gc.plan((5, 7), edges=3, queries=k, epsilon=2.0)
     assert math.isinf(row_of(pure, "sensing", "linear k").guaranteed)
 
 
 def test_plans_of_linear_queries_have_the_rows_of_lists_of_them():
-    named = {"edges": 12, "queries": 4, **PROMISE}
-    cuts, linear = gc.plan((5, 7), **named), gc.plan((5, 7), linear=True, **named)
+    cuts, linear = (
+        gc.plan((5, 7), edges=12, queries=Workload(4, linear=linear), **PROMISE)
+        for linear in (False, True)
+    )
     for method in ("offline MW", "sensing"):
         both = [row_of(made, method, "linear k").guaranteed for made in (cuts, linear)]
         assert both[0] == both[1]

@@ -1,6 +1,5 @@
 """Plans: the known numbers, the papers' formulas, order and marks, the epsilon that is needed."""
 
-import dataclasses
 import json
 import math
 
@@ -11,7 +10,14 @@ from hypothesis import strategies as st
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.estimate.strategy import (
+    choose_strategy,
+    equal_groups,
+    forecast_flows,
+    guaranteed_flows,
+)
 from graphcuts_dp.estimate.worst_case import noise_cut_bound
+from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn import online_bounds
 from graphcuts_dp.learn.norms import CutSizes
 from graphcuts_dp.learn.update_bounds import (
@@ -20,11 +26,14 @@ from graphcuts_dp.learn.update_bounds import (
     multiplicative_weights_updates,
     shape_of,
 )
-from graphcuts_dp.planning.planner import VACUOUS, plan
+from graphcuts_dp.pairs.cells import CellTree
+from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.planning.planner import VACUOUS, Workload, plan
 from graphcuts_dp.privacy.value_noise import noise_distribution
+from graphcuts_dp.session.methods import make_mechanism
 
 PROMISE = {"epsilon": 1.0, "delta": 1e-6}
-MW, FK = "multiplicative-weights", "frieze-kannan"
+MW, FK, MD = "multiplicative-weights", "frieze-kannan", "mirror-descent"
 OFFLINE = ("offline", "game", "answers", "net", "sensing")
 
 # n, m, k, then errors in thousands as published: tight MW, Gaussian per query, binary, answer 0.
@@ -192,12 +201,17 @@ def test_a_directed_plan():
     bound = noise_cut_bound(distribution, (500, 500), symmetric=False, confidence=0.95)
     assert rows["release", "", "all"].guaranteed == pytest.approx(2 * bound)
     assert made.title.startswith("n = 500 (directed), m = 30,000")
-    assert (made.to_dict()["vertices"], made.to_dict()["directed"]) == (500, True)
+    assert (made.to_dict()["n"], made.to_dict()["directed"]) == (500, True)
     assert made.setting.pairs == 500 * 499
-    with pytest.raises(ParameterError, match="pairs, 249,500"):
-        plan(500, directed=True, edges=250_000, queries=10, **PROMISE)
-    with pytest.raises(ParameterError, match="one number of vertices"):
-        plan((20, 30), directed=True, edges=10, queries=10, **PROMISE)
+
+
+def test_a_size_and_an_epsilon_are_enough():
+    made = plan(5000, epsilon=1.0)
+    assert "m = 50,000 (assumed, since no edges are given), k = 1,000, " in made.title
+    assert "Needs delta: give one" in str(made)
+    assert made.rows == plan(5000, edges=5e4, queries=Workload(), epsilon=1.0, delta=0.0).rows
+    assert plan((3, 4), epsilon=1.0).setting.edges == 6
+    assert plan(10, epsilon=1.0, directed=True).setting.edges == 45
 
 
 # Order, marks, advice
@@ -278,8 +292,9 @@ def test_advice_when_everything_is_vacuous():
 # The epsilon that a target needs
 
 
-@pytest.mark.parametrize(("n", "m", "k"), [(1000, 1e5, 500), ((100, 700), 5e3, 10**5)])
-@pytest.mark.parametrize("target", [400.0, 3000.0])
+@pytest.mark.parametrize(
+    ("n", "m", "k", "target"), [(1000, 1e5, 500, 400.0), ((100, 700), 5e3, 10**5, 3000.0)]
+)
 def test_target_error_is_the_inverse(n, m, k, target):
     made = plan(n, edges=m, queries=k, target_error=target, **PROMISE)
     games = {"game query", "game both"}
@@ -370,10 +385,11 @@ def test_every_plan_is_whole(drawn):
     rows += 4 * fits + (fits and k * X <= 1 << 24)
     assert len(made.rows) == len(rows_of(made)) == rows
     assert json.loads(json.dumps(made.to_dict(), allow_nan=False))["edges_guess"] == named["edges"]
-    lists = any(row.offline for row in made.shown)
-    assert len(str(made).splitlines()) == 9 + len(made.shown) + 4 * lists
     hidden = [row for row in made.rows if row not in made.shown]
     assert all(row.offline and (row.vacuous or math.isinf(row.guaranteed)) for row in hidden)
+    assert (
+        len(str(made).splitlines()) == 2 + len(made.shown) + "\n".join(made.remarks).count("\n") + 1
+    )
     best = made.best
     session = [
         row
@@ -387,48 +403,236 @@ def test_every_plan_is_whole(drawn):
         assert row.typical is None or 0 <= row.typical <= row.guaranteed
 
 
+# For whom: several edges, owners, vertices
+
+OF_60 = {"edges": 400, "queries": 20, **PROMISE}
+
+
+def error_of(made, method):
+    return next(row.guaranteed for row in made.rows if row.method == method)
+
+
+def test_an_owner_of_k_rows_is_k_edges():
+    owner = plan(60, protect=gc.Protect.owner(at_most=5), **OF_60)
+    edges = plan(60, protect=gc.Protect.edges(5), **OF_60)
+    assert [row.guaranteed for row in owner.rows] == [row.guaranteed for row in edges.rows]
+    assert "protects 1 owner" in owner.title
+    assert owner.to_dict()["protects"] == "1 owner"
+
+
+def test_a_vertex_has_the_noise_of_its_bound():
+    groups = equal_groups(60, [4])
+    vertex = {"protect": gc.Protect.vertex(degree_bound=7), "groups": groups}
+    made, one = plan(60, **vertex, **OF_60), plan(60, groups=groups, **OF_60)
+    for method in ("laplace", "gaussian"):
+        assert error_of(made, method) / error_of(one, method) == pytest.approx(7, rel=0.02)
+    # A vertex changes 4 cells by 7 each.
+    assert 7 < error_of(made, "flows") / error_of(one, "flows") <= 28
+    methods = {"laplace", "gaussian", "answer 0", "midpoint", "density only", "flows"}
+    assert {row.method for row in made.rows} == methods
+    assert "protects 1 vertex" in made.title
+    assert "below the true ones" in str(made)
+    assert "Synthetic graph:" not in str(made)
+    assert made.to_dict()["degree_bound"] == 7
+
+
+@pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
+@pytest.mark.parametrize("method", ["laplace", "gaussian"])
+def test_a_session_promises_what_the_plan_said(tmp_path, method):
+    protect = gc.Protect.vertex(degree_bound=7)
+    terms = {"queries": 20, "epsilon": 1.0, "delta": 1e-6 if method == "gaussian" else 0.0}
+    made = plan(60, edges=400, protect=protect, **terms)
+    graph = gc.Graph([0, 1], [1, 2], vertices=60)
+    with gc.open_session(
+        graph, store=tmp_path / "s.db", method=method, protect=protect, **terms
+    ) as session:
+        assert session.error_bound == pytest.approx(error_of(made, method), rel=0.02)
+
+
+# Any linear queries
+
+
+def linear_errors(n=(800, 600), *, protect="edges", **more):
+    workload = Workload(10**6, linear=True, **more)
+    made = plan(n, edges=20_000, queries=workload, protect=protect, **PROMISE)
+    return {(row.method, row.norm): row.guaranteed for row in made.rows}
+
+
+def test_only_methods_for_all_linear_queries_are_listed():
+    assert set(linear_errors()) == {
+        ("gaussian", ""),
+        ("laplace", ""),
+        ("answer 0", ""),
+        ("sensing", ""),
+        *((MD, norm) for norm in ("l2", "lp", "2,p", "entropy", "schatten")),
+    }
+    assert (MD, "schatten") not in linear_errors(700)
+    assert linear_errors()["answer 0", ""] == 20_000
+
+
+def test_low_rank_and_spread_queries_bring_the_row_of_schatten_down():
+    blind, told = linear_errors(), linear_errors(most_spectral=55.0, rank=2)
+    assert told[MD, "l2"] == blind[MD, "l2"]
+    assert blind[MD, "schatten"] >= blind[MD, "l2"] * (1 - 1e-9)
+    assert told[MD, "schatten"] < 0.85 * blind[MD, "schatten"]
+    full = linear_errors(most_spectral=55.0, rank=600)
+    assert full[MD, "schatten"] > told[MD, "schatten"]
+
+
+@pytest.mark.parametrize("norm", ["l2", "lp", "2,p", "entropy", "schatten"])
+def test_a_linear_session_promises_what_its_row_says_but_for_what_it_buys(norm):
+    mechanism = make_mechanism(
+        MD,
+        universe=Universe(800, 600),
+        grid=Grid(),
+        norm=norm,
+        linear=True,
+        queries=10**6,
+        **PROMISE,
+    )
+    planned = linear_errors()[MD, norm]
+    assert planned * (1 - 1e-6) <= mechanism.expected_error(20_000.0) <= 1.06 * planned
+
+
+def test_signed_answers_cost_more_than_cuts_and_noise_on_each_does_not():
+    made = plan((800, 600), edges=20_000, queries=10**6, **PROMISE)
+    cuts = {(row.method, row.norm): row.guaranteed for row in made.rows}
+    linear = linear_errors()
+    assert linear["gaussian", ""] == cuts["gaussian", ""]
+    assert 1.2 < linear[MD, "l2"] / cuts[MD, "l2"] < 2.1
+    assert linear_errors(protect=gc.Protect.edges(3))[MD, "l2"] > linear[MD, "l2"]
+
+
+def test_the_plan_says_that_it_is_for_linear_queries():
+    asked = Workload(10**6, linear=True, most_spectral=55.0, rank=2)
+    made = plan((800, 600), edges=20_000, queries=asked, target_error=900, **PROMISE)
+    assert "any linear queries of singular values up to 55, rank 2 (a public guess)" in made.title
+    assert "off by so many times their largest one" in str(made)
+    told = made.to_dict()
+    assert (told["linear"], told["most_spectral"], told["rank_guess"]) == (True, 55.0, 2)
+    assert told["synthetic_graph"] is None
+    row = next(row for row in made.rows if row.norm == "schatten")
+    assert row.typical is None
+    assert row.epsilon_needed > 0
+
+
+# Cuts between two small sets
+
+
+def test_what_random_graphs_say_of_small_sets():
+    """Errors of "answer 0" and "density only" are those in random graphs with so many edges."""
+    n, m, size, tries = 40, 400, 8, 4000
+    made = plan(n, edges=m, queries=20, epsilon=50.0)  # noise on the number of edges is next to 0
+    generator = np.random.default_rng(0)
+    pairs = n * (n - 1) // 2
+    cuts = generator.hypergeometric(size * size, pairs - size * size, m, tries)
+    mean = m * size * size / pairs
+    found = made.small_sets(size)
+    for name, errors in {"answer 0": cuts, "density only": np.abs(cuts - mean)}.items():
+        (expected,) = found[name]
+        # five deviations of the mean, and the normal approximation of whole numbers
+        tolerance = 5 * errors.std() / math.sqrt(tries) + 0.02 * expected
+        assert errors.mean() == pytest.approx(expected, abs=tolerance)
+    assert found["the cut holds about"] == pytest.approx([mean])
+
+
+def test_noise_on_entries_grows_with_the_sets_and_noise_on_answers_does_not():
+    found = plan(100, edges=400, queries=20, epsilon=1.0).small_sets(10, 40)
+    deviation = noise_distribution("binary", epsilon=1.0, weight_cap=1.0).standard_deviation
+    assert found["binary"] == pytest.approx(
+        [d * deviation * math.sqrt(2 / math.pi) for d in (10, 40)]
+    )
+    assert found["laplace"][0] == found["laplace"][1]
+    assert "gaussian" not in found  # delta is 0
+
+
+@pytest.mark.parametrize("n", [9, (6, 4), "directed"])
+@pytest.mark.parametrize("size", [0, 5])
+def test_sets_that_do_not_fit_are_refused(n, size):
+    made = plan(9 if n == "directed" else n, directed=n == "directed", edges=10, epsilon=1.0)
+    assert made.small_sets(4)
+    with pytest.raises(ParameterError, match="set sizes must be from 1 to 4"):
+        made.small_sets(size)
+
+
+# Flows between groups
+
+
+def test_a_plan_has_rows_for_cells_unions_and_halves():
+    groups = equal_groups(1000, [4, 16])
+    sizes = {"edges": 1e4, "queries": 20, "epsilon": 1.0}
+    made = plan(1000, groups=groups, target_error=30.0, **sizes)
+    rows = {row.cuts: row for row in made.rows if row.method == "flows"}
+    assert list(rows) == ["cell", "union", "half"]
+    assert rows["cell"].guaranteed < rows["union"].guaranteed < rows["half"].guaranteed
+    assert not any(row.vacuous or row.trivial for row in rows.values())
+    plain = plan(1000, **sizes)
+    assert (made.best_method, made.advice) == (plain.best_method, plain.advice)
+
+    def halves(epsilon):
+        strategy = choose_strategy(CellTree(groups), epsilon=epsilon)
+        return guaranteed_flows(CellTree(groups), strategy, failure=0.05 / 20)["half"]
+
+    assert rows["half"].guaranteed == halves(1.0)[0]
+    assert halves(1.0)[1] == pytest.approx(forecast_flows(groups, epsilon=1.0).levels[-1].half)
+    assert rows["cell"].epsilon_needed < rows["half"].epsilon_needed
+    assert halves(rows["half"].epsilon_needed)[0] <= 30
+    assert "Flows: fixed k cells" in str(made)
+    assert "Flows" not in str(plain)
+    sides = equal_groups(60, [12])
+    assert error_of(plan((60, 60), groups=(sides, sides), edges=10, epsilon=1.0), "flows") > 0
+
+
 # Refusals
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    ("wrong", "message"),
     [
-        {"epsilon": 0.0},
-        {"epsilon": math.nan},
-        {"epsilon": math.inf},
-        {"epsilon": 51.0},
-        {"delta": 1.0},
-        {"delta": -1e-9},
-        {"delta": math.nan},
-        {"beta": 0.0},
-        {"beta": 1.0},
-        {"edges": 0.5},
-        {"edges": 46.0},
-        {"edges": math.nan},
-        {"queries": 0},
-        {"queries": 2.0},
-        {"queries": True},
-        {"queries": 10**18 + 1},
-        {"n": 2},
-        {"n": (1, 1)},
-        {"n": (3, 0)},
-        {"n": (3, 3, 3)},
-        {"n": 10.0},
-        {"n": 10**10},
-        {"target_error": 0.0},
-        {"target_error": math.nan},
+        ({"epsilon": 0.0}, "epsilon"),
+        ({"epsilon": math.nan}, "epsilon"),
+        ({"epsilon": math.inf}, "epsilon"),
+        ({"epsilon": 51.0}, "epsilon"),
+        ({"delta": 1.0}, "delta must be"),
+        ({"delta": -1e-9}, "delta must be"),
+        ({"delta": math.nan}, "delta must be"),
+        ({"beta": 0.0}, "beta must be"),
+        ({"beta": 1.0}, "beta must be"),
+        ({"edges": 0.5}, "edges must lie"),
+        ({"edges": 46.0}, "edges must lie between 1 and the number of pairs, 45"),
+        ({"edges": math.nan}, "edges must lie"),
+        ({"queries": 0}, "queries must be"),
+        ({"queries": 2.0}, "queries must be"),
+        ({"queries": True}, "queries must be"),
+        ({"queries": 10**18 + 1}, "queries must be"),
+        ({"n": 2}, "two vertex pairs"),
+        ({"n": (1, 1)}, "two vertex pairs"),
+        ({"n": (3, 0)}, "n must be"),
+        ({"n": (3, 3, 3)}, "n must be"),
+        ({"n": 10.0}, "n must be"),
+        ({"n": 10**10}, "n must be"),
+        ({"n": (5, 6), "directed": True}, "one number of vertices"),
+        ({"target_error": 0.0}, "target_error must be"),
+        ({"target_error": math.nan}, "target_error must be"),
+        ({"protect": "vertex"}, "needs degree_bound"),
+        ({"protect": "owner"}, "needs at_most"),
+        ({"queries": {"rank": 2}}, "are for linear=True"),
+        ({"queries": {"most_spectral": 9.0}}, "are for linear=True"),
+        ({"n": (8, 6), "queries": {"linear": True, "rank": 7}}, "smaller side"),
+        ({"n": (8, 6), "queries": {"linear": True, "rank": 0}}, "smaller side"),
+        ({"n": (8, 6), "queries": {"linear": True, "most_spectral": 0.1}}, "at least 1"),
+        ({"queries": {"linear": True, "most_spectral": 9.0}}, "for bipartite graphs"),
+        ({"queries": {"linear": True}, "protect": gc.Protect.vertex(degree_bound=3)}, "for cuts"),
+        ({"queries": {"linear": True}, "groups": equal_groups(10, [2])}, "without linear"),
+        ({"groups": [5, 5]}, "groups are a Groups or a GroupTree"),
+        ({"groups": equal_groups(11, [2])}, "other numbers of vertices"),
+        ({"n": (10, 10), "groups": equal_groups(10, [2])}, "other numbers of vertices"),
     ],
 )
-def test_numbers_out_of_range_are_refused(wrong):
+def test_numbers_out_of_range_are_refused(wrong, message):
     named = {"n": 10, "edges": 9, "queries": 3, **PROMISE} | wrong
-    with pytest.raises(ParameterError) as problem:
+    if isinstance(named["queries"], dict):
+        named["queries"] = Workload(**named["queries"])
+    with pytest.raises(ParameterError, match=message) as problem:
         plan(**named)
     assert "\n" not in str(problem.value)
-
-
-def test_names_at_the_root():
-    made = gc.plan(n=100, edges=500, queries=10, **PROMISE)
-    assert isinstance(made, gc.Plan)
-    assert isinstance(made.rows[0], gc.PlanRow)
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        made.rows[0].guaranteed = 0.0

@@ -15,8 +15,7 @@ from graphcuts_dp.offline.query_lists import CutList
 from graphcuts_dp.offline.tuning import PaperOffline, PracticalOffline, PureOffline, TightOffline
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.session.calibrations import Tight
-from graphcuts_dp.session.paper_calibrations import DR14, GRU12, JT12
+from graphcuts_dp.session.calibrations import DR14, GRU12, JT12, Tight
 from graphcuts_dp.session.per_query import PerQueryNoise
 from graphcuts_dp.session.response import BinaryAnswers
 from scripts.figures.gaussian_rank_one import GaussianRankOne

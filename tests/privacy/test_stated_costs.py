@@ -30,7 +30,8 @@ from graphcuts_dp.release import allocation, contributions, flow_release, sparse
 from graphcuts_dp.session import calibrations, paper_calibrations
 from graphcuts_dp.session import per_query as fresh_noise
 from graphcuts_dp.session import response as bits
-from graphcuts_dp.session.methods import CALIBRATIONS, METHODS, make_mechanism
+from graphcuts_dp.session.calibrations import CALIBRATIONS
+from graphcuts_dp.session.methods import METHODS, make_mechanism
 from tests.audits.registry import _PRODUCTS
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")

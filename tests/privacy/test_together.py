@@ -168,7 +168,8 @@ def test_what_leaves_too_little_is_refused_before_it_is_paid(tmp_path, name):
 
 def test_plans_know_how_many():
     options = {"edges": 50_000, "queries": 1000, "epsilon": 1.0, "delta": 1e-6}
-    one, ten = gc.plan(5000, **options), gc.plan(5000, at_most=10, **options)
+    one = gc.plan(5000, **options)
+    ten = gc.plan(5000, protect=gc.Protect.edges(10), **options)
     assert "protects 10 edges" in ten.title
     assert ten.to_dict()["protects"] == "10 edges"
     errors = [{(r.name, r.cuts): r.guaranteed for r in made.rows} for made in (one, ten)]
@@ -182,13 +183,14 @@ def test_plans_know_how_many():
     assert errors[1]["gaussian", "any k"] == pytest.approx(
         10 * errors[0]["gaussian", "any k"], rel=0.01
     )
-    two = gc.plan(5000, at_most=2, **options)
+    two = gc.plan(5000, protect=gc.Protect.edges(2), **options)
     assert two.synthetic.epsilon_for_edges == pytest.approx(2 * one.synthetic.epsilon_for_edges)
 
 
 def test_what_a_session_promises_is_what_the_plan_said(tmp_path):
     """The planner's number is the session's, within the price of a noisy total."""
-    made = gc.plan(60, edges=400, queries=20, epsilon=1.0, delta=1e-6, at_most=5)
+    protect = gc.Protect.edges(5)
+    made = gc.plan(60, edges=400, queries=20, epsilon=1.0, delta=1e-6, protect=protect)
     row = next(row for row in made.rows if row.method == "gaussian")
     graph = gc.Graph(np.arange(59), np.arange(1, 60), vertices=60)
     with warnings.catch_warnings():

@@ -16,6 +16,7 @@ from graphcuts_dp.measure.statistics import (
     share_scores,
     share_sensitivity,
 )
+from graphcuts_dp.planning import plan_bounds
 from graphcuts_dp.release.contributions import choose_bound, release_contributions
 
 N = 40
@@ -157,20 +158,20 @@ def test_rows_of_owners_that_noise_cannot_hide():
     for wrong in (0, -1, 1.5, True):
         with pytest.raises(ParameterError, match="most must be"):
             table.left_out(5, most=wrong)
-    hidden = gc.plan_bounds(table, epsilon=1)
+    hidden = plan_bounds(table, epsilon=1)
     assert hidden.confidence == 0.95
     assert hidden.hidden == 9
     assert "any number of rows" in hidden.warning
     assert "unknown" in str(hidden)
     assert str(hidden).endswith(hidden.warning)
-    known = gc.plan_bounds(table, epsilon=1, most=1000)
+    known = plan_bounds(table, epsilon=1, most=1000)
     assert known.warning == ""
     # 12 owners of 1,000 rows might be there: a bound that leaves out the fewest is recommended.
     assert (hidden.best.at_most, known.best.at_most) == (20, 20)
     assert known.best.left_out[1] == 12 * 980
     few = Contributions(bounds=(1, 5, 20), counts=np.array([900, 9, 2, 0]), rate=Fraction(1, 2))
-    assert gc.plan_bounds(few, epsilon=0.1).best.at_most == 1
-    assert gc.plan_bounds(few, epsilon=0.1, most=30).best.at_most == 20
+    assert plan_bounds(few, epsilon=0.1).best.at_most == 1
+    assert plan_bounds(few, epsilon=0.1, most=30).best.at_most == 20
 
 
 def test_a_bound_that_is_chosen_is_near_the_quantile(tmp_path):
@@ -211,21 +212,19 @@ def test_what_cannot_be_asked_for():
 def test_the_plan_weighs_noise_against_what_is_left_out():
     few = Contributions.public((1, 2, 5, 10, 20), [10, 0, 0, 1, 2, 0])
     many = Contributions.public((1, 2, 5, 10, 20), [1000, 0, 0, 100, 200, 0])
-    assert (
-        gc.plan_bounds(few, epsilon=1).best.at_most < gc.plan_bounds(many, epsilon=1).best.at_most
-    )
-    plan = gc.plan_bounds(many, epsilon=1)
+    assert plan_bounds(few, epsilon=1).best.at_most < plan_bounds(many, epsilon=1).best.at_most
+    plan = plan_bounds(many, epsilon=1)
     assert plan.best.at_most == 20
     row = plan.rows[2]
     # Discrete Laplace noise of rate 1/5 has variance 1/(2 sinh(0.1)^2).
     assert row.noise == pytest.approx(math.sqrt(0.5) / math.sinh(0.1))
     assert row.left_out == (100 * 1 + 200 * 6, 100 * 5 + 200 * 15)
     assert row.owners_above == 300
-    assert gc.plan_bounds(many, epsilon=1, cells=10_000).best.at_most == 1
+    assert plan_bounds(many, epsilon=1, cells=10_000).best.at_most == 1
     assert str(plan).count("\n") == 6
     assert "  <" in str(plan).splitlines()[-2]
     assert (plan.confidence, plan.hidden, plan.warning) == (1.0, 0, "")
     with pytest.raises(ParameterError, match="cells must be"):
-        gc.plan_bounds(many, epsilon=1, cells=0)
+        plan_bounds(many, epsilon=1, cells=0)
     with pytest.raises(ParameterError, match="epsilon"):
-        gc.plan_bounds(many, epsilon=0)
+        plan_bounds(many, epsilon=0)

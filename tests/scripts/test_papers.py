@@ -21,7 +21,8 @@ from graphcuts_dp.pairs.graph_queries import STATISTICS
 from graphcuts_dp.privacy.protection import PROTECTIONS
 from graphcuts_dp.privacy.value_noise import NOISES
 from graphcuts_dp.release.allocation import MECHANISMS
-from graphcuts_dp.session.methods import CALIBRATIONS, METHODS
+from graphcuts_dp.session.calibrations import CALIBRATIONS
+from graphcuts_dp.session.methods import METHODS
 from graphcuts_dp.synth.methods import FIT_NAMES, ORACLES
 from scripts.figures.registry import find_figure
 from tests.audits.registry import find_audits

@@ -10,10 +10,9 @@ from graphcuts_dp.ledger.opening import Store, create_ledger
 from graphcuts_dp.server.app import make_app
 from graphcuts_dp.server.book import Book, book_of
 from graphcuts_dp.server.desk import Desk
-from graphcuts_dp.server.limits import Limits
 from graphcuts_dp.server.people import Person
 from graphcuts_dp.server.service import Service
-from graphcuts_dp.server.ticks import Ticks
+from graphcuts_dp.server.settings import Limits, Ticks
 from graphcuts_dp.session.parameters import Parameters
 
 with warnings.catch_warnings():

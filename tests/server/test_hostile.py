@@ -18,8 +18,7 @@ from graphcuts_dp.ledger import uses
 from graphcuts_dp.privacy.distributions import BinaryResponse
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.server.app import POLICY
-from graphcuts_dp.server.limits import Limits
-from graphcuts_dp.server.running import Binding
+from graphcuts_dp.server.settings import Binding, Limits
 from graphcuts_dp.session.counts import EdgeCounter
 
 ASK = "/v1/sessions/ann.default/answers"
@@ -313,7 +312,11 @@ def test_doors_that_must_not_stand_open(tmp_path):
     with pytest.raises(ParameterError, match="in the clear"):
         Binding(host="192.0.2.1")
     with pytest.raises(ParameterError, match="there is no file"):
-        Binding(certificate=tmp_path / "none.pem")
+        Binding(certificate=str(tmp_path / "none.pem"))
     assert Binding(host="192.0.2.1", behind_proxy="192.0.2.2").secure
     assert not Binding().secure
-    assert Binding(names=("Graphs.example",)).hosts == {"127.0.0.1", "localhost", "graphs.example"}
+    assert Binding(server_name="Graphs.example").hosts == {
+        "127.0.0.1",
+        "localhost",
+        "graphs.example",
+    }

@@ -1,5 +1,6 @@
 """Tokens, people, and the audit log of what was done."""
 
+import hmac
 import json
 import os
 import sqlite3
@@ -8,11 +9,10 @@ import pytest
 
 from graphcuts_dp.errors import LedgerError, ParameterError
 from graphcuts_dp.ledger.records import Head
-from graphcuts_dp.server import tokens
 from graphcuts_dp.server.book import Book, serving
 from graphcuts_dp.server.chain import log_text, read_export, verify
-from graphcuts_dp.server.limits import Limits, Rates
 from graphcuts_dp.server.people import People, Person
+from graphcuts_dp.server.settings import Limits, Rates
 
 
 @pytest.fixture
@@ -48,9 +48,9 @@ def test_tokens_are_kept_as_digests_and_shown_nowhere(people, tmp_path):
 def test_all_comparisons_go_by_whole_digests(people, monkeypatch):
     """A wrong token, and one of nobody, take the same way as a right one."""
     seen = []
-    plain = tokens.hmac.compare_digest
+    plain = hmac.compare_digest
     monkeypatch.setattr(
-        tokens.hmac,
+        hmac,
         "compare_digest",
         lambda one, two: seen.append((len(one), len(two))) or plain(one, two),
     )

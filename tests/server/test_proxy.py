@@ -8,9 +8,8 @@ from server_cases import QUICK, Office
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.server.app import make_app
 from graphcuts_dp.server.people import People
-from graphcuts_dp.server.running import Binding
 from graphcuts_dp.server.service import Service
-from graphcuts_dp.server.ticks import Ticks
+from graphcuts_dp.server.settings import Binding, Ticks
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -34,9 +33,9 @@ def sent(office):
 
     def send(peer, path="/v1/me", *, token="", behind=PROXY, scheme="http", method="GET", **more):
         if behind not in apps:
-            proxies = Binding(host="0.0.0.0", behind_proxy=behind).proxies  # noqa: S104
+            binding = Binding(host="0.0.0.0", behind_proxy=behind)  # noqa: S104
             ticks = Ticks(0.001, queries=1000)
-            services.append(Service(office.desk, limits=QUICK, ticks=ticks, proxies=proxies))
+            services.append(Service(office.desk, binding, limits=QUICK, ticks=ticks))
             apps[behind] = make_app(services[-1])
         client = TestClient(apps[behind], base_url=f"{scheme}://localhost", client=(peer, 9))
         headers = {"Authorization": f"Bearer {token or office.tokens['ann']}", **more}

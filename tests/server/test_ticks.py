@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.server.ticks import Ticks
+from graphcuts_dp.server.settings import Ticks
 
 QUIET, FIRED = 0.003, 0.040  # seconds of work: no test fires; one does, and a correction is made
 

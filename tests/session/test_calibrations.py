@@ -16,12 +16,10 @@ from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.value_noise import ValueNoise
 from graphcuts_dp.session import sparse_vector
-from graphcuts_dp.session.calibrations import Tight
+from graphcuts_dp.session.calibrations import CALIBRATIONS, DR14, GRU12, JT12, Tight
 from graphcuts_dp.session.choice import Setting
-from graphcuts_dp.session.methods import CALIBRATIONS, guaranteed_error, make_mechanism
-from graphcuts_dp.session.paper_calibrations import DR14, GRU12, JT12
+from graphcuts_dp.session.methods import guaranteed_error, make_mechanism
 from graphcuts_dp.session.sparse_vector import NoisyComparison, OneSidedPair, SharedThreshold
-from graphcuts_dp.session.tunings import Tuning
 
 PROMISE = {"epsilon": 1.0, "delta": 1e-6, "queries": 10**6, "beta": 0.05}
 UPDATES = multiplicative_weights_updates(5000, 50_000)
@@ -152,12 +150,6 @@ def test_a_noisy_total_is_paid_out_of_the_same_budget(calibration):
     else:
         assert cost.pure + Fraction(rest.epsilon) <= Fraction(whole.epsilon)
         assert noise == ValueNoise("laplace", cost.pure)
-
-
-def test_tunings_survive_storage():
-    for calibration in (Tight(**PROMISE, value_share=0.2), GRU12(**PROMISE), DR14(**PROMISE)):
-        tuning = calibration.tune(UPDATES, 7)
-        assert Tuning.from_dict(tuning.to_dict()) == tuning
 
 
 @pytest.mark.parametrize("n_m", [(1000, 250_000), (5000, 50_000)])

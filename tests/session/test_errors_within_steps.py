@@ -12,9 +12,9 @@ import pytest
 import session_workers as workers
 
 from graphcuts_dp.errors import HypothesisError, QueryError
-from graphcuts_dp.session import running
+from graphcuts_dp.session import runner
 
-PACKAGE = running.__file__.rsplit("/", 2)[0]
+PACKAGE = runner.__file__.rsplit("/", 2)[0]
 
 
 class Fault:

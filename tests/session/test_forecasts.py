@@ -15,11 +15,12 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.value_noise import ValueNoise
+from graphcuts_dp.session.calibrations import CALIBRATIONS
 from graphcuts_dp.session.choice import Setting
 from graphcuts_dp.session.forecast import accuracy_warning
-from graphcuts_dp.session.mechanism import OnlineMechanism
-from graphcuts_dp.session.methods import CALIBRATIONS, guaranteed_error
 from graphcuts_dp.session.methods import METHODS as EVERY_METHOD
+from graphcuts_dp.session.methods import guaranteed_error
+from graphcuts_dp.session.online import OnlineMechanism
 from graphcuts_dp.session.parameters import Parameters
 
 # The median lists all graphs, and refuses as many pairs as here: see test_median_sessions.

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from online_cases import from_store
 from session_workers import kept_groups, private_graph
 
 import graphcuts_dp as gc
@@ -15,9 +16,10 @@ from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.calibration import TOTAL_SHARE
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.session import group_start
-from graphcuts_dp.session.group_start import STARTS, TOTAL
+from graphcuts_dp.session import online
 from graphcuts_dp.session.methods import make_mechanism
+from graphcuts_dp.session.online import STARTS, TOTAL
+from graphcuts_dp.session.states import read_state, stored_state
 from scripts.figures.random_graphs import planted_partition
 
 N, BLOCKS = 120, 4
@@ -119,14 +121,14 @@ def test_the_noise_that_is_drawn_costs_no_more_than_its_part(monkeypatch):
     seen = {}
 
     def spy(name):
-        real = getattr(group_start, name)
+        real = getattr(online, name)
 
         def watched(graph, sides, cells, grid, *rest):
             *coefficients, noise, _ = rest
             seen[name] = (noise, weighted_sensitivity(coefficients[0]) if coefficients else 1)
             return real(graph, sides, cells, grid, *rest)
 
-        monkeypatch.setattr(group_start, name, watched)
+        monkeypatch.setattr(online, name, watched)
 
     spy("buy_group_sums")
     spy("buy_weighted_sum")
@@ -258,15 +260,12 @@ def test_another_start_is_another_session(tmp_path):
         pass
 
 
-def test_a_state_without_its_first_hypothesis_is_refused():
+def test_the_start_is_part_of_what_a_state_belongs_to():
     made = mechanism()
     state = made.start(graph(), SeededEntropy(1))
-    with pytest.raises(FileFormatError, match="needs its first hypothesis"):
-        made.restore(state.public, state.secret)
-    assert made.restore(state.public, state.secret, state.hypothesis).bought is None
-    other = mechanism(start=TOTAL)
+    assert from_store(made, state).bought is None
     with pytest.raises(FileFormatError, match="other parameters"):
-        other.restore(state.public, state.secret, state.hypothesis)
+        read_state(mechanism(start=TOTAL), stored_state(made, state))
 
 
 def test_the_groups_of_the_kill_tests_say_something():

@@ -15,10 +15,11 @@ from graphcuts_dp.errors import AccuracyWarning, ParameterError, QueryError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import zcdp_rho
-from graphcuts_dp.session.asked import Asked, Counting
-from graphcuts_dp.session.counts import linear_count
+from graphcuts_dp.session.base import Answer
+from graphcuts_dp.session.counts import Counted, linear_count
 from graphcuts_dp.session.forecast import accuracy_warning
 from graphcuts_dp.session.methods import make_mechanism
+from graphcuts_dp.session.online import Counting
 from graphcuts_dp.session.parameters import Parameters
 from graphcuts_dp.session.session import open_session
 
@@ -141,21 +142,23 @@ def test_counts_are_the_exact_ones_rounded_down_and_change_by_the_sensitivity():
         assert 2**24 <= counting.sensitivity <= 2**25
         assert counting.unit <= counting.sensitivity < counting.unit + 1
         for query in queries_of(graph)[:4]:
-            asked = Asked.of(query, universe, grid, counting)
+            asked = Counted.of(query, universe, grid)
             exact = linear_count(query, graph, grid)
-            assert asked.count(exact) == exact // counting.over
-            weight = asked.count(exact) * counting.step * asked.scale
-            low, high = weight - asked.lowered, weight + asked.raised
+            assert counting.count(exact, asked) == exact // counting.over
+            count = counting.count(exact, asked) * counting.step
+            told = counting.told(Answer(value=count, interval=(count, count), confidence=1), asked)
+            low, high = told.interval
             truth = query.value(graph)
             assert low - 1e-9 <= truth <= high + 1e-9
             # A change of one weight by the largest one, up or down, and what lies between.
             for change in (2**30 * grid.sensitivity, -(2**30) * grid.sensitivity, 12345, -1):
-                moved = asked.count(exact + change) - asked.count(exact)
+                moved = counting.count(exact + change, asked) - counting.count(exact, asked)
                 assert abs(moved) <= counting.sensitivity
         cut = gc.CutQuery([0, 1], [2, 3])
-        asked = Asked.of(cut, universe, grid, counting)
-        truth = asked.count(grid.count(cut, graph))
-        assert abs(truth * counting.step - cut.value(graph)) <= asked.raised + 1e-9
+        asked = Counted.of(cut, universe, grid)
+        truth = counting.count(grid.count(cut, graph), asked)
+        off = asked.raised + counting.step + 1e-9
+        assert abs(truth * counting.step - cut.value(graph)) <= off
 
 
 def test_the_cost_is_of_two_monotone_steps():
@@ -210,7 +213,7 @@ def test_the_nuclear_norm_is_bought_and_shown_in_the_guarantee(tmp_path, norm):
         truth = float(np.linalg.norm(ratings().dense(), "nuc"))
         state = session._runner.present()
         assert truth <= state.norm_bound <= truth + 40
-        content = json.loads(state.public.split(b"\n", 1)[1][32:])["content"]
+        content = json.loads(session._ledger.state(1).public)["state"]
         assert content["norm_bound"] == state.norm_bound
     for more in ({"norm": "l2"}, {"norm": "schatten", "most_spectral": None}):
         path = tmp_path / f"{more['norm']}.db"
@@ -326,7 +329,7 @@ def killed_within_a_session(path, say, fuse):
         _, status = os.waitpid(child, 0)
         return status
     try:
-        from graphcuts_dp.session.mechanism import OnlineMechanism
+        from graphcuts_dp.session.online import OnlineMechanism
 
         real, count = OnlineMechanism.step, iter(range(10**6))
 

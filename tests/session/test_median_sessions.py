@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from online_cases import from_store
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import LedgerError, ParameterError, QueryError
@@ -84,7 +85,7 @@ def test_each_correction_halves_the_graphs_at_least_and_keeps_the_true_one():
         low, high = answer.interval
         if low <= steps <= high:
             assert (state.current.databases == present).all(axis=1).any()
-    restored = made.restore(state.public, state.secret, state.hypothesis)
+    restored = from_store(made, state)
     assert np.array_equal(restored.current.databases, state.current.databases)
 
 

@@ -88,7 +88,7 @@ def test_root_degrees_are_bought_and_shown_in_the_guarantee(tmp_path, norm):
         assert sum(parts.values()) == pytest.approx(40.0)
         state = session._runner.present()
         assert state.norm_bound > 0
-        content = json.loads(state.public.split(b"\n", 1)[1][32:])["content"]
+        content = json.loads(session._ledger.state(1).public)["state"]
         assert content["norm_bound"] == state.norm_bound
     with open_session(graph(), store=tmp_path / "b.db", **(terms | {"norm": "l2"})) as session:
         assert set(dict(session.guarantee.parts)) == {"total weight", "answers"}
@@ -238,7 +238,7 @@ def killed_within_a_session(path, say, norm, fuse):
         _, status = os.waitpid(child, 0)
         return status
     try:
-        from graphcuts_dp.session.mechanism import OnlineMechanism
+        from graphcuts_dp.session.online import OnlineMechanism
 
         real, count = OnlineMechanism.step, iter(range(10**6))
 

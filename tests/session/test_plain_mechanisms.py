@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from online_cases import two_communities
+from online_cases import from_store, two_communities
 
 from graphcuts_dp.errors import ExhaustedError, FileFormatError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
@@ -20,6 +20,7 @@ from graphcuts_dp.session.methods import METHODS as EVERY_METHOD
 from graphcuts_dp.session.methods import make_mechanism
 from graphcuts_dp.session.per_query import PerQueryNoise
 from graphcuts_dp.session.response import BinaryAnswers
+from graphcuts_dp.session.states import read_state, stored_state
 
 # The median lists all graphs, and refuses as many pairs as here: see test_median_sessions.
 METHODS = [name for name in EVERY_METHOD if name != "median"]
@@ -50,8 +51,9 @@ def test_sessions_of_every_method_keep_their_intervals_and_end(method):
         assert low - slack <= query.value(GRAPH) <= high + slack
         assert low <= answer.value <= high
         assert (answer.queries_left, answer.confidence, answer.seeded) == (left, 0.95, False)
-        copy = mechanism.restore(state.public, state.secret, state.hypothesis)
-        assert (copy.public, copy.hypothesis) == (state.public, state.hypothesis)
+        copy = from_store(mechanism, state)
+        assert stored_state(mechanism, copy) == stored_state(mechanism, state)
+        assert mechanism.learnt(copy) == mechanism.learnt(state)
     assert (state.queries, state.stopped) == (6, True)
     with pytest.raises(ExhaustedError):
         mechanism.step(state, query, truth, source)
@@ -94,9 +96,9 @@ def test_an_interrupted_answer_counts_as_given(method):
     assert lost.queries >= after.queries
     assert mechanism.interrupted(lost, source).stopped
     assert mechanism.interrupted(mechanism.interrupted(lost, source), source).queries == 2
-    assert mechanism.restore(lost.public, None).queries == 1
+    assert from_store(mechanism, lost, lost=True).queries == 1
     with pytest.raises(FileFormatError, match="other parameters"):
-        replace(mechanism, epsilon=1.0).restore(lost.public, None)
+        read_state(replace(mechanism, epsilon=1.0), stored_state(mechanism, lost))
     with pytest.raises(ParameterError, match="true answer"):
         mechanism.step(state, query, None, source)
     assert mechanism.step(state, CutQuery([0], [0]), None, source)[1].confidence == 1
@@ -112,14 +114,13 @@ def test_response_reads_the_graph_once_and_survives_without_it():
     after, answer = mechanism.step(state, query, None, None)
     assert answer.seeded
     assert mechanism.interrupted(state, None) is state
-    copy = mechanism.restore(state.public, None, state.hypothesis)
+    copy = from_store(mechanism, state, lost=True)
     assert mechanism.step(copy, query, None, None)[1] == answer
-    assert after.hypothesis == state.hypothesis
-    with pytest.raises(FileFormatError, match="missing"):
-        mechanism.restore(state.public, None)
-    data = state.hypothesis
-    with pytest.raises(FileFormatError):
-        mechanism.restore(state.public, None, data[: len(data) // 2])
+    data = mechanism.learnt(state)
+    assert mechanism.learnt(after) == data
+    for damaged in (b"", data[: len(data) // 2]):
+        with pytest.raises(FileFormatError):
+            from_store(mechanism, state, learnt=damaged)
     last, _ = mechanism.step(after, query, None, None)
     free = mechanism.unguaranteed(last, query)
     assert (free.value, free.guaranteed, free.queries_left) == (answer.value, True, 0)

@@ -27,7 +27,7 @@ from graphcuts_dp.ledger.records import Kind
 from graphcuts_dp.ledger.spending import Budget, total_cost
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.session import running, steps
+from graphcuts_dp.session import runner
 from graphcuts_dp.session.counts import EdgeCounter
 from graphcuts_dp.session.encoding import decode_query, encode_query
 from graphcuts_dp.session.parameters import Parameters
@@ -418,7 +418,7 @@ def test_a_session_that_was_interrupted_while_it_started_stays_spent(path, graph
     def broken(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(running.Runner, "start", broken)
+    monkeypatch.setattr(runner.Runner, "start", broken)
     with pytest.raises(KeyboardInterrupt):
         open_session(graph, store=gc.Store(path, budget=(45.0, 0.1)), **terms("gaussian"))
     monkeypatch.undo()
@@ -510,7 +510,7 @@ def communities():
 
 @pytest.mark.parametrize("method", METHODS[:3])
 def test_corrections_are_made_again_when_a_session_is_opened(path, method, monkeypatch):
-    monkeypatch.setattr(steps, "_LEARNT_EVERY", 8)
+    monkeypatch.setattr(runner, "_LEARNT_EVERY", 8)
     graph, queries = communities()
     options = {"epsilon": 50.0, "delta": 0.5, "queries": 2000, "method": method}
     with (
@@ -525,11 +525,11 @@ def test_corrections_are_made_again_when_a_session_is_opened(path, method, monke
         totals = first._runner.totals
         assert len(totals.corrections) < first.status.corrections  # thanks to snapshots
         with first._ledger.locked():
-            learnt = first._runner.present().hypothesis
+            learnt = first._runner.mechanism.learnt(first._runner.present())
         with second._ledger.locked():
-            assert second._runner.present().hypothesis == learnt
+            assert second._runner.mechanism.learnt(second._runner.present()) == learnt
     with open_session(graph, store=path) as session:
-        assert session._runner.present().hypothesis == learnt
+        assert session._runner.mechanism.learnt(session._runner.present()) == learnt
         assert session.status.interruptions == 0
 
 

@@ -1,69 +1,304 @@
 """Query release from an iterative construction: test, correct, test again, answer.
 
-The hypothesis is public; the truth is read by the tests (`sparse_vector`), by the noise on a total
-weight that is not public, and by answers that updates buy where the calibration says so.
+The hypothesis is public; the truth is read by the tests (`sparse_vector`), by the noise on what is
+bought at the start (a total weight that is not public, a private norm, sums between public groups),
+and by answers that updates buy where the calibration says so.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, cast, final
+from typing import Any, Self, cast, final
 
-from graphcuts_dp.arrays import FloatMatrix
+from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.errors import ExhaustedError, FileFormatError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.learn.base import Sign
-from graphcuts_dp.learn.block_start import GroupLearner
+from graphcuts_dp.learn.base import Hypothesis, Sign
+from graphcuts_dp.learn.block_start import GAIN_STEPS, BlockStart, GroupLearner, start_from_sums
 from graphcuts_dp.learn.learners import MOST_DENSE_VERTICES, Learned, Learner, MedianLearner
 from graphcuts_dp.learn.median import DatabaseFamily
 from graphcuts_dp.learn.norm_learner import MirrorDescentLearner, bound_of
 from graphcuts_dp.learn.update_bounds import UpdateBound
-from graphcuts_dp.measure.cells import Sides
+from graphcuts_dp.measure.cells import Sides, cell_tree
+from graphcuts_dp.measure.statistics import (
+    NUCLEAR_STEPS,
+    ROOT_STEPS,
+    buy_group_sums,
+    buy_nuclear_norm,
+    buy_root_degrees,
+    buy_weighted_sum,
+    weighted_sensitivity,
+)
 from graphcuts_dp.pairs.graph_queries import GraphQuery, Question
-from graphcuts_dp.pairs.linear_steps import Extent, LinearSteps
+from graphcuts_dp.pairs.linear_steps import Extent, LinearSteps, pair_coefficients
+from graphcuts_dp.pairs.queries import MatrixQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.calibration import TOTAL_SHARE
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
-from graphcuts_dp.session.asked import Asked, Counting
-from graphcuts_dp.session.base import Answer, Update
-from graphcuts_dp.session.bought_norms import BoughtNorm, knowing, wanted_norm
-from graphcuts_dp.session.calibrations import Calibration
-from graphcuts_dp.session.counts import BOUNDED
-from graphcuts_dp.session.group_start import (
-    GROUPS,
-    TOTAL,
-    BoughtStart,
-    buy_start,
-    check_start,
-    nearer,
-    without_start,
-)
-from graphcuts_dp.session.online_state import OnlineState
-from graphcuts_dp.session.packing import (
-    fingerprint,
-    unpack,
-    unpack_hypothesis,
-    whole_number,
-)
-from graphcuts_dp.session.promises import (
+from graphcuts_dp.session.base import (
     NOTHING,
+    Answer,
+    CutMechanism,
+    Update,
     check_graph,
     only_cuts,
     only_linear,
     promise,
     trivial_answer,
 )
+from graphcuts_dp.session.calibrations import Calibration, Tuning
+from graphcuts_dp.session.counts import BOUNDED, Counted
 from graphcuts_dp.session.sparse_vector import Secret
-from graphcuts_dp.session.tunings import Tuning
+from graphcuts_dp.session.states import APART, SECRET
+
+TOTAL, GROUPS = "total", "groups"
+# What `start=` can name, and what it buys.
+STARTS: Mapping[str, str] = {
+    TOTAL: "the same weight for all pairs, from a noisy total weight",
+    GROUPS: "a weight for each two public groups, from noisy sums between them",
+}
+# The private norms that have a price: sensitivity of the count, and what buys an upper bound.
+_NORMS: Mapping[str, tuple[int, Callable[..., float]]] = {
+    "root degrees": (ROOT_STEPS, buy_root_degrees),
+    "nuclear norm": (NUCLEAR_STEPS, buy_nuclear_norm),
+}
+_BITS = 24  # the largest answer of one pair has 2^24 to 2^25 steps, where any queries come
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class OnlineMechanism:
+class Counting:
+    """In which steps a mechanism that learns counts, for queries of largest coefficient 1.
+
+    Attributes:
+        step: weight of one step.
+        sensitivity: by how many steps an answer can change with one pair's weight.
+        unit: how many steps one unit of a hypothesis is; a unit is what a pair can weigh.
+        times: what a cut's count in steps of the grid is multiplied with;
+        over: and the product, or a count of `linear_count`, is divided by, rounded down.
+    """
+
+    step: float
+    sensitivity: int
+    unit: Fraction
+    times: int = 1
+    over: int = 1
+
+    @classmethod
+    def of(cls, grid: Grid, *, linear: bool) -> Self:
+        """Of cuts the steps of the grid; of any linear queries steps fine enough for coefficients.
+
+        The exact count of a linear query has 2^30 steps for the largest coefficient times those of
+        the weight. It is divided by a power of two and rounded down, which keeps a bound on its
+        change: floor(b) - floor(a) <= ceil(b - a) for b >= a.
+        """
+        if not linear:
+            return cls(step=grid.unit, sensitivity=grid.sensitivity, unit=Fraction(grid.largest))
+        times = LinearSteps.most
+        exact = times * grid.sensitivity
+        over = 1 << max(0, exact.bit_length() - 1 - _BITS)
+        return cls(
+            step=grid.unit * (over / times),
+            sensitivity=-(-exact // over),
+            unit=Fraction(times * grid.largest, over),
+            times=times,
+            over=over,
+        )
+
+    def count(self, truth: int, counted: Counted) -> int:
+        """The true answer in these steps, from what `EdgeCounter` counts. Private."""
+        return truth * (1 if counted.steps else self.times) // self.over
+
+    def told(self, answer: Answer, counted: Counted) -> Answer:
+        """An answer about a query of largest coefficient 1, about the query that was asked."""
+        value = answer.value * counted.largest
+        if not answer.guaranteed:
+            return replace(answer, value=value, interval=counted.possible)
+        low, high = (end * counted.largest for end in answer.interval)
+        lost = self.step * counted.largest if self.over > 1 else 0.0  # by rounding the count down
+        interval = (low - counted.lowered, high + counted.raised + lost)
+        return replace(answer, value=value, interval=interval)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class BoughtStart:
+    """What was bought. Public.
+
+    Attributes:
+        sums: noisy weight of each cell, in units.
+        start: the first hypothesis, made of them.
+        gain: upper bound on G of `learn.block_start`, in units, for the learner's distance; it is
+            wrong with the probability that the calibration sets aside for one bought number.
+    """
+
+    sums: FloatVector
+    start: BlockStart
+    gain: float
+
+
+def check_start(start: str, learner: object, grid: Grid) -> None:
+    """Refuse a start that does not exist, or that this learner cannot have.
+
+    Raises:
+        ParameterError: such a start.
+    """
+    if start not in STARTS:
+        raise ParameterError(f"unknown start {start!r:.40}; choose one of {', '.join(STARTS)}")
+    if start == TOTAL:
+        return
+    if not isinstance(learner, GroupLearner) or learner.distance is None:
+        raise ParameterError(
+            "start='groups' is for methods 'multiplicative-weights', 'frieze-kannan', and"
+            " 'mirror-descent' with norm 'l2' or 'entropy', with calibration 'tight'"
+        )
+    if grid.bounded is not None:
+        raise ParameterError(
+            "start='groups' hides edges or owners; with protect='vertex' use 'total'"
+        )
+
+
+def buy_start(
+    graph: AnyGraph,
+    sides: Sides,
+    *,
+    universe: Universe,
+    grid: Grid,
+    learner: GroupLearner,
+    calibration: Calibration,
+    total_weight: float,
+    source: EntropySource,
+) -> BoughtStart:
+    """Buy the sums between groups, and how near the truth the hypothesis is that they make.
+
+    Args:
+        graph: the private graph.
+        sides: public groups of its rows and columns.
+        universe: the public vertex pairs.
+        grid: `Grid.of` the graph.
+        learner: which distance counts.
+        calibration: what is left of the budget.
+        total_weight: noisy, in units.
+        source: where the noise comes from.
+
+    Guarantee: together what `without_start` takes out of the budget, for neighbours that differ in
+        one pair: see `buy_group_sums` and `buy_weighted_sum`. The coefficients of the second are
+        chosen by what the first said, which the composition theorems behind `Calibration` allow.
+
+    Raises:
+        ParameterError: too many groups.
+    """
+    distance = learner.distance
+    if distance is None:
+        raise ParameterError("this learner has no start from groups")
+    cells = cell_tree(graph, sides)
+    noise, _, _, rest = calibration.with_total(grid.sensitivity)
+    sums = buy_group_sums(graph, sides, cells, grid, noise, source) / grid.largest
+    start = start_from_sums(
+        universe,
+        cells,
+        (sides[0].codes(), sides[1].codes()),
+        sums,
+        deviation=noise.deviation / grid.largest,
+        total_weight=total_weight,
+    )
+    coefficients = start.coefficients(distance)
+    noise, radius, *_ = rest.with_total(weighted_sensitivity(coefficients))
+    noisy = buy_weighted_sum(graph, sides, cells, grid, coefficients, noise, source)
+    # A step for what was rounded down; weights were rounded down as well.
+    lost = grid.rounding(universe.size) / (grid.unit * grid.largest)
+    gain = (noisy + radius + 1 + max(0, int(coefficients.max())) * lost) / GAIN_STEPS
+    return BoughtStart(sums, start, gain)
+
+
+def nearer(
+    bought: BoughtStart, learner: Learner, total_weight: float, total_error: float
+) -> tuple[Hypothesis, UpdateBound] | None:
+    """The first hypothesis and B from there; None where the flat start is as near.
+
+    The rule is the same from any start: only the potential at the start, and so B, differ.
+
+    Args:
+        bought: what was bought.
+        learner: the update rule.
+        total_weight: as for `Learner.construction`.
+        total_error: likewise.
+    """
+    if not isinstance(learner, GroupLearner) or learner.distance is None:
+        return None
+    made = cast(
+        Any,
+        learner.construction(
+            alpha=2 * (total_weight + total_error),
+            total_weight=total_weight,
+            total_error=total_error,
+        ),
+    )
+    flat: float = made.start_potential
+    scale = learner.potential_scale(total_weight)
+    found = scale * bought.start.potential(
+        learner.distance,
+        flat=flat / scale,
+        gain=bought.gain,
+        total_weight=total_weight,
+        total_error=total_error,
+    )
+    if found >= flat:
+        return None
+    bound: UpdateBound = replace(made, start_potential=found).update_bound
+    return learner.first(bought.start), bound
+
+
+@final
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OnlineState:
+    """State of an `OnlineMechanism`.
+
+    Attributes:
+        tuning: public numbers, fixed at the start.
+        total_weight: total weight that the construction was given, in units; public.
+        total_error: how far it can be from the true one.
+        norm_bound: the bound on a private norm that was bought, in units; None where none was.
+        current: the hypothesis.
+        noise: of the running instances; None when it was lost. Secret.
+        queries: answers so far.
+        updates: corrections so far.
+        lost: updates that interruptions have used up.
+        halted: whether updates have run out.
+        bought: what a start from groups has bought; None for others, and in a state that was
+            restored, whose hypothesis holds all that it needs of it.
+    """
+
+    tuning: Tuning = field(repr=False)
+    total_weight: float
+    total_error: float
+    norm_bound: float | None = None
+    current: Hypothesis = field(repr=False, metadata=APART)
+    noise: Secret | None = field(repr=False, metadata=SECRET)
+    queries: int = 0
+    updates: int = 0
+    lost: int = 0
+    halted: bool = False
+    bought: BoughtStart | None = field(default=None, repr=False, metadata=APART)
+
+    @property
+    def stopped(self) -> bool:
+        """See `State.stopped`."""
+        return self.halted or self.queries >= self.tuning.queries
+
+    @property
+    def updates_left(self) -> int:
+        """Corrections that are left."""
+        return max(0, self.tuning.updates - self.updates - self.lost)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class OnlineMechanism(CutMechanism[OnlineState]):
     """GRU12's, JT12's, DR14's or the tight mechanism, by its calibration.
 
     One step: 1. answer from the hypothesis; 2. test the answer; 3. if no test fires, that is the
@@ -78,7 +313,7 @@ class OnlineMechanism:
     order of tests and when a step ends are functions of what the tests found, the queries and
     public numbers. Restarts and bought values are interleaved with the analyst's choices, which
     the composition theorems in the calibrations allow for. What a start from groups buys is taken
-    out of the same budget, before the tests are tuned: see `group_start.buy_start`.
+    out of the same budget, before the tests are tuned: see `buy_start`.
     Of a bounded grid the answers are bounded cuts (`graph.bounded_sums`), among them the total.
     Neighbours differ in the edges at one vertex v, and `steps` is 2: without the edges at v no
     answer is larger, and none more than D smaller, so either neighbour is one step of a monotone
@@ -106,8 +341,8 @@ class OnlineMechanism:
             2 epsilon, 4 rho, or (2 epsilon, (1 + e^epsilon) delta).
         steps: how many steps of the grid's neighbours are hidden together; the calibration is for
             one of them, and `cost` for all, by group privacy.
-        begins: a name of `group_start.STARTS`. "groups" buys the sums between public groups and
-            how near the truth they are, see `group_start`.
+        begins: a name of `STARTS`. "groups" buys the sums between public groups and how near the
+            truth they are, see `buy_start`.
         groups: of the rows and columns, for such a start; None in a session that has begun.
 
     Raises:
@@ -121,8 +356,10 @@ class OnlineMechanism:
     grid: Grid
     total_weight: float | None = None
     steps: int = 1
-    begins: str = field(default=TOTAL, repr=False)  # see `_owner`
+    begins: str = TOTAL
     groups: Sides | None = field(default=None, repr=False, compare=False)
+
+    state = OnlineState
 
     def __post_init__(self) -> None:
         if self.grid.cap is None:
@@ -145,12 +382,12 @@ class OnlineMechanism:
             raise ParameterError("start='groups' is for cuts: leave out linear=True")
 
     @property
-    def name(self) -> str:
+    def name(self) -> str:  # type: ignore[override]
         """The construction's; the calibration has a name of its own."""
         return self.learner.name
 
     @property
-    def universe(self) -> Universe:
+    def universe(self) -> Universe:  # type: ignore[override]
         """The public vertex pairs."""
         return self.learner.universe
 
@@ -158,8 +395,6 @@ class OnlineMechanism:
     def cost(self) -> Cost:
         """The calibration's, for all steps: everything is paid for out of its budget."""
         return self.calibration.cost.for_group(self.steps)
-
-    needs_truth = True  # each step reads the graph
 
     @property
     def _unit(self) -> float:
@@ -183,22 +418,28 @@ class OnlineMechanism:
         """Whether any linear queries are answered."""
         return isinstance(self.learner, MirrorDescentLearner) and self.learner.linear
 
-    @cached_property
-    def _owner(self) -> str:
-        """Stores know mechanisms that start from the total weight without the word for it."""
-        return fingerprint(self if self.begins == TOTAL else (self, self.begins))
-
     @property
-    def _buys(self) -> BoughtNorm | None:
-        """The private norm that the update rule wants to know."""
-        return wanted_norm(self.learner)
+    def _buys(self) -> str | None:
+        """The private norm that the update rule wants to know; see `_NORMS`."""
+        if not isinstance(self.learner, MirrorDescentLearner):
+            return None
+        if self.learner.buys_nuclear:
+            return "nuclear norm"
+        return "root degrees" if self.learner.buys_roots else None
+
+    def _knowing(self, bound: float | None) -> Learner:
+        """The learner that knows the bound that was bought for it; None if there is none."""
+        learner = self.learner
+        if bound is None or not isinstance(learner, MirrorDescentLearner):
+            return learner
+        return learner.with_nuclear(bound) if learner.buys_nuclear else learner.with_roots(bound)
 
     def norm_of(self, state: OnlineState) -> str | None:
         """The norm that a session has taken, with its exponent, as `parse_norm` reads it.
 
         None for other constructions than mirror descent.
         """
-        learner = knowing(self.learner, state.norm_bound)
+        learner = self._knowing(state.norm_bound)
         if not isinstance(learner, MirrorDescentLearner):
             return None
         return learner.chosen(
@@ -207,7 +448,7 @@ class OnlineMechanism:
             total_error=state.total_error,
         ).shown
 
-    def learnt(self, state: OnlineState) -> FloatMatrix:
+    def weights(self, state: OnlineState) -> FloatMatrix:
         """The hypothesis as a matrix of weights over the universe.
 
         Raises:
@@ -229,7 +470,7 @@ class OnlineMechanism:
         total = self.cost.epsilon * float(TOTAL_SHARE)
         left = self.cost.epsilon - total
         norm = left * float(TOTAL_SHARE) if self._buys else 0.0
-        bought = [(self._buys.name, norm)] if self._buys else []
+        bought = [(self._buys, norm)] if self._buys else []
         if self.begins == GROUPS:
             sums = left * float(TOTAL_SHARE)
             bought = [("sums between groups", sums)]
@@ -239,36 +480,35 @@ class OnlineMechanism:
         return promise(self.cost, self.universe, self.grid, seed=seed, parts=parts)
 
     def start(self, graph: AnyGraph, source: EntropySource) -> OnlineState:
-        """See `Mechanism.start`: buys the total weight if it is not public, and a private norm."""
+        """See `Mechanism.start`: buys the total weight if it is not public, and what begins."""
         check_graph(graph, self.universe, self.grid)
-        total = None
+        budget: Calibration = self.calibration
+        total, norm_bound, bought, first = None, None, None, None
         if self.total_weight is None:
-            noise, *_ = self.calibration.with_total(self.grid.sensitivity)
+            noise, _, _, budget = budget.with_total(self.grid.sensitivity)
             total = (self.grid.total(graph) + noise.draw(source)) / self.grid.largest
-        norm_bound = None
         if self._buys is not None:
-            noise, radius, *_ = self._after_total.with_total(self._buys.steps)
-            norm_bound = self._buys.buy(graph, self.grid, noise, radius, source)
-        bought = self._buy_start(graph, total, source)
-        first = None if bought is None else nearer(bought, self.learner, *self._total(total))
-        tuned = self._tuned(total, norm_bound, None if first is None else first[1])
-        start = self._construction(*tuned, norm_bound)
+            steps, buy = _NORMS[self._buys]
+            noise, radius, _, budget = budget.with_total(steps)
+            norm_bound = buy(graph, self.grid, noise, radius, source)
+        if self.begins == GROUPS:
+            bought = self._bought_start(graph, budget, self._total(total)[0], source)
+            first = nearer(bought, self.learner, *self._total(total))
+        tuning, weight, error = self._tuned(total, norm_bound, None if first is None else first[1])
+        start = self._construction(tuning, weight, error, norm_bound)
         return OnlineState(
-            owner=self._owner,
-            tuning=tuned[0],
-            total_weight=tuned[1],
-            total_error=tuned[2],
-            current=start.initial() if first is None else first[0],
-            noise=tuned[0].test.start(source),
+            tuning=tuning,
+            total_weight=weight,
+            total_error=error,
             norm_bound=norm_bound,
+            current=start.initial() if first is None else first[0],
+            noise=tuning.test.start(source),
             bought=bought,
         )
 
-    def _buy_start(
-        self, graph: AnyGraph, total: float | None, source: EntropySource
-    ) -> BoughtStart | None:
-        if self.begins == TOTAL:
-            return None
+    def _bought_start(
+        self, graph: AnyGraph, budget: Calibration, total_weight: float, source: EntropySource
+    ) -> BoughtStart:
         if self.groups is None:
             raise ParameterError("a session that starts from groups needs them: give groups=")
         return buy_start(
@@ -277,8 +517,8 @@ class OnlineMechanism:
             universe=self.universe,
             grid=self.grid,
             learner=cast(GroupLearner, self.learner),
-            calibration=self._after_total,
-            total_weight=self._total(total)[0],
+            calibration=budget,
+            total_weight=total_weight,
             source=source,
         )
 
@@ -294,11 +534,10 @@ class OnlineMechanism:
         return min(max(total or 0.0, 1.0), float(self.universe.size)), error
 
     @property
-    def _after_total(self) -> Calibration:
-        """What is left of the budget when the total weight is bought."""
-        if self.total_weight is not None:
-            return self.calibration
-        return self.calibration.with_total(self.grid.sensitivity)[3]
+    def _purchases(self) -> int:
+        """How many noisy numbers the start buys."""
+        bought = (self.total_weight is None) + (self._buys is not None)
+        return bought + 2 * (self.begins == GROUPS)
 
     def _tuned(
         self, total: float | None, norm_bound: float | None, nearer: UpdateBound | None = None
@@ -311,18 +550,17 @@ class OnlineMechanism:
                 that it can come to.
             nearer: B at a start that was bought and is nearer than the flat one; None without it.
         """
-        rest, (total, error) = self._after_total, self._total(total)
-        if self._buys is not None:
-            *_, rest = rest.with_total(self._buys.steps)
-        if self.begins == GROUPS:
-            rest = without_start(rest, self.grid.sensitivity)
+        total, error = self._total(total)
         bound = nearer or bound_of(
-            knowing(self.learner, norm_bound),
+            self._knowing(norm_bound),
             alpha=total + error,
             total_weight=total,
             total_error=error,
         )
         bound = _careful(bound)
+        rest = self.calibration
+        for _ in range(self._purchases):
+            rest = rest.with_total(1)[3]
         tuning = rest.tune(lambda alpha: bound(alpha * self._spread), self._counting.sensitivity)
         return tuning, total, error
 
@@ -350,16 +588,22 @@ class OnlineMechanism:
         if state.stopped:
             raise ExhaustedError(_why_stopped(state))
         asked = self._asked(query)
-        if asked is not None and not isinstance(asked.query, GraphQuery):
-            self.learner.check(cast(Any, asked.query))
+        if asked is not None and not isinstance(query, GraphQuery):
+            self.learner.check(cast(Any, asked[1]))
 
-    def _asked(self, query: Question) -> Asked | None:
-        """A query that the update rule can learn from; others are refused."""
-        if isinstance(query, GraphQuery) and isinstance(self.learner, MedianLearner):
-            taken: Question = query
-        else:
-            taken = only_linear(query) if self._linear else only_cuts(query, self.name)
-        return Asked.of(taken, self.universe, self.grid, self._counting)
+    def _asked(self, query: Question) -> tuple[Counted, Question] | None:
+        """How a query is counted, and what the update rule sees of it; None where it is 0.
+
+        That has a largest coefficient of 1, in whole steps of 2^-30. Queries that the rule cannot
+        learn from are refused.
+        """
+        if not (isinstance(query, GraphQuery) and isinstance(self.learner, MedianLearner)):
+            query = only_linear(query) if self._linear else only_cuts(query, self.name)
+        counted = Counted.of(query, self.universe, self.grid)
+        if counted is None or counted.steps is None:
+            return None if counted is None else (counted, query)
+        coefficients = pair_coefficients(cast(Any, query), self.universe.space)
+        return counted, MatrixQuery(counted.steps.steps(coefficients) * 2.0**-30)
 
     def step(
         self, state: OnlineState, query: Question, truth: int | None, source: EntropySource
@@ -373,10 +617,10 @@ class OnlineMechanism:
             raise ParameterError(
                 "this step needs the true answer, and a state with its secret part"
             )
-        state, answer = self._settle(
-            replace(state, queries=state.queries + 1), asked.query, asked.count(truth), source
-        )
-        answer = replace(asked.told(answer), seeded=source.seed is not None)
+        counted, taken = asked
+        state = replace(state, queries=state.queries + 1)
+        state, answer = self._settle(state, taken, self._counting.count(truth, counted), source)
+        answer = replace(self._counting.told(answer, counted), seeded=source.seed is not None)
         return state, self._finished(answer, state)
 
     def _settle(
@@ -461,73 +705,44 @@ class OnlineMechanism:
         asked = self._asked(query)
         if asked is None:
             return self._finished(replace(NOTHING, guaranteed=False), state)
-        value = float(cast(Any, state.current).estimate(asked.query)) * self._unit
-        return self._finished(asked.told(trivial_answer(value, 0, self.grid)), state)
+        counted, taken = asked
+        value = float(cast(Any, state.current).estimate(taken)) * self._unit
+        answer = self._counting.told(trivial_answer(value, 0, self.grid), counted)
+        return self._finished(answer, state)
 
-    def restore(
+    def learnt(self, state: OnlineState) -> bytes:
+        """See `Mechanism.learnt`: the hypothesis, after how many updates."""
+        return state.updates.to_bytes(8, "big") + state.current.to_bytes()
+
+    def resumed(
         self,
-        public: bytes,
-        secret: bytes | None,
-        hypothesis: bytes | None = None,
-        since: Iterable[tuple[Question, Update]] = (),
+        state: OnlineState,
+        data: Any,  # noqa: ARG002
+        learnt: bytes,
+        since: Sequence[tuple[Question, Update]] = (),
     ) -> OnlineState:
-        """See `Mechanism.restore`."""
-        content = unpack(public, "public", self._owner)
-        try:
-            tuning = Tuning.from_dict(content["tuning"])
-            total_weight, total_error = (
-                float(content["total_weight"]),
-                float(content["total_error"]),
-            )
-            bought = float(content["norm_bound"]) if self._buys else None
-        except (LookupError, TypeError, ValueError) as problem:
-            raise FileFormatError("the stored state is damaged") from problem
-        updates, lost = whole_number(content, "updates"), whole_number(content, "lost")
-        construction = self._construction(tuning, total_weight, total_error, bought)
-        current, count = construction.initial(), 0
-        if hypothesis is None and self.begins == GROUPS:
-            raise FileFormatError("a session that started from groups needs its first hypothesis")
-        if hypothesis is not None:
-            count, data = unpack_hypothesis(hypothesis, self._owner)
-            current = type(current).from_bytes(data, self.universe)
+        """See `Mechanism.resumed`."""
+        construction = self._construction(
+            state.tuning, state.total_weight, state.total_error, state.norm_bound
+        )
+        current = type(construction.initial()).from_bytes(learnt[8:], self.universe)
         for query, update in since:
             asked = self._asked(query)
             if asked is None:
                 raise FileFormatError("the record has a correction by a query without coefficients")
-            taken = cast(Any, asked.query)
+            taken = cast(Any, asked[1])
             current = construction.update(current, taken, update.sign, update.value)
-            count += 1
-        if count != updates:
-            raise FileFormatError(f"the state has seen {updates} updates, its hypothesis {count}")
-        return OnlineState(
-            owner=self._owner,
-            tuning=tuning,
-            total_weight=total_weight,
-            total_error=total_error,
-            current=current,
-            noise=None if secret is None else self._noise(secret, updates, lost),
-            queries=whole_number(content, "queries"),
-            updates=updates,
-            lost=lost,
-            halted=content.get("halted") is not False,
-            norm_bound=bought,
-        )
-
-    def _noise(self, secret: bytes, updates: int, lost: int) -> Secret | None:
-        content = unpack(secret, "secret", self._owner)
-        if (content.get("updates"), content.get("lost")) != (updates, lost):
-            raise FileFormatError("the secret and the public part are of different states")
-        noise = content.get("noise")
-        if noise is None:
-            return None
-        if not isinstance(noise, list) or not all(type(number) is int for number in noise):
-            raise FileFormatError("the secret part of the state is damaged")
-        return tuple(noise)
+        seen = int.from_bytes(learnt[:8], "big") + len(since)
+        if seen != state.updates:
+            raise FileFormatError(
+                f"the state has seen {state.updates} updates, its hypothesis {seen}"
+            )
+        return replace(state, current=current)
 
     def _construction(
         self, tuning: Tuning, total_weight: float, total_error: float, bought: float | None
     ) -> Learned:
-        return knowing(self.learner, bought).construction(
+        return self._knowing(bought).construction(
             alpha=tuning.alpha * self._spread, total_weight=total_weight, total_error=total_error
         )
 

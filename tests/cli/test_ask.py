@@ -1,4 +1,4 @@
-"""`graphcuts-dp wizard`: what it proposes works, keeps the error, and reads nothing private."""
+"""`graphcuts-dp plan --ask`: what it proposes works, keeps the error, and reads nothing private."""
 
 import builtins
 import json
@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.cli import wizard
+from graphcuts_dp.cli import ask
+from graphcuts_dp.server import running
 
 N = 40
 OWNER = ("--data", "calls.csv", "--protect", "owner", "--owner", "caller", "--at-most", "2")
-WHOLE = ("--data", "mail.edges", "--error", "60", "--vertices", str(N))
+VERTEX = ("--protect", "vertex", "--degree-bound", "3")
+WHOLE = ("--data", "mail.edges", "--target-error", "60", "--n", str(N))
 
 
 @pytest.fixture(autouse=True)
@@ -29,44 +31,36 @@ def folder(tmp_path):
 
 
 def proposed(call, *words):
-    status, told, err = call("wizard", *words, "--json")
+    status, told, err = call("plan", "--ask", *words, "--json")
     assert status == 0, err
     return json.loads(told)
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        (),
-        ("--groups", "staff.csv"),
-        ("--groups", "staff.csv", "--at-most", "3"),
-        ("--who", "analysts", "--error", "500"),
-        ("--who", "analysts", "--error", "500", "--at-most", "2"),
-        ("--who", "analysts", "--protect", "vertex", "--degree-bound", "3", "--error", "900"),
-        OWNER,
-        (*OWNER, "--groups", "staff.csv"),
-    ],
-)
-def test_what_it_proposes_can_be_typed(words, call):
-    told = proposed(call, *WHOLE, *words)
+@pytest.mark.parametrize("groups", [(), ("--groups", "staff.csv")])
+@pytest.mark.parametrize("who", ["everybody", "analysts", "team"])
+@pytest.mark.parametrize("whom", [(), ("--at-most", "3"), OWNER, VERTEX], ids=lambda it: it[-2:])
+def test_what_it_proposes_can_be_typed(groups, who, whom, call, monkeypatch):
+    """Along every path through the questions."""
+    monkeypatch.setattr(running, "serve", lambda *_: None)
+    asked = (*WHOLE, "--target-error", "900", "--who", who, *groups, *whom)
+    if (who, whom) in (("everybody", VERTEX), ("team", OWNER)):
+        assert "choose --who analysts" in call("plan", "--ask", *asked)[2]
+        return
+    told = proposed(call, *asked)
     assert told["private_file_read"] is False
     first, *line = shlex.split(told["command"])
     assert first == "graphcuts-dp"
     status, out, err = call(*line)
     assert status == 0, err
+    if who == "team":
+        assert line[line.index("--budget-epsilon") + 1] == f"{told['epsilon']:g}"
+        return
     assert f"epsilon = {told['epsilon']:g}" in out
     assert f"protects {told['protects']}" in out
 
 
-def test_a_team_is_given_a_server(call):
-    told = proposed(call, *WHOLE, "--who", "team", "--error", "500")
-    words = shlex.split(told["command"])
-    assert words[1:5] == ["serve", "mail.edges.db", "--graph", "mail.edges"]
-    assert words[words.index("--budget-epsilon") + 1] == f"{told['epsilon']:g}"
-
-
 def test_the_error_is_kept_and_not_by_much_more_epsilon_than_needed(call):
-    told = proposed(call, *WHOLE, "--groups", "staff.csv", "--error", "20")
+    told = proposed(call, *WHOLE, "--groups", "staff.csv", "--target-error", "20")
     graph = gc.read_graph("mail.edges", vertices=N)
     groups = gc.read_groups("staff.csv", graph)
 
@@ -80,11 +74,11 @@ def test_the_error_is_kept_and_not_by_much_more_epsilon_than_needed(call):
 
     assert radius(told["epsilon"]) <= 20
     assert radius(0.9 * told["epsilon"]) > 20
-    told = proposed(call, *WHOLE, "--who", "analysts", "--error", "500")
-    plan = gc.plan(N, edges=200, queries=50, epsilon=told["epsilon"], delta=0.0)
+    told = proposed(call, *WHOLE, "--who", "analysts", "--target-error", "500")
+    plan = gc.plan(N, edges=200, queries=50, epsilon=told["epsilon"])
     laplace = next(row for row in plan.rows if row.method == "laplace")
     assert 0.85 * 500 < laplace.guaranteed <= 500
-    told = proposed(call, *WHOLE, "--error", "60")
+    told = proposed(call, *WHOLE, "--target-error", "60")
     release = gc.release_graph(
         graph, epsilon=told["epsilon"], mechanism="response", fit="none", seed=1
     )
@@ -100,13 +94,18 @@ def test_more_together_cost_more(call):
 
 
 def test_it_says_what_the_promise_means_and_where_it_is_weak(call):
-    status, told, err = call("wizard", *WHOLE, "--groups", "staff.csv", "--error", "2")
+    status, told, err = call(
+        "plan", "--ask", *WHOLE, "--groups", "staff.csv", "--target-error", "2"
+    )
     assert status == 0
     for words in ("Type:", "  graphcuts-dp flows mail.edges staff.csv", "Forecast:", "Strength:"):
         assert words in told
     assert ("That is weak" in told) == (float(told.split("--epsilon ")[1].split()[0]) >= 3)
     assert "Nothing of the private file was read" in err
-    assert "That is weak" in call("wizard", *WHOLE, "--who", "analysts", "--error", "50")[1]
+    assert (
+        "That is weak"
+        in call("plan", "--ask", *WHOLE, "--who", "analysts", "--target-error", "50")[1]
+    )
 
 
 def test_the_private_file_is_looked_at_for_its_existence_only(call, folder, monkeypatch):
@@ -115,7 +114,7 @@ def test_the_private_file_is_looked_at_for_its_existence_only(call, folder, monk
     opened = []
     plain = builtins.open
     monkeypatch.setattr(builtins, "open", lambda *a, **k: opened.append(a[0]) or plain(*a, **k))
-    assert call("wizard", *WHOLE)[0] == 0
+    assert call("plan", "--ask", *WHOLE)[0] == 0
     assert not [name for name in map(str, opened) if name.endswith("mail.edges")]
 
 
@@ -127,9 +126,9 @@ def test_questions_are_asked_where_somebody_sits(call, monkeypatch):
         answers = {"1": "mail.edges", "2": "staff.csv", "3": "", "4": "30", "5": ""}
         return answers.get(question.strip()[0], "")
 
-    monkeypatch.setattr(wizard.sys.stdin, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(ask.sys.stdin, "isatty", lambda: True, raising=False)
     monkeypatch.setattr(builtins, "input", typed)
-    status, told, err = call("wizard")
+    status, told, err = call("plan", "--ask")
     assert status == 0, err
     assert [question[0] for question in asked] == ["1", "2", "3", " ", "4", "5"]
     assert "graphcuts-dp flows mail.edges staff.csv flows.csv" in told
@@ -141,10 +140,10 @@ def test_questions_are_asked_where_somebody_sits(call, monkeypatch):
         ((), "--data FILE"),
         (("--data", "none.edges"), "none.edges does not exist"),
         (("--data", "mail.edges", "--groups", "none.csv"), "none.csv does not exist"),
-        (("--data", "mail.edges"), "give --vertices"),
-        ((*WHOLE, "--error", "0"), "--error is a number"),
-        ((*WHOLE, "--error", "nan"), "--error is a number"),
-        ((*WHOLE, "--error", "1e-9"), "cannot be had"),
+        (("--data", "mail.edges"), "give --n"),
+        ((*WHOLE, "--target-error", "0"), "--target-error is a number"),
+        ((*WHOLE, "--target-error", "nan"), "--target-error is a number"),
+        ((*WHOLE, "--target-error", "1e-9"), "cannot be had"),
         ((*WHOLE, "--who", "me"), "unknown --who"),
         ((*WHOLE, "--protect", "people"), "unknown --protect people"),
         ((*WHOLE, "--protect", "owner"), "needs --owner"),
@@ -154,7 +153,7 @@ def test_questions_are_asked_where_somebody_sits(call, monkeypatch):
     ],
 )
 def test_answers_that_do_not_fit_are_told_in_a_line(words, message, call):
-    status, told, err = call("wizard", *words)
+    status, told, err = call("plan", "--ask", *words)
     assert (status, told) == (2, "")
     assert message in err
     assert err.count("\n") == 1

@@ -8,6 +8,7 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.bounded_sums import bounded_total
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.planning import plan_degree_bounds
 from graphcuts_dp.privacy.protection import Protect
 from graphcuts_dp.session.methods import make_mechanism
 from scripts.figures.random_graphs import planted_partition
@@ -18,7 +19,7 @@ GROUPS = gc.Groups(GRAPH.vertices, {"half": [v % 2 for v in range(200)]})
 
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_a_cut_is_promised_what_the_better_session_promises(delta):
-    plan = gc.plan_degree_bounds([20, 5], epsilon=1.0, delta=delta, queries=50)
+    plan = plan_degree_bounds([20, 5], epsilon=1.0, delta=delta, queries=50)
     assert [row.degree_bound for row in plan.rows] == [5, 20]
     for row in plan.rows:
         errors = [
@@ -37,14 +38,14 @@ def test_a_cut_is_promised_what_the_better_session_promises(delta):
 
 
 def test_a_cell_is_told_the_noise_that_flows_have():
-    plan = gc.plan_degree_bounds([7], epsilon=1.0, groups=GROUPS)
+    plan = plan_degree_bounds([7], epsilon=1.0, groups=GROUPS)
     flows = gc.release_flows(GRAPH, GROUPS, epsilon=1.0, protect="vertex", degree_bound=7, seed=0)
     assert plan.rows[0].cell == pytest.approx(np.sqrt((flows.deviations() ** 2).mean()), rel=0.05)
 
 
 def test_what_is_taken_is_within_what_is_told():
     degrees = np.bincount(np.concatenate([GRAPH.rows, GRAPH.columns]), minlength=200)
-    plan = gc.plan_degree_bounds([3, 20, 30, 100], epsilon=1.0, degrees=degrees)
+    plan = plan_degree_bounds([3, 20, 30, 100], epsilon=1.0, degrees=degrees)
     for row in plan.rows:
         lost = len(GRAPH.rows) - bounded_total(GRAPH, bound=row.degree_bound)
         assert row.taken[0] <= lost <= row.taken[1] + 1
@@ -55,4 +56,4 @@ def test_what_is_taken_is_within_what_is_told():
 def test_wrong_numbers_are_refused():
     for bounds, options in (([], {}), ([0], {}), ([3], {"queries": 0}), ([3], {"degrees": [-1]})):
         with pytest.raises(ParameterError):
-            gc.plan_degree_bounds(bounds, epsilon=1.0, **options)
+            plan_degree_bounds(bounds, epsilon=1.0, **options)

@@ -7,13 +7,7 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import GraphError, ParameterError
-from graphcuts_dp.estimate.strategy import (
-    choose_strategy,
-    equal_groups,
-    forecast_flows,
-    guaranteed_flows,
-)
-from graphcuts_dp.pairs.cells import CellTree
+from graphcuts_dp.estimate.strategy import equal_groups, forecast_flows
 
 GROUPS = gc.Groups(gc.VertexSet(60), {"state": np.arange(60) // 20, "county": np.arange(60) // 5})
 ONE = gc.Groups(gc.VertexSet(60), {"county": np.arange(60) // 5})
@@ -77,47 +71,9 @@ def test_what_is_out_of_range_is_refused():
         forecast_flows(gc.Groups(gc.VertexSet(1), {"all": [0]}), epsilon=1.0)
 
 
-def test_a_plan_has_rows_for_cells_unions_and_halves():
+def test_there_are_at_most_so_many_groups():
+    with pytest.raises(ParameterError, match="at most 2,000 groups"):
+        equal_groups(10**4, [3000])
     groups = equal_groups(1000, [4, 16])
     assert groups.sizes("level 2").tolist() == [63] * 8 + [62] * 8
     assert groups.parents("level 2").tolist() == np.repeat(np.arange(4), 4).tolist()
-    sizes = {"edges": 1e4, "queries": 20, "epsilon": 1.0, "delta": 0.0}
-    made = gc.plan(1000, groups=groups, **sizes)
-    rows = {row.cuts: row for row in made.rows if row.method == "flows"}
-    assert list(rows) == ["cell", "union", "half"]
-    assert rows["cell"].guaranteed < rows["union"].guaranteed < rows["half"].guaranteed
-    assert not any(row.vacuous or row.trivial for row in rows.values())
-    assert made.best_method == gc.plan(1000, **sizes).best_method
-    assert made.advice == gc.plan(1000, **sizes).advice
-    strategy = choose_strategy(CellTree(groups), epsilon=1.0)
-    told = guaranteed_flows(CellTree(groups), strategy, failure=0.05 / 20)
-    assert rows["half"].guaranteed == told["half"][0]
-    forecast = forecast_flows(groups, epsilon=1.0)
-    assert told["half"][1] == pytest.approx(forecast.levels[-1].half)
-    target = gc.plan(1000, groups=groups, target_error=30.0, **sizes)
-    needed = {r.cuts: r.epsilon_needed for r in target.rows if r.method == "flows"}
-    assert needed["cell"] < needed["half"]
-    better = guaranteed_flows(
-        CellTree(groups),
-        choose_strategy(CellTree(groups), epsilon=needed["half"]),
-        failure=0.05 / 20,
-    )
-    assert better["half"][0] <= 30
-    assert "Flows: fixed k cells" in str(made)
-    assert "Flows" not in str(gc.plan(1000, **sizes))
-
-
-def test_what_is_no_groups_is_refused():
-    with pytest.raises(ParameterError, match="groups are a Groups or a GroupTree"):
-        gc.plan(4, edges=3, queries=1, epsilon=1.0, delta=0.0, groups=[2, 2])
-
-
-def test_groups_of_a_plan_are_of_its_vertices():
-    sizes = {"edges": 10.0, "queries": 1, "epsilon": 1.0, "delta": 0.0}
-    with pytest.raises(ParameterError, match="other numbers of vertices"):
-        gc.plan(61, groups=GROUPS, **sizes)
-    with pytest.raises(ParameterError, match="other numbers of vertices"):
-        gc.plan((60, 60), groups=GROUPS, **sizes)
-    assert len(gc.plan((60, 60), groups=(ONE, ONE), **sizes).rows) > 3
-    with pytest.raises(ParameterError, match="at most 2,000 groups"):
-        equal_groups(10**4, [3000])

@@ -1,0 +1,264 @@
+"""Which bound to take on owners or on vertices: noise that grows with it, against what it takes."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+import numpy.typing as npt
+
+from graphcuts_dp.arrays import FloatVector
+from graphcuts_dp.display import Card, Tabled
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.estimate.noisy_contributions import CONFIDENCE, Contributions
+from graphcuts_dp.estimate.strategy import forecast_flows
+from graphcuts_dp.learn.online_bounds import checked_promise
+from graphcuts_dp.pairs.groups import GroupTree
+from graphcuts_dp.privacy.calibration import discrete_gaussian_scale
+from graphcuts_dp.privacy.guarantee import exact_epsilon
+from graphcuts_dp.privacy.protection import Protect
+from graphcuts_dp.privacy.value_noise import discrete_gaussian_radius, discrete_laplace_radius
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class BoundRow:
+    """The error to expect from one bound on owners.
+
+    Attributes:
+        at_most: the bound k.
+        noise: standard deviation of a sum with discrete Laplace noise of rate epsilon/k.
+        owners_above: how many owners have more, from the table.
+        left_out: what is left out of all that there is: pairs, rows or units, from and to, see
+            `Contributions.left_out`; the second is infinite where nobody can say it.
+        left_out_by_seen: of the owners that noise cannot hide, at most, see
+            `Contributions.left_out_by_seen`.
+        error: root of the squares of the noise and of what is left out of one of the cells at
+            most: of all owners where that is known, else of those that noise cannot hide.
+    """
+
+    at_most: int
+    noise: float
+    owners_above: int
+    left_out: tuple[float, float]
+    left_out_by_seen: float
+    error: float
+
+
+@final
+@dataclass(frozen=True, repr=False, kw_only=True)
+class BoundPlan(Tabled):
+    """The error to expect from each bound on owners, in ascending order of the bounds.
+
+    Attributes:
+        rows: one for each bound of the table.
+        best: the row with the least error.
+        what: what the bounds count.
+        confidence: probability with which all that is said of left-out rows holds; 1 where the
+            table is public.
+        hidden: how many owners noise can hide in each class.
+    """
+
+    rows: tuple[BoundRow, ...]
+    best: BoundRow
+    what: str
+    confidence: float
+    hidden: int
+
+    @property
+    def warning(self) -> str:
+        """What no table can tell; empty where it says all."""
+        if all(math.isfinite(row.left_out[1]) for row in self.rows):
+            return ""
+        return (
+            f"noise can hide up to {self.hidden:,} owners of each size, and one owner may have any "
+            f"number of {self.what}: nobody can privately say how many a bound leaves out at most. "
+            "The bound suits the owners that show. If no owner can have more than a known number, "
+            "say so (most=, --most)"
+        )
+
+    def _card(self) -> Card:
+        return Card(
+            title=f"Bounds on owners, and {self.what} left out, with confidence "
+            f"{self.confidence:.0%}; the best is {self.best.at_most:,}",
+            columns=("at most", "noise", "owners above", "left out", "by owners that show", "to"),
+            rows=[
+                (
+                    f"{row.at_most:,}",
+                    f"{row.noise:,.4g}",
+                    f"{max(0, row.owners_above):,}",
+                    f"{row.left_out[0]:,.4g}",
+                    f"{row.left_out_by_seen:,.4g}",
+                    f"{row.left_out[1]:,.4g}" if math.isfinite(row.left_out[1]) else "unknown",
+                )
+                for row in self.rows
+            ],
+            notes=(self.warning,) if self.warning else (),
+        )
+
+    def __repr__(self) -> str:
+        return f"BoundPlan({len(self.rows)} bounds, best={self.best.at_most})"
+
+
+def plan_bounds(
+    contributions: Contributions, *, epsilon: float, cells: int = 1, most: int | None = None
+) -> BoundPlan:
+    """Compare bounds on owners: the noise that each needs, and what it leaves out.
+
+    Args:
+        contributions: a noisy table that was bought (`release_contributions`), or a public one
+            (`Contributions.public`).
+        epsilon: of the release that the bound is for, for one owner, in [1e-6, 50].
+        cells: over how many sums of a table the rows that are left out spread evenly, >= 1. A table
+            has its noise in each cell; a single sum, all that is left out.
+        most: what no owner has more of, if that is publicly known, >= 1: then the upper end of what
+            is left out is known, and the bound is recommended by it.
+
+    Raises:
+        ParameterError: a number out of range.
+
+    It reads the table alone, so it costs nothing. The error adds squares of the noise and of what
+    is left out of a cell, for which the upper end stands. Where there is none, it is that of owners
+    that noise cannot hide. Owners that it can hide are not weighed then: a bound that kept all
+    their rows would need noise of as many rows as one of them has, which is no smaller an error.
+    """
+    exact = float(exact_epsilon(epsilon))
+    if isinstance(cells, bool) or not isinstance(cells, int) or cells < 1:
+        raise ParameterError("cells must be a whole number from 1 on")
+    rows = []
+    for at_most in contributions.bounds:
+        noise = math.sqrt(0.5) / math.sinh(exact / at_most / 2)
+        left_out = contributions.left_out(at_most, most=most)
+        seen = contributions.left_out_by_seen(at_most, most=most)
+        weighed = left_out[1] if math.isfinite(left_out[1]) else seen
+        rows.append(
+            BoundRow(
+                at_most=at_most,
+                noise=noise,
+                owners_above=contributions.owners_above(at_most)[0],
+                left_out=left_out,
+                left_out_by_seen=seen,
+                error=math.hypot(noise, weighed / cells),
+            )
+        )
+    return BoundPlan(
+        rows=tuple(rows),
+        best=min(rows, key=lambda row: row.error),
+        what=contributions.what,
+        confidence=1.0 if contributions.rate is None else CONFIDENCE,
+        hidden=contributions.radius,
+    )
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class DegreeRow:
+    """The error to expect from one degree bound, in edges.
+
+    Attributes:
+        degree_bound: D.
+        cut: of all answers of a session none is farther from its bounded cut, with probability
+            1 - beta; of "laplace" or "gaussian", whichever is better. The same for any n.
+        cell: standard deviation of the noise of a cell of the finest level of a table that gets
+            all of epsilon; None without groups.
+        taken: what the bound takes from the number of all edges, from and to, by the degrees that
+            were guessed; None without any.
+    """
+
+    degree_bound: int
+    cut: float
+    cell: float | None = None
+    taken: tuple[float, float] | None = None
+
+
+@final
+@dataclass(frozen=True, repr=False, kw_only=True)
+class DegreePlan(Tabled):
+    """The error to expect from each degree bound, in ascending order of the bounds."""
+
+    rows: tuple[DegreeRow, ...]
+
+    def _card(self) -> Card:
+        return Card(
+            title="Degree bounds: the noise of each, and what it takes of the edges",
+            columns=("degree bound", "any cut", "a cell", "edges taken"),
+            rows=[
+                (
+                    f"{row.degree_bound:,}",
+                    f"{row.cut:,.1f}",
+                    "-" if row.cell is None else f"{row.cell:,.1f}",
+                    "-" if row.taken is None else f"{row.taken[0]:,.0f} .. {row.taken[1]:,.0f}",
+                )
+                for row in self.rows
+            ],
+        )
+
+    def __repr__(self) -> str:
+        return f"DegreePlan({len(self.rows)} bounds)"
+
+
+def plan_degree_bounds(
+    bounds: Sequence[int],
+    *,
+    epsilon: float,
+    delta: float = 0.0,
+    queries: int = 1,
+    beta: float = 0.05,
+    groups: GroupTree | tuple[GroupTree, GroupTree] | None = None,
+    directed: bool = False,
+    degrees: npt.ArrayLike | None = None,
+) -> DegreePlan:
+    """Compare degree bounds for `Protect.vertex`: the noise of each. Reads no data.
+
+    Args:
+        bounds: degree bounds, whole numbers from 1 on.
+        epsilon: of a session, or of a table, in [1e-6, 50].
+        delta: in [0, 1); 0 for pure privacy.
+        queries: how many cuts a session answers.
+        beta: probability that any answer is farther off, in (0, 1).
+        groups: public groups, or their sizes alone; of a bipartite graph a pair.
+        directed: of tables, whether edges have a direction.
+        degrees: a public guess of all degrees (of a directed graph in and out together), such as
+            those of a graph of this kind that is public. Not the private ones.
+
+    Raises:
+        ParameterError: a number out of range.
+        GraphError: groups that can hold no pair.
+    """
+    exact = exact_epsilon(epsilon)
+    checked_promise(queries, epsilon, delta or 0.5, beta)
+    if not bounds:
+        raise ParameterError("give at least one degree bound, for example [10, 20, 50]")
+    guessed = None if degrees is None else _checked_degrees(degrees)
+
+    def row(bound: int) -> DegreeRow:
+        Protect.vertex(degree_bound=bound)  # refuses what is none
+        rate = float(exact / (queries * bound))
+        cut = float(discrete_laplace_radius(rate, failure=beta / queries))
+        if delta:
+            scale = discrete_gaussian_scale(epsilon=float(exact), delta=delta, queries=queries)
+            cut = min(cut, float(discrete_gaussian_radius(scale * bound, failure=beta / queries)))
+        cell = None
+        if groups is not None:
+            flows = forecast_flows(
+                groups, epsilon=epsilon, delta=delta, directed=directed, degree_bound=bound
+            )
+            cell = flows.levels[-1].cell
+        taken = None if guessed is None else _taken(guessed, bound)
+        return DegreeRow(degree_bound=bound, cut=cut, cell=cell, taken=taken)
+
+    return DegreePlan(rows=tuple(row(bound) for bound in sorted(set(bounds))))
+
+
+def _checked_degrees(degrees: npt.ArrayLike) -> FloatVector:
+    found = np.asarray(degrees, dtype=np.float64)
+    if found.ndim != 1 or not (np.isfinite(found) & (found >= 0)).all():
+        raise ParameterError("degrees are a list of numbers from 0 on: a public guess of them")
+    return found
+
+
+def _taken(degrees: FloatVector, bound: int) -> tuple[float, float]:
+    """At least half of what degrees have above the bound, at most all of it; see `bounded_cuts`."""
+    above = float(np.maximum(degrees - bound, 0).sum())
+    return above / 2, min(above, float(degrees.sum()) / 2)

@@ -1,0 +1,231 @@
+"""The options of a server: where it listens, what a request may weigh, when a reply leaves."""
+
+import functools
+import math
+import threading
+from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from pathlib import Path
+from typing import final
+
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.options import OUTPUT, check, option
+
+_LOCAL = ("127.0.0.1", "::1", "localhost")
+_MOST_BUCKETS = 10_000
+_STEPS = 1 << 20  # of a tick: times are compared in whole steps, not in floats that may round
+_option = functools.partial(option, group=OUTPUT)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Binding:
+    """Where a server listens, and how fast it answers.
+
+    An address of one proxy, or a network of them, is enough: plain HTTP is taken from these alone,
+    and their word about the client.
+
+    Raises:
+        ParameterError: open to others without a certificate or a proxy, or no address of a proxy.
+    """
+
+    host: str = _option("127.0.0.1", help="Address to listen on.")
+    port: int = _option(8470, help="Port to listen on; 0 takes any free port.", least=0, most=65535)
+    certificate: str | None = _option(
+        None, help="PEM file with the certificate for HTTPS; it may contain the key."
+    )
+    key: str | None = _option(None, help="PEM file with the key.")
+    server_name: str = _option("", help="Host names that users type, separated by commas.")
+    behind_proxy: str = _option(
+        "",
+        help="Address of a proxy that encrypts and passes on the address of the client. Plain "
+        "HTTP from other addresses is refused. Several are separated by commas.",
+    )
+    tick: float = _option(
+        0.25,
+        help="Seconds between ticks; replies leave at ticks, which hides how long the work took.",
+        least=0.001,
+        most=60,
+    )
+    rate: float = _option(20.0, help="Limit on requests per second of one person.", above=0)
+
+    def __post_init__(self) -> None:
+        check(self)
+        if self.host not in _LOCAL and self.certificate is None and not self.behind_proxy:
+            raise ParameterError(
+                f"tokens would cross the network in the clear on {self.host}: give a certificate, "
+                "or say which proxy encrypts"
+            )
+        _ = self.proxies
+        for file in (self.certificate, self.key):
+            if file is not None and not Path(file).is_file():
+                raise ParameterError(f"there is no file {file}")
+
+    @property
+    def proxies(self) -> tuple[IPv4Network | IPv6Network, ...]:
+        """Where proxies are; an IPv4 address that is written as an IPv6 one is the IPv4 address.
+
+        Raises:
+            ParameterError: a name, or a network of all addresses.
+        """
+        parts = self.behind_proxy.split(",") if self.behind_proxy else []
+        return tuple(_network(part.strip()) for part in parts)
+
+    @property
+    def secure(self) -> bool:
+        """Whether browsers come by HTTPS."""
+        return self.certificate is not None or bool(self.behind_proxy)
+
+    @property
+    def hosts(self) -> frozenset[str]:
+        """Names under which the server may be addressed."""
+        own = f"[{self.host}]" if ":" in self.host else self.host
+        return frozenset({own, "localhost", *filter(None, self.server_name.lower().split(","))})
+
+
+def _network(text: str) -> IPv4Network | IPv6Network:
+    try:
+        found = ip_network(text)
+    except ValueError:
+        found = None
+    if found is None or not found.prefixlen:
+        raise ParameterError(
+            f"{text!r:.60} is no address of a proxy; give it as 10.0.0.7 or 10.0.0.0/29"
+        )
+    mapped = found.network_address.ipv4_mapped if isinstance(found, IPv6Network) else None
+    if mapped is None or found.prefixlen <= 96:
+        return found
+    return IPv4Network((mapped, found.prefixlen - 96))
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """Limits of a server; each is public.
+
+    Attributes:
+        body: bytes of a request.
+        batch: queries of a request.
+        numbers: that the queries of a request are made into: a weight for each vertex of a rank-one
+            query, a coefficient for each pair of one that is given by coefficients, and 16 more
+            for each that is named.
+        rate: requests a second of one person, in the long run.
+        burst: requests of one person at once.
+        failures: refused tokens of one address in a minute.
+        seconds: in which a request has to arrive whole.
+        waiting: requests that wait for the store; more are sent away.
+        dummy: largest number of vertices for which a made graph is made.
+
+    Raises:
+        ParameterError: a number that is not positive.
+    """
+
+    body: int = 8 << 20
+    batch: int = 1000
+    numbers: int = 1 << 25
+    rate: float = 20.0
+    burst: int = 60
+    failures: int = 10
+    seconds: float = 15.0
+    waiting: int = 200
+    dummy: int = 200_000
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if not value > 0:
+                raise ParameterError(f"the limit {name} must be positive")
+
+
+@final
+class Rates:
+    """Buckets of requests, one for each name: a bucket fills at a rate, up to a burst.
+
+    Args:
+        rate: requests a second.
+        burst: at once.
+    """
+
+    def __init__(self, rate: float, burst: int) -> None:
+        self._rate, self._burst = rate, burst
+        self._buckets: dict[str, tuple[float, float]] = {}
+        self._turn = threading.Lock()
+
+    def wait(self, name: str, time: float, *, take: bool = True) -> float:
+        """Take one request from the bucket of this name.
+
+        Args:
+            name: whose.
+            time: now, in seconds by a clock that never goes back.
+            take: False only looks.
+
+        Returns:
+            0 if it may go on; else after how many seconds to try again.
+        """
+        with self._turn:
+            left, since = self._buckets.pop(name, (float(self._burst), time))
+            left = min(float(self._burst), left + (time - since) * self._rate)
+            allowed = left >= 1
+            self._buckets[name] = (left - (allowed and take), time)
+            if len(self._buckets) > _MOST_BUCKETS:  # the one that was idle for longest
+                del self._buckets[next(iter(self._buckets))]
+        return 0.0 if allowed else math.ceil((1 - left) / self._rate * 1000) / 1000
+
+
+@final
+@dataclass(frozen=True)
+class Ticks:
+    """When replies leave: at ticks that do not tell how long the work took.
+
+    How long an answer takes depends on what a sparse vector test found, and on how many edges were
+    counted. So a reply leaves at a time that is a function of when its request came and of public
+    sizes, whatever the work took, as long as it took less than was allotted; and if it took longer,
+    after twice as much, four times as much, and so on: then the time tells, once for each doubling,
+    that the work was longer than that, and no more. Overruns are counted, and the curator sees how
+    many there were.
+
+    Attributes:
+        period: seconds from one to the next, > 0.
+        queries: how many queries of a batch are allotted one more period, at least 1.
+
+    Raises:
+        ParameterError: a number out of range.
+    """
+
+    period: float
+    queries: int = 16
+
+    def __post_init__(self) -> None:
+        if not 0.001 <= self.period <= 60:
+            raise ParameterError("a tick is from 0.001 to 60 seconds")
+        if self.queries < 1:
+            raise ParameterError("a tick is allotted to at least one query")
+
+    def allotted(self, queries: int = 1) -> int:
+        """Whole periods that a request of so many queries is given; a public number."""
+        return max(1, math.ceil(queries / self.queries))
+
+    def departure(self, came: float, done: float, queries: int = 1) -> tuple[float, bool]:
+        """When a reply leaves.
+
+        Args:
+            came: when the request had come, in seconds from some start.
+            done: when the work on it was done, by the same clock.
+            queries: how many it asks; 1 for a request that asks none.
+
+        Returns:
+            The time at which the reply leaves, a whole number of periods, and whether the work took
+            longer than allotted. Among all `done` that are within what is allotted, the time does
+            not depend on `done`.
+        """
+        first = _whole(came / self.period)
+        wait = self.allotted(queries)
+        overrun = False
+        while (first + wait) * self.period < done:
+            wait *= 2
+            overrun = True
+        return (first + wait) * self.period, overrun
+
+
+def _whole(ticks: float) -> int:
+    """The first tick that is not before this time."""
+    return -((-round(ticks * _STEPS)) // _STEPS)

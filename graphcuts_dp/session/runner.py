@@ -1,0 +1,338 @@
+"""The one runner of sessions: steps on a ledger, in the order that survives a crash at any point.
+
+The order, and why each point is safe, is told in `ledger.ledger`. Only this and the mechanisms read
+private data for a session. Sessions of cuts and of distances differ in their `Mechanism` alone.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar, final
+
+from graphcuts_dp.errors import ExhaustedError, FileFormatError, GraphCutsError, LedgerError
+from graphcuts_dp.graph.owned_rows import PrivateData
+from graphcuts_dp.ledger.ledger import Entries, Ledger
+from graphcuts_dp.ledger.opening import Store, Subject, open_ledger
+from graphcuts_dp.ledger.records import Kind, UseTotals
+from graphcuts_dp.ledger.uses import OUT, Use, begin_use, begun_totals, noise_of, opened, uses_of
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.session.base import (
+    NOTHING,
+    Answer,
+    Key,
+    Mechanism,
+    Update,
+    decode_answer,
+    encode_answer,
+)
+from graphcuts_dp.session.states import read_state, stored_state
+
+M = TypeVar("M", bound=Mechanism[Any, Any])
+
+_LEARNT_EVERY = 32  # corrections that are made again when a session is opened, at most
+
+
+@final
+class Runner(Generic[M]):
+    """Answers queries of one session. Any number may exist for it, in threads and processes.
+
+    Args:
+        ledger: the open ledger.
+        number: of the session.
+        mechanism: the session's.
+        data: private: what the mechanism's `start` and `counter` read.
+        seed: of the noise, or None.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        number: int,
+        mechanism: M,
+        data: Any,
+        seed: int | None,
+    ) -> None:
+        self.ledger = ledger
+        self.mechanism = mechanism
+        self._number = number
+        self._data = data
+        self._seed = seed
+        self._truths = mechanism.counter(data)
+        self._state: Any = None
+        self._record = 0  # that `_state` belongs to
+        self._learnt: tuple[int, bytes] | None = None  # the latest snapshot that was read
+
+    @property
+    def totals(self) -> UseTotals:
+        """What the records of the session add up to; within `Ledger.locked`."""
+        return self.ledger.uses[self._number]
+
+    def start(self) -> None:
+        """Make the first state. BEGIN is on the disk already: its cost counts from then on."""
+        state = self.mechanism.start(self._data, self._source())
+        with self.ledger.writing() as entries:
+            stored = stored_state(self.mechanism, state)
+            entries.with_state(Kind.STARTED, self._number, {}, stored)
+            self._keep_learnt(entries, state)
+        self._keep(state)
+
+    def present(self) -> Any:
+        """The state to go on from, after anything that was interrupted has been written off.
+
+        Raises:
+            BudgetError: the session was interrupted while it started.
+            LedgerError: the stored state does not belong to this session's mechanism.
+        """
+        totals = begun_totals(self.ledger, self._number)
+        lost = False
+        if self._state is None or self._record != totals.state:
+            self._state, lost = self._restored()
+            self._record = totals.state or 0
+        if totals.reserved or lost:
+            before, state = self._state, self._written_off(self._state, totals.reserved)
+            self._state = None
+            with self.ledger.writing() as entries:
+                body = {
+                    "steps": totals.reserved,
+                    "queries": state.queries - before.queries,
+                    "stopped": state.stopped,
+                }
+                stored = stored_state(self.mechanism, state)
+                entries.with_state(Kind.INTERRUPTED, self._number, body, stored)
+            self._keep(state)
+        return self._state
+
+    def answers(self, asked: Sequence[Key], *, unguaranteed: bool) -> list[Answer]:
+        """Answer queries: from the record where possible, else by steps.
+
+        A query whose answer is 0 whatever the data takes no step, no record and no budget.
+
+        Args:
+            asked: the queries.
+            unguaranteed: what to do once the mechanism has stopped: False refuses, True answers
+                from what was learnt, marked.
+
+        Raises:
+            ExhaustedError: the mechanism has stopped. Answers before that are on the record.
+            QueryError: a query that the mechanism refuses; likewise.
+            BudgetError: the session was interrupted while it started.
+            LedgerError: the store cannot be used.
+        """
+        with self.ledger.locked():
+            answered = self.totals.answers
+            fresh = {key.digest: key for key in asked if key.pairs and key.digest not in answered}
+            if fresh:
+                self._answer(list(fresh.values()), unguaranteed=unguaranteed)
+            return [self.recorded(answered[key.digest]) if key.pairs else NOTHING for key in asked]
+
+    def recorded(self, seq: int) -> Answer:
+        """The answer of a record; within `Ledger.locked`."""
+        return decode_answer(self.ledger.record(seq)[1])
+
+    def _answer(self, fresh: Sequence[Key], *, unguaranteed: bool) -> None:
+        """Put answers to queries that are not on the record there."""
+        state = self.present()
+        answered = 0
+        refusal: GraphCutsError = ExhaustedError(OUT)
+        if not state.stopped:
+            truths = self._truths([key.query for key in fresh])
+            with self.ledger.writing() as entries:  # 1.
+                for key in fresh:
+                    _keep_query(entries, key)
+                entries.add(Kind.RESERVE, self._number, b"".join(key.digest for key in fresh))
+            self._state = None  # never step twice from one state
+            made, state, problem = self._steps(fresh, truths, state)  # 2.
+            with self.ledger.writing() as entries:  # 3.
+                self._write(entries, fresh, made, state)
+                if len(made) < len(fresh):
+                    entries.plain(Kind.RELEASE, self._number, {})
+            self._keep(state)
+            answered, refusal = len(made), problem or refusal
+        if answered < len(fresh):
+            if not (unguaranteed and isinstance(refusal, ExhaustedError)):
+                raise refusal
+            self._answer_freely(fresh[answered:], state)
+
+    def _written_off(self, state: Any, steps: int) -> Any:
+        """The state after some steps from `state` were lost.
+
+        Mechanisms that count lost answers count each; others have one set of running noise, which
+        they replace.
+        """
+        source = self._source()
+        for _ in range(max(1, steps)):
+            before = state.queries
+            state = self.mechanism.interrupted(state, source)
+            if state.queries == before:
+                break
+        return state
+
+    def _steps(
+        self, fresh: Sequence[Key], truths: Sequence[int | None], state: Any
+    ) -> tuple[list[Answer], Any, GraphCutsError | None]:
+        """Answer until the mechanism stops or refuses.
+
+        Only what is refused by `check`, before the noise, leaves the state as good as it was. Any
+        error from within a step may depend on the noise or on private data (that a test fired,
+        say): it is let through with the reservation standing, so that the steps of this call count
+        as interrupted and are paid for before the session goes on.
+        """
+        source = self._source()
+        made: list[Answer] = []
+        for key, truth in zip(fresh, truths, strict=True):
+            if state.stopped:
+                break
+            try:
+                self.mechanism.check(state, key.query)
+            except GraphCutsError as problem:
+                return made, state, problem
+            state, answer = self.mechanism.step(state, key.query, truth, source)
+            made.append(self.mechanism.told(key, answer))
+        return made, state, None
+
+    def _write(
+        self, entries: Entries, keys: Sequence[Key], answers: Sequence[Answer], state: Any
+    ) -> None:
+        for index, (key, answer) in enumerate(zip(keys, answers, strict=False)):
+            kind = Kind.CORRECTION if answer.updated else Kind.ANSWER
+            body = encode_answer(answer)
+            if index + 1 < len(answers):
+                entries.plain(kind, self._number, body, key.digest)
+            else:
+                stored = stored_state(self.mechanism, state)
+                entries.with_state(kind, self._number, body, stored, key.digest)
+        corrections = len(self.totals.corrections) + sum(each.updated for each in answers)
+        if corrections >= _LEARNT_EVERY:
+            self._keep_learnt(entries, state)
+
+    def _answer_freely(self, rest: Sequence[Key], state: Any) -> None:
+        """Answers without guarantee, which read what was learnt only."""
+        made = [self.mechanism.told(k, self.mechanism.unguaranteed(state, k.query)) for k in rest]
+        with self.ledger.writing() as entries:
+            for key, answer in zip(rest, made, strict=True):
+                _keep_query(entries, key)
+                body = encode_answer(answer)
+                entries.plain(Kind.UNGUARANTEED, self._number, body, key.digest)
+
+    def _keep_learnt(self, entries: Entries, state: Any) -> None:
+        learnt = self.mechanism.learnt(state)
+        if learnt is not None:
+            entries.plain(Kind.SNAPSHOT, self._number, {}, entries.content(learnt))
+
+    def _restored(self) -> tuple[Any, bool]:
+        """The state that the ledger keeps, and whether its secret was lost."""
+        stored = self.ledger.state(self._number)
+        if stored is None:
+            raise LedgerError("the store was altered: a session has no state")
+        learnt, since = self._learnt_since()
+        try:
+            state = read_state(self.mechanism, stored)
+            state = self.mechanism.resumed(state, self._data, learnt, since)
+        except FileFormatError as problem:
+            raise LedgerError(f"the session cannot go on: {problem}") from None
+        return state, stored.secret is None
+
+    def _learnt_since(self) -> tuple[bytes, list[tuple[Any, Update]]]:
+        """The latest snapshot of what was learnt, and the updates since, with their queries."""
+        totals = self.totals
+        if totals.snapshot is None:
+            return b"", []
+        if self._learnt is None or self._learnt[0] != totals.snapshot:
+            digest, _ = self.ledger.record(totals.snapshot)
+            self._learnt = totals.snapshot, self.ledger.content(digest)
+        found = []
+        for seq in totals.corrections:
+            digest, body = self.ledger.record(seq)
+            query = self.mechanism.decoded(self.ledger.content(digest), self.ledger.content)
+            found += [(query, update) for update in decode_answer(body).updates]
+        return self._learnt[1], found
+
+    def _keep(self, state: Any) -> None:
+        self._state, self._record = state, self.totals.state or 0
+
+    def _source(self) -> EntropySource:
+        return noise_of(self.ledger, self._number, self._seed)
+
+
+def _keep_query(entries: Entries, key: Key) -> None:
+    for data in (*key.sets, key.data):
+        entries.content(data)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Beginning:
+    """A session that can begin.
+
+    Attributes:
+        mechanism: the session's; it was tried out, so that what cannot start is not paid for.
+        data: private, as the mechanism reads it.
+        parameters: that are agreed on, plain values; the way back to the mechanism.
+        guarantee: what is promised for all answers together.
+    """
+
+    mechanism: Mechanism[Any, Any]
+    data: Any
+    parameters: dict[str, Any]
+    guarantee: PrivacyGuarantee
+
+
+def begun_or_resumed(
+    store: Store,
+    subject: PrivateData | Subject,
+    *,
+    kind: str,
+    name: str,
+    seed: int | None,
+    fresh: Callable[[], Beginning],
+    resume: Callable[[Use], tuple[Mechanism[Any, Any], Any]],
+    **noted: dict[str, Any] | None,
+) -> tuple[Use, Runner[Any]]:
+    """Begin a session, or go on with the one of this name, on the ledger of a store.
+
+    Args:
+        store: made if it is not there; what is refused must leave none.
+        subject: the private data that it is about.
+        kind: of the use.
+        name: of the session.
+        seed: of the noise of a new session, or None.
+        fresh: makes a new session; called before a store is made.
+        resume: from what was agreed the mechanism and the data, as it reads them; refuses what
+            does not agree.
+        noted: see `begin_use`: how the data were read.
+
+    Raises:
+        BudgetError: the budget does not allow the session. Nothing was spent.
+        LedgerError: the store cannot be used; or the state in it is of another mechanism.
+    """
+    beginning = None
+    if store.exists:
+        ledger = open_ledger(store, subject)
+    else:
+        beginning = fresh()
+        ledger = opened(store, subject, beginning.mechanism.cost, beginning.guarantee)
+    try:
+        with ledger.locked():
+            known = {use.name: use for use in uses_of(ledger) if use.kind == kind}
+            if name in known:
+                use = known[name]
+                runner = Runner[Any](ledger, use.number, *resume(use), use.seed)
+                if runner.totals.started:
+                    runner.present()
+                return use, runner
+            beginning = beginning or fresh()
+            use = begin_use(
+                ledger,
+                kind=kind,
+                name=name,
+                parameters=beginning.parameters,
+                cost=beginning.mechanism.cost,
+                guarantee=beginning.guarantee,
+                **noted,
+            )
+            runner = Runner[Any](ledger, use.number, beginning.mechanism, beginning.data, seed)
+            runner.start()
+            return use, runner
+    except BaseException:
+        ledger.close()
+        raise
