@@ -26,8 +26,8 @@ check: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: check  ## lint, types, import rules, and every test that takes seconds
-	$(BIN)/pytest
+test: check  ## lint, types, import rules, and every test that takes seconds, or those of ROOM=learn
+	$(BIN)/pytest $(if $(ROOM),tests/$(ROOM) tests/architecture/test_house.py)
 
 test-slow: $(STAMP)  ## the tests that take minutes
 	$(BIN)/pytest -m slow
@@ -43,7 +43,7 @@ audit: $(STAMP)  ## audit every mechanism and its broken twins, on made graphs; 
 
 bench: $(STAMP)  ## speed and accuracy beside peers, as ratios
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,bench]'
-	$(BIN)/python scripts/bench/run.py
+	$(BIN)/python -m scripts.bench.run
 
 benchmark: $(STAMP)  ## PrivateCuts: every contender on every graph (hours, with JOBS=processes), then its pages
 	mkdir -p build

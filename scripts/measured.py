@@ -1,6 +1,6 @@
 """Write docs/measured.md from what the benchmarks printed: docs/measured, one file for each.
 
-`python scripts/bench/run.py --save` keeps their output there.
+`python -m scripts.bench.run --save` keeps their output there.
 """
 
 import ast

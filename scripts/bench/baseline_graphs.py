@@ -32,7 +32,7 @@ class Entry:
     make: Callable[[], gc.Graph | gc.BipartiteGraph]
 
 
-def _drawn(chances: Matrix, seed: int) -> gc.Graph:
+def drawn(chances: Matrix, seed: int) -> gc.Graph:
     """Independent edges with these chances."""
     random = np.random.default_rng(seed)
     n = len(chances)
@@ -40,31 +40,32 @@ def _drawn(chances: Matrix, seed: int) -> gc.Graph:
     return gc.Graph(rows, columns, vertices=n)
 
 
-def _ends(random: np.random.Generator, n: int, spread: float) -> Matrix:
-    ends = np.exp(random.normal(0, spread, n))
-    return ends / ends.mean()
+def ends(random: np.random.Generator, n: int, spread: float) -> Matrix:
+    """Factors of degrees, of mean 1."""
+    found = np.exp(random.normal(0, spread, n))
+    return found / found.mean()
 
 
 def planted(n: int, blocks: int, inside: float, outside: float, seed: int = 1) -> gc.Graph:
     """Blocks of equal size."""
     block = np.arange(n) * blocks // n
-    return _drawn(np.where(block[:, None] == block, inside, outside), seed)
+    return drawn(np.where(block[:, None] == block, inside, outside), seed)
 
 
 def corrected_blocks(n: int, sizes: list[float], inside: float, outside: float) -> gc.Graph:
     """Uneven blocks whose vertices differ in degree."""
     random = np.random.default_rng(2)
     block = random.choice(len(sizes), n, p=np.array(sizes) / sum(sizes))
-    ends = _ends(random, n, 0.6)
-    chances = np.outer(ends, ends) * np.where(block[:, None] == block, inside, outside)
-    return _drawn(np.minimum(chances, 1), 2)
+    spread = ends(random, n, 0.6)
+    chances = np.outer(spread, spread) * np.where(block[:, None] == block, inside, outside)
+    return drawn(np.minimum(chances, 1), 2)
 
 
 def geometric(n: int, radius: float) -> gc.Graph:
     """Points of the unit square, joined when they are near."""
     places = np.random.default_rng(3).random((n, 2))
     distances = np.linalg.norm(places[:, None] - places, axis=2)
-    return _drawn((distances < radius).astype(float), 3)
+    return drawn((distances < radius).astype(float), 3)
 
 
 def affiliation(n: int, clubs: int, size: int) -> gc.Graph:
@@ -74,14 +75,14 @@ def affiliation(n: int, clubs: int, size: int) -> gc.Graph:
     for _ in range(clubs):
         members = random.choice(n, random.integers(size // 2, 3 * size // 2), replace=False)
         chances[np.ix_(members, members)] = 0.4
-    return _drawn(chances, 4)
+    return drawn(chances, 4)
 
 
 def fringe(n: int, core: int) -> gc.Graph:
     """A dense core, a periphery that hangs on it."""
     inner = np.arange(n) < core
     both, one = np.outer(inner, inner), inner[:, None] | inner
-    return _drawn(np.where(both, 0.5, np.where(one, 0.1, 0.005)), 5)
+    return drawn(np.where(both, 0.5, np.where(one, 0.1, 0.005)), 5)
 
 
 def levels(n: int, depth: int) -> gc.Graph:
@@ -90,7 +91,7 @@ def levels(n: int, depth: int) -> gc.Graph:
     common = np.zeros((n, n), dtype=int)
     for level in range(1, depth + 1):
         common += place[:, None] >> (depth - level) == place >> (depth - level)
-    return _drawn(0.012 * 2.5**common, 6)
+    return drawn(0.012 * 2.5**common, 6)
 
 
 def recursive(scale: int, edges: int) -> gc.Graph:
@@ -103,7 +104,7 @@ def recursive(scale: int, edges: int) -> gc.Graph:
         rows, columns = 2 * rows + quarter // 2, 2 * columns + quarter % 2
     matrix = np.zeros((n, n))
     matrix[rows, columns] = 1
-    return _drawn(np.maximum(matrix, matrix.T), 7)
+    return drawn(np.maximum(matrix, matrix.T), 7)
 
 
 def cliques(n: int) -> gc.Graph:
@@ -111,13 +112,13 @@ def cliques(n: int) -> gc.Graph:
     half = np.arange(n) < n // 2
     matrix = (half[:, None] == half).astype(float)
     matrix[0, -1] = matrix[-1, 0] = 1
-    return _drawn(matrix, 8)
+    return drawn(matrix, 8)
 
 
 def lognormal(n: int, degree: float) -> gc.Graph:
     """Nothing but degrees of a wide spread."""
-    ends = _ends(np.random.default_rng(9), n, 0.9)
-    return _drawn(np.minimum(np.outer(ends, ends) * degree / n, 1), 9)
+    spread = ends(np.random.default_rng(9), n, 0.9)
+    return drawn(np.minimum(np.outer(spread, spread) * degree / n, 1), 9)
 
 
 def similarity(n: int) -> gc.Graph:
@@ -135,8 +136,8 @@ def counts(n: int, *, capped: bool) -> gc.Graph:
     """Whole weights in blocks, most of them small: capped at 5, or of any size."""
     random = np.random.default_rng(11)
     block = np.arange(n) * 3 // n
-    ends = _ends(random, n, 0.5)
-    mean = np.outer(ends, ends) * np.where(block[:, None] == block, 1.5, 0.15)
+    spread = ends(random, n, 0.5)
+    mean = np.outer(spread, spread) * np.where(block[:, None] == block, 1.5, 0.15)
     weights = np.triu(random.poisson(mean), 1)
     if capped:
         weights = np.minimum(weights, 5)
@@ -150,7 +151,7 @@ def counts(n: int, *, capped: bool) -> gc.Graph:
 def two_sides(left: int, right: int, *, blocks: bool) -> gc.BipartiteGraph:
     """Groups of rows that like groups of columns, or degrees alone."""
     random = np.random.default_rng(12 if blocks else 13)
-    chances = np.outer(_ends(random, left, 0.5), _ends(random, right, 0.8)) * 0.08
+    chances = np.outer(ends(random, left, 0.5), ends(random, right, 0.8)) * 0.08
     if blocks:
         likes = (np.arange(left) * 3 // left)[:, None] == np.arange(right) * 3 // right
         chances = chances * np.where(likes, 2.5, 0.25)

@@ -1,6 +1,6 @@
 """How right the answers of a release are: unbiased, shrunk and pooled ones, and their intervals.
 
-Run `python scripts/bench/bench_answers.py [--quick]`.
+Run `python -m scripts.bench.bench_answers [--quick]`.
 
 First tables, one for each epsilon: root mean square error of `Release.answer` on each kind of cut,
 over that of the same cuts summed up in the noisy entries alone (which is what a release answered

@@ -1,6 +1,6 @@
 """The default release beside the best simple baseline, on made and real graphs of every kind.
 
-Run `python scripts/bench/bench_baselines.py [--quick]`. Ratio: worst cut error of the synthetic
+Run `python -m scripts.bench.bench_baselines [--quick]`. Ratio: worst cut error of the synthetic
 graph over that of the best baseline of the same epsilon and seed (raw matrix, noisy density, noisy
 degrees with Chung-Lu, top-m filter), each the largest cut that was found; geometric means over
 seeds. Both workloads, with the same baselines; "answers": standard deviation of the unbiased answer
@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from baseline_graphs import MADE, Entry, bundled, from_folder
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning
@@ -32,6 +31,7 @@ from graphcuts_dp.measure.entries import distribution_for
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.release.allocation import measure as buy
 from graphcuts_dp.results.storage import WORKLOADS
+from scripts.bench.baseline_graphs import MADE, Entry, bundled, from_folder
 from scripts.benchmark.baselines import BASELINES
 
 DATA_VARIABLE = "GRAPHCUTS_DP_DATA"

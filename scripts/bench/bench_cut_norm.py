@@ -1,6 +1,6 @@
 """Cut norm: time and bounds beside the PyPI package `cutnorm` and beside cvxpy with SCS.
 
-Run `python scripts/bench/bench_cut_norm.py [--quick]`, or with `--sizes 100 300 1000`.
+Run `python -m scripts.bench.bench_cut_norm [--quick]`, or with `--sizes 100 300 1000`.
 Every row shows medians of `--repeats` runs, interleaved with the peer's, on fresh matrices. Our
 time includes the certificate. A peer's lower bound is recomputed from the sets that it returns.
 """
@@ -11,7 +11,6 @@ import importlib.util
 import json
 import resource
 import statistics
-import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -24,6 +23,7 @@ from graphcuts_dp.cutnorm import cut_norm
 from graphcuts_dp.cutnorm.certificate import CutNormCertificate
 from graphcuts_dp.cutnorm.cut_norm import solve_relaxation
 from graphcuts_dp.cutnorm.operand import Operand
+from scripts.bench.harness import timed
 
 Matrix = Any
 Row = dict[str, Any]
@@ -47,13 +47,6 @@ KINDS: dict[str, Callable[[int, np.random.Generator], Matrix]] = {
     "noise": noise,
     "residual": residual,
 }
-
-
-def timed(function: Callable[[], Any]) -> tuple[float, Any]:
-    """Seconds and result of a call."""
-    started = time.perf_counter()
-    result = function()
-    return time.perf_counter() - started, result
 
 
 def peer_lower(matrix: Matrix, peer: Any) -> float:

@@ -1,7 +1,7 @@
 """Time to read and write graphs, ours beside networkx, igraph, pandas, and polars and pyarrow if
 they are installed.
 
-Run `python scripts/bench/bench_files.py [--quick]`. Medians of five, on temporary files; seconds
+Run `python -m scripts.bench.bench_files [--quick]`. Medians of five, on temporary files; seconds
 of processor time, since polars and pyarrow take every core there is. "Rows only" tools parse text;
 "and numbers" tools also number the distinct names, as a graph has to.
 

@@ -1,6 +1,6 @@
 """How long each of the people of the page "Which question do you have?" waits for a first result.
 
-Run `python scripts/bench/bench_first_answers.py [--quick]`. Files of the size that each of them
+Run `python -m scripts.bench.bench_first_answers [--quick]`. Files of the size that each of them
 has are made first (not timed); then the commands of the page are run as they are typed, each a
 process of its own. Seconds are from the first command to the end of the last. --quick: files of a
 tenth of the size, and a hundredth of the million vertices.

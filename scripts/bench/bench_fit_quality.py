@@ -1,6 +1,6 @@
 """How good every fit is on every graph, as ratios to the raw noisy matrix, beside simple baselines.
 
-Run `python scripts/bench/bench_fit_quality.py [--quick]`. Some real graphs may not be
+Run `python -m scripts.bench.bench_fit_quality [--quick]`. Some real graphs may not be
 distributed; they are read from the folder that `--data` or GRAPHCUTS_DP_DATA names, as
 polblogs.edges.gz and ego_facebook.edges.gz, and skipped, with a line that says so, when it is not
 there. Noise differs between seeds, graphs do not.

@@ -1,6 +1,6 @@
 """Errors of flows beside other ways to the same numbers, at epsilon = 1, on a hierarchy of groups.
 
-Run `python scripts/bench/bench_flows.py [--quick]`. Root mean squared errors over all cells of
+Run `python -m scripts.bench.bench_flows [--quick]`. Root mean squared errors over all cells of
 each level, over 40 unions of ten random tracts with ten others, and over 40 random halves; means of
 a few draws. A made graph of 4 states, 20 counties and 100 tracts of 20 vertices, denser within.
 
@@ -15,7 +15,6 @@ a few draws. A made graph of 4 states, 20 counties and 100 tracts of 20 vertices
 
 import math
 import resource
-import sys
 import time
 
 import numpy as np
@@ -23,6 +22,7 @@ import numpy as np
 import graphcuts_dp as gc
 from graphcuts_dp.privacy.calibration import discrete_gaussian_scale, gaussian_scale
 from graphcuts_dp.privacy.value_noise import noise_distribution
+from scripts.bench.harness import Table, run
 from scripts.benchmark.baselines import noisy_degrees_chung_lu
 
 DELTA = 1e-6
@@ -104,9 +104,9 @@ def main(quick: bool) -> None:
             rows.setdefault("each query", {}).setdefault(kind, []).append(per_query)
             rows.setdefault("Laplace each", {}).setdefault(kind, []).append(math.sqrt(2) * queries)
     kinds = ("tract", "county", "state", "unions", "halves")
-    print(f"{'':>18}" + "".join(f"{kind:>10}" for kind in kinds))
+    table = Table(":>18 " + " ".join(f"{kind}:>10,.1f" for kind in kinds))
     for name, found in rows.items():
-        print(f"{name:>18}" + "".join(f"{np.mean(found[kind]):>10,.1f}" for kind in kinds))
+        table.row(name, *(np.mean(found[kind]) for kind in kinds))
     for kind in ("tract", "county"):
         ours = {name: np.mean(found[kind]) for name, found in rows.items() if "flows" in name}
         others = min(np.mean(found[kind]) for name, found in rows.items() if name not in ours)
@@ -147,4 +147,4 @@ def told(started: tuple[float, float]) -> str:
 
 
 if __name__ == "__main__":
-    main("--quick" in sys.argv)
+    run(main, __doc__)

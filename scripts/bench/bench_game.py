@@ -1,12 +1,9 @@
 """The query release game beside the first-order fit: cut norm of x - z, its gap, and time.
 
-Run `python scripts/bench/bench_game.py [--quick]`. Values are over n^1.5; `cut norm` is the
+Run `python -m scripts.bench.bench_game [--quick]`. Values are over n^1.5; `cut norm` is the
 certified interval of ||x - z||_C, which first-order minimises through its relaxation, and `lower`
 is each method's own bound on the minimum (of the relaxation, for first-order).
 """
-
-import sys
-import time
 
 import numpy as np
 
@@ -17,6 +14,7 @@ from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.synth.base import FitMethod, FitProblem
 from graphcuts_dp.synth.first_order import FirstOrder
 from graphcuts_dp.synth.methods import QueryGame
+from scripts.bench.harness import Table, run, timed
 
 METHODS: tuple[FitMethod, ...] = (
     FirstOrder(),
@@ -36,18 +34,16 @@ def noisy_problem(n: int, seed: int) -> FitProblem:
 
 def main(quick: bool) -> None:
     """Print the table."""
-    print(f"{'n':>4} {'fit':<12} {'rounds':>6} {'cut norm':>15} {'lower':>7} {'gap':>6} {'s':>7}")
+    table = Table("n:>4 _fit:<13 rounds:>7 cut_norm:>16 lower:>8.4f gap:>7.1% s:>8.2f")
     for n in (60,) if quick else (60, 150, 400):
         problem = noisy_problem(n, seed=0)
         for method in METHODS[:-1] if quick or n == 400 else METHODS:
-            started = time.perf_counter()
-            found = method(problem)
-            seconds = time.perf_counter() - started
+            seconds, found = timed(lambda of=method, given=problem: of(given))
             norm = cut_norm(found.matrix - problem.noisy, tolerance=0.25)
             low, high, lower = (v / n**1.5 for v in (norm.lower, norm.upper, found.lower))
-            print(f"{n:>4} {found.method:<12} {found.rounds:>6} {low:>7.4f}-{high:.4f}  "
-                  f"{lower:>7.4f} {found.gap:>6.1%} {seconds:>7.2f}", flush=True)  # fmt: skip
+            between = f"{low:.4f}-{high:.4f}"
+            table.row(n, f" {found.method}", found.rounds, between, lower, found.gap, seconds)
 
 
 if __name__ == "__main__":
-    main("--quick" in sys.argv)
+    run(main, __doc__)

@@ -1,6 +1,6 @@
 """Sessions that start from noisy sums between public groups, against a start from the total weight.
 
-Run `python scripts/bench/bench_group_starts.py [--quick]`. The graphs are those of
+Run `python -m scripts.bench.bench_group_starts [--quick]`. The graphs are those of
 bench_groups.py that nothing was tuned on, at epsilon = 1 and delta = 1e-6, for 1,000 promised
 answers. Asked are 24 cuts between two unions of groups and 24 halves of all vertices, of which
 every second is one of whole groups. Each entry is the error that the session guarantees, and in
@@ -9,23 +9,18 @@ the groups of other vertices, which say nothing. Exits with 1 if a session with 
 chance guarantees an error that is more than 5 % larger than without groups.
 """
 
-import argparse
 import statistics
-import tempfile
-import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bench_groups import GRAPHS
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import AccuracyWarning
+from scripts.bench.bench_groups import GRAPHS
+from scripts.bench.harness import run, session_errors
 
 EPSILON, DELTA, QUERIES, ASKED = 1.0, 1e-6, 1000, 24
 METHODS = ("frieze-kannan", "multiplicative-weights")
 ALLOWED = 1.05
-Errors = tuple[float, float, float]
 
 
 def cuts(labels: Any) -> list[gc.CutQuery]:
@@ -40,17 +35,6 @@ def cuts(labels: Any) -> list[gc.CutQuery]:
     return found
 
 
-def errors(graph: gc.Graph, asked: list[gc.CutQuery], seed: int, **options: Any) -> Errors:
-    """Guaranteed, mean and largest error of one session."""
-    with tempfile.TemporaryDirectory() as folder:
-        terms = {"epsilon": EPSILON, "delta": DELTA, "queries": QUERIES, "seed": seed}
-        with gc.open_session(graph, store=Path(folder) / "a.db", **terms, **options) as session:
-            answers = session.ask_all(asked)
-            bound = session.error_bound
-    off = [abs(answer.value - cut.value(graph)) for answer, cut in zip(answers, asked, strict=True)]
-    return bound, float(np.mean(off)), max(off)
-
-
 def main(quick: bool) -> int:
     """Print the table; whether groups that say nothing cost more than they may."""
     seeds, worst = (1, 0.0) if quick else (5, 0.0)
@@ -62,15 +46,20 @@ def main(quick: bool) -> int:
         chance = np.random.default_rng(5).permutation(labels)
         print(f"{name} (n {graph.n}, m {len(graph.rows):,})")
         for method in METHODS:
-            told: dict[str, Errors] = {}
+            told: dict[str, list[float]] = {}
             for kind, own in (("total", None), ("groups", labels), ("chance", chance)):
                 options: dict[str, Any] = {"method": method}
                 if own is not None:
                     groups = gc.Groups(graph.vertices, {"g": own.tolist()})
                     options |= {"start": "groups", "groups": groups}
-                runs = [errors(graph, asked, seed, **options) for seed in range(seeds)]
-                medians = [statistics.median(each) for each in zip(*runs, strict=True)]
-                told[kind] = medians[0], medians[1], medians[2]
+                runs = [
+                    session_errors(graph, asked, queries=QUERIES, seed=seed, **options)
+                    for seed in range(seeds)
+                ]
+                told[kind] = [
+                    statistics.median(getattr(each, name) for each in runs)
+                    for name in ("guaranteed", "mean", "largest")
+                ]
             worst = max(worst, told["chance"][0] / told["total"][0])
             shown = "; ".join(
                 f"{kind} {bound:,.0f} ({mean:,.0f}, {largest:,.0f})"
@@ -82,7 +71,4 @@ def main(quick: bool) -> int:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="one graph, one seed")
-    warnings.simplefilter("ignore", AccuracyWarning)
-    raise SystemExit(main(parser.parse_args().quick))
+    run(main, __doc__)

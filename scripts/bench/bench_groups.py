@@ -1,6 +1,6 @@
 """What public groups are worth to a release: with them, without, and with groups made by chance.
 
-Run `python scripts/bench/bench_groups.py [--part tuning|validation] [--seeds 3] [--epsilon 1]`.
+Run `python -m scripts.bench.bench_groups [--part tuning|validation] [--seeds 3] [--epsilon 1]`.
 The shares of epsilon, the threshold of `telling` and the slack of the fit were set on the tuning
 graphs alone; the validation graphs were drawn afterwards, once.
 
@@ -28,23 +28,11 @@ import numpy as np
 import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning
 from graphcuts_dp.privacy.value_noise import noise_distribution
+from scripts.bench.baseline_graphs import drawn, ends
 
 Matrix = Any
 Case = tuple[gc.Graph, Matrix]
 TOLERANCE = 0.05  # of the certificates
-
-
-def drawn(chances: Matrix, seed: int) -> gc.Graph:
-    """Independent edges with these chances."""
-    random = np.random.default_rng(seed)
-    rows, columns = np.nonzero(np.triu(random.random(chances.shape) < chances, 1))
-    return gc.Graph(rows, columns, vertices=len(chances))
-
-
-def ends(random: np.random.Generator, n: int, spread: float) -> Matrix:
-    """Factors of degrees, of mean 1."""
-    found = np.exp(random.normal(0, spread, n))
-    return found / found.mean()
 
 
 def blocks(

@@ -1,13 +1,9 @@
 """Speed and memory of hypotheses in few numbers, beside truth vectors and dense matrices.
 
-Run `python scripts/bench/bench_idc.py [--quick]`. Medians of several.
+Run `python -m scripts.bench.bench_idc [--quick]`. Medians of several.
 """
 
-import statistics
-import sys
-import time
 import tracemalloc
-from collections.abc import Callable
 
 import numpy as np
 
@@ -16,19 +12,9 @@ from graphcuts_dp.learn.bit_sets import DenseHypothesis
 from graphcuts_dp.learn.blocks import BlockHypothesis
 from graphcuts_dp.learn.cut_sum import CutSum
 from graphcuts_dp.pairs.universe import Universe
+from scripts.bench.harness import median_seconds, run
 
 Masks = list[tuple[np.ndarray, np.ndarray]]
-
-
-def median_seconds(action: Callable[[], object], repeats: int) -> float:
-    """Median time of an action, after one run to warm up."""
-    action()
-    times = []
-    for _ in range(repeats):
-        started = time.perf_counter()
-        action()
-        times.append(time.perf_counter() - started)
-    return statistics.median(times)
 
 
 def random_sets(kind: str, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -131,4 +117,4 @@ def main(quick: bool) -> None:
 
 
 if __name__ == "__main__":
-    main("--quick" in sys.argv)
+    run(main, __doc__)

@@ -1,6 +1,6 @@
 """Sessions that learn from any linear queries, on ratings of low rank: promised, and measured.
 
-Run `python scripts/bench/bench_linear_sessions.py [--quick]`. Users and items are of few kinds,
+Run `python -m scripts.bench.bench_linear_sessions [--quick]`. Users and items are of few kinds,
 each kind of users has rated each kind of items with chance 1/2; in every third case a twentieth of
 all pairs is flipped, which makes the rank full. A million adaptive answers are promised, at
 epsilon = 1 and delta = 1e-6. Queries have random signs, of whose largest singular value the
@@ -8,30 +8,14 @@ sessions are told; one in four of them has the signs of the ratings on a random 
 Exits with 1 if `auto` guarantees more than 5 % above the best of the norms.
 """
 
-import sys
-import tempfile
-import time
-import warnings
-from pathlib import Path
-from typing import NamedTuple
-
 import numpy as np
 
 import graphcuts_dp as gc
+from scripts.bench.harness import Outcome, Table, run, session_errors
 
 ALLOWED = 1.05
 QUERIES, ASKED = 10**6, 8
 METHODS = ("l2", "entropy", "schatten", "auto", "gaussian")
-
-
-class Outcome(NamedTuple):
-    """What a session promised and did."""
-
-    guaranteed: float
-    largest: float
-    median: float
-    seconds: float
-    norm: str
 
 
 def ratings(side: int, kinds: int, errors: float, seed: int) -> gc.BipartiteGraph:
@@ -56,49 +40,29 @@ def asked_of(graph: gc.BipartiteGraph, seed: int) -> tuple[list[gc.MatrixQuery],
 
 
 def session(graph: gc.BipartiteGraph, name: str, seed: int) -> Outcome:
-    """One session on a store of its own."""
+    """One session by a norm of mirror descent, or with Gaussian noise."""
     asked, spectral = asked_of(graph, seed)
     options = {"method": name}
     if name != "gaussian":
         options = {"method": "mirror-descent", "norm": name, "most_spectral": spectral}
-    began = time.perf_counter()
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        warnings.catch_warnings(action="ignore"),
-        gc.open_session(
-            graph,
-            store=Path(folder) / "a.db",
-            epsilon=1.0,
-            delta=1e-6,
-            queries=QUERIES,
-            linear=True,
-            seed=1,
-            **options,
-        ) as made,
-    ):
-        answers = made.ask_all(asked)
-        bound, taken = made.error_bound, made.norm or ""
-    off = [
-        abs(answer.value - query.value(graph)) for answer, query in zip(answers, asked, strict=True)
-    ]
-    took = time.perf_counter() - began
-    return Outcome(bound, max(off), float(np.median(off)), took, taken)
+    return session_errors(graph, asked, queries=QUERIES, linear=True, seed=1, **options)
 
 
 def main(quick: bool) -> int:
     """Print the table; whether `auto` is worse than it may be."""
     worst = 0.0
-    print(f"{'side':>5}{'kinds':>6}{'errors':>7}{'ratings':>9}  {'method':<10}{'takes':<15}"
-          f"{'guaranteed':>11}{'largest':>9}{'median':>8}{'s':>7}")  # fmt: skip
+    table = Table(
+        "side:>5, kinds:>6 errors:>7.2f ratings:>9, __method:<12 takes:<15 "
+        "guaranteed:>11,.0f largest:>9,.0f median:>8,.0f s:>7.1f"
+    )
     cases = ((2, 0.0), (5, 0.0), (5, 0.05))
     for side in (200,) if quick else (200, 500, 1000):
         for kinds, errors in cases if side < 1000 else cases[:1]:
             graph, found = ratings(side, kinds, errors, seed=side + kinds), {}
             for name in METHODS:
                 made = found[name] = session(graph, name, seed=kinds)
-                print(f"{side:>5,}{kinds:>6}{errors:>7.2f}{len(graph.rows):>9,}  "
-                      f"{name:<10}{made.norm:<15}{made.guaranteed:>11,.0f}{made.largest:>9,.0f}{made.median:>8,.0f}"
-                      f"{made.seconds:>7.1f}", flush=True)  # fmt: skip
+                head = (side, kinds, errors, len(graph.rows), f"  {name}", made.norm)
+                table.row(*head, made.guaranteed, made.largest, made.median, made.seconds)
             best = min(found[norm].guaranteed for norm in METHODS[:3])
             worst = max(worst, found["auto"].guaranteed / best)
     print(f"auto guarantees at most {worst:.3f} times the best norm's error (allowed {ALLOWED})")
@@ -106,5 +70,4 @@ def main(quick: bool) -> int:
 
 
 if __name__ == "__main__":
-    if main("--quick" in sys.argv):
-        sys.exit(1)
+    run(main, __doc__)

@@ -11,10 +11,9 @@ Random halves that no column names are asked from Python: 10^5 of them would be 
 Without public groups a release looks for communities, which takes longest where there are none: so
 edges with ends at random are released as well, 10^7 of 10^6 vertices and 2.5*10^7 of 5*10^6.
 
-    python scripts/bench/bench_million.py [--quick]
+    python -m scripts.bench.bench_million [--quick]
 """
 
-import argparse
 import math
 import os
 import subprocess
@@ -26,9 +25,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from bench_sparse import made
 
 import graphcuts_dp as gc
+from scripts.bench import harness
+from scripts.bench.bench_sparse import made
 
 GROUPS = 100
 ALONE = ((10**6, 10**7), (5 * 10**6, 25 * 10**6))  # vertices and edges without communities
@@ -89,11 +89,8 @@ def run(folder, name, *arguments):
     )
 
 
-def main():
-    """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="20,000 vertices, 2,000 queries")
-    quick = parser.parse_args().quick
+def main(quick):
+    """20,000 vertices and 2,000 queries, or a million and 10^5."""
     n, queries = (20_000, 2_000) if quick else (10**6, 10**5)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -123,4 +120,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    harness.run(main, __doc__)

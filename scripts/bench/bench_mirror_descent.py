@@ -1,13 +1,12 @@
 """Updates that mirror descent needs on JT12's graph families, beside its bounds B.
 
-Run `python scripts/bench/bench_mirror_descent.py [--quick]`. The adversary asks the cut that
+Run `python -m scripts.bench.bench_mirror_descent [--quick]`. The adversary asks the cut that
 `cut_norm` finds in truth minus hypothesis, until none is found that is off by alpha. Every method
 is told the truth's own divergence and total, so the bounds are the smallest that it can have.
 The second table has bounds alone, from degrees, at sizes that no hypothesis fits in.
 """
 
 import math
-import sys
 import time
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -26,6 +25,7 @@ from graphcuts_dp.learn.potentials import (
     near_one,
 )
 from graphcuts_dp.pairs.universe import Universe
+from scripts.bench.harness import Table, run
 from scripts.figures.random_graphs import imbalanced_bipartite, power_law_bipartite
 from scripts.figures.update_sequence import UpdateSequence
 
@@ -104,8 +104,10 @@ def relative_bounds(
 
 def print_large(quick: bool) -> None:
     """The second table."""
-    print("\nB over that of l_2, for cuts with |S| = sqrt(V) right vertices")
-    print(f"{'family':<11} {'V':>6} {'entropy':>8} {'(2,p), ln V':>12} {'(2,p), best p':>14} p")
+    table = Table(
+        "family:<11 V:>7 entropy:>9.2f (2,p),_ln_V:>13.2f (2,p),_best_p:>15.2f p:>5.2f",
+        "\nB over that of l_2, for cuts with |S| = sqrt(V) right vertices",
+    )
     for power in (2, 4, 6) if quick else (2, 3, 4, 5, 6, 7):
         side = 10**power
         degrees = np.arange(1, side + 1, dtype=np.float64)
@@ -115,18 +117,19 @@ def print_large(quick: bool) -> None:
             "power law": (degrees, side * degrees**-EXPONENT / (degrees**-EXPONENT).sum()),
         }
         for family, (values, counts) in families.items():
-            entropy, group, best, p = relative_bounds(values, counts, side, math.isqrt(side))
-            print(f"{family:<11} {f'10^{power}':>6} {entropy:>8.2f} {group:>12.2f} "
-                  f"{best:>14.2f} {p:.2f}")  # fmt: skip
+            bounds = relative_bounds(values, counts, side, math.isqrt(side))
+            table.row(family, f"10^{power}", *bounds)
 
 
 def main(quick: bool) -> None:
     """Print both tables."""
     cap = 400 if quick else 1000
-    print("alpha is a share of |E|; worst: the largest cut error found at the end, over alpha;")
-    print(f"above 1: stopped after {cap} updates")
-    names = f"{'method':<14} {'p':>5} {'updates':>8} {'B':>10} {'used':>7} {'worst':>6} {'s':>6}"
-    print(f"{'family':<11} {'V':>4} {'alpha':>6} {'rule':<11} {names}")
+    table = Table(
+        "family:<11 V:>5 alpha:>7g _rule:<13 method:<14 p:>6.2f updates:>9 B:>11.0f used:>8.1% "
+        "worst:>7.2f s:>7.1f",
+        "alpha is a share of |E|; worst: the largest cut error found at the end, over alpha;\n"
+        f"above 1: stopped after {cap} updates",
+    )
     for side in (49,) if quick else (49, 100):
         graphs = {
             "imbalanced": imbalanced_bipartite(side, seed=0),
@@ -138,14 +141,12 @@ def main(quick: bool) -> None:
                 for rule in ("tight", "as printed"):
                     for name, psi in methods(truth):
                         row = attack(truth, psi, share * truth.sum(), rule, cap)
-                        p = "" if isinstance(psi, Entropy) else f"{psi.p:.2f}"
-                        used = row.updates / row.bound
-                        print(f"{family:<11} {side:>4} {share:>6} {rule:<11} {name:<14} {p:>5} "
-                              f"{row.updates:>8} {row.bound:>10.0f} {used:>7.1%} "
-                              f"{row.worst / (share * truth.sum()):>6.2f} {row.seconds:>6.1f}",
-                              flush=True)  # fmt: skip
+                        p = None if isinstance(psi, Entropy) else psi.p
+                        head = (family, side, share, f" {rule}", name, p, row.updates, row.bound)
+                        worst = row.worst / (share * truth.sum())
+                        table.row(*head, row.updates / row.bound, worst, row.seconds)
     print_large(quick)
 
 
 if __name__ == "__main__":
-    main("--quick" in sys.argv)
+    run(main, __doc__)

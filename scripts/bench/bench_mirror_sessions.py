@@ -1,38 +1,22 @@
 """Sessions of mirror descent on JT12's bipartite families: guaranteed and measured errors.
 
-Run `python scripts/bench/bench_mirror_sessions.py [--quick]`. Cuts have at most V/20 right
+Run `python -m scripts.bench.bench_mirror_sessions [--quick]`. Cuts have at most V/20 right
 vertices, which the sessions are told; 10,000 adaptive ones are promised, at epsilon = 1 and
 delta = 1e-6. Asked are random left halves and sets of the vertices of largest degrees against
 random right ones. Exits with 1 if `auto` guarantees more than 5 % above the best of the norms.
 """
 
-import sys
-import tempfile
-import time
-import warnings
-from pathlib import Path
-from typing import NamedTuple
-
 import numpy as np
 
 import graphcuts_dp as gc
 from graphcuts_dp.learn.potentials import near_one
+from scripts.bench.harness import Outcome, Table, run, session_errors
 from scripts.figures.random_graphs import imbalanced_bipartite, power_law_bipartite
 
 EXPONENT = 1.25  # of the power law, inside the paper's 1 < b < 3/2
 ALLOWED = 1.05
 QUERIES, ASKED = 10_000, 24
 NORMS = ("l2", "entropy", "2,p", "2,p as JT12", "auto")
-
-
-class Outcome(NamedTuple):
-    """What a session promised and did."""
-
-    guaranteed: float
-    largest: float
-    mean: float
-    seconds: float
-    norm: str
 
 
 def cuts(truth: np.ndarray, right: int) -> list[gc.CutQuery]:
@@ -48,38 +32,21 @@ def cuts(truth: np.ndarray, right: int) -> list[gc.CutQuery]:
 
 
 def session(graph: gc.BipartiteGraph, asked: list[gc.CutQuery], right: int, name: str) -> Outcome:
-    """One session on a store of its own."""
+    """One session by a norm of mirror descent, or by another method."""
     options = {"method": name}
     if name in NORMS:
         norm = f"2,{near_one(graph.shape[0]):.9f}" if name == "2,p as JT12" else name
         options = {"method": "mirror-descent", "norm": norm, "most_right": right}
-    began = time.perf_counter()
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        warnings.catch_warnings(action="ignore"),
-        gc.open_session(
-            graph,
-            store=Path(folder) / "a.db",
-            epsilon=1.0,
-            delta=1e-6,
-            queries=QUERIES,
-            seed=1,
-            **options,
-        ) as made,
-    ):
-        answers = made.ask_all(asked)
-        bound, taken = made.error_bound, made.norm or ""
-    off = [
-        abs(answer.value - query.value(graph)) for answer, query in zip(answers, asked, strict=True)
-    ]
-    return Outcome(bound, max(off), float(np.mean(off)), time.perf_counter() - began, taken)
+    return session_errors(graph, asked, queries=QUERIES, seed=1, **options)
 
 
 def main(quick: bool) -> int:
     """Print the table; whether `auto` is worse than it may be."""
     worst = 0.0
-    print(f"{'family':<11}{'V':>6}{'edges':>9}{'|T|':>5}  {'method':<13}{'takes':<12}"
-          f"{'guaranteed':>11}{'largest':>9}{'mean':>8}{'s':>7}")  # fmt: skip
+    table = Table(
+        "family:<11 V:>6, edges:>9, |T|:>5 __method:<15 takes:<12 guaranteed:>11,.0f "
+        "largest:>9,.0f mean:>8,.0f s:>7.1f"
+    )
     for side in (200,) if quick else (200, 500, 1000, 2000):
         graphs = {
             "imbalanced": imbalanced_bipartite(side, seed=0),
@@ -90,9 +57,8 @@ def main(quick: bool) -> int:
             asked, found = cuts(graph.dense(), right), {}
             for name in (*NORMS, "gaussian", "binary"):
                 made = found[name] = session(graph, asked, right, name)
-                print(f"{family:<11}{side:>6,}{len(graph.rows):>9,}{right:>5}  {name:<13}"
-                      f"{made.norm:<12}{made.guaranteed:>11,.0f}{made.largest:>9,.0f}"
-                      f"{made.mean:>8,.0f}{made.seconds:>7.1f}", flush=True)  # fmt: skip
+                head = (family, side, len(graph.rows), right, f"  {name}", made.norm)
+                table.row(*head, made.guaranteed, made.largest, made.mean, made.seconds)
             best = min(found[norm].guaranteed for norm in NORMS[:-1])
             worst = max(worst, found["auto"].guaranteed / best)
     print(f"auto guarantees at most {worst:.3f} times the best norm's error (allowed {ALLOWED})")
@@ -100,5 +66,4 @@ def main(quick: bool) -> int:
 
 
 if __name__ == "__main__":
-    if main("--quick" in sys.argv):
-        sys.exit(1)
+    run(main, __doc__)

@@ -1,13 +1,9 @@
 """Speed of the samplers, beside OpenDP's exact ones if it is installed, and of cut queries.
 
-Run `python scripts/bench/bench_noise_and_queries.py [--quick]`. Medians of five.
+Run `python -m scripts.bench.bench_noise_and_queries [--quick]`. Medians of five.
 """
 
 import importlib.util
-import statistics
-import sys
-import time
-from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
 
@@ -17,17 +13,7 @@ import graphcuts_dp as gc
 from graphcuts_dp.privacy.entropy import SystemEntropy
 from graphcuts_dp.privacy.noise import sample_discrete_gaussian
 from graphcuts_dp.privacy.value_noise import NOISES, noise_distribution
-
-
-def median_seconds(action: Callable[[], object], repeats: int) -> float:
-    """Median time of an action, after one run to warm up."""
-    action()
-    times = []
-    for _ in range(repeats):
-        started = time.perf_counter()
-        action()
-        times.append(time.perf_counter() - started)
-    return statistics.median(times)
+from scripts.bench.harness import median_seconds, run
 
 
 def opendp_samples_per_second(kind: str, scale: float, count: int, repeats: int) -> float | None:
@@ -116,4 +102,4 @@ def print_queries() -> None:
 
 
 if __name__ == "__main__":
-    main("--quick" in sys.argv)
+    run(main, __doc__)

@@ -1,11 +1,10 @@
 """Errors of online mechanisms side by side: what they guarantee, and what 300 queries measure.
 
-Run `python scripts/bench/bench_online_error.py [--quick]`. n = 5,000, m about 50,000, room for a
+Run `python -m scripts.bench.bench_online_error [--quick]`. n = 5,000, m about 50,000, room for a
 million adaptive queries, epsilon = 1, delta = 1e-6. Queries are random halves, and halves chosen to
 be far from the density. With --quick, n = 500.
 """
 
-import sys
 import time
 
 import numpy as np
@@ -15,6 +14,7 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.session.methods import make_mechanism
+from scripts.bench.harness import Table, run
 from scripts.figures.random_graphs import planted_partition
 
 BETTER = 1.5  # least gain over the better of Gaussian noise and randomised response
@@ -51,7 +51,7 @@ def main(quick: bool) -> None:
     print(
         f"n = {n:,}, m = {len(graph.rows):,}, 10^6 queries, epsilon = 1, delta = 1e-6; not private"
     )
-    print(f"{'method':<24}{'':<14}{'guaranteed':>11}{'largest':>9}{'mean':>8}{'ms/query':>10}")
+    table = Table("method:<24 :<14 guaranteed:>11,.0f largest:>9,.0f mean:>8,.0f ms/query:>10.2f")
     guaranteed = {}
     for method, options in METHODS:
         mechanism = make_mechanism(
@@ -68,12 +68,11 @@ def main(quick: bool) -> None:
         spent = (time.perf_counter() - started) / len(asked)
         name = "".join(f"{key}={value}" for key, value in options.items())
         guaranteed[method, name] = max(radii)
-        print(f"{method:<24}{name:<14}{max(radii):>11,.0f}{max(errors):>9,.0f}"
-              f"{np.mean(errors):>8,.0f}{spent * 1e3:>10.2f}", flush=True)  # fmt: skip
+        table.row(method, name, max(radii), max(errors), np.mean(errors), spent * 1e3)
     best = guaranteed["multiplicative-weights", ""]
     others = min(guaranteed["gaussian", ""], guaranteed["binary", "adaptive=False"])
     print(f"multiplicative weights guarantee {others / best:.2f} times less (target {BETTER})")
 
 
 if __name__ == "__main__":
-    main("--quick" in sys.argv)
+    run(main, __doc__)

@@ -3,40 +3,30 @@
 Each use runs once under `sys.setprofile` on the karate club. Imports, and what the use only
 prepares (the graph, the folder), do not count.
 
-    python scripts/bench/bench_paths.py
+    python -m scripts.bench.bench_paths
 """
 
 import sys
 import tempfile
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
 import graphcuts_dp as gc
+from scripts.bench.harness import Table, run
 
 PACKAGE = str(Path(gc.__file__).parent)
 CUT = gc.CutQuery([0, 1, 2], [30, 31, 33])
 
 
-@dataclass(frozen=True)
-class Followed:
-    """What one use passed through.
+def followed(use: Callable[[], object]) -> tuple[int, int, int]:
+    """Runs a use twice, first to import what it needs, and follows it the second time.
 
-    Attributes:
-        files: of the package.
-        functions: of the package, by file, name and first line.
-        crossings: calls from one file to another.
+    Returns:
+        Files of the package, functions (by file, name and first line), and calls from one file to
+        another that it passes through.
     """
-
-    files: int
-    functions: int
-    crossings: int
-
-
-def followed(use: Callable[[], object]) -> Followed:
-    """Runs a use twice, first to import what it needs, and follows it the second time."""
     use()
     seen: set[tuple[str, str, int]] = set()
     crossings = 0
@@ -58,7 +48,7 @@ def followed(use: Callable[[], object]) -> Followed:
     finally:
         sys.setprofile(None)
     functions = [each for each in seen if not each[1].endswith(("<genexpr>", "<listcomp>"))]
-    return Followed(len({file for file, *_ in seen}), len(functions), crossings)
+    return len({file for file, *_ in seen}), len(functions), crossings
 
 
 def uses(folder: Path) -> dict[str, Callable[[], object]]:
@@ -75,14 +65,8 @@ def uses(folder: Path) -> dict[str, Callable[[], object]]:
 
     def opened() -> gc.Session:
         store = folder / f"{next(numbers)}.db"
-        return gc.open_session(
-            graph,
-            store=store,
-            epsilon=50.0,
-            delta=1e-6,
-            queries=20,
-            method="multiplicative-weights",
-        )
+        terms = {"epsilon": 50.0, "delta": 1e-6, "method": "multiplicative-weights"}
+        return gc.open_session(graph, store=store, queries=20, **terms)
 
     session = opened()
     sets = iter(range(34))
@@ -98,15 +82,14 @@ def uses(folder: Path) -> dict[str, Callable[[], object]]:
     }
 
 
-def main() -> None:
+def main(quick: bool) -> None:  # noqa: ARG001
     """Prints a table."""
     warnings.simplefilter("ignore")
-    print(f"{'use':<30}{'files':>8}{'functions':>11}{'calls between files':>21}")
+    table = Table("use:<30 files:>8 functions:>11, calls_between_files:>21,")
     with tempfile.TemporaryDirectory() as folder:
         for name, use in uses(Path(folder)).items():
-            path = followed(use)
-            print(f"{name:<30}{path.files:>8}{path.functions:>11,}{path.crossings:>21,}")
+            table.row(name, *followed(use))
 
 
 if __name__ == "__main__":
-    main()
+    run(main, __doc__)

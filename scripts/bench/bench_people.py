@@ -1,6 +1,6 @@
 """What it costs to protect people: errors under each protection at epsilon = 1, bias and noise.
 
-Run `python scripts/bench/bench_people.py [--quick]`. Graphs: the bundled flights (airports with
+Run `python -m scripts.bench.bench_people [--quick]`. Graphs: the bundled flights (airports with
 a direct connection; groups are census regions), and, where they lie in ../shared/data, ego-Facebook
 and the Enron e-mails (groups are made of the numbers of the vertices: 20 of equal size).
 
@@ -17,7 +17,6 @@ first in its row, as the sender of a message or the caller would be.
 """
 
 import math
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,6 +28,7 @@ import graphcuts_dp as gc
 from graphcuts_dp.graph.bounded_sums import bounded_cut
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.measure.cells import bounded_cells
+from scripts.bench.harness import run
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 
@@ -162,4 +162,4 @@ def main(quick: bool) -> None:
 
 
 if __name__ == "__main__":
-    main("--quick" in sys.argv[1:])
+    run(main, __doc__)

@@ -1,6 +1,6 @@
 """Planted blocks whose signal is near the noise: sums between them in the synthetic graph.
 
-Run `python scripts/bench/bench_planted.py [--quick]`. Signal: (p_in - p_out) |block| of the
+Run `python -m scripts.bench.bench_planted [--quick]`. Signal: (p_in - p_out) |block| of the
 smallest block over s sqrt(n), where s is the deviation of an entry if all of epsilon were spent on
 entries. Columns: mean error of the sums between two blocks in the synthetic graph, over that in the
 noisy matrix of the same releases, all graphs and releases together; the same of the release for
@@ -20,6 +20,7 @@ import numpy as np
 
 import graphcuts_dp as gc
 from graphcuts_dp.privacy.value_noise import noise_distribution
+from scripts.bench.harness import Table
 
 SEEDS, QUICK_SEEDS = 50, 3
 
@@ -119,16 +120,16 @@ def measured(kind: Kind, seeds: range) -> list[dict[str, Any]]:
     return found
 
 
-def line(kind: Kind, found: list[dict[str, Any]]) -> str:
-    """Of the table."""
+def columns(kind: Kind, found: list[dict[str, Any]]) -> tuple[Any, ...]:
+    """Of a line of the table."""
     noisy = np.mean([one["noisy"] for one in found])
     made = np.array([one["made"] for one in found]) / noisy
-    counts = [sum(one[key] for one in found) for key in ("joint", "all")]
-    silent = [sum(one[key] and not one["warned"] for one in found) for key in ("joint", "all")]
+    outside = []
+    for key in ("joint", "all"):
+        those = [one for one in found if one[key]]
+        outside += [len(those), sum(not one["warned"] for one in those)]
     warned = np.mean([one["warned"] for one in found])
-    return (f"{kind.name:<40}{'tuning' if kind.tuning else '':<8}{kind.signal:>6.2f}"
-            f"{made.mean():>7.2f}{np.median(made):>8.2f}{made.max():>8.2f}{warned:>8.2f}"
-            f"{counts[0]:>6}{silent[0]:>4}{counts[1]:>6}{silent[1]:>4}")  # fmt: skip
+    return kind.signal, made.mean(), np.median(made), made.max(), warned, *outside
 
 
 def main() -> None:
@@ -139,11 +140,14 @@ def main() -> None:
     parser.add_argument("--graphs", default="", help="only kinds whose name contains this")
     options = parser.parse_args()
     seeds = QUICK_SEEDS if options.quick else options.seeds
-    print(f"{'n, blocks, densities, epsilon':<48}{'signal':>6}{'mean':>7}{'median':>8}"
-          f"{'largest':>8}{'warned':>8}{'joint':>10}{'all':>10}")  # fmt: skip
+    table = Table(
+        "n,_blocks,_densities,_epsilon:<40 :<8 signal:>6.2f mean:>7.2f median:>8.2f largest:>8.2f "
+        "warned:>8.2f joint:>6 :>4 all:>6 :>4"
+    )
     for kind in sorted(KINDS, key=lambda kind: kind.signal):
         if options.graphs in kind.name:
-            print(line(kind, measured(kind, range(seeds))), flush=True)
+            found = measured(kind, range(seeds))
+            table.row(kind.name, "tuning" if kind.tuning else "", *columns(kind, found))
 
 
 if __name__ == "__main__":

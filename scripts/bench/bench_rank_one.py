@@ -1,14 +1,11 @@
 """Rank-one distinguishers: what one call finds, and what whole releases with them are worth.
 
-Run `python scripts/bench/bench_rank_one.py [--quick] [--calls] [--releases]`. Tables in
+Run `python -m scripts.bench.bench_rank_one [--quick] [--calls] [--releases]`. Tables in
 markdown, for the readme. Not private: everything is compared with the truth. Minutes.
 """
 
 import sys
 import time
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from scripts.figures import rank_one, rank_one_release
 

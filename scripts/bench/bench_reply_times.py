@@ -5,7 +5,6 @@ analyst on this machine guesses from the time of a reply whether that happened; 
 a coin's, 1 is certainty. The twin has ticks of a millisecond, which are as good as none.
 """
 
-import argparse
 import sys
 import tempfile
 import time
@@ -14,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 import graphcuts_dp as gc
+from scripts.bench.harness import Table, run
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "server"))
 from processes import Process
@@ -55,21 +55,18 @@ def advantage(times, corrected):
     return np.abs(one - two).max(), by_chance
 
 
-def main():
+def main(quick):
     """Run both, print a table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true")
-    given = parser.parse_args()
-    asks, n = (100, 600) if given.quick else (1000, 2000)
+    asks, n = (100, 600) if quick else (1000, 2000)
     random = np.random.default_rng(2)
     rows, columns = random.integers(n // 4, size=(2, n * 20))
     graph = gc.Graph(rows, columns, vertices=n)
-    print("tick       asks  corrected  advantage  by chance (95 %)")
-    for tick in (0.25 if not given.quick else 0.1, 0.001):
+    table = Table("tick:<9g asks:>6 corrected:>11 advantage:>11.3f by_chance_(95_%):>19.3f")
+    for tick in (0.1 if quick else 0.25, 0.001):
         times, corrected = replies(graph, tick, asks)
         found, chance = advantage(times, corrected)
-        print(f"{tick:<9g} {asks:>5} {corrected.sum():>10} {found:>10.3f} {chance:>10.3f}")
+        table.row(tick, asks, corrected.sum(), found, chance)
 
 
 if __name__ == "__main__":
-    main()
+    run(main, __doc__)

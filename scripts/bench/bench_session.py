@@ -4,7 +4,6 @@ Targets: 200 queries a second in a batch and 50 durable single asks a second on 
 vertices and 10^6 edges; opening a store with 10^5 answers in under a second.
 """
 
-import argparse
 import resource
 import tempfile
 import time
@@ -14,15 +13,13 @@ import numpy as np
 
 import graphcuts_dp as gc
 from graphcuts_dp.session.session import open_session
+from scripts.bench.harness import run
 
 METHODS = ("frieze-kannan", "gaussian")
 
 
-def main() -> None:
+def main(quick: bool) -> None:
     """Run all of them; --quick takes smaller graphs and fewer queries."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true")
-    quick = parser.parse_args().quick
     n, m = (10_000, 100_000) if quick else (100_000, 1_000_000)
     rng = np.random.default_rng(0)
     graph = gc.Graph(rng.integers(0, n, m), rng.integers(0, n, m), vertices=n)
@@ -83,4 +80,4 @@ def opening(path: Path, answers: int) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run(main, __doc__)

@@ -17,9 +17,9 @@ groups, and without looking for any; `d .02` and `d .95` are public groups with 
 three with public groups, column by column. Seeds 0 and 1 are for validation: nothing was tuned
 on their graphs, but on those of seeds 100 and 101.
 
-    python scripts/bench/bench_sparse.py                 # n = 10^4, and 10^5 for two weights
-    python scripts/bench/bench_sparse.py --n 100000 --seeds 1
-    python scripts/bench/bench_sparse.py --data FOLDER   # real graphs of a folder
+    python -m scripts.bench.bench_sparse                 # n = 10^4, and 10^5 for two weights
+    python -m scripts.bench.bench_sparse --n 100000 --seeds 1
+    python -m scripts.bench.bench_sparse --data FOLDER   # real graphs of a folder
 """
 
 import argparse

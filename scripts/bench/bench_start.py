@@ -1,6 +1,6 @@
 """What a user waits for before any work: processor time of the import and of `--help`.
 
-Run `python scripts/bench/bench_start.py [--quick]`. Medians of seven processes each (or three),
+Run `python -m scripts.bench.bench_start [--quick]`. Medians of seven processes each (or three),
 one after the other, beside `import numpy, scipy.sparse`, which nothing here can do without.
 """
 
@@ -9,7 +9,8 @@ import statistics
 import subprocess
 import sys
 
-REPEATS = 3 if "--quick" in sys.argv else 7
+from scripts.bench.harness import Table, run
+
 TASKS = {
     "import numpy, scipy.sparse": ("-c", "import numpy, scipy.sparse"),
     "import graphcuts_dp": ("-c", "import graphcuts_dp"),
@@ -31,15 +32,15 @@ def processor_seconds(arguments: tuple[str, ...]) -> float:
     return own + after.children_system - before.children_system
 
 
-def main() -> None:
+def main(quick: bool) -> None:
     """Print the table."""
-    peer = 0.0
-    print(f"{'task':32} {'seconds':>8} {'ratio':>6}")
+    peer, table = 0.0, Table("task:<32 seconds:>9.2f ratio:>7.2f")
     for task, arguments in TASKS.items():
-        seconds = statistics.median(processor_seconds(arguments) for _ in range(REPEATS))
+        repeats = range(3 if quick else 7)
+        seconds = statistics.median(processor_seconds(arguments) for _ in repeats)
         peer = peer or seconds
-        print(f"{task:32} {seconds:8.2f} {seconds / peer:6.2f}", flush=True)
+        table.row(task, seconds, seconds / peer)
 
 
 if __name__ == "__main__":
-    main()
+    run(main, __doc__)

@@ -1,6 +1,6 @@
 """Whether the time that noise takes tells of the private graph: measured, not promised.
 
-Run `python scripts/bench/bench_timing_channel.py [--quick]`. Each line runs a piece of code on
+Run `python -m scripts.bench.bench_timing_channel [--quick]`. Each line runs a piece of code on
 two inputs by turns. "neighbours" differ in one pair; "empty and full" in all of them. z is the
 difference of the mean times (the slowest tenth of each left out) over its standard error: beyond 5
 it would show in so many runs. Drawing noise does not look at the data, so its z stays small; adding
@@ -11,7 +11,6 @@ on the same graphs, which each pay for in full.
 
 import gc
 import math
-import sys
 import time
 from collections.abc import Callable
 from fractions import Fraction
@@ -31,6 +30,7 @@ from graphcuts_dp.privacy.noise import sample_discrete_laplace, sample_flips
 from graphcuts_dp.privacy.value_noise import noise_distribution
 from graphcuts_dp.session.counts import EdgeCounter
 from graphcuts_dp.session.methods import make_mechanism
+from scripts.bench.harness import Table, run
 
 SOURCE = SystemEntropy()
 # Name, code, and both inputs.
@@ -62,13 +62,12 @@ def times(run: Callable[[Any], object], inputs: tuple[Any, Any], repeats: int) -
     return seconds
 
 
-def line(name: str, seconds: np.ndarray) -> str:
+def compared(seconds: np.ndarray) -> tuple[float, float, float, float]:
     """Both mean times in microseconds, their difference, and how sure it is."""
     kept = np.sort(seconds, axis=1)[:, : int(0.9 * seconds.shape[1])] * 1e6
     first, second = kept.mean(axis=1)
     error = math.sqrt(float((kept.var(axis=1) / kept.shape[1]).sum()))
-    return (f"{name:<46} {first:>11.1f} {second:>11.1f} {second - first:>+10.2f} "
-            f"{(second - first) / error:>+8.1f}")  # fmt: skip
+    return first, second, second - first, (second - first) / error
 
 
 def cases(n: int) -> list[Case]:
@@ -121,11 +120,11 @@ def _one_answer(n: int) -> Callable[[int], object]:
 def main(quick: bool) -> None:
     """Print the table."""
     n, repeats = (100, 100) if quick else (400, 1500)
-    print(f"n = {n}, {repeats} runs of each by turns; times in microseconds\n"
-          f"{'':<46} {'first':>11} {'second':>11} {'more':>10} {'z':>8}")  # fmt: skip
-    for name, run, inputs in cases(n):
-        print(line(name, times(run, inputs, repeats)), flush=True)
+    title = f"n = {n}, {repeats} runs of each by turns; times in microseconds"
+    table = Table(":<46 first:>12.1f second:>12.1f more:>+11.2f z:>+9.1f", title)
+    for name, code, inputs in cases(n):
+        table.row(name, *compared(times(code, inputs, repeats)))
 
 
 if __name__ == "__main__":
-    main("--quick" in sys.argv)
+    run(main, __doc__)

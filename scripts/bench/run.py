@@ -1,6 +1,6 @@
 """All benchmarks, one after the other: `make bench`, or with --quick for a short look.
 
-Run `python scripts/bench/run.py [--quick] [--save] [--only NAME ...]`. With --save what each
+Run `python -m scripts.bench.run [--quick] [--save] [--only NAME ...]`. With --save what each
 prints is kept in docs/measured, from which `python scripts/measured.py` makes the page "Measured".
 A benchmark that fails does not stop the others; the exit status tells that one did.
 """
@@ -24,7 +24,8 @@ def run(script: Path, options: list[str]) -> tuple[bool, str]:
     """Run one benchmark, show what it prints as it comes, return whether it succeeded and that."""
     lines: list[str] = []
     with subprocess.Popen(
-        [sys.executable, "-u", str(script), *options],
+        [sys.executable, "-u", "-m", f"scripts.bench.{script.stem}", *options],
+        cwd=HERE.parents[1],
         stdout=subprocess.PIPE,
         text=True,
     ) as process:
@@ -37,7 +38,7 @@ def run(script: Path, options: list[str]) -> tuple[bool, str]:
 
 def heading(script: Path, options: list[str], seconds: float) -> str:
     """What was run, when, and with what: the first two lines of a kept result."""
-    command = " ".join(["python", f"scripts/bench/{script.name}", *options])
+    command = " ".join(["python -m", f"scripts.bench.{script.stem}", *options])
     versions = ", ".join(f"{name} {version(name)}" for name in _PACKAGES)
     date = datetime.datetime.now(tz=datetime.UTC).date()
     return (

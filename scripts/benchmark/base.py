@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias, final
 
 from graphcuts_dp.arrays import BoolVector, FloatMatrix
-from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.adjacency import AnyGraph, DirectedGraph
 from graphcuts_dp.pairs.groups import Groups
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, hidden_change
 
 Kind = Literal["undirected", "directed", "bipartite"]
 # (S, T), masks of the rows and columns -> the cut's estimated weight
@@ -89,3 +89,12 @@ class Contender:
     needs_delta: bool = False
     claim_holds: bool = True
     note: str = ""
+
+
+def hidden(graph: AnyGraph) -> str:
+    """Which change of a graph of this schema is hidden at edge level."""
+    return hidden_change(
+        weighted=graph.weighted,
+        weight_cap=graph.weight_cap,
+        directed=isinstance(graph, DirectedGraph),
+    )

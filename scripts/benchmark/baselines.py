@@ -21,7 +21,7 @@ from graphcuts_dp.measure.statistics import measure_degrees, measure_total
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon, hidden_change
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
 from graphcuts_dp.privacy.value_noise import noise_distribution
 from graphcuts_dp.synth.group_targets import (
     MAX_ROUNDS,
@@ -29,6 +29,7 @@ from graphcuts_dp.synth.group_targets import (
     chung_lu_directed_ends,
     chung_lu_ends,
 )
+from scripts.benchmark.base import hidden
 
 COUNT_SHARE = Fraction(1, 10)  # of the budget of `top_m_filter`, for the number of edges
 
@@ -209,12 +210,7 @@ def _baseline(
 ) -> Baseline:
     if not isinstance(graph, BipartiteGraph):
         np.fill_diagonal(matrix, 0.0)
-    hidden = hidden_change(
-        weighted=graph.weighted,
-        weight_cap=graph.weight_cap,
-        directed=isinstance(graph, DirectedGraph),
-    )
-    guarantee = PrivacyGuarantee(epsilon=float(epsilon), neighbours=hidden, seed=seed)
+    guarantee = PrivacyGuarantee(epsilon=float(epsilon), neighbours=hidden(graph), seed=seed)
     return Baseline(name=name, matrix=matrix, guarantee=guarantee)
 
 

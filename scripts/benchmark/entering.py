@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.graph.adjacency import AnyGraph, DirectedGraph
+from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.pairs.groups import Groups
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, hidden_change
-from scripts.benchmark.base import Contender, Method, Submission
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from scripts.benchmark.base import Contender, Method, Submission, hidden
 from scripts.benchmark.contenders.table import CONTENDERS
 
 
@@ -69,12 +69,9 @@ def claiming(method: Callable[..., Any]) -> Method:
         made = method(graph, epsilon=epsilon, delta=delta, groups=groups, seed=seed)
         if isinstance(made, Submission):
             return made
-        hidden = hidden_change(
-            weighted=graph.weighted,
-            weight_cap=graph.weight_cap,
-            directed=isinstance(graph, DirectedGraph),
+        guarantee = PrivacyGuarantee(
+            epsilon=epsilon, delta=delta, neighbours=hidden(graph), seed=seed
         )
-        guarantee = PrivacyGuarantee(epsilon=epsilon, delta=delta, neighbours=hidden, seed=seed)
         return Submission(estimate=made, guarantee=guarantee)
 
     return claimed
@@ -92,8 +89,6 @@ def _found(module: str, name: str, spec: str, folder: Path | None) -> Any:
         raise ParameterError(
             f"no module {module!r:.60} in {place} or among the installed ones"
         ) from None
-    except AttributeError as problem:
-        raise ParameterError(one_line(f"{spec} cannot be imported", problem)) from None
     except Exception as problem:  # whatever the user's module does
         raise ParameterError(one_line(f"{spec} cannot be imported", problem)) from None
 

@@ -1,7 +1,7 @@
 """What an experiment returns: a table, its parameters, and what was found about a claim."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, final
 
 import numpy as np
@@ -52,10 +52,54 @@ class Table:
     parameters: Mapping[str, Any]
     findings: Sequence[Finding]
 
+    @classmethod
+    def of(
+        cls,
+        columns: Sequence[str],
+        rows: Sequence[Sequence[Any]],
+        parameters: Mapping[str, Any],
+        findings: Callable[["Table"], Sequence[Finding]],
+    ) -> "Table":
+        """A table with what is found in it."""
+        table = cls(columns=columns, rows=rows, parameters=parameters, findings=())
+        return replace(table, findings=findings(table))
+
     def where(self, **fixed: Any) -> list[dict[str, Any]]:
         """The rows in which these columns have these values, as dictionaries by column."""
         named = (dict(zip(self.columns, row, strict=True)) for row in self.rows)
         return [row for row in named if all(row[key] == fixed[key] for key in fixed)]
+
+    def line(self, *columns: str, **fixed: Any) -> tuple[list[Any], ...]:
+        """These columns of the rows in which others have these values."""
+        rows = self.where(**fixed)
+        return tuple([row[column] for row in rows] for column in columns)
+
+    def series(
+        self, by: str, column: str, **fixed: Any
+    ) -> tuple[list[Any], npt.NDArray[np.float64]]:
+        """A column by repetition, in the rows in which others have these values.
+
+        Args:
+            by: the column of places: x.
+            column: y.
+            fixed: values of other columns.
+
+        Returns:
+            (x in increasing order, y of shape (len(x), repetitions)); where a place has fewer
+            repetitions than another, its first one stands again.
+        """
+        rows = self.where(**fixed)
+        x = sorted({row[by] for row in rows})
+        found = [[row[column] for row in rows if row[by] == place] for place in x]
+        most = max(map(len, found), default=0)
+        return x, np.array([each + each[:1] * (most - len(each)) for each in found])
+
+    def middle(self, by: str, column: str, **fixed: Any) -> tuple[list[Any], list[float]]:
+        """The same with medians over repetitions: (x, y)."""
+        places: dict[Any, list[float]] = {}
+        for x, y in zip(*self.line(by, column, **fixed), strict=True):
+            places.setdefault(x, []).append(y)
+        return sorted(places), [float(np.median(places[x])) for x in sorted(places)]
 
 
 class Experiment(Protocol):
@@ -73,21 +117,28 @@ class Experiment(Protocol):
         ...
 
 
-def by_repetition(table: Table, **fixed: Any) -> tuple[list[float], npt.NDArray[np.float64]]:
-    """The series in the rows where these columns have these values.
+def finding(
+    statement: str,
+    measured: float,
+    *,
+    agrees: bool,
+    claimed: float | None = None,
+    tolerance: float | None = None,
+) -> Finding:
+    """A finding; without a claimed number the claim is an inequality in words."""
+    return Finding(
+        statement=statement,
+        claimed=claimed,
+        measured=float(measured),
+        tolerance=tolerance,
+        agrees=bool(agrees),
+    )
 
-    Returns:
-        (x in increasing order, y of shape (len(x), repetitions)).
-    """
-    rows = table.where(**fixed)
-    x = sorted({row["x"] for row in rows})
-    return x, np.array([[row["y"] for row in rows if row["x"] == place] for place in x])
 
-
-def medians(table: Table, **fixed: Any) -> tuple[list[float], list[float]]:
-    """The same with medians over repetitions."""
-    x, y = by_repetition(table, **fixed)
-    return x, np.median(y, axis=1).tolist()
+def near(statement: str, measured: float, *, claimed: float, tolerance: float) -> Finding:
+    """A number beside the claimed one."""
+    agrees = abs(measured - claimed) <= tolerance
+    return finding(statement, measured, agrees=agrees, claimed=claimed, tolerance=tolerance)
 
 
 def fitted_exponent(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
@@ -104,11 +155,4 @@ def exponent_finding(
     statement: str, x: npt.ArrayLike, y: npt.ArrayLike, *, claimed: float, tolerance: float
 ) -> Finding:
     """The fitted exponent of y as a power of x beside the claimed one."""
-    measured = fitted_exponent(x, y)
-    return Finding(
-        statement=statement,
-        claimed=claimed,
-        measured=measured,
-        tolerance=tolerance,
-        agrees=abs(measured - claimed) <= tolerance,
-    )
+    return near(statement, fitted_exponent(x, y), claimed=claimed, tolerance=tolerance)

@@ -38,7 +38,7 @@ from graphcuts_dp.plotting.style import PAGE, house_style
 from graphcuts_dp.progress import Progress
 from graphcuts_dp.session.session import open_session
 from scripts.figures.analysts import worst_cut
-from scripts.figures.base import Finding, Table, exponent_finding
+from scripts.figures.base import Finding, Table, exponent_finding, finding
 from scripts.figures.bounds import mirror_descent_updates
 from scripts.figures.rates import BipartiteRates
 from scripts.figures.style import log_log, look, trivial_look
@@ -312,13 +312,7 @@ def _comparisons(rows: Sequence[Row], family: Family) -> list[Finding]:
 
 
 def _below_one(statement: str, ratio: float) -> Finding:
-    return Finding(
-        statement=statement,
-        claimed=None,
-        measured=float(ratio),
-        tolerance=None,
-        agrees=bool(ratio < 1),
-    )
+    return finding(statement, float(ratio), agrees=bool(ratio < 1))
 
 
 def _without_logs(x: FloatVector, y: FloatVector, power: float) -> tuple[FloatVector, FloatVector]:

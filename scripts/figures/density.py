@@ -33,7 +33,7 @@ from graphcuts_dp.progress import Progress
 from graphcuts_dp.release.synthesis import release_graph
 from graphcuts_dp.session.methods import make_mechanism
 from scripts.benchmark.baselines import density_only, elementwise_clip
-from scripts.figures.base import Finding, Table, exponent_finding, fitted_exponent
+from scripts.figures.base import Finding, Table, exponent_finding, finding, fitted_exponent, near
 from scripts.figures.random_graphs import planted_partition
 from scripts.figures.rates import gru12_lemma_6_1, table_1_all_cuts
 from scripts.figures.style import draw_series, draw_slope, label_ends, log_log, trivial_look
@@ -88,8 +88,7 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
         "quick": quick,
         "seed": seed,
     }
-    table = Table(columns=columns, rows=rows, parameters=parameters, findings=())
-    return Table(columns=columns, rows=rows, parameters=parameters, findings=_findings(table))
+    return Table.of(columns, rows, parameters, _findings)
 
 
 # Methods
@@ -101,9 +100,7 @@ def _raw(graph: Graph, seed: int, *, noise: str) -> FloatMatrix:
 
 
 def _fitted(graph: Graph, seed: int, **options: Any) -> FloatMatrix:
-    synthetic: Any = release_graph(graph, epsilon=_EPSILON, seed=seed, **options).graph
-    matrix: FloatMatrix = synthetic.dense()
-    return matrix
+    return release_graph(graph, epsilon=_EPSILON, seed=seed, **options).graph.dense()
 
 
 def _online(graph: Graph, seed: int) -> FloatMatrix:
@@ -197,10 +194,7 @@ def _graph(n: int, density: float, seed: int) -> Graph:
         return float(inside * within + (1 - inside) * across) - density
 
     shift = float(scipy.optimize.brentq(excess, -30, 30))
-    within, across = (
-        float(scipy.special.expit(shift + _LOG_ODDS)),
-        float(scipy.special.expit(shift)),
-    )
+    within, across = scipy.special.expit([shift + _LOG_ODDS, shift]).tolist()
     return planted_partition(n, _BLOCKS, within, across, seed=seed)
 
 
@@ -242,24 +236,6 @@ def _bounds(n: int, density: float) -> list[tuple[Any, ...]]:
 # Findings
 
 
-def medians(table: Table, part: str, method: str, column: str, by: str) -> dict[float, float]:
-    """Median over repetitions of a column, for each density or n.
-
-    Args:
-        table: of this experiment.
-        part: of the rows.
-        method: of the rows.
-        column: "lower", "upper", "between blocks" or "random halves".
-        by: "density" or "n".
-    """
-    rows = table.where(part=part, method=method)
-    places = sorted({row[by] for row in rows})
-    return {
-        place: float(np.median([row[column] for row in rows if row[by] == place]))
-        for place in places
-    }
-
-
 def _findings(table: Table) -> tuple[Finding, ...]:
     return (
         *(_flat(table, method) for method in ("binary", "laplace")),
@@ -273,58 +249,48 @@ def _findings(table: Table) -> tuple[Finding, ...]:
 
 
 def _flat(table: Table, method: str) -> Finding:
-    worst = medians(table, "density", method, "upper", "density")
     return exponent_finding(
         f"GRU12 section 6, {method}: worst error does not depend on density: exponent",
-        list(worst),
-        list(worst.values()),
+        *_worst(table, method),
         claimed=0.0,
         tolerance=0.02,
     )
 
 
+def _worst(table: Table, method: str, part: str = "density") -> tuple[list[float], list[float]]:
+    """Densities or sizes, and the proven worst error at each."""
+    by = "density" if part == "density" else "n"
+    return table.middle(by, "upper", part=part, method=method)
+
+
 def _size(table: Table, method: str, claimed: float, tolerance: float) -> Finding:
-    worst = medians(table, "size", method, "upper", "n")
-    return exponent_finding(
-        f"{method}: worst error ~ n^{claimed:g}: exponent",
-        list(worst),
-        list(worst.values()),
-        claimed=claimed,
-        tolerance=tolerance,
-    )
+    statement = f"{method}: worst error ~ n^{claimed:g}: exponent"
+    points = _worst(table, method, "size")
+    return exponent_finding(statement, *points, claimed=claimed, tolerance=tolerance)
 
 
 def _at_most(table: Table, method: str) -> Finding:
-    worst = medians(table, "size", method, "upper", "n")
-    measured = fitted_exponent(list(worst), list(worst.values()))
-    return Finding(
-        statement=f"GRU12 Lemma 6.2, {method}: worst error O(n^1.5): exponent, at most",
-        claimed=1.5,
-        measured=measured,
-        tolerance=0.1,
+    measured = fitted_exponent(*_worst(table, method, "size"))
+    return finding(
+        f"GRU12 Lemma 6.2, {method}: worst error O(n^1.5): exponent, at most",
+        measured,
         agrees=measured <= 1.6,
+        claimed=1.5,
+        tolerance=0.1,
     )
 
 
 def _binary_to_laplace(table: Table) -> Finding:
-    ratios = _ratios(table, "binary", "laplace")
-    distributions = [
+    binary, laplace = (
         noise_distribution(name, epsilon=_EPSILON, weight_cap=1.0) for name in ("binary", "laplace")
-    ]
-    claimed = distributions[0].standard_deviation / distributions[1].standard_deviation
-    measured = float(np.median(ratios))
-    return Finding(
-        statement="binary over Laplace noise, worst error: ratio of deviations",
-        claimed=claimed,
-        measured=measured,
-        tolerance=0.05,
-        agrees=abs(measured - claimed) <= 0.05,
     )
-
-
-def _ratios(table: Table, method: str, other: str) -> list[float]:
-    ours, theirs = (medians(table, "density", name, "upper", "density") for name in (method, other))
-    return [ours[density] / theirs[density] for density in ours]
+    ratios = np.divide(_worst(table, "binary")[1], _worst(table, "laplace")[1])
+    return near(
+        "binary over Laplace noise, worst error: ratio of deviations",
+        float(np.median(ratios)),
+        claimed=binary.standard_deviation / laplace.standard_deviation,
+        tolerance=0.05,
+    )
 
 
 def _lemma(table: Table) -> Finding:
@@ -341,29 +307,19 @@ def _lemma(table: Table) -> Finding:
             method="binary",
         )
     ]
-    return Finding(
-        statement="GRU12 Lemma 6.2: least-cut-norm fits over the raw matrix, at most 2: largest",
-        claimed=None,
-        measured=max(ratios),
-        tolerance=None,
+    return finding(
+        "GRU12 Lemma 6.2: least-cut-norm fits over the raw matrix, at most 2: largest",
+        max(ratios),
         agrees=max(ratios) <= 2,
     )
 
 
 def _wins(table: Table, method: str) -> Finding:
     """Against the better of the two answers that read no entries."""
-    ours, zero, even = (
-        medians(table, "density", name, "upper", "density")
-        for name in (method, "zero", "density only")
-    )
-    best = max(min(zero[density], even[density]) / ours[density] for density in ours)
-    return Finding(
-        statement=f"{method}: gain in worst error over zero and density only, at best",
-        claimed=None,
-        measured=best,
-        tolerance=None,
-        agrees=best > 1,
-    )
+    ours, zero, even = (_worst(table, name)[1] for name in (method, "zero", "density only"))
+    best = float(np.divide(np.minimum(zero, even), ours).max())
+    statement = f"{method}: gain in worst error over zero and density only, at best"
+    return finding(statement, best, agrees=best > 1)
 
 
 # Discrete Laplace noise is in the table; its line would lie on that of Laplace noise.
@@ -376,11 +332,7 @@ _NAMES = {
     "offline weights": "offline, cuts given",
     "clipped": "binary, clipped",
 }
-_BOUNDS = {
-    "Lemma 6.1": "Lemma 6.1",
-    "Table 1, weights": "Table 1, weights",
-    "Table 1, Frieze-Kannan": "Table 1, Frieze–Kannan",
-}
+_BOUNDS = ("Lemma 6.1", "Table 1, weights", "Table 1, Frieze-Kannan")
 _SLOPE = 0.12  # height of the line n^1.5: below all others
 _CUTTING_PLANES = {"cutting-plane": "cut norm", "cutting-plane, spectral": "spectral"}
 
@@ -418,45 +370,39 @@ def density_figure(table: Table) -> Figure:
 
 def _draw(axes: Axes, table: Table, column: str) -> list[Line2D]:
     lines = [
-        draw_series(axes, *_values(table, method, column), index=index, label=name)
+        draw_series(
+            axes,
+            *table.series("density", column, part="density", method=method),
+            index=index,
+            label=name,
+        )
         for index, (method, name) in enumerate(_NAMES.items())
     ]
     for method, marker in (("density only", "|"), ("zero", "")):
-        densities, values = _values(table, method, column)
-        middle = np.median(values, axis=1)
-        lines += axes.plot(densities, middle, label=method, marker=marker, **trivial_look())
+        points = table.middle("density", column, part="density", method=method)
+        lines += axes.plot(*points, label=method, marker=marker, **trivial_look())
     log_log(axes)
     return lines
 
 
-def _values(table: Table, method: str, column: str) -> tuple[list[float], list[list[float]]]:
-    """Densities, and for each the values of a column by repetition."""
-    rows = table.where(part="density", method=method)
-    densities = sorted({row["density"] for row in rows})
-    return densities, _padded([[r[column] for r in rows if r["density"] == d] for d in densities])
-
-
 def _draw_bounds(axes: Axes, table: Table) -> list[Line2D]:
     lines: list[Line2D] = []
-    for method, name in _BOUNDS.items():
-        rows = table.where(part="bound", method=method)
-        densities = [row["density"] for row in rows]
-        errors = [row["upper"] for row in rows]
-        lines += axes.plot(densities, errors, "--", color="black", linewidth=0.7, label=name)
+    for method in _BOUNDS:
+        name = method.replace("Frieze-Kannan", "Frieze–Kannan")
+        points = table.line("density", "upper", part="bound", method=method)
+        lines += axes.plot(*points, "--", color="black", linewidth=0.7, label=name)
     return lines
 
 
 def _draw_sizes(axes: Axes, table: Table) -> None:
     sizes = sorted({row["n"] for row in table.where(part="size")})
     for index, method in enumerate(_NAMES):
-        rows = table.where(part="size", method=method)
-        if rows:
-            values = _padded([[r["upper"] for r in rows if r["n"] == n] for n in sizes])
-            draw_series(axes, sizes, values, index=index, label="_")
+        if method in GROWING:
+            points = table.series("n", "upper", part="size", method=method)
+            draw_series(axes, *points, index=index, label="_")
     for marker, (method, name) in zip("+x", _CUTTING_PLANES.items(), strict=True):
-        rows = table.where(part="size", method=method)
-        points = [row["n"] for row in rows], [row["upper"] for row in rows]
-        axes.plot(*points, marker, color="black", label=f"cutting plane, {name}")
+        places = table.line("n", "upper", part="size", method=method)
+        axes.plot(*places, marker, color="black", label=f"cutting plane, {name}")
     ends = (sizes[0], sizes[-1])
     draw_slope(axes, ends, _SLOPE * ends[0] ** 1.5, 1.5, label="_")
     axes.annotate(
@@ -474,9 +420,3 @@ def _draw_sizes(axes: Axes, table: Table) -> None:
     axes.minorticks_off()
     axes.set_xlabel("n")
     axes.set_title("Worst cut against size")
-
-
-def _padded(values: list[list[float]]) -> list[list[float]]:
-    """Rows of one length: the first value again where a row is short."""
-    longest = max(map(len, values))
-    return [row + row[:1] * (longest - len(row)) for row in values]

@@ -26,7 +26,7 @@ from graphcuts_dp.distances.queries import all_distances
 from graphcuts_dp.plotting.style import COLOURS, PAGE, house_style
 from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
 from graphcuts_dp.progress import Progress
-from scripts.figures.base import Finding, Table, exponent_finding
+from scripts.figures.base import Finding, Table, exponent_finding, finding
 from scripts.figures.distance_bounds import hr12_offline_error
 from scripts.figures.style import draw_series, label_ends, log_log, look, trivial_look
 
@@ -91,8 +91,7 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
         "quick": quick,
         "seed": seed,
     }
-    table = Table(columns=columns, rows=rows, parameters=parameters, findings=())
-    return Table(columns=columns, rows=rows, parameters=parameters, findings=_findings(table))
+    return Table.of(columns, rows, parameters, _findings)
 
 
 def _made_people(n: int, seed: int) -> IntVector:
@@ -158,35 +157,35 @@ def _guaranteed(metric: Metric) -> list[tuple[Any, ...]]:
 
 def _findings(table: Table) -> tuple[Finding, ...]:
     names = (*METHODS, *LEARNERS)
-    errors = {method: _worst(table, method, _TARGET_PEOPLE) for method in names}
+    errors = {
+        method: max(
+            *table.line("largest error", part="measured", method=method, people=_TARGET_PEOPLE)
+        )
+        for method in names
+    }
     others = min(error for method, error in errors.items() if method != DEFAULT)
-    wrong = sum(row["wrong"] for row in table.where(part="measured"))
-    runs = len(table.where(part="measured"))
-    points = _typical(table)
+    (wrong,) = table.line("wrong", part="measured")
+    people, found = table.series("people", "largest error", part="measured", method=DEFAULT)
     return (
-        Finding(
-            statement="Target: largest error of the default at n = 10^4, at most",
-            claimed=_TARGET,
-            measured=errors[DEFAULT],
-            tolerance=None,
+        finding(
+            "Target: largest error of the default at n = 10^4, at most",
+            errors[DEFAULT],
             agrees=errors[DEFAULT] <= _TARGET,
+            claimed=_TARGET,
         ),
-        Finding(
-            statement="Target: the best other mechanism's largest error over the default's, above",
-            claimed=1.0,
-            measured=others / errors[DEFAULT],
-            tolerance=None,
+        finding(
+            "Target: the best other mechanism's largest error over the default's, above",
+            others / errors[DEFAULT],
             agrees=others > errors[DEFAULT],
+            claimed=1.0,
         ),
         exponent_finding(
-            "Default: error ~ n^-1", *zip(*points, strict=True), claimed=-1.0, tolerance=0.2
+            "Default: error ~ n^-1", people, found.mean(axis=1), claimed=-1.0, tolerance=0.2
         ),
-        Finding(
-            statement="Intervals at 95 %: runs in which any vertex lay outside",
-            claimed=None,
-            measured=float(wrong),
-            tolerance=None,
-            agrees=wrong <= 0.05 * runs,
+        finding(
+            "Intervals at 95 %: runs in which any vertex lay outside",
+            sum(wrong),
+            agrees=sum(wrong) <= 0.05 * len(wrong),
         ),
         _bound_exponent(table, "HR12 learner", -2 / 3),
         _bound_exponent(table, "HR12 learner, delta", -4 / 5),
@@ -194,28 +193,12 @@ def _findings(table: Table) -> tuple[Finding, ...]:
     )
 
 
-def _worst(table: Table, method: str, n: int) -> float:
-    rows = table.where(part="measured", method=method, people=n)
-    return max(float(row["largest error"]) for row in rows)
-
-
-def _typical(table: Table) -> list[tuple[int, float]]:
-    """Mean over repetitions of the default's largest error, by n."""
-    rows = table.where(part="measured", method=DEFAULT)
-    counts = sorted({row["people"] for row in rows})
-    return [
-        (n, float(np.mean([row["largest error"] for row in rows if row["people"] == n])))
-        for n in counts
-    ]
-
-
 def _bound_exponent(table: Table, name: str, claimed: float) -> Finding:
     """Of what the learner promises, where that is no trivial answer."""
-    rows = [row for row in table.where(part="measured", method=name) if row["people"] >= 10_000]
+    points = zip(*table.line("people", "promised", part="measured", method=name), strict=True)
     return exponent_finding(
         f"HR12 Theorem 2, as tuned here ({name}): promised error ~ n^({claimed:.3g})",
-        [row["people"] for row in rows],
-        [row["promised"] for row in rows],
+        *zip(*(point for point in points if point[0] >= 10_000), strict=True),
         claimed=claimed,
         tolerance=0.05,
     )
@@ -223,27 +206,17 @@ def _bound_exponent(table: Table, name: str, claimed: float) -> Finding:
 
 def _first_use(table: Table, name: str) -> Finding:
     """From how many people on the bound is below the trivial answer's."""
-    rows = table.where(part="guaranteed", method=name)
-    trivial = table.where(part="guaranteed", method=TRIVIAL)[0]["promised"]
-    useful = [row["people"] for row in rows if row["promised"] < trivial]
+    people, promised = table.line("people", "promised", part="guaranteed", method=name)
+    ((trivial, *_),) = table.line("promised", part="guaranteed", method=TRIVIAL)
+    useful = [n for n, error in zip(people, promised, strict=True) if error < trivial]
     first = float(min(useful, default=math.inf))
-    return Finding(
-        statement=f"{name}, with its constants: no better than half the diameter below n",
-        claimed=None,
-        measured=first,
-        tolerance=None,
+    return finding(
+        f"{name}, with its constants: no better than half the diameter below n",
+        first,
         agrees=first > 10**6,
     )
 
 
-_METHODS = (
-    "tree counts",
-    "histogram",
-    "Gaussian per query",
-    "Laplace per query",
-    "HR12 learner",
-    "HR12 learner, delta",
-)
 _BOUNDS = {
     "HR12 Theorem 2, pure": "HR12 as printed",
     "HR12 Theorem 2, delta": "HR12 as printed, delta",
@@ -265,7 +238,7 @@ def distances_figure(table: Table) -> Figure:
     with house_style():
         figure = Figure(figsize=(PAGE, 4.4))
         axes = figure.subplots()
-        lines = [_measured(axes, table, i) for i in range(len(_METHODS))]
+        lines = [_measured(axes, table, i) for i in range(len(METHODS | LEARNERS))]
         lines += _promised(axes, table)
         axes.set_ylim(2e-6, 40)
         axes.set_xlim(80, 1.3e9)
@@ -282,40 +255,28 @@ def distances_figure(table: Table) -> Figure:
 
 
 def _measured(axes: Axes, table: Table, index: int) -> Line2D:
-    rows = table.where(part="measured", method=_METHODS[index])
-    counts = sorted({row["people"] for row in rows})
-    errors = np.array([[r["largest error"] for r in rows if r["people"] == n] for n in counts])
-    return draw_series(axes, counts, errors, index=index, label=_METHODS[index])
+    method = (*METHODS, *LEARNERS)[index]
+    points = table.series("people", "largest error", part="measured", method=method)
+    return draw_series(axes, *points, index=index, label=method)
 
 
 def _promised(axes: Axes, table: Table) -> list[Line2D]:
+    def points(method: str) -> tuple[list[Any], ...]:
+        return table.line("people", "promised", part="guaranteed", method=method)
+
     lines = []
     for name, label in _BOUNDS.items():
-        rows = table.where(part="guaranteed", method=name)
         style = "-" if name.endswith("pure") else "--"
-        lines += axes.plot(
-            [row["people"] for row in rows],
-            [row["promised"] for row in rows],
-            color=COLOURS["all zero"],
-            linewidth=0.9,
-            linestyle=style,
-            label=label,
-        )
-    most = max(row["people"] for row in table.where(part="measured"))
-    rows = table.where(part="guaranteed", method=_METHODS[0])
-    rows = [row for row in rows if row["people"] <= most]
+        grey = COLOURS["all zero"]
+        lines += axes.plot(*points(name), color=grey, linewidth=0.9, linestyle=style, label=label)
+    most = max(*table.line("people", part="measured"))
+    people, promised = points(DEFAULT)
+    shown = sum(n <= most for n in people)
     lines += axes.plot(
-        [row["people"] for row in rows],
-        [row["promised"] for row in rows],
+        people[:shown],
+        promised[:shown],
         color=look(0)["color"],
         linewidth=0.7,
         label="tree counts, promised (95 %)",
     )
-    rows = table.where(part="guaranteed", method="trivial")
-    lines += axes.plot(
-        [row["people"] for row in rows],
-        [row["promised"] for row in rows],
-        label="half the diameter",
-        **trivial_look(),
-    )
-    return lines
+    return lines + axes.plot(*points(TRIVIAL), label="half the diameter", **trivial_look())

@@ -20,7 +20,7 @@ from graphcuts_dp.plotting.style import PAGE, house_style
 from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
 from graphcuts_dp.privacy.value_noise import noise_distribution
 from graphcuts_dp.progress import Progress
-from scripts.figures.base import Finding, Table, by_repetition, exponent_finding, medians
+from scripts.figures.base import Finding, Table, exponent_finding, finding
 from scripts.figures.style import draw_series, draw_slope, light_grid, log_log, look, trivial_look
 
 COLUMNS = ("panel", "series", "repetition", "x", "y")
@@ -195,11 +195,9 @@ def _findings(rows: Sequence[Row], sides: Sequence[int]) -> list[Finding]:
         if x == max(sides)
     ]
     return [
-        Finding(
-            statement="GRU12 Thm 6.5: P(Y >= a) <= exp(-a^2/6kb^2), largest measured/bound",
-            claimed=None,
-            measured=max(ratios),
-            tolerance=None,
+        finding(
+            "GRU12 Thm 6.5: P(Y >= a) <= exp(-a^2/6kb^2), largest measured/bound",
+            max(ratios),
             agrees=max(ratios) <= 1,
         ),
         exponent_finding(
@@ -248,10 +246,10 @@ def laplace_tail_figure(table: Table) -> Figure:
 def _draw_tails(axes: Axes, table: Table) -> None:
     sums = table.parameters["terms"]
     for i, terms in enumerate(sums):
-        x, y = medians(table, panel="tail", series=f"k = {terms}")
+        x, y = table.middle("x", "y", panel="tail", series=f"k = {terms}")
         axes.plot(x, y, label=f"sum of k = {terms}", **look(i))
     for i, terms in enumerate(sums):
-        x, y = medians(table, panel="tail", series=f"Theorem 6.5, k = {terms}")
+        x, y = table.middle("x", "y", panel="tail", series=f"Theorem 6.5, k = {terms}")
         axes.plot(x, y, **_dotted(i, "Theorem 6.5, in the same order"))
     axes.set_yscale("log")
     axes.set_ylim(bottom=0.5 / table.parameters["sums"] * 10, top=1.5)
@@ -262,12 +260,12 @@ def _draw_tails(axes: Axes, table: Table) -> None:
 
 def _draw_sizes(axes: Axes, table: Table) -> None:
     for i, series in enumerate(("one cut", "largest found", "all cuts, proven")):
-        x, spread = by_repetition(table, panel="one size", series=series)
+        x, spread = table.series("x", "y", panel="one size", series=series)
         names = {"one cut": "one cut, mean", "largest found": "worst cut found of the size"}
         draw_series(axes, x, spread, index=i, label=names.get(series, series))
-    x, y = medians(table, panel="one size", series="answer 0")
+    x, y = table.middle("x", "y", panel="one size", series="answer 0")
     axes.plot(x, y, label=f"answer 0 (density {table.parameters['density']:g})", **trivial_look())
-    x, y = medians(table, panel="one size", series="one cut")
+    x, y = table.middle("x", "y", panel="one size", series="one cut")
     draw_slope(axes, (x[0], x[-1]), 0.5 * y[0], 0.5, label="exponent 1/2")
     log_log(axes)
     axes.set_xlabel(r"$|S||T|$")
@@ -278,11 +276,13 @@ def _draw_all(axes: Axes, table: Table) -> None:
     lowest = np.inf
     epsilons = table.parameters["epsilons"]
     for i, epsilon in enumerate(epsilons):
-        x, y = by_repetition(table, panel="all sizes", series=f"found, epsilon = {epsilon:g}")
+        x, y = table.series("x", "y", panel="all sizes", series=f"found, epsilon = {epsilon:g}")
         draw_series(axes, x, y, index=i, label=rf"worst found, $\varepsilon={epsilon:g}$")
         lowest = min(lowest, float(np.median(y, axis=1)[0]))
     for i, epsilon in enumerate(epsilons):
-        places, heights = medians(table, panel="all sizes", series=f"proven, epsilon = {epsilon:g}")
+        places, heights = table.middle(
+            "x", "y", panel="all sizes", series=f"proven, epsilon = {epsilon:g}"
+        )
         axes.plot(places, heights, **_dotted(i, r"at most ($\sigma_1$), in the same order"))
     draw_slope(axes, (x[0], x[-1]), 0.75 * lowest, 0.5, label="exponent 1/2")
     log_log(axes)

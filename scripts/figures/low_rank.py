@@ -19,7 +19,7 @@ Source: JT12 section 4.2.
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, final
+from typing import Literal, final
 
 import numpy as np
 import scipy
@@ -33,7 +33,7 @@ from graphcuts_dp.learn.potentials import LpNorm, Potential, SchattenNorm, near_
 from graphcuts_dp.parallel import one_blas_thread
 from graphcuts_dp.plotting.style import PAGE, house_style
 from graphcuts_dp.progress import Progress
-from scripts.figures.base import Finding, Table, exponent_finding, fitted_exponent
+from scripts.figures.base import Finding, Table, exponent_finding, finding, fitted_exponent
 from scripts.figures.style import draw_series, draw_slope, label_ends, log_log, trivial_look
 
 Queries = Literal["gaussian", "rank-one"]
@@ -88,8 +88,7 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
         "quick": quick,
         "seed": seed,
     }
-    table = Table(columns=_COLUMNS, rows=rows, parameters=parameters, findings=())
-    return Table(columns=_COLUMNS, rows=rows, parameters=parameters, findings=_findings(table))
+    return Table.of(_COLUMNS, rows, parameters, _findings)
 
 
 def _plan(sizes: _Sizes) -> Iterator[tuple[str, Queries, str, int, int, int]]:
@@ -183,28 +182,20 @@ def _updates(
     return p, made, psi.order * zeta**psi.order * psi.value(X)
 
 
-def median_updates(table: Table, **fixed: Any) -> tuple[list[float], list[float]]:
-    """(n or rank in increasing order, median number of updates), for the rows of one line."""
-    rows = table.where(**fixed)
-    x = sorted({row[fixed["part"]] for row in rows})
-    return x, [
-        float(np.median([row["updates"] for row in rows if row[fixed["part"]] == place]))
-        for place in x
-    ]
-
-
 def _findings(table: Table) -> list[Finding]:
-    n, frobenius = median_updates(table, part="n", queries="gaussian", method=FROBENIUS)
-    _, schatten = median_updates(table, part="n", queries="gaussian", method=SCHATTEN)
+    def updates(part: str, queries: str, method: str) -> tuple[list[int], list[float]]:
+        return table.middle(part, "updates", part=part, queries=queries, method=method)
+
+    n, frobenius = updates("n", "gaussian", FROBENIUS)
+    _, schatten = updates("n", "gaussian", SCHATTEN)
     logs = np.log(ASPECT * np.square(n)) - 1  # 1/(p - 1)
     per_log = np.array(schatten) / logs
-    ranks, by_rank = median_updates(table, part="rank", queries="gaussian", method=SCHATTEN)
-    _, flat = median_updates(table, part="rank", queries="gaussian", method=FROBENIUS)
+    ranks, by_rank = updates("rank", "gaussian", SCHATTEN)
+    _, flat = updates("rank", "gaussian", FROBENIUS)
     most = max(row["updates"] / row["bound"] for row in table.where())
     worse = [
         np.divide(
-            median_updates(table, part=part, queries="rank-one", method=SCHATTEN)[1],
-            median_updates(table, part=part, queries="rank-one", method=FROBENIUS)[1],
+            updates(part, "rank-one", SCHATTEN)[1], updates(part, "rank-one", FROBENIUS)[1]
         ).min()
         for part in ("n", "rank")
     ]
@@ -212,51 +203,53 @@ def _findings(table: Table) -> list[Finding]:
     return [
         exponent_finding(
             "JT12 4.2, Gaussian queries: Frobenius' updates ~ n^2",
-            n, frobenius, claimed=2, tolerance=_TOLERANCE,
+            n,
+            frobenius,
+            claimed=2,
+            tolerance=_TOLERANCE,
         ),
         exponent_finding(
             "JT12 (7), Gaussian queries: Schatten's updates ~ n ln mn",
-            n, per_log, claimed=1, tolerance=_TOLERANCE,
+            n,
+            per_log,
+            claimed=1,
+            tolerance=_TOLERANCE,
         ),
         exponent_finding(
             "JT12 (7) corrected: error of Schatten over Frobenius ~ n^(-1/4) (ln mn)^(1/4)",
-            n, (per_log / frobenius) ** 0.25, claimed=-0.25, tolerance=0.1,
+            n,
+            (per_log / frobenius) ** 0.25,
+            claimed=-0.25,
+            tolerance=0.1,
         ),
         exponent_finding(
             "JT12 4.2, Gaussian queries: Frobenius' updates do not depend on the rank",
-            ranks, flat, claimed=0, tolerance=_TOLERANCE,
+            ranks,
+            flat,
+            claimed=0,
+            tolerance=_TOLERANCE,
         ),
-        Finding(
-            statement="JT12 (7): Schatten's updates grow with the rank, at most as r",
-            claimed=1.0,
-            measured=growth,
-            tolerance=None,
+        finding(
+            "JT12 (7): Schatten's updates grow with the rank, at most as r",
+            growth,
             agrees=0 < growth <= 1,
+            claimed=1.0,
         ),
-        Finding(
-            statement="JT12 4.2, rank-one queries: least ratio of Schatten's to Frobenius' updates",
-            claimed=None,
-            measured=float(min(worse)),
-            tolerance=None,
+        finding(
+            "JT12 4.2, rank-one queries: least ratio of Schatten's to Frobenius' updates",
+            float(min(worse)),
             agrees=bool(min(worse) > 1),
         ),
-        Finding(
-            statement="JT12 Alg. 2, corrected step: largest share of B(alpha) that is used",
-            claimed=1.0,
-            measured=float(most),
-            tolerance=None,
+        finding(
+            "JT12 Alg. 2, corrected step: largest share of B(alpha) that is used",
+            float(most),
             agrees=most <= 1,
+            claimed=1.0,
         ),
-    ]  # fmt: skip
+    ]
 
 
-_NAMES = {
-    "Frobenius": "Frobenius",
-    "Schatten, JT12's p": "Schatten, JT12's $p$",
-    "Schatten, best p": "Schatten, best $p$",
-}
 _TITLES = {"gaussian": "Gaussian queries", "rank-one": "Rank-one queries"}
-_ASPECT = 4
 
 
 def low_rank_figure(table: Table) -> Figure:
@@ -278,7 +271,7 @@ def low_rank_figure(table: Table) -> Figure:
             lines = _draw(right, table, part="rank", queries=queries)
             n = table.where(part="rank", queries=queries)[0]["n"]
             left.set_title(f"{title}, matrices of rank {table.parameters['rank in part n']}")
-            right.set_title(f"{title}, {_ASPECT * n} × {n} matrices")
+            right.set_title(f"{title}, {ASPECT * n} × {n} matrices")
             left.set_ylabel("updates until nothing is off")
             label_ends(right, lines)
         _draw_claims(panels[0, 0], table)
@@ -289,15 +282,14 @@ def low_rank_figure(table: Table) -> Figure:
 
 def _draw(axes: Axes, table: Table, *, part: str, queries: str) -> list[Line2D]:
     lines = []
-    for index, (method, name) in enumerate(_NAMES.items()):
-        rows = table.where(part=part, queries=queries, method=method)
-        if not rows:
-            continue
-        places = sorted({row[part] for row in rows})
-        updates = [[row["updates"] for row in rows if row[part] == x] for x in places]
-        lines.append(draw_series(axes, places, updates, index=index, label=name))
+    for index, method in enumerate((FROBENIUS, SCHATTEN, BEST)):
+        name = method.replace(" p", " $p$")
+        x, updates = table.series(part, "updates", part=part, queries=queries, method=method)
+        if x:
+            places = x
+            lines.append(draw_series(axes, places, updates, index=index, label=name))
     entries = [
-        _ASPECT * table.where(part=part, queries=queries, **{part: x})[0]["n"] ** 2 for x in places
+        ASPECT * table.where(part=part, queries=queries, **{part: x})[0]["n"] ** 2 for x in places
     ]
     lines += axes.plot(places, entries, label="every entry", **trivial_look())
     log_log(axes)
@@ -308,11 +300,9 @@ def _draw(axes: Axes, table: Table, *, part: str, queries: str) -> list[Line2D]:
 
 def _draw_claims(axes: Axes, table: Table) -> None:
     """A wedge of slopes 1 and 2, below the lines."""
-    n = sorted({row["n"] for row in table.where(part="n", queries="gaussian")})
-    start, stop = n[len(n) // 2 - 1], n[-1]
-    foot = 0.17 * min(
-        row["updates"] for row in table.where(part="n", queries="gaussian") if row["n"] == start
-    )
+    n, updates = table.series("n", "updates", part="n", queries="gaussian")
+    place = len(n) // 2 - 1
+    start, stop, foot = n[place], n[-1], 0.17 * updates[place].min()
     for exponent, text in ((2, "$n^2$"), (1, "$n$")):
         draw_slope(axes, (start, stop), foot, exponent, label=text)
         end = (stop, foot * (stop / start) ** exponent)

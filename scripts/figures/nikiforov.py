@@ -20,7 +20,7 @@ from graphcuts_dp.plotting.style import PAGE, house_style
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.value_noise import noise_distribution
 from graphcuts_dp.progress import Progress
-from scripts.figures.base import Finding, Table, by_repetition, medians
+from scripts.figures.base import Finding, Table, finding, near
 from scripts.figures.random_graphs import planted_partition
 from scripts.figures.style import draw_series, label_ends, light_grid, look, trivial_look
 
@@ -145,43 +145,29 @@ def _findings(rows: Sequence[Row]) -> list[Finding]:
     sigma = [row for row in rows if row[0] == "sigma" and row[1] in FAMILIES]
     share = max(row[4] / (2 * harmonic_factor(int(row[3]))) for row in sigma)
     least = min(row[4] for row in sigma)
-    worst = _slope([row for row in sigma if row[1] == WORST])
-    noise = _slope([row for row in sigma if row[1] == "random signs"])
     small = [row for row in rows if row[0] == "rounding"]
     return [
-        Finding(
-            statement="Nikiforov: ||A||_NC <= sigma_1, least sigma_1/found",
-            claimed=None,
-            measured=least,
-            tolerance=None,
-            agrees=least >= 1,
-        ),
-        Finding(
-            statement="Nikiforov sharpened: sigma_1 <= 2 H_n ||A||_NC, largest share of the bound",
-            claimed=None,
-            measured=share,
-            tolerance=None,
+        finding("Nikiforov: ||A||_NC <= sigma_1, least sigma_1/found", least, agrees=least >= 1),
+        finding(
+            "Nikiforov sharpened: sigma_1 <= 2 H_n ||A||_NC, largest share of the bound",
+            share,
             agrees=share <= 1,
         ),
-        Finding(
-            statement="The factor ln n is needed: slope of the ratio in ln n, worst matrices",
+        near(
+            "The factor ln n is needed: slope of the ratio in ln n, worst matrices",
+            _slope([row for row in sigma if row[1] == WORST]),
             claimed=0.5,
-            measured=worst,
             tolerance=0.02,
-            agrees=abs(worst - 0.5) <= 0.02,
         ),
-        Finding(
-            statement="On noise it is not: slope of the ratio in ln n, random signs",
+        near(
+            "On noise it is not: slope of the ratio in ln n, random signs",
+            _slope([row for row in sigma if row[1] == "random signs"]),
             claimed=0.0,
-            measured=noise,
             tolerance=0.1,
-            agrees=abs(noise) <= 0.1,
         ),
-        Finding(
-            statement="Rounding finds a share of ||A||_NC of at least 1/2H_n, least share, small n",
-            claimed=None,
-            measured=min(row[4] for row in small),
-            tolerance=None,
+        finding(
+            "Rounding finds a share of ||A||_NC of at least 1/2H_n, least share, small n",
+            min(row[4] for row in small),
             agrees=all(row[4] * 2 * harmonic_factor(int(row[3])) >= 1 for row in small),
         ),
     ]
@@ -210,9 +196,9 @@ def nikiforov_figure(table: Table) -> Figure:
 def _draw_sigma(axes: Axes, table: Table) -> None:
     lines = []
     for i, family in enumerate(table.parameters["families"]):
-        x, y = by_repetition(table, panel="sigma", series=family)
+        x, y = table.series("x", "y", panel="sigma", series=family)
         lines.append(draw_series(axes, x, y, index=i, label=family))
-    x, bound = medians(table, panel="sigma", series="bound 2 H_n")
+    x, bound = table.middle("x", "y", panel="sigma", series="bound 2 H_n")
     lines += axes.plot(x, bound, color="black", linewidth=0.9, label="bound $2H_n$")
     lines += axes.plot(x, np.ones(len(x)), label="least possible: 1", **trivial_look())
     axes.set_xscale("log")
@@ -225,7 +211,7 @@ def _draw_sigma(axes: Axes, table: Table) -> None:
 
 def _draw_rounding(axes: Axes, table: Table) -> None:
     for i, family in enumerate(table.parameters["families"]):
-        x, y = by_repetition(table, panel="rounding", series=family)
+        x, y = table.series("x", "y", panel="rounding", series=family)
         axes.plot(x, y.min(axis=1), **look(i))
     axes.axhline(1.0, **trivial_look())
     axes.set_ylim(0.7, 1.02)

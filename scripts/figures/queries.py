@@ -25,7 +25,7 @@ from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.progress import Progress
 from graphcuts_dp.session.choice import Setting
 from graphcuts_dp.session.methods import make_mechanism
-from scripts.figures.base import Finding, Table, exponent_finding
+from scripts.figures.base import Finding, Table, exponent_finding, finding, near
 from scripts.figures.random_graphs import planted_partition
 from scripts.figures.style import draw_series, label_ends, light_grid, log_log, look, trivial_look
 
@@ -78,8 +78,7 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
         "quick": quick,
         "seed": seed,
     }
-    table = Table(columns=columns, rows=rows, parameters=parameters, findings=())
-    return Table(columns=columns, rows=rows, parameters=parameters, findings=_findings(table))
+    return Table.of(columns, rows, parameters, _findings)
 
 
 def _guaranteed(n: int, edges: int, k: int) -> list[tuple[Any, ...]]:
@@ -155,11 +154,9 @@ def _findings(table: Table) -> tuple[Finding, ...]:
 
 
 def _growth(table: Table, method: str, claimed: float) -> Finding:
-    rows = table.where(part="measured", method=method)
     return exponent_finding(
         f"{method} noise on each answer, measured mean error: exponent of k",
-        [row["queries"] for row in rows],
-        [row["mean error"] for row in rows],
+        *table.line("queries", "mean error", part="measured", method=method),
         claimed=claimed,
         tolerance=0.03,
     )
@@ -167,11 +164,8 @@ def _growth(table: Table, method: str, claimed: float) -> Finding:
 
 def _errors(table: Table, part: str, method: str) -> dict[int, float]:
     """Largest error by k, the median over repetitions."""
-    rows = table.where(part=part, method=method)
-    return {
-        k: float(np.median([row["largest error"] for row in rows if row["queries"] == k]))
-        for k in sorted({row["queries"] for row in rows})
-    }
+    points = table.middle("queries", "largest error", part=part, method=method)
+    return dict(zip(*points, strict=True))
 
 
 def _log_crossover(table: Table, part: str, method: str) -> float:
@@ -184,25 +178,20 @@ def _log_crossover(table: Table, part: str, method: str) -> float:
 
 
 def _overtakes(table: Table, method: str) -> Finding:
-    promised = _log_crossover(table, "guaranteed", method)
-    found = _log_crossover(table, "measured", method)
-    return Finding(
-        statement=f"{method} overtakes Gaussian noise: log10 k, promised beside measured",
-        claimed=promised,
-        measured=found,
+    return near(
+        f"{method} overtakes Gaussian noise: log10 k, promised beside measured",
+        _log_crossover(table, "measured", method),
+        claimed=_log_crossover(table, "guaranteed", method),
         tolerance=_DECADES,
-        agrees=abs(found - promised) <= _DECADES,
     )
 
 
 def _kept(table: Table) -> Finding:
     rows = table.where(part="measured")
     share = sum(row["wrong"] > 0 for row in rows) / len(rows)
-    return Finding(
-        statement="promises: share of sessions with an answer outside its interval, at most beta",
-        claimed=None,
-        measured=share,
-        tolerance=None,
+    return finding(
+        "promises: share of sessions with an answer outside its interval, at most beta",
+        share,
         agrees=share <= _BETA,
     )
 
@@ -210,11 +199,9 @@ def _kept(table: Table) -> Finding:
 def _vacuous(table: Table, paper: str) -> Finding:
     ours, trivial = (_errors(table, "guaranteed", method) for method in (paper, "trivial"))
     least = min(ours[k] / trivial[k] for k in ours)
-    return Finding(
-        statement=f"{paper}'s constants: guaranteed error over the trivial one, any k, at best",
-        claimed=None,
-        measured=least,
-        tolerance=None,
+    return finding(
+        f"{paper}'s constants: guaranteed error over the trivial one, any k, at best",
+        least,
         agrees=least < 1,
     )
 
@@ -261,19 +248,19 @@ def queries_figure(table: Table) -> Figure:
     return figure
 
 
+def _guaranteed_line(table: Table, method: str) -> tuple[list[Any], ...]:
+    return table.line("queries", "largest error", part="guaranteed", method=method)
+
+
 def _draw_guaranteed(axes: Axes, table: Table) -> list[Line2D]:
     """The lines of the papers."""
     for index, (method, name) in enumerate(_NAMES.items()):
-        rows = table.where(part="guaranteed", method=method)
-        counts = [row["queries"] for row in rows]
-        errors = [row["largest error"] for row in rows]
-        axes.plot(counts, errors, label=name, markevery=3, **look(index))
+        axes.plot(*_guaranteed_line(table, method), label=name, markevery=3, **look(index))
     papers: list[Line2D] = []
     for paper, name in _PAPERS.items():
-        rows = table.where(part="guaranteed", method=paper)
-        errors = [row["largest error"] for row in rows]
-        papers += axes.plot(counts, errors, label=name, color=COLOURS["all zero"], linewidth=0.8)
-    _draw_trivial(axes, table)
+        points = _guaranteed_line(table, paper)
+        papers += axes.plot(*points, label=name, color=COLOURS["all zero"], linewidth=0.8)
+    axes.plot(*_guaranteed_line(table, "trivial"), label="trivial", **trivial_look())
     log_log(axes)
     axes.set_xlabel("queries k")
     axes.set_ylabel("error in edges")
@@ -283,13 +270,9 @@ def _draw_guaranteed(axes: Axes, table: Table) -> list[Line2D]:
 
 def _draw_measured(axes: Axes, table: Table) -> None:
     for index, (method, name) in enumerate(_NAMES.items()):
-        rows = table.where(part="measured", method=method)
-        counts = sorted({row["queries"] for row in rows})
-        errors = np.array(
-            [[row["largest error"] for row in rows if row["queries"] == k] for k in counts]
-        )
-        draw_series(axes, counts, errors, index=index, label=name)
-    _draw_trivial(axes, table)
+        points = table.series("queries", "largest error", part="measured", method=method)
+        draw_series(axes, *points, index=index, label=name)
+    axes.plot(*_guaranteed_line(table, "trivial"), label="trivial", **trivial_look())
     light_grid(axes)
     axes.set_xlabel("queries k")
     about = table.parameters
@@ -303,10 +286,3 @@ def _draw_measured(axes: Axes, table: Table) -> None:
         ha="right",
         fontsize=8,
     )
-
-
-def _draw_trivial(axes: Axes, table: Table) -> None:
-    rows = table.where(part="guaranteed", method="trivial")
-    counts = [row["queries"] for row in rows]
-    errors = [row["largest error"] for row in rows]
-    axes.plot(counts, errors, label="trivial", **trivial_look())

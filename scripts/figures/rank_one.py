@@ -27,7 +27,7 @@ from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.value_noise import noise_distribution
 from graphcuts_dp.progress import Progress
-from scripts.figures.base import Finding, Table
+from scripts.figures.base import Table, finding
 from scripts.figures.bingham import bingham_samples
 from scripts.figures.gaussian_rank_one import GaussianRankOne
 from scripts.figures.random_graphs import planted_partition
@@ -193,11 +193,9 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
             "quick": quick,
         },
         findings=[
-            Finding(
-                statement="F of response-rank-one, 2 ||E|| at probability 0.05: largest part used",
-                claimed=None,
-                measured=worst,
-                tolerance=None,
+            finding(
+                "F of response-rank-one, 2 ||E|| at probability 0.05: largest part used",
+                worst,
                 agrees=worst <= 1,
             )
         ],

@@ -23,7 +23,7 @@ from graphcuts_dp.plotting.style import PAGE, house_style
 from graphcuts_dp.progress import Progress
 from graphcuts_dp.release.synthesis import release_graph
 from scripts.benchmark.baselines import noisy_degrees_chung_lu
-from scripts.figures.base import Finding, Table, by_repetition, exponent_finding, medians
+from scripts.figures.base import Finding, Table, exponent_finding, finding
 from scripts.figures.style import (
     draw_series,
     light_grid,
@@ -212,11 +212,9 @@ def _findings(rows: Sequence[Row], graphs: Sequence[str]) -> list[Finding]:
         if name == "noisy matrix" and graph == _LARGE and epsilon <= 1
     ]
     found = [
-        Finding(
-            statement="GRU12 Lemma 6.2: fit's worst cut <= 2 x the noisy matrix's, largest ratio",
-            claimed=None,
-            measured=max(ratios),
-            tolerance=None,
+        finding(
+            "GRU12 Lemma 6.2: fit's worst cut <= 2 x the noisy matrix's, largest ratio",
+            max(ratios),
             agrees=max(ratios) <= 2,
         ),
         exponent_finding(
@@ -228,11 +226,9 @@ def _findings(rows: Sequence[Row], graphs: Sequence[str]) -> list[Finding]:
     ]
     useful = {row[1]: row[5] for row in rows if row[0] == "useful" and row[2] == DEFAULT}
     return found + [
-        Finding(
-            statement=f"Default release below all trivial answers from epsilon = ..., {graph}",
-            claimed=None,
-            measured=useful.get(graph, max(key[3] for key in errors if key[0] == graph)),
-            tolerance=None,
+        finding(
+            f"Default release below all trivial answers from epsilon = ..., {graph}",
+            useful.get(graph, max(key[3] for key in errors if key[0] == graph)),
             agrees=graph in useful,
         )
         for graph in graphs
@@ -272,13 +268,13 @@ def real_graphs_figure(table: Table) -> Figure:
 
 def _draw_graph(axes: Axes, table: Table, graph: str) -> None:
     for i, method in enumerate(table.parameters["methods"]):
-        x, y = by_repetition(table, panel="error", graph=graph, series=method)
+        x, y = table.series("x", "y", panel="error", graph=graph, series=method)
         if x:
             draw_series(axes, x, np.maximum(y, _LEAST / 3), index=i, label=method)
         else:
             axes.plot([], [], label=method, **look(i))  # for the legend
     for name, line in _TRIVIAL_LINES.items():
-        x, values = medians(table, panel="error", graph=graph, series=name)
+        x, values = table.middle("x", "y", panel="error", graph=graph, series=name)
         axes.plot(x, values, label=name, **(trivial_look() | {"linestyle": line}))
     log_log(axes)
     plain_log_ticks(axes.xaxis)

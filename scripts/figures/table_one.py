@@ -26,7 +26,7 @@ from graphcuts_dp.plotting.style import PAGE, house_style
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.value_noise import noise_distribution
 from graphcuts_dp.progress import Progress
-from scripts.figures.base import Finding, Table, exponent_finding
+from scripts.figures.base import Finding, Table, exponent_finding, finding
 from scripts.figures.bounds import median_updates
 from scripts.figures.rates import table_1_all_cuts
 from scripts.figures.style import label_ends, log_log, look, trivial_look
@@ -80,8 +80,7 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
         "seed": seed,
     }
     columns = ("part", "n", "edges", "density", "method", "constants", "error")
-    table = Table(columns=columns, rows=rows, parameters=parameters, findings=())
-    return Table(columns=columns, rows=rows, parameters=parameters, findings=_findings(table))
+    return Table.of(columns, rows, parameters, _findings)
 
 
 def log_all_cuts(n: int) -> float:
@@ -143,12 +142,7 @@ def _gru12(method: str, n: int, edges: float) -> float:
 
 def _rates(method: str, n: int, edges: float) -> float:
     rates = table_1_all_cuts(n, edges, epsilon=_EPSILON)
-    names = {
-        "multiplicative weights": rates.multiplicative_weights,
-        "frieze-kannan": rates.frieze_kannan,
-        "median": rates.median,
-    }
-    return names[method]
+    return float(getattr(rates, method.replace(" ", "_").replace("-", "_")))
 
 
 ErrorOf = Callable[[str, int, float], float]
@@ -194,9 +188,8 @@ def _findings(table: Table) -> tuple[Finding, ...]:
                 exponent_finding(statement, *points, claimed=claimed, tolerance=_TOLERANCE)
             )
     for constants, whose in (("rates", "no constants"), ("GRU12", "GRU12's constants")):
-        crossovers = table.where(part="crossover", constants=constants)
-        scale = [row["n"] ** 2 / math.log(row["n"]) for row in crossovers]
-        edges = [row["edges"] for row in crossovers]
+        sizes, edges = table.line("n", "edges", part="crossover", constants=constants)
+        scale = [n**2 / math.log(n) for n in sizes]
         statement = f"GRU12, Frieze-Kannan overtakes at |E| ~ V^2/ln V, {whose}: exponent"
         found.append(exponent_finding(statement, scale, edges, claimed=1.0, tolerance=_TOLERANCE))
     return (*found, _overtakes(table), *(_wins(table, n) for n in SIZES), _useful(table))
@@ -232,8 +225,7 @@ def _points(method: str) -> tuple[tuple[list[float], list[float]], ...]:
 
 
 def _errors_of(table: Table, method: str, constants: str, **fixed: int) -> list[float]:
-    rows = table.where(part="error", method=method, constants=constants, **fixed)
-    return [row["error"] for row in rows]
+    return table.line("error", part="error", method=method, constants=constants, **fixed)[0]
 
 
 def _overtakes(table: Table) -> Finding:
@@ -242,11 +234,9 @@ def _overtakes(table: Table) -> Finding:
         _errors_of(table, method, "tight") for method in ("frieze-kannan", CONSTRUCTIONS[0])
     )
     least = min(a / b for a, b in zip(ours, other, strict=True))
-    return Finding(
-        statement="GRU12, Frieze-Kannan overtakes, tight rules: its error over the weights', least",
-        claimed=None,
-        measured=least,
-        tolerance=None,
+    return finding(
+        "GRU12, Frieze-Kannan overtakes, tight rules: its error over the weights', least",
+        least,
         agrees=least < 1,
     )
 
@@ -258,11 +248,9 @@ def _wins(table: Table, n: int) -> Finding:
     best = max(
         min(trivial, response) / ours for trivial, response, ours in zip(*columns, strict=True)
     )
-    return Finding(
-        statement=f"all cuts, n = {n:,}: gain of tight weights over every other answer, at best",
-        claimed=None,
-        measured=best,
-        tolerance=None,
+    return finding(
+        f"all cuts, n = {n:,}: gain of tight weights over every other answer, at best",
+        best,
         agrees=best > 1,
     )
 
@@ -275,21 +263,14 @@ def _useful(table: Table) -> Finding:
         for method in CONSTRUCTIONS
         for error, other in zip(_errors_of(table, method, "GRU12"), trivial, strict=True)
     )
-    return Finding(
-        statement="GRU12's constants, up to 10^5 vertices: error over the trivial one, at best",
-        claimed=None,
-        measured=least,
-        tolerance=None,
+    return finding(
+        "GRU12's constants, up to 10^5 vertices: error over the trivial one, at best",
+        least,
         agrees=least < 1,
     )
 
 
-_SHORT = {
-    "multiplicative weights": "weights",
-    "frieze-kannan": "Frieze–Kannan",
-    "median": "median",
-    "randomized response": "randomized response",
-}
+_SHORT = {"multiplicative weights": "weights", "frieze-kannan": "Frieze–Kannan"}
 _FLOOR, _CEILING = 3e-3, 1e3
 
 
@@ -319,7 +300,8 @@ def table_one_figure(table: Table) -> Figure:
 
 
 def _draw_errors(axes: Axes, table: Table, n: int) -> None:
-    for index, (method, name) in enumerate(_SHORT.items()):
+    for index, method in enumerate((*CONSTRUCTIONS, "randomized response")):
+        name = _SHORT.get(method, method)
         rows = table.where(part="error", n=n, method=method, constants="tight")
         _line(axes, rows, f"{name}, tight", **look(index))
     best: dict[float, dict[str, Any]] = {}
@@ -350,9 +332,7 @@ def _draw_crossover(axes: Axes, table: Table) -> None:
     lines: list[Line2D] = []
     names = {"rates": "Table 1", "GRU12": "GRU12's\nconstants"}
     for index, (constants, name) in enumerate(names.items()):
-        rows = table.where(part="crossover", constants=constants)
-        sizes = [row["n"] for row in rows]
-        edges = [row["edges"] for row in rows]
+        sizes, edges = table.line("n", "edges", part="crossover", constants=constants)
         lines += axes.plot(sizes, edges, label=name, markevery=4, **look(2 * index + 1))
     lines += axes.plot(sizes, [n * (n - 1) / 2 for n in sizes], label="all pairs", **trivial_look())
     log_log(axes)

@@ -37,7 +37,7 @@ from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.plotting.style import COLOURS, PAGE, house_style
 from graphcuts_dp.progress import Progress
 from scripts.figures.analysts import worst_cut
-from scripts.figures.base import Finding, Table
+from scripts.figures.base import Finding, Table, finding
 from scripts.figures.random_graphs import imbalanced_bipartite, planted_partition
 from scripts.figures.small_databases import small_database_size, small_databases
 from scripts.figures.update_sequence import UpdateSequence
@@ -257,15 +257,8 @@ def findings(rows: Sequence[Row]) -> list[Finding]:
     found = []
     for name in CONSTRUCTIONS:
         largest = max(row[6] / row[7] for row in rows if row[0] == name)
-        found.append(
-            Finding(
-                statement=f"{_SOURCES[name]}, {name}: largest share of B(alpha) used",
-                claimed=None,
-                measured=largest,
-                tolerance=None,
-                agrees=largest <= 1,
-            )
-        )
+        statement = f"{_SOURCES[name]}, {name}: largest share of B(alpha) used"
+        found.append(finding(statement, largest, agrees=largest <= 1))
     return found
 
 
@@ -273,22 +266,12 @@ _SOURCES = {
     "Frieze-Kannan": "GRU12 Thm 5.1",
     "multiplicative weights": "GRU12 Thm A.4",
     _MEDIAN: "GRU12 Thm A.2",
-    "descent, l_p": "JT12 Alg. 2",
-    "descent, (2,p)": "JT12 Alg. 2",
-    "descent, Schatten-p": "JT12 Alg. 2",
-    "descent, entropy": "JT12 Alg. 2",
-}
-
-
+} | {name: "JT12 Alg. 2" for name in CONSTRUCTIONS if name.startswith("descent")}
 _NAMES = {
-    "Frieze-Kannan": "Frieze–Kannan",
-    "multiplicative weights": "multiplicative weights",
-    "median": "median",
-    "descent, l_p": r"descent, $\ell_p$",
-    "descent, (2,p)": "descent, $(2,p)$",
-    "descent, Schatten-p": "descent, Schatten-$p$",
-    "descent, entropy": "descent, entropy",
-}
+    name: name.replace("e-K", "e–K").replace("l_p", r"$\ell_p$").replace("(2,p)", "$(2,p)$")
+    .replace("n-p", "n-$p$")
+    for name in CONSTRUCTIONS
+}  # fmt: skip
 _TITLES = {"tight": "Tight rule", "as printed": "Rule as printed"}
 _LOOKS = {
     "adversarial": ("always the worst cut", "o", COLOURS["synthetic"], COLOURS["synthetic"], -0.17),

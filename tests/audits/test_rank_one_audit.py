@@ -14,16 +14,13 @@ import math
 import numpy as np
 import pytest
 
-from graphcuts_dp.evaluation.audit import ALPHA, audit, clopper_pearson
+from graphcuts_dp.evaluation.audit import ALPHA, clopper_pearson
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.learn.bit_sets import DenseHypothesis
 from graphcuts_dp.offline import power_method
 from graphcuts_dp.offline.power_method import PowerRankOne
-from graphcuts_dp.offline.rank_one import ResponseRankOne
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.value_noise import noise_distribution
-from scripts.figures.gaussian_rank_one import GaussianRankOne
 
 COPIES = 2000
 ORDERS = 1 + np.geomspace(0.05, 50, 400)
@@ -158,48 +155,3 @@ def test_what_a_call_says_keeps_its_promise():
     graphs = [Graph([0], [1], vertices=3), Graph([], [], vertices=3)]
     runs = [np.array([run(graph, k)[0] for k in range(400)], dtype=float) for graph in graphs]
     assert rho_lower(*runs) <= 0.5
-
-
-def entries(distinguisher, seed):
-    """Noisy entries of pairs with an edge, and of the others, in one large graph."""
-    n = distinguisher.universe.shape[0]
-    rows, columns = np.triu_indices(n, 1)
-    kept = np.random.default_rng(0).random(len(rows)) < 0.5
-    graph = Graph(rows[kept], columns[kept], vertices=n)
-    noisy = distinguisher.begin(graph, SeededEntropy(seed))._noisy[rows, columns]
-    return noisy[kept], noisy[~kept]
-
-
-def gaussian(rho):
-    return GaussianRankOne(universe=Universe(64), rho=rho, delta=1e-6)
-
-
-def test_gaussian_entries_keep_their_promise():
-    first, second = entries(gaussian(1.0), seed=9)
-    count = min(len(first), len(second))
-    assert 0.1 < rho_lower(first[:count], second[:count]) <= 1.0
-
-
-def test_gaussian_entries_with_half_the_noise_are_caught():
-    first, second = entries(gaussian(4.0), seed=9)
-    count = min(len(first), len(second))
-    assert rho_lower(first[:count], second[:count]) > 1.0
-
-
-def response_audit(epsilon):
-    of = ResponseRankOne(
-        universe=Universe(64), distribution=noise_distribution("binary", epsilon=epsilon)
-    )
-    first, second = entries(of, seed=10)
-    return audit(lambda part, run: [part[run]], first, second, runs=960).epsilon_lower
-
-
-def test_responses_keep_their_promise():
-    assert 0.3 < response_audit(1.0) <= 1.0
-
-
-def test_responses_with_half_the_noise_are_caught():
-    """Half the standard deviation: epsilon = 1.75."""
-    distributions = [noise_distribution("binary", epsilon=epsilon) for epsilon in (1.0, 1.8)]
-    assert distributions[1].standard_deviation < 0.52 * distributions[0].standard_deviation
-    assert response_audit(1.8) > 1.0

@@ -8,20 +8,15 @@ probability 1/50 at least.
 """
 
 import itertools
-import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from graphcuts_dp.evaluation.audit import audit
 from graphcuts_dp.graph.adjacency import BipartiteGraph
-from graphcuts_dp.learn.bit_sets import DenseHypothesis
-from graphcuts_dp.offline.sensing import Steps, _measure
+from graphcuts_dp.offline.sensing import Steps
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.value_noise import ValueNoise
 
 CAP, RHO, ROUNDS = 3.0, Fraction(1, 4), 2
 QUERIES = [
@@ -30,10 +25,6 @@ QUERIES = [
     CutQuery([1], [0, 2]),
 ]
 STEPS = Steps(Universe(2, 3), QUERIES, CAP)
-NOTHING = DenseHypothesis.constant(Universe(2, 3), 0.0)
-# Neighbours: one rating, 0 or 3; the first query has its largest coefficient there.
-FIRST = BipartiteGraph([0], [1], [2.0], left=2, right=3, weight_cap=CAP)
-SECOND = BipartiteGraph([0, 1], [1, 0], [2.0, CAP], left=2, right=3, weight_cap=CAP)
 
 
 def counts(ratings):
@@ -90,40 +81,3 @@ def test_choices_and_measurements_cost_no_more_than_rho():
     assert of_values == RHO / (2 * ROUNDS)
     spent = ROUNDS * (eta**2 / 8 + float(of_values))
     assert 0.999 * RHO < spent <= float(RHO) * (1 + 1e-12)
-
-
-def test_twins_that_take_choices_for_monotone_or_forget_the_cap_are_caught():
-    rate, noise = STEPS.noise(RHO, ROUNDS)
-    allowed = float(RHO) / (2 * ROUNDS)
-    assert largest_range(2 * rate) ** 2 / 8 > 3 * allowed
-    assert STEPS.sensitivity**2 / (2 * float(noise.parameter / Fraction(CAP) ** 2)) > 8 * allowed
-
-
-def measured(noise):
-    """The noisy answer of one round, and which query it is of."""
-    rate, _ = STEPS.noise(RHO, ROUNDS)
-    source = SeededEntropy(1)
-
-    def run(graph, _):
-        made = _measure(
-            STEPS, NOTHING.estimate_all(STEPS.queries), STEPS.count(graph), rate, noise, source
-        )
-        return [made.value, made.index]
-
-    return run
-
-
-PROMISE = float(RHO / ROUNDS) + 2 * math.sqrt(RHO / ROUNDS * math.log(50))
-
-
-def test_one_round_keeps_its_promise():
-    found = audit(measured(STEPS.noise(RHO, ROUNDS)[1]), FIRST, SECOND, runs=1500)
-    assert found.epsilon_lower <= PROMISE, found.event
-
-
-def test_a_twin_whose_noise_is_for_coefficients_alone_is_caught():
-    """Without the ratings' steps in the sensitivity."""
-    honest = STEPS.noise(RHO, ROUNDS)[1]
-    twin = ValueNoise("gaussian", honest.parameter / 2**20)
-    found = audit(measured(twin), FIRST, SECOND, runs=1500)
-    assert found.epsilon_lower > PROMISE, found.event

@@ -1,20 +1,17 @@
-"""The quadtree's regions are disjoint and complete, and edges in them have the stated law."""
+"""The quadtree's regions are disjoint and complete; sets in them are the topology sampler's."""
 
-import itertools
 import math
-from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from contender_runs import run
 from helpers import random_graph
 
-from graphcuts_dp.errors import GraphError, ParameterError
-from graphcuts_dp.evaluation.audit import clopper_pearson
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from scripts.benchmark.contenders import der, quadtree
-from scripts.benchmark.contenders.der import DER, arranged, pairs_of
+from scripts.benchmark.contenders import quadtree
+from scripts.benchmark.contenders.der import DER, pairs_of
 from scripts.benchmark.contenders.quadtree import (
     SCALE,
     Budgets,
@@ -25,64 +22,10 @@ from scripts.benchmark.contenders.quadtree import (
     place_in,
 )
 from scripts.figures.random_graphs import planted_partition
-from tests.audits.contenders_regions import arrangements
-
-ALPHA = 1e-9
-
-
-def submitted(graph, epsilon=1.0, seed=1):
-    return DER.method(graph, epsilon=epsilon, delta=0.0, groups=None, seed=seed)
 
 
 def budgets(n, epsilon):
     return Budgets.of(n, counts=epsilon, cuts=epsilon)
-
-
-def wrong_by_luck(seen, runs, chance):
-    low, high = clopper_pearson(seen, runs, ALPHA / 2)
-    return not low <= chance <= high
-
-
-@pytest.mark.parametrize("edges", [(0, 1), (2, 3, 5), ()])
-@pytest.mark.parametrize("count", [1, 3, 5])
-def test_sets_in_a_region_have_their_chances(edges, count):
-    """Of all sets of six pairs; the law of the first pairs being edges, by renaming."""
-    source, runs, rate = SeededEntropy(7), 2500, Fraction(3, 2)
-    names = [*edges, *(place for place in range(6) if place not in edges)]
-    law = {
-        frozenset(names[place] for place in each): chance
-        for each, chance in zip(
-            itertools.combinations(range(6), count),
-            arrangements(len(edges), count, float(rate)),
-            strict=True,
-        )
-    }
-    seen = dict.fromkeys(law, 0)
-    for _ in range(runs):
-        places = arranged(np.array(edges, dtype=np.int64), 6, count, rate=rate, source=source)
-        assert (np.diff(places) > 0).all()
-        seen[frozenset(places.tolist())] += 1
-    assert not [each for each in law if wrong_by_luck(seen[each], runs, law[each])]
-    if edges and count == 1:  # without the rate it would be another law
-        assert [each for each in law if wrong_by_luck(seen[each], runs, 1 / 6)]
-
-
-def test_all_and_none_of_a_region():
-    edges, source = np.array([1, 4]), SeededEntropy(1)
-    assert arranged(edges, 6, 0, rate=Fraction(1), source=source).tolist() == []
-    assert arranged(edges, 6, 6, rate=Fraction(1), source=source).tolist() == list(range(6))
-    assert arranged(np.arange(3), 3, 2, rate=Fraction(1), source=source).size == 2
-
-
-def test_float_logarithms_are_as_near_as_is_stated():
-    """Else the draw would not be exact: against integers and decimals, in a large region."""
-    edges, pairs, count = 3000, 1_000_000, 2500
-    u = np.array([0, 7, 8, 50, 600])
-    logs = der._log_choices(edges, u) + der._log_choices(pairs - edges, count - u)
-    error = der._ROUNDING * math.lgamma(pairs + 1)
-    for k, log in zip(u.tolist(), logs, strict=True):
-        ways = math.comb(edges, k) * math.comb(pairs - edges, count - k)
-        assert abs(float(Decimal(ways).ln() - Decimal(float(log)))) < error
 
 
 @pytest.mark.parametrize("n", [2, 3, 5, 17, 64, 101])
@@ -241,7 +184,7 @@ def test_one_pair_moves_scores_by_at_most_their_sensitivity():
 def test_it_finds_blocks():
     """At epsilon 8 the share of edges within eight blocks is that of the graph, nearly."""
     graph = planted_partition(240, 8, 0.5, 0.02, seed=0)
-    made = submitted(graph, epsilon=8.0)
+    made = run(DER, graph, 8.0, seed=1)
     shares = [
         float((each.rows * 8 // 240 == each.columns * 8 // 240).mean())
         for each in (graph, made.estimate)
@@ -251,23 +194,10 @@ def test_it_finds_blocks():
     assert abs(len(made.estimate.rows) - len(graph.rows)) < 0.1 * len(graph.rows)
     assert made.guarantee.epsilon == 8.0
     assert sum(share for _, share in made.guarantee.parts) == pytest.approx(8.0)
-    assert made.estimate == submitted(graph, epsilon=8.0).estimate
+    assert made.estimate == run(DER, graph, 8.0, seed=1).estimate
 
 
 def test_without_noise_it_is_the_graph():
     """At epsilon 50 in all: counts with noise of rate 5 at least, and sets of rate 16."""
     graph = random_graph(14, 5)
-    assert submitted(graph, epsilon=50.0).estimate == graph  # with this seed
-
-
-def test_what_is_refused():
-    with pytest.raises(GraphError, match="one vertex"):
-        submitted(Graph([], [], vertices=1))
-    with pytest.raises(GraphError, match="without weights"):
-        submitted(Graph([0], [1], [0.5], vertices=2, weight_cap=1.0))
-    with pytest.raises(GraphError, match="undirected graphs alone"):
-        submitted(random_graph((2, 3)))
-    with pytest.raises(ParameterError, match="epsilon"):
-        submitted(Graph([0], [1], vertices=2), epsilon=-1.0)
-    empty = submitted(Graph([], [], vertices=2)).estimate
-    assert len(empty.rows) in (0, 1)
+    assert run(DER, graph, 50.0, seed=1).estimate == graph  # with this seed

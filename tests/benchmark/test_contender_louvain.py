@@ -6,19 +6,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy
+from contender_runs import run
 from helpers import random_graph
 
-from graphcuts_dp.errors import GraphError, ParameterError
-from graphcuts_dp.graph.adjacency import DirectedGraph, Graph
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from scripts.benchmark.contenders import louvain_dp
 from scripts.benchmark.contenders.louvain_dp import LOUVAIN_DP, LouvainShares
 
 GRAPH = random_graph(70, 5)
-
-
-def run(graph, epsilon=1.0, seed=7):
-    return LOUVAIN_DP.method(graph, epsilon=epsilon, delta=0.0, groups=None, seed=seed)
 
 
 def test_the_shares_add_up():
@@ -78,36 +73,5 @@ def test_blocks_hold_the_edges_at_a_large_epsilon():
 
 def test_the_matrix_has_about_the_edges_of_the_graph():
     """At most 15 cells of rate 25: one of them is off with probability below 30 e^-25."""
-    made = run(GRAPH, epsilon=50.0)
-    matrix = made.estimate
-    assert matrix.shape == (70, 70)
-    assert np.array_equal(matrix, matrix.T)
-    assert not matrix.diagonal().any()
+    matrix = run(LOUVAIN_DP, GRAPH, 50.0).estimate
     assert matrix.sum() / 2 == pytest.approx(len(GRAPH.rows), abs=2)
-    assert made.guarantee.epsilon == 50
-    assert made.guarantee.delta == 0
-    assert run(GRAPH, seed=None).guarantee.is_private
-    assert np.array_equal(run(GRAPH).estimate, run(GRAPH).estimate)
-
-
-def test_small_graphs_will_do():
-    for graph in (Graph([], [], vertices=2), Graph([0], [1], vertices=17)):
-        assert np.isfinite(run(graph).estimate).all()
-
-
-@pytest.mark.parametrize(
-    ("graph", "said"),
-    [
-        (Graph([], [], vertices=1), "one vertex"),
-        (DirectedGraph([0], [1], vertices=3), "undirected"),
-        (Graph([0], [1], [2.0], vertices=3, weight_cap=4.0), "weights"),
-    ],
-)
-def test_other_graphs_are_refused(graph, said):
-    with pytest.raises(GraphError, match=said):
-        run(graph)
-
-
-def test_a_bad_epsilon_is_refused():
-    with pytest.raises(ParameterError, match="epsilon"):
-        run(GRAPH, epsilon=0.0)

@@ -9,12 +9,10 @@ import pytest
 import scipy
 from helpers import random_graph
 
-from graphcuts_dp.errors import GraphError, ParameterError
-from graphcuts_dp.graph.adjacency import DirectedGraph, Graph
+from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from scripts.benchmark.contenders import block_draws, privgraph, super_graph
 from scripts.benchmark.contenders.privgraph import (
-    PRIVGRAPH,
     PrivGraphDraws,
     PrivGraphRates,
 )
@@ -23,52 +21,9 @@ PATH = Graph([0, 0, 1], [1, 2, 2], vertices=4)
 RATES = PrivGraphRates.of(Fraction(3))
 
 
-def test_the_synthetic_graph_is_simple_and_promises_what_was_asked():
-    graph = random_graph(60, 0)
-    made = PRIVGRAPH.method(graph, epsilon=1.0, delta=0.0, groups=None, seed=3)
-    assert isinstance(made.estimate, Graph)
-    assert made.estimate.vertices == graph.vertices
-    assert not made.estimate.weighted
-    assert len(made.estimate.rows) > 0
-    assert (made.estimate.rows < made.estimate.columns).all()
-    assert made.guarantee.epsilon == 1.0
-    assert made.guarantee.delta == 0
-    assert not made.guarantee.is_private
-    again = PRIVGRAPH.method(graph, epsilon=1.0, delta=0.0, groups=None, seed=3)
-    assert again.estimate == made.estimate
-    assert PRIVGRAPH.method(
-        graph, epsilon=1.0, delta=0.0, groups=None, seed=None
-    ).guarantee.is_private
-
-
-@pytest.mark.parametrize("graph", [Graph([], [], vertices=2), Graph([0], [1], vertices=2)])
-def test_two_vertices_will_do(graph):
-    for seed in range(5):
-        made = PRIVGRAPH.method(graph, epsilon=0.5, delta=0.0, groups=None, seed=seed)
-        assert len(made.estimate.rows) <= 1
-
-
 def test_what_it_costs_is_added_up_from_the_rates():
     assert RATES.cost.pure == 3
     assert PrivGraphRates(cells=1, moves=Fraction(1), degrees=1, between=5).cost.pure == 8
-
-
-@pytest.mark.parametrize(
-    ("graph", "said"),
-    [
-        (Graph([], [], vertices=1), "one vertex"),
-        (DirectedGraph([0], [1], vertices=3), "undirected"),
-        (Graph([0], [1], [2.0], vertices=3, weight_cap=4.0), "weights"),
-    ],
-)
-def test_other_graphs_are_refused(graph, said):
-    with pytest.raises(GraphError, match=said):
-        PRIVGRAPH.method(graph, epsilon=1.0, delta=0.0, groups=None, seed=None)
-
-
-def test_a_bad_epsilon_is_refused():
-    with pytest.raises(ParameterError, match="epsilon"):
-        PRIVGRAPH.method(PATH, epsilon=-1.0, delta=0.0, groups=None, seed=None)
 
 
 def test_cells_are_numbered_in_the_order_of_their_ends():

@@ -7,17 +7,11 @@ import numpy as np
 import pytest
 from helpers import random_graph
 
-from graphcuts_dp.errors import GraphError, ParameterError
-from graphcuts_dp.graph.adjacency import DirectedGraph, Graph
 from scripts.benchmark.contenders import privskg
-from scripts.benchmark.contenders.privskg import PRIVSKG, Initiator
+from scripts.benchmark.contenders.privskg import Initiator
 
 MODEL = Initiator(a=0.9, b=0.4, c=0.2, levels=3)
 GRAPH = random_graph(50, 6)
-
-
-def run(graph, epsilon=1.0, seed=7):
-    return PRIVSKG.method(graph, epsilon=epsilon, delta=0.0, groups=None, seed=seed)
 
 
 def kronecker(model):
@@ -101,39 +95,3 @@ def test_edges_have_the_chances_of_the_model(monkeypatch):
     wanted[np.ix_(order, order)] = np.triu(0.7 * chances, 1)
     spread = np.sqrt(runs * wanted * (1 - wanted))
     assert (np.abs(counts - runs * wanted) <= 6 * spread + 4).all()
-
-
-def test_the_synthetic_graph_is_simple_and_promises_what_was_asked():
-    made = run(GRAPH)
-    assert isinstance(made.estimate, Graph)
-    assert made.estimate.vertices == GRAPH.vertices
-    assert not made.estimate.weighted
-    assert 0 < len(made.estimate.rows) < 50 * 49 / 2
-    assert made.guarantee.epsilon == 1
-    assert made.guarantee.delta == 0
-    assert run(GRAPH).estimate == made.estimate
-    assert run(GRAPH, seed=None).guarantee.is_private
-
-
-@pytest.mark.parametrize("graph", [Graph([], [], vertices=2), Graph([0], [1], vertices=5)])
-def test_small_graphs_will_do(graph):
-    for seed in range(4):
-        assert run(graph, seed=seed).estimate.n == graph.n
-
-
-@pytest.mark.parametrize(
-    ("graph", "said"),
-    [
-        (Graph([], [], vertices=1), "one vertex"),
-        (DirectedGraph([0], [1], vertices=3), "undirected"),
-        (Graph([0], [1], [2.0], vertices=3, weight_cap=4.0), "weights"),
-    ],
-)
-def test_other_graphs_are_refused(graph, said):
-    with pytest.raises(GraphError, match=said):
-        run(graph)
-
-
-def test_a_bad_epsilon_is_refused():
-    with pytest.raises(ParameterError, match="epsilon"):
-        run(GRAPH, epsilon=0.0)

@@ -6,10 +6,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from contender_runs import run, wrong_by_luck
 from helpers import random_graph
 
-from graphcuts_dp.errors import GraphError, ParameterError
-from graphcuts_dp.evaluation.audit import Claim, clopper_pearson
+from graphcuts_dp.evaluation.audit import Claim
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from scripts.benchmark.contenders import tmf
@@ -27,39 +27,11 @@ from tests.audits.top_m_laws import (
     pgb_chance,
 )
 
-ALPHA = 1e-9  # of each of the comparisons below, of which there are a few hundred
-
-
-def submitted(graph, epsilon=1.0, seed=1):
-    return TMF.method(graph, epsilon=epsilon, delta=0.0, groups=None, seed=seed)
-
-
-def wrong_by_luck(seen, runs, chance):
-    """Whether a share of runs is impossible for a chance, but for a probability of ALPHA."""
-    low, high = clopper_pearson(seen, runs, ALPHA / 2)
-    return not low <= chance <= high
-
-
-@pytest.mark.parametrize("kind", ["plain", "directed", "bipartite"])
-def test_it_makes_a_graph_of_the_same_kind(kind):
-    shape = (15, 20) if kind == "bipartite" else 30
-    graph = random_graph(shape, 0, directed=kind == "directed")
-    made = submitted(graph)
-    assert type(made.estimate) is type(graph)
-    assert made.estimate.space == graph.space
-    assert not made.estimate.weighted
-    assert abs(len(made.estimate.rows) - len(graph.rows)) < 140  # noise of rate 1/10: e^-14
-    assert made.guarantee.epsilon == 1.0
-    assert dict(made.guarantee.parts) == {"number of edges": 0.1, "entries": 0.9}
-    assert not made.guarantee.is_private
-    assert submitted(graph, seed=None).guarantee.is_private
-    assert submitted(graph).estimate == made.estimate
-
 
 def test_without_noise_it_is_the_graph():
     """At epsilon 50 the count is another one with probability 2 e^-5: with this seed it is not."""
     graph = random_graph(200, 3, density=0.02)
-    assert submitted(graph, epsilon=50).estimate == graph
+    assert run(TMF, graph, 50.0, seed=1).estimate == graph
 
 
 def law_by_kind(size, count, epsilon):
@@ -136,18 +108,6 @@ def test_as_many_pairs_pass_as_are_wanted():
             assert (rows < columns).all()
 
 
-def test_its_cost_is_linear_in_the_edges():
-    """Of 5 * 10^9 pairs hardly more are drawn than are kept: a full matrix would need 40 GB."""
-    rng = np.random.default_rng(0)
-    graph = Graph(*rng.integers(0, 100_000, (2, 200_000)), vertices=100_000)
-    made = submitted(graph, epsilon=10.0).estimate
-    assert abs(len(made.rows) - len(graph.rows)) < 25  # noise of rate 1
-    truth = set(zip(graph.rows.tolist(), graph.columns.tolist(), strict=True))
-    kept = len(truth & set(zip(made.rows.tolist(), made.columns.tolist(), strict=True)))
-    # P(an edge is kept) is about 9/10 of that at the threshold 1.1: a half e^(-9 * 0.1) or so.
-    assert kept > 0.1 * len(truth)
-
-
 @pytest.mark.parametrize("law", [largest_entries, filled_up, dropped_come_back])
 def test_chances_of_all_outputs_add_up(law):
     pair = pair_of_laws(law, 28, 2, Fraction(1), share=Fraction(1, 2))
@@ -190,14 +150,3 @@ def test_what_is_published_exceeds_epsilon_and_the_filter_does_not(epsilon):
     assert losses[0] <= epsilon * (1 + 1e-9)
     assert losses[1] > epsilon
     assert losses[2] > epsilon
-
-
-def test_what_is_refused():
-    with pytest.raises(GraphError, match="one vertex"):
-        submitted(Graph([], [], vertices=1))
-    with pytest.raises(GraphError, match="without weights"):
-        submitted(Graph([0], [1], [0.5], vertices=2, weight_cap=1.0))
-    with pytest.raises(ParameterError, match="epsilon"):
-        submitted(Graph([0], [1], vertices=2), epsilon=0.0)
-    with pytest.raises(ParameterError, match="seed"):
-        submitted(Graph([0], [1], vertices=2), seed=-1)

@@ -4,22 +4,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from contender_runs import run
 from helpers import random_graph
 
-from graphcuts_dp.errors import GraphError, ParameterError
-from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from scripts.benchmark.contenders import dp_1k, isotonic_degrees, realised
-from scripts.benchmark.contenders.dgg import DGG
 from scripts.benchmark.contenders.dp_1k import DP_1K, NoisyHistogram
 from scripts.benchmark.contenders.isotonic_degrees import ISOTONIC_DEGREES
 from scripts.benchmark.contenders.realised import with_blocks, with_degrees
-
-CONTENDERS = (DGG, DP_1K, ISOTONIC_DEGREES)
-
-
-def submitted(contender, graph, epsilon=1.0, seed=1):
-    return contender.method(graph, epsilon=epsilon, delta=0.0, groups=None, seed=seed)
 
 
 def degrees_of(graph):
@@ -35,48 +27,10 @@ def is_simple(rows, columns, n):
     return bool((rows < columns).all() and len(np.unique(keys)) == len(keys))
 
 
-@pytest.mark.parametrize("contender", CONTENDERS, ids=lambda contender: contender.name)
-def test_it_makes_a_graph_on_the_same_vertices(contender):
-    graph = random_graph(60, 2)
-    made = submitted(contender, graph)
-    assert isinstance(made.estimate, Graph)
-    assert made.estimate.vertices == graph.vertices
-    assert not made.estimate.weighted
-    assert made.estimate == submitted(contender, graph).estimate
-    assert made.estimate != submitted(contender, graph, seed=2).estimate
-    assert made.guarantee.epsilon == 1.0
-    assert sum(share for _, share in made.guarantee.parts) in (0, pytest.approx(1.0))
-    assert not made.guarantee.is_private
-    assert submitted(contender, graph, seed=None).guarantee.is_private
-    assert contender.claim_holds
-
-
-@pytest.mark.parametrize("contender", CONTENDERS, ids=lambda contender: contender.name)
-def test_what_is_refused(contender):
-    with pytest.raises(GraphError, match="one vertex"):
-        submitted(contender, Graph([], [], vertices=1))
-    with pytest.raises(GraphError, match="without weights"):
-        submitted(contender, Graph([0], [1], [0.5], vertices=2, weight_cap=1.0))
-    with pytest.raises(GraphError, match="undirected graphs alone"):
-        submitted(contender, random_graph(5, directed=True))
-    with pytest.raises(ParameterError, match="epsilon"):
-        submitted(contender, Graph([0], [1], vertices=2), epsilon=60.0)
-
-
-@pytest.mark.parametrize("contender", CONTENDERS, ids=lambda contender: contender.name)
-@pytest.mark.parametrize("epsilon", [0.01, 1.0])
-def test_empty_full_and_tiny_graphs(contender, epsilon):
-    full = Graph(*np.triu_indices(12, 1), vertices=12)
-    for graph in (Graph([], [], vertices=12), full, Graph([], [], vertices=2)):
-        for seed in range(10):
-            made = submitted(contender, graph, epsilon, seed).estimate
-            assert is_simple(made.rows.astype(np.int64), made.columns.astype(np.int64), made.n)
-
-
 def test_without_noise_the_sorted_degrees_are_realised():
     """At epsilon 50 one of 200 noises of rate 25 is not 0 with probability below 1e-8."""
     graph = random_graph(200, 5, density=0.05)
-    made = submitted(ISOTONIC_DEGREES, graph, epsilon=50).estimate
+    made = run(ISOTONIC_DEGREES, graph, 50.0, seed=1).estimate
     np.testing.assert_array_equal(np.sort(degrees_of(made)), np.sort(degrees_of(graph)))
     assert (degrees_of(made) != degrees_of(graph)).any()  # whose they are was not bought
     assert (np.diff(degrees_of(made)) < 0).any()
@@ -89,7 +43,7 @@ def test_without_noise_the_histogram_is_realised():
     assert noisy.largest == degrees_of(graph).max()
     np.testing.assert_array_equal(noisy.counts, np.bincount(degrees_of(graph)))
     np.testing.assert_array_equal(dp_1k.degrees_of(noisy, 200), np.sort(degrees_of(graph)))
-    made = submitted(DP_1K, graph, epsilon=50).estimate
+    made = run(DP_1K, graph, 50.0, seed=1).estimate
     assert (np.diff(degrees_of(made)) < 0).any()
 
 
@@ -185,11 +139,3 @@ def test_blocks_have_the_degrees_in_expectation():
         assert 0.9 * degree - noise < mean < degree + noise
     # Blocks of 4 vertices of degree 3, 25 of them: dense, while 0.03 of other pairs are joined.
     assert inside > 0.8 * runs * 25 * 6
-
-
-@pytest.mark.parametrize("contender", CONTENDERS, ids=lambda contender: contender.name)
-def test_large_graphs(contender):
-    rng = np.random.default_rng(0)
-    graph = Graph(*rng.integers(0, 50_000, (2, 100_000)), vertices=50_000)
-    made = submitted(contender, graph, epsilon=10.0).estimate
-    assert 0.9 * len(graph.rows) < len(made.rows) < 1.2 * len(graph.rows)

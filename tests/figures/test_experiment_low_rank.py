@@ -17,9 +17,12 @@ from scripts.figures.low_rank import (
     count_updates,
     low_rank_matrix,
     measure,
-    median_updates,
     random_query,
 )
+
+
+def updates(table, part, queries, method):
+    return table.middle(part, "updates", part=part, queries=queries, method=method)
 
 
 @pytest.fixture(scope="module")
@@ -39,8 +42,8 @@ def test_the_statements_hold_in_a_quick_run(table):
 
 def test_for_rank_one_queries_frobenius_needs_fewer_updates_at_every_size_and_rank(table):
     for part in ("n", "rank"):
-        places, schatten = median_updates(table, part=part, queries="rank-one", method=SCHATTEN)
-        _, frobenius = median_updates(table, part=part, queries="rank-one", method=FROBENIUS)
+        places, schatten = updates(table, part, "rank-one", SCHATTEN)
+        _, frobenius = updates(table, part, "rank-one", FROBENIUS)
         assert len(places) == 3
         assert (np.array(schatten) > 2 * np.array(frobenius)).all()
 
@@ -48,7 +51,7 @@ def test_for_rank_one_queries_frobenius_needs_fewer_updates_at_every_size_and_ra
 def test_the_best_exponent_is_never_much_worse_than_either(table):
     for part in ("n", "rank"):
         found = {
-            method: np.array(median_updates(table, part=part, queries="gaussian", method=method)[1])
+            method: np.array(updates(table, part, "gaussian", method)[1])
             for method in (BEST, SCHATTEN, FROBENIUS)
         }
         least = np.minimum(found[SCHATTEN], found[FROBENIUS])

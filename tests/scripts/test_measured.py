@@ -20,9 +20,9 @@ def test_the_page_is_made_from_what_was_kept() -> None:
 @pytest.mark.parametrize("kept", KEPT, ids=lambda path: path.stem)
 def test_each_result_says_what_was_run_when_and_with_what(kept: Path) -> None:
     command, versions, empty, *printed = kept.read_text().splitlines()
-    script = f"bench_{kept.stem}.py"
-    assert re.fullmatch(rf"\$ python scripts/bench/{script}( --[a-z]+( \S+)*)*", command)
-    assert (measured.BENCHMARKS / script).exists()
+    module = f"bench_{kept.stem}"
+    assert re.fullmatch(rf"\$ python -m scripts\.bench\.{module}( --[a-z]+( \S+)*)*", command)
+    assert (measured.BENCHMARKS / f"{module}.py").exists()
     assert re.match(r"\d{4}-\d\d-\d\d: Python 3\.\d+\.\d+, graphcuts-dp .*; [\d,]+ s$", versions)
     assert empty == ""
     assert any(line.strip() for line in printed)

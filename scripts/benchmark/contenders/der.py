@@ -1,21 +1,15 @@
 """Density-based exploration and reconstruction: a quadtree of counts, edges in its leaves."""
 
-import math
 from collections.abc import Iterator, Sequence
-from decimal import Decimal
 from fractions import Fraction
 from typing import NamedTuple, final
 
 import numpy as np
-import scipy
 
-from graphcuts_dp.arrays import FloatVector, IntVector
+from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.noise import Choice
-from scripts.benchmark.base import Contender, Submission
-from scripts.benchmark.contenders.opening import opened, simple_graph, submitted
+from scripts.benchmark.contenders.opening import Run, contender
 from scripts.benchmark.contenders.quadtree import (
     Budgets,
     RegionLevel,
@@ -23,32 +17,22 @@ from scripts.benchmark.contenders.quadtree import (
     place_in,
 )
 from scripts.benchmark.contenders.realised import pairs_at
-from scripts.benchmark.subsets import uniform_subset
+from scripts.benchmark.contenders.topology_sampler import sampled_topology
 
 SHARES = (Fraction(1, 3), Fraction(1, 3))  # of epsilon, for counts and for cuts; the rest for edges
-_ROUNDING = 2.0**-46  # of the largest logarithm of a factorial: by how much sums of six are off
 
 
-def density_based_graph(
-    graph: AnyGraph,
-    *,
-    epsilon: float,
-    delta: float = 0.0,
-    groups: Groups | None = None,
-    seed: int | None = None,
-) -> Submission:
+def density_based_graph(run: Run) -> AnyGraph:
     """A graph with noisy numbers of edges in regions, in which true pairs are a little likelier.
 
     1. The matrix, vertices in their public order, is cut in four again and again where it is dense,
        by noisy counts and by the exponential mechanism, for a third of epsilon each (`explored`).
     2. In every region that was not cut, as many pairs as its noisy count says, at least none and at
        most all, are drawn by the exponential mechanism: a set of them with a chance proportional
-       to e^(rate u), u being how many of them are edges (`arranged`).
+       to e^(rate u), u being how many of them are edges (`sampled_topology`).
 
-    Guarantee: epsilon-DP by basic composition: `explored`, and `arranged` in disjoint regions, of
-    which one pair is in one.
-
-    Arguments and errors as for `Method`; the graph is undirected, without weights.
+    Guarantee: epsilon-DP by basic composition: `explored`, and `sampled_topology` in disjoint
+    regions, of which one pair is in one.
 
     Source: Chen, Fung, Yu, Desai, "Correlated network data publication via differential privacy",
     VLDB Journal 2014, without correlation; constants and scores as in the public code of others,
@@ -56,18 +40,15 @@ def density_based_graph(
     order privately, is left out, as it is there; only the upper half of the matrix is
     used, in which an edge counts once; the whole matrix is counted with noise, too.
     """
-    del delta, groups
-    simple_graph(graph, "der")
-    exact, source = opened(epsilon, seed)
-    counts, cuts = (exact * share for share in SHARES)
-    edges = exact - counts - cuts
-    budgets = Budgets.of(graph.shape[0], counts=counts, cuts=cuts)
-    levels = explored(graph, budgets, source)
+    counts, cuts = (run.epsilon * share for share in SHARES)
+    edges = run.epsilon - counts - cuts
+    run.spend(counts=counts, cuts=cuts, edges_in_regions=edges)
+    budgets = Budgets.of(run.graph.n, counts=counts, cuts=cuts)
+    levels = explored(run.graph, budgets, run.source)
     ends = [np.zeros((2, 0), dtype=np.int64)]
-    leaves = reconstructed(graph, levels, rate=edges, source=source)
+    leaves = reconstructed(run.graph, levels, rate=edges, source=run.source)
     ends += [np.array(pairs_of(leaf.region, leaf.places)) for leaf in leaves]
-    parts = (("counts", counts), ("cuts", cuts), ("edges in regions", edges))
-    return submitted(graph, *np.concatenate(ends, axis=1), parts=parts, seed=seed)
+    return run.made(*np.concatenate(ends, axis=1))
 
 
 @final
@@ -90,7 +71,7 @@ def reconstructed(
 ) -> Iterator[DrawnRegion]:
     """The pairs that are drawn in each region that was not cut.
 
-    Guarantee: (rate)-DP, for regions and counts that were paid for; see `arranged`.
+    Guarantee: (rate)-DP, for regions and counts that were paid for; see `sampled_topology`.
 
     Args:
         graph: the private graph.
@@ -104,60 +85,8 @@ def reconstructed(
             own = level.edges[index]
             edges = np.sort(place_in(region, graph.rows[own], graph.columns[own]))
             count = min(int(level.counts[index]), area)
-            yield DrawnRegion(region, area, arranged(edges, area, count, rate=rate, source=source))
-
-
-def arranged(
-    edges: IntVector, pairs: int, count: int, *, rate: Fraction, source: EntropySource
-) -> IntVector:
-    """A set of so many pairs with a chance proportional to e^(rate u), u of them being edges.
-
-    First u, with the chance C(m, u) C(N - m, M - u) e^(rate u), exactly; then u uniform ones of
-    the m edges, and M - u uniform ones of the others.
-
-    Guarantee: (rate)-DP for a count M that is public or was paid for. One pair more or less among
-    the edges changes u of any set by 0 or 1, for all sets in the same direction: both e^(rate u)
-    and the sum of all of them change by a factor in 1..e^rate, in the same direction.
-
-    Args:
-        edges: places of the m edges, distinct, ascending, in 0..N-1. Private.
-        pairs: N.
-        count: M, in 0..N.
-        rate: exact, > 0.
-        source: where the noise comes from.
-
-    Returns:
-        Places, ascending, shape (count,).
-    """
-    found = _overlap(len(edges), pairs, count, rate, source)
-    true = edges[uniform_subset(found, len(edges), source)]
-    others = uniform_subset(count - found, pairs - len(edges), source)
-    # The k-th place without an edge lies behind all edges with fewer than k such places before.
-    others += np.searchsorted(edges - np.arange(len(edges)), others, side="right")
-    return np.sort(np.concatenate([true, others]))
-
-
-def _overlap(edges: int, pairs: int, count: int, rate: Fraction, source: EntropySource) -> int:
-    """How many of the drawn pairs are edges."""
-    least, most = max(0, count - (pairs - edges)), min(edges, count)
-    if least == most:
-        return least
-    u = np.arange(least, most + 1)
-    logs = _log_choices(edges, u) + _log_choices(pairs - edges, count - u) + float(rate) * u
-    error = _ROUNDING * (float(scipy.special.gammaln(pairs + 1)) + float(rate) * most + 1)
-
-    def exact(index: int) -> Decimal:
-        of = least + index
-        ways = math.comb(edges, of) * math.comb(pairs - edges, count - of)
-        power = Decimal(rate.numerator) * of / Decimal(rate.denominator)
-        return Decimal(ways).ln() + power
-
-    return least + Choice(logs, error, exact).draw(source)
-
-
-def _log_choices(of: int, chosen: IntVector) -> FloatVector:
-    gammaln = scipy.special.gammaln
-    return np.asarray(gammaln(of + 1) - gammaln(chosen + 1) - gammaln(of - chosen + 1))
+            drawn = sampled_topology(edges, count, area, rate=rate, source=source)
+            yield DrawnRegion(region, area, drawn)
 
 
 def pairs_of(region: IntVector, places: IntVector) -> tuple[IntVector, IntVector]:
@@ -170,9 +99,9 @@ def pairs_of(region: IntVector, places: IntVector) -> tuple[IntVector, IntVector
     return down + top, along + left
 
 
-DER = Contender(
+DER = contender(
+    density_based_graph,
     name="der",
-    method=density_based_graph,
     source="Chen, Fung, Yu, Desai, VLDB Journal 2014",
     most_vertices=5_000,
     note=(

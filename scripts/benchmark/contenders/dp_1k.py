@@ -7,16 +7,9 @@ import numpy as np
 
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.noise import sample_discrete_laplace
-from scripts.benchmark.base import Contender, Submission
-from scripts.benchmark.contenders.opening import (
-    opened,
-    public_generator,
-    simple_graph,
-    submitted,
-)
+from scripts.benchmark.contenders.opening import Run, contender
 from scripts.benchmark.contenders.realised import with_degrees
 
 LARGEST_SHARE = Fraction(1, 10)  # of epsilon, for the largest degree
@@ -36,14 +29,7 @@ class NoisyHistogram(NamedTuple):
     counts: IntVector
 
 
-def degree_histogram_graph(
-    graph: AnyGraph,
-    *,
-    epsilon: float,
-    delta: float = 0.0,
-    groups: Groups | None = None,
-    seed: int | None = None,
-) -> Submission:
+def degree_histogram_graph(run: Run) -> AnyGraph:
     """A random graph with the noisy 1K-distribution of a private graph.
 
     1. The largest degree with noise, for a tenth of epsilon, and counts of the degrees up to it
@@ -54,23 +40,16 @@ def degree_histogram_graph(
 
     Guarantee: epsilon-DP: see `measure_histogram`; the other steps read its result alone.
 
-    Arguments and errors as for `Method`; the graph is undirected, without weights.
-
     Source: Wang, Wu, "Preserving differential privacy in degree-correlation based graph
     generation", Transactions on Data Privacy 2013, the 1K model. Added: the largest degree is
     bought, since counts up to the true one would tell it; and there are n vertices, whose number
     is public.
     """
-    del delta, groups
-    simple_graph(graph, "dp-1k")
-    exact, source = opened(epsilon, seed)
-    noisy = measure_histogram(graph, epsilon=exact, source=source)
-    rng = public_generator(source)
-    degrees = rng.permutation(degrees_of(noisy, graph.shape[0]))
-    rows, columns = with_degrees(degrees, rng)
-    for_largest = exact * LARGEST_SHARE
-    parts = (("largest degree", for_largest), ("counts", exact - for_largest))
-    return submitted(graph, rows, columns, parts=parts, seed=seed)
+    for_largest = run.epsilon * LARGEST_SHARE
+    run.spend(largest_degree=for_largest, counts=run.epsilon - for_largest)
+    noisy = measure_histogram(run.graph, epsilon=run.epsilon, source=run.source)
+    rng = run.generator()
+    return run.made(*with_degrees(rng.permutation(degrees_of(noisy, run.graph.n)), rng))
 
 
 def measure_histogram(
@@ -112,9 +91,9 @@ def degrees_of(noisy: NoisyHistogram, n: int) -> IntVector:
     return np.repeat(np.arange(len(counts)), counts)
 
 
-DP_1K = Contender(
+DP_1K = contender(
+    degree_histogram_graph,
     name="dp-1k",
-    method=degree_histogram_graph,
     source="Wang, Wu, Transactions on Data Privacy 2013",
     most_vertices=100_000,
     note=(

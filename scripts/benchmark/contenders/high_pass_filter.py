@@ -8,23 +8,14 @@ import numpy as np
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.measure.statistics import bounded_steps
-from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.distributions import LaplaceNoise
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.noise import sample_discrete_laplace
 from graphcuts_dp.privacy.value_noise import noise_distribution
-from scripts.benchmark.base import Contender, Submission
-from scripts.benchmark.contenders.opening import (
-    check_pairs,
-    checked_delta,
-    opened,
-    promise,
-    same_kind,
-)
+from scripts.benchmark.contenders.opening import Run, contender
 
 _LARGEST_STEPS = 2**52
-_NAME = "high-pass-filter"
 
 
 def threshold_of(distribution: LaplaceNoise, delta: float) -> int:
@@ -80,34 +71,22 @@ def filter_cost(distribution: LaplaceNoise, threshold: int) -> Cost:
     return Cost(epsilon=float(distribution.epsilon), delta=passing_delta(distribution, threshold))
 
 
-def high_pass_filter(
-    graph: AnyGraph,
-    *,
-    epsilon: float,
-    delta: float,
-    groups: Groups | None = None,  # noqa: ARG001
-    seed: int | None = None,
-) -> Submission:
+def high_pass_filter(run: Run) -> AnyGraph:
     """The noisy weights of the edges that reach a threshold.
 
-    Arguments and errors as for `Method`; the graph is of any kind; weights need a public cap or
-    `hide_change=1`.
+    Weights need a public cap or `hide_change=1`.
 
     Guarantee: (epsilon, delta)-DP; see `passed`.
     Source: Liu, Upadhyay, Zou, "Optimal bounds on private graph approximation", SODA 2024, and
     "Almost linear time differentially private release of synthetic graphs", 2024.
     """
-    check_pairs(graph)
-    exact, source = opened(epsilon, seed)
-    spent = checked_delta(delta, _NAME)
-    distribution = grid_noise(graph, exact)
-    threshold = threshold_of(distribution, spent)
-    cost = filter_cost(distribution, threshold)
-    guarantee = promise(graph, cost, epsilon=epsilon, delta=spent, seed=seed)
-    weights = passed(graph.weights, distribution, threshold=threshold, source=source)
+    graph: AnyGraph = run.graph
+    distribution = grid_noise(graph, run.epsilon)
+    threshold = threshold_of(distribution, run.delta)
+    run.spend(filter_cost(distribution, threshold))
+    weights = passed(graph.weights, distribution, threshold=threshold, source=run.source)
     kept = weights > 0
-    made = same_kind(graph, graph.rows[kept], graph.columns[kept], weights[kept])
-    return Submission(estimate=made, guarantee=guarantee)
+    return run.made(graph.rows[kept], graph.columns[kept], weights[kept])
 
 
 def grid_noise(graph: AnyGraph, epsilon: Fraction) -> LaplaceNoise:
@@ -119,9 +98,9 @@ def grid_noise(graph: AnyGraph, epsilon: Fraction) -> LaplaceNoise:
     return found
 
 
-HIGH_PASS_FILTER = Contender(
-    name=_NAME,
-    method=high_pass_filter,
+HIGH_PASS_FILTER = contender(
+    high_pass_filter,
+    name="high-pass-filter",
     source=(
         "Liu, Upadhyay, Zou: Optimal bounds on private graph approximation, SODA 2024; Almost "
         "linear time differentially private release of synthetic graphs, 2024"

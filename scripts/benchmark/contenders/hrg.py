@@ -8,19 +8,11 @@ from typing import NamedTuple, final
 import numpy as np
 
 from graphcuts_dp.arrays import IntVector
-from graphcuts_dp.errors import GraphError
-from graphcuts_dp.graph.adjacency import AnyGraph, Graph
-from graphcuts_dp.pairs.groups import Groups
+from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.noise import sample_discrete_laplace
-from scripts.benchmark.base import Contender, Submission
 from scripts.benchmark.contenders.dendrogram import Dendrogram
-from scripts.benchmark.contenders.opening import (
-    opened,
-    public_generator,
-    simple_graph,
-    submitted,
-)
+from scripts.benchmark.contenders.opening import Run, contender
 
 TREE_SHARE = Fraction(1, 2)  # of epsilon
 MOVES = 1000  # steps of the chain for each vertex
@@ -28,14 +20,7 @@ _NODE_SCALE = 0.05  # noise of a chance across a node, from which on its vertice
 _BLOCK_SCALE = 0.01  # and from which on of that block's chance
 
 
-def hierarchical_random_graph(
-    graph: AnyGraph,
-    *,
-    epsilon: float,
-    delta: float = 0.0,
-    groups: Groups | None = None,
-    seed: int | None = None,
-) -> Submission:
+def hierarchical_random_graph(run: Run) -> AnyGraph:
     """A graph from a private hierarchical random graph, as published: its claim is not proven.
 
     1. A tree on the vertices, by 1000 n steps of a chain whose stationary law is that of the
@@ -48,26 +33,18 @@ def hierarchical_random_graph(
     drawn from the stationary law; after finitely many steps it is not, and by how much is
     not known. epsilon is what the paper claims.
 
-    Arguments and errors as for `Method`; the graph is undirected, without weights.
-
     Source: Xiao, Chen, Tan, "Differentially private network data release via structural inference",
     KDD 2014. Deviation: the number of steps is public; there, the chain stops when the likelihoods
     of the private graph seem to have settled.
     """
-    del delta, groups
-    simple_graph(graph, "hrg")
-    exact, source = opened(epsilon, seed)
-    if not isinstance(graph, Graph):
-        raise GraphError("trees are made of undirected graphs")
-    for_tree = exact * TREE_SHARE
-    rng = public_generator(source)
-    tree = Dendrogram(graph, rng.permutation(graph.n).tolist())
-    tree.walk(MOVES * graph.n, float(for_tree) / (2 * sensitivity(graph.n)), source)
-    ends = [np.zeros((2, 0), dtype=np.int64)]
-    cells = noisy_chances(tree, epsilon=exact - for_tree, source=source)
-    ends += [_drawn(tree, cell, rng) for cell in cells]
-    parts = (("tree", for_tree), ("edges across nodes", exact - for_tree))
-    return submitted(graph, *np.concatenate(ends, axis=1), parts=parts, seed=seed)
+    n, for_tree = run.graph.n, run.epsilon * TREE_SHARE
+    run.spend(tree=for_tree, edges_across_nodes=run.epsilon - for_tree)
+    rng = run.generator()
+    tree = Dendrogram(run.graph, rng.permutation(n).tolist())
+    tree.walk(MOVES * n, float(for_tree) / (2 * sensitivity(n)), run.source)
+    cells = noisy_chances(tree, epsilon=run.epsilon - for_tree, source=run.source)
+    ends = [_drawn(tree, cell, rng) for cell in cells]
+    return run.made(*np.concatenate(ends, axis=1))
 
 
 def sensitivity(n: int) -> float:
@@ -137,9 +114,9 @@ def _drawn(tree: Dendrogram, cell: NoisyChance, rng: np.random.Generator) -> Int
     return np.asarray([left[first], right[second]])
 
 
-HRG = Contender(
+HRG = contender(
+    hierarchical_random_graph,
     name="hrg",
-    method=hierarchical_random_graph,
     source="Xiao, Chen, Tan, KDD 2014",
     most_vertices=300,
     claim_holds=False,

@@ -7,29 +7,15 @@ import scipy
 
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.noise import sample_discrete_laplace
-from scripts.benchmark.base import Contender, Submission
-from scripts.benchmark.contenders.opening import (
-    opened,
-    public_generator,
-    simple_graph,
-    submitted,
-)
+from scripts.benchmark.contenders.opening import Run, contender
 from scripts.benchmark.contenders.realised import with_degrees
 
 SENSITIVITY = 2
 
 
-def sorted_degrees_graph(
-    graph: AnyGraph,
-    *,
-    epsilon: float,
-    delta: float = 0.0,
-    groups: Groups | None = None,
-    seed: int | None = None,
-) -> Submission:
+def sorted_degrees_graph(run: Run) -> AnyGraph:
     """A random graph with the noisy sorted degrees of a private graph, after isotonic regression.
 
     1. The ascending degrees with discrete Laplace noise (`measure_sorted`).
@@ -39,18 +25,13 @@ def sorted_degrees_graph(
 
     Guarantee: epsilon-DP: see `measure_sorted`; the other steps read its result alone.
 
-    Arguments and errors as for `Method`; the graph is undirected, without weights.
-
     Source: Hay, Li, Miklau, Jensen, "Accurate estimation of the degree distribution of private
     networks", ICDM 2009, for steps 1 and 2.
     """
-    del delta, groups
-    simple_graph(graph, "isotonic-degrees")
-    exact, source = opened(epsilon, seed)
-    noisy = measure_sorted(graph, epsilon=exact, source=source)
-    rng = public_generator(source)
-    rows, columns = with_degrees(rng.permutation(ascending(noisy)), rng)
-    return submitted(graph, rows, columns, parts=(("sorted degrees", exact),), seed=seed)
+    run.spend(sorted_degrees=run.epsilon)
+    noisy = measure_sorted(run.graph, epsilon=run.epsilon, source=run.source)
+    rng = run.generator()
+    return run.made(*with_degrees(rng.permutation(ascending(noisy)), rng))
 
 
 def measure_sorted(graph: AnyGraph, *, epsilon: Fraction, source: EntropySource) -> IntVector:
@@ -77,9 +58,9 @@ def ascending(noisy: IntVector) -> IntVector:
     return np.asarray(np.rint(fitted).astype(np.int64))
 
 
-ISOTONIC_DEGREES = Contender(
+ISOTONIC_DEGREES = contender(
+    sorted_degrees_graph,
     name="isotonic-degrees",
-    method=sorted_degrees_graph,
     source="Hay, Li, Miklau, Jensen, ICDM 2009",
     most_vertices=100_000,
     note=(

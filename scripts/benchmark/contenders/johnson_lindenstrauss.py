@@ -11,18 +11,11 @@ import scipy
 
 from graphcuts_dp.arrays import FloatMatrix, IntMatrix
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.graph.adjacency import AnyGraph, Graph
-from graphcuts_dp.pairs.groups import Groups
+from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.noise import sample_discrete_gaussian
-from scripts.benchmark.base import Contender, Submission
-from scripts.benchmark.contenders.opening import (
-    checked_delta,
-    opened,
-    promise,
-    simple_graph,
-)
+from scripts.benchmark.contenders.opening import Run, contender
 
 LEAST_ROWS = 256  # a cut then errs by sqrt(2/256) = 9 % of itself and of the weight that is added
 MOST_ROWS = 1024  # the worst of all cuts errs less with a row for each vertex; this bounds the time
@@ -215,36 +208,23 @@ def estimated(columns: IntMatrix, noise: ProjectionNoise) -> FloatMatrix:
     return (matrix + matrix.T) / 2
 
 
-def johnson_lindenstrauss(
-    graph: AnyGraph,
-    *,
-    epsilon: float,
-    delta: float,
-    groups: Groups | None = None,  # noqa: ARG001
-    seed: int | None = None,
-) -> Submission:
+def johnson_lindenstrauss(run: Run) -> FloatMatrix:
     """A matrix whose cuts are those of a random projection of the edges.
-
-    Arguments and errors as for `Method`; the graph is undirected, without weights, of two
-    vertices at least.
 
     Guarantee: (epsilon, delta)-DP; see `projected`.
     Source: Blocki, Blum, Datta, Sheffet, "The Johnson-Lindenstrauss transform itself preserves
     differential privacy", FOCS 2012; Upadhyay, "Random projections, graph sparsification, and
     differential privacy", ASIACRYPT 2013.
     """
-    private = simple_graph(graph, _NAME)
-    exact, source = opened(epsilon, seed)
-    spent = checked_delta(delta, _NAME)
-    noise = projection_noise(epsilon=float(exact), delta=spent, rows=rows_for(private.n))
-    guarantee = promise(private, noise.cost(exact), epsilon=epsilon, delta=spent, seed=seed)
-    matrix = estimated(projected(private, noise, source), noise)
-    return Submission(estimate=matrix, guarantee=guarantee)
+    rows = rows_for(run.graph.n)
+    noise = projection_noise(epsilon=float(run.epsilon), delta=run.delta, rows=rows)
+    run.spend(noise.cost(run.epsilon))
+    return estimated(projected(run.graph, noise, run.source), noise)
 
 
-JOHNSON_LINDENSTRAUSS = Contender(
+JOHNSON_LINDENSTRAUSS = contender(
+    johnson_lindenstrauss,
     name=_NAME,
-    method=johnson_lindenstrauss,
     source=(
         "Blocki, Blum, Datta, Sheffet: The Johnson-Lindenstrauss transform itself preserves "
         "differential privacy, FOCS 2012; Upadhyay, ASIACRYPT 2013"

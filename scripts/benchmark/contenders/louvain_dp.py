@@ -8,13 +8,11 @@ from typing import final
 import numpy as np
 
 from graphcuts_dp.arrays import FloatMatrix, IntVector
-from graphcuts_dp.graph.adjacency import AnyGraph, Graph
-from graphcuts_dp.pairs.groups import Groups
+from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.noise import sample_discrete_laplace, sample_exceeding
-from scripts.benchmark.base import Contender, Submission
-from scripts.benchmark.contenders.opening import opened, promise, simple_graph
+from scripts.benchmark.contenders.opening import Run, contender
 from scripts.benchmark.contenders.super_graph import (
     cell_ends,
     counted_cells,
@@ -23,7 +21,6 @@ from scripts.benchmark.contenders.super_graph import (
 )
 
 GROUP_SIZE = 16  # vertices of a super-vertex
-_NAME = "louvain-dp"
 
 
 @final
@@ -144,37 +141,25 @@ def block_densities(
     return found
 
 
-def louvain_dp(
-    graph: AnyGraph,
-    *,
-    epsilon: float,
-    delta: float = 0.0,  # noqa: ARG001  # the promise is pure
-    groups: Groups | None = None,  # noqa: ARG001
-    seed: int | None = None,
-) -> Submission:
+def louvain_dp(run: Run) -> FloatMatrix:
     """A block model of communities that LouvainDP finds.
-
-    Arguments and errors as for `Method`; the graph is undirected, without weights, of two
-    vertices at least.
 
     Guarantee: epsilon-DP: `found_communities`, then `block_densities`, composed.
     Source: Nguyen, Imine, Rusinowitch, "Detecting communities under differential privacy",
     WPES 2016, for the communities.
     """
-    private = simple_graph(graph, _NAME)
-    exact, source = opened(epsilon, seed)
-    shares = LouvainShares.of(exact)
-    guarantee = promise(private, shares.cost, epsilon=epsilon, seed=seed)
-    communities = found_communities(private, shares, source)
-    density = block_densities(private, communities, rate=shares.blocks, source=source)
-    matrix = density[communities][:, communities]
+    shares = LouvainShares.of(run.epsilon)
+    run.spend(shares.cost)
+    communities = found_communities(run.graph, shares, run.source)
+    density = block_densities(run.graph, communities, rate=shares.blocks, source=run.source)
+    matrix: FloatMatrix = density[communities][:, communities]
     np.fill_diagonal(matrix, 0.0)
-    return Submission(estimate=matrix, guarantee=guarantee)
+    return matrix
 
 
-LOUVAIN_DP = Contender(
-    name=_NAME,
-    method=louvain_dp,
+LOUVAIN_DP = contender(
+    louvain_dp,
+    name="louvain-dp",
     source="Nguyen, Imine, Rusinowitch: Detecting communities under differential privacy, 2016",
     most_vertices=4_000,
     note=(

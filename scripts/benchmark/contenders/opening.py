@@ -1,80 +1,139 @@
-"""What contenders on simple graphs begin with, and what they promise in the end."""
+"""What contenders begin with, and what they promise in the end."""
 
+from collections.abc import Callable
 from fractions import Fraction
+from typing import Any, final
 
 import numpy as np
 
 from graphcuts_dp.arrays import FloatVector, IntegerVector
 from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, DirectedGraph, Graph
+from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.privacy.composition import Cost, stated_cost
 from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon, hidden_change
-from scripts.benchmark.base import Submission
-
-Parts = tuple[tuple[str, Fraction], ...]
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
+from scripts.benchmark.base import Contender, Estimate, Submission, hidden
 
 
-def simple_graph(graph: AnyGraph, name: str) -> Graph:
-    """The graph, if it is undirected, has no weights and at least two vertices.
-
-    Raises:
-        GraphError: it is another.
-    """
-    if not isinstance(graph, Graph):
-        raise GraphError(f"{name} takes undirected graphs alone")
-    check_unweighted(graph, name)
-    check_pairs(graph)
-    return graph
-
-
-def check_unweighted(graph: AnyGraph, name: str) -> None:
-    """Check that a graph has no weights.
-
-    Raises:
-        GraphError: it has.
-    """
-    if graph.weighted:
-        raise GraphError(f"{name} takes graphs without weights alone")
-
-
-def check_pairs(graph: AnyGraph) -> None:
-    """Check that there is a pair to hide, and that it is said which change of a weight is hidden.
-
-    Raises:
-        GraphError: one vertex.
-        ParameterError: weights without a cap.
-    """
-    graph.check_bounded()
-    if min(graph.shape) < (1 if isinstance(graph, BipartiteGraph) else 2):
-        raise GraphError("a graph of one vertex has no pairs: there is nothing to release")
-
-
-def same_kind(
-    graph: AnyGraph, rows: IntegerVector, columns: IntegerVector, weights: FloatVector | None
-) -> AnyGraph:
-    """A graph of the same kind on the same vertices, with other edges.
+@final
+class Run:
+    """One run of a contender on a private graph: what it may spend, and what it has spent.
 
     Args:
-        graph: its vertices and its kind are public.
-        rows: ends of the edges.
-        columns: other ends.
-        weights: of the edges; None for none.
-    """
-    if isinstance(graph, Graph):
-        return Graph(rows, columns, weights, vertices=graph.vertices)
-    if isinstance(graph, DirectedGraph):
-        return DirectedGraph(rows, columns, weights, vertices=graph.vertices)
-    return BipartiteGraph(rows, columns, weights, left=graph.left, right=graph.right)
+        graph: the private graph.
+        epsilon: that was asked for.
+        delta: likewise.
+        groups: public groups, or None.
+        seed: None when noise comes from the operating system's entropy.
 
-
-def opened(epsilon: float, seed: int | None) -> tuple[Fraction, EntropySource]:
-    """The exact privacy parameter, and where noise comes from.
+    Attributes:
+        epsilon: exact.
+        asked: as it was given.
+        source: where noise comes from.
+        guarantee: what is promised; None before `spend`.
 
     Raises:
         ParameterError: epsilon or seed out of range.
     """
-    return exact_epsilon(epsilon), entropy_source(seed)
+
+    def __init__(
+        self, graph: Any, *, epsilon: float, delta: float, groups: Any, seed: int | None
+    ) -> None:
+        self.graph, self.groups, self.seed = graph, groups, seed
+        self.asked, self.delta = epsilon, delta
+        self.epsilon: Fraction = exact_epsilon(epsilon)
+        self.source: EntropySource = entropy_source(seed)
+        self.guarantee: PrivacyGuarantee | None = None
+
+    def spend(self, cost: Cost | None = None, **parts: Fraction) -> None:
+        """State what is promised, before any noise is drawn.
+
+        Args:
+            cost: of the noise that was built; None for the sum of the parts.
+            parts: what epsilon is spent on; blanks are written as underscores.
+
+        Raises:
+            BudgetError: it costs more than was asked for.
+        """
+        built = cost or Cost.of_pure(sum(parts.values(), Fraction(0)))
+        stated = stated_cost(built, epsilon=self.asked, delta=self.delta)
+        named = tuple((name.replace("_", " "), float(part)) for name, part in parts.items())
+        self.guarantee = PrivacyGuarantee(
+            epsilon=stated.epsilon,
+            delta=stated.delta,
+            neighbours=hidden(self.graph),
+            seed=self.seed,
+            parts=named if named[1:] else (),
+        )
+
+    def generator(self) -> np.random.Generator:
+        """For what reads public or noisy values alone. Its seed is drawn from the source."""
+        return public_generator(self.source)
+
+    def made(
+        self, rows: IntegerVector, columns: IntegerVector, weights: FloatVector | None = None
+    ) -> AnyGraph:
+        """A graph of the same kind on the same vertices, with these edges.
+
+        Loops are dropped, and a pair counts once. No edge of the private graph is read.
+        """
+        graph: AnyGraph = self.graph
+        if isinstance(graph, Graph):
+            return Graph(rows, columns, weights, vertices=graph.vertices)
+        if isinstance(graph, DirectedGraph):
+            return DirectedGraph(rows, columns, weights, vertices=graph.vertices)
+        return BipartiteGraph(rows, columns, weights, left=graph.left, right=graph.right)
+
+
+def contender(body: Callable[[Run], Estimate | Submission], **about: Any) -> Contender:
+    """A contender that checks what it is given, runs, and promises what the run has spent.
+
+    Args:
+        body: returns an estimate, after `Run.spend`; or a submission with its own guarantee.
+        about: fields of `Contender` but `method`. Graphs of other kinds, and weights that it does
+            not take, are refused.
+    """
+
+    def method(
+        graph: AnyGraph,
+        *,
+        epsilon: float,
+        delta: float = 0.0,
+        groups: Groups | None = None,
+        seed: int | None = None,
+    ) -> Submission:
+        check_graph(graph, found)
+        if found.needs_groups and groups is None:
+            raise GraphError("this contender needs public groups")
+        run = Run(graph, epsilon=epsilon, delta=0.0, groups=groups, seed=seed)
+        if found.needs_delta:
+            run.delta = checked_delta(delta, found.name)
+        made = body(run)
+        if isinstance(made, Submission):
+            return made
+        if run.guarantee is None:
+            raise TypeError(f"{found.name} has not said what it spends")
+        return Submission(estimate=made, guarantee=run.guarantee)
+
+    found = Contender(method=method, **about)
+    return found
+
+
+def check_graph(graph: AnyGraph, entered: Contender) -> None:
+    """Check that a contender takes a graph, and that there is a pair to hide.
+
+    Raises:
+        GraphError: another kind, weights that are not taken, or one vertex.
+        ParameterError: weights without a cap.
+    """
+    if not isinstance(graph, Graph) and entered.kinds == {"undirected"}:
+        raise GraphError(f"{entered.name} takes undirected graphs alone")
+    if graph.weighted and not entered.weights:
+        raise GraphError(f"{entered.name} takes graphs without weights alone")
+    graph.check_bounded()
+    if min(graph.shape) < (1 if isinstance(graph, BipartiteGraph) else 2):
+        raise GraphError("a graph of one vertex has no pairs: there is nothing to release")
 
 
 def checked_delta(delta: float, name: str) -> float:
@@ -90,62 +149,5 @@ def checked_delta(delta: float, name: str) -> float:
 
 
 def public_generator(source: EntropySource) -> np.random.Generator:
-    """For what reads public or noisy values alone. Its seed is drawn from the source."""
+    """See `Run.generator`."""
     return np.random.default_rng(int.from_bytes(source.bytes(16).tobytes(), "little"))
-
-
-def promise(
-    graph: AnyGraph, built: Cost, *, epsilon: float, seed: int | None, delta: float = 0.0
-) -> PrivacyGuarantee:
-    """What is promised of a graph, from the cost of the noise that was built.
-
-    Args:
-        graph: its schema is public.
-        built: the cost.
-        epsilon: that was asked for.
-        seed: None when the operating system's entropy was used.
-        delta: that was asked for.
-
-    Raises:
-        BudgetError: it costs more than that.
-    """
-    stated = stated_cost(built, epsilon=epsilon, delta=delta)
-    return PrivacyGuarantee(
-        epsilon=stated.epsilon, delta=stated.delta, neighbours=_hidden(graph), seed=seed
-    )
-
-
-def _hidden(graph: AnyGraph) -> str:
-    """Which change of a graph of this schema is hidden."""
-    return hidden_change(
-        weighted=graph.weighted,
-        weight_cap=graph.weight_cap,
-        directed=isinstance(graph, DirectedGraph),
-    )
-
-
-def submitted(
-    graph: AnyGraph,
-    rows: IntegerVector,
-    columns: IntegerVector,
-    *,
-    parts: Parts,
-    seed: int | None,
-) -> Submission:
-    """A synthetic graph of the kind and on the vertices of a private one, of which no edge is read.
-
-    Args:
-        graph: the private graph.
-        rows: of the synthetic edges; loops are dropped, and a pair counts once.
-        columns: likewise.
-        parts: what epsilon was spent on; the promise is their sum.
-        seed: as given.
-    """
-    spent = sum((epsilon for _, epsilon in parts), Fraction(0))
-    promised = PrivacyGuarantee(
-        epsilon=float(spent),
-        neighbours=_hidden(graph),
-        seed=seed,
-        parts=tuple((name, float(epsilon)) for name, epsilon in parts) if parts[1:] else (),
-    )
-    return Submission(estimate=same_kind(graph, rows, columns, None), guarantee=promised)

@@ -9,22 +9,15 @@ import numpy as np
 
 from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
-from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.noise import exponential_choice, sample_discrete_laplace
-from scripts.benchmark.base import Contender, Submission
 from scripts.benchmark.contenders.block_draws import (
     Edges,
     drawn_between,
     drawn_within,
 )
-from scripts.benchmark.contenders.opening import (
-    opened,
-    promise,
-    public_generator,
-    simple_graph,
-)
+from scripts.benchmark.contenders.opening import Run, contender, public_generator
 from scripts.benchmark.contenders.super_graph import (
     SuperGraph,
     cell_ends,
@@ -233,36 +226,22 @@ def reconstructed(measured: PrivGraphDraws, generator: np.random.Generator) -> E
     return np.concatenate(rows), np.concatenate(columns)
 
 
-def privgraph(
-    graph: AnyGraph,
-    *,
-    epsilon: float,
-    delta: float = 0.0,  # noqa: ARG001  # the promise is pure
-    groups: Groups | None = None,  # noqa: ARG001
-    seed: int | None = None,
-) -> Submission:
+def privgraph(run: Run) -> AnyGraph:
     """A synthetic graph by PrivGraph.
-
-    Arguments and errors as for `Method`; the graph is undirected, without weights, of two
-    vertices at least.
 
     Guarantee: epsilon-DP; see `measure_privgraph`. The rest reads what it drew.
     Source: Yuan, Zhang, Du, Chen, Cheng, Sun, "PrivGraph: differentially private graph data
     publication by exploiting community information", USENIX Security 2023.
     """
-    private = simple_graph(graph, "privgraph")
-    exact, source = opened(epsilon, seed)
-    rates = PrivGraphRates.of(exact)
-    guarantee = promise(private, rates.cost, epsilon=epsilon, seed=seed)
-    measured = measure_privgraph(private, rates, source)
-    rows, columns = reconstructed(measured, public_generator(source))
-    made = Graph(rows, columns, vertices=private.vertices)
-    return Submission(estimate=made, guarantee=guarantee)
+    rates = PrivGraphRates.of(run.epsilon)
+    run.spend(rates.cost)
+    measured = measure_privgraph(run.graph, rates, run.source)
+    return run.made(*reconstructed(measured, run.generator()))
 
 
-PRIVGRAPH = Contender(
+PRIVGRAPH = contender(
+    privgraph,
     name="privgraph",
-    method=privgraph,
     source="Yuan, Zhang, Du, Chen, Cheng, Sun: PrivGraph, USENIX Security 2023",
     most_vertices=10_000,
     note=(

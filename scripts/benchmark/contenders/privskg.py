@@ -13,20 +13,12 @@ from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.estimate.measurement import NoisyDegrees
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.measure.statistics import measure_degrees
-from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.value_noise import noise_distribution
-from scripts.benchmark.base import Contender, Submission
 from scripts.benchmark.contenders.block_draws import Edges
-from scripts.benchmark.contenders.opening import (
-    opened,
-    promise,
-    public_generator,
-    simple_graph,
-)
+from scripts.benchmark.contenders.opening import Run, contender
 
-_NAME = "privskg"
 _STARTS = ((0.9, 0.5, 0.1), (0.6, 0.4, 0.3), (0.99, 0.3, 0.6), (0.5, 0.5, 0.5))
 _BOUND = 1e-9
 _CHUNK = 1 << 22
@@ -200,39 +192,25 @@ def measured_degrees(graph: Graph, epsilon: Fraction, source: EntropySource) -> 
     return measure_degrees(graph, noise, epsilon=epsilon, source=source)
 
 
-def privskg(
-    graph: AnyGraph,
-    *,
-    epsilon: float,
-    delta: float = 0.0,  # noqa: ARG001  # the promise is pure
-    groups: Groups | None = None,  # noqa: ARG001
-    seed: int | None = None,
-) -> Submission:
+def privskg(run: Run) -> AnyGraph:
     """A stochastic Kronecker graph fitted to noisy degrees.
-
-    Arguments and errors as for `Method`; the graph is undirected, without weights, of two
-    vertices at least.
 
     Guarantee: epsilon-DP: all else is computed from `measure_degrees`.
     Source: Mir, Wright, "A differentially private estimator for the stochastic Kronecker graph
     model", PAIS 2012.
     """
-    private = simple_graph(graph, _NAME)
-    exact, source = opened(epsilon, seed)
-    guarantee = promise(private, Cost.of_pure(exact), epsilon=epsilon, seed=seed)
-    noisy = measured_degrees(private, exact, source)
+    run.spend(Cost.of_pure(run.epsilon))
+    noisy = measured_degrees(run.graph, run.epsilon, run.source)
     degrees = noisy.rows * np.float64(noisy.unit)
-    levels = max(1, math.ceil(math.log2(private.n)))
+    levels = max(1, math.ceil(math.log2(run.graph.n)))
     counts = counted_stars(degrees, noisy.law.variance)
     order = np.argsort(-degrees, kind="stable")
-    rows, columns = sampled(fitted(counts, levels), order, counts.edges, public_generator(source))
-    made = Graph(rows, columns, vertices=private.vertices)
-    return Submission(estimate=made, guarantee=guarantee)
+    return run.made(*sampled(fitted(counts, levels), order, counts.edges, run.generator()))
 
 
-PRIVSKG = Contender(
-    name=_NAME,
-    method=privskg,
+PRIVSKG = contender(
+    privskg,
+    name="privskg",
     source="Mir, Wright: A differentially private estimator for the stochastic Kronecker graph "
     "model, 2012",
     most_vertices=4_000,

@@ -1,22 +1,20 @@
 """Contenders: what anybody would try first, with exact noise."""
 
 from collections.abc import Callable
+from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from graphcuts_dp.arrays import FloatVector, IntVector
-from graphcuts_dp.errors import GraphError
-from graphcuts_dp.graph.adjacency import AnyGraph, DirectedGraph
+from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.measure.cells import measure_groups, sides_of_groups
 from graphcuts_dp.measure.statistics import measure_degrees
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.entropy import entropy_source
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon, hidden_change
 from graphcuts_dp.privacy.value_noise import noise_distribution
-from scripts.benchmark.base import Contender, Method, SparseMatrix, Submission
+from scripts.benchmark.base import Answers, Contender, SparseMatrix, Submission
 from scripts.benchmark.baselines import (
     Baseline,
     density_only,
@@ -25,6 +23,7 @@ from scripts.benchmark.baselines import (
     top_m_filter,
 )
 from scripts.benchmark.contenders.blocks import spread_evenly
+from scripts.benchmark.contenders.opening import Run, contender
 from scripts.benchmark.contenders.ours import ALL_KINDS
 
 _DENSE_VERTICES = 4_000
@@ -32,72 +31,43 @@ _LINEAR_VERTICES = 1_000_000
 _DRAWS = "graph drawn from noisy degrees"  # mixed into a seed
 
 
-def _promise(graph: AnyGraph, epsilon: float, seed: int | None) -> PrivacyGuarantee:
-    return PrivacyGuarantee(
-        epsilon=float(epsilon),
-        neighbours=hidden_change(
-            weighted=graph.weighted,
-            weight_cap=graph.weight_cap,
-            directed=isinstance(graph, DirectedGraph),
-        ),
-        seed=seed,
-    )
-
-
-def _baseline_method(make: Callable[..., Baseline]) -> Method:
+def _of_baseline(make: Callable[..., Baseline], run: Run) -> Submission:
     """A baseline of `scripts.benchmark.baselines`, with its guarantee: epsilon-DP at edge level."""
-
-    def method(
-        graph: AnyGraph, *, epsilon: float, delta: float, groups: Groups | None, seed: int | None
-    ) -> Submission:
-        del delta, groups
-        made = make(graph, epsilon=epsilon, seed=seed)
-        return Submission(estimate=made.matrix, guarantee=made.guarantee)
-
-    return method
+    made = make(run.graph, epsilon=run.asked, seed=run.seed)
+    return Submission(estimate=made.matrix, guarantee=made.guarantee)
 
 
-def _empty(
-    graph: AnyGraph, *, epsilon: float, delta: float, groups: Groups | None, seed: int | None
-) -> Submission:
+def _empty(run: Run) -> SparseMatrix:
     """No edge at all. Guarantee: 0-DP: reads the public shape alone."""
-    del epsilon, delta, groups
-    return Submission(estimate=sp.csr_array(graph.shape), guarantee=_promise(graph, 0.0, seed))
+    run.spend(nothing=Fraction(0))
+    return sp.csr_array(run.graph.shape)
 
 
-def _group_sums(
-    graph: AnyGraph, *, epsilon: float, delta: float, groups: Groups | None, seed: int | None
-) -> Submission:
+def _group_sums(run: Run) -> FloatMatrix | Answers:
     """Noisy sums between public groups of the finest level, spread evenly over their pairs.
 
     Guarantee: epsilon-DP at edge level: `measure_groups` draws discrete Laplace noise for a table
     whose cells are disjoint; the rest reads its table and public sizes.
     """
-    del delta
-    if groups is None:
-        raise GraphError("this contender needs public groups")
-    exact, source = exact_epsilon(epsilon), entropy_source(seed)
-    level = groups.levels[-1]
+    run.spend(sums=run.epsilon)
+    groups, level = run.groups, run.groups.levels[-1]
     names = groups.labels(level)
     finest = Groups(groups.vertices, {level: [names[code] for code in groups.codes(level)]})
     noisy = measure_groups(
-        graph,
-        sides_of_groups(graph, finest),
-        epsilon=exact,
+        run.graph,
+        sides_of_groups(run.graph, finest),
+        epsilon=run.epsilon,
         whole=False,
         name="groups",
-        source=source,
+        source=run.source,
     )
     cells, place = noisy.measured.cells, noisy.place
     density = cells.matrix(place, noisy.values / noisy.pairs)
-    hollow = Universe.of(graph).hollow
-    estimate = spread_evenly(density, noisy.rows, noisy.columns, hollow=hollow)
-    return Submission(estimate=estimate, guarantee=_promise(graph, epsilon, seed))
+    hollow = Universe.of(run.graph).hollow
+    return spread_evenly(density, noisy.rows, noisy.columns, hollow=hollow)
 
 
-def _drawn_degrees(
-    graph: AnyGraph, *, epsilon: float, delta: float, groups: Groups | None, seed: int | None
-) -> Submission:
+def _drawn_degrees(run: Run) -> SparseMatrix:
     """A graph drawn from noisy degrees: both ends of each edge in proportion to them.
 
     As many edges are drawn as the noisy degrees add up to; loops and repetitions are dropped.
@@ -106,13 +76,12 @@ def _drawn_degrees(
     Guarantee: epsilon-DP at edge level: computed from `measure_degrees`, of sensitivity 2.
     Source: Chung, Lu 2002, by the draws of Miller, Hagberg 2011.
     """
-    del delta, groups
-    exact, source = exact_epsilon(epsilon), entropy_source(seed)
-    distribution = noise_distribution("binary", epsilon=exact, weight_cap=1.0)
-    noisy = measure_degrees(graph, distribution, epsilon=exact, source=source)
-    random = np.random.default_rng(None if seed is None else [seed, len(_DRAWS)])  # no noise
-    estimate = drawn_graph(noisy.rows, noisy.columns, random, Universe.of(graph))
-    return Submission(estimate=estimate, guarantee=_promise(graph, epsilon, seed))
+    run.spend(degrees=run.epsilon)
+    distribution = noise_distribution("binary", epsilon=run.epsilon, weight_cap=1.0)
+    noisy = measure_degrees(run.graph, distribution, epsilon=run.epsilon, source=run.source)
+    seed = None if run.seed is None else [run.seed, len(_DRAWS)]
+    random = np.random.default_rng(seed)  # no noise
+    return drawn_graph(noisy.rows, noisy.columns, random, Universe.of(run.graph))
 
 
 def drawn_graph(
@@ -160,54 +129,55 @@ def _picked(degrees: IntVector, count: int, random: np.random.Generator) -> IntV
     return found
 
 
-def _contender(name: str, method: Method, **about: Any) -> Contender:
-    given = {"kinds": ALL_KINDS, "weights": True, "most_vertices": _DENSE_VERTICES, **about}
-    return Contender(name=name, method=method, **given)
+def _simple(name: str, body: Callable[[Run], Any], source: str, **about: Any) -> Contender:
+    known = {"kinds": ALL_KINDS, "weights": True, "most_vertices": _DENSE_VERTICES}
+    return contender(body, name=name, source=source, **known | about)
 
 
-EMPTY = _contender(
+EMPTY = _simple(
     "empty-graph",
     _empty,
-    source="nothing is read",
+    "nothing is read",
     most_vertices=_LINEAR_VERTICES,
     note="Spends nothing: what is worse than this has told nothing.",
 )
-DENSITY = _contender(
-    "density",
-    _baseline_method(density_only),
-    source="the noisy total, spread evenly over all pairs",
-)
-RAW = _contender(
-    "raw-response",
-    _baseline_method(raw_matrix),
-    source="Warner 1965, entry by entry, made unbiased",
-    note="A matrix with entries below 0 and above the cap, not a graph.",
-)
-CHUNG_LU = _contender(
-    "degrees-chung-lu",
-    _baseline_method(noisy_degrees_chung_lu),
-    source="noisy degrees; Chung, Lu 2002",
-)
-TOP_M = _contender(
-    "top-m",
-    _baseline_method(top_m_filter),
-    source="Nguyen, Imine, Rusinowitch, ASONAM 2015, with the matrix filled",
-)
-DRAWN = _contender(
+DRAWN = _simple(
     "degrees-drawn",
     _drawn_degrees,
-    source="noisy degrees; Chung, Lu 2002",
+    "noisy degrees; Chung, Lu 2002",
     weights=False,
     most_vertices=_LINEAR_VERTICES,
     note="A graph drawn from the noisy degrees, in time linear in its edges.",
 )
-GROUP_SUMS = _contender(
+GROUP_SUMS = _simple(
     "group-sums",
     _group_sums,
-    source="a block model on public groups",
+    "a block model on public groups",
     most_vertices=_LINEAR_VERTICES,
     needs_groups=True,
     kinds=frozenset({"undirected", "directed"}),
     note="Noisy sums between public groups, spread evenly over their pairs.",
 )
-SIMPLE = (EMPTY, DENSITY, RAW, CHUNG_LU, TOP_M, DRAWN, GROUP_SUMS)
+_OF_BASELINES = {
+    "density": (density_only, "the noisy total, spread evenly over all pairs", ""),
+    "raw-response": (
+        raw_matrix,
+        "Warner 1965, entry by entry, made unbiased",
+        "A matrix with entries below 0 and above the cap, not a graph.",
+    ),
+    "degrees-chung-lu": (noisy_degrees_chung_lu, "noisy degrees; Chung, Lu 2002", ""),
+    "top-m": (
+        top_m_filter,
+        "Nguyen, Imine, Rusinowitch, ASONAM 2015, with the matrix filled",
+        "",
+    ),
+}
+SIMPLE = (
+    EMPTY,
+    *(
+        _simple(name, partial(_of_baseline, make), source, note=note)
+        for name, (make, source, note) in _OF_BASELINES.items()
+    ),
+    DRAWN,
+    GROUP_SUMS,
+)

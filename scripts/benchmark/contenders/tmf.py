@@ -10,18 +10,11 @@ from graphcuts_dp.estimate.noisy_matrix import pairs_at
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.measure.entries import measure_kept_edges
 from graphcuts_dp.measure.statistics import measure_total
-from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.layout import Layout
 from graphcuts_dp.privacy.distributions import LaplaceNoise
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.value_noise import noise_distribution
-from scripts.benchmark.base import Contender, Submission
-from scripts.benchmark.contenders.opening import (
-    check_pairs,
-    check_unweighted,
-    opened,
-    submitted,
-)
+from scripts.benchmark.contenders.opening import Run, contender
 from scripts.benchmark.subsets import uniform_subset
 
 COUNT_SHARE = Fraction(1, 10)  # of epsilon, for the number of edges
@@ -31,14 +24,7 @@ _LOG_FAILURES = 28.0  # that fewer pairs are looked at than are wanted: below e^
 _GRAINS = 8  # of a threshold within the scale of the noise, so that few samplers are made
 
 
-def top_m_filter(
-    graph: AnyGraph,
-    *,
-    epsilon: float,
-    delta: float = 0.0,
-    groups: Groups | None = None,
-    seed: int | None = None,
-) -> Submission:
+def top_m_filter(run: Run) -> AnyGraph:
     """The pairs with the largest noisy entries, as many as there are edges by a noisy count.
 
     1. m~ = the number of edges with discrete Laplace noise, for a tenth of epsilon, in 0..N.
@@ -53,23 +39,17 @@ def top_m_filter(
     what comes out is computed from m~ and noisy entries that were kept by a threshold that is
     computed from m~ (`measure_total`, `measure_kept_edges`).
 
-    Arguments and errors as for `Method`; the graph is of any kind, without weights.
-
     Source: Nguyen, Imine, Rusinowitch, "Differentially private publication of social graphs at
     linear cost", ASONAM 2015. Deviation: there, false edges are drawn uniformly until there are m~
     edges in all. That is not the law of step 3, and not private: of an output that has the edge of
     a pair and hardly any false ones, the chance is about 1/N without the edge, and does not depend
     on N with it.
     """
-    del delta, groups
-    check_unweighted(graph, "tmf")
-    check_pairs(graph)
-    exact, source = opened(epsilon, seed)
-    for_count = exact * COUNT_SHARE
-    count = noisy_count(graph, epsilon=for_count, source=source)
-    rows, columns = filtered(graph, count, epsilon=exact - for_count, source=source)
-    parts = (("number of edges", for_count), ("entries", exact - for_count))
-    return submitted(graph, rows, columns, parts=parts, seed=seed)
+    for_count = run.epsilon * COUNT_SHARE
+    run.spend(number_of_edges=for_count, entries=run.epsilon - for_count)
+    count = noisy_count(run.graph, epsilon=for_count, source=run.source)
+    kept = filtered(run.graph, count, epsilon=run.epsilon - for_count, source=run.source)
+    return run.made(*kept)
 
 
 def noisy_count(graph: AnyGraph, *, epsilon: Fraction, source: EntropySource) -> int:
@@ -153,9 +133,9 @@ def _pairs(layout: Layout) -> int:
     return int(layout.pairs_before(layout.shape[0]))
 
 
-TMF = Contender(
+TMF = contender(
+    top_m_filter,
     name="tmf",
-    method=top_m_filter,
     source="Nguyen, Imine, Rusinowitch, ASONAM 2015",
     kinds=frozenset({"undirected", "directed", "bipartite"}),
     most_vertices=100_000,

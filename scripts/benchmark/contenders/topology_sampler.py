@@ -9,23 +9,14 @@ import numpy as np
 from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.estimate.noisy_matrix import pairs_at
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.layout import Layout
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.noise import Choice, sample_discrete_laplace
-from scripts.benchmark.base import Contender, Submission
-from scripts.benchmark.contenders.opening import (
-    check_pairs,
-    check_unweighted,
-    opened,
-    promise,
-    same_kind,
-)
+from scripts.benchmark.contenders.opening import Run, contender
 from scripts.benchmark.subsets import uniform_subset
 
 COUNT_SHARE = Fraction(1, 10)  # of epsilon, for the number of pairs
-_NAME = "topology-sampler"
 _LOGARITHM_ERROR = 2.0**-20  # of sums of up to 10^7 logarithms from the mode
 
 
@@ -59,7 +50,9 @@ def overlap_log_weights(
 
 def draw_overlap(edges: int, chosen: int, pairs: int, rate: Fraction, source: EntropySource) -> int:
     """How many edges are among the chosen pairs, exactly; see `overlap_log_weights`."""
-    least, _ = overlaps(edges, chosen, pairs)
+    least, most = overlaps(edges, chosen, pairs)
+    if least == most:
+        return least
     mode, log_weights = overlap_log_weights(edges, chosen, pairs, rate)
 
     def exact(index: int) -> Decimal:
@@ -118,34 +111,22 @@ def noisy_size(edges: int, pairs: int, *, rate: Fraction, source: EntropySource)
     return min(max(edges + int(sample_discrete_laplace(rate, 1, source)[0]), 0), pairs)
 
 
-def topology_sampler(
-    graph: AnyGraph,
-    *,
-    epsilon: float,
-    delta: float = 0.0,  # noqa: ARG001  # the promise is pure
-    groups: Groups | None = None,  # noqa: ARG001
-    seed: int | None = None,
-) -> Submission:
+def topology_sampler(run: Run) -> AnyGraph:
     """A graph of about as many edges, sampled so that true edges are likelier.
-
-    Arguments and errors as for `Method`; the graph is of any kind, without weights.
 
     Guarantee: epsilon-DP by sequential composition: a tenth for the size (one edge changes the
     number of edges by 1), the rest for the set (`sampled_topology`).
     Source: Liu, Upadhyay, Zou, "Optimal bounds on private graph approximation", SODA 2024.
     """
-    check_unweighted(graph, _NAME)
-    check_pairs(graph)
-    exact, source = opened(epsilon, seed)
-    rates = exact * COUNT_SHARE, exact * (1 - COUNT_SHARE)
-    guarantee = promise(graph, Cost.of_pure(rates[0] + rates[1]), epsilon=epsilon, seed=seed)
+    graph: AnyGraph = run.graph
+    for_size, for_set = run.epsilon * COUNT_SHARE, run.epsilon * (1 - COUNT_SHARE)
+    run.spend(Cost.of_pure(for_size + for_set))
     layout = Layout.of(graph.space)
     pairs = int(layout.pairs_before(layout.shape[0]))
     edges = np.sort(layout.places(graph.rows.astype(np.int64), graph.columns.astype(np.int64)))
-    size = noisy_size(len(edges), pairs, rate=rates[0], source=source)
-    places = sampled_topology(edges, size, pairs, rate=rates[1], source=source)
-    rows, columns = pairs_at(layout, places)
-    return Submission(estimate=same_kind(graph, rows, columns, None), guarantee=guarantee)
+    size = noisy_size(len(edges), pairs, rate=for_size, source=run.source)
+    places = sampled_topology(edges, size, pairs, rate=for_set, source=run.source)
+    return run.made(*pairs_at(layout, places))
 
 
 def set_chance(overlap: int, edges: int, chosen: int, pairs: int, rate: Fraction) -> float:
@@ -157,9 +138,9 @@ def set_chance(overlap: int, edges: int, chosen: int, pairs: int, rate: Fraction
     return float(chances[overlap - least]) / alike
 
 
-TOPOLOGY_SAMPLER = Contender(
-    name=_NAME,
-    method=topology_sampler,
+TOPOLOGY_SAMPLER = contender(
+    topology_sampler,
+    name="topology-sampler",
     source=(
         "Liu, Upadhyay, Zou: Optimal bounds on private graph approximation, SODA 2024; Almost "
         "linear time differentially private release of synthetic graphs, 2024"

@@ -1,0 +1,398 @@
+"""All contenders: what they take, refuse, spend, claim and hand in.
+
+All noise is seeded, so nothing here fails by chance.
+"""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from contender_runs import run
+from helpers import random_graph
+
+import graphcuts_dp as gc
+from graphcuts_dp.errors import GraphError, ParameterError
+from graphcuts_dp.graph.adjacency import Graph
+from graphcuts_dp.measure import statistics
+from graphcuts_dp.privacy.entropy import SeededEntropy
+from scripts.benchmark.contenders import (
+    der,
+    dgg,
+    dp_1k,
+    high_pass_filter,
+    hrg,
+    isotonic_degrees,
+    johnson_lindenstrauss,
+    louvain_dp,
+    privgraph,
+    super_graph,
+    tmf,
+    topology_sampler,
+)
+from scripts.benchmark.contenders.blocks import spread_evenly
+from scripts.benchmark.contenders.dendrogram import Dendrogram
+from scripts.benchmark.contenders.ours import OURS
+from scripts.benchmark.contenders.simple import DRAWN, EMPTY, GROUP_SUMS, SIMPLE
+from scripts.benchmark.contenders.table import CONTENDERS
+from scripts.figures.random_graphs import planted_partition
+from tests.audits.registry import ENTRIES
+
+pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
+N = 60
+PLAIN = planted_partition(N, 3, 0.5, 0.1, seed=1)
+KINDS = {
+    "undirected": PLAIN,
+    "weighted": gc.Graph(
+        PLAIN.rows, PLAIN.columns, np.linspace(0.1, 2, len(PLAIN.rows)), vertices=N, weight_cap=2.0
+    ),
+    "directed": gc.DirectedGraph(PLAIN.rows, PLAIN.columns, vertices=N),
+    "bipartite": gc.BipartiteGraph(PLAIN.rows % 30, PLAIN.columns % 50, left=30, right=50),
+}
+GROUPS = gc.Groups(PLAIN.vertices, {"block": (np.arange(N) * 3 // N).tolist()})
+TAKEN = [
+    (contender, kind)
+    for contender in CONTENDERS.values()
+    for kind in KINDS
+    if (contender.weights if kind == "weighted" else kind in contender.kinds)
+]
+OF_PAPERS = [each for each in CONTENDERS.values() if each not in (*OURS, *SIMPLE)]
+SMALL = (Graph([], [], vertices=2), Graph([0], [1], vertices=2), Graph([], [], vertices=12),
+         Graph([0], [1], vertices=17), Graph(*np.triu_indices(12, 1), vertices=12))  # fmt: skip
+of_papers = pytest.mark.parametrize("contender", OF_PAPERS, ids=lambda each: each.name)
+
+
+@pytest.fixture(autouse=True)
+def _short_chains(monkeypatch):
+    monkeypatch.setattr(hrg, "MOVES", 5)
+
+
+def hand_in(contender, graph, *, epsilon=2.0, seed=5):
+    groups = None if isinstance(graph, gc.BipartiteGraph) else GROUPS
+    delta = 1e-6 if contender.needs_delta else 0.0
+    return run(contender, graph, epsilon, delta=delta, groups=groups, seed=seed)
+
+
+def matrix_of(estimate):
+    if isinstance(estimate, np.ndarray):
+        return estimate
+    return estimate.toarray() if sp.issparse(estimate) else estimate.dense()
+
+
+@pytest.mark.parametrize(
+    ("contender", "kind"), TAKEN, ids=[f"{contender.name}, {kind}" for contender, kind in TAKEN]
+)
+def test_what_is_handed_in_is_of_the_graph_s_shape_and_claims_what_was_given(contender, kind):
+    graph = KINDS[kind]
+    made = hand_in(contender, graph)
+    assert made.guarantee.epsilon == (0.0 if contender is EMPTY else 2.0)
+    assert made.guarantee.delta <= (1e-6 if contender.needs_delta else 0.0)
+    assert made.guarantee.seed == 5
+    assert sum(part for _, part in made.guarantee.parts) in (0, pytest.approx(2.0))
+    if callable(made.estimate):
+        S = np.arange(graph.shape[0]) < 10
+        T = np.arange(graph.shape[1]) >= 10
+        assert np.isfinite(made.estimate(S, T))
+        return
+    matrix = matrix_of(made.estimate)
+    assert matrix.shape == graph.shape
+    assert np.isfinite(matrix).all()
+    if kind in ("undirected", "weighted"):
+        assert (matrix == matrix.T).all()
+    if kind != "bipartite":
+        assert not matrix.diagonal().any()
+    if isinstance(made.estimate, Graph | gc.DirectedGraph | gc.BipartiteGraph):
+        assert type(made.estimate) is type(graph)
+        assert made.estimate.space == graph.space
+        assert contender.weights or not made.estimate.weighted
+
+
+@of_papers
+def test_a_seed_repeats_a_run_and_voids_its_promise(contender):
+    made = [hand_in(contender, PLAIN, seed=seed) for seed in (5, 5, 6, None)]
+    first, again, other, private = (matrix_of(each.estimate) for each in made)
+    assert np.array_equal(first, again)
+    # A filter at this delta lets no edge of weight 1 pass.
+    assert contender.needs_delta or not np.array_equal(first, other)
+    assert contender.needs_delta or not np.array_equal(first, private)
+    assert [each.guarantee.is_private for each in made] == [False, False, False, True]
+
+
+@of_papers
+def test_small_full_and_empty_graphs_will_do(contender):
+    for graph in SMALL:
+        for seed in range(4):
+            matrix = matrix_of(hand_in(contender, graph, epsilon=0.5, seed=seed).estimate)
+            assert np.isfinite(matrix).all()
+
+
+@of_papers
+def test_what_is_refused(contender):
+    with pytest.raises(GraphError, match="one vertex"):
+        run(contender, Graph([], [], vertices=1))
+    if contender.kinds == {"undirected"}:
+        for graph in (KINDS["directed"], KINDS["bipartite"]):
+            with pytest.raises(GraphError, match="undirected graphs alone"):
+                run(contender, graph)
+    if contender.weights:
+        with pytest.raises(ParameterError, match="weight_cap"):
+            run(contender, Graph([0], [1], [2.5], vertices=3))
+    else:
+        with pytest.raises(GraphError, match="without weights"):
+            run(contender, Graph([0], [1], [0.5], vertices=2, weight_cap=1.0))
+    for epsilon in (0.0, -1.0, 60.0, math.nan):
+        with pytest.raises(ParameterError, match="epsilon"):
+            run(contender, PLAIN, epsilon)
+    with pytest.raises(ParameterError, match="seed"):
+        run(contender, PLAIN, seed=-1)
+    for delta in (0.0, 1.0, -1e-6, True) if contender.needs_delta else ():
+        with pytest.raises(ParameterError, match="delta"):
+            run(contender, PLAIN, delta=delta)
+
+
+def test_the_table_holds_them_by_name():
+    assert [CONTENDERS[each.name] for each in (*OURS, *SIMPLE)] == [*OURS, *SIMPLE]
+    assert all(each.note or each.source for each in CONTENDERS.values())
+    assert [each.name for each in OF_PAPERS if not each.claim_holds] == ["hrg"]
+    assert "stationary" in hrg.HRG.note
+
+
+def test_contenders_of_groups_need_them():
+    for contender in CONTENDERS.values():
+        if contender.needs_groups:
+            with pytest.raises(GraphError, match="public groups"):
+                run(contender, PLAIN)
+
+
+# Contenders that are public functions or baselines, whose audits have other names.
+ELSEWHERE = {
+    "ours": ("auto, binary", "auto, laplace"),
+    "ours-synthetic": ("auto for the synthetic graph, binary",),
+    "ours-answers": ("auto, binary", "auto, laplace"),
+    "ours-response": ("response, binary", "response, laplace"),
+    "ours-degrees": ("degrees+response, binary", "degrees+response, laplace"),
+    "ours-groups": ("groups, binary", "groups, laplace"),
+    "ours-sparse": ("sparse",),
+    "ours-sparse-groups": ("sparse",),
+    "ours-flows": ("flows: laplace",),
+    "ours-iterative": ("distinguisher: response-rank-one",),
+    "density": ("baseline: density only",),
+    "raw-response": ("baseline: raw matrix",),
+    "degrees-chung-lu": ("baseline: noisy degrees, Chung-Lu",),
+    "top-m": ("baseline: top-m filter",),
+    "empty-graph": (),  # it reads nothing
+}
+
+
+@pytest.mark.parametrize("name", CONTENDERS)
+def test_every_contender_has_an_audit(name):
+    """Those of papers are called "benchmark: NAME", or begin so."""
+    for wanted in ELSEWHERE.get(name, (f"benchmark: {name}",)):
+        assert any(entry.name.startswith(wanted) for entry in ENTRIES), wanted
+
+
+def test_group_sums_without_noise_are_the_block_means():
+    # At epsilon 50 noise of a sum is 0 but with probability 2 e^-50 a cell.
+    matrix = hand_in(GROUP_SUMS, PLAIN, epsilon=50.0).estimate
+    truth, block = PLAIN.dense(), GROUPS.codes()
+    for a in range(3):
+        for b in range(3):
+            cell = np.ix_(block == a, block == b)
+            assert matrix[cell].sum() == pytest.approx(truth[cell].sum(), abs=1e-9)
+
+
+@pytest.mark.parametrize("hollow", [True, False])
+def test_cuts_of_a_table_are_those_of_its_matrix(hollow, monkeypatch):
+    random = np.random.default_rng(1)
+    density = random.random((3, 3))
+    density += density.T
+    codes = random.integers(0, 3, 40)
+    matrix = spread_evenly(density, codes, codes, hollow=hollow)
+    monkeypatch.setattr("scripts.benchmark.contenders.blocks._DENSE_ENTRIES", 0)
+    answer = spread_evenly(density, codes, codes, hollow=hollow)
+    for _ in range(5):
+        S, T = random.random((2, 40)) < 0.5
+        assert answer(S, T) == pytest.approx(matrix[S][:, T].sum())
+
+
+def test_a_drawn_graph_has_the_degrees_it_was_drawn_from():
+    star = gc.Graph(np.zeros(400, int), np.arange(1, 401), vertices=2_000)
+    matrix = run(DRAWN, star, 50.0, seed=5).estimate
+    assert set(np.unique(matrix.data)) == {1.0}
+    degrees = matrix.sum(axis=1)
+    assert degrees[401:].sum() == 0
+    # Half of all ends are the hub's: of 400 edges 100 are loops, 200 join the hub to leaves, of
+    # which 400 (1 - (1 - 1/800)^400), 157, differ; deviations are below 10.
+    assert 157 - 50 <= degrees[0] <= 157 + 50
+    assert degrees[0] + 50 <= matrix.sum() / 2 <= degrees[0] + 150
+    assert (run(DRAWN, star, 2.0).estimate != run(DRAWN, star, 2.0, seed=6).estimate).nnz
+    assert run(DRAWN, gc.Graph([], [], vertices=50), 50.0).estimate.nnz == 0
+
+
+# What is spent: functions that draw noise, with what they spend of their arguments and of epsilon.
+
+EPSILON = 0.7
+WHOLE = Fraction(EPSILON)
+STEPS = {
+    "tmf, count": (tmf, "noisy_count", lambda *_, epsilon, **__: epsilon, WHOLE / 10),
+    "tmf, entries": (tmf, "filtered", lambda *_, epsilon, **__: epsilon, 9 * WHOLE / 10),
+    "dgg": (dgg, "noisy_degrees", lambda _, epsilon, __: epsilon, WHOLE),
+    "dp-1k": (dp_1k, "measure_histogram", lambda _, epsilon, **__: epsilon, WHOLE),
+    "isotonic-degrees": (
+        isotonic_degrees, "measure_sorted", lambda _, epsilon, **__: epsilon, WHOLE,
+    ),
+    "der, regions": (der, "explored", lambda _, budgets, __: budgets.epsilon, 2 * WHOLE / 3),
+    "der, edges": (der, "reconstructed", lambda *_, rate, **__: rate, WHOLE / 3),
+    # The chain's rate is epsilon over twice the sensitivity, a float.
+    "hrg, tree": (
+        Dendrogram, "walk", lambda tree, _, rate, __: (tree.n, rate),
+        (12, float(WHOLE / 2) / (2 * hrg.sensitivity(12))),
+    ),
+    "hrg, counts": (hrg, "noisy_chances", lambda *_, epsilon, **__: epsilon, WHOLE / 2),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_step_spends_what_is_stated(step, monkeypatch):
+    place, name, spent, stated = STEPS[step]
+    seen, function = [], getattr(place, name)
+
+    def spy(*given, **named):
+        seen.append(spent(*given, **named))
+        return function(*given, **named)
+
+    monkeypatch.setattr(place, name, spy)
+    made = run(CONTENDERS[step.split(",")[0]], random_graph(12, 1), EPSILON)
+    assert seen == [stated]
+    assert made.guarantee.epsilon == EPSILON
+
+
+def test_all_steps_together_spend_epsilon():
+    for name in {step.split(",")[0] for step in STEPS} - {"hrg"}:
+        assert sum(of[3] for step, of in STEPS.items() if step.split(",")[0] == name) == WHOLE
+
+
+# Rates of what is drawn, where a contender states a cost that is added up from them.
+
+GRAPH = random_graph(45, 8)
+RATE = Fraction(3, 2)
+LAPLACE = "sample_discrete_laplace"
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """What is drawn, as (name, rate or variance, how many)."""
+    seen = []
+
+    def record(module, name):
+        honest = getattr(module, name)
+
+        def recorded(*arguments, **named):
+            *_, source = (*arguments, *named.values())
+            assert source is not None
+            rate = named.get("rate", arguments[0] if arguments else None)
+            size = arguments[1] if len(arguments) > 1 else None
+            seen.append((name, rate, size))
+            return honest(*arguments, **named)
+
+        monkeypatch.setattr(module, name, recorded)
+
+    modules = (super_graph, privgraph, louvain_dp, topology_sampler, high_pass_filter, statistics)
+    for module in modules:
+        record(module, LAPLACE)
+    record(louvain_dp, "sample_exceeding")
+    record(johnson_lindenstrauss, "sample_discrete_gaussian")
+    return seen
+
+
+def test_the_rates_of_one_draw(drawn):
+    """And nothing else is drawn."""
+    noise = johnson_lindenstrauss.projection_noise(
+        epsilon=float(RATE), delta=1e-6, rows=johnson_lindenstrauss.rows_for(45)
+    )
+    edges = len(GRAPH.rows)
+    expected = {
+        "high-pass-filter": [(LAPLACE, RATE, edges)],
+        "johnson-lindenstrauss": [
+            ("sample_discrete_gaussian", noise.vertex_variance, 45 * noise.rows),
+            ("sample_discrete_gaussian", 2**20, edges * noise.rows),
+        ],
+        "privskg": [(LAPLACE, RATE / 2, 45)],
+    }
+    for name, draws in expected.items():
+        drawn.clear()
+        run(CONTENDERS[name], GRAPH, float(RATE))
+        assert drawn == draws
+
+
+def test_the_rates_of_privgraph(drawn, monkeypatch):
+    moved = []
+    honest = privgraph.exponential_choice
+
+    def chosen(scores, rate, source):
+        moved.append((rate, len(scores)))
+        return honest(scores, rate, source)
+
+    monkeypatch.setattr(privgraph.adjusted, "__kwdefaults__", {"choose": chosen})
+    rates = privgraph.PrivGraphRates.of(RATE)
+    measured = privgraph.measure_privgraph(GRAPH, rates, SeededEntropy(1), group_size=9)
+    third, kinds = RATE / 3, len(measured.between)
+    assert drawn == [(LAPLACE, third, 15), (LAPLACE, third / 2, 45), (LAPLACE, third, kinds)]
+    assert moved == [(third / 2, int(measured.start.max()) + 1)] * 45
+    assert sorted(measured.order.tolist()) == list(range(45))
+    first, second = super_graph.cell_ends(int(measured.communities.max()) + 1)
+    assert not measured.between[first == second].any()
+    drawn.clear()
+    run(privgraph.PRIVGRAPH, GRAPH, float(RATE))
+    assert [each[1] for each in drawn] == [third, third / 2, third]
+
+
+def test_the_rates_of_louvain(drawn):
+    run(louvain_dp.LOUVAIN_DP, GRAPH, float(RATE))
+    cells = 3 * 4 // 2  # of groups of 16, 16 and 13 vertices
+    assert [each[0] for each in drawn] == [LAPLACE, "sample_exceeding", LAPLACE, LAPLACE]
+    rates = [each[1] for each in drawn]
+    assert rates == [RATE / 50, RATE * 12 / 25, RATE * 12 / 25, RATE / 2]
+    assert sum(rates) - rates[1] == RATE
+    assert drawn[0][2] == 1
+    assert drawn[2][2] <= cells
+
+
+def test_the_rates_of_the_topology_sampler(drawn, monkeypatch):
+    sets = []
+    honest = topology_sampler.sampled_topology
+
+    def sampled(edges, chosen, pairs, *, rate, source):
+        sets.append((len(edges), pairs, rate))
+        return honest(edges, chosen, pairs, rate=rate, source=source)
+
+    monkeypatch.setattr(topology_sampler, "sampled_topology", sampled)
+    run(topology_sampler.TOPOLOGY_SAMPLER, GRAPH, float(RATE))
+    assert drawn == [(LAPLACE, RATE / 10, 1)]
+    assert sets == [(len(GRAPH.rows), 45 * 44 // 2, RATE * 9 / 10)]
+
+
+def test_random_groups_do_not_read_the_graph():
+    """One seed, other graphs: the same groups of a public size."""
+    first, again, other = (
+        super_graph.random_groups(45, 9, SeededEntropy(seed)) for seed in (4, 4, 5)
+    )
+    assert np.array_equal(first, again)
+    assert np.bincount(first).tolist() == [9] * 5
+    assert not np.array_equal(first, other)
+
+
+@pytest.mark.parametrize(
+    ("name", "epsilon", "least", "most"),
+    [("dgg", 10.0, -1e4, 2e4), ("dp-1k", 10.0, -1e4, 2e4), ("isotonic-degrees", 10.0, -1e4, 2e4),
+     ("tmf", 10.0, -25, 25), ("topology-sampler", 1.0, -300, 300),
+     ("high-pass-filter", 1.0, -1e5, 0)],
+)  # fmt: skip
+def test_the_work_grows_with_the_edges_and_not_with_the_pairs(name, epsilon, least, most):
+    """Of 5 * 10^9 pairs a full matrix would need 40 GB. Counts have noise of rate 1/10 at least."""
+    ends = np.random.default_rng(0).integers(0, 100_000, (2, 100_000))
+    graph = Graph(*ends, vertices=100_000)
+    made = run(CONTENDERS[name], graph, epsilon, delta=1e-9).estimate
+    assert made.shape == graph.shape
+    assert least <= len(made.rows) - len(graph.rows) <= most
