@@ -32,29 +32,8 @@ if TYPE_CHECKING:
     from graphcuts_dp.estimate.noisy_matrix import CutAnswer
     from graphcuts_dp.evaluation.cut_distance import cut_distance
     from graphcuts_dp.evaluation.cut_error import cut_errors
-    from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
-    from graphcuts_dp.graph.convert import (
-        from_arrow,
-        from_edges,
-        from_igraph,
-        from_networkx,
-        from_pandas,
-        from_scipy,
-        to_igraph,
-        to_networkx,
-        to_pandas,
-        to_scipy,
-    )
-    from graphcuts_dp.graph.files import read_graph, write_graph
-    from graphcuts_dp.graph.group_sources import (
-        groups_from_dict,
-        groups_from_igraph,
-        groups_from_networkx,
-        groups_from_pandas,
-        read_groups,
-    )
+    from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph, read_graph
     from graphcuts_dp.graph.owned_rows import OwnedRows
-    from graphcuts_dp.graph.owned_sources import owned_from_pandas, read_owned
     from graphcuts_dp.ledger.opening import Store
     from graphcuts_dp.offline.answers_at_once import FewAnswers, release_answers
     from graphcuts_dp.offline.methods import release_iteratively
@@ -87,6 +66,7 @@ if TYPE_CHECKING:
     from graphcuts_dp.session.base import Answer
     from graphcuts_dp.session.session import Session, open_session
     from graphcuts_dp.session.transcript import LedgerStatus, store_status
+    from graphcuts_dp.tables.columns import Columns
 
 # Modules are imported when something of theirs is first used: a command that reads a graph should
 # not wait for everything else. Type checkers see the imports above; a test compares the two.
@@ -105,29 +85,8 @@ _HOMES = {
     "estimate.consistency": ("RoundedFlows",),
     "evaluation.cut_distance": ("cut_distance",),
     "evaluation.cut_error": ("cut_errors",),
-    "graph.adjacency": ("BipartiteGraph", "DirectedGraph", "Graph"),
-    "graph.convert": (
-        "from_arrow",
-        "from_edges",
-        "from_igraph",
-        "from_networkx",
-        "from_pandas",
-        "from_scipy",
-        "to_igraph",
-        "to_networkx",
-        "to_pandas",
-        "to_scipy",
-    ),
-    "graph.files": ("read_graph", "write_graph"),
-    "graph.group_sources": (
-        "groups_from_dict",
-        "groups_from_igraph",
-        "groups_from_networkx",
-        "groups_from_pandas",
-        "read_groups",
-    ),
+    "graph.adjacency": ("BipartiteGraph", "DirectedGraph", "Graph", "read_graph"),
     "graph.owned_rows": ("OwnedRows",),
-    "graph.owned_sources": ("owned_from_pandas", "read_owned"),
     "ledger.opening": ("Store",),
     "offline.answers_at_once": ("FewAnswers", "release_answers"),
     "offline.methods": ("release_iteratively",),
@@ -160,6 +119,7 @@ _HOMES = {
     "session.base": ("Answer",),
     "session.session": ("Session", "open_session"),
     "session.transcript": ("LedgerStatus", "store_status"),
+    "tables.columns": ("Columns",),
 }
 _SUBMODULES = ("datasets", "planning")
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}
@@ -168,6 +128,7 @@ __all__ = [
     "Answer",
     "BipartiteGraph",
     "ChosenBound",
+    "Columns",
     "Contributions",
     "CutAnswer",
     "CutList",
@@ -217,28 +178,15 @@ __all__ = [
     "cut_errors",
     "cut_norm",
     "datasets",
-    "from_arrow",
-    "from_edges",
-    "from_igraph",
-    "from_networkx",
-    "from_pandas",
-    "from_scipy",
-    "groups_from_dict",
-    "groups_from_igraph",
-    "groups_from_networkx",
-    "groups_from_pandas",
     "infinity_to_one_norm",
     "load",
     "normalised_cut_norm",
     "open_distance_session",
     "open_session",
-    "owned_from_pandas",
     "plan",
     "plan_distances",
     "planning",
     "read_graph",
-    "read_groups",
-    "read_owned",
     "release_answers",
     "release_contributions",
     "release_flows",
@@ -247,11 +195,6 @@ __all__ = [
     "release_net",
     "release_sensing",
     "store_status",
-    "to_igraph",
-    "to_networkx",
-    "to_pandas",
-    "to_scipy",
-    "write_graph",
 ]
 
 

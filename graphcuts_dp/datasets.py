@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from graphcuts_dp.errors import FileFormatError, ParameterError
-from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.convert import from_networkx
-from graphcuts_dp.graph.files import read_graph
+from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph, read_graph
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.vertices import VertexSet
+from graphcuts_dp.tables.columns import Columns
 
 _HERE = Path(__file__).resolve().parent
 # In the installed package, or in a checkout.
@@ -124,7 +123,8 @@ def load(name: str, *, weighted: bool = True) -> AnyGraph:
     path = _checked(found.file, found.sha256)
     if not weighted:
         return read_graph(path, weighted=False, public_vertices_from_file=True)
-    return read_graph(path, weight=found.weight, public_vertices_from_file=True, hide_change=1)
+    columns = Columns(weight=found.weight)
+    return read_graph(path, columns=columns, public_vertices_from_file=True, hide_change=1)
 
 
 def load_groups(name: str) -> Groups:
@@ -178,5 +178,5 @@ def _from_networkx(name: str) -> AnyGraph:
     import networkx as nx
 
     if name == "karate":
-        return from_networkx(nx.karate_club_graph(), weighted=False)
-    return from_networkx(nx.davis_southern_women_graph(), bipartite=True)
+        return Graph.of(nx.karate_club_graph(), weighted=False)
+    return BipartiteGraph.of(nx.davis_southern_women_graph())

@@ -16,8 +16,8 @@ import tempfile
 from pathlib import Path
 
 OPTIONS = (
-    *({}, {"bipartite": True}, {"directed": True}),
-    *({"weighted": True}, {"weighted": False, "vertices": 9}),
+    *(("Graph", {}), ("BipartiteGraph", {}), ("DirectedGraph", {})),
+    *(("Graph", {"weighted": True}), ("Graph", {"weighted": False, "vertices": 9})),
 )
 LIMITS = ["-timeout=20", "-rss_limit_mb=2048", "-max_len=4096"]
 
@@ -26,28 +26,28 @@ def fuzz(ending: str, seconds: int, inputs: Path) -> None:
     """Fuzz one reader in this process, which libFuzzer ends."""
     import atheris
 
-    with atheris.instrument_imports(include=["graphcuts_dp.graph"]):
+    with atheris.instrument_imports(include=["graphcuts_dp.graph", "graphcuts_dp.tables"]):
         import graphcuts_dp as gc
         from graphcuts_dp.errors import GraphCutsError
     graphs = [
-        gc.from_edges([(0, 1), (1, 2), (0, 3)], vertices=5),
-        gc.from_edges([("a b", "ü"), ("ü", '"')], vertices=["a b", "ü", '"', "&"]),
-        gc.from_edges([(0, 1, 0.5), (1, 2, 3.0)], weighted=True, weight_cap=4),
-        gc.from_edges([("u", "x"), ("v", "x")], bipartite=True),
-        gc.from_edges([("u", "x"), ("x", "u")], directed=True),
+        gc.Graph.of([(0, 1), (1, 2), (0, 3)], vertices=5),
+        gc.Graph.of([("a b", "ü"), ("ü", '"')], vertices=["a b", "ü", '"', "&"]),
+        gc.Graph.of([(0, 1, 0.5), (1, 2, 3.0)], weighted=True, weight_cap=4),
+        gc.BipartiteGraph.of([("u", "x"), ("v", "x")]),
+        gc.DirectedGraph.of([("u", "x"), ("x", "u")]),
     ]
     for number, graph in enumerate(graphs):
         try:
-            gc.write_graph(graph, inputs / f"seed{number}{ending}", force=True)
+            graph.write(inputs / f"seed{number}{ending}", force=True)
         except GraphCutsError:
             continue  # some formats cannot hold some of the labels
     target = inputs.with_suffix(ending)
 
     def one(data: bytes) -> None:
-        options = OPTIONS[data[0] % len(OPTIONS)] if data else {}
+        kind, options = OPTIONS[data[0] % len(OPTIONS) if data else 0]
         target.write_bytes(data)
         try:
-            gc.read_graph(target, **options)
+            getattr(gc, kind).read(target, **options)
         except GraphCutsError as problem:
             if "\n" in str(problem):
                 raise ValueError("a message of several lines") from problem
@@ -72,17 +72,17 @@ def run(ending: str, seconds: int, inputs: Path) -> tuple[int, bool]:
 
 
 def main() -> None:
-    from graphcuts_dp.graph.files import KNOWN_ENDINGS
+    from graphcuts_dp.graph.files import FORMATS
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("endings", nargs="*", metavar="ENDING", help="for example .mtx; all")
     parser.add_argument("--seconds", type=int, default=60, help="for each format")
     parser.add_argument("--inputs", type=Path, help="folder that keeps the inputs for another run")
     options = parser.parse_args()
-    if unknown := set(options.endings) - set(KNOWN_ENDINGS):
-        parser.error(f"unknown {', '.join(sorted(unknown))}; there are {', '.join(KNOWN_ENDINGS)}")
+    if unknown := set(options.endings) - set(FORMATS):
+        parser.error(f"unknown {', '.join(sorted(unknown))}; there are {', '.join(FORMATS)}")
     inputs = options.inputs or Path(tempfile.mkdtemp(prefix="fuzz-"))
-    found = [run(ending, options.seconds, inputs) for ending in options.endings or KNOWN_ENDINGS]
+    found = [run(ending, options.seconds, inputs) for ending in options.endings or FORMATS]
     print(f"{sum(count for count, _ in found):,} inputs; kept in {inputs}")
     sys.exit(not all(well for _, well in found))
 

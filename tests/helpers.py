@@ -1,10 +1,12 @@
 """What tests of several folders need: made graphs, a clock that stands still."""
 
+from dataclasses import fields
 from datetime import datetime
 
 import numpy as np
 
-from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
+import graphcuts_dp as gc
+from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph, kind_of_graph
 
 
 class StandingClock:
@@ -51,3 +53,37 @@ def random_graph(
         return kind(*ends, weights, **{"vertices": shape, "hide_change": 1} | options)
     sides = {"left": shape[0], "right": shape[1], "hide_change": 1}
     return BipartiteGraph(*ends, weights, **sides | options)
+
+
+_COLUMNS = {field.name for field in fields(gc.Columns)}
+
+
+def _split(options):
+    """The class of a graph, and options whose columns are together, of options written flat."""
+    kind = kind_of_graph(
+        bipartite=options.pop("bipartite", False), directed=options.pop("directed", False)
+    )
+    columns = {name: options.pop(name) for name in _COLUMNS & set(options)}
+    return kind, options | ({"columns": gc.Columns(**columns)} if columns else {})
+
+
+def read_flat(path, /, **options):
+    """A graph of a file; which kind, and which columns, is told by options beside the others."""
+    kind, options = _split(options)
+    return kind.read(path, **options)
+
+
+def make_flat(source, /, **options):
+    """The same of something in memory."""
+    kind, options = _split(options)
+    return kind.of(source, **options)
+
+
+def read_owned_flat(path, /, *, bipartite=False, directed=False, **options):
+    """Rows with owners of a file, likewise."""
+    return gc.OwnedRows.read(path, bipartite=bipartite, directed=directed, **_split(options)[1])
+
+
+def owned_flat(table, /, *, bipartite=False, directed=False, **options):
+    """Rows with owners of a table, likewise."""
+    return gc.OwnedRows.of(table, bipartite=bipartite, directed=directed, **_split(options)[1])

@@ -74,11 +74,14 @@ def _calls(folder, rng):
     a, b, c = (f"@{name}" for name in REGIONS[:3])
     (folder / "region_cuts.csv").write_text(f'S,T\n{a},{b}\n"{a},{c}",\n')
     (folder / "half_cuts.csv").write_text(f"S,T\n{a} a,{b} b\n{c} a,\n")
-    graph = gc.from_pandas(
-        table, source="caller", target="called", weight="minutes", vertices=PEOPLE,
-        hide_change=1, merge="sum",
-    )  # fmt: skip
-    gc.write_graph(graph, folder / "calls.npz")
+    graph = gc.Graph.of(
+        table,
+        columns=gc.Columns(source="caller", target="called", weight="minutes"),
+        vertices=PEOPLE,
+        hide_change=1,
+        merge="sum",
+    )
+    graph.write(folder / "calls.npz")
     table.to_parquet(folder / "calls.parquet")
 
 
@@ -126,19 +129,19 @@ def names(folder):
     calls = pd.read_csv(folder / "calls.csv").rename(columns={"called": "callee"})
     calls.to_sql("calls", connection, index=False)
     columns = ["division", "department"]
-    ratings = gc.read_graph(folder / "ratings.csv", bipartite=True, weight_cap=5.0)
+    ratings = gc.BipartiteGraph.read(folder / "ratings.csv", weight_cap=5.0)
     return {
         "ratings": ratings,
-        "cities": gc.read_groups(folder / "cities.csv", ratings.left),
-        "genres": gc.read_groups(folder / "genres.csv", ratings.right),
+        "cities": gc.Groups.read(folder / "cities.csv", ratings.left),
+        "genres": gc.Groups.read(folder / "genres.csv", ratings.right),
         "activity": np.linspace(0, 1, 40),
         "popularity": np.linspace(0, 1, 25),
         "gc": gc,
         "np": np,
         "pd": pd,
         "graph": graph,
-        "groups": gc.read_groups(folder / "units.csv", graph, columns=columns),
-        "regions": gc.read_groups(folder / "regions.csv", gc.read_graph(folder / "calls.npz")),
+        "groups": gc.Groups.read(folder / "units.csv", graph, columns=columns),
+        "regions": gc.Groups.read(folder / "regions.csv", gc.read_graph(folder / "calls.npz")),
         "half": PEOPLE[:30],
         "people": PEOPLE,
         "connection": connection,

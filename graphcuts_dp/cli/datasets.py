@@ -7,7 +7,6 @@ import typer
 
 from graphcuts_dp.cli.console import out, show_json
 from graphcuts_dp.datasets import list_datasets, load
-from graphcuts_dp.graph.files import write_graph
 
 EXAMPLE = """Example: graphcuts-dp datasets
 
@@ -25,7 +24,7 @@ def datasets(
         graph = load(name)
         if target is None:
             raise typer.BadParameter("name the file to write, for example flights.graphml")
-        write_graph(graph, target, force=force)
+        graph.write(target, force=force)
         return
     found = list_datasets()
     if as_json:

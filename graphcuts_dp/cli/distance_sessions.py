@@ -48,7 +48,6 @@ from graphcuts_dp.errors import (
     QueryError,
 )
 from graphcuts_dp.files import check_writable_set
-from graphcuts_dp.graph.columns import TextOptions
 from graphcuts_dp.ledger.opening import Store, open_ledger
 from graphcuts_dp.ledger.uses import DISTANCE_SESSION, uses_of
 from graphcuts_dp.pairs.vertices import Label
@@ -142,7 +141,7 @@ def read_map_file(
     lp: float | None = None,
 ) -> Metric:
     """The public map of a command; what is wrong with the file is told in the command's words."""
-    text = TextOptions(**reading.options())
+    text = reading.columns()
     if lp is not None and coordinates is None:
         raise ParameterError("--lp needs --coordinates")
     try:

@@ -6,7 +6,6 @@ from typing import final
 
 from graphcuts_dp.cli.reading import column_of, delimiter_of
 from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
-from graphcuts_dp.graph.group_sources import read_groups
 from graphcuts_dp.options import INPUT, option
 from graphcuts_dp.pairs.group_names import GroupNames
 from graphcuts_dp.pairs.groups import Groups
@@ -61,7 +60,7 @@ class GroupColumns:
 
         Raises:
             ParameterError: options that do not fit together.
-            FileFormatError, GraphError: as `read_groups`, with options as they are typed here.
+            FileFormatError, GraphError: as `Groups.read`, with options as they are typed here.
         """
         left, right = vertex_sets(space)
         if left is right:
@@ -77,7 +76,7 @@ class GroupColumns:
 
     def _side(self, path: str, vertices: VertexSet, levels: str | None) -> Groups:
         try:
-            return read_groups(
+            return Groups.read(
                 path,
                 vertices,
                 columns=_columns(levels),

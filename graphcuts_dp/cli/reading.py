@@ -4,28 +4,23 @@ import csv
 import os
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, cast, final
+from typing import cast, final
 
 from graphcuts_dp.cli.console import say
 from graphcuts_dp.cli.spelling import spelled
 from graphcuts_dp.errors import FileFormatError, GraphCutsError, ParameterError, QueryError
-from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.edge_keys import Merge
-from graphcuts_dp.graph.files import (
-    describe_reading,
-    public_vertices_of,
-    read_graph,
-    read_vertices,
-)
+from graphcuts_dp.graph.adjacency import AnyGraph, kind_of_graph
+from graphcuts_dp.graph.edge_store import Merge
+from graphcuts_dp.graph.files import describe_reading, public_vertices_of, read_vertices
 from graphcuts_dp.graph.owned_rows import COUNTINGS, Counting, OwnedRows, PrivateData
-from graphcuts_dp.graph.owned_sources import read_owned
 from graphcuts_dp.graph.raw_edges import GivenVertices
 from graphcuts_dp.options import INPUT, option
 from graphcuts_dp.pairs.group_names import GroupNames, is_group
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.vertices import ALL, Label, VertexSet, sets_in
+from graphcuts_dp.tables.columns import Columns
 
 _GROUP = "@@"  # before the name of a group; a single @ is for files
 _DELIMITERS = {"tab": "\t", "\\t": "\t", "blank": " "}
@@ -53,16 +48,16 @@ class TextReading:
         None, help="Encoding of the text, such as cp1252; UTF-8 if omitted."
     )
 
-    def options(self) -> dict[str, Any]:
+    def columns(self) -> Columns:
         """The same for `read_graph`."""
-        return {
-            "source": column_of(self.source_column),
-            "target": column_of(self.target_column),
-            "weight": column_of(self.weight_column),
-            "header": self.header,
-            "delimiter": delimiter_of(self.delimiter),
-            "encoding": self.encoding,
-        }
+        return Columns(
+            source=column_of(self.source_column),
+            target=column_of(self.target_column),
+            weight=column_of(self.weight_column),
+            header=self.header,
+            delimiter=delimiter_of(self.delimiter),
+            encoding=self.encoding,
+        )
 
 
 @final
@@ -118,28 +113,25 @@ class Reading(TextReading):
         if self.owner is not None:
             raise ParameterError("--owner is not for this command; it reads graphs")
         try:
-            found: AnyGraph = read_graph(
+            kind = kind_of_graph(bipartite=self.bipartite, directed=self.directed)
+            return kind.read(
                 path,
+                columns=self.columns(),
                 vertices=self._vertices() if public is None else public,
+                public_vertices_from_file=self.public_vertices_from_file,
                 weighted=False if self.ignore_weights else None,
                 weight_cap=self.weight_cap,
                 hide_change=self.hide_change,
                 merge=cast(Merge, self.merge),
                 tell=tell,
-                **self.options(),
             )
         except GraphCutsError as problem:
             raise spelled(problem, path) from None
-        return found
 
-    def options(self) -> dict[str, Any]:
-        """The same for `read_graph` and `read_owned`, but for weights and the vertices."""
-        return super().options() | {
-            "public_vertices_from_file": self.public_vertices_from_file,
-            "bipartite": self.bipartite,
-            "directed": self.directed,
-            "one_based": self.one_based,
-        }
+    def columns(self) -> Columns:
+        """The same for `read_graph` and `OwnedRows.read`."""
+        found = replace(super().columns(), one_based=self.one_based)
+        return replace(found, owner=column_of(self.owner))
 
     @property
     def counts(self) -> tuple[int, int] | None:
@@ -159,7 +151,7 @@ class Reading(TextReading):
         """Read rows with owners.
 
         Raises:
-            GraphCutsError: as `read_owned`; it names options as the command line spells them.
+            GraphCutsError: as `OwnedRows.read`; it names options as the command line spells them.
         """
         given = (self.weight_cap, self.hide_change, self.ignore_weights or None)
         if any(each is not None for each in given) or self.merge != "max":
@@ -168,14 +160,16 @@ class Reading(TextReading):
                 "owners; see --counting"
             )
         try:
-            return read_owned(
+            return OwnedRows.read(
                 path,
-                owner=cast(str, column_of(self.owner)),
+                columns=self.columns(),
                 counting=cast(Counting, self.counting),
                 unit=self.unit,
                 vertices=self._vertices(),
+                public_vertices_from_file=self.public_vertices_from_file,
+                bipartite=self.bipartite,
+                directed=self.directed,
                 tell=tell,
-                **self.options(),
             )
         except GraphCutsError as problem:
             raise spelled(problem, path) from None

@@ -6,8 +6,12 @@ from graphcuts_dp.errors import GraphCutsError
 
 _FLAGS = {
     "weighted=False": "--ignore-weights",
-    "bipartite=True": "--bipartite",
-    "directed=True": "--directed",
+    "make it a BipartiteGraph": "pass --bipartite",
+    "it is no BipartiteGraph": "leave out --bipartite",
+    "a BipartiteGraph needs": "--bipartite needs",
+    "a biadjacency matrix makes a BipartiteGraph": "pass --bipartite to read a biadjacency matrix",
+    "make it a DirectedGraph": "pass --directed",
+    "it is no DirectedGraph": "leave out --directed",
     "header=True": "--header",
     "header=False": "--no-header",
 }

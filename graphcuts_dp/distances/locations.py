@@ -11,10 +11,10 @@ from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.errors import FileFormatError, QueryError
 from graphcuts_dp.files import PathLike
-from graphcuts_dp.graph.columns import TextOptions
-from graphcuts_dp.graph.edge_lists import read_rows
-from graphcuts_dp.graph.file_bytes import TextFormat, read_text
 from graphcuts_dp.pairs.vertices import Label
+from graphcuts_dp.tables.columns import Columns
+from graphcuts_dp.tables.file_bytes import TextFormat, read_text
+from graphcuts_dp.tables.rows import read_rows
 
 _VERTEX_HEADS = ("vertex", "location", "place", "label")
 _COUNT_HEADS = ("people", "count")
@@ -102,7 +102,7 @@ class Locations:
         rows = [(number, [line]) for number, line in lines if line.strip()]
         if form is not None:
             try:
-                names, rows = read_rows(text.encode(), form, TextOptions(header=True))
+                names, rows = read_rows(text.encode(), form, Columns(header=True))
             except FileFormatError as problem:
                 raise FileFormatError(f"{path!s}: {problem}") from None
             heads = [cell.strip().lower() for cell in names or ()]

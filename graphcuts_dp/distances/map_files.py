@@ -3,7 +3,6 @@
 import csv
 import io
 import math
-from dataclasses import asdict
 
 import numpy as np
 
@@ -11,11 +10,10 @@ from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.files import PathLike
-from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.graph.columns import TextOptions
-from graphcuts_dp.graph.file_bytes import read_text
-from graphcuts_dp.graph.files import read_graph
+from graphcuts_dp.graph.adjacency import read_graph
 from graphcuts_dp.pairs.vertices import VertexSet
+from graphcuts_dp.tables.columns import Columns
+from graphcuts_dp.tables.file_bytes import read_text
 
 _PLANE = ("x", "y")
 _SPHERE = (("lon", "lat"), ("longitude", "latitude"))
@@ -26,7 +24,7 @@ def read_map(
     *,
     coordinates: PathLike | None = None,
     ignore_lengths: bool = False,
-    text: TextOptions = TextOptions(),  # noqa: B008  # frozen
+    text: Columns = Columns(),  # noqa: B008  # frozen
 ) -> Metric:
     """Read a public map; weights are lengths, 1 without weights.
 
@@ -41,9 +39,7 @@ def read_map(
         FileFormatError: a file cannot be read, or is malformed.
         GraphError: the map is not connected.
     """
-    options = {name: value for name, value in asdict(text).items() if name != "owner"}
-    graph = read_graph(path, weighted=False if ignore_lengths else None, merge="min", **options)
-    assert isinstance(graph, Graph)  # noqa: S101  # for the type checker: not asked for two sides
+    graph = read_graph(path, columns=text, weighted=False if ignore_lengths else None, merge="min")
     points = None if coordinates is None else read_coordinates(coordinates, graph.vertices)
     return Metric.from_graph(graph, coordinates=points)
 

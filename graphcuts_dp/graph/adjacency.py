@@ -4,31 +4,290 @@ A graph may be private, so nothing here prints its edges or their number: `repr`
 the vertex set and the schema (weighted or not, weight cap), which are public.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
-from typing import Any, Self, final
+from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 
-import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from graphcuts_dp.arrays import FloatArray
-from graphcuts_dp.errors import GraphError
-from graphcuts_dp.graph.edge_keys import EdgeParts, Merge
-from graphcuts_dp.graph.edge_store import (
-    EdgeStore,
-    Vertices,
-    as_coo,
-    check_ends,
-    checked_parts,
-    matching,
-    matrix_weights,
-)
+from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
+from graphcuts_dp.files import PathLike
+from graphcuts_dp.graph import sources
+from graphcuts_dp.graph.assemble import numbered
+from graphcuts_dp.graph.edge_store import EdgeParts, EdgeStore, Merge, Vertices, checked_parts
+from graphcuts_dp.graph.files import VertexSource, public_vertices_of, read_raw, write_graph
+from graphcuts_dp.graph.raw_edges import Options, RawEdges
 from graphcuts_dp.pairs.vertices import Arcs, Label, Space, VertexSet
+from graphcuts_dp.tables.columns import Columns
+
+if TYPE_CHECKING:
+    import igraph
+    import networkx as nx
+
+
+class _Kind(EdgeStore):
+    """What all kinds of graphs are made of, and what can be made of them."""
+
+    _sides: ClassVar[bool] = False
+    _directed: ClassVar[bool] = False
+
+    @classmethod
+    def read(
+        cls,
+        path: PathLike,
+        *,
+        columns: Columns = Columns(),  # noqa: B008  # frozen
+        vertices: VertexSource | tuple[VertexSource, VertexSource] | None = None,
+        public_vertices_from_file: bool = False,
+        weighted: bool | None = None,
+        weight_cap: float | None = None,
+        hide_change: float | None = None,
+        merge: Merge = "max",
+        tell: Callable[[str], None] | None = None,
+    ) -> Self:
+        """Read a private graph from a file; `gc.read_graph` is `Graph.read`.
+
+        Always: loops are dropped, parallel edges are merged, and arcs are edges unless a
+        `DirectedGraph` is read. Ids that are all integer literals are integers; if a single one is
+        not (007, +1, NA), all are strings (for bipartite graphs: on each side).
+
+        A `BipartiteGraph` has two sides. Edge lists: first column left, second right. Matrices:
+        rows left, columns right. GraphML, GML: vertex attribute `bipartite` 0 or 1 (networkx) or
+        `type` false or true (igraph). Pajek: `*Vertices n n_left`.
+
+        A `DirectedGraph` has arcs. Edge lists: from the first column (`source`) to the second.
+        Matrices: from the row to the column. A file that declares its edges to be undirected (Pajek
+        *Edges, a symmetric .mtx, `edgedefault="undirected"`, a .gml file without `directed 1`) is
+        refused: which of the two arcs is meant, or both, is not guessed.
+
+        Args:
+            path: the file; its ending tells the format, see `graph.files`, and may end in `.gz`.
+            columns: of edge lists and tables: which columns are read, and how, see `Columns`.
+            vertices: the public vertex set: a count n (ids 0..n-1), labels, or the path of a file
+                with one label on each line; for bipartite graphs a pair of these, left and right.
+                Without it, the vertices that the file lists are taken, or else those that occur in
+                edges, sorted (order in a file may tell of edges) unless we wrote the file. A set
+                that was taken from edges tells of them, and every guarantee then says so.
+            public_vertices_from_file: say that the vertices that occur in this file are public.
+            weighted: None reads weights if the file declares them (.gml and Pajek files of others
+                declare nothing: if all edges have one); False ignores them; True requires them.
+            weight_cap: public bound on any weight; larger weights are clipped to it. Without it,
+                the one that the file declares, if any.
+            hide_change: 1 to have weights without a cap: then a change of a weight by at most 1 is
+                hidden, and no edge that weighs more. One of the two is needed for all that draws
+                noise.
+            merge: weight of parallel and reciprocal edges: the largest ("max"), the smallest
+                ("min", for lengths) or their "sum", which is then clipped to the cap. Reciprocal
+                arcs of a directed graph stay two. A matrix (.mtx, .npz) that does not declare
+                itself symmetric may hold an edge twice, so the sum of its weights is refused for
+                undirected graphs.
+            tell: called with a sentence that names the columns that were read and ignored.
+
+        Comments are lines that start with # or %; in `.csv` and `.tsv` files only above the header.
+        A row is a line: quotes end where it ends. What `write` put beside such a file, in
+        `<path>.schema.json`, is read with it. Text edge lists and tables are read a piece at a
+        time: at the peak they take no more than twice the memory of the graph. Tables (Parquet,
+        Arrow) hold integers, strings or both by number as ends, and no nulls.
+
+        Raises:
+            FileFormatError: the file cannot be read, its ending is unknown, a row is malformed or
+                names a vertex outside the public set, a weight is negative or not finite, or an
+                option does not fit the file or is needed.
+            GraphError: `vertices` holds a label twice, or none.
+            ParameterError: `weight_cap`, `hide_change`, `merge`, `delimiter` or `encoding` is none.
+
+        Examples:
+            >>> import tempfile, pathlib
+            >>> file = pathlib.Path(tempfile.mkdtemp()) / "mail.csv"
+            >>> with file.open("w") as rows:
+            ...     print("source,target", "ann,bob", "bob,eve", sep=chr(10), file=rows)
+            >>> gc.read_graph(file, vertices=["ann", "bob", "eve", "kim"])
+            Graph(n=4)
+        """
+        options = Options(
+            columns=columns,
+            vertices=public_vertices_of(vertices, cls._sides),
+            weighted=weighted,
+            weight_cap=weight_cap,
+            hide_change=hide_change,
+            public_vertices=public_vertices_from_file,
+            bipartite=cls._sides,
+            directed=cls._directed,
+            merge=merge,
+        )
+        try:
+            raw = read_raw(path, options)
+            reading = raw.reading
+            graph = cls._built(raw, options)
+        except (FileFormatError, GraphError) as problem:
+            raise FileFormatError(f"{path!s}: {problem}") from None
+        if tell is not None and reading:
+            tell(reading)
+        return graph
+
+    @classmethod
+    def of(
+        cls,
+        source: Any,
+        *,
+        columns: Columns = Columns(),  # noqa: B008  # frozen
+        vertices: VertexSource | tuple[VertexSource, VertexSource] | None = None,
+        weighted: bool | None = None,
+        weight_cap: float | None = None,
+        hide_change: float | None = None,
+        merge: Merge = "max",
+    ) -> Self:
+        """Make a graph of edges, a table, a matrix, or a graph of another library.
+
+        Args:
+            source: one of the following.
+
+                Pairs (source, target) or triples (source, target, weight): an iterable of tuples,
+                all of the same length. Ends are strings or integers; left before right.
+
+                A table with a row for each edge: of pandas, polars, pyarrow, or any library that
+                narwhals knows, or whatever hands out batches of Arrow (`__arrow_c_stream__`), which
+                are read one at a time. Ends are integers or strings; none may be missing.
+
+                A matrix, scipy sparse or dense; its diagonal is ignored. Both entries of a pair are
+                one edge, whether they are equal or not, see `merge`; of a `DirectedGraph` the entry
+                (u, v) is the arc u -> v; of a `BipartiteGraph` rows are left, columns right.
+                Entries of a sparse matrix that stand twice add up.
+
+                A graph of networkx, of any class, whose nodes are strings or integers; a
+                `BipartiteGraph` needs the attribute `bipartite`, 0 (left) or 1 (right), of each.
+
+                A graph of igraph: labels are the vertex attribute `name`, or 0..n-1 without it; a
+                `BipartiteGraph` needs the vertex attribute `type`, false (left) or true (right).
+            columns: of a table, as for `read`; of networkx and igraph `Columns(weight=...)` names
+                the edge attribute with the weight, "weight" without it.
+            vertices: as for `read`. Isolated vertices of matrices, networkx and igraph are kept.
+            weighted: None: use weights where there are any: of a matrix unless its entries are
+                truth values; of networkx if all edges have them (some and not all is an error); of
+                no edges those that a cap is given for. False: ignore them; True: require them.
+            weight_cap: public bound on any weight; larger ones are clipped to it.
+            hide_change: 1 to have weights without a cap, see `read`.
+            merge: as for `read`. Of a matrix a "sum" would count each edge of a symmetric one
+                twice, and whether it is symmetric is not for its entries to tell: to add up arcs,
+                give `matrix + matrix.T`.
+
+        Raises:
+            FileFormatError: a stream of Arrow without the package pyarrow; a file of vertices that
+                cannot be read.
+            GraphError: ends that are neither strings nor integers, or missing; no such columns; a
+                matrix that is not real, finite, non-negative or, but for two sides, square; an end
+                outside the vertex set; no vertices; weights that are negative or not finite.
+            ParameterError: `weight_cap` or `merge` is none.
+
+        Examples:
+            >>> gc.Graph.of([("ann", "bob"), ("bob", "eve")], vertices=["ann", "bob", "eve", "kim"])
+            Graph(n=4)
+            >>> import networkx as nx
+            >>> gc.Graph.of(nx.karate_club_graph(), weighted=False)
+            Graph(n=34)
+            >>> import pandas as pd
+            >>> calls = pd.DataFrame({"caller": ["ann", "bob"], "callee": ["bob", "eve"]})
+            >>> gc.DirectedGraph.of(calls)
+            DirectedGraph(n=3)
+        """
+        options = Options(
+            columns=columns,
+            vertices=public_vertices_of(vertices, cls._sides),
+            weighted=weighted,
+            weight_cap=weight_cap,
+            hide_change=hide_change,
+            bipartite=cls._sides,
+            directed=cls._directed,
+            merge=merge,
+        )
+        return cls._built(sources.edges_of(source, options), options)
+
+    @classmethod
+    def _built(cls, raw: RawEdges, options: Options) -> Self:
+        space, parts, cap = numbered(raw, options)
+        graph = object.__new__(cls)
+        graph._set_up(
+            space,
+            parts,
+            weight_cap=cap,
+            hide_change=options.hide_change,
+            note=raw.schema.note,
+            clip=True,
+            merge=options.merge,
+        )
+        return graph
+
+    def write(
+        self,
+        path: PathLike,
+        *,
+        force: bool = False,
+        about: Mapping[str, float | str] | None = None,
+    ) -> None:
+        """Write the graph to a file; `read` restores it with labels and isolated vertices.
+
+        The file appears whole or not at all. Text formats carry the vertex set, and the weight cap,
+        in a comment `graphcuts-dp: {...}`; but `.csv` and `.tsv` files begin with their header, so
+        that other programs read them, and have these facts beside them in `<path>.schema.json`. The
+        file holds the edges: only write graphs that are synthetic, or that stay private.
+
+        Args:
+            path: where; the ending tells the format, as for `read`, KONECT excepted.
+            force: replace a file that is there.
+            about: facts about the graph, such as the epsilon of its release. GraphML holds them as
+                attributes of the graph; other formats have no place for them.
+
+        Raises:
+            FileFormatError: unknown ending, missing folder, a file that is there, a label that the
+                format cannot hold, or a full disk.
+        """
+        write_graph(self, path, force=force, about=about)
+
+    def to_networkx(self) -> "nx.Graph[Any]":
+        """Make a networkx graph with the labels as nodes, and attributes `weight` and `bipartite`.
+
+        A directed graph becomes a `DiGraph`.
+
+        Raises:
+            GraphError: a label occurs on both sides of a bipartite graph.
+
+        Examples:
+            >>> gc.datasets.load("karate").to_networkx().number_of_nodes()
+            34
+        """
+        return sources.to_networkx(self)
+
+    def to_igraph(self) -> "igraph.Graph":
+        """Make an igraph graph: vertex attributes `name`, `type` (of two sides), edge `weight`."""
+        return sources.to_igraph(self)
+
+    def to_scipy(self) -> sp.csr_array:
+        """Make a sparse matrix of `shape`: row u, column v for u -> v; symmetric without arcs."""
+        return self._matrix().copy()
+
+    def to_frame(self, kind: Any = None) -> Any:
+        """Make a table with columns source, target and weight (if any), one row for each edge.
+
+        Isolated vertices are not in it; pass `vertices=graph.vertices` to `of`.
+
+        Args:
+            kind: "pandas", "polars" or "pyarrow", or a table whose kind it shall have; None for the
+                first of these that is installed.
+
+        Raises:
+            ParameterError: none is installed, or another kind.
+        """
+        return sources.to_frame(self, kind)
+
+    def _matrix(self) -> sp.csr_array:
+        entries = self.weights, (self.rows, self.columns)
+        found = sp.coo_array(entries, shape=self.shape)
+        return (found + found.T if isinstance(self.space, VertexSet) else found).tocsr()
 
 
 @final
-class Graph(EdgeStore):
+class Graph(_Kind):
     """An undirected graph without loops on a public vertex set.
 
     Args:
@@ -47,6 +306,8 @@ class Graph(EdgeStore):
             or a weight above the cap.
     """
 
+    space: VertexSet
+
     def __init__(
         self,
         rows: npt.ArrayLike,
@@ -58,160 +319,54 @@ class Graph(EdgeStore):
         hide_change: float | None = None,
         note: str = "",
     ) -> None:
-        self._say(note, hide_change)
-        self.vertices = vertices if isinstance(vertices, VertexSet) else VertexSet(vertices)
-        parts = checked_parts(rows, columns, weights, self.shape)
-        self._store(parts, weight_cap=weight_cap)
-
-    @classmethod
-    def from_matrix(
-        cls,
-        matrix: npt.ArrayLike,
-        *,
-        vertices: Vertices | None = None,
-        weighted: bool | None = None,
-        weight_cap: float | None = None,
-        hide_change: float | None = None,
-    ) -> Self:
-        """Graph of a symmetric matrix, dense or scipy sparse; the diagonal is ignored.
-
-        Args:
-            matrix: shape (n, n), finite, entries >= 0, symmetric exactly.
-            vertices: labels of the rows; 0..n-1 when omitted.
-            weighted: False keeps only which entries are non-zero; None means weighted unless the
-                entries are truth values, by their type.
-            weight_cap: as for `Graph`.
-            hide_change: as for `Graph`.
-
-        Raises:
-            GraphError: not square, not symmetric, not finite, negative, or the wrong size.
-        """
-        entries = as_coo(matrix)
-        if entries.shape[0] != entries.shape[1]:
-            raise GraphError("an adjacency matrix is square; use BipartiteGraph for other shapes")
-        if (abs(entries - entries.T)).max() != 0:
-            raise GraphError(
-                "the matrix is not symmetric; symmetrise it first, give edges, or make a "
-                "DirectedGraph of it"
-            )
-        rows, columns, weights = entries.row, entries.col, entries.data
-        return cls(
-            rows,
-            columns,
-            matrix_weights(matrix, weights, weighted),
-            vertices=matching(vertices, entries.shape[0]),
+        self._set_up(
+            _vertex_set(vertices),
+            checked_parts(rows, columns, weights),
             weight_cap=weight_cap,
             hide_change=hide_change,
+            note=note,
         )
 
-    @classmethod
-    def from_rows(
-        cls,
-        parts: Iterable[npt.NDArray[Any]],
-        *,
-        vertices: Vertices,
-        weighted: bool = True,
-        weight_cap: float | None = None,
-        note: str = "",
-    ) -> Self:
-        """Graph of a dense matrix that comes a few rows at a time, in order; needs little memory.
-
-        Only entries above the diagonal are read.
-
-        Args:
-            parts: each of shape (some rows, n); finite entries >= 0.
-            vertices: as for `Graph`.
-            weighted: False keeps only which entries are non-zero.
-            weight_cap: as for `Graph`, with weights.
-            note: as for `Graph`.
-
-        Raises:
-            GraphError: too many or too few rows, rows of the wrong length, entries out of range.
-        """
-        graph = cls([], [], vertices=vertices, note=note)
-        graph._store_rows(
-            parts,
-            (graph.n, graph.n),
-            above_diagonal=True,
-            weighted=weighted,
-            weight_cap=weight_cap,
-        )
-        return graph
+    @property
+    def vertices(self) -> VertexSet:
+        """The public vertex set."""
+        return self.space
 
     @property
     def n(self) -> int:
         """Number of vertices, public."""
-        return len(self.vertices)
-
-    @property
-    def space(self) -> VertexSet:
-        """What may be joined, public: any two vertices of one set."""
-        return self.vertices
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Of the adjacency matrix, public: (n, n)."""
-        return self.n, self.n
+        return len(self.space)
 
     @property
     def labels(self) -> tuple[Label, ...]:
         """Vertex labels in row order, public."""
-        return tuple(self.vertices.labels)
+        return tuple(self.space.labels)
 
     @cached_property
     def adjacency(self) -> sp.csr_array:
         """Symmetric adjacency matrix, sparse, shape (n, n), zero diagonal. Do not write to it."""
-        n = self.n
-        rows = np.concatenate([self.rows, self.columns])
-        columns = np.concatenate([self.columns, self.rows])
-        weights = np.concatenate([self.weights, self.weights])
-        return sp.coo_array((weights, (rows, columns)), shape=(n, n)).tocsr()
-
-    def dense(self) -> FloatArray:
-        """Symmetric adjacency matrix, dense, shape (n, n)."""
-        matrix = np.zeros((self.n, self.n))
-        matrix[self.rows, self.columns] = self.weights
-        matrix[self.columns, self.rows] = self.weights
-        return matrix
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Graph):
-            return NotImplemented
-        return self.vertices == other.vertices and self._same_edges(other)
-
-    __hash__ = None  # type: ignore[assignment]  # a hash would be a fingerprint of the edges
-
-    def __repr__(self) -> str:
-        return f"Graph(n={self.n}{self._schema()})"
+        return self._matrix()
 
 
-class _TwoSided(EdgeStore):
-    """Edges from a public vertex set of rows to one of columns, two objects even if alike.
+class _TwoSided(_Kind):
+    """Edges from a public vertex set of rows to one of columns, two objects even if alike."""
 
-    Attributes:
-        left: public vertex set of the rows.
-        right: of the columns.
-    """
-
-    left: VertexSet
-    right: VertexSet
-    _ordered = True
+    space: tuple[VertexSet, VertexSet]
 
     @property
-    def shape(self) -> tuple[int, int]:
-        """Numbers of left and right vertices, public."""
-        return len(self.left), len(self.right)
+    def left(self) -> VertexSet:
+        """Public vertex set of the rows."""
+        return self.space[0]
+
+    @property
+    def right(self) -> VertexSet:
+        """Public vertex set of the columns."""
+        return self.space[1]
 
     @cached_property
     def biadjacency(self) -> sp.csr_array:
         """Biadjacency matrix, sparse, shape (n_left, n_right). Do not write to it."""
-        return sp.coo_array((self.weights, (self.rows, self.columns)), shape=self.shape).tocsr()
-
-    def dense(self) -> FloatArray:
-        """Biadjacency matrix, dense, shape (n_left, n_right)."""
-        matrix = np.zeros(self.shape)
-        matrix[self.rows, self.columns] = self.weights
-        return matrix
+        return self._matrix()
 
 
 @final
@@ -233,7 +388,7 @@ class BipartiteGraph(_TwoSided):
         GraphError: as for `Graph`.
     """
 
-    _loops = True
+    _sides = True
 
     def __init__(
         self,
@@ -247,76 +402,13 @@ class BipartiteGraph(_TwoSided):
         hide_change: float | None = None,
         note: str = "",
     ) -> None:
-        self._say(note, hide_change)
-        self.left = left if isinstance(left, VertexSet) else VertexSet(left)
-        self.right = right if isinstance(right, VertexSet) else VertexSet(right)
-        if self.right is self.left:
-            # Two sides with equal labels are still two: elsewhere, one object means one set.
-            self.right = VertexSet(self.left, inferred=self.left.inferred)
-        parts = checked_parts(rows, columns, weights, self.shape)
-        self._store(parts, weight_cap=weight_cap)
-
-    @classmethod
-    def from_matrix(
-        cls,
-        matrix: npt.ArrayLike,
-        *,
-        left: Vertices | None = None,
-        right: Vertices | None = None,
-        weighted: bool | None = None,
-        weight_cap: float | None = None,
-        hide_change: float | None = None,
-    ) -> Self:
-        """Bipartite graph of a biadjacency matrix, dense or scipy sparse; see `Graph.from_matrix`.
-
-        Raises:
-            GraphError: not two-dimensional, not finite, negative, or labels of the wrong number.
-        """
-        entries = as_coo(matrix)
-        return cls(
-            entries.row,
-            entries.col,
-            matrix_weights(matrix, entries.data, weighted),
-            left=matching(left, entries.shape[0]),
-            right=matching(right, entries.shape[1]),
+        self._set_up(
+            (_vertex_set(left), _vertex_set(right)),
+            checked_parts(rows, columns, weights),
             weight_cap=weight_cap,
             hide_change=hide_change,
+            note=note,
         )
-
-    @classmethod
-    def from_rows(
-        cls,
-        parts: Iterable[npt.NDArray[Any]],
-        *,
-        left: Vertices,
-        right: Vertices,
-        weighted: bool = True,
-        weight_cap: float | None = None,
-        note: str = "",
-    ) -> Self:
-        """Graph of a dense biadjacency matrix, a few rows at a time; see `Graph.from_rows`.
-
-        Raises:
-            GraphError: as for `Graph.from_rows`.
-        """
-        graph = cls([], [], left=left, right=right, note=note)
-        graph._store_rows(parts, graph.shape, weighted=weighted, weight_cap=weight_cap)
-        return graph
-
-    @property
-    def space(self) -> tuple[VertexSet, VertexSet]:
-        """What may be joined, public: any left vertex to any right one."""
-        return self.left, self.right
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, BipartiteGraph):
-            return NotImplemented
-        return (self.left, self.right) == (other.left, other.right) and self._same_edges(other)
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        return f"BipartiteGraph(shape={self.shape}{self._schema()})"
 
 
 @final
@@ -345,6 +437,9 @@ class DirectedGraph(_TwoSided):
         GraphError: as for `Graph`.
     """
 
+    space: Arcs
+    _directed = True
+
     def __init__(
         self,
         rows: npt.ArrayLike,
@@ -356,62 +451,18 @@ class DirectedGraph(_TwoSided):
         hide_change: float | None = None,
         note: str = "",
     ) -> None:
-        self._say(note, hide_change)
-        self.vertices = vertices if isinstance(vertices, VertexSet) else VertexSet(vertices)
-        self.space = Arcs(self.vertices)
-        self.left, self.right = self.space
-        parts = checked_parts(rows, columns, weights, self.shape)
-        self._store(parts, weight_cap=weight_cap)
-
-    @classmethod
-    def from_matrix(
-        cls,
-        matrix: npt.ArrayLike,
-        *,
-        vertices: Vertices | None = None,
-        weighted: bool | None = None,
-        weight_cap: float | None = None,
-        hide_change: float | None = None,
-    ) -> Self:
-        """Graph of a square matrix, dense or scipy sparse: entry (u, v) is the arc u -> v.
-
-        The diagonal is ignored; the rest is as for `Graph.from_matrix`.
-
-        Raises:
-            GraphError: not square, not finite, negative, or the wrong number of labels.
-        """
-        entries = as_coo(matrix)
-        if entries.shape[0] != entries.shape[1]:
-            raise GraphError("an adjacency matrix is square; use BipartiteGraph for other shapes")
-        return cls(
-            entries.row,
-            entries.col,
-            matrix_weights(matrix, entries.data, weighted),
-            vertices=matching(vertices, entries.shape[0]),
+        self._set_up(
+            Arcs(_vertex_set(vertices)),
+            checked_parts(rows, columns, weights),
             weight_cap=weight_cap,
             hide_change=hide_change,
+            note=note,
         )
 
-    @classmethod
-    def from_rows(
-        cls,
-        parts: Iterable[npt.NDArray[Any]],
-        *,
-        vertices: Vertices,
-        weighted: bool = True,
-        weight_cap: float | None = None,
-        note: str = "",
-    ) -> Self:
-        """Graph of a dense matrix, a few rows at a time; see `Graph.from_rows`.
-
-        Entries on the diagonal are not read.
-
-        Raises:
-            GraphError: as for `Graph.from_rows`.
-        """
-        graph = cls([], [], vertices=vertices, note=note)
-        graph._store_rows(parts, graph.shape, loops=False, weighted=weighted, weight_cap=weight_cap)
-        return graph
+    @property
+    def vertices(self) -> VertexSet:
+        """The public vertex set."""
+        return self.space.vertices
 
     @property
     def n(self) -> int:
@@ -428,29 +479,27 @@ class DirectedGraph(_TwoSided):
         """Sparse adjacency matrix, shape (n, n): row u, column v for u -> v. Do not write to it."""
         return self.biadjacency
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, DirectedGraph):
-            return NotImplemented
-        return self.vertices == other.vertices and self._same_edges(other)
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        return f"DirectedGraph(n={self.n}{self._schema()})"
-
 
 AnyGraph = Graph | BipartiteGraph | DirectedGraph
+read_graph = Graph.read
 
 
-def without_edges(graph: AnyGraph, weights: npt.ArrayLike | None = None, **schema: Any) -> AnyGraph:
-    """A graph of the same kind, on the same public vertices, without any edge.
+def kind_of_graph(*, bipartite: bool, directed: bool) -> type[AnyGraph]:
+    """The class of a graph by two words, of which at most one may be true.
 
-    Args:
-        graph: whose vertex sets alone are read.
-        weights: an empty array for a graph with weights.
-        schema: keywords of `Graph`.
+    Raises:
+        ParameterError: both are.
     """
-    return on_space(graph.space, [], [], weights, **schema)
+    if bipartite and directed:
+        raise ParameterError("a graph is bipartite or directed, not both: leave one out")
+    return BipartiteGraph if bipartite else DirectedGraph if directed else Graph
+
+
+def graph_class(space: Space) -> type[AnyGraph]:
+    """The class of the graphs whose pairs a space tells."""
+    if isinstance(space, VertexSet):
+        return Graph
+    return DirectedGraph if isinstance(space, Arcs) else BipartiteGraph
 
 
 def on_space(
@@ -472,11 +521,9 @@ def on_space(
     Raises:
         GraphError: as for `Graph`.
     """
-    if isinstance(space, VertexSet):
-        return Graph(rows, columns, weights, vertices=space, **schema)
-    if isinstance(space, Arcs):
-        return DirectedGraph(rows, columns, weights, vertices=space.vertices, **schema)
-    return BipartiteGraph(rows, columns, weights, left=space[0], right=space[1], **schema)
+    graph = object.__new__(graph_class(space))
+    graph._set_up(space, checked_parts(rows, columns, weights), **schema)
+    return graph
 
 
 def from_parts_on(
@@ -494,16 +541,37 @@ def from_parts_on(
     Raises:
         GraphError: as for `Graph`.
     """
-    graph = on_space(space, [], [], **schema)
-    check_ends(parts.rows, parts.columns, graph.shape)
-    graph._store(parts, weight_cap=weight_cap, clip=True, merge=merge)
+    graph = object.__new__(graph_class(space))
+    graph._set_up(space, parts, weight_cap=weight_cap, clip=True, merge=merge, **schema)
     return graph
 
 
-def from_rows_on(space: Space, parts: Iterable[npt.NDArray[Any]], **schema: Any) -> AnyGraph:
-    """The same of a dense matrix that comes a few rows at a time, see `Graph.from_rows`."""
-    if isinstance(space, VertexSet):
-        return Graph.from_rows(parts, vertices=space, **schema)
-    if isinstance(space, Arcs):
-        return DirectedGraph.from_rows(parts, vertices=space.vertices, **schema)
-    return BipartiteGraph.from_rows(parts, left=space[0], right=space[1], **schema)
+def from_rows_on(
+    space: Space,
+    parts: Iterable[npt.NDArray[Any]],
+    *,
+    weighted: bool = True,
+    weight_cap: float | None = None,
+    note: str = "",
+) -> AnyGraph:
+    """The same of a dense matrix that comes a few rows at a time, in order; needs little memory.
+
+    Args:
+        space: as for `on_space`.
+        parts: each of shape (some rows, columns); finite entries >= 0. Of an undirected graph the
+            entries above the diagonal are read; of arcs all but those on it.
+        weighted: False keeps only which entries are non-zero.
+        weight_cap: as for `Graph`, with weights.
+        note: as for `Graph`.
+
+    Raises:
+        GraphError: too many or too few rows, rows of the wrong length, entries out of range.
+    """
+    graph = object.__new__(graph_class(space))
+    graph._set_up(space, None, note=note)
+    graph._store_rows(parts, weighted=weighted, weight_cap=weight_cap)
+    return graph
+
+
+def _vertex_set(vertices: Vertices) -> VertexSet:
+    return vertices if isinstance(vertices, VertexSet) else VertexSet(vertices)

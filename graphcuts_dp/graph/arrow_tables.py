@@ -1,11 +1,7 @@
 """Edges in the columns of Arrow tables, a batch of rows at a time; needs pyarrow, an extra.
 
-The modules of Parquet and Arrow files give their batches here, and `from_arrow` those of whatever
-can hand out a stream of them.
-
-Arrow files (`.arrow`, `.feather`) of edges, in the file or the stream form; needs pyarrow.
-
-Parquet files of edges; needs pyarrow, an extra.
+Parquet files and Arrow files (`.arrow`, `.feather`, in the file or the stream form) give their
+batches here, and `sources` those of whatever can hand out a stream of them.
 """
 
 import io
@@ -17,13 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.errors import FileFormatError, GraphCutsError
-from graphcuts_dp.graph.adjacency import AnyGraph, Graph
-from graphcuts_dp.graph.columns import ColumnPlaces, TextOptions, find_columns
-from graphcuts_dp.graph.file_bytes import check_unpacked, size_of
+from graphcuts_dp.graph.edge_lists import integers_of
+from graphcuts_dp.graph.edge_store import EdgeStore
 from graphcuts_dp.graph.gathered import LONGEST, Gathered, TextPieces, words_before
-from graphcuts_dp.graph.raw_edges import RawEdges
-from graphcuts_dp.graph.schema import MARK, Schema, dump_schema, load_schema, token_table
-from graphcuts_dp.graph.text_scan import integers_of
+from graphcuts_dp.graph.raw_edges import RawEdges, Schema, dump_schema, load_schema, token_table
+from graphcuts_dp.pairs.vertices import vertex_sets
+from graphcuts_dp.tables.columns import ColumnPlaces, Columns, find_columns
+from graphcuts_dp.tables.file_bytes import check_unpacked, size_of
+from graphcuts_dp.tables.rows import MARK
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,7 +33,7 @@ _MOST_METADATA = 1 << 30  # bytes: vertex sets stand there
 
 def read_parquet(
     file: BinaryIO,
-    options: TextOptions = TextOptions(),  # noqa: B008  # frozen
+    options: Columns = Columns(),  # noqa: B008  # frozen
     *,
     weighted: bool | None = None,
 ) -> RawEdges:
@@ -75,7 +72,7 @@ def read_parquet(
     return read_tables(opened, options, weighted=weighted, packed=size_of(file), kind="Parquet")
 
 
-def write_parquet(graph: AnyGraph, handle: BinaryIO) -> None:
+def write_parquet(graph: EdgeStore, handle: BinaryIO) -> None:
     """Write columns source, target and, if weighted, weight; the vertex set as metadata.
 
     Raises:
@@ -103,7 +100,7 @@ _START = b"\xff\xff\xff\xff"  # of a message of a stream
 
 def read_arrow(
     file: BinaryIO,
-    options: TextOptions = TextOptions(),  # noqa: B008  # frozen
+    options: Columns = Columns(),  # noqa: B008  # frozen
     *,
     weighted: bool | None = None,
 ) -> RawEdges:
@@ -150,7 +147,7 @@ def read_arrow(
     return read_tables(opened, options, weighted=weighted, packed=size_of(file), kind="Arrow")
 
 
-def write_arrow(graph: AnyGraph, handle: BinaryIO) -> None:
+def write_arrow(graph: EdgeStore, handle: BinaryIO) -> None:
     """Write columns source, target and, if weighted, weight; the vertex set as metadata.
 
     Raises:
@@ -185,7 +182,7 @@ def pyarrow() -> Any:
 
 
 def choose_columns(
-    schema: "pa.Schema", options: TextOptions, *, weighted: bool | None, declared: bool | None
+    schema: "pa.Schema", options: Columns, *, weighted: bool | None, declared: bool | None
 ) -> ColumnPlaces:
     """Which columns hold the ends and the weight, by the rules of text files with a header.
 
@@ -343,7 +340,7 @@ def _floats(column: "pa.Array") -> npt.NDArray[np.float64]:
 
 def read_tables(
     opened: Callable[[], tuple["pa.Schema", Callable[[list[str]], Iterable["pa.RecordBatch"]]]],
-    options: TextOptions,
+    options: Columns,
     *,
     weighted: bool | None,
     packed: int,
@@ -376,7 +373,7 @@ def read_tables(
         raise FileFormatError(f"not a whole {kind} file, or damaged") from None
 
 
-def tables_of(graph: AnyGraph) -> tuple["pa.Schema", Iterator["pa.RecordBatch"]]:
+def tables_of(graph: EdgeStore) -> tuple["pa.Schema", Iterator["pa.RecordBatch"]]:
     """Edges of a graph as batches of columns source, target and perhaps weight, and their schema.
 
     The vertex set, and the weight cap, are in the metadata of the schema under "graphcuts-dp".
@@ -385,7 +382,7 @@ def tables_of(graph: AnyGraph) -> tuple["pa.Schema", Iterator["pa.RecordBatch"]]
         GraphError: two labels look alike as text.
     """
     arrow = pyarrow()
-    sides = (graph.vertices,) * 2 if isinstance(graph, Graph) else (graph.left, graph.right)
+    sides = vertex_sets(graph.space)
     labels: list[Any] = []
     for vertices in sides:
         if vertices.is_default:

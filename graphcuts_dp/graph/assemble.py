@@ -18,39 +18,21 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatArray, IntegerVector, IntVector
 from graphcuts_dp.errors import GraphCutsError
-from graphcuts_dp.graph.adjacency import AnyGraph, from_parts_on
-from graphcuts_dp.graph.edge_keys import EdgeParts
+from graphcuts_dp.graph.edge_store import EdgeParts
 from graphcuts_dp.graph.gathered import CodedText, pieces
-from graphcuts_dp.graph.raw_edges import Ends, GivenVertices, Options, RawEdges
-from graphcuts_dp.graph.schema import is_integer_literal, labels_of, token_table
+from graphcuts_dp.graph.raw_edges import Ends, GivenVertices, Options, RawEdges, token_table
 from graphcuts_dp.pairs.vertices import Arcs, Label, Space, VertexSet
+from graphcuts_dp.tables.rows import is_integer_literal, labels_of
 
-UNDIRECTED = "the source holds undirected edges; leave out directed=True"
-
-
-def build(raw: RawEdges, options: Options) -> AnyGraph:
-    """Graph of the edges, by the rules of this module.
-
-    Raises:
-        GraphCutsError: of the class `raw.error`: an end outside the vertex set, a weight that is
-            negative or not finite, no vertices, or options that do not fit the source.
-    """
-    space, parts, cap = numbered(raw, options)
-    return from_parts_on(
-        space,
-        parts,
-        merge=options.merge,
-        weight_cap=cap,
-        hide_change=options.hide_change,
-        note=raw.schema.note,
-    )
+UNDIRECTED = "the source holds undirected edges; it is no DirectedGraph"
 
 
 def numbered(raw: RawEdges, options: Options) -> tuple[Space, EdgeParts, float | None]:
     """What may be joined, the edges by row numbers in it, and the cap on weights if there is one.
 
     Raises:
-        GraphCutsError: as `build`.
+        GraphCutsError: of the class `raw.error`: an end outside the vertex set, a weight that is
+            negative or not finite, no vertices, or options that do not fit the source.
     """
     _check_kind(raw, options)
     weights = _weights(raw, options)
@@ -73,11 +55,11 @@ def numbered(raw: RawEdges, options: Options) -> tuple[Space, EdgeParts, float |
 
 def _check_kind(raw: RawEdges, options: Options) -> None:
     if raw.schema.sides is not None and not options.bipartite:
-        raise raw.error("the source holds a bipartite graph; pass bipartite=True")
+        raise raw.error("the source holds a bipartite graph; make it a BipartiteGraph")
     if raw.schema.vertices is not None and options.bipartite:
-        raise raw.error("the source declares one vertex set, not two; leave out bipartite=True")
+        raise raw.error("the source declares one vertex set, not two; it is no BipartiteGraph")
     if raw.schema.directed and not options.directed:
-        raise raw.error("the source holds a directed graph; pass directed=True")
+        raise raw.error("the source holds a directed graph; make it a DirectedGraph")
     if options.directed and raw.schema.directed is False:
         raise raw.error(UNDIRECTED)
 
@@ -135,8 +117,8 @@ def split_sides(
     """
     if len(sides) != len(labels) or not all(side in (0, 1) for side in sides):
         raise error(
-            "bipartite=True needs a side for every vertex: attribute bipartite 0 or 1 (or igraph's "
-            "type; in Pajek '*Vertices n n_left')"
+            "a BipartiteGraph needs a side for every vertex: attribute bipartite 0 or 1 (or "
+            "igraph's type; in Pajek '*Vertices n n_left')"
         )
     side = np.array(sides, dtype=np.int64)
     if not 0 < side.sum() < len(side):
@@ -171,7 +153,7 @@ def row_numbers(
     if raw.as_rows:
         return _relabelled(raw, given, declared)
     ends: list[Ends] = [raw.sources, raw.targets]
-    if options.one_based:
+    if options.columns.one_based:
         ends = [_shifted(end, raw) for end in ends]
     public = given if given is not None else declared
     if public is None:

@@ -1,63 +1,62 @@
 """Edge lists as text: blank, comma, tab or another separator; SNAP and KONECT comments; headers.
 
-How a file is read depends on its name, on what the caller says, on comments above the first row
-and, where there is a header, on that: never on a row. Where a file can be read in two ways, the
-error names the option that decides. Files are read a block of lines at a time: each by the fastest
-reader that takes it, so that one odd row costs its block, not the file.
-
-Rows of a text table one by one: what the fast readers decline, and errors that name the line.
-
-A row is a line, and how it is read depends on that line alone: one with quotes is read by the rules
-of CSV, one without by its separators. So no row can swallow or change another.
-
-Write edge lists as text, so that reading them gives back the same graph.
+Files are read a block of lines at a time: each by the fastest reader that takes it, so that one odd
+row costs its block, not the file. The body of most edge lists is `id separator id [separator
+weight] newline` with ids that are plain digits: such bytes become arrays without a Python object
+for each token (`scan_block`). Names take `split_cells`, which finds all cells at once where all
+rows are alike. Both decline anything else (quotes, blanks at line ends, comments between rows), and
+the careful reader of `tables.rows` takes over, row by row; none ever makes a guess.
 """
 
-import csv
 import io
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import BinaryIO, Literal, final
+from typing import BinaryIO
 
 import numpy as np
 
-from graphcuts_dp.arrays import FloatArray, IntVector
+from graphcuts_dp.arrays import FloatArray, IntegerVector, IntVector
 from graphcuts_dp.errors import FileFormatError
-from graphcuts_dp.graph.adjacency import AnyGraph, Graph
-from graphcuts_dp.graph.columns import (
+from graphcuts_dp.graph.edge_store import EdgeStore
+from graphcuts_dp.graph.gathered import (
+    LONGEST,
+    WORD,
+    Gathered,
+    NameTable,
+    TextPieces,
+    Words,
+    words_before,
+)
+from graphcuts_dp.graph.raw_edges import RawEdges, Schema, dump_schema, load_schema, token_table
+from graphcuts_dp.pairs.vertices import VertexSet, vertex_sets
+from graphcuts_dp.tables.columns import (
     ColumnPlaces,
-    TextOptions,
+    Columns,
     check_names,
     check_no_names,
     find_columns,
-    has_header,
     number_columns,
-)
-from graphcuts_dp.graph.file_bytes import (
-    NOT_UTF8,
-    TextFormat,
-    check_delimiter,
-    declared_separator,
-    header_separator,
-    utf8_stream,
-)
-from graphcuts_dp.graph.gathered import CodedText, Gathered, TextPieces
-from graphcuts_dp.graph.raw_edges import RawEdges
-from graphcuts_dp.graph.schema import (
-    MARK,
-    Schema,
-    dump_schema,
-    load_schema,
     parse_number,
-    token_table,
 )
-from graphcuts_dp.graph.text_scan import scan_block, split_cells
-from graphcuts_dp.pairs.vertices import VertexSet
+from graphcuts_dp.tables.file_bytes import TextFormat
+from graphcuts_dp.tables.rows import BLOCK, BYTE_ORDER_MARK, MARK, Row, begin, konect_weighted
 
-_CHUNK = 1 << 16
+_CHUNK = 1 << 16  # edges that are written at a time
+_NUMBER = set("0123456789+-.eE")
+_ODD_MARK = BYTE_ORDER_MARK.encode()
+_NEWLINE = 10
+_MOST_DIGITS = 18  # fits in 64 bits
+# The smallest number of so many digits, but for the 0: smaller ones have leading zeros.
+_LEAST = np.array([0, 0, *(10**digits for digits in range(1, _MOST_DIGITS))], dtype=np.int64)
+_BLANKS = [chr(code) for code in range(0x3001) if chr(code).isspace() and chr(code) != "\n"]
+_BLANK_BITS = np.arange(8 * WORD, -1, -8, dtype=np.uint64)  # of a word with 0..8 digits
+_ASCII_BLANKS = [blank for blank in _BLANKS if blank.isascii()]
+
+Found = tuple[IntVector | TextPieces, IntVector | TextPieces, FloatArray | None]
 
 
-def write_edge_list(graph: AnyGraph, handle: BinaryIO, form: TextFormat) -> None:
+def write_edge_list(graph: EdgeStore, handle: BinaryIO, form: TextFormat) -> None:
     """Write one row for each edge.
 
     A comment `# graphcuts-dp: {...}` above them holds the vertex set, so isolated vertices and the
@@ -68,7 +67,7 @@ def write_edge_list(graph: AnyGraph, handle: BinaryIO, form: TextFormat) -> None
         FileFormatError: a label cannot be written in this format.
         GraphError: two labels look alike as text.
     """
-    left, right = (graph.vertices,) * 2 if isinstance(graph, Graph) else (graph.left, graph.right)
+    left, right = vertex_sets(graph.space)
     sources = edge_names(left, form)
     targets = sources if right is left else edge_names(right, form)
     separator = form.delimiter or " "
@@ -82,7 +81,7 @@ def write_edge_list(graph: AnyGraph, handle: BinaryIO, form: TextFormat) -> None
 
 
 def write_edges(
-    graph: AnyGraph,
+    graph: EdgeStore,
     handle: BinaryIO,
     sources: list[str],
     targets: list[str],
@@ -108,7 +107,7 @@ def write_edges(
 
 
 def edge_chunks(
-    graph: AnyGraph, sources: list[str], targets: list[str]
+    graph: EdgeStore, sources: list[str], targets: list[str]
 ) -> Iterator[tuple[list[str], list[str], list[str] | None]]:
     """Names of both ends of the edges, and their weights as text, in pieces."""
     whole = are_whole(graph.weights)
@@ -173,122 +172,10 @@ def _quoted(name: str, delimiter: str) -> str:
     return name if plain else '"' + name.replace('"', '""') + '"'
 
 
-Row = tuple[int, list[str]]
-Comments = Literal["skip", "keep", "refuse"]
-BYTE_ORDER_MARK = "\ufeff"
-
-
-def decoded(data: bytes) -> str:
-    """UTF-8 as text.
-
-    Raises:
-        FileFormatError: it is not.
-    """
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError:
-        raise FileFormatError(NOT_UTF8) from None
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class RowReader:
-    """How the rows of one file are split.
-
-    Attributes:
-        delimiter: the one separator, with quoting; " " for blanks (any run), None for a comma where
-            a row holds one and blanks where it holds none, all unquoted.
-        comments: what lines that start with # or % are: comments, which are skipped; rows, as in
-            files where comments stand only above the header; or refused, in .csv and .tsv files
-            without a header.
-        konect: whether blanks and tabs may be mixed, and comments tell of weights.
-    """
-
-    delimiter: str | None
-    comments: Comments = "skip"
-    konect: bool = False
-
-    def rows(self, block: bytes, line: int) -> Iterator[Row]:
-        """Rows of some whole lines, each with its number, of which `line` is the first.
-
-        Raises:
-            FileFormatError: a row that is not in the format, told by its line; or no UTF-8.
-        """
-        split = self._blanks_or_commas if self.delimiter in (None, " ") else self._cells
-        for number, content in enumerate(io.StringIO(decoded(block), newline="\n"), line):
-            start = content.lstrip()[:1]
-            if start == BYTE_ORDER_MARK:
-                raise FileFormatError(
-                    f"line {number}: a byte-order mark stands within the file; take it out"
-                )
-            if start in ("#", "%") and self.comments != "keep":
-                self._check_comment(content.strip(), number)
-                continue
-            try:
-                fields = split(content)
-            except ValueError as problem:
-                raise FileFormatError(f"line {number}: {problem}") from None
-            if any(fields):  # spreadsheets leave rows of separators
-                yield number, fields
-
-    def _check_comment(self, text: str, number: int) -> None:
-        """Refuse what would mean something else if it stood above the first row."""
-        if self.comments == "refuse":
-            raise FileFormatError(
-                f"line {number}: begins with # or %; take comments out, and put labels in quotes"
-            )
-        if declares(text, konect=self.konect):
-            raise FileFormatError(
-                f"line {number}: this comment tells how to read the file; move it above the rows"
-            )
-
-    def _blanks_or_commas(self, content: str) -> list[str]:
-        if self.delimiter is None and "," in content:
-            fields = [field.strip() for field in content.split(",")]
-            if any(len(field.split()) > 1 for field in fields):
-                raise ValueError("blanks and commas are mixed; pass delimiter=")
-            return fields
-        alone = self.delimiter is None and not self.konect and "\t" in content
-        if alone and any(len(cell.split()) > 1 for cell in content.split("\t")):
-            raise ValueError("tabs and blanks are mixed; pass delimiter=")
-        return content.split()
-
-    def _cells(self, content: str) -> list[str]:
-        """Cells of a row with one separator; blanks around them do not count, but in quotes."""
-        delimiter = str(self.delimiter)
-        if '"' not in content:
-            return [field.strip() for field in content.split(delimiter)]
-        reader = csv.reader([content], delimiter=delimiter, strict=True, skipinitialspace=True)
-        try:
-            return next(reader)
-        except csv.Error:
-            raise ValueError("malformed row: check its quotes, which end on their line") from None
-
-
-def declares(comment: str, *, konect: bool) -> bool:
-    """Whether a comment, if it stands above the rows, tells how these are read."""
-    words = comment[1:].split()
-    if konect and konect_weighted(words) is not None:
-        return True
-    return comment[1:].strip().startswith(MARK)
-
-
-def konect_weighted(words: list[str]) -> bool | None:
-    """What a first line such as `% bip weighted` says about the third column; None if nothing."""
-    if len(words) < 2 or words[0] not in ("sym", "asym", "bip"):
-        return None
-    return words[1] != "unweighted"
-
-
-_BLOCK = 1 << 18  # bytes; a block and its arrays stay in the processor's cache
-_NUMBER = set("0123456789+-.eE")
-_ODD_MARK = BYTE_ORDER_MARK.encode()
-
-
 def read_edge_list(
     data: bytes | BinaryIO,
     form: TextFormat,
-    options: TextOptions = TextOptions(),  # noqa: B008  # frozen
+    options: Columns = Columns(),  # noqa: B008  # frozen
     *,
     weighted: bool | None = None,
 ) -> RawEdges:
@@ -297,7 +184,7 @@ def read_edge_list(
     Args:
         data: the whole file, or the file open at its start, which is read a piece at a time.
         form: separators, as the ending of the file's name tells.
-        options: see `read_graph`.
+        options: see `Columns`.
         weighted: False ignores the weight column.
 
     Raises:
@@ -305,33 +192,38 @@ def read_edge_list(
             that can be read in two ways.
         ParameterError: no such encoding or delimiter.
     """
-    table = _begin(io.BytesIO(data) if isinstance(data, bytes) else data, form, options)
+    table = begin(io.BytesIO(data) if isinstance(data, bytes) else data, form, options)
     first = table.first
     if len(first) == 1:
         raise FileFormatError("the first line has fewer than two columns; pass delimiter=")
+    schema = Schema() if table.facts is None else load_schema(table.facts)
+    declared = schema.weighted
+    if table.konect:
+        declared = konect_weighted(table.konect)
+        schema = Schema(directed=False) if table.konect[0] == "sym" else schema
     announced = options.header is not None or any(each is not None for each in options.named)
     if table.named:
         if not announced:
             check_names(first)
-        columns = find_columns(first, options, weighted=weighted, declared=table.declared)
+        columns = find_columns(first, options, weighted=weighted, declared=declared)
         if not announced:
             check_names(first, columns)
     else:
         if not announced:
             check_no_names(first)
         columns = number_columns(
-            options, len(first), table.line, weighted=weighted, declared=table.declared
+            options, len(first), table.line, weighted=weighted, declared=declared
         )
     gathered = Gathered(weighted=columns.weight is not None)
 
     def size() -> int:
         # What a search for names costs beside a larger block is little.
-        return _BLOCK if gathered.integers else 4 * _BLOCK
+        return BLOCK if gathered.integers else 4 * BLOCK
 
     for block, line in table.blocks(size):
         if not _add_fast(gathered, block, line, columns, table.reader.delimiter):
             _add_rows(gathered, table.reader.rows(block, line), columns)
-    return replace(_raw(gathered, table.schema), columns=columns)
+    return replace(_raw(gathered, schema), columns=columns)
 
 
 def _one_separator(block: bytes, delimiter: str | None) -> bytes | None:
@@ -354,25 +246,23 @@ def _add_fast(
         return False
     if not block.endswith(b"\n"):
         block += b"\n"
-    made: _Found | None = None
+    made: Found | None = None
     if columns.is_plain and gathered.integers:
-        found = scan_block(block, separator[0], columns.width)
-        if found is not None:
-            made = found.sources, found.targets, None if columns.weight is None else found.weights
+        made = scan_block(block, separator[0], columns.width)
+        if made is not None and columns.weight is None:
+            made = made[0], made[1], None
     if made is None:
         made = _from_cells(block, separator, columns, delimiter, gathered.integers)
     if made is None:
         return False
-    gathered.add(*made, range(line, line + len(made[0])))
+    sources, targets, weights = made
+    gathered.add(sources, targets, weights, range(line, line + len(sources)))
     return True
-
-
-_Found = tuple[IntVector | TextPieces, IntVector | TextPieces, FloatArray | None]
 
 
 def _from_cells(
     block: bytes, separator: bytes, columns: ColumnPlaces, delimiter: str | None, integers: bool
-) -> _Found | None:
+) -> Found | None:
     """Ends and weights of rows that are all alike; None where each needs a closer look."""
     quoting = delimiter not in (None, " ")
     places = columns.source, columns.target
@@ -382,7 +272,7 @@ def _from_cells(
     weights = None
     if columns.weight is not None:
         found = split.integers(columns.weight)
-        weights = _decimals(split.coded([columns.weight])) if found is None else found.astype(float)
+        weights = split.decimals(columns.weight) if found is None else found.astype(float)
         if weights is None:
             return None
     if integers:
@@ -391,16 +281,6 @@ def _from_cells(
             return sources, targets, weights
     ends = split.texts(places)
     return None if ends is None else (ends[0], ends[1], weights)
-
-
-def _decimals(found: list[CodedText] | None) -> FloatArray | None:
-    if found is None or not set("".join(found[0].names)) <= _NUMBER:
-        return None
-    try:
-        distinct = np.array(list(map(float, found[0].names)), dtype=np.float64)
-    except ValueError:
-        return None
-    return distinct[found[0].codes]
 
 
 def _raw(gathered: Gathered, schema: Schema) -> RawEdges:
@@ -414,99 +294,6 @@ def _raw(gathered: Gathered, schema: Schema) -> RawEdges:
         where=lambda position: f"line {gathered.place(position)}",
         error=FileFormatError,
     )
-
-
-def read_rows(
-    data: bytes, form: TextFormat, options: TextOptions
-) -> tuple[list[str] | None, list[Row]]:
-    """A text table that is no edge list: its header, if it has one, and its rows.
-
-    Args:
-        data: the whole file.
-        form: what the ending of the file's name tells.
-        options: see `read_graph`.
-
-    Raises:
-        FileFormatError: as `read_edge_list`.
-        ParameterError: likewise.
-    """
-    table = _begin(io.BytesIO(data), form, options)
-    blocks = table.blocks(lambda: _BLOCK)
-    found = [row for block, line in blocks for row in table.reader.rows(block, line)]
-    return (table.first if table.named else None), found
-
-
-@dataclass(slots=True)
-class _Table:
-    """A file whose head has been read.
-
-    Attributes:
-        schema: what the comments above the first row declare.
-        declared: whether these say that there are weights; None if they say nothing.
-        named: whether there is a header.
-        first: the names of the columns, or without a header the cells of the first row, of which
-            nothing but their number may be used; none if there is no row.
-        reader: how the rows are split.
-        stream: what follows `block`.
-        block: the rows that were read already, whole lines.
-        line: the number of its first line.
-    """
-
-    schema: Schema
-    declared: bool | None
-    named: bool
-    first: list[str]
-    reader: RowReader
-    stream: BinaryIO
-    block: bytes
-    line: int
-
-    def blocks(self, size: Callable[[], int]) -> Iterator[tuple[bytes, int]]:
-        """All rows as blocks of whole lines of about `size` bytes, each with its first number."""
-        block, line = self.block, self.line
-        while True:
-            more = self.stream.read(size())
-            block += more + (self.stream.readline() if more else b"")
-            if not block:
-                return
-            yield block, line
-            line += block.count(b"\n")
-            block = b""
-
-
-def _begin(file: BinaryIO, form: TextFormat, options: TextOptions) -> _Table:
-    """Read the head of a file: comments, blank lines, `sep=;`, and the header if there is one."""
-    named = has_header(options.header, options.named, form)
-    if options.delimiter is not None:
-        check_delimiter(options.delimiter)
-    stream = utf8_stream(file, options.encoding)
-    comments: Comments = "skip" if not form.has_header else "keep" if named else "refuse"
-    schema, declared, delimiter = Schema(), None, options.delimiter
-    line = 1
-    while row := stream.readline():
-        text = decoded(row)
-        separator = None if line > 1 or form.konect else declared_separator(text)
-        text = text.strip()
-        if separator is not None and options.delimiter != "=":  # which such a line would hold
-            delimiter = delimiter or separator
-        elif text.startswith(("#", "%")) and comments != "refuse":
-            words = text[1:].strip()
-            if words.startswith(MARK):
-                schema = load_schema(words[len(MARK) :])
-                declared = schema.weighted
-            elif form.konect and (found := konect_weighted(words.split())) is not None:
-                declared = found
-                schema = Schema(directed=False) if words.split()[0] == "sym" else schema
-        elif text:
-            split = delimiter or (header_separator(text, form) if named else form.delimiter)
-            reader = RowReader(split, comments, form.konect)
-            for _, first in reader.rows(row, line):
-                place = (b"", line + 1) if named else (row, line)
-                return _Table(schema, declared, named, first, reader, stream, *place)
-        line += 1
-    if named:
-        raise FileFormatError("the file is empty: its first line would name the columns")
-    return _Table(schema, declared, named, [], RowReader(delimiter), stream, b"", line)
 
 
 def _add_rows(gathered: Gathered, rows: Iterator[Row], columns: ColumnPlaces) -> None:
@@ -539,3 +326,196 @@ def _add_rows(gathered: Gathered, rows: Iterator[Row], columns: ColumnPlaces) ->
         lines.append(line)
     found = None if columns.weight is None else np.array(weights, dtype=np.float64)
     gathered.add(sources, targets, found, lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """A text whose rows all have `width` cells; starts and lengths go row by row."""
+
+    body: bytes
+    width: int
+    starts: IntVector
+    lengths: IntVector
+
+    def integers(self, place: int) -> IntVector | None:
+        """The column at this place as integers; None if a cell is not plain digits."""
+        starts, lengths = self.starts[place :: self.width], self.lengths[place :: self.width]
+        return integers_of(words_before(self.body), starts + lengths, lengths)
+
+    def texts(self, places: Sequence[int]) -> list[TextPieces] | None:
+        """The columns at these places as they stand; None if a cell is very long."""
+        found = []
+        words = words_before(self.body)
+        for place in places:
+            starts, lengths = self.starts[place :: self.width], self.lengths[place :: self.width]
+            if lengths.max(initial=0) > LONGEST:
+                return None
+            found.append(TextPieces(words, starts, lengths))
+        return found
+
+    def decimals(self, place: int) -> FloatArray | None:
+        """The column at this place as numbers; None if a cell is no plain decimal number."""
+        found = self.texts([place])
+        if found is None:
+            return None
+        table = NameTable()
+        codes = table.numbers(found[0].words, found[0].starts, found[0].lengths)
+        names = table.names()
+        if not set("".join(names)) <= _NUMBER:
+            return None
+        try:
+            distinct = np.array(list(map(float, names)), dtype=np.float64)
+        except ValueError:
+            return None
+        return distinct[codes]
+
+
+def split_cells(
+    body: bytes, separators: bytes, width: int, filled: Sequence[int], *, inner_blanks: bool
+) -> Cells | None:
+    """Find the cells of rows that all have `width` of them, or decline.
+
+    Args:
+        body: the rows, without comments and header. The last newline may be missing.
+        separators: bytes that may stand between the columns; the first row tells which one does.
+        width: number of columns.
+        filled: columns in which no cell may be empty.
+        inner_blanks: whether cells may hold blanks, though not at their ends.
+
+    Returns:
+        The cells, or None: text that is not UTF-8, quotes, comments, blanks, a row of another
+        length, or more than one kind of separator.
+    """
+    if b"\r" in body:
+        body = body.replace(b"\r\n", b"\n")
+    if not body.endswith(b"\n"):
+        body += b"\n"
+    first = body[: body.find(b"\n")]
+    found = [bytes([mark]) for mark in separators if mark in first]
+    if len(found) != 1 or any(mark in body for mark in (b'"', b"#", b"%", b"\r")):
+        return None
+    separator = found[0].decode()
+    bytes_ = np.frombuffer(body, dtype=np.uint8)
+    ends = np.flatnonzero((bytes_ == _NEWLINE) | (bytes_ == ord(separator)))
+    marks = bytes_[ends]
+    if len(ends) % width or (marks[width - 1 :: width] != _NEWLINE).any():
+        return None
+    if np.count_nonzero(marks == _NEWLINE) * width != len(ends):
+        return None
+    lengths = np.diff(ends, prepend=-1) - 1
+    if any((lengths[column::width] < 1).any() for column in filled):
+        return None
+    try:
+        text = body.decode()
+    except UnicodeDecodeError:
+        return None
+    if not inner_blanks and separator != "," and "," in text:
+        return None
+    blanks = _ASCII_BLANKS if body.isascii() else _BLANKS
+    if any(blank in text for blank in blanks if blank != separator):
+        mark = re.escape(separator)
+        at_an_end = rf"(?:^|[\n{mark}])[^\S\n{mark}]|[^\S\n{mark}][\n{mark}]"
+        if not inner_blanks or re.search(at_an_end, text):
+            return None
+    return Cells(body, width, ends - lengths, lengths)
+
+
+def scan_block(block: bytes, separator: int, count: int) -> Found | None:
+    """Parse rows of two ids and perhaps a weight, or return None if a row is not of that form.
+
+    Args:
+        block: rows that all end in a newline, without carriage returns.
+        separator: the byte between columns.
+        count: how many columns there are, 2 or 3.
+    """
+    bytes_ = np.frombuffer(block, dtype=np.uint8)
+    ends = np.flatnonzero((bytes_ == separator) | (bytes_ == _NEWLINE)).astype(np.int32)
+    if len(ends) % count:
+        return None
+    marks = bytes_[ends].reshape(-1, count)
+    if (marks[:, :-1] != separator).any() or (marks[:, -1] != _NEWLINE).any():
+        return None
+    lengths = ends - np.int32(1)
+    lengths[1:] -= ends[:-1]
+    lengths[0] += 1
+    if (lengths < 1).any():
+        return None
+    words = words_before(block)
+    numbers = _integers(words, ends, lengths)
+    if numbers is not None:
+        weights = numbers[2::3].astype(np.float64) if count == 3 else None
+        return (numbers[0::count], numbers[1::count], weights)
+    if count == 2:
+        return None
+    columns = [_integers(words, ends[place::3], lengths[place::3]) for place in range(2)]
+    weights = _decimals(block, separator)
+    if columns[0] is None or columns[1] is None or weights is None:
+        return None
+    return (columns[0], columns[1], weights)
+
+
+def integers_of(words: Words, ends: IntegerVector, lengths: IntegerVector) -> IntVector | None:
+    """Numbers of pieces of a text; None if one is not plain digits without a leading zero.
+
+    Args:
+        words: `words_before` of the text.
+        ends: position behind the last byte of each piece.
+        lengths: bytes of each piece.
+    """
+    return None if lengths.min(initial=1) < 1 else _integers(words, ends, lengths)
+
+
+def _integers(words: Words, ends: IntegerVector, lengths: IntegerVector) -> IntVector | None:
+    """Numbers whose digits end before `ends`; None if one is long or not plain digits."""
+    longest = int(lengths.max(initial=0))
+    if longest > _MOST_DIGITS:
+        return None
+    values = _eight_digits(words[ends], lengths)
+    if values is None:
+        return None
+    for skip in range(WORD, longest, WORD):
+        longer = np.flatnonzero(lengths > skip)
+        higher = _eight_digits(words[ends[longer] - skip], lengths[longer] - skip)
+        if higher is None:
+            return None
+        values[longer] += higher * np.int64(10**skip)
+    return None if (values < _LEAST[lengths]).any() else values
+
+
+def _eight_digits(words: Words, lengths: IntegerVector) -> IntVector | None:
+    """Numbers of the last digits, up to eight, in words of eight characters; None if not digits.
+
+    All eight digits of a word are turned at once: pairs into numbers below 100, pairs of these
+    into numbers below 10^4, and both of these into one.
+    """
+    blank = _BLANK_BITS[np.minimum(lengths, WORD)]
+    words = words ^ np.uint64(0x3030303030303030)
+    words >>= blank
+    words <<= blank
+    wrong = words + np.uint64(0x7676767676767676)
+    wrong |= words
+    if int(np.bitwise_or.reduce(wrong)) & 0x8080808080808080:
+        return None
+    pairs = words * np.uint64(10)
+    words >>= np.uint64(8)
+    pairs += words
+    every = np.uint64(0x000000FF000000FF)
+    fours = pairs & every
+    fours *= np.uint64(100 + (10**6 << 32))
+    pairs >>= np.uint64(16)
+    pairs &= every
+    pairs *= np.uint64(1 + (10**4 << 32))
+    fours += pairs
+    fours >>= np.uint64(32)
+    return fours.view(np.int64)
+
+
+def _decimals(block: bytes, separator: int) -> FloatArray | None:
+    """Third column as numbers; None if a token is not a plain decimal number."""
+    if block.translate(None, "".join(_NUMBER).encode() + bytes([separator, _NEWLINE])):
+        return None
+    tokens = block.replace(bytes([separator]), b" ").split()[2::3]
+    try:
+        return np.fromiter(map(float, tokens), dtype=np.float64, count=len(tokens))
+    except ValueError:
+        return None

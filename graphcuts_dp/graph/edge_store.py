@@ -1,25 +1,158 @@
-"""What all kinds of graphs keep: edges as sorted arrays, each pair once."""
+"""What all kinds of graphs keep: edges as sorted arrays, each pair once.
+
+Pairs are integers that sort as pairs do, so that edges are sorted and merged in little memory: at
+the peak, beside the arrays that come out, there are a key of 8 bytes for each edge, and for
+weighted ones its place among the sorted ones.
+"""
 
 from collections.abc import Iterable
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
-from graphcuts_dp.arrays import FloatArray, IndexArray, IntegerVector
+from graphcuts_dp.arrays import FloatArray, IndexArray, IntegerVector, IntVector
 from graphcuts_dp.display import Card, Displayed, size_text
 from graphcuts_dp.errors import GraphError, ParameterError
-from graphcuts_dp.graph.edge_keys import (
-    MOST_ROWS,
-    EdgeParts,
-    Merge,
-    pair_keys,
-    sorted_distinct,
-    sorted_merged,
-    unpacked_keys,
-)
-from graphcuts_dp.pairs.vertices import Label, VertexSet
+from graphcuts_dp.graph.gathered import PIECE, pieces
+from graphcuts_dp.pairs.linear_query import one_set, sides_of
+from graphcuts_dp.pairs.vertices import Arcs, Label, Space, VertexSet
+
+Merge = Literal["max", "min", "sum"]
+
+MOST_ROWS = 2**31  # row numbers are 32-bit integers >= 0
+_BITS = np.int64(31)
+_MASK = np.int64(2**31 - 1)
+_HOW = {"max": np.maximum, "min": np.minimum, "sum": np.add}
+
+
+@dataclass(slots=True)
+class EdgeParts:
+    """Edges on their way into a graph, which empties this, so that nothing else keeps the arrays.
+
+    Attributes:
+        rows: row number of the first end of each edge.
+        columns: of the second one.
+        weights: finite and not negative; None for a graph without weights.
+        owned: whether the weights may be written over.
+    """
+
+    rows: IntegerVector
+    columns: IntegerVector
+    weights: FloatArray | None
+    owned: bool = False
+
+
+def pair_keys(
+    parts: EdgeParts, *, ordered: bool, loops: bool
+) -> tuple[IntVector, FloatArray | None]:
+    """Both ends of each edge in one integer, and the weights; the parts are empty then.
+
+    Args:
+        parts: the edges.
+        ordered: whether (u, v) and (v, u) are two pairs; else the smaller end comes first.
+        loops: whether edges with two equal ends are kept.
+    """
+    keys = np.empty(len(parts.rows), dtype=np.int64)
+    kept = 0
+    weights = parts.weights
+    if weights is not None and not (parts.owned and weights.flags.writeable):
+        weights = weights.copy()
+    for start in range(0, len(keys), PIECE):
+        piece = slice(start, start + PIECE)
+        first, second = parts.rows[piece], parts.columns[piece]
+        keep = slice(None) if loops else first != second
+        low, high = (first, second) if ordered else _in_order(first, second)
+        made = (low.astype(np.int64) << _BITS | high.astype(np.int64))[keep]
+        keys[kept : kept + len(made)] = made
+        if weights is not None:
+            weights[kept : kept + len(made)] = weights[piece][keep]
+        kept += len(made)
+    parts.rows = parts.columns = np.empty(0, dtype=np.int64)
+    parts.weights = None
+    return shortened(keys, kept), None if weights is None else shortened(weights, kept)
+
+
+def _in_order(first: IntegerVector, second: IntegerVector) -> tuple[IntegerVector, IntegerVector]:
+    return np.minimum(first, second), np.maximum(first, second)
+
+
+def sorted_distinct(keys: IntVector) -> IntVector:
+    """Each key once, in order; writes over them."""
+    keys.sort()
+    kept = 0
+    last = None
+    for piece in pieces(keys):
+        new = np.empty(len(piece), dtype=np.bool_)
+        new[0] = piece[0] != last
+        np.not_equal(piece[1:], piece[:-1], out=new[1:])
+        last = piece[-1]
+        found = piece[new]
+        keys[kept : kept + len(found)] = found
+        kept += len(found)
+    return shortened(keys, kept)
+
+
+def sorted_merged(
+    keys: IntVector, weights: FloatArray, merge: Merge
+) -> tuple[IntVector, FloatArray]:
+    """Each key once, in order, with the largest, the smallest or the sum of its weights.
+
+    Keys without weight are left out. Sums add up in the order of the rows.
+    """
+    # The largest and the smallest are the same in any order, and this one is faster.
+    order = np.argsort(keys, kind="stable" if merge == "sum" else None)
+    places: IntegerVector = order.astype(np.int32) if len(keys) <= _MASK else order
+    del order
+    taken = np.empty(len(keys), dtype=np.int64)
+    for array in (keys, weights):
+        _permute(array, places, taken.view(array.dtype))
+    del taken, places
+    start = kept = 0
+    while start < len(keys):
+        end = start + PIECE
+        if end < len(keys):  # a piece holds all edges of its last pair
+            end = int(np.searchsorted(keys, keys[end - 1], side="right"))
+        piece = keys[start:end]
+        first = np.flatnonzero(np.concatenate([[True], piece[1:] != piece[:-1]]))
+        with np.errstate(over="ignore"):
+            total = _HOW[merge].reduceat(weights[start:end], first)
+        found, some = piece[first], total != 0
+        count = int(np.count_nonzero(some))
+        keys[kept : kept + count] = found[some]
+        weights[kept : kept + count] = np.minimum(total[some], np.finfo(np.float64).max)
+        start, kept = end, kept + count
+    return shortened(keys, kept), shortened(weights, kept)
+
+
+def _permute(array: npt.NDArray[Any], places: IntegerVector, scratch: npt.NDArray[Any]) -> None:
+    """array[places], in place; an index of 8 bytes is made for a piece at a time only."""
+    for new, some in zip(pieces(scratch), pieces(places), strict=True):
+        new[:] = array[some]
+    array[:] = scratch
+
+
+def unpacked_keys(keys: IntVector) -> tuple[IndexArray, IndexArray]:
+    """Both ends of each pair."""
+    rows = np.empty(len(keys), dtype=np.int32)
+    columns = np.empty(len(keys), dtype=np.int32)
+    for start in range(0, len(keys), PIECE):
+        piece = keys[start : start + PIECE]
+        rows[start : start + PIECE] = piece >> _BITS
+        columns[start : start + PIECE] = piece & _MASK
+    return rows, columns
+
+
+def shortened(array: npt.NDArray[Any], count: int) -> npt.NDArray[Any]:
+    """The first entries of an array that nobody else has, and no more memory than they need."""
+    if count == len(array):
+        return array
+    if not array.flags.owndata:
+        return array[:count].copy()
+    array.resize(count, refcheck=False)
+    return array
+
 
 Vertices = VertexSet | int | Iterable[Label]
 
@@ -28,6 +161,7 @@ class EdgeStore(Displayed):
     """Edges of any kind of graph, each pair once, sorted, read-only.
 
     Attributes:
+        space: public: what may be joined: the vertices of one set, of two, or `Arcs`.
         rows: first end of each edge (row number; for `Graph` always the smaller, for
             `DirectedGraph` the vertex that the arc leaves).
         columns: second end of each edge.
@@ -41,6 +175,7 @@ class EdgeStore(Displayed):
             by `repr`, written to files, not compared.
     """
 
+    space: Space
     rows: IndexArray
     columns: IndexArray
     weights: FloatArray
@@ -48,13 +183,28 @@ class EdgeStore(Displayed):
     weight_cap: float | None
     hide_change: float | None
     note: str
-    _ordered: ClassVar[bool] = False  # whether (u, v) and (v, u) are two pairs
-    _loops: ClassVar[bool] = False  # whether u and v may have one row number
 
     @property
     def shape(self) -> tuple[int, int]:
         """Numbers of rows and columns of the matrix of all pairs, public."""
-        raise NotImplementedError
+        left, right = sides_of(self.space)
+        return len(left), len(right)
+
+    def dense(self) -> FloatArray:
+        """The matrix of all pairs, dense, of `shape`; symmetric where pairs have no order."""
+        matrix = np.zeros(self.shape)
+        matrix[self.rows, self.columns] = self.weights
+        if isinstance(self.space, VertexSet):
+            matrix[self.columns, self.rows] = self.weights
+        return matrix
+
+    def without_edges(self) -> Self:
+        """A graph of the same kind and schema, on the same public vertices, without any edge."""
+        graph = object.__new__(type(self))
+        nothing = np.zeros(0, dtype=np.int64)
+        parts = EdgeParts(nothing, nothing, np.zeros(0) if self.weighted else None, owned=True)
+        graph._set_up(self.space, parts, weight_cap=self.weight_cap, hide_change=self.hide_change)
+        return graph
 
     def check_bounded(self) -> None:
         """Check that it is said which change of a weight is to be hidden. Reads the schema only.
@@ -71,94 +221,110 @@ class EdgeStore(Displayed):
                 "than a change of a weight by 1, and no edge that weighs more"
             )
 
-    def _say(self, note: str, hide_change: float | None) -> None:
-        if hide_change not in (None, 1):
-            raise GraphError("hide_change can only be 1; scale the weights, or give weight_cap")
-        self.note, self.hide_change = note, hide_change
-
-    def _store(
+    def _set_up(
         self,
-        parts: EdgeParts,
+        space: Space,
+        parts: EdgeParts | None,
         *,
-        weight_cap: float | None,
+        weight_cap: float | None = None,
+        hide_change: float | None = None,
+        note: str = "",
         clip: bool = False,
         merge: Merge = "max",
     ) -> None:
         """Keep edges, each pair once; empties the parts.
 
         Args:
-            parts: ends within the shape, and weights that are finite and not negative.
+            space: what may be joined.
+            parts: weights that are finite and not negative; None if the edges come later.
             weight_cap: as for `Graph`.
+            hide_change: likewise.
+            note: likewise.
             clip: put weights above the cap down to it, rather than refuse them.
             merge: weight of a pair that occurs more than once.
         """
-        if weight_cap is not None and not (np.isfinite(weight_cap) and weight_cap > 0):
+        if hide_change not in (None, 1):
+            raise GraphError("hide_change can only be 1; scale the weights, or give weight_cap")
+        if not one_set(space) and space[0] is space[1]:  # type: ignore[index]
+            # Two sides with equal labels are still two: elsewhere, one object means one set.
+            left = space[0]  # type: ignore[index]
+            space = left, VertexSet(left, inferred=left.inferred)
+        self.space, self.note, self.hide_change = space, note, hide_change
+        if parts is not None:
+            check_ends(parts.rows, parts.columns, self.shape)
+            self._store(parts, weight_cap, clip, merge)
+
+    def _store(self, parts: EdgeParts, cap: float | None, clip: bool, merge: Merge) -> None:
+        if cap is not None and not (np.isfinite(cap) and cap > 0):
             raise GraphError("weight_cap must be a positive, finite number")
-        if parts.weights is None and weight_cap not in (None, 1.0):
+        if parts.weights is None and cap not in (None, 1.0):
             raise GraphError("weight_cap needs a weighted graph")
-        keys, weights = pair_keys(parts, ordered=self._ordered, loops=self._loops)
+        ordered, loops = not isinstance(self.space, VertexSet), not one_set(self.space)
+        keys, weights = pair_keys(parts, ordered=ordered, loops=loops)
         if weights is None:
             keys = sorted_distinct(keys)
-            self.weighted, self.weight_cap = False, 1.0
         else:
             keys, weights = sorted_merged(keys, weights, merge)
-            if weight_cap is not None and clip:
-                np.minimum(weights, weight_cap, out=weights)
-            elif weight_cap is not None and weights.max(initial=0) > weight_cap:
-                raise GraphError(
-                    "an edge weighs more than weight_cap; raise it or clip the weights"
-                )
-            self.weighted = True
-            self.weight_cap = None if weight_cap is None else float(weight_cap)
+            if cap is not None and clip:
+                np.minimum(weights, cap, out=weights)
         rows, columns = unpacked_keys(keys)
         del keys
-        self._freeze(rows, columns, np.ones(len(rows)) if weights is None else weights)
+        self._freeze(rows, columns, weights, cap)
 
     def _store_rows(
-        self,
-        parts: Iterable[npt.NDArray[Any]],
-        shape: tuple[int, int],
-        *,
-        above_diagonal: bool = False,
-        loops: bool = True,
-        weighted: bool,
-        weight_cap: float | None,
+        self, parts: Iterable[npt.NDArray[Any]], *, weighted: bool, weight_cap: float | None
     ) -> None:
         """Keep the non-zero entries of a dense matrix that comes a few rows at a time."""
         rows, columns, masses = [], [], []
         start = 0
         for part in parts:
-            if part.ndim != 2 or part.shape[1] != shape[1]:
+            if part.ndim != 2 or part.shape[1] != self.shape[1]:
                 raise GraphError("rows of a matrix must be as long as there are columns")
-            _checked_weights(part)
-            row, column = np.nonzero(np.triu(part, start + 1) if above_diagonal else part)
-            if not loops:
+            _check_weights(part)
+            plain = isinstance(self.space, VertexSet)  # of which entries above the diagonal count
+            row, column = np.nonzero(np.triu(part, start + 1) if plain else part)
+            if isinstance(self.space, Arcs):
                 row, column = row[row + start != column], column[row + start != column]
-            masses.append(part[row, column].astype(np.float64) if weighted else len(row))
+            masses.append(part[row, column].astype(np.float64))
             rows.append((row + start).astype(np.int32))
             columns.append(column.astype(np.int32))
             start += len(part)
-        if start != shape[0]:
-            raise GraphError(f"{start} rows for a matrix of {shape[0]}")
-        self.weighted, self.weight_cap = weighted, weight_cap if weighted else 1.0
-        weights = np.concatenate(masses) if weighted else np.ones(sum(masses))
-        if weighted and weight_cap is not None and weights.max(initial=0) > weight_cap:
-            raise GraphError("an edge weighs more than weight_cap; raise it or clip the weights")
-        self._freeze(np.concatenate(rows), np.concatenate(columns), weights)
+        if start != self.shape[0]:
+            raise GraphError(f"{start} rows for a matrix of {self.shape[0]}")
+        weights = np.concatenate(masses) if weighted else None
+        self._freeze(np.concatenate(rows), np.concatenate(columns), weights, weight_cap)
 
-    def _freeze(self, rows: IndexArray, columns: IndexArray, weights: FloatArray) -> None:
-        self.rows, self.columns, self.weights = rows, columns, weights
+    def _freeze(
+        self, rows: IndexArray, columns: IndexArray, weights: FloatArray | None, cap: float | None
+    ) -> None:
+        if weights is not None and cap is not None and weights.max(initial=0) > cap:
+            raise GraphError("an edge weighs more than weight_cap; raise it or clip the weights")
+        self.weighted = weights is not None
+        self.weight_cap = 1.0 if weights is None else None if cap is None else float(cap)
+        self.rows, self.columns = rows, columns
+        self.weights = np.ones(len(rows)) if weights is None else weights
         for array in (self.rows, self.columns, self.weights):
             array.flags.writeable = False
 
-    def _same_edges(self, other: "EdgeStore") -> bool:
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, EdgeStore) or type(other) is not type(self):
+            return NotImplemented
         return (
-            self.weighted == other.weighted
+            self.space == other.space
+            and self.weighted == other.weighted
             and self.weight_cap == other.weight_cap
             and np.array_equal(self.rows, other.rows)
             and np.array_equal(self.columns, other.columns)
             and np.array_equal(self.weights, other.weights)
         )
+
+    __hash__ = None  # type: ignore[assignment]  # a hash would be a fingerprint of the edges
+
+    def __repr__(self) -> str:
+        size = f"n={self.shape[0]}" if one_set(self.space) else f"shape={self.shape}"
+        cap = "" if self.weight_cap is None else f", cap={self.weight_cap:g}"
+        weights = f", weighted{cap}" if self.weighted else ""
+        return f"{type(self).__name__}({size}{weights}{self.note and f', {self.note}'})"
 
     def _card(self) -> Card:
         weights: object = "none: an edge is there or not"
@@ -168,28 +334,20 @@ class EdgeStore(Displayed):
         return Card(
             title=type(self).__name__,
             facts=(
-                ("vertices", size_text(self.shape if self._loops else self.shape[:1])),
+                ("vertices", size_text(self.shape[: 1 if one_set(self.space) else 2])),
                 ("weights", weights),
                 ("edges", "not shown: they may be private, and so may their number"),
             ),
             warning=self.note,
         )
 
-    def _schema(self) -> str:
-        note = f", {self.note}" if self.note else ""
-        if not self.weighted:
-            return note
-        cap = "" if self.weight_cap is None else f", cap={self.weight_cap:g}"
-        return f", weighted{cap}{note}"
-
 
 def checked_parts(
     rows: npt.ArrayLike,
     columns: npt.ArrayLike,
     weights: npt.ArrayLike | None,
-    shape: tuple[int, int],
 ) -> EdgeParts:
-    """Edge ends as integers within the shape, and weights of the same length.
+    """Edge ends as integers, and weights of the same length.
 
     Raises:
         GraphError: they are not; a weight is negative or not finite.
@@ -202,12 +360,11 @@ def checked_parts(
         if array.ndim != 1 or array.dtype.kind not in "iu":
             raise GraphError("edge ends must be one-dimensional arrays of row numbers")
         ends.append(array)
-    check_ends(ends[0], ends[1], shape)
     mass = None if weights is None else np.array(weights, dtype=np.float64).reshape(-1)
     if len(ends[0]) != len(ends[1]) or (mass is not None and len(mass) != len(ends[0])):
         raise GraphError("edge ends and weights must have the same length")
     if mass is not None:
-        _checked_weights(mass)
+        _check_weights(mass)
     return EdgeParts(ends[0], ends[1], mass, owned=True)
 
 
@@ -224,59 +381,8 @@ def check_ends(rows: IntegerVector, columns: IntegerVector, shape: tuple[int, in
             raise GraphError("an edge end lies outside the public vertex set")
 
 
-def _checked_weights(weights: FloatArray) -> FloatArray:
+def _check_weights(weights: FloatArray) -> None:
     if not np.isfinite(weights).all():
         raise GraphError("an edge weight is not a finite number")
     if (weights < 0).any():
         raise GraphError("an edge weight is negative; weights must be >= 0")
-    return weights
-
-
-def as_coo(matrix: npt.ArrayLike) -> sp.coo_array:
-    """The entries of a matrix that are not zero.
-
-    Raises:
-        GraphError: not two-dimensional, not real, or empty.
-    """
-    if not sp.issparse(matrix):
-        matrix = np.asarray(matrix)
-    if matrix.ndim != 2 or matrix.dtype.kind not in "biuf":  # type: ignore[union-attr]
-        raise GraphError("a matrix of a graph has two dimensions and real entries")
-    entries = sp.coo_array(matrix, dtype=np.float64)
-    entries.sum_duplicates()
-    entries.eliminate_zeros()
-    if 0 in entries.shape:
-        raise GraphError("a graph needs at least one vertex")
-    return entries
-
-
-def matrix_weights(matrix: Any, weights: FloatArray, weighted: bool | None) -> FloatArray | None:
-    """The weights of a graph that is made of a matrix; None for a simple one.
-
-    Whether there are any is told by the type of the entries where the caller does not say it.
-
-    Raises:
-        GraphError: negative or not finite.
-    """
-    # Checked here too: the simple graph of a matrix must not be built on NaN entries.
-    _checked_weights(weights)
-    if weighted is None:
-        kind = matrix.dtype if sp.issparse(matrix) else np.asarray(matrix).dtype
-        weighted = kind != np.bool_
-    if weighted:
-        return weights
-    return None
-
-
-def matching(vertices: Vertices | None, size: int) -> VertexSet:
-    """The vertex set of the rows or columns of a matrix; 0..size-1 if none is given.
-
-    Raises:
-        GraphError: another number of labels.
-    """
-    if vertices is None:
-        return VertexSet(size)
-    found = vertices if isinstance(vertices, VertexSet) else VertexSet(vertices)
-    if len(found) != size:
-        raise GraphError(f"{len(found)} labels for a matrix with {size} rows or columns")
-    return found

@@ -1,26 +1,34 @@
-"""What GraphML, GML and Pajek files share: declared vertices, sides, and weights on edges."""
+"""GraphML, GML and Pajek: declared vertices, sides, and weights on edges; our readers and writers.
 
+They are checked against those of networkx and igraph, and our own because of what these misread
+(`tests/graph/test_exchange_files.py`). Of GML, networkx reads the weight `1e-05`, as igraph writes
+it, as 1, loses all edges after a quotation mark in a comment, and joins labels that differ only in
+line ends; igraph takes the type of a column from all of its entries. Of Pajek, networkx loses the
+two sides of `*Vertices n n_left`, makes one vertex of two with the same label, takes comments for
+edges, lists of neighbours for weights and arcs for edges where both are there, and an end that
+nobody declared for a new vertex.
+"""
+
+import html
 import json
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, BinaryIO
+from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 
 from graphcuts_dp.errors import FileFormatError
-from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph
 from graphcuts_dp.graph.assemble import UNDIRECTED, split_sides
-from graphcuts_dp.graph.file_bytes import NOT_UTF8
-from graphcuts_dp.graph.raw_edges import RawEdges
-from graphcuts_dp.graph.schema import (
-    Schema,
-    dump_schema,
-    is_integer_literal,
-    labels_of,
-    load_schema,
-)
-from graphcuts_dp.pairs.vertices import Label, VertexSet, sets_in
+from graphcuts_dp.graph.edge_lists import write_edges
+from graphcuts_dp.graph.edge_store import EdgeStore
+from graphcuts_dp.graph.raw_edges import RawEdges, Schema, dump_schema, load_schema
+from graphcuts_dp.pairs.linear_query import one_set
+from graphcuts_dp.pairs.vertices import Arcs, Label, VertexSet, sets_in
+from graphcuts_dp.tables.columns import parse_number
+from graphcuts_dp.tables.graphml import FACTS, Contents, as_text, labels_in, parse_side, pick_names
+from graphcuts_dp.tables.rows import MARK, is_integer_literal
 
 # What XML cannot hold, or what character references do not bring back.
 _UNWRITABLE = re.compile(
@@ -28,50 +36,7 @@ _UNWRITABLE = re.compile(
     + "".join(chr(plane + end) for plane in range(0, 0x110000, 0x10000) for end in (0xFFFE, 0xFFFF))
     + "]"
 )
-
-
-@dataclass(slots=True)
-class Contents:
-    """What a reader has found in a file, edges by vertex ids.
-
-    Attributes:
-        ids: id of each vertex, distinct.
-        names: label of each vertex as text; the ids again if None.
-        sides: for each vertex 0 (left), 1 (right) or None (not told).
-        sources: id of the first end of each edge.
-        targets: id of the second end.
-        weights: weight of each edge as text, None where it has none.
-        has_weights: the file declares weights, even if no edge has one; our own JSON may, too.
-        undirected: an edge is declared to have no direction.
-        facts: our own JSON, or None.
-        lines: the number of the line of each edge.
-    """
-
-    ids: list[str] = field(default_factory=list)
-    names: list[str] | None = None
-    sides: list[int | None] = field(default_factory=list)
-    sources: list[str] = field(default_factory=list)
-    targets: list[str] = field(default_factory=list)
-    weights: list[str | None] = field(default_factory=list)
-    has_weights: bool = False
-    undirected: bool = False
-    facts: str | None = None
-    lines: list[int] = field(default_factory=list)
-
-    def add(self, source: str, target: str, weight: str | None, line: int) -> None:
-        """Take an edge."""
-        self.sources.append(source)
-        self.targets.append(target)
-        self.weights.append(weight)
-        self.lines.append(line)
-
-
-def as_text(data: bytes) -> str:
-    """The text of a file in UTF-8, which is refused if it is not."""
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise FileFormatError(NOT_UTF8) from None
+_BLANKS = {"\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
 
 
 def to_raw(
@@ -132,77 +97,11 @@ def to_raw(
     )
 
 
-def pick_names(ids: list[str], candidates: Sequence[list[str | None]]) -> list[str]:
-    """The first list of names that names every vertex, each once; else the ids."""
-    for names in candidates:
-        complete = [name for name in names if name is not None]
-        if len(complete) == len(ids) == len(set(complete)):
-            return complete
-    return ids
-
-
-def parse_side(text: str | None) -> int | None:
-    """Side of a vertex: networkx writes 0 or 1, igraph false or true."""
-    return {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1}.get((text or "").lower())
-
-
-def exchange_facts(graph: AnyGraph) -> str:
-    """Our JSON for these formats: the schema, and which labels are text though they look like ints.
-
-    The labels themselves stand in the file anyway, so other programs may change them.
-    """
-    text = [
-        label
-        for vertices in sets_in(graph.space)
-        if not vertices.is_default
-        for label in vertices.labels
-        if isinstance(label, str) and is_integer_literal(label)
-    ]
-    facts: dict[str, Any] = json.loads(dump_schema(graph, labels=False))
-    return json.dumps({**facts, "text": text})
-
-
-def left_count(graph: AnyGraph) -> int | None:
-    """How many of the names of a bipartite graph are on the left; None for other graphs."""
-    return graph.shape[0] if isinstance(graph, BipartiteGraph) else None
-
-
-def written_names(graph: AnyGraph) -> list[str]:
-    """Labels as text, left before right.
-
-    Raises:
-        FileFormatError: a label with a character that these formats cannot hold, or labels of one
-            vertex set that look alike, such as 1 and "1".
-    """
-    names: list[str] = []
-    for vertices in sets_in(graph.space):
-        own = [str(label) for label in vertices.labels]
-        if len(set(own)) != len(own):
-            raise FileFormatError('two labels look alike as text, such as 1 and "1"; rename one')
-        names += own
-    if any(map(_UNWRITABLE.search, names)):
-        raise FileFormatError("a label holds a control character; rename it, or write .csv")
-    return names
-
-
-def labels_in(contents: Contents) -> list[Label]:
-    """Labels of the vertices of a file: integers where all are integer literals."""
-    names = contents.ids if contents.names is None else contents.names
-    if contents.facts is None:
-        return labels_of(names)
-    text = json.loads(contents.facts).get("text", [])
-    if not isinstance(text, list) or not all(isinstance(name, str) for name in text):
-        text = []
-    kept = set(text)
-    return [
-        int(name) if len(name) < 4000 and is_integer_literal(name) and name not in kept else name
-        for name in names
-    ]
-
-
 def _distinct(labels: list[Label]) -> VertexSet:
     if len(set(labels)) != len(labels):
-        raise FileFormatError("two vertices have the same label; pass bipartite=True if meant")
+        raise FileFormatError(
+            "two vertices have the same label; if meant, make it a BipartiteGraph"
+        )
     return VertexSet(labels)
 
 
@@ -234,3 +133,335 @@ def _weights(
         except ValueError:
             raise FileFormatError(f"{where(position)}: the weight is not a number") from None
     return values
+
+
+def exchange_facts(graph: EdgeStore) -> str:
+    """Our JSON for these formats: the schema, and which labels are text though they look like ints.
+
+    The labels themselves stand in the file anyway, so other programs may change them.
+    """
+    text = [
+        label
+        for vertices in sets_in(graph.space)
+        if not vertices.is_default
+        for label in vertices.labels
+        if isinstance(label, str) and is_integer_literal(label)
+    ]
+    facts: dict[str, Any] = json.loads(dump_schema(graph, labels=False))
+    return json.dumps({**facts, "text": text})
+
+
+def left_count(graph: EdgeStore) -> int | None:
+    """How many of the names of a bipartite graph are on the left; None for other graphs."""
+    return graph.shape[0] if not one_set(graph.space) else None
+
+
+def written_names(graph: EdgeStore) -> list[str]:
+    """Labels as text, left before right.
+
+    Raises:
+        FileFormatError: a label with a character that these formats cannot hold, or labels of one
+            vertex set that look alike, such as 1 and "1".
+    """
+    names: list[str] = []
+    for vertices in sets_in(graph.space):
+        own = [str(label) for label in vertices.labels]
+        if len(set(own)) != len(own):
+            raise FileFormatError('two labels look alike as text, such as 1 and "1"; rename one')
+        names += own
+    if any(map(_UNWRITABLE.search, names)):
+        raise FileFormatError("a label holds a control character; rename it, or write .csv")
+    return names
+
+
+def write_graphml(
+    graph: EdgeStore, handle: BinaryIO, about: Mapping[str, float | str] | None = None
+) -> None:
+    """Write GraphML that networkx, igraph and we read with the same labels.
+
+    Args:
+        graph: what is written.
+        handle: where to.
+        about: names and values that become attributes of the graph.
+
+    Raises:
+        FileFormatError: a label that XML cannot hold.
+    """
+    names = written_names(graph)
+    ids = names if len(set(names)) == len(names) else [f"n{row}" for row in range(len(names))]
+    quoted = [quoteattr(name, _BLANKS) for name in ids]
+    head = [
+        '<?xml version="1.0" encoding="utf-8"?>',
+        '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">',
+        f'<key id="facts" for="graph" attr.name="{FACTS}" attr.type="string"/>',
+        '<key id="name" for="node" attr.name="name" attr.type="string"/>',
+    ]
+    n_left = left_count(graph)
+    if n_left is not None:
+        head.append('<key id="side" for="node" attr.name="bipartite" attr.type="int"/>')
+    if graph.weighted:
+        head.append('<key id="weight" for="edge" attr.name="weight" attr.type="double"/>')
+    facts = dict(about or {})
+    for name, value in facts.items():
+        kind = "string" if isinstance(value, str) else "double"
+        named = quoteattr(name, _BLANKS)
+        head.append(f'<key id={named} for="graph" attr.name={named} attr.type="{kind}"/>')
+    direction = "directed" if isinstance(graph.space, Arcs) else "undirected"
+    head.append(f'<graph edgedefault="{direction}">')
+    head.append(f'<data key="facts">{escape(exchange_facts(graph))}</data>')
+    for name, value in facts.items():
+        head.append(f"<data key={quoteattr(name, _BLANKS)}>{escape(str(value), _BLANKS)}</data>")
+    for row, name in enumerate(names):
+        side = "" if n_left is None else f'<data key="side">{int(row >= n_left)}</data>'
+        text = escape(name, _BLANKS)
+        head.append(f'<node id={quoted[row]}><data key="name">{text}</data>{side}</node>')
+    handle.write(("\n".join(head) + "\n").encode())
+    plain = "<edge source=%s target=%s/>\n"
+    weighted = '<edge source=%s target=%s><data key="weight">%s</data></edge>\n'
+    write_edges(graph, handle, quoted, quoted[n_left or 0 :], plain, weighted)
+    handle.write(b"</graph>\n</graphml>\n")
+
+
+_GML_FACTS = "graphcutsdp"  # GML keys have no underscores
+_TOKEN = re.compile(
+    r"\s*+(?:\#[^\n]*+"
+    r"|(?P<open>[A-Za-z_]\w*+)\s*+\["
+    r"|(?P<close>\])"
+    r'|(?P<key>[A-Za-z_]\w*+)\s++(?:"(?P<text>[^"]*)"'
+    r"|(?P<bare>[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?\w+))"
+    r"|(?P<wrong>\S))"
+)
+
+
+def read_gml(data: bytes) -> Contents:
+    """Vertices and edges of a GML file.
+
+    The `label` of a node is its label where every node has one and all differ, else its `name`
+    (igraph), else its `id`. The weight of an edge is its `weight`, else its `value`.
+
+    Raises:
+        FileFormatError: malformed (told by line number), not UTF-8, no graph or more than one.
+    """
+    contents, graphs = Contents(), 0
+    nodes: list[dict[str, str]] = []
+    for path, values, line in _records(as_text(data).rstrip()):
+        if path == "graph":
+            graphs += 1
+            contents.facts = values.get(_GML_FACTS)
+            contents.undirected = values.get("directed", "0") == "0"
+        elif path == "graph/node":
+            if "id" not in values:
+                raise FileFormatError(f"line {line}: a node needs an id")
+            nodes.append(values)
+        elif path == "graph/edge":
+            if not {"source", "target"} <= values.keys():
+                raise FileFormatError(f"line {line}: an edge needs a source and a target")
+            weight = values.get("weight", values.get("value"))
+            contents.add(values["source"], values["target"], weight, line)
+    if graphs != 1:
+        raise FileFormatError("a GML file to read holds exactly one graph [ ... ]")
+    contents.ids = [node["id"] for node in nodes]
+    labels = [node.get("label") for node in nodes]
+    contents.names = pick_names(contents.ids, [labels, [node.get("name") for node in nodes]])
+    if contents.facts and None not in labels:  # sides may share labels
+        contents.names = [label or "" for label in labels]
+    contents.sides = [parse_side(node.get("bipartite", node.get("type"))) for node in nodes]
+    return contents
+
+
+def _records(text: str) -> Iterator[tuple[str, dict[str, str], int]]:
+    """Each `key [ ... ]` that is at most two deep: its path, its values, and where it ends."""
+    stack: list[tuple[str, dict[str, str]]] = [("", {})]
+    line, seen = 1, 0
+    for token in _TOKEN.finditer(text):
+        kind = token.lastgroup
+        if kind == "open":
+            stack.append((token["open"], {}))
+        elif kind == "bare":
+            stack[-1][1][token["key"]] = token["bare"]
+        elif kind == "text":
+            stack[-1][1][token["key"]] = html.unescape(token["text"])
+        elif kind is not None:
+            line += text.count("\n", seen, token.end())
+            seen = token.end()
+            if kind == "wrong":
+                raise FileFormatError(f"line {line}: malformed GML")
+            if len(stack) == 1:
+                raise FileFormatError(f"line {line}: a bracket too many")
+            name, values = stack.pop()
+            if len(stack) <= 2:
+                yield "/".join([*(around for around, _ in stack[1:]), name]), values, line
+    if len(stack) > 1:
+        raise FileFormatError("malformed GML: a bracket is not closed; is the file cut off?")
+
+
+def write_gml(graph: EdgeStore, handle: BinaryIO) -> None:
+    """Write GML in ASCII that networkx, igraph and we read with the same labels.
+
+    Raises:
+        FileFormatError: a label with control characters.
+    """
+    names = written_names(graph)
+    n_left = left_count(graph)
+    head = [
+        'Creator "graphcuts-dp"',
+        "graph [",
+        f"  directed {int(isinstance(graph.space, Arcs))}",
+        f'  {_GML_FACTS} "{_escaped(exchange_facts(graph))}"',
+    ]
+    for row, name in enumerate(names):
+        side = "" if n_left is None else f" bipartite {int(row >= n_left)}"
+        head.append(f'  node [ id {row} label "{_escaped(name)}"{side} ]')
+    handle.write(("\n".join(head) + "\n").encode("ascii"))
+    ids = [str(row) for row in range(len(names))]
+    edge = "  edge [ source %s target %s"
+    plain, weighted = f"{edge} ]\n", edge + " weight %s ]\n"
+    write_edges(graph, handle, ids, ids[n_left or 0 :], plain, weighted, _real)
+    handle.write(b"]\n")
+
+
+def _escaped(text: str) -> str:
+    text = text.replace("&", "&amp;").replace('"', "&quot;")
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(mark if " " <= mark <= "~" else f"&#{ord(mark)};" for mark in text)
+
+
+def _real(weight: str) -> str:
+    """A GML real has a point before its exponent: 1e-05 becomes 1.0e-05."""
+    return weight.replace("e", ".0e") if "e" in weight and "." not in weight else weight
+
+
+# A name is quoted with escapes (networkx since 3.7), quoted without, or one word.
+_VERTEX = re.compile(r'\s*([0-9]{1,18})(?![0-9])(?:\s+(?:"((?:[^"\\]|\\.)*)"|"([^"]*)"|(\S+)))?')
+_ESCAPE = re.compile(r'\\(["\\])')
+_ESCAPES = str.maketrans({"&": "&amp;", '"': "&quot;", "\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})
+_COUNT = re.compile(r"[0-9]{1,18}")
+# Vertices without a line of their own cost memory too: not more of them than bytes allow for.
+_VERTICES_ALWAYS = 10**6
+_VERTICES_PER_BYTE = 10
+
+
+def read_pajek(data: bytes) -> Contents:
+    """Vertices and edges: *Vertices, *Edges, *Arcs, *Edgeslist, *Arcslist, *Matrix.
+
+    Labels are those of the vertex lines where all differ, else the numbers 1..n that Pajek uses.
+    `*Vertices n n_left` tells the left side of a bipartite graph.
+
+    Raises:
+        FileFormatError: malformed (told by line number), or not UTF-8.
+    """
+    reader = _Pajek(max(_VERTICES_ALWAYS, _VERTICES_PER_BYTE * len(data)))
+    section = ""
+    for number, content in enumerate(as_text(data).split("\n"), 1):
+        line = content.strip()
+        if line.startswith("*"):
+            section, problem = reader.open(line)
+        elif line and line[0] != "%":
+            problem = reader.take(section, line, number)
+        else:
+            continue
+        if problem:
+            raise FileFormatError(f"line {number}: {problem}")
+    return reader.finish()
+
+
+class _Pajek:
+    """What was read so far; its methods return what is wrong with a line, or nothing."""
+
+    def __init__(self, most_vertices: int) -> None:
+        self.contents = Contents()
+        self._most_vertices = most_vertices
+        self._n = self._n_left = self._matrix_row = 0
+        self._names: dict[int, str] = {}
+
+    def open(self, line: str) -> tuple[str, str]:
+        """Start a section, and tell its name."""
+        name, *rest = line.split(None, 1)
+        section, words = name[1:].casefold(), "".join(rest)
+        if section == "network":
+            if words.startswith(MARK):
+                self.contents.facts = words.removeprefix(MARK).strip()
+        elif section == "vertices":
+            counts = words.split()[:2]
+            if self._n or not counts or not all(map(_COUNT.fullmatch, counts)):
+                return section, "expected '*Vertices n' once"
+            self._n, self._n_left = int(counts[0]), int(counts[1]) if len(counts) > 1 else 0
+            if self._n > self._most_vertices:
+                return section, (
+                    "far more vertices than a file of this size tells of; write it as .mtx"
+                )
+        elif section not in ("edges", "arcs", "edgeslist", "arcslist", "matrix"):
+            return section, "a section that this reader does not know"
+        elif not self._n:
+            return section, "*Vertices must come first"
+        self.contents.has_weights |= section == "matrix"
+        return section, ""
+
+    def take(self, section: str, line: str, number: int) -> str:
+        """Read one line of a section."""
+        fields = line.split()
+        add = self.contents.add
+        self.contents.undirected |= section in ("edges", "edgeslist")
+        if section in ("edges", "arcs"):
+            if len(fields) < 2:
+                return "malformed row: an edge has two ends"
+            # What is no number there is a keyword of the drawing, such as c Blue.
+            weight = next((w for w in fields[2:3] if parse_number(w) is not None), None)
+            add(fields[0], fields[1], weight, number)
+        elif section in ("edgeslist", "arcslist"):
+            for target in fields[1:]:
+                add(fields[0], target, None, number)
+        elif section == "vertices":
+            found = _VERTEX.match(line)
+            if found is None or not 1 <= int(found[1]) <= self._n:
+                return "malformed row: not a vertex"
+            name = next((part for part in found.groups()[1:] if part is not None), found[1])
+            if found[2] is not None and self.contents.facts is None:
+                name = _ESCAPE.sub(r"\1", name)
+            self._names[int(found[1])] = name
+        elif section == "matrix":
+            values = [parse_number(field) for field in fields]
+            if len(fields) not in (self._n, self._n - self._n_left):
+                return "malformed row: wrong number of columns"
+            if None in values:
+                return "malformed row: not a number"
+            self._matrix_row += 1
+            for column, value in enumerate(values, 1 + self._n - len(fields)):
+                if value != 0:
+                    add(str(self._matrix_row), str(column), str(value), number)
+        else:
+            return "text before the first section"
+        return ""
+
+    def finish(self) -> Contents:
+        contents = self.contents
+        contents.ids = [str(row) for row in range(1, self._n + 1)]
+        names = [self._names.get(row, name) for row, name in enumerate(contents.ids, 1)]
+        if contents.facts is not None:
+            contents.names = [html.unescape(name) for name in names]
+        else:
+            quoted = [name.replace("&#34;", '"') for name in names]  # as igraph writes it
+            contents.names = pick_names(contents.ids, [[*quoted]])
+        if self._n_left:
+            contents.sides = [int(row >= self._n_left) for row in range(self._n)]
+        return contents
+
+
+def write_pajek(graph: EdgeStore, handle: BinaryIO) -> None:
+    """Write a Pajek file; quotes, ampersands and line ends in labels as character references.
+
+    Raises:
+        FileFormatError: a label with control characters.
+    """
+    names = written_names(graph)
+    offset = left_count(graph) or 0
+    head = [
+        f"*Network {MARK} {exchange_facts(graph)}",
+        f"*Vertices {len(names)} {offset}" if offset else f"*Vertices {len(names)}",
+        *(f'{row} "{name.translate(_ESCAPES)}"' for row, name in enumerate(names, 1)),
+        "*Arcs\n" if isinstance(graph.space, Arcs) else "*Edges\n",
+    ]
+    handle.write("\n".join(head).encode())
+    ids = [str(row) for row in range(1, len(names) + 1)]
+    write_edges(graph, handle, ids, ids[offset:], "%s %s\n", "%s %s %s\n")

@@ -1,50 +1,61 @@
-"""Read and write graphs; the ending of the file name tells the format.
+"""Files of graphs: the table of their formats, how one is read, and how one is written.
+
+The ending of the file name tells the format:
 
     edge lists      .edges .edgelist .txt .csv .tsv; KONECT .konect and out.* (read only)
     matrices        .mtx (MatrixMarket) .npz (scipy.sparse)
     exchange        .graphml .gml .net (Pajek)
     tables          .parquet .arrow .feather (with the package pyarrow)
 
-each also with `.gz`. Messages never quote a row; they tell its line number.
+each also with `.gz`. Messages never quote a row; they tell its line number. A new format is its
+reader and writer and a line of the table.
 """
 
 import gzip
 import io
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import BinaryIO, Literal, TypedDict, Unpack, cast, overload
+from typing import Any, BinaryIO, cast, final
 
 from graphcuts_dp.errors import FileFormatError, GraphError
 from graphcuts_dp.files import PathLike, atomic_set, atomic_write, check_writable
-from graphcuts_dp.graph.adjacency import (
-    AnyGraph,
-    BipartiteGraph,
-    DirectedGraph,
-    Graph,
-    without_edges,
+from graphcuts_dp.graph.arrow_tables import read_arrow, read_parquet, write_arrow, write_parquet
+from graphcuts_dp.graph.edge_lists import read_edge_list, write_edge_list
+from graphcuts_dp.graph.edge_store import EdgeStore, Merge, Vertices
+from graphcuts_dp.graph.exchange import (
+    read_gml,
+    read_pajek,
+    to_raw,
+    write_gml,
+    write_graphml,
+    write_pajek,
 )
-from graphcuts_dp.graph.assemble import build
-from graphcuts_dp.graph.columns import Column, TextOptions
-from graphcuts_dp.graph.edge_keys import Merge
-from graphcuts_dp.graph.edge_store import Vertices
-from graphcuts_dp.graph.file_bytes import opened_unpacked, read_text
-from graphcuts_dp.graph.formats import FORMATS
-from graphcuts_dp.graph.raw_edges import GivenVertices, Options
-from graphcuts_dp.graph.schema import Schema, dump_schema, labels_of, load_schema
+from graphcuts_dp.graph.matrices import read_mtx, read_npz, write_mtx, write_npz
+from graphcuts_dp.graph.raw_edges import (
+    GivenVertices,
+    Options,
+    RawEdges,
+    Schema,
+    dump_schema,
+    load_schema,
+)
 from graphcuts_dp.pairs.vertices import VertexSet
+from graphcuts_dp.tables.file_bytes import TextFormat, as_utf8, opened_unpacked, read_text
+from graphcuts_dp.tables.graphml import Contents, read_graphml
+from graphcuts_dp.tables.rows import labels_of
 
 VertexSource = Vertices | PathLike
 
-KNOWN_ENDINGS = tuple(FORMATS)
 _SHEET = (
     "a spreadsheet; save it as CSV (File, Save As, CSV UTF-8), or in Python: "
-    "gc.from_pandas(pandas.read_excel(FILE), source=..., target=...)"
+    "gc.Graph.of(pandas.read_excel(FILE), columns=gc.Columns(source=..., target=...))"
 )
 _DATABASE = (
     "a database; export the table of edges as CSV, or in Python: "
-    "gc.from_pandas(pandas.read_sql(QUERY, CONNECTION), source=..., target=...)"
+    "gc.Graph.of(pandas.read_sql(QUERY, CONNECTION), columns=gc.Columns(...))"
 )
 _ELSEWHERE = {
     **dict.fromkeys((".xlsx", ".xls", ".xlsm", ".xlsb", ".ods"), _SHEET),
@@ -52,196 +63,132 @@ _ELSEWHERE = {
 }
 
 
-class ReadingOptions(TypedDict, total=False):
-    """What `read_graph` takes besides the kind of graph, for type checkers."""
+@final
+@dataclass(frozen=True, kw_only=True)
+class FileFormat:
+    """A line of the table.
 
-    vertices: VertexSource | tuple[VertexSource, VertexSource] | None
-    public_vertices_from_file: bool
-    weighted: bool | None
-    weight_cap: float | None
-    hide_change: float | None
-    one_based: bool
-    header: bool | None
-    source: Column | None
-    target: Column | None
-    weight: Column | None
-    delimiter: str | None
-    encoding: str | None
-    merge: Merge
-    tell: Callable[[str], None] | None
+    Attributes:
+        read: makes raw edges from the bytes of a file (or the open file, if `streamed`) and the
+            options.
+        write: writes a graph to a handle; None for a format that is only read.
+        columns: whether it has columns that the caller may name, as edge lists and tables have.
+        encoded: whether the caller may say in which encoding it is.
+        streamed: whether it is read a piece at a time.
+        attributes: whether `write` takes `about`, facts that the file tells of the graph.
+        described_apart: whether the vertex set and the weight cap stand in a file of their own.
+    """
+
+    read: Callable[[Any, Options], RawEdges]
+    write: Callable[..., None] | None
+    columns: bool = False
+    encoded: bool = False
+    streamed: bool = False
+    attributes: bool = False
+    described_apart: bool = False
 
 
-@overload
-def read_graph(
-    path: PathLike,
-    *,
-    bipartite: Literal[False] = False,
-    directed: Literal[False] = False,
-    **options: Unpack[ReadingOptions],
-) -> Graph: ...
-@overload
-def read_graph(
-    path: PathLike,
-    *,
-    bipartite: Literal[True],
-    directed: Literal[False] = False,
-    **options: Unpack[ReadingOptions],
-) -> BipartiteGraph: ...
-@overload
-def read_graph(
-    path: PathLike,
-    *,
-    bipartite: Literal[False] = False,
-    directed: Literal[True],
-    **options: Unpack[ReadingOptions],
-) -> DirectedGraph: ...
-@overload
-def read_graph(
-    path: PathLike,
-    *,
-    bipartite: bool = False,
-    directed: bool = False,
-    **options: Unpack[ReadingOptions],
-) -> AnyGraph: ...
-def read_graph(  # noqa: PLR0913  # all that a file may leave open
-    path: PathLike,
-    *,
-    vertices: VertexSource | tuple[VertexSource, VertexSource] | None = None,
-    public_vertices_from_file: bool = False,
-    weighted: bool | None = None,
-    weight_cap: float | None = None,
-    hide_change: float | None = None,
-    bipartite: bool = False,
-    directed: bool = False,
-    one_based: bool = False,
-    header: bool | None = None,
-    source: Column | None = None,
-    target: Column | None = None,
-    weight: Column | None = None,
-    delimiter: str | None = None,
-    encoding: str | None = None,
-    merge: Merge = "max",
-    tell: Callable[[str], None] | None = None,
-) -> AnyGraph:
-    """Read a private graph from a file.
+def _edge_list(form: TextFormat, *, written: bool = True) -> FileFormat:
+    def read(file: BinaryIO, options: Options) -> RawEdges:
+        return read_edge_list(file, form, options.columns, weighted=options.weighted)
 
-    Always: loops are dropped, parallel edges are merged, and arcs are edges unless `directed`.
-    `describe_reading` says so in words. Ids that are all integer literals are integers; if a single
-    one is not (007, +1, NA), all are strings (for bipartite graphs: on each side).
+    write = partial(write_edge_list, form=form) if written else None
+    return FileFormat(
+        read=read,
+        write=write,
+        columns=True,
+        encoded=True,
+        streamed=True,
+        described_apart=form.delimiter is not None,
+    )
 
-    Args:
-        path: the file; its ending tells the format, see `KNOWN_ENDINGS`, and may end in `.gz`.
-        vertices: the public vertex set: a count n (ids 0..n-1), labels, or the path of a file
-            with one label on each line; for bipartite graphs a pair of these, left and right.
-            Without it, the vertices that the file lists are taken, or else those that occur in
-            edges, sorted (order in a file may tell of edges) unless we wrote the file. A set that
-            was taken from edges tells of them, and every guarantee then says so.
-        public_vertices_from_file: say that the vertices that occur in this file are public.
-        weighted: None reads weights if the file declares them (.gml and Pajek files of others
-            declare nothing: if all edges have one); False ignores them; True requires them.
-        weight_cap: public bound on any weight; larger weights are clipped to it. Without it, the
-            one that the file declares, if any.
-        hide_change: 1 to have weights without a cap: then a change of a weight by at most 1 is
-            hidden, and no edge that weighs more. One of the two is needed for all that draws noise.
-        bipartite: read two sides. Edge lists: first column left, second right. Matrices: rows
-            left, columns right. GraphML, GML: vertex attribute `bipartite` 0 or 1 (networkx) or
-            `type` false or true (igraph). Pajek: `*Vertices n n_left`.
-        directed: read arcs. Edge lists: from the first column (`source`) to the second. Matrices:
-            from the row to the column. A file that declares its edges to be undirected (Pajek
-            *Edges, a symmetric .mtx, `edgedefault="undirected"`, a .gml file without `directed 1`)
-            is refused: which of the two arcs is meant, or both, is not guessed.
-        one_based: text edge lists: ids are the integers 1, 2, ... and become 0, 1, ...; a count
-            n then means ids 1..n, and given labels are those after the shift. Never guessed.
-        header: text edge lists: whether the first line names the columns. None: it does if a column
-            is given by name; else `.csv` and `.tsv` files have a header (you must say so or not if
-            columns are given by place) and others have none. What a file holds never decides.
-        source: edge lists and tables: column of the first ends, by its name or its place from 0.
-            Without it the known names of the header (source and target, from and to, ...) or the
-            only two that could be ends; without a header the first two columns.
-        target: likewise, of the second ends.
-        weight: likewise, of the weights. Without it, a column of a known name (weight, count,
-            amount, length, ...: `columns.WEIGHTS`), or the third one where a comment above the rows
-            of one of our own or of KONECT's files declares weights; no other is ever taken for one.
-        delimiter: text edge lists: what stands between columns, such as ";"; " " for any blanks.
-            None: a first line `sep=;` decides; else in `.csv` and `.tsv` files the comma,
-            semicolon, tab or bar that the header has, without a header the comma or the tab; in
-            others a comma in rows that hold one, and blanks in those that hold none.
-        encoding: of text edge lists, GML and Pajek: a name that Python knows. None: what the mark
-            at the start says (UTF-8, UTF-16, UTF-32), else UTF-8.
-        merge: weight of parallel and reciprocal edges: the largest ("max"), the smallest ("min",
-            for lengths) or their "sum", which is then clipped to the cap. Reciprocal arcs of a
-            directed graph stay two. A matrix (.mtx, .npz) that does not declare itself symmetric
-            may hold an edge twice, so the sum of its weights is refused for undirected graphs.
-        tell: called with a sentence that names the columns that were read and ignored.
 
-    Comments are lines that start with # or %; in `.csv` and `.tsv` files only above the header. A
-    row is a line: quotes end where it ends.
-    What `write_graph` put beside such a file, in `<path>.schema.json`, is read with it.
-    Text edge lists and tables are read a piece at a time: at the peak they take no more than twice
-    the memory of the graph. Tables (Parquet, Arrow) hold integers, strings or both by number as
-    ends, and no nulls.
+def _tables(
+    read: Callable[..., RawEdges], write: Callable[[EdgeStore, BinaryIO], None]
+) -> FileFormat:
+    def read_some(file: BinaryIO, options: Options) -> RawEdges:
+        return read(file, options.columns, weighted=options.weighted)
 
-    Returns:
-        A `Graph`, or a `BipartiteGraph` if `bipartite`, or a `DirectedGraph` if `directed`.
+    return FileFormat(read=read_some, write=write, columns=True, streamed=True)
+
+
+def _matrix(read: Callable[..., RawEdges], write: Callable[..., None]) -> FileFormat:
+    def read_some(data: bytes, options: Options) -> RawEdges:
+        return read(_some(data), bipartite=options.bipartite, directed=options.directed)
+
+    return FileFormat(read=read_some, write=write)
+
+
+def _exchange(
+    read: Callable[[bytes], Contents], write: Callable[..., Any], *, encoded: bool = True
+) -> FileFormat:
+    def read_some(data: bytes, options: Options) -> RawEdges:
+        plain = as_utf8(data, options.columns.encoding) if encoded else data
+        return to_raw(
+            read(_some(plain)),
+            bipartite=options.bipartite,
+            directed=options.directed,
+            weighted=options.weighted,
+        )
+
+    return FileFormat(read=read_some, write=write, encoded=encoded)
+
+
+def _some(data: bytes) -> bytes:
+    if not data.strip():
+        raise FileFormatError("the file is empty")
+    return data
+
+
+FORMATS: Mapping[str, FileFormat] = {
+    ".edges": _edge_list(TextFormat()),
+    ".edgelist": _edge_list(TextFormat()),
+    ".txt": _edge_list(TextFormat()),
+    ".csv": _edge_list(TextFormat(",")),
+    ".tsv": _edge_list(TextFormat("\t")),
+    ".konect": _edge_list(TextFormat(konect=True), written=False),
+    ".mtx": _matrix(read_mtx, write_mtx),
+    ".npz": _matrix(read_npz, write_npz),
+    ".graphml": replace(_exchange(read_graphml, write_graphml, encoded=False), attributes=True),
+    ".gml": _exchange(read_gml, write_gml),
+    ".parquet": _tables(read_parquet, write_parquet),
+    ".arrow": _tables(read_arrow, write_arrow),
+    ".feather": _tables(read_arrow, write_arrow),
+    ".net": _exchange(read_pajek, write_pajek),
+}
+
+
+def read_raw(path: PathLike, options: Options) -> RawEdges:
+    """What a file tells of its edges, and beside it, where they were written apart.
 
     Raises:
-        FileFormatError: the file cannot be read, its ending is unknown, a row is malformed or
-            names a vertex outside the public set, a weight is negative or not finite, or an
-            option does not fit the file or is needed.
-        GraphError: `vertices` holds a label twice, or none.
-        ParameterError: `weight_cap`, `hide_change`, `merge`, `delimiter` or `encoding` is none, or
-            the graph shall be both bipartite and directed.
-
-    Examples:
-        >>> import tempfile, pathlib
-        >>> file = pathlib.Path(tempfile.mkdtemp()) / "mail.csv"
-        >>> with file.open("w") as rows:
-        ...     print("source,target", "ann,bob", "bob,eve", sep=chr(10), file=rows)
-        >>> gc.read_graph(file, vertices=["ann", "bob", "eve", "kim"])
-        Graph(n=4)
+        FileFormatError: as `Graph.read`.
+        ParameterError: no such encoding or delimiter.
     """
     ending = ending_of(path)
-    options = Options(
-        vertices=public_vertices_of(vertices, bipartite),
-        weighted=weighted,
-        weight_cap=weight_cap,
-        hide_change=hide_change,
-        public_vertices=public_vertices_from_file,
-        bipartite=bipartite,
-        directed=directed,
-        one_based=one_based,
-        merge=merge,
-    )
-    form = FORMATS[ending]
-    text = TextOptions(header, source, target, weight, delimiter, encoding)
-    if not form.columns and (one_based or text.of_columns):
+    form, columns = FORMATS[ending], options.columns
+    if not form.columns and columns.given:
         raise FileFormatError(
             "one_based, header, source, target, weight and delimiter are for edge lists "
             f"(source, target and weight for tables, too), not {ending}"
         )
-    if not form.encoded and encoding is not None:
+    if not form.encoded and columns.encoding is not None:
         raise FileFormatError(f"encoding= is for edge lists, .gml and .net, not {ending}")
     with opened_unpacked(path) as file:
-        try:
-            raw = form.read(file if form.streamed else file.read(), options, text)
-            if form.described_apart and raw.schema == Schema():
-                raw = replace(raw, schema=_schema_beside(path))
-            graph = build(raw, options)
-        except (FileFormatError, GraphError) as problem:
-            raise FileFormatError(f"{path!s}: {problem}") from None
-    if tell is not None and raw.reading:
-        tell(raw.reading)
-    return graph
+        raw = form.read(file if form.streamed else file.read(), options)
+        if form.described_apart and raw.schema == Schema():
+            raw.schema = _schema_beside(path)
+        return raw
 
 
 def write_graph(
-    graph: AnyGraph,
+    graph: EdgeStore,
     path: PathLike,
     *,
     force: bool = False,
     about: Mapping[str, float | str] | None = None,
 ) -> None:
-    """Write a graph to a file; `read_graph` restores it with labels and isolated vertices.
+    """Write a graph to a file; `Graph.read` restores it with labels and isolated vertices.
 
     The file appears whole or not at all. Text formats carry the vertex set, and the weight cap,
     in a comment `graphcuts-dp: {...}`; but `.csv` and `.tsv` files begin with their header, so that
@@ -250,7 +197,7 @@ def write_graph(
     Args:
         graph: of any kind. The file holds its edges: only write graphs that are
             synthetic, or that stay private.
-        path: where; the ending tells the format, as for `read_graph`, KONECT excepted.
+        path: where; the ending tells the format, as for `Graph.read`, KONECT excepted.
         force: replace a file that is there.
         about: facts about the graph, such as the epsilon of its release. GraphML holds them as
             attributes of the graph; other formats have no place for them.
@@ -270,7 +217,7 @@ def write_graph(
         _write_file(graph, rows, ending, about)
 
 
-def check_labels(path: PathLike, graph: AnyGraph) -> None:
+def check_labels(path: PathLike, graph: EdgeStore) -> None:
     """Check that the format of `path` can hold the vertex labels, by writing them without edges.
 
     Reads the public vertex sets only, and writes to no disk. Call it before anything is spent.
@@ -278,7 +225,7 @@ def check_labels(path: PathLike, graph: AnyGraph) -> None:
     Raises:
         FileFormatError: a label that the format cannot hold.
     """
-    _write(without_edges(graph), io.BytesIO(), ending_of(path))
+    _write(graph.without_edges(), io.BytesIO(), ending_of(path))
 
 
 def check_writable_graph(path: PathLike, *, force: bool = False) -> str:
@@ -362,7 +309,7 @@ def _schema_beside(path: PathLike) -> Schema:
 
 
 def _write_file(
-    graph: AnyGraph,
+    graph: EdgeStore,
     path: PathLike,
     ending: str,
     about: Mapping[str, float | str] | None,
@@ -379,7 +326,7 @@ def _write_file(
 
 
 def _write(
-    graph: AnyGraph,
+    graph: EdgeStore,
     handle: BinaryIO,
     ending: str,
     about: Mapping[str, float | str] | None = None,
@@ -404,7 +351,7 @@ def ending_of(path: PathLike) -> str:
     name = Path(path).name
     plain = name[:-3] if name.lower().endswith(".gz") else name
     ending = Path(plain).suffix.lower()
-    if ending in KNOWN_ENDINGS:
+    if ending in FORMATS:
         return ending
     if plain.startswith("out.") and len(plain) > 4:
         return ".konect"
@@ -415,22 +362,19 @@ def ending_of(path: PathLike) -> str:
     if ending in _ELSEWHERE:
         raise FileFormatError(f"{name}: {_ELSEWHERE[ending]}")
     raise FileFormatError(
-        f"{name}: unknown ending; known are {' '.join(KNOWN_ENDINGS)}, each also with .gz, "
+        f"{name}: unknown ending; known are {' '.join(FORMATS)}, each also with .gz, "
         "and out.* for KONECT"
     )
 
 
-def public_vertices_of(
-    vertices: VertexSource | tuple[VertexSource, VertexSource] | None, bipartite: bool
-) -> GivenVertices:
+def public_vertices_of(vertices: Any, bipartite: bool) -> GivenVertices:
     if vertices is None:
         return None
     if bipartite:
         if not isinstance(vertices, tuple | list) or len(vertices) != 2:
             raise GraphError("vertices of a bipartite graph are a pair: left and right")
-        left, right = cast("tuple[VertexSource, VertexSource]", vertices)
-        return _vertex_set(left), _vertex_set(right)
-    return _vertex_set(cast(VertexSource, vertices))
+        return _vertex_set(vertices[0]), _vertex_set(vertices[1])
+    return _vertex_set(vertices)
 
 
 def _vertex_set(source: VertexSource) -> VertexSet:
@@ -457,14 +401,3 @@ def read_vertices(path: PathLike) -> VertexSet:
     if "" in names:
         raise FileFormatError(f"{path!s}: line {names.index('') + 1}: the label is empty")
     return VertexSet(labels_of(names))
-
-
-__all__ = [
-    "KNOWN_ENDINGS",
-    "check_labels",
-    "check_writable_graph",
-    "describe_reading",
-    "read_graph",
-    "read_vertices",
-    "write_graph",
-]

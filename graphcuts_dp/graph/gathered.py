@@ -32,8 +32,6 @@ Words = npt.NDArray[np.uint64]
 
 WORD = 8  # bytes of a word
 LONGEST = 256  # bytes; longer pieces are left to the careful reader
-_ROUNDS = 64
-_ODD = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio: spreads what is alike
 _HALF, _BITS = np.uint64(32), np.uint64(3)
 
 
@@ -61,51 +59,6 @@ def words_before(data: bytes) -> Words:
     return np.ndarray((len(data) + 1,), "<u8", padded.data, 0, (1,))
 
 
-def code(words: Words, starts: IntVector, lengths: IntVector) -> tuple[IntVector, IntVector] | None:
-    """Number the distinct pieces of a text.
-
-    Args:
-        words: `words_before` of the text.
-        starts: position of the first byte of each piece.
-        lengths: bytes of each piece, 0 or more.
-
-    Returns:
-        The number of each piece, and for each number the index of one piece that has it. None for
-        a piece of more than 256 bytes, or hashes that collide over and over.
-    """
-    if not len(starts):
-        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    if int(lengths.max()) > LONGEST:
-        return None
-    return _code(words, starts, lengths, _ODD, _ROUNDS)
-
-
-def _code(
-    words: Words, starts: IntVector, lengths: IntVector, factor: int, rounds: int
-) -> tuple[IntVector, IntVector] | None:
-    if not rounds:
-        return None
-    parts = PieceWords(words, starts, lengths)
-    # Twice as many places as pieces, at least: then most distinct pieces have one to themselves.
-    bits = (2 * len(starts)).bit_length()
-    places = (parts.hashes(np.uint64(factor)) >> np.uint64(64 - bits)).astype(
-        np.int32 if bits < 32 else int
-    )
-    table = np.full(1 << bits, -1, dtype=places.dtype)
-    table[places] = np.arange(len(starts), dtype=places.dtype)
-    taken = table >= 0
-    leaders = table[taken].astype(np.int64)
-    codes = (np.cumsum(taken, dtype=places.dtype) - 1)[places].astype(np.int64)
-    lost = np.flatnonzero(~parts.equal(leaders, codes))
-    if len(lost):
-        more = _code(words, starts[lost], lengths[lost], factor * _ODD % 2**64, rounds - 1)
-        if more is None:
-            return None
-        codes[lost] = len(leaders) + more[0]
-        leaders = np.concatenate([leaders, lost[more[1]]])
-    return codes, leaders
-
-
 class PieceWords:
     """The words of all pieces: the first of each, the second of those that have one, and so on."""
 
@@ -128,16 +81,6 @@ class PieceWords:
             hashes[longer] = part ^ (part >> _HALF)
         hashes *= factor
         return hashes
-
-    def equal(self, leaders: IntVector, codes: IntVector) -> BoolVector:
-        """Whether each piece has the bytes of the piece `leaders[codes]`."""
-        equal: BoolVector = self._lengths == self._lengths[leaders][codes]
-        equal &= self.first == self.first[leaders][codes]
-        for longer, word in self._others:
-            place = np.searchsorted(longer, leaders)
-            place[place == len(longer)] = 0  # a leader that is too short: lengths differ
-            equal[longer] &= word == word[place][codes[longer]]
-        return equal
 
 
 def same_bytes(

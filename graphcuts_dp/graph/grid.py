@@ -1,4 +1,40 @@
-"""How true answers are counted: in whole steps, so that noise can be integer and exact."""
+"""How true answers are counted: in whole steps, so that noise can be integer and exact.
+
+A cut is the weight that crosses it, or the bounded cut, which hides all edges of a vertex.
+
+The bounded cut. Let q count the weights w_e of some edges E_q of a graph, each once: those that
+cross a cut, lie in a cell between groups, or all. For a bound D let
+
+    f_D(q) = max sum of x_e over e in E_q, with 0 <= x_e <= w_e and, at every vertex v,
+             sum of x_e over the edges e in E_q at v <= D.
+
+Of a directed graph the edges at v are the arcs that leave it and those that enter it, together: D
+bounds the sum of both. Of a bipartite graph v is a vertex of either side.
+
+Theorem. Let G and G' have the same vertices, and differ in edges at one vertex v only, in any
+number of them and in any weights. Let G - v be G without the edges at v, which is G' - v. Then
+f_D(G - v) <= f_D(G) <= f_D(G - v) + D for every q at once, so |f_D(G) - f_D(G')| <= D.
+Proof. An x for G - v, with 0 on the edges at v, is one for G: the first inequality. Take a best x
+for G and drop what it has on the edges at v: that is an x for G - v, and at most D was dropped, by
+the bound at v, since an edge at v counts once there. The same holds for G', and both values lie
+within [f_D(G - v), f_D(G - v) + D]. Nothing in it needs weights that are whole or have a cap, or an
+undirected graph. If public numbers say that v can have no more than d of weight in E_q, then at
+most min(D, d) is dropped, and min(D, d) takes the place of D.
+
+Rounding. Weights are counted in whole steps, rounded down one by one, which maps two graphs that
+differ at v to two that do, and D is a whole number of steps. Then 2 f_D is whole (see
+`doubled_sums`), and f_D is rounded down once more, where it is a half: floor(y/2) is monotone in y,
+and floor((y + 2 D)/2) = floor(y/2) + D, so the theorem holds for what is counted here.
+
+What it is. f_D(q) is never above the true value, and equal to it if no vertex has more than D of
+weight within E_q: then x = w is allowed. Else it is smaller by at most the sum over all vertices of
+what they have within E_q above D, and by at least half of that.
+
+Source: Kasiviswanathan, Nissim, Raskhodnikova, Smith, *Analyzing Graphs with Node Differential
+Privacy*, TCC 2013, section 4 (the number of edges); here for any set of edges, and with weights.
+
+How it is found: the largest sum of x_e is a fractional b-matching, see `doubled_sums`.
+"""
 
 import math
 from dataclasses import dataclass
@@ -6,10 +42,12 @@ from typing import final
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
+from scipy.sparse.csgraph import maximum_flow
 
+from graphcuts_dp.arrays import BoolVector, IntegerVector, IntVector
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
-from graphcuts_dp.graph.bounded_sums import LARGEST_TOTAL, bounded_cut, bounded_total, vertices_of
 from graphcuts_dp.pairs.layout import most_weight
 from graphcuts_dp.pairs.queries import CutQuery
 
@@ -35,7 +73,7 @@ class Grid:
         cap: public largest weight; None when there is none.
         bounded: None where a cut is the weight that crosses it, and neighbours differ in one pair.
             Else whether the graph has weights: what is counted is the bounded cut f_D of
-            `bounded_cuts`, with D = `sensitivity` steps, and neighbours differ in the edges at one
+            this module, with D = `sensitivity` steps, and neighbours differ in the edges at one
             vertex.
     """
 
@@ -92,7 +130,7 @@ class Grid:
             bits: D has 2^bits to 2^(bits+1) steps, in graphs with weights; fewer where sums of all
                 vertices would not fit.
             whole: weights are rounded down to whole numbers instead.
-            cells: in how many sums at once a vertex can have edges, see `bounded_cells`.
+            cells: in how many sums at once a vertex can have edges, see `measure.cells`.
 
         Raises:
             ParameterError: D is not positive, finite or, without weights, whole; or below 1 if
@@ -197,3 +235,219 @@ def most_degree(graph: AnyGraph) -> float | None:
     else:
         others = (graph.shape[0] - 1) * (1 if isinstance(graph, Graph) else 2)
     return None if graph.weight_cap is None else most_weight(others, graph.weight_cap)
+
+
+Ends = tuple[IntVector, IntVector]
+
+
+def bounded_cut(
+    graph: AnyGraph, S: BoolVector, T: BoolVector, *, bound: int, steps: IntVector | None = None
+) -> int:
+    """f_D of the edges with one end in S and the other in T, each once, rounded down. Private.
+
+    Args:
+        graph: the private graph.
+        S: truth vector over the vertices (left ones, tails of arcs).
+        T: likewise (right ones, heads of arcs).
+        bound: D in steps; times the number of vertices at most 2^52.
+        steps: weight of each edge of the graph in whole steps; None where each is one step.
+
+    Guarantee: between graphs that differ in the edges at one vertex, however many, it differs by at
+    most `bound`; see the module.
+    """
+    rows, columns = graph.rows, graph.columns
+    counted = S[rows] & T[columns]
+    two_sided = isinstance(graph, BipartiteGraph) or not (S & T).any()
+    if isinstance(graph, Graph):
+        turned = T[rows] & S[columns]
+        counted |= turned
+        if two_sided:  # the first end is the one in S
+            rows, columns = np.where(turned, columns, rows), np.where(turned, rows, columns)
+    first, second = ends_of(graph, rows[counted], columns[counted])
+    edges = BoundedEdges(
+        first,
+        second,
+        None if steps is None else steps[counted],
+        vertices=vertices_of(graph),
+        two_sided=two_sided,
+    )
+    return int(doubled_sums(edges, bound)[0]) // 2
+
+
+def bounded_total(graph: AnyGraph, *, bound: int, steps: IntVector | None = None) -> int:
+    """f_D of all edges, rounded down. Private; as `bounded_cut`, with the same guarantee."""
+    left, right = (np.ones(size, dtype=np.bool_) for size in graph.shape)
+    return bounded_cut(graph, left, right, bound=bound, steps=steps)
+
+
+def ends_of(graph: AnyGraph, rows: IntegerVector, columns: IntegerVector) -> Ends:
+    """Numbers of the vertices at both ends of edges; right ones of a bipartite graph come last."""
+    first, second = rows.astype(np.int64), columns.astype(np.int64)
+    return first, second + graph.shape[0] if isinstance(graph, BipartiteGraph) else second
+
+
+def vertices_of(graph: AnyGraph) -> int:
+    """How many vertices there are, on both sides together. Public."""
+    return sum(graph.shape) if isinstance(graph, BipartiteGraph) else graph.shape[0]
+
+
+LARGEST_TOTAL = (
+    2**52
+)  # of the bounds of all vertices together: floats hold every whole number below
+_LARGEST_INT = 2**31 - 1  # what the first of the two flow solvers counts in
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class BoundedEdges:
+    """Edges of several problems that share no vertex. Private.
+
+    Attributes:
+        first: one end of each edge, numbers of vertices in 0..vertices-1, shape (edges,).
+        second: the other end, likewise.
+        weights: whole numbers > 0, or None where all are 1.
+        vertices: how many there are.
+        part: the problem that each vertex belongs to, shape (vertices,); None if there is only one.
+        parts: how many problems there are.
+        two_sided: whether no vertex is the first end of one edge and the second of another.
+    """
+
+    first: IntVector
+    second: IntVector
+    weights: IntVector | None
+    vertices: int
+    part: IntVector | None = None
+    parts: int = 1
+    two_sided: bool = False
+
+
+def doubled_sums(edges: BoundedEdges, bound: int) -> IntVector:
+    """Twice the largest sum of each problem, exactly, shape (parts,): twice it is a whole number.
+
+    Method. A vertex is free if its edges weigh no more than its bound: whatever they keep, it never
+    refuses. Edges between two free vertices keep all. An edge between a free vertex and another one
+    uses the bound of one vertex only, where an edge between two that are not free uses two; so some
+    best solution fills the former first: if it does not, move a little from one of the latter at
+    the same vertex to one of the former, which changes no sum and breaks no bound. What is left are
+    the edges between vertices that are not free, with what is left of their bounds; some of these
+    vertices are free now, and so on. Where no vertex is free any more, the maximum flow through the
+    bipartite double cover is twice the sum: source -> left copy of each vertex (its bound) -> right
+    copies of its neighbours (w_e) -> sink (their bounds). For x_e sent along both arcs of an edge
+    is a flow of twice the sum; and half of what a flow sends along both arcs is an x of half its
+    value, in which a vertex keeps half of what passes its two copies, at most its bound. If the
+    edges are two-sided, one of the two halves of the double cover is enough.
+
+    Args:
+        edges: of all problems.
+        bound: c >= 0, with c times the number of vertices at most 2^52; where all weights are 1,
+            any: what reaches the flow has bounds below degrees.
+
+    Cost: a pass over the edges for each round, and a maximum flow on what is left, which is little
+    unless the bound is far below most degrees.
+    """
+    first, second = edges.first, edges.second
+    left = np.full(edges.vertices, bound, dtype=np.int64)
+    weights = np.ones(len(first), np.int64) if edges.weights is None else edges.weights
+    weights = np.minimum(weights, bound)
+    sums = np.zeros(edges.parts, dtype=np.int64)
+    while len(first):
+        degrees = _at(first, weights, left) + _at(second, weights, left)
+        free = degrees <= left
+        free_first, free_second = free[first], free[second]
+        one = free_first != free_second
+        both = free_first & free_second
+        if not (one.any() or both.any()):
+            break
+        kept = _at(first[both], weights[both], left)
+        full = np.where(free_first, second, first)[one]
+        taken = np.minimum(_at(full, weights[one], left), left)
+        left -= taken
+        sums += _by_part(edges, kept + taken)
+        open_ = ~(free_first | free_second) & (left[first] > 0) & (left[second] > 0)
+        first, second, weights = first[open_], second[open_], weights[open_]
+        weights = np.minimum(weights, np.minimum(left[first], left[second]))
+    sums *= 2
+    if len(first):
+        sums += _by_part(edges, _flows(first, second, weights, left, edges.two_sided))
+    return sums
+
+
+def _at(ends: IntVector, weights: IntVector, like: IntVector) -> IntVector:
+    """Sums of weights at each vertex; exact, since they stay below 2^52."""
+    return np.bincount(ends, weights=weights, minlength=len(like)).astype(np.int64)
+
+
+def _by_part(edges: BoundedEdges, values: IntVector) -> IntVector:
+    """Sums of what vertices have, for each problem."""
+    if edges.part is None:
+        return np.array([values.sum()], dtype=np.int64)
+    return np.bincount(edges.part, weights=values, minlength=edges.parts).astype(np.int64)
+
+
+def _flows(
+    first: IntVector, second: IntVector, weights: IntVector, left: IntVector, two_sided: bool
+) -> IntVector:
+    """What a maximum flow through the double cover sends through the copies of each vertex.
+
+    Shape (vertices,): of the left copy; doubled if the edges are two-sided.
+    """
+    if not two_sided:
+        first, second = np.concatenate([first, second]), np.concatenate([second, first])
+        weights = np.concatenate([weights, weights])
+    tails, first = np.unique(first, return_inverse=True)
+    heads, second = np.unique(second, return_inverse=True)
+    supply, demand = left[tails], left[heads]
+    if min(int(supply.sum()), int(demand.sum())) <= _LARGEST_INT:
+        sent = _small_flow(first, second, weights, supply, demand)
+    else:
+        sent = _large_flow(first, second, weights, supply, demand)
+    found = np.zeros_like(left)
+    found[tails] = sent * (2 if two_sided else 1)
+    return found
+
+
+def _network(
+    first: IntVector, second: IntVector, supply: IntVector, demand: IntVector
+) -> tuple[IntVector, IntVector]:
+    """Arcs of the network: from the source (0), along the edges, to the sink (the last node)."""
+    tails, heads = np.arange(len(supply)) + 1, np.arange(len(demand)) + 1 + len(supply)
+    sink = len(supply) + len(demand) + 1
+    begin = np.concatenate([np.zeros_like(tails), tails[first], heads])
+    end = np.concatenate([tails, heads[second], np.full_like(heads, sink)])
+    return begin, end
+
+
+def _small_flow(
+    first: IntVector,
+    second: IntVector,
+    weights: IntVector,
+    supply: IntVector,
+    demand: IntVector,
+) -> IntVector:
+    """What each tail sends; all flow together has less than 2^31."""
+    begin, end = _network(first, second, supply, demand)
+    size = len(supply) + len(demand) + 2
+    amounts = np.concatenate([supply, weights, demand])
+    network = sp.csr_array((amounts, (begin, end)), shape=(size, size))  # adds up parallel arcs
+    network.data = np.minimum(network.data, _LARGEST_INT).astype(np.int32)
+    flow = maximum_flow(network, 0, size - 1).flow
+    sent: IntVector = flow[[0], 1 : 1 + len(supply)].toarray()[0].astype(np.int64)
+    return sent
+
+
+def _large_flow(
+    first: IntVector,
+    second: IntVector,
+    weights: IntVector,
+    supply: IntVector,
+    demand: IntVector,
+) -> IntVector:
+    """The same by a solver that counts in floats, which hold whole numbers up to 2^53."""
+    import igraph  # loads slowly, and is seldom needed here
+
+    begin, end = _network(first, second, supply, demand)
+    size = len(supply) + len(demand) + 2
+    network = igraph.Graph(n=size, edges=np.column_stack([begin, end]), directed=True)
+    amounts = np.concatenate([supply, weights, demand]).astype(np.float64)
+    flow = network.maxflow(0, size - 1, capacity=amounts.tolist()).flow
+    return np.array(flow[: len(supply)]).round().astype(np.int64)

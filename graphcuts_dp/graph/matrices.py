@@ -1,13 +1,19 @@
-"""Adjacency and biadjacency matrices, and scipy's files of them, `.npz`.
+"""Adjacency and biadjacency matrices, and their files: scipy's `.npz` and MatrixMarket's `.mtx`.
 
 A square matrix is an adjacency matrix. A pair of vertices has two entries there: of one edge that
 the matrix holds twice, or of two arcs. No entry may decide that for another pair, so a matrix is
 never searched for symmetry: the larger of both entries, or the smaller, is right either way, and
 their sum is refused (`RawEdges.both_ways`) unless the head of the file declares how edges are held.
 With `directed` every entry is an arc. With `bipartite` any shape is a biadjacency matrix.
+
+Of MatrixMarket files scipy reads the entries, after a check of all that it misreads. Alone, its
+reader (1.12 to 1.17 at least) passes over what follows a number, takes a symmetric array that is
+not square, and ends the whole process at a zero byte, at a damaged last line, or at an array
+without rows (`tests/graph/test_matrix_market.py`).
 """
 
 import io
+import re
 import warnings
 import zipfile
 from collections.abc import Sequence
@@ -19,11 +25,13 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from graphcuts_dp.errors import FileFormatError, GraphCutsError
-from graphcuts_dp.graph.adjacency import AnyGraph, Graph
-from graphcuts_dp.graph.file_bytes import check_archive
-from graphcuts_dp.graph.raw_edges import RawEdges
-from graphcuts_dp.graph.schema import Schema, dump_schema, load_schema
+from graphcuts_dp.graph.assemble import UNDIRECTED
+from graphcuts_dp.graph.edge_lists import write_edges
+from graphcuts_dp.graph.edge_store import EdgeStore
+from graphcuts_dp.graph.raw_edges import RawEdges, Schema, dump_schema, load_schema
 from graphcuts_dp.pairs.vertices import VertexSet
+from graphcuts_dp.tables.file_bytes import check_archive
+from graphcuts_dp.tables.rows import MARK
 
 _LEVEL = 3  # of compression: a third of the time of the default, and hardly larger
 _NPZ_PIECE = 1 << 20  # entries written at once
@@ -88,7 +96,7 @@ def matrix_edges(
     entries = sp.coo_array(matrix)
     height, width = entries.shape
     if height != width and not bipartite:
-        raise error("the matrix is not square; pass bipartite=True to read a biadjacency matrix")
+        raise error("the matrix is not square; a biadjacency matrix makes a BipartiteGraph")
     if max(height, width) > 2**31:
         raise error("a graph has at most 2**31 vertices on a side")
     rows, columns = entries.row.astype(np.int64), entries.col.astype(np.int64)
@@ -123,12 +131,12 @@ def _sized(
     if bipartite:
         sides = schema.sides or (VertexSet(height), VertexSet(width))
         if schema.vertices is not None:
-            raise error("the matrix is of an ordinary graph; leave out bipartite=True")
+            raise error("the matrix is of an ordinary graph; it is no BipartiteGraph")
         fits = (len(sides[0]), len(sides[1])) == (height, width)
         full = replace(schema, vertices=None, sides=sides)
     else:
         if schema.sides is not None:
-            raise error("the matrix is of a bipartite graph; pass bipartite=True")
+            raise error("the matrix is of a bipartite graph; make it a BipartiteGraph")
         vertices = schema.vertices or VertexSet(height)
         fits = len(vertices) == height
         full = replace(schema, vertices=vertices, sides=None)
@@ -137,25 +145,21 @@ def _sized(
     return full
 
 
-def write_npz(graph: AnyGraph, handle: BinaryIO) -> None:
+def write_npz(graph: EdgeStore, handle: BinaryIO) -> None:
     """Write what `scipy.sparse.load_npz` reads, with one more member for the schema.
 
     In coordinate form, piece by piece: no second copy of a large graph is made.
     """
     rows, columns, weights = [graph.rows], [graph.columns], [graph.weights]
-    shape: tuple[int, int]
-    if isinstance(graph, Graph):
-        shape = graph.n, graph.n
+    if isinstance(graph.space, VertexSet):
         rows, columns, weights = [*rows, *columns], [*columns, *rows], weights * 2
-    else:
-        shape = graph.shape
     packed = io.BytesIO()  # an archive is patched as it is written, which a .gz cannot be
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL) as archive:
         for name, pieces in (
             ("row", rows),
             ("col", columns),
             ("data", weights),
-            ("shape", [np.array(shape)]),
+            ("shape", [np.array(graph.shape)]),
             ("format", [np.array(b"coo")]),
             ("_is_array", [np.array(True)]),
             (_NPZ_MEMBER, [np.array(dump_schema(graph))]),
@@ -177,3 +181,121 @@ def _write_member(archive: zipfile.ZipFile, name: str, pieces: Sequence[npt.NDAr
             flat = piece.reshape(-1)
             for start in range(0, flat.size, _NPZ_PIECE):
                 stream.write(flat[start : start + _NPZ_PIECE].tobytes())
+
+
+_COMMENT_WIDTH = 900  # a line has at most 1024 bytes
+_FIELDS = {
+    "coordinate": ("real", "double", "integer", "pattern"),
+    "array": ("real", "double", "integer"),
+}
+_WRONG_ENTRIES = (
+    "malformed MatrixMarket file: an entry outside the matrix, or not as many entries as its size "
+    "line tells"
+)
+_COMMENTS = re.compile(rb"(?:[ \t\r]*+(?:%[^\n]*+)?+\n)*+")
+_SCHEMA = re.compile(rb"^%%[%% ]*%s ?([^\r\n]*)" % MARK.encode(), re.MULTILINE)
+_SIZE = re.compile(rb"[0-9]{1,18}")  # fits in 64 bits
+_NUMBER = rb"-?(?:[0-9]++(?:\.[0-9]*+)?+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?+"
+_ENDS = rb"[0-9]++[ \t]++[0-9]++"
+
+
+def _rows(whole: bytes, decimal: bytes, general: bytes) -> re.Pattern[bytes]:
+    """Sound rows: as programs write them, which is faster, and from then on with any blanks."""
+    some = rb"[ \t\r]*+(?:%s[ \t\r]*+)?+" % general
+    return re.compile(rb"(?:%s\n)*+(?:%s\n|%s\n)*+" % (whole, decimal, some))
+
+
+_ROWS = {
+    "pattern": _rows(rb"[0-9]++ [0-9]++", rb"[0-9]++ [0-9]++", _ENDS),
+    "array": _rows(rb"[0-9]++", rb"[0-9]++\.[0-9]++", _NUMBER),
+    "coordinate": _rows(
+        rb"[0-9]++ [0-9]++ [0-9]++",
+        rb"[0-9]++ [0-9]++ [0-9]++\.[0-9]++",
+        _ENDS + rb"[ \t]++" + _NUMBER,
+    ),
+}
+
+
+def read_mtx(data: bytes, *, bipartite: bool, directed: bool = False) -> RawEdges:
+    """Edges of a MatrixMarket file, coordinate or array, real, integer or pattern.
+
+    Raises:
+        FileFormatError: malformed (told by line number where known), complex, not square, or a
+            symmetric matrix for a directed graph.
+    """
+    banner = data[: data.find(b"\n") + 1].lower().decode("latin-1").split()
+    if len(banner) != 5 or banner[:2] != ["%%matrixmarket", "matrix"]:
+        raise FileFormatError("line 1: not a MatrixMarket banner '%%MatrixMarket matrix ...'")
+    form, field, symmetry = banner[2:]
+    if field not in _FIELDS.get(form, ()) or symmetry not in ("general", "symmetric"):
+        raise FileFormatError(
+            "a graph needs a real, integer or pattern matrix that is general or symmetric"
+        )
+    symmetric, dense, pattern = symmetry == "symmetric", form == "array", field == "pattern"
+    if symmetric and directed:
+        raise FileFormatError(UNDIRECTED)
+    start = _end(_COMMENTS, data, 0)
+    end = data.find(b"\n", start) + 1 or len(data)
+    line = data.count(b"\n", 0, start) + 1
+    size, count = data[start:end].split(), 2 if dense else 3
+    if len(size) != count or not all(map(_SIZE.fullmatch, size)):
+        raise FileFormatError(f"line {line}: expected {count} whole numbers, the size")
+    height, width, *stated = map(int, size)
+    if symmetric and height != width:
+        raise FileFormatError("malformed MatrixMarket file: a symmetric matrix is square")
+    # An edge of a plain graph is one entry of a symmetric matrix; elsewhere scipy adds the other.
+    mirrored = "symmetric" if symmetric and (bipartite or dense) else "general"
+    kind = f"{form} {'pattern' if pattern else 'real'} {mirrored}"
+    head = b"%%%%MatrixMarket matrix %s\n%s\n" % (kind.encode(), b" ".join(size))
+    text = b"".join([head, memoryview(data)[end:], b"\n"])
+    sound = _end(_ROWS["pattern" if pattern else form], text, len(head))
+    if sound < len(text):
+        line += 1 + text.count(b"\n", len(head), sound)
+        raise FileFormatError(f"line {line}: malformed row")
+    entries = stated[0] if stated else height * (height + 1) // 2 if symmetric else height * width
+    if entries > text.count(b"\n") or (dense and not entries):  # scipy makes room for them first
+        raise FileFormatError(_WRONG_ENTRIES)
+    pieces = _SCHEMA.findall(data, 0, start)
+    return matrix_edges(
+        _matrix(text, line - 2),
+        load_schema(b"".join(pieces).decode("latin-1")) if pieces else Schema(),
+        bipartite=bipartite,
+        directed=directed,
+        unweighted=pattern,
+        triangle=None if not symmetric else "upper" if dense else "any",
+        error=FileFormatError,
+    )
+
+
+def _end(pattern: re.Pattern[bytes], text: bytes, start: int) -> int:
+    found = pattern.match(text, start)
+    return start if found is None else found.end()
+
+
+def _matrix(text: bytes, left_out: int) -> Any:
+    """What scipy reads in a sound text, which has so many lines less than the file."""
+    from scipy.io import mmread  # here, since other formats do without
+
+    try:
+        return mmread(io.BytesIO(text), spmatrix=False)
+    except (ValueError, OverflowError) as problem:
+        place = re.match(r"Line ([0-9]+)", str(problem))
+        where = "" if place is None else f"line {int(place[1]) + left_out}: "
+        raise FileFormatError(where + _WRONG_ENTRIES) from None
+
+
+def write_mtx(graph: EdgeStore, handle: BinaryIO) -> None:
+    """Write a coordinate matrix: symmetric for a `Graph`, general for the other kinds."""
+    symmetric, shape = isinstance(graph.space, VertexSet), graph.shape
+    field = "real" if graph.weighted else "pattern"
+    kind = "symmetric" if symmetric else "general"
+    facts = dump_schema(graph)
+    head = [
+        f"%%MatrixMarket matrix coordinate {field} {kind}",
+        *(f"%{MARK} {facts[i : i + _COMMENT_WIDTH]}" for i in range(0, len(facts), _COMMENT_WIDTH)),
+        f"{shape[0]} {shape[1]} {len(graph.rows)}\n",
+    ]
+    handle.write("\n".join(head).encode("ascii"))
+    names = [[str(i + 1) for i in range(size)] for size in shape]
+    # Of a symmetric matrix the format stores the lower triangle.
+    write_edges(graph, handle, names[0], names[1], "%s %s\n", "%s %s %s\n", lower=symmetric)

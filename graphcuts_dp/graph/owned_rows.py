@@ -4,18 +4,28 @@ Each owner's rows are bounded by themselves, so that adding or removing everythi
 has in the file changes the graph step by step: at most `at_most` steps, each of one pair by one.
 """
 
-from typing import Any, Literal, final, get_args
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Literal, Self, final, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatArray, IntegerVector, IntVector
-from graphcuts_dp.errors import GraphError, ParameterError
+from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
 from graphcuts_dp.estimate.changes import Reach
-from graphcuts_dp.graph.adjacency import AnyGraph, from_parts_on, without_edges
-from graphcuts_dp.graph.edge_keys import EdgeParts, unpacked_keys
+from graphcuts_dp.files import PathLike
+from graphcuts_dp.graph.adjacency import AnyGraph, from_parts_on, kind_of_graph
+from graphcuts_dp.graph.assemble import numbered
+from graphcuts_dp.graph.edge_store import EdgeParts, unpacked_keys
+from graphcuts_dp.graph.files import FORMATS, VertexSource, ending_of, public_vertices_of, read_raw
+from graphcuts_dp.graph.gathered import CodedText
+from graphcuts_dp.graph.raw_edges import Ends, Options, RawEdges
+from graphcuts_dp.graph.sources import owned_edges
 from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet, sets_in
 from graphcuts_dp.privacy.protection import Protect
+from graphcuts_dp.tables.columns import ColumnPlaces, Columns
 
 Counting = Literal["edges", "owners", "rows", "weight"]
 COUNTINGS: tuple[Counting, ...] = get_args(Counting)
@@ -24,13 +34,17 @@ _PART_BITS = 10  # weights are added up in units over 2^10, as integers
 _BITS = np.int64(31)
 _UNIT_NAMES = {"edges": "pairs", "owners": "pairs", "rows": "rows", "weight": "units of weight"}
 Marks = npt.NDArray[np.uint64]
+_NO_VERTICES = (
+    "rows with owners need the public vertex set, since which vertices they name is private: pass "
+    "vertices="
+)
 
 
 @final
 class OwnedRows:
     """Rows of a file, each with its owner. Private: its repr shows only the schema.
 
-    Made by `read_owned` and `owned_from_pandas`. Loops are dropped, unless there are two sides.
+    Made by `OwnedRows.read` and `OwnedRows.of`. Loops are dropped, unless there are two sides.
 
     Args:
         space: public: the vertices that rows may join.
@@ -73,6 +87,127 @@ class OwnedRows:
         self.pairs: IntVector = (first << _BITS | second)[keep]
         self.weights = None if counting != "weight" or weights is None else weights[keep]
         self.marks = marks
+
+    @classmethod
+    def read(
+        cls,
+        path: PathLike,
+        *,
+        columns: Columns,
+        counting: Counting = "edges",
+        unit: float = 1.0,
+        vertices: VertexSource | tuple[VertexSource, VertexSource] | None = None,
+        public_vertices_from_file: bool = False,
+        bipartite: bool = False,
+        directed: bool = False,
+        tell: Callable[[str], None] | None = None,
+    ) -> Self:
+        """Read private rows that each belong to one owner: a sender, a payer, a patient.
+
+        A file whose owners have a column of their own is read twice.
+
+        Args:
+            path: an edge list or a table (Parquet, Arrow); its ending tells which.
+            columns: as for `Graph.read`; `owner` is needed, and may be the column of either end;
+                `weight` is read for `counting="weight"` only.
+            counting: as for `OwnedRows`.
+            unit: likewise.
+            vertices: the public vertex set, as for `Graph.read`. It must be given here.
+            public_vertices_from_file: say that the vertices that occur in this file are public.
+            bipartite: the graphs of the rows are of the class `BipartiteGraph`.
+            directed: they are of the class `DirectedGraph`.
+            tell: called with a sentence that names the columns that were read and ignored.
+
+        Raises:
+            FileFormatError: as `Graph.read`; no such column, a row without owner, or a file without
+                columns.
+            GraphError: `vertices` holds a label twice, or none.
+            ParameterError: no vertices, no owner, or options that do not fit each other.
+        """
+        given = vertices is not None or public_vertices_from_file
+        options = replace(
+            _options(columns, vertices, given, counting, unit, bipartite, directed),
+            public_vertices=public_vertices_from_file,
+        )
+        if not FORMATS[ending_of(path)].columns:
+            raise FileFormatError(f"{path!s}: owners stand in a column of an edge list or a table")
+        try:
+            raw = read_raw(path, options)
+            places, reading, own = raw.columns, raw.reading, None
+            assert places is not None  # noqa: S101  # of a format with columns
+            if tell is not None and reading:
+                tell(reading)
+            if places.owner not in (places.source, places.target):
+                own = _read_owners(path, places, columns, len(raw.sources))
+            return cls._of(raw, options, places, own, counting, unit)
+        except (FileFormatError, GraphError) as problem:
+            raise FileFormatError(f"{path!s}: {problem}") from None
+
+    @classmethod
+    def of(
+        cls,
+        table: Any,
+        *,
+        columns: Columns,
+        counting: Counting = "edges",
+        unit: float = 1.0,
+        vertices: VertexSource | tuple[VertexSource, VertexSource] | None = None,
+        bipartite: bool = False,
+        directed: bool = False,
+    ) -> Self:
+        """Make private rows, each with its owner, from a table of pandas, polars or the like.
+
+        Args:
+            table: ids are strings or integers, and none is missing.
+            columns: as for `read`.
+            counting: as for `OwnedRows`.
+            unit: likewise.
+            vertices: public vertex set: a count or labels; a pair of these if `bipartite`. It must
+                be given.
+            bipartite: as for `read`.
+            directed: likewise.
+
+        Raises:
+            GraphError: no table, no such columns, missing ids, an end outside the vertex set, or
+                weights that are negative or not finite.
+            ParameterError: no vertices, no owner, or options that do not fit each other.
+        """
+        given = vertices is not None
+        options = _options(columns, vertices, given, counting, unit, bipartite, directed)
+        raw, places, own = owned_edges(table, options)
+        return cls._of(raw, options, places, own, counting, unit)
+
+    @classmethod
+    def _of(
+        cls,
+        raw: RawEdges,
+        options: Options,
+        places: ColumnPlaces,
+        own: Ends | None,
+        counting: Counting,
+        unit: float,
+    ) -> Self:
+        if counting == "weight" and raw.weights is None:
+            raise raw.error("there is no column of weights; name it by weight=, or count rows")
+        tail = places.owner == places.source
+        space, parts, _ = numbered(raw, options)
+        if own is None:
+            owners = np.array(parts.rows if tail else parts.columns)  # ends may be written over
+            # Row numbers in the public vertex set: they follow from no row.
+            marks = np.arange(max(map(len, sets_in(space))), dtype=np.uint64)
+        else:
+            owners, names = _numbers(own)
+            marks = _marks(names)
+        return cls(
+            space,
+            owners,
+            marks,
+            (parts.rows, parts.columns),
+            parts.weights,
+            counting=counting,
+            unit=unit,
+            owner_is_tail=tail,
+        )
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -233,15 +368,8 @@ def without_rows(data: PrivateData) -> PrivateData:
             owner_is_tail=data.owner_is_tail,
         )
     if not isinstance(data, AnyGraph):
-        raise GraphError(
-            "the first argument must be a Graph; build one with read_graph or from_..."
-        )
-    return without_edges(
-        data,
-        [] if data.weighted else None,
-        weight_cap=data.weight_cap if data.weighted else None,
-        hide_change=data.hide_change,
-    )
+        raise GraphError("the first argument must be a Graph; make one by Graph.of, or read_graph")
+    return data.without_edges()
 
 
 def check_counting(counting: Any, unit: float) -> None:
@@ -319,7 +447,7 @@ def bounded_graph(data: PrivateData, protection: Protect) -> AnyGraph:
         return data.bounded(at_most=protection.steps)
     if protection.kind == "owner":
         raise ParameterError(
-            "protect='owner' needs rows with owners: read the file with read_owned(path, owner=...)"
+            "protect='owner' needs rows with owners: read the file with OwnedRows.read"
         )
     return data
 
@@ -340,10 +468,81 @@ def paired_graph(
         ParameterError: as `Protect.of_pairs` and `bounded_graph`.
     """
     if not isinstance(data, PrivateData):
-        raise GraphError(
-            "the first argument must be a Graph; build one with read_graph or from_..."
-        )
+        raise GraphError("the first argument must be a Graph; make one by Graph.of, or read_graph")
     protection = Protect.of_pairs(
         protect, at_most=at_most, others=max(data.shape) - 1, epsilon=epsilon
     )
     return bounded_graph(data, protection), protection
+
+
+def _options(
+    columns: Columns,
+    vertices: Any,
+    given: bool,
+    counting: Counting,
+    unit: float,
+    bipartite: bool,
+    directed: bool,
+) -> Options:
+    """The options of a reader of rows, checked."""
+    check_counting(counting, unit)
+    if not given:
+        raise ParameterError(_NO_VERTICES)
+    if columns.owner is None:
+        raise ParameterError("owner= names the column that tells whose each row is; it is needed")
+    if columns.weight is not None and counting != "weight":
+        raise ParameterError("weight= is for counting='weight'")
+    kind_of_graph(bipartite=bipartite, directed=directed)
+    return Options(
+        columns=columns,
+        vertices=public_vertices_of(vertices, bipartite),
+        weighted=None if counting == "weight" else False,
+        bipartite=bipartite,
+        directed=directed,
+    )
+
+
+def _read_owners(path: PathLike, places: ColumnPlaces, columns: Columns, count: int) -> Ends:
+    """The owner of each row, by another look at the file."""
+    encoded = FORMATS[ending_of(path)].encoded
+    again = Columns(
+        header=bool(places.names) if encoded else None,
+        source=places.owner,
+        target=places.source,
+        delimiter=columns.delimiter,
+        encoding=columns.encoding,
+    )
+    try:
+        raw = read_raw(path, Options(columns=again, weighted=False))
+    except FileFormatError as problem:
+        raise FileFormatError(f"the column of owners: {problem}") from None
+    if len(raw.sources) != count:
+        raise FileFormatError("the file has changed while it was read")
+    return raw.sources
+
+
+def _numbers(own: Ends) -> tuple[IntegerVector, Sequence[Any]]:
+    """A number for each owner, and the names by number."""
+    if isinstance(own, CodedText):
+        return own.codes, own.names
+    if isinstance(own, np.ndarray):
+        distinct, numbers = np.unique(own, return_inverse=True)
+        return numbers, distinct.tolist()
+    table: dict[Any, int] = {}
+    numbers = np.fromiter(
+        (table.setdefault(name, len(table)) for name in own), dtype=np.int64, count=len(own)
+    )
+    return numbers, list(table)
+
+
+def _marks(names: Sequence[Any]) -> Marks:
+    """A number for each name that follows from it alone, whatever other names there are.
+
+    Integers and their digits are one name: whether a file's names are all integers is not one
+    owner's affair.
+    """
+    digests = (
+        hashlib.blake2b(str(name).encode("utf-8", "surrogatepass"), digest_size=8) for name in names
+    )
+    joined = b"".join(each.digest() for each in digests)
+    return np.frombuffer(joined, dtype="<u8").astype(np.uint64)

@@ -31,7 +31,7 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatArray, IntegerVector, IntVector
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.edge_keys import sorted_distinct
+from graphcuts_dp.graph.edge_store import sorted_distinct
 from graphcuts_dp.graph.owned_rows import OwnedRows
 from graphcuts_dp.pairs.vertices import Label, Space, VertexSet, sets_in
 

@@ -13,8 +13,7 @@ from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.estimate.changes import Reach, cell_changes
 from graphcuts_dp.estimate.measurement import NoisyCells, NoisyGroups, Stage
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
-from graphcuts_dp.graph.bounded_sums import BoundedEdges, doubled_sums, ends_of, vertices_of
-from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.graph.grid import BoundedEdges, Grid, doubled_sums, ends_of, vertices_of
 from graphcuts_dp.graph.owned_rows import PrivateData
 from graphcuts_dp.pairs.cells import CellTree
 from graphcuts_dp.pairs.groups import Groups
@@ -126,7 +125,7 @@ def sides_of_groups(graph: PrivateData, groups: Groups | tuple[Groups, Groups]) 
     given = groups if isinstance(groups, tuple) else (groups, groups)
     if pair is one_set or not all(isinstance(each, Groups) for each in given):
         wanted = "a Groups" if one_set else "a pair of Groups, left and right"
-        raise GraphError(f"the groups of this graph are {wanted}; make them with read_groups")
+        raise GraphError(f"the groups of this graph are {wanted}; make them with Groups.read")
     if any(each.vertices != own for each, own in zip(given, sets, strict=True)):
         raise GraphError("the groups are of other vertices than the graph's; make them from it")
     return given[0], given[1]

@@ -403,7 +403,7 @@ def buying_of(
         QueryError: likewise.
     """
     if not isinstance(graph, AnyGraph):
-        raise GraphError("the first argument must be a Graph; build one with read_graph")
+        raise GraphError("the first argument must be a Graph; make one by Graph.of, or read_graph")
     if not 0 < confidence < 1:
         raise ParameterError(f"confidence must be between 0 and 1, not {confidence}")
     if noise not in ("auto", *NORMS):

@@ -61,9 +61,7 @@ def universe_of(graph: AnyGraph) -> Universe:
         ParameterError: more vertices than a matrix of all pairs can be held for.
     """
     if not isinstance(graph, AnyGraph):
-        raise GraphError(
-            "the first argument must be a Graph; build one with read_graph or from_..."
-        )
+        raise GraphError("the first argument must be a Graph; make one by Graph.of, or read_graph")
     universe = Universe.of(graph)
     if not universe.size:
         raise GraphError("a graph of one vertex has no pairs: there is nothing to release")

@@ -251,7 +251,7 @@ def release_net(
     Accuracy: `NetRelease.error_bound`.
 
     Examples:
-        >>> tiny = gc.from_edges([("ann", "bob"), ("bob", "eve")], vertices=["ann", "bob", "eve"])
+        >>> tiny = gc.Graph.of([("ann", "bob"), ("bob", "eve")], vertices=["ann", "bob", "eve"])
         >>> gc.release_net(tiny, [gc.CutQuery(["bob"])], epsilon=2.0).graph
         Graph(n=3)
 

@@ -6,7 +6,7 @@ from typing import Any, final
 import numpy as np
 
 from graphcuts_dp.errors import QueryError
-from graphcuts_dp.pairs.group_codes import listed
+from graphcuts_dp.pairs.group_tables import listed
 from graphcuts_dp.pairs.groups import Groups, GroupUnion
 from graphcuts_dp.pairs.queries import CutQuery, Subset
 from graphcuts_dp.pairs.vertices import ALL, Label, NamedSet

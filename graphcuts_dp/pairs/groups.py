@@ -15,8 +15,17 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import BoolVector, IntVector
 from graphcuts_dp.errors import GraphError, QueryError
-from graphcuts_dp.pairs.group_codes import codes_of, listed, sorted_within, with_rest
+from graphcuts_dp.files import PathLike
+from graphcuts_dp.pairs.group_tables import (
+    codes_of,
+    levels_of,
+    listed,
+    read_levels,
+    sorted_within,
+    with_rest,
+)
 from graphcuts_dp.pairs.vertices import Arcs, Label, NamedSet, VertexSet
+from graphcuts_dp.tables.columns import Column, Columns
 
 
 @final
@@ -299,6 +308,105 @@ class Groups(GroupTree):
             [np.bincount(found) for found in self._codes],
             parents,
         )
+
+    @classmethod
+    def read(
+        cls,
+        path: PathLike,
+        graph: Any,
+        *,
+        columns: Sequence[Column] | None = None,
+        vertex: Column | None = None,
+        rest: str | None = None,
+        order: Mapping[str, Sequence[Label]] | None = None,
+        unknown: str = "error",
+        header: bool | None = None,
+        delimiter: str | None = None,
+        encoding: str | None = None,
+    ) -> Self:
+        """Read public groups of vertices from a table, or from attributes in GraphML.
+
+        The table has a row for each vertex: .csv, .tsv or .txt, perhaps packed (.gz); quotes,
+        separators and encodings are read as by `Graph.read`. Groups are integers where all labels
+        of a level are integer literals, else strings.
+
+        Args:
+            path: the file.
+            graph: the graph, or its public `VertexSet`; of a bipartite graph one side.
+            columns: the columns of the groups, from the coarsest level to the finest, by name or by
+                place from 0; None for the only one besides that of the vertices. In GraphML the
+                names of vertex attributes. A column by place is a level "level 1", "level 2", ...
+                where the file has no header.
+            vertex: column of the vertices, by name or place; None for the first, or with a header
+                for the only one that is called vertex, id, node, name, or the like.
+            rest: name of the group of all vertices without one; None refuses them.
+            order: order of the groups of some levels, see `Groups`.
+            unknown: "error" refuses a row about something that is no vertex of the graph; "ignore"
+                leaves such rows out.
+            header: whether the first line names the columns; None: it does if columns are given by
+                name, else in .csv and .tsv files (where it must be said if columns are given by
+                place), and not in .txt files.
+            delimiter: separator of the columns; None for what the header shows, see `Graph.read`.
+            encoding: of the text; None for UTF-8, or what the mark at its start says.
+
+        Raises:
+            FileFormatError: the file cannot be read, or not in one way (the message names the
+                option that decides); told by the number of its line: an unknown vertex, one that
+                has a row already, or a row of another length.
+            GraphError: as `Groups`.
+            ParameterError: an option out of range.
+        """
+        vertices = vertices_of(graph)
+        text = Columns(header=header, delimiter=delimiter, encoding=encoding)
+        levels = read_levels(path, vertices, columns, vertex, unknown, text)
+        return cls(vertices, levels, rest=rest, order=order)
+
+    @classmethod
+    def of(
+        cls,
+        source: Any,
+        graph: Any,
+        columns: str | Sequence[str] | None = None,
+        *,
+        vertex: str | None = None,
+        rest: str | None = None,
+        order: Mapping[str, Sequence[Label]] | None = None,
+        unknown: str = "error",
+    ) -> Self:
+        """Make public groups from a dict, a table, or vertex attributes of another library.
+
+        Args:
+            source: one of the following.
+
+                A dict: for each vertex the label of its group, or with several levels a tuple of
+                labels from the coarsest to the finest. Vertices that are left out have none.
+
+                A table of pandas, polars or the like with one row for each vertex, or a series.
+
+                A graph of networkx or igraph; its vertices that are not in `graph` do not count.
+            graph: the graph, or its public `VertexSet`; of a bipartite graph one side.
+            columns: names of the levels, from the coarsest to the finest: of a dict ("group" if
+                omitted), the columns of a table (all but `vertex`), or vertex attributes.
+            vertex: of a table: column of the vertices; None for the index of a table of pandas.
+            rest: name of the group of all vertices without one; None refuses them.
+            order: order of the groups of some levels, see `Groups`; categories of a column of
+                pandas that is ordered are their order already.
+            unknown: "error" refuses a row about something that is no vertex; "ignore" leaves it
+                out.
+
+        Raises:
+            GraphError: as `Groups`; no such column or attribute, an unknown vertex, or one with two
+                rows.
+            ParameterError: an option out of range.
+
+        Examples:
+            >>> graph = gc.Graph.of([("ann", "bob")], vertices=["ann", "bob", "eve"])
+            >>> gc.Groups.of({"ann": "Sales", "bob": "IT", "eve": "IT"}, graph).labels()
+            ('IT', 'Sales')
+        """
+        vertices = vertices_of(graph)
+        levels, known = levels_of(source, vertices, columns, vertex, unknown)
+        return cls(vertices, levels, rest=rest, order={**known, **(order or {})})
 
     @classmethod
     def of_codes(cls, vertices: VertexSet, tree: GroupTree, codes: IntVector) -> Self:

@@ -45,7 +45,7 @@ class CutQuery(LinearQuery):
             vertices).
 
     Examples:
-        >>> path = gc.from_edges([("ann", "bob"), ("bob", "eve")])
+        >>> path = gc.Graph.of([("ann", "bob"), ("bob", "eve")])
         >>> gc.CutQuery(["bob"]).value(path)  # what passes between Bob and everybody else
         2.0
         >>> gc.CutQuery(["ann"], ["eve"]).value(path)
@@ -154,7 +154,7 @@ class RankOneQuery(LinearQuery):
         QueryError: not vectors, or entries outside [0, 1] or not finite.
 
     Examples:
-        >>> path = gc.from_edges([(0, 1), (1, 2)])
+        >>> path = gc.Graph.of([(0, 1), (1, 2)])
         >>> gc.RankOneQuery([0, 1, 0], [1, 0, 0.5]).value(path)
         1.5
     """
@@ -268,7 +268,7 @@ class MatrixQuery(LinearQuery):
         QueryError: not a matrix, or entries that are not finite.
 
     Examples:
-        >>> path = gc.from_edges([(0, 1), (1, 2)])
+        >>> path = gc.Graph.of([(0, 1), (1, 2)])
         >>> gc.MatrixQuery([[0, 2.5, 0], [0, 0, 0], [0, 0, 0]]).value(path)
         2.5
 
@@ -328,7 +328,7 @@ def answer_all(
         QueryError: as for single queries.
 
     Examples:
-        >>> path = gc.from_edges([(0, 1), (1, 2)])
+        >>> path = gc.Graph.of([(0, 1), (1, 2)])
         >>> gc.answer_all([gc.CutQuery([1]), gc.CutQuery([0])], path)
         array([2., 1.])
     """

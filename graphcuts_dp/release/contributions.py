@@ -162,7 +162,7 @@ def _share(share: float) -> Fraction:
 
 def _promise(rows: OwnedRows, cost: Cost) -> PrivacyGuarantee:
     if not isinstance(rows, OwnedRows):
-        raise ParameterError("owners are those of rows: read the file with read_owned")
+        raise ParameterError("owners are those of rows: read the file with OwnedRows.read")
     return PrivacyGuarantee(
         epsilon=cost.epsilon,
         neighbours=(

@@ -354,9 +354,7 @@ def sides_of(graph: AnyGraph) -> tuple[VertexSet, VertexSet]:
         GraphError: no graph, or one of a single vertex.
     """
     if not isinstance(graph, AnyGraph):
-        raise GraphError(
-            "the first argument must be a Graph; build one with read_graph or from_..."
-        )
+        raise GraphError("the first argument must be a Graph; make one by Graph.of, or read_graph")
     if not isinstance(graph, BipartiteGraph) and graph.n < 2:
         raise GraphError("a graph of one vertex has no pairs: there is nothing to release")
     return sides_in(graph.space)

@@ -27,8 +27,8 @@ import scipy
 from graphcuts_dp._version import __version__
 from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.files import PathLike, atomic_set, atomic_write, check_writable_set
-from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.files import check_writable_graph, graph_files, read_graph, write_graph
+from graphcuts_dp.graph.adjacency import AnyGraph, graph_class
+from graphcuts_dp.graph.files import check_writable_graph, graph_files
 from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet, labels_or_number, sets_in
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 
@@ -130,7 +130,7 @@ def save(
     with atomic_set(names, force=force) as places:
         place = dict(zip(names, places, strict=True))
         if graph is not None:
-            write_graph(graph, place[Path(path)], about=guarantee.about)
+            graph.write(place[Path(path)], about=guarantee.about)
         if table is not None:
             with atomic_write(place[Path(path)]) as handle:
                 table(handle)
@@ -232,13 +232,11 @@ class Saved:
         stored, sets = self.fields["graph"], sets_in(space)
         if stored is None or not self.with_graph:
             return None
-        return read_graph(
+        return graph_class(space).read(
             self.path,
             vertices=(sets[0], sets[1]) if len(sets) == 2 else sets[0],
             weighted=stored["weighted"],
             weight_cap=stored["weight_cap"],
-            bipartite=len(sets) == 2,
-            directed=isinstance(space, Arcs),
         )
 
 

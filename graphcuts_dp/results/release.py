@@ -324,7 +324,7 @@ class Release(Displayed):
         """Write the release: the graph at `path`, a receipt and the noisy matrix beside it.
 
         Args:
-            path: where; the ending tells the graph's format, as for `write_graph`. The receipt is
+            path: where; the ending tells the graph's format, as for `Graph.write`. The receipt is
                 `path` + ".json", the noisy matrix `path` + ".noisy.npz". With fit="none" no graph
                 is written.
             force: replace files that are there.

@@ -17,8 +17,7 @@ from graphcuts_dp.errors import (
     QueryError,
 )
 from graphcuts_dp.files import PathLike
-from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.files import read_graph
+from graphcuts_dp.graph.adjacency import AnyGraph, read_graph
 from graphcuts_dp.graph.owned_rows import PrivateData, bounded_graph, without_rows
 from graphcuts_dp.learn.learners import Learner
 from graphcuts_dp.learn.own_learner import OwnLearner

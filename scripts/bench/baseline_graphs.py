@@ -129,7 +129,7 @@ def similarity(n: int) -> gc.Graph:
     weights = np.exp(-squares / 2)
     weights[weights < 0.02] = 0
     np.fill_diagonal(weights, 0)
-    return gc.Graph.from_matrix(weights, weighted=True, weight_cap=1.0)
+    return gc.Graph.of(weights, weighted=True, weight_cap=1.0)
 
 
 def counts(n: int, *, capped: bool) -> gc.Graph:
@@ -143,7 +143,7 @@ def counts(n: int, *, capped: bool) -> gc.Graph:
         weights = np.minimum(weights, 5)
     whole = (weights + weights.T).astype(float)
     if capped:
-        return gc.Graph.from_matrix(whole, weighted=True, weight_cap=5.0)
+        return gc.Graph.of(whole, weighted=True, weight_cap=5.0)
     rows, columns = np.nonzero(np.triu(whole))
     return gc.Graph(rows, columns, whole[rows, columns], vertices=n, hide_change=1)
 
@@ -162,7 +162,7 @@ def two_sides(left: int, right: int, *, blocks: bool) -> gc.BipartiteGraph:
 def _from_networkx(graph: Any) -> gc.Graph:
     plain = nx.convert_node_labels_to_integers(nx.Graph(graph))
     plain.remove_edges_from(list(nx.selfloop_edges(plain)))
-    return gc.from_networkx(plain)
+    return gc.Graph.of(plain)
 
 
 def _lfr() -> gc.Graph:
@@ -214,15 +214,15 @@ def _largest(graph: Any, size: int) -> gc.Graph:
     """The vertices with most neighbours."""
     degrees = np.bincount(np.concatenate([graph.rows, graph.columns]), minlength=graph.n)
     kept = np.sort(np.argsort(-degrees, kind="stable")[:size])
-    return gc.Graph.from_matrix(_plain(graph).adjacency[kept][:, kept], weighted=False)
+    return gc.Graph.of(_plain(graph).adjacency[kept][:, kept], weighted=False)
 
 
 def _ball(graph: Any, size: int) -> gc.Graph:
     """The first vertices that a breadth-first walk from vertex 0 meets."""
-    network = gc.to_networkx(_plain(graph))
+    network = _plain(graph).to_networkx()
     order = [0, *(b for _, b in nx.bfs_edges(network, 0))][:size]
     kept = np.sort(np.array([int(v) for v in order]))
-    return gc.Graph.from_matrix(_plain(graph).adjacency[kept][:, kept], weighted=False)
+    return gc.Graph.of(_plain(graph).adjacency[kept][:, kept], weighted=False)
 
 
 def _flights_weighted() -> gc.Graph:

@@ -91,7 +91,7 @@ class Case:
 
 def plain(name: str, network: Any, tuning: bool) -> Case:
     """A graph with the communities of Louvain's method."""
-    graph: Any = gc.from_networkx(nx.convert_node_labels_to_integers(network))
+    graph: Any = gc.Graph.of(nx.convert_node_labels_to_integers(network))
     return case_of(name, gc.Graph(graph.rows, graph.columns, vertices=graph.n), tuning)
 
 
@@ -178,7 +178,7 @@ def cases(quick: bool) -> Iterator[Case]:
         yield case_of(name, kept, False)
     routes: Any = gc.datasets.load("air_routes")
     part = routes.adjacency[:500][:, :500]
-    yield case_of("air routes, first 500", gc.Graph.from_matrix(part, weighted=False), False)
+    yield case_of("air routes, first 500", gc.Graph.of(part, weighted=False), False)
 
 
 @dataclass
@@ -332,7 +332,7 @@ def old_radius(distribution: Any, pairs: int) -> float:
 def second_table(draws: int) -> None:
     """Coverage."""
     print("coverage of 95 %: now, before; half widths over the deviation: now, before; all at once")
-    planted: Any = gc.from_networkx(nx.planted_partition_graph(4, 75, 0.4, 0.04, seed=1))
+    planted: Any = gc.Graph.of(nx.planted_partition_graph(4, 75, 0.4, 0.04, seed=1))
     weighted = similarity(60, 0.05, 1.0, True).graph
     settings: list[tuple[str, Any, str, str, float]] = [
         *((f"planted 300, {how}, {e:g}", planted, "binary", how, e) for how, e in (

@@ -26,10 +26,9 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 
-from graphcuts_dp.graph.adjacency import Graph
+from graphcuts_dp.graph.adjacency import Graph, read_graph
 from graphcuts_dp.graph.edge_lists import read_edge_list
-from graphcuts_dp.graph.file_bytes import TextFormat
-from graphcuts_dp.graph.files import read_graph, write_graph
+from graphcuts_dp.tables.file_bytes import TextFormat
 
 
 class Row(NamedTuple):
@@ -86,7 +85,7 @@ def _tasks(folder: Path, edges: int) -> dict[str, dict[str, Callable[[], object]
         return pd.read_csv(path, **options)
 
     def writing(ending: str) -> dict[str, Callable[[], object]]:
-        return {"ours": lambda: write_graph(dense, folder / f"dense{ending}", force=True)}
+        return {"ours": lambda: dense.write(folder / f"dense{ending}", force=True)}
 
     def reading(ending: str) -> dict[str, Callable[[], object]]:
         path = str(folder / f"dense{ending}")
@@ -167,7 +166,7 @@ _READ = """
 import re, sys, time
 from pathlib import Path
 import numpy
-from graphcuts_dp.graph.files import read_graph
+from graphcuts_dp.graph.adjacency import read_graph
 if sys.argv[1].endswith((".parquet", ".feather")):
     import pyarrow.parquet
 def held(what):  # of this process alone: what getrusage tells is that of its parent, too

@@ -63,7 +63,7 @@ def acquainted(n: int, degree: float) -> gc.Graph:
 
 def mail(folder: Path, n: int, degree: float) -> None:
     """Write a graph of mails, its vertices, and four departments."""
-    gc.write_graph(acquainted(n, degree), folder / "mail.edges.gz")
+    acquainted(n, degree).write(folder / "mail.edges.gz")
     groups(folder, "staff.csv", labels(folder, "staff.txt", "v", n), "unit", 4)
 
 
@@ -162,7 +162,7 @@ def million(folder: Path) -> Commands:
     kept = first != second
     weights = RNG.integers(1, 60, m)[kept].astype(float)
     graph = gc.Graph(first[kept], second[kept], vertices=n, weights=weights, hide_change=1)
-    gc.write_graph(graph, folder / "calls.npz")
+    graph.write(folder / "calls.npz")
     rows = "".join(f"{i},region{i % 100}\n" for i in range(n))
     (folder / "regions.csv").write_text("vertex,group\n" + rows)
     return [

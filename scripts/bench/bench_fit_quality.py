@@ -188,12 +188,12 @@ def planted(n: int, blocks: int, inside: float, outside: float) -> Case:
     graph = nx.planted_partition_graph(blocks, size, inside, outside, seed=1)
     block = np.arange(n) // size
     name = f"planted {n}, {blocks} blocks, {inside:g}/{outside:g}"
-    return Case(name, gc.from_networkx(graph), [block == b for b in range(blocks)])
+    return Case(name, gc.Graph.of(graph), [block == b for b in range(blocks)])
 
 
 def with_louvain(name: str, graph: gc.Graph) -> Case:
     """A graph with the communities that Louvain's method finds in it."""
-    found = nx.community.louvain_communities(gc.to_networkx(graph), seed=1)
+    found = nx.community.louvain_communities(graph.to_networkx(), seed=1)
     return Case(name, graph, [graph.vertices.mask(sorted(community)) for community in found])
 
 
@@ -214,7 +214,7 @@ def facebook(folder: Path, size: int = 1500) -> Case:
     degrees = np.bincount(np.concatenate([whole.rows, whole.columns]), minlength=whole.n)
     kept = np.sort(np.argsort(-degrees, kind="stable")[:size])
     part = whole.adjacency[kept][:, kept]
-    return with_louvain(f"ego-Facebook {size}", gc.Graph.from_matrix(part, weighted=False))
+    return with_louvain(f"ego-Facebook {size}", gc.Graph.of(part, weighted=False))
 
 
 def read_plain(path: Path) -> gc.Graph:
@@ -235,9 +235,9 @@ def cases(quick: bool, folder: Path | None) -> Iterator[Case]:
         for blocks in (4, 8):
             for inside, outside in densities:
                 yield planted(n, blocks, inside, outside)
-    yield with_louvain("G(1000, .3)", gc.from_networkx(nx.gnp_random_graph(1000, 0.3, seed=1)))
+    yield with_louvain("G(1000, .3)", gc.Graph.of(nx.gnp_random_graph(1000, 0.3, seed=1)))
     attached = nx.barabasi_albert_graph(1000, 20, seed=1)
-    yield with_louvain("Barabasi-Albert 1000, 20", gc.from_networkx(attached))
+    yield with_louvain("Barabasi-Albert 1000, 20", gc.Graph.of(attached))
     yield flights()
     for load, file in ((polblogs, "polblogs.edges.gz"), (facebook, "ego_facebook.edges.gz")):
         if folder is not None and (folder / file).is_file():

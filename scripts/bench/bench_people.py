@@ -25,8 +25,7 @@ import numpy as np
 import pandas as pd
 
 import graphcuts_dp as gc
-from graphcuts_dp.graph.bounded_sums import bounded_cut
-from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.graph.grid import Grid, bounded_cut
 from graphcuts_dp.measure.cells import bounded_cells
 from scripts.bench.harness import run
 
@@ -61,7 +60,7 @@ def with_owners(graph: gc.Graph) -> gc.OwnedRows:
     """The same edges, each with the vertex that comes first as its owner."""
     labels = np.array(graph.labels)
     frame = pd.DataFrame({"source": labels[graph.rows], "target": labels[graph.columns]})
-    return gc.owned_from_pandas(frame, owner="source", vertices=graph.vertices)
+    return gc.OwnedRows.of(frame, columns=gc.Columns(owner="source"), vertices=graph.vertices)
 
 
 def bounded_value(graph: gc.Graph, options: dict, S: np.ndarray, T: np.ndarray) -> float:

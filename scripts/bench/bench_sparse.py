@@ -249,8 +249,12 @@ def real(folder, epsilon, seeds):
         path = next(iter(sorted(Path(folder).glob(f"{name}.edges*"))), None)
         if path is None:
             continue
-        weighted = {"weight": 2, "hide_change": 1} if name.endswith("_w") else {}
-        graph = gc.read_graph(path, **weighted)
+        weighted = name.endswith("_w")
+        graph = gc.read_graph(
+            path,
+            columns=gc.Columns(weight=2 if weighted else None),
+            hide_change=1 if weighted else None,
+        )
         drawn = igraph.Graph(n=graph.n, edges=np.column_stack([graph.rows, graph.columns]))
         codes = np.array(drawn.community_multilevel().membership)
         order = np.argsort(-np.bincount(codes))[:10]

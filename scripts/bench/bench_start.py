@@ -16,7 +16,7 @@ TASKS = {
     "import graphcuts_dp": ("-c", "import graphcuts_dp"),
     "import, and read a small graph": (
         "-c",
-        "import graphcuts_dp as gc; gc.from_edges([(0, 1)], vertices=2)",
+        "import graphcuts_dp as gc; gc.Graph.of([(0, 1)], vertices=2)",
     ),
     "graphcuts-dp --help": ("-m", "graphcuts_dp", "--help"),
     "graphcuts-dp release --help": ("-m", "graphcuts_dp", "release", "--help"),

@@ -10,8 +10,7 @@ import numpy as np
 
 from graphcuts_dp import datasets
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.graph.adjacency import AnyGraph, Graph
-from graphcuts_dp.graph.files import read_graph
+from graphcuts_dp.graph.adjacency import AnyGraph, Graph, read_graph
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.vertices import VertexSet
 from scripts.benchmark import made_graphs as made
@@ -228,7 +227,7 @@ def _part(path: Path, size: int) -> Callable[[], AnyGraph]:
         degrees = np.bincount(np.concatenate([graph.rows, graph.columns]))
         kept = np.sort(np.argsort(-degrees, kind="stable")[:size])
         matrix = Graph(graph.rows, graph.columns, vertices=len(degrees)).adjacency
-        return Graph.from_matrix(matrix[kept][:, kept], weighted=False)
+        return Graph.of(matrix[kept][:, kept], weighted=False)
 
     return make
 

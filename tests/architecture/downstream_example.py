@@ -32,12 +32,11 @@ def synthetic(source: Path, target: Path) -> list[tuple[float, float]]:
 
 def kinds(source: str, *, arrows: bool) -> int:
     """What is read is of the class that was asked for."""
-    assert_type(gc.read_graph(source, bipartite=True), gc.BipartiteGraph)
-    assert_type(gc.read_graph(source, directed=True, weighted=False), gc.DirectedGraph)
+    assert_type(gc.BipartiteGraph.read(source), gc.BipartiteGraph)
+    assert_type(gc.DirectedGraph.read(source, weighted=False), gc.DirectedGraph)
     plain = gc.read_graph(source, weight_cap=3.0, merge="sum")
     assert_type(plain, gc.Graph)
-    either = gc.read_graph(source, directed=arrows)
-    assert_type(either, gc.Graph | gc.BipartiteGraph | gc.DirectedGraph)
+    either = gc.DirectedGraph.read(source) if arrows else gc.BipartiteGraph.of([(1, 2)])
     assert_type(gc.datasets.load("karate"), gc.Graph | gc.BipartiteGraph | gc.DirectedGraph)
     return plain.n + either.shape[0]
 
@@ -57,7 +56,7 @@ def sessions(graph: gc.Graph, store: Path) -> dict[str, float]:
 
 def tables(graph: gc.DirectedGraph, file: str) -> float:
     """Flows between groups."""
-    groups = gc.read_groups(file, graph)
+    groups = gc.Groups.read(file, graph)
     assert_type(groups, gc.Groups)
     flows = gc.release_flows(graph, groups, epsilon=1.0)
     assert_type(flows, gc.Flows)

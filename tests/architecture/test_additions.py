@@ -81,13 +81,12 @@ ARROWS = '''
 
 import numpy as np
 
-from graphcuts_dp.graph.assemble import RawEdges
-from graphcuts_dp.graph.file_bytes import TextFormat
 from graphcuts_dp.graph.edge_lists import read_edge_list
+from graphcuts_dp.tables.file_bytes import TextFormat
 
 
-def read_arrows(data, options, text):
-    return read_edge_list(data.replace(b"->", b" "), TextFormat(), text, weighted=False)
+def read_arrows(data, options):
+    return read_edge_list(data.replace(b"->", b" "), TextFormat(), options.columns, weighted=False)
 
 
 def write_arrows(graph, handle):
@@ -144,7 +143,7 @@ ADDITIONS = {
     ),
     "file format": (
         ("graph/arrows.py", ARROWS),
-        "graph/formats.py",
+        "graph/files.py",
         "FORMATS: Mapping[str, FileFormat] = {\n",
         '    ".arrows": FileFormat(read=read_arrows, write=write_arrows),\n',
         "from graphcuts_dp.graph.arrows import read_arrows, write_arrows\n",
@@ -185,7 +184,7 @@ plan = gc.plan(n=1000, edges=1e4, queries=100, epsilon=1.0, delta=1e-6)
 said["update rule"] = [made.settings.construction, again, "tight HS" in str(plan),
     "gru12 HS" in str(plan)]
 
-gc.write_graph(graph, "g.arrows")
+graph.write("g.arrows")
 same = gc.read_graph("g.arrows", vertices=8) == graph
 said["file format"] = open("g.arrows").readline().strip(), same
 

@@ -1,6 +1,5 @@
 """Type hints as a program of somebody else sees them."""
 
-import inspect
 import shutil
 import subprocess
 import sys
@@ -9,7 +8,6 @@ from pathlib import Path
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.graph.files import ReadingOptions
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -45,8 +43,3 @@ def test_a_strict_program_passes_pyright():
 
 def test_the_package_says_that_it_has_types():
     assert (Path(gc.__file__).parent / "py.typed").exists()
-
-
-def test_type_checkers_see_every_option_of_reading():
-    given = set(inspect.signature(gc.read_graph).parameters)
-    assert set(ReadingOptions.__annotations__) == given - {"path", "bipartite", "directed"}

@@ -470,7 +470,7 @@ def prepare(folder):
     text = "0 1\n1 2\n2 3\n3 4\n4 5\n0 5\n"
     for name in ("plain.edges", "bad\udcff.edges", "new\nline.edges"):
         (folder / name).write_text(text)
-    gc.write_graph(gc.from_edges([(0, 1), (1, 2)]), folder / "plain.edges.gz")
+    gc.Graph.of([(0, 1), (1, 2)]).write(folder / "plain.edges.gz")
     (folder / "weights.csv").write_text(
         "source,target,weight\n0,1,0.5\n1,2,2\n2,3,1e9\n0,3,1\n3,4,2\n4,5,7\n"
     )

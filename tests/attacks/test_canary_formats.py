@@ -20,11 +20,11 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from command_lines import run_line
+from helpers import make_flat, owned_flat, read_flat, read_owned_flat
 from pyarrow import feather, parquet
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import GraphCutsError
-from graphcuts_dp.graph.convert import from_arrow
 
 WORD = "Canary"
 NUMBER = "73190273"
@@ -177,9 +177,7 @@ def test_no_word_of_a_text_file_is_quoted(ending, tmp_path, caplog, capfd):
     for number, text in enumerate(broken(TEXTS[ending]())):
         path.write_text(text)
         options = OPTIONS[number % len(OPTIONS)] if number % 2 else {}
-        text, success = said(
-            lambda tell, o=options: gc.read_graph(path, **o, tell=tell), caplog, capfd
-        )
+        text, success = said(lambda tell, o=options: read_flat(path, **o, tell=tell), caplog, capfd)
         assert_silent(text)
         results.add(success)
     assert results == {True, False}
@@ -190,7 +188,7 @@ def test_no_option_makes_a_whole_file_talk(ending, tmp_path, caplog, capfd):
     path = tmp_path / f"x{ending}"
     path.write_text(TEXTS[ending]())
     results = [
-        said(lambda tell, o=options: gc.read_graph(path, **o, tell=tell), caplog, capfd)
+        said(lambda tell, o=options: read_flat(path, **o, tell=tell), caplog, capfd)
         for options in OPTIONS
     ]
     for text, _ in results:
@@ -242,12 +240,12 @@ def test_no_cell_of_an_arrow_table_is_quoted(ending, tmp_path, caplog, capfd):
             with pa.ipc.new_stream(path, table.schema) as writer:
                 writer.write_table(table)
         for options in OPTIONS:
-            readers = [lambda _, o=options, t=table: from_arrow(t, **o)]
+            readers = [lambda _, o=options, t=table: make_flat(t, **o)]
             if ending != "in memory":
-                readers = [lambda tell, o=options: gc.read_graph(path, **NAMED, **o, tell=tell)]
+                readers = [lambda tell, o=options: read_flat(path, **NAMED, **o, tell=tell)]
                 kind = {k: o for k, o in options.items() if k in ("vertices", "bipartite")}
                 readers += [
-                    lambda tell, o=kind, k=k: gc.read_owned(
+                    lambda tell, o=kind, k=k: read_owned_flat(
                         path, owner="who", counting=k, **NAMED, **o, tell=tell
                     )
                     for k in ("edges", "weight")
@@ -268,7 +266,7 @@ def test_no_cell_of_a_damaged_table_is_quoted(tmp_path, caplog, capfd):
         rng = np.random.default_rng(5)
         for place in rng.integers(0, len(data), 200):
             path.write_bytes(data[:place] + bytes([int(rng.integers(256))]) + data[place + 1 :])
-            text, _ = said(lambda _, p=path: gc.read_graph(p, **NAMED), caplog, capfd)
+            text, _ = said(lambda _, p=path: read_flat(p, **NAMED), caplog, capfd)
             assert_silent(text)
 
 
@@ -282,11 +280,9 @@ def test_no_cell_of_a_data_frame_is_quoted(caplog, capfd):
             for options in OPTIONS:
                 kind = {k: o for k, o in options.items() if k in ("vertices", "bipartite")}
                 for read in (
-                    lambda _, o=options, f=some: gc.from_pandas(f, **o),
-                    lambda _, o=kind, f=some: gc.owned_from_pandas(f, owner="who", **o),
-                    lambda _, o=kind, f=some: gc.owned_from_pandas(
-                        f, owner="who", counting="weight", **o
-                    ),
+                    lambda _, o=options, f=some: make_flat(f, **o),
+                    lambda _, o=kind, f=some: owned_flat(f, owner="who", **o),
+                    lambda _, o=kind, f=some: owned_flat(f, owner="who", counting="weight", **o),
                 ):
                     text, success = said(read, caplog, capfd)
                     assert_silent(text)
@@ -310,37 +306,37 @@ WEIGHTS = (
 
 
 def sources():
-    """What is not a file, with canaries in every place, and what reads it."""
+    """What is not a file, with canaries in every place, and its kind."""
     for end in ENDS:
         for weight in WEIGHTS:
             edges = [(BIRDS[0], BIRDS[1], 1.0), (end, BIRDS[2], weight)]
-            yield gc.from_edges, edges
-            yield gc.from_edges, [edge[:2] for edge in edges]
-            yield gc.from_edges, [edges[0][:2], edges[1]]
+            yield "edges", edges
+            yield "edges", [edge[:2] for edge in edges]
+            yield "edges", [edges[0][:2], edges[1]]
             graph = nx.MultiDiGraph()
             graph.add_node(BIRDS[3], bipartite=0)
             if end is not None:
                 graph.add_weighted_edges_from(edges)
-            yield gc.from_networkx, graph
+            yield "networkx", graph
             other = igraph.Graph(4, [(0, 1), (1, 2)])
             other.vs["name"] = [end, *BIRDS[1:]]
             other.vs["type"] = [False, True, False, BIRDS[0]]
             other.es["weight"] = [1.0, weight]
-            yield gc.from_igraph, other
+            yield "igraph", other
     for cell in (float(MASSES[0]), -float(MASSES[0]), complex(int(NUMBER)), BIRDS[0], Odd()):
         matrix = np.full((4, 4), cell)
-        yield gc.from_scipy, matrix
+        yield "matrix", matrix
         if matrix.dtype.kind in "fc":
-            yield gc.from_scipy, sp.csr_array(matrix)
+            yield "matrix", sp.csr_array(matrix)
 
 
 def test_no_cell_of_another_librarys_graph_is_quoted(caplog, capfd):
     results = {}
-    for read, source in sources():
+    for kind, source in sources():
         for options in OPTIONS:
-            text, success = said(lambda _, r=read, s=source, o=options: r(s, **o), caplog, capfd)
+            text, success = said(lambda _, s=source, o=options: make_flat(s, **o), caplog, capfd)
             assert_silent(text)
-            results.setdefault(read.__name__, set()).add(success)
+            results.setdefault(kind, set()).add(success)
     assert len(results) == 4
     assert all(found == {True, False} for found in results.values())
 

@@ -10,6 +10,7 @@ import traceback
 
 import pytest
 from command_lines import run_line
+from helpers import read_flat, read_owned_flat
 
 import graphcuts_dp as gc
 from graphcuts_dp.distances.locations import Locations
@@ -85,7 +86,7 @@ def told_by(call, *given, **options):
     return repr(found) + " ".join(notes)
 
 
-TELLING = (gc.read_graph, gc.read_owned)
+TELLING = (read_flat, read_owned_flat)
 
 
 @pytest.fixture(scope="module")
@@ -101,20 +102,20 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize("name", [name for name, _ in FILES])
 def test_no_reader_quotes_a_cell(folder, name):
     for options in OPTIONS:
-        assert CANARY not in told_by(gc.read_graph, folder / name, **options)
+        assert CANARY not in told_by(read_flat, folder / name, **options)
     for options in OPTIONS[::5]:
         text = {key: value for key, value in options.items() if key != "weighted"}
         for owner in ("tail", 0, 2, "owner"):
             more = {"vertices": KNOWN} | text
-            assert CANARY not in told_by(gc.read_owned, folder / name, owner=owner, **more)
+            assert CANARY not in told_by(read_owned_flat, folder / name, owner=owner, **more)
     for header, columns in itertools.product((None, True, False), (None, [1], ["area"], [1, 2])):
         picked = {"header": header, "columns": columns}
-        told = told_by(gc.read_groups, folder / name, gc.VertexSet(KNOWN), **picked)
+        told = told_by(gc.Groups.read, folder / name, gc.VertexSet(KNOWN), **picked)
         assert CANARY not in told
     metric = Metric([0, 1], [1, 2], [1.0, 1.0], vertices=KNOWN)
     assert CANARY not in told_by(Locations.read, metric, folder / name)
     assert CANARY not in told_by(read_vertices, folder / name)
-    assert CANARY not in told_by(gc.read_graph, folder / "known.csv", vertices=folder / name)
+    assert CANARY not in told_by(read_flat, folder / "known.csv", vertices=folder / name)
 
 
 READ = ["--vertices", "known.txt"]

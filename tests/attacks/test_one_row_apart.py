@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from helpers import read_flat, read_owned_flat
 from one_row_apart import Case, check_owner, check_row, in_many_cases
 
 import graphcuts_dp as gc
@@ -147,14 +148,14 @@ def an_edge_list(draw, ending):
         name=f"x{ending}",
         rows=rows,
         write=partial(a_file, head, encoding=encoding),
-        read=lambda path: gc.read_graph(path, **options),
+        read=lambda path: read_flat(path, **options),
         merge=options["merge"],
         cap=cap,
     )
 
 
 def owned_rows(draw, ending):
-    """A case of `read_owned`."""
+    """A case of `OwnedRows.read`."""
     options, head, rows, owners, encoding = a_table(draw, ending, owned=True)
     options.pop("weighted", None)
     counting = chosen(draw, ["edges", "owners", "rows"])
@@ -168,7 +169,7 @@ def owned_rows(draw, ending):
         rows=rows,
         owners=owners,
         write=partial(a_file, head, encoding=encoding),
-        read=lambda path: gc.read_owned(path, counting=counting, vertices=both, **options),
+        read=lambda path: read_owned_flat(path, counting=counting, vertices=both, **options),
     )
 
 
@@ -263,7 +264,7 @@ def test_a_row_of_groups_changes_the_group_of_one_vertex(tmp_path, ending, cases
         for kept in (rows, [*rows[:taken], *rows[taken + 1 :]]):
             path.write_text(head + "\n" * bool(head) + "".join(kept), newline="")
             try:
-                made = gc.read_groups(path, vertices, rest="rest", **options)
+                made = gc.Groups.read(path, vertices, rest="rest", **options)
             except GraphCutsError:
                 break
             labels = np.array(made.labels(), dtype=object)

@@ -18,12 +18,12 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
+from helpers import make_flat, owned_flat, read_flat, read_owned_flat
 from one_row_apart import in_many_cases
 from pyarrow import feather, parquet
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import GraphCutsError, ParameterError
-from graphcuts_dp.graph.convert import from_arrow
 
 READ = 0.6  # share of the cases in which both are read, at least
 N = 5
@@ -189,14 +189,14 @@ def both_read(read, case, *, undeclared=False):
 
 
 def read_own(case, rows, ending, **options):
-    """What `write_graph` writes: its head declares the vertices, and whether there are weights."""
+    """What `Graph.write` writes: its head declares the vertices, and whether there are weights."""
     triples = list(zip(*case.ends(rows), case.masses(rows), strict=True))
     edges = triples if case.weights else [triple[:2] for triple in triples]
     labels = case.sides if case.bipartite else case.labels
     kind = {name: case.options[name] for name in ("bipartite", "directed", "merge")}
-    graph = gc.from_edges(edges, vertices=labels, weighted=case.weights, **kind)
-    gc.write_graph(graph, case.folder / f"own{ending}", force=True)
-    return gc.read_graph(case.folder / f"own{ending}", **case.options, **options)
+    graph = make_flat(edges, vertices=labels, weighted=case.weights, **kind)
+    graph.write(case.folder / f"own{ending}", force=True)
+    return read_flat(case.folder / f"own{ending}", **case.options, **options)
 
 
 def own(ending):
@@ -246,13 +246,13 @@ def matrix_of(case, rows):
 def read_scipy(case, rows):
     matrix = matrix_of(case, rows)
     matrix = matrix.toarray() if case.chance(0.3) else matrix
-    return gc.from_scipy(matrix, **case.options, vertices=given(case, in_order=True))
+    return make_flat(matrix, **case.options, vertices=given(case, in_order=True))
 
 
 def read_npz(case, rows):
     sp.save_npz(case.folder / "x.npz", matrix_of(case, rows), compressed=False)
     options = case.options | {"vertices": given(case, in_order=True)}
-    return gc.read_graph(case.folder / "x.npz", **options)
+    return read_flat(case.folder / "x.npz", **options)
 
 
 def mtx_case(rng, folder):
@@ -288,7 +288,7 @@ def read_mtx(case, rows):
             lines.append(f"{row[0] + 1} {row[1] + 1}" + (f" {mass}" if case.weights else ""))
     (case.folder / "x.mtx").write_text("\n".join(lines) + "\n")
     options = case.options | {"vertices": given(case, in_order=True)}
-    return gc.read_graph(case.folder / "x.mtx", **options)
+    return read_flat(case.folder / "x.mtx", **options)
 
 
 def read_matrix_class(case, rows):
@@ -299,12 +299,12 @@ def read_matrix_class(case, rows):
     options = {name: case.options.get(name) for name in ("weighted", "weight_cap", "hide_change")}
     if case.bipartite:
         left, right = given(case, in_order=True)
-        return gc.BipartiteGraph.from_matrix(table, left=left, right=right, **options)
+        return gc.BipartiteGraph.of(table, **options, vertices=(left, right))
     options["vertices"] = given(case, in_order=True)
     if case.directed:
-        return gc.DirectedGraph.from_matrix(table, **options)
+        return gc.DirectedGraph.of(table, **options)
     both = table | table.T if table.dtype == bool else table + table.T
-    return gc.Graph.from_matrix(both, **options)
+    return gc.Graph.of(both, **options)
 
 
 def class_case(rng, folder):
@@ -340,7 +340,7 @@ def edges_of(case, rows):
 def read_as(case, ending, text):
     (case.folder / f"x{ending}").write_text(text)
     options = case.options | {"vertices": given(case, as_text=True, none=0.3)}
-    return gc.read_graph(case.folder / f"x{ending}", **options)
+    return read_flat(case.folder / f"x{ending}", **options)
 
 
 def read_gml(case, rows):
@@ -440,13 +440,13 @@ def table(ending):
     def read(case, rows):
         path = case.folder / f"x{ending}"
         write_table(arrow_table(case, rows), path)
-        return gc.read_graph(path, **case.options, vertices=given(case, as_text=True))
+        return read_flat(path, **case.options, vertices=given(case, as_text=True))
 
     return table_case, read
 
 
 def read_from_arrow(case, rows):
-    return from_arrow(arrow_table(case, rows), **case.options, vertices=given(case))
+    return make_flat(arrow_table(case, rows), **case.options, vertices=given(case))
 
 
 def pandas_case(rng, folder):
@@ -469,7 +469,7 @@ def frame_of(case, rows):
 
 
 def read_pandas(case, rows):
-    return gc.from_pandas(frame_of(case, rows), **case.options, vertices=given(case))
+    return make_flat(frame_of(case, rows), **case.options, vertices=given(case))
 
 
 # ------------------------------------------------------------------ libraries, lists
@@ -482,7 +482,7 @@ def read_networkx(case, rows):
         graph.add_nodes_from(case.sides[1], bipartite=1)
     for u, v, (_, _, w) in zip(*case.ends(rows), rows, strict=True):
         graph.add_edge(u, v, **({} if w is None else {"weight": w}))
-    return gc.from_networkx(graph, **case.options, vertices=given(case, none=0.3))
+    return make_flat(graph, **case.options, vertices=given(case, none=0.3))
 
 
 def read_igraph(case, rows):
@@ -492,7 +492,7 @@ def read_igraph(case, rows):
     graph.vs["type"] = [bool(side) for _, _, side in nodes_of(case)]
     if case.weights:
         graph.es["weight"] = [row[2] for row in rows]
-    return gc.from_igraph(graph, **case.options, vertices=given(case, none=0.3))
+    return make_flat(graph, **case.options, vertices=given(case, none=0.3))
 
 
 def read_edges(case, rows):
@@ -504,8 +504,8 @@ def read_edges(case, rows):
         if all((row[2] is not None) == weighted for row in case.rows):
             cells = [triple if weighted else triple[:2] for triple in triples]
             array = np.array(cells, dtype=float).reshape(-1, 2 + weighted)
-            return gc.from_edges(array, **options)
-    return gc.from_edges(iter([t[:2] if t[2] is None else t for t in triples]), **options)
+            return make_flat(array, **options)
+    return make_flat(iter([t[:2] if t[2] is None else t for t in triples]), **options)
 
 
 def loose_case(rng, folder):
@@ -585,7 +585,7 @@ def owned_options(case):
 def read_owned_frame(case, rows, names):
     frame = frame_of(case, rows)
     frame["who"] = pd.Series(names, dtype=object)
-    return gc.owned_from_pandas(frame, **owned_options(case))
+    return owned_flat(frame, **owned_options(case))
 
 
 def owned_frame_case(rng, folder):
@@ -601,7 +601,7 @@ def owned_table(ending):
         path = case.folder / f"x{ending}"
         write_table(arrow_table(case, rows, pa.array(names, kind)), path)
         options = owned_options(case)
-        return gc.read_owned(path, source="source", target="target", **options)
+        return read_owned_flat(path, source="source", target="target", **options)
 
     return owned_case, read
 

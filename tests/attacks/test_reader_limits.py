@@ -16,10 +16,10 @@ from command_lines import no_hang
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import GraphCutsError
-from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
-from graphcuts_dp.graph.files import KNOWN_ENDINGS, read_graph, read_vertices, write_graph
+from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph, read_graph
+from graphcuts_dp.graph.files import FORMATS, read_vertices
 
-TEXTS = [ending for ending in KNOWN_ENDINGS if ending not in (".npz", ".konect")]
+TEXTS = [ending for ending in FORMATS if ending not in (".npz", ".konect")]
 ALL = [*TEXTS, ".npz"]
 MOST = 40  # bytes in use at the peak, for each byte of the file
 ALWAYS = 1 << 20
@@ -139,7 +139,7 @@ def shouting(tmp_path):
 def test_pickles_are_refused_and_not_opened(tmp_path):
     """As arrays of objects in every member that a matrix has, and as the whole file."""
     path = tmp_path / "x.npz"
-    write_graph(gc.from_edges([(0, 1), (1, 2)]), path)
+    gc.Graph.of([(0, 1), (1, 2)]).write(path)
     with np.load(path) as stored:
         members = dict(stored)
     assert len(members) >= 3
@@ -198,7 +198,7 @@ def test_memory_is_a_multiple_of_the_file(ending, tmp_path):
     weights = rng.random(m)
     graph = Graph(*rng.integers(0, n, (2, m)), weights, vertices=n, weight_cap=1.0)
     path = tmp_path / f"x{ending}"
-    write_graph(graph, path)
+    graph.write(path)
     size = path.stat().st_size
     assert peak_of(path) < MOST * size + ALWAYS
     # Damage in the last line: as much is read before it is seen.

@@ -724,14 +724,11 @@ NAMES = {
         GraphQuery
         DistanceQuery Metric Plan VertexSet __version__ plan plan_distances datasets
         Protect planning.PlanRow planning.Workload
-        Groups GroupTree read_groups groups_from_dict groups_from_igraph groups_from_networkx
-        groups_from_pandas RemoteSession connect
+        Groups GroupTree RemoteSession connect
         planning.plan_bounds planning.BoundPlan planning.BoundRow
         planning.plan_degree_bounds planning.DegreePlan planning.DegreeRow""",
     "of whoever holds the graph": """answer_all cut_distance cut_errors cut_norm
-        infinity_to_one_norm normalised_cut_norm from_arrow from_edges from_igraph from_networkx
-        from_pandas from_scipy read_graph to_igraph to_networkx to_pandas to_scipy write_graph
-        read_owned owned_from_pandas""",
+        infinity_to_one_norm normalised_cut_norm read_graph Columns""",
 }
 
 
@@ -758,28 +755,28 @@ def test_reprs_of_private_things_tell_the_schema_only(kind):
 
 
 def test_whether_there_are_weights_is_told_by_the_form_and_not_by_the_weights(tmp_path):
-    """Of every format; only `Graph.from_matrix` looks at entries, and says so."""
+    """Of every format, and of matrices."""
     shown = []
     for weight in (1.0, 0.5):
         places = [0, 1], [1, 2]
         matrix = sp.coo_array(([1.0, weight] * 2, np.hstack([places, places[::-1]])), shape=(3, 3))
         graph = gc.Graph(*places, [1.0, weight], vertices=3)
-        made = [gc.from_scipy(matrix), gc.from_edges([(0, 1, 1.0), (1, 2, weight)])]
-        made += [gc.from_networkx(gc.to_networkx(graph)), gc.from_pandas(gc.to_pandas(graph))]
+        made = [gc.Graph.of(matrix), gc.Graph.of([(0, 1, 1.0), (1, 2, weight)])]
+        made += [gc.Graph.of(graph.to_networkx()), gc.Graph.of(graph.to_frame())]
         for ending in (".csv", ".mtx", ".npz", ".graphml", ".gml", ".net", ".parquet", ".arrow"):
-            gc.write_graph(graph, tmp_path / f"x{ending}", force=True)
+            graph.write(tmp_path / f"x{ending}", force=True)
             made.append(gc.read_graph(tmp_path / f"x{ending}"))
         (tmp_path / "plain.edges").write_text(f"0 1 1\n1 2 {weight}\n")
         scipy.io.mmwrite(tmp_path / "plain.mtx", matrix)
         sp.save_npz(tmp_path / "plain.npz", matrix.tocsr())
         made += [gc.read_graph(tmp_path / f"plain{end}") for end in (".mtx", ".npz")]
-        made.append(gc.read_graph(tmp_path / "plain.edges", weight=2))
+        made.append(gc.read_graph(tmp_path / "plain.edges", columns=gc.Columns(weight=2)))
         shown.append([repr(each) for each in made])
     assert shown[0] == shown[1]
     assert set(shown[0]) == {"Graph(n=3, weighted)"}
-    told = {repr(gc.Graph.from_matrix([[0, w], [w, 0]])) for w in (1.0, 0.5)}
+    told = {repr(gc.Graph.of(np.array([[0, w], [w, 0]]))) for w in (1.0, 0.5)}
     assert told == {"Graph(n=2, weighted)"}
-    assert repr(gc.Graph.from_matrix([[False, True], [True, False]])) == "Graph(n=2)"
+    assert repr(gc.Graph.of(np.array([[False, True], [True, False]]))) == "Graph(n=2)"
 
 
 WRONG = [
@@ -801,8 +798,8 @@ WRONG = [
     lambda g: gc.CutQuery([99]).masks(g),
     lambda g: gc.CutQuery([True] * 3).masks(g),
     lambda g: gc.MatrixQuery(np.ones((2, 3))).value(g),
-    lambda g: gc.write_graph(g, "x.nothing"),
-    lambda g: gc.write_graph(g, "/nowhere/x.csv"),
+    lambda g: g.write("x.nothing"),
+    lambda g: g.write("/nowhere/x.csv"),
 ]
 
 

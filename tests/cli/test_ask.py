@@ -62,7 +62,7 @@ def test_what_it_proposes_can_be_typed(groups, who, whom, call, monkeypatch):
 def test_the_error_is_kept_and_not_by_much_more_epsilon_than_needed(call):
     told = proposed(call, *WHOLE, "--groups", "staff.csv", "--target-error", "20")
     graph = gc.read_graph("mail.edges", vertices=N)
-    groups = gc.read_groups("staff.csv", graph)
+    groups = gc.Groups.read("staff.csv", graph)
 
     def radius(epsilon):
         flows = gc.release_flows(graph, groups, epsilon=epsilon, seed=1)

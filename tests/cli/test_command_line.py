@@ -92,7 +92,7 @@ def test_what_epsilon_was_spent_on_is_told_and_kept(call, mail, tmp_path, option
 def test_communities_near_the_noise_are_told(call, tmp_path):
     graph, _ = planted((60, 60), 0.34, 0.1, 0)
     source = tmp_path / "g.edges"
-    gc.write_graph(graph, source)
+    graph.write(source)
     options = ["--epsilon", "1", "--vertices", "120", "--mechanism", "response", "--seed", "5"]
     status, out, err = call("release", source, tmp_path / "s.csv", *options)
     assert status == 0
@@ -303,7 +303,7 @@ def test_cut_distance_of_two_files(call, tmp_path):
 
 def mtx_of_five(folder):
     path = folder / "five.mtx"
-    gc.write_graph(gc.Graph([0], [4], vertices=5), path)
+    gc.Graph([0], [4], vertices=5).write(path)
     return path
 
 

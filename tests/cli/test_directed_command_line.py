@@ -115,8 +115,8 @@ def test_a_plan(command_line):
 
 
 def test_mistakes_are_one_line_in_the_words_of_the_command_line(command_line, mail, tmp_path):
-    gc.write_graph(mail, tmp_path / "arcs.graphml")
-    gc.write_graph(gc.Graph([0], [1], vertices=3), tmp_path / "edges.graphml")
+    mail.write(tmp_path / "arcs.graphml")
+    gc.Graph([0], [1], vertices=3).write(tmp_path / "edges.graphml")
     for arguments, words in (
         (("arcs.graphml",), "pass --directed"),
         (("edges.graphml", "--directed"), "leave out --directed"),

@@ -72,7 +72,7 @@ def test_cuts_that_cannot_be_asked(call, pair, tmp_path, content, message):
 
 def test_evaluation_of_files_that_do_not_fit(call, pair, tmp_path):
     five = tmp_path / "five.mtx"
-    gc.write_graph(gc.Graph([0], [4], vertices=5), five)
+    gc.Graph([0], [4], vertices=5).write(five)
     for arguments, message in [
         ((pair[0], five), "vert"),
         ((pair[0], tmp_path / "none.csv"), "does not exist"),

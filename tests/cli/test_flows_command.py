@@ -16,9 +16,8 @@ def call(command_line):
 
 @pytest.fixture(autouse=True)
 def files(tmp_path):
-    gc.write_graph(
-        gc.from_edges([(f"v{i}", f"v{(3 * i + 1) % 12}") for i in range(12)]),
-        tmp_path / "mail.edges",
+    gc.Graph.of([(f"v{i}", f"v{(3 * i + 1) % 12}") for i in range(12)]).write(
+        tmp_path / "mail.edges"
     )
     staff = "".join(f"v{i};{'AB'[i // 6]};u{i // 3}\n" for i in range(12))
     (tmp_path / "staff.csv").write_text("person;site;unit\n" + staff)

@@ -14,18 +14,18 @@ EDGES = [("ann", "eve"), ("bob", "eve"), ("ann", "kim"), ("kim", "lee")]
 
 @pytest.fixture
 def graph():
-    return gc.from_edges(EDGES, vertices=list(UNITS))
+    return gc.Graph.of(EDGES, vertices=list(UNITS))
 
 
 @pytest.fixture
 def groups(graph):
-    return gc.groups_from_dict(UNITS, graph, ["unit"])
+    return gc.Groups.of(UNITS, graph, ["unit"])
 
 
 @pytest.fixture
 def files(graph, tmp_path):
     """A private graph and a public table, in the folder of the command."""
-    gc.write_graph(graph, tmp_path / "g.graphml")
+    graph.write(tmp_path / "g.graphml")
     rows = "".join(f"{vertex},{unit},x\n" for vertex, unit in UNITS.items())
     (tmp_path / "staff.csv").write_text("vertex,unit,room\n" + rows)
 

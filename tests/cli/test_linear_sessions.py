@@ -34,7 +34,7 @@ def test_a_session_is_begun_asked_and_gone_on_with(call, ratings, tmp_path):
     assert status == 0, err
     assert "mirror-descent, norm schatten-" in out
     assert "nuclear norm" in call("session", "status", store, "--json")[1]
-    graph = gc.read_graph(ratings, bipartite=True, weight_cap=5.0)
+    graph = gc.BipartiteGraph.read(ratings, weight_cap=5.0)
     lines = [
         {"left": {"u1": 0.5, "u2": 1}, "right": {"f1": 1, "f2": 0.25}},
         {"entries": [["u1", "f1", -2.5], ["u3", "f2", 1]]},

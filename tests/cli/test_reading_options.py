@@ -158,12 +158,13 @@ def test_a_vertex_count_of_99_digits_is_refused_in_words(call, tmp_path, command
 def test_the_options_cover_all_that_read_graph_takes():
     """Whatever can be said in Python about how a file is read can be said here."""
     taken = set(inspect.signature(gc.read_graph).parameters)
+    columns = {field.name for field in fields(gc.Columns)}
     offered = {field.name.removesuffix("_column") for field in fields(Reading)}
-    assert taken - offered == {"path", "weighted", "tell"}
+    assert (taken | columns) - offered == {"path", "columns", "weighted", "tell"}
 
 
 def test_what_to_type_in_python_is_not_spelled_as_options(call, tmp_path):
     (tmp_path / "calls.xlsx").write_bytes(b"PK")
     status, _, err = call("release", tmp_path / "calls.xlsx", tmp_path / "out.csv", "--epsilon", 1)
     assert status == 2
-    assert "gc.from_pandas(pandas.read_excel(FILE), source=..., target=...)" in err
+    assert "gc.Graph.of(pandas.read_excel(FILE), columns=gc.Columns(source=..., target=...))" in err

@@ -14,7 +14,7 @@ COMMON = ["--epsilon", "2", "--seed", "1", "--vertices", "6"]
 @pytest.fixture
 def files(tmp_path):
     graph = gc.Graph([0, 1, 2, 4], [1, 2, 3, 5], vertices=6)
-    gc.write_graph(graph, tmp_path / "in.csv")
+    graph.write(tmp_path / "in.csv")
     (tmp_path / "cuts.jsonl").write_text('{"S": [0, 1]}\n{"S": [0], "T": [2, 4]}\n')
     (tmp_path / "cuts.csv").write_text("S,T\n@a,@b\n@a,\n")
     (tmp_path / "halves.csv").write_text("vertex,half\n0,a\n1,a\n2,a\n3,b\n4,b\n5,b\n")

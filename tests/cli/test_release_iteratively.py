@@ -14,7 +14,7 @@ DELTA = ["--delta", "1e-6"]
 @pytest.fixture
 def files(tmp_path):
     graph = gc.Graph([0, 1, 2], [1, 2, 3], vertices=6)
-    gc.write_graph(graph, tmp_path / "in.csv")
+    graph.write(tmp_path / "in.csv")
     (tmp_path / "cuts.jsonl").write_text('{"S": [0, 1]}\n{"S": [0], "T": [4, 5]}\n')
     return tmp_path
 

@@ -13,7 +13,7 @@ COMMON = ["--epsilon", "2", "--seed", "1", "--vertices", "5"]
 @pytest.fixture
 def files(tmp_path):
     graph = gc.Graph([0, 1, 2], [1, 2, 3], vertices=5)
-    gc.write_graph(graph, tmp_path / "in.csv")
+    graph.write(tmp_path / "in.csv")
     (tmp_path / "cuts.jsonl").write_text('{"S": [0, 1]}\n{"S": [0], "T": [2, 4]}\n')
     return tmp_path
 

@@ -44,9 +44,7 @@ def run(*arguments):
 
 
 def truth(users, films):
-    ratings = gc.read_graph(
-        "ratings.csv", bipartite=True, vertices=("u.txt", "f.txt"), weight_cap=5.0
-    )
+    ratings = gc.BipartiteGraph.read("ratings.csv", vertices=("u.txt", "f.txt"), weight_cap=5.0)
     return gc.CutQuery(users, films).value(ratings)
 
 

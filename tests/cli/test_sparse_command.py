@@ -22,7 +22,7 @@ def files(tmp_path):
     graph = gc.Graph(
         rows[apart], columns[apart], np.full(apart.sum(), 90.0), vertices=n, weight_cap=90
     )
-    gc.write_graph(graph, tmp_path / "calls.graphml")
+    graph.write(tmp_path / "calls.graphml")
     table = "".join(f"{vertex},{('even', 'odd')[vertex % 2]}\n" for vertex in range(n))
     (tmp_path / "teams.csv").write_text("vertex,team\n" + table)
     return graph

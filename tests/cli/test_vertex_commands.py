@@ -10,7 +10,7 @@ import graphcuts_dp as gc
 @pytest.fixture(autouse=True)
 def files(tmp_path):
     edges = [(f"v{i}", f"v{(3 * i + 1) % 12}") for i in range(12)]
-    gc.write_graph(gc.from_edges(edges), tmp_path / "mail.edges")
+    gc.Graph.of(edges).write(tmp_path / "mail.edges")
     staff = "".join(f"v{i},u{i // 3}\n" for i in range(12))
     (tmp_path / "staff.csv").write_text("person,unit\n" + staff)
     (tmp_path / "labels.txt").write_text("".join(f"v{i}\n" for i in range(12)))

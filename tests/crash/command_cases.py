@@ -136,7 +136,7 @@ COMMANDS = {
 @cache
 def inputs(folder: Path) -> dict[str, bytes]:
     """The files that commands read, made once in a folder."""
-    gc.write_graph(sample(OLDER), folder / "in.csv")
+    sample(OLDER).write(folder / "in.csv")
     (folder / "map.csv").write_text("source,target\n0,1\n1,2\n")
     (folder / "people.csv").write_text("vertex,people\n1,20\n2,20\n")
     (folder / "staff.csv").write_text("vertex,half\n0,a\n1,a\n2,a\n3,b\n4,b\n5,b\n")

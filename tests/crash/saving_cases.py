@@ -116,7 +116,7 @@ def _save_flows(folder: Path, which: int, *, force: bool) -> None:
 
 
 def _save_graph(folder: Path, which: int, *, force: bool) -> None:
-    gc.write_graph(sample(which), folder / "g.npz", force=force)
+    sample(which).write(folder / "g.npz", force=force)
 
 
 def _save_figure(folder: Path, which: int, *, force: bool) -> None:  # noqa: ARG001  # replaces

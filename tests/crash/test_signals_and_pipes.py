@@ -27,7 +27,7 @@ def allow_interrupts():
 def test_an_interrupted_release_leaves_one_line_and_no_file(tmp_path, number):
     rng = np.random.default_rng(1)
     pairs = rng.integers(0, 2500, (2, 60_000))
-    gc.write_graph(gc.Graph(*pairs, vertices=2500), tmp_path / "in.npz")
+    gc.Graph(*pairs, vertices=2500).write(tmp_path / "in.npz")
     with subprocess.Popen(
         [*COMMAND, "release", tmp_path / "in.npz", tmp_path / "out.csv", "--epsilon", "1"],
         stdout=subprocess.PIPE,
@@ -66,7 +66,7 @@ def with_closed_pipe(*arguments, folder):
 
 
 def test_a_pipe_that_closes_is_no_error_and_costs_no_file(tmp_path):
-    gc.write_graph(gc.Graph([0, 1, 2], [1, 2, 3], vertices=4), tmp_path / "in.edges")
+    gc.Graph([0, 1, 2], [1, 2, 3], vertices=4).write(tmp_path / "in.edges")
     plot = ("evaluate", "in.edges", "in.edges", "--plot", "e.png")
     status, err = with_closed_pipe(*plot, folder=tmp_path)
     assert status == 1
@@ -90,7 +90,7 @@ def test_a_pipe_that_closes_is_no_error_and_costs_no_file(tmp_path):
     ],
 )
 def test_no_command_minds_a_pipe_that_closes(tmp_path, command):
-    gc.write_graph(gc.Graph([0, 1, 2], [1, 2, 3], vertices=4), tmp_path / "in.csv")
+    gc.Graph([0, 1, 2], [1, 2, 3], vertices=4).write(tmp_path / "in.csv")
     status, err = with_closed_pipe(*command, folder=tmp_path)
     assert status in (1, 2)
     assert "Traceback" not in err

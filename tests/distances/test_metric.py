@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphcuts_dp import from_edges
+import graphcuts_dp as gc
 from graphcuts_dp.distances.metric import Metric, as_metric
 from graphcuts_dp.errors import GraphError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph
@@ -87,7 +87,7 @@ def test_all_kinds_of_graphs_are_maps():
     nx.set_node_attributes(plain, {v: {"lon": i, "lat": 2 * i} for i, v in enumerate("abc")})
     drawn = as_metric(plain)
     packed = igraph.Graph.TupleList(edges, weights=True)
-    for metric in (drawn, as_metric(packed), as_metric(from_edges(edges)), as_metric(drawn)):
+    for metric in (drawn, as_metric(packed), as_metric(gc.Graph.of(edges)), as_metric(drawn)):
         assert metric.distances_from([metric.row("a")])[0, metric.row("c")] == 3
     assert drawn.coordinates.tolist() == [[0, 0], [1, 2], [2, 4]]
     assert as_metric(packed).coordinates is None

@@ -8,9 +8,9 @@ from graphcuts_dp.errors import GraphError
 
 
 def test_the_order_of_vertices_does_not_matter():
-    g = gc.from_networkx(nx.path_graph(["a", "b", "c", "d"]))
-    h = gc.from_edges([("d", "a"), ("d", "b"), ("d", "c")], vertices=["d", "c", "b", "a"])
-    same = gc.from_edges([("a", "d"), ("b", "d"), ("c", "d")], vertices=["a", "b", "c", "d"])
+    g = gc.Graph.of(nx.path_graph(["a", "b", "c", "d"]))
+    h = gc.Graph.of([("d", "a"), ("d", "b"), ("d", "c")], vertices=["d", "c", "b", "a"])
+    same = gc.Graph.of([("a", "d"), ("b", "d"), ("c", "d")], vertices=["a", "b", "c", "d"])
     found = gc.cut_distance(g, h)
     assert found.is_exact
     assert found.lower == gc.cut_distance(g, same).lower
@@ -18,7 +18,7 @@ def test_the_order_of_vertices_does_not_matter():
 
 
 def test_cut_distance_is_a_metric():
-    graphs = [gc.from_networkx(nx.gnp_random_graph(8, p, seed=1)) for p in (0.2, 0.5, 0.9)]
+    graphs = [gc.Graph.of(nx.gnp_random_graph(8, p, seed=1)) for p in (0.2, 0.5, 0.9)]
     d = [[gc.cut_distance(g, h).lower for h in graphs] for g in graphs]
     assert d[0][2] <= d[0][1] + d[1][2]
     assert d[0][1] == d[1][0] > 0

@@ -124,7 +124,7 @@ def test_directed_graphs_have_degrees_of_two_kinds_and_ordered_communities():
     truth[:12, :12] = truth[12:, 12:] = 1  # two cliques, and arcs from the first to the second
     truth[:4, 12:] = 1
     np.fill_diagonal(truth, 0)
-    graph = gc.DirectedGraph.from_matrix(truth, weighted=False)
+    graph = gc.DirectedGraph.of(truth, weighted=False)
     release = gc.release_graph(graph, epsilon=2.0, seed=4)
     x = release.graph.dense()
     rows = {row.kind: row for row in gc.cut_errors(graph, release).rows}

@@ -147,7 +147,9 @@ def owned(counting: str = "rows", n: int = 12) -> gc.OwnedRows:
     i, j = pairs(n, n)
     owners = (i * 5 + j * 3) % 20
     rows = {"owner": owners, "source": i, "target": j, "weight": 1.0 + (i + j) % 4}
-    return gc.owned_from_pandas(pd.DataFrame(rows), owner="owner", counting=counting, vertices=n)  # type: ignore[arg-type]
+    return gc.OwnedRows.of(
+        pd.DataFrame(rows), columns=gc.Columns(owner="owner"), counting=counting, vertices=n
+    )  # type: ignore[arg-type]
 
 
 def shape_of(graph: Any) -> tuple[int, ...]:

@@ -6,11 +6,12 @@ import io
 import numpy as np
 import pandas as pd
 import pytest
+from helpers import make_flat, read_flat
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import FileFormatError, GraphCutsError, GraphError
 from graphcuts_dp.graph.arrow_tables import gather
-from graphcuts_dp.graph.file_bytes import most_unpacked
+from graphcuts_dp.tables.file_bytes import most_unpacked
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -51,7 +52,7 @@ def test_columns_are_chosen_by_name_or_place(tmp_path, ending):
     path = tmp_path / f"calls{ending}"
     save(path, pa.table(CALLS))
     told = []
-    graph = gc.read_graph(path, **NAMED, hide_change=1, tell=told.append)
+    graph = read_flat(path, **NAMED, hide_change=1, tell=told.append)
     assert edges(graph) == {("x", "y"): 5.0, ("y", "z"): 4.0}
     assert told == [
         (
@@ -59,20 +60,23 @@ def test_columns_are_chosen_by_name_or_place(tmp_path, ending):
             "ignored: 'when'."
         )
     ]
-    assert gc.read_graph(path, source=1, target=2, weight=3, hide_change=1) == graph
-    added = gc.read_graph(path, **NAMED, hide_change=1, merge="sum")
+    assert (
+        gc.read_graph(path, columns=gc.Columns(source=1, target=2, weight=3), hide_change=1)
+        == graph
+    )
+    added = read_flat(path, **NAMED, hide_change=1, merge="sum")
     assert edges(added) == {("x", "y"): 8.0, ("y", "z"): 4.0}
-    directed = gc.read_graph(path, **NAMED, hide_change=1, directed=True)
+    directed = read_flat(path, **NAMED, hide_change=1, directed=True)
     assert edges(directed) == edges(graph)
-    assert gc.read_graph(path, **NAMED, hide_change=1, bipartite=True).shape == (2, 2)
+    assert read_flat(path, **NAMED, hide_change=1, bipartite=True).shape == (2, 2)
     with pytest.raises(FileFormatError, match="pass weight= if so"):
         gc.read_graph(path)
     with pytest.raises(FileFormatError, match="leave out header="):
-        gc.read_graph(path, **NAMED, header=True)
+        read_flat(path, **NAMED, header=True)
     with pytest.raises(FileFormatError, match="encoding= is for"):
-        gc.read_graph(path, **NAMED, encoding="utf-8")
+        read_flat(path, **NAMED, encoding="utf-8")
     with pytest.raises(FileFormatError, match="exactly one column 'nobody'"):
-        gc.read_graph(path, source="nobody", target="callee")
+        gc.read_graph(path, columns=gc.Columns(source="nobody", target="callee"))
 
 
 KINDS = {
@@ -146,19 +150,19 @@ def test_two_columns_of_one_name_are_refused(tmp_path):
     path = tmp_path / "x.arrow"
     save(path, table)
     with pytest.raises(FileFormatError, match="two columns have one name"):
-        gc.read_graph(path, source=0, target=2, weighted=False)
+        gc.read_graph(path, columns=gc.Columns(source=0, target=2), weighted=False)
 
 
 @pytest.mark.parametrize("ending", [*ENDINGS, ".parquet.gz", ".arrow.gz"])
 def test_the_form_of_a_file_does_not_matter(tmp_path, ending):
-    """Row groups, batches, a stream instead of a file, and what `write_graph` made."""
+    """Row groups, batches, a stream instead of a file, and what `Graph.write` made."""
     draw = np.random.default_rng(0)
     ends = draw.integers(0, 500, (2, 3000))
     graph = gc.Graph(*ends, draw.random(3000), vertices=[f"v{i}" for i in range(501)], weight_cap=1)
     path = tmp_path / f"x{ending}"
-    gc.write_graph(graph, path)
+    graph.write(path)
     assert gc.read_graph(path) == graph
-    table = pa.table(gc.to_pandas(graph))
+    table = pa.table(graph.to_frame())
     more = tmp_path / "more.parquet"
     pq.write_table(table, more, row_group_size=100)
     stream = tmp_path / "stream.arrow"
@@ -188,7 +192,7 @@ def test_vertices_from_a_list_name_the_row_that_is_outside(tmp_path):
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_damaged_files_are_refused_in_one_line(tmp_path, ending):
     path = tmp_path / f"x{ending}"
-    gc.write_graph(gc.from_edges([("a", "b"), ("b", "c")]), path)
+    gc.Graph.of([("a", "b"), ("b", "c")]).write(path)
     data = path.read_bytes()
     for damaged in (b"", b"hello", data[: len(data) // 2], data[:-1], data[::-1]):
         path.write_bytes(damaged)
@@ -207,9 +211,10 @@ def test_a_small_file_of_far_too_many_rows_is_refused(tmp_path):
 
 
 def test_without_pyarrow_one_line_says_what_to_install(tmp_path, monkeypatch):
-    graph = gc.from_edges([(0, 1)])
+    graph = gc.Graph.of([(0, 1)])
     path = tmp_path / "x.parquet"
-    gc.write_graph(graph, path)
+    graph.write(path)
+    table = pa.table({"source": [1], "target": [2]})
     real = builtins.__import__
 
     def without(name, *rest):
@@ -220,8 +225,8 @@ def test_without_pyarrow_one_line_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setattr(builtins, "__import__", without)
     for act in (
         lambda: gc.read_graph(path),
-        lambda: gc.write_graph(graph, tmp_path / "y.arrow"),
-        lambda: gc.from_arrow(None),
+        lambda: graph.write(tmp_path / "y.arrow"),
+        lambda: gc.Graph.of(table.to_reader()),
     ):
         with pytest.raises(FileFormatError, match=r"pip install 'graphcuts-dp\[parquet\]'"):
             act()
@@ -230,35 +235,35 @@ def test_without_pyarrow_one_line_says_what_to_install(tmp_path, monkeypatch):
 
 def test_tables_in_memory():
     table = pa.table(CALLS)
-    graph = gc.from_arrow(table, **NAMED, weight_cap=10)
+    graph = make_flat(table, **NAMED, weight_cap=10)
     assert edges(graph) == {("x", "y"): 5.0, ("y", "z"): 4.0}
     frame = pd.DataFrame(CALLS)
-    assert gc.from_pandas(frame, **NAMED, weight_cap=10) == graph
-    assert gc.from_arrow(table.to_reader(1), **NAMED, weight_cap=10) == graph
-    assert not gc.from_arrow(table, source="caller", target="callee").weighted
-    assert gc.from_arrow(table, **NAMED, weighted=False) == gc.from_edges([("x", "y"), ("y", "z")])
-    assert gc.from_arrow(table, **NAMED, directed=True, weight_cap=9).space is not None
+    assert make_flat(frame, **NAMED, weight_cap=10) == graph
+    assert make_flat(table.to_reader(1), **NAMED, weight_cap=10) == graph
+    plain = gc.Graph.of(table, columns=gc.Columns(source="caller", target="callee"), weighted=False)
+    assert plain == gc.Graph.of([("x", "y"), ("y", "z")])
+    assert make_flat(table, **NAMED, directed=True, weight_cap=9).space is not None
     # Strings of digits stay strings, as in pandas frames.
     digits = pa.table({"source": ["1", "2"], "target": ["2", "3"]})
-    assert gc.from_arrow(digits).labels == ("1", "2", "3")
-    assert gc.from_arrow(digits, vertices=["3", "2", "1"]).labels == ("3", "2", "1")
+    assert gc.Graph.of(digits).labels == ("1", "2", "3")
+    assert gc.Graph.of(digits, vertices=["3", "2", "1"]).labels == ("3", "2", "1")
 
 
 def test_polars_frames():
     polars = pytest.importorskip("polars")
     frame = polars.DataFrame(CALLS)
-    expected = gc.from_arrow(pa.table(CALLS), **NAMED, weight_cap=10)
-    assert gc.from_arrow(frame, **NAMED, weight_cap=10) == expected
+    expected = make_flat(pa.table(CALLS), **NAMED, weight_cap=10)
+    assert make_flat(frame, **NAMED, weight_cap=10) == expected
     coded = frame.with_columns(polars.col("caller").cast(polars.Categorical))
-    assert gc.from_arrow(coded, **NAMED, weight_cap=10) == expected
+    assert make_flat(coded, **NAMED, weight_cap=10) == expected
 
 
 @pytest.mark.parametrize(
     ("columns", "options", "message"),
     [
-        ({"a": [1], "b": [2]}, {}, "lacks the source or target"),
+        ({"a": [1]}, {}, "fewer than two columns"),
         ({"source": ["a"], "target": [2]}, {}, "integers both, or strings both"),
-        ({"source": [1.5], "target": [2.5]}, {}, "integers both, or strings both"),
+        ({"source": [1.5], "target": [2.5]}, {}, "neither integers nor strings"),
         ({"source": [1], "target": [2], "weight": ["x"]}, {}, "holds no numbers"),
         ({"source": [1, None], "target": [2, 3]}, {}, "row 1 .*missing"),
         ({"source": [1], "target": [2]}, {"vertices": 2}, "row 0 .*not in the public"),
@@ -266,12 +271,7 @@ def test_polars_frames():
 )
 def test_tables_that_are_no_edges(columns, options, message):
     with pytest.raises(GraphError, match=message):
-        gc.from_arrow(pa.table(columns), **options)
-
-
-def test_what_is_no_table():
-    with pytest.raises(GraphError, match="not a table"):
-        gc.from_arrow([(0, 1)])
+        make_flat(pa.table(columns), **options)
 
 
 def test_rows_are_gathered_a_piece_at_a_time(monkeypatch):

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import scipy
 
-from graphcuts_dp.graph import bounded_sums
+from graphcuts_dp.graph import grid as bounded_sums
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, DirectedGraph, Graph
-from graphcuts_dp.graph.bounded_sums import (
+from graphcuts_dp.graph.grid import (
     BoundedEdges,
     bounded_cut,
     bounded_total,

@@ -4,26 +4,26 @@ import numpy as np
 import pytest
 
 from graphcuts_dp.graph import gathered
-from graphcuts_dp.graph.gathered import code, words_before
-from graphcuts_dp.graph.text_scan import scan_block, split_cells
+from graphcuts_dp.graph.edge_lists import scan_block, split_cells
+from graphcuts_dp.graph.gathered import NameTable, words_before
 
 
-def _coded(pieces: list[bytes]) -> tuple[list[int], list[bytes]] | None:
-    """Codes, and for each code the bytes of its piece, of pieces with a comma behind each."""
+def _coded(pieces: list[bytes]) -> tuple[list[int], list[str]]:
+    """Numbers and names of pieces with a comma behind each, half of them after the others."""
     lengths = np.array([len(piece) for piece in pieces], dtype=np.int64)
     starts = np.cumsum(lengths + 1) - lengths - 1
-    found = code(words_before(b"".join(piece + b"," for piece in pieces)), starts, lengths)
-    if found is None:
-        return None
-    return found[0].tolist(), [pieces[leader] for leader in found[1]]
+    words = words_before(b"".join(piece + b"," for piece in pieces))
+    table, half = NameTable(), len(pieces) // 2
+    codes = [
+        table.numbers(words, starts[at], lengths[at]) for at in (slice(half), slice(half, None))
+    ]
+    return np.concatenate(codes).tolist(), table.names()
 
 
 def _check(pieces: list[bytes]) -> None:
-    found = _coded(pieces)
-    assert found is not None
-    codes, names = found
+    codes, names = _coded(pieces)
     assert len(set(names)) == len(names) == len(set(pieces))
-    assert [names[number] for number in codes] == pieces
+    assert [names[number].encode() for number in codes] == pieces
 
 
 @pytest.mark.parametrize("longest", [0, 1, 7, 8, 9, 16, 17, 40, 256])
@@ -43,39 +43,30 @@ def test_pieces_that_share_all_but_one_byte() -> None:
     _check([whole, *pieces, whole, *reversed(pieces)])
 
 
-def test_hashes_that_collide_cost_rounds_but_no_correctness(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_hashes_that_collide_cost_time_but_no_correctness(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gathered.PieceWords, "hashes", lambda self, _: self.first & np.uint64(0))
-    few = [b"v%d" % (number % 50) for number in range(400)]
-    _check(few)
-    assert _coded([b"v%d" % number for number in range(gathered._ROUNDS + 1)]) is None
-
-
-def test_long_pieces_are_left_to_the_careful_reader() -> None:
-    assert _coded([b"a" * 257, b"b"]) is None
-    assert split_cells(b"a,%s\n" % (b"b" * 300), b",", 2, (0, 1), inner_blanks=False) is not None
+    _check([b"v%d" % (number % 50) for number in range(400)])
 
 
 def test_no_pieces() -> None:
     assert _coded([]) == ([], [])
 
 
-def test_columns_share_their_names() -> None:
-    split = split_cells("ä,b,1\nb,Ω,2\n".encode(), b",", 3, (0, 1), inner_blanks=False)
+def test_cells_of_a_column_are_taken_together() -> None:
+    split = split_cells("ä,b,1\nb,Ω,2.5\n".encode(), b",", 3, (0, 1), inner_blanks=False)
     assert split is not None
-    columns = split.coded((0, 1))
-    assert columns is not None
-    assert columns[0].names is columns[1].names
-    assert [column.listed() for column in columns] == [["ä", "b"], ["b", "Ω"]]
-    weights = split.coded([2])
+    weights = split.decimals(2)
     assert weights is not None
-    assert weights[0].listed() == ["1", "2"]
+    assert weights.tolist() == [1, 2.5]
+    assert split.decimals(0) is split.integers(2) is None
+    long = split_cells(b"a,%s\n" % (b"1" * 300), b",", 2, (0, 1), inner_blanks=False)
+    assert long is not None
+    assert long.texts([0, 1]) is long.decimals(1) is None
 
 
 def _numbers(rows: list[tuple[str, str]]) -> tuple[list[int], list[int]] | None:
     found = scan_block("".join(f"{a} {b}\n" for a, b in rows).encode(), ord(" "), 2)
-    return None if found is None else (found.sources.tolist(), found.targets.tolist())
+    return None if found is None else (found[0].tolist(), found[1].tolist())
 
 
 @pytest.mark.parametrize("digits", range(1, 19))

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from graphcuts_dp.errors import GraphError
-from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
+from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph, from_rows_on
+from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.pairs.vertices import VertexSet
 
 RNG = np.random.default_rng(0)
 ENTRIES = np.where(RNG.random((11, 11)) < 0.4, RNG.random((11, 11)), 0.0)
@@ -19,20 +21,20 @@ def parts(matrix, height):
 def test_the_same_graph_as_from_the_whole_matrix(height, weighted):
     symmetric = np.triu(ENTRIES, 1) + np.triu(ENTRIES, 1).T
     options = {"weighted": weighted, "weight_cap": 1.0 if weighted else None}
-    whole = Graph.from_matrix(symmetric, **options)
+    whole = Graph.of(symmetric, **options)
     # Only what lies above the diagonal is read.
-    found = Graph.from_rows(parts(ENTRIES, height), vertices=11, note="x", **options)
+    found = from_rows_on(Universe(11).space, parts(ENTRIES, height), note="x", **options)
     assert found == whole
     assert found.note == "x"
     assert not found.weights.flags.writeable
     assert (found.rows.dtype, found.weights.dtype) == (np.int32, np.float64)
     wide = ENTRIES[:, :7].astype(np.float32)
-    both = BipartiteGraph.from_rows(parts(wide, height), left=11, right=7, **options)
-    assert both == BipartiteGraph.from_matrix(wide, **options)
+    both = from_rows_on(Universe(11, 7).space, parts(wide, height), **options)
+    assert both == BipartiteGraph.of(wide, **options)
 
 
 def test_a_matrix_without_entries():
-    empty = Graph.from_rows(parts(np.zeros((4, 4), dtype=np.uint8), 3), vertices=4, weighted=False)
+    empty = from_rows_on(VertexSet(4), parts(np.zeros((4, 4), dtype=np.uint8), 3), weighted=False)
     assert empty == Graph([], [], vertices=4)
 
 
@@ -49,4 +51,4 @@ def test_a_matrix_without_entries():
 )
 def test_rows_that_do_not_fit(matrix, match):
     with pytest.raises(GraphError, match=match):
-        Graph.from_rows(parts(matrix, 2), vertices=4, weight_cap=1.0)
+        from_rows_on(VertexSet(4), parts(matrix, 2), weight_cap=1.0)

@@ -15,13 +15,13 @@ ENDINGS = (".csv", ".tsv", ".csv.gz")
 def lonely() -> gc.Graph:
     """A weighted graph with a cap, names with a comma, and a vertex without edges."""
     edges = [("Lee, Ann", "bob", 2.5), ("bob", "eve", 1.0)]
-    return gc.from_edges(edges, vertices=["eve", "bob", "Lee, Ann", "kim"], weight_cap=4)
+    return gc.Graph.of(edges, vertices=["eve", "bob", "Lee, Ann", "kim"], weight_cap=4)
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_other_programs_read_the_rows_as_they_are(ending: str, tmp_path: Path) -> None:
     path = tmp_path / f"mail{ending}"
-    gc.write_graph(lonely(), path)
+    lonely().write(path)
     frame = pandas.read_csv(path, sep="\t" if ending == ".tsv" else ",")
     assert list(frame.columns) == ["source", "target", "weight"]
     found = {frozenset(row[:2]): row[2] for row in frame.itertuples(index=False)}
@@ -29,7 +29,7 @@ def test_other_programs_read_the_rows_as_they_are(ending: str, tmp_path: Path) -
 
 
 def test_the_standard_reader_of_tables_takes_it(tmp_path: Path) -> None:
-    gc.write_graph(gc.from_edges([(0, 1)], vertices=3), tmp_path / "g.csv")
+    gc.Graph.of([(0, 1)], vertices=3).write(tmp_path / "g.csv")
     with (tmp_path / "g.csv").open(newline="") as rows:
         assert list(csv.DictReader(rows)) == [{"source": "0", "target": "1"}]
 
@@ -37,7 +37,7 @@ def test_the_standard_reader_of_tables_takes_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_nothing_is_lost_when_we_read_it_back(ending: str, tmp_path: Path) -> None:
     path = tmp_path / f"mail{ending}"
-    gc.write_graph(lonely(), path)
+    lonely().write(path)
     again = gc.read_graph(path)
     assert again.vertices == lonely().vertices
     assert again.weight_cap == 4
@@ -46,7 +46,7 @@ def test_nothing_is_lost_when_we_read_it_back(ending: str, tmp_path: Path) -> No
 
 def test_without_the_file_beside_it_the_rows_are_all_there_is(tmp_path: Path) -> None:
     path = tmp_path / "mail.csv"
-    gc.write_graph(lonely(), path)
+    lonely().write(path)
     (tmp_path / "mail.csv.schema.json").unlink()
     again = gc.read_graph(path, weight_cap=4)
     assert set(again.vertices.labels) == {"Lee, Ann", "bob", "eve"}
@@ -62,7 +62,7 @@ def test_files_that_carry_the_comment_inside_are_still_read(tmp_path: Path) -> N
 @pytest.mark.parametrize("text", ["", "{", '{"vertices": "abc"}', "\udcff"])
 def test_damage_beside_it_is_told(text: str, tmp_path: Path) -> None:
     path = tmp_path / "mail.csv"
-    gc.write_graph(lonely(), path)
+    lonely().write(path)
     beside = tmp_path / "mail.csv.schema.json"
     beside.write_bytes(text.encode(errors="surrogateescape"))
     with pytest.raises(FileFormatError, match=r"mail\.csv\.schema\.json beside it is damaged"):
@@ -80,10 +80,10 @@ def test_neither_file_is_replaced_unasked(tmp_path: Path) -> None:
     beside = tmp_path / "mail.csv.schema.json"
     beside.write_text("mine")
     with pytest.raises(FileFormatError, match="exists"):
-        gc.write_graph(lonely(), tmp_path / "mail.csv")
+        lonely().write(tmp_path / "mail.csv")
     assert beside.read_text() == "mine"
     assert not (tmp_path / "mail.csv").exists()
-    gc.write_graph(lonely(), tmp_path / "mail.csv", force=True)
+    lonely().write(tmp_path / "mail.csv", force=True)
     assert gc.read_graph(tmp_path / "mail.csv").n == 4
 
 

@@ -11,17 +11,24 @@ import scipy.io
 import scipy.sparse as sp
 from helpers import random_graph
 
+import graphcuts_dp as gc
 from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError, QueryError
-from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
-from graphcuts_dp.graph.convert import from_edges, from_igraph, from_networkx, from_scipy
-from graphcuts_dp.graph.files import KNOWN_ENDINGS, describe_reading, read_graph, write_graph
+from graphcuts_dp.graph.adjacency import (
+    BipartiteGraph,
+    DirectedGraph,
+    Graph,
+    from_rows_on,
+    kind_of_graph,
+    read_graph,
+)
+from graphcuts_dp.graph.files import FORMATS, describe_reading
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery, answer_all
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import Arcs, VertexSet
 from scripts.figures.update_sequence import checked
 
-WRITTEN = [ending for ending in KNOWN_ENDINGS if ending != ".konect"]
+WRITTEN = [ending for ending in FORMATS if ending != ".konect"]
 MIXED = """<graphml><graph edgedefault="directed"><node id="a"/><node id="b"/>
 <edge source="a" target="b" directed="false"/></graph></graphml>"""
 TRIANGLE = DirectedGraph([0, 1, 2, 1], [1, 2, 0, 0], vertices=["a", "b", "c", "d"])
@@ -108,9 +115,9 @@ def test_what_is_kept_of_arcs():
     assert graph.dense().tolist() == [[0, 4, 0], [3, 0, 0], [0, 0, 0]]
     assert (graph.adjacency.toarray() == graph.dense()).all()
     assert (graph.n, graph.shape, graph.labels) == (3, (3, 3), (0, 1, 2))
-    assert graph == DirectedGraph.from_matrix([[9, 4, 0], [3, 0, 0], [0, 0, 1]])
-    assert graph == DirectedGraph.from_rows([graph.dense()[:1], graph.dense()[1:]], vertices=3)
-    assert DirectedGraph.from_rows([np.eye(3)], vertices=3) == DirectedGraph([], [], [], vertices=3)
+    assert graph == DirectedGraph.of(np.array([[9, 4, 0], [3, 0, 0], [0, 0, 1]]))
+    assert graph == from_rows_on(graph.space, [graph.dense()[:1], graph.dense()[1:]])
+    assert from_rows_on(graph.space, [np.eye(3)]) == DirectedGraph([], [], [], vertices=3)
     assert graph != Graph([0], [1], [4], vertices=3)
     assert graph != BipartiteGraph([0, 1], [1, 0], [4, 3], left=3, right=3)
     assert BipartiteGraph([0, 1], [1, 0], [4, 3], left=3, right=3) != graph
@@ -128,8 +135,7 @@ def test_what_is_kept_of_arcs():
         (lambda: DirectedGraph([0], [1], [2.0], vertices=3, weight_cap=1), "more than weight_cap"),
         (lambda: DirectedGraph([0], [1], [-1.0], vertices=3), "negative"),
         (lambda: DirectedGraph([0], [1], vertices=3, hide_change=2), "hide_change"),
-        (lambda: DirectedGraph.from_matrix(np.ones((2, 3))), "square"),
-        (lambda: Graph.from_matrix([[0, 1], [0, 0]]), "DirectedGraph"),
+        (lambda: DirectedGraph.of(np.ones((2, 3))), "square"),
         (lambda: Universe(3, 4, directed=True), "one vertex set"),
     ],
 )
@@ -185,20 +191,20 @@ def test_a_matrix_needs_to_be_called_directed():
 @pytest.mark.parametrize("ending", WRITTEN)
 def test_files_of_arcs_are_read_as_such_only(tmp_path, ending):
     path = tmp_path / f"x{ending}"
-    write_graph(TRIANGLE, path)
-    assert read_graph(path, directed=True) == TRIANGLE
-    with pytest.raises(FileFormatError, match="directed graph; pass directed=True"):
+    TRIANGLE.write(path)
+    assert gc.DirectedGraph.read(path) == TRIANGLE
+    with pytest.raises(FileFormatError, match="directed graph; make it a DirectedGraph"):
         read_graph(path)
     with pytest.raises(FileFormatError):
-        read_graph(path, bipartite=True)
-    write_graph(Graph([0, 1], [1, 2], vertices=4), path, force=True)
-    with pytest.raises(FileFormatError, match="leave out directed=True"):
-        read_graph(path, directed=True)
-    write_graph(BipartiteGraph([0], [1], left=2, right=2), path, force=True)
+        gc.BipartiteGraph.read(path)
+    Graph([0, 1], [1, 2], vertices=4).write(path, force=True)
+    with pytest.raises(FileFormatError, match=r"it is no DirectedGraph|undirected"):
+        gc.DirectedGraph.read(path)
+    BipartiteGraph([0], [1], left=2, right=2).write(path, force=True)
     with pytest.raises(FileFormatError):
-        read_graph(path, directed=True)
+        gc.DirectedGraph.read(path)
     with pytest.raises(ParameterError, match="not both"):
-        read_graph(path, directed=True, bipartite=True)
+        kind_of_graph(bipartite=True, directed=True)
 
 
 NX_WRITERS = {".graphml": nx.write_graphml_xml, ".gml": nx.write_gml, ".net": nx.write_pajek}
@@ -211,15 +217,15 @@ def test_what_networkx_and_igraph_write(tmp_path, ending):
     network.add_nodes_from("abcd")
     network.add_weighted_edges_from(arcs)
     NX_WRITERS[ending](network, path)
-    expected = from_edges(arcs, vertices="abcd", directed=True)
+    expected = gc.DirectedGraph.of(arcs, vertices=list("abcd"))
     assert arcs_of(expected) == {(0, 1), (1, 0), (1, 2)}
-    assert read_graph(path, directed=True) == expected
-    assert read_graph(path, weighted=False) == Graph([0, 1], [1, 2], vertices="abcd")
+    assert gc.DirectedGraph.read(path) == expected
+    assert read_graph(path, weighted=False) == Graph([0, 1], [1, 2], vertices=list("abcd"))
     made = igraph.Graph(n=4, edges=[(0, 1), (1, 0), (1, 2)], directed=True)
     made.vs["name"] = made.vs["id"] = list("abcd")
     made.write(str(path), format=ending[1:].replace("net", "pajek"))
-    assert read_graph(path, directed=True) == DirectedGraph(
-        expected.rows, expected.columns, vertices="abcd"
+    assert gc.DirectedGraph.read(path) == DirectedGraph(
+        expected.rows, expected.columns, vertices=list("abcd")
     )
 
 
@@ -227,8 +233,8 @@ def test_what_networkx_and_igraph_write(tmp_path, ending):
 def test_undirected_files_are_not_read_as_arcs(tmp_path, ending):
     path = tmp_path / f"x{ending}"
     NX_WRITERS[ending](nx.path_graph(list("abc")), path)
-    with pytest.raises(FileFormatError, match="undirected edges; leave out directed=True"):
-        read_graph(path, directed=True)
+    with pytest.raises(FileFormatError, match="undirected edges; it is no DirectedGraph"):
+        gc.DirectedGraph.read(path)
 
 
 @pytest.mark.parametrize(
@@ -244,55 +250,52 @@ def test_undirected_files_are_not_read_as_arcs(tmp_path, ending):
 def test_an_undirected_edge_is_never_two_arcs(tmp_path, name, text):
     (tmp_path / name).write_text(text)
     assert len(read_graph(tmp_path / name).rows) == 1
-    with pytest.raises(FileFormatError, match="leave out directed=True"):
-        read_graph(tmp_path / name, directed=True)
+    with pytest.raises(FileFormatError, match=r"it is no DirectedGraph|undirected"):
+        gc.DirectedGraph.read(tmp_path / name)
 
 
 def test_formats_that_say_nothing_are_taken_at_the_word(tmp_path):
     (tmp_path / "x.edges").write_text("b a\na b\nc b\nc c\nc b\n")
-    found = read_graph(tmp_path / "x.edges", directed=True)
+    found = gc.DirectedGraph.read(tmp_path / "x.edges")
     assert found == DirectedGraph([0, 1, 2], [1, 0, 1], vertices="abc")
-    assert read_graph(tmp_path / "x.edges", directed=True, vertices=list("abcd")) == DirectedGraph(
-        [0, 1, 2], [1, 0, 1], vertices="abcd"
+    assert gc.DirectedGraph.read(tmp_path / "x.edges", vertices=list("abcd")) == DirectedGraph(
+        [0, 1, 2], [1, 0, 1], vertices=list("abcd")
     )
     (tmp_path / "x.csv").write_text("target,source,weight\nx,y,3\nx,y,1\ny,x,2\n")
     for merge, weight in (("max", 3), ("min", 1), ("sum", 4)):
-        assert read_graph(tmp_path / "x.csv", directed=True, merge=merge) == DirectedGraph(
+        assert gc.DirectedGraph.read(tmp_path / "x.csv", merge=merge) == DirectedGraph(
             [0, 1], [1, 0], [2, weight], vertices="xy"
         )
     (tmp_path / "out.x").write_text("% asym unweighted\n1 2\n3 2\n")
-    found = read_graph(tmp_path / "out.x", directed=True, one_based=True)
+    found = gc.DirectedGraph.read(tmp_path / "out.x", columns=gc.Columns(one_based=True))
     assert found.dense().tolist() == [[0, 1, 0], [0, 0, 0], [0, 1, 0]]
 
 
 def test_matrices(tmp_path):
     matrix = np.array([[5.0, 1, 0], [1, 0, 0], [2, 0, 0]])
     expected = DirectedGraph([0, 1, 2], [1, 0, 0], [1, 1, 2], vertices=3)
-    assert from_scipy(matrix, directed=True) == expected
-    assert from_scipy(sp.csr_array(matrix), directed=True) == expected
+    assert gc.DirectedGraph.of(matrix) == expected
+    assert gc.DirectedGraph.of(sp.csr_array(matrix)) == expected
     sp.save_npz(tmp_path / "x.npz", sp.csr_array(matrix))
     scipy.io.mmwrite(tmp_path / "x.mtx", sp.coo_array(matrix), symmetry="general")
     for name in ("x.npz", "x.mtx"):
-        assert read_graph(tmp_path / name, directed=True) == expected
+        assert gc.DirectedGraph.read(tmp_path / name) == expected
     # Both arcs of each edge: a matrix that happens to be symmetric is no undirected graph.
     both = np.array([[0, 1.0], [1, 0]])
-    assert from_scipy(both, directed=True) == DirectedGraph([0, 1], [1, 0], [1, 1], vertices=2)
+    assert gc.DirectedGraph.of(both) == DirectedGraph([0, 1], [1, 0], [1, 1], vertices=2)
     with pytest.raises(GraphError, match="not square"):
-        from_scipy(np.ones((2, 3)), directed=True)
+        gc.DirectedGraph.of(np.ones((2, 3)))
 
 
 def test_libraries_tell_whether_edges_have_a_direction():
-    for graph, convert in (
-        (nx.path_graph(3), from_networkx),
-        (igraph.Graph(edges=[(0, 1)]), from_igraph),
-    ):
+    for graph in (nx.path_graph(3), igraph.Graph(edges=[(0, 1)])):
         with pytest.raises(GraphError, match="undirected"):
-            convert(graph, directed=True)
-    assert arcs_of(from_networkx(nx.MultiDiGraph([(0, 1), (0, 1), (1, 0)]), directed=True)) == {
+            gc.DirectedGraph.of(graph)
+    assert arcs_of(gc.DirectedGraph.of(nx.MultiDiGraph([(0, 1), (0, 1), (1, 0)]))) == {
         (0, 1),
         (1, 0),
     }
-    assert len(from_networkx(nx.DiGraph([(0, 1), (1, 0)])).rows) == 1
+    assert len(gc.Graph.of(nx.DiGraph([(0, 1), (1, 0)])).rows) == 1
 
 
 def test_what_reading_says_of_arcs():

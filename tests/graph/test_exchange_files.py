@@ -9,8 +9,7 @@ import networkx as nx
 import pytest
 
 from graphcuts_dp.errors import FileFormatError
-from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.graph.files import read_graph
+from graphcuts_dp.graph.adjacency import Graph, read_graph
 
 NODES = "node [ id 1 ]\nnode [ id 2 ]\nnode [ id 3 ]\n"
 EDGES = "edge [ source 1 target 2 ]\nedge [ source 2 target 3 ]\n"

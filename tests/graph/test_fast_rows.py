@@ -4,7 +4,7 @@ import pytest
 
 from graphcuts_dp.errors import GraphCutsError
 from graphcuts_dp.graph import edge_lists
-from graphcuts_dp.graph.files import read_graph
+from graphcuts_dp.graph.adjacency import read_graph
 
 HEAD = "source,target,weight\n"
 FILES = {

@@ -5,16 +5,12 @@ import zipfile
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from helpers import read_flat
 
+import graphcuts_dp as gc
 from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
-from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
-from graphcuts_dp.graph.files import (
-    check_writable_graph,
-    describe_reading,
-    read_graph,
-    read_vertices,
-    write_graph,
-)
+from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph, read_graph
+from graphcuts_dp.graph.files import check_writable_graph, describe_reading, read_vertices
 
 SECRET = "XsecretX"  # noqa: S105
 
@@ -67,10 +63,13 @@ def test_integers_sort_by_size_and_may_be_large_or_negative(put):
 
 def test_weights(put):
     path = put("x.edges", "a b 1.5\nb a 2\nb c 1e-3\nc d 0\n")
-    assert read_graph(path, weight=2).weights.tolist() == [2.0, 1e-3]
-    assert read_graph(path, weight=2).weight_cap is None
-    assert read_graph(path, weight=2, merge="sum").weights.tolist() == [3.5, 1e-3]
-    capped = read_graph(path, weight=2, merge="sum", weight_cap=3)
+    assert gc.read_graph(path, columns=gc.Columns(weight=2)).weights.tolist() == [2.0, 1e-3]
+    assert gc.read_graph(path, columns=gc.Columns(weight=2)).weight_cap is None
+    assert gc.read_graph(path, columns=gc.Columns(weight=2), merge="sum").weights.tolist() == [
+        3.5,
+        1e-3,
+    ]
+    capped = gc.read_graph(path, columns=gc.Columns(weight=2), merge="sum", weight_cap=3)
     assert (capped.weights.tolist(), capped.weight_cap) == ([3.0, 1e-3], 3.0)
     assert not read_graph(path, weighted=False).weighted
     assert len(read_graph(path, weighted=False).rows) == 3
@@ -89,8 +88,10 @@ def test_fast_and_careful_ways_agree(put):
     pairs = draw.integers(0, 10**6, (70_000, 2))
     mass = draw.random(70_000)
     rows = [f"{a},{b},{w!r}\n" for (a, b), w in zip(pairs.tolist(), mass.tolist(), strict=True)]
-    fast = read_graph(put("x.edges", "".join(rows)), weight=2)
-    assert fast == read_graph(put("y.edges", "".join(rows) + "\n# careful\n"), weight=2)
+    fast = gc.read_graph(put("x.edges", "".join(rows)), columns=gc.Columns(weight=2))
+    assert fast == gc.read_graph(
+        put("y.edges", "".join(rows) + "\n# careful\n"), columns=gc.Columns(weight=2)
+    )
     assert fast == Graph(*np.searchsorted(fast.labels, pairs.T), mass, vertices=fast.labels)
 
 
@@ -128,31 +129,33 @@ def test_a_first_line_that_may_be_a_row_is_no_header_unless_the_caller_says_so(p
         with pytest.raises(FileFormatError, match="pass header=False if the file has no header"):
             read_graph(path)
     with pytest.raises(FileFormatError, match="columns by number: pass header=True if"):
-        read_graph(path, **options)
-    assert len(read_graph(path, header=True, **options).rows) == 1
-    assert len(read_graph(path, header=False, **options).rows) == 2
+        read_flat(path, **options)
+    assert len(read_flat(path, header=True, **options).rows) == 1
+    assert len(read_flat(path, header=False, **options).rows) == 2
 
 
 def test_names_above_a_list_without_a_header_are_refused(put):
     path = put("x.txt", "From To\na b\n")
     with pytest.raises(FileFormatError, match="pass header=True if it is, else header=False"):
         read_graph(path)
-    assert len(read_graph(path, header=True).rows) == 1
-    assert len(read_graph(path, header=False).rows) == 2
+    assert len(gc.read_graph(path, columns=gc.Columns(header=True)).rows) == 1
+    assert len(gc.read_graph(path, columns=gc.Columns(header=False)).rows) == 2
 
 
 def test_plain_lists_have_a_header_only_on_demand(put):
     path = put("x.txt", "# c\nant bee\na b\n")
     assert len(read_graph(path).rows) == 2
-    assert len(read_graph(path, header=True).rows) == 1
+    assert len(gc.read_graph(path, columns=gc.Columns(header=True)).rows) == 1
 
 
 def test_columns(put):
     path = put("x.csv", "id,source,target,count,when\n1,a,b,5,x\n2,b,c,6,y\n")
     assert read_graph(path).weights.tolist() == [5, 6]
-    turned = read_graph(path, source="target", target="source", weight="id")
+    turned = gc.read_graph(path, columns=gc.Columns(source="target", target="source", weight="id"))
     assert turned.weights.tolist() == [1, 2]
-    assert read_graph(path, source=1, target=2, header=True).weights.tolist() == [5, 6]
+    assert gc.read_graph(
+        path, columns=gc.Columns(source=1, target=2, header=True)
+    ).weights.tolist() == [5, 6]
     unclear = put("y.csv", "source,target,p,q\na,b,5,6\n")
     with pytest.raises(FileFormatError, match="columns 3, 4 is a weight; pass weight= if so"):
         read_graph(unclear)
@@ -160,7 +163,7 @@ def test_columns(put):
     wide = put("x.edges", "1 2 3 4\n")
     with pytest.raises(FileFormatError, match="line 1: further columns have no name"):
         read_graph(wide)
-    assert read_graph(wide, weight=3).weights.tolist() == [4]
+    assert gc.read_graph(wide, columns=gc.Columns(weight=3)).weights.tolist() == [4]
     for columns in (
         {"source": 0},
         {"source": 0, "target": 0},
@@ -172,9 +175,9 @@ def test_columns(put):
         {"weight": 2, "weighted": False},
     ):
         with pytest.raises(FileFormatError, match=r"column|together|not both"):
-            read_graph(wide, **columns)
+            read_flat(wide, **columns)
     with pytest.raises(FileFormatError, match="exactly one column"):
-        read_graph(path, source="source", target="nothing")
+        gc.read_graph(path, columns=gc.Columns(source="source", target="nothing"))
 
 
 def test_konect(put):
@@ -182,8 +185,8 @@ def test_konect(put):
     for name in ("out.opsahl-ucforum", "x.konect", "out.moreno"):
         path = put(name, text)
         assert read_graph(path).labels == (1, 2, 3)
-        assert read_graph(path, one_based=True).labels == (0, 1, 2)
-        sides = read_graph(path, one_based=True, bipartite=True, vertices=(3, 4))
+        assert gc.read_graph(path, columns=gc.Columns(one_based=True)).labels == (0, 1, 2)
+        sides = gc.BipartiteGraph.read(path, columns=gc.Columns(one_based=True), vertices=(3, 4))
         assert sides == BipartiteGraph([0, 1, 2], [0, 2, 0], [5, 1, 2], left=3, right=4)
     with pytest.raises(FileFormatError, match="only read"):
         check_writable_graph(put("y", "").parent / "out.mine")
@@ -191,14 +194,18 @@ def test_konect(put):
 
 def test_one_based(put):
     path = put("x.edges", "1 2\n2 3\n")
-    assert read_graph(path, one_based=True, vertices=4) == Graph([0, 1], [1, 2], vertices=4)
+    assert gc.read_graph(path, columns=gc.Columns(one_based=True), vertices=4) == Graph(
+        [0, 1], [1, 2], vertices=4
+    )
     careful = put("y.edges", "1 2\n\n2 3\n")
-    assert read_graph(careful, one_based=True, vertices=4) == Graph([0, 1], [1, 2], vertices=4)
+    assert gc.read_graph(careful, columns=gc.Columns(one_based=True), vertices=4) == Graph(
+        [0, 1], [1, 2], vertices=4
+    )
     for text in ("0 1\n", "0  1\n", "a 1\n", "-1 1\n"):
         with pytest.raises(FileFormatError, match=r"line 1: one_based"):
-            read_graph(put("z.edges", text), one_based=True)
+            gc.read_graph(put("z.edges", text), columns=gc.Columns(one_based=True))
     with pytest.raises(FileFormatError, match="edge lists"):
-        read_graph(put("z.gml", "graph [ ]"), one_based=True)
+        gc.read_graph(put("z.gml", "graph [ ]"), columns=gc.Columns(one_based=True))
 
 
 # ------------------------------------------------------------------ vertices
@@ -213,7 +220,7 @@ def test_vertices_as_count_labels_and_file(put):
     assert read_graph(path, vertices=str(file)).labels == (3, 2, 1, 9)
     words = read_graph(put("w.edges", "1 2\n"), vertices=put("v.txt", "007\n#x y\n1\n2\n"))
     assert words.labels == ("007", "#x y", "1", "2")
-    sides = read_graph(path, bipartite=True, vertices=([2, 1], 4))
+    sides = gc.BipartiteGraph.read(path, vertices=([2, 1], 4))
     assert sides == BipartiteGraph([0, 1], [3, 2], left=[2, 1], right=4)
     assert read_graph(path, vertices=put("v", "1\n2\n3\n")).labels == (1, 2, 3)
 
@@ -227,7 +234,7 @@ def test_bad_vertices(put):
     with pytest.raises(FileFormatError, match="line 2"):
         read_graph(put("y.edges", "0 1\n1 2\n"), vertices=2)
     with pytest.raises(GraphError, match="pair"):
-        read_graph(path, vertices=5, bipartite=True)
+        gc.BipartiteGraph.read(path, vertices=5)
     with pytest.raises(GraphError, match="twice"):
         read_graph(path, vertices=[1, 1])
     with pytest.raises(FileFormatError, match="line 2: the label is empty"):
@@ -243,13 +250,13 @@ def test_bad_vertices(put):
 def test_given_vertices_for_files_that_declare_their_own(tmp_path):
     graph = Graph([0, 1], [1, 2], vertices=["a", "b", "c"])
     for ending in (".graphml", ".gml", ".net", ".mtx", ".npz", ".csv"):
-        write_graph(graph, tmp_path / f"x{ending}")
+        graph.write(tmp_path / f"x{ending}")
         given = read_graph(tmp_path / f"x{ending}", vertices=["c", "b", "a", "d"])
         assert given == Graph([2, 1], [1, 0], vertices=["c", "b", "a", "d"])
         with pytest.raises(FileFormatError, match="not in the public vertex set"):
             read_graph(tmp_path / f"x{ending}", vertices=["a", "b"])
         with pytest.raises(FileFormatError):
-            read_graph(tmp_path / f"x{ending}", bipartite=True)
+            gc.BipartiteGraph.read(tmp_path / f"x{ending}")
     sp.save_npz(tmp_path / "x.npz", graph.adjacency)
     with pytest.raises(FileFormatError, match="differs from that of the matrix"):
         read_graph(tmp_path / "x.npz", vertices=4)
@@ -258,8 +265,8 @@ def test_given_vertices_for_files_that_declare_their_own(tmp_path):
 def test_bipartite_files_say_so(tmp_path):
     graph = BipartiteGraph([0], [1], left=2, right=3)
     for ending in (".edges", ".csv", ".mtx", ".npz"):
-        write_graph(graph, tmp_path / f"x{ending}")
-        with pytest.raises(FileFormatError, match="bipartite=True"):
+        graph.write(tmp_path / f"x{ending}")
+        with pytest.raises(FileFormatError, match="BipartiteGraph"):
             read_graph(tmp_path / f"x{ending}")
 
 
@@ -325,7 +332,7 @@ ROWS = [
 def test_malformed_rows_are_told_by_line_and_never_quoted(put, name, text, line):
     weighted = name == "x.edges" and len(text.split("\n")[0].split()) == 3
     with pytest.raises(FileFormatError, match=rf"line {line}\b") as caught:
-        read_graph(put(name, text), weight=2 if weighted else None)
+        gc.read_graph(put(name, text), columns=gc.Columns(weight=2 if weighted else None))
     message = str(caught.value)
     assert SECRET not in message
     assert "\n" not in message
@@ -418,18 +425,15 @@ def test_sides_of_exchange_files(put):
     head = '<graphml><key id="bipartite" for="node" attr.name="bipartite"/><graph>'
     good = head + node.format("a", 0) + node.format("b", 1)
     path = put("x.graphml", good + '\n<edge source="b" target="a"/></graph></graphml>')
-    assert read_graph(path, bipartite=True) == BipartiteGraph([0], [0], left=["a"], right=["b"])
+    assert gc.BipartiteGraph.read(path) == BipartiteGraph([0], [0], left=["a"], right=["b"])
     with pytest.raises(FileFormatError, match="line 2: an edge joins"):
-        read_graph(
-            put("x.graphml", good + '\n<edge source="b" target="b"/></graph></graphml>'),
-            bipartite=True,
+        gc.BipartiteGraph.read(
+            put("x.graphml", good + '\n<edge source="b" target="b"/></graph></graphml>')
         )
     with pytest.raises(FileFormatError, match="each side"):
-        read_graph(
-            put("x.graphml", head + node.format("a", 0) + "</graph></graphml>"), bipartite=True
-        )
+        gc.BipartiteGraph.read(put("x.graphml", head + node.format("a", 0) + "</graph></graphml>"))
     with pytest.raises(FileFormatError, match="side for every vertex"):
-        read_graph(put("x.net", "*Vertices 2\n*Edges\n1 2\n"), bipartite=True)
+        gc.BipartiteGraph.read(put("x.net", "*Vertices 2\n*Edges\n1 2\n"))
 
 
 def test_weights_of_exchange_files(put):
@@ -462,7 +466,7 @@ def test_pajek_sections(put):
     matrix = "*Vertices 3\n*Matrix\n0 1 0\n0 0 2.5\n0 0 0\n"
     assert read_graph(put("x.net", matrix)) == Graph([0, 1], [1, 2], [1, 2.5], vertices=[1, 2, 3])
     sides = "*Vertices 3 1\n*Matrix\n1 2\n"
-    assert read_graph(put("x.net", sides), bipartite=True) == BipartiteGraph(
+    assert gc.BipartiteGraph.read(put("x.net", sides)) == BipartiteGraph(
         [0, 0], [0, 1], [1, 2], left=[1], right=[2, 3]
     )
 
@@ -488,13 +492,13 @@ def test_paths_that_cannot_be_read(tmp_path, put):
 def test_paths_that_cannot_be_written(tmp_path):
     graph = Graph([0], [1], vertices=2)
     with pytest.raises(FileFormatError, match="does not exist"):
-        write_graph(graph, tmp_path / "no" / "x.edges")
+        graph.write(tmp_path / "no" / "x.edges")
     with pytest.raises(FileFormatError, match="unknown ending"):
-        write_graph(graph, tmp_path / "x.dat")
-    write_graph(graph, tmp_path / "x.edges")
+        graph.write(tmp_path / "x.dat")
+    graph.write(tmp_path / "x.edges")
     with pytest.raises(FileFormatError, match="exists"):
-        write_graph(graph, tmp_path / "x.edges")
-    write_graph(Graph([0], [2], vertices=3), tmp_path / "x.edges", force=True)
+        graph.write(tmp_path / "x.edges")
+    Graph([0], [2], vertices=3).write(tmp_path / "x.edges", force=True)
     assert read_graph(tmp_path / "x.edges").n == 3
     assert [path.name for path in tmp_path.iterdir()] == ["x.edges"]
 

@@ -5,14 +5,15 @@ import io
 
 import hypothesis.strategies as st
 import pytest
+from helpers import read_flat
 from hypothesis import HealthCheck, given, settings
 
+import graphcuts_dp as gc
 from graphcuts_dp.errors import GraphCutsError
-from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.convert import from_edges
-from graphcuts_dp.graph.files import KNOWN_ENDINGS, read_graph, read_vertices, write_graph
+from graphcuts_dp.graph.adjacency import AnyGraph, read_graph
+from graphcuts_dp.graph.files import FORMATS, read_vertices
 
-ENDINGS = [ending for ending in KNOWN_ENDINGS if ending != ".konect"]
+ENDINGS = [ending for ending in FORMATS if ending != ".konect"]
 OPTIONS = (
     *({}, {"bipartite": True}, {"directed": True}),
     *({"weighted": True}, {"weighted": False, "vertices": 9}),
@@ -30,17 +31,17 @@ TOKENS = [
 def seeds(ending, folder):
     """Valid files to start from: plain and bipartite, weighted and not, odd labels."""
     graphs = [
-        from_edges([(0, 1), (1, 2), (0, 3)], vertices=5),
-        from_edges([("a b", "ü"), ("ü", '"')], vertices=["a b", "ü", '"', "&"]),
-        from_edges([(0, 1, 0.5), (1, 2, 3.0)], weighted=True, weight_cap=4),
-        from_edges([("u", "x"), ("v", "x")], bipartite=True),
-        from_edges([("u", "x"), ("x", "u")], directed=True),
+        gc.Graph.of([(0, 1), (1, 2), (0, 3)], vertices=5),
+        gc.Graph.of([("a b", "ü"), ("ü", '"')], vertices=["a b", "ü", '"', "&"]),
+        gc.Graph.of([(0, 1, 0.5), (1, 2, 3.0)], weighted=True, weight_cap=4),
+        gc.BipartiteGraph.of([("u", "x"), ("v", "x")]),
+        gc.DirectedGraph.of([("u", "x"), ("x", "u")]),
     ]
     found = []
     for number, graph in enumerate(graphs):
         path = folder / f"seed{number}{ending}"
         try:
-            write_graph(graph, path, force=True)
+            graph.write(path, force=True)
         except GraphCutsError:
             continue  # some formats cannot hold some labels
         found.append(path.read_bytes())
@@ -70,7 +71,7 @@ def check_reader(path, data, options):
     """A graph or an error of ours, in one line that does not go on for ever."""
     path.write_bytes(data)
     try:
-        graph = read_graph(path, **options)
+        graph = read_flat(path, **options)
     except GraphCutsError as problem:
         text = str(problem)
         assert "\n" not in text
@@ -134,7 +135,7 @@ def test_small_files_that_unpack_to_far_too_much_are_refused(ending, tmp_path):
 def test_packed_files_of_several_members_are_read(tmp_path):
     path = tmp_path / "x.edges.gz"
     path.write_bytes(gzip.compress(b"1 2\n") + gzip.compress(b"2 3\n"))
-    assert read_graph(path) == from_edges([(1, 2), (2, 3)])
+    assert read_graph(path) == gc.Graph.of([(1, 2), (2, 3)])
 
 
 def test_a_few_bytes_do_not_become_many_vertices(tmp_path):

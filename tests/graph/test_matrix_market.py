@@ -10,7 +10,7 @@ import scipy.io
 import scipy.sparse as sp
 
 from graphcuts_dp.errors import FileFormatError
-from graphcuts_dp.graph.files import read_graph
+from graphcuts_dp.graph.adjacency import read_graph
 
 BANNER = "%%MatrixMarket matrix "
 

@@ -5,10 +5,10 @@ import gzip
 import numpy as np
 import pandas as pd
 import pytest
+from helpers import owned_flat, read_owned_flat
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
-from graphcuts_dp.graph.owned_sources import owned_from_pandas, read_owned
 
 VISITS = "patient,hospital,referred,cost\nann,A,B,2.5\nann,B,A,1\nbob,A,C,7\nbob,A,C,0.2\n"
 PLACES = ["A", "B", "C"]
@@ -28,33 +28,33 @@ def upper(rows, at_most):
 
 def test_owners_in_a_column_of_their_own(visits):
     told = []
-    rows = read_owned(visits, owner="patient", vertices=PLACES, **ENDS, tell=told.append)
+    rows = read_owned_flat(visits, owner="patient", vertices=PLACES, **ENDS, tell=told.append)
     (sentence,) = told
     assert sentence.endswith("'hospital', 'referred'; as its owner: 'patient'; ignored: column 4.")
     assert upper(rows, 5) == [1, 1, 0]
     assert not rows.owner_is_tail
     assert sorted(rows.contributions().tolist()) == [1, 1]
     with pytest.raises(FileFormatError, match="exactly one column"):
-        read_owned(visits, owner="cost ", vertices=PLACES, **ENDS)
-    counted = read_owned(visits, owner=0, counting="rows", vertices=PLACES, **ENDS)
+        read_owned_flat(visits, owner="cost ", vertices=PLACES, **ENDS)
+    counted = read_owned_flat(visits, owner=0, counting="rows", vertices=PLACES, **ENDS)
     assert upper(counted, 5) == [2, 2, 0]
     assert upper(counted, 1) == [1, 1, 0]
-    both = read_owned(visits, owner="patient", counting="owners", vertices=PLACES, **ENDS)
+    both = read_owned_flat(visits, owner="patient", counting="owners", vertices=PLACES, **ENDS)
     assert upper(both, 5) == [1, 1, 0]
     weighed = {"counting": "weight", "weight": "cost", "unit": 0.5}
-    costs = read_owned(visits, owner="patient", vertices=PLACES, **ENDS, **weighed)
+    costs = read_owned_flat(visits, owner="patient", vertices=PLACES, **ENDS, **weighed)
     assert upper(costs, 100) == [7, 14, 0]
     assert upper(costs, 5) == [5, 5, 0]
 
 
 def test_directed_and_two_sided(visits):
-    arcs = read_owned(visits, owner="patient", vertices=PLACES, directed=True, **ENDS)
+    arcs = read_owned_flat(visits, owner="patient", vertices=PLACES, directed=True, **ENDS)
     assert arcs.bounded(at_most=9).dense().tolist() == [[0, 1, 1], [1, 0, 0], [0, 0, 0]]
     sides = {"bipartite": True, "vertices": (["ann", "bob", "eve"], PLACES)}
-    rated = read_owned(visits, owner="tail", source="patient", target="hospital", **sides)
+    rated = read_owned_flat(visits, owner="tail", source="patient", target="hospital", **sides)
     assert rated.owner_is_tail
     assert rated.bounded(at_most=9).dense().tolist() == [[1, 1, 0], [1, 0, 0], [0, 0, 0]]
-    same = read_owned(visits, owner="patient", source="patient", target="hospital", **sides)
+    same = read_owned_flat(visits, owner="patient", source="patient", target="hospital", **sides)
     assert same.owner_is_tail
     assert same.bounded(at_most=1) == rated.bounded(at_most=1)
 
@@ -62,19 +62,23 @@ def test_directed_and_two_sided(visits):
 def test_known_names_and_no_names(tmp_path):
     calls = tmp_path / "calls.csv"
     calls.write_text("caller,callee,phone\n1,2,x\n2,3,x\n3,1,y\n")
-    rows = read_owned(calls, owner="phone", vertices=range(1, 4))
+    rows = gc.OwnedRows.read(calls, columns=gc.Columns(owner="phone"), vertices=range(1, 4))
     assert upper(rows, 1) in ([1, 1, 0], [0, 1, 1])
-    assert upper(read_owned(calls, owner="caller", vertices=range(1, 4)), 1) == [1, 1, 1]
-    assert upper(read_owned(calls, owner="tail", vertices=range(1, 4)), 1) == [1, 1, 1]
-    heads = read_owned(calls, owner="callee", vertices=range(1, 4))
+    assert upper(
+        gc.OwnedRows.read(calls, columns=gc.Columns(owner="caller"), vertices=range(1, 4)), 1
+    ) == [1, 1, 1]
+    assert upper(
+        gc.OwnedRows.read(calls, columns=gc.Columns(owner="tail"), vertices=range(1, 4)), 1
+    ) == [1, 1, 1]
+    heads = gc.OwnedRows.read(calls, columns=gc.Columns(owner="callee"), vertices=range(1, 4))
     assert not heads.owner_is_tail
     plain = tmp_path / "calls.edges"
     plain.write_text("0 1 7\n1 2 7\n0 2 8\n")
-    rows = read_owned(plain, owner=2, vertices=3)
+    rows = gc.OwnedRows.read(plain, columns=gc.Columns(owner=2), vertices=3)
     assert upper(rows, 2) == [1, 1, 1]
     assert sum(upper(rows, 1)) == 2
     with pytest.raises(FileFormatError, match="pass source= and target=, too"):
-        read_owned(plain, owner=0, vertices=3)
+        gc.OwnedRows.read(plain, columns=gc.Columns(owner=0), vertices=3)
 
 
 def test_what_others_are_called_does_not_matter(tmp_path):
@@ -84,23 +88,28 @@ def test_what_others_are_called_does_not_matter(tmp_path):
     for number, more in enumerate((["7,0,0"], ["eve,0,0"], ["-1,0,0", "007,0,0"])):
         path = tmp_path / f"{number}.csv"
         path.write_text("\n".join(["o,u,v", *more, *lines]) + "\n")
-        rows = read_owned(path, owner="o", source="u", target="v", vertices=9, counting="owners")
+        rows = gc.OwnedRows.read(
+            path,
+            columns=gc.Columns(owner="o", source="u", target="v"),
+            vertices=9,
+            counting="owners",
+        )
         graphs.append(rows.bounded(at_most=4))
     assert graphs[0] == graphs[1] == graphs[2]
 
 
 def test_tables_and_packed_files(visits, tmp_path):
-    expected = read_owned(visits, owner="patient", counting="rows", vertices=PLACES, **ENDS)
+    expected = read_owned_flat(visits, owner="patient", counting="rows", vertices=PLACES, **ENDS)
     packed = tmp_path / "visits.csv.gz"
     packed.write_bytes(gzip.compress(VISITS.encode()))
-    made = [read_owned(packed, owner="patient", counting="rows", vertices=PLACES, **ENDS)]
+    made = [read_owned_flat(packed, owner="patient", counting="rows", vertices=PLACES, **ENDS)]
     frame = pd.read_csv(visits)
-    made.append(owned_from_pandas(frame, owner="patient", counting="rows", vertices=PLACES, **ENDS))
+    made.append(owned_flat(frame, owner="patient", counting="rows", vertices=PLACES, **ENDS))
     arrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
     table = tmp_path / "visits.parquet"
     parquet.write_table(arrow.Table.from_pandas(frame), table)
-    made.append(read_owned(table, owner="patient", counting="rows", vertices=PLACES, **ENDS))
+    made.append(read_owned_flat(table, owner="patient", counting="rows", vertices=PLACES, **ENDS))
     for rows in made:
         assert rows.bounded(at_most=1) == expected.bounded(at_most=1)
 
@@ -108,7 +117,7 @@ def test_tables_and_packed_files(visits, tmp_path):
 def test_pandas_weights_and_owners_at_an_end(visits):
     frame = pd.read_csv(visits)
     sides = {"bipartite": True, "vertices": (["ann", "bob"], PLACES)}
-    rows = owned_from_pandas(
+    rows = owned_flat(
         frame,
         owner="patient",
         source="patient",
@@ -133,7 +142,7 @@ def test_files_that_cannot_be_read(tmp_path, text, words):
     path = tmp_path / "visits.csv"
     path.write_text(text)
     with pytest.raises(FileFormatError, match=words) as problem:
-        read_owned(path, owner="patient", vertices=PLACES, **ENDS)
+        read_owned_flat(path, owner="patient", vertices=PLACES, **ENDS)
     assert "\n" not in str(problem.value)
 
 
@@ -143,43 +152,36 @@ def test_files_without_rows_are_read_as_others(tmp_path, counting, owner):
     path = tmp_path / "visits.edges"
     path.write_text("")
     weight = {"weight": 3} if counting == "weight" else {}
-    rows = read_owned(path, owner=owner, vertices=3, counting=counting, **weight)
+    rows = read_owned_flat(path, owner=owner, vertices=3, counting=counting, **weight)
     assert rows.owner_is_tail == (owner == "tail")
     assert len(rows.bounded(at_most=1).rows) == 0
 
 
 def test_what_must_be_said(visits, tmp_path):
     with pytest.raises(ParameterError, match="need the public vertex set"):
-        read_owned(visits, owner="patient", **ENDS)
+        read_owned_flat(visits, owner="patient", **ENDS)
     with pytest.raises(ParameterError, match="weight= is for"):
-        read_owned(visits, owner="patient", vertices=PLACES, weight="cost", **ENDS)
+        read_owned_flat(visits, owner="patient", vertices=PLACES, weight="cost", **ENDS)
     with pytest.raises(ParameterError, match="unknown counting"):
-        read_owned(visits, owner="patient", vertices=PLACES, counting="all", **ENDS)
+        read_owned_flat(visits, owner="patient", vertices=PLACES, counting="all", **ENDS)
     with pytest.raises(FileFormatError, match="no column of weights"):
-        read_owned(
+        gc.OwnedRows.read(
             visits,
-            owner="cost",
+            columns=gc.Columns(owner="cost", source="hospital", target="referred"),
             vertices=PLACES,
             counting="weight",
-            source="hospital",
-            target="referred",
         )
     matrix = tmp_path / "some.mtx"
     matrix.write_text("")
     with pytest.raises(FileFormatError, match="owners stand in a column"):
-        read_owned(matrix, owner=0, vertices=3)
-    public = read_owned(visits, owner="patient", public_vertices_from_file=True, **ENDS)
+        gc.OwnedRows.read(matrix, columns=gc.Columns(owner=0), vertices=3)
+    public = read_owned_flat(visits, owner="patient", public_vertices_from_file=True, **ENDS)
     assert not public.space.inferred
     frame = pd.read_csv(visits)
     with pytest.raises(ParameterError, match="need the public vertex set"):
-        owned_from_pandas(frame, owner="patient", **ENDS)
-    with pytest.raises(GraphError, match="lacks the owner column"):
-        owned_from_pandas(frame, owner="who", vertices=PLACES, **ENDS)
+        owned_flat(frame, owner="patient", **ENDS)
+    with pytest.raises(GraphError, match="exactly one column 'who'"):
+        owned_flat(frame, owner="who", vertices=PLACES, **ENDS)
     frame.loc[2, "patient"] = None
     with pytest.raises(GraphError, match="the column of owners: row 2"):
-        owned_from_pandas(frame, owner="patient", vertices=PLACES, **ENDS)
-
-
-def test_names_of_the_package():
-    assert gc.read_owned is read_owned
-    assert gc.owned_from_pandas is owned_from_pandas
+        owned_flat(frame, owner="patient", vertices=PLACES, **ENDS)

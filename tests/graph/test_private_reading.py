@@ -7,6 +7,7 @@ import unicodedata
 import numpy as np
 import pandas as pd
 import pytest
+from helpers import read_flat, read_owned_flat
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import FileFormatError, GraphError, LedgerError, ParameterError
@@ -36,17 +37,17 @@ def test_a_column_without_a_name_is_never_a_weight_unless_the_caller_says_so(put
     with pytest.raises(
         FileFormatError, match="line 1: the third column has no name; pass weight=2"
     ):
-        gc.read_graph(path, **none)
+        read_flat(path, **none)
     with pytest.raises(FileFormatError, match="no name"):
-        gc.read_graph(path, weighted=True, **none)
-    assert gc.read_graph(path, weighted=False, **none) == gc.from_edges([(1, 2), (2, 3)])
-    assert gc.read_graph(path, weight=2, **none).weights.tolist() == [1597427261, 1597427999]
+        read_flat(path, weighted=True, **none)
+    assert read_flat(path, weighted=False, **none) == gc.Graph.of([(1, 2), (2, 3)])
+    assert read_flat(path, weight=2, **none).weights.tolist() == [1597427261, 1597427999]
 
 
 def test_a_column_with_an_odd_name_is_not_a_weight_and_is_told_to_be_ignored(put):
     told = []
     graph = gc.read_graph(put("x.csv", TIMES), tell=told.append)
-    assert graph == gc.from_edges([(1, 2), (2, 3)])
+    assert graph == gc.Graph.of([(1, 2), (2, 3)])
     assert told == ["Read as the ends of an edge: column 1, column 2; ignored: 'timestamp'."]
 
 
@@ -54,10 +55,10 @@ def test_a_column_with_an_odd_name_is_not_a_weight_and_is_told_to_be_ignored(put
 def test_whether_there_are_weights_does_not_depend_on_rows(put, empty):
     rows = "" if empty else "a,b,1\n"
     options = {"vertices": ["a", "b"]}
-    assert gc.read_graph(put("x.csv", "from,to,weight\n" + rows), **options).weighted
-    assert not gc.read_graph(put("x.csv", "from,to,time\n" + rows), **options).weighted
-    assert gc.read_graph(put("x.edges", rows), weight=2, **options).weighted
-    assert not gc.read_graph(put("x.edges", rows), weighted=False, **options).weighted
+    assert read_flat(put("x.csv", "from,to,weight\n" + rows), **options).weighted
+    assert not read_flat(put("x.csv", "from,to,time\n" + rows), **options).weighted
+    assert read_flat(put("x.edges", rows), weight=2, **options).weighted
+    assert not read_flat(put("x.edges", rows), weighted=False, **options).weighted
 
 
 def opened(graph, folder, method):
@@ -81,21 +82,21 @@ DOORS = {
 def test_weights_need_a_cap_or_a_word_at_every_door(tmp_path, door):
     edges = [("a", "b", 7.0), ("b", "c", 1.0)]
     with pytest.raises(ParameterError, match=r"weight_cap=.*weighted=False.*hide_change=1"):
-        DOORS[door](gc.from_edges(edges, vertices=["a", "b", "c"]), tmp_path)
+        DOORS[door](gc.Graph.of(edges, vertices=["a", "b", "c"]), tmp_path)
     assert list(tmp_path.iterdir()) == []
-    said = gc.from_edges(edges, vertices=["a", "b", "c"], hide_change=1)
+    said = gc.Graph.of(edges, vertices=["a", "b", "c"], hide_change=1)
     promise = DOORS[door](said, tmp_path).guarantee
     assert promise.neighbours.endswith("by at most 1; an edge that weighs more is not")
-    capped = gc.from_edges(edges, vertices=["a", "b", "c"], weight_cap=7)
+    capped = gc.Graph.of(edges, vertices=["a", "b", "c"], weight_cap=7)
     (tmp_path / "two").mkdir()
     assert "within 0 .. 7" in DOORS[door](capped, tmp_path / "two").guarantee.neighbours
 
 
 def test_iterative_releases_and_sensing_need_a_cap_too():
-    heavy = gc.from_edges([("a", "b", 7.0)], vertices=["a", "b", "c"])
+    heavy = gc.Graph.of([("a", "b", 7.0)], vertices=["a", "b", "c"])
     with pytest.raises(ParameterError, match="weight_cap"):
         gc.release_iteratively(heavy, epsilon=1.0, delta=1e-6)
-    ratings = gc.from_edges([("a", "b", 7.0)], bipartite=True)
+    ratings = gc.BipartiteGraph.of([("a", "b", 7.0)])
     query = gc.CutQuery(["a"], ["b"])
     with pytest.raises(ParameterError, match="weight_cap"):
         gc.release_sensing(ratings, queries=[query], epsilon=1.0, delta=1e-6)
@@ -104,7 +105,7 @@ def test_iterative_releases_and_sensing_need_a_cap_too():
 @pytest.mark.parametrize("change", [0, 2, 0.5, -1, float("nan")])
 def test_only_a_change_by_one_can_be_hidden_without_a_cap(change):
     with pytest.raises(GraphError, match="hide_change can only be 1"):
-        gc.from_edges([("a", "b", 7.0)], hide_change=change)
+        gc.Graph.of([("a", "b", 7.0)], hide_change=change)
 
 
 def test_no_row_decides_whether_there_is_a_header(put):
@@ -119,9 +120,9 @@ def test_no_row_decides_whether_there_is_a_header(put):
     for kept in (rows, rows[1:]):
         path = put("x.csv", "".join(kept))
         with pytest.raises(FileFormatError, match="columns by number: pass header=True if"):
-            gc.read_graph(path, **said)
-        assert len(gc.read_graph(path, **said, header=False).rows) == len(kept)
-        assert len(gc.read_graph(put("x.edges", "".join(kept)), **said).rows) == len(kept)
+            read_flat(path, **said)
+        assert len(read_flat(path, **said, header=False).rows) == len(kept)
+        assert len(read_flat(put("x.edges", "".join(kept)), **said).rows) == len(kept)
 
 
 def test_no_owner_decides_whether_there_is_a_header(put):
@@ -130,8 +131,8 @@ def test_no_owner_decides_whether_there_is_a_header(put):
     for kept in (rows, rows[1:]):
         path = put("x.csv", "".join(kept))
         with pytest.raises(FileFormatError, match="columns by number: pass header=True if"):
-            gc.read_owned(path, **said)
-        assert len(gc.read_owned(path, **said, header=False).contributions()) == len(kept)
+            read_owned_flat(path, **said)
+        assert len(read_owned_flat(path, **said, header=False).contributions()) == len(kept)
 
 
 def test_no_row_decides_what_separates_the_others(put):
@@ -163,7 +164,7 @@ def test_vertices_from_edges_are_marked_in_every_guarantee_unless_they_are_said_
     path = put("x.csv", "source,target\na,b\nb,c\n")
     for options in ({"vertices": ["a", "b", "c"]}, {"public_vertices_from_file": True}):
         (folder := tmp_path / next(iter(options))).mkdir()
-        for promise in guarantees(gc.read_graph(path, **options), folder):
+        for promise in guarantees(read_flat(path, **options), folder):
             assert MARK not in str(promise)
     found = list(guarantees(gc.read_graph(path), tmp_path))
     assert len(found) == 6
@@ -176,14 +177,14 @@ def test_vertices_from_edges_are_marked_in_every_guarantee_unless_they_are_said_
 def test_vertices_of_tables_are_marked_and_those_that_a_source_lists_are_not(tmp_path):
     pairs = [("a", "b"), ("b", "c")]
     table = pd.DataFrame(pairs, columns=["source", "target"])
-    for graph in (gc.from_edges(pairs), gc.from_pandas(table)):
+    for graph in (gc.Graph.of(pairs), gc.Graph.of(table)):
         assert graph.vertices.inferred
-    listed = gc.from_networkx(gc.to_networkx(gc.from_edges(pairs)))
+    listed = gc.Graph.of(gc.Graph.of(pairs).to_networkx())
     assert not listed.vertices.inferred
     for ending in (".edges", ".csv", ".graphml", ".gml", ".net", ".mtx", ".npz"):
-        gc.write_graph(listed, tmp_path / f"x{ending}")
+        listed.write(tmp_path / f"x{ending}")
         assert not gc.read_graph(tmp_path / f"x{ending}").vertices.inferred
-    sides = gc.from_edges(pairs, bipartite=True)
+    sides = gc.BipartiteGraph.of(pairs)
     promise = gc.release_graph(sides, epsilon=1.0, fit="none").guarantee
     assert promise.public == f"both vertex sets (taken from the edges: {MARK})"
     assert not gc.datasets.load("us-flights").vertices.inferred
@@ -222,14 +223,14 @@ def test_one_name_in_two_unicode_spellings_is_refused_without_quoting_it(put):
 def test_a_table_with_a_missing_end_names_its_row_and_quotes_none(missing):
     table = pd.DataFrame({"source": ["ann", "bob"], "target": ["SECRET", missing]})
     with pytest.raises(GraphError, match=r"row 1 \(counted from 0\).*missing") as caught:
-        gc.from_pandas(table)
+        gc.Graph.of(table)
     assert "SECRET" not in str(caught.value)
     numbers = pd.DataFrame({"source": [1.0, 2.0, 3.0], "target": [2.0, 3.0, np.nan]})
     with pytest.raises(GraphError, match="row 2 "):
-        gc.from_pandas(numbers)
+        gc.Graph.of(numbers)
     weights = pd.DataFrame({"source": [1, 2], "target": [2, 3], "weight": [1, "SECRET"]})
     with pytest.raises(GraphError, match=r"row 1 .*the weight is not a number") as caught:
-        gc.from_pandas(weights)
+        gc.Graph.of(weights)
     assert "SECRET" not in str(caught.value)
 
 
@@ -248,7 +249,7 @@ def test_a_pipe_without_a_writer_is_refused_and_one_with_a_writer_is_read(tmp_pa
             pause, lambda end: (os.write(end, b"a b\nb c\n"), os.close(end)), [writer]
         )
         later.start()
-        assert gc.read_graph(pipe) == gc.from_edges([("a", "b"), ("b", "c")])
+        assert gc.read_graph(pipe) == gc.Graph.of([("a", "b"), ("b", "c")])
         later.join()
     os.close(reader)
 
@@ -257,7 +258,7 @@ def test_what_bash_makes_of_a_process_is_read_as_a_list_of_labels():
     readable, writable = os.pipe()
     os.write(writable, b"a\nb\n")
     os.close(writable)
-    graph = gc.from_edges([("a", "b")], vertices=["a", "b"])
+    graph = gc.Graph.of([("a", "b")], vertices=["a", "b"])
     assert gc.graph.files.read_vertices(f"/dev/fd/{readable}") == graph.vertices
     os.close(readable)
 

@@ -6,13 +6,13 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from helpers import read_flat
 from test_fast_rows import FILES, HEAD, read
 
 from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.graph import edge_lists, edge_store, gathered
-from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.graph.edge_keys import sorted_merged
-from graphcuts_dp.graph.files import read_graph, write_graph
+from graphcuts_dp.graph.adjacency import Graph, read_graph
+from graphcuts_dp.graph.edge_store import sorted_merged
 from graphcuts_dp.graph.gathered import Gathered, Growing, NameTable, words_before
 
 MORE = {
@@ -46,7 +46,7 @@ def test_blocks_of_any_size_give_what_the_whole_file_gives(tmp_path, monkeypatch
     path = tmp_path / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     whole = read(path)
-    monkeypatch.setattr(edge_lists, "_BLOCK", size)
+    monkeypatch.setattr(edge_lists, "BLOCK", size)
     assert read(path) == whole
     packed = tmp_path / f"{name}.gz"
     packed.write_bytes(gzip.compress(path.read_bytes()))
@@ -65,7 +65,7 @@ def test_a_row_is_read_alike_whatever_other_rows_have_quotes(tmp_path):
 
 @pytest.mark.parametrize("place", [3, 30, 59])
 def test_errors_name_the_line_in_whatever_block(tmp_path, monkeypatch, place):
-    monkeypatch.setattr(edge_lists, "_BLOCK", 20)
+    monkeypatch.setattr(edge_lists, "BLOCK", 20)
     path = tmp_path / "x.edges"
     lines = [f"{i} {i + 1}" for i in range(60)]
     for wrong, vertices in (("7 7 7", None), ("7 99", 70)):
@@ -76,9 +76,9 @@ def test_errors_name_the_line_in_whatever_block(tmp_path, monkeypatch, place):
 
 def peak_and_arrays(path, **options):
     """Most bytes in use while a file is read, and bytes of what comes out."""
-    read_graph(path, **options)  # what is imported on first use
+    read_flat(path, **options)  # what is imported on first use
     tracemalloc.start()
-    graph = read_graph(path, **options)
+    graph = read_flat(path, **options)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     labels = 0 if graph.vertices.is_default else sum(72 for _ in graph.labels)
@@ -152,7 +152,7 @@ def test_names_whose_hashes_are_all_alike_are_told_apart(monkeypatch):
 def test_edges_that_come_in_pieces_are_merged_across_them(monkeypatch, merge):
     draw = np.random.default_rng(1)
     for piece in (1, 2, 7, 1 << 18):
-        monkeypatch.setattr("graphcuts_dp.graph.edge_keys.PIECE", piece)
+        monkeypatch.setattr("graphcuts_dp.graph.edge_store.PIECE", piece)
         monkeypatch.setattr("graphcuts_dp.graph.gathered.PIECE", piece)
         keys = draw.integers(0, 9, 60)
         weights = draw.integers(0, 3, 60).astype(float)
@@ -190,7 +190,7 @@ def test_rows_without_weights_are_gathered_too():
 
 def test_what_is_written_is_read_from_a_stream(tmp_path):
     graph = Graph([0, 1], [1, 2], vertices=["a", "b", "c"])
-    write_graph(graph, tmp_path / "x.csv")
+    graph.write(tmp_path / "x.csv")
     with (tmp_path / "x.csv").open("rb") as file:
         raw = edge_lists.read_edge_list(file, edge_lists.TextFormat(","))
     assert raw.sources.listed() == ["a", "b"]

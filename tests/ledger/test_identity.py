@@ -6,6 +6,7 @@ from contextlib import closing
 
 import numpy as np
 import pytest
+from helpers import read_flat, read_owned_flat
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -44,7 +45,7 @@ def read(tmp_path):
         path = write(tmp_path / "mail.csv", rows, order)
         weight = {"weight": "amount"} if options.get("counting") == "weight" else {}
         named = {"owner": "who", "source": "from", "target": "to"} | weight
-        return gc.read_owned(path, vertices=vertices, **named, **options)
+        return read_owned_flat(path, vertices=vertices, **named, **options)
 
     return reading
 
@@ -54,9 +55,7 @@ def read_edges(tmp_path):
     def reading(rows=ROWS, vertices=NAMES, **options):
         path = write(tmp_path / "edges.csv", rows)
         weight = {} if options.get("weighted") is False else {"weight": "amount"}
-        return gc.read_graph(
-            path, vertices=vertices, source="from", target="to", **weight, **options
-        )
+        return read_flat(path, vertices=vertices, source="from", target="to", **weight, **options)
 
     return reading
 

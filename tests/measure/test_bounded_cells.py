@@ -7,8 +7,7 @@ import pytest
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
-from graphcuts_dp.graph.bounded_sums import bounded_cut
-from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.graph.grid import Grid, bounded_cut
 from graphcuts_dp.measure.cells import (
     bounded_cells,
     cell_tree,

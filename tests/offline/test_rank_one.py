@@ -39,7 +39,7 @@ def one_way():
     """More arcs from the first ten vertices to the others than elsewhere."""
     chance = np.full((19, 19), 0.2)
     chance[:10, 10:] = 0.8
-    return DirectedGraph.from_matrix(np.random.default_rng(4).random((19, 19)) < chance)
+    return DirectedGraph.of(np.random.default_rng(4).random((19, 19)) < chance)
 
 
 GRAPHS = {

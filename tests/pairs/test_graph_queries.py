@@ -38,7 +38,7 @@ def test_many_graphs_at_once_are_counted_as_each_alone(name, n):
 def test_values_are_those_of_networkx(name):
     for seed in range(8):
         made = nx.gnp_random_graph(7, 0.5, seed=seed)
-        value = GraphQuery(name).value(gc.from_networkx(made))
+        value = GraphQuery(name).value(gc.Graph.of(made))
         if name == "triangles":
             assert value == sum(nx.triangles(made).values()) // 3
         cuts = [

@@ -7,6 +7,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
+from helpers import owned_flat
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -129,10 +130,10 @@ def test_what_is_no_vertex_set_is_refused():
     with pytest.raises(GraphError, match=r"pass graph\.vertices"):
         gc.Groups(GRAPH, LEVELS)
     with pytest.raises(GraphError, match=r"pass graph\.left or graph\.right"):
-        gc.groups_from_dict({0: "a", 1: "b"}, two)
-    assert gc.groups_from_dict({0: "a", 1: "b"}, two.right).labels() == ("a", "b")
+        gc.Groups.of({0: "a", 1: "b"}, two)
+    assert gc.Groups.of({0: "a", 1: "b"}, two.right).labels() == ("a", "b")
     with pytest.raises(GraphError, match="a graph or a VertexSet"):
-        gc.groups_from_dict({}, "mail.csv")
+        gc.Groups.of({}, "mail.csv")
 
 
 def test_unknown_names_are_refused():
@@ -183,19 +184,19 @@ def test_trees_whose_numbers_do_not_fit_are_refused(labels, sizes, parents):
 
 
 def test_dicts_of_one_level_and_of_several():
-    one = gc.groups_from_dict(dict(zip(NAMES, TOWNS, strict=True)), GRAPH, ["town"])
+    one = gc.Groups.of(dict(zip(NAMES, TOWNS, strict=True)), GRAPH, ["town"])
     assert one.labels() == ("austin", "fresno", "waco")
     pairs = dict(zip(NAMES, zip(STATES, TOWNS, strict=True), strict=True))
-    assert gc.groups_from_dict(pairs, GRAPH, ["state", "town"]) == GROUPS
+    assert gc.Groups.of(pairs, GRAPH, ["state", "town"]) == GROUPS
     del pairs["eve"]
     with pytest.raises(GraphError, match="'eve'"):
-        gc.groups_from_dict(pairs, GRAPH, ["state", "town"])
-    with pytest.raises(GraphError, match="entry 5 of the groups is not a vertex"):
-        gc.groups_from_dict(pairs | {"zoe": ("TX", "waco")}, GRAPH, ["state", "town"])
+        gc.Groups.of(pairs, GRAPH, ["state", "town"])
+    with pytest.raises(GraphError, match="row 5 is about no vertex"):
+        gc.Groups.of(pairs | {"zoe": ("TX", "waco")}, GRAPH, ["state", "town"])
     with pytest.raises(GraphError, match="entry 1 of the groups does not have one label"):
-        gc.groups_from_dict(pairs, GRAPH)
+        gc.Groups.of(pairs, GRAPH)
     with pytest.raises(GraphError, match="distinct names"):
-        gc.groups_from_dict(pairs, GRAPH, ["state", "state"])
+        gc.Groups.of(pairs, GRAPH, ["state", "state"])
 
 
 def rows_of(separator=",", head=("person", "state", "town")):
@@ -214,42 +215,42 @@ def test_tables_in_every_dress(tmp_path, separator):
         b"\xef\xbb\xbf" + rows_of(separator).encode(),
     ):
         file.write_bytes(data)
-        assert gc.read_groups(file, GRAPH, columns=["state", "town"]) == GROUPS
+        assert gc.Groups.read(file, GRAPH, columns=["state", "town"]) == GROUPS
         by_place = {"columns": [1, 2], "vertex": 0, "header": True}
-        assert gc.read_groups(file, GRAPH, **by_place) == GROUPS
+        assert gc.Groups.read(file, GRAPH, **by_place) == GROUPS
     (tmp_path / "staff.csv.gz").write_bytes(gzip.compress(data))
-    assert gc.read_groups(tmp_path / "staff.csv.gz", GRAPH, columns=["state", "town"]) == GROUPS
+    assert gc.Groups.read(tmp_path / "staff.csv.gz", GRAPH, columns=["state", "town"]) == GROUPS
 
 
 def test_columns_by_place_without_a_header(tmp_path):
     file = tmp_path / "staff.csv"
     file.write_text(rows_of(head=None))
     with pytest.raises(FileFormatError, match="columns by number: pass header=True if"):
-        gc.read_groups(file, GRAPH, columns=[1, 2])
-    made = gc.read_groups(file, GRAPH, columns=[1, 2], header=False)
+        gc.Groups.read(file, GRAPH, columns=[1, 2])
+    made = gc.Groups.read(file, GRAPH, columns=[1, 2], header=False)
     assert made.levels == ("level 1", "level 2")
     assert made.labels("level 2") == GROUPS.labels()
     file.write_text("ann,1\nbob,2\ncid,2\ndot,10\neve,1\n")
     with pytest.raises(FileFormatError, match="the first line is about a vertex: pass header="):
-        gc.read_groups(file, GRAPH)
-    assert gc.read_groups(file, GRAPH, header=False).labels() == (1, 2, 10)
+        gc.Groups.read(file, GRAPH)
+    assert gc.Groups.read(file, GRAPH, header=False).labels() == (1, 2, 10)
     file.write_text("zone,area\nann,x\nbob,x\ncid,x\ndot,y\neve,y\n")
-    assert gc.read_groups(file, GRAPH).levels == ("area",)
+    assert gc.Groups.read(file, GRAPH).levels == ("area",)
     listed = tmp_path / "staff.txt"
     listed.write_text("ann 1\nbob,2\ncid\t2\ndot 10\neve 1\n")
-    assert gc.read_groups(listed, GRAPH).labels() == (1, 2, 10)
+    assert gc.Groups.read(listed, GRAPH).labels() == (1, 2, 10)
     file.write_text("class,name\n1,ann\n2,bob\n2,cid\n10,dot\n1,eve\n")
-    assert gc.read_groups(file, GRAPH).labels() == (1, 2, 10)
-    assert gc.read_groups(file, GRAPH, columns=["class"]).levels == ("class",)
+    assert gc.Groups.read(file, GRAPH).labels() == (1, 2, 10)
+    assert gc.Groups.read(file, GRAPH, columns=["class"]).levels == ("class",)
 
 
 def test_integer_vertices_and_other_encodings(tmp_path):
     file = tmp_path / "staff.csv"
     file.write_bytes("id;unit\n0;K\xf6ln\n1;Bonn\n".encode("latin-1"))
-    made = gc.read_groups(file, gc.VertexSet(2), encoding="latin-1")
+    made = gc.Groups.read(file, gc.VertexSet(2), encoding="latin-1")
     assert made.labels() == ("Bonn", "K\xf6ln")
     with pytest.raises(FileFormatError, match="not UTF-8"):
-        gc.read_groups(file, gc.VertexSet(2))
+        gc.Groups.read(file, gc.VertexSet(2))
 
 
 @pytest.mark.parametrize(
@@ -275,7 +276,7 @@ def test_tables_that_say_no_groups_are_refused(tmp_path, text, options, told):
     file = tmp_path / "staff.csv"
     file.write_text(text)
     with pytest.raises(FileFormatError, match=told) as caught:
-        gc.read_groups(file, GRAPH, **options)
+        gc.Groups.read(file, GRAPH, **options)
     assert str(caught.value).startswith(str(file))
     assert "\n" not in str(caught.value)
 
@@ -284,82 +285,82 @@ def test_options_and_endings_are_checked(tmp_path):
     file = tmp_path / "staff.csv"
     file.write_text(rows_of())
     with pytest.raises(ParameterError, match="unknown is"):
-        gc.read_groups(file, GRAPH, unknown="drop")
+        gc.Groups.read(file, GRAPH, unknown="drop")
     (tmp_path / "staff.xlsx").write_bytes(b"x")
     with pytest.raises(FileFormatError, match=r"\.csv, \.tsv"):
-        gc.read_groups(tmp_path / "staff.xlsx", GRAPH)
+        gc.Groups.read(tmp_path / "staff.xlsx", GRAPH)
     with pytest.raises(FileFormatError, match="does not exist"):
-        gc.read_groups(tmp_path / "none.csv", GRAPH)
+        gc.Groups.read(tmp_path / "none.csv", GRAPH)
     file.write_text("name,a\nann,A\n")
     with pytest.raises(GraphError, match="no group"):
-        gc.read_groups(file, GRAPH)
+        gc.Groups.read(file, GRAPH)
     file.write_text("name,a\nann,A\nzoe,B\nbob,C\n")
-    made = gc.read_groups(file, GRAPH, unknown="ignore", rest="-")
+    made = gc.Groups.read(file, GRAPH, unknown="ignore", rest="-")
     assert made.labels() == ("-", "A", "C")
 
 
 def test_tables_of_pandas():
     frame = pd.DataFrame({"state": STATES, "town": TOWNS}, index=NAMES)
-    assert gc.groups_from_pandas(frame, GRAPH, ["state", "town"]) == GROUPS
-    assert gc.groups_from_pandas(frame, GRAPH) == GROUPS
+    assert gc.Groups.of(frame, GRAPH, ["state", "town"]) == GROUPS
+    assert gc.Groups.of(frame, GRAPH) == GROUPS
     flat = frame.reset_index(names="who").sample(frac=1, random_state=1)
-    assert gc.groups_from_pandas(flat, GRAPH, ["state", "town"], vertex="who") == GROUPS
-    assert gc.groups_from_pandas(frame["town"], GRAPH).levels == ("town",)
+    assert gc.Groups.of(flat, GRAPH, ["state", "town"], vertex="who") == GROUPS
+    assert gc.Groups.of(frame["town"], GRAPH).levels == ("town",)
     kind = pd.CategoricalDtype(["waco", "fresno", "austin", "dallas"], ordered=True)
-    ordered = gc.groups_from_pandas(frame["town"].astype(kind), GRAPH)
+    ordered = gc.Groups.of(frame["town"].astype(kind), GRAPH)
     assert ordered.labels() == ("waco", "fresno", "austin")
     gaps = pd.DataFrame({"unit": [1.0, np.nan, 2.0, 2.0, 1.0]}, index=NAMES)
-    assert gc.groups_from_pandas(gaps, GRAPH, rest="none").labels() == (1, 2, "none")
+    assert gc.Groups.of(gaps, GRAPH, rest="none").labels() == (1, 2, "none")
     nothing = pd.DataFrame({"unit": pd.array(["a", pd.NA, "b", "b", "a"])}, index=NAMES)
-    assert gc.groups_from_pandas(nothing, GRAPH, rest="none").labels() == ("a", "b", "none")
+    assert gc.Groups.of(nothing, GRAPH, rest="none").labels() == ("a", "b", "none")
     for wrong in ({"columns": "county"}, {"vertex": "who"}):
         with pytest.raises(GraphError, match="no such column"):
-            gc.groups_from_pandas(frame, GRAPH, **wrong)
+            gc.Groups.of(frame, GRAPH, **wrong)
     more = pd.DataFrame({"town": [*TOWNS, "waco"]}, index=[*NAMES, "zoe"])
     with pytest.raises(GraphError, match="row 6 is about no vertex"):
-        gc.groups_from_pandas(more, GRAPH)
-    assert gc.groups_from_pandas(more, GRAPH, unknown="ignore").labels("town")
+        gc.Groups.of(more, GRAPH)
+    assert gc.Groups.of(more, GRAPH, unknown="ignore").labels("town")
     with pytest.raises(GraphError, match="two rows"):
-        gc.groups_from_pandas(more.rename(index={"zoe": "ann"}), GRAPH)
+        gc.Groups.of(more.rename(index={"zoe": "ann"}), GRAPH)
     with pytest.raises(ParameterError, match="unknown is"):
-        gc.groups_from_pandas(frame, GRAPH, unknown="drop")
+        gc.Groups.of(frame, GRAPH, unknown="drop")
 
 
 def test_attributes_of_networkx_igraph_and_graphml(tmp_path):
     source = nx.karate_club_graph()
-    graph = gc.from_networkx(source, weighted=False)
-    made = gc.groups_from_networkx(source, graph, "club")
+    graph = gc.Graph.of(source, weighted=False)
+    made = gc.Groups.of(source, graph, "club")
     assert made.labels() == ("Mr. Hi", "Officer")
     assert made.sizes().tolist() == [17, 17]
     twin = igraph.Graph.from_networkx(source)
     twin.vs["name"] = twin.vs["_nx_name"]
-    assert gc.groups_from_igraph(twin, graph, ["club"]) == made
+    assert gc.Groups.of(twin, graph, ["club"]) == made
     file = tmp_path / "karate.graphml"
     nx.write_graphml(source, file)
-    assert gc.read_groups(file, graph, columns=["club"]) == made
+    assert gc.Groups.read(file, graph, columns=["club"]) == made
     twin.save(str(file))
-    assert gc.read_groups(file, graph, columns="club") == made
+    assert gc.Groups.read(file, graph, columns="club") == made
     for call in (
-        lambda: gc.groups_from_networkx(source, graph, "team"),
-        lambda: gc.groups_from_igraph(twin, graph, "team"),
+        lambda: gc.Groups.of(source, graph, "team"),
+        lambda: gc.Groups.of(twin, graph, "team"),
     ):
         with pytest.raises(GraphError, match="no vertex has a group of level 'team'"):
             call()
     with pytest.raises(GraphError, match="distinct names"):
-        gc.groups_from_networkx(source, graph, [])
+        gc.Groups.of(source, graph, [])
     with pytest.raises(FileFormatError, match="no attribute 'team'"):
-        gc.read_groups(file, graph, columns=["team"])
+        gc.Groups.read(file, graph, columns=["team"])
     with pytest.raises(FileFormatError, match="names of vertex attributes"):
-        gc.read_groups(file, graph)
+        gc.Groups.read(file, graph)
 
 
 def test_sides_of_bipartite_graphs_have_groups_of_their_own():
     source = nx.davis_southern_women_graph()
     for node, side in source.nodes(data="bipartite"):
         source.nodes[node]["letter"] = str(node)[0] if side == 0 else "E"
-    graph = gc.from_networkx(source, bipartite=True)
-    left = gc.groups_from_networkx(source, graph.left, "letter")
-    right = gc.groups_from_networkx(source, graph.right, "letter")
+    graph = gc.BipartiteGraph.of(source)
+    left = gc.Groups.of(source, graph.left, "letter")
+    right = gc.Groups.of(source, graph.right, "letter")
     assert len(left.labels()) > 5
     assert right.labels() == ("E",)
     assert right.sizes().tolist() == [14]
@@ -372,7 +373,7 @@ def test_any_bytes_are_groups_or_refused_in_one_line(tmp_path_factory, data, end
     file.write_bytes(data)
     told = ""
     try:
-        gc.read_groups(file, GRAPH, columns=[1] if ending != ".graphml" else ["a"], rest="other")
+        gc.Groups.read(file, GRAPH, columns=[1] if ending != ".graphml" else ["a"], rest="other")
     except GraphCutsError as problem:
         told = str(problem)
     assert "\n" not in told
@@ -395,7 +396,7 @@ def test_any_table_is_groups_or_refused_in_one_line(
     file.write_text("\n".join(separator.join(row) for row in rows))
     told, vertices = "", len(NAMES)
     try:
-        made = gc.read_groups(file, GRAPH, columns=columns, unknown=unknown, rest="other")
+        made = gc.Groups.read(file, GRAPH, columns=columns, unknown=unknown, rest="other")
         vertices = int(made.sizes().sum())
     except GraphCutsError as problem:
         told = str(problem)
@@ -409,11 +410,12 @@ def test_a_group_of_another_level_is_pointed_at():
 
 
 def test_groups_of_rows_with_owners_are_of_their_vertices():
-    rows = gc.owned_from_pandas(
+    rows = gc.OwnedRows.of(
         pd.DataFrame({"who": ["x"], "a": ["ann"], "b": ["bob"]}),
-        owner="who", source="a", target="b", vertices=NAMES,
-    )  # fmt: skip
-    towns = gc.groups_from_dict(dict(zip(NAMES, TOWNS, strict=True)), rows)
+        columns=gc.Columns(owner="who", source="a", target="b"),
+        vertices=NAMES,
+    )
+    towns = gc.Groups.of(dict(zip(NAMES, TOWNS, strict=True)), rows)
     assert towns.vertices == GRAPH.vertices
 
 
@@ -423,9 +425,11 @@ def test_groups_of_rows_with_owners_that_have_a_direction(tmp_path):
     file = tmp_path / "staff.csv"
     file.write_text(rows_of())
     for more in ({}, {"directed": True}):
-        rows = gc.owned_from_pandas(frame, **options, **more)
-        assert gc.read_groups(file, rows, columns=["state", "town"]) == GROUPS
-    sides = gc.owned_from_pandas(frame, owner="who", vertices=(NAMES, NAMES), bipartite=True)
+        rows = owned_flat(frame, **options, **more)
+        assert gc.Groups.read(file, rows, columns=["state", "town"]) == GROUPS
+    sides = gc.OwnedRows.of(
+        frame, columns=gc.Columns(owner="who"), vertices=(NAMES, NAMES), bipartite=True
+    )
     with pytest.raises(GraphError, match=r"pass the VertexSet of one, rows\.space\[0\]"):
-        gc.read_groups(file, sides, columns=["state", "town"])
-    assert gc.read_groups(file, sides.space[0], columns=["state", "town"]) == GROUPS
+        gc.Groups.read(file, sides, columns=["state", "town"])
+    assert gc.Groups.read(file, sides.space[0], columns=["state", "town"]) == GROUPS

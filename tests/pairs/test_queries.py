@@ -163,8 +163,8 @@ def with_one_more(graph, i, j):
     matrix[i, j] += 1
     if isinstance(graph, Graph):
         matrix[j, i] = matrix[i, j]
-        return Graph.from_matrix(matrix, weighted=True)
-    return BipartiteGraph.from_matrix(matrix, weighted=True)
+        return Graph.of(matrix, weighted=True)
+    return BipartiteGraph.of(matrix, weighted=True)
 
 
 def largest_change(query, graph):

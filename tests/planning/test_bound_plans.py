@@ -5,8 +5,7 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.graph.bounded_sums import bounded_total
-from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.graph.grid import Grid, bounded_total
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.planning import plan_degree_bounds
 from graphcuts_dp.privacy.protection import Protect

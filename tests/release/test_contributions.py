@@ -202,7 +202,7 @@ def test_what_cannot_be_asked_for():
         with pytest.raises(ParameterError, match="share_above must be"):
             choose_bound(rows, epsilon=1, share_above=share)
     for function in (release_contributions, choose_bound):
-        with pytest.raises(ParameterError, match="read_owned"):
+        with pytest.raises(ParameterError, match=r"OwnedRows\.read"):
             function(rows.bounded(at_most=1), epsilon=1)
     with pytest.raises(ParameterError, match="one count more"):
         Contributions.public((1, 2), [1, 2])

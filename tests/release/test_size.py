@@ -30,7 +30,7 @@ def test_a_release_beyond_the_memory_is_refused_before_noise_in_words_without_ed
     monkeypatch.setattr(entropy.SystemEntropy, "bytes", forbidden)
     texts = []
     for pairs in ([], EVERY_PAIR):
-        graph = gc.from_edges(pairs, vertices=30)
+        graph = gc.Graph.of(pairs, vertices=30)
         with pytest.raises(GraphError, match="30 vertices needs about") as caught:
             release_graph(graph, epsilon=1.0)
         texts.append(str(caught.value))

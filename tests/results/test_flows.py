@@ -362,10 +362,10 @@ def test_guarantees_tell_what_went_where():
 
 def test_flows_of_a_directed_graph_have_a_direction():
     """At epsilon = 50 a noise other than 0 has a probability of 4e-22 a cell."""
-    graph = gc.from_edges(
-        [("a", "c"), ("b", "c"), ("c", "a"), ("a", "b"), ("d", "c"), ("c", "d")], directed=True
+    graph = gc.DirectedGraph.of(
+        [("a", "c"), ("b", "c"), ("c", "a"), ("a", "b"), ("d", "c"), ("c", "d")]
     )
-    groups = gc.groups_from_dict({"a": "X", "b": "X", "c": "Y", "d": "Y"}, graph)
+    groups = gc.Groups.of({"a": "X", "b": "X", "c": "Y", "d": "Y"}, graph)
     flows = gc.release_flows(graph, groups, epsilon=50.0, seed=1)
     assert flows.between("X", "Y").value == 2
     assert flows.between("Y", "X").value == 1

@@ -8,7 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import graphcuts_dp as gc
 from graphcuts_dp.cli.main import COMMANDS  # the command is there
 
 assert "serve" in COMMANDS
@@ -25,7 +24,7 @@ class Process:
 
     def __init__(self, folder, graph, *options):
         self.folder = Path(folder)
-        gc.write_graph(graph, self.folder / "mail.npz")
+        graph.write(self.folder / "mail.npz")
         self.store = self.folder / "mail.db"
         self.tokens = {}
         self.port = 0

@@ -37,7 +37,7 @@ def made_groups(graph):
     codes = {
         label: "left" if i < half else "right" for i, label in enumerate(graph.vertices.labels)
     }
-    return gc.groups_from_dict(codes, graph)
+    return gc.Groups.of(codes, graph)
 
 
 class Office:

@@ -263,10 +263,8 @@ def test_binary_refuses_queries_that_could_follow_its_noise(tmp_path):
 
 def test_a_set_that_mixes_both_sides_counts_each_edge_once(tmp_path):
     users, films = ["ann", "bob", "cy"], ["up", "heat", "ran"]
-    graph = gc.from_edges(
-        [("ann", "up"), ("ann", "heat"), ("bob", "ran"), ("cy", "heat")],
-        vertices=(users, films),
-        bipartite=True,
+    graph = gc.BipartiteGraph.of(
+        [("ann", "up"), ("ann", "heat"), ("bob", "ran"), ("cy", "heat")], vertices=(users, films)
     )
     plain = gc.Graph(*graph_as_plain(graph), vertices=6)
     names = users + films

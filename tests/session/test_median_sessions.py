@@ -213,7 +213,7 @@ def test_on_the_command_line(tmp_path, monkeypatch, capsys):
         return main._status(), *capsys.readouterr()
 
     monkeypatch.chdir(tmp_path)
-    gc.write_graph(GRAPH, "g.csv")
+    GRAPH.write("g.csv")
     start = "session start g.csv --store s.db --epsilon 40 --delta 1e-6 --queries 9 --vertices 5"
     status, _, err = call(*start.split(), "--method", "median", "--seed", "1")
     assert status == 0, err

@@ -17,7 +17,7 @@ PARTS = ["trade", "trade", "trade", "top", "top", "top"]
 @pytest.fixture
 def graph():
     edges = [("ann", "eve"), ("bob", "eve"), ("ann", "kim"), ("kim", "lee")]
-    return gc.from_edges(edges, vertices=LABELS)
+    return gc.Graph.of(edges, vertices=LABELS)
 
 
 @pytest.fixture

@@ -39,9 +39,9 @@ def graph_of(kind):
     rng = np.random.default_rng(3)
     if kind == "bipartite":
         pairs = [(u, f) for u in USERS for f in FILMS if rng.random() < 0.5]
-        return gc.from_edges(pairs, vertices=(USERS, FILMS), bipartite=True)
+        return gc.BipartiteGraph.of(pairs, vertices=(USERS, FILMS))
     pairs = [(u, v) for i, u in enumerate(USERS) for v in USERS[:i] if rng.random() < 0.5]
-    return gc.from_edges(pairs, vertices=USERS)
+    return gc.Graph.of(pairs, vertices=USERS)
 
 
 def queries_of(graph):
@@ -166,7 +166,7 @@ def test_the_command_line_answers_every_kind_of_query(graph, tmp_path):
     private = graph_of(graph)
     universe = Universe.of(private)
     source, store = tmp_path / "in.csv", tmp_path / "s.db"
-    gc.write_graph(private, source)
+    private.write(source)
     for name, labels in (("u.txt", USERS), ("f.txt", FILMS)):
         (tmp_path / name).write_text("\n".join(labels))
     two = graph == "bipartite"
@@ -260,8 +260,8 @@ def test_files_of_matrices_are_refused_in_words(tmp_path):
 
 
 def test_a_vertex_called_star_is_not_taken_for_all(tmp_path):
-    graph = gc.from_edges([("*", "ann"), ("ann", "bob")], vertices=["*", "ann", "bob"])
-    gc.write_graph(graph, tmp_path / "in.csv")
+    graph = gc.Graph.of([("*", "ann"), ("ann", "bob")], vertices=["*", "ann", "bob"])
+    graph.write(tmp_path / "in.csv")
     (tmp_path / "v.txt").write_text("*\nann\nbob")
     (tmp_path / "one.txt").write_text("*")
     command(

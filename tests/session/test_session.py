@@ -547,7 +547,7 @@ def test_auto_takes_the_method_of_least_guaranteed_error():
 
 def test_a_path_is_read(path, tmp_path, graph):
     source = tmp_path / "mail.edges"
-    gc.write_graph(graph, source)
+    graph.write(source)
     with open_session(source, store=path, **terms("gaussian")) as session:
         session.ask([1])
         assert session._terms.source == {"path": str(source.resolve())}

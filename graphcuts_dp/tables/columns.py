@@ -11,8 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from graphcuts_dp.errors import FileFormatError
-from graphcuts_dp.graph.file_bytes import TextFormat
-from graphcuts_dp.graph.schema import parse_number
+from graphcuts_dp.tables.file_bytes import TextFormat
 
 Column = str | int
 TAIL = "tail"  # of an owner: the first end, unless a header has a column of this name
@@ -43,23 +42,48 @@ _KNOWN = {*(name for pair in _ENDS for name in pair), *WEIGHTS, *_NO_WEIGHTS}
 _SHOWN = 6  # columns that a sentence names
 
 
-@dataclass(frozen=True, slots=True)
-class TextOptions:
-    """What the caller says about a text file; see `read_graph`, and of the owner `read_owned`."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Columns:
+    """How to read the columns of an edge list or a table; None leaves it to the file's name.
 
-    header: bool | None = None
+    Attributes:
+        source: column of the first ends, by its name or its place from 0. Without it the known
+            names of the header (source and target, from and to, ...) or the only two that could be
+            ends; without a header the first two columns.
+        target: likewise, of the second ends.
+        weight: likewise, of the weights. Without it, a column of a known name (weight, count,
+            amount, length, ...: `columns.WEIGHTS`), or the third one where a comment above the rows
+            of one of our own or of KONECT's files declares weights; no other is ever taken for one.
+            Of a graph of networkx or igraph, the edge attribute; "weight" if omitted.
+        owner: the column that names the owner of each row, for `OwnedRows`; or "tail": the owner is
+            the first end (unless the header has a column of this name).
+        header: of text edge lists: whether the first line names the columns. None: it does if a
+            column is given by name; else `.csv` and `.tsv` files have a header (you must say so or
+            not if columns are given by place) and others have none. No row ever decides.
+        delimiter: of text edge lists: what stands between columns, such as ";"; " " for any blanks.
+            None: a first line `sep=;` decides; else in `.csv` and `.tsv` files the comma,
+            semicolon, tab or bar that the header has, without a header the comma or the tab; in
+            others a comma in rows that hold one, and blanks in those that hold none.
+        encoding: of text edge lists, GML and Pajek: a name that Python knows. None: what the mark
+            at the start says (UTF-8, UTF-16, UTF-32), else UTF-8.
+        one_based: of text edge lists: ids are the integers 1, 2, ... and become 0, 1, ...; a count
+            n of vertices then means ids 1..n, and given labels are those after the shift. Never
+            guessed.
+    """
+
     source: Column | None = None
     target: Column | None = None
     weight: Column | None = None
+    owner: Column | None = None
+    header: bool | None = None
     delimiter: str | None = None
     encoding: str | None = None
-    owner: Column | None = None
+    one_based: bool = False
 
     @property
-    def of_columns(self) -> bool:
-        """Whether something is said that only edge lists have."""
-        parts = (self.header, self.source, self.target, self.weight, self.delimiter)
-        return any(part is not None for part in parts)
+    def given(self) -> bool:
+        """Whether something is said that only edge lists and tables have."""
+        return replace(self, owner=None, encoding=None) != Columns()
 
     @property
     def named(self) -> tuple[Column | None, ...]:
@@ -113,6 +137,16 @@ class ColumnPlaces:
         return f"{name!r:.60}" if name else f"column {place + 1}"
 
 
+def parse_number(text: str) -> float | None:
+    """A decimal number, or None. NaN and infinities are numbers here; `build` refuses them."""
+    if "_" in text or not text.isascii():
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
 def has_header(header: bool | None, picked: Iterable[Column | None], form: TextFormat) -> bool:
     """Whether the first line names the columns: the options say so, else the ending of the file.
 
@@ -134,7 +168,7 @@ def has_header(header: bool | None, picked: Iterable[Column | None], form: TextF
 
 def find_columns(
     first: Sequence[str],
-    options: TextOptions,
+    options: Columns,
     *,
     weighted: bool | None,
     declared: bool | None,
@@ -170,7 +204,7 @@ def find_columns(
 
 
 def number_columns(
-    options: TextOptions, width: int, line: int, *, weighted: bool | None, declared: bool | None
+    options: Columns, width: int, line: int, *, weighted: bool | None, declared: bool | None
 ) -> ColumnPlaces:
     """Where they stand in a file without a header: where the caller says, else the ends come first.
 
@@ -247,14 +281,14 @@ def check_no_names(first: Sequence[str]) -> None:
         )
 
 
-def _check_options(options: TextOptions, weighted: bool | None) -> None:
+def _check_options(options: Columns, weighted: bool | None) -> None:
     if (options.source is None) != (options.target is None):
         raise FileFormatError("pass source= and target= together")
     if options.weight is not None and weighted is False:
         raise FileFormatError("pass weight= or weighted=False, not both")
 
 
-def _checked(places: ColumnPlaces, options: TextOptions) -> ColumnPlaces:
+def _checked(places: ColumnPlaces, options: Columns) -> ColumnPlaces:
     """The same, with an owner that is the first end if the caller says so."""
     picked = [places.source, places.target]
     picked += [] if places.weight is None else [places.weight]
@@ -264,7 +298,7 @@ def _checked(places: ColumnPlaces, options: TextOptions) -> ColumnPlaces:
     return replace(places, owner=places.source) if tail else places
 
 
-def _shown(first: Sequence[str], names: Sequence[str], options: TextOptions) -> tuple[str, ...]:
+def _shown(first: Sequence[str], names: Sequence[str], options: Columns) -> tuple[str, ...]:
     """The names that a message may quote: those that are known here, or that the caller typed."""
     pairs = zip(first, names, strict=True)
     return tuple(

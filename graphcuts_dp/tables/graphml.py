@@ -1,30 +1,92 @@
-"""GraphML: our own reader and writer, checked against those of networkx and igraph.
+"""GraphML: our own reader, checked against those of networkx and igraph.
 
 Expat reads the file in one pass. A DOCTYPE is refused, so entities cannot blow up or reach out.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import BinaryIO
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from xml.parsers import expat
-from xml.sax.saxutils import escape, quoteattr
 
 from graphcuts_dp.errors import FileFormatError
-from graphcuts_dp.graph.adjacency import AnyGraph, DirectedGraph
-from graphcuts_dp.graph.edge_lists import write_edges
-from graphcuts_dp.graph.exchange import (
-    Contents,
-    exchange_facts,
-    labels_in,
-    left_count,
-    parse_side,
-    pick_names,
-    written_names,
-)
-from graphcuts_dp.pairs.vertices import Label
+from graphcuts_dp.tables.file_bytes import NOT_UTF8
+from graphcuts_dp.tables.rows import Label, is_integer_literal, labels_of
 
-_FACTS = "graphcuts_dp"
+FACTS = "graphcuts_dp"
 _NODE_KEYS = ("name", "label", "bipartite", "type")
-_BLANKS = {"\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
+
+
+@dataclass(slots=True)
+class Contents:
+    """What a reader has found in a file, edges by vertex ids.
+
+    Attributes:
+        ids: id of each vertex, distinct.
+        names: label of each vertex as text; the ids again if None.
+        sides: for each vertex 0 (left), 1 (right) or None (not told).
+        sources: id of the first end of each edge.
+        targets: id of the second end.
+        weights: weight of each edge as text, None where it has none.
+        has_weights: the file declares weights, even if no edge has one; our own JSON may, too.
+        undirected: an edge is declared to have no direction.
+        facts: our own JSON, or None.
+        lines: the number of the line of each edge.
+    """
+
+    ids: list[str] = field(default_factory=list)
+    names: list[str] | None = None
+    sides: list[int | None] = field(default_factory=list)
+    sources: list[str] = field(default_factory=list)
+    targets: list[str] = field(default_factory=list)
+    weights: list[str | None] = field(default_factory=list)
+    has_weights: bool = False
+    undirected: bool = False
+    facts: str | None = None
+    lines: list[int] = field(default_factory=list)
+
+    def add(self, source: str, target: str, weight: str | None, line: int) -> None:
+        """Take an edge."""
+        self.sources.append(source)
+        self.targets.append(target)
+        self.weights.append(weight)
+        self.lines.append(line)
+
+
+def as_text(data: bytes) -> str:
+    """The text of a file in UTF-8, which is refused if it is not."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise FileFormatError(NOT_UTF8) from None
+
+
+def pick_names(ids: list[str], candidates: Sequence[list[str | None]]) -> list[str]:
+    """The first list of names that names every vertex, each once; else the ids."""
+    for names in candidates:
+        complete = [name for name in names if name is not None]
+        if len(complete) == len(ids) == len(set(complete)):
+            return complete
+    return ids
+
+
+def parse_side(text: str | None) -> int | None:
+    """Side of a vertex: networkx writes 0 or 1, igraph false or true."""
+    return {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1}.get((text or "").lower())
+
+
+def labels_in(contents: Contents) -> list[Label]:
+    """Labels of the vertices of a file: integers where all are integer literals."""
+    names = contents.ids if contents.names is None else contents.names
+    if contents.facts is None:
+        return labels_of(names)
+    text = json.loads(contents.facts).get("text", [])
+    if not isinstance(text, list) or not all(isinstance(name, str) for name in text):
+        text = []
+    kept = set(text)
+    return [
+        int(name) if len(name) < 4000 and is_integer_literal(name) and name not in kept else name
+        for name in names
+    ]
 
 
 def read_graphml(data: bytes) -> Contents:
@@ -166,7 +228,7 @@ class _Reader:
         elif self._inside == "node":
             if attribute in self.attributes:
                 self.attributes[attribute][-1] = text
-        elif attribute == _FACTS:
+        elif attribute == FACTS:
             self.contents.facts = text
 
     def finish(self) -> Contents:
@@ -201,51 +263,3 @@ class _Reader:
 
     def _malformed(self, reason: str) -> FileFormatError:
         return FileFormatError(f"line {self._line()}: {reason}")
-
-
-def write_graphml(
-    graph: AnyGraph, handle: BinaryIO, about: Mapping[str, float | str] | None = None
-) -> None:
-    """Write GraphML that networkx, igraph and we read with the same labels.
-
-    Args:
-        graph: what is written.
-        handle: where to.
-        about: names and values that become attributes of the graph.
-
-    Raises:
-        FileFormatError: a label that XML cannot hold.
-    """
-    names = written_names(graph)
-    ids = names if len(set(names)) == len(names) else [f"n{row}" for row in range(len(names))]
-    quoted = [quoteattr(name, _BLANKS) for name in ids]
-    head = [
-        '<?xml version="1.0" encoding="utf-8"?>',
-        '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">',
-        f'<key id="facts" for="graph" attr.name="{_FACTS}" attr.type="string"/>',
-        '<key id="name" for="node" attr.name="name" attr.type="string"/>',
-    ]
-    n_left = left_count(graph)
-    if n_left is not None:
-        head.append('<key id="side" for="node" attr.name="bipartite" attr.type="int"/>')
-    if graph.weighted:
-        head.append('<key id="weight" for="edge" attr.name="weight" attr.type="double"/>')
-    facts = dict(about or {})
-    for name, value in facts.items():
-        kind = "string" if isinstance(value, str) else "double"
-        named = quoteattr(name, _BLANKS)
-        head.append(f'<key id={named} for="graph" attr.name={named} attr.type="{kind}"/>')
-    direction = "directed" if isinstance(graph, DirectedGraph) else "undirected"
-    head.append(f'<graph edgedefault="{direction}">')
-    head.append(f'<data key="facts">{escape(exchange_facts(graph))}</data>')
-    for name, value in facts.items():
-        head.append(f"<data key={quoteattr(name, _BLANKS)}>{escape(str(value), _BLANKS)}</data>")
-    for row, name in enumerate(names):
-        side = "" if n_left is None else f'<data key="side">{int(row >= n_left)}</data>'
-        text = escape(name, _BLANKS)
-        head.append(f'<node id={quoted[row]}><data key="name">{text}</data>{side}</node>')
-    handle.write(("\n".join(head) + "\n").encode())
-    plain = "<edge source=%s target=%s/>\n"
-    weighted = '<edge source=%s target=%s><data key="weight">%s</data></edge>\n'
-    write_edges(graph, handle, quoted, quoted[n_left or 0 :], plain, weighted)
-    handle.write(b"</graph>\n</graphml>\n")

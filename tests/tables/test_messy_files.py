@@ -13,7 +13,7 @@ import pytest
 import graphcuts_dp as gc
 from graphcuts_dp.cli.reading import Reading
 from graphcuts_dp.errors import FileFormatError, ParameterError
-from graphcuts_dp.graph.files import read_graph
+from graphcuts_dp.graph.adjacency import read_graph
 
 PLAIN = {("a", "b"): 1.0, ("b", "c"): 1.0}
 HEAVY = {("a", "b"): 3.0, ("b", "c"): 2.5}
@@ -288,7 +288,7 @@ def test_a_column_by_name_says_that_there_is_a_header(tmp_path):
     path.write_text("Wer,Wen\nAda,Bob\nBob,Eve\n")
     with pytest.raises(FileFormatError, match="header"):
         Reading().read(str(path))
-    graph = read_graph(path, source="Wer", target="Wen")
+    graph = gc.read_graph(path, columns=gc.Columns(source="Wer", target="Wen"))
     assert edges_of(graph) == {("Ada", "Bob"): 1.0, ("Bob", "Eve"): 1.0}
 
 
@@ -321,7 +321,9 @@ def test_a_query_of_sql_is_a_line_of_pandas():
     query = "select caller, callee, sum(minutes) as minutes from calls group by 1, 2"
     frame = pd.read_sql(query, connection)
     connection.close()
-    graph = gc.from_pandas(frame, source="caller", target="callee", weight="minutes", weight_cap=9)
+    graph = gc.Graph.of(
+        frame, columns=gc.Columns(source="caller", target="callee", weight="minutes"), weight_cap=9
+    )
     assert edges_of(graph) == HEAVY
 
 

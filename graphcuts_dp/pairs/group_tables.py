@@ -1,0 +1,363 @@
+"""Labels of groups: from files, tables, dicts and attributes to the codes of nested groups.
+
+All that is read here is taken to be public: it comes out with every table of flows.
+"""
+
+import math
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from graphcuts_dp.arrays import IntVector
+from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
+from graphcuts_dp.files import PathLike
+from graphcuts_dp.pairs.vertices import Label, VertexSet
+from graphcuts_dp.tables.columns import Column, Columns, has_header, place_of, position_of
+from graphcuts_dp.tables.file_bytes import TextFormat, read_unpacked
+from graphcuts_dp.tables.frames import frame_of
+from graphcuts_dp.tables.graphml import read_node_attributes
+from graphcuts_dp.tables.rows import Row, labels_of, read_rows
+
+Levels = dict[str, list[Any]]  # for each level the label of each vertex, in their order
+_SHOWN = 6  # names that a message quotes
+_VERTEX_HEADS = (
+    *("vertex", "id", "node", "name", "label", "person", "user", "email", "vertexid", "nodeid"),
+    *("personid", "userid", "iata"),
+)
+_FORMS = {".csv": TextFormat(","), ".tsv": TextFormat("\t"), ".txt": TextFormat()}
+
+
+def read_levels(
+    path: PathLike,
+    vertices: VertexSet,
+    columns: Sequence[Column] | None,
+    vertex: Column | None,
+    unknown: str,
+    text: Columns,
+) -> Levels:
+    """The groups of vertices in a file; see `Groups.read`."""
+    _check_unknown(unknown)
+    if isinstance(columns, str | int):
+        columns = [columns]
+    name = Path(path).name.lower()
+    ending = Path(name.removesuffix(".gz")).suffix
+    data = read_unpacked(path)
+    try:
+        if ending == ".graphml":
+            if columns is None or not all(isinstance(name, str) for name in columns):
+                raise FileFormatError("pass columns=, the names of vertex attributes")
+            labels, found = read_node_attributes(data, [str(name) for name in columns])
+            values = {name: _typed(column) for name, column in found.items()}
+            return _placed(vertices, labels, values, unknown)
+        if ending not in _FORMS:
+            raise FileFormatError("groups are read from .csv, .tsv, .txt and .graphml files")
+        if columns is not None and not columns:
+            raise FileFormatError("pass columns=, at least one column of groups")
+        named = has_header(text.header, [*(columns or ()), vertex], _FORMS[ending])
+        announced = text.header is not None or columns is not None or vertex is not None
+        names, rows = read_rows(data, _FORMS[ending], replace(text, header=named))
+        return _table(names, rows, vertices, columns, vertex, unknown, announced)
+    except FileFormatError as problem:
+        raise FileFormatError(f"{path!s}: {problem}") from None
+
+
+def levels_of(
+    source: Any,
+    vertices: VertexSet,
+    columns: str | Sequence[str] | None,
+    vertex: str | None,
+    unknown: str,
+) -> tuple[Levels, dict[str, list[Label]]]:
+    """The groups of vertices in what `Groups.of` takes, and the order of ordered categories."""
+    _check_unknown(unknown)
+    names = [columns] if isinstance(columns, str) else None if columns is None else list(columns)
+    if names is not None and (not names or len(set(names)) != len(names)):
+        raise GraphError("columns are distinct names, for example ['state', 'county']")
+    if isinstance(source, Mapping):
+        return _placed(vertices, source, _of_dict(source, names or ["group"]), unknown), {}
+    for library in ("networkx", "igraph"):
+        module = sys.modules.get(library)
+        if module is not None and isinstance(source, module.Graph):
+            if names is None:
+                raise GraphError("pass columns=, the names of vertex attributes")
+            keys, values = _attributes(source, names)
+            return _placed(vertices, keys, values, "ignore"), {}
+    frame = frame_of(source)
+    if frame is None:
+        raise GraphError("groups are made of a dict, a table, or a graph of networkx or igraph")
+    return _of_frame(source, frame, vertices, names, vertex, unknown)
+
+
+def _of_frame(
+    source: Any,
+    frame: Any,
+    vertices: VertexSet,
+    names: list[str] | None,
+    vertex: str | None,
+    unknown: str,
+) -> tuple[Levels, dict[str, list[Label]]]:
+    picked = [name for name in frame.columns if name != vertex] if names is None else names
+    index = getattr(source, "index", None) if vertex is None else frame
+    if not picked or not {*picked, *(() if vertex is None else (vertex,))} <= set(frame.columns):
+        raise GraphError("the table has no such column: pass columns= and vertex=")
+    if index is None:
+        raise GraphError("a table without an index: pass vertex=, the column of the vertices")
+    values = {name: frame[name].to_list() for name in picked}
+    order: dict[str, list[Label]] = {}
+    for name in picked:
+        kind = frame[name].to_native().dtype
+        if getattr(kind, "ordered", False):  # of pandas
+            present = set(values[name])
+            order[name] = [label for label in kind.categories if label in present]
+    keys = list(index) if vertex is None else frame[vertex].to_list()
+    return _placed(vertices, keys, values, unknown), order
+
+
+def _of_dict(source: Mapping[Any, Any], names: list[str]) -> dict[str, list[Any]]:
+    rows = [given if isinstance(given, tuple | list) else (given,) for given in source.values()]
+    for place, row in enumerate(rows, 1):
+        if len(row) != len(names):
+            raise GraphError(f"entry {place} of the groups does not have one label for each level")
+    return {name: [row[place] for row in rows] for place, name in enumerate(names)}
+
+
+def _attributes(source: Any, names: list[str]) -> tuple[list[Any], dict[str, list[Any]]]:
+    """The labels of the vertices of a graph of networkx or igraph, and what is known of each."""
+    if hasattr(source, "vs"):
+        known = source.vs.attributes()
+        keys = list(source.vs["name"]) if "name" in known else list(range(source.vcount()))
+        missing = [None] * len(keys)
+        return keys, {name: list(source.vs[name]) if name in known else missing for name in names}
+    keys = list(source.nodes)
+    return keys, {name: [source.nodes[node].get(name) for node in keys] for name in names}
+
+
+def _check_unknown(unknown: str) -> None:
+    if unknown not in ("error", "ignore"):
+        raise ParameterError("unknown is 'error' or 'ignore'")
+
+
+def _placed(
+    vertices: VertexSet, keys: Iterable[Any], values: Mapping[str, Sequence[Any]], unknown: str
+) -> Levels:
+    """Columns whose rows are about the vertices of `keys`, in the order of the vertices."""
+    rows: list[int | None] = []
+    for place, key in enumerate(keys, 1):
+        row = vertices.find(key)
+        if row is None and unknown == "error":
+            raise GraphError(f"row {place} is about no vertex of the graph; or unknown='ignore'")
+        rows.append(row)
+    known = [row for row in rows if row is not None]
+    if len(set(known)) != len(known):
+        raise GraphError("a vertex has two rows; keep one")
+    found: Levels = {}
+    for name, column in values.items():
+        if not any(value is not None for value in column):
+            raise GraphError(f"no vertex has a group of level {name!r:.60}")
+        held: list[Any] = [None] * len(vertices)
+        for row, value in zip(rows, column, strict=True):
+            if row is not None:
+                held[row] = value
+        found[str(name)] = held
+    return found
+
+
+def _typed(cells: Sequence[str | None]) -> list[Label | None]:
+    """Integers where all that is there are integer literals, else text."""
+    present = [(place, cell) for place, cell in enumerate(cells) if cell]
+    found: list[Label | None] = [None] * len(cells)
+    for (place, _), label in zip(present, labels_of([cell for _, cell in present]), strict=True):
+        found[place] = label
+    return found
+
+
+def _table(
+    header: list[str] | None,
+    rows: list[Row],
+    vertices: VertexSet,
+    columns: Sequence[Column] | None,
+    vertex: Column | None,
+    unknown: str,
+    announced: bool,
+) -> dict[str, list[Any]]:
+    """The label of each vertex, for each level; `announced` says that somebody said how to read."""
+    if header is None and not rows:
+        raise FileFormatError("the file is empty")
+    width = len(rows[0][1] if header is None else header)
+    key = _key_column(header, width, vertex)
+    if header is not None and not announced and vertices.find_text(header[key]) is not None:
+        raise FileFormatError(
+            "the first line is about a vertex: pass header=False if the file has no header, else "
+            "header=True"
+        )
+    if columns is not None:
+        places = [_place(column, header, width) for column in columns]
+    else:
+        places = [place for place in range(width) if place != key]
+        if len(places) != 1:
+            raise FileFormatError(
+                "pass columns=, the columns of the groups from the coarsest level to the finest"
+            )
+    if len({key, *places}) != len(places) + 1:
+        raise FileFormatError("vertex= and columns= name different columns, at least one group")
+    held: list[list[str | None]] = [[None] * len(vertices) for _ in places]
+    seen = [False] * len(vertices)
+    for line, cells in rows:
+        if len(cells) != width:
+            raise FileFormatError(f"line {line}: expected {width} columns, as in the first row")
+        row = vertices.find_text(cells[key])
+        if row is None:
+            if unknown == "ignore":
+                continue
+            header_too = ", or header=True if it names the columns"
+            raise FileFormatError(
+                f"line {line}: not a vertex of the graph; correct it, or pass unknown='ignore'"
+                + (header_too if header is None and (line, cells) == rows[0] else "")
+            )
+        if seen[row]:
+            raise FileFormatError(f"line {line}: this vertex has a row already")
+        seen[row] = True
+        for column, place in zip(held, places, strict=True):
+            column[row] = cells[place]
+    names = [f"level {i}" if header is None else header[p] for i, p in enumerate(places, 1)]
+    if len(set(names)) != len(names) or not all(names):
+        raise FileFormatError("two columns of groups have one name, or one has none")
+    return {name: _typed(column) for name, column in zip(names, held, strict=True)}
+
+
+def _place(column: Column, header: list[str] | None, width: int) -> int:
+    if header is not None:
+        return position_of(column, header)
+    place = place_of(column)
+    if place >= width:
+        raise FileFormatError(f"there is no such column; the first row has {width} of them")
+    return place
+
+
+def _key_column(header: list[str] | None, width: int, vertex: Column | None) -> int:
+    if vertex is not None:
+        return _place(vertex, header, width)
+    known = [p for p, cell in enumerate(header or ()) if _plain(cell) in _VERTEX_HEADS]
+    return known[0] if len(known) == 1 else 0
+
+
+def _plain(cell: str) -> str:
+    return "".join(c for c in cell if c.isalnum()).casefold()
+
+
+def codes_of(vertices: VertexSet, level: str, given: Any) -> tuple[IntVector, list[Label]]:
+    """Code of each vertex, -1 for none, and labels in the order of their first vertices."""
+    if isinstance(given, str) or not hasattr(given, "__len__") or len(given) != len(vertices):
+        raise GraphError(f"level {level!r:.60} needs one label for each of the vertices")
+    if isinstance(given, np.ndarray) and given.ndim == 1 and given.dtype.kind in "iuU":
+        known, found = np.unique(given, return_inverse=True)
+        if given.dtype.kind != "U" or known[0]:
+            labels: list[Label] = known.tolist()
+            return found.astype(np.int64), labels
+    values = given.tolist() if isinstance(given, np.ndarray) else list(given)
+    table: dict[Any, int] = {}
+    try:
+        raw = np.fromiter((table.setdefault(v, len(table)) for v in values), np.int64, len(values))
+    except TypeError:
+        raise _bad_label(level) from None
+    codes: dict[Label, int] = {}
+    places = []
+    for value in table:
+        # True equals 1 and has its hash, so what a dict holds is not enough.
+        label = _plain_label(value, level)
+        places.append(-1 if label is None else codes.setdefault(label, len(codes)))
+    if any(isinstance(value, bool | np.bool_) for value in values):
+        raise _bad_label(level)
+    labels = list(codes)
+    if len({str(label) for label in labels}) != len(labels):
+        raise GraphError(f'two groups of level {level!r:.60} look alike, such as 1 and "1"')
+    return np.array(places, dtype=np.int64)[raw], labels
+
+
+def _plain_label(value: Any, level: str) -> Label | None:
+    if value is None or type(value).__name__ in ("NAType", "NaTType") or value == "":
+        return None
+    if isinstance(value, float | np.floating):  # numbers of a column with gaps
+        number = float(value)
+        if math.isnan(number):
+            return None
+        if not (number.is_integer() and abs(number) < 2.0**53):
+            raise _bad_label(level)
+        return int(number)
+    if isinstance(value, bool | np.bool_) or not isinstance(value, str | int | np.integer):
+        raise _bad_label(level)
+    return str(value) if isinstance(value, str) else int(value)
+
+
+def _bad_label(level: str) -> GraphError:
+    return GraphError(f"groups of level {level!r:.60} must be strings or whole numbers")
+
+
+def with_rest(
+    vertices: VertexSet,
+    level: str,
+    own: tuple[IntVector, list[Label]],
+    above: tuple[IntVector, tuple[Label, ...]],
+    rest: str | None,
+) -> tuple[IntVector, list[Label]]:
+    """Vertices without a group in a group of their own, one in each group of the level before."""
+    codes, labels = own[0].copy(), list(own[1])
+    (missing,) = np.nonzero(codes < 0)
+    if rest is None:
+        some = f"{vertices.labels[int(missing[0])]!r:.60}"
+        raise GraphError(
+            f"{len(missing):,} vertices, such as {some}, have no group of level {level!r:.60}; "
+            "add them, or pass rest='other'"
+        )
+    for parent in np.unique(above[0][missing]).tolist():
+        name = rest if not above[1] or above[1][parent] == rest else f"{above[1][parent]}/{rest}"
+        if name in labels:
+            raise GraphError(f"rest: {name!r:.60} is a group of level {level!r:.60} already")
+        codes[missing[above[0][missing] == parent]] = len(labels)
+        labels.append(name)
+    return codes, labels
+
+
+def sorted_within(
+    level: str,
+    own: tuple[IntVector, list[Label]],
+    above: IntVector,
+    order: Sequence[Label] | None,
+) -> tuple[IntVector, list[Label], IntVector]:
+    """Codes in the order of enclosing groups and then of labels; and the enclosing groups."""
+    codes, labels = own
+    parent = np.zeros(len(labels), dtype=np.int64)
+    parent[codes] = above
+    (split,) = np.nonzero(parent[codes] != above)
+    if len(split):
+        name = labels[int(codes[split[0]])]
+        raise GraphError(
+            f"group {name!r:.60} of level {level!r:.60} lies in two groups of the level before; "
+            "give the levels from the coarsest to the finest, and each group a name of its own"
+        )
+    ranks = {label: rank for rank, label in enumerate(labels if order is None else order)}
+    if order is not None and (len(ranks) != len(order) or set(ranks) != set(labels)):
+        raise GraphError(
+            f"the order of level {level!r:.60} must name each of its groups once, and none "
+            "without vertices"
+        )
+
+    def key(code: int) -> tuple[Any, ...]:
+        label = labels[code]
+        place = (isinstance(label, str), label) if order is None else (ranks[label],)
+        return int(parent[code]), *place
+
+    permutation = sorted(range(len(labels)), key=key)
+    new = np.empty(len(labels), dtype=np.int64)
+    new[permutation] = np.arange(len(labels))
+    return new[codes], [labels[code] for code in permutation], parent[permutation]
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first few names, for a message."""
+    shown = [f"{name[:40]!r}" for name in names[:_SHOWN]]
+    return ", ".join(shown) + (", ..." if len(names) > _SHOWN else "")

@@ -1,0 +1,1 @@
+"""Rows and columns of files and tables, before anybody knows what they are about."""

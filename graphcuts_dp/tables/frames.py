@@ -1,0 +1,65 @@
+"""Tables of any library, such as pandas, polars or pyarrow: read, and made in the user's own kind.
+
+Narwhals knows the libraries; none of them has to be installed.
+"""
+
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from typing import Any
+
+from graphcuts_dp.errors import GraphError, ParameterError
+
+KINDS = ("pandas", "polars", "pyarrow")  # which of these is installed is taken, the first first
+
+
+def frame_of(source: Any) -> Any | None:
+    """A table or a series of some library as a narwhals `DataFrame`; None of anything else.
+
+    A lazy one is computed.
+
+    Raises:
+        GraphError: two columns have one name.
+    """
+    if isinstance(source, list | tuple | dict | set):
+        return None
+    import narwhals as nw
+    from narwhals.exceptions import DuplicateError
+
+    try:
+        found: Any = nw.from_native(source, pass_through=True, allow_series=True)
+    except DuplicateError:
+        raise GraphError("two columns of the table have one name; rename one") from None
+    if isinstance(found, nw.LazyFrame):
+        found = found.collect()
+    if isinstance(found, nw.Series):
+        found = found.alias(found.name or "group").to_frame()
+    return found if isinstance(found, nw.DataFrame) else None
+
+
+def made_frame(columns: Mapping[str, Sequence[Any] | Any], kind: Any = None) -> Any:
+    """A table of these columns.
+
+    Args:
+        columns: their values, by name.
+        kind: "pandas", "polars" or "pyarrow", the module itself, or a table whose kind it shall
+            have; None for the first of these that is installed.
+
+    Raises:
+        ParameterError: none is installed, or another kind.
+    """
+    import narwhals as nw
+
+    if kind is None:
+        kind = next((name for name in KINDS if find_spec(name) is not None), None)
+        if kind is None:
+            raise ParameterError("install pandas, polars or pyarrow: tables are made of their kind")
+    elif not isinstance(kind, str) and frame_of(kind) is not None:
+        kind = nw.get_native_namespace(kind)
+    try:
+        return nw.from_dict(dict(columns), backend=kind).to_native()
+    except ImportError:
+        raise ParameterError(f"the package {kind!s:.60} is not installed") from None
+    except (ValueError, TypeError, AttributeError):
+        raise ParameterError(
+            f"unknown kind of table {kind!r:.60}; choose one of {', '.join(KINDS)}"
+        ) from None

@@ -1,0 +1,245 @@
+"""Rows of text tables: comments, a header, separators, quotes, and labels that are integers.
+
+A row is a line, and how it is read depends on that line alone: one with quotes is read by the rules
+of CSV, one without by its separators. So no row can swallow or change another. How the file is read
+depends on its name, on what the caller says, on comments above the first row and, where there is a
+header, on that: never on a row.
+"""
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import BinaryIO, Literal, final
+
+from graphcuts_dp.errors import FileFormatError
+from graphcuts_dp.tables.columns import Columns, has_header
+from graphcuts_dp.tables.file_bytes import (
+    NOT_UTF8,
+    TextFormat,
+    check_delimiter,
+    declared_separator,
+    header_separator,
+    utf8_stream,
+)
+
+Label = str | int
+MARK = "graphcuts-dp:"  # before the facts that a comment tells
+BLOCK = 1 << 18  # bytes; a block and its arrays stay in the processor's cache
+_INTEGER = re.compile(r"(?:0|-?[1-9][0-9]*)\Z", re.ASCII)
+
+
+def is_integer_literal(token: str) -> bool:
+    """Whether a token is how Python prints an integer: no leading zero, plus sign or blank."""
+    return _INTEGER.match(token) is not None
+
+
+def labels_of(tokens: Sequence[str]) -> list[Label]:
+    """Integers when every token is an integer literal, else all strings as they are."""
+    match = _INTEGER.match
+    if all(map(match, tokens)):
+        try:
+            return [int(token) for token in tokens]
+        except ValueError:  # thousands of digits: Python refuses; a name, then
+            return list(tokens)
+    return list(tokens)
+
+
+Row = tuple[int, list[str]]
+Comments = Literal["skip", "keep", "refuse"]
+BYTE_ORDER_MARK = "\ufeff"
+
+
+def decoded(data: bytes) -> str:
+    """UTF-8 as text.
+
+    Raises:
+        FileFormatError: it is not.
+    """
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise FileFormatError(NOT_UTF8) from None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RowReader:
+    """How the rows of one file are split.
+
+    Attributes:
+        delimiter: the one separator, with quoting; " " for blanks (any run), None for a comma where
+            a row holds one and blanks where it holds none, all unquoted.
+        comments: what lines that start with # or % are: comments, which are skipped; rows, as in
+            files where comments stand only above the header; or refused, in .csv and .tsv files
+            without a header.
+        konect: whether blanks and tabs may be mixed, and comments tell of weights.
+    """
+
+    delimiter: str | None
+    comments: Comments = "skip"
+    konect: bool = False
+
+    def rows(self, block: bytes, line: int) -> Iterator[Row]:
+        """Rows of some whole lines, each with its number, of which `line` is the first.
+
+        Raises:
+            FileFormatError: a row that is not in the format, told by its line; or no UTF-8.
+        """
+        split = self._blanks_or_commas if self.delimiter in (None, " ") else self._cells
+        for number, content in enumerate(io.StringIO(decoded(block), newline="\n"), line):
+            start = content.lstrip()[:1]
+            if start == BYTE_ORDER_MARK:
+                raise FileFormatError(
+                    f"line {number}: a byte-order mark stands within the file; take it out"
+                )
+            if start in ("#", "%") and self.comments != "keep":
+                self._check_comment(content.strip(), number)
+                continue
+            try:
+                fields = split(content)
+            except ValueError as problem:
+                raise FileFormatError(f"line {number}: {problem}") from None
+            if any(fields):  # spreadsheets leave rows of separators
+                yield number, fields
+
+    def _check_comment(self, text: str, number: int) -> None:
+        """Refuse what would mean something else if it stood above the first row."""
+        if self.comments == "refuse":
+            raise FileFormatError(
+                f"line {number}: begins with # or %; take comments out, and put labels in quotes"
+            )
+        if declares(text, konect=self.konect):
+            raise FileFormatError(
+                f"line {number}: this comment tells how to read the file; move it above the rows"
+            )
+
+    def _blanks_or_commas(self, content: str) -> list[str]:
+        if self.delimiter is None and "," in content:
+            fields = [field.strip() for field in content.split(",")]
+            if any(len(field.split()) > 1 for field in fields):
+                raise ValueError("blanks and commas are mixed; pass delimiter=")
+            return fields
+        alone = self.delimiter is None and not self.konect and "\t" in content
+        if alone and any(len(cell.split()) > 1 for cell in content.split("\t")):
+            raise ValueError("tabs and blanks are mixed; pass delimiter=")
+        return content.split()
+
+    def _cells(self, content: str) -> list[str]:
+        """Cells of a row with one separator; blanks around them do not count, but in quotes."""
+        delimiter = str(self.delimiter)
+        if '"' not in content:
+            return [field.strip() for field in content.split(delimiter)]
+        reader = csv.reader([content], delimiter=delimiter, strict=True, skipinitialspace=True)
+        try:
+            return next(reader)
+        except csv.Error:
+            raise ValueError("malformed row: check its quotes, which end on their line") from None
+
+
+def declares(comment: str, *, konect: bool) -> bool:
+    """Whether a comment, if it stands above the rows, tells how these are read."""
+    words = comment[1:].split()
+    if konect and konect_weighted(words) is not None:
+        return True
+    return comment[1:].strip().startswith(MARK)
+
+
+def konect_weighted(words: list[str]) -> bool | None:
+    """What a first line such as `% bip weighted` says about the third column; None if nothing."""
+    if len(words) < 2 or words[0] not in ("sym", "asym", "bip"):
+        return None
+    return words[1] != "unweighted"
+
+
+def read_rows(
+    data: bytes, form: TextFormat, columns: Columns
+) -> tuple[list[str] | None, list[Row]]:
+    """A text table that is no edge list: its header, if it has one, and its rows.
+
+    Args:
+        data: the whole file.
+        form: what the ending of the file's name tells.
+        columns: see `Columns`.
+
+    Raises:
+        FileFormatError: as `read_edge_list`.
+        ParameterError: likewise.
+    """
+    table = begin(io.BytesIO(data), form, columns)
+    blocks = table.blocks(lambda: BLOCK)
+    found = [row for block, line in blocks for row in table.reader.rows(block, line)]
+    return (table.first if table.named else None), found
+
+
+@dataclass(slots=True)
+class TextTable:
+    """A file whose head has been read.
+
+    Attributes:
+        facts: what a comment of ours above the first row tells, as JSON; None if there is none.
+        konect: the words of a comment of KONECT that came after it; none if there is none.
+        named: whether there is a header.
+        first: the names of the columns, or without a header the cells of the first row, of which
+            nothing but their number may be used; none if there is no row.
+        reader: how the rows are split.
+        stream: what follows `block`.
+        block: the rows that were read already, whole lines.
+        line: the number of its first line.
+    """
+
+    facts: str | None
+    konect: list[str]
+    named: bool
+    first: list[str]
+    reader: RowReader
+    stream: BinaryIO
+    block: bytes
+    line: int
+
+    def blocks(self, size: Callable[[], int]) -> Iterator[tuple[bytes, int]]:
+        """All rows as blocks of whole lines of about `size` bytes, each with its first number."""
+        block, line = self.block, self.line
+        while True:
+            more = self.stream.read(size())
+            block += more + (self.stream.readline() if more else b"")
+            if not block:
+                return
+            yield block, line
+            line += block.count(b"\n")
+            block = b""
+
+
+def begin(file: BinaryIO, form: TextFormat, columns: Columns) -> TextTable:
+    """Read the head of a file: comments, blank lines, `sep=;`, and the header if there is one."""
+    named = has_header(columns.header, columns.named, form)
+    if columns.delimiter is not None:
+        check_delimiter(columns.delimiter)
+    stream = utf8_stream(file, columns.encoding)
+    comments: Comments = "skip" if not form.has_header else "keep" if named else "refuse"
+    facts: str | None = None
+    konect: list[str] = []
+    delimiter, line = columns.delimiter, 1
+    while row := stream.readline():
+        text = decoded(row)
+        separator = None if line > 1 or form.konect else declared_separator(text)
+        text = text.strip()
+        if separator is not None and columns.delimiter != "=":  # which such a line would hold
+            delimiter = delimiter or separator
+        elif text.startswith(("#", "%")) and comments != "refuse":
+            words = text[1:].strip()
+            if words.startswith(MARK):
+                facts, konect = words[len(MARK) :], []
+            elif form.konect and konect_weighted(words.split()) is not None:
+                konect = words.split()
+        elif text:
+            split = delimiter or (header_separator(text, form) if named else form.delimiter)
+            reader = RowReader(split, comments, form.konect)
+            for _, first in reader.rows(row, line):
+                place = (b"", line + 1) if named else (row, line)
+                return TextTable(facts, konect, named, first, reader, stream, *place)
+        line += 1
+    if named:
+        raise FileFormatError("the file is empty: its first line would name the columns")
+    return TextTable(facts, konect, named, [], RowReader(delimiter), stream, b"", line)
