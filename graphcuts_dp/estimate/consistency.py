@@ -9,7 +9,8 @@ Source: Hay, Rastogi, Miklau, Suciu, *Boosting the Accuracy of Differentially Pr
 Through Consistency*, 2010, section 4, here with noise that differs between levels, cells of any
 number of parts, and levels that were not measured.
 
-Whole, non-negative tables from unbiased ones, from the top down."""
+From these unbiased tables come whole, non-negative ones, rounded from the top down.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,8 +1,8 @@
 """Which levels of a table are measured, and which share of the budget each of them gets.
 
-Chosen before anything is spent, from the sizes of the public groups alone.
-
-What errors to expect of flows, from the sizes of the public groups alone."""
+Chosen before anything is spent, from the sizes of the public groups alone; so is the forecast of
+what errors to expect.
+"""
 
 import itertools
 import math

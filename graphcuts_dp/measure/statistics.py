@@ -14,11 +14,9 @@ users explain all ratings. Mirror descent with a Schatten norm needs an upper bo
 
 Source: JT12, sections 3.2 (the start needs the norm), 4.1 and 4.2.
 
-Bounds that are chosen privately: on what one owner may have, and on the degree of a vertex.
-
-What is bought of rows with owners before a bound is chosen: how many owners have how much.
-
-A bound on degrees shall keep most edges, and cost little noise.
+Last come the bounds that are chosen privately: on what one owner may have, from noisy counts of
+owners by how much they have, and on the degree of a vertex, which shall keep most edges and cost
+little noise.
 """
 
 import math
