@@ -71,7 +71,8 @@ class Table:
     @staticmethod
     def _cell(value: Any, form: str) -> str:
         if isinstance(value, str) or value is None:
-            return format(value or "", re.match(r"[<>^]?\d+", form).group())
+            align, width = re.match(r"([<>^]?)\+?(\d+)", form).groups()
+            return f"{value or '':{align}{width}}"
         return format(value, form)
 
 

@@ -2,15 +2,15 @@
 
 from pathlib import Path
 
-from scripts.figures import cut_norm_certificates, demo_cut_errors, demo_distances, demo_flows
+from scripts.figures import cut_norm_certificates, demos
 from scripts.figures.registry import figure_names, make_figure, write_index
 
 FOLDER = Path(__file__).resolve().parents[2] / "figures"
 
 if __name__ == "__main__":
     cut_norm_certificates.main()  # first: it measures times
-    for drawing in (demo_cut_errors, demo_distances, demo_flows):
-        drawing.main()
+    for draw in demos.DRAWN.values():
+        draw()
     for name in figure_names():
         make_figure(name, FOLDER)
     write_index(FOLDER)

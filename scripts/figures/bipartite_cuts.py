@@ -17,7 +17,7 @@ import math
 import tempfile
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import final
 
@@ -28,7 +28,7 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from graphcuts_dp.arrays import FloatVector
+from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.errors import AccuracyWarning
 from graphcuts_dp.graph.adjacency import BipartiteGraph
 from graphcuts_dp.learn.potentials import near_one
@@ -38,9 +38,10 @@ from graphcuts_dp.plotting.style import PAGE, house_style
 from graphcuts_dp.progress import Progress
 from graphcuts_dp.session.session import open_session
 from scripts.figures.analysts import worst_cut
-from scripts.figures.base import Finding, Table, exponent_finding, finding
+from scripts.figures.base import Finding, Table, exponent_finding, finding, near
 from scripts.figures.bounds import mirror_descent_updates
-from scripts.figures.rates import BipartiteRates
+from scripts.figures.random_graphs import imbalanced_bipartite, power_law_bipartite
+from scripts.figures.rates import BipartiteRates, imbalanced_rates, power_law_rates
 from scripts.figures.style import log_log, look, trivial_look
 from scripts.figures.table_one import tight_error
 
@@ -79,6 +80,67 @@ class Family:
     powers: Sequence[int]
 
 
+def _imbalanced_degrees(side: int) -> tuple[FloatVector, FloatVector]:
+    hubs = round(side**0.75)
+    return np.array([side, round(side**0.5)], float), np.array([hubs, side - hubs], float)
+
+
+def _power_law_degrees(side: int) -> tuple[FloatVector, FloatVector]:
+    """The distribution itself, not rounded to whole numbers of vertices."""
+    degrees = np.arange(1, side + 1, dtype=np.float64)
+    counts = degrees**-EXPONENT
+    return degrees, side * counts / counts.sum()
+
+
+EXPONENT = 1.25  # b of the power law, inside the paper's 1 < b < 3/2
+IMBALANCED = Family(  # few left vertices joined to all, most to few
+    name="imbalanced",
+    degrees=_imbalanced_degrees,
+    graph=lambda side, seed: imbalanced_bipartite(side, seed=seed),
+    rates=imbalanced_rates,
+    powers=range(2, 9),
+)
+POWER_LAW = Family(
+    name="power law",
+    degrees=_power_law_degrees,
+    graph=lambda side, seed: power_law_bipartite(side, EXPONENT, seed=seed),
+    rates=lambda side, size: power_law_rates(side, size, EXPONENT),
+    powers=range(2, 8),
+)
+_GROUP_NORM = "JT12 4.1, promised error with (2,p): exponent of V, logarithms divided out"
+
+
+def measure_imbalanced(*, quick: bool, seed: int, progress: Progress) -> Table:
+    """Errors on imbalanced graphs beside V^(11/16), V^(7/8), V^(5/8); see `Experiment`.
+
+    Source: JT12, section 4.1, equation (5) and the line after it.
+    """
+    return measure_family(IMBALANCED, quick=quick, seed=seed, progress=progress)
+
+
+def measure_power_law(*, quick: bool, seed: int, progress: Progress) -> Table:
+    """Errors where left degrees follow a power law, beside the claims for b = 5/4.
+
+    The paper prints V^(3/4-b/2) for (2,p); V^(5/4-b/2) is right. A finding tells the printed one
+    apart.
+
+    Source: JT12, section 4.1, the second family.
+    """
+    table = measure_family(POWER_LAW, quick=quick, seed=seed, progress=progress)
+    (corrected,) = (one for one in table.findings if one.statement == _GROUP_NORM)
+    printed = near(
+        f"{corrected.statement}, as printed",
+        corrected.measured,
+        claimed=0.75 - EXPONENT / 2,
+        tolerance=_PROMISE_TOLERANCE,
+    )
+    return replace(
+        table,
+        parameters={**table.parameters, "exponent of the distribution": EXPONENT},
+        findings=[*table.findings, printed],
+    )
+
+
 def measure_family(family: Family, *, quick: bool, seed: int, progress: Progress) -> Table:
     """Promises against V and |S|, sessions against V, and their exponents.
 
@@ -115,7 +177,7 @@ def measure_family(family: Family, *, quick: bool, seed: int, progress: Progress
         "asked in a session": _ASKED,
         "seed": seed,
     }
-    return Table(columns=COLUMNS, rows=rows, parameters=parameters, findings=findings(rows, family))
+    return Table.of(COLUMNS, rows, parameters, lambda table: _findings(table, family))
 
 
 def update_bounds(
@@ -230,10 +292,10 @@ def _session(
         return session.error_bound, float(largest)
 
 
-# What the rows say about the claims
+# What the table says about the claims
 
 
-def findings(rows: Sequence[Row], family: Family) -> list[Finding]:
+def _findings(table: Table, family: Family) -> list[Finding]:
     """Exponents of promises and of sessions beside the claims; which method is best, and when."""
     found = []
     for method in METHODS:
@@ -241,13 +303,13 @@ def findings(rows: Sequence[Row], family: Family) -> list[Finding]:
         found += [
             exponent_finding(
                 f"JT12 4.1, promised error with {method}: exponent of V, logarithms divided out",
-                *_without_logs(*_series(rows, "V varies", method, "promised"), _LOGS[method]),
+                *_without_logs(*_series(table, "V varies", method, "promised"), _LOGS[method]),
                 claimed=math.log(claim(math.e, 1)),
                 tolerance=_PROMISE_TOLERANCE,
             ),
             exponent_finding(
                 f"JT12 4.1, promised error with {method}: exponent of |S|",
-                *_series(rows, "|S| varies", method, "promised"),
+                *_series(table, "|S| varies", method, "promised"),
                 claimed=math.log(claim(1, math.e)),
                 tolerance=_PROMISE_TOLERANCE,
             ),
@@ -255,38 +317,38 @@ def findings(rows: Sequence[Row], family: Family) -> list[Finding]:
             exponent_finding(
                 f"JT12 (2)-(4), error of sessions with {method}, |S| = V/2: exponent of V,"
                 " logarithms divided out",
-                *_without_logs(*_learnt(rows, method), _LOGS[method] - 0.5),
+                *_without_logs(*_learnt(table, method), _LOGS[method] - 0.5),
                 claimed=math.log(claim(math.e, math.e)) - 0.5,
                 tolerance=_SESSION_TOLERANCE,
             ),
         ]
-    return [*found, *_comparisons(rows, family)]
+    return [*found, *_comparisons(table, family)]
 
 
-def _learnt(rows: Sequence[Row], method: str) -> tuple[FloatVector, FloatVector]:
+def _learnt(table: Table, method: str) -> tuple[FloatVector, FloatVector]:
     """V, and the error of sessions, where they promise less than answering 0.
 
     Elsewhere the threshold is above all that can be off, and nothing is learnt. At least the three
     largest V.
     """
-    sides, errors = _series(rows, "session", method, "measured")
-    promised = _series(rows, "session", method, "promised")[1]
-    useful = promised < _series(rows, "session", "answer 0", "exact")[1]
+    sides, errors = _series(table, "session", method, "measured")
+    promised = _series(table, "session", method, "promised")[1]
+    useful = promised < _series(table, "session", "answer 0", "exact")[1]
     useful[-3:] = True
     return sides[useful], errors[useful]
 
 
-def _comparisons(rows: Sequence[Row], family: Family) -> list[Finding]:
-    promised = {method: _series(rows, "V varies", method, "promised")[1] for method in METHODS}
-    sides, zero = _series(rows, "V varies", "answer 0", "exact")
+def _comparisons(table: Table, family: Family) -> list[Finding]:
+    promised = {method: _series(table, "V varies", method, "promised")[1] for method in METHODS}
+    sides, zero = _series(table, "V varies", "answer 0", "exact")
     ratio = promised["(2,p)"] / promised["l_2"]
     gain = _claim(family, "(2,p)")(math.e, 1) / _claim(family, "l_2")(math.e, 1)
     best = min(errors[-1] for errors in promised.values()) / zero[-1]
     largest = f"V = {sides[-1]:.0e}"
-    uniform = _series(rows, "session", "uniform graph", "exact")[1]
-    session = [_series(rows, "session", method, "promised")[1] for method in METHODS]
+    uniform = _series(table, "session", "uniform graph", "exact")[1]
+    session = [_series(table, "session", method, "promised")[1] for method in METHODS]
     worst = max(
-        float((_series(rows, "session", method, "measured", max)[1] / errors).max())
+        float((_by_repeat(table, "session", method, "measured")[1].max(axis=1) / errors).max())
         for method, errors in zip(METHODS, session, strict=True)
     )
     return [
@@ -312,7 +374,7 @@ def _comparisons(rows: Sequence[Row], family: Family) -> list[Finding]:
 
 
 def _below_one(statement: str, ratio: float) -> Finding:
-    return finding(statement, float(ratio), agrees=bool(ratio < 1))
+    return finding(statement, ratio, agrees=ratio < 1)
 
 
 def _without_logs(x: FloatVector, y: FloatVector, power: float) -> tuple[FloatVector, FloatVector]:
@@ -324,22 +386,19 @@ def _claim(family: Family, method: str) -> Callable[[float, float], float]:
     return lambda side, size: float(getattr(family.rates(side, size), name[method]))
 
 
-def _series(
-    rows: Sequence[Row],
-    part: str,
-    method: str,
-    quantity: str,
-    whole: Callable[[Sequence[float]], float] = np.mean,
-) -> tuple[FloatVector, FloatVector]:
-    """What varies, and the errors, taken together over repeats."""
-    errors: dict[int, list[float]] = {}
-    for row in rows:
-        if (row[0], row[1], row[5]) == (part, method, quantity):
-            errors.setdefault(row[3] if part == "|S| varies" else row[2], []).append(row[7])
-    return (
-        np.array(list(errors), dtype=np.float64),
-        np.array([float(whole(values)) for values in errors.values()]),
-    )
+def _by_repeat(
+    table: Table, part: str, method: str, quantity: str
+) -> tuple[FloatVector, FloatMatrix]:
+    """What varies, and the errors of all repeats."""
+    by = "|S|" if part == "|S| varies" else "V"
+    x, errors = table.series(by, "error", part=part, method=method, quantity=quantity)
+    return np.array(x, dtype=np.float64), errors
+
+
+def _series(table: Table, part: str, method: str, quantity: str) -> tuple[FloatVector, FloatVector]:
+    """The same with means over repeats."""
+    x, errors = _by_repeat(table, part, method, quantity)
+    return x, errors.mean(axis=1)
 
 
 _NAMES = {
@@ -391,11 +450,11 @@ def _legend(axes: Axes) -> list[Line2D]:
 
 def _draw_promises(axes: Axes, table: Table, varied: str) -> None:
     part = f"{varied} varies"
-    sizes, zero = _series_line(table, part, "answer 0", "exact", varied)
+    sizes, zero = _series(table, part, "answer 0", "exact")
     for index, (method, name) in enumerate(_NAMES.items()):
-        promised = _series_line(table, part, method, "promised", varied)[1]
+        promised = _series(table, part, method, "promised")[1]
         axes.plot(sizes, promised / zero, label=name, **look(index))
-        claimed = _series_line(table, part, method, "claimed, scaled", varied)[1]
+        claimed = _series(table, part, method, "claimed, scaled")[1]
         axes.plot(sizes, claimed / zero, color="black", linewidth=0.6)
     axes.plot(sizes, np.ones(len(zero)), **trivial_look())
     log_log(axes)
@@ -403,13 +462,12 @@ def _draw_promises(axes: Axes, table: Table, varied: str) -> None:
 
 
 def _draw_sessions(axes: Axes, table: Table) -> None:
-    sides, zero = _series_line(table, "session", "answer 0", "exact")
+    sides, zero = _series(table, "session", "answer 0", "exact")
     for index, method in enumerate(_NAMES):
         how = look(index)
-        promised = _series_line(table, "session", method, "promised")[1]
+        promised = _series(table, "session", method, "promised")[1]
         axes.plot(sides, promised / zero, **(how | {"marker": ""}))
-        measured = _series_line(table, "session", method, "measured")[1].reshape(len(sides), -1)
-        shares = measured / zero[:, None]
+        shares = _by_repeat(table, "session", method, "measured")[1] / zero[:, None]
         middle = np.median(shares, axis=1)
         spread = np.abs([shares.min(axis=1) - middle, shares.max(axis=1) - middle])
         axes.errorbar(sides, middle, yerr=spread, **(how | {"linestyle": "none"}))
@@ -427,13 +485,3 @@ def _plain(axis: Axis, ticks: Sequence[float]) -> None:
     shown = [tick for tick in ticks if low <= tick <= high]
     axis.set_ticks(shown, [f"{tick:g}" for tick in shown])
     axis.set_ticks([], minor=True)
-
-
-def _series_line(
-    table: Table, part: str, method: str, quantity: str, varied: str = "V"
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """What varies, each value once, and the errors of all rows."""
-    rows = table.where(part=part, method=method, quantity=quantity)
-    sizes = list(dict.fromkeys(row[varied] for row in rows))
-    errors = [row["error"] for row in rows]
-    return np.array(sizes, dtype=np.float64), np.array(errors, dtype=np.float64)

@@ -15,30 +15,19 @@ from graphcuts_dp.files import atomic_write
 from graphcuts_dp.parallel import one_blas_thread
 from graphcuts_dp.progress import Progress, silent
 from scripts.figures import (
+    bipartite_cuts,
     density,
     distances,
-    imbalanced,
     laplace_tail,
     low_rank,
     nikiforov,
-    power_law,
     queries,
     real_graphs,
     table_one,
     updates,
 )
 from scripts.figures.base import Experiment, Table
-from scripts.figures.bipartite_cuts import bipartite_cuts_figure
-from scripts.figures.density import density_figure
-from scripts.figures.distances import distances_figure
-from scripts.figures.laplace_tail import laplace_tail_figure
-from scripts.figures.low_rank import low_rank_figure
-from scripts.figures.nikiforov import nikiforov_figure
-from scripts.figures.queries import queries_figure
-from scripts.figures.real_graphs import real_graphs_figure
 from scripts.figures.style import save_figure
-from scripts.figures.table_one import table_one_figure
-from scripts.figures.updates import updates_figure
 
 ENDINGS = (".png", ".pdf", ".csv", ".json")
 _BEGIN, _END = "<!-- figures: begin -->", "<!-- figures: end -->"
@@ -75,7 +64,7 @@ FIGURES: tuple[FigureSpec, ...] = (
         "cuts between communities, and the worst against n",
         tests="GRU12 Table 1, Lemmas 6.1 and 6.2",
         measure=density.measure,
-        draw=density_figure,
+        draw=density.density_figure,
     ),
     FigureSpec(
         name="table-1",
@@ -83,21 +72,21 @@ FIGURES: tuple[FigureSpec, ...] = (
         "overtakes multiplicative weights",
         tests="GRU12 Table 1",
         measure=table_one.measure,
-        draw=table_one_figure,
+        draw=table_one.table_one_figure,
     ),
     FigureSpec(
         name="queries",
         shows="errors against the number of queries, guaranteed and measured",
         tests="GRU12 Theorem 4.9, JT12 Theorem 2, DR14 Theorem 5.15",
         measure=queries.measure,
-        draw=queries_figure,
+        draw=queries.queries_figure,
     ),
     FigureSpec(
         name="laplace-tail",
         shows="tails of sums of Laplace noise; errors of one cut and of all cuts by |S||T| and n",
         tests="GRU12 Theorem 6.5, section 6.2",
         measure=laplace_tail.measure,
-        draw=laplace_tail_figure,
+        draw=laplace_tail.laplace_tail_figure,
     ),
     FigureSpec(
         name="nikiforov",
@@ -105,22 +94,22 @@ FIGURES: tuple[FigureSpec, ...] = (
         "the worst matrices; what rounding finds",
         tests="Nikiforov 2009, GRU12 section 6.2",
         measure=nikiforov.measure,
-        draw=nikiforov_figure,
+        draw=nikiforov.nikiforov_figure,
     ),
     FigureSpec(
         name="imbalanced",
         shows="promised errors against V and |S|, and errors of sessions, with three potentials on "
         "imbalanced bipartite graphs, over the error of answering 0",
         tests="JT12 section 4.1, equations (2) to (5)",
-        measure=imbalanced.measure,
-        draw=bipartite_cuts_figure,
+        measure=bipartite_cuts.measure_imbalanced,
+        draw=bipartite_cuts.bipartite_cuts_figure,
     ),
     FigureSpec(
         name="power-law",
         shows="the same on bipartite graphs whose left degrees follow a power law",
         tests="JT12 section 4.1, with the exponent 5/4 - b/2 where 3/4 - b/2 is printed",
-        measure=power_law.measure,
-        draw=bipartite_cuts_figure,
+        measure=bipartite_cuts.measure_power_law,
+        draw=bipartite_cuts.bipartite_cuts_figure,
     ),
     FigureSpec(
         name="updates",
@@ -128,7 +117,7 @@ FIGURES: tuple[FigureSpec, ...] = (
         "against an analyst who asks the worst cut and one who asks at random",
         tests="GRU12 Theorems 5.1, A.2 and A.4, JT12 Algorithm 2",
         measure=updates.measure,
-        draw=updates_figure,
+        draw=updates.updates_figure,
     ),
     FigureSpec(
         name="low-rank",
@@ -137,14 +126,14 @@ FIGURES: tuple[FigureSpec, ...] = (
         tests="JT12 section 4.2, equation (7), with the error's factor n^(1/4) where sqrt(n) is "
         "printed",
         measure=low_rank.measure,
-        draw=low_rank_figure,
+        draw=low_rank.low_rank_figure,
     ),
     FigureSpec(
         name="distances",
         shows="largest error of average distances on a path against the number of people",
         tests="HR12 Theorem 2",
         measure=distances.measure,
-        draw=distances_figure,
+        draw=distances.distances_figure,
     ),
     FigureSpec(
         name="real-graphs",
@@ -152,7 +141,7 @@ FIGURES: tuple[FigureSpec, ...] = (
         "epsilon from which on it beats the trivial answers",
         tests="GRU12 Lemma 6.2, section 6",
         measure=real_graphs.measure,
-        draw=real_graphs_figure,
+        draw=real_graphs.real_graphs_figure,
     ),
 )
 

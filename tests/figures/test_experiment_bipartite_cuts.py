@@ -8,11 +8,14 @@ from graphcuts_dp.learn.online_bounds import tight_online
 from graphcuts_dp.learn.potentials import Entropy, GroupNorm, LpNorm, bregman, near_one
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.progress import silent
-from scripts.figures import bipartite_cuts, imbalanced, power_law
+from scripts.figures import bipartite_cuts
 from scripts.figures.bipartite_cuts import METHODS, update_bounds
 from scripts.figures.random_graphs import imbalanced_bipartite
 
-FAMILIES = {"imbalanced": imbalanced, "power law": power_law}
+FAMILIES = {
+    "imbalanced": bipartite_cuts.measure_imbalanced,
+    "power law": bipartite_cuts.measure_power_law,
+}
 
 
 @pytest.fixture(scope="module", params=FAMILIES)
@@ -42,9 +45,10 @@ def test_bounds_from_degrees_are_those_of_the_construction():
 
 def test_promises_are_those_of_a_mechanism(table):
     """The formula in ln k, with c a real number, beside the one that sessions use."""
-    family = FAMILIES[table.parameters["family"]]
+    families = {each.name: each for each in (bipartite_cuts.IMBALANCED, bipartite_cuts.POWER_LAW)}
+    family = families[table.parameters["family"]]
     side, size = 10**4, table.where(part="V varies")[0]["|S|"]
-    bounds = update_bounds(*family._degrees(side), side, size)
+    bounds = update_bounds(*family.degrees(side), side, size)
     for method in METHODS:
         (row,) = table.where(part="V varies", method=method, quantity="promised", V=side)
         promise = tight_online(
@@ -106,7 +110,7 @@ def test_the_printed_exponent_of_the_power_law_is_told_apart(table):
 def test_the_seed_decides(family, monkeypatch):
     monkeypatch.setattr(bipartite_cuts, "_QUICK_SIDES", (40, 56))  # smaller ones learn nothing
     first, again, other = (
-        FAMILIES[family].measure(quick=True, seed=seed, progress=silent) for seed in (5, 5, 6)
+        FAMILIES[family](quick=True, seed=seed, progress=silent) for seed in (5, 5, 6)
     )
     assert first == again
     assert first.where(part="session") != other.where(part="session")
@@ -117,7 +121,7 @@ def test_the_seed_decides(family, monkeypatch):
 def test_progress_rises(monkeypatch):
     monkeypatch.setattr(bipartite_cuts, "_QUICK_SIDES", (24, 32))
     said = []
-    imbalanced.measure(quick=True, seed=0, progress=lambda done, _: said.append(done))
+    FAMILIES["imbalanced"](quick=True, seed=0, progress=lambda done, _: said.append(done))
     assert said == sorted(said)
     assert 0 <= said[0] <= said[-1] < 1
 
@@ -131,7 +135,7 @@ def test_at_full_size(family):
     more there is to learn; where the promise is worse than answering 0, nothing is learnt, and
     those sizes are left out.
     """
-    table = FAMILIES[family].measure(quick=False, seed=0, progress=silent)
+    table = FAMILIES[family](quick=False, seed=0, progress=silent)
     for finding in table.findings[:9]:
         if "promised" in finding.statement:
             assert finding.agrees
