@@ -1,8 +1,8 @@
 """How far linear combinations of integer noise can be off: proven half widths of intervals.
 
-Intervals for ratios of functions of a table invert tests. Whether x is the ratio N/D is tested by N - x D, which is 0 if it is; the interval holds every x
-that no test rejects, so it misses the true ratio only if the test of that one number errs. No
-distribution of the ratio itself is needed.
+Intervals for ratios of functions of a table invert tests. Whether x is the ratio N/D is tested by
+N - x D, which is 0 if it is; the interval holds every x that no test rejects, so it misses the true
+ratio only if the test of that one number errs. No distribution of the ratio itself is needed.
 
 Source: Fieller, *Some problems in interval estimation*, 1954, here with proven tails in place of
 normal ones.
