@@ -17,16 +17,9 @@ except ImportError:
     ) from None
 
 if TYPE_CHECKING:
-    from graphcuts_dp import datasets, planning
+    from graphcuts_dp import datasets, distances, planning
     from graphcuts_dp.cutnorm.certificate import CutNormCertificate
-    from graphcuts_dp.cutnorm.cut_norm import cut_norm, infinity_to_one_norm, normalised_cut_norm
-    from graphcuts_dp.distances.answers import DistanceAnswer, DistanceAnswers, answer_distances
-    from graphcuts_dp.distances.locations import Locations
-    from graphcuts_dp.distances.metric import Metric
-    from graphcuts_dp.distances.plan import DistancePlan, plan_distances
-    from graphcuts_dp.distances.queries import DistanceQuery
-    from graphcuts_dp.distances.session import DistanceSession, open_distance_session
-    from graphcuts_dp.distances.session_records import DistanceReply
+    from graphcuts_dp.cutnorm.cut_norm import cut_norm
     from graphcuts_dp.estimate.consistency import RoundedFlows
     from graphcuts_dp.estimate.noisy_contributions import Contributions
     from graphcuts_dp.estimate.noisy_matrix import CutAnswer
@@ -35,17 +28,13 @@ if TYPE_CHECKING:
     from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph, read_graph
     from graphcuts_dp.graph.owned_rows import OwnedRows
     from graphcuts_dp.ledger.opening import Store
-    from graphcuts_dp.offline.answers_at_once import FewAnswers, release_answers
-    from graphcuts_dp.offline.methods import release_iteratively
-    from graphcuts_dp.offline.net_release import NetRelease, release_net
+    from graphcuts_dp.offline.lists import Net, Sensing
+    from graphcuts_dp.offline.methods import Game, Learning, release_iteratively
     from graphcuts_dp.offline.query_lists import CutList
     from graphcuts_dp.offline.release import IterativeRelease
-    from graphcuts_dp.offline.sensing import release_sensing as release_sensing
-    from graphcuts_dp.offline.sensing_release import SensingRelease as SensingRelease
-    from graphcuts_dp.pairs.graph_queries import GraphQuery
+    from graphcuts_dp.pairs.graph_queries import Query
     from graphcuts_dp.pairs.groups import Groups, GroupTree
-    from graphcuts_dp.pairs.linear_query import LinearQuery
-    from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery, answer_all
+    from graphcuts_dp.pairs.queries import CutQuery, answer_all
     from graphcuts_dp.pairs.vertices import VertexSet
     from graphcuts_dp.planning.planner import Plan, plan
     from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
@@ -72,14 +61,7 @@ if TYPE_CHECKING:
 # not wait for everything else. Type checkers see the imports above; a test compares the two.
 _HOMES = {
     "cutnorm.certificate": ("CutNormCertificate",),
-    "cutnorm.cut_norm": ("cut_norm", "infinity_to_one_norm", "normalised_cut_norm"),
-    "distances.answers": ("DistanceAnswer", "DistanceAnswers", "answer_distances"),
-    "distances.locations": ("Locations",),
-    "distances.metric": ("Metric",),
-    "distances.plan": ("DistancePlan", "plan_distances"),
-    "distances.queries": ("DistanceQuery",),
-    "distances.session": ("DistanceSession", "open_distance_session"),
-    "distances.session_records": ("DistanceReply",),
+    "cutnorm.cut_norm": ("cut_norm",),
     "estimate.noisy_contributions": ("Contributions",),
     "estimate.noisy_matrix": ("CutAnswer",),
     "estimate.consistency": ("RoundedFlows",),
@@ -88,17 +70,13 @@ _HOMES = {
     "graph.adjacency": ("BipartiteGraph", "DirectedGraph", "Graph", "read_graph"),
     "graph.owned_rows": ("OwnedRows",),
     "ledger.opening": ("Store",),
-    "offline.answers_at_once": ("FewAnswers", "release_answers"),
-    "offline.methods": ("release_iteratively",),
-    "offline.net_release": ("NetRelease", "release_net"),
+    "offline.lists": ("Net", "Sensing"),
+    "offline.methods": ("Game", "Learning", "release_iteratively"),
     "offline.query_lists": ("CutList",),
     "offline.release": ("IterativeRelease",),
-    "offline.sensing": ("release_sensing",),
-    "offline.sensing_release": ("SensingRelease",),
-    "pairs.graph_queries": ("GraphQuery",),
+    "pairs.graph_queries": ("Query",),
     "pairs.groups": ("GroupTree", "Groups"),
-    "pairs.linear_query": ("LinearQuery",),
-    "pairs.queries": ("CutQuery", "MatrixQuery", "RankOneQuery", "answer_all"),
+    "pairs.queries": ("CutQuery", "answer_all"),
     "pairs.vertices": ("VertexSet",),
     "planning.planner": ("Plan", "plan"),
     "privacy.guarantee": ("PrivacyGuarantee",),
@@ -121,7 +99,7 @@ _HOMES = {
     "session.transcript": ("LedgerStatus", "store_status"),
     "tables.columns": ("Columns",),
 }
-_SUBMODULES = ("datasets", "planning")
+_SUBMODULES = ("datasets", "distances", "planning")
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
@@ -136,41 +114,30 @@ __all__ = [
     "CutQuery",
     "DegreeBound",
     "DirectedGraph",
-    "DistanceAnswer",
-    "DistanceAnswers",
-    "DistancePlan",
-    "DistanceQuery",
-    "DistanceReply",
-    "DistanceSession",
-    "FewAnswers",
     "FlowAnswer",
     "Flows",
+    "Game",
     "Graph",
-    "GraphQuery",
     "GroupTree",
     "Groups",
     "IterativeRelease",
+    "Learning",
     "LedgerStatus",
-    "LinearQuery",
-    "Locations",
-    "MatrixQuery",
-    "Metric",
-    "NetRelease",
+    "Net",
     "OwnedRows",
     "Plan",
     "PrivacyGuarantee",
     "Protect",
-    "RankOneQuery",
+    "Query",
     "Release",
     "RemoteSession",
     "RoundedFlows",
-    "SensingRelease",
+    "Sensing",
     "Session",
     "Store",
     "VertexSet",
     "__version__",
     "answer_all",
-    "answer_distances",
     "choose_bound",
     "choose_degree_bound",
     "connect",
@@ -178,22 +145,16 @@ __all__ = [
     "cut_errors",
     "cut_norm",
     "datasets",
-    "infinity_to_one_norm",
+    "distances",
     "load",
-    "normalised_cut_norm",
-    "open_distance_session",
     "open_session",
     "plan",
-    "plan_distances",
     "planning",
     "read_graph",
-    "release_answers",
     "release_contributions",
     "release_flows",
     "release_graph",
     "release_iteratively",
-    "release_net",
-    "release_sensing",
     "store_status",
 ]
 

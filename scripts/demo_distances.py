@@ -12,8 +12,9 @@ import numpy as np
 
 import graphcuts_dp as gc
 from graphcuts_dp.cli.console import out
-from graphcuts_dp.distances.map_files import read_coordinates
-from graphcuts_dp.distances.queries import all_distances
+from graphcuts_dp.distances import Locations, Metric, answer_distances
+from graphcuts_dp.distances.locations import all_distances
+from graphcuts_dp.distances.metric import read_coordinates
 
 ROOT = Path(__file__).resolve().parents[1]
 OUTPUT = ROOT / "demo-output"
@@ -21,16 +22,16 @@ EPSILON, PEOPLE, SEED = 1.0, 20_000, 2008
 EARTH = 6371.0  # km
 
 
-def made_people() -> tuple[gc.Metric, gc.Locations]:
+def made_people() -> tuple[Metric, Locations]:
     """The public map, and people who live near its airports, more of them in the West."""
     metric, departures = read_flights()
     west = metric.coordinates[:, 0] < np.median(metric.coordinates[:, 0])
     shares = departures * np.where(west, 2.0, 1.0)
     counts = np.random.default_rng(SEED).multinomial(PEOPLE, shares / shares.sum())
-    return metric, gc.Locations(metric, counts)
+    return metric, Locations(metric, counts)
 
 
-def read_flights() -> tuple[gc.Metric, np.ndarray]:
+def read_flights() -> tuple[Metric, np.ndarray]:
     """The 48 states and their neighbours: airports east of 130 W, and departures from each."""
     with (ROOT / "datasets" / "us_airports_2008.csv").open(encoding="utf-8") as file:
         places = {
@@ -51,7 +52,7 @@ def read_flights() -> tuple[gc.Metric, np.ndarray]:
     first, second = np.array(ends).T
     lengths = great_circles(sphere[first], sphere[second])
     points = read_coordinates(ROOT / "datasets" / "us_airports_2008.csv", gc.VertexSet(labels))
-    return gc.Metric(first, second, lengths, vertices=labels, coordinates=points), departures
+    return Metric(first, second, lengths, vertices=labels, coordinates=points), departures
 
 
 def great_circles(first: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -66,7 +67,7 @@ def main() -> None:
     OUTPUT.mkdir(exist_ok=True)
     metric, people = made_people()
     out.print(f"1. Public map, private people: {people}")
-    answers = gc.answer_distances(metric, people, epsilon=EPSILON)
+    answers = answer_distances(metric, people, epsilon=EPSILON)
     out.print(f"2. {answers.guarantee}", markup=False)
     out.print(str(answers.plan), markup=False)
     out.print(f"3. Where to meet (km of flights): {answers.best}", markup=False)

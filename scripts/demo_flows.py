@@ -10,7 +10,7 @@ import graphcuts_dp as gc
 from graphcuts_dp.cli.console import out, show_table
 from graphcuts_dp.datasets import load, load_groups
 from graphcuts_dp.evaluation.flow_error import FlowErrors, flow_errors
-from graphcuts_dp.plotting.saving import write_figure
+from graphcuts_dp.plotting.style import write_figure
 
 ROOT = Path(__file__).resolve().parents[1]
 OUTPUT = ROOT / "demo-output"

@@ -29,7 +29,7 @@ def main() -> int:
     parser.add_argument("--exactly", action="store_true", help="compare fits to 1e-9 as well")
     parser.add_argument("--names", action="store_true", help="record the names of all tables")
     options = parser.parse_args()
-    sys.path[:0] = [str(FOLDER), str(FOLDER.parents[1])]
+    sys.path[:0] = [str(folder) for folder in (FOLDER, *FOLDER.parents[:2])]
     if options.names:
         from golden_names import names
 

@@ -28,13 +28,10 @@ TARGETS = (
     "release/flow_release",
     "estimate/strategy",
     "release/allocation",
-    "offline/answers_at_once",
     "release/sparse_measure",
     "offline/construction",
     "offline/*tuning",
-    "offline/net_release",
-    "offline/player_game",
-    "offline/sensing",
+    "offline/lists",
     "session/calibrations",
     "session/choice",
     "session/counts",
@@ -49,14 +46,10 @@ TARGETS = (
     "ledger/uses",
     "offline/query_lists",
     "offline/distinguisher*",
-    "offline/exact_cuts",
     "offline/rank_one",
-    "offline/power_*",
-    "distances/above_threshold",
+    "offline/power_method",
     "distances/coordinate",
-    "distances/coordinate_tuning",
-    "distances/learner",
-    "distances/tree_counts",
+    "distances/counts",
 )
 # Files that draw noise or account for it.
 CORE = re.compile(
@@ -64,9 +57,9 @@ CORE = re.compile(
     "session/(calibrations|online|per_query|response|runner|sparse_vector|states)|"
     "ledger/(spending|uses)|"
     "measure/(cells|entries|statistics)|release/allocation|estimate/strategy|"
-    "offline/(construction|net_release|sensing|tuning)[.]|"
-    "offline/(distinguisher|distinguishers|exact_cuts|power_method)[.]|"
-    "distances/(above_threshold|coordinate|per_query)[.]"
+    "offline/(construction|lists|tuning)[.]|"
+    "offline/(distinguisher|power_method)[.]|"
+    "distances/(coordinate|counts)[.]"
 )
 GUARDED = re.compile(r"1e-\d+|_SLACK")  # margins for rounding: a flip changes the last digits
 SYMMETRIC = re.compile(r"draw\(|sample_discrete|degree_noise")  # its sign does not matter

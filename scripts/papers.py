@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import graphcuts_dp
+from graphcuts_dp import distances
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "docs" / "papers.md"
@@ -71,7 +72,8 @@ class Row:
     @property
     def public_names(self) -> tuple[str, ...]:
         """The names that `gc` has."""
-        return tuple(name for name in self.python if name in graphcuts_dp.__all__)
+        names = [*graphcuts_dp.__all__, *(f"distances.{name}" for name in distances.__all__)]
+        return tuple(name for name in self.python if name in names)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,11 @@ def indicators(sizes):
     return np.repeat(np.eye(len(sizes)), sizes, axis=0)
 
 
+def matrix_problem(noisy, symmetric, cap=1.0):
+    """The problem of a plain matrix of estimates."""
+    return FitProblem(Blocks.from_matrix(noisy, symmetric=symmetric), cap)
+
+
 def planted(sizes, inside, between, seed=0):
     """A graph of consecutive blocks, and its expected matrix (diagonal included)."""
     groups = indicators(sizes)

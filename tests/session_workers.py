@@ -16,6 +16,8 @@ import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning, BudgetError
 from graphcuts_dp.ledger import file as store_module
 from graphcuts_dp.ledger.records import Kind
+from graphcuts_dp.pairs.graph_queries import GraphQuery
+from graphcuts_dp.pairs.queries import MatrixQuery
 from graphcuts_dp.session.session import Session, open_session
 
 N = 48
@@ -45,14 +47,14 @@ def kept_groups(graph: gc.Graph) -> gc.Groups:
     return gc.Groups(graph.vertices, {"part": [f"p{4 * each // N}" for each in order]})
 
 
-def query(number: int, method: str = "") -> gc.CutQuery | gc.MatrixQuery | gc.GraphQuery:
+def query(number: int, method: str = "") -> gc.CutQuery | MatrixQuery | GraphQuery:
     """The same query for the same number, others for others."""
     rng = np.random.default_rng(number)
     if method == LEARNT:
         signs = np.where(private_ratings().dense() > 0, 2.0, -2.0)
-        return gc.MatrixQuery(signs * (rng.random((24, 24)) < 0.95))
+        return gc.Query.matrix(signs * (rng.random((24, 24)) < 0.95))
     if method == "median":
-        statistics = [gc.GraphQuery(name) for name in ("triangles", "max-cut", "min-cut")]
+        statistics = [gc.Query.statistic(name) for name in ("triangles", "max-cut", "min-cut")]
         return statistics[number] if number < 3 else gc.CutQuery([number % 5])
     return gc.CutQuery(rng.random(N) < 0.5, rng.random(N) < 0.5)
 

@@ -3,11 +3,10 @@
 import warnings
 
 import numpy as np
+from offline_calls import answer_at_once, choose_from_net, learn, sense
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning
-from graphcuts_dp.offline.net_release import release_net
-from graphcuts_dp.offline.sensing import release_sensing
 
 EVIL = "<script>alert('x')</script>"
 N = 8
@@ -18,7 +17,7 @@ def _sensed(ratings, promise):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AccuracyWarning)  # one rating is told by nothing
         queries = [gc.CutQuery([0], [1])]
-        return release_sensing(ratings, queries, delta=1e-6, rounds=1, **promise)
+        return sense(ratings, queries, delta=1e-6, rounds=1, **promise)
 
 
 def private_graph():
@@ -36,7 +35,7 @@ def made(folder):
     graph = private_graph()
     promise = {"epsilon": 2.0}
     bipartite = gc.BipartiteGraph([0, 1, 2], [1, 0, 1], left=3, right=2)
-    metric = gc.Metric.path(N)
+    metric = gc.distances.Metric.path(N)
     found = {
         "Graph": graph,
         "BipartiteGraph": bipartite,
@@ -47,13 +46,13 @@ def made(folder):
         "Plan": gc.plan(100, edges=500, queries=50, epsilon=1.0, target_error=9.0),
         "CutNormCertificate": gc.cut_norm(np.array([[1.0, -2.0], [0.5, 3.0]])),
         "Flows": gc.release_flows(graph, groups_of(graph), **promise),
-        "IterativeRelease": gc.release_iteratively(graph, delta=1e-6, rounds=2, **promise),
-        "NetRelease": release_net(
+        "IterativeRelease": learn(graph, delta=1e-6, rounds=2, **promise),
+        "NetRelease": choose_from_net(
             gc.Graph([0], [1], vertices=[EVIL, "b", "c"]), [gc.CutQuery(["b"])], epsilon=1.0
         ),
-        "FewAnswers": gc.release_answers(graph, [gc.CutQuery([EVIL])], **promise),
+        "FewAnswers": answer_at_once(graph, [gc.CutQuery([EVIL])], **promise),
         "SensingRelease": _sensed(bipartite, promise),
-        "DistanceAnswers": gc.answer_distances(metric, {0: 400, 3: 700}, **promise),
+        "DistanceAnswers": gc.distances.answer_distances(metric, {0: 400, 3: 700}, **promise),
         "PrivacyGuarantee": gc.PrivacyGuarantee(epsilon=1.0, neighbours="an edge", seed=3),
         "Explanation": gc.Protect().explain(epsilon=1.0, delta=1e-6),
         "Contributions": gc.Contributions.public((1, 2, 5), [9, 4, 2, 1]),
@@ -61,4 +60,4 @@ def made(folder):
     with gc.open_session(graph, store=folder / "mail.db", queries=9, epsilon=40.0) as session:
         session.ask([EVIL], ["b"])
         session.ask(["b", "c"])
-        return found, session._repr_html_(), (session.plot(), session.history.to_pandas())
+        return found, session._repr_html_(), (session.plot(), session.history.to_frame())

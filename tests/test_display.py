@@ -128,28 +128,28 @@ def test_public_names_alone_are_completed(name, made):
 
 def test_tables_for_pandas(made):
     found = made[0]
-    plan = found["Plan"].to_pandas()
+    plan = found["Plan"].to_frame()
     assert {"method", "calibration", "cuts", "guaranteed"} <= set(plan.columns)
     assert plan["guaranteed"].tolist() == [row.guaranteed for row in found["Plan"].rows]
     release = found["Release"]
     queries = [gc.CutQuery([label]) for label in shown.LABELS]
     answers = release.answer_all(queries)
     assert answers == list(answers)
-    table = answers.to_pandas()
+    table = answers.to_frame()
     assert table["value"].tolist() == [answer.value for answer in answers]
     assert list(zip(table["low"], table["high"], strict=True)) == [a.interval for a in answers]
     assert set(table["mark"]) == {""}
     assert "8 answers" in Page(answers._repr_html_()).text
     seeded = found["Release, seeded"].answer_all(queries)
-    assert set(seeded.to_pandas()["mark"]) == {"seeded: not private"}
+    assert set(seeded.to_frame()["mark"]) == {"seeded: not private"}
     assert "seeded: not private" in Page(seeded._repr_html_()).text
-    learnt = found["IterativeRelease"].answer_all(queries).to_pandas()
+    learnt = found["IterativeRelease"].answer_all(queries).to_frame()
     assert len(learnt) == len(queries)
-    sparse = found["Release, sparse"].answer_all(queries).to_pandas()
+    sparse = found["Release, sparse"].answer_all(queries).to_frame()
     assert len(sparse) == len(queries)
-    distances = found["DistanceAnswers"].to_pandas()
+    distances = found["DistanceAnswers"].to_frame()
     np.testing.assert_array_equal(distances["value"], found["DistanceAnswers"].values)
-    owners = found["Contributions"].to_pandas()
+    owners = found["Contributions"].to_frame()
     assert owners["over"].tolist() == [0, 1, 2, 5]
     assert owners["at_most"].isna().tolist() == [False, False, False, True]
     history = made[2][1]

@@ -17,10 +17,7 @@ from graphcuts_dp.cli.reading import check_apart, read_sets
 from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
 from graphcuts_dp.estimate.noisy_matrix import NO_GUARANTEE, CutAnswer
 from graphcuts_dp.files import atomic_write, check_writable
-from graphcuts_dp.offline.answers_at_once import FewAnswers
-from graphcuts_dp.offline.net_release import NetRelease
 from graphcuts_dp.offline.release import IterativeRelease
-from graphcuts_dp.offline.sensing_release import SensingRelease
 from graphcuts_dp.pairs.group_names import asked_query
 from graphcuts_dp.pairs.linear_query import LinearQuery, sides_of
 from graphcuts_dp.pairs.queries import CutQuery
@@ -51,9 +48,7 @@ group. "*" alone is all vertices. Other linear queries are lines such as
 def answer(
     path: Annotated[
         str,
-        typer.Argument(
-            metavar="RELEASE", help="The file OUT that `release`, `sense` or their like wrote."
-        ),
+        typer.Argument(metavar="RELEASE", help="The file OUT that `release` or its like wrote."),
     ],
     first: Annotated[str | None, typer.Option("--from", help="The set S of vertices.")] = None,
     second: Annotated[
@@ -100,7 +95,7 @@ def answer(
     if output is not None:
         _check_output(output, [path, queries, *grouping.files], force=force)
     release = _load(path)
-    learnt = isinstance(release, IterativeRelease | SensingRelease)
+    learnt = isinstance(release, IterativeRelease) and release.law is None
     if learnt and (confidence != 0.95 or simultaneous or joint):
         raise ParameterError(
             "this release was learnt from a few answers: its intervals are what they are, for all"
@@ -122,10 +117,8 @@ def answer(
     cuts = [each.query for each in asked]
     shrunk: list[float | None] = [None] * len(cuts)
     found: Sequence[CutAnswer]
-    if isinstance(release, IterativeRelease | SensingRelease):
-        found = release.answer_all(cuts)
-    elif isinstance(release, NetRelease | FewAnswers):
-        found = release.answer_all(cuts, confidence=confidence)
+    if isinstance(release, IterativeRelease):
+        found = release.answer_all(cuts, confidence=None if learnt else confidence)
     else:
         found = release.answer_all(
             cuts, confidence=confidence, simultaneous=simultaneous, joint=joint
@@ -147,7 +140,7 @@ def answer(
         _show_many(asked, found, shrunk)
 
 
-_Answering = Release | IterativeRelease | NetRelease | SensingRelease | FewAnswers
+_Answering = Release | IterativeRelease
 
 
 def _load(path: str) -> _Answering:

@@ -33,9 +33,7 @@ class Questions:
     owner: str | None = option(
         None, help="With --ask and --protect owner: column of the owner of each row.", group=INPUT
     )
-    who: str | None = option(
-        None, help=f"With --ask, who asks: {', '.join(WHO)}.", choices=WHO, group=INPUT
-    )
+    who: str | None = option(None, help="With --ask: who asks.", choices=WHO, group=INPUT)
 
 
 def ask(

@@ -11,7 +11,7 @@ from graphcuts_dp.cli.console import out, progress_bar, say, show_facts, show_js
 from graphcuts_dp.cli.options import Commands, with_options
 from graphcuts_dp.cli.reading import Reading, check_apart
 from graphcuts_dp.cutnorm.certificate import CutNormCertificate
-from graphcuts_dp.cutnorm.cut_norm import METHODS, NORMS, certified_norm
+from graphcuts_dp.cutnorm.cut_norm import METHODS, NORMS, cut_norm
 from graphcuts_dp.evaluation.cut_distance import cut_distance, matrix_of
 from graphcuts_dp.evaluation.cut_error import cut_errors, graph_cut_errors
 from graphcuts_dp.evaluation.cut_error_figure import cut_error_figure
@@ -19,7 +19,7 @@ from graphcuts_dp.evaluation.tables import NOT_PRIVATE, CutErrorTable
 from graphcuts_dp.files import check_writable
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
 from graphcuts_dp.pairs.vertices import Label, VertexSet
-from graphcuts_dp.plotting.saving import write_figure
+from graphcuts_dp.plotting.style import write_figure
 from graphcuts_dp.results.release import Release
 from graphcuts_dp.session.query_lines import read_lines, read_query
 
@@ -68,7 +68,7 @@ def evaluate_cut_norm(
     }
     graph = reading.read(first)
     if second is None:
-        certificate = certified_norm(matrix_of(graph), **asked)
+        certificate = cut_norm(matrix_of(graph), **asked)
     else:
         certificate = cut_distance(graph, reading.read(second), **asked)
     if as_json:

@@ -2,6 +2,7 @@
 
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from graphcuts_dp.cli import options
@@ -109,18 +110,18 @@ def _facts(made: Flows) -> dict[str, Any]:
 
 
 def _show(made: Flows, top: int) -> None:
-    table = made.to_pandas(made.levels[-1], simultaneous=True)
-    shown = table.nlargest(top, "value")
+    table = made.columns(made.levels[-1], simultaneous=True)
+    shown = np.argsort(-table["value"], kind="stable")[:top].tolist()
     show_table(
-        f"Largest {len(shown)} of {len(table)} cells of level {made.levels[-1]!r}; "
+        f"Largest {len(shown)} of {len(table['value'])} cells of level {made.levels[-1]!r}; "
         "intervals of all cells hold at once, 95%",
         ("from", "to", "value", "low", "high"),
         [
             (
-                str(row["from"]),
-                str(row["to"]),
-                *(f"{row[c]:,.4g}" for c in ("value", "low", "high")),
+                str(table["from"][row]),
+                str(table["to"][row]),
+                *(f"{table[name][row]:,.4g}" for name in ("value", "low", "high")),
             )
-            for _, row in shown.iterrows()
+            for row in shown
         ],
     )

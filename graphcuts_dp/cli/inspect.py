@@ -16,6 +16,7 @@ from graphcuts_dp.cli.publishing import KEEP, NOT_PRIVATE
 from graphcuts_dp.errors import FileFormatError, GraphCutsError
 from graphcuts_dp.privacy.explanation import posterior
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.privacy.level_noise import NORMS
 from graphcuts_dp.privacy.protection import Protect, Protected
 from graphcuts_dp.results.bundle import check_files, read_receipt, receipt_path
 
@@ -145,22 +146,40 @@ def _flows(receipt: Fields) -> dict[str, str]:
     }
 
 
+_LEARNT = {  # what else than a graph learnt from cuts is made by a construction
+    "net": "a graph of {size}, chosen among {members:,} members of a public net.",
+    "sensing": "a matrix of {size}, learnt from noisy linear queries.",
+    **dict.fromkeys(NORMS, "answers to cuts of {size}, bought together."),
+}
+
+
 def _iterative(receipt: Fields) -> dict[str, str]:
-    settings, accuracy = receipt["settings"], receipt["accuracy"]
-    size = _sides(receipt)
-    error = accuracy["error"]
+    settings, accuracy, law = receipt["settings"], receipt["accuracy"], receipt["law"] or {}
+    what = _LEARNT.get(
+        settings["construction"], "a synthetic graph of {size}, learnt from noisy answers to cuts."
+    )
+    error, deviation = accuracy["error"], accuracy["deviation"]
     near = "nothing is proven about its error."
     if error is not None:
         near = (
             f"answers are off by at most {float(error):,.4g}, of the queries "
-            f"{accuracy['queries']!r}, with probability {float(accuracy['confidence']):.0%}."
+            f"{accuracy['queries']!r}, with probability {float(accuracy['confidence']):.0%} for "
+            "all of them at once."
         )
+    noise = "on the choice of each query and on each answer, as the parts of epsilon above say."
+    if "rate" in law:
+        unit = float(law.get("unit") or law["grid"]["unit"])
+        noise = f"on whole numbers, of rate {law['rate']} for a step of {unit:g}."
+    elif deviation is not None:
+        noise = f"on each answer, of a standard deviation of at most {float(deviation):.3g}."
     return {
-        "What it is": f"a synthetic graph of {size}, learnt from noisy answers to cuts.",
-        "How it was made": f"by {settings['construction']} with {settings['distinguisher']}, "
-        f"{int(settings['used'])} of at most {int(settings['rounds'])} rounds, calibration "
-        f"{settings['calibration']}.",
-        "Noise": "on the choice of each cut and on each answer, as the parts of epsilon above say.",
+        "What it is": what.format(size=_sides(receipt), members=int(law.get("members", 0))),
+        "How it was made": f"by {settings['construction']}"
+        + f" with {settings['distinguisher']}" * bool(settings["distinguisher"])
+        + f", {int(settings['used'])} of at most {int(settings['rounds'])} rounds"
+        + f", calibration {settings['calibration']}" * bool(settings["calibration"])
+        + ".",
+        "Noise": noise,
         "How near": near,
     }
 
@@ -168,39 +187,6 @@ def _iterative(receipt: Fields) -> dict[str, str]:
 def _sides(receipt: Fields) -> str:
     sizes = [n if isinstance(n, int) else len(n) for n in receipt["vertices"]]
     return _size(sizes if len(sizes) == 2 else sizes * 2)
-
-
-def _net(receipt: Fields) -> dict[str, str]:
-    return {
-        "What it is": f"a graph of {_sides(receipt)}, chosen among {int(receipt['members']):,} "
-        "members of a public net.",
-        "How it was made": "the member whose answers to the given queries fit best, by scores "
-        "with noise.",
-        "Noise": f"discrete Laplace on each score, of rate {receipt['rate']} for a step of "
-        f"{float(receipt['unit']):g}.",
-    }
-
-
-def _sensing(receipt: Fields) -> dict[str, str]:
-    chance = 1 - float(receipt["beta"])
-    return {
-        "What it is": f"a matrix of {_sides(receipt)}, learnt from noisy linear queries.",
-        "Noise": f"on each answer, of a standard deviation of at most "
-        f"{float(receipt['deviation']):.3g}.",
-        "How near": f"answers to the given queries are off by at most "
-        f"{float(receipt['error']):,.4g}, with probability {chance:.0%}.",
-    }
-
-
-def _answers(receipt: Fields) -> dict[str, str]:
-    return {
-        "What it is": f"answers to {int(receipt['queries']):,} cuts of {_sides(receipt)}, bought "
-        "together.",
-        "Noise": f"{receipt['noise']}, on counts in steps of {float(receipt['grid']['unit']):g}, "
-        f"with rate {receipt['rate']}.",
-        "Intervals": f"noise moved no answer by more than {float(receipt['error']):,.4g}, with "
-        f"probability {float(receipt['confidence']):.0%} for all of them at once.",
-    }
 
 
 def _distances(receipt: Fields) -> dict[str, str]:
@@ -219,9 +205,7 @@ _HOW: Mapping[str, Callable[[Fields], dict[str, str]]] = {
     "sparse": _sparse,
     "flows": _flows,
     "iterative construction": _iterative,
-    "net": _net,
-    "sensing": _sensing,
-    "answers": _answers,
+    "answers": _iterative,
     "distances": _distances,
 }
 

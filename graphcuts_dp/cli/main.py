@@ -52,19 +52,7 @@ COMMANDS: Mapping[str, _Line] = {
     ),
     "release-iteratively": _Line(
         ("graphcuts_dp.cli.release_iteratively", "command"),
-        "Learn a synthetic graph from noisy answers to cuts that a private search finds.",
-    ),
-    "release-net": _Line(
-        ("graphcuts_dp.cli.release_net", "command"),
-        "Choose privately a graph with nearly the same answers to given cuts; few vertices only.",
-    ),
-    "release-answers": _Line(
-        ("graphcuts_dp.cli.release_answers", "command"),
-        "Answer a short list of cuts at once, with noise in the shape of what one pair can change.",
-    ),
-    "sense": _Line(
-        ("graphcuts_dp.cli.sense", "sense"),
-        "Answer a list of queries on private ratings, and learn a matrix from the answers.",
+        "Learn from noisy answers to queries that are given, or that a private search finds.",
     ),
     "answer": _Line(
         ("graphcuts_dp.cli.answer", "answer"),
@@ -87,12 +75,8 @@ COMMANDS: Mapping[str, _Line] = {
         "Explain a receipt in plain words, and verify the files that it names.",
     ),
     "distances": _Line(
-        ("graphcuts_dp.cli.distance_sessions", "distances"),
+        ("graphcuts_dp.cli.distances", "distances"),
         "Release privately the average distance of all people from every vertex of a map.",
-    ),
-    "distance-session": _Line(
-        ("graphcuts_dp.cli.distance_sessions", "distance_sessions"),
-        "Answer the average distance of all people, vertex by vertex, with a durable ledger.",
     ),
     "audit": _Line(
         ("tests.audits.command", "audit"),
@@ -134,7 +118,14 @@ COMMANDS: Mapping[str, _Line] = {
 
 
 # What commands of earlier versions are called now.
-RENAMED = {"wizard": "plan --ask", "explain": "plan --explain"}
+RENAMED = {
+    "wizard": "plan --ask",
+    "explain": "plan --explain",
+    "release-net": "release-iteratively --construction net",
+    "release-answers": "release-iteratively --construction answers",
+    "sense": "release-iteratively --construction sensing",
+    "distance-session": "distances --store FILE --ask VERTEX",
+}
 
 
 class _Commands(TyperGroup):

@@ -87,27 +87,6 @@ SessionEpsilon = Annotated[
     _privacy(help="Epsilon of the whole session; smaller is more private."),
 ]
 Promised = Annotated[int, _method(help="Number of answers that the session promises.")]
-PublicMap = Annotated[str, typer.Argument(metavar="MAP", help="The public map.")]
-PrivateLocations = Annotated[
-    str, typer.Argument(metavar="LOCATIONS", help="The private locations of people.")
-]
-People = Annotated[int, _privacy(help="Number of people that are protected together.")]
-Confidence = Annotated[float, _output(help="Probability that all intervals hold at once.")]
-IgnoreLengths = Annotated[
-    bool,
-    _input("--ignore-lengths", help="Give every edge of the map length 1."),
-]
-Coordinates = Annotated[
-    str | None,
-    _input(help="CSV file with the columns vertex, and x and y, or lon and lat."),
-]
-Lp = Annotated[
-    float | None,
-    _input(
-        help="Distances are those of the l_p norm of the --coordinates, p from 1 to 2 (2: straight "
-        "lines), not along the map's edges."
-    ),
-]
 
 
 class Command(TyperCommand):

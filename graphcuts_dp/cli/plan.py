@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -14,6 +15,7 @@ from graphcuts_dp.cli.protect_options import Protecting
 from graphcuts_dp.display import short
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.strategy import equal_groups
+from graphcuts_dp.options import INPUT, OUTPUT, PRIVACY
 from graphcuts_dp.pairs.groups import GroupTree
 from graphcuts_dp.planning import planner
 from graphcuts_dp.planning.planner import Plan, Workload
@@ -32,6 +34,9 @@ The command uses formulas only. It reads no data and spends no budget. --edges i
 may be public, such as the number of edges of a similar graph; never count the edges of the
 private graph. --explain says in plain words what a promise means. --ask asks five questions and
 prints the command to type; it takes the defaults where nobody sits at a terminal."""
+_input = partial(typer.Option, rich_help_panel=INPUT)
+_privacy = partial(typer.Option, rich_help_panel=PRIVACY)
+_output = partial(typer.Option, rich_help_panel=OUTPUT)
 _N = "--n is a whole number, or LEFT,RIGHT of a graph with two sides"
 
 
@@ -39,53 +44,53 @@ _N = "--n is a whole number, or LEFT,RIGHT of a graph with two sides"
 def plan(
     n: Annotated[
         str | None,
-        typer.Option("--n", help="Number of vertices; LEFT,RIGHT of a graph with two sides."),
+        _input("--n", help="Number of vertices; LEFT,RIGHT of a graph with two sides."),
     ] = None,
     epsilon: Annotated[
         str | None,
-        typer.Option(help="Privacy parameter; smaller is more private. Several values: 0.5,1,2."),
+        _privacy(help="Privacy parameter; smaller is more private. Several values: 0.5,1,2."),
     ] = None,
     edges: Annotated[
         float | None,
-        typer.Option(help="A public guess of the number of edges; 10 a vertex if omitted."),
+        _input(help="A public guess of the number of edges; 10 a vertex if omitted."),
     ] = None,
     *,
     workload: Workload,
     delta: options.Delta = 0.0,
     beta: Annotated[
         float,
-        typer.Option(help="Probability that the error of any answer is larger than guaranteed."),
+        _privacy(help="Probability that the error of any answer is larger than guaranteed."),
     ] = 0.05,
     directed: Annotated[
-        bool, typer.Option("--directed", help="Plan for a graph whose edges have a direction.")
+        bool, _input("--directed", help="Plan for a graph whose edges have a direction.")
     ] = False,
     protecting: Protecting,
     groups: Annotated[
         str | None,
-        typer.Option(
+        _input(
             help="Also plan flows: the number of public groups of equal sizes on each level, "
             "coarsest first, such as 5,50; of two sides LEFT:RIGHT, such as 5,50:4,20. With --ask "
             "the public table of the groups, or none."
         ),
     ] = None,
     target_error: Annotated[
-        float | None, typer.Option(help="Also show the epsilon that guarantees this error.")
+        float | None, _output(help="Also show the epsilon that guarantees this error.")
     ] = None,
     set_sizes: Annotated[
         str | None,
-        typer.Option(
+        _output(
             help="Also show the expected error of a cut between two sets of these "
             "sizes, such as 50,100."
         ),
     ] = None,
     explained: Annotated[
-        bool, typer.Option("--explain", help="Explain in plain words what the promise means.")
+        bool, _output("--explain", help="Explain in plain words what the promise means.")
     ] = False,
     priors: Annotated[
-        str, typer.Option(help="With --explain: what an attacker may believe before the release.")
+        str, _output(help="With --explain: what an attacker may believe before the release.")
     ] = ",".join(map(str, PRIORS)),
     asking: Annotated[
-        bool, typer.Option("--ask", help="Ask five questions, and print the command to type.")
+        bool, _output("--ask", help="Ask five questions, and print the command to type.")
     ] = False,
     questions: Questions,
     as_json: options.Json = False,

@@ -152,7 +152,7 @@ class Prompt:
     def _plot(self, path: str) -> None:
         if not path.lower().endswith((".png", ".pdf")):
             raise QueryError("name a file, for example :plot answers.png")
-        from graphcuts_dp.plotting.saving import write_figure
+        from graphcuts_dp.plotting.style import write_figure
 
         write_figure(self._session.plot(), path)
         points = self._session.history

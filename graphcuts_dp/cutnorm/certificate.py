@@ -19,8 +19,8 @@ for the rounding of every step.
 """
 
 import math
-from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, final
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, NamedTuple, final
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,7 @@ import scipy
 from graphcuts_dp.arrays import BoolVector, FloatArray, RealMatrix
 from graphcuts_dp.cutnorm.operand import OPERATOR_ERROR, UNIT_ROUNDOFF, Operand, gamma
 from graphcuts_dp.display import Card, Displayed
+from graphcuts_dp.errors import MatrixError
 
 FAILURE_PROBABILITY = 1e-12
 _COLUMNS = 16
@@ -36,23 +37,8 @@ _KRYLOV_COLUMNS = 4
 _KRYLOV_STEPS = 12
 
 
-class Multiplier(Protocol):
-    """A matrix M known by its products in float64, with bounds on its norm and their error."""
-
-    shape: tuple[int, int]
-
-    def apply(self, block: FloatArray, *, transpose: bool = False) -> FloatArray:
-        """M @ block, or M^T @ block."""
-
-    def majorant_norm(self) -> float:
-        """Some upper bound on sigma_1(M), however loose."""
-
-    def product_error(self) -> float:
-        """C with ||fl(M y) - M y|| <= c ||y|| for every y, and the same for M^T."""
-
-
 def chebyshev_norm_bound(
-    multiplier: Multiplier, rng: np.random.Generator, *, degree: int = 64
+    multiplier: "ScaledMatrix", rng: np.random.Generator, *, degree: int = 64
 ) -> float:
     """A bound on sigma_1(M) that fails with probability at most 1e-12 over `rng`.
 
@@ -154,7 +140,7 @@ def _least_refuted(reach: float, errors: list[float]) -> float:
     return math.cosh(high) * (1.0 + 1e-12)
 
 
-def ritz_value(multiplier: Multiplier, transpose: bool) -> float:
+def ritz_value(multiplier: "ScaledMatrix", transpose: bool) -> float:
     """The largest Ritz value of M^T M on a block Krylov space: a good tau, nothing more.
 
     Args:
@@ -211,9 +197,9 @@ def trivial_bound(operand: Operand, *, bordered: bool) -> UpperBound:
     """
     if bordered:
         return UpperBound(
-            operand.one_sign_total, "deterministic: the sum of all entries of one sign"
+            operand.absolute.one_sign, "deterministic: the sum of all entries of one sign"
         )
-    return UpperBound(operand.absolute_total, "deterministic: the sum of all absolute values")
+    return UpperBound(operand.absolute.total, "deterministic: the sum of all absolute values")
 
 
 def scaling_bound(
@@ -238,7 +224,7 @@ def scaling_bound(
             are fewer.
     """
     trivial = trivial_bound(operand, bordered=bordered)
-    if operand.kind != "operator" and operand.absolute_total == 0.0:
+    if operand.absolute.total == 0.0:
         return UpperBound(0.0, "deterministic: the matrix is zero")
     d_U = _positive_weights(weights_U, operand, rows=True, bordered=bordered)
     d_V = _positive_weights(weights_V, operand, rows=False, bordered=bordered)
@@ -301,9 +287,9 @@ def _positive_weights(
     largest = float(clean.max())
     floor: Any = 1e-14 * largest
     if operand.kind != "operator":
-        sums = operand.row_absolute_sums if rows else operand.column_absolute_sums
+        sums = operand.absolute.rows if rows else operand.absolute.columns
         if bordered:
-            sums = np.concatenate(([operand.absolute_total], sums))
+            sums = np.concatenate(([operand.absolute.total], sums))
         floor = np.maximum(floor, _WEIGHT_FLOOR * sums)
     clean = np.maximum(clean, floor)
     return np.where(clean > 0.0, clean, 1.0)
@@ -334,8 +320,7 @@ class ScaledMatrix:
         first, last = (self.left, self.right) if transpose else (self.right, self.left)
         scaled = block * first[:, None]
         centred = scaled[1:] - scaled[0] if self.bordered else scaled
-        apply = self.operand.apply_transpose64 if transpose else self.operand.apply64
-        image = apply(centred)
+        image = self.operand.apply64(centred, transpose=transpose)
         if self.bordered:
             image = np.concatenate((-image.sum(axis=0, keepdims=True), image))
         result: FloatArray = image * last[:, None]
@@ -352,9 +337,9 @@ class ScaledMatrix:
             size = math.sqrt(self.shape[0] * self.shape[1]) if self.bordered else 1.0
             norm = operand.operator_norm_guess
             return norm * size * float(self.left.max() * self.right.max())
-        rows, columns = operand.row_absolute_sums, operand.column_absolute_sums
+        rows, columns = operand.absolute.rows, operand.absolute.columns
         if self.bordered:
-            total = [2.0 * operand.absolute_total]
+            total = [2.0 * operand.absolute.total]
             rows = np.concatenate((total, 2.0 * rows))
             columns = np.concatenate((total, 2.0 * columns))
         product = float((rows * self.left**2).max()) * float((columns * self.right**2).max())
@@ -379,21 +364,19 @@ class ScaledMatrix:
         absolute sum, plus the same four roundings.
         """
         operand = self.operand
-        inner = operand.data
-        inner = inner.toarray() if operand.kind == "sparse" else inner
         border = int(self.bordered)
         full = np.empty(self.shape)
-        full[border:, border:] = inner
+        full[border:, border:] = operand.dense()
         error = 0.0
         if self.bordered:
             block = full[1:, 1:]
             rows, columns = block.sum(axis=1), block.sum(axis=0)
             full[1:, 0], full[0, 1:], full[0, 0] = -rows, -columns, rows.sum()
             weights = (
-                float(((operand.row_absolute_sums * self.left[1:]) ** 2).sum()) * self.right[0] ** 2
-                + float(((operand.column_absolute_sums * self.right[1:]) ** 2).sum())
+                float(((operand.absolute.rows * self.left[1:]) ** 2).sum()) * self.right[0] ** 2
+                + float(((operand.absolute.columns * self.right[1:]) ** 2).sum())
                 * self.left[0] ** 2
-                + (operand.absolute_total * self.left[0] * self.right[0]) ** 2
+                + (operand.absolute.total * self.left[0] * self.right[0]) ** 2
             )
             error = gamma(sum(self.shape) + 8) * math.sqrt(weights) * 1.001
         full *= self.left[:, None]
@@ -554,7 +537,9 @@ class CutNormCertificate(Displayed):
             MatrixError: the matrix is not usable, or its shape does not fit S and T.
         """
         operand = Operand.from_matrix(matrix)
-        operand.require_shape((self.S.size, self.T.size))
+        if operand.shape != (self.S.size, self.T.size):
+            sides = f"{operand.shape[0]} x {operand.shape[1]}"
+            raise MatrixError(f"the matrix is {sides}, not {(self.S.size, self.T.size)}")
         return operand.unscale_down(witness_value(operand, self.S, self.T, self.norm)[0])
 
     def _card(self) -> Card:
@@ -579,6 +564,24 @@ class CutNormCertificate(Displayed):
             f"ratio {self.ratio:.4f}, |S|={int(self.S.sum())}, |T|={int(self.T.sum())}, "
             f"method={self.method!r}, stopped={self.stopped!r})"
         )
+
+
+class FoundSets(NamedTuple):
+    """What a method found of a norm: sets, a bound in the scaled unit, and why it ended.
+
+    Attributes:
+        S: mask of rows.
+        T: mask of columns.
+        bound: on the norm.
+        stopped: see `CutNormCertificate`.
+        normalised: bounds on the normalised cut norm, if known.
+    """
+
+    S: BoolVector
+    T: BoolVector
+    bound: UpperBound
+    stopped: Stopped
+    normalised: tuple[float, float] | None = None
 
 
 def witness_value(
@@ -620,50 +623,36 @@ def frozen_mask(mask: npt.ArrayLike) -> BoolVector:
 
 
 def build_certificate(
-    operand: Operand,
-    S: BoolVector,
-    T: BoolVector,
-    *,
-    bound: UpperBound,
-    method: str,
-    norm: NormName,
-    stopped: Stopped,
-    normalised: tuple[float, float] | None = None,
+    operand: Operand, found: FoundSets, *, method: str, norm: NormName
 ) -> CutNormCertificate:
     """Recompute the lower bound, tighten the upper one for integers, undo the scaling.
 
     Args:
         operand: the matrix, scaled.
-        S: mask of rows.
-        T: mask of columns.
-        bound: the proven upper bound in the scaled unit.
-        method: name of the method.
+        found: sets and a bound; the reason to stop is replaced by "exact" when the bounds meet.
+        method: that found them.
         norm: which norm is bounded.
-        stopped: why the method ended; replaced by "exact" when the bounds meet.
-        normalised: bounds on the normalised cut norm in the scaled unit, if known.
 
     Returns:
         The certificate, in the unit of the matrix that the user gave.
     """
-    lower, sign = witness_value(operand, S, T, norm)
-    upper = bound.value
+    lower, sign = witness_value(operand, found.S, found.T, norm)
+    upper = found.bound.value
     if norm != "normalised" and operand.is_integer and math.isfinite(upper):
         upper = float(math.floor(upper))  # the norm is an integer, so its floor bounds it too
     lower = operand.unscale_down(lower)
     certificate = CutNormCertificate(
         lower=lower,
         upper=max(operand.unscale_up(upper), lower),
-        S=frozen_mask(S),
-        T=frozen_mask(T),
+        S=frozen_mask(found.S),
+        T=frozen_mask(found.T),
         sign=sign,
         method=method,
         norm=norm,
-        stopped=stopped,
-        upper_proof=bound.proof,
-        failure_probability=bound.failure_probability,
-        normalised_lower=None if normalised is None else operand.unscale_down(normalised[0]),
-        normalised_upper=None if normalised is None else operand.unscale_up(normalised[1]),
+        stopped=found.stopped,
+        upper_proof=found.bound.proof,
+        failure_probability=found.bound.failure_probability,
+        normalised_lower=found.normalised and operand.unscale_down(found.normalised[0]),
+        normalised_upper=found.normalised and operand.unscale_up(found.normalised[1]),
     )
-    if certificate.is_exact:
-        object.__setattr__(certificate, "stopped", "exact")
-    return certificate
+    return replace(certificate, stopped="exact") if certificate.is_exact else certificate

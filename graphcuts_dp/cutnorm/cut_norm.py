@@ -1,4 +1,4 @@
-"""The cut norm and its two relatives, each with a certificate; and the exact methods.
+"""The cut norm and its two relatives, with a certificate; and the exact methods.
 
 **The Alon-Naor relaxation** as it is written, solved by SCS: the reference for small matrices.
 Primal: maximise <B, X_12> over positive semidefinite X = [[X_11, X_12], [X_12^T, X_22]] with unit
@@ -30,8 +30,8 @@ import importlib
 import math
 import time
 import warnings
-from dataclasses import dataclass
-from typing import Any, Literal, final
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
 
 import highspy
 import numpy as np
@@ -40,7 +40,9 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import BoolVector, FloatArray
 from graphcuts_dp.cutnorm.certificate import (
     CutNormCertificate,
+    FoundSets,
     NormName,
+    Stopped,
     UpperBound,
     build_certificate,
     scaling_bound,
@@ -64,21 +66,26 @@ from graphcuts_dp.cutnorm.spectral import (
 )
 from graphcuts_dp.errors import MatrixError, ParameterError, SolverError
 
-MAX_ENTRIES = 20_000
+MAX_SIDE = 30  # of what is enumerated
+_TABLE_BITS = 12
+_TABLE_ENTRIES = 1 << 18
+MAX_SIZE = 260  # of what SCS is asked
+KRIVINE_CONSTANT = math.log(1.0 + math.sqrt(2.0))
+MAX_ENTRIES = 20_000  # of what is solved by branch and bound
 _TRUST = 1e-6  # of the absolute sum: what HiGHS's tolerances may hide
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class ProgramResult:
-    """The best sets found and a bound on all others.
+class Optimum(NamedTuple):
+    """The best sets that an exact method found, and a proven bound on all others.
 
     Attributes:
         S: mask of rows.
         T: mask of columns.
-        upper: at least the norm, if HiGHS is right up to its tolerances; these are covered by
-            widening it by 1e-6 of the sum of absolute entries. Infinite if no bound was found.
-        finished: whether the search was completed.
+        upper: at least the norm. Of an enumeration above its computed value by the rounding of the
+            table, and equal to it for integers. Of branch and bound right if HiGHS is up to its
+            tolerances; these are covered by widening it by 1e-6 of the sum of absolute entries.
+            Infinite if the time ran out before there was one.
+        finished: whether all sets were tried.
     """
 
     S: BoolVector
@@ -87,9 +94,7 @@ class ProgramResult:
     finished: bool
 
 
-def solve_program(
-    operand: Operand, *, bordered: bool, time_limit: float | None = None
-) -> ProgramResult:
+def solve_program(operand: Operand, *, bordered: bool, time_limit: float | None = None) -> Optimum:
     """Maximise over all pairs of sets by branch and bound.
 
     Args:
@@ -101,8 +106,7 @@ def solve_program(
     Raises:
         MatrixError: an operator, or too many entries.
     """
-    if operand.kind == "operator":
-        raise MatrixError("the exact method needs the entries; an operator hides them")
+    operand.require_entries("exact")
     rows, columns = operand.data.nonzero()
     if len(rows) > MAX_ENTRIES:
         raise MatrixError(
@@ -110,126 +114,80 @@ def solve_program(
         )
     values = np.asarray(operand.data[rows, columns], dtype=np.float64).ravel()
     deadline = None if time_limit is None else time.monotonic() + time_limit
-    best, upper, finished = -1.0, 0.0, True
-    S, T = np.zeros(operand.shape[0], dtype=np.bool_), np.zeros(operand.shape[1], dtype=np.bool_)
+    sides = sum(operand.shape)
+    best, upper, finished, chosen = -1.0, 0.0, True, np.zeros(sides, dtype=np.bool_)
+    ends = np.stack([rows, operand.shape[0] + columns])
     signs = (1.0, -1.0) if bordered else (1.0,)
     for left, sign in zip(range(len(signs), 0, -1), signs, strict=True):
-        limit = None if deadline is None else max(0.0, deadline - time.monotonic()) / left
-        program = _Program(operand.shape, rows, columns, sign * values, bordered=bordered)
-        value, bound, chosen, done = program.solve(limit)
-        finished &= done
-        upper = max(upper, bound)
-        if chosen is not None and value > best:
-            best = value
-            S, T = chosen[: operand.shape[0]], chosen[operand.shape[0] :]
-    return ProgramResult(S, T, upper + _TRUST * operand.absolute_total, finished)
-
-
-class _Program:
-    """One maximisation: variables s, t, then one w for each non-zero entry."""
-
-    def __init__(
-        self,
-        shape: tuple[int, int],
-        rows: npt.NDArray[np.integer],
-        columns: npt.NDArray[np.integer],
-        values: FloatArray,
-        *,
-        bordered: bool,
-    ) -> None:
-        self._sides = shape[0] + shape[1]
-        ends = np.stack([rows, shape[0] + columns])
-        linear = np.zeros(self._sides)
-        self._constant = 0.0
-        if not bordered:
-            # (2s - 1)(2t - 1) = 4w - 2s - 2t + 1
-            np.subtract.at(linear, ends[0], 2 * values)
-            np.subtract.at(linear, ends[1], 2 * values)
-            self._constant, values = float(values.sum()), 4 * values
-        total = self._sides + len(values)
-        lp: Any = highspy.HighsLp()
-        lp.num_col_ = total
-        lp.sense_ = highspy.ObjSense.kMaximize
-        lp.col_cost_ = np.concatenate([linear, values])
-        lp.col_lower_, lp.col_upper_ = np.zeros(total), np.ones(total)
-        kinds = highspy.HighsVarType
-        lp.integrality_ = [kinds.kInteger] * self._sides + [kinds.kContinuous] * len(values)
-        self._add_rows(lp, ends, values)
-        self._solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
-        options = {"output_flag": False, "threads": 1, "mip_rel_gap": 0.0, "mip_abs_gap": 1e-9}
-        for option, value in options.items():
-            self._solver.setOptionValue(option, value)
-        self._solver.passModel(lp)
-
-    def _add_rows(self, lp: Any, ends: npt.NDArray[np.integer], values: FloatArray) -> None:
-        """Rows w <= s and w <= t for positive values, w >= s + t - 1 for negative ones."""
-        products = self._sides + np.arange(len(values))
-        up, down = values > 0, values < 0
-        two = [np.stack([products[up], end[up]], axis=1) for end in ends]
-        three = np.stack([products[down], ends[0][down], ends[1][down]], axis=1)
-        count = 2 * int(up.sum())
-        lengths = np.concatenate([np.full(count, 2), np.full(len(three), 3)])
-        lp.num_row_ = len(lengths)
-        lp.row_lower_ = np.concatenate(
-            [np.full(count, -highspy.kHighsInf), np.full(len(three), -1)]
-        )
-        lp.row_upper_ = np.concatenate([np.zeros(count), np.full(len(three), highspy.kHighsInf)])
-        matrix = lp.a_matrix_
-        matrix.format_ = highspy.MatrixFormat.kRowwise
-        matrix.start_ = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
-        matrix.index_ = np.concatenate([*two, three], axis=None).astype(np.int32)
-        pair, triple = np.array([1.0, -1.0]), np.array([1.0, -1.0, -1.0])
-        matrix.value_ = np.concatenate([np.tile(pair, count), np.tile(triple, len(three))])
-
-    def solve(self, limit: float | None) -> tuple[float, float, BoolVector | None, bool]:
-        """(value found, bound, chosen rows and columns or None, whether it was completed)."""
-        if limit is not None:
-            self._solver.setOptionValue("time_limit", limit)
-        self._solver.run()
-        info = self._solver.getInfo()
-        done = self._solver.getModelStatus() == highspy.HighsModelStatus.kOptimal
+        solver, constant = _program(ends, sign * values, sides, bordered=bordered)
+        if deadline is not None:
+            solver.setOptionValue("time_limit", max(0.0, deadline - time.monotonic()) / left)
+        solver.run()
+        info, status = solver.getInfo(), solver.getModelStatus()
         bound = float(info.mip_dual_bound) if math.isfinite(info.mip_dual_bound) else math.inf
-        if self._solver.getModelStatus() == highspy.HighsModelStatus.kModelEmpty:
-            done, bound = True, 0.0
-        solution = np.array(self._solver.getSolution().col_value)
-        if len(solution) == 0 or not math.isfinite(info.objective_function_value):
-            return -math.inf, bound + self._constant, None, done
-        value = float(info.objective_function_value) + self._constant
-        return value, bound + self._constant, solution[: self._sides] > 0.5, done
+        empty = status == highspy.HighsModelStatus.kModelEmpty
+        finished &= empty or status == highspy.HighsModelStatus.kOptimal
+        upper = max(upper, constant + (0.0 if empty else bound))
+        value = float(info.objective_function_value) + constant
+        solution = np.array(solver.getSolution().col_value)
+        if len(solution) and math.isfinite(value) and value > best:
+            best, chosen = value, solution[:sides] > 0.5
+    S, T = np.split(chosen, [operand.shape[0]])
+    return Optimum(S, T, upper + _TRUST * operand.absolute.total, finished)
 
 
-MAX_SIDE = 30
-_TABLE_BITS = 12
-_TABLE_ENTRIES = 1 << 18
+def _program(
+    ends: npt.NDArray[np.integer], values: FloatArray, sides: int, *, bordered: bool
+) -> tuple[Any, float]:
+    """A solver of one maximisation, and a constant that its objective lacks.
 
+    Variables are s and t, then one w for each non-zero entry, with rows w <= s and w <= t for
+    positive values, w >= s + t - 1 for negative ones.
 
-@final
-@dataclass(frozen=True, eq=False)
-class ExactResult:
-    """An optimal pair of sets and a proven bound on the optimum.
-
-    Attributes:
-        S: mask of rows.
-        T: mask of columns.
-        upper: at least the norm; above its computed value by the rounding of the table, and equal
-            to it for integers. Infinite if the time ran out.
-        finished: whether all sets were tried.
+    Args:
+        ends: row and column of each non-zero entry, columns numbered on from the rows.
+        values: of these entries.
+        sides: number of rows and columns.
+        bordered: cut norm (True) or infinity-to-one norm (False).
     """
+    linear, constant = np.zeros(sides), 0.0
+    if not bordered:
+        # (2s - 1)(2t - 1) = 4w - 2s - 2t + 1
+        np.subtract.at(linear, ends[0], 2 * values)
+        np.subtract.at(linear, ends[1], 2 * values)
+        constant, values = float(values.sum()), 4 * values
+    total = sides + len(values)
+    lp: Any = highspy.HighsLp()
+    lp.num_col_ = total
+    lp.sense_ = highspy.ObjSense.kMaximize
+    lp.col_cost_ = np.concatenate([linear, values])
+    lp.col_lower_, lp.col_upper_ = np.zeros(total), np.ones(total)
+    kinds = highspy.HighsVarType
+    lp.integrality_ = [kinds.kInteger] * sides + [kinds.kContinuous] * len(values)
+    products = sides + np.arange(len(values))
+    up, down = values > 0, values < 0
+    two = [np.stack([products[up], end[up]], axis=1) for end in ends]
+    three = np.stack([products[down], ends[0][down], ends[1][down]], axis=1)
+    count = 2 * int(up.sum())
+    lengths = np.repeat([2, 3], [count, len(three)])
+    lp.num_row_ = len(lengths)
+    lp.row_lower_ = np.where(lengths == 2, -highspy.kHighsInf, -1)
+    lp.row_upper_ = np.where(lengths == 2, 0, highspy.kHighsInf)
+    matrix = lp.a_matrix_
+    matrix.format_ = highspy.MatrixFormat.kRowwise
+    matrix.start_ = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    matrix.index_ = np.concatenate([*two, three], axis=None).astype(np.int32)
+    pair, triple = np.array([1.0, -1.0]), np.array([1.0, -1.0, -1.0])
+    matrix.value_ = np.concatenate([np.tile(pair, count), np.tile(triple, len(three))])
+    solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
+    options = {"output_flag": False, "threads": 1, "mip_rel_gap": 0.0, "mip_abs_gap": 1e-9}
+    for option, value in options.items():
+        solver.setOptionValue(option, value)
+    solver.passModel(lp)
+    return solver, constant
 
-    S: BoolVector
-    T: BoolVector
-    upper: float
-    finished: bool
 
-
-def enumeration_cost(shape: tuple[int, int]) -> float:
-    """Entries that an enumeration touches: 2^(shorter side) times the longer side."""
-    return 2.0 ** min(*shape, 1000) * max(shape)
-
-
-def enumerate_cuts(
-    operand: Operand, *, bordered: bool, time_limit: float | None = None
-) -> ExactResult:
+def enumerate_cuts(operand: Operand, *, bordered: bool, time_limit: float | None = None) -> Optimum:
     """Try every set of the shorter side.
 
     Args:
@@ -240,15 +198,13 @@ def enumerate_cuts(
     Raises:
         MatrixError: the shorter side is above 30, or the matrix is an operator.
     """
-    if operand.kind == "operator":
-        raise MatrixError("the exact method needs the entries; an operator hides them")
-    if min(operand.shape) > MAX_SIDE:
+    operand.require_entries("exact")
+    dense = operand.dense()
+    if min(dense.shape) > MAX_SIDE:
         raise MatrixError(
-            f"the exact method tries 2^{min(operand.shape)} sets, 2^{MAX_SIDE} at most; "
+            f"the exact method tries 2^{min(dense.shape)} sets, 2^{MAX_SIDE} at most; "
             'use method="low-rank"'
         )
-    dense = operand.data.toarray() if operand.kind == "sparse" else operand.data
-    dense = np.asarray(dense, dtype=np.float64)
     transpose = dense.shape[0] > dense.shape[1]
     rows = np.ascontiguousarray(dense.T if transpose else dense)
     deadline = None if time_limit is None else time.monotonic() + time_limit
@@ -262,9 +218,9 @@ def enumerate_cuts(
     slack = 0.0
     if not operand.is_integer:
         # a column sum: table, 64 Gray steps and a fresh start; intermediate sums reach 3 times |A|
-        slack = 3.0 * gamma(sum(rows.shape) + 96) * operand.absolute_total * 1.01
+        slack = 3.0 * gamma(sum(rows.shape) + 96) * operand.absolute.total * 1.01
     S, T = (answer, subset) if transpose else (subset, answer)
-    return ExactResult(S, T, best + slack if finished else np.inf, finished)
+    return Optimum(S, T, best + slack if finished else np.inf, finished)
 
 
 def _scan(
@@ -307,20 +263,6 @@ def _scan(
     return best * (0.5 if bordered else 1.0), subset, finished
 
 
-MAX_SIZE = 260
-KRIVINE_CONSTANT = math.log(1.0 + math.sqrt(2.0))
-
-
-def bordered_matrix(dense: FloatArray) -> FloatArray:
-    """A' written out, border first: [[1^T A 1, -1^T A], [-A 1, A]].
-
-    Args:
-        dense: A, shape (n1, n2).
-    """
-    rows = np.concatenate((-dense.sum(axis=0, keepdims=True), dense))
-    return np.concatenate((-rows.sum(axis=1, keepdims=True), rows), axis=1)
-
-
 def solve_relaxation(
     operand: Operand, *, bordered: bool, accuracy: float = 1e-6, time_limit: float | None = None
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -339,18 +281,17 @@ def solve_relaxation(
         MatrixError: too large, or an operator.
         SolverError: SCS returned nothing usable.
     """
-    if operand.kind == "operator":
-        raise MatrixError('the "sdp" method needs the entries; use method="low-rank"')
+    operand.require_entries("sdp")
     if sum(operand.shape) > MAX_SIZE:
         raise MatrixError(
             f"the sdp method takes n1 + n2 <= {MAX_SIZE}, not {sum(operand.shape)}; "
             'use method="low-rank"'
         )
     cp: Any = importlib.import_module("cvxpy")  # here, for it takes a second
-
-    dense = operand.data.toarray() if operand.kind == "sparse" else operand.data
-    dense = np.asarray(dense, dtype=np.float64)
-    B = bordered_matrix(dense) if bordered else dense
+    B = operand.dense()
+    if bordered:  # border first: [[1^T A 1, -1^T A], [-A 1, A]]
+        rows = np.concatenate((-B.sum(axis=0, keepdims=True), B))
+        B = np.concatenate((-rows.sum(axis=1, keepdims=True), rows), axis=1)
     scale = float(np.abs(B).max()) or 1.0
     n1, n2 = B.shape
     X = cp.Variable((n1 + n2, n1 + n2), PSD=True)
@@ -399,20 +340,21 @@ def sdp_cuts(
     return best_cuts(improve(operand, T, bordered=bordered), 8)
 
 
-def sdp_bound(operand: Operand, d_U: FloatArray, d_V: FloatArray, *, bordered: bool) -> UpperBound:
-    """The proven bound from the solver's dual variables, see `scaling_bound`."""
-    return scaling_bound(operand, d_U, d_V, bordered=bordered)
-
-
 Method = Literal["auto", "exact", "low-rank", "sdp", "spectral"]
 METHODS = ("auto", "exact", "low-rank", "sdp", "spectral")
-NORMS: tuple[NormName, ...] = ("cut", "infinity-to-one", "normalised")
-_AUTO_EXACT_COST = 2.0**24
+NORMS: Mapping[NormName, tuple[str, ...]] = {  # with the methods that each has
+    "cut": METHODS,
+    "infinity-to-one": METHODS[:-1],
+    "normalised": ("auto", "exact", "spectral"),
+}
+_AUTO_EXACT_COST = 2.0**24  # entries that an enumeration touches
+_MOST_NORMALISED = 20  # rows or columns whose sets are tried
 
 
 def cut_norm(
     matrix: Any,
     *,
+    norm: NormName = "cut",
     method: Method = "auto",
     tolerance: float = 0.01,
     time_limit: float | None = None,
@@ -425,161 +367,105 @@ def cut_norm(
     Args:
         matrix: real, shape (n1, n2): array-like, any scipy sparse matrix, or a `LinearOperator`.
             Integers and bools are welcome; entries from 1e-300 to 1e300 are.
+        norm: "cut"; "infinity-to-one", ||A||_{inf->1} = max over signs x, y of x^T A y, between one
+            and four times the cut norm; or "normalised", ||A||_NC = max over nonempty S, T of
+            |A(S, T)| / sqrt(|S||T|).
         method: "exact" (enumeration to a shorter side of 30, 24 in a second; above that
             branch and bound, for up to 20,000 non-zero entries; give a time_limit), "low-rank"
-            (any size), "sdp" (the reference, to about 100), "spectral" (fast, loose), or "auto":
-            exact if that takes well under a second, else low-rank.
+            (any size), "sdp" (the reference, to about 100), "spectral" (fast, loose; not for
+            infinity-to-one), or "auto": exact if that takes well under a second, else low-rank. The
+            normalised norm has "exact" (shorter side to 20), "spectral" (any size: prefixes of
+            singular vectors below, sigma_1 above, at most a factor 2 H_n ~ (ln n)/2 + 2 apart
+            before improvement) and "auto".
         tolerance: stop once upper/lower <= 1 + tolerance is proven; at least 0.
-        time_limit: seconds of search, or None. The proof of the upper bound comes on top.
+        time_limit: seconds of search, or None. The proof of the upper bound comes on top. The
+            normalised norm has no search to stop.
         seed: of start vectors and hyperplanes; the same seed gives the same certificate. This is
             not privacy noise.
-        start: a `LowRankSolver` whose vectors to start from (and to update), for "low-rank".
+        start: a `LowRankSolver` whose vectors to start from (and to update), for "low-rank"; for
+            infinity-to-one made with `bordered=False`.
         rank: columns of the low-rank method; None adapts.
 
     Returns:
-        A `CutNormCertificate` with norm "cut".
+        A `CutNormCertificate` of that norm. Of "infinity-to-one" S holds the rows of sign +1, T the
+        columns; of "normalised" both bounds are also `normalised_lower` and `normalised_upper`.
 
     Raises:
         MatrixError: the matrix is not usable (nan, empty, too large for the method).
-        ParameterError: an unknown method, a negative tolerance or time limit.
+        ParameterError: an unknown norm, a method that it does not have, a negative tolerance or
+            time limit, or a limit, start or rank for a norm that is not searched for.
 
     Examples:
         >>> certificate = gc.cut_norm([[1.0, -2.0], [-3.0, 4.0]])
         >>> certificate.lower, round(certificate.upper, 6)
         (4.0, 4.0)
     """
-    return _dispatch(matrix, True, method, tolerance, time_limit, seed, start, rank)
-
-
-def infinity_to_one_norm(
-    matrix: Any,
-    *,
-    method: Method = "auto",
-    tolerance: float = 0.01,
-    time_limit: float | None = None,
-    seed: int = 0,
-    start: LowRankSolver | None = None,
-    rank: int | None = None,
-) -> CutNormCertificate:
-    """||A||_{inf->1} = max over signs x, y of x^T A y; between one and four times the cut norm.
-
-    Args:
-        matrix: as for `cut_norm`.
-        method: "auto", "exact", "low-rank" or "sdp".
-        tolerance: as for `cut_norm`.
-        time_limit: as for `cut_norm`.
-        seed: as for `cut_norm`.
-        start: a `LowRankSolver` made with `bordered=False`.
-        rank: as for `cut_norm`.
-
-    Returns:
-        A certificate with norm "infinity-to-one": S holds the rows of sign +1, T the columns.
-
-    Raises:
-        MatrixError: the matrix is not usable.
-        ParameterError: a method without this norm, or a parameter out of range.
-    """
-    if method == "spectral":
-        raise ParameterError('method="spectral" bounds cut norms; use "low-rank" here')
-    return _dispatch(matrix, False, method, tolerance, time_limit, seed, start, rank)
-
-
-def certified_norm(
-    matrix: Any, *, norm: NormName = "cut", time_limit: float | None = None, **options: Any
-) -> CutNormCertificate:
-    """One of the three norms by its name.
-
-    Args:
-        matrix: as for `cut_norm`.
-        norm: "cut", "infinity-to-one" or "normalised".
-        time_limit: as for `cut_norm`; the normalised norm has no search to stop.
-        options: for the function of that norm.
-
-    Raises:
-        MatrixError: the matrix is not usable.
-        ParameterError: an unknown norm, a method without this norm, or a parameter out of range.
-    """
-    if norm == "cut":
-        return cut_norm(matrix, time_limit=time_limit, **options)
-    if norm == "infinity-to-one":
-        return infinity_to_one_norm(matrix, time_limit=time_limit, **options)
-    if norm != "normalised":
+    if norm not in NORMS:
         raise ParameterError(f"norm must be one of {', '.join(NORMS)}, not {norm!r}")
-    if time_limit is not None:
-        raise ParameterError("the normalised norm is not searched for; leave the time limit out")
-    return normalised_cut_norm(matrix, **options)
+    if method not in NORMS[norm]:
+        known = ", ".join(NORMS[norm])
+        raise ParameterError(f"method must be one of {known} for this norm, not {method!r}")
+    if not (tolerance >= 0.0 and math.isfinite(tolerance)):
+        raise ParameterError(f"tolerance must be at least 0, not {tolerance}")
+    if time_limit is not None and not time_limit >= 0.0:
+        raise ParameterError(f"time_limit must be at least 0 seconds, not {time_limit}")
+    operand, name = Operand.from_matrix(matrix), str(method)
+    if norm == "normalised":
+        if (time_limit, start, rank) != (None, None, None):
+            raise ParameterError(
+                "the normalised norm is not searched for; leave time limit, start and rank out"
+            )
+        if name == "auto":
+            name = "exact" if _enumerable(operand, 2.0**18) else "spectral"
+        found = _normalised(operand, name, tolerance, seed)
+    else:
+        if name == "auto":
+            small = start is None and _enumerable(operand, _AUTO_EXACT_COST)
+            name = "exact" if small else "low-rank"
+        found = _found(operand, norm, name, tolerance, time_limit, seed, start, rank)
+    return build_certificate(operand, found, method=name, norm=norm)
 
 
-def _dispatch(
-    matrix: Any,
-    bordered: bool,
+def _enumerable(operand: Operand, most: float) -> bool:
+    """Whether an enumeration touches 2^(shorter side) times the longer side, or few entries."""
+    cost = 2.0 ** min(*operand.shape, 1000) * max(operand.shape)
+    return operand.kind != "operator" and cost <= most
+
+
+def _found(
+    operand: Operand,
+    norm: NormName,
     method: str,
     tolerance: float,
     time_limit: float | None,
     seed: int,
     start: LowRankSolver | None,
     rank: int | None,
-) -> CutNormCertificate:
-    check_parameters(method, tolerance, time_limit)
-    operand = Operand.from_matrix(matrix)
-    if method == "auto":
-        small = operand.kind != "operator" and enumeration_cost(operand.shape) <= _AUTO_EXACT_COST
-        method = "exact" if small and start is None else "low-rank"
+) -> FoundSets:
+    bordered = norm == "cut"
     if method == "exact":
-        return _exact(operand, bordered, time_limit)
+        return _exact(operand, norm, time_limit)
+    if method == "spectral":
+        return _spectral(operand, tolerance, seed)
     if method == "low-rank":
-        started = time.monotonic()
-        deadline = math.inf if time_limit is None else started + time_limit
+        deadline = math.inf if time_limit is None else time.monotonic() + time_limit
         if start is not None and (start.shape != operand.shape or start.bordered != bordered):
             raise MatrixError("the start solution is for another shape or norm; make a new one")
+        limits = SearchLimits(tolerance, deadline)
         return search_low_rank(
-            operand,
-            bordered=bordered,
-            limits=SearchLimits(tolerance, deadline),
-            seed=seed,
-            start=start,
-            rank=rank,
+            operand, bordered=bordered, limits=limits, seed=seed, start=start, rank=rank
         )
-    if method == "sdp":
-        return _sdp(operand, bordered, SearchLimits(tolerance, math.inf), time_limit, seed)
-    return _spectral(operand, tolerance, seed)
+    X, d_U, d_V = solve_relaxation(operand, bordered=bordered, time_limit=time_limit)
+    bound = scaling_bound(operand, d_U, d_V, bordered=bordered)
+    batch = sdp_cuts(operand, X, bordered=bordered, seed=seed)
+    stopped = _stopped(abs(float(batch.values[0])), bound, tolerance)
+    return FoundSets(batch.S[0], batch.T[0], bound, stopped)
 
 
-def normalised_cut_norm(
-    matrix: Any,
-    *,
-    method: Literal["auto", "exact", "spectral"] = "auto",
-    tolerance: float = 0.01,
-    seed: int = 0,
-) -> CutNormCertificate:
-    """||A||_NC = max over nonempty S, T of |A(S, T)| / sqrt(|S||T|), bounded from both sides.
-
-    Args:
-        matrix: as for `cut_norm`.
-        method: "exact" (shorter side to 20), "spectral" (any size: prefixes of singular vectors
-            below, sigma_1 above, at most a factor 2 H_n ~ (ln n)/2 + 2 apart before
-            improvement), or "auto".
-        tolerance: reported as met if upper/lower <= 1 + tolerance; there is no further search.
-        seed: of start vectors.
-
-    Returns:
-        A certificate with norm "normalised"; both bounds also as `normalised_lower` and
-        `normalised_upper`.
-
-    Raises:
-        MatrixError: the matrix is not usable, or too large for "exact".
-        ParameterError: an unknown method or a parameter out of range.
-    """
-    if method not in ("auto", "exact", "spectral"):
-        raise ParameterError(f"method must be auto, exact or spectral, not {method!r}")
-    check_parameters(method, tolerance, None)
-    operand = Operand.from_matrix(matrix)
-    exact = method == "exact"
-    if method == "auto":
-        exact = operand.kind != "operator" and enumeration_cost(operand.shape) <= 2.0**18
-    if exact and (operand.kind == "operator" or min(operand.shape) > 20):
-        raise MatrixError('too large for the exact normalised norm; use method="spectral"')
-    if exact:
+def _normalised(operand: Operand, method: str, tolerance: float, seed: int) -> FoundSets:
+    if method == "exact":
+        if operand.kind == "operator" or min(operand.shape) > _MOST_NORMALISED:
+            raise MatrixError('too large for the exact normalised norm; use method="spectral"')
         S, T, upper = exact_normalised(operand)
         bound = UpperBound(upper, "deterministic: every set was tried")
     else:
@@ -587,37 +473,16 @@ def normalised_cut_norm(
         S, T = batch.S[0], batch.T[0]
         bound = largest_singular_value(operand, seed)
     lower = witness_value(operand, S, T, "normalised")[0]
-    return build_certificate(
-        operand,
-        S,
-        T,
-        bound=bound,
-        method="exact" if exact else "spectral",
-        norm="normalised",
-        stopped="tolerance" if bound.value <= (1.0 + tolerance) * lower else "iterations",
-        normalised=(lower, bound.value),
-    )
+    return FoundSets(S, T, bound, _stopped(lower, bound, tolerance), (lower, bound.value))
 
 
-def _sdp(
-    operand: Operand, bordered: bool, limits: SearchLimits, time_limit: float | None, seed: int
-) -> CutNormCertificate:
-    X, d_U, d_V = solve_relaxation(operand, bordered=bordered, time_limit=time_limit)
-    bound = sdp_bound(operand, d_U, d_V, bordered=bordered)
-    batch = sdp_cuts(operand, X, bordered=bordered, seed=seed)
-    met = limits.met(float(np.abs(batch.values[0])), bound.value)
-    return build_certificate(
-        operand,
-        batch.S[0],
-        batch.T[0],
-        bound=bound,
-        method="sdp",
-        norm="cut" if bordered else "infinity-to-one",
-        stopped="tolerance" if met else "iterations",
-    )
+def _stopped(found: float, bound: UpperBound, tolerance: float) -> Stopped:
+    """Why a method ended that does not search: whether what it found is near enough."""
+    met = found > 0 and bound.value <= (1.0 + tolerance) * found
+    return "tolerance" if met else "iterations"
 
 
-def _spectral(operand: Operand, tolerance: float, seed: int) -> CutNormCertificate:
+def _spectral(operand: Operand, tolerance: float, seed: int) -> FoundSets:
     """Prefix cuts with alternation below; above, the best of sigma_1 and of fixed weights."""
     cuts = prefix_cuts(operand, 8, seed=seed)
     sizes = np.sqrt(cuts.S.sum(axis=1, dtype=np.float64) * cuts.T.sum(axis=1))
@@ -632,56 +497,26 @@ def _spectral(operand: Operand, tolerance: float, seed: int) -> CutNormCertifica
     ]
     bound = min(bounds, key=lambda candidate: candidate.value)
     lower = witness_value(operand, cuts.S[normalised], cuts.T[normalised], "normalised")[0]
-    found = float(np.abs(batch.values[0]))
-    return build_certificate(
-        operand,
-        batch.S[0],
-        batch.T[0],
-        bound=bound,
-        method="spectral",
-        norm="cut",
-        stopped="tolerance" if bound.value <= (1.0 + tolerance) * found else "iterations",
-        normalised=(lower, sigma.value),
-    )
+    stopped = _stopped(abs(float(batch.values[0])), bound, tolerance)
+    return FoundSets(batch.S[0], batch.T[0], bound, stopped, (lower, sigma.value))
 
 
-def check_parameters(method: str, tolerance: float, time_limit: float | None) -> None:
-    """Raise `ParameterError` for an unknown method or a number out of range."""
-    if method not in METHODS:
-        raise ParameterError(f"method must be one of {', '.join(METHODS)}, not {method!r}")
-    if not (tolerance >= 0.0 and math.isfinite(tolerance)):
-        raise ParameterError(f"tolerance must be at least 0, not {tolerance}")
-    if time_limit is not None and not time_limit >= 0.0:
-        raise ParameterError(f"time_limit must be at least 0 seconds, not {time_limit}")
-
-
-def _exact(operand: Operand, bordered: bool, time_limit: float | None) -> CutNormCertificate:
+def _exact(operand: Operand, norm: NormName, time_limit: float | None) -> FoundSets:
     """Enumeration where it is possible, else branch and bound; stopped early, the best of both."""
-    result: ExactResult | ProgramResult
+    bordered = norm == "cut"
     if min(operand.shape) <= MAX_SIDE:
-        result = enumerate_cuts(operand, bordered=bordered, time_limit=time_limit)
-        bound = UpperBound(result.upper, "deterministic: every set was tried")
+        best = enumerate_cuts(operand, bordered=bordered, time_limit=time_limit)
+        proof = "deterministic: every set was tried"
     else:
-        result = solve_program(operand, bordered=bordered, time_limit=time_limit)
-        bound = UpperBound(
-            result.upper, "branch and bound by HiGHS, widened by 1e-6 of the absolute sum"
-        )
-    S, T = result.S, result.T
-    if not result.finished:
-        limits = SearchLimits(0.0, time.monotonic())
-        found = search_low_rank(operand, bordered=bordered, limits=limits, seed=0)
-        solver = LowRankSolver(operand.shape, None, operand.dtype, 0, bordered=bordered)
-        solver.step(operand, 100)
-        bound = min(bound, solver.upper_bound(operand), key=lambda proven: proven.value)
-        norm: NormName = "cut" if bordered else "infinity-to-one"
-        if witness_value(operand, found.S, found.T, norm) > witness_value(operand, S, T, norm):
-            S, T = found.S, found.T
-    return build_certificate(
-        operand,
-        S,
-        T,
-        bound=bound,
-        method="exact",
-        norm="cut" if bordered else "infinity-to-one",
-        stopped="exact" if result.finished else "time",
-    )
+        best = solve_program(operand, bordered=bordered, time_limit=time_limit)
+        proof = "branch and bound by HiGHS, widened by 1e-6 of the absolute sum"
+    found = FoundSets(best.S, best.T, UpperBound(best.upper, proof), "exact")
+    if best.finished:
+        return found
+    limits = SearchLimits(0.0, time.monotonic())
+    other = search_low_rank(operand, bordered=bordered, limits=limits, seed=0)
+    solver = LowRankSolver(operand.shape, None, operand.dtype, 0, bordered=bordered)
+    solver.step(operand, 100)
+    bound = min(found.bound, solver.upper_bound(operand), key=lambda proven: proven.value)
+    sides = max(found, other, key=lambda each: witness_value(operand, each.S, each.T, norm))
+    return FoundSets(sides.S, sides.T, bound, "time")

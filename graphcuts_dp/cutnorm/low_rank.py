@@ -37,10 +37,9 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import BoolMatrix, BoolVector, RealMatrix
 from graphcuts_dp.cutnorm.certificate import (
-    CutNormCertificate,
+    FoundSets,
     Stopped,
     UpperBound,
-    build_certificate,
     scaling_bound,
     sigma_estimate,
     trivial_bound,
@@ -119,7 +118,7 @@ def improve(operand: Operand, T: BoolMatrix, *, bordered: bool) -> CutBatch:
         indicator = _indicator(T[:, active], operand.dtype, bordered)
         new_S, _ = _best_side(operand.apply(indicator), bordered)
         indicator = _indicator(new_S, operand.dtype, bordered)
-        new_T, new_values = _best_side(operand.apply_transpose(indicator), bordered)
+        new_T, new_values = _best_side(operand.apply(indicator, transpose=True), bordered)
         better = np.abs(new_values) > np.abs(values[active]) * (1.0 + 1e-6)
         changed = active[better]
         S[:, changed], T[:, changed] = new_S[:, better], new_T[:, better]
@@ -189,14 +188,6 @@ def full_rank(shape: tuple[int, int]) -> int:
     return math.ceil(math.sqrt(2.0 * (shape[0] + shape[1] + 2))) + 1
 
 
-def with_border(block: RealMatrix) -> RealMatrix:
-    """Minus the column sums of `block` on top of it: shape (n, k) to (n + 1, k)."""
-    bordered = np.empty((block.shape[0] + 1, block.shape[1]), dtype=block.dtype)
-    bordered[1:] = block
-    np.negative(block.sum(axis=0), out=bordered[0])
-    return bordered
-
-
 def row_norms(block: RealMatrix) -> RealMatrix:
     """Euclidean norms of the rows, shape (n,)."""
     norms: RealMatrix = np.sqrt(np.einsum("ij,ij->i", block, block))
@@ -263,13 +254,15 @@ class LowRankSolver:
         """A'V, or A'^T U if `transpose`."""
         centred = self._centred(vectors)
         if isinstance(matrix, Operand):
-            block = matrix.apply_transpose(centred) if transpose else matrix.apply(centred)
+            block = matrix.apply(centred, transpose=transpose)
         elif transpose:
             block = matrix.T @ centred
         else:
             block = matrix @ centred
         block = np.asarray(block, dtype=self.dtype)
-        return with_border(block) if self.bordered else block
+        if self.bordered:  # minus the column sums on top
+            block = np.concatenate((-block.sum(axis=0, keepdims=True), block))
+        return block
 
     def step(self, matrix: Any, iterations: int = 1, *, momentum: float = 0.0) -> float:
         """Alternate U <- rows of A'V, V <- rows of A'^T U, each normalised; zero rows stay put.
@@ -317,19 +310,6 @@ class LowRankSolver:
         """
         scale = np.asarray(1.0 / self._divisor, dtype=self.dtype)
         return self._centred(self.U) * scale, self._centred(self.V).copy()
-
-    def round(self, matrix: Any, hyperplanes: int = 64) -> tuple[BoolVector, BoolVector]:
-        """The best cut found from random hyperplanes with alternating improvement.
-
-        Args:
-            matrix: shape (n1, n2).
-            hyperplanes: how many to draw, at least 1.
-
-        Returns:
-            Masks (S, T) of rows and columns; `round_batch` tells the value and the sign.
-        """
-        batch = self.round_batch(matrix, hyperplanes, 1)
-        return batch.S[0], batch.T[0]
 
     def round_batch(self, matrix: Any, hyperplanes: int = 64, count: int = 8) -> CutBatch:
         """The `count` best distinct cuts from random hyperplanes, best first.
@@ -433,7 +413,7 @@ def tabu_search(
     if not bordered:
         x, y = 2 * x - 1, 2 * y - 1
     sums = np.concatenate(
-        (operand.apply(y[:, None]).ravel(), operand.apply_transpose(x[:, None]).ravel())
+        (operand.apply(y[:, None]).ravel(), operand.apply(x[:, None], transpose=True).ravel())
     )
     value = float(x @ sums[:n1])
     sign = 1 if value >= 0 else -1
@@ -584,7 +564,7 @@ def search_low_rank(
     seed: int,
     start: LowRankSolver | None = None,
     rank: int | None = None,
-) -> CutNormCertificate:
+) -> FoundSets:
     """Bound the norm from both sides with the low-rank method.
 
     1. Alternate on unit vectors with momentum (Polyak 1964), in float32 for a dense matrix of
@@ -615,7 +595,7 @@ def search_low_rank(
     # Mostly solved: then the proof is all that is needed. A large one costs more than an estimate.
     large = max(operand.shape) > _LARGE
     if not large or limits.met(_value(batch), 1.001 * value):
-        bound = _least(bound, solver.upper_bound(operand))
+        bound = min(bound, solver.upper_bound(operand), key=lambda proven: proven.value)
     if not limits.met(_value(batch), bound.value) and bound.value > _SLACK_SIGMA * value:
         while not (fixed or limits.late or solver.rank >= most):
             sigma = solver.sigma_estimate(working)
@@ -623,22 +603,14 @@ def search_low_rank(
                 break
             solver = solver.resized(min(most, 2 * solver.rank))
             value = _relax(solver, working, limits)
-        bound = _least(bound, solver.upper_bound(operand))
+        bound = min(bound, solver.upper_bound(operand), key=lambda proven: proven.value)
     batch = _search_cuts(working, batch, bound, limits, rng, bordered)
     stopped: Stopped = "iterations"
     if limits.met(_value(batch), bound.value):
         stopped = "tolerance"
     elif limits.late:
         stopped = "time"
-    return build_certificate(
-        operand,
-        batch.S[0],
-        batch.T[0],
-        bound=bound,
-        method="low-rank",
-        norm="cut" if bordered else "infinity-to-one",
-        stopped=stopped,
-    )
+    return FoundSets(batch.S[0], batch.T[0], bound, stopped)
 
 
 def _narrow(operand: Operand) -> Operand:
@@ -674,10 +646,6 @@ def _relax(solver: LowRankSolver, working: Operand, limits: SearchLimits) -> flo
 
 def _value(batch: CutBatch) -> float:
     return float(np.abs(batch.values[0]))
-
-
-def _least(first: UpperBound, second: UpperBound) -> UpperBound:
-    return second if second.value < first.value or not math.isfinite(first.value) else first
 
 
 def _search_cuts(

@@ -8,7 +8,7 @@ most gamma_m = m u / (1 - m u) times the sum of absolute values (Higham 2002, se
 
 import math
 from functools import cached_property
-from typing import Any, Literal, Self, final
+from typing import Any, Literal, NamedTuple, Self, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,6 +29,23 @@ _SAFE_EXPONENT = {np.dtype(np.float32): 24, np.dtype(np.float64): 200}
 def gamma(terms: int) -> float:
     """Higham's gamma_m: the relative error of a float64 sum of `terms` products, any order."""
     return terms * UNIT_ROUNDOFF / (1.0 - terms * UNIT_ROUNDOFF) * (1.0 + 2.0**-50)
+
+
+class AbsoluteSums(NamedTuple):
+    """Upper bounds on sums of absolute entries.
+
+    Attributes:
+        rows: on sum_j |a_ij|, shape (n1,).
+        columns: on sum_i |a_ij|, shape (n2,).
+        total: on sum_ij |a_ij|.
+        one_sign: on max(sum of positive entries, sum of |negative entries|). It bounds the cut
+            norm: A(S, T) takes at best all positive entries, or all negative ones.
+    """
+
+    rows: FloatArray
+    columns: FloatArray
+    total: float
+    one_sign: float
 
 
 @final
@@ -97,10 +114,18 @@ class Operand:
         exponent = _scaling_exponent(dense)
         return cls(np.ldexp(dense, -exponent) if exponent else dense, exponent)
 
-    def require_shape(self, shape: tuple[int, int]) -> None:
-        """Raise `MatrixError` unless the matrix has this shape."""
-        if self.shape != shape:
-            raise MatrixError(f"the matrix is {self.shape[0]} x {self.shape[1]}, not {shape}")
+    def require_entries(self, method: str) -> None:
+        """Raise `MatrixError` for an operator, which hides them."""
+        if self.kind == "operator":
+            raise MatrixError(
+                f"the {method} method needs the entries, which an operator hides; "
+                'use method="low-rank"'
+            )
+
+    def dense(self) -> FloatArray:
+        """The matrix written out, in float64. Not for operators."""
+        inner = self.data.toarray() if self.kind == "sparse" else self.data
+        return np.asarray(inner, dtype=np.float64)
 
     @property
     def T(self) -> "Operand":
@@ -112,31 +137,21 @@ class Operand:
     def _transposed(self) -> Any:
         return self.data.T.tocsr() if self.kind == "sparse" else self.data.T
 
-    def apply(self, columns: RealMatrix) -> RealMatrix:
-        """A @ columns, in the precision of the matrix; columns has shape (n2, k)."""
-        product: RealMatrix = self.data @ columns
+    def apply(self, columns: RealMatrix, *, transpose: bool = False) -> RealMatrix:
+        """A @ columns, or A^T @ columns, in the precision of the matrix."""
+        product: RealMatrix
+        if not transpose:
+            product = self.data @ columns
+        elif self.kind == "operator":
+            product = self.data.rmatmat(columns)
+        else:
+            product = self._transposed @ columns
         return product
 
-    def apply_transpose(self, columns: RealMatrix) -> RealMatrix:
-        """A^T @ columns, in the precision of the matrix; columns has shape (n1, k)."""
-        if self.kind == "operator":
-            product: RealMatrix = self.data.rmatmat(columns)
-            return product
-        result: RealMatrix = self._transposed @ columns
-        return result
-
-    def apply64(self, columns: FloatArray) -> FloatArray:
-        """A @ columns in float64; a float32 matrix is widened block by block."""
-        return self._widened(columns, transpose=False)
-
-    def apply_transpose64(self, columns: FloatArray) -> FloatArray:
-        """A^T @ columns in float64; a float32 matrix is widened block by block."""
-        return self._widened(columns, transpose=True)
-
-    def _widened(self, columns: FloatArray, transpose: bool) -> FloatArray:
+    def apply64(self, columns: FloatArray, *, transpose: bool = False) -> FloatArray:
+        """The same in float64; a float32 matrix is widened block by block."""
         if self.kind != "dense" or self.dtype == np.float64:
-            product = self.apply_transpose(columns) if transpose else self.apply(columns)
-            return np.asarray(product, dtype=np.float64)
+            return np.asarray(self.apply(columns, transpose=transpose), dtype=np.float64)
         if transpose:
             total = np.zeros((self.shape[1], *columns.shape[1:]))
             for rows, block in self.blocks():
@@ -155,7 +170,10 @@ class Operand:
             yield rows, block.astype(np.float64, copy=False)
 
     @cached_property
-    def _absolute_sums(self) -> tuple[FloatArray, FloatArray, float, float]:
+    def absolute(self) -> AbsoluteSums:
+        """Sums of |a_ij|; of an operator, whose entries are unseen, infinite totals alone."""
+        if self.kind == "operator":
+            return AbsoluteSums(np.zeros(0), np.zeros(0), math.inf, math.inf)
         rows, columns = np.zeros(self.shape[0]), np.zeros(self.shape[1])
         total = 0.0
         for where, block in self.blocks():
@@ -168,35 +186,12 @@ class Operand:
         absolute_total = math.fsum(rows) * slack
         error = gamma(self.shape[0] * self.shape[1] + 4) * absolute_total
         part = 0.5 * (absolute_total + abs(total) + error) * slack
-        return rows, columns, absolute_total, part
-
-    @property
-    def row_absolute_sums(self) -> FloatArray:
-        """Upper bounds on sum_j |a_ij|, shape (n1,). Not for operators."""
-        return self._absolute_sums[0]
-
-    @property
-    def column_absolute_sums(self) -> FloatArray:
-        """Upper bounds on sum_i |a_ij|, shape (n2,). Not for operators."""
-        return self._absolute_sums[1]
-
-    @property
-    def absolute_total(self) -> float:
-        """An upper bound on sum_ij |a_ij|; infinite for an operator, whose entries are unseen."""
-        return math.inf if self.kind == "operator" else self._absolute_sums[2]
-
-    @property
-    def one_sign_total(self) -> float:
-        """An upper bound on max(sum of positive entries, sum of |negative entries|).
-
-        It bounds the cut norm: A(S, T) takes at best all positive entries, or all negative ones.
-        """
-        return math.inf if self.kind == "operator" else self._absolute_sums[3]
+        return AbsoluteSums(rows, columns, absolute_total, part)
 
     @cached_property
     def is_integer(self) -> bool:
         """Whether all entries are integers and all sums of them are exact in float64."""
-        if self.kind == "operator" or self.exponent or not self.absolute_total < 2.0**50:
+        if self.kind == "operator" or self.exponent or not self.absolute.total < 2.0**50:
             return False
         for _, block in self.blocks():
             values = block.data if self.kind == "sparse" else block
@@ -215,7 +210,7 @@ class Operand:
             vectors = vectors / np.where(norms > 0, norms, 1.0)
             image = self.apply64(vectors)
             estimate = max(estimate, float(np.linalg.norm(image, axis=0).max()))
-            vectors = self.apply_transpose64(image)
+            vectors = self.apply64(image, transpose=True)
         if not math.isfinite(estimate):
             raise MatrixError("the operator returned a value that is not finite")
         return 2.0 * estimate
@@ -247,7 +242,7 @@ class Operand:
         if self.kind == "operator":
             length = math.sqrt(float(np.abs(x).sum()) * float(np.abs(y).sum()))
             return value, OPERATOR_ERROR * self.operator_norm_guess * length
-        error = gamma(self.shape[1] + 4) * self.absolute_total
+        error = gamma(self.shape[1] + 4) * self.absolute.total
         return value, error + 2.0 * UNIT_ROUNDOFF * abs(value)
 
     def unscale_down(self, value: float) -> float:

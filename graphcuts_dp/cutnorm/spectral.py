@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse.linalg import ArpackError, LinearOperator, svds
 
-from graphcuts_dp.arrays import BoolMatrix, FloatArray, RealMatrix
+from graphcuts_dp.arrays import BoolMatrix, BoolVector, FloatArray, RealMatrix
 from graphcuts_dp.cutnorm.certificate import (
     ScaledMatrix,
     UpperBound,
@@ -49,7 +49,7 @@ def largest_singular_value(operand: Operand, seed: int = 0) -> UpperBound:
     scaled = ScaledMatrix(
         operand, np.ones(operand.shape[0]), np.ones(operand.shape[1]), bordered=False
     )
-    if operand.kind != "operator" and operand.absolute_total == 0.0:
+    if operand.absolute.total == 0.0:
         return UpperBound(0.0, "deterministic: the matrix is zero")
     sigma, proof, failure = sigma_bound(scaled, seed)
     return UpperBound(sigma, f"{proof}; ||A||_NC <= sigma_1(A)", failure, sigma)
@@ -92,17 +92,16 @@ def singular_pairs(operand: Operand, pairs: int, seed: int) -> tuple[FloatArray,
     """
     smallest = min(operand.shape)
     if operand.kind != "operator" and (smallest <= _FULL_SVD or smallest <= pairs + 1):
-        dense = operand.data.toarray() if operand.kind == "sparse" else operand.data
-        left, _, right = np.linalg.svd(np.asarray(dense, dtype=np.float64), full_matrices=False)
+        left, _, right = np.linalg.svd(operand.dense(), full_matrices=False)
         return left[:, :pairs], right[:pairs].T
     rng = np.random.default_rng([seed, 4])
     if smallest > pairs + 1:
         product = LinearOperator(
             operand.shape,
             matvec=lambda v: operand.apply(v.reshape(-1, 1)).ravel(),
-            rmatvec=lambda v: operand.apply_transpose(v.reshape(-1, 1)).ravel(),
+            rmatvec=lambda v: operand.apply(v.reshape(-1, 1), transpose=True).ravel(),
             matmat=operand.apply,
-            rmatmat=operand.apply_transpose,
+            rmatmat=lambda columns: operand.apply(columns, transpose=True),
             dtype=operand.dtype,
         )
         try:
@@ -112,17 +111,10 @@ def singular_pairs(operand: Operand, pairs: int, seed: int) -> tuple[FloatArray,
             return left[:, order].astype(np.float64), right[order].T.astype(np.float64)
         except ArpackError:
             pass
-    return _power_pairs(operand, min(pairs, smallest), rng)
-
-
-def _power_pairs(
-    operand: Operand, pairs: int, rng: np.random.Generator
-) -> tuple[FloatArray, FloatArray]:
-    right = rng.standard_normal((operand.shape[1], pairs))
-    left = np.zeros((operand.shape[0], pairs))
+    right = rng.standard_normal((operand.shape[1], min(pairs, smallest)))
     for _ in range(30):
         left = np.linalg.qr(operand.apply64(right))[0]
-        right = np.linalg.qr(operand.apply_transpose64(left))[0]
+        right = np.linalg.qr(operand.apply64(left, transpose=True))[0]
     return left, right
 
 
@@ -183,7 +175,7 @@ def improve_normalised(operand: Operand, T: BoolMatrix, count: int, rounds: int 
     values = np.zeros(T.shape[1])
     for _ in range(rounds):
         S, _ = best_prefixes(operand.apply(T.astype(operand.dtype)))
-        T, values = best_prefixes(operand.apply_transpose(S.astype(operand.dtype)))
+        T, values = best_prefixes(operand.apply(S.astype(operand.dtype), transpose=True))
     sizes = np.sqrt(S.sum(axis=0, dtype=np.float64) * T.sum(axis=0))
     order = best_cuts(CutBatch(S.T, T.T, values / sizes), count)
     sizes = np.sqrt(order.S.sum(axis=1, dtype=np.float64) * order.T.sum(axis=1))
@@ -229,11 +221,11 @@ def row_norm_weights(operand: Operand, seed: int) -> tuple[FloatArray, FloatArra
     rng = np.random.default_rng([seed, 6])
     ones = [np.ones((size, 1)) for size in operand.shape]
     row_sums = operand.apply64(ones[1]).ravel()
-    column_sums = operand.apply_transpose64(ones[0]).ravel()
+    column_sums = operand.apply64(ones[0], transpose=True).ravel()
     if operand.kind == "operator":
         probes = [rng.choice((-1.0, 1.0), (size, 32)) / math.sqrt(32.0) for size in operand.shape]
         rows = np.square(operand.apply64(probes[1])).sum(axis=1)
-        columns = np.square(operand.apply_transpose64(probes[0])).sum(axis=1)
+        columns = np.square(operand.apply64(probes[0], transpose=True)).sum(axis=1)
     else:
         rows, columns = np.zeros(operand.shape[0]), np.zeros(operand.shape[1])
         for where, block in operand.blocks():
@@ -246,9 +238,7 @@ def row_norm_weights(operand: Operand, seed: int) -> tuple[FloatArray, FloatArra
     return np.sqrt(left), np.sqrt(right)
 
 
-def exact_normalised(
-    operand: Operand,
-) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_], float]:
+def exact_normalised(operand: Operand) -> tuple[BoolVector, BoolVector, float]:
     """The best pair of sets and a proven bound on the norm, by trying every set of one side.
 
     With |S| = k and |T| = l a computed sum is off by at most gamma times the absolute sum over
@@ -260,8 +250,7 @@ def exact_normalised(
     Returns:
         (S, T, upper).
     """
-    dense = operand.data.toarray() if operand.kind == "sparse" else operand.data
-    dense = np.asarray(dense, dtype=np.float64)
+    dense = operand.dense()
     transpose = dense.shape[0] > dense.shape[1]
     rows = dense.T if transpose else dense
     m = rows.shape[0]
@@ -274,6 +263,6 @@ def exact_normalised(
         index = int(scores.argmax())
         if scores[index] > best:
             best, subset, answer = float(scores[index]), bits[index], masks[:, index]
-    slack = gamma(sum(dense.shape) + 8) * operand.absolute_total * 1.01
+    slack = gamma(sum(dense.shape) + 8) * operand.absolute.total * 1.01
     upper = best * (1.0 + 2.0**-49) + (0.0 if operand.is_integer else slack)
     return (answer, subset, upper) if transpose else (subset, answer, upper)

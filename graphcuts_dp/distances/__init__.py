@@ -1,1 +1,21 @@
-"""Average distances on a public map to the people of a private list of locations."""
+"""Where people are, on a public map: average distances to all of them, privately."""
+
+from graphcuts_dp.distances.answers import DistanceAnswer, DistanceAnswers, answer_distances
+from graphcuts_dp.distances.locations import DistanceQuery, Locations
+from graphcuts_dp.distances.metric import Metric, read_map
+from graphcuts_dp.distances.plan import DistancePlan, plan_distances
+from graphcuts_dp.distances.session import DistanceSession, open_distance_session
+
+__all__ = [
+    "DistanceAnswer",
+    "DistanceAnswers",
+    "DistancePlan",
+    "DistanceQuery",
+    "DistanceSession",
+    "Locations",
+    "Metric",
+    "answer_distances",
+    "open_distance_session",
+    "plan_distances",
+    "read_map",
+]

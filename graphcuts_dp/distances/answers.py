@@ -26,24 +26,28 @@ from graphcuts_dp.privacy.entropy import SEEDED_WARNING, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
 from graphcuts_dp.privacy.protection import Protect
 from graphcuts_dp.results import bundle
+from graphcuts_dp.tables.frames import made_frame
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DistanceAnswer:
-    """The answer for one vertex, in the units of the map's lengths.
+    """The answer for one vertex, in the units of the map's lengths. It may be published.
 
     Attributes:
         vertex: label.
         value: estimate of the average distance to all people; of noisy counts it is unbiased, so
-            it may be below 0; of the learner it is the middle of its interval.
-        interval: (low, high); the intervals of all vertices hold their true values at once with
-            probability `confidence`, so a vertex may be picked by its answer.
+            it may be below 0; of the learner and of sessions it is the middle of its interval.
+        interval: (low, high); the intervals of all vertices, or of all guaranteed answers of a
+            session, hold their true values at once with probability `confidence`, so a vertex may
+            be picked by its answer.
         confidence: in (0, 1).
+        guaranteed: false where a session has run out: the interval is what is possible at all.
+        corrected: whether an answer of a session bought anything.
+        queries_left: how many more answers a session promises; None where all are answered.
         seeded: whether the noise came from a seed, so that the answer is not private.
     """
 
@@ -51,13 +55,23 @@ class DistanceAnswer:
     value: float
     interval: tuple[float, float]
     confidence: float
+    guaranteed: bool = True
+    corrected: bool = False
+    queries_left: int | None = None
     seeded: bool = False
 
     def __str__(self) -> str:
         low, high = self.interval
         mark = " [seeded: not private]" if self.seeded else ""
-        scope = f"{self.confidence:.0%}, all vertices at once"
+        if not self.guaranteed:
+            return f"{self.vertex}: {self.value:.4g}, no guarantee: the session has run out{mark}"
+        which = "vertices" if self.queries_left is None else "queries"
+        scope = f"{self.confidence:.0%}, all {which} at once"
         return f"{self.vertex}: {self.value:.4g} in [{low:.4g}, {high:.4g}] ({scope}){mark}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {**vars(self), "interval": list(self.interval)}
 
 
 @final
@@ -204,12 +218,11 @@ class DistanceAnswers(Displayed):
         )
         return distance_map.distance_map_figure(drawing)
 
-    def to_pandas(self) -> "pd.DataFrame":
-        """One row a vertex: vertex, value, low, high."""
-        import pandas as pd
-
+    def to_frame(self, kind: Any = None) -> Any:
+        """One row a vertex, as `Graph.to_frame`: vertex, value, low, high."""
         rows = [(answer.vertex, answer.value, *answer.interval) for answer in self.all()]
-        return pd.DataFrame(rows, columns=["vertex", "value", "low", "high"])
+        names = ("vertex", "value", "low", "high")
+        return made_frame({name: [row[i] for row in rows] for i, name in enumerate(names)}, kind)
 
     def _card(self) -> Card:
         order = np.argsort(self.values, kind="stable").tolist()
@@ -290,9 +303,9 @@ def answer_distances(
         AccuracyWarning: half the diameter for every vertex guarantees as much.
 
     Examples:
-        >>> street = gc.Metric.path(100)
-        >>> homes = gc.Locations.from_labels(street, [10, 40, 70] * 100)
-        >>> best = gc.answer_distances(street, homes, epsilon=1.0).best.vertex  # near 40
+        >>> street = gc.distances.Metric.path(100)
+        >>> homes = gc.distances.Locations.from_labels(street, [10, 40, 70] * 100)
+        >>> best = gc.distances.answer_distances(street, homes, epsilon=1.0).best.vertex  # near 40
     """
     metric = as_metric(map_graph)
     source = entropy_source(seed)

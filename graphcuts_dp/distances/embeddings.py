@@ -6,8 +6,10 @@ person's point, and no other, and a database of people becomes a database of poi
 neighbours. How much it distorts is also public: it is measured, not estimated.
 """
 
+import math
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import final
 
 import numpy as np
@@ -15,10 +17,12 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntMatrix, IntVector
 from graphcuts_dp.distances.metric import Metric
-from graphcuts_dp.distances.shapes import RootedTree
+from graphcuts_dp.distances.shapes import NormedPoints, RootedTree
 from graphcuts_dp.errors import ParameterError, QueryError
 
 STEPS = 2**24  # of the grid, in a diameter, where distances are not whole numbers
+
+
 _MOST_ENTRIES = 2**27  # 1 GiB of coordinates
 
 
@@ -206,3 +210,202 @@ def check_entries(vertices: int, dimensions: int) -> None:
         raise ParameterError(
             f"an embedding of {vertices} vertices into {dimensions} dimensions is too large"
         )
+
+
+def bourgain_levels(queries: int) -> int:
+    """Sizes of random sets: ceil(log2 k) + 1, from all k query points down to about one.
+
+    Figure 3 prints log k. With k = 2 that leaves the set of all query points only, from which all
+    of them have distance 0: the contraction is infinite. The proof needs a level with
+    2^(level - 1) >= k, whose radius is at least d(x, y)/2: there its sum reaches d(x, y)/2.
+
+    Source: HR12, Figure 3.
+    """
+    return math.ceil(math.log2(queries)) + 1 if queries > 1 else 1
+
+
+def bourgain_repetitions(queries: int, points: int) -> int:
+    """K = 512 (log2 k + log2 n): so many sets of each size. n is the number of points to embed.
+
+    Source: HR12, Figure 3.
+    """
+    return math.ceil(512 * (math.log2(queries) + math.log2(points)))
+
+
+def bourgain_embedding(
+    metric: Metric,
+    queries: npt.ArrayLike | None = None,
+    *,
+    public_seed: int,
+    repetitions: int | None = None,
+) -> L1Embedding:
+    """Distances to random sets of query points, over their number: the 1-sensitive embedding.
+
+    Coordinate (i, j) of x is d(x, S_ij)/(K levels); S_ij has each query point with probability
+    2^-(i-1). By the triangle inequality no distance grows, whatever the sets: the expansion is at
+    most 1 with certainty, so that HR12's min(1, .) around embedded distances is never needed; it
+    would also not be a sum over coordinates any more. From an empty set all distances count as 0.
+    The sets are public coins, the metric and the query points are public.
+
+    Lengths that are not whole are rounded to 2^-24 of the diameter; the distortion is measured.
+
+    Args:
+        metric: of the map.
+        queries: rows of the vertices that may be asked about, shape (k,); None for all.
+        public_seed: of the sets.
+        repetitions: K; None for the paper's, for which Theorem 11 is proven. The contraction is
+            measured, and fewer do well.
+
+    Raises:
+        ParameterError: arguments out of range, a table of more than 2^27 entries, or an unlucky
+            seed with too few repetitions.
+
+    Source: HR12, Figure 3 and Theorem 11.
+    """
+    rows = np.arange(len(metric)) if queries is None else np.unique(np.asarray(queries, np.int64))
+    if not len(rows) or rows[0] < 0 or rows[-1] >= len(metric):
+        raise ParameterError("query points are row numbers of the map, at least one")
+    levels = bourgain_levels(len(rows))
+    count = bourgain_repetitions(len(rows), len(metric)) if repetitions is None else repetitions
+    if count < 1:
+        raise ParameterError("there is at least one repetition")
+    check_entries(len(metric), count * levels)
+    distances = metric.distances_from(rows)
+    step = grid_unit(distances, float(distances.max()) or 1.0)
+    raw = _set_distances(distances, levels, count, public_seed)
+    return measured(on_grid(raw, step), step / (count * levels), distances, rows)
+
+
+def _set_distances(distances: FloatMatrix, levels: int, count: int, seed: int) -> FloatMatrix:
+    """d(x, S_ij), shape (V, levels * count)."""
+    coins = np.random.default_rng(seed)
+    size = len(distances)
+    result = np.zeros((distances.shape[1], levels * count))
+    for level in range(levels):
+        for j in range(count):
+            chosen = coins.random(size) < 2.0**-level
+            if chosen.any():
+                result[:, level * count + j] = distances[chosen].min(axis=0)
+    return result
+
+
+_REPETITIONS = (1, 2, 4)  # of each size of random sets: few, since coordinates are dear
+
+
+_DIRECTIONS = (4, 8, 16)  # of projections
+
+
+_PUBLIC_SEED = 0  # of random sets and directions, which protect nothing
+
+
+def learnt_cheaply(metric: Metric, *, most_coordinates: int) -> bool:
+    """Whether the learner has an exact embedding of so few coordinates that trying it costs little.
+
+    Args:
+        metric: the public map.
+        most_coordinates: what counts as few.
+    """
+    if metric.l1_coordinates is not None:
+        return True
+    if metric.tree is None:
+        return False
+    ends = np.bincount(metric.tree.parent[1:], minlength=len(metric)) == 0
+    return int(ends.sum()) <= most_coordinates
+
+
+@lru_cache(maxsize=1)  # both distributions of noise, and a plan and its run, need the same ones
+def embeddings_of(metric: Metric) -> tuple[L1Embedding, ...]:
+    """The exact embedding of a map, or others of several dimensions.
+
+    Of points at the distances of an l_p norm by projections, of other maps by Bourgain's sets.
+
+    Raises:
+        ParameterError: a map that is too large to embed.
+    """
+    if metric.l1_coordinates is not None or metric.tree is not None:
+        return (exact_embedding(metric),)
+    found = []
+    placed = metric.positions
+    for count in _REPETITIONS if placed is None else _DIRECTIONS:
+        with suppress(ParameterError):  # two vertices in one point, or a table that is too large
+            if placed is None:
+                made = bourgain_embedding(metric, public_seed=_PUBLIC_SEED, repetitions=count)
+            else:
+                made = projection_embedding(
+                    placed.points, dimensions=count, public_seed=_PUBLIC_SEED, p=placed.p
+                )
+            found.append(made)
+    if not found:
+        raise ParameterError("no embedding of this map was found; choose another mechanism")
+    return tuple(found)
+
+
+def projection_embedding(
+    positions: npt.ArrayLike, *, dimensions: int, public_seed: int, p: float = 2.0
+) -> L1Embedding:
+    """Points whose l1 distances are nearly the l_p distances of given positions, 1 < p <= 2.
+
+    Each coordinate is a sum of the positions' coordinates with independent symmetric p-stable
+    weights: of a difference v it is distributed as |v|_p times one such variable Z, so that the
+    average of absolute values tends to |v|_p E|Z|, which is finite for p > 1. For p = 2 these are
+    Gaussian weights; below 2 they have heavy tails, so that more dimensions are needed, and no
+    number of them is promised beforehand.
+
+    Scaled so that the largest expansion of a pair is 1; then the contraction is at most
+    (1 + a)/(1 - a) with probability 1 - failure, for p = 2 and (pi/a^2) ln(V^2/failure) dimensions.
+    It is measured: all pairs are public. The directions are public coins that protect nothing,
+    hence a seed; so the embedding is oblivious to the people, and also to the queries.
+
+    Args:
+        positions: public, of the vertices, finite and not all the same, shape (V, coordinates).
+        dimensions: of the l1 space, >= 1.
+        public_seed: of the directions.
+        p: of the norm, in (1, 2].
+
+    Raises:
+        ParameterError: arguments out of range, or an unlucky seed with too few dimensions.
+
+    Source: HR12, Lemma 9, Theorem 10 and the remark after it (Johnson, Schechtman 1982).
+    """
+    given = np.asarray(positions, dtype=np.float64)
+    if given.ndim != 2 or not np.isfinite(given).all() or not np.ptp(given, axis=0).any():
+        raise ParameterError("positions are finite, shape (V, coordinates), and not all the same")
+    if dimensions < 1:
+        raise ParameterError("a projection has at least one dimension")
+    if not 1 < p <= 2:
+        raise ParameterError(f"projections are for norms with 1 < p <= 2, not {p}")
+    check_entries(len(given), dimensions)
+    shape = given.shape[1], dimensions
+    projected = given @ stable_variables(p, shape, np.random.default_rng(public_seed)) / dimensions
+    rows = np.arange(len(given))
+    true = NormedPoints(given, p).distances(rows)
+    unit = float(np.ptp(projected, axis=0).max()) / STEPS
+    raw = measured(on_grid(projected, unit), unit, true, rows)
+    # The largest ratio of any pair, also where it is below 1, becomes 1.
+    largest = max(
+        float((raw.distances_from(row)[apart] / true[row][apart]).max())
+        for row in rows.tolist()
+        if (apart := true[row] > 0).any()
+    )
+    return measured(raw.points, unit / largest, true, rows)
+
+
+def stable_variables(
+    p: float, shape: tuple[int, ...], source: np.random.Generator
+) -> npt.NDArray[np.float64]:
+    """Symmetric p-stable variables, with characteristic function e^(-|t|^p): public coins.
+
+    Args:
+        p: in (1, 2].
+        shape: of the result.
+        source: of the coins.
+
+    Source: Chambers, Mallows, Stuck 1976.
+    """
+    if p == 2:
+        return math.sqrt(2) * source.standard_normal(shape)
+    angle = math.pi * (source.random(shape) - 0.5)
+    wait = source.standard_exponential(shape)
+    cosine = np.cos(angle)
+    bent = np.cos((1 - p) * angle) / wait
+    return np.asarray(np.sin(p * angle) / cosine ** (1 / p) * bent ** ((1 - p) / p))

@@ -8,28 +8,33 @@ radii, and every silent test had G(t) below the hypothesis by less than T + R. T
 all of that, so they are narrower than one number for all positions. Pure post-processing.
 """
 
+import hashlib
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TypedDict, final
+from typing import Any, final
 
 import numpy as np
 
 from graphcuts_dp.arrays import BoolVector, FloatVector, IntVector
-from graphcuts_dp.distances.coordinate import Profile, largest_sum
-from graphcuts_dp.distances.coordinate_tuning import (
+from graphcuts_dp.distances.coordinate import (
     CoordinateTask,
     CoordinateTuning,
+    DecomposableHypothesis,
+    PiecewiseLinear,
+    Profile,
+    largest_sum,
     tune_coordinate,
 )
-from graphcuts_dp.distances.decomposable import DecomposableHypothesis
 from graphcuts_dp.distances.embeddings import L1Embedding
-from graphcuts_dp.distances.learner import PiecewiseLinear
-from graphcuts_dp.distances.locations import HIDDEN, PUBLIC, Locations
-from graphcuts_dp.distances.queries import checked_people
+from graphcuts_dp.distances.locations import HIDDEN, PUBLIC, Locations, checked_people
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.privacy.composition import Cost, rounded_up, stated_cost, zcdp_rho
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
+from graphcuts_dp.session.base import Answer
+from graphcuts_dp.session.states import named
 
 _SLACK = 1e-12  # of the largest sum: far more than floats are off
 
@@ -94,43 +99,6 @@ def _lower_envelope(places: IntVector, values: FloatVector) -> FloatVector:
 # The errors of a coordinate of width W fall with its share as W share^-2/3 (pure), W share^-4/10
 # (rho; the exponent of epsilon is 4/5): their sum is least for these powers of W.
 _PURE_POWER, _RHO_POWER = 3 / 5, 5 / 7
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class L1Answer:
-    """An answer to one distance query. All of it is public.
-
-    Attributes:
-        value: estimate of the average embedded distance, in the map's units.
-        interval: (low, high) that holds the true average distance on the map.
-        confidence: probability with which all guaranteed intervals hold at once.
-        guaranteed: false when a coordinate has used up its tangents: then the interval is what is
-            possible at all.
-        seeded: whether noise came from a seed, so that the answer is not private.
-    """
-
-    value: float
-    interval: tuple[float, float]
-    confidence: float
-    guaranteed: bool = True
-    seeded: bool = False
-
-    def __str__(self) -> str:
-        low, high = self.interval
-        mark = " [seeded: not private]" if self.seeded else ""
-        note = f"({self.confidence:.0%}, all queries at once)" if self.guaranteed else "at most"
-        return f"{self.value:.4g} in [{low:.4g}, {high:.4g}] {note}{mark}"
-
-
-class L1Terms(TypedDict):
-    """The numbers of an `L1Plan`; see there."""
-
-    people: int
-    queries: int | None
-    epsilon: float | Fraction
-    delta: float
-    beta: float
 
 
 @final
@@ -232,6 +200,14 @@ class L1Plan:
         return max(0.0, most - low / of.expansion + of.rounding) / 2
 
     @cached_property
+    def digest(self) -> str:
+        """SHA-256 of all that the noise of a session depends on: the same when it is resumed."""
+        numbers = json.dumps(named((self.tunings, self.embedding.unit)), sort_keys=True)
+        digest = hashlib.sha256(numbers.encode())
+        digest.update(self.embedding.points.astype("<i8").tobytes())
+        return digest.hexdigest()
+
+    @cached_property
     def built_cost(self) -> Cost:
         """What all coordinates cost together, from the scales of their noise."""
         spent = sum((tuning.spent for tuning in self.tunings), Fraction(0))
@@ -305,7 +281,7 @@ class L1Plan:
         guaranteed: bool,
         seed: int | None,
         interval: tuple[float, float] | None = None,
-    ) -> L1Answer:
+    ) -> Answer:
         """What a hypothesis says about a vertex that was just tested; post-processing.
 
         Each coordinate's sum is brought back to what is possible, 0 to n max(t, W - t), and their
@@ -329,10 +305,25 @@ class L1Plan:
             low, high = self.ranges(hypothesis, np.array([row]), guaranteed=guaranteed)
             interval = float(low[0]), float(high[0])
         scale = self.embedding.unit / self.people
-        return L1Answer(
+        return Answer(
             value=min(value * scale, self.embedding.reach),
             interval=interval,
             confidence=1 - self.beta,
             guaranteed=guaranteed,
             seeded=seed is not None,
         )
+
+
+def best_plan(embeddings: Sequence[L1Embedding], **terms: Any) -> L1Plan:
+    """The plan for the embedding that promises most: more dimensions distort less, but cost more.
+
+    HR12 chooses the dimension where the additive error of the mechanism meets that of the
+    embedding, up to constants; here both are numbers, and their sum is what is compared.
+
+    Raises:
+        ParameterError: a number out of range.
+
+    Source: HR12, Remark 7.1.
+    """
+    plans = [L1Plan(embedding=embedding, **terms) for embedding in embeddings]
+    return min(plans, key=lambda plan: plan.radius)

@@ -1,125 +1,188 @@
-"""HR12's learner as a mechanism for the answers of all vertices, beside the others of a plan.
+"""HR12's mechanisms on an l1 embedding: one vertex after the other, or all of them at once."""
 
-Any metric into l1: distances to random sets of query points.
-"""
-
-import math
 from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property, lru_cache
-from typing import Unpack, final
+from functools import cached_property
+from typing import Any, final
 
 import numpy as np
-import numpy.typing as npt
 
-from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
-from graphcuts_dp.distances.base import Answered
-from graphcuts_dp.distances.coordinate import Profile, start_coordinate, step_coordinate
-from graphcuts_dp.distances.coordinate_tuning import CoordinateTuning
-from graphcuts_dp.distances.decomposable import DecomposableHypothesis
-from graphcuts_dp.distances.embeddings import (
-    STEPS,
-    L1Embedding,
-    check_entries,
-    exact_embedding,
-    grid_unit,
-    measured,
-    on_grid,
+from graphcuts_dp.arrays import FloatVector, IntVector
+from graphcuts_dp.distances.coordinate import (
+    CoordinateState,
+    CoordinateTuning,
+    DecomposableHypothesis,
+    PiecewiseLinear,
+    Profile,
+    lose_step,
+    start_coordinate,
+    step_coordinate,
 )
-from graphcuts_dp.distances.l1_plan import L1Answer, L1Plan, L1Terms
-from graphcuts_dp.distances.learner import PiecewiseLinear
+from graphcuts_dp.distances.counts import Answered
+from graphcuts_dp.distances.embeddings import embeddings_of
+from graphcuts_dp.distances.l1_plan import L1Plan, best_plan
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric
-from graphcuts_dp.distances.shapes import NormedPoints
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.errors import ExhaustedError, FileFormatError, ParameterError
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.level_noise import DistributionPair
+from graphcuts_dp.session.base import Answer, Mechanism, Update
+from graphcuts_dp.session.states import APART
 
 
-def bourgain_levels(queries: int) -> int:
-    """Sizes of random sets: ceil(log2 k) + 1, from all k query points down to about one.
+@final
+@dataclass(frozen=True)
+class InteractiveState:
+    """Where the mechanism stands. Immutable; its repr shows no secret.
 
-    Figure 3 prints log k. With k = 2 that leaves the set of all query points only, from which all
-    of them have distance 0: the contraction is infinite. The proof needs a level with
-    2^(level - 1) >= k, whose radius is at least d(x, y)/2: there its sum reaches d(x, y)/2.
-
-    Source: HR12, Figure 3.
+    Attributes:
+        profiles: the private side.
+        coordinates: one state each.
+        limit: how many answers are promised.
+        queries: answers given so far, lost ones among them.
     """
-    return math.ceil(math.log2(queries)) + 1 if queries > 1 else 1
+
+    profiles: tuple[Profile, ...] = field(repr=False, metadata=APART)
+    coordinates: tuple[CoordinateState, ...] = field(repr=False)
+    limit: int
+    queries: int = 0
+
+    @property
+    def hypothesis(self) -> DecomposableHypothesis:
+        """What answers come from. Public."""
+        return DecomposableHypothesis(tuple(state.hypothesis for state in self.coordinates))
+
+    @property
+    def guaranteed(self) -> bool:
+        """Whether no coordinate has run out of tangents. Public."""
+        return all(state.secret is not None for state in self.coordinates)
+
+    @property
+    def stopped(self) -> bool:
+        """See `session.base.State`."""
+        return not self.guaranteed or self.queries >= self.limit
 
 
-def bourgain_repetitions(queries: int, points: int) -> int:
-    """K = 512 (log2 k + log2 n): so many sets of each size. n is the number of points to embed.
+@final
+@dataclass(frozen=True)
+class InteractiveDistances(Mechanism[int, InteractiveState]):
+    """Answers distance queries about private locations, one by one; queries are rows of the map.
 
-    Source: HR12, Figure 3.
-    """
-    return math.ceil(512 * (math.log2(queries) + math.log2(points)))
+    A step tests each coordinate at the vertex's position, buys a tangent where a test fires, and
+    answers from the hypothesis. A step's state is used once: steps from the same state would draw
+    new noise against the same running tests.
 
+    Guarantee: `plan.cost`, for moving any one person, for all answers together, also when queries
+    are chosen after earlier answers. Coordinates are mechanisms on the same people and add up,
+    interleaved with the analyst's choices (Lyu 2022); each spends at most its share, a hard cap
+    that does not rest on the mistake bound. With probability 1 - beta all guaranteed intervals
+    hold, and no coordinate runs out of tangents.
 
-def bourgain_embedding(
-    metric: Metric,
-    queries: npt.ArrayLike | None = None,
-    *,
-    public_seed: int,
-    repetitions: int | None = None,
-) -> L1Embedding:
-    """Distances to random sets of query points, over their number: the 1-sensitive embedding.
-
-    Coordinate (i, j) of x is d(x, S_ij)/(K levels); S_ij has each query point with probability
-    2^-(i-1). By the triangle inequality no distance grows, whatever the sets: the expansion is at
-    most 1 with certainty, so that HR12's min(1, .) around embedded distances is never needed; it
-    would also not be a sum over coordinates any more. From an empty set all distances count as 0.
-    The sets are public coins, the metric and the query points are public.
-
-    Lengths that are not whole are rounded to 2^-24 of the diameter; the distortion is measured.
-
-    Args:
-        metric: of the map.
-        queries: rows of the vertices that may be asked about, shape (k,); None for all.
-        public_seed: of the sets.
-        repetitions: K; None for the paper's, for which Theorem 11 is proven. The contraction is
-            measured, and fewer do well.
+    Attributes:
+        plan: with `queries` set.
+        together: what all answers cost for those who are protected together; None for one person.
+        seed: of the noise, or None.
 
     Raises:
-        ParameterError: arguments out of range, a table of more than 2^27 entries, or an unlucky
-            seed with too few repetitions.
+        ParameterError: a plan without a number of queries.
 
-    Source: HR12, Figure 3 and Theorem 11.
+    Source: HR12, Theorem 1; deviations in `L1Plan` and `tune_coordinate`.
     """
-    rows = np.arange(len(metric)) if queries is None else np.unique(np.asarray(queries, np.int64))
-    if not len(rows) or rows[0] < 0 or rows[-1] >= len(metric):
-        raise ParameterError("query points are row numbers of the map, at least one")
-    levels = bourgain_levels(len(rows))
-    count = bourgain_repetitions(len(rows), len(metric)) if repetitions is None else repetitions
-    if count < 1:
-        raise ParameterError("there is at least one repetition")
-    check_entries(len(metric), count * levels)
-    distances = metric.distances_from(rows)
-    step = grid_unit(distances, float(distances.max()) or 1.0)
-    raw = _set_distances(distances, levels, count, public_seed)
-    return measured(on_grid(raw, step), step / (count * levels), distances, rows)
 
+    plan: L1Plan
+    together: Cost | None = None
+    seed: int | None = None
 
-def _set_distances(distances: FloatMatrix, levels: int, count: int, seed: int) -> FloatMatrix:
-    """d(x, S_ij), shape (V, levels * count)."""
-    coins = np.random.default_rng(seed)
-    size = len(distances)
-    result = np.zeros((distances.shape[1], levels * count))
-    for level in range(levels):
-        for j in range(count):
-            chosen = coins.random(size) < 2.0**-level
-            if chosen.any():
-                result[:, level * count + j] = distances[chosen].min(axis=0)
-    return result
+    name = "distances"
+    state = InteractiveState
 
+    def __post_init__(self) -> None:
+        if self.plan.queries is None:
+            raise ParameterError("an interactive mechanism promises a number of queries")
 
-_REPETITIONS = (1, 2, 4)  # of each size of random sets: few, since coordinates are dear
-_DIRECTIONS = (4, 8, 16)  # of projections
-_PUBLIC_SEED = 0  # of random sets and directions, which protect nothing
+    @property
+    def parameters(self) -> str:
+        """See `Mechanism.parameters`."""
+        return self.plan.digest
+
+    @property
+    def cost(self) -> Cost:
+        """See `Mechanism.cost`."""
+        return self.together or self.plan.built_cost
+
+    def start(self, data: Locations, source: EntropySource) -> InteractiveState:
+        """See `Mechanism.start`.
+
+        Raises:
+            ParameterError: locations that the plan was not made for.
+        """
+        profiles = self.plan.profiles(data)
+        states = tuple(start_coordinate(tuning, source) for tuning in self.plan.tunings)
+        return InteractiveState(profiles, states, self.plan.queries or 0)
+
+    def check(self, state: InteractiveState, query: int) -> None:
+        """See `Mechanism.check`.
+
+        Raises:
+            ExhaustedError: all promised answers were given.
+            QueryError: a row that may not be asked about.
+        """
+        self.plan.embedding.check(query)
+        if state.queries >= state.limit:
+            raise ExhaustedError("all promised distances were answered; plan for more queries")
+
+    def step(
+        self, state: InteractiveState, query: int, _truth: int | None, source: EntropySource
+    ) -> tuple[InteractiveState, Answer]:
+        """See `Mechanism.step`; the state holds the private side, so nothing is asked besides."""
+        self.check(state, query)
+        point = self.plan.embedding.points[query].tolist()
+        parts = zip(self.plan.tunings, state.coordinates, state.profiles, point, strict=True)
+        after = tuple(step_coordinate(*part, source) for part in parts)
+        before = state.hypothesis
+        state = replace(state, coordinates=after, queries=state.queries + 1)
+        answer = self.plan.answer(
+            state.hypothesis, query, guaranteed=state.guaranteed, seed=source.seed
+        )
+        return state, replace(
+            answer,
+            updates=(Update(1),) if state.hypothesis != before else (),
+            queries_left=0 if state.stopped else state.limit - state.queries,
+        )
+
+    def told(self, _key: Any, answer: Answer) -> Answer:
+        """See `Mechanism.told`: the middle of the interval, where it is guaranteed."""
+        low, high = answer.interval
+        return replace(answer, value=(low + high) / 2) if answer.guaranteed else answer
+
+    def interrupted(self, state: InteractiveState, source: EntropySource) -> InteractiveState:
+        """See `Mechanism.interrupted`: the answer counts as given, see `lose_step`."""
+        parts = zip(self.plan.tunings, state.coordinates, strict=True)
+        return replace(
+            state,
+            coordinates=tuple(lose_step(tuning, part, source) for tuning, part in parts),
+            queries=state.queries + 1,
+        )
+
+    def unguaranteed(self, state: InteractiveState, query: int) -> Answer:
+        """See `Mechanism.unguaranteed`."""
+        answer = self.plan.answer(state.hypothesis, query, guaranteed=False, seed=self.seed)
+        return replace(answer, queries_left=0)
+
+    def resumed(
+        self,
+        state: InteractiveState,
+        data: Locations,
+        learnt: bytes,  # noqa: ARG002
+        since: Sequence[tuple[Any, Update]] = (),  # noqa: ARG002
+    ) -> InteractiveState:
+        """See `Mechanism.resumed`: with the private side made again."""
+        if len(state.coordinates) != len(self.plan.tunings):
+            raise FileFormatError("the state is of another plan")
+        return replace(state, profiles=self.plan.profiles(data))
 
 
 @final
@@ -215,134 +278,6 @@ class LearntDistances:
             raise ParameterError("the learner was tuned for a smaller confidence")
 
 
-def best_plan(embeddings: Sequence[L1Embedding], **terms: Unpack[L1Terms]) -> L1Plan:
-    """The plan for the embedding that promises most: more dimensions distort less, but cost more.
-
-    HR12 chooses the dimension where the additive error of the mechanism meets that of the
-    embedding, up to constants; here both are numbers, and their sum is what is compared.
-
-    Raises:
-        ParameterError: a number out of range.
-
-    Source: HR12, Remark 7.1.
-    """
-    plans = [L1Plan(embedding=embedding, **terms) for embedding in embeddings]
-    return min(plans, key=lambda plan: plan.radius)
-
-
-def learnt_cheaply(metric: Metric, *, most_coordinates: int) -> bool:
-    """Whether the learner has an exact embedding of so few coordinates that trying it costs little.
-
-    Args:
-        metric: the public map.
-        most_coordinates: what counts as few.
-    """
-    if metric.l1_coordinates is not None:
-        return True
-    if metric.tree is None:
-        return False
-    ends = np.bincount(metric.tree.parent[1:], minlength=len(metric)) == 0
-    return int(ends.sum()) <= most_coordinates
-
-
-@lru_cache(maxsize=1)  # both distributions of noise, and a plan and its run, need the same ones
-def embeddings_of(metric: Metric) -> tuple[L1Embedding, ...]:
-    """The exact embedding of a map, or others of several dimensions.
-
-    Of points at the distances of an l_p norm by projections, of other maps by Bourgain's sets.
-
-    Raises:
-        ParameterError: a map that is too large to embed.
-    """
-    if metric.l1_coordinates is not None or metric.tree is not None:
-        return (exact_embedding(metric),)
-    found = []
-    placed = metric.positions
-    for count in _REPETITIONS if placed is None else _DIRECTIONS:
-        with suppress(ParameterError):  # two vertices in one point, or a table that is too large
-            if placed is None:
-                made = bourgain_embedding(metric, public_seed=_PUBLIC_SEED, repetitions=count)
-            else:
-                made = projection_embedding(
-                    placed.points, dimensions=count, public_seed=_PUBLIC_SEED, p=placed.p
-                )
-            found.append(made)
-    if not found:
-        raise ParameterError("no embedding of this map was found; choose another mechanism")
-    return tuple(found)
-
-
-def projection_embedding(
-    positions: npt.ArrayLike, *, dimensions: int, public_seed: int, p: float = 2.0
-) -> L1Embedding:
-    """Points whose l1 distances are nearly the l_p distances of given positions, 1 < p <= 2.
-
-    Each coordinate is a sum of the positions' coordinates with independent symmetric p-stable
-    weights: of a difference v it is distributed as |v|_p times one such variable Z, so that the
-    average of absolute values tends to |v|_p E|Z|, which is finite for p > 1. For p = 2 these are
-    Gaussian weights; below 2 they have heavy tails, so that more dimensions are needed, and no
-    number of them is promised beforehand.
-
-    Scaled so that the largest expansion of a pair is 1; then the contraction is at most
-    (1 + a)/(1 - a) with probability 1 - failure, for p = 2 and (pi/a^2) ln(V^2/failure) dimensions.
-    It is measured: all pairs are public. The directions are public coins that protect nothing,
-    hence a seed; so the embedding is oblivious to the people, and also to the queries.
-
-    Args:
-        positions: public, of the vertices, finite and not all the same, shape (V, coordinates).
-        dimensions: of the l1 space, >= 1.
-        public_seed: of the directions.
-        p: of the norm, in (1, 2].
-
-    Raises:
-        ParameterError: arguments out of range, or an unlucky seed with too few dimensions.
-
-    Source: HR12, Lemma 9, Theorem 10 and the remark after it (Johnson, Schechtman 1982).
-    """
-    given = np.asarray(positions, dtype=np.float64)
-    if given.ndim != 2 or not np.isfinite(given).all() or not np.ptp(given, axis=0).any():
-        raise ParameterError("positions are finite, shape (V, coordinates), and not all the same")
-    if dimensions < 1:
-        raise ParameterError("a projection has at least one dimension")
-    if not 1 < p <= 2:
-        raise ParameterError(f"projections are for norms with 1 < p <= 2, not {p}")
-    check_entries(len(given), dimensions)
-    shape = given.shape[1], dimensions
-    projected = given @ stable_variables(p, shape, np.random.default_rng(public_seed)) / dimensions
-    rows = np.arange(len(given))
-    true = NormedPoints(given, p).distances(rows)
-    unit = float(np.ptp(projected, axis=0).max()) / STEPS
-    raw = measured(on_grid(projected, unit), unit, true, rows)
-    # The largest ratio of any pair, also where it is below 1, becomes 1.
-    largest = max(
-        float((raw.distances_from(row)[apart] / true[row][apart]).max())
-        for row in rows.tolist()
-        if (apart := true[row] > 0).any()
-    )
-    return measured(raw.points, unit / largest, true, rows)
-
-
-def stable_variables(
-    p: float, shape: tuple[int, ...], source: np.random.Generator
-) -> npt.NDArray[np.float64]:
-    """Symmetric p-stable variables, with characteristic function e^(-|t|^p): public coins.
-
-    Args:
-        p: in (1, 2].
-        shape: of the result.
-        source: of the coins.
-
-    Source: Chambers, Mallows, Stuck 1976.
-    """
-    if p == 2:
-        return math.sqrt(2) * source.standard_normal(shape)
-    angle = math.pi * (source.random(shape) - 0.5)
-    wait = source.standard_exponential(shape)
-    cosine = np.cos(angle)
-    bent = np.cos((1 - p) * angle) / wait
-    return np.asarray(np.sin(p * angle) / cosine ** (1 / p) * bent ** ((1 - p) / p))
-
-
 @final
 @dataclass(frozen=True)
 class DistanceRelease:
@@ -365,7 +300,7 @@ class DistanceRelease:
         """What it promises to the people."""
         return self.plan.guarantee(self.seed)
 
-    def answer(self, row: int) -> L1Answer:
+    def answer(self, row: int) -> Answer:
         """About the vertex of one row of the map.
 
         Raises:

@@ -1,15 +1,16 @@
-"""Where people are: a private multiset of vertices of a public map."""
+"""Where people are: a private multiset of vertices of a public map; and queries about it."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self, final
 
 import numpy as np
 import numpy.typing as npt
 
-from graphcuts_dp.arrays import IntVector
+from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.distances.metric import Metric
-from graphcuts_dp.errors import FileFormatError, QueryError
+from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.pairs.vertices import Label
 from graphcuts_dp.tables.columns import Columns
@@ -17,10 +18,20 @@ from graphcuts_dp.tables.file_bytes import TextFormat, read_text
 from graphcuts_dp.tables.rows import read_rows
 
 _VERTEX_HEADS = ("vertex", "location", "place", "label")
+
+
 _COUNT_HEADS = ("people", "count")
+
+
 _FORMS = {".csv": TextFormat(","), ".tsv": TextFormat("\t")}
+
+
 MOST_PEOPLE = 2**40
+
+
 HIDDEN = "where any one person is"
+
+
 PUBLIC = "the map and the number of people"
 
 
@@ -134,3 +145,62 @@ def _people(cells: list[str], column: int, where: str) -> int:
     if not (text.isascii() and text.isdecimal()) or len(text) > 12:
         raise FileFormatError(f"{where}: the number of people is not a whole number >= 0")
     return int(text)
+
+
+@final
+@dataclass(frozen=True)
+class DistanceQuery:
+    """The average shortest-path distance from a vertex to all people.
+
+    Args:
+        vertex: a label of the map.
+
+    Source: HR12 section 2.1, which scales the diameter to 1.
+    """
+
+    vertex: Label
+
+    def value(self, locations: Locations) -> float:
+        """The true answer, in the units of the map's lengths. Private.
+
+        Raises:
+            QueryError: the vertex is not on the map.
+        """
+        metric = locations.metric
+        distances = metric.distances_from([metric.row(self.vertex)])[0]
+        return float(distances @ locations.counts) / locations.people
+
+    def sensitivity(self, metric: Metric, *, people: int) -> float:
+        """Largest change of the value when one of `people` persons is somewhere else.
+
+        ecc(v)/n: a person can move from v itself, at distance 0, to a farthest vertex, and no two
+        distances from v differ by more. The largest over all v is diameter/n.
+
+        Args:
+            metric: of the map.
+            people: n >= 1, public.
+
+        Raises:
+            QueryError: the vertex is not on the map.
+            ParameterError: n below 1.
+        """
+        return metric.eccentricity(metric.row(self.vertex)) / checked_people(people)
+
+
+def all_distances(locations: Locations) -> FloatVector:
+    """The true answers of all vertices, shape (V,). Private.
+
+    O(V) on trees, V shortest-path searches on other maps.
+    """
+    return locations.metric.weighted_sums(locations.counts) / locations.people
+
+
+def checked_people(people: int) -> int:
+    """The public number of people, checked.
+
+    Raises:
+        ParameterError: not a whole number of at least 1.
+    """
+    if isinstance(people, bool) or not isinstance(people, int) or not 1 <= people <= MOST_PEOPLE:
+        raise ParameterError("the number of people is a whole number from 1 to 2^40")
+    return people

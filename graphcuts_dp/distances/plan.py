@@ -7,12 +7,12 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, final
 
-from graphcuts_dp.distances.above_threshold import PerQuery
-from graphcuts_dp.distances.base import DistanceMechanism
-from graphcuts_dp.distances.learnt import LearntDistances, learnt_cheaply
+from graphcuts_dp.display import Card, Tabled
+from graphcuts_dp.distances.counts import DistanceMechanism, PerQuery, TreeCounts
+from graphcuts_dp.distances.embeddings import learnt_cheaply
+from graphcuts_dp.distances.learnt import LearntDistances
+from graphcuts_dp.distances.locations import checked_people
 from graphcuts_dp.distances.metric import Metric, as_metric
-from graphcuts_dp.distances.queries import checked_people
-from graphcuts_dp.distances.tree_counts import TreeCounts
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.level_noise import DistributionPair
@@ -56,8 +56,8 @@ class DistancePlanRow:
 
 
 @final
-@dataclass(frozen=True, eq=False, kw_only=True)
-class DistancePlan:
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class DistancePlan(Tabled):
     """Mechanisms for one map, number of people and budget, best first. Reads no data.
 
     Attributes:
@@ -116,28 +116,22 @@ class DistancePlan:
             f"delta = {self.delta:g}"
         )
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Heads of the table."""
-        return ("mechanism", f"guaranteed ({self.confidence:g})", "typical")
-
-    def cells(self) -> list[tuple[str, ...]]:
-        """The table as text, the trivial answer included."""
+    def _card(self) -> Card:
+        """The trivial answer included."""
         rows = [
             (row.guaranteed, row.name, "-" if row.typical is None else f"{row.typical:.4g}")
             for row in self.rows
         ]
         rows.append((self.trivial, "half the diameter (no data)", "-"))
-        return [(name, f"{error:.4g}", typical) for error, name, typical in sorted(rows)]
+        return Card(
+            title=self.title,
+            columns=("mechanism", f"guaranteed ({self.confidence:g})", "typical"),
+            rows=[(name, f"{error:.4g}", typical) for error, name, typical in sorted(rows)],
+            notes=(f"Choice: {self.reason}",),
+        )
 
-    def __str__(self) -> str:
-        lines = [self.columns, *self.cells()]
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        text = []
-        for first, *rest in lines:
-            numbers = (cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True))
-            text.append("  ".join([first.ljust(widths[0]), *numbers]).rstrip())
-        return "\n".join([self.title, *text, f"Choice: {self.reason}"])
+    def __repr__(self) -> str:
+        return f"DistancePlan({len(self.rows)} mechanisms, best={self.best.name!r})"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""

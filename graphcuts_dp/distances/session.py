@@ -1,108 +1,61 @@
 """Sessions of distances: one vertex of a public map after the other, on a durable ledger."""
 
 import hashlib
+import json
 import warnings
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Self, final
 
-from graphcuts_dp.distances.answers import locations_subject, placed_on
-from graphcuts_dp.distances.interactive import InteractiveDistances, InteractiveState
-from graphcuts_dp.distances.l1_plan import L1Answer, L1Plan
-from graphcuts_dp.distances.learnt import best_plan, embeddings_of
+from graphcuts_dp.distances.answers import DistanceAnswer, locations_subject, placed_on
+from graphcuts_dp.distances.embeddings import embeddings_of
+from graphcuts_dp.distances.l1_plan import L1Plan, best_plan
+from graphcuts_dp.distances.learnt import InteractiveDistances
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric, as_metric
-from graphcuts_dp.distances.session_records import DistanceReply, MapQuery, reply_of
-from graphcuts_dp.errors import AccuracyWarning, FileFormatError, LedgerError, ParameterError
+from graphcuts_dp.errors import AccuracyWarning, LedgerError, ParameterError
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import DISTANCE_SESSION, Use, check_agreed, check_name
 from graphcuts_dp.pairs.vertices import Label
-from graphcuts_dp.privacy.composition import Cost, as_stored
-from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource, SeededEntropy
+from graphcuts_dp.privacy.composition import as_stored
+from graphcuts_dp.privacy.entropy import SEEDED_WARNING, SeededEntropy
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon, warn_of_delta
 from graphcuts_dp.privacy.protection import Protect
-from graphcuts_dp.session.base import Answer, Mechanism, Update
+from graphcuts_dp.session.base import Answer
 from graphcuts_dp.session.runner import Beginning, Runner, begun_or_resumed
 
 
 @final
-class DistanceSteps(Mechanism[int, InteractiveState]):
-    """`InteractiveDistances` as the mechanism of a session; queries are rows of the map."""
+@dataclass(frozen=True)
+class MapQuery:
+    """How far the vertex of a row of the map is from all people; see `session.base.Key`."""
 
-    name = "distances"
-    state = InteractiveState
+    query: int
+    sets: tuple[bytes, ...] = ()
+    pairs: int = 1
 
-    def __init__(self, plan: L1Plan, cost: Cost, seed: int | None = None) -> None:
-        self.plan = plan
-        self._steps = InteractiveDistances(plan)
-        self._cost = cost
-        self._seed = seed
+    @cached_property
+    def data(self) -> bytes:
+        """The query as bytes."""
+        return json.dumps({"distance_from_row": self.query}).encode()
 
-    @property
-    def parameters(self) -> str:
-        """See `Mechanism.parameters`."""
-        return plan_digest(self.plan)
+    @classmethod
+    def row_of(cls, data: bytes) -> int:
+        """The row that `data` was made of."""
+        return int(json.loads(data)["distance_from_row"])
 
-    @property
-    def cost(self) -> Cost:
-        """See `Mechanism.cost`."""
-        return self._cost
-
-    def start(self, data: Locations, source: EntropySource) -> InteractiveState:
-        """See `Mechanism.start`."""
-        return self._steps.start(data, source)
-
-    def check(self, state: InteractiveState, query: int) -> None:
-        """Every vertex of the map may be asked about."""
-
-    def step(
-        self, state: InteractiveState, query: int, _truth: int | None, source: EntropySource
-    ) -> tuple[InteractiveState, Answer]:
-        """See `Mechanism.step`: the state holds the private side."""
-        before = state.hypothesis
-        state, answer = self._steps.step(state, query, source)
-        updates = (Update(1),) if state.hypothesis != before else ()
-        left = 0 if state.stopped else state.limit - state.queries
-        return state, _answered(answer, updates, left)
-
-    def interrupted(self, state: InteractiveState, source: EntropySource) -> InteractiveState:
-        """See `Mechanism.interrupted`."""
-        return self._steps.interrupted(state, source)
-
-    def unguaranteed(self, state: InteractiveState, query: int) -> Answer:
-        """See `Mechanism.unguaranteed`."""
-        found = self.plan.answer(state.hypothesis, query, guaranteed=False, seed=self._seed)
-        return _answered(found, (), 0)
-
-    def resumed(
-        self,
-        state: InteractiveState,
-        data: Locations,
-        learnt: bytes,  # noqa: ARG002
-        since: Sequence[tuple[Any, Update]] = (),  # noqa: ARG002
-    ) -> InteractiveState:
-        """See `Mechanism.resumed`: with the private side made again."""
-        if len(state.coordinates) != len(self.plan.tunings):
-            raise FileFormatError("the state is of another plan")
-        return replace(state, profiles=self.plan.profiles(data))
-
-
-def _answered(answer: L1Answer, updates: tuple[Update, ...], left: int) -> Answer:
-    low, high = answer.interval
-    return Answer(
-        value=(low + high) / 2 if answer.guaranteed else answer.value,
-        interval=(low, high),
-        confidence=answer.confidence,
-        guaranteed=answer.guaranteed,
-        updates=updates,
-        queries_left=left,
-        seeded=answer.seeded,
-    )
+    @cached_property
+    def digest(self) -> bytes:
+        """What the records name it by."""
+        return hashlib.sha256(self.data).digest()
 
 
 _CHUNK = 16  # queries that are reserved, and lost in a crash, together
+
+
 _DEFAULTS = {"delta": 0.0, "at_most": 1, "confidence": 0.95}
 
 
@@ -145,7 +98,7 @@ class DistanceSession:
     from the record, free. Use it as a context manager, or call `close`.
     """
 
-    def __init__(self, terms: Use, runner: Runner[DistanceSteps], metric: Metric) -> None:
+    def __init__(self, terms: Use, runner: Runner[InteractiveDistances], metric: Metric) -> None:
         self._ledger = runner.ledger
         self._terms = terms
         self._runner = runner
@@ -185,7 +138,7 @@ class DistanceSession:
         """The largest half width of an interval that a guaranteed answer can have."""
         return self._runner.mechanism.plan.radius
 
-    def ask(self, vertex: Label, *, unguaranteed: bool = False) -> DistanceReply:
+    def ask(self, vertex: Label, *, unguaranteed: bool = False) -> DistanceAnswer:
         """How far a vertex is from all people, on average. It is on the disk before it is returned.
 
         Args:
@@ -203,7 +156,7 @@ class DistanceSession:
 
     def ask_all(
         self, vertices: Iterable[Label], *, unguaranteed: bool = False
-    ) -> list[DistanceReply]:
+    ) -> list[DistanceAnswer]:
         """Answer several, in this order. They are reserved and written in chunks of 16.
 
         Args:
@@ -217,7 +170,7 @@ class DistanceSession:
             LedgerError: likewise.
         """
         rows = [self._metric.row(vertex) for vertex in vertices]
-        found: list[DistanceReply] = []
+        found: list[DistanceAnswer] = []
         for first in range(0, len(rows), _CHUNK):
             asked = rows[first : first + _CHUNK]
             keys = [MapQuery(row) for row in asked]
@@ -225,11 +178,20 @@ class DistanceSession:
             found += [self._reply(*pair) for pair in zip(asked, answers, strict=True)]
         return found
 
-    def _reply(self, row: int, answer: Answer) -> DistanceReply:
-        return reply_of(answer, self._metric.vertices.labels[row])
+    def _reply(self, row: int, answer: Answer) -> DistanceAnswer:
+        return DistanceAnswer(
+            vertex=self._metric.vertices.labels[row],
+            value=answer.value,
+            interval=answer.interval,
+            confidence=answer.confidence,
+            guaranteed=answer.guaranteed,
+            corrected=answer.updated,
+            queries_left=answer.queries_left,
+            seeded=answer.seeded,
+        )
 
     @property
-    def history(self) -> list[DistanceReply]:
+    def history(self) -> list[DistanceAnswer]:
         """All answers so far, oldest first, by whichever process."""
         with self._ledger.locked():
             found = []
@@ -273,7 +235,6 @@ def open_distance_session(
     at_most: int | None = None,
     confidence: float | None = None,
     seed: int | None = None,
-    source: dict[str, Any] | None = None,
 ) -> DistanceSession:
     """Begin a session of distances on private locations, or resume one.
 
@@ -300,7 +261,6 @@ def open_distance_session(
         at_most: how many people are protected together; 1 if omitted.
         confidence: that all guaranteed intervals hold at once; 0.95 if omitted.
         seed: makes the noise repeatable. NOT PRIVATE: for tests only.
-        source: how the files were read, kept for the command line.
 
     Raises:
         ParameterError: a parameter is missing, out of range, or not that of the session; or the
@@ -314,17 +274,44 @@ def open_distance_session(
     Warns:
         AccuracyWarning: half the diameter for every vertex guarantees as much.
     """
-    check_name(name)
     metric = as_metric(map_graph)
-    placed = placed_on(metric, locations)
-    given = {
-        "epsilon": None if epsilon is None else as_stored(exact_epsilon(epsilon)),
+    terms = {
+        "epsilon": epsilon,
         "delta": delta,
         "queries": queries,
         "at_most": at_most,
         "confidence": confidence,
     }
-    wanted = {key: value for key, value in given.items() if value is not None}
+    given = {key: value for key, value in terms.items() if value is not None}
+    return session_on(
+        metric, placed_on(metric, locations), given, store=store, name=name, seed=seed
+    )
+
+
+def session_on(
+    metric: Metric,
+    placed: Locations,
+    wanted: dict[str, Any],
+    *,
+    store: PathLike | Store,
+    name: str,
+    seed: int | None = None,
+    source: dict[str, Any] | None = None,
+) -> DistanceSession:
+    """A session as `open_distance_session` opens it.
+
+    Args:
+        metric: the map.
+        placed: the locations on it.
+        wanted: those of its terms that are given.
+        store: as there.
+        name: likewise.
+        seed: likewise.
+        source: how the files were read, kept for the command line.
+    """
+    check_name(name)
+    if "epsilon" in wanted:
+        wanted = wanted | {"epsilon": as_stored(exact_epsilon(wanted["epsilon"]))}
     use, runner = begun_or_resumed(
         Store.of(store),
         locations_subject(placed),
@@ -361,9 +348,9 @@ def _fresh(
     )
     warn_of_delta(cost.delta, count=placed.people, of="people", stacklevel=5)
     return Beginning(
-        mechanism=DistanceSteps(plan, cost, seed),
+        mechanism=InteractiveDistances(plan, cost, seed),
         data=placed,
-        parameters={**asked, "map": metric_digest(metric), "plan": plan_digest(plan)},
+        parameters={**asked, "map": metric_digest(metric), "plan": plan.digest},
         guarantee=protection.promise(plan.guarantee(seed), cost),
     )
 
@@ -396,7 +383,7 @@ def _plan(metric: Metric, people: int, asked: dict[str, Any]) -> tuple[L1Plan, P
 
 def _agreed(
     terms: Use, placed: Locations, wanted: dict[str, Any], seed: int | None
-) -> DistanceSteps:
+) -> InteractiveDistances:
     """The mechanism of a session on the store."""
     agreed = terms.parameters
     check_agreed(terms, agreed, wanted if seed is None else {**wanted, "seed": seed})
@@ -408,9 +395,9 @@ def _agreed(
         plan, _ = _plan(placed.metric, placed.people, terms.parameters)
     except (LookupError, TypeError):
         plan = None
-    if plan is None or plan_digest(plan) != agreed.get("plan"):
+    if plan is None or plan.digest != agreed.get("plan"):
         raise LedgerError("the session was begun by another version of this program")
-    return DistanceSteps(plan, terms.cost, terms.seed)
+    return InteractiveDistances(plan, terms.cost, terms.seed)
 
 
 def metric_digest(metric: Metric) -> str:
@@ -419,11 +406,4 @@ def metric_digest(metric: Metric) -> str:
     digest = hashlib.sha256(repr(metric.vertices.labels).encode())
     for array, form in ((entries.row, "<i8"), (entries.col, "<i8"), (entries.data, "<f8")):
         digest.update(array.astype(form).tobytes())
-    return digest.hexdigest()
-
-
-def plan_digest(plan: L1Plan) -> str:
-    """SHA-256 of all that the noise of a session depends on: it must be the same when resumed."""
-    digest = hashlib.sha256(repr((plan.tunings, plan.embedding.unit)).encode())
-    digest.update(plan.embedding.points.astype("<i8").tobytes())
     return digest.hexdigest()

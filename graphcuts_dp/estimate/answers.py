@@ -22,10 +22,9 @@ from graphcuts_dp.pairs.linear_query import LinearQuery, is_query
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.privacy.distributions import NoiseLaw
 from graphcuts_dp.privacy.value_noise import NoiseSum
+from graphcuts_dp.tables.frames import made_frame
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from graphcuts_dp.estimate.least_squares import MatrixEstimator
     from graphcuts_dp.estimate.sparse_answers import SparseEstimator
 
@@ -306,18 +305,18 @@ def whole_query(S: Any, T: Any) -> LinearQuery:
 class AnswerList(list[CutAnswer], Displayed):
     """Answers in the order of their queries: a list, and more for those who look at it."""
 
-    def to_pandas(self) -> "pd.DataFrame":
+    def to_frame(self, kind: Any = None) -> Any:
         """One row an answer: value, low, high, confidence, simultaneous, estimate, together, mark.
 
-        `mark` says of a seeded answer that it is not private, and is empty otherwise.
+        Of a kind as for `Graph.to_frame`. `mark` says of a seeded answer that it is not private,
+        and is empty otherwise.
         """
-        import pandas as pd
-
         rows = [
             (*self._row(answer), answer.together, "seeded: not private" if answer.seeded else "")
             for answer in self
         ]
-        return pd.DataFrame(rows, columns=[*_COLUMNS, "together", "mark"])
+        names = [*_COLUMNS, "together", "mark"]
+        return made_frame({name: [row[i] for row in rows] for i, name in enumerate(names)}, kind)
 
     @staticmethod
     def _row(answer: CutAnswer) -> tuple[object, ...]:

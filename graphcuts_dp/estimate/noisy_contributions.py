@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING, Self, final
+from typing import TYPE_CHECKING, Any, Self, final
 
 import numpy as np
 
@@ -14,9 +14,9 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.level_noise import LevelNoise, Spread
 from graphcuts_dp.privacy.value_noise import discrete_laplace_radius
+from graphcuts_dp.tables.frames import made_frame
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 _STEPS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70)
@@ -165,7 +165,9 @@ class Contributions(Displayed):
 
     def plot(self) -> "Figure":
         """Draw the noisy numbers of owners by class, as a figure of matplotlib."""
-        from graphcuts_dp.plotting.plans import classes_figure  # matplotlib is slow to import
+        from graphcuts_dp.plotting.answer_lists import (
+            classes_figure,  # matplotlib is slow to import
+        )
 
         promise = self.guarantee
         told = "a public table" if promise is None else f"epsilon = {promise.epsilon:g}"
@@ -178,12 +180,10 @@ class Contributions(Displayed):
             what=f"{self.what} of an owner",
         )
 
-    def to_pandas(self) -> "pd.DataFrame":
-        """One row a class: over, at_most (missing for the last one), owners (noisy)."""
-        import pandas as pd
-
-        ends = pd.array([*self.bounds, None], dtype="Int64")
-        return pd.DataFrame({"over": [0, *self.bounds], "at_most": ends, "owners": self.counts})
+    def to_frame(self, kind: Any = None) -> Any:
+        """A table, as `Graph.to_frame`: over, at_most (missing for the last), owners (noisy)."""
+        ends = [*self.bounds, None]
+        return made_frame({"over": [0, *self.bounds], "at_most": ends, "owners": self.counts}, kind)
 
     def _card(self) -> Card:
         promise = self.guarantee

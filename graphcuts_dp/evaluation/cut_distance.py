@@ -5,7 +5,7 @@ from typing import Any
 import scipy.sparse as sp
 
 from graphcuts_dp.cutnorm.certificate import CutNormCertificate, NormName
-from graphcuts_dp.cutnorm.cut_norm import certified_norm
+from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.errors import GraphError
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.pairs.linear_query import sides_of
@@ -20,7 +20,7 @@ def cut_distance(
         g: a graph.
         h: a graph on the same vertices (in any order).
         norm: of the difference: "cut", or "infinity-to-one" or "normalised" in its place.
-        options: for the function of that norm, `cut_norm` for example.
+        options: for `cut_norm`.
 
     Returns:
         A certificate whose S and T are rows of g. Divide by n^2 for the distance of graph
@@ -37,7 +37,7 @@ def cut_distance(
     rows, columns = (
         _rows_in(wanted, given) for wanted, given in zip(sides_of(g), sides_of(h), strict=True)
     )
-    return certified_norm(matrix_of(g) - matrix_of(h)[rows][:, columns], norm=norm, **options)
+    return cut_norm(matrix_of(g) - matrix_of(h)[rows][:, columns], norm=norm, **options)
 
 
 def matrix_of(graph: AnyGraph) -> sp.csr_array:

@@ -23,7 +23,6 @@ from graphcuts_dp.graph.gathered import (
     LONGEST,
     WORD,
     Gathered,
-    NameTable,
     TextPieces,
     Words,
     words_before,
@@ -43,7 +42,7 @@ from graphcuts_dp.tables.file_bytes import TextFormat
 from graphcuts_dp.tables.rows import BLOCK, BYTE_ORDER_MARK, MARK, Row, begin, konect_weighted
 
 _CHUNK = 1 << 16  # edges that are written at a time
-_NUMBER = set("0123456789+-.eE")
+_NUMBER = b"0123456789+-.eE"
 _ODD_MARK = BYTE_ORDER_MARK.encode()
 _NEWLINE = 10
 _MOST_DIGITS = 18  # fits in 64 bits
@@ -355,19 +354,14 @@ class Cells:
 
     def decimals(self, place: int) -> FloatArray | None:
         """The column at this place as numbers; None if a cell is no plain decimal number."""
-        found = self.texts([place])
-        if found is None:
-            return None
-        table = NameTable()
-        codes = table.numbers(found[0].words, found[0].starts, found[0].lengths)
-        names = table.names()
-        if not set("".join(names)) <= _NUMBER:
+        separator = self.body[self.lengths[0] : self.lengths[0] + 1]  # what ends the first cell
+        cells = self.body.replace(b"\n", separator).split(separator)[place : -1 : self.width]
+        if b"".join(cells).translate(None, _NUMBER):
             return None
         try:
-            distinct = np.array(list(map(float, names)), dtype=np.float64)
+            return np.fromiter(map(float, cells), dtype=np.float64, count=len(cells))
         except ValueError:
             return None
-        return distinct[codes]
 
 
 def split_cells(
@@ -512,7 +506,7 @@ def _eight_digits(words: Words, lengths: IntegerVector) -> IntVector | None:
 
 def _decimals(block: bytes, separator: int) -> FloatArray | None:
     """Third column as numbers; None if a token is not a plain decimal number."""
-    if block.translate(None, "".join(_NUMBER).encode() + bytes([separator, _NEWLINE])):
+    if block.translate(None, _NUMBER + bytes([separator, _NEWLINE])):
         return None
     tokens = block.replace(bytes([separator]), b" ").split()[2::3]
     try:

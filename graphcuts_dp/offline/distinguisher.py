@@ -1,30 +1,41 @@
-"""What a private distinguisher is: it finds a query on which a graph and a hypothesis differ.
+"""What a private distinguisher is, and those by the exponential mechanism.
+
+A distinguisher finds a query on which a graph and a hypothesis differ. A public list is searched by
+the exponential mechanism or by report-noisy-max.
+
+All cuts between disjoint sets of up to 22 vertices are searched exactly. The score of a cut is a
+sum over its pairs, so that for a fixed S the vertices of T are independent: with r_j = sum_{i in S}
+R_ij, sum_T e^(c r(S,T)) = prod_{j not in S} (1 + e^(c r_j)). S is drawn by that product, all 2^n of
+which are computed, and each vertex j outside S joins T with probability e^(c r_j)/(1 + e^(c r_j)).
+Floats only propose: see `privacy.noise.Choice`.
 
 Source: GRU12 Definition 7.1; DR14 section 5.2 (private distinguishers).
-
-Those by the exponential mechanism score queries in integers. The score of a cut is its gap q(G) -
-q(h) in sub-steps of the grid: the true answer is a whole number of steps, the hypothesis's answer
-is rounded to a sub-step. One pair changes all true answers by at most `sensitivity` sub-steps, all
-in the same direction, and the hypothesis's ones not at all.
 """
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property, partial
 from typing import ClassVar, Literal, Protocol, Self, final
 
 import numpy as np
 import numpy.typing as npt
 
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector, IntMatrix, IntVector
+from graphcuts_dp.errors import HypothesisError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.base import Hypothesis, Sign
+from graphcuts_dp.offline.query_lists import EDGES, CutList, QuestionList, Score, Scoring
 from graphcuts_dp.pairs.graph_queries import Question
+from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.noise import Choice, exponential_choice, happens, noisy_maximum
 
 
 @final
@@ -40,24 +51,6 @@ class Found:
 
     query: Question
     sign: Sign | None
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class Measured:
-    """A query that a round has found, with its noisy answer. Public.
-
-    Attributes:
-        round: from 1.
-        query: the cut, or whatever was asked for in a list.
-        value: noisy answer, in weight.
-        updated: whether the hypothesis was corrected by it.
-    """
-
-    round: int
-    query: Question
-    value: float
-    updated: bool
 
 
 class Search(Protocol):
@@ -152,90 +145,6 @@ class Distinguisher(Protocol):
         """
 
 
-# Which gaps count, and whether the sign is told; see `Score.rate`.
-Score = Literal["two-signed", "absolute", "signed"]
-EDGES = Grid()  # of graphs without weights
-SCORES = ("two-signed", "absolute", "signed")
-_SUBSTEPS = 1 << 20  # of an edge, in graphs without weights
-_LARGEST = 1 << 60  # scores stay below, so that sums and differences fit into 64 bits
-_LEAST_RATE = Fraction(1, 2**52)  # a sub-step
-
-
-@final
-@dataclass(frozen=True)
-class Scoring:
-    """Scores over a universe.
-
-    Args:
-        universe: the public vertex pairs.
-        grid: of the graph.
-        score: "two-signed": a cut counts twice, with its gap and with minus its gap, and the sign
-            is told. "absolute": with the size of its gap, and no sign is told. "signed": with its
-            gap, so that only cuts where the truth is above the hypothesis are found.
-
-    Raises:
-        ParameterError: an unknown score, or weights without a public cap or too large for 64 bits.
-    """
-
-    universe: Universe
-    grid: Grid
-    score: Score
-
-    def __post_init__(self) -> None:
-        if self.score not in SCORES:
-            raise ParameterError(f"unknown score {self.score!r}; choose one of {', '.join(SCORES)}")
-        if self.grid.cap is None:
-            raise ParameterError(
-                "a distinguisher needs a public weight_cap; read the graph with one"
-            )
-        if self.universe.size * self.sensitivity >= _LARGEST:
-            raise ParameterError(
-                "sums of these weights do not fit into 64 bits; use fewer vertices"
-            )
-
-    @property
-    def substeps(self) -> int:
-        """Of a step of the grid."""
-        return 1 if self.grid.weighted else _SUBSTEPS
-
-    @property
-    def sensitivity(self) -> int:
-        """By how many sub-steps a score can differ between neighbours."""
-        return self.grid.sensitivity * self.substeps
-
-    @property
-    def unit(self) -> float:
-        """Weight of a sub-step."""
-        return self.grid.unit / self.substeps
-
-    @property
-    def signs(self) -> int:
-        """How many scores a cut has."""
-        return 2 if self.score == "two-signed" else 1
-
-    def rate(self, epsilon: Fraction) -> Fraction:
-        """c: choosing with probability proportional to e^(c score) is epsilon-DP.
-
-        With neighbours' scores s and s' = s + d, the log-ratio of a probability is c d minus the
-        logarithm of a mean of e^(c d): it lies within c (max d - min d) of 0. Signed gaps all move
-        in one direction, so max d - min d is at most the sensitivity; else at most twice that. The
-        difference of two log-ratios has the same bound: the loss has range epsilon.
-
-        Raises:
-            ParameterError: an epsilon so small that scores would not matter.
-        """
-        moves = 1 if self.score == "signed" else 2
-        found = epsilon / (moves * self.sensitivity)
-        if found < _LEAST_RATE:
-            raise ParameterError("epsilon is too small for a distinguisher; use fewer rounds")
-        return found
-
-    def rounded(self, answers: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-        """A hypothesis's answers or entries in sub-steps; a function of public numbers."""
-        whole = np.rint(np.asarray(answers, dtype=np.float64) / self.unit)
-        return np.clip(whole, -_LARGEST, _LARGEST).astype(np.int64)
-
-
 def bounded_range_cost(epsilon: Fraction) -> Cost:
     """epsilon-DP with a privacy loss of range epsilon: epsilon^2/8-zCDP.
 
@@ -265,6 +174,24 @@ def check_rounds(rounds: int) -> None:
     """
     if isinstance(rounds, bool) or not isinstance(rounds, int) or rounds < 1:
         raise ParameterError("rounds must be a whole number, at least 1")
+
+
+def written_out(hypothesis: Hypothesis, universe: Universe) -> FloatMatrix:
+    """The matrix of a hypothesis.
+
+    Raises:
+        HypothesisError: it is over another universe, or no matrix (the median's).
+    """
+    if hypothesis.universe != universe:
+        raise HypothesisError("the hypothesis is over another universe than the distinguisher")
+    dense = getattr(hypothesis, "dense", None)
+    if dense is None:
+        raise HypothesisError(
+            "this distinguisher needs a hypothesis that is a matrix; use the distinguisher"
+            " 'exponential'"
+        )
+    matrix: FloatMatrix = dense()
+    return matrix
 
 
 def checked_graph(graph: AnyGraph, universe: Universe, grid: Grid | None = None) -> None:
@@ -318,3 +245,352 @@ class PaidByCall(ABC):
         """A call has epsilon/rounds."""
         check_rounds(rounds)
         return replace(self, epsilon=Fraction(epsilon) / rounds)
+
+
+Sampling = Literal["exponential", "noisy-max"]
+SAMPLINGS = ("exponential", "noisy-max")
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Exponential(PaidByCall):
+    """Finds a cut of a list by its gap; see `Scoring` for the scores, and for their rate c.
+
+    "exponential" is `exponential_choice`, "noisy-max" is `noisy_maximum`: it finds gaps that are at
+    least as large for the same epsilon, but has four times the proven zCDP.
+
+    Args:
+        queries: the public list; of one that has other queries than cuts, scores move both ways,
+            which "signed" does not allow.
+        epsilon: of one call, exact, > 0.
+        grid: of the graph.
+        score: see `Scoring`.
+        sampling: "exponential" or "noisy-max".
+
+    Guarantee, for one call: epsilon-DP. "exponential": see `Scoring.rate`; epsilon^2/8-zCDP.
+        "noisy-max": scores differ between neighbours by the sensitivity at most, and in one
+        direction if the score is "signed", so `noisy_maximum` is epsilon-DP; epsilon^2/2-zCDP.
+        Counting is exact; its time depends on the number of edges.
+
+    Raises:
+        ParameterError: an unknown name, or a number out of range.
+
+    Source: McSherry, Talwar 2007 (DR14 Theorems 3.10, 3.11 and 5.5; Nik17 has the exponent
+    inverted); McKenna, Sheldon, *Permute-and-Flip*, 2020, for the merits of one-sided noise.
+    """
+
+    queries: CutList | QuestionList
+    sampling: Sampling = "exponential"
+
+    def __post_init__(self) -> None:
+        if self.sampling not in SAMPLINGS:
+            raise ParameterError(
+                f"unknown sampling {self.sampling!r}; choose one of {', '.join(SAMPLINGS)}"
+            )
+        if self.score == "signed" and isinstance(self.queries, QuestionList):
+            raise ParameterError("signed scores are for cuts, which all grow with a weight")
+        self.scoring.rate(self.epsilon)
+
+    name = "exponential"
+
+    @property
+    def universe(self) -> Universe:
+        """Of the list."""
+        return self.queries.universe
+
+    @cached_property
+    def scoring(self) -> Scoring:
+        """How gaps are scored."""
+        return Scoring(self.universe, self.grid, self.score)
+
+    @property
+    def call(self) -> Cost:
+        """Of one call."""
+        return Cost.of_pure(self.epsilon) if self.sampling == "noisy-max" else super().call
+
+    def shortfall(self, gamma: float) -> float:
+        """ln(k/gamma)/c for k scores, and a sub-step for rounding, in weight.
+
+        With the score "signed" it is behind the largest gap, not the largest |gap|.
+        """
+        entries = len(self.queries) * self.scoring.signs
+        steps = math.log(entries / gamma) / float(self.scoring.rate(self.epsilon))
+        return (steps * (1 + 1e-12) + 1) * self.scoring.unit
+
+    def with_rho(self, rho: float, *, rounds: int) -> Self:
+        """A call has epsilon sqrt(8 rho/rounds), or sqrt(2 rho/rounds) for "noisy-max"."""
+        return super().with_rho(rho / 4 if self.sampling == "noisy-max" else rho, rounds=rounds)
+
+    def begin(self, graph: AnyGraph, source: EntropySource) -> "ExponentialSearch":  # noqa: ARG002
+        """Count all cuts of the list once. Draws no noise.
+
+        Raises:
+            ParameterError: a graph over other vertices, or of another grid.
+        """
+        checked_graph(graph, self.universe, self.grid)
+        return ExponentialSearch(self, self.queries.scored(graph, self.scoring))
+
+
+@final
+class ExponentialSearch:
+    """A list at work on one graph. Holds the true counts: private.
+
+    Args:
+        distinguisher: with its list and its epsilon.
+        counts: true answers in sub-steps, shape (k,).
+    """
+
+    def __init__(self, distinguisher: Exponential, counts: npt.NDArray[np.int64]) -> None:
+        self._of = distinguisher
+        self._counts = counts
+
+    def __repr__(self) -> str:
+        return "ExponentialSearch()"
+
+    def find(self, hypothesis: Hypothesis, source: EntropySource) -> Found:
+        """See `Search.find`."""
+        of = self._of
+        answers = of.scoring.rounded(of.queries.answers(hypothesis))
+        index = self._draw(self._scores(self._counts - answers), source)
+        query = of.queries[index % len(of.queries)]
+        if of.score == "absolute":
+            return Found(query=query, sign=None)
+        return Found(query=query, sign=1 if index < len(of.queries) else -1)
+
+    def _scores(self, gaps: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        if self._of.score == "absolute":
+            return np.abs(gaps)
+        return gaps if self._of.score == "signed" else np.concatenate([gaps, -gaps])
+
+    def _draw(self, scores: npt.NDArray[np.int64], source: EntropySource) -> int:
+        rate = self._of.scoring.rate(self._of.epsilon)
+        choose = noisy_maximum if self._of.sampling == "noisy-max" else exponential_choice
+        return choose(scores, rate, source)
+
+
+MOST_VERTICES = 22  # 2^22 products, both signs: 64 MiB
+_CHUNK_BITS = 10  # sets computed together
+_SURE = 2.0**-40  # more than a float e^x/(1+e^x) can be off
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ExactCuts(PaidByCall):
+    """Finds a cut by its gap among all cuts between disjoint S and T; S left, T right if bipartite.
+
+    P(S, T) is proportional to e^(c score), exactly; each cut counts as (S, T) and as (T, S), which
+    are two cuts in a directed graph. With
+    the score "two-signed" the sign is drawn along with S. "absolute" draws that way and keeps a
+    draw with probability e^(c|r|)/(e^(c r) + e^(-c r)), at least a half.
+
+    Args:
+        universe: up to 22 vertices; of a bipartite one, on its smaller side.
+        epsilon: of one call, exact, > 0.
+        grid: of the graph.
+        score: see `Scoring`.
+
+    Guarantee: epsilon-DP and epsilon^2/8-zCDP for a call: see `Scoring.rate`.
+
+    Raises:
+        ParameterError: too many vertices, an unknown score, or a number out of range.
+
+    Source: GRU12 Definition 7.1; McSherry, Talwar 2007.
+    """
+
+    universe: Universe
+
+    def __post_init__(self) -> None:
+        if min(self.universe.shape) > MOST_VERTICES or not self.universe.size:
+            raise ParameterError(
+                f"exact-cuts goes through all sets of vertices: up to {MOST_VERTICES} of them; use"
+                " another distinguisher"
+            )
+        self.scoring.rate(self.epsilon)
+
+    name = "exact-cuts"
+
+    @property
+    def scoring(self) -> Scoring:
+        """How gaps are scored."""
+        return Scoring(self.universe, self.grid, self.score)
+
+    def shortfall(self, gamma: float) -> float:
+        """(n ln 3 + ln(1/gamma))/c, and a sub-step a pair for rounding, in weight.
+
+        c = epsilon for "signed" (behind the largest gap then), epsilon/2 else. Of the 3^n pairs of
+        sets, twice that with signs, two have the largest |gap|. Directed: one has, so another ln 2
+        for the sign. Bipartite: (n1 + n2) ln 2, and another ln 2 for the sign.
+        """
+        left, right = self.universe.shape
+        outcomes = (left + right) * math.log(2) if self.universe.bipartite else left * math.log(3)
+        if not self.universe.symmetric:
+            outcomes += math.log(self.scoring.signs)
+        steps = (outcomes - math.log(gamma)) / float(self.scoring.rate(self.epsilon))
+        return (steps * (1 + 1e-12) + self.universe.disjoint_norm_squared) * self.scoring.unit
+
+    def begin(self, graph: AnyGraph, source: EntropySource) -> "ExactCutsSearch":  # noqa: ARG002
+        """Take the graph as a matrix of integers. Draws no noise.
+
+        Raises:
+            ParameterError: a graph over other vertices, or of another grid.
+        """
+        checked_graph(graph, self.universe, self.grid)
+        matrix = np.zeros(self.universe.shape, dtype=np.int64)
+        steps = self.grid.steps(graph.weights) if graph.weighted else 1
+        matrix[graph.rows, graph.columns] = steps
+        if self.universe.symmetric:
+            matrix += matrix.T.copy()
+        return ExactCutsSearch(self, matrix)
+
+
+@final
+class ExactCutsSearch:
+    """All cuts of one graph. Holds the graph: private.
+
+    Args:
+        distinguisher: with its epsilon.
+        matrix: weights in steps, shape of the universe.
+    """
+
+    def __init__(self, distinguisher: ExactCuts, matrix: IntMatrix) -> None:
+        self._of = distinguisher
+        self._matrix = matrix * distinguisher.scoring.substeps
+
+    def __repr__(self) -> str:
+        return "ExactCutsSearch()"
+
+    def find(self, hypothesis: Hypothesis, source: EntropySource) -> Found:
+        """See `Search.find`.
+
+        Raises:
+            HypothesisError: a hypothesis that is no matrix (the median's).
+        """
+        of = self._of
+        gaps = self._matrix - of.scoring.rounded(written_out(hypothesis, of.universe))
+        cuts = CutSampler(
+            gaps, of.scoring.rate(of.epsilon), score=of.score, bipartite=of.universe.bipartite
+        )
+        S, T, sign = cuts.draw(source)
+        return Found(query=CutQuery(S, T), sign=sign)
+
+
+@final
+class CutSampler:
+    """Draws pairs of sets with probability proportional to e^(rate score), exactly.
+
+    Args:
+        gaps: R in sub-steps, shape (n, n), or (n1, n2); the sum of all |R_ij| below 2^62. Of an
+            undirected graph it is symmetric.
+        rate: c, > 0.
+        score: see `Scoring`.
+        bipartite: whether S are rows and T columns; else both are disjoint sets of vertices.
+
+    Cost: 2^n steps once, n the number of rows, or the smaller number if bipartite; O(n) a draw.
+    """
+
+    def __init__(self, gaps: IntMatrix, rate: Fraction, *, score: Score, bipartite: bool) -> None:
+        self._turned = bipartite and gaps.shape[1] < gaps.shape[0]
+        self._gaps = np.ascontiguousarray(gaps.T if self._turned else gaps)
+        self._rate = rate
+        self._score = score
+        self._disjoint = not bipartite
+        self._signs: tuple[Sign, ...] = (1,) if score == "signed" else (1, -1)
+        self._n = len(self._gaps)
+        logs = np.concatenate(
+            [np.concatenate(chunks) for chunks in zip(*self._log_sums(), strict=True)]
+        )
+        # Each term c r_j is off by 2^-51 of its size, and log, exp and the sum by 2^-50 a term.
+        size = float(rate) * float(np.abs(self._gaps).sum(axis=0, dtype=np.float64).sum())
+        error = (size + self._gaps.shape[1] + 1) * 2.0**-49 + 2.0**-45
+        self._choice = Choice(logs, error, self._exact_log_sum)
+
+    def __repr__(self) -> str:
+        return "CutSampler()"
+
+    def draw(self, source: EntropySource) -> tuple[BoolVector, BoolVector, Sign | None]:
+        """Truth vectors of S and T, and the sign; None for the score "absolute"."""
+        while True:
+            S, sign = self._set(self._choice.draw(source))
+            T = self._second_set(S, sign, source)
+            if self._score != "absolute":
+                break
+            size = abs(int(self._gaps[S][:, T].sum()))
+            if happens(partial(self._share, 2 * size), source):
+                break
+        told = None if self._score == "absolute" else sign
+        return (T, S, told) if self._turned else (S, T, told)
+
+    def _log_sums(self) -> Iterator[tuple[FloatVector, ...]]:
+        """Logarithms of the sums over T for the sets S of a chunk, one array for each sign."""
+        low = min(self._n, _CHUNK_BITS)
+        inside = (np.arange(1 << low)[:, None] >> np.arange(low) & 1).astype(np.float64)
+        c = float(self._rate)
+        terms_low = inside @ self._gaps[:low].astype(np.float64) * c
+        ones = np.ones(self._gaps.shape[1])
+        for high in range(1 << (self._n - low)):
+            chosen = (high >> np.arange(self._n - low) & 1).astype(np.bool_)
+            terms = terms_low + self._gaps[low:][chosen].sum(axis=0) * c
+            absent: FloatVector | float = 0.0
+            if self._disjoint:  # a term of 0 for each vertex in S, which adds ln 2
+                terms[:, :low] *= 1 - inside
+                terms[:, low:] *= ~chosen
+                absent = (inside.sum(axis=1) + chosen.sum()) * math.log(2)
+            # ln(1 + e^x) = x/2 + |x|/2 + ln(1 + e^-|x|)
+            sizes = np.abs(terms)
+            both = sizes @ ones / 2 + _log_products(np.exp(-sizes) + 1) - absent
+            half = terms @ ones / 2
+            yield (both + half, both - half)[: len(self._signs)]
+
+    def _exact_log_sum(self, index: int) -> Decimal:
+        S, sign = self._set(index)
+        total = Decimal(0)
+        for r in self._sums(S)[self._outside(S)].tolist():
+            total += (1 + self._power(sign * r).exp()).ln()
+        return total
+
+    def _set(self, index: int) -> tuple[BoolVector, Sign]:
+        sign = self._signs[index >> self._n]
+        S: BoolVector = (index >> np.arange(self._n) & 1).astype(np.bool_)
+        return S, sign
+
+    def _sums(self, S: BoolVector) -> IntVector:
+        sums: IntVector = self._gaps[S].sum(axis=0)
+        return sums
+
+    def _outside(self, S: BoolVector) -> npt.NDArray[np.intp]:
+        return np.flatnonzero(~S) if self._disjoint else np.arange(self._gaps.shape[1])
+
+    def _second_set(self, S: BoolVector, sign: Sign, source: EntropySource) -> BoolVector:
+        T = np.zeros(self._gaps.shape[1], dtype=np.bool_)
+        free = self._outside(S)
+        if not len(free):
+            return T
+        sums = sign * self._sums(S)[free]
+        words = source.bytes(8 * len(free)).view(np.uint64)
+        shares = 1 / (1 + np.exp(np.clip(-sums * float(self._rate), -700, 700)))
+        uniform = words * 2.0**-64
+        inside = uniform < shares
+        for i in np.flatnonzero(np.abs(uniform - shares) < _SURE):
+            r = int(sums[i])
+            inside[i] = happens(partial(self._share, r), source, prefix=int(words[i]), bits=64)
+        T[free] = inside
+        return T
+
+    def _power(self, r: int) -> Decimal:
+        return r * Decimal(self._rate.numerator) / Decimal(self._rate.denominator)
+
+    def _share(self, r: int) -> Decimal:
+        """e^(c r)/(1 + e^(c r)), all digits of it right."""
+        power = self._power(r)
+        if power > 0:
+            return 1 / (1 + (-power).exp())
+        grown = power.exp()
+        return grown / (1 + grown)
+
+
+def _log_products(factors: npt.NDArray[np.float64]) -> FloatVector:
+    """Logarithms of the products of rows of numbers in [1, 2]."""
+    total = np.zeros(len(factors))
+    for start in range(0, factors.shape[1], 512):  # 2^512 is a float
+        total += np.log(factors[:, start : start + 512].prod(axis=1))
+    return total

@@ -1,88 +1,388 @@
-"""Iterative releases: the mechanism that the options describe, its run, and what is released.
+"""`release_iteratively`, and what its `construction` can name, each with its options.
 
-A release is by an iterative construction, or by a query player that learns; see `PlayerGame`.
+To learn in rounds from what a distinguisher finds, to play the query release game, or what `lists`
+has: a graph from a net, few answers at once, sensing.
 """
 
-from collections.abc import Iterable
-from dataclasses import replace
-from typing import Any, cast
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
+from typing import Any, ClassVar, cast, final
 
 import numpy as np
 
-from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
-from graphcuts_dp.errors import GraphError, ParameterError
+from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.files import PathLike
-from graphcuts_dp.graph.adjacency import AnyGraph, from_rows_on
+from graphcuts_dp.graph.adjacency import from_rows_on
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.owned_rows import PrivateData, paired_graph
+from graphcuts_dp.graph.owned_rows import PrivateData
 from graphcuts_dp.learn.base import Rule
 from graphcuts_dp.learn.bit_sets import DenseHypothesis
 from graphcuts_dp.learn.constructions import CONSTRUCTIONS, learner_of
 from graphcuts_dp.learn.learners import MOST_DENSE_VERTICES, Learner, MedianLearner
 from graphcuts_dp.learn.linear_learners import linear_learner
 from graphcuts_dp.learn.median import DatabaseFamily, all_graphs
+from graphcuts_dp.learn.norms import NORM_HELP
 from graphcuts_dp.ledger.opening import Store
-from graphcuts_dp.ledger.uses import charged
-from graphcuts_dp.offline.construction import IterativeConstruction, Outcome
-from graphcuts_dp.offline.distinguisher import Distinguisher
-from graphcuts_dp.offline.distinguishers import Task, distinguisher_of
-from graphcuts_dp.offline.player_game import PLAYERS, Player, PlayerGame
-from graphcuts_dp.offline.query_lists import CutList, QuestionList, as_list
-from graphcuts_dp.offline.release import Accuracy, IterativeRelease, Settings
+from graphcuts_dp.offline.construction import (
+    MOST_PLAYS,
+    PLAYERS,
+    IterativeConstruction,
+    Outcome,
+    Player,
+    PlayerGame,
+)
+from graphcuts_dp.offline.distinguisher import (
+    MOST_VERTICES,
+    Distinguisher,
+    ExactCuts,
+    Exponential,
+)
+from graphcuts_dp.offline.lists import Answers, Net, Sensing
+from graphcuts_dp.offline.power_method import PowerRankOne
+from graphcuts_dp.offline.query_lists import CutList, QuestionList
+from graphcuts_dp.offline.rank_one import Released, ResponseRankOne
+from graphcuts_dp.offline.release import GRAPH, Accuracy, IterativeRelease, Settings, Task
 from graphcuts_dp.offline.tuning import (
+    CALIBRATIONS,
+    MOST_ROUNDS,
     OfflineCalibration,
     PaperOffline,
     PracticalOffline,
     PureOffline,
     TightOffline,
-    check_counts,
-    check_probabilities,
 )
+from graphcuts_dp.options import check, option
 from graphcuts_dp.pairs.graph_queries import Question
-from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import as_stored
-from graphcuts_dp.privacy.entropy import SEEDED_WARNING, entropy_source
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, hidden_change
-from graphcuts_dp.privacy.protection import EDGE, Protect
+from graphcuts_dp.privacy.distributions import NoiseDistribution
+from graphcuts_dp.privacy.entropy import SEEDED_WARNING
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.privacy.level_noise import NORMS
+from graphcuts_dp.privacy.protection import Protect
+from graphcuts_dp.privacy.value_noise import noise_distribution
 from graphcuts_dp.progress import Progress, silent
+from graphcuts_dp.release.job import Job, execute
 from graphcuts_dp.synth.finishing import weights_of
 
 MEDIAN = "median"  # beside the table of constructions: its hypothesis is no matrix
 LEARNT_BY = (*CONSTRUCTIONS, MEDIAN)
-Playable = IterativeConstruction | PlayerGame
+_ANY = Fraction(1)  # the calibration chooses the budget
 
 
-def universe_of(graph: AnyGraph) -> Universe:
-    """The public pairs of a graph.
+def release_iteratively(
+    graph: PrivateData,
+    queries: Iterable[Question] | None = None,
+    *,
+    epsilon: float,
+    delta: float = 0.0,
+    construction: "str | Learner | Learning | Game | Net | Sensing" = "multiplicative-weights",
+    beta: float = 0.05,
+    protect: str | Protect = "edges",
+    store: PathLike | Store | None = None,
+    seed: int | None = None,
+    progress: Progress = silent,
+) -> IterativeRelease:
+    """Learn about a graph from noisy answers to queries that are chosen, or given as a list.
+
+    As a synthetic graph it is worse than that of `release_graph` on all that was measured; it is
+    for lists of `queries`, for proven errors on small graphs, and for comparison.
+
+    Args:
+        graph: the private graph, or rows with owners, at least two vertices (one on each side if
+            bipartite), at most 8192 a side where a graph is learnt; weights need a public cap.
+        queries: a public list of cuts, a `CutList` for very long ones; or of any linear queries (at
+            most 2^24 coefficients together), and for the median of statistics, too.
+        epsilon: privacy parameter, for whom `protect` names, in [1e-6, 50]; all of it is spent.
+        delta: in [0, 1). 0 is enough for "net", "answers", "k-norm" and "laplace", for the
+            calibration "dr14", and for "practical" with the distinguishers "response-rank-one" or
+            "released", which spend epsilon alone.
+        construction: "multiplicative-weights", "frieze-kannan", "mirror-descent" (its hypothesis
+            stays within the weights allowed), "median" (of all graphs without weights, on at most
+            16 pairs: DR14 Theorem 5.10), each with the options of `Learning`, or an object of your
+            own, see `Learner`; "game" (the query release game, see `Game`); "net" (one of all
+            graphs on few vertices, see `Net`); "sensing" (linear queries on ratings, see
+            `Sensing`); or answers to a few cuts at once and nothing else: "k-norm" (at most 6),
+            "laplace", or "answers", the one of these that promises shorter intervals.
+        beta: probability that the stated accuracy fails, in (0, 1).
+        protect: whom the promise is for: "edges", or an object such as `Protect.owner(at_most=20)`.
+        store: path of the store, or a `Store`, that remembers what was spent on this graph: the
+            release is charged to it, and refused if its budget does not allow it. None for a graph
+            of which nothing else is ever released.
+        seed: makes the run repeatable and voids the promise; None for the system's entropy.
+        progress: called with the fraction of the rounds done and a message.
 
     Raises:
-        GraphError: something else than a graph, or one without pairs.
-        ParameterError: more vertices than a matrix of all pairs can be held for.
+        ParameterError: an option out of range, or options that do not fit together or the graph.
+        GraphError: fewer than two vertices, or a graph of another kind than the construction takes.
+        HypothesisError: too many graphs to list, for "net".
+        QueryError: a query that does not fit the graph.
+        BudgetError: the budget of the store does not allow the release, and nothing was spent; or a
+            distinguisher of your own costs more than it was given, and nothing is released.
+        LedgerError: the store cannot be used.
+
+    Warns:
+        AccuracyWarning: before anything is spent, where sensing promises less than is known anyway.
+
+    Guarantee: (epsilon, delta)-DP at edge level: see `IterativeConstruction`, `PlayerGame`, `Net`,
+    `Answers` and `Sensing`; all else is computed from what these draw.
+    Source: GRU12 Alg. 3; DR14 Alg. 7 and 8; Nik17 Alg. 1; JT12 section 4.2.
+
+    Examples:
+        >>> club = gc.datasets.load("karate")
+        >>> cuts = [gc.CutQuery([0]), gc.CutQuery([33])]
+        >>> made = gc.release_iteratively(club, cuts, epsilon=4.0, delta=1e-6)
+        >>> low, high = made.answer(cuts[0]).interval  # both intervals hold with 95%
+        >>> few = gc.release_iteratively(club, cuts, epsilon=1.0, construction="answers")
+        >>> few.answer([33]).interval == few.answer(cuts[1]).interval
+        True
     """
-    if not isinstance(graph, AnyGraph):
-        raise GraphError("the first argument must be a Graph; make one by Graph.of, or read_graph")
-    universe = Universe.of(graph)
-    if not universe.size:
-        raise GraphError("a graph of one vertex has no pairs: there is nothing to release")
-    if max(universe.shape) > MOST_DENSE_VERTICES:
+    task = Task.of(graph, queries, epsilon=epsilon, delta=delta, beta=beta, protect=protect)
+    job: Job[IterativeRelease] = construction_of(construction).job(task)
+    return execute(job, graph, store=store, seed=seed, progress=progress)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Learning:
+    """Learn a synthetic graph in rounds, from noisy answers to queries that are found to be off.
+
+    Attributes:
+        rule: the construction: a name of `LEARNT_BY`, or an object of your own, see `Learner`.
+        norm: of "mirror-descent": "l2" if omitted; "lp", "2,p", "entropy", "schatten" or "auto"
+            (least bound on the number of updates); a number in place of p fixes it, as in "2,1.25".
+            "2,p" buys the noisy sum of root degrees of a bipartite graph.
+        distinguisher: "exponential" (over `queries`), "released" (likewise: noisy pairs answer all
+            of them once, and prove the result), "exact-cuts" (all cuts, up to 22 vertices),
+            "response-rank-one" or "power-rank-one" (no accuracy is proven; the latter for
+            thousands of vertices), "power-rank-one-certified" (half of its budget proves at the
+            end how far off the result is: see `power_method`), or "auto": the first of these that
+            fits; or an object of your own, see `Distinguisher`, whose costs are then yours to
+            prove.
+        calibration: "practical" (all rounds are used, the error is measured), "tight" (stops when
+            the result is proven to be good), or a paper's: "gru12", "dr14", "nik17" (which is
+            Nik17 Alg. 1 with a list and multiplicative weights).
+        rounds: at most so many; None for the calibration's choice.
+        queries_per_round: found by the same hypothesis.
+        refits: corrections by old answers after each round.
+
+    Raises:
+        ParameterError: a value out of range.
+
+    Guarantee: see `IterativeConstruction`.
+    """
+
+    rule: str | Learner = "multiplicative-weights"
+    norm: str | None = option(None, help=f"Norm of mirror-descent, l2 if omitted: {NORM_HELP}.")
+    distinguisher: str | Distinguisher = option(  # noqa: RUF009  # a field
+        "auto",
+        help="How cuts are found: auto, exponential, released, exact-cuts, response-rank-one, "
+        "power-rank-one or power-rank-one-certified.",
+        parse=str,
+    )
+    calibration: str = option("practical", help="How the budget is divided.", choices=CALIBRATIONS)
+    rounds: int | None = option(None, help="Largest number of rounds.", least=1, most=MOST_ROUNDS)
+    queries_per_round: int = option(
+        1, help="Queries found or drawn in each round.", least=1, most=1000
+    )
+    refits: int = option(
+        12, help="Corrections by old answers after each round.", least=0, most=1000
+    )
+    files: ClassVar[str] = GRAPH
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    def job(self, task: Task) -> Job[IterativeRelease]:
+        """All rounds."""
+        mechanism = self.mechanism(task)
+        names = {
+            "construction": mechanism.name,
+            "distinguisher": mechanism.found_by,
+            "calibration": self.calibration,
+        }
+        return _job(task, mechanism, names, self.calibration)
+
+    def mechanism(self, task: Task) -> IterativeConstruction:
+        """The mechanism of these options, whose cost is that of one step of the protection."""
+        _check_size(task)
+        finder = distinguisher_of(self.distinguisher, task)
+        budget = self._budget(task, pure=finder.call is None)
+        printed = isinstance(budget, PaperOffline)
+        return IterativeConstruction(
+            learner=_learner(
+                self.rule, self.norm, "as printed" if printed else "tight", finder, task.grid
+            ),
+            distinguisher=finder,
+            calibration=budget,
+            grid=task.grid,
+            refits=0 if printed else self.refits,
+        )
+
+    def _budget(self, task: Task, *, pure: bool) -> OfflineCalibration:
+        protect, beta = task.protect, task.beta
+        if self.calibration == "practical" and pure:  # costs epsilon alone
+            budget = PureOffline(
+                universe=task.universe,
+                epsilon=as_stored(protect.per_step(task.epsilon)),
+                beta=beta,
+                calls=self.queries_per_round,
+            )
+            return budget if self.rounds is None else replace(budget, rounds=self.rounds)
+        zcdp = self.calibration in ("practical", "tight")
+        epsilon, delta = protect.step_budget(epsilon=task.epsilon, delta=task.delta, zcdp=zcdp)
+        if zcdp:
+            kind = PracticalOffline if self.calibration == "practical" else TightOffline
+            return kind(
+                epsilon=epsilon,
+                delta=delta,
+                beta=beta,
+                rounds=self.rounds,
+                calls=self.queries_per_round,
+            )
+        if self.rounds is not None or self.queries_per_round != 1:
+            raise ParameterError(
+                "rounds and queries_per_round are for the calibrations 'practical' and 'tight'"
+            )
+        return PaperOffline(paper=self.calibration, epsilon=epsilon, delta=delta, beta=beta)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Game:
+    """Play the query release game over a list of cuts: the query player, or both, have no regret.
+
+    Attributes:
+        player: who has no regret: "query", by multiplicative weights over the list, against best
+            responses; or "both".
+        rounds: None for the number that is usually best.
+        queries_per_round: cuts that the query player draws.
+        hide_queries: most total variation by which one query of the list may show in what is
+            released, in (0, 1); the list is then not published, and no error is proven.
+
+    Raises:
+        ParameterError: a value out of range.
+
+    Guarantee: see `PlayerGame`.
+    """
+
+    player: str = option("both", help="Who learns in the query release game.", choices=PLAYERS[1:])
+    rounds: int | None = option(None, help="Number of rounds.", least=2, most=MOST_PLAYS)
+    queries_per_round: int = option(1, help="Cuts that are drawn.", least=1, most=1000)
+    hide_queries: float | None = option(
+        None, help="How much one query of the list of a game may show.", above=0.0, below=1.0
+    )
+    files: ClassVar[str] = GRAPH
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    def job(self, task: Task) -> Job[IterativeRelease]:
+        """A whole game."""
+        hidden = self.hide_queries
+        how = "practical" if hidden is None else f"practical, queries hidden: {hidden:g}"
+        names = {"construction": f"game, player {self.player}"}
+        return _job(task, self.mechanism(task), names, how)
+
+    def mechanism(self, task: Task) -> PlayerGame:
+        """The game of these options, whose cost is that of one step of the protection."""
+        _check_size(task)
+        task.given("the query release game")
+        if not isinstance(task.listed, CutList):
+            raise ParameterError("the query release game has a list of cuts, and no other queries")
+        epsilon, delta = task.protect.step_budget(epsilon=task.epsilon, delta=task.delta, zcdp=True)
+        return PlayerGame(
+            queries=task.listed,
+            grid=task.grid,
+            budget=PracticalOffline(epsilon=epsilon, delta=delta, beta=task.beta / 4),
+            player=cast(Player, self.player),
+            rounds=self.rounds,
+            draws=self.queries_per_round,
+            hide=self.hide_queries,
+            beta=task.beta,
+        )
+
+
+_NAMED: Mapping[str, Callable[[], Any]] = {
+    **{name: partial(Learning, rule=name) for name in LEARNT_BY},
+    "game": Game,
+    "net": Net,
+    "sensing": Sensing,
+    "answers": Answers,
+    **{name: partial(Answers, noise=name) for name in NORMS},
+}
+NAMES = tuple(_NAMED)  # of what `construction` can be
+
+
+def construction_of(given: Any, **options: Any) -> Any:
+    """The object of options of a name, or a given one.
+
+    Args:
+        given: one of `NAMES`, a learner, or an object with `job`.
+        options: of the object that is made of a name.
+
+    Raises:
+        ParameterError: an unknown name, another object, or an option that the construction of that
+            name does not take.
+    """
+    if isinstance(given, str):
+        if given not in _NAMED:
+            raise ParameterError(
+                f"unknown construction {given!r:.60}; choose one of {', '.join(NAMES)}"
+            )
+        try:
+            return _NAMED[given](**options)
+        except TypeError:
+            names = ", ".join(sorted(options))
+            raise ParameterError(f"construction {given!r} does not take all of: {names}") from None
+    return given if hasattr(given, "job") else Learning(rule=given)
+
+
+def _check_size(task: Task) -> None:
+    if max(task.universe.shape) > MOST_DENSE_VERTICES:
         raise ParameterError(
             f"an iterative construction holds a number for each pair: up to {MOST_DENSE_VERTICES}"
             " vertices; use release_graph"
         )
-    return universe
+
+
+def _job(
+    task: Task,
+    mechanism: IterativeConstruction | PlayerGame,
+    parameters: dict[str, Any],
+    calibration: str,
+) -> Job[IterativeRelease]:
+    """A run of a mechanism, whose cost is checked by the scales of the noise that was drawn."""
+
+    def measure(graph: Any, source: Any, progress: Progress) -> Outcome:
+        outcome = mechanism.run(graph, source, progress=progress)
+        mechanism.check_paid(outcome)
+        return outcome
+
+    hides = isinstance(mechanism, PlayerGame) and mechanism.hide is not None
+    public = ["the weight cap"] * task.graph.weighted + ["the number of queries"] * hides
+    return task.job(
+        kind="release-iteratively",
+        parameters=parameters,
+        step=mechanism.cost,
+        public=", ".join(public),
+        parts=mechanism.parts,
+        measure=measure,
+        release=partial(finished, task, mechanism, calibration=calibration),
+    )
 
 
 def finished(
-    graph: AnyGraph,
-    mechanism: Playable,
-    outcome: Outcome[Any],
+    task: Task,
+    mechanism: IterativeConstruction | PlayerGame,
+    outcome: Outcome,
+    guarantee: PrivacyGuarantee,
     *,
-    calibration: str,
-    beta: float,
-    seed: int | None,
+    calibration: str = "practical",
 ) -> IterativeRelease:
-    """What is made of an outcome. Reads the graph's schema only."""
+    """What is made of an outcome: post-processing."""
     cap, listed, error = mechanism.grid.cap or 1.0, mechanism.listed, outcome.error
     learnt: Any = outcome.hypothesis
     if isinstance(learnt, DatabaseFamily) and listed is not None:
@@ -90,13 +390,23 @@ def finished(
         error = None if error is None else error + off
     matrix = learnt.dense() * mechanism.unit
     weights = weights_of(np.clip(matrix, 0, cap), cap)
+    graph_error, moved = None, weights - matrix
+    if error is not None:
+        error = error * mechanism.unit + mechanism.grid.rounding(mechanism.universe.size)
+        if listed is None:
+            graph_error = error + cut_norm(moved).upper
+        else:
+            error = (error + listed.rounding(mechanism.grid)) * listed.scale
+            graph_error = error + float(np.abs(listed.on_matrix(moved)).max()) * listed.scale
+    proven = "none" if error is None else "disjoint" if listed is None else "listed"
     rows = (weights[start : start + 512] for start in range(0, len(weights), 512))
-    note = "" if seed is None else SEEDED_WARNING
+    note = "" if guarantee.is_private else SEEDED_WARNING
     return IterativeRelease(
-        graph=from_rows_on(graph.space, rows, weighted=True, weight_cap=cap, note=note),
-        hypothesis=DenseHypothesis(mechanism.universe, matrix),
-        guarantee=guarantee_of(mechanism, seed),
-        accuracy=_accuracy(mechanism, error, beta, weights - matrix, listed),
+        universe=mechanism.universe,
+        guarantee=guarantee,
+        accuracy=Accuracy(
+            error=error, confidence=task.confidence, queries=proven, graph_error=graph_error
+        ),
         settings=Settings(
             construction=mechanism.name,
             distinguisher=mechanism.found_by,
@@ -106,6 +416,8 @@ def finished(
             stopped=outcome.stopped,
             total=outcome.total_weight * mechanism.unit,
         ),
+        _graph=from_rows_on(task.graph.space, rows, weighted=True, weight_cap=cap, note=note),
+        hypothesis=DenseHypothesis(mechanism.universe, matrix),
         transcript=outcome.transcript,
         cap=cap,
         listed=listed,
@@ -129,265 +441,6 @@ def nearest_graph(
     nearest = int(np.argmin(off))
     graph = DatabaseFamily(learnt.universe, family.databases[nearest : nearest + 1])
     return DenseHypothesis(learnt.universe, graph.median_weights()), float(off[nearest])
-
-
-def guarantee_of(mechanism: Playable, seed: int | None) -> PrivacyGuarantee:
-    """What a run promises for one pair."""
-    universe, grid = mechanism.universe, mechanism.grid
-    hides = isinstance(mechanism, PlayerGame) and mechanism.hide is not None
-    return PrivacyGuarantee(
-        epsilon=mechanism.cost.epsilon,
-        delta=mechanism.cost.delta,
-        neighbours=hidden_change(
-            weighted=grid.weighted, weight_cap=grid.cap, directed=universe.directed
-        ),
-        public=universe.public
-        + (", the weight cap" if grid.weighted else "")
-        + (", the number of queries" if hides else ""),
-        seed=seed,
-        parts=mechanism.parts,
-    )
-
-
-def _accuracy(
-    mechanism: Playable,
-    error: float | None,
-    beta: float,
-    moved: FloatMatrix,
-    listed: CutList | QuestionList | None,
-) -> Accuracy:
-    """Of the hypothesis, and of the graph, whose weights are `moved` away from it."""
-    if error is None:
-        return Accuracy(error=None, confidence=1 - beta, queries="none", graph_error=None)
-    grid = mechanism.grid
-    error = error * mechanism.unit + grid.rounding(mechanism.universe.size)
-    if listed is None:
-        shift = cut_norm(moved).upper
-    else:
-        error = (error + listed.rounding(grid)) * listed.scale
-        shift = float(np.abs(listed.on_matrix(moved)).max()) * listed.scale
-    return Accuracy(
-        error=error,
-        confidence=1 - beta,
-        queries="disjoint" if listed is None else "listed",
-        graph_error=error + shift,
-    )
-
-
-def release_iteratively(  # noqa: PLR0913  # each is a public number of its promise
-    graph: PrivateData,
-    *,
-    epsilon: float,
-    delta: float = 0.0,
-    store: PathLike | Store | None = None,
-    queries: Iterable[Question] | None = None,
-    construction: str | Learner = "multiplicative-weights",
-    norm: str | None = None,
-    distinguisher: str | Distinguisher = "auto",
-    calibration: str = "practical",
-    protect: str = "edges",
-    at_most: int | None = None,
-    rounds: int | None = None,
-    queries_per_round: int = 1,
-    refits: int = 12,
-    player: str = "data",
-    hide_queries: float | None = None,
-    beta: float = 0.05,
-    seed: int | None = None,
-    progress: Progress = silent,
-) -> IterativeRelease:
-    """Learn a synthetic graph from noisy answers to cuts that a private distinguisher finds.
-
-    As a synthetic graph it is worse than that of `release_graph` on all that was measured; it is
-    for lists of `queries`, for proven errors on small graphs, and for comparison.
-
-    Args:
-        graph: the private graph, at least two vertices (one on each side if bipartite), at most
-            8192 a side; weights need a public cap.
-        epsilon: privacy parameter, for whom `protect` names, in [1e-6, 50]; all of it is spent.
-        delta: in (0, 1), needed but for calibration="dr14", and for "practical" with
-            "response-rank-one" or "released", which spend epsilon alone.
-        store: path of the store, or a `Store`, that remembers what was spent on this graph: the
-            release is charged to it, and refused if its budget does not allow it. None for a graph
-            of which nothing else is ever released.
-        queries: a public list of cuts, a `CutList` for very long ones; or of any linear queries (at
-            most 2^24 coefficients together), and for the median of statistics, too.
-        construction: "multiplicative-weights", "frieze-kannan", "mirror-descent" (its hypothesis
-            stays within the weights allowed), "median" (of all graphs without weights, on at most
-            16 pairs: DR14 Theorem 5.10), or an object of your own, see `Learner`.
-        norm: of "mirror-descent": "l2" if omitted; "lp", "2,p", "entropy", "schatten" or "auto"
-            (least bound on the number of updates); a number in place of p fixes it, as in "2,1.25".
-            "2,p" buys the noisy sum of root degrees of a bipartite graph.
-        distinguisher: "exponential" (over `queries`), "released" (likewise: noisy pairs answer all
-            of them once, and prove the result), "exact-cuts" (all cuts, up to 22 vertices),
-            "response-rank-one" or "power-rank-one" (no accuracy is proven; the latter for
-            thousands of vertices), "power-rank-one-certified" (half of its budget proves at the
-            end how far off the result is: see `power_certificate`), or "auto": the first of these
-            that fits; or an object of your own, see `Distinguisher`, whose costs are then yours to
-            prove.
-        calibration: "practical" (all rounds are used, the error is measured), "tight" (stops when
-            the result is proven to be good), or a paper's: "gru12", "dr14", "nik17" (which is
-            Nik17 Alg. 1 with `queries` and multiplicative weights).
-        protect: whom the promise is for: "edges", see `Protect.of`.
-        at_most: of edges: how many may change together, 1 if omitted.
-        rounds: at most so many; None for the calibration's choice.
-        queries_per_round: found by the same hypothesis.
-        refits: corrections by old answers after each round.
-        player: of the query release game: who learns. "data": the hypothesis, against the worst
-            query. "query": the query player, by multiplicative weights over `queries`, against best
-            responses; "both". These take no construction, norm, distinguisher, calibration or
-            refits, and `queries_per_round` are drawn: see `PlayerGame`.
-        hide_queries: of the players "query" and "both": most total variation by which one query of
-            the list may show in what is released, in (0, 1); the list is then not published, and
-            no error is proven.
-        beta: probability that the stated accuracy fails.
-        seed: makes the run repeatable and voids the promise; None for the system's entropy.
-        progress: called with the fraction of the rounds done and a message.
-
-    Raises:
-        ParameterError: an option out of range, or options that do not fit together or the graph.
-        GraphError: fewer than two vertices.
-        QueryError: a query that is no cut of the graph.
-        BudgetError: the budget of the store does not allow the release, and nothing was spent; or a
-            distinguisher of your own costs more than it was given, and nothing is released.
-        LedgerError: the store cannot be used.
-
-    Guarantee: (epsilon, delta)-DP at edge level: see `IterativeConstruction`, and `PlayerGame` for
-    a query player that learns; the synthetic graph is computed from the outcome.
-    Source: GRU12 Alg. 3; DR14 Alg. 8; Nik17 Alg. 1.
-
-    Examples:
-        >>> club = gc.datasets.load("karate")
-        >>> cuts = [gc.CutQuery([0]), gc.CutQuery([33])]
-        >>> made = gc.release_iteratively(club, epsilon=4.0, delta=1e-6, queries=cuts)
-        >>> low, high = made.answer(cuts[0]).interval  # both intervals hold with 95%
-    """
-    private = graph
-    graph, protection = paired_graph(private, protect, at_most=at_most, epsilon=epsilon)
-    if player not in PLAYERS:
-        names = ", ".join(map(repr, PLAYERS))
-        raise ParameterError(f"unknown player {player!r:.40}; choose one of {names}")
-    mechanism: Playable
-    if player != "data":
-        usual = ("multiplicative-weights", None, "auto", "practical", 12)
-        if (construction, norm, distinguisher, calibration, refits) != usual:
-            raise ParameterError(
-                "a query player that learns takes no construction, norm, distinguisher, calibration"
-                " or refits"
-            )
-        mechanism = game_of(
-            graph,
-            protection,
-            player=player,
-            epsilon=epsilon,
-            delta=delta,
-            queries=queries,
-            rounds=rounds,
-            draws=queries_per_round,
-            hide=hide_queries,
-            beta=beta,
-        )
-        names_of = {"construction": f"game, player {player}"}
-        if hide_queries is not None:
-            calibration = f"practical, queries hidden: {hide_queries:g}"
-    elif hide_queries is not None:
-        raise ParameterError("hide_queries is for the players 'query' and 'both'")
-    else:
-        mechanism = iterative_mechanism(
-            graph,
-            protection=protection,
-            epsilon=epsilon,
-            delta=delta,
-            queries=queries,
-            construction=construction,
-            norm=norm,
-            distinguisher=distinguisher,
-            calibration=calibration,
-            rounds=rounds,
-            queries_per_round=queries_per_round,
-            refits=refits,
-            beta=beta,
-        )
-        names_of = {
-            "construction": mechanism.name,
-            "distinguisher": mechanism.found_by,
-            "calibration": calibration,
-        }
-    source = entropy_source(seed)
-    cost = protection.cost(mechanism.cost, epsilon=as_stored(epsilon), delta=delta)
-    guarantee = protection.promise(guarantee_of(mechanism, seed), cost)
-    with charged(
-        store,
-        private,
-        kind="release-iteratively",
-        parameters=names_of,
-        cost=cost,
-        guarantee=guarantee,
-    ):
-        outcome: Any = mechanism.run(graph, source, progress=progress)
-        mechanism.check_paid(outcome)
-        made = finished(graph, mechanism, outcome, calibration=calibration, beta=beta, seed=seed)
-        return replace(made, guarantee=guarantee)
-
-
-def iterative_mechanism(  # noqa: PLR0913  # the options of a release
-    graph: AnyGraph,
-    *,
-    epsilon: float,
-    delta: float = 0.0,
-    queries: Iterable[Question] | None = None,
-    construction: str | Learner = "multiplicative-weights",
-    norm: str | None = None,
-    distinguisher: str | Distinguisher = "auto",
-    calibration: str = "practical",
-    rounds: int | None = None,
-    queries_per_round: int = 1,
-    refits: int = 12,
-    beta: float = 0.05,
-    protection: Protect = EDGE,
-) -> IterativeConstruction:
-    """The mechanism of these options; see `release_iteratively`. Reads the graph's schema only.
-
-    Its cost is that of one step of `protection`.
-    """
-    universe = universe_of(graph)
-    grid = Grid.of(graph)
-    listed = None if queries is None else as_list(universe, queries)
-    protection.per_step(epsilon)
-    finder = distinguisher_of(
-        distinguisher, Task(universe=universe, grid=grid, queries=listed, delta=delta, beta=beta)
-    )
-    if calibration == "practical" and finder.call is None:  # costs epsilon alone
-        epsilon = as_stored(protection.per_step(epsilon))
-    else:
-        epsilon, delta = protection.step_budget(
-            epsilon=epsilon, delta=delta, zcdp=calibration in ("practical", "tight")
-        )
-    budget: OfflineCalibration
-    if calibration not in ("practical", "tight"):
-        budget = PaperOffline(paper=calibration, epsilon=epsilon, delta=delta, beta=beta)
-        if rounds is not None or queries_per_round != 1:
-            raise ParameterError(
-                "rounds and queries_per_round are for the calibrations 'practical' and 'tight'"
-            )
-    elif calibration == "practical" and finder.call is None:
-        check_probabilities(delta, beta, pure=True)
-        pure = PureOffline(universe=universe, epsilon=epsilon, beta=beta, calls=queries_per_round)
-        budget = pure if rounds is None else replace(pure, rounds=rounds)
-    else:
-        kind = PracticalOffline if calibration == "practical" else TightOffline
-        budget = kind(
-            epsilon=epsilon, delta=delta, beta=beta, rounds=rounds, calls=queries_per_round
-        )
-    printed = isinstance(budget, PaperOffline)
-    rule: Rule = "as printed" if printed else "tight"
-    return IterativeConstruction(
-        learner=_learner(construction, norm, rule, finder, grid),
-        distinguisher=finder,
-        calibration=budget,
-        grid=grid,
-        refits=0 if printed else refits,
-    )
 
 
 def _learner(
@@ -414,41 +467,77 @@ def _learner(
     return learner_of(construction, universe, disjoint=disjoint, rule=rule, norm=norm)
 
 
-def game_of(
-    graph: AnyGraph,
-    protection: Protect,
-    *,
-    player: str,
-    epsilon: float,
-    delta: float,
-    queries: Iterable[Question] | None,
-    rounds: int | None = None,
-    draws: int = 1,
-    hide: float | None = None,
-    beta: float = 0.05,
-) -> PlayerGame:
-    """The game of these options. Reads the graph's schema only.
+def _released(task: Task) -> Distinguisher:
+    if not isinstance(task.listed, CutList):
+        raise ParameterError(
+            "the distinguisher 'released' answers lists of cuts; for others take 'exponential'"
+        )
+    return Released(queries=task.listed, distribution=_response_noise(task), beta=task.beta)
 
-    Its cost is that of one step of the protection.
+
+def _response_noise(task: Task) -> NoiseDistribution:
+    noise = "laplace" if task.grid.weighted else "binary"
+    cap = task.grid.cap if task.grid.weighted else None
+    return noise_distribution(noise, epsilon=1.0, weight_cap=cap)
+
+
+def _power(task: Task, certificate: float = 0.0) -> Distinguisher:
+    return PowerRankOne(
+        universe=task.universe,
+        rho=1.0,
+        delta=task.delta or 1e-6,
+        grid=task.grid,
+        certificate=certificate,
+        beta=task.beta,
+    )
+
+
+DISTINGUISHERS: Mapping[str, Callable[[Task], Distinguisher]] = {
+    "exponential": lambda task: Exponential(
+        queries=cast(CutList, task.listed), epsilon=_ANY, grid=task.grid
+    ),
+    "released": _released,
+    "exact-cuts": lambda task: ExactCuts(universe=task.universe, epsilon=_ANY, grid=task.grid),
+    "response-rank-one": lambda task: ResponseRankOne(
+        universe=task.universe, distribution=_response_noise(task)
+    ),
+    "power-rank-one": _power,
+    "power-rank-one-certified": lambda task: _power(task, 1.0),
+}
+LISTED = ("exponential", "released")  # those that search a public list
+DISTINGUISHER_NAMES = ("auto", *DISTINGUISHERS)
+
+
+def distinguisher_of(name: str | Distinguisher, task: Task) -> Distinguisher:
+    """The distinguisher of a name, of "auto", or a given one.
+
+    Args:
+        name: one of `DISTINGUISHER_NAMES`, or an object that satisfies `Distinguisher`.
+        task: what it is for.
 
     Raises:
-        ParameterError: no list of queries, or a number out of range.
+        ParameterError: an unknown name, a list of queries for one that takes none, or an object
+            over other vertices.
     """
-    universe = universe_of(graph)
-    if queries is None:
-        raise ParameterError("a query player that learns needs queries, a public list of cuts")
-    check_counts(None, draws)
-    listed = as_list(universe, queries)
-    if not isinstance(listed, CutList):
-        raise ParameterError("a query player that learns has a list of cuts, and no other queries")
-    epsilon, delta = protection.step_budget(epsilon=epsilon, delta=delta, zcdp=True)
-    return PlayerGame(
-        queries=listed,
-        grid=Grid.of(graph),
-        budget=PracticalOffline(epsilon=epsilon, delta=delta, beta=beta / 4),
-        player=cast(Player, player),
-        rounds=rounds,
-        draws=draws,
-        hide=hide,
-        beta=beta,
-    )
+    if not isinstance(name, str):
+        if not hasattr(name, "begin") or not hasattr(name, "universe"):
+            raise ParameterError(
+                "distinguisher is a name, or an object as `Distinguisher` describes it"
+            )
+        if name.universe != task.universe:
+            raise ParameterError("the distinguisher is over other vertices than the graph's")
+        return name
+    if name == "auto":
+        small = min(task.universe.shape) <= MOST_VERTICES
+        name = "exact-cuts" if small else "response-rank-one"
+        name = name if task.queries is None else "exponential"
+    if name not in DISTINGUISHERS:
+        raise ParameterError(
+            f"unknown distinguisher {name!r}; choose one of {', '.join(DISTINGUISHER_NAMES)}"
+        )
+    if (task.queries is not None) != (name in LISTED):
+        raise ParameterError(
+            f"the distinguishers {' and '.join(LISTED)} need queries, the public list to choose"
+            " from, and the others take none"
+        )
+    return DISTINGUISHERS[name](task)

@@ -2,12 +2,18 @@
 
 Of cuts there may be a million: one bit for each vertex, answered in batches. Of others each is
 divided by the largest coefficient.
+
+Mechanisms that choose of a list score queries in integers. The score of a cut is its gap q(G) -
+q(h) in sub-steps of the grid: the true answer is a whole number of steps, the hypothesis's answer
+is rounded to a sub-step. One pair changes all true answers by at most `sensitivity` sub-steps, all
+in the same direction, and the hypothesis's ones not at all.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Protocol, final, overload, runtime_checkable
+from typing import Any, Literal, final, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +26,6 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.base import Hypothesis
 from graphcuts_dp.learn.bit_sets import BitSets, Words, pack_bits
 from graphcuts_dp.learn.learners import MOST_DENSE_VERTICES
-from graphcuts_dp.offline.distinguisher import Scoring
 from graphcuts_dp.pairs.graph_queries import GraphQuery, Question
 from graphcuts_dp.pairs.linear_query import LinearQuery
 from graphcuts_dp.pairs.linear_steps import exact_sums, pair_coefficients
@@ -29,16 +34,92 @@ from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import Space
 
+# Which gaps count, and whether the sign is told; see `Score.rate`.
+Score = Literal["two-signed", "absolute", "signed"]
+EDGES = Grid()  # of graphs without weights
+SCORES = ("two-signed", "absolute", "signed")
+_SUBSTEPS = 1 << 20  # of an edge, in graphs without weights
+_LARGEST = 1 << 60  # scores stay below, so that sums and differences fit into 64 bits
+_LEAST_RATE = Fraction(1, 2**52)  # a sub-step
+
+
+@final
+@dataclass(frozen=True)
+class Scoring:
+    """Scores over a universe.
+
+    Args:
+        universe: the public vertex pairs.
+        grid: of the graph.
+        score: "two-signed": a cut counts twice, with its gap and with minus its gap, and the sign
+            is told. "absolute": with the size of its gap, and no sign is told. "signed": with its
+            gap, so that only cuts where the truth is above the hypothesis are found.
+
+    Raises:
+        ParameterError: an unknown score, or weights without a public cap or too large for 64 bits.
+    """
+
+    universe: Universe
+    grid: Grid
+    score: Score
+
+    def __post_init__(self) -> None:
+        if self.score not in SCORES:
+            raise ParameterError(f"unknown score {self.score!r}; choose one of {', '.join(SCORES)}")
+        if self.grid.cap is None:
+            raise ParameterError(
+                "a distinguisher needs a public weight_cap; read the graph with one"
+            )
+        if self.universe.size * self.sensitivity >= _LARGEST:
+            raise ParameterError(
+                "sums of these weights do not fit into 64 bits; use fewer vertices"
+            )
+
+    @property
+    def substeps(self) -> int:
+        """Of a step of the grid."""
+        return 1 if self.grid.weighted else _SUBSTEPS
+
+    @property
+    def sensitivity(self) -> int:
+        """By how many sub-steps a score can differ between neighbours."""
+        return self.grid.sensitivity * self.substeps
+
+    @property
+    def unit(self) -> float:
+        """Weight of a sub-step."""
+        return self.grid.unit / self.substeps
+
+    @property
+    def signs(self) -> int:
+        """How many scores a cut has."""
+        return 2 if self.score == "two-signed" else 1
+
+    def rate(self, epsilon: Fraction) -> Fraction:
+        """c: choosing with probability proportional to e^(c score) is epsilon-DP.
+
+        With neighbours' scores s and s' = s + d, the log-ratio of a probability is c d minus the
+        logarithm of a mean of e^(c d): it lies within c (max d - min d) of 0. Signed gaps all move
+        in one direction, so max d - min d is at most the sensitivity; else at most twice that. The
+        difference of two log-ratios has the same bound: the loss has range epsilon.
+
+        Raises:
+            ParameterError: an epsilon so small that scores would not matter.
+        """
+        moves = 1 if self.score == "signed" else 2
+        found = epsilon / (moves * self.sensitivity)
+        if found < _LEAST_RATE:
+            raise ParameterError("epsilon is too small for a distinguisher; use fewer rounds")
+        return found
+
+    def rounded(self, answers: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+        """A hypothesis's answers or entries in sub-steps; a function of public numbers."""
+        whole = np.rint(np.asarray(answers, dtype=np.float64) / self.unit)
+        return np.clip(whole, -_LARGEST, _LARGEST).astype(np.int64)
+
+
 _BATCH_ENTRIES = 1 << 22  # floats of a batch: 32 MiB
 _LIMB_BITS = 16  # sums of halves of weights stay below 2^53
-
-
-@runtime_checkable
-class MatrixHypothesis(Protocol):
-    """A hypothesis that is a matrix over the universe."""
-
-    def dense(self) -> FloatMatrix:
-        """The matrix."""
 
 
 @final
@@ -58,22 +139,18 @@ class CutList(Sequence[CutQuery]):
     """
 
     def __init__(self, universe: Universe, queries: Iterable[CutQuery]) -> None:
-        S: list[Words] = []
-        T: list[Words] = []
+        masks = []
         for query in queries:
             if not isinstance(query, CutQuery):
-                raise QueryError(
-                    "a list of cuts holds CutQuery objects only; release_sensing learns from other"
-                    " linear queries, too"
-                )
-            left, right = universe.masks(query)
-            S.append(pack_bits(left))
-            T.append(pack_bits(right))
-        if not S:
+                raise QueryError("a list of cuts holds CutQuery objects only")
+            masks.append([pack_bits(mask) for mask in universe.masks(query)])
+        if not masks:
             raise ParameterError("give at least one query")
         self.universe = universe
-        self._S = BitSets(universe.shape[0], np.stack(S))
-        self._T = BitSets(universe.shape[1], np.stack(T))
+        self._S, self._T = (
+            BitSets(n, np.stack(words))
+            for n, words in zip(universe.shape, zip(*masks, strict=True), strict=True)
+        )
 
     @classmethod
     def of_masks(
@@ -136,10 +213,12 @@ class CutList(Sequence[CutQuery]):
 
     def __contains__(self, query: object) -> bool:
         """Whether a cut is in the list; (S, T) and (T, S) are one cut of an undirected graph."""
-        return isinstance(query, CutQuery) and self.find(query) is not None
+        return self.find(query) is not None
 
-    def find(self, query: CutQuery) -> int | None:
-        """The first place of a cut in the list; None for one that is not in it."""
+    def find(self, query: Any) -> int | None:
+        """The first place of a cut in the list; None for what is not in it."""
+        if not isinstance(query, CutQuery):
+            return None
         S, T = (pack_bits(mask) for mask in self.universe.masks(query))
         found = (self._S.rows == S).all(axis=1) & (self._T.rows == T).all(axis=1)
         if self.universe.symmetric:
@@ -187,10 +266,9 @@ class CutList(Sequence[CutQuery]):
 
     def answers(self, hypothesis: Hypothesis) -> FloatVector:
         """A hypothesis's answers, shape (len(self),)."""
-        if max(self.universe.shape) <= MOST_DENSE_VERTICES and isinstance(
-            hypothesis, MatrixHypothesis
-        ):
-            return self.on_matrix(hypothesis.dense())
+        dense = getattr(hypothesis, "dense", None)
+        if max(self.universe.shape) <= MOST_DENSE_VERTICES and dense is not None:
+            return self.on_matrix(dense())
         return hypothesis.estimate_all(self)
 
     def on_matrix(self, matrix: Any) -> FloatVector:
@@ -218,11 +296,8 @@ class CutList(Sequence[CutQuery]):
 
 
 def _pack_rows(masks: npt.NDArray[np.bool_]) -> Words:
-    count, n = masks.shape
-    packed = np.zeros((count, -(-n // 64) * 8), dtype=np.uint8)
     bits = np.packbits(masks, axis=1, bitorder="little")
-    packed[:, : bits.shape[1]] = bits
-    return packed.view(np.uint64)
+    return np.pad(bits, ((0, 0), (0, -bits.shape[1] % 8))).view(np.uint64)
 
 
 def _matrix_of(graph: AnyGraph, weights: FloatVector) -> Any:
@@ -356,19 +431,24 @@ class QuestionList(Sequence[Question]):
 
     def __contains__(self, query: object) -> bool:
         """Whether a question is in the list as it was given: with these coefficients."""
+        return self.find(query) is not None
+
+    def find(self, query: Any) -> int | None:
+        """The first place of a question; None for one that is not in the list."""
         if isinstance(query, GraphQuery):
-            return query in [each for each in self.asked if isinstance(each, GraphQuery)]
+            return self.asked.index(query) if query in self.asked else None
         try:
-            row = pair_coefficients(query, self.universe.space)[self.universe.pairs()]  # type: ignore[arg-type]
+            row = pair_coefficients(query, self.universe.space)[self.universe.pairs()]
         except QueryError:
-            return False
-        linear = np.array([not isinstance(each, GraphQuery) for each in self.asked])
-        return bool((self.given_rows[linear] == row).all(axis=1).any())
+            return None
+        found = (self.given_rows == row).all(axis=1)
+        found &= [not isinstance(each, GraphQuery) for each in self.asked]
+        return int(found.argmax()) if found.any() else None
 
     def __repr__(self) -> str:
         return f"QuestionList({len(self)} questions, {self.universe!r})"
 
-    def given(self, own: Question) -> tuple[Question, float]:
+    def given(self, own: Any) -> tuple[Question, float]:
         """The question that was given for one of the list's own, and the factor between answers."""
         place = self._places[id(own)]
         asked = self.asked[place]
@@ -376,7 +456,7 @@ class QuestionList(Sequence[Question]):
             return asked, float(asked.sensitivity(self.universe.space))
         return asked, self.scale
 
-    def place(self, asked: Question) -> int:
+    def place(self, asked: Any) -> int:
         """Where one of `asked` stands."""
         return next(place for place, each in enumerate(self.asked) if each is asked)
 
@@ -419,8 +499,9 @@ class QuestionList(Sequence[Question]):
         Raises:
             QueryError: a statistic of a hypothesis that has none.
         """
-        if not self.statistics and isinstance(hypothesis, MatrixHypothesis):
-            return self.on_matrix(hypothesis.dense())
+        dense = getattr(hypothesis, "dense", None)
+        if not self.statistics and dense is not None:
+            return self.on_matrix(dense())
         found: Any = [hypothesis.estimate(each) for each in self._own]  # type: ignore[arg-type]
         return np.array(found, dtype=np.float64)
 

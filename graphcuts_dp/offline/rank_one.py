@@ -1,4 +1,4 @@
-"""What the rank-one distinguishers share: the unit-ball class, a top pair, a cut from a pair.
+"""Distinguishers that hide every pair once, and what those by rank-one queries share.
 
 With R = G - h, the class is all queries scale * u'Rv with |u| = |v| = 1, where scale is n/2 (the
 geometric mean of both sides of a bipartite graph). Its largest value is scale * sigma_1(R), which
@@ -12,7 +12,9 @@ The cut that a pair is rounded to has no such promise, since rounding may lose a
 that on noisy data, and so on: a cut between disjoint sets, or all pairs inside one set; in a
 directed graph, any cut.
 
-Everything here reads noisy data only. Source: GRU12 section 7, which leaves the distinguisher open.
+Everything here but `noisy_pairs` reads noisy data only.
+
+Source: GRU12 section 7, which leaves the distinguisher open.
 """
 
 import math
@@ -30,7 +32,14 @@ from graphcuts_dp.errors import HypothesisError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.base import Hypothesis, Sign
-from graphcuts_dp.offline.distinguisher import Found, check_rounds, checked_graph, root_at_most
+from graphcuts_dp.offline.distinguisher import (
+    Found,
+    check_rounds,
+    checked_graph,
+    root_at_most,
+    written_out,
+)
+from graphcuts_dp.offline.query_lists import CutList
 from graphcuts_dp.pairs.layout import Layout
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery
 from graphcuts_dp.pairs.universe import Universe
@@ -59,21 +68,6 @@ class UnitPair:
     left: FloatVector
     right: FloatVector
     gap: float
-
-
-def written_out(hypothesis: Hypothesis, universe: Universe) -> FloatMatrix:
-    """The hypothesis as a matrix.
-
-    Raises:
-        HypothesisError: one over another universe, or one that cannot be written out.
-    """
-    if hypothesis.universe != universe:
-        raise HypothesisError("the hypothesis is over another universe than the distinguisher")
-    dense = getattr(hypothesis, "dense", None)
-    if dense is None:
-        raise HypothesisError("rank-one distinguishers need a hypothesis with a matrix: `dense`")
-    matrix: FloatMatrix = dense()
-    return matrix
 
 
 def pair_scale(universe: Universe) -> float:
@@ -371,6 +365,114 @@ class ResponseRankOne(PaidOnce):
         return MatrixSearch(self.universe, noisy, self.answer)
 
 
+@final
+@dataclass(frozen=True, kw_only=True)
+class Released(PaidOnce):
+    """Release answers to a list once, by randomised response; distinguish without the graph.
+
+    The list is answered from one noisy matrix. Each call compares a hypothesis with these answers
+    and names the cut where they are farthest apart, with the sign.
+
+    Args:
+        queries: the public list.
+        distribution: the noise for one pair; its epsilon is what `begin` costs. Binary noise for
+            graphs without weights.
+        beta: probability that `ReleasedSearch.error_of` may be too small, in (0, 1).
+
+    Guarantee: `begin` is purely epsilon-DP with the distribution's epsilon: neighbours differ in
+        one pair, one noisy value depends on it, and each is epsilon-DP. Calls are post-processing.
+    Accuracy: with probability 1 - gamma all answers of the release are within r(gamma) of the
+        truth, in a union over the k cuts of the list. Then at every call a cut whose released gap
+        is largest has a true signed gap of at least (largest |gap|) - 2 r: the released gap of the
+        truly worst cut is at most r smaller than its true one, and that of the cut which is named
+        at most r larger.
+
+    Source: DR14 section 5.3.2 (query release solves distinguishing); the release is GRU12 section
+    6. Deviation: one release serves all rounds, where the reduction pays for one in each.
+    """
+
+    queries: CutList
+    beta: float = 0.05
+
+    name = "released"
+
+    @property
+    def universe(self) -> Universe:
+        """Of the list."""
+        return self.queries.universe
+
+    def radius(self, gamma: float) -> float:
+        """r: no released answer of the list is farther off, but for probability gamma."""
+        pairs, noise = self.queries.most_pairs, self.distribution
+        failures = math.log(len(self.queries) / gamma)
+        return noise.radius(pairs, log_failures=failures) + pairs * noise.rounding
+
+    def shortfall(self, gamma: float) -> float:
+        """2 r(gamma), in weight; see `Distinguisher.shortfall`.
+
+        Args:
+            gamma: in (0, 1), for all calls together.
+        """
+        return 2 * self.radius(gamma)
+
+    @property
+    def usual_shortfall(self) -> float:
+        """About the largest error among the answers of the list."""
+        return self.radius(0.5)
+
+    def begin(self, graph: AnyGraph, source: EntropySource) -> "ReleasedSearch":
+        """See `Distinguisher.begin`. Draws one noisy value for each pair; dense, n1 x n2 numbers.
+
+        Raises:
+            ParameterError: other vertices, or a distribution for another weight cap or without
+                weights.
+        """
+        noisy = noisy_pairs(graph, self.universe, self.distribution, source)
+        return ReleasedSearch(self, self.queries.on_matrix(noisy))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ReleasedSearch:
+    """Released answers at work. All of it is public.
+
+    Attributes:
+        of: the distinguisher, with its list.
+        answers: the released answers, in weight, shape (k,).
+    """
+
+    of: Released
+    answers: FloatVector
+
+    def find(self, hypothesis: Hypothesis, source: EntropySource) -> Found:  # noqa: ARG002
+        """See `Search.find`: the cut of the largest released gap. Draws nothing.
+
+        Raises:
+            HypothesisError: a hypothesis over other vertices.
+        """
+        gaps = self._gaps(hypothesis)
+        worst = int(np.argmax(np.abs(gaps)))
+        return Found(query=self.of.queries[worst], sign=1 if gaps[worst] > 0 else -1)
+
+    def error_of(self, hypothesis: Hypothesis) -> float:
+        """A bound on the error of a hypothesis on the whole list, in weight; free.
+
+        It is proven with probability 1 - beta, whichever hypothesis and however it was found: the
+        largest released gap, plus the radius of the release.
+
+        Raises:
+            HypothesisError: a hypothesis over other vertices.
+        """
+        return float(np.abs(self._gaps(hypothesis)).max()) + self.of.radius(self.of.beta)
+
+    def _gaps(self, hypothesis: Hypothesis) -> FloatVector:
+        queries = self.of.queries
+        if hypothesis.universe != queries.universe:
+            raise HypothesisError("the hypothesis is over other vertices than the list")
+        gaps: FloatVector = self.answers - queries.answers(hypothesis)
+        return gaps
+
+
 _ROUNDING = 1 + 1e-9  # covers the rounding of the special functions
 
 
@@ -390,13 +492,9 @@ def response_norm(
         symmetric: whether Z is an adjacency matrix: pairs above the diagonal are independent.
         failure: probability that the norm is larger, in (0, 1).
 
-    Raises:
-        ParameterError: failure out of range.
-
     Source: Tropp, *User-friendly tail bounds for sums of random matrices*, 2012; Kearns, Saul 1998
     for the proxy of a centred bit, 1/(2 epsilon tanh(epsilon/2)) once it is scaled.
     """
-    _check_failure(failure)
     rows, columns = shape
     largest = max(rows, columns) - 1 if symmetric else max(rows, columns)
     # `radius` counts both tails; the spectrum of a rectangular matrix's double is symmetric.
@@ -436,19 +534,10 @@ def subgaussian_norm(
         shape: rows and columns.
         symmetric: as for `response_norm`; the diagonal is then zero.
         failure: in (0, 1).
-
-    Raises:
-        ParameterError: failure out of range.
     """
-    _check_failure(failure)
     if symmetric:
         return math.sqrt(proxy) * _symmetric(shape[0], math.log(2 / failure)) * _ROUNDING
     return math.sqrt(proxy) * _rectangular(shape, math.log(1 / failure)) * _ROUNDING
-
-
-def _check_failure(failure: float) -> None:
-    if not 0 < failure < 1:
-        raise ParameterError(f"a probability of failure lies between 0 and 1, not {failure}")
 
 
 def _symmetric(n: int, log_failures: float) -> float:

@@ -1,108 +1,67 @@
-"""What a user gets from an iterative construction: answers, graph, promise, transcript, files.
+"""What is asked of a construction, and what comes of it: answers, a graph or a matrix, files."""
 
-The arrays that an iterative release is saved in: what was measured, and the list of queries.
-"""
-
+import hashlib
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Self, final
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self, cast, final
 
 import numpy as np
 
 from graphcuts_dp.display import Card, Displayed, size_text
-from graphcuts_dp.errors import QueryError
-from graphcuts_dp.estimate.answers import AnswerList, whole_query
+from graphcuts_dp.errors import GraphError, ParameterError, QueryError
+from graphcuts_dp.estimate.answers import AnswerList, check_confidence, whole_query
 from graphcuts_dp.estimate.noisy_matrix import CutAnswer
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.graph.owned_rows import PrivateData, paired_graph, without_rows
 from graphcuts_dp.learn.bit_sets import DenseHypothesis
-from graphcuts_dp.offline.distinguisher import Measured
-from graphcuts_dp.offline.query_lists import CutList, QuestionList
+from graphcuts_dp.offline.query_lists import CutList, QuestionList, as_list
 from graphcuts_dp.pairs.graph_queries import GraphQuery, Question
-from graphcuts_dp.pairs.layout import most_weight
 from graphcuts_dp.pairs.linear_query import LinearQuery
 from graphcuts_dp.pairs.linear_steps import Extent, as_cut
 from graphcuts_dp.pairs.mixed_cuts import MixedCut, understood
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery, Subset
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.entropy import SEEDED_WARNING
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.pairs.vertices import Space, VertexSet
+from graphcuts_dp.privacy.composition import Cost, as_stored
+from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, hidden_change, promise_text
+from graphcuts_dp.privacy.level_noise import KNormNoise
+from graphcuts_dp.privacy.noise import shortfall
+from graphcuts_dp.privacy.protection import Protect
+from graphcuts_dp.progress import Progress
+from graphcuts_dp.release.job import Job
 from graphcuts_dp.results import bundle
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Listed = CutList | QuestionList | None
+GRAPH, TABLE = "iterative construction", "answers"  # kinds of files: with a graph, or without
 
 
-def arrays_of(universe: Universe, transcript: Sequence[Measured], listed: Listed) -> dict[str, Any]:
-    """The transcript and the list as arrays; of a list of cuts their sets, of others coefficients.
+@final
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """A query that a round has found or chosen, with its noisy answer. Public.
 
-    Raises:
-        QueryError: a transcript of other queries than cuts, without their list.
+    Attributes:
+        round: from 1.
+        query: the cut, or whatever was asked for in a list; of sensing, whose queries are too large
+            to be kept, the place in the list.
+        value: noisy answer, in weight.
+        updated: whether the hypothesis was corrected by it.
+        estimate: of the hypothesis before; NaN where that is not told.
     """
-    arrays: dict[str, Any] = {
-        "values": np.array([measured.value for measured in transcript]),
-        "rounds": np.array([measured.round for measured in transcript], dtype=np.int64),
-        "updated": np.array([measured.updated for measured in transcript], dtype=np.bool_),
-    }
-    if isinstance(listed, QuestionList):
-        places = [listed.place(measured.query) for measured in transcript]
-        arrays["found_places"] = np.array(places, dtype=np.int64)
-        arrays["listed_rows"] = listed.given_rows
-        arrays["listed_statistics"] = np.array(
-            [each.statistic if isinstance(each, GraphQuery) else "" for each in listed.asked]
-        )
-        return arrays
-    masks = [universe.masks(_cut(measured.query)) for measured in transcript]
-    for name, side, n in zip("ST", (0, 1), universe.shape, strict=True):
-        sets = [mask[side] for mask in masks]
-        arrays[f"found_{name}"] = np.array(sets, dtype=np.bool_).reshape(len(sets), n)
-        if listed is not None:
-            arrays[f"listed_{name}"] = listed.words[side]
-    return arrays
 
-
-def read_back(universe: Universe, arrays: dict[str, Any]) -> tuple[tuple[Measured, ...], Listed]:
-    """The transcript and the list from what `arrays_of` made."""
-    listed: Listed = None
-    queries: list[Question]
-    if "listed_rows" in arrays:
-        asked = [
-            GraphQuery(str(statistic)) if statistic else _matrix(universe, row)
-            for statistic, row in zip(
-                arrays["listed_statistics"], arrays["listed_rows"], strict=True
-            )
-        ]
-        listed = QuestionList(universe, asked)
-        queries = [asked[int(place)] for place in arrays["found_places"]]
-    else:
-        if "listed_S" in arrays:
-            listed = CutList.of_words(universe, arrays["listed_S"], arrays["listed_T"])
-        queries = [
-            CutQuery(S, T) for S, T in zip(arrays["found_S"], arrays["found_T"], strict=True)
-        ]
-    rows = zip(arrays["rounds"], queries, arrays["values"], arrays["updated"], strict=True)
-    return tuple(
-        Measured(round=int(number), query=query, value=float(value), updated=bool(updated))
-        for number, query, value, updated in rows
-    ), listed
-
-
-def _cut(query: Question) -> CutQuery:
-    if not isinstance(query, CutQuery):
-        raise QueryError("this release has measured another query than a cut")
-    return query
-
-
-def _matrix(universe: Universe, row: Any) -> MatrixQuery:
-    matrix = np.zeros(universe.shape)
-    matrix[universe.pairs()] = row
-    return MatrixQuery(matrix)
-
-
-_KIND = "iterative construction"
+    round: int
+    query: Any
+    value: float
+    updated: bool
+    estimate: float = math.nan
 
 
 @final
@@ -116,101 +75,195 @@ class Accuracy:
             coefficient; a statistic is then off by less than its sensitivity times one more than
             that many of the largest coefficient.
         confidence: in (0, 1).
-        queries: the class: "listed" (the queries that were given), "disjoint" (all cuts between
-            disjoint sets; all cuts if bipartite), or "none".
+        queries: the class: "listed" (the queries that were given), "measured" (the same, and each
+            was measured, so that answers are the values that were measured), "disjoint" (all cuts
+            between disjoint sets; all cuts if bipartite), or "none".
         graph_error: the same for the synthetic graph, whose weights are cut to what is allowed.
+        deviation: standard deviation of the noise on each measured answer, at most, where told.
     """
 
     error: float | None
     confidence: float
     queries: str
-    graph_error: float | None
+    graph_error: float | None = None
+    deviation: float | None = None
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """How an iterative release was made.
+    """How a release was made.
 
     Attributes:
-        construction: name of the update rule.
-        distinguisher: its name.
-        calibration: its name.
+        construction: name of the update rule, or of what takes its place.
+        distinguisher: its name, or how queries were chosen; "" where none are.
+        calibration: its name; "" where there is one way.
         rounds: hard cap on the number of rounds.
         used: rounds that were run.
         stopped: see `Outcome`.
-        total: total weight that it was made from, noisy unless it was public.
+        total: total weight that it was made from, noisy unless it was public; None where it is not
+            used.
     """
 
     construction: str
-    distinguisher: str
-    calibration: str
-    rounds: int
-    used: int
-    stopped: str
-    total: float
+    distinguisher: str = ""
+    calibration: str = ""
+    rounds: int = 1
+    used: int = 1
+    stopped: str = "rounds"
+    total: float | None = None
 
 
-class Answering(Displayed):
-    """What releases share that answer any query by what was learnt, and prove some of it."""
+@final
+@dataclass(frozen=True, kw_only=True)
+class NetChoice:
+    """The law of the error of a graph that was chosen from a net.
 
-    guarantee: PrivacyGuarantee
+    Attributes:
+        members: size of the net.
+        alpha: how far the nearest member may be from the truth on any query.
+        unit: of the answers that scores are counted in.
+        rounding: how far counting in whole units can move a difference of two answers.
+        rate: of the noise on each score, for one unit.
+    """
 
-    def _within(
-        self, value: float, error: float | None, possible: tuple[float, float], confidence: float
-    ) -> CutAnswer:
-        """An answer that is off by at most `error`, its interval cut to what is possible.
+    members: int
+    alpha: float
+    unit: float
+    rounding: float
+    rate: Fraction
 
-        Where nothing is proven, the interval is all of that, which is certain.
+    def error(self, beta: float) -> float:
+        """A bound on the error of every query at once that fails with probability beta at most.
+
+        alpha + (2 Delta/epsilon) ln((members - 1)/beta), rounded down to a whole unit, where Delta
+        is the sensitivity of the queries; `rounding` is added twice. DR14, Proposition 5.2 has
+        members for members - 1. It holds if the truth was in the family that the net is for.
         """
-        low, high = interval = possible
-        if error is not None:
-            interval = min(max(value - error, low), high), min(max(value + error, low), high)
-        return CutAnswer(
-            value=value,
-            interval=interval,
-            confidence=1.0 if error is None else confidence,
-            simultaneous=True,
-            seeded=not self.guarantee.is_private,
-        )
+        steps = shortfall(self.members, self.rate, failure=beta)
+        return self.alpha + self.unit * steps + 2 * self.rounding
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class CountNoise:
+    """The law of the noise on all counts of a list.
+
+    Attributes:
+        noise: in steps of the grid.
+        grid: how cuts were counted: rounding lowers an answer besides.
+    """
+
+    noise: KNormNoise
+    grid: Grid
+
+    def error(self, beta: float) -> float:
+        """By how much noise has moved any answer, in weight, but for probability beta."""
+        return self.noise.radius(beta) * self.grid.unit
+
+    def measure(self, queries: CutList, graph: AnyGraph, source: EntropySource) -> list[float]:
+        """Noisy answers in weight; reads the graph."""
+        counts = queries.counts(graph, self.grid)
+        return [float(noisy * self.grid.unit) for noisy in counts + self.noise.draw(source)]
+
+
+Law = NetChoice | CountNoise
+
+
+@final
+@dataclass(frozen=True)
+class Digests:
+    """A list of queries that are too large to be kept: SHA-256 of each."""
+
+    space: Space
+    digests: tuple[bytes, ...]
+
+    @classmethod
+    def of(cls, queries: Sequence[LinearQuery], space: Space) -> Self:
+        """Of queries over two vertex sets."""
+        return cls(space, tuple(query_digest(query, space) for query in queries))
+
+    def __len__(self) -> int:
+        return len(self.digests)
+
+    def find(self, query: Any) -> int | None:
+        """The first place of a query in the list; None for one that is not in it."""
+        known = query_digest(query, self.space)
+        return self.digests.index(known) if known in self.digests else None
+
+
+Listed = CutList | QuestionList | Digests | None
+
+
+def query_digest(query: LinearQuery, space: Space) -> bytes:
+    """What a query of the list is known by: SHA-256 of its sets, vectors or coefficients."""
+    if isinstance(query, RankOneQuery):
+        query = as_cut(query, space) or query
+    if isinstance(query, CutQuery):
+        kind = b"cut"
+        arrays: list[Any] = [np.packbits(mask) for mask in query.masks(space)]
+    elif isinstance(query, RankOneQuery):
+        left, right = cast(tuple[VertexSet, VertexSet], space)
+        kind, arrays = b"rank one", list(query.vectors((len(left), len(right))))
+    else:
+        kind, arrays = b"entries", [query.coefficients(space) + 0.0]
+    found = hashlib.sha256(kind)
+    for array in arrays:
+        found.update(np.ascontiguousarray(array).tobytes())
+    return found.digest()
 
 
 @final
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class IterativeRelease(Answering):
-    """A synthetic graph that was learnt from noisy answers to a few cuts.
-
-    Everything here may be published.
+class IterativeRelease(Displayed):
+    """What was learnt about a graph from noisy answers to queries. All of it may be published.
 
     Attributes:
-        graph: the synthetic graph: the hypothesis with weights cut to [0, cap] and rounded.
-        hypothesis: what has been learnt, in weight; `answer` reads it.
+        universe: the public vertex pairs.
         guarantee: the promise of differential privacy.
         accuracy: how far off answers may be.
         settings: how it was made.
-        transcript: the cuts that were measured, with their noisy answers.
+        hypothesis: what has been learnt, in weight; `answer` reads it. None of answers alone.
+        transcript: the queries that were measured, with their noisy answers.
         cap: public largest weight of a pair.
         listed: the queries that were given, if any.
+        law: of errors, where it tells them for every confidence.
     """
 
-    graph: AnyGraph
-    hypothesis: DenseHypothesis
+    universe: Universe
     guarantee: PrivacyGuarantee
     accuracy: Accuracy
     settings: Settings
-    transcript: tuple[Measured, ...]
+    _graph: AnyGraph | None = None
+    hypothesis: DenseHypothesis | None = None
+    transcript: tuple[Measured, ...] = ()
     cap: float = 1.0
-    listed: CutList | QuestionList | None = None
+    listed: Listed = None
+    law: Law | None = None
 
     @property
-    def universe(self) -> Universe:
-        """The public vertex pairs."""
-        return self.hypothesis.universe
+    def has_graph(self) -> bool:
+        """Whether there is a synthetic graph: not of sensing, nor of answers alone."""
+        return self._graph is not None
 
-    def answer(self, S: Subset | Question, T: Subset | None = None) -> CutAnswer:
-        """Answer any linear query from the hypothesis; free, as often as you like.
+    @property
+    def graph(self) -> AnyGraph:
+        """The synthetic graph: what was learnt with weights cut to [0, cap], or a net's member.
 
-        Releases of the median answer statistics of whole graphs, too.
+        Raises:
+            GraphError: there is none.
+        """
+        if self._graph is None:
+            raise GraphError("this release has no graph: it answers queries alone")
+        return self._graph
+
+    def answer(
+        self, S: Subset | Question, T: Subset | None = None, *, confidence: float | None = None
+    ) -> CutAnswer:
+        """Answer any linear query; free, as often as you like.
+
+        Releases of the median answer statistics of whole graphs, too; those of the constructions
+        "answers", "k-norm" and "laplace" the cuts of their list alone.
 
         The interval holds for all queries of `accuracy.queries` at once, cut to what the query can
         be. For others it is all of that, which is certain.
@@ -226,57 +279,115 @@ class IterativeRelease(Answering):
                 `CutQuery`, a `RankOneQuery` or a `GraphQuery`. Labels of a bipartite graph may be
                 of both sides.
             T: likewise; None for all vertices outside S (all right ones).
+            confidence: in (0, 1), for all queries of the list at once; None for that of
+                `accuracy`, the only one that releases without a `law` have.
 
         Raises:
-            QueryError: an unknown vertex, or a query that does not fit.
+            QueryError: an unknown vertex, a query that does not fit or was not answered, or a
+                confidence out of range.
         """
+        level = self._level(confidence)
         if isinstance(S, GraphQuery):
             return self._statistic(S)
         query = understood(whole_query(S, T), self.universe.space)
         if isinstance(query, RankOneQuery):
             query = as_cut(query, self.universe.space) or query
-        value = self.hypothesis.estimate(query)
-        return self._within(
-            value, self._error(query), self._possible(query), self.accuracy.confidence
-        )
+        place = None if self.listed is None else self.listed.find(query)
+        low, high = interval = Extent.of(query, self.universe.space).possible(self.cap)
+        value, error = self._value(query, place), self._error(query, place, level)
+        if error is None:
+            level = 1.0
+        else:
+            above = error
+            if isinstance(self.law, CountNoise) and isinstance(query, CutQuery):
+                above += self.law.grid.rounding(self.universe.pairs_between(query))
+            interval = min(max(value - error, low), high), min(max(value + above, low), high)
+        if self._graph is None and self.hypothesis is not None:  # a matrix that knows no bounds
+            value = min(max(value, low), high)
+        return self._shown(value, interval, level)
 
-    def answer_all(self, queries: Iterable[Question]) -> AnswerList:
+    def answer_all(
+        self, queries: Iterable[Question], *, confidence: float | None = None
+    ) -> AnswerList:
         """Answer several queries; see `answer`."""
-        return AnswerList(self.answer(query) for query in queries)
+        return AnswerList(self.answer(query, confidence=confidence) for query in queries)
 
     def plot(self, *, title: str | None = None) -> "Figure":
-        """Draw the cuts that were measured: noisy answers, and what was learnt of them.
+        """Draw the queries that were measured: noisy answers, and what was learnt of them.
 
         Args:
             title: above the picture, before the guarantee.
 
         Returns:
-            A figure of matplotlib.
+            A figure of matplotlib. Where the whole list was measured, with intervals; where sensing
+            has chosen, with what the hypothesis expected of each query before.
 
         Raises:
-            QueryError: no cut was measured.
+            QueryError: no query was measured.
         """
         from graphcuts_dp.plotting.answer_lists import answer_list_figure  # slow: matplotlib
 
         if not self.transcript:
-            raise QueryError("no cut was measured, so there is nothing to draw")
-        answers = self.answer_all([measured.query for measured in self.transcript])
-        ends = np.array([answer.interval for answer in answers])
-        mark = f", {self.guarantee.warning}" if self.guarantee.warning else ""
+            raise QueryError("no query was measured, so there is nothing to draw")
+        shown = noisy = np.array([measured.value for measured in self.transcript])
+        queries = [each.query for each in self.transcript if not isinstance(each.query, int)]
+        if queries:
+            answers = self.answer_all(queries)
+            shown, other = np.array([answer.value for answer in answers]), noisy
+            low, high = np.array([answer.interval for answer in answers]).T
+        else:
+            radius = self.accuracy.error if self.accuracy.queries == "measured" else math.inf
+            low, high = noisy - radius, noisy + radius
+            other = np.array([measured.estimate for measured in self.transcript])
         return answer_list_figure(
-            values=np.array([answer.value for answer in answers]),
-            low=ends[:, 0],
-            high=ends[:, 1],
-            other=np.array([measured.value for measured in self.transcript]),
-            other_label="noisy, as measured",
-            title=f"{title or 'Measured cuts'} (epsilon = {self.guarantee.epsilon:g}{mark})",
-            across="cut, in the order of measuring",
+            values=shown,
+            low=low,
+            high=high,
+            other=None if np.isnan(other).any() else other,
+            other_label="noisy, as measured" if queries else "expected by what was learnt before",
+            title=f"{title or 'Measured queries'} ({promise_text(self.guarantee)})",
+            across="query, in the order of measuring",
         )
+
+    def _level(self, confidence: float | None) -> float:
+        """The confidence of intervals."""
+        if confidence is None:
+            return self.accuracy.confidence
+        check_confidence(confidence)
+        if self.law is None and confidence != self.accuracy.confidence:
+            raise QueryError(
+                "this release was learnt from a few answers: its intervals are what they are, for"
+                f" all queries at once with confidence {self.accuracy.confidence:g}"
+            )
+        return confidence
+
+    def _shown(self, value: float, interval: tuple[float, float], confidence: float) -> CutAnswer:
+        listed = self.listed if isinstance(self.law, CountNoise) else None
+        return CutAnswer(
+            value=value,
+            interval=interval,
+            confidence=confidence,
+            simultaneous=listed is None,
+            together=1 if listed is None else len(listed),
+            seeded=not self.guarantee.is_private,
+        )
+
+    def _value(self, query: LinearQuery, place: int | None) -> float:
+        if place is not None and self.accuracy.queries == "measured":
+            return self.transcript[place].value
+        if self.hypothesis is None:
+            raise QueryError(
+                f"only the {len(self.transcript):,} cuts of the list were answered, and this query"
+                " is none of them"
+            )
+        return self.hypothesis.estimate(query)
 
     def _statistic(self, query: GraphQuery) -> CutAnswer:
         """The statistic of a hypothesis that is a graph without weights, in its steps."""
-        learnt = self.hypothesis.matrix[self.universe.pairs()]
-        if not ((learnt == 0) | (learnt == 1)).all():
+        learnt = None
+        if self.hypothesis is not None:
+            learnt = self.hypothesis.matrix[self.universe.pairs()]
+        if learnt is None or self.settings.construction != "median":
             raise QueryError(
                 f"{query.statistic!r} is answered by releases of the construction 'median' alone"
             )
@@ -288,31 +399,18 @@ class IterativeRelease(Answering):
             off = size * math.floor(error / self.listed.scale + 1e-9)
             low, high = max(low, value - off), min(high, value + off + size - 1)
             confidence = self.accuracy.confidence
-        return CutAnswer(
-            value=value,
-            interval=(min(low, high), max(low, high)),
-            confidence=confidence,
-            simultaneous=True,
-            seeded=not self.guarantee.is_private,
-        )
+        return self._shown(value, (min(low, high), max(low, high)), confidence)
 
-    def _possible(self, query: LinearQuery) -> tuple[float, float]:
-        """Between which the answer lies for certain."""
-        if isinstance(query, CutQuery):
-            return 0.0, most_weight(self.universe.pairs_between(query), self.cap)
-        return Extent.of(query, self.universe.space).possible(self.cap)
-
-    def _error(self, query: LinearQuery) -> float | None:
+    def _error(self, query: LinearQuery, place: int | None, confidence: float) -> float | None:
         """How far off an answer may be; None where nothing is proven."""
-        error = self.accuracy.error
-        if error is None:
-            return None
-        if isinstance(self.listed, QuestionList):
-            return error if query in self.listed else None
+        error, queries = self.accuracy.error, self.accuracy.queries
+        if error is None or queries in ("listed", "measured"):
+            if place is None or self.law is None or confidence == self.accuracy.confidence:
+                return None if place is None else error
+            return self.law.error(math.nextafter(1 - confidence, 0))  # rounded down
         if isinstance(query, CutQuery):
-            return error if self._covers(query) else None
-        if self.accuracy.queries != "disjoint":
-            return None
+            S, T = self.universe.masks(query)
+            return error if self.universe.bipartite or not (S & T).any() else None
         if isinstance(query, MixedCut):
             return error * query.parts
         if not isinstance(query, RankOneQuery):
@@ -322,18 +420,12 @@ class IterativeRelease(Answering):
         scale = float(u.max() * v.max()) if two_sides else float((u + v).max()) ** 2
         return error * scale * (1 + 1e-9)
 
-    def _covers(self, query: CutQuery) -> bool:
-        if self.accuracy.queries == "listed":
-            return self.listed is not None and query in self.listed
-        S, T = self.universe.masks(query)
-        return self.universe.bipartite or not (S & T).any()
-
     def save(self, path: PathLike, *, force: bool = False) -> tuple[str, ...]:
-        """Write the graph at `path`, the hypothesis and a receipt beside it.
+        """Write what is released and a receipt beside it, at `path` + ".json".
 
         Args:
-            path: where; the ending tells the graph's format. The receipt is `path` + ".json", the
-                hypothesis `path` + ".hypothesis.npz".
+            path: where; the ending tells the graph's format, and what was learnt is at `path` +
+                ".hypothesis.npz". Without a graph `path` ends in .npz and holds all.
             force: replace files that are there.
 
         Returns:
@@ -347,12 +439,17 @@ class IterativeRelease(Answering):
             "settings": asdict(self.settings),
             "accuracy": asdict(self.accuracy),
             "cap": self.cap,
+            "law": _law_fields(self.law),
             **bundle.space_fields(self.universe.space),
         }
         arrays = arrays_of(self.universe, self.transcript, self.listed)
-        arrays = {"matrix": self.hypothesis.matrix} | arrays
+        if self.hypothesis is not None:
+            arrays["matrix"] = self.hypothesis.matrix
+        if isinstance(self.law, CountNoise):
+            arrays["facets"] = self.law.noise.facets
+        kind = GRAPH if self.has_graph else TABLE
         return bundle.save(
-            _KIND, path, self.guarantee, fields, arrays, graph=self.graph, force=force
+            kind, path, self.guarantee, fields, arrays, graph=self._graph, force=force
         )
 
     @classmethod
@@ -365,37 +462,60 @@ class IterativeRelease(Answering):
         Raises:
             FileFormatError: a file is missing, damaged, or not the one that the receipt names.
         """
-        with bundle.opened(path, _KIND) as saved:
+        with bundle.opened(path, GRAPH, TABLE) as saved:
             fields, arrays = saved.fields, saved.arrays()
             universe = Universe.over(saved.space)
-            graph = saved.graph(universe.space)
-            if graph is None:
-                raise ValueError("an iterative release has a graph")
+            graph = saved.graph(universe.space) if saved.kind == GRAPH else None
             transcript, listed = read_back(universe, arrays)
-            return cls(
-                graph=graph,
-                hypothesis=DenseHypothesis(universe, arrays["matrix"]),
+            learnt = arrays.get("matrix")
+            made = cls(
+                universe=universe,
                 guarantee=saved.guarantee,
                 accuracy=Accuracy(**fields["accuracy"]),
                 settings=Settings(**fields["settings"]),
+                _graph=graph,
+                hypothesis=None if learnt is None else DenseHypothesis(universe, learnt),
                 transcript=transcript,
                 cap=fields["cap"],
                 listed=listed,
+                law=_law_from(fields["law"], arrays),
             )
+            made._check_whole(saved.kind)
+            return made
+
+    def _check_whole(self, kind: str) -> None:
+        """Refuse parts of a saved release that do not belong together."""
+        if (kind == GRAPH) != self.has_graph or (
+            self.accuracy.queries == "measured"
+            and (self.listed is None or len(self.transcript) != len(self.listed))
+        ):
+            raise ValueError("a release without its graph, or answers to other queries")
+        if self.law is not None:
+            self.law.error(0.5)
+            if isinstance(self.law, CountNoise) and self.law.noise.counts != len(self.transcript):
+                raise ValueError("noise of other answers")
+        elif self.hypothesis is None:
+            raise ValueError("answers without the law of their noise")
 
     def _card(self) -> Card:
-        settings, accuracy = self.settings, self.accuracy
-        error = "nothing is proven" if accuracy.error is None else f"{accuracy.error:,.5g}"
+        settings, accuracy, law = self.settings, self.accuracy, self.law
+        error = "nothing is proven"
+        if accuracy.error is not None:
+            error = f"{accuracy.error:,.5g}, with probability {accuracy.confidence:.0%}"
+        told = [each for each in self.transcript if not math.isnan(each.estimate)]
+        facts: list[tuple[str, object]] = [
+            ("vertices", size_text(self.universe.shape)),
+            ("construction", settings.construction),
+            ("distinguisher", settings.distinguisher),
+            ("members of the net", f"{law.members:,}" if isinstance(law, NetChoice) else ""),
+            ("rounds", f"{settings.used} of at most {settings.rounds}"),
+            ("error at most", error),
+        ]
         return Card(
             title="Iterative release",
-            facts=(
-                ("vertices", size_text(self.universe.shape)),
-                ("construction", settings.construction),
-                ("distinguisher", settings.distinguisher),
-                ("rounds", f"{settings.used} of at most {settings.rounds}"),
-                ("error at most", error),
-                *self.guarantee.facts,
-            ),
+            facts=(*(fact for fact in facts if fact[1] != ""), *self.guarantee.facts),
+            columns=("query", "noisy answer", "estimate before") if told else (),
+            rows=[(each.query, each.value, each.estimate) for each in told],
             warning=self.guarantee.warning,
         )
 
@@ -405,4 +525,253 @@ class IterativeRelease(Answering):
         return (
             f"IterativeRelease({size}, epsilon={self.guarantee.epsilon:g}, "
             f"construction={self.settings.construction!r}, rounds={self.settings.used}{mark})"
+        )
+
+
+def arrays_of(universe: Universe, transcript: Sequence[Measured], listed: Listed) -> dict[str, Any]:
+    """The transcript and the list as arrays; of a list of cuts their sets, of others coefficients.
+
+    Raises:
+        QueryError: a transcript of other queries than cuts, without their list.
+    """
+    arrays: dict[str, Any] = {
+        "values": np.array([measured.value for measured in transcript]),
+        "rounds": np.array([measured.round for measured in transcript], dtype=np.int64),
+        "updated": np.array([measured.updated for measured in transcript], dtype=np.bool_),
+        "estimates": np.array([measured.estimate for measured in transcript]),
+    }
+    queries = [measured.query for measured in transcript]
+    places = [query for query in queries if isinstance(query, int)]
+    if isinstance(listed, QuestionList):
+        places = places or [listed.place(query) for query in queries]
+        arrays["listed_rows"] = listed.given_rows
+        arrays["listed_statistics"] = np.array(
+            [each.statistic if isinstance(each, GraphQuery) else "" for each in listed.asked]
+        )
+    elif isinstance(listed, Digests):
+        arrays["digests"] = np.frombuffer(b"".join(listed.digests), dtype=np.uint8)
+    elif listed is not None:
+        arrays["listed_S"], arrays["listed_T"] = listed.words
+    if places:
+        arrays["found_places"] = np.array(places, dtype=np.int64)
+    else:
+        masks = [universe.masks(_cut(query)) for query in queries]
+        for name, side, n in zip("ST", (0, 1), universe.shape, strict=True):
+            sets = np.array([mask[side] for mask in masks], dtype=np.bool_)
+            arrays[f"found_{name}"] = sets.reshape(len(masks), n)
+    return arrays
+
+
+def read_back(universe: Universe, arrays: dict[str, Any]) -> tuple[tuple[Measured, ...], Listed]:
+    """The transcript and the list from what `arrays_of` made."""
+    listed: Listed = None
+    queries: list[Any]
+    if "listed_rows" in arrays:
+        asked = [
+            GraphQuery(str(statistic)) if statistic else _matrix(universe, row)
+            for statistic, row in zip(
+                arrays["listed_statistics"], arrays["listed_rows"], strict=True
+            )
+        ]
+        listed = QuestionList(universe, asked)
+    elif "listed_S" in arrays:
+        listed = CutList.of_words(universe, arrays["listed_S"], arrays["listed_T"])
+    elif "digests" in arrays:
+        data = arrays["digests"].tobytes()
+        parts = (data[start : start + 32] for start in range(0, len(data), 32))
+        listed = Digests(universe.space, tuple(parts))
+    if "found_S" in arrays:
+        queries = [
+            CutQuery(S, T) for S, T in zip(arrays["found_S"], arrays["found_T"], strict=True)
+        ]
+    else:
+        queries = arrays["found_places"].tolist()
+        if isinstance(listed, QuestionList):
+            queries = [listed.asked[place] for place in queries]
+    names = ("rounds", "values", "updated", "estimates")
+    rows = zip(queries, *(arrays[name].tolist() for name in names), strict=True)
+    return tuple(
+        Measured(round=number, query=query, value=value, updated=updated, estimate=estimate)
+        for query, number, value, updated, estimate in rows
+    ), listed
+
+
+def _law_fields(law: Law | None) -> dict[str, Any] | None:
+    if law is None:
+        return None
+    if isinstance(law, NetChoice):
+        return asdict(law) | {"rate": str(law.rate)}
+    unit, grid = law.noise, law.grid
+    return {
+        "weight": unit.weight,
+        "rate": str(unit.rate),
+        "grid": {"unit": grid.unit, "sensitivity": grid.sensitivity, "cap": grid.cap},
+    }
+
+
+def _law_from(fields: dict[str, Any] | None, arrays: dict[str, Any]) -> Law | None:
+    if fields is None:
+        return None
+    rate = Fraction(fields["rate"])
+    if "members" in fields:
+        return NetChoice(**{**fields, "rate": rate})
+    noise = KNormNoise(arrays["facets"], fields["weight"], rate)
+    return CountNoise(noise=noise, grid=Grid(**fields["grid"]))
+
+
+def _cut(query: Any) -> CutQuery:
+    if not isinstance(query, CutQuery):
+        raise QueryError("this release has measured another query than a cut")
+    return query
+
+
+def _matrix(universe: Universe, row: Any) -> MatrixQuery:
+    matrix = np.zeros(universe.shape)
+    matrix[universe.pairs()] = row
+    return MatrixQuery(matrix)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """What is asked for, of data of a schema. Public: it holds no private row.
+
+    Attributes:
+        data: the private data without any row.
+        graph: the graph of these, likewise.
+        queries: the public list, if any.
+        epsilon: for all steps of the protection together, in [1e-6, 50].
+        delta: likewise, in [0, 1).
+        beta: probability that a stated error fails, in (0, 1).
+        protect: whom the promise is for.
+    """
+
+    data: PrivateData
+    graph: AnyGraph
+    queries: Sequence[Any] | None
+    epsilon: float
+    delta: float
+    beta: float
+    protect: Protect
+
+    @classmethod
+    def of(
+        cls,
+        data: PrivateData,
+        queries: Iterable[Question] | None = None,
+        *,
+        epsilon: float,
+        delta: float = 0.0,
+        beta: float = 0.05,
+        protect: str | Protect = "edges",
+    ) -> Self:
+        """From what a user gives; no row of the data is kept.
+
+        Raises:
+            ParameterError: a number out of range, or a protection that the data cannot have.
+            GraphError: no graph, or one without pairs.
+        """
+        if not 0 < beta < 1:
+            raise ParameterError(f"beta must be between 0 and 1, not {beta}")
+        if not 0 <= delta < 1:
+            raise ParameterError(f"delta must be at least 0 and below 1, not {delta}")
+        empty = without_rows(data)
+        graph, whom = paired_graph(empty, protect, at_most=None, epsilon=epsilon)
+        if not Universe.of(graph).size:
+            raise GraphError("a graph of one vertex has no pairs: there is nothing to release")
+        if queries is not None and not isinstance(queries, CutList | QuestionList):
+            queries = tuple(queries)
+        return cls(
+            data=empty,
+            graph=graph,
+            queries=queries,
+            epsilon=epsilon,
+            delta=delta,
+            beta=beta,
+            protect=whom,
+        )
+
+    @cached_property
+    def universe(self) -> Universe:
+        """The public vertex pairs."""
+        return Universe.of(self.graph)
+
+    @cached_property
+    def grid(self) -> Grid:
+        """How weights are counted."""
+        return Grid.of(self.graph)
+
+    @cached_property
+    def listed(self) -> CutList | QuestionList | None:
+        """The queries as a list, if there are any."""
+        return None if self.queries is None else as_list(self.universe, self.queries)
+
+    @property
+    def confidence(self) -> float:
+        """Of what is stated."""
+        return 1 - self.beta
+
+    @property
+    def failure(self) -> float:
+        """1 - confidence, rounded down."""
+        return math.nextafter(1 - self.confidence, 0)
+
+    def given(self, what: str) -> Sequence[Any]:
+        """The queries.
+
+        Raises:
+            ParameterError: there are none.
+        """
+        if not self.queries:
+            raise ParameterError(f"{what} needs queries, a public list of at least one")
+        return self.queries
+
+    def job(
+        self,
+        *,
+        kind: str,
+        parameters: dict[str, Any],
+        step: Cost,
+        public: str,
+        measure: Callable[[Any, EntropySource, Progress], Any],
+        release: Callable[[Any, PrivacyGuarantee], IterativeRelease],
+        parts: tuple[tuple[str, float], ...] = (),
+        warning: str | None = None,
+    ) -> Job[IterativeRelease]:
+        """The job that measures and releases, with its cost and its promise.
+
+        Args:
+            kind: for the ledger.
+            parameters: likewise.
+            step: what is drawn costs for one step of the protection, from the scales of its noise.
+            public: what is public besides the vertices and their pairs.
+            measure: draws all noise: (bounded graph, noise, progress) -> what was drawn.
+            release: makes the result of what was drawn.
+            parts: what epsilon of a step is spent on.
+            warning: why the result will be worthless, or None.
+        """
+        epsilon, graph = as_stored(self.epsilon), self.graph
+        cost = self.protect.cost(step, epsilon=epsilon, delta=self.delta)
+        promised = PrivacyGuarantee(
+            epsilon=step.epsilon,
+            delta=step.delta,
+            neighbours=hidden_change(
+                weighted=graph.weighted,
+                weight_cap=graph.weight_cap,
+                directed=self.universe.directed,
+            ),
+            public=", ".join(filter(None, (self.universe.public, public))),
+            parts=parts,
+        )
+        guarantee = self.protect.promise(promised, cost)
+        return Job(
+            kind=kind,
+            public=self.data,
+            protect=self.protect,
+            parameters=parameters,
+            cost=cost,
+            guarantee=guarantee,
+            measure=measure,
+            finish=lambda drawn, source, _: release(drawn, replace(guarantee, seed=source.seed)),
+            warning=warning,
         )

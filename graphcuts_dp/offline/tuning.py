@@ -11,7 +11,6 @@ one has the papers' margins and their composition.
 """
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -114,7 +113,7 @@ class OfflineCalibration(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _ZcdpOffline(ABC):
+class _ZcdpOffline:
     """What the calibrations with zCDP accounting share: T calls get s rho, T answers (1 - s) rho.
 
     Raises:
@@ -128,11 +127,11 @@ class _ZcdpOffline(ABC):
     calls: int = 1
     rho: float | None = None
     _shares: ClassVar[tuple[Fraction, ...]]  # parts of rho for the distinguisher that are tried
+    _stops: ClassVar[bool] = False  # rounds that are near enough end it: errors rest on all rounds
 
     def __post_init__(self) -> None:
         exact_epsilon(self.epsilon)
         check_probabilities(self.delta, self.beta)
-        check_counts(self.rounds, self.calls)
 
     @property
     def _rho(self) -> float:
@@ -158,7 +157,8 @@ class _ZcdpOffline(ABC):
     ) -> OfflineTuning:
         """See `OfflineCalibration.tune`."""
         best: tuple[float, OfflineTuning] | None = None
-        least = self._least_rounds(distinguisher)
+        proven = math.isfinite(distinguisher.shortfall(self.beta))
+        least = 2 if proven and not self._stops else 1  # the last round of others is a test
         for rounds in _round_numbers(least) if self.rounds is None else (self.rounds,):
             alpha = least_tolerance(update_bound, rounds)
             if alpha is None:
@@ -196,27 +196,23 @@ class _ZcdpOffline(ABC):
             cost=Cost.of_rho(self._rho, delta=self.delta),
             calls=self.calls,
         )
-        union = 2 * self.calls * self._tested(rounds)
+        # An answer is within the radius, and a call so short, in all rounds that count.
+        union = 2 * self.calls * (rounds if self._stops else 1)
         once = split.distinguisher.call is None  # then short once, not in each call
         short = split.distinguisher.shortfall(self.beta / (2 if once else union)) / one
-        return self._stated(split, noise.radius(self.beta / union) / steps, short, one)
-
-    def _least_rounds(self, distinguisher: Distinguisher) -> int:  # noqa: ARG002
-        return 1
-
-    @abstractmethod
-    def _tested(self, rounds: int) -> int:
-        """Rounds whose answers and calls a stated error rests on."""
-
-    @abstractmethod
-    def _stated(
-        self, split: OfflineTuning, radius: float, short: float, one: float
-    ) -> tuple[float, OfflineTuning]:
-        """The tuning with what it states, and a score of which the least is best.
-
-        An answer is within `radius` and a call at most `short` short, in units, in all rounds that
-        count.
-        """
+        radius = noise.radius(self.beta / union) / steps
+        proven = math.isfinite(short)
+        if not self._stops:
+            usual = split.distinguisher.usual_shortfall / one
+            stated = replace(split, error=radius + short if proven else None)
+            return alpha / 4 + split.value_error + usual, stated
+        error = alpha + 2 * radius + (short if proven else 0.0)
+        return error, replace(
+            split,
+            threshold=alpha + radius,
+            value_error=radius,
+            error=error if proven else None,
+        )
 
 
 @final
@@ -255,19 +251,6 @@ class PracticalOffline(_ZcdpOffline):
 
     _shares = (Fraction(1, 2), Fraction(3, 4), Fraction(9, 10))
 
-    def _least_rounds(self, distinguisher: Distinguisher) -> int:
-        return 2 if math.isfinite(distinguisher.shortfall(self.beta)) else 1
-
-    def _tested(self, rounds: int) -> int:  # noqa: ARG002
-        return 1
-
-    def _stated(
-        self, split: OfflineTuning, radius: float, short: float, one: float
-    ) -> tuple[float, OfflineTuning]:
-        usual = split.distinguisher.usual_shortfall / one
-        error = radius + short if math.isfinite(short) else None
-        return split.alpha / 4 + split.value_error + usual, replace(split, error=error)
-
 
 @final
 @dataclass(frozen=True, kw_only=True)
@@ -297,25 +280,7 @@ class TightOffline(_ZcdpOffline):
     """
 
     _shares = tuple(Fraction(k, 10) for k in range(1, 10))
-
-    def _tested(self, rounds: int) -> int:
-        return rounds
-
-    def _stated(
-        self,
-        split: OfflineTuning,
-        radius: float,
-        short: float,
-        one: float,  # noqa: ARG002
-    ) -> tuple[float, OfflineTuning]:
-        proven = math.isfinite(short)
-        error = split.alpha + 2 * radius + (short if proven else 0.0)
-        return error, replace(
-            split,
-            threshold=split.alpha + radius,
-            value_error=radius,
-            error=error if proven else None,
-        )
+    _stops = True
 
 
 def check_probabilities(delta: float, beta: float, *, pure: bool = False) -> None:
@@ -330,18 +295,6 @@ def check_probabilities(delta: float, beta: float, *, pure: bool = False) -> Non
         )
     if not 0 < beta < 1:
         raise ParameterError(f"beta must be between 0 and 1, not {beta}")
-
-
-def check_counts(rounds: int | None, calls: int) -> None:
-    """Check numbers of rounds and of calls in each.
-
-    Raises:
-        ParameterError: a number out of range.
-    """
-    if rounds is not None and not _whole(rounds, MOST_ROUNDS):
-        raise ParameterError(f"rounds must be a whole number from 1 to {MOST_ROUNDS}")
-    if not _whole(calls, 1000):
-        raise ParameterError("queries_per_round must be a whole number from 1 to 1000")
 
 
 def _round_numbers(rounds: int) -> Iterator[int]:
@@ -369,10 +322,6 @@ def least_that_fits(fits: Callable[[float], bool]) -> float | None:
         middle = math.sqrt(low * high)
         low, high = (low, middle) if fits(middle) else (middle, high)
     return high
-
-
-def _whole(value: object, most: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= most
 
 
 _ROUNDS = 8
@@ -417,7 +366,6 @@ class PureOffline:
     def __post_init__(self) -> None:
         exact_epsilon(self.epsilon)
         check_probabilities(0.0, self.beta, pure=True)
-        check_counts(self.rounds, self.calls)
 
     @property
     def cost(self) -> Cost:
@@ -574,11 +522,6 @@ class PaperOffline:
             return Cost.of_pure(Fraction(self.epsilon))
         return Cost(epsilon=self.epsilon, delta=self.delta)
 
-    @property
-    def margins(self) -> Margins:
-        """Of the paper."""
-        return MARGINS[self.paper]
-
     def each(self, rounds: int) -> Fraction:
         """epsilon_0, rounded down."""
         if self.delta == 0:
@@ -625,7 +568,7 @@ class PaperOffline:
         alpha: float,
     ) -> OfflineTuning | None:
         """The tuning with this alpha, or None where the margins are too narrow."""
-        margins = self.margins
+        margins = MARGINS[self.paper]
         tolerance = float(margins.tolerance) * alpha
         bound = update_bound(tolerance)
         if not bound < MOST_ROUNDS:

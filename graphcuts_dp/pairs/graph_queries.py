@@ -1,17 +1,18 @@
 """Queries about a whole graph that are no sums over its pairs: triangles, largest, least cut."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn, final
+from typing import Any, NoReturn, Protocol, final
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from graphcuts_dp.arrays import IntVector
+from graphcuts_dp.arrays import FloatMatrix, IntVector
 from graphcuts_dp.errors import QueryError
-from graphcuts_dp.pairs.linear_query import AnyGraph, LinearQuery, space_of
+from graphcuts_dp.pairs.linear_query import AnyGraph, LinearQuery, one_set, sides_of, space_of
+from graphcuts_dp.pairs.queries import MatrixQuery, RankOneQuery, Subset
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import Space, VertexSet
 
@@ -161,3 +162,91 @@ def _triangles(graph: AnyGraph, n: int) -> int:
     ones = np.ones(len(ends[0]), dtype=np.int64)
     matrix = sp.csr_array((ones, ends), shape=(n, n))
     return int((matrix @ matrix).multiply(matrix).sum()) // 6
+
+
+class Query(LinearQuery, Protocol):
+    """A question about a graph: made by one of these, or of a class of your own that inherits this.
+
+    Cuts are asked for by `CutQuery`.
+
+    A class of your own needs its coefficients alone; what it inherits works from them, and can be
+    overridden by something faster. Edges between any two of several groups::
+
+        class MultiwayCut(gc.Query):
+            def __init__(self, groups):
+                self.groups = groups
+
+            def coefficients(self, space):
+                masks = np.array([space.mask(group) for group in self.groups], dtype=float)
+                joined = masks.sum(axis=0)[:, None] * masks.sum(axis=0)
+                return joined - masks.T @ masks
+    """
+
+    @staticmethod
+    def rank_one(u: npt.ArrayLike, v: npt.ArrayLike) -> RankOneQuery:
+        """The query u' A v for u, v in [0, 1]^n, see `RankOneQuery`.
+
+        Raises:
+            QueryError: not vectors, or entries outside [0, 1] or not finite.
+
+        Examples:
+            >>> gc.Query.rank_one([0, 1, 0], [1, 0, 0.5]).value(gc.Graph.of([(0, 1), (1, 2)]))
+            1.5
+        """
+        return RankOneQuery(u, v)
+
+    @staticmethod
+    def matrix(C: npt.ArrayLike) -> MatrixQuery:
+        """The sum over entries C_ij A_ij, of any real coefficients, see `MatrixQuery`.
+
+        Raises:
+            QueryError: not a matrix, or entries that are not finite.
+        """
+        return MatrixQuery(C)
+
+    @staticmethod
+    def multiway(groups: Sequence[Subset]) -> "MultiwayCut":
+        """The weight of edges between any two of several sets, see `MultiwayCut`.
+
+        Examples:
+            >>> gc.Query.multiway([[0], [1], [2]]).value(gc.Graph.of([(0, 1), (1, 2)]))
+            2.0
+        """
+        return MultiwayCut(tuple(groups))
+
+    @staticmethod
+    def statistic(name: str) -> GraphQuery:
+        """A statistic of a whole graph: "triangles", "max-cut" or "min-cut", see `GraphQuery`.
+
+        Raises:
+            QueryError: another name.
+        """
+        return GraphQuery(name)
+
+
+@final
+class MultiwayCut(LinearQuery):
+    """Edges with one end in one of several sets and the other in another one.
+
+    An edge counts once for each two sets that it joins in one direction: once, if sets do not meet.
+
+    Args:
+        groups: sets as for `CutQuery`, of one vertex set.
+    """
+
+    def __init__(self, groups: Sequence[Subset]) -> None:
+        self.groups = groups
+
+    def coefficients(self, space: Space) -> FloatMatrix:
+        """See `LinearQuery.coefficients`.
+
+        Raises:
+            QueryError: two sides, or an unknown vertex.
+        """
+        left, _ = sides_of(space)
+        if not one_set(space):
+            raise QueryError("a multiway cut is for one vertex set; ask for cuts between two sides")
+        masks = np.array([left.mask(group) for group in self.groups], dtype=np.float64)
+        joined: FloatMatrix = masks.sum(axis=0)[:, None] * masks.sum(axis=0) - masks.T @ masks
+        np.fill_diagonal(joined, 0)
+        return joined

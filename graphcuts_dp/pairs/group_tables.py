@@ -109,7 +109,7 @@ def _of_frame(
     values = {name: frame[name].to_list() for name in picked}
     order: dict[str, list[Label]] = {}
     for name in picked:
-        kind = frame[name].to_native().dtype
+        kind: Any = getattr(frame[name].to_native(), "dtype", None)
         if getattr(kind, "ordered", False):  # of pandas
             present = set(values[name])
             order[name] = [label for label in kind.categories if label in present]

@@ -141,17 +141,8 @@ class QueryFactors(NamedTuple):
 class LinearQuery(Protocol):
     """A linear query: it has a real coefficient for each vertex pair.
 
-    A class of your own needs its coefficients alone; what it inherits works from them, and can be
-    overridden by something faster. Edges between any two of several groups::
-
-        class MultiwayCut(gc.LinearQuery):
-            def __init__(self, groups):
-                self.groups = groups
-
-            def coefficients(self, space):
-                masks = np.array([space.mask(group) for group in self.groups], dtype=float)
-                joined = masks.sum(axis=0)[:, None] * masks.sum(axis=0)
-                return joined - masks.T @ masks
+    A class needs its coefficients alone; what it inherits works from them, and can be overridden by
+    something faster.
 
     It can be asked of graphs, matrices, hypotheses and the mechanisms that take linear queries.
     """

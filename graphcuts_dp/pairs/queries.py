@@ -155,7 +155,7 @@ class RankOneQuery(LinearQuery):
 
     Examples:
         >>> path = gc.Graph.of([(0, 1), (1, 2)])
-        >>> gc.RankOneQuery([0, 1, 0], [1, 0, 0.5]).value(path)
+        >>> gc.Query.rank_one([0, 1, 0], [1, 0, 0.5]).value(path)
         1.5
     """
 
@@ -269,7 +269,7 @@ class MatrixQuery(LinearQuery):
 
     Examples:
         >>> path = gc.Graph.of([(0, 1), (1, 2)])
-        >>> gc.MatrixQuery([[0, 2.5, 0], [0, 0, 0], [0, 0, 0]]).value(path)
+        >>> gc.Query.matrix([[0, 2.5, 0], [0, 0, 0], [0, 0, 0]]).value(path)
         2.5
 
     Source: JT12 section 4.2.

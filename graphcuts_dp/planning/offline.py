@@ -22,20 +22,19 @@ from graphcuts_dp.learn.update_bounds import (
     multiplicative_weights_updates,
     shape_of,
 )
-from graphcuts_dp.offline.distinguisher import Distinguisher
-from graphcuts_dp.offline.distinguishers import Exponential, Released
-from graphcuts_dp.offline.net_release import MOST_LISTED
-from graphcuts_dp.offline.player_game import Player, PlayerGame
+from graphcuts_dp.offline.construction import Player, PlayerGame
+from graphcuts_dp.offline.distinguisher import Distinguisher, Exponential
+from graphcuts_dp.offline.lists import FOR_TEST, MOST_LISTED, MOST_SENSED_PAIRS, Steps
 from graphcuts_dp.offline.query_lists import MOST_NUMBERS, CutList, rounding_of
-from graphcuts_dp.offline.sensing import FOR_TEST, MOST_SENSED_PAIRS, Steps
+from graphcuts_dp.offline.rank_one import Released
 from graphcuts_dp.offline.tuning import PracticalOffline, TightOffline
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import ALL
 from graphcuts_dp.privacy.composition import zcdp_rho
-from graphcuts_dp.privacy.level_noise import MOST_COUNTS, k_norm_radius, laplace_radius
+from graphcuts_dp.privacy.level_noise import MOST_COUNTS, k_norm_radius
 from graphcuts_dp.privacy.noise import shortfall
-from graphcuts_dp.privacy.value_noise import ValueNoise
+from graphcuts_dp.privacy.value_noise import ValueNoise, discrete_laplace_radius
 from graphcuts_dp.session.choice import Setting
 
 _EDGES = Grid()
@@ -72,13 +71,13 @@ class PlannedList:
 
 
 def few_answers_error(setting: Setting) -> float:
-    """What `release_answers` guarantees for any k cuts: the lesser of what its noises guarantee.
+    """What "answers" guarantees for any k cuts: the lesser of what its noises guarantee.
 
     Laplace noise is for the largest number of cuts that a pair is in, at most k, and its radius
     grows with that; K-norm noise has a radius that holds for any columns.
     """
     rate, k = float(Fraction(setting.protection.per_step(setting.epsilon))), setting.queries
-    single = laplace_radius(k, rate / k, setting.beta)
+    single = discrete_laplace_radius(rate / k, failure=setting.beta / k)
     return float(single if k > MOST_COUNTS else min(single, k_norm_radius(k, rate, setting.beta)))
 
 
@@ -187,7 +186,7 @@ LEARNING: tuple[Player, ...] = ("query", "both")
 
 
 def game_error(player: Player, setting: Setting) -> float:
-    """Of `release_iteratively(player=...)`: the proven bound of the game that is usually best."""
+    """Of the query release game: the proven bound of the game that is usually best."""
     one = _for_one(setting)
     if one is None:
         return math.inf
@@ -209,7 +208,7 @@ def game_error(player: Player, setting: Setting) -> float:
 
 
 def net_error(setting: Setting) -> float:
-    """What `release_net` guarantees for any k cuts, every graph being possible.
+    """What the construction "net" guarantees for any k cuts, every graph being possible.
 
     It lists one graph for each way to answer them, which is at most every graph.
     """
@@ -224,7 +223,7 @@ def net_fits(setting: Setting) -> bool:
 
 
 def sensing_error(setting: Setting) -> float:
-    """What `release_sensing` guarantees on k queries that may all be moved by one rating.
+    """What the construction "sensing" guarantees on k queries that may all be moved by one rating.
 
     Then all are measured, where that promises no more error than is added to the last gap of ten
     rounds; a gap is known only when they are over.

@@ -40,9 +40,9 @@ from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, SMALLEST_EPSILON
 from graphcuts_dp.privacy.protection import EDGE, Protect
 from graphcuts_dp.session.choice import Setting
 from graphcuts_dp.session.methods import METHODS
+from graphcuts_dp.tables.frames import made_frame
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 VACUOUS = "vacuous here"
@@ -301,7 +301,7 @@ class Plan(Tabled):
 
     def plot(self) -> "Figure":
         """Draw the guaranteed errors, best first, as a figure of matplotlib."""
-        from graphcuts_dp.plotting.plans import plan_figure  # matplotlib is slow to import
+        from graphcuts_dp.plotting.answer_lists import plan_figure  # matplotlib is slow to import
 
         rows = [row for row in self.shown if 0 < row.guaranteed < math.inf]
         return plan_figure(
@@ -311,43 +311,32 @@ class Plan(Tabled):
             title=self.title,
         )
 
-    def to_pandas(self) -> "pd.DataFrame":
-        """The rows as a table: the attributes of `PlanRow`, one column each."""
-        import pandas as pd
-
-        return pd.DataFrame(map(asdict, self.rows), columns=[each.name for each in fields(PlanRow)])
+    def to_frame(self, kind: Any = None) -> Any:
+        """The rows as a table, as `Graph.to_frame`: the attributes of `PlanRow`, a column each."""
+        names = [each.name for each in fields(PlanRow)]
+        return made_frame({name: [getattr(row, name) for row in self.rows] for name in names}, kind)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; infinity becomes None, or "never" of an epsilon."""
-        s = self.setting
-        told: dict[str, Any] = {
+        """Plain values for JSON, by the names of the attributes.
+
+        Infinity becomes None, or "never" of an epsilon.
+        """
+        s, synthetic = self.setting, None
+        if s.protect != "vertex" and not s.linear:
+            synthetic = {
+                name: _or_never(value) if name.startswith("epsilon") else value
+                for name, value in asdict(self.synthetic).items()
+            }
+        return asdict(s) | {
             "n": list(s.n) if isinstance(s.n, tuple) else shape_of(s.n)[0],
             "directed": isinstance(s.n, ArcsOn),
-            "edges_guess": s.edges,
-            "queries": s.queries,
-            "epsilon": s.epsilon,
-            "delta": s.delta,
-            "beta": s.beta,
             "protects": str(s.protection),
-            "degree_bound": s.degree_bound,
-            "most_right": s.most_right,
-            "linear": s.linear,
-            "most_spectral": s.most_spectral,
-            "rank_guess": s.rank,
             "target_error": self.target_error,
             "rows": [_row_dict(row) for row in self.rows],
             "best_method": self.best_method,
             "advice": self.advice,
-            "synthetic_graph": None,
+            "synthetic_graph": synthetic,
         }
-        if s.protect != "vertex" and not s.linear:
-            found = self.synthetic
-            told["synthetic_graph"] = {
-                "keeps": found.keeps,
-                "epsilon_for_communities": _or_never(found.epsilon_for_communities),
-                "epsilon_for_edges": _or_never(found.epsilon_for_edges),
-            }
-        return told
 
 
 def plan(
@@ -595,15 +584,10 @@ def _rounded_up(value: float) -> float:
 
 
 def _row_dict(row: PlanRow) -> dict[str, Any]:
-    told = asdict(row)
-    guaranteed, needed = told.pop("guaranteed"), told.pop("epsilon_needed")
-    told |= {
-        "calibration": row.calibration or None,
-        "norm": row.norm or None,
-        "guaranteed_error": None if math.isinf(guaranteed) else guaranteed,
-        "typical_error": told.pop("typical"),
-    }
-    return told if needed is None else {**told, "epsilon_needed": _or_never(needed)}
+    told, needed = asdict(row), row.epsilon_needed
+    told["guaranteed"] = None if math.isinf(row.guaranteed) else row.guaranteed
+    told["epsilon_needed"] = None if needed is None else _or_never(needed)
+    return told
 
 
 def _or_never(epsilon: float) -> float | str:

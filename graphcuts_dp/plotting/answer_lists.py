@@ -1,4 +1,4 @@
-"""Answers beside each other with their intervals: cuts of a release, or what was measured."""
+"""Answers with their intervals, guarantees of a plan, and what a promise does to beliefs."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from graphcuts_dp.arrays import FloatVector
-from graphcuts_dp.plotting.style import COLOURS, PAGE, house_style
+from graphcuts_dp.plotting.style import COLOURS, COLUMN, PAGE, house_style
 
 _NAMED = 40  # answers up to which each has its name below it
 _LONGEST = 24  # characters of such a name
@@ -72,3 +72,125 @@ def answer_list_figure(
 def _short(name: str) -> str:
     text = name if len(name) <= _LONGEST else name[: _LONGEST - 3] + "..."
     return text.replace("$", r"\$")  # which would begin a formula
+
+
+_MOST_BARS = 400  # more intervals than that are drawn as a band
+
+
+def session_answers_figure(
+    points: Sequence[tuple[float, float, float, bool]], *, title: str
+) -> Figure:
+    """Draw the answers of a session.
+
+    Args:
+        points: in the order of the answers, at least one: the value of the cut, both ends of its
+            interval, which may be infinite, and whether the query corrected the hypothesis.
+        title: names the session and its guarantee.
+
+    Returns:
+        A figure: values with intervals against the number of the answer; corrections marked.
+        Infinite intervals are left out.
+    """
+    numbers = np.arange(1, len(points) + 1)
+    values, low, high, marks = np.array(points, dtype=np.float64).T
+    low[~np.isfinite(low)] = high[~np.isfinite(high)] = np.nan  # such bars are left out
+    corrected = marks > 0
+    with house_style():
+        figure = Figure(figsize=(7.2, 3.6))
+        axes = figure.subplots()
+        if len(points) > _MOST_BARS:
+            axes.fill_between(numbers, low, high, color=COLOURS["noisy"], alpha=0.2, linewidth=0)
+        else:
+            axes.vlines(numbers, low, high, color=COLOURS["noisy"], linewidth=0.8, alpha=0.6)
+        axes.scatter(numbers, values, s=12, color=COLOURS["noisy"], label="answer", zorder=3)
+        if corrected.any():
+            axes.scatter(
+                numbers[corrected],
+                values[corrected],
+                s=26,
+                marker="D",
+                color=COLOURS["synthetic"],
+                label="corrected the hypothesis",
+                zorder=4,
+            )
+            figure.legend(loc="outside lower left", ncols=2)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.margins(x=0.05)
+        axes.set_xlabel("answer number")
+        axes.set_ylabel("weight between S and T")
+        axes.set_title(title)
+    return figure
+
+
+def plan_figure(
+    names: Sequence[str], guaranteed: FloatVector, trivial: Sequence[bool], *, title: str
+) -> Figure:
+    """Guaranteed errors, the least at the top; of trivial answers in grey.
+
+    Args:
+        names: of the mechanisms with the cuts that are meant.
+        guaranteed: errors, finite and positive, shape (k,).
+        trivial: which learn hardly anything from the graph.
+        title: the setting.
+    """
+    places = np.arange(len(names))
+    colours = [COLOURS["all zero"] if each else COLOURS["noisy"] for each in trivial]
+    with house_style():
+        figure = Figure(figsize=(PAGE, 1.2 + 0.2 * len(names)))
+        axes = figure.subplots()
+        axes.hlines(places, 0, guaranteed, color="#dddddd", linewidth=0.8, zorder=1)
+        axes.scatter(guaranteed, places, c=colours, s=26, zorder=2)
+        axes.set_yticks(places, names)
+        axes.invert_yaxis()
+        axes.set_xscale("log")
+        axes.set_xlim(left=0.7 * guaranteed.min())
+        axes.set_xlabel("guaranteed error of a cut, in edges (grey: learns nothing of the graph)")
+        figure.suptitle(title, fontsize=8, x=0.01, ha="left")
+    return figure
+
+
+def odds_figure(
+    priors: FloatVector, lowest: FloatVector, highest: FloatVector, *, title: str
+) -> Figure:
+    """What a belief can become, for every belief beforehand.
+
+    Args:
+        priors: probabilities, ascending, shape (k,).
+        lowest: the least that they can become.
+        highest: the most.
+        title: the promise.
+    """
+    with house_style():
+        figure = Figure(figsize=(COLUMN, COLUMN))
+        axes = figure.subplots()
+        axes.fill_between(priors, lowest, highest, color=COLOURS["noisy"], alpha=0.25, linewidth=0)
+        axes.plot(priors, priors, color=COLOURS["all zero"], linestyle=":", linewidth=1.3)
+        axes.set_xlabel("believed beforehand")
+        axes.set_ylabel("believed afterwards")
+        axes.set_xlim(0, 1)
+        axes.set_ylim(0, 1)
+        axes.set_title(title)
+    return figure
+
+
+def classes_figure(names: Sequence[str], counts: FloatVector, *, title: str, what: str) -> Figure:
+    """Noisy numbers of owners in classes, as bars; those below 0 hang down.
+
+    Args:
+        names: of the classes.
+        counts: shape (k,).
+        title: with the guarantee.
+        what: was counted.
+    """
+    places = np.arange(len(names))
+    with house_style():
+        figure = Figure(figsize=(PAGE, 3.0))
+        axes = figure.subplots()
+        axes.bar(places, counts, color=COLOURS["noisy"])
+        axes.axhline(0, color=COLOURS["truth"], linewidth=0.6)
+        axes.set_xticks(places, names, rotation=45, ha="right")
+        axes.set_yscale("symlog")
+        axes.set_xlabel(what)
+        axes.set_ylabel("owners, noisy")
+        axes.set_title(title)
+    return figure

@@ -1,9 +1,13 @@
-"""One look for all figures: readable at column width, in grey, and for colour-blind readers."""
+"""One look for all figures: at column width, in grey, for the colour-blind; and their files."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import matplotlib as mpl
+from matplotlib.figure import Figure
+
+from graphcuts_dp.files import PathLike, atomic_write
 
 COLUMN, PAGE = 3.4, 7.0  # widths in inches of a figure in one column of a page, and in both
 
@@ -33,3 +37,20 @@ def house_style() -> Iterator[None]:
         }
     ):
         yield
+
+
+def write_figure(figure: Figure, path: PathLike, *, force: bool = False) -> None:
+    """Write a figure to one file, whole or not at all; the same figure gives the same bytes.
+
+    Args:
+        figure: what to draw.
+        path: where; a PDF if it ends in .pdf, else a PNG.
+        force: replace a file that is there.
+
+    Raises:
+        FileFormatError: the file cannot be written, or is there.
+    """
+    pdf = Path(path).suffix.lower() == ".pdf"
+    about = {"CreationDate": None} if pdf else {"Software": None}
+    with atomic_write(path, force=force) as handle:
+        figure.savefig(handle, format="pdf" if pdf else "png", metadata=about)

@@ -266,9 +266,9 @@ class NoiseDistribution(ABC):
         """Of the noise of one estimate; rounding down to a grid is not counted."""
 
     @property
-    @abstractmethod
     def standard_deviation(self) -> float:
         """Of the estimate of one entry."""
+        return math.sqrt(self.law.variance)
 
     @property
     def rounding(self) -> float:
@@ -301,9 +301,12 @@ class NoiseDistribution(ABC):
         Nothing is refused and no error depends on the entries.
         """
 
-    @abstractmethod
     def radius(self, pairs: int, *, log_failures: float) -> float:
         """Half width of an interval for a sum of `pairs` entries.
+
+        Chernoff: t = (pairs ln M(s) + ln 2 + log_failures)/s, where the signs that follow the
+        unknown truth are those of the larger moment generating function M. Every s is valid, so
+        the numerical search cannot break the bound. `rounding` is added for each pair.
 
         Args:
             pairs: >= 0.
@@ -312,6 +315,17 @@ class NoiseDistribution(ABC):
         Returns:
             t with P(|estimate - truth| > t) <= exp(-log_failures), proven; rounded up.
         """
+        if pairs == 0:
+            return 0.0
+        law = self.law
+
+        def bound(log_s: float) -> float:
+            s = math.exp(log_s)
+            return (pairs * law.log_mgf(s) + math.log(2) + log_failures) / s
+
+        top = math.log(law.end)
+        best = scipy.optimize.minimize_scalar(bound, bounds=(top - 30, top), method="bounded")
+        return float(best.fun) * (1 + 1e-9) + pairs * self.rounding
 
 
 @final
@@ -351,11 +365,6 @@ class BinaryResponse(NoiseDistribution):
         """See `NoiseDistribution.law`."""
         return FlippedBit(self.epsilon)
 
-    @property
-    def standard_deviation(self) -> float:
-        """Of one estimate, whatever the bit was."""
-        return 1 / (2 * math.sinh(self.epsilon / 2))
-
     def respond(
         self,
         pairs: int,
@@ -367,14 +376,6 @@ class BinaryResponse(NoiseDistribution):
         bits = sample_flips(self.epsilon, pairs, source).view(np.uint8)
         bits[places] ^= entries != 0
         return bits
-
-    def radius(self, pairs: int, *, log_failures: float) -> float:
-        """See `NoiseDistribution.radius`.
-
-        Chernoff with the moment generating function of a centred bit of probability q or 1-q,
-        whichever is larger. The signs follow the truth, which is unknown.
-        """
-        return _chernoff(self.law, pairs, log_failures)
 
 
 @final
@@ -445,11 +446,6 @@ class LaplaceNoise(NoiseDistribution):
         """See `NoiseDistribution.rounding`: a step of the fine grid."""
         return self.unit if self.log2_step < 0 else 0.0
 
-    @property
-    def standard_deviation(self) -> float:
-        """Of one estimate; rounding down to the grid is not counted."""
-        return self.unit / (math.sqrt(2) * math.sinh(self.rate / 2))
-
     def respond(
         self,
         pairs: int,
@@ -463,28 +459,3 @@ class LaplaceNoise(NoiseDistribution):
         noisy = sample_discrete_laplace(self.rate, pairs, source)
         noisy[places] += steps.astype(np.int64)
         return noisy
-
-    def radius(self, pairs: int, *, log_failures: float) -> float:
-        """See `NoiseDistribution.radius`.
-
-        One step for each pair is added for rounding weights down to the fine grid.
-        """
-        return _chernoff(self.law, pairs, log_failures) + pairs * self.rounding
-
-
-def _chernoff(law: NoiseLaw, pairs: int, log_failures: float) -> float:
-    """Tail bound t with P(|sum of `pairs` noises| > t) <= e^-log_failures, rounded up.
-
-    t = (pairs ln M(s) + ln 2 + log_failures)/s. Every s is valid, so the numerical search cannot
-    break the bound.
-    """
-    if pairs == 0:
-        return 0.0
-
-    def bound(log_s: float) -> float:
-        s = math.exp(log_s)
-        return (pairs * law.log_mgf(s) + math.log(2) + log_failures) / s
-
-    top = math.log(law.end)
-    best = scipy.optimize.minimize_scalar(bound, bounds=(top - 30, top), method="bounded")
-    return float(best.fun) * (1 + 1e-9)

@@ -69,7 +69,7 @@ class Explanation(Displayed):
 
     def plot(self) -> "Figure":
         """Draw what any belief can become, as a figure of matplotlib."""
-        from graphcuts_dp.plotting.plans import odds_figure  # matplotlib is slow to import
+        from graphcuts_dp.plotting.answer_lists import odds_figure  # matplotlib is slow to import
 
         priors = np.linspace(0, 1, 201)
         lowest, highest = (

@@ -43,7 +43,6 @@ def warn_of_delta(delta: float, *, count: int, of: str = "vertices", stacklevel:
 
 SMALLEST_EPSILON = 1e-6
 LARGEST_EPSILON = 50.0
-_LEAST, _MOST = Fraction(SMALLEST_EPSILON), Fraction(LARGEST_EPSILON)
 
 
 @final
@@ -162,12 +161,9 @@ def exact_epsilon(epsilon: float | Fraction) -> Fraction:
     Raises:
         ParameterError: not a number, or out of that range.
     """
-    if type(epsilon) is Fraction and _LEAST <= epsilon <= _MOST:
-        return epsilon
     if isinstance(epsilon, bool) or not isinstance(epsilon, int | float | Fraction):
         raise ParameterError("epsilon must be a number, for example epsilon=1.0")
-    # Only floats can be infinite or nan; huge integers would not fit into one.
-    if (isinstance(epsilon, float) and not math.isfinite(epsilon)) or epsilon <= 0:
+    if not 0 < epsilon < math.inf:
         raise ParameterError("epsilon must be a positive, finite number, for example 1.0")
     if not SMALLEST_EPSILON <= epsilon <= LARGEST_EPSILON:
         raise ParameterError(

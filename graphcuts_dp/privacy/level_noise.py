@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from typing import Literal, Self, TypedDict, final
 
 import numpy as np
@@ -25,6 +26,7 @@ from graphcuts_dp.privacy.composition import Cost, rounded_up, zcdp_rho
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.noise import happens, sample_discrete_gaussian, sample_discrete_laplace
+from graphcuts_dp.privacy.value_noise import discrete_laplace_radius
 
 DistributionPair = Literal["laplace", "gaussian"]
 Change = tuple[int, int]  # the largest sums of |change| and of change^2 of the counts of a level
@@ -217,7 +219,6 @@ MOST_COUNTS = 6  # of K-norm noise: beyond, few proposals of the sampler stay
 _BITS = 12  # facets are whole numbers of 2^-12
 _MOST_LISTED = 1 << 18  # vectors whose chances are added up for a radius
 _CUT = 1e-6  # part of a failure probability for what is not listed
-_UNSURE = 2.0**-40  # more than a float e^-x is off, relatively, for x below 700
 
 
 @final
@@ -321,25 +322,13 @@ class KNormNoise:
                 z = z.astype(object)  # whole numbers without end
             beyond = self.scaled_norm(z) - (np.abs(z).sum(axis=1) << _BITS)
             for vector, more in zip(z, beyond, strict=True):
-                if self._stays(int(more), source):
+                if not more or happens(partial(self._chance, int(more)), source):
                     return vector.astype(np.int64)
 
-    def _stays(self, beyond: int, source: EntropySource) -> bool:
-        """An event of probability e^(-rate beyond/(2^12 w)), exactly."""
-        if not beyond:
-            return True
+    def _chance(self, beyond: int) -> Decimal:
+        """e^(-rate beyond/(2^12 w)), in the current decimal context."""
         power = self.rate * beyond / (self.weight << _BITS)
-        word = int.from_bytes(source.bytes(8).tobytes(), "little")
-        near = math.exp(-float(power)) if power < 700 else 0.0
-        if (word + 1) * 2.0**-64 < near * (1 - _UNSURE):
-            return True
-        if word * 2.0**-64 > near * (1 + _UNSURE) + 1e-300:
-            return False
-
-        def chance() -> Decimal:
-            return (-Decimal(power.numerator) / Decimal(power.denominator)).exp()
-
-        return happens(chance, source, prefix=word, bits=64)
+        return (-Decimal(power.numerator) / Decimal(power.denominator)).exp()
 
     def cost(self, sensitivity: int) -> Cost:
         """Of one draw for counts whose pairs change by at most so many steps; see the class."""
@@ -353,7 +342,7 @@ class KNormNoise:
         """
         rate, k = float(self.rate), self.counts
         if not len(self.facets) or k == 1:
-            return laplace_radius(k, rate / self.weight, failure)
+            return discrete_laplace_radius(rate / self.weight, failure=failure / k)
         bound, reach = k_norm_radius(k, rate, failure), _by_integrals(k, rate, failure * _CUT)
         if (2 * reach + 1) ** k > _MOST_LISTED:
             return bound
@@ -375,20 +364,6 @@ class KNormNoise:
 
 
 NORMS = ("k-norm", "laplace")
-
-
-def laplace_radius(counts: int, rate: float, failure: float) -> int:
-    """R that independent noise of this rate on so many counts exceeds nowhere; rounded up.
-
-    P(|noise| > r) = 2 e^(-(r+1) rate)/(1 + e^-rate), in a union over the counts.
-
-    Args:
-        counts: k >= 1.
-        rate: of each, > 0.
-        failure: in (0, 1).
-    """
-    tail = math.log(2 * counts / (failure * (1 + math.exp(-rate)))) / rate
-    return max(0, math.ceil(tail * (1 + 1e-12)) - 1)
 
 
 def k_norm_radius(counts: int, rate: float, failure: float) -> int:

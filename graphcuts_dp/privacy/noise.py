@@ -32,7 +32,7 @@ import math
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -360,7 +360,7 @@ def _flip_sampler(epsilon: Fraction) -> _Inversion:
 @lru_cache(maxsize=64)
 def _geometric_parts(rate: Fraction) -> list[tuple[int, _Inversion]]:
     """Samplers of groups of binary digits, each with its shift, low digits first."""
-    return geometric_parts(rate, lambda count: _exp(-rate * count))
+    return geometric_parts(rate, _powers(rate))
 
 
 def geometric_parts(rate: Fraction, power: Power) -> list[tuple[int, _Inversion]]:
@@ -383,13 +383,12 @@ def geometric_parts(rate: Fraction, power: Power) -> list[tuple[int, _Inversion]
     return parts
 
 
+def _powers(rate: Fraction) -> Power:
+    return lambda count: _exp(-rate * count)
+
+
 def _every(power: Power, stride: int) -> Power:
     return lambda count: power(count * stride)
-
-
-def _digit_sampler(rate: Fraction, size: int) -> _Inversion:
-    """P(v) proportional to e^(-rate v) on 0..size-1."""
-    return _digits(rate, size, lambda count: _exp(-rate * count))
 
 
 def _digits(rate: Fraction, size: int, power: Power) -> _Inversion:
@@ -399,11 +398,6 @@ def _digits(rate: Fraction, size: int, power: Power) -> _Inversion:
         return _floor_bits(lambda: (1 - power(value + 1)) / (1 - power(size)), bits, lost)
 
     return _Inversion(cdf, last=size - 1)
-
-
-def _top_sampler(rate: Fraction) -> _Inversion:
-    """P(v) proportional to e^(-rate v) on 0, 1, 2, ..."""
-    return _top(lambda count: _exp(-rate * count))
 
 
 def _top(power: Power) -> _Inversion:
@@ -618,33 +612,25 @@ def _gap_parts(rate: Fraction, threshold: int) -> list[tuple[int, Any]]:
     chance = tail_chance(rate, threshold)
     if chance < _RAREST:
         raise ParameterError("the threshold is so high that nothing would ever reach it")
-    missing = _Missing(rate, threshold)
-    return geometric_parts(Fraction(-math.log1p(-chance)), missing.power)
+    return geometric_parts(Fraction(-math.log1p(-chance)), _powers_of_missing(rate, threshold))
 
 
-@final
-class _Missing:
-    """Powers of 1 - p, p = e^(-rate T)/(1 + e^-rate), in the current decimal context."""
+def _powers_of_missing(rate: Fraction, threshold: int) -> Power:
+    """Powers of 1 - p, p = e^(-rate T)/(1 + e^-rate), right to all digits but the last."""
+    lost = len(str(int(1 / tail_chance(rate, threshold)))) + 5  # digits that 1 - p loses of p
 
-    def __init__(self, rate: Fraction, threshold: int) -> None:
-        self._rate = rate
-        self._threshold = threshold
-        self._known: dict[int, Decimal] = {}
-        # Digits that 1 - p loses of p.
-        self._lost = len(str(int(1 / tail_chance(rate, threshold)))) + 5
-
-    def power(self, count: int) -> Decimal:
-        """(1 - p)^count, right to all digits of the context but the last."""
-        digits = decimal.getcontext().prec + self._lost + len(str(count)) + 5
+    @cache
+    def log_missing(digits: int) -> Decimal:
         with decimal.localcontext() as context:
             context.prec = digits
-            if digits not in self._known:
-                self._known[digits] = self._log()
-            found = (self._known[digits] * count).exp()
+            each = Decimal(rate.numerator) / Decimal(rate.denominator)
+            return (1 - (-each * threshold).exp() / (1 + (-each).exp())).ln()
+
+    def power(count: int) -> Decimal:
+        digits = decimal.getcontext().prec + lost + len(str(count)) + 5
+        with decimal.localcontext() as context:
+            context.prec = digits
+            found = (log_missing(digits) * count).exp()
         return +found
 
-    def _log(self) -> Decimal:
-        """ln(1 - p) in the current context."""
-        rate = Decimal(self._rate.numerator) / Decimal(self._rate.denominator)
-        chance = (-rate * self._threshold).exp() / (1 + (-rate).exp())
-        return (1 - chance).ln()
+    return power

@@ -22,8 +22,8 @@ from graphcuts_dp.release.sparse_measure import check_share
 from graphcuts_dp.release.usefulness import check_size, needed_memory
 from graphcuts_dp.results.release import Release
 from graphcuts_dp.synth.base import FitSummary
+from graphcuts_dp.synth.finishing import sample_edges
 from graphcuts_dp.synth.sparse_fit import Bought, fit_sparse
-from graphcuts_dp.synth.sparse_sample import sample_edges
 
 SPARSE = "sparse"
 _MANY_VERTICES = 2000  # of weights without a cap

@@ -13,7 +13,7 @@ import importlib.util
 import io
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 import numpy.typing as npt
@@ -36,9 +36,9 @@ from graphcuts_dp.results.flow_values import (
     Statistic,
     TopFlows,
 )
+from graphcuts_dp.tables.frames import made_frame
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
     from graphcuts_dp.plotting.flow_tables import FlowPicture
@@ -283,21 +283,18 @@ def _scaled(
     )
 
 
-def write_parquet(path: PathLike, frame: "pd.DataFrame", *, seeded: bool, force: bool) -> None:
+def write_parquet(path: PathLike, columns: Mapping[str, Any], *, seeded: bool, force: bool) -> None:
     """Write a table; see `FlowStatistics.write_parquet`."""
     if importlib.util.find_spec("pyarrow") is None:
         raise FileFormatError(
             "Parquet needs the package pyarrow: python -m pip install pyarrow; or save as .csv"
         )
     check_writable(path, force=force)
-    frame = frame.copy()
-    for side in ("from", "to"):
-        if len({type(label) for label in frame[side]}) > 1:  # a column has one type
-            frame[side] = frame[side].map(str)
-    if seeded:
-        frame["mark"] = SEEDED_WARNING
+    from pyarrow import parquet
+
+    mark = {"mark": [SEEDED_WARNING] * len(columns["value"])} if seeded else {}
     packed = io.BytesIO()
-    frame.to_parquet(packed, engine="pyarrow", index=False)
+    parquet.write_table(made_frame({**columns, **mark}, "pyarrow"), packed)
     with atomic_write(path, force=force) as handle:
         handle.write(packed.getvalue())
 
@@ -531,7 +528,7 @@ class FlowStatistics(FlowTable):
         simultaneous: bool = False,
         force: bool = False,
     ) -> None:
-        """Write the table of `Flows.to_pandas` as a Parquet file; of a seeded run with a `mark`.
+        """Write the table of `Flows.to_frame` as a Parquet file; of a seeded run with a `mark`.
 
         Labels are written as strings where a column has both strings and integers.
 
@@ -547,8 +544,8 @@ class FlowStatistics(FlowTable):
             FileFormatError: the package pyarrow is not installed, a missing folder, a file that is
                 there, a full disk.
         """
-        frame = self.to_pandas(level, confidence=confidence, simultaneous=simultaneous)
-        write_parquet(path, frame, seeded=not self.guarantee.is_private, force=force)
+        columns = self.columns(level, confidence=confidence, simultaneous=simultaneous)
+        write_parquet(path, columns, seeded=not self.guarantee.is_private, force=force)
 
 
 def _picture(flows: FlowTable, level: str | None, title: str | None) -> "FlowPicture":

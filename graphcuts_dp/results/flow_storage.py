@@ -4,7 +4,7 @@ import csv
 import io
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +17,6 @@ from graphcuts_dp.pairs.groups import GroupTree
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.results.bundle import Saved
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Table = dict[str, npt.NDArray[Any]]  # columns of one level, see `COLUMNS`
 
@@ -38,11 +35,9 @@ def rows_of(cells: CellTree, place: int, numbers: Sequence[FloatVector]) -> Tabl
     return dict(zip(COLUMNS, columns, strict=True))
 
 
-def frame_of(parts: Sequence[Table]) -> "pd.DataFrame":
+def joined(parts: Sequence[Table]) -> Table:
     """One table of several places."""
-    import pandas as pd
-
-    return pd.concat([pd.DataFrame(part) for part in parts], ignore_index=True)
+    return {name: np.concatenate([part[name] for part in parts]) for name in COLUMNS}
 
 
 def flows_fields(

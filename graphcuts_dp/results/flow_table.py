@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
@@ -17,9 +17,7 @@ from graphcuts_dp.pairs.cells import CellTree
 from graphcuts_dp.pairs.groups import GroupTree
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.results import flow_storage
-
-if TYPE_CHECKING:
-    import pandas as pd
+from graphcuts_dp.tables.frames import made_frame
 
 ROUNDING = 1e-12  # relative to a value: more than floats lose in the two passes
 
@@ -112,25 +110,35 @@ class FlowTable:
         low, high = self._bounds(place, confidence, simultaneous)
         return self.cells.matrix(place, low), self.cells.matrix(place, high)
 
-    def to_pandas(
+    def to_frame(
         self,
         level: str | None = None,
         *,
         confidence: float = 0.95,
         simultaneous: bool = False,
-    ) -> "pd.DataFrame":
+        kind: Any = None,
+    ) -> Any:
         """The cells as a table with columns level, from, to, value, low, high.
 
         Args:
             level: None for all levels, from the coarsest to the finest.
             confidence: of each interval, in (0, 1).
             simultaneous: see `intervals`.
+            kind: see `Graph.to_frame`.
 
         Raises:
             QueryError: no such level, or a confidence out of range.
+            ParameterError: see `Graph.to_frame`.
         """
+        columns = self.columns(level, confidence=confidence, simultaneous=simultaneous)
+        return made_frame(columns, kind)
+
+    def columns(
+        self, level: str | None = None, *, confidence: float = 0.95, simultaneous: bool = False
+    ) -> flow_storage.Table:
+        """The columns of `to_frame` as arrays, by name."""
         places = range(1, self.cells.depth) if level is None else [self.cells.place(level)]
-        return flow_storage.frame_of([self._rows(p, confidence, simultaneous) for p in places])
+        return flow_storage.joined([self._rows(p, confidence, simultaneous) for p in places])
 
     def _rows(self, place: int, confidence: float, simultaneous: bool) -> flow_storage.Table:
         """The cells of a place: columns of the table."""

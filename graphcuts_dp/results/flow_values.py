@@ -1,16 +1,14 @@
 """What statistics of flows come as: one number, a number for each group, one for each cell."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import Any, final
 
 import numpy as np
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.pairs.vertices import Label
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
-
-if TYPE_CHECKING:
-    import pandas as pd
+from graphcuts_dp.tables.frames import made_frame
 
 
 @final
@@ -70,13 +68,10 @@ class GroupStatistic:
     simultaneous: bool = False
     seeded: bool = False
 
-    def to_pandas(self) -> "pd.DataFrame":
-        """A table with columns group, value, low, high."""
-        import pandas as pd
-
-        return pd.DataFrame(
-            {"group": list(self.labels), "value": self.values, "low": self.low, "high": self.high}
-        )
+    def to_frame(self, kind: Any = None) -> Any:
+        """A table, as `Graph.to_frame`, with columns group, value, low, high."""
+        numbers = {"value": self.values, "low": self.low, "high": self.high}
+        return made_frame({"group": list(self.labels), **numbers}, kind)
 
 
 @final
@@ -108,18 +103,17 @@ class CellStatistic:
     simultaneous: bool = False
     seeded: bool = False
 
-    def to_pandas(self) -> "pd.DataFrame":
-        """A table with columns from, to, value, low, high."""
-        import pandas as pd
-
-        return pd.DataFrame(
+    def to_frame(self, kind: Any = None) -> Any:
+        """A table, as `Graph.to_frame`, with columns from, to, value, low, high."""
+        return made_frame(
             {
                 "from": np.repeat(np.array(self.rows, dtype=object), len(self.columns)),
                 "to": np.tile(np.array(self.columns, dtype=object), len(self.rows)),
                 "value": self.values.ravel(),
                 "low": self.low.ravel(),
                 "high": self.high.ravel(),
-            }
+            },
+            kind,
         )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Self, final
+from typing import Any, Self, final
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +19,6 @@ from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 from graphcuts_dp.results import bundle, flow_storage
 from graphcuts_dp.results.flow_reading import FlowStatistics
 from graphcuts_dp.results.flow_table import ROUNDING, checked_failure
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Picked = Label | Iterable[Label]
 
@@ -133,9 +130,9 @@ class Flows(FlowStatistics, Displayed):
         return self._answer(0, np.ones(1), 0.95, False, possible=True)
 
     @property
-    def table(self) -> "pd.DataFrame":
-        """All cells of all levels: level, from, to, value, low, high; see `to_pandas`."""
-        return self.to_pandas()
+    def table(self) -> Any:
+        """All cells of all levels: level, from, to, value, low, high; see `to_frame`."""
+        return self.to_frame()
 
     def rounded(self) -> RoundedFlows:
         """Whole, non-negative and possible numbers that add up too; biased where cells are small.

@@ -316,14 +316,11 @@ class Session(Displayed):
             QueryError: there are no answers yet.
             LedgerError: the store cannot be used.
         """
-        from graphcuts_dp.plotting import session_answers  # matplotlib is slow to import
+        # matplotlib is slow to import
+        from graphcuts_dp.plotting.answer_lists import session_answers_figure
 
-        points = [
-            session_answers.AnswerPoint(
-                entry.answer.value, *entry.answer.interval, entry.answer.updated
-            )
-            for entry in self.history
-        ]
+        given = [entry.answer for entry in self.history]
+        points = [(each.value, *each.interval, each.updated) for each in given]
         if not points:
             raise QueryError("there are no answers to draw yet")
         promise = self.guarantee
@@ -331,7 +328,7 @@ class Session(Displayed):
         text += f", delta = {promise.delta:g})" if promise.delta else ")"
         if not promise.is_private:
             text += f"  {SEEDED_WARNING}"
-        return session_answers.session_answers_figure(points, title=text)
+        return session_answers_figure(points, title=text)
 
     def export(self) -> dict[str, Any]:
         """The transcript and what is promised for it, as plain values. Nothing secret."""

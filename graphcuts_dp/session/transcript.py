@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final, overload
+from typing import Any, final, overload
 
 from graphcuts_dp._version import __version__
 from graphcuts_dp.errors import ParameterError
@@ -20,9 +20,7 @@ from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 from graphcuts_dp.session.base import Answer, decode_answer
 from graphcuts_dp.session.encoding import decode_query
 from graphcuts_dp.session.query_lines import labels_of_cut, query_to_dict
-
-if TYPE_CHECKING:
-    import pandas as pd
+from graphcuts_dp.tables.frames import made_frame
 
 _COLUMNS = ("record", "S", "T", "value", "low", "high", "guaranteed", "corrected", "mark")
 
@@ -70,21 +68,19 @@ class History(Sequence[HistoryEntry]):
             query = decode_query(content(digest), self._universe, content)
         return HistoryEntry(seq, query, decode_answer(body))
 
-    def to_pandas(self) -> "pd.DataFrame":
+    def to_frame(self, kind: Any = None) -> Any:
         """One row an answer: record, S, T, value, low, high, guaranteed, corrected, mark.
 
         S and T are tuples of labels, and of queries that are no cuts None; `mark` says of a seeded
-        answer that it is not private.
+        answer that it is not private. Of a kind as for `Graph.to_frame`.
         """
-        import pandas as pd
-
         rows = []
         for entry in self:
             answer, named = entry.answer, labels_of_cut(entry.query, self._universe)
             mark = SEEDED_WARNING if answer.seeded else ""
             told = (answer.value, *answer.interval, answer.guaranteed, answer.updated, mark)
             rows.append((entry.record, *named, *told))
-        return pd.DataFrame(rows, columns=_COLUMNS)
+        return made_frame({name: [row[i] for row in rows] for i, name in enumerate(_COLUMNS)}, kind)
 
     def __repr__(self) -> str:
         return f"History({len(self)} answers)"

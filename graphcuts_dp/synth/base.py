@@ -44,20 +44,6 @@ class FitProblem:
     total: NoisyTotal | None = None
     groups: tuple[NoisyGroups, ...] = ()
 
-    @classmethod
-    def of_matrix(
-        cls, noisy: RealMatrix, symmetric: bool, cap: float = 1.0, *, directed: bool = False
-    ) -> Self:
-        """The problem of a plain matrix of estimates, for small ones and for tests.
-
-        Args:
-            noisy: z. Shape (n, n), symmetric with zero diagonal, or (n_left, n_right).
-            symmetric: whether z is an adjacency matrix (else a biadjacency matrix).
-            cap: as for the class.
-            directed: whether z is that of a directed graph, with zero diagonal.
-        """
-        return cls(Blocks.from_matrix(noisy, symmetric=symmetric, directed=directed), cap)
-
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and columns."""

@@ -5,10 +5,6 @@ edge is lost. A model of blocks takes all entries together: it sees k blocks who
 near the edge, since every vertex must belong to one of them. Memberships stay soft where the data
 leave them open, and how soft they are tells how much of the true blocks they hold.
 
-`sharpened_two_sided` is what `message_passing` does for an adjacency matrix, for a biadjacency
-matrix and that of a directed graph: rows that are alike are placed together by an empirical-Bayes
-denoiser, columns that are alike by another, and messages go from one to the other and back.
-
 `found_groups` finds communities in kept edges, by the likelihood of their blocks. Leiden's
 algorithm takes longest where there are none. Of many edges, a few products with their matrix tell
 first whether it has a direction that the degrees alone do not give it.
@@ -24,110 +20,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IndexArray, IntVector
-from graphcuts_dp.deadline import NEVER, Deadline
-from graphcuts_dp.synth.message_passing import (
-    DISAGREEMENT,
-    PASSES,
-    RECOUNT,
-    PlacedSide,
-    Posterior,
-    sure_directions,
-    with_row_sums,
-)
 from graphcuts_dp.synth.structure import (
-    Spectrum,
     Structure,
     Triples,
     View,
-    find_spectrum,
-    structure_along,
 )
-
-
-def sharpened_two_sided(
-    view: View, deadline: Deadline = NEVER, *, seen: Spectrum | None = None
-) -> Structure:
-    """Structure of a noisy matrix that is not symmetric.
-
-    With n rows, m columns and noise of deviation s, the steps of `sharpened_structure`, but for:
-
-    2. Points of the rows: coordinates sqrt(n) u/sin and, when the vector of ones is not in the span
-       of the right vectors, what the row sums say besides.
-    4. With C such that P = E C has P^T P = n for the posterior means E of the rows, the points of
-       the columns are Z^T P/(s sqrt(n)) - sqrt(n/m) Q S C, where Q is what was sent to the rows
-       before and S the average posterior covariance; then with the posterior means of the columns
-       back to the rows, Z Q/(s sqrt(m)) - sqrt(m/n) P S C; six times.
-    5. With X and Y the true places, the expected graph is X K Y^T, and the last message gives
-       X = X K Y^T Q/(s sqrt(m)), so K = s sqrt(m) (Y^T Q)^(-1), with E[Y^T Q] = E^T Q; and D is
-       such that X^T (E D E'^T) Y = X^T (X K Y^T) Y on average.
-
-    Source: Montanari, Venkataramanan 2021, section on rectangular matrices; see
-    `sharpened_structure`.
-    """
-    n, m = view.shape
-    if seen is None:
-        seen = find_spectrum(view)
-    if not len(seen.signal):
-        return Structure.none(view.shape)
-    to_rows, to_columns = seen.deviation * math.sqrt(m), seen.deviation * math.sqrt(n)
-    points, Q = _coordinates(view, seen)
-    rows = PlacedSide(points, deadline)
-    columns: PlacedSide | None = None
-    if deadline.passed():  # more components might have been better
-        return structure_along(seen)
-    for number in range(1, PASSES + 1):
-        sent = rows.message()
-        if sent is None:
-            return Structure.none(view.shape)
-        P, jacobian = sent
-        points = view.transposed_times(P) / to_columns - Q @ jacobian * math.sqrt(n / m)
-        if columns is None:
-            columns = PlacedSide(points, deadline)
-        else:
-            columns.take(points, deadline, anew=number == RECOUNT)
-        sent = columns.message()
-        if sent is None:
-            return Structure.none(view.shape)
-        Q, jacobian = sent
-        points = view.times(Q) / to_rows - P @ jacobian * math.sqrt(m / n)
-        rows.take(points, deadline, anew=number == RECOUNT)
-        if deadline.passed():
-            break
-    assert columns is not None  # noqa: S101  # there is a first pass
-    return _estimate(view, rows.posterior, columns.posterior, Q, to_rows)
-
-
-def _coordinates(view: View, seen: Spectrum) -> tuple[FloatMatrix, FloatMatrix]:
-    """Points of the rows with noise of variance one, and the vectors whose products they are."""
-    n, m = view.shape
-    points = math.sqrt(n) * seen.left / np.sqrt(seen.left_noise)
-    sent = math.sqrt(m) * seen.right
-    return with_row_sums(view, points, sent, seen.right_noise, seen.deviation)
-
-
-def _estimate(
-    view: View, rows: Posterior, columns: Posterior, sent: FloatMatrix, scale: float
-) -> Structure:
-    """Step 5 of `sharpened_two_sided`."""
-    n, m = view.shape
-    groups = rows.memberships, columns.memberships
-    left, right = sure_directions(rows), sure_directions(columns)
-    if left is None or right is None:
-        return Structure(np.zeros((n, 0)), np.zeros((m, 0)), np.zeros(0), *groups)
-    (basis, inflated_left), (other_basis, inflated_right) = left, right
-    X, Y = rows.mean @ basis, columns.mean @ other_basis
-    # Places of rows have a coordinate for each message; X is a turn of some of them.
-    lifted = np.linalg.lstsq(X, rows.mean, rcond=None)[0]
-    kernel = scale * lifted @ np.linalg.pinv(Y.T @ sent, rcond=1e-2)
-    core = inflated_left[:, None] * kernel * inflated_right
-    left_frame, left_triangle = np.linalg.qr(X)
-    right_frame, right_triangle = np.linalg.qr(Y)
-    turn, sizes, other = np.linalg.svd(left_triangle @ core @ right_triangle.T, full_matrices=False)
-    F, G = left_frame @ turn, right_frame @ other.T
-    shown = (view.times(G) * F).sum(axis=0)
-    agrees = np.abs(shown - sizes) <= DISAGREEMENT * sizes
-    return Structure(F[:, agrees], G[:, agrees], sizes[agrees], *groups)
-
 
 _STARTS = 16
 _PRODUCTS = 8000  # vertices times starts: larger graphs have fewer, since they show their blocks

@@ -5,24 +5,20 @@ Better degrees than noisy ones, from the noisy ones alone.
 Sums between groups from two estimates, each with the weight that its precision deserves.
 
 Two ways to find the structure of a noisy matrix, and which of them to believe.
-
-Pairs on which a factored model would put more than a pair can weigh.
 """
 
 import math
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import final
 
 import numpy as np
 
-from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
+from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.deadline import NEVER, Deadline
 from graphcuts_dp.estimate.measurement import NoisyDegrees
-from graphcuts_dp.estimate.sparse_model import SparseModel
 from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.synth.base import FitProblem
-from graphcuts_dp.synth.block_model import BlockModel, fit_blocks, sharpened_two_sided
+from graphcuts_dp.synth.block_model import BlockModel, fit_blocks
 from graphcuts_dp.synth.group_targets import (
     PUBLIC_SLACK,
     PublicTargets,
@@ -42,52 +38,6 @@ from graphcuts_dp.synth.structure import (
     largest_triples,
 )
 
-_MOST = 1 << 25  # pairs listed at once
-
-
-def saturated_pairs(model: SparseModel, limit: float) -> tuple[IntVector, IntVector]:
-    """Pairs whose residual weight is above a limit; of an undirected graph, rows < columns.
-
-    For each block both sides are sorted by factor, so that only pairs above the limit are met.
-
-    Cost: O(n log n + groups^2 n + pairs found) at most; groups without such pairs are skipped.
-    """
-    rows = _by_group(model.row_codes, model.row_factors, model.blocks.shape[0])
-    columns = _by_group(model.column_codes, model.column_factors, model.blocks.shape[1])
-    tops = [np.array([g[1][0] if len(g[1]) else 0.0 for g in side]) for side in (rows, columns)]
-    met = np.outer(*tops) * model.blocks > limit
-    found: list[tuple[IntVector, IntVector]] = []
-    total = 0
-    for a, b in zip(*np.nonzero(met), strict=True):
-        (left, r), (right, c) = rows[a], columns[b]
-        needed = limit / (r * model.blocks[a, b] + 1e-300)
-        counts = np.searchsorted(-c, -needed, side="left")
-        total += int(counts.sum())
-        if total > _MOST:
-            break
-        here = np.repeat(left, counts)
-        starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
-        there = right[np.arange(len(here)) - np.repeat(starts, counts)]
-        if model.symmetric:
-            ordered = here < there
-        else:
-            ordered = here != there if model.layout.hollow else np.ones(len(here), dtype=np.bool_)
-        found.append((here[ordered], there[ordered]))
-    if not found:
-        none = np.zeros(0, dtype=np.int64)
-        return none, none
-    return np.concatenate([f[0] for f in found]), np.concatenate([f[1] for f in found])
-
-
-def _by_group(
-    codes: IntVector, factors: np.ndarray, count: int
-) -> list[tuple[IntVector, np.ndarray]]:
-    """Members of each group with their factors, the largest first."""
-    order = np.lexsort((-factors, codes))
-    ends = np.searchsorted(codes[order], np.arange(count + 1))
-    return [(order[start:end], factors[order[start:end]]) for start, end in pairwise(ends)]
-
-
 _MOST_VERTICES = 2048  # for block models, which read the matrix some hundred times
 _MOST_BLOCKS = 10
 _FEWEST = 6  # numbers of blocks up to this one are tried in any case
@@ -100,7 +50,7 @@ def best_structure(
 ) -> Structure:
     """The structure that the noisy matrix bears out.
 
-    Singular vectors, sharpened (`sharpened_structure`, `sharpened_two_sided`), find structure of
+    Singular vectors, sharpened (`sharpened_structure`), find structure of
     any kind, but what lies near the edge of the noise they lose, and then two blocks become one.
     Block models (`fit_blocks`) find blocks there, and nothing else. Of these the one of largest
     evidence competes, where that is clearly above one block's. Of both the one is kept whose
@@ -118,8 +68,7 @@ def best_structure(
     """
     triples = largest_triples(view)
     seen, near = find_spectrum(view, triples), directions_near_noise(view, triples)
-    sharpened = sharpened_structure if view.symmetric else sharpened_two_sided
-    best = sharpened(view, deadline, seen=seen)
+    best = sharpened_structure(view, deadline, seen=seen)
     if max(view.shape) > _MOST_VERTICES:
         return replace(best, near=near)
     deviation = max(deviation, seen.deviation)  # what edges have of their own is noise, too

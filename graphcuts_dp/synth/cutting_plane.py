@@ -28,20 +28,6 @@ _MEMORY = 4  # rounds without use after which projections leave a row out
 
 
 @final
-@dataclass(frozen=True, eq=False)
-class Row:
-    """One valid inequality <coefficients, x> - constant <= objective.
-
-    Attributes:
-        coefficients: shape (variables,).
-        constant: the same functional at z.
-    """
-
-    coefficients: FloatVector
-    constant: float
-
-
-@final
 class Master:
     """min t subject to <a_k, x> - b_k <= t for the rows so far, 0 <= x <= cap, t >= 0.
 
@@ -52,8 +38,8 @@ class Master:
 
     def __init__(self, variables: int, cap: float) -> None:
         self.cap = cap
-        self.rows: list[Row] = []
         self._matrix = np.empty((0, variables))
+        self._constants = np.empty(0)
         self._multipliers = np.empty(0)  # of the last program and projection: who is active
         self._variables = variables
         self._lp: Any = highspy.Highs()  # type: ignore[no-untyped-call]
@@ -64,17 +50,15 @@ class Master:
         self._lp.addVars(variables + 1, np.zeros(variables + 1), upper)
         self._lp.changeColCost(variables, 1.0)
 
-    def add(self, rows: list[Row]) -> None:
-        """Add inequalities, if there are any."""
-        if not rows:
-            return
-        for row in rows:
-            used = np.flatnonzero(row.coefficients)
+    def add(self, rows: list[FloatVector], constants: list[float]) -> None:
+        """Add inequalities <row, x> - constant <= objective, each row of shape (variables,)."""
+        for row, constant in zip(rows, constants, strict=True):
+            used = np.flatnonzero(row)
             index = np.append(used, self._variables).astype(np.int32)
-            values = np.append(row.coefficients[used], -1.0)
-            self._lp.addRow(-self._lp.inf, row.constant, len(index), index, values)
-        self.rows += rows
-        self._matrix = np.vstack([self._matrix, *(row.coefficients for row in rows)])
+            values = np.append(row[used], -1.0)
+            self._lp.addRow(-self._lp.inf, constant, len(index), index, values)
+        self._constants = np.append(self._constants, constants)
+        self._matrix = np.vstack([self._matrix, *rows])
         self._multipliers = np.append(self._multipliers, np.ones(len(rows)))
 
     def largest(self, residual: FloatVector) -> float:
@@ -111,9 +95,8 @@ class Master:
             box = 0.0 if negative > -1e-9 * len(reduced) else -math.inf
         else:
             box = self.cap * negative
-        constants = np.array([row.constant for row in self.rows])
-        slack = 1e-12 * (float(np.abs(reduced).sum()) + float(multipliers @ np.abs(constants)))
-        return max(0.0, box - float(multipliers @ constants) - slack)
+        size = float(np.abs(reduced).sum()) + float(multipliers @ np.abs(self._constants))
+        return max(0.0, box - float(multipliers @ self._constants) - 1e-12 * size)
 
     def project(self, centre: FloatVector, level: float) -> FloatVector:
         """The point of the box nearest to `centre` where every row is at most `level`.
@@ -123,7 +106,7 @@ class Master:
         """
         active = np.flatnonzero(self._multipliers > _FADE**_MEMORY)
         matrix = self._matrix[active]
-        limits = np.array([self.rows[i].constant for i in active]) + level
+        limits = self._constants[active] + level
 
         def dual(multipliers: FloatVector) -> tuple[float, FloatVector]:
             x = np.clip(centre - multipliers @ matrix, 0.0, self.cap)
@@ -334,9 +317,7 @@ class _Run:
     def confirm(self) -> float:
         """Search the best point for larger cuts; the gap with what was found."""
         residual = self.best_matrix - self.problem.noisy
-        rows, value = self._rows(residual, self.oracle.search(residual))
-        self.best = max(self.best, value)
-        self.master.add(rows)
+        self.best = max(self.best, self._add(residual, self.oracle.search(residual)))
         return self.gap()
 
     def _consider(self, matrix: RealMatrix) -> None:
@@ -345,24 +326,19 @@ class _Run:
         Its value counts the cuts found earlier too: the oracle may overlook them here.
         """
         residual = matrix - self.problem.noisy
-        rows, value = self._rows(residual, self.oracle.separate(residual))
-        value = max(value, self.master.largest(self._vector(residual)))
+        known = self.master.largest(self._vector(residual))
+        value = max(self._add(residual, self.oracle.separate(residual)), known)
         if value < self.best:
             self.best, self.best_matrix = value, matrix
-        self.master.add(rows)
 
-    def _rows(self, residual: RealMatrix, cuts: list[Cut]) -> tuple[list[Row], float]:
-        """Inequalities of cuts, each with the sign it has at a point, and the largest value."""
+    def _add(self, residual: RealMatrix, cuts: list[Cut]) -> float:
+        """Add inequalities of cuts, each with the sign it has at a point; the largest value."""
         vector = self._vector(residual)
-        rows, value = [], 0.0
-        for S, T in cuts:
-            coefficients = self._coefficients(S, T)
-            reached = float(coefficients @ vector)
-            if reached < 0:
-                coefficients, reached = -coefficients, -reached
-            value = max(value, reached)
-            rows.append(Row(coefficients, float(coefficients @ self.z)))
-        return rows, value
+        rows = [self._coefficients(S, T) for S, T in cuts]
+        reached = [float(row @ vector) for row in rows]
+        rows = [-row if value < 0 else row for row, value in zip(rows, reached, strict=True)]
+        self.master.add(rows, [float(row @ self.z) for row in rows])
+        return max(map(abs, reached), default=0.0)
 
     def _coefficients(self, S: BoolVector, T: BoolVector) -> FloatVector:
         form = np.outer(S, T).astype(np.float64)

@@ -7,6 +7,7 @@ point so far in 16 bits an entry. All are updated in pieces that stay in the pro
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -22,31 +23,6 @@ from graphcuts_dp.synth.base import Fit, FitProblem, Stopped, degree_matched_shi
 
 _PIECE = 1 << 16  # entries: a handful of such float32 arrays fit into a core's cache
 _LEVELS = 65535  # of a stored best point
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class Move:
-    """One step of a descent, the same for all blocks.
-
-    Attributes:
-        left: shape (rows, k).
-        right: shape (columns, k): the new direction, scaled for the running sum, is
-            left @ right^T with zero diagonal.
-        fade: the running sum is multiplied by this first.
-        length: x moves by this times the scaled direction.
-        cap: upper side of the box.
-        keep: whether the present point, before the move, is the best so far.
-        bound: whether the sums that `move_on` returns are wanted.
-    """
-
-    left: RealMatrix
-    right: RealMatrix
-    fade: float
-    length: float
-    cap: float
-    keep: bool
-    bound: bool
 
 
 @final
@@ -95,35 +71,56 @@ def begin(block: RowBlock, rows: FloatVector, columns: FloatVector, cap: float) 
     block.held["average"] = np.zeros(block.shape, dtype=np.float32)
 
 
-def move_on(block: RowBlock, step: Move) -> tuple[float, float]:
+def move_on(
+    block: RowBlock,
+    *,
+    left: RealMatrix,
+    right: RealMatrix,
+    fade: float,
+    length: float,
+    cap: float,
+    keep: bool,
+    bound: bool,
+) -> tuple[float, float]:
     """Keep the present point if it is the best, add the direction to the running sum W, and move.
+
+    Args:
+        block: rows of the matrix.
+        left: shape (rows, k).
+        right: shape (columns, k): the new direction, scaled for the running sum, is
+            left @ right^T with zero diagonal.
+        fade: the running sum is multiplied by this first.
+        length: x moves by this times the scaled direction.
+        cap: upper side of the box.
+        keep: whether the present point, before the move, is the best so far.
+        bound: whether the sums that are returned are wanted.
 
     Returns:
         Where they are wanted, the sum of W's positive entries over these rows, and <W, z>.
     """
     residual, average = block.held["residual"], block.held["average"]
-    if step.keep and "best" not in block.held:
-        kind = np.float32 if math.isinf(step.cap) else np.uint16
+    if keep and "best" not in block.held:
+        kind = np.float32 if math.isinf(cap) else np.uint16
         block.held["best"] = np.empty(block.shape, dtype=kind)
-    direction = step.left[block.start : block.stop] @ step.right.T
+    direction = left[block.start : block.stop] @ right.T
     block.clear_diagonal(direction)
     positive = product = 0.0
     for part, where in _pieces(block):
         z = part.estimate()
-        if step.keep:
-            block.held["best"][where] = _stored(z - residual[where], step.cap)
+        if keep:
+            block.held["best"][where] = _stored(z - residual[where], cap)
         total, change, short = average[where], direction[where], residual[where]
-        if step.fade != 1.0:
-            total *= np.float32(step.fade)
+        if fade != 1.0:
+            total *= np.float32(fade)
         total += change
-        if step.bound:
+        if bound:
             positive += float(np.maximum(total, np.float32(0)).sum())
             product += float(np.vdot(total, z))
-        change *= np.float32(step.length)
+        change *= np.float32(length)
         short -= change
         # x = z - short within [0, cap]; numpy's clip between arrays is slower.
         np.minimum(short, z, out=short)
-        z -= np.float32(step.cap)
+        z -= np.float32(cap)
         part.clear_diagonal(z)
         np.maximum(short, z, out=short)
     return positive, product
@@ -300,17 +297,19 @@ class _Run:
         aim = max(self.aim, min(_LARGEST_AIM, _AIM_SHARE * self.gap()))
         target = max(self.best * (1 - aim), self.lower)
         square = self._square(left, right)
-        move = Move(
+        bound = self.steps % 5 == 0
+        step = partial(
+            move_on,
             left=left * np.float32(weight),
             right=right,
             fade=fade,
             length=(value - target) / square / weight if square > 0 else 0.0,
             cap=self.problem.cap,
             keep=keep,
-            bound=self.steps % 5 == 0,
+            bound=bound,
         )
-        sums = self.blocks.map(move_on, move)
-        if move.bound:
+        sums = self.blocks.map(step)
+        if bound:
             self._bound(sums)
 
     def confirm(self) -> float:

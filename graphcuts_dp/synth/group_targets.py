@@ -66,49 +66,25 @@ def chung_lu_ends(degrees: npt.ArrayLike, *, max_rounds: int = MAX_ROUNDS) -> Fl
     return ends
 
 
-def chung_lu_directed_ends(
-    rows: npt.ArrayLike, columns: npt.ArrayLike, *, max_rounds: int = MAX_ROUNDS
-) -> tuple[FloatVector, FloatVector]:
-    """The r and c whose matrix min(1, r_i c_j), with zero diagonal, has given row and column sums.
-
-    As `chung_lu_bipartite_ends`; to what a row is to have, what its entry on the diagonal would be
-    is added as the last step tells it, a small part of a row, which settles in a few rounds.
-
-    Args:
-        rows: wanted out-degrees, shape (n,), finite; negative ones count as 0. If the totals of
-            rows and columns differ, both are scaled to their mean.
-        columns: wanted in-degrees, likewise.
-        max_rounds: stop after so many rounds even if the sums do not match yet.
-
-    Returns:
-        r and c, shape (n,) each, >= 0; sums as for `chung_lu_ends`.
-    """
-    return _two_sided_ends(rows, columns, max_rounds, hollow=True)
-
-
-def chung_lu_bipartite_ends(
-    rows: npt.ArrayLike, columns: npt.ArrayLike, *, max_rounds: int = MAX_ROUNDS
+def chung_lu_two_sided_ends(
+    rows: npt.ArrayLike, columns: npt.ArrayLike, *, hollow: bool, max_rounds: int = MAX_ROUNDS
 ) -> tuple[FloatVector, FloatVector]:
     """The r and c whose matrix min(1, r_i c_j) has given row and column sums.
 
-    Rows and columns are solved in turn, each exactly: iterative proportional fitting with a cap.
+    Rows and columns are solved in turn, each exactly: iterative proportional fitting with a cap. To
+    what a row of a hollow matrix is to have, what its entry on the diagonal would be is added as
+    the last step tells it, a small part of a row, which settles in a few rounds.
 
     Args:
         rows: wanted row sums, shape (n_left,), finite; negative ones count as 0. If the totals of
             rows and columns differ, both are scaled to their mean.
         columns: wanted column sums, shape (n_right,), likewise.
+        hollow: whether the matrix has a zero diagonal, as that of a directed graph.
         max_rounds: stop after so many rounds even if the sums do not match yet.
 
     Returns:
         r and c, shapes (n_left,) and (n_right,), >= 0; sums as for `chung_lu_ends`.
     """
-    return _two_sided_ends(rows, columns, max_rounds, hollow=False)
-
-
-def _two_sided_ends(
-    rows: npt.ArrayLike, columns: npt.ArrayLike, max_rounds: int, *, hollow: bool
-) -> tuple[FloatVector, FloatVector]:
-    """Rows and columns in turn; a hollow matrix has no entry on its diagonal."""
     wanted, others = (np.maximum(np.array(x, dtype=np.float64), 0.0) for x in (rows, columns))
     r, c = np.zeros(len(wanted)), np.zeros(len(others))
     left, right = wanted > _SMALLEST, others > _SMALLEST
@@ -172,7 +148,7 @@ def _solve(t: FloatVector, target: FloatVector) -> FloatVector:
 
 
 _SPREADS = 40  # of the grid for the unknown size of what the degrees leave open
-_SMALLEST, _LARGEST = 1e-2, 1e2  # of it, relative to what the degrees expect
+_LEAST_SPREAD, _LARGEST_SPREAD = 1e-2, 1e2  # of it, relative to what the degrees expect
 _NOTHING = 0.5  # prior chance that the degrees leave nothing open
 _LEAST, _MOST = 1e-3, 0.999  # of what the pairs of a cell can weigh
 _LEAST_WEIGHT = 0.25  # in units of the cap: no cell with pairs is left without any
@@ -313,7 +289,7 @@ def _shrunk(
     values: FloatVector, expected: FloatVector, variances: FloatVector, *, cap: float
 ) -> FloatVector:
     expected = np.maximum(expected, _LEAST_WEIGHT * cap)
-    scales = np.concatenate([[0.0], np.geomspace(_SMALLEST, _LARGEST, _SPREADS)])
+    scales = np.concatenate([[0.0], np.geomspace(_LEAST_SPREAD, _LARGEST_SPREAD, _SPREADS)])
     difference = values - expected
     kept = spike_and_slab((scales[:, None] * expected) ** 2, difference, variances)
     found: FloatVector = expected + kept * difference
@@ -405,8 +381,8 @@ def expected_view(blocks: Blocks, degrees: list[FloatVector], cap: float) -> Vie
     if blocks.symmetric:
         ends = chung_lu_ends(degrees[0] / cap)
         return View(blocks, ends, ends, cap)
-    ends_of = chung_lu_directed_ends if blocks.hollow else chung_lu_bipartite_ends
-    row_ends, column_ends = ends_of(degrees[0] / cap, degrees[1] / cap)
+    wanted = degrees[0] / cap, degrees[1] / cap
+    row_ends, column_ends = chung_lu_two_sided_ends(*wanted, hollow=blocks.hollow)
     return View(blocks, row_ends, column_ends, cap)
 
 

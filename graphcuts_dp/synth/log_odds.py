@@ -9,7 +9,7 @@ box, and no n x n matrix is needed until the end.
 
 import math
 from dataclasses import dataclass
-from typing import Self, final
+from typing import NamedTuple, final
 
 import numpy as np
 import numpy.typing as npt
@@ -64,18 +64,14 @@ class GroupSums:
     directions: int | None = None
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Factors:
+class Factors(NamedTuple):
     """Log-odds beyond the evidence: L R^T. Shapes (n_left, k), (n_right, k), float32."""
 
     left: npt.NDArray[np.float32]
     right: npt.NDArray[np.float32]
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Solution:
+class Solution(NamedTuple):
     """The fitted log-odds and how the search ended.
 
     Attributes:
@@ -115,7 +111,7 @@ def solve(
         report: called after each round with the share of the rounds done and a message; may
             raise `OutOfTimeError`, on which the last point is returned.
     """
-    dual = _Dual.of(blocks, sums, cap)
+    dual = _Dual(blocks, sums, cap)
     last = dual.start()
     done = 0
 
@@ -140,59 +136,45 @@ def solve(
     return Solution(dual.factors(last), done, stopped)
 
 
-@dataclass(frozen=True, eq=False)
 class _Dual:
     """The function that L-BFGS minimises, of scaled variables."""
 
-    blocks: Blocks
-    sums: GroupSums
-    cap: float
-    strength: float  # s
-    scale: FloatVector
-
-    @classmethod
-    def of(cls, blocks: Blocks, sums: GroupSums, cap: float) -> Self:
-        rows, columns = blocks.shape
-        strength = math.sqrt(rows * columns)
-        plain = cls(blocks, sums, cap, strength, np.ones(1))
-        size = plain._size()
-        plain = cls(blocks, sums, cap, strength, np.ones(size))
-        return cls(blocks, sums, cap, strength, 1 / np.sqrt(plain._curvature()))
-
-    @property
-    def _slack(self) -> npt.NDArray[np.float64]:
-        given = self.sums.slack
-        return np.full(self.sums.groups.shape, SLACK) if given is None else given
-
-    def _size(self) -> int:
-        k, l = self.sums.groups.shape  # noqa: E741
-        if self.blocks.symmetric:
-            return int(len(self.sums.rows) + k * (k + 1) // 2)
-        return int(len(self.sums.rows) + len(self.sums.columns) + k * l)
+    def __init__(self, blocks: Blocks, sums: GroupSums, cap: float) -> None:
+        self.blocks, self.sums, self.cap = blocks, sums, cap
+        self.symmetric = blocks.symmetric
+        self.half = 0.5 if self.symmetric else 1.0
+        self.strength = math.sqrt(math.prod(blocks.shape))  # s
+        slack = np.full(sums.groups.shape, SLACK) if sums.slack is None else sums.slack
+        self.slack = cap * slack * self.strength
+        self.ridge = cap * sums.ridge * self.strength
+        self.sides = len(sums.rows) + (0 if self.symmetric else len(sums.columns))
+        k = len(sums.groups)
+        free = k * (k + 1) // 2 if self.symmetric else sums.groups.size
+        self.scale = np.ones(self.sides + free)
+        self.scale = 1 / np.sqrt(self._curvature())
 
     def start(self) -> FloatVector:
         """Equal log-odds for all pairs that give the wanted total, the evidence left out."""
         total = float(self.sums.rows.sum())
         share = min(max(total / (self.cap * self.strength**2), 1e-4), 0.999)
-        point = np.zeros(self._size())
-        sides = len(self.sums.rows) + (0 if self.blocks.symmetric else len(self.sums.columns))
-        point[:sides] = 0.5 * math.log(share / (1 - share))
+        point = np.zeros(len(self.scale))
+        point[: self.sides] = 0.5 * math.log(share / (1 - share))
         return np.asarray(point / self.scale)
 
     def _split(self, point: FloatVector) -> tuple[FloatVector, FloatVector, FloatVector]:
         """a, b and Theta of a scaled point."""
         plain = point * self.scale
         n, shape = len(self.sums.rows), self.sums.groups.shape
-        if self.blocks.symmetric:
-            theta = np.zeros(shape)
-            theta[np.triu_indices(shape[0])] = plain[n:]
-            return plain[:n], plain[:n], theta + np.triu(theta, 1).T
-        m = len(self.sums.columns)
-        return plain[:n], plain[n : n + m], plain[n + m :].reshape(shape)
+        a, rest = plain[:n], plain[self.sides :]
+        if not self.symmetric:
+            return a, plain[n : self.sides], rest.reshape(shape)
+        theta = np.zeros(shape)
+        theta[np.triu_indices(shape[0])] = rest
+        return a, a, theta + np.triu(theta, 1).T
 
     def _join(self, a: FloatVector, b: FloatVector, theta: FloatVector) -> FloatVector:
         """Gradient in the scaled variables, from those in a, b and Theta."""
-        if self.blocks.symmetric:
+        if self.symmetric:
             double = 2 * theta - np.diag(np.diag(theta))  # an entry above stands for two
             return np.concatenate([a, double[np.triu_indices(len(theta))]]) * self.scale
         return np.concatenate([a, b, theta.ravel()]) * self.scale
@@ -205,56 +187,44 @@ class _Dual:
 
     def __call__(self, point: FloatVector) -> tuple[float, FloatVector]:
         a, b, theta = self._split(point)
-        sums, cap, half = self.sums, self.cap, 0.5 if self.blocks.symmetric else 1.0
+        sums, cap = self.sums, self.cap
         right = sums.right.astype(np.float32)
         parts = self.blocks.map(_moments, self.factors(point), right)
         logs, by_row, by_column, products = zip(*parts, strict=True)
-        value = cap * sum(logs)
         rows = cap * np.concatenate(by_row)
-        columns = rows if self.blocks.symmetric else cap * np.sum(by_column, 0)
+        columns = rows if self.symmetric else cap * np.sum(by_column, 0)
         groups = cap * (sums.left.T @ np.concatenate(products))
-        if self.blocks.symmetric:
+        if self.symmetric:
             groups = (groups + groups.T) / 2
-
-        ridge, slack = cap * self.sums.ridge * self.strength, cap * self._slack * self.strength
         near_a, near_b = a - a.mean(), b - b.mean()
-        value = half * (
-            value
+        value = self.half * (
+            cap * sum(logs)
             - self.strength * float((theta * sums.groups).sum())
-            + 0.5 * float((slack * theta**2).sum())
-            + 0.5 * ridge * float(near_a @ near_a + near_b @ near_b)
-        ) - (float(a @ sums.rows) if self.blocks.symmetric else 0.0)
-        if not self.blocks.symmetric:
-            value -= float(a @ sums.rows + b @ sums.columns)
-        slope = half * (self.strength * (groups - sums.groups) + slack * theta)
-        return value, self._join(
-            rows - sums.rows + ridge * near_a, columns - sums.columns + ridge * near_b, slope
+            + 0.5 * float((self.slack * theta**2).sum())
+            + 0.5 * self.ridge * float(near_a @ near_a + near_b @ near_b)
         )
+        value -= float(a @ sums.rows if self.symmetric else a @ sums.rows + b @ sums.columns)
+        slope = self.half * (self.strength * (groups - sums.groups) + self.slack * theta)
+        row_slope = rows - sums.rows + self.ridge * near_a
+        return value, self._join(row_slope, columns - sums.columns + self.ridge * near_b, slope)
 
     def _curvature(self) -> FloatVector:
         """About the diagonal of the Hessian at the start, in plain variables."""
-        parts = self.blocks.map(_spreads, self.factors(self.start()))
-        rows = self.cap * np.concatenate([part[0] for part in parts])
-        columns = (
-            rows
-            if self.blocks.symmetric
-            else self.cap * np.sum([part[1] for part in parts], axis=0)
-        )
-        ridge = self.cap * self.sums.ridge * self.strength
+        by_row, by_column = zip(*self.blocks.map(_spreads, self.factors(self.start())), strict=True)
+        rows = self.cap * np.concatenate(by_row)
+        columns = rows if self.symmetric else self.cap * np.sum(by_column, axis=0)
         # As if the spread x (1 - x/cap) of a pair were a product of one number for each end.
         left, right = self.sums.left, self.sums.right
         root = math.sqrt(max(rows.sum(), _TINY))  # nothing is spread where evidence settles all
         shares_left, shares_right = rows / root, columns / root
         squares = np.outer((left**2).T @ shares_left, (right**2).T @ shares_right)
-        half = 0.5 if self.blocks.symmetric else 1.0
-        slack = self.cap * self._slack * self.strength
-        core = half * (self.strength**2 * squares + slack)
-        if not self.blocks.symmetric:
-            return np.concatenate([rows + ridge, columns + ridge, core.ravel()])
+        core = self.half * (self.strength**2 * squares + self.slack)
+        if not self.symmetric:
+            return np.concatenate([rows + self.ridge, columns + self.ridge, core.ravel()])
         crossed = (left.T * shares_left) @ left
         double = 2 * core + self.strength**2 * crossed**2
         np.fill_diagonal(double, np.diag(core))
-        return np.concatenate([rows + ridge, double[np.triu_indices(len(core))]])
+        return np.concatenate([rows + self.ridge, double[np.triu_indices(len(core))]])
 
 
 def _moments(

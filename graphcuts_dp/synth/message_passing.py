@@ -223,9 +223,9 @@ DISAGREEMENT = 0.35  # of a component's size with what the matrix says of its di
 def sharpened_structure(
     view: View, deadline: Deadline = NEVER, *, seen: Spectrum | None = None
 ) -> Structure:
-    """Structure of a symmetric noisy matrix, from its spectrum.
+    """Structure of a noisy matrix, from its spectrum.
 
-    Steps:
+    Steps, for a symmetric matrix:
 
     1. Eigenpairs beyond the edge of the noise, n vertices, noise deviation s (`find_spectrum`).
     2. Points: coordinates sqrt(n) v/sin, whose noise has variance one, and, when the vector of ones
@@ -241,7 +241,20 @@ def sharpened_structure(
        graph along the true directions: X^T (E D E^T) X = X^T (X K X^T) X. Directions that this
        inflates by more than 1.45, or where the noisy matrix disagrees by a third, are dropped.
 
-    The soft blocks of the last mixture are the groups. When the time is up before the first pass,
+    For a biadjacency matrix and that of a directed graph, with n rows and m columns, messages go
+    from rows to columns and back, but for:
+
+    2. Points of the rows: coordinates sqrt(n) u/sin, and row sums where the vector of ones is not
+       in the span of the right vectors.
+    4. With C such that P = E C has P^T P = n for the posterior means E of the rows, the points of
+       the columns are Z^T P/(s sqrt(n)) - sqrt(n/m) Q S C, where Q is what was sent to the rows
+       before and S the average posterior covariance; then with the posterior means of the columns
+       back to the rows, Z Q/(s sqrt(m)) - sqrt(m/n) P S C; six times.
+    5. With X and Y the true places, the expected graph is X K Y^T, and the last message gives
+       X = X K Y^T Q/(s sqrt(m)), so K = s sqrt(m) (Y^T Q)^(-1), with E[Y^T Q] = E^T Q; and D is
+       such that X^T (E D E'^T) Y = X^T (X K Y^T) Y on average.
+
+    The soft blocks of the last mixtures are the groups. When the time is up before the first pass,
     the structure is that of the spectrum alone; later, that of the passes so far.
 
     Args:
@@ -249,37 +262,50 @@ def sharpened_structure(
         deadline: when to stop.
         seen: its spectrum, if that has been found.
 
-    Source: Montanari, Venkataramanan 2021 (message passing from a spectral start); Zhong, Wang, Fan
-    2022 (empirical Bayes). Deviation: step 5's sizes, and that the mixture is fitted, not known.
+    Source: Montanari, Venkataramanan 2021 (message passing from a spectral start, and its section
+    on rectangular matrices); Zhong, Wang, Fan 2022 (empirical Bayes). Deviation: step 5's sizes,
+    and that the mixture is fitted, not known.
     """
+    n, m = view.shape
     if seen is None:
         seen = find_spectrum(view)
     if not len(seen.signal):
         return Structure.none(view.shape)
-    scale = seen.deviation * math.sqrt(view.shape[0])
-    points, before = _coordinates(view, seen)
-    side = PlacedSide(points, deadline)
+    points = math.sqrt(n) * seen.left / np.sqrt(seen.left_noise)
+    sent = math.sqrt(m) * seen.right * np.sign(seen.signal)
+    points, sent = with_row_sums(view, points, sent, seen.right_noise, seen.deviation)
+    scales = seen.deviation * math.sqrt(m), seen.deviation * math.sqrt(n)  # to rows, to columns
+    rows = PlacedSide(points, deadline)
+    columns = rows if view.symmetric else None
     if deadline.passed():  # more components might have been better
         return structure_along(seen)
     for number in range(1, PASSES + 1):
-        message = side.message()
+        anew = number == RECOUNT
+        if not view.symmetric:
+            message = rows.message()
+            if message is None:
+                return Structure.none(view.shape)
+            told, jacobian = message
+            points = view.transposed_times(told) / scales[1] - sent @ jacobian * math.sqrt(n / m)
+            if columns is None:
+                columns = PlacedSide(points, deadline)
+            else:
+                columns.take(points, deadline, anew=anew)
+        else:
+            told = sent
+        assert columns is not None  # noqa: S101  # there is a first pass
+        message = columns.message()
         if message is None:
             return Structure.none(view.shape)
         sent, jacobian = message
-        points = view.times(sent) / scale - before @ jacobian
-        before = sent
-        side.take(points, deadline, anew=number == RECOUNT)
+        points = view.times(sent) / scales[0] - told @ jacobian * math.sqrt(m / n)
+        rows.take(points, deadline, anew=anew)
         if deadline.passed():
             break
-    return _estimate(view, side.posterior, before, scale)
-
-
-def _coordinates(view: View, seen: Spectrum) -> tuple[FloatMatrix, FloatMatrix]:
-    """Points with noise of variance one, and the vectors whose products with Z they are."""
-    n = view.shape[0]
-    points = math.sqrt(n) * seen.left / np.sqrt(seen.left_noise)
-    sent = math.sqrt(n) * seen.left * np.sign(seen.signal)
-    return with_row_sums(view, points, sent, seen.left_noise, seen.deviation)
+    assert columns is not None  # noqa: S101
+    if view.symmetric:
+        return _estimate(view, rows.posterior, sent, scales[0])
+    return _estimate_two_sided(view, rows.posterior, columns.posterior, sent, scales[0])
 
 
 def with_row_sums(
@@ -332,6 +358,30 @@ def _estimate(view: View, posterior: Posterior, sent: FloatMatrix, scale: float)
         agrees = np.abs(shown - sizes) <= DISAGREEMENT * np.abs(sizes)
         directions, sizes = directions[:, agrees], sizes[agrees]
     return Structure(directions, directions, sizes, groups, groups)
+
+
+def _estimate_two_sided(
+    view: View, rows: Posterior, columns: Posterior, sent: FloatMatrix, scale: float
+) -> Structure:
+    """Step 5 of `sharpened_structure` where rows and columns differ."""
+    n, m = view.shape
+    groups = rows.memberships, columns.memberships
+    left, right = sure_directions(rows), sure_directions(columns)
+    if left is None or right is None:
+        return Structure(np.zeros((n, 0)), np.zeros((m, 0)), np.zeros(0), *groups)
+    (basis, inflated_left), (other_basis, inflated_right) = left, right
+    X, Y = rows.mean @ basis, columns.mean @ other_basis
+    # Places of rows have a coordinate for each message; X is a turn of some of them.
+    lifted = np.linalg.lstsq(X, rows.mean, rcond=None)[0]
+    kernel = scale * lifted @ np.linalg.pinv(Y.T @ sent, rcond=1e-2)
+    core = inflated_left[:, None] * kernel * inflated_right
+    left_frame, left_triangle = np.linalg.qr(X)
+    right_frame, right_triangle = np.linalg.qr(Y)
+    turn, sizes, other = np.linalg.svd(left_triangle @ core @ right_triangle.T, full_matrices=False)
+    F, G = left_frame @ turn, right_frame @ other.T
+    shown = (view.times(G) * F).sum(axis=0)
+    agrees = np.abs(shown - sizes) <= DISAGREEMENT * sizes
+    return Structure(F[:, agrees], G[:, agrees], sizes[agrees], *groups)
 
 
 def sure_directions(posterior: Posterior) -> tuple[FloatMatrix, FloatVector] | None:

@@ -242,7 +242,7 @@ class MaximumEntropy:
 
     1. Structure: directions of z beyond its noise, denoised, with sizes such that inner products
        along the true directions are unbiased, and soft blocks of vertices
-       (`sharpened_structure`; `sharpened_two_sided` for bipartite and directed graphs).
+       (`sharpened_structure`).
     2. Degrees and sums over pairs of blocks (`credible_sums`).
     3. x = cap sigmoid(evidence + a_i + b_j + s q_i^T Theta r_j) with those sums (`solve`).
 

@@ -7,7 +7,7 @@ noisy degrees tell of kept edges by their best linear combination, by conjugate 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from itertools import pairwise
 from typing import final
 
 import numpy as np
@@ -18,7 +18,7 @@ from graphcuts_dp.estimate.noisy_matrix import KeptEdges
 from graphcuts_dp.estimate.sparse_model import SparseModel
 from graphcuts_dp.pairs.layout import Layout
 from graphcuts_dp.pairs.vertices import Space
-from graphcuts_dp.synth.credible_sums import posterior_shares, saturated_pairs
+from graphcuts_dp.synth.credible_sums import posterior_shares
 
 _POINTS = 6  # of each class, at least
 _OPEN = 8.0  # the class without an end is taken to end at so many times its start
@@ -88,11 +88,6 @@ class WeightPrior:
         """Expected number of edges."""
         return float(self.masses.sum())
 
-    @property
-    def total(self) -> float:
-        """Expected weight of all edges."""
-        return float(self.points @ self.masses)
-
     def missed(self, threshold: float, scale: float) -> FloatVector:
         """P(weight + noise < threshold) for each point, under Laplace noise of a scale."""
         beyond = (threshold - self.points) / scale
@@ -121,7 +116,13 @@ class WeightPrior:
         low = float(noisy.min())
         high = min(float(noisy.max()), low + _REACH * scale)
         grid = np.linspace(low, max(high, low), _TABLE if high > low else 1)
-        mean, square, chance = self._table(grid, scale)
+        points = np.concatenate([[0.0], self.points])
+        empty = max(self.pairs - self.edges, 1.0)
+        masses = np.maximum(self.masses, _UNSEEN / len(self.masses))
+        logs = -np.abs(grid[:, None] - points) / scale + np.log(np.concatenate([[empty], masses]))
+        shares = np.exp(logs - logs.max(axis=1, keepdims=True))
+        shares /= shares.sum(axis=1, keepdims=True)
+        mean, square, chance = shares @ points, shares @ points**2, 1 - shares[:, 0]
         found = np.interp(noisy, grid, mean)
         spread = np.interp(noisy, grid, np.maximum(square - mean**2, 0.0))
         chances = np.interp(noisy, grid, chance)
@@ -129,30 +130,6 @@ class WeightPrior:
         beyond = noisy > high
         found[beyond], spread[beyond], chances[beyond] = noisy[beyond], 2 * scale**2, 1.0
         return KeptPosterior(found, spread, chances)
-
-    def _table(
-        self, grid: FloatVector, scale: float
-    ) -> tuple[FloatVector, FloatVector, FloatVector]:
-        logs: FloatMatrix = -np.abs(grid[:, None] - self._all_points) / scale
-        logs += self._log_masses
-        shares = np.exp(logs - logs.max(axis=1, keepdims=True))
-        shares /= shares.sum(axis=1, keepdims=True)
-        return (
-            shares @ self._all_points,
-            shares @ self._all_points**2,
-            1 - shares[:, 0],
-        )
-
-    @cached_property
-    def _all_points(self) -> FloatVector:
-        return np.concatenate([[0.0], self.points])
-
-    @cached_property
-    def _log_masses(self) -> FloatVector:
-        empty = max(self.pairs - self.edges, 1.0)
-        masses = np.maximum(self.masses, _UNSEEN / len(self.masses))
-        logs: FloatVector = np.log(np.concatenate([[empty], masses]))
-        return logs
 
 
 def _believed(counts: NoisyWeightCounts) -> FloatVector:
@@ -198,11 +175,6 @@ class LeftOver:
     squares: float
     points: FloatVector
     masses: FloatVector
-
-    @property
-    def mean(self) -> float:
-        """Weight of one."""
-        return self.weight / self.edges
 
 
 @final
@@ -496,36 +468,35 @@ def _with_full(model: SparseModel, pairs: tuple[IntVector, IntVector], cap: floa
 def _with_residual(model: SparseModel, bought: Bought, left: LeftOver) -> SparseModel:
     """The block model of what kept pairs leave."""
     model = _within_groups(model, bought)
-    sums = _kept_sums(model, model.weights)
-    spread = _kept_sums(model, model.spread)
-    likely = _kept_sums(model, model.chances)
-    residuals = _residual_degrees(model, bought, left, sums, spread, likely)
-    if model.symmetric:
-        residuals = residuals[:1] * 2
-    blocks = _residual_blocks(model, bought, [each[0] for each in residuals])
-    row_volumes, column_volumes = blocks.sum(axis=1), blocks.sum(axis=0)
-    factors, spreads = [], []
-    for (mean, variance), codes, volumes in zip(
-        residuals,
-        (model.row_codes, model.column_codes),
-        (row_volumes, column_volumes),
-        strict=True,
-    ):
-        mass = np.bincount(codes, mean, minlength=len(volumes))
-        sizes = np.bincount(codes, minlength=len(volumes))
-        even = 1 / np.maximum(sizes, 1)
-        found = np.where(mass[codes] > _LEAST, mean / np.maximum(mass[codes], _LEAST), even[codes])
-        factors.append(found)
-        spreads.append(variance)
-    if model.symmetric:
-        factors[1], spreads[1] = factors[0], spreads[0]
+    residuals = _residual_degrees(model, bought, left)
+    groups = (model.row_codes, model.column_codes)[: len(residuals)]
+    shape, degrees = model.blocks.shape, [mean for mean, _ in residuals]
+    masses = [
+        np.bincount(codes, mean, minlength=count)
+        for codes, mean, count in zip(groups, degrees, shape, strict=False)
+    ]
+    # Residual weight between groups, ordered: row sums are the residual volumes of groups.
+    if bought.groups:
+        kept = _kept_blocks(model, model.weights)
+        blocks = np.maximum(_measured_blocks(model, bought)[0] - kept, 0.0)
+    else:
+        blocks = np.outer(masses[0], masses[-1]) / max(masses[0].sum(), _LEAST)
+    factors = []
+    for codes, mean, mass in zip(groups, degrees, masses, strict=True):
+        even = 1 / np.maximum(np.bincount(codes, minlength=len(mass)), 1)
+        some = mass[codes] > _LEAST
+        factors.append(np.where(some, mean / np.maximum(mass[codes], _LEAST), even[codes]))
+    if model.layout.hollow:  # what falls on no pair, a vertex and itself, is made up for
+        lost = np.zeros(shape)
+        np.add.at(lost, (model.row_codes, model.column_codes), factors[0] * factors[-1])
+        blocks = blocks / np.maximum(1 - lost, 0.1)
     return replace(
         model,
         row_factors=factors[0],
-        column_factors=factors[1],
-        row_spread=spreads[0],
-        column_spread=spreads[1],
-        blocks=_without_loops(model, blocks, factors),
+        column_factors=factors[-1],
+        row_spread=residuals[0][1],
+        column_spread=residuals[-1][1],
+        blocks=blocks,
     )
 
 
@@ -561,19 +532,17 @@ def _kept_sums(model: SparseModel, values: FloatVector) -> list[FloatVector]:
 
 
 def _residual_degrees(
-    model: SparseModel,
-    bought: Bought,
-    left: LeftOver,
-    sums: list[FloatVector],
-    spread: list[FloatVector],
-    likely: list[FloatVector],
+    model: SparseModel, bought: Bought, left: LeftOver
 ) -> list[tuple[FloatVector, FloatVector]]:
+    """Mean and variance of what kept pairs leave of each degree; of the rows, and the columns."""
+    sums, spread, likely = (
+        _kept_sums(model, each) for each in (model.weights, model.spread, model.chances)
+    )
     twice = 2 if model.symmetric else 1
     total = bought.total
     rest = left.weight if total is None else max(total - float(model.weights.sum()), 0.0)
     found = []
     for side in range(1 if model.symmetric else 2):
-        kept = sums[side]
         if bought.degrees is None:
             # As many left out as kept, by the count of kept edges of each vertex.
             share = (likely[side] + 1) / float((likely[side] + 1).sum())
@@ -581,29 +550,14 @@ def _residual_degrees(
             variance = mean * left.squares / max(left.weight, _LEAST) + mean**2 / (likely[side] + 1)
         else:
             noisy = (bought.degrees.rows, bought.degrees.columns)[side] * bought.degrees.unit
+            deviation = math.sqrt(bought.degrees.variance)
             mean, variance = posterior_residuals(
-                noisy - kept, likely[side], math.sqrt(bought.degrees.variance), spread[side]
+                noisy - sums[side], likely[side], deviation, spread[side]
             )
             mean = np.maximum(mean, 0)
             mean = mean * (twice * rest / max(float(mean.sum()), _LEAST)) if rest else mean * 0
         found.append((mean, variance))
     return found
-
-
-def _residual_blocks(model: SparseModel, bought: Bought, degrees: list[FloatVector]) -> FloatMatrix:
-    """Residual weight between groups, ordered: row sums are the residual volumes of groups."""
-    shape = model.blocks.shape
-    volumes = [
-        np.bincount(codes, values, minlength=count)
-        for codes, values, count in zip(
-            (model.row_codes, model.column_codes), degrees, shape, strict=True
-        )
-    ]
-    if not bought.groups:
-        outer: FloatMatrix = np.outer(volumes[0], volumes[1]) / max(volumes[0].sum(), _LEAST)
-        return outer
-    measured, _ = _measured_blocks(model, bought)
-    return np.asarray(np.maximum(measured - _kept_blocks(model, model.weights), 0.0))
 
 
 def _kept_blocks(model: SparseModel, values: FloatVector) -> FloatMatrix:
@@ -612,17 +566,6 @@ def _kept_blocks(model: SparseModel, values: FloatVector) -> FloatMatrix:
     found = np.bincount(at, values, minlength=shape[0] * shape[1]).reshape(shape)
     found = found.astype(np.float64)  # without kept pairs they are integers
     return np.asarray(found + found.T) if model.symmetric else np.asarray(found)
-
-
-def _without_loops(
-    model: SparseModel, blocks: FloatMatrix, factors: list[FloatVector]
-) -> FloatMatrix:
-    """Blocks raised so that what falls on no pair, a vertex and itself, is made up for."""
-    if not model.layout.hollow:
-        return blocks
-    lost = np.zeros(blocks.shape)
-    np.add.at(lost, (model.row_codes, model.column_codes), factors[0] * factors[1])
-    return np.asarray(blocks / np.maximum(1 - lost, 0.1))
 
 
 _STRATA = 12  # vertices with alike kept edges have alike residual degrees
@@ -711,3 +654,49 @@ def _binned(observed: FloatVector) -> tuple[FloatVector, FloatVector, IntVector]
     filled = counts > 0
     renumbered = np.cumsum(filled) - 1
     return sums[filled] / counts[filled], counts[filled].astype(np.float64), renumbered[at]
+
+
+_MOST_LISTED = 1 << 25  # pairs listed at once
+
+
+def saturated_pairs(model: SparseModel, limit: float) -> tuple[IntVector, IntVector]:
+    """Pairs whose residual weight is above a limit; of an undirected graph, rows < columns.
+
+    For each block both sides are sorted by factor, so that only pairs above the limit are met.
+
+    Cost: O(n log n + groups^2 n + pairs found) at most; groups without such pairs are skipped.
+    """
+    rows = _by_group(model.row_codes, model.row_factors, model.blocks.shape[0])
+    columns = _by_group(model.column_codes, model.column_factors, model.blocks.shape[1])
+    tops = [np.array([g[1][0] if len(g[1]) else 0.0 for g in side]) for side in (rows, columns)]
+    met = np.outer(*tops) * model.blocks > limit
+    found: list[tuple[IntVector, IntVector]] = []
+    total = 0
+    for a, b in zip(*np.nonzero(met), strict=True):
+        (left, r), (right, c) = rows[a], columns[b]
+        needed = limit / (r * model.blocks[a, b] + 1e-300)
+        counts = np.searchsorted(-c, -needed, side="left")
+        total += int(counts.sum())
+        if total > _MOST_LISTED:
+            break
+        here = np.repeat(left, counts)
+        starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
+        there = right[np.arange(len(here)) - np.repeat(starts, counts)]
+        if model.symmetric:
+            ordered = here < there
+        else:
+            ordered = here != there if model.layout.hollow else np.ones(len(here), dtype=np.bool_)
+        found.append((here[ordered], there[ordered]))
+    if not found:
+        none = np.zeros(0, dtype=np.int64)
+        return none, none
+    return np.concatenate([f[0] for f in found]), np.concatenate([f[1] for f in found])
+
+
+def _by_group(
+    codes: IntVector, factors: np.ndarray, count: int
+) -> list[tuple[IntVector, np.ndarray]]:
+    """Members of each group with their factors, the largest first."""
+    order = np.lexsort((-factors, codes))
+    ends = np.searchsorted(codes[order], np.arange(count + 1))
+    return [(order[start:end], factors[order[start:end]]) for start, end in pairwise(ends)]

@@ -7,6 +7,7 @@ that less an expected graph, as far as products with it are needed.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self, final
 
@@ -55,32 +56,40 @@ class View:
 
     def times(self, vectors: FloatMatrix) -> FloatMatrix:
         """Product with the columns of a matrix of shape (n_right, k), in float32."""
-        short = vectors.astype(np.float32)
-        parts = self.blocks.map(_times, self, short)
-        return np.concatenate(parts).astype(np.float64)
+        return self._product(self.rows, vectors)
 
     def transposed_times(self, vectors: FloatMatrix) -> FloatMatrix:
         """Product of the transpose with a matrix of shape (n_left, k)."""
         if self.symmetric:
             return self.times(vectors)
         short = vectors.astype(np.float32)
-        parts = self.blocks.map(_transposed_times, self, short)
+        parts = self.blocks.map(lambda block: self.rows(block).T @ short[block.start : block.stop])
         product: FloatMatrix = np.sum(parts, axis=0, dtype=np.float64)
         return product
 
     def square_sum(self) -> float:
         """Sum of all squared entries."""
-        return float(sum(self.blocks.map(_square_sum, self)))
+
+        def squares(block: RowBlock) -> float:
+            z = self.rows(block)
+            return float(np.vdot(z, z))
+
+        return float(sum(self.blocks.map(squares)))
 
     def expected_times(self, vectors: FloatMatrix) -> FloatMatrix:
         """Product of the expected matrix with the columns of a matrix of shape (n_right, k)."""
+        return self._product(self.expected_rows, vectors)
+
+    def _product(self, rows: Callable[[RowBlock], _Short], vectors: FloatMatrix) -> FloatMatrix:
         short = vectors.astype(np.float32)
-        parts = self.blocks.map(_expected_times, self, short)
-        return np.concatenate(parts).astype(np.float64)
+        return np.concatenate(self.blocks.map(lambda block: rows(block) @ short)).astype(np.float64)
 
     def expected_column_sums(self) -> FloatVector:
         """Column sums of the expected matrix."""
-        sums: FloatVector = np.sum(self.blocks.map(_expected_column_sums, self), axis=0)
+        parts = self.blocks.map(
+            lambda block: self.expected_rows(block).sum(axis=0, dtype=np.float64)
+        )
+        sums: FloatVector = np.sum(parts, axis=0)
         return sums
 
     def rows(self, block: RowBlock) -> _Short:
@@ -107,35 +116,6 @@ class View:
         expected *= np.float32(self.cap)
         block.clear_diagonal(expected)
         return expected
-
-    def __getstate__(self) -> dict[str, object]:
-        # Blocks stay where they are: a worker that gets this view has its own.
-        return {**self.__dict__, "blocks": None}
-
-
-def _times(block: RowBlock, view: View, vectors: _Short) -> _Short:
-    product: _Short = view.rows(block) @ vectors
-    return product
-
-
-def _transposed_times(block: RowBlock, view: View, vectors: _Short) -> _Short:
-    product: _Short = view.rows(block).T @ vectors[block.start : block.stop]
-    return product
-
-
-def _square_sum(block: RowBlock, view: View) -> float:
-    z = view.rows(block)
-    return float(np.vdot(z, z))
-
-
-def _expected_times(block: RowBlock, view: View, vectors: _Short) -> _Short:
-    product: _Short = view.expected_rows(block) @ vectors
-    return product
-
-
-def _expected_column_sums(block: RowBlock, view: View) -> FloatVector:
-    sums: FloatVector = view.expected_rows(block).sum(axis=0, dtype=np.float64)
-    return sums
 
 
 # Tuned with bench_fit_quality.py: over the twelve graphs of docs/releases.md the median worst cut

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
+import numpy as np
+
 from graphcuts_dp.errors import GraphError, ParameterError
 
 KINDS = ("pandas", "polars", "pyarrow")  # which of these is installed is taken, the first first
@@ -55,6 +57,8 @@ def made_frame(columns: Mapping[str, Sequence[Any] | Any], kind: Any = None) -> 
             raise ParameterError("install pandas, polars or pyarrow: tables are made of their kind")
     elif not isinstance(kind, str) and frame_of(kind) is not None:
         kind = nw.get_native_namespace(kind)
+    if not _named(kind, "pandas"):  # whose columns alone may hold both strings and integers
+        columns = {name: _of_one_type(column) for name, column in columns.items()}
     try:
         return nw.from_dict(dict(columns), backend=kind).to_native()
     except ImportError:
@@ -63,3 +67,17 @@ def made_frame(columns: Mapping[str, Sequence[Any] | Any], kind: Any = None) -> 
         raise ParameterError(
             f"unknown kind of table {kind!r:.60}; choose one of {', '.join(KINDS)}"
         ) from None
+
+
+def _named(kind: Any, name: str) -> bool:
+    return (kind if isinstance(kind, str) else getattr(kind, "__name__", "")) == name
+
+
+def _of_one_type(column: Any) -> Any:
+    """The same column, as text where its entries are of several types."""
+    if isinstance(column, np.ndarray) and column.dtype.kind != "O":
+        return column
+    values = list(column)
+    if len({type(value) for value in values if value is not None}) > 1:
+        return [None if value is None else str(value) for value in values]
+    return values

@@ -19,9 +19,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from graphcuts_dp.cutnorm import cut_norm
 from graphcuts_dp.cutnorm.certificate import CutNormCertificate
-from graphcuts_dp.cutnorm.cut_norm import solve_relaxation
+from graphcuts_dp.cutnorm.cut_norm import cut_norm, solve_relaxation
 from graphcuts_dp.cutnorm.operand import Operand
 from scripts.bench.harness import timed
 

@@ -133,9 +133,9 @@ def ratings(folder: Path) -> Commands:
     (folder / "sums.csv").write_text("\n".join(["S,T", *asked, ""]))
     return [
         (
-            "sense ratings.csv learnt.npz --queries sums.csv --epsilon 1 --delta 1e-6 "
-            "--weight-cap 5 --vertices users.txt,films.txt --groups cities.csv "
-            "--right-groups genres.csv"
+            "release-iteratively ratings.csv learnt.npz --construction sensing --queries sums.csv "
+            "--epsilon 1 --delta 1e-6 --weight-cap 5 --vertices users.txt,films.txt "
+            "--groups cities.csv --right-groups genres.csv"
         )
     ]
 

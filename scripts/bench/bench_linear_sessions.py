@@ -11,6 +11,7 @@ Exits with 1 if `auto` guarantees more than 5 % above the best of the norms.
 import numpy as np
 
 import graphcuts_dp as gc
+from graphcuts_dp.pairs.queries import MatrixQuery
 from scripts.bench.harness import Outcome, Table, run, session_errors
 
 ALLOWED = 1.05
@@ -27,7 +28,7 @@ def ratings(side: int, kinds: int, errors: float, seed: int) -> gc.BipartiteGrap
     return gc.BipartiteGraph(*np.nonzero(found), left=side, right=side)
 
 
-def asked_of(graph: gc.BipartiteGraph, seed: int) -> tuple[list[gc.MatrixQuery], float]:
+def asked_of(graph: gc.BipartiteGraph, seed: int) -> tuple[list[MatrixQuery], float]:
     """Queries, and a bound on their largest singular values, from public sizes and the coins."""
     random, truth = np.random.default_rng(seed), np.where(graph.dense() > 0, 1.0, -1.0)
     found = []
@@ -35,7 +36,7 @@ def asked_of(graph: gc.BipartiteGraph, seed: int) -> tuple[list[gc.MatrixQuery],
         signs = random.choice([-1.0, 1.0], size=truth.shape)
         if number % 4 == 3:
             signs = np.where(random.random(truth.shape) < 0.1, truth, signs)
-        found.append(gc.MatrixQuery(signs))
+        found.append(gc.Query.matrix(signs))
     return found, max(float(np.linalg.norm(query.C, 2)) for query in found) * 1.01
 
 

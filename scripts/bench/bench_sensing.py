@@ -14,7 +14,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from graphcuts_dp.graph.adjacency import BipartiteGraph
-from graphcuts_dp.offline.sensing import release_sensing
+from graphcuts_dp.offline.lists import Sensing
+from graphcuts_dp.offline.methods import release_iteratively
 from graphcuts_dp.pairs.linear_query import LinearQuery
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, answer_all
 from graphcuts_dp.privacy.composition import zcdp_rho
@@ -84,14 +85,20 @@ def show(
     cap = float(ratings.weight_cap or 1.0)
     for epsilon, rounds in settings:
         each = cap * math.sqrt(len(asked) / (2 * zcdp_rho(epsilon=epsilon, delta=DELTA)))
-        terms = {"epsilon": epsilon, "delta": DELTA, "rounds": rounds, "seed": 0}
+        terms = {"epsilon": epsilon, "delta": DELTA, "seed": 0}
         for name, p in ((" Schatten, JT12's p", None), (" Frobenius", 2.0)):
-            seconds, made = timed(lambda p=p, of=terms: release_sensing(ratings, asked, p=p, **of))
+            sensing = Sensing(rounds=rounds, p=p)
+            seconds, made = timed(
+                lambda by=sensing, of=terms: release_iteratively(
+                    ratings, asked, construction=by, **of
+                )
+            )
             errors = [
                 float(np.sqrt(np.mean((made.hypothesis.estimate_all(queries) - truth) ** 2)))
                 for queries, truth in zip(lists, truths, strict=True)
             ]
-            table.row(epsilon, rounds, name, *errors, zero, each, made.error, seconds)
+            stated = made.accuracy.error
+            table.row(epsilon, rounds, name, *errors, zero, each, stated, seconds)
 
 
 def main(quick: bool) -> None:

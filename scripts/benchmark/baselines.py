@@ -25,9 +25,8 @@ from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
 from graphcuts_dp.privacy.value_noise import noise_distribution
 from graphcuts_dp.synth.group_targets import (
     MAX_ROUNDS,
-    chung_lu_bipartite_ends,
-    chung_lu_directed_ends,
     chung_lu_ends,
+    chung_lu_two_sided_ends,
 )
 from scripts.benchmark.base import hidden
 
@@ -236,14 +235,14 @@ def chung_lu_bipartite(
     """The matrix min(1, r_i c_j) with given row and column sums.
 
     Args:
-        rows: as for `chung_lu_bipartite_ends`.
+        rows: as for `chung_lu_two_sided_ends`.
         columns: likewise.
         max_rounds: likewise.
 
     Returns:
         Entries in [0, 1], shape (n_left, n_right).
     """
-    r, c = chung_lu_bipartite_ends(rows, columns, max_rounds=max_rounds)
+    r, c = chung_lu_two_sided_ends(rows, columns, hollow=False, max_rounds=max_rounds)
     matrix: FloatMatrix = np.minimum(np.outer(r, c), 1.0)
     return matrix
 
@@ -252,13 +251,13 @@ def chung_lu_directed(rows: npt.ArrayLike, columns: npt.ArrayLike) -> FloatMatri
     """The matrix min(1, r_i c_j) with zero diagonal and given row and column sums.
 
     Args:
-        rows: as for `chung_lu_directed_ends`.
+        rows: as for `chung_lu_two_sided_ends`.
         columns: likewise.
 
     Returns:
         Entries in [0, 1], shape (n, n).
     """
-    r, c = chung_lu_directed_ends(rows, columns)
+    r, c = chung_lu_two_sided_ends(rows, columns, hollow=True)
     matrix: FloatMatrix = np.minimum(np.outer(r, c), 1.0)
     np.fill_diagonal(matrix, 0.0)
     return matrix

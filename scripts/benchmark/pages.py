@@ -12,8 +12,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from graphcuts_dp.plotting.saving import write_figure
-from graphcuts_dp.plotting.style import PAGE, house_style
+from graphcuts_dp.plotting.style import PAGE, house_style, write_figure
 from scripts.benchmark.page import graph_page, main_page
 from scripts.benchmark.ranks import LEAST, Results, geometric_mean, is_ours
 from scripts.benchmark.runs import BenchmarkRun, read_runs, write_table

@@ -28,7 +28,7 @@ def construction_net(
     alpha on all queries. Which hypothesis that is, is told by the queries and signs alone. So all
     that can be reached by at most B(alpha) of them are a net, of at most the sum of (2 k)^t for
     t <= B(alpha). It does not grow with the number of graphs: with few queries it is there for more
-    vertices than all graphs can be listed for. Pass it to `release_net` as `family`, with
+    vertices than all graphs can be listed for. Pass it to `Net` as `family`, with
     `within=alpha`.
 
     Updates that no graph calls for are left out: upwards, when more weight is asked for than the

@@ -5,7 +5,7 @@ Seeded, so that they can be drawn again; a real release never is.
 
 import graphcuts_dp as gc
 from graphcuts_dp.datasets import load_groups
-from graphcuts_dp.distances.queries import all_distances
+from graphcuts_dp.distances.locations import all_distances
 from graphcuts_dp.evaluation.cut_error_figure import cut_error_figure
 from graphcuts_dp.parallel import one_blas_thread
 from scripts import demo, demo_distances, demo_flows
@@ -45,7 +45,7 @@ def draw_distances() -> None:
     """The map of docs/distances.md: where to meet."""
     metric, people = demo_distances.made_people()
     epsilon, seed = demo_distances.EPSILON, demo_distances.SEED
-    answers = gc.answer_distances(metric, people, epsilon=epsilon, seed=seed)
+    answers = gc.distances.answer_distances(metric, people, epsilon=epsilon, seed=seed)
     save_figure(
         answers.plot(unit="km"),
         FIGURES / "demo_distances",
@@ -70,7 +70,7 @@ def draw_flows() -> None:
     flows = gc.release_flows(
         demo_flows.flights(), load_groups("us-flights"), epsilon=FLOWS_EPSILON, seed=SEED
     )
-    table = flows.to_pandas(LEVEL)
+    table = flows.to_frame(LEVEL)
     save_figure(
         flows.plot(LEVEL, title="Connected airports by state"),
         FIGURES / "demo_flows",

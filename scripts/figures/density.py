@@ -23,7 +23,7 @@ from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.offline.methods import release_iteratively
+from graphcuts_dp.offline.methods import Learning, release_iteratively
 from graphcuts_dp.pairs.queries import CutQuery, answer_all
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.plotting.style import PAGE, house_style
@@ -126,11 +126,10 @@ def _offline(graph: Graph, seed: int) -> FloatMatrix:
     """The same, where the exponential mechanism picks the worst of these cuts in each round."""
     synthetic: Any = release_iteratively(
         graph,
+        _asked(graph.n, seed),
         epsilon=_EPSILON,
         delta=_DELTA,
-        distinguisher="exponential",
-        queries=_asked(graph.n, seed),
-        rounds=_ROUNDS,
+        construction=Learning(distinguisher="exponential", rounds=_ROUNDS),
         seed=seed,
     ).graph
     matrix: FloatMatrix = synthetic.dense()

@@ -9,7 +9,7 @@ import math
 
 import scipy
 
-from graphcuts_dp.distances.learnt import bourgain_levels
+from graphcuts_dp.distances.embeddings import bourgain_levels
 from graphcuts_dp.errors import ParameterError
 
 LEMMA_3 = 3000.0  # its constant

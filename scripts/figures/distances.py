@@ -15,14 +15,13 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from graphcuts_dp.arrays import FloatVector, IntVector
-from graphcuts_dp.distances.base import DistanceMechanism
+from graphcuts_dp.distances.counts import DistanceMechanism
 from graphcuts_dp.distances.embeddings import exact_embedding
 from graphcuts_dp.distances.l1_plan import L1Plan
 from graphcuts_dp.distances.learnt import release_distances
-from graphcuts_dp.distances.locations import Locations
+from graphcuts_dp.distances.locations import Locations, all_distances
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.distances.plan import plan_distances
-from graphcuts_dp.distances.queries import all_distances
 from graphcuts_dp.plotting.style import COLOURS, PAGE, house_style
 from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
 from graphcuts_dp.progress import Progress

@@ -16,7 +16,7 @@ import numpy as np
 from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.offline.methods import release_iteratively
+from graphcuts_dp.offline.methods import Learning, release_iteratively
 from graphcuts_dp.progress import Progress
 from graphcuts_dp.release.synthesis import release_graph
 from scripts.benchmark.baselines import density_only
@@ -54,8 +54,7 @@ def _iterative(
         graph,
         epsilon=EPSILON,
         delta=DELTA,
-        construction=construction,
-        distinguisher=distinguisher,
+        construction=Learning(rule=construction, distinguisher=distinguisher),
         seed=seed,
     )
     return release.graph.dense(), release.settings.rounds

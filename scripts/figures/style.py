@@ -22,8 +22,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from graphcuts_dp.files import atomic_set, atomic_write
-from graphcuts_dp.plotting.saving import write_figure
-from graphcuts_dp.plotting.style import COLOURS
+from graphcuts_dp.plotting.style import COLOURS, write_figure
 
 _LOOKS = (
     ("#0072B2", "o", "-"),

@@ -24,7 +24,7 @@ def synthetic(source: Path, target: Path) -> list[tuple[float, float]]:
     assert_type(answer, gc.CutAnswer)
     assert_type(answer.value, float)
     answers = release.answer_all([gc.CutQuery([1]), gc.CutQuery([2], [3])])
-    frame: pd.DataFrame = answers.to_pandas()
+    frame: pd.DataFrame = answers.to_frame()
     figure: Figure = release.plot()
     figure.savefig(f"{frame.shape}.png")
     return [each.interval for each in answers]
@@ -50,7 +50,7 @@ def sessions(graph: gc.Graph, store: Path) -> dict[str, float]:
         answer = session.ask([1], [2, 3])
         assert_type(answer, gc.Answer)
         assert_type(session.guarantee, gc.PrivacyGuarantee)
-        told = session.history.to_pandas()
+        told = session.history.to_frame()
         return {"value": answer.value, "answers": float(len(told))}
 
 

@@ -192,7 +192,7 @@ cut = MultiwayCut([[0, 1], [2, 3], [4, 5]])
 parts = [gc.CutQuery([0, 1], [2, 3]), gc.CutQuery([2, 3], [4, 5]), gc.CutQuery([0, 1], [4, 5])]
 truth = sum(part.value(graph) for part in parts)
 universe = Universe(8)
-mixed = gc.answer_all([cut, *parts, gc.MatrixQuery(np.ones((8, 8)) / 2)], graph)
+mixed = gc.answer_all([cut, *parts, gc.Query.matrix(np.ones((8, 8)) / 2)], graph)
 said["query class"] = [bool(cut.value(graph) == truth == mixed[0] == 2), cut.sensitivity(graph),
     universe.norm_squared(cut), DenseHypothesis(universe, graph.dense()).estimate(cut)]
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from offline_calls import learn
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
@@ -28,7 +29,7 @@ def small_graph():
 
 def released(graph, **options):
     options = {"epsilon": 3.0, "delta": 1e-6, "seed": 1, "rounds": 3} | options
-    return gc.release_iteratively(graph, **options)
+    return learn(graph, **options)
 
 
 def example(protocol, **names):
@@ -81,6 +82,6 @@ def test_a_fit_of_your_own():
 
 
 def test_a_query_class_of_your_own():
-    multiway_cut = example(gc.LinearQuery, gc=gc, np=np)["MultiwayCut"]
+    multiway_cut = example(gc.Query, gc=gc, np=np)["MultiwayCut"]
     query = multiway_cut([["a"], ["b", "c"], ["d"]])
     assert query.value(small_graph()) == 2  # a-b and c-d; b-c is within a group

@@ -7,6 +7,7 @@ import sys
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 
 import hypothesis.strategies as st
+from offline_calls import answer_at_once, choose_from_net, learn, sense
 
 import graphcuts_dp as gc
 from graphcuts_dp.cli import main
@@ -138,43 +139,6 @@ COMMANDS = {
             **READING,
         },
     ),
-    ("sense",): (
-        ("graph", "output"),
-        {
-            "--queries": ("queries",),
-            "--epsilon": ("number",),
-            "--delta": ("number",),
-            "--protect": ("protect",),
-            "--at-most": ("number",),
-            "--rounds": ("number",),
-            "--p": ("number",),
-            "--beta": ("number",),
-            "--expected-ratings": ("number",),
-            "--weight-cap": ("number",),
-            "--seed": ("number",),
-            "--force": (),
-            "--json": (),
-            **GROUPING,
-            **READING,
-        },
-    ),
-    ("release-answers",): (
-        ("graph", "output"),
-        {
-            "--queries": ("queries",),
-            "--epsilon": ("number",),
-            "--noise": ("few_noise",),
-            "--confidence": ("number",),
-            "--protect": ("protect",),
-            "--at-most": ("number",),
-            "--weight-cap": ("number",),
-            "--seed": ("number",),
-            "--force": (),
-            "--json": (),
-            **GROUPING,
-            **READING,
-        },
-    ),
     ("release-iteratively",): (
         ("graph", "output"),
         {
@@ -190,25 +154,19 @@ COMMANDS = {
             "--queries": ("queries",),
             "--calibration": ("calibration",),
             "--rounds": ("number",),
+            "--queries-per-round": ("number",),
+            "--refits": ("number",),
+            "--alpha": ("number",),
+            "--edges": ("number",),
+            "--within": ("number",),
+            "--p": ("number",),
+            "--beta": ("number",),
+            "--expected-ratings": ("number",),
             "--weight-cap": ("number",),
             "--seed": ("number",),
             "--force": (),
             "--json": (),
-            **READING,
-        },
-    ),
-    ("release-net",): (
-        ("graph", "output"),
-        {
-            "--epsilon": ("number",),
-            "--protect": ("protect",),
-            "--at-most": ("number",),
-            "--queries": ("queries",),
-            "--alpha": ("number",),
-            "--edges": ("number",),
-            "--seed": ("number",),
-            "--force": (),
-            "--json": (),
+            **GROUPING,
             **READING,
         },
     ),
@@ -296,46 +254,16 @@ COMMANDS = {
             "--top": ("number",),
             "--output": ("output",),
             "--plot": ("plot",),
-            "--unit": ("text",),
+            "--queries": ("number",),
+            "--ask": ("text", "number"),
+            "--name": ("text",),
+            "--unguaranteed": (),
+            "--expect-head": ("text",),
+            "--store": ("distance_store", "store"),
             "--seed": ("number",),
             "--force": (),
             "--json": (),
         },
-    ),
-    ("distance-session", "start"): (
-        ("map", "people"),
-        {
-            "--store": ("store",),
-            "--epsilon": ("number",),
-            "--queries": ("number",),
-            "--delta": ("number",),
-            "--at-most": ("number",),
-            "--confidence": ("number",),
-            "--name": ("text",),
-            "--ignore-lengths": (),
-            "--coordinates": ("file",),
-            "--lp": ("number",),
-            "--budget-epsilon": ("number",),
-            "--budget-delta": ("number",),
-            "--expect-head": ("text",),
-            "--seed": ("number",),
-            "--json": (),
-        },
-    ),
-    ("distance-session", "ask"): (
-        ("distance_store", "text"),
-        {
-            "--name": ("text",),
-            "--map": ("map",),
-            "--locations": ("people",),
-            "--unguaranteed": (),
-            "--expect-head": ("text",),
-            "--json": (),
-        },
-    ),
-    ("distance-session", "status"): (
-        ("distance_store",),
-        {"--name": ("text",), "--map": ("map",), "--locations": ("people",), "--json": ()},
     ),
     ("audit",): (("wrong",), {"--epsilon": ("number",), "--seed": ("number",), "--json": ()}),
     # Without --quick and --out it lists what it would run; tests/cli runs it.
@@ -490,13 +418,13 @@ def prepare(folder):
     graph = gc.read_graph(folder / "plain.edges")
     gc.release_graph(graph, epsilon=5.0, seed=0).save(folder / "release.edges")
     learnt = {"delta": 1e-6, "rounds": 1}
-    gc.release_iteratively(graph, epsilon=5.0, seed=0, **learnt).save(folder / "learnt.edges")
+    learn(graph, epsilon=5.0, seed=0, **learnt).save(folder / "learnt.edges")
     tiny = gc.Graph([0, 1], [1, 2], vertices=4)
-    gc.release_net(tiny, [gc.CutQuery([0, 1])], epsilon=5.0, seed=0).save(folder / "net.edges")
+    choose_from_net(tiny, [gc.CutQuery([0, 1])], epsilon=5.0, seed=0).save(folder / "net.edges")
     ratings = gc.BipartiteGraph([0, 1], [1, 2], left=6, right=6)
     sums = [gc.CutQuery([0, 1]), gc.CutQuery([2], [1, 2])]
-    gc.release_sensing(ratings, sums, epsilon=50.0, delta=0.5, seed=0).save(folder / "sensed.npz")
-    few = gc.release_answers(graph, [gc.CutQuery([0, 1])], epsilon=5.0, seed=0)
+    sense(ratings, sums, epsilon=50.0, delta=0.5, seed=0).save(folder / "sensed.npz")
+    few = answer_at_once(graph, [gc.CutQuery([0, 1])], epsilon=5.0, seed=0)
     few.save(folder / "answers.npz")
     status, _, err = run_line(
         *("session", "start", "plain.edges", "--store", "store.db", "--epsilon", "40"),
@@ -504,7 +432,7 @@ def prepare(folder):
     )
     assert status == 0, err
     status, _, err = run_line(
-        *("distance-session", "start", "weights.csv", "people.csv", "--store", "distances.db"),
+        *("distances", "weights.csv", "people.csv", "--store", "distances.db"),
         *("--epsilon", "40", "--queries", "1000"),
     )
     assert status == 0, err

@@ -31,19 +31,18 @@ from attack_cases import (
     ratings,
     tree,
 )
+from offline_calls import choose_from_net, learn, sense
 
 import graphcuts_dp as gc
 from graphcuts_dp.distances.embeddings import exact_embedding
-from graphcuts_dp.distances.interactive import InteractiveDistances
 from graphcuts_dp.distances.l1_plan import L1Plan
-from graphcuts_dp.distances.learnt import release_distances
+from graphcuts_dp.distances.learnt import InteractiveDistances, release_distances
 from graphcuts_dp.distances.plan import plan_distances
 from graphcuts_dp.errors import AccuracyWarning, ParameterError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.measure.statistics import measure_total
-from graphcuts_dp.offline.net_release import release_net
+from graphcuts_dp.offline.lists import Steps
 from graphcuts_dp.offline.rank_one import ResponseRankOne
-from graphcuts_dp.offline.sensing import Steps, release_sensing
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.entropy import SeededEntropy
@@ -221,7 +220,7 @@ def test_answers_that_iterative_releases_buy(pair, distinguisher, epsilons):
     checked = 0
     for epsilon in epsilons:
         for graph in NEIGHBOURS[pair]:
-            made = gc.release_iteratively(
+            made = learn(
                 graph,
                 epsilon=epsilon,
                 delta=DELTA,
@@ -266,19 +265,19 @@ def test_sensing_measurements(epsilons):
     for epsilon in epsilons:
         for graph in NEIGHBOURS["ratings"]:
             unit = Steps(Universe(graph.left, graph.right), queries, 1.0).unit
-            made = release_sensing(
-                graph, queries, epsilon=epsilon, delta=DELTA, rounds=4, seed=SEED
-            )
-            assert not off_grid([measured.value for measured in made.measurements], unit)
+            made = sense(graph, queries, epsilon=epsilon, delta=DELTA, rounds=4, seed=SEED)
+            assert not off_grid([measured.value for measured in made.transcript], unit)
 
 
 def test_the_net_releases_members_and_no_number_of_the_truth(epsilons):
     four = gc.Graph([0, 1], [1, 2], vertices=4), gc.Graph([0, 1, 0], [1, 2, 3], vertices=4)
     for epsilon in epsilons:
         for graph in four:
-            made = release_net(graph, [CutQuery([0]), CutQuery([0, 1])], epsilon=epsilon, seed=SEED)
+            made = choose_from_net(
+                graph, [CutQuery([0]), CutQuery([0, 1])], epsilon=epsilon, seed=SEED
+            )
             assert not off_grid(made.graph.weights, 1)
-            assert (made.unit, made.rounding) == (1.0, 0.0)
+            assert (made.law.unit, made.law.rounding) == (1.0, 0.0)
 
 
 def test_baselines(epsilons):
@@ -331,7 +330,7 @@ def test_tangents_of_private_functions(delta, epsilons):
             parts = list(release_distances(offline, here, source).hypothesis.parts)
             state = online.start(here, source)
             for row in range(3):
-                state, _ = online.step(state, row, source)
+                state, _ = online.step(state, row, None, source)
             for part in [*parts, *state.hypothesis.parts]:
                 for line in part.lines:
                     assert all(isinstance(x, int) for x in (line.at, line.value, line.slope))

@@ -26,6 +26,7 @@ import scipy.io
 import scipy.sparse as sp
 from command_lines import run_line
 from helpers import StandingClock
+from offline_calls import answer_at_once, choose_from_net, learn, sense
 
 import graphcuts_dp as gc
 from graphcuts_dp.cli import main
@@ -41,10 +42,8 @@ from graphcuts_dp.measure import (
     entries,
     statistics,
 )
-from graphcuts_dp.offline import exact_cuts, net_release, power_method, sensing
-from graphcuts_dp.offline.net_release import release_net
+from graphcuts_dp.offline import distinguisher, lists, power_method
 from graphcuts_dp.offline.query_lists import CutList, QuestionList
-from graphcuts_dp.offline.sensing import release_sensing
 from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.release.sparse import sparse_release
@@ -111,14 +110,14 @@ def blindfold(monkeypatch):
     monkeypatch.setattr(CutList, "counts", lambda self, *_: np.zeros(len(self), dtype=np.int64))
     monkeypatch.setattr(QuestionList, "_fine", lambda _, places, *__: [0] * len(list(places)))
     monkeypatch.setattr(
-        sensing.Steps, "count", lambda self, _: np.zeros(len(self.queries), dtype=np.int64)
+        lists.Steps, "count", lambda self, _: np.zeros(len(self.queries), dtype=np.int64)
     )
     monkeypatch.setattr(
-        net_release._Net, "scores", lambda self, _: np.zeros(len(self.databases), dtype=np.int64)
+        lists._Net, "scores", lambda self, _: np.zeros(len(self.databases), dtype=np.int64)
     )
-    search = exact_cuts.ExactCutsSearch.__init__
+    search = distinguisher.ExactCutsSearch.__init__
     monkeypatch.setattr(
-        exact_cuts.ExactCutsSearch,
+        distinguisher.ExactCutsSearch,
         "__init__",
         lambda self, of, matrix: search(self, of, np.zeros_like(matrix)),
     )
@@ -263,7 +262,7 @@ def asked(method, **options):
 
 def learnt(**options):
     return released(
-        gc.release_iteratively,
+        learn,
         **{"delta": 1e-6, "rounds": 3, "queries_per_round": 1, **options},
     )
 
@@ -271,9 +270,7 @@ def learnt(**options):
 def sensed(watch, graph):
     queries = [gc.CutQuery([i], [j]) for i in range(3) for j in range(3)]
     return texts_of(
-        release_sensing(
-            graph, queries, epsilon=2.0, delta=1e-6, rounds=3, seed=3, progress=watch.progress
-        )
+        sense(graph, queries, epsilon=2.0, delta=1e-6, rounds=3, seed=3, progress=watch.progress)
     )
 
 
@@ -281,7 +278,7 @@ def netted(_, graph):
     graph = gc.Graph(
         [i for i in graph.rows if i < 3], [3] * int((graph.rows < 3).sum()), vertices=4
     )
-    return texts_of(release_net(graph, [gc.CutQuery([0])], epsilon=1.0, seed=3))
+    return texts_of(choose_from_net(graph, [gc.CutQuery([0])], epsilon=1.0, seed=3))
 
 
 def compared(_, graph):
@@ -366,8 +363,11 @@ CUTS = [gc.CutQuery([0]), gc.CutQuery([1, 2], [3, 4])]
 
 def answered(**options):
     def run(_watch, graph):
-        made = gc.release_answers(graph, CUTS, epsilon=1.0, seed=3, **options)
-        return {"made": texts_of(made), "answers": [texts_of(each) for each in made.answers]}
+        made = answer_at_once(graph, CUTS, epsilon=1.0, seed=3, **options)
+        return {
+            "made": texts_of(made),
+            "answers": [texts_of(each) for each in made.answer_all(CUTS)],
+        }
 
     return run
 
@@ -410,11 +410,11 @@ MECHANISMS = {
     ),
     "learnt from other queries": (
         "weighted bipartite",
-        learnt(queries=[gc.MatrixQuery(np.eye(8) - 0.5), *CUTS]),
+        learnt(queries=[gc.Query.matrix(np.eye(8) - 0.5), *CUTS]),
     ),
     "learnt by the median": (
         "plain few",
-        learnt(queries=[gc.GraphQuery("triangles"), CUTS[0]], construction="median"),
+        learnt(queries=[gc.Query.statistic("triangles"), CUTS[0]], construction="median"),
     ),
     "learnt by powers": ("weighted bipartite", learnt(distinguisher="power-rank-one")),
     "learnt until accurate": ("plain", learnt(calibration="tight")),
@@ -464,11 +464,13 @@ def test_all_that_is_seen_is_the_same_for_all_graphs(name, watch):
 
 @pytest.mark.usefixtures("blindfold")
 def test_sessions_of_distances_are_the_same_wherever_people_are(watch):
-    metric = gc.Metric.path(N)
+    metric = gc.distances.Metric.path(N)
 
     def run(watch, counts):
         here, terms = Locations(metric, counts), {"epsilon": 9.0, "queries": 3, "seed": 3}
-        with gc.open_distance_session(metric, here, store=watch.folder / "d.db", **terms) as one:
+        with gc.distances.open_distance_session(
+            metric, here, store=watch.folder / "d.db", **terms
+        ) as one:
             told = [str(one), *map(str, one.ask_all([0, 5])), str(one.ask(7))]
             return {"told": told, "json": json.dumps(one.status.to_dict())}
 
@@ -480,10 +482,10 @@ def test_sessions_of_distances_are_the_same_wherever_people_are(watch):
 
 @pytest.mark.usefixtures("blindfold")
 def test_distance_answers_are_the_same_wherever_people_are(watch):
-    metric = gc.Metric.path(N)
+    metric = gc.distances.Metric.path(N)
 
     def run(watch, counts):
-        made = gc.answer_distances(metric, Locations(metric, counts), epsilon=1.0, seed=3)
+        made = gc.distances.answer_distances(metric, Locations(metric, counts), epsilon=1.0, seed=3)
         made.save(watch.folder / "x.csv")
         return {"json": json.dumps(made.to_dict()), "str": str(made)}
 
@@ -509,37 +511,22 @@ PRIVATE = {
         "release-iteratively GRAPH x.net --epsilon 2 --seed 1 --vertices 8 --delta 1e-6 --rounds 2",
         "release-iteratively GRAPH x.net --epsilon 2 --vertices 8 --delta 1e-6 --calibration best",
         "release-iteratively GRAPH x.net --epsilon 2 --vertices 8 --delta 1e-6 --player both",
-    ],
-    "release-net": [
-        (
-            "release-net GRAPH x.csv --epsilon 2 --seed 1 --vertices 8 --queries queries.jsonl"
-            " --edges 4 --store s.private"
+        "release-iteratively GRAPH x.net --epsilon 2 --vertices 8 --construction game",
+        *(
+            f"release-iteratively GRAPH {line} --epsilon 2 --queries queries.jsonl"
+            for line in (
+                "x.csv --construction net --seed 1 --vertices 8 --edges 4 --store s.private",
+                "x.csv --construction net --vertices 8",
+                "x.csv --construction net --vertices 8 --alpha -1",
+                "x.npz --construction answers --seed 1 --vertices 8 --store s.private",
+                "x.npz --construction k-norm --seed 1 --vertices 8 --at-most 2 --json",
+                "x.npz --construction l2 --vertices 8",
+                "x.csv --construction answers --vertices 8",
+                "x.npz --construction sensing --delta 1e-6 --seed 1 --vertices 8,8",
+                "x.npz --construction sensing --delta 1e-6 --seed 1 --vertices 8,8 --rounds 2",
+                "x.csv --construction sensing --delta 1e-6 --vertices 8,8",
+            )
         ),
-        "release-net GRAPH x.csv --epsilon 2 --vertices 8 --queries queries.jsonl",
-        "release-net GRAPH x.csv --epsilon 2 --vertices 8 --queries queries.jsonl --alpha -1",
-    ],
-    "release-answers": [
-        (
-            "release-answers GRAPH x.npz --epsilon 2 --seed 1 --vertices 8 --queries queries.jsonl"
-            " --store s.private"
-        ),
-        (
-            "release-answers GRAPH x.npz --epsilon 2 --seed 1 --vertices 8 --queries queries.jsonl"
-            " --noise k-norm --at-most 2 --json"
-        ),
-        "release-answers GRAPH x.npz --epsilon 2 --vertices 8 --queries queries.jsonl --noise l2",
-        "release-answers GRAPH x.csv --epsilon 2 --vertices 8 --queries queries.jsonl",
-    ],
-    "sense": [
-        (
-            "sense GRAPH x.npz --queries queries.jsonl --epsilon 2 --delta 1e-6 --seed 1"
-            " --vertices 8,8"
-        ),
-        (
-            "sense GRAPH x.npz --queries queries.jsonl --epsilon 2 --delta 1e-6 --seed 1"
-            " --vertices 8,8 --rounds 2 --json"
-        ),
-        "sense GRAPH x.csv --queries queries.jsonl --epsilon 2 --delta 1e-6 --vertices 8,8",
     ],
     "release": [
         "release GRAPH x.csv --epsilon 2 --seed 1 --vertices 8",
@@ -597,18 +584,13 @@ PRIVATE = {
         "distances map.csv PEOPLE --epsilon 1 --seed 1 --json",
         "distances map.csv PEOPLE --epsilon .001 --seed 1",
         "distances map.csv PEOPLE --epsilon 1 --delta 2",
-    ],
-    "distance-session": [
-        (
-            "distance-session start map.csv PEOPLE --store d.private --epsilon 9 --queries 3"
-            " --seed 1"
-        ),
-        "distance-session ask d.private 0 5",
-        "distance-session ask d.private 5 7 --json",
-        "distance-session ask d.private 99",
-        "distance-session status d.private",
-        "distance-session status d.private --json",
-        "distance-session start map.csv PEOPLE --store d.private --epsilon 2 --queries 3",
+        "distances map.csv PEOPLE --store d.private --epsilon 9 --queries 3 --seed 1",
+        "distances --store d.private --ask 0 --ask 5",
+        "distances --store d.private --ask 5 --ask 7 --json",
+        "distances --store d.private --ask 99",
+        "distances --store d.private",
+        "distances --store d.private --json",
+        "distances map.csv PEOPLE --store d.private --epsilon 2 --queries 3",
         "store status d.private",
         "distances map.csv PEOPLE --epsilon 1 --seed 1 --output x.csv --store d.private",
     ],
@@ -710,25 +692,24 @@ def test_every_command_is_watched_or_excused():
 # How each public name is dealt with.
 NAMES = {
     "watched here": """Store store_status LedgerStatus
-        release_graph release_iteratively open_session answer_distances Release
-        IterativeRelease Session CutAnswer DistanceAnswer DistanceAnswers
-        DistanceSession DistanceReply open_distance_session
-        PrivacyGuarantee CutNormCertificate release_net release_sensing NetRelease
-        SensingRelease choose_degree_bound DegreeBound
+        release_graph release_iteratively open_session distances.answer_distances Release
+        IterativeRelease Session CutAnswer distances.DistanceAnswer distances.DistanceAnswers
+        distances.DistanceSession distances.open_distance_session
+        PrivacyGuarantee CutNormCertificate choose_degree_bound DegreeBound
         release_flows load Flows FlowAnswer RoundedFlows
-        Measurement DistancePlan Locations Graph BipartiteGraph DirectedGraph
+        Measurement distances.DistancePlan distances.Locations Graph BipartiteGraph DirectedGraph
         OwnedRows
         ChosenBound choose_bound release_contributions
-        Contributions FewAnswers release_answers""",
-    "reads nothing private": """Answer CutList LinearQuery CutQuery MatrixQuery RankOneQuery
-        GraphQuery
-        DistanceQuery Metric Plan VertexSet __version__ plan plan_distances datasets
-        Protect planning.PlanRow planning.Workload
+        Contributions""",
+    "reads nothing private": """Answer CutList CutQuery Query Game Learning Net Sensing
+        distances.DistanceQuery distances.Metric Plan VertexSet __version__ plan datasets
+        distances.plan_distances
+        Protect distances.read_map planning.PlanRow planning.Workload
         Groups GroupTree RemoteSession connect
         planning.plan_bounds planning.BoundPlan planning.BoundRow
         planning.plan_degree_bounds planning.DegreePlan planning.DegreeRow""",
     "of whoever holds the graph": """answer_all cut_distance cut_errors cut_norm
-        infinity_to_one_norm normalised_cut_norm read_graph Columns""",
+        read_graph Columns""",
 }
 
 
@@ -740,7 +721,7 @@ def test_every_public_name_is_dealt_with():
 
 @pytest.mark.parametrize("kind", ["plain", "bipartite", "directed", "weighted", "weighted no cap"])
 def test_reprs_of_private_things_tell_the_schema_only(kind):
-    metric = gc.Metric.path(N)
+    metric = gc.distances.Metric.path(N)
     shown = []
     for graph in graphs(kind):
         people = Locations(metric, np.roll(np.array([9] + [0] * (N - 1)), len(graph.rows)))
@@ -797,7 +778,7 @@ WRONG = [
     lambda g: gc.release_graph(g, epsilon=2, store=gc.Store("x.db", budget=1)),
     lambda g: gc.CutQuery([99]).masks(g),
     lambda g: gc.CutQuery([True] * 3).masks(g),
-    lambda g: gc.MatrixQuery(np.ones((2, 3))).value(g),
+    lambda g: gc.Query.matrix(np.ones((2, 3))).value(g),
     lambda g: g.write("x.nothing"),
     lambda g: g.write("/nowhere/x.csv"),
 ]

@@ -1,8 +1,9 @@
 """What an audit of one mechanism consists of, and how it is run."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, TypeVar, final
+from typing import Any, ClassVar, TypeVar, final
 
 import numpy as np
 import numpy.typing as npt
@@ -116,18 +117,35 @@ class Effort:
         return max(least, full // 16) if self.quick else full
 
 
-class Audit(Protocol):
-    """The audit of one mechanism with parameters that were chosen."""
+@dataclass(frozen=True, kw_only=True)
+class Audit(ABC):
+    """The audit of one mechanism with parameters that were chosen.
 
-    @property
-    def claim(self) -> Claim:
-        """What the mechanism promises."""
-        ...
+    Attributes:
+        claim: what the mechanism promises.
+        twins: broken variants, by what is broken; what they are is up to the kind of audit.
+    """
 
-    @property
-    def twins(self) -> Mapping[str, Any]:
-        """Broken variants, by what is broken."""
-        ...
+    claim: Claim
+    twins: Mapping[str, Any] = field(default_factory=dict)
+    method: ClassVar[str]
+    slack: ClassVar[float] = 1e-9  # of the claim, which exact losses of a sound mechanism may reach
+
+    @abstractmethod
+    def found(
+        self, broken: str | None, effort: Effort, source: EntropySource
+    ) -> tuple[float, str, str]:
+        """The loss that is proven, on which pair of neighbours, and by which event.
+
+        Args:
+            broken: which twin; None for the mechanism.
+            effort: how hard to look.
+            source: of all noise.
+        """
+
+    def visible(self, effort: Effort) -> float:  # noqa: ARG002
+        """What would be found of a mechanism exactly at the claim."""
+        return self.claim.value
 
     def check(
         self, name: str, effort: Effort, source: EntropySource, report: Callable[[str], None]
@@ -140,12 +158,28 @@ class Audit(Protocol):
             source: of all noise.
             report: called with what is looked at next.
         """
-        ...
+        report("the mechanism")
+        own, pair, event = self.found(None, effort, source)
+        twins = []
+        for broken in self.twins:
+            report(f"twin: {broken}")
+            loss = self.found(broken, effort, source)[0]
+            twins.append(TwinResult(broken, loss, loss > self.claim.value * (1 + self.slack)))
+        return AuditOutcome(
+            name=name,
+            method=self.method,
+            claim=self.claim,
+            found=own,
+            visible=self.visible(effort),
+            pair=pair,
+            event=event,
+            twins=tuple(twins),
+        )
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Sampled:
+class Sampled(Audit):
     """An audit by runs.
 
     Attributes:
@@ -159,41 +193,32 @@ class Sampled:
         batch: whether what `start` makes takes (data, first run, how many) and gives all rows.
     """
 
-    claim: Claim
     pairs: Sequence[Neighbours]
     start: Callable[[EntropySource], Any]
-    twins: Mapping[str, Callable[[EntropySource], Any]] = field(default_factory=dict)
     twin_pairs: Sequence[Neighbours] = ()
     runs: int = 8000
     least: int = 1000
     batch: bool = False
+    method = "runs"
+    slack = 0.0
 
-    def check(
-        self, name: str, effort: Effort, source: EntropySource, report: Callable[[str], None]
-    ) -> AuditOutcome:
-        """See `Audit.check`. A twin is looked at twice, with half of alpha each."""
+    def visible(self, effort: Effort) -> float:
+        """See `Audit.visible`."""
+        return self.claim.visible(effort.runs(self.runs, self.least), alpha=effort.alpha)
+
+    def found(
+        self, broken: str | None, effort: Effort, source: EntropySource
+    ) -> tuple[float, str, str]:
+        """See `Audit.found`. A twin is looked at twice, with half of alpha each."""
         runs = effort.runs(self.runs, self.least)
-        report("the mechanism")
-        own = self._audit(self.start, self.pairs, source, runs, effort.alpha)
-        twins = []
-        for broken, start in self.twins.items():
-            report(f"twin: {broken}")
-            for part in (max(200, runs // _FIRST_LOOK), runs):
-                pairs = self.twin_pairs or self.pairs
-                found = self._audit(start, pairs, source, part, effort.alpha / 2).epsilon_lower
-                if found > self.claim.value:
-                    break
-            twins.append(TwinResult(broken, found, found > self.claim.value))
-        return AuditOutcome(
-            name=name,
-            method="runs",
-            claim=self.claim,
-            found=own.epsilon_lower,
-            visible=self.claim.visible(runs, alpha=effort.alpha),
-            pair=own.pair,
-            event=own.event,
-            twins=tuple(twins),
-        )
+        if broken is None:
+            seen = self._audit(self.start, self.pairs, source, runs, effort.alpha)
+        for part in () if broken is None else (max(200, runs // _FIRST_LOOK), runs):
+            pairs = self.twin_pairs or self.pairs
+            seen = self._audit(self.twins[str(broken)], pairs, source, part, effort.alpha / 2)
+            if seen.epsilon_lower > self.claim.value:
+                break
+        return seen.epsilon_lower, seen.pair, seen.event
 
     def _audit(
         self,
@@ -211,7 +236,7 @@ class Sampled:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class ByLaw:
+class ByLaw(Audit):
     """An audit by runs that tell the exact log-likelihood ratio of what came out: pure epsilon.
 
     It refutes a mechanism whose outputs tell the neighbours apart better than its law allows, see
@@ -229,46 +254,23 @@ class ByLaw:
         least: likewise.
     """
 
-    claim: Claim
     pairs: Sequence[Neighbours]
     ratio: Callable[[EntropySource], Callable[[Any], float]]
-    twins: Mapping[str, Callable[[EntropySource], Callable[[Any], float]]] = field(
-        default_factory=dict
-    )
     runs: int = 8000
     least: int = 1000
+    method = "ratio"
 
-    def check(
-        self, name: str, effort: Effort, source: EntropySource, report: Callable[[str], None]
-    ) -> AuditOutcome:
-        """See `Audit.check`."""
+    def visible(self, effort: Effort) -> float:
+        """See `Audit.visible`."""
         runs = effort.runs(self.runs, self.least)
-        report("the mechanism")
-        found, pair = self._found(self.ratio, source, runs, effort.alpha)
-        twins = []
-        for broken, start in self.twins.items():
-            report(f"twin: {broken}")
-            loss = self._found(start, source, runs, effort.alpha)[0]
-            twins.append(TwinResult(broken, loss, loss > self.claim.value * (1 + 1e-9)))
-        return AuditOutcome(
-            name=name,
-            method="ratio",
-            claim=self.claim,
-            found=found,
-            visible=visible_by_ratio(self.claim, runs, alpha=effort.alpha),
-            pair=pair,
-            event="the log-likelihood ratio",
-            twins=tuple(twins),
-        )
+        return visible_by_ratio(self.claim, runs, alpha=effort.alpha)
 
-    def _found(
-        self,
-        start: Callable[[EntropySource], Callable[[Any], float]],
-        source: EntropySource,
-        runs: int,
-        alpha: float,
-    ) -> tuple[float, str]:
-        """The loss on the pair that training runs pick, and its name."""
+    def found(
+        self, broken: str | None, effort: Effort, source: EntropySource
+    ) -> tuple[float, str, str]:
+        """See `Audit.found`. Training runs pick the pair."""
+        runs = effort.runs(self.runs, self.least)
+        start = self.ratio if broken is None else self.twins[broken]
         run = start(source.split(1)[0])
 
         def drawn(pair: Neighbours, count: int) -> tuple[FloatVector, FloatVector]:
@@ -281,12 +283,13 @@ class ByLaw:
         told = [loss_by_ratio(each, each, alpha=_TELLING) for each in training]
         best = told.index(max(told))
         fresh = drawn(self.pairs[best], runs)
-        return loss_by_ratio(training[best], fresh, alpha=alpha), self.pairs[best].name
+        loss = loss_by_ratio(training[best], fresh, alpha=effort.alpha)
+        return loss, self.pairs[best].name, "the log-likelihood ratio"
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Enumerated:
+class Enumerated(Audit):
     """An audit by the probabilities of all outputs.
 
     Attributes:
@@ -295,36 +298,19 @@ class Enumerated:
         twins: likewise, by what is broken.
     """
 
-    claim: Claim
     distributions: Callable[[], DistributionPairs]
-    twins: Mapping[str, Callable[[], DistributionPairs]] = field(default_factory=dict)
+    method = "exact"
 
-    def check(
+    def found(
         self,
-        name: str,
+        broken: str | None,
         effort: Effort,  # noqa: ARG002
         source: EntropySource,  # noqa: ARG002
-        report: Callable[[str], None],
-    ) -> AuditOutcome:
-        """See `Audit.check`. Draws nothing."""
-        report("the mechanism")
-        own = worst_exact(self.distributions(), self.claim)
-        return AuditOutcome(
-            name=name,
-            method="exact",
-            claim=self.claim,
-            found=own.epsilon_lower,
-            visible=self.claim.value,
-            pair=own.pair,
-            event=own.event,
-            twins=tuple(self._twins(report)),
-        )
-
-    def _twins(self, report: Callable[[str], None]) -> Iterator[TwinResult]:
-        for broken, distributions in self.twins.items():
-            report(f"twin: {broken}")
-            found = worst_exact(distributions(), self.claim).epsilon_lower
-            yield TwinResult(broken, found, found > self.claim.value * (1 + 1e-9))
+    ) -> tuple[float, str, str]:
+        """See `Audit.found`. Draws nothing."""
+        distributions = self.distributions if broken is None else self.twins[broken]
+        worst = worst_exact(distributions(), self.claim)
+        return worst.epsilon_lower, worst.pair, worst.event
 
 
 @final

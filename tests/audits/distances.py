@@ -13,16 +13,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from graphcuts_dp.distances.above_threshold import AboveThreshold, PerQuery
-from graphcuts_dp.distances.coordinate import Profile, start_coordinate, step_coordinate
-from graphcuts_dp.distances.coordinate_tuning import CoordinateTask, CoordinateTuning
+from graphcuts_dp.distances.coordinate import (
+    AboveThreshold,
+    CoordinateTask,
+    CoordinateTuning,
+    Profile,
+    start_coordinate,
+    step_coordinate,
+)
+from graphcuts_dp.distances.counts import PerQuery, TreeCounts, part_counts
 from graphcuts_dp.distances.embeddings import exact_embedding
-from graphcuts_dp.distances.interactive import InteractiveDistances
 from graphcuts_dp.distances.l1_plan import L1Plan
-from graphcuts_dp.distances.learnt import release_distances
+from graphcuts_dp.distances.learnt import InteractiveDistances, release_distances
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric
-from graphcuts_dp.distances.tree_counts import TreeCounts, part_counts
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.level_noise import LevelNoise
@@ -284,7 +288,7 @@ def _asked(plan: L1Plan, source: EntropySource) -> Run:
     def run(locations: Locations) -> list[float]:
         state, seen = mechanism.start(locations, source), []
         for row in (8, 8, 0):
-            state, answer = mechanism.step(state, row, source)
+            state, answer = mechanism.step(state, row, None, source)
             seen.append(answer.value)
         return [*seen, *(float(part.updates) for part in state.coordinates)]
 

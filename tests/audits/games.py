@@ -10,9 +10,9 @@ import numpy as np
 from graphcuts_dp.evaluation.audit import Claim
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.offline.distinguishers import Released
-from graphcuts_dp.offline.player_game import PLAYERS, GameTuning, Player, PlayerGame
+from graphcuts_dp.offline.construction import PLAYERS, GameTuning, Player, PlayerGame
 from graphcuts_dp.offline.query_lists import CutList
+from graphcuts_dp.offline.rank_one import Released
 from graphcuts_dp.offline.tuning import PracticalOffline
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.privacy.entropy import EntropySource

@@ -23,10 +23,10 @@ from graphcuts_dp.learn.learners import (
 from graphcuts_dp.learn.norm_learner import MirrorDescentLearner
 from graphcuts_dp.learn.update_bounds import UpdateBound
 from graphcuts_dp.offline.construction import IterativeConstruction
-from graphcuts_dp.offline.distinguisher import Distinguisher
-from graphcuts_dp.offline.distinguishers import Exponential
-from graphcuts_dp.offline.methods import iterative_mechanism
+from graphcuts_dp.offline.distinguisher import Distinguisher, Exponential
+from graphcuts_dp.offline.methods import Learning
 from graphcuts_dp.offline.query_lists import CutList
+from graphcuts_dp.offline.release import Task
 from graphcuts_dp.offline.tuning import CALIBRATIONS, OfflineTuning
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
@@ -162,16 +162,10 @@ def tuned(
     delta = 0.0 if pure else _DELTA
     graph = Graph([], [], vertices=_VERTICES)
     total_weight = _VERTICES * (_VERTICES - 1) / 4
-    made = iterative_mechanism(
-        graph,
-        epsilon=epsilon,
-        delta=delta,
-        construction=construction,
-        queries=[CutQuery([k]) for k in range(8)],
-        calibration=calibration,
-        protection=protection,
-    )
-    bound = made._update_bound(total_weight, 0.0)
+    cuts = [CutQuery([k]) for k in range(8)]
+    task = Task.of(graph, cuts, epsilon=epsilon, delta=delta, protect=protection)
+    made = Learning(rule=construction, calibration=calibration).mechanism(task)
+    bound = made._update_bound(total_weight, 0.0, made.learner)
     tuning = made.calibration.tune(bound, made.distinguisher, one=1.0, steps=1)
     if calibration in ("practical", "tight"):
         cost = protection.cost(made.cost, epsilon=epsilon, delta=delta)

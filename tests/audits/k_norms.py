@@ -8,7 +8,9 @@ import numpy.typing as npt
 
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.offline.answers_at_once import Buying, buying_of
+from graphcuts_dp.offline.lists import Answers
+from graphcuts_dp.offline.query_lists import CutList
+from graphcuts_dp.offline.release import Task
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.level_noise import NORMS, KNormNoise
@@ -40,15 +42,17 @@ def _answers(
         columns: that the noise is made for; None for those of the cuts.
         source: of the noise.
     """
-    made: Buying = buying_of(_PAIRS[0].first, _CUTS, epsilon=epsilon, noise=norm)
+    task = Task.of(_PAIRS[0].first, _CUTS, epsilon=epsilon)
+    listed = CutList(task.universe, _CUTS)
+    made = Answers(noise=norm).laws(task, listed)[norm]
     rate = made.noise.rate * factor
     noise = replace(made.noise, rate=rate)
     if columns is not None:
         noise = KNormNoise.of_columns(columns, rate, norm=norm)
-    buying = replace(made, noise=noise)
+    law = replace(made, noise=noise)
 
     def run(graph: Graph) -> list[float]:
-        values = buying.values(graph, source)
+        values = law.measure(listed, graph, source)
         return [*values, sum(values), min(values), max(values)]
 
     return run

@@ -10,10 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.distances.l1_plan import L1Plan
-from graphcuts_dp.distances.learnt import LearntDistances
+from graphcuts_dp.distances.learnt import InteractiveDistances, LearntDistances
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.plan import plan_distances
-from graphcuts_dp.distances.session import DistanceSteps
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.entropy import EntropySource
@@ -103,13 +102,13 @@ def _together(corner: int) -> Locations:
 
 def _session(plan: L1Plan, source: EntropySource) -> Run:
     """A session that loses a step and goes on from the store: answers, and what was bought."""
-    mechanism = DistanceSteps(plan, plan.built_cost)
+    mechanism = InteractiveDistances(plan)
 
     def run(locations: Locations) -> npt.ArrayLike:
         state, seen = mechanism.start(locations, source), []
         for row in (8, 0):
             state, answer = mechanism.step(state, row, None, source)
-            seen += [answer.value, answer.interval[1]]
+            seen += [mechanism.told(None, answer).value, answer.interval[1]]
             if len(seen) == 2:
                 state = mechanism.interrupted(state, source)
                 kept = read_state(mechanism, stored_state(mechanism, state))

@@ -10,7 +10,7 @@ import numpy as np
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.offline.distinguishers import Exponential
+from graphcuts_dp.offline.distinguisher import Exponential
 from graphcuts_dp.offline.query_lists import QuestionList
 from graphcuts_dp.offline.tuning import OfflineTuning, PracticalOffline
 from graphcuts_dp.pairs.graph_queries import GraphQuery, Question

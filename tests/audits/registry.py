@@ -9,9 +9,8 @@ from graphcuts_dp.distances import plan as distance_plan
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.evaluation.audit import ALPHA
 from graphcuts_dp.learn.constructions import CONSTRUCTIONS
-from graphcuts_dp.offline.distinguishers import DISTINGUISHERS
-from graphcuts_dp.offline.methods import MEDIAN
-from graphcuts_dp.offline.player_game import PLAYERS
+from graphcuts_dp.offline.construction import PLAYERS
+from graphcuts_dp.offline.methods import DISTINGUISHERS, MEDIAN
 from graphcuts_dp.offline.tuning import CALIBRATIONS as OFFLINE_CALIBRATIONS
 from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
 from graphcuts_dp.privacy.guarantee import exact_epsilon
@@ -142,6 +141,8 @@ def _iterative() -> Iterator[str]:
     yield from (f"player: {player}" for player in PLAYERS[1:])
     yield from (f"iterative: {construction}" for construction in CONSTRUCTIONS)
     yield from (f"iterative: {name} calibration" for name in OFFLINE_CALIBRATIONS)
+    yield from (f"answers: {noise}" for noise in NORMS)
+    yield from ("release: net", "release: sensing")
 
 
 def _distances() -> Iterator[str]:
@@ -156,13 +157,10 @@ def _distances() -> Iterator[str]:
 _PRODUCTS: Mapping[str, Callable[[], Iterable[str]]] = {
     "release_graph": _releases,
     "release_iteratively": _iterative,
-    "release_answers": lambda: [f"answers: {noise}" for noise in NORMS],
-    "release_net": lambda: ["release: net"],
-    "release_sensing": lambda: ["release: sensing"],
     "open_session": _sessions,
     "choose_degree_bound": lambda: ["degree bound"],
-    "answer_distances": _distances,
-    "open_distance_session": lambda: [
+    "distances.answer_distances": _distances,
+    "distances.open_distance_session": lambda: [
         f"distances: session, {noise}" for noise in ("laplace", "gaussian")
     ],
     "release_flows": lambda: [
@@ -179,7 +177,7 @@ _READS_NO_DATA = {
     "plan",
     "planning.plan_bounds",
     "planning.plan_degree_bounds",
-    "plan_distances",
+    "distances.plan_distances",
 }
 # What researchers import from its module.
 _BESIDES = (

@@ -19,13 +19,12 @@ from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.evaluation.audit import Claim, Draw, Neighbours
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.learn.bit_sets import DenseHypothesis
-from graphcuts_dp.offline import net_release
-from graphcuts_dp.offline.distinguishers import Exponential
-from graphcuts_dp.offline.exact_cuts import ExactCuts
+from graphcuts_dp.offline import lists
+from graphcuts_dp.offline.distinguisher import ExactCuts, Exponential
+from graphcuts_dp.offline.lists import Steps
 from graphcuts_dp.offline.power_method import PowerRankOne
 from graphcuts_dp.offline.query_lists import CutList
 from graphcuts_dp.offline.rank_one import ResponseRankOne
-from graphcuts_dp.offline.sensing import Steps
 from graphcuts_dp.pairs.linear_query import LinearQuery
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery
 from graphcuts_dp.pairs.universe import Universe
@@ -276,7 +275,7 @@ _WEIGHTED: Sequence[LinearQuery] = [MatrixQuery(np.array([[0, 2, 1], [0, 0, -1],
 def _net_distributions(
     queries: Sequence[LinearQuery], epsilon: Fraction, factor: int, moves: int | None = None
 ) -> Iterator[DistributionPair]:
-    public = net_release._Net(Universe(3), queries, None, 0.0)
+    public = lists._Net(Universe(3), queries, None, 0.0)
     rate = factor * epsilon / (2 * (moves or public.sensitivity))
     distributions = [choice_probabilities(public.scores(graph), rate) for graph in _graphs(3)]
     for i, pair in itertools.product(range(len(distributions)), range(3)):

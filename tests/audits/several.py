@@ -24,9 +24,8 @@ from graphcuts_dp.graph.adjacency import BipartiteGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.owned_rows import PrivateData
 from graphcuts_dp.learn.norm_learner import MirrorDescentLearner
-from graphcuts_dp.offline.methods import release_iteratively
-from graphcuts_dp.offline.net_release import release_net
-from graphcuts_dp.offline.sensing import release_sensing
+from graphcuts_dp.offline.lists import Sensing
+from graphcuts_dp.offline.methods import Learning, release_iteratively
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import zcdp_rho
@@ -76,13 +75,11 @@ def _iterative(at_most: int, epsilon: float, source: EntropySource) -> Run:
         made = release_iteratively(
             graph,
             epsilon=epsilon,
-            distinguisher="response-rank-one",
-            rounds=1,
-            refits=0,
+            construction=Learning(distinguisher="response-rank-one", rounds=1, refits=0),
             **protection,
             seed=seed_of(source),
         )
-        (bought,), total = made.transcript, made.settings.total
+        (bought,), total = made.transcript, float(made.settings.total or 0.0)
         pairs = _UNIVERSE.pairs_between(cast(CutQuery, bought.query))
         # Beyond what is possible an answer tells no more of Laplace noise.
         answer = min(max(bought.value, 0.0), pairs)
@@ -99,16 +96,16 @@ def _sensing(at_most: int, epsilon: float, source: EntropySource) -> Run:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", AccuracyWarning)
             warnings.simplefilter("ignore", PrivacyWarning)
-            made = release_sensing(
+            made = release_iteratively(
                 ratings,
                 queries,
                 epsilon=epsilon,
                 delta=_DELTA,
-                rounds=1,
+                construction=Sensing(rounds=1),
                 **protection,
                 seed=seed_of(source),
             )
-        return np.array([made.measurements[0].value])
+        return np.array([made.transcript[0].value])
 
     return run
 
@@ -118,7 +115,9 @@ def _net(at_most: int, epsilon: float, source: EntropySource) -> Run:
 
     def run(data: PrivateData) -> FloatVector:
         graph, protection = protected(data, at_most)
-        made = release_net(graph, [ALL], epsilon=epsilon, **protection, seed=seed_of(source))
+        made = release_iteratively(
+            graph, [ALL], epsilon=epsilon, construction="net", **protection, seed=seed_of(source)
+        )
         return np.array([float(made.graph.weights.sum())])
 
     return run

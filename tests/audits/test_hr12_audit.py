@@ -7,11 +7,10 @@ in tests/theorems/test_hr12_above_threshold.py; here the code runs as it is.
 import numpy as np
 import pytest
 
+from graphcuts_dp.distances.coordinate import PiecewiseLinear
 from graphcuts_dp.distances.embeddings import exact_embedding
-from graphcuts_dp.distances.interactive import InteractiveDistances
 from graphcuts_dp.distances.l1_plan import L1Plan
-from graphcuts_dp.distances.learner import PiecewiseLinear
-from graphcuts_dp.distances.learnt import release_distances
+from graphcuts_dp.distances.learnt import InteractiveDistances, release_distances
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.evaluation.audit import audit
@@ -58,7 +57,7 @@ def test_erratum_which_coordinate_erred_is_private():
     def honest(locations, _):
         state = mechanism.start(locations, source)
         for _ in range(2):
-            state, _ = mechanism.step(state, 8, source)
+            state, _ = mechanism.step(state, 8, None, source)
         return [part.updates for part in state.coordinates]
 
     assert audit(honest, first, second, runs=1500).epsilon_lower <= 1.0
@@ -77,7 +76,7 @@ def test_whole_mechanisms_keep_their_promise(delta):
     def interactive(locations, _):
         state, values = online.start(locations, source), []
         for row in (8, 8, 0):
-            state, answer = online.step(state, row, source)
+            state, answer = online.step(state, row, None, source)
             values.append(answer.value)
         return values
 

@@ -10,11 +10,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from offline_calls import choose_from_net
 
 from graphcuts_dp.evaluation.audit import audit
 from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.offline import net_release
-from graphcuts_dp.offline.net_release import release_net
+from graphcuts_dp.offline import lists
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.noise import sample_geometric
@@ -40,7 +40,7 @@ def graphs(n):
 
 def largest_loss(n, queries, rate_of):
     """max over neighbours and members of ln P/P', exactly."""
-    public = net_release._Net(Universe(n), queries, None, 0.0)
+    public = lists._Net(Universe(n), queries, None, 0.0)
     rate = rate_of(public)
     distributions = [choice_probabilities(public.scores(graph), rate) for graph in graphs(n)]
     pairs = range(n * (n - 1) // 2)
@@ -74,7 +74,7 @@ def release_of(epsilon):
     """Which pairs are edges in the released graph."""
 
     def mechanism(graph, run):
-        made = release_net(graph, all_cuts(3), epsilon=epsilon, seed=run)
+        made = choose_from_net(graph, all_cuts(3), epsilon=epsilon, seed=run)
         return made.graph.dense()[np.triu_indices(3, 1)]
 
     return mechanism
@@ -92,6 +92,6 @@ def test_a_twin_with_the_same_noise_for_all_members_is_caught(monkeypatch):
     def reused(scores, rate, source):
         return int(np.argmax(scores + sample_geometric(rate, 1, source)))
 
-    monkeypatch.setattr(net_release, "noisy_maximum", reused)
+    monkeypatch.setattr(lists, "noisy_maximum", reused)
     found = audit(release_of(2.0), *NEIGHBOURS, runs=1000)
     assert found.epsilon_lower > 2.0, found.event

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from graphcuts_dp.graph.adjacency import BipartiteGraph
-from graphcuts_dp.offline.sensing import Steps
+from graphcuts_dp.offline.lists import Steps
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery
 from graphcuts_dp.pairs.universe import Universe
 

@@ -76,9 +76,9 @@ def protected(data: PrivateData, at_most: int) -> tuple[Any, dict[str, Any]]:
             graph away as a plain one.
     """
     if not isinstance(data, OwnedRows):
-        return data, {"at_most": at_most}
+        return data, {"protect": Protect.edges(at_most)}
     if at_most == _MOST:
-        return data, {"protect": "owner", "at_most": at_most}
+        return data, {"protect": Protect.owner(at_most=at_most)}
     return plain(data), {}
 
 

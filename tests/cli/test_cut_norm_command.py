@@ -60,7 +60,7 @@ def test_each_norm_is_that_of_all_pairs_of_sets(call, tmp_path, norm, second):
     [
         (("--norm", "nuclear"), "norm must be one of"),
         (("--norm", "infinity-to-one", "--method", "spectral"), "low-rank"),
-        (("--norm", "normalised", "--method", "sdp"), "auto, exact or spectral"),
+        (("--norm", "normalised", "--method", "sdp"), "auto, exact, spectral"),
         (("--norm", "normalised", "--time-limit", "3"), "time limit"),
         (("--norm", "cut", "--method", "magic"), "method must be one of"),
     ],

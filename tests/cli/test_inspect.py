@@ -55,8 +55,11 @@ PRODUCTS = {
         ["out.csv.schema.json", "out.csv", "out.csv.hypothesis.npz"],
     ),
     "answers": (
-        ("release-answers", "in.edges", "out.npz", *READ, "--queries", "cuts.csv"),
-        ["answers to 2 cuts of 12 vertices", "k-norm, on counts", "with probability 95% for all"],
+        (
+            *("release-iteratively", "in.edges", "out.npz", *READ),
+            *("--construction", "answers", "--queries", "cuts.csv"),
+        ),
+        ["answers to cuts of 12 vertices", "made: by k-norm", "with probability 95% for all"],
         ["out.npz"],
     ),
     "distances": (
@@ -212,12 +215,20 @@ def test_every_kind_of_saved_results_has_its_words():
 
 def test_nets_and_matrices_have_their_words():
     """From the fields alone: whatever writes such receipts."""
-    net = {"vertices": [["a", "b"]], "members": 64, "rate": "1/4", "unit": 0.5}
-    told = how_made("net", net)
+    settings = {"distinguisher": "", "calibration": "", "rounds": 1, "used": 1}
+    accuracy = {"error": 12.0, "confidence": 0.95, "queries": "listed", "deviation": None}
+    law = {"members": 64, "rate": "1/4", "unit": 0.5}
+    net = {"settings": settings | {"construction": "net"}, "accuracy": accuracy, "law": law}
+    told = how_made("iterative construction", net | {"vertices": [["a", "b"]]})
     assert "2 vertices" in told["What it is"]
     assert "64 members" in told["What it is"]
     assert "rate 1/4 for a step of 0.5" in told["Noise"]
-    matrix = {"vertices": [3, ["x", "y"]], "deviation": 2.5, "error": 12.0, "beta": 0.05}
-    told = how_made("sensing", matrix)
+    matrix = {
+        "settings": settings | {"construction": "sensing"},
+        "accuracy": accuracy | {"deviation": 2.5},
+        "law": None,
+    }
+    told = how_made("answers", matrix | {"vertices": [3, ["x", "y"]]})
     assert "3 x 2 vertices" in told["What it is"]
-    assert "off by at most 12, with probability 95%" in told["How near"]
+    assert "deviation of at most 2.5" in told["Noise"]
+    assert "off by at most 12" in told["How near"]

@@ -108,7 +108,7 @@ def test_a_plan_for_linear_queries(call):
         "sensing",
         "answer 0",
     }
-    assert told["rank_guess"] == 2
+    assert told["rank"] == 2
     status, _, err = call("plan", *sizes, "--epsilon", "1", "--delta", "1e-6", "--rank", "2")
     assert status == 2
     assert "are for linear=True" in err

@@ -7,6 +7,7 @@ from functools import partial
 import pytest
 
 import graphcuts_dp as gc
+from graphcuts_dp.cli import main
 
 SIZES = ("--n", "5000", "--edges", "5e4", "--queries", "1e6")
 PROMISE = ("--epsilon", "1", "--delta", "1e-6")
@@ -132,10 +133,7 @@ def test_bad_input_is_one_line_and_status_2(call, words, message):
     assert err.count("\n") == 1
 
 
-@pytest.mark.parametrize(("old", "new"), [("wizard", "plan --ask"), ("explain", "plan --explain")])
+@pytest.mark.parametrize(("old", "new"), main.RENAMED.items())
 def test_old_commands_answer_with_the_new_one(command_line, old, new):
-    assert command_line(old, "--epsilon", "1") == (
-        2,
-        "",
-        f"error: {old} is now: graphcuts-dp {new}\n",
-    )
+    told = f"error: {old} is now: graphcuts-dp {new}\n"
+    assert command_line(old, "--epsilon", "1") == (2, "", told)

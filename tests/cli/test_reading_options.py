@@ -21,8 +21,6 @@ LEARN = ("release-iteratively", "x.csv", "s.csv", "--epsilon", "40", "--delta", 
     [
         ("release",),
         ("release-iteratively",),
-        ("release-net",),
-        ("release-answers",),
         ("session", "start"),
         ("distances",),
         ("evaluate", "graphs"),

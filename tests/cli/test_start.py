@@ -103,8 +103,6 @@ def test_a_shell_is_told_what_may_come_next():
     assert ended.stdout.split() == [
         "release",
         "release-iteratively",
-        "release-net",
-        "release-answers",
     ]
 
 

@@ -54,6 +54,7 @@ class Command:
 
 
 _EPSILON = ("--epsilon", "5")
+_LEARN = ("release-iteratively", "in.csv", "--uncounted")
 COMMANDS = {
     command.name: command
     for command in (
@@ -69,20 +70,12 @@ COMMANDS = {
         ),
         Command(
             "release, net",
-            ("release-net", "in.csv", "r.csv", "--queries", "q.jsonl", "--uncounted", *_EPSILON),
-            (("r.csv.schema.json", "r.csv", "r.csv.queries.npz", "r.csv.json"),),
+            (*_LEARN, "r.csv", "--construction", "net", "--queries", "q.jsonl", *_EPSILON),
+            (("r.csv.schema.json", "r.csv", "r.csv.hypothesis.npz", "r.csv.json"),),
         ),
         Command(
             "release, answers",
-            (
-                "release-answers",
-                "in.csv",
-                "a.npz",
-                "--queries",
-                "q.jsonl",
-                "--uncounted",
-                *_EPSILON,
-            ),
+            (*_LEARN, "a.npz", "--construction", "answers", "--queries", "q.jsonl", *_EPSILON),
             (("a.npz", "a.npz.json"),),
         ),
         Command(
@@ -194,6 +187,12 @@ def _measured(**_: object) -> Table:
 _TOY = FigureSpec(name="a-toy", shows="x", tests="y", measure=_measured, draw=_small)
 
 
+def _quick_release(*_: object, construction: object, **__: object) -> gc.IterativeRelease:
+    """What the construction of that class would make."""
+    made = {"Net": chosen, "Answers": asked_at_once}.get(type(construction).__name__, learnt)
+    return made(NEWER)
+
+
 @contextlib.contextmanager
 def quick_work() -> Iterator[None]:
     """What commands do between reading and writing takes no time: faults are about files."""
@@ -204,10 +203,8 @@ def quick_work() -> Iterator[None]:
     with contextlib.ExitStack() as patches:
         for place, stand_in in {
             "cli.release.execute": ready(lambda which: released(which, "spectral")),
-            "cli.release_iteratively.release_iteratively": ready(learnt),
-            "cli.release_net.release_net": ready(chosen),
-            "cli.release_answers.release_answers": ready(asked_at_once),
-            "cli.distance_sessions.answer_distances": ready(answered),
+            "cli.release_iteratively.release_iteratively": _quick_release,
+            "cli.distances.answer_distances": ready(answered),
             "cli.flows.execute": ready(tabled),
             "distances.answers.DistanceAnswers.plot": _small,
             "cli.evaluations.cut_error_figure": _small,

@@ -8,8 +8,10 @@ from pathlib import Path
 import networkx as nx
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from offline_calls import answer_at_once, choose_from_net, learn
 
 import graphcuts_dp as gc
+from graphcuts_dp.distances import answer_distances
 from scripts.figures.style import save_figure
 
 OLDER, NEWER = 0, 1
@@ -41,7 +43,7 @@ def released(which: int, fit: str) -> gc.Release:
 
 @cache
 def learnt(which: int) -> gc.IterativeRelease:
-    return gc.release_iteratively(
+    return learn(
         sample(which),
         epsilon=5.0,
         delta=1e-6,
@@ -51,21 +53,21 @@ def learnt(which: int) -> gc.IterativeRelease:
 
 
 @cache
-def chosen(which: int) -> gc.NetRelease:
-    return gc.release_net(
+def chosen(which: int) -> gc.IterativeRelease:
+    return choose_from_net(
         gc.Graph([0, 1], [1, which + 2], vertices=4), [gc.CutQuery([0])], epsilon=5.0, seed=which
     )
 
 
 @cache
-def asked_at_once(which: int) -> gc.FewAnswers:
+def asked_at_once(which: int) -> gc.IterativeRelease:
     cuts = [gc.CutQuery([0]), gc.CutQuery([0, which + 1])]
-    return gc.release_answers(sample(which), cuts, epsilon=5.0, seed=which)
+    return answer_at_once(sample(which), cuts, epsilon=5.0, seed=which)
 
 
 @cache
 def answered(which: int):
-    return gc.answer_distances(nx.path_graph(6), [0, 1, which + 2] * 20, epsilon=1.0, seed=which)
+    return answer_distances(nx.path_graph(6), [0, 1, which + 2] * 20, epsilon=1.0, seed=which)
 
 
 @cache

@@ -1,7 +1,11 @@
-"""Every method against exact values of small matrices; certificates that hold when damaged."""
+"""Every method against exact values of small matrices; certificates that hold when damaged.
+
+Branch and bound against enumeration, and its bounds when it is stopped.
+"""
 
 import itertools
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,20 +14,25 @@ import scipy.sparse as sp
 from cutnorm_matrices import small_matrices
 from scipy.sparse.linalg import aslinearoperator
 
-from graphcuts_dp.cutnorm import cut_norm
 from graphcuts_dp.cutnorm.certificate import (
     CutNormCertificate,
     ScaledMatrix,
     chebyshev_norm_bound,
     scaling_bound,
 )
-from graphcuts_dp.cutnorm.cut_norm import infinity_to_one_norm, normalised_cut_norm
+from graphcuts_dp.cutnorm.cut_norm import (
+    MAX_ENTRIES,
+    cut_norm,
+    enumerate_cuts,
+    solve_program,
+)
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
 from graphcuts_dp.cutnorm.operand import Operand
+from graphcuts_dp.errors import MatrixError
 from scripts.figures.nikiforov import harmonic_factor
 
 ROUNDING = 1e-12
-NORMS = {"cut": cut_norm, "infinity-to-one": infinity_to_one_norm}
+NORMS = {norm: partial(cut_norm, norm=norm) for norm in ("cut", "infinity-to-one")}
 
 
 def brute_force(matrix: np.ndarray[Any, Any], norm: str) -> float:
@@ -65,15 +74,15 @@ def check_methods(matrix: np.ndarray[Any, Any], methods: tuple[str, ...]) -> Non
             certificate = function(matrix, method=method)
             assert not sandwich_violations(certificate, exact), (matrix, certificate, exact)
             assert certificate.verify(matrix) == certificate.lower
-    exact = normalised_cut_norm(matrix, method="exact")
-    certificate = normalised_cut_norm(matrix, method="spectral")
+    exact = cut_norm(matrix, norm="normalised", method="exact")
+    certificate = cut_norm(matrix, norm="normalised", method="spectral")
     assert not sandwich_violations(certificate, exact), (matrix, certificate, exact)
 
 
 def test_exact_is_the_definition() -> None:
     for matrix in small_matrices(150, seed=1, largest=4):
-        for norm, function in (*NORMS.items(), ("normalised", normalised_cut_norm)):
-            exact = function(matrix, method="exact")
+        for norm in (*NORMS, "normalised"):
+            exact = cut_norm(matrix, norm=norm, method="exact")
             truth = brute_force(matrix, norm)
             assert exact.lower <= truth * (1 + ROUNDING)
             assert exact.upper >= truth * (1 - ROUNDING)
@@ -107,7 +116,7 @@ def test_integers_are_exact() -> None:
 @pytest.mark.parametrize("damage", ["random", "zeros", "huge", "nan", "negative", "one huge"])
 def test_damaged_weights_still_bound(damage: str, bordered: bool) -> None:
     rng = np.random.default_rng(8)
-    function = cut_norm if bordered else infinity_to_one_norm
+    function = NORMS["cut" if bordered else "infinity-to-one"]
     for matrix in small_matrices(40, seed=6):
         operand = Operand.from_matrix(matrix)
         sizes = [size + bordered for size in operand.shape]
@@ -193,12 +202,12 @@ def test_krivine_sandwich() -> None:
 
 def test_normalised_bounds_obey_nikiforov() -> None:
     for matrix in small_matrices(60, seed=14):
-        exact = normalised_cut_norm(matrix, method="exact")
+        exact = cut_norm(matrix, norm="normalised", method="exact")
         sigma = np.linalg.norm(matrix.astype(float), 2)
         factor = 2 * math.sqrt(math.prod(harmonic_factor(size) for size in matrix.shape))
         assert exact.lower <= sigma * (1 + ROUNDING)
         assert sigma <= factor * exact.lower * (1 + ROUNDING)
-        found = normalised_cut_norm(matrix, method="spectral")
+        found = cut_norm(matrix, norm="normalised", method="spectral")
         assert sigma <= factor * found.lower * (1 + ROUNDING)
 
 
@@ -217,3 +226,69 @@ def test_dense_sparse_and_operator_agree() -> None:
     assert cut_norm(matrix.astype(np.float32), method="low-rank").upper == pytest.approx(
         dense.upper, rel=0.01
     )
+
+
+def sparse_signs(n, density, seed):
+    rng = np.random.default_rng(seed)
+    upper = np.triu(rng.choice([-1.0, 1.0], (n, n)) * (rng.random((n, n)) < density), 1)
+    return upper + upper.T
+
+
+@pytest.mark.parametrize("bordered", [True, False])
+@pytest.mark.parametrize("seed", range(25))
+def test_agrees_with_enumeration(seed, bordered):
+    rng = np.random.default_rng(seed)
+    shape = rng.integers(1, 9, size=2)
+    matrix = rng.integers(-2, 3, size=shape) if seed % 2 else rng.normal(size=shape)
+    operand = Operand.from_matrix(matrix)
+    exact = enumerate_cuts(operand, bordered=bordered)
+    found = solve_program(operand, bordered=bordered)
+    assert found.finished
+    assert found.upper == pytest.approx(exact.upper, rel=1e-5, abs=1e-5)
+    assert found.upper >= exact.upper * (1 - 1e-12)
+    x, y = (found.S, found.T) if bordered else (2.0 * found.S - 1, 2.0 * found.T - 1)
+    value = abs(float(x @ operand.data @ y))
+    assert value == pytest.approx(exact.upper, rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_large_sparse_matrices_are_solved_exactly(form):
+    matrix = sparse_signs(60, 0.06, 0)
+    certificate = cut_norm(form(matrix), method="exact")
+    assert certificate.is_exact
+    assert certificate.stopped == "exact"
+    assert abs(matrix[np.ix_(certificate.S, certificate.T)].sum()) == certificate.lower
+    quick = cut_norm(form(matrix), method="low-rank")
+    assert quick.lower <= certificate.lower
+    assert certificate.upper <= quick.upper
+
+
+def test_infinity_to_one_norm_of_a_large_sparse_matrix():
+    matrix = sparse_signs(40, 0.08, 1)
+    certificate = cut_norm(matrix, norm="infinity-to-one", method="exact")
+    x, y = 2.0 * certificate.S - 1, 2.0 * certificate.T - 1
+    assert certificate.is_exact
+    assert abs(x @ matrix @ y) == certificate.lower
+    assert certificate.upper <= cut_norm(matrix, norm="infinity-to-one", method="low-rank").upper
+
+
+@pytest.mark.parametrize("n", [28, 40])
+def test_stopped_early_both_bounds_still_hold(n):
+    matrix = sparse_signs(n, 1.0, 2)
+    certificate = cut_norm(matrix, method="exact", time_limit=0.2)
+    reference = cut_norm(matrix, method="low-rank")
+    assert certificate.stopped == "time"
+    assert certificate.lower <= reference.upper
+    assert certificate.upper >= reference.lower
+    assert certificate.ratio < 1.4
+
+
+def test_a_zero_matrix_above_the_limit_of_enumeration():
+    certificate = cut_norm(np.zeros((40, 40)), method="exact")
+    assert (certificate.lower, certificate.upper) == (0.0, 0.0)
+
+
+def test_too_many_entries_are_refused():
+    side = int(MAX_ENTRIES**0.5) + 1
+    with pytest.raises(MatrixError, match="low-rank"):
+        cut_norm(np.ones((side, side)), method="exact")

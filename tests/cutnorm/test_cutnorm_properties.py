@@ -1,8 +1,8 @@
-"""DistributionPairs of norms, validation, determinism, stopping, and the interface that the fits
-use."""
+"""Properties of norms, validation, determinism, stopping, and the interface that the fits use."""
 
 import dataclasses
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,12 +10,14 @@ import pytest
 import scipy.sparse as sp
 from cutnorm_matrices import small_matrices
 
-from graphcuts_dp.cutnorm import cut_norm, low_rank
-from graphcuts_dp.cutnorm.cut_norm import infinity_to_one_norm, normalised_cut_norm
+from graphcuts_dp.cutnorm import low_rank
+from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
 from graphcuts_dp.cutnorm.spectral import prefix_cuts
 from graphcuts_dp.errors import MatrixError, ParameterError
 
+infinity_to_one_norm = partial(cut_norm, norm="infinity-to-one")
+normalised_cut_norm = partial(cut_norm, norm="normalised")
 FUNCTIONS = [cut_norm, infinity_to_one_norm, normalised_cut_norm]
 
 
@@ -106,32 +108,33 @@ def test_bad_matrices_are_refused(function: Any, matrix: Any) -> None:
     assert "\n" not in str(error.value)
 
 
-def test_bad_parameters_are_refused() -> None:
-    matrix = np.eye(3)
-    with pytest.raises(ParameterError):
-        cut_norm(matrix, method="magic")  # type: ignore[arg-type]
-    with pytest.raises(ParameterError):
-        cut_norm(matrix, tolerance=-1)
-    with pytest.raises(ParameterError):
-        cut_norm(matrix, time_limit=-1)
-    with pytest.raises(ParameterError):
-        infinity_to_one_norm(matrix, method="spectral")
-    with pytest.raises(ParameterError):
-        normalised_cut_norm(matrix, method="sdp")  # type: ignore[arg-type]
-    with pytest.raises(ParameterError):
-        LowRankSolver((2, 2), 0)
-    with pytest.raises(ParameterError):
-        LowRankSolver((2, 2), 2, np.int64)
+@pytest.mark.parametrize(
+    ("error", "matrix", "options"),
+    [
+        (ParameterError, np.eye(3), {"norm": "nuclear"}),
+        (ParameterError, np.eye(3), {"method": "magic"}),
+        (ParameterError, np.eye(3), {"tolerance": -1}),
+        (ParameterError, np.eye(3), {"time_limit": -1}),
+        (ParameterError, np.eye(3), {"norm": "infinity-to-one", "method": "spectral"}),
+        (ParameterError, np.eye(3), {"norm": "normalised", "method": "sdp"}),
+        (ParameterError, np.eye(3), {"norm": "normalised", "rank": 3}),
+        (MatrixError, np.ones((150, 150)), {"method": "exact"}),
+        (MatrixError, np.ones((200, 200)), {"method": "sdp"}),
+        (MatrixError, np.ones((40, 40)), {"norm": "normalised", "method": "exact"}),
+        (MatrixError, np.eye(3), {"method": "low-rank", "start": LowRankSolver((2, 2))}),
+    ],
+)
+def test_bad_parameters_are_refused(error: Any, matrix: Any, options: Any) -> None:
+    with pytest.raises(error):
+        cut_norm(matrix, **options)
+
+
+def test_what_is_of_another_shape_or_kind_is_refused() -> None:
+    for arguments in (((2, 2), 0), ((2, 2), 2, np.int64)):
+        with pytest.raises(ParameterError):
+            LowRankSolver(*arguments)
     with pytest.raises(MatrixError):
-        cut_norm(np.ones((150, 150)), method="exact")
-    with pytest.raises(MatrixError):
-        cut_norm(np.ones((200, 200)), method="sdp")
-    with pytest.raises(MatrixError):
-        normalised_cut_norm(np.ones((40, 40)), method="exact")
-    with pytest.raises(MatrixError):
-        cut_norm(matrix, method="low-rank", start=LowRankSolver((2, 2)))
-    with pytest.raises(MatrixError):
-        cut_norm(matrix).verify(np.eye(4))
+        cut_norm(np.eye(3)).verify(np.eye(4))
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
@@ -232,7 +235,8 @@ def test_solver_for_the_fits() -> None:
     )
     assert np.all(np.diff(np.abs(batch.values)) <= 1e-9)
     assert abs(batch.values[0]) <= solver.upper_bound(matrix).value
-    S, T = solver.round(matrix)
+    batch = solver.round_batch(matrix)
+    S, T = batch.S[0], batch.T[0]
     assert S.shape == (30,)
     assert T.shape == (40,)
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.distances import session as session_module
-from graphcuts_dp.distances.interactive import InteractiveDistances
-from graphcuts_dp.distances.queries import all_distances
-from graphcuts_dp.distances.session import DistanceSteps
+from graphcuts_dp.distances import Locations, Metric, answer_distances, open_distance_session
+from graphcuts_dp.distances.l1_plan import L1Plan
+from graphcuts_dp.distances.learnt import InteractiveDistances
+from graphcuts_dp.distances.locations import all_distances
 from graphcuts_dp.errors import (
     AccuracyWarning,
     BudgetError,
@@ -22,8 +22,8 @@ from graphcuts_dp.errors import (
 from graphcuts_dp.privacy.entropy import SystemEntropy
 from graphcuts_dp.session.states import read_state, stored_state
 
-GRID = gc.Metric.grid(5, 6)
-PEOPLE = gc.Locations(
+GRID = Metric.grid(5, 6)
+PEOPLE = Locations(
     GRID,
     np.random.default_rng(1).multinomial(10**6, np.random.default_rng(2).dirichlet([0.3] * 30)),
 )
@@ -31,11 +31,11 @@ TERMS = {"epsilon": 2.0, "queries": 6}
 
 
 def begin(path, *, metric=GRID, people=PEOPLE, **options):
-    return gc.open_distance_session(metric, people, store=path, **(TERMS | options))
+    return open_distance_session(metric, people, store=path, **(TERMS | options))
 
 
 def resume(path, **options):
-    return gc.open_distance_session(GRID, PEOPLE, store=path, **options)
+    return open_distance_session(GRID, PEOPLE, store=path, **options)
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ def test_it_shares_the_store_and_the_budget_with_everything_else(path):
     store = gc.Store(path, budget=3.5)
     with begin(store) as session:
         session.ask(0)
-    gc.answer_distances(GRID, PEOPLE, epsilon=1.0, store=path)
+    answer_distances(GRID, PEOPLE, epsilon=1.0, store=path)
     with pytest.raises(BudgetError, match="does not allow another"):
         begin(path, name="second")
     with begin(path, name="small", epsilon=0.5) as session:
@@ -119,20 +119,20 @@ def test_parameters_must_agree_when_it_is_resumed(path):
     with pytest.raises(ParameterError, match="with seed=None"):
         resume(path, seed=1)
     with pytest.raises(LedgerError, match="other private data"):
-        begin(path, people=gc.Locations(GRID, np.roll(PEOPLE.counts, 1)))
+        begin(path, people=Locations(GRID, np.roll(PEOPLE.counts, 1)))
 
 
 def test_another_map_of_the_same_vertices_is_refused(path):
-    short, long = gc.Metric.path(9), gc.Metric.path(9, [1.0] * 7 + [3.0])
+    short, long = Metric.path(9), Metric.path(9, [1.0] * 7 + [3.0])
     counts = np.arange(9) * 10_000
-    begin(path, metric=short, people=gc.Locations(short, counts)).close()
+    begin(path, metric=short, people=Locations(short, counts)).close()
     with pytest.raises(ParameterError, match="another map"):
-        begin(path, metric=long, people=gc.Locations(long, counts))
+        begin(path, metric=long, people=Locations(long, counts))
 
 
 def test_noise_that_this_version_would_choose_otherwise_is_refused(path, monkeypatch):
     begin(path).close()
-    monkeypatch.setattr(session_module, "plan_digest", lambda _: "0" * 64)
+    monkeypatch.setattr(L1Plan, "digest", "0" * 64)
     with pytest.raises(LedgerError, match="another version"):
         resume(path)
 
@@ -185,8 +185,8 @@ def interrupt(session, monkeypatch, rows):
     """Fail inside a step, after the reservation and some noise."""
     whole = InteractiveDistances.step
 
-    def fails(self, state, row, source):
-        whole(self, state, row, source)
+    def fails(*arguments):
+        whole(*arguments)
         raise BrokenError
 
     with monkeypatch.context() as patched:
@@ -274,7 +274,7 @@ def test_a_state_without_its_running_noise_is_written_off(path):
         after = runner.mechanism.interrupted(bare, SystemEntropy())
     assert after.queries == 1
     assert [part.lost for part in after.coordinates] == [1, 1]
-    other = DistanceSteps(replace(mechanism.plan, beta=0.01), mechanism.cost)
+    other = InteractiveDistances(replace(mechanism.plan, beta=0.01), mechanism.cost)
     for broken, read in ((b"{}", mechanism), (b"[", mechanism), (kept.public, other)):
         with pytest.raises(FileFormatError, match="the stored state"):
             read_state(read, replace(kept, public=broken))

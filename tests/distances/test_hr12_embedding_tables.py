@@ -4,8 +4,14 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from graphcuts_dp.distances.embeddings import STEPS, exact_embedding, tree_points
-from graphcuts_dp.distances.learnt import bourgain_embedding, bourgain_levels, projection_embedding
+from graphcuts_dp.distances.embeddings import (
+    STEPS,
+    bourgain_embedding,
+    bourgain_levels,
+    exact_embedding,
+    projection_embedding,
+    tree_points,
+)
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.errors import ParameterError

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphcuts_dp.distances.decomposable import DecomposableHypothesis
-from graphcuts_dp.distances.learner import Line, PiecewiseLinear
+from graphcuts_dp.distances.coordinate import DecomposableHypothesis, Line, PiecewiseLinear
 from graphcuts_dp.errors import ParameterError
 from scripts.figures.distance_bounds import (
     decomposable_mistakes,

@@ -8,14 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import graphcuts_dp as gc
-from graphcuts_dp.distances.above_threshold import AboveThreshold
-from graphcuts_dp.distances.coordinate import Profile
-from graphcuts_dp.distances.coordinate_tuning import CoordinateTask, CoordinateTuning
+from graphcuts_dp.distances import Locations, Metric, answer_distances, plan_distances
+from graphcuts_dp.distances.coordinate import (
+    AboveThreshold,
+    CoordinateTask,
+    CoordinateTuning,
+    Line,
+    PiecewiseLinear,
+    Profile,
+)
+from graphcuts_dp.distances.embeddings import learnt_cheaply
 from graphcuts_dp.distances.l1_plan import coordinate_bounds
-from graphcuts_dp.distances.learner import Line, PiecewiseLinear
-from graphcuts_dp.distances.learnt import LearntDistances, learnt_cheaply
-from graphcuts_dp.distances.queries import all_distances
+from graphcuts_dp.distances.learnt import LearntDistances
+from graphcuts_dp.distances.locations import all_distances
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.privacy.value_noise import ValueNoise
 
@@ -25,20 +30,20 @@ WIDTH = 20
 def ring(size):
     graph = nx.cycle_graph(size)
     graph.add_edge(0, size // 3)
-    return gc.Metric.from_networkx(graph)
+    return Metric.from_networkx(graph)
 
 
 MAPS = {
-    "path": gc.Metric.path(40),
-    "grid": gc.Metric.grid(6, 7),
-    "tree": gc.Metric.from_networkx(nx.balanced_tree(2, 3)),
+    "path": Metric.path(40),
+    "grid": Metric.grid(6, 7),
+    "tree": Metric.from_networkx(nx.balanced_tree(2, 3)),
     "ring": ring(12),
 }
 
 
 def placed(metric, people=10**6, seed=1):
     rng = np.random.default_rng(seed)
-    return gc.Locations(metric, rng.multinomial(people, rng.dirichlet(np.full(len(metric), 0.3))))
+    return Locations(metric, rng.multinomial(people, rng.dirichlet(np.full(len(metric), 0.3))))
 
 
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
@@ -48,7 +53,7 @@ def test_intervals_hold_for_all_vertices(kind, noise):
     here = placed(MAPS[kind])
     truth = all_distances(here)
     for seed in range(4):
-        answers = gc.answer_distances(
+        answers = answer_distances(
             here.metric,
             here,
             epsilon=2.0,
@@ -68,7 +73,7 @@ def test_intervals_hold_for_all_vertices(kind, noise):
 def test_intervals_are_much_narrower_than_one_number_for_all_positions():
     """Where people are decides how much; here, for a fixed seed, half and less."""
     here = placed(MAPS["path"], seed=3)
-    answers = gc.answer_distances(MAPS["path"], here, epsilon=2.0, mechanism="learner", seed=3)
+    answers = answer_distances(MAPS["path"], here, epsilon=2.0, mechanism="learner", seed=3)
     assert np.median(answers.radii) < answers.plan.best.guaranteed / 2
 
 
@@ -136,10 +141,8 @@ def test_exact_lines_everywhere_leave_nothing_open():
 
 def test_several_people_cost_as_much_as_the_noise_of_one_grows():
     here = placed(MAPS["grid"])
-    one = gc.answer_distances(MAPS["grid"], here, epsilon=1.0, mechanism="learner", seed=1)
-    ten = gc.answer_distances(
-        MAPS["grid"], here, epsilon=1.0, mechanism="learner", at_most=10, seed=1
-    )
+    one = answer_distances(MAPS["grid"], here, epsilon=1.0, mechanism="learner", seed=1)
+    ten = answer_distances(MAPS["grid"], here, epsilon=1.0, mechanism="learner", at_most=10, seed=1)
     assert ten.guarantee.protects == "10 people"
     assert one.guarantee.epsilon == ten.guarantee.epsilon == 1.0
     assert ten.plan.best.guaranteed > 2 * one.plan.best.guaranteed
@@ -151,14 +154,14 @@ def test_several_people_cost_as_much_as_the_noise_of_one_grows():
 
 
 def test_auto_tries_the_learner_where_that_is_cheap():
-    star = gc.Metric.from_networkx(nx.star_graph(90))
+    star = Metric.from_networkx(nx.star_graph(90))
     named = {
-        name: {row.mechanism for row in gc.plan_distances(metric, people=10**8, epsilon=1.0).rows}
+        name: {row.mechanism for row in plan_distances(metric, people=10**8, epsilon=1.0).rows}
         for name, metric in {**MAPS, "star": star}.items()
     }
     assert {name for name, rows in named.items() if "learner" in rows} == {"path", "grid", "tree"}
     assert learnt_cheaply(star, most_coordinates=90)
-    asked = gc.plan_distances(star, people=99, epsilon=1.0, mechanism="learner")
+    asked = plan_distances(star, people=99, epsilon=1.0, mechanism="learner")
     assert asked.best.mechanism == "learner"
 
 

@@ -5,9 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from graphcuts_dp.distances.locations import Locations
+from graphcuts_dp.distances.locations import DistanceQuery, Locations, all_distances
 from graphcuts_dp.distances.metric import Metric
-from graphcuts_dp.distances.queries import DistanceQuery, all_distances
 from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
 
 TREE = Metric([0, 1, 1], [1, 2, 3], [1.0, 2.0, 0.5], vertices=["a", "b", "c", "d"])

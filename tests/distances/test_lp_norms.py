@@ -5,15 +5,10 @@ import math
 import numpy as np
 import pytest
 
-import graphcuts_dp as gc
-from graphcuts_dp.distances import learnt
-from graphcuts_dp.distances.learnt import (
-    best_plan,
-    embeddings_of,
-    projection_embedding,
-    stable_variables,
-)
-from graphcuts_dp.distances.queries import all_distances
+from graphcuts_dp.distances import Locations, Metric, answer_distances, embeddings
+from graphcuts_dp.distances.embeddings import embeddings_of, projection_embedding, stable_variables
+from graphcuts_dp.distances.l1_plan import best_plan
+from graphcuts_dp.distances.locations import all_distances
 from graphcuts_dp.errors import GraphError, ParameterError
 
 POINTS = np.random.default_rng(3).uniform(size=(16, 2))
@@ -26,19 +21,19 @@ def norms(points, p):
 
 @pytest.mark.parametrize("p", P)
 def test_points_have_the_distances_of_their_norm(p):
-    metric = gc.Metric.of_points(POINTS, p=p, vertices=[f"v{i}" for i in range(16)])
+    metric = Metric.of_points(POINTS, p=p, vertices=[f"v{i}" for i in range(16)])
     assert metric.matrix == pytest.approx(norms(POINTS, p))
     assert metric.diameter == pytest.approx(norms(POINTS, p).max())
     assert metric.kind == "points"
     assert metric.row("v3") == 3
     assert metric.distances_from([4, 2]) == pytest.approx(norms(POINTS, p)[[4, 2]])
-    far = gc.Metric.of_points(POINTS * 1e200, p=p)
+    far = Metric.of_points(POINTS * 1e200, p=p)
     assert np.isfinite(far.diameter)
 
 
 def test_sums_of_coordinates_embed_exactly_whatever_their_number():
     points = np.random.default_rng(1).integers(0, 30, size=(12, 5))
-    (embedding,) = embeddings_of(gc.Metric.of_points(points, p=1))
+    (embedding,) = embeddings_of(Metric.of_points(points, p=1))
     assert embedding.points.shape[1] == 5
     found = np.array([embedding.distances_from(row) for row in range(12)])
     assert (found == norms(points, 1)).all()
@@ -73,11 +68,11 @@ def test_projections_neither_lengthen_nor_shorten_more_than_they_say(p):
 @pytest.mark.parametrize("p", [1.0, 1.5])
 def test_theorem_10_for_other_norms(p, monkeypatch):
     """Each run holds but for a chance of 1e-8."""
-    monkeypatch.setattr(learnt, "_DIRECTIONS", (3,))  # each has tables of noise to be made
-    metric = gc.Metric.of_points(POINTS[:8], p=p)
-    here = gc.Locations(metric, np.random.default_rng(2).multinomial(10**7, [1 / 8] * 8))
+    monkeypatch.setattr(embeddings, "_DIRECTIONS", (3,))  # each has tables of noise to be made
+    metric = Metric.of_points(POINTS[:8], p=p)
+    here = Locations(metric, np.random.default_rng(2).multinomial(10**7, [1 / 8] * 8))
     truth = all_distances(here)
-    answers = gc.answer_distances(
+    answers = answer_distances(
         metric, here, epsilon=2.0, mechanism="learner", confidence=1 - 1e-8, seed=1
     )
     assert (np.abs(answers.values - truth) <= answers.radii).all()
@@ -121,12 +116,12 @@ def test_remark_7_1_the_dimension_grows_with_what_can_be_spent():
 )
 def test_what_is_no_set_of_points_is_refused(points, p, message):
     with pytest.raises(ParameterError, match=message):
-        gc.Metric.of_points(points, p=p)
+        Metric.of_points(points, p=p)
 
 
 def test_other_refusals():
     with pytest.raises(GraphError, match="one label for each"):
-        gc.Metric.of_points(POINTS, vertices=15)
+        Metric.of_points(POINTS, vertices=15)
     for p in (1.0, 2.5):
         with pytest.raises(ParameterError, match="1 < p <= 2"):
             projection_embedding(POINTS, dimensions=3, public_seed=1, p=p)

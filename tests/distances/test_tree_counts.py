@@ -9,11 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphcuts_dp.distances import tree_counts
-from graphcuts_dp.distances.above_threshold import PerQuery
-from graphcuts_dp.distances.locations import Locations
-from graphcuts_dp.distances.metric import Metric
-from graphcuts_dp.distances.tree_counts import (
+from graphcuts_dp.distances import counts as tree_counts
+from graphcuts_dp.distances.counts import (
+    PerQuery,
     TreeCounts,
     consistent_counts,
     halving_order,
@@ -21,6 +19,8 @@ from graphcuts_dp.distances.tree_counts import (
     part_counts,
     part_spreads,
 )
+from graphcuts_dp.distances.locations import Locations
+from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.level_noise import LevelNoise, Spread, split_budget

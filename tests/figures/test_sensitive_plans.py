@@ -9,12 +9,12 @@ import pytest
 import graphcuts_dp as gc
 from graphcuts_dp.distances.embeddings import exact_embedding
 from graphcuts_dp.distances.learnt import release_distances
-from graphcuts_dp.distances.queries import all_distances
+from graphcuts_dp.distances.locations import all_distances
 from graphcuts_dp.errors import BudgetError, ParameterError
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from scripts.figures.sensitive_plans import plan_sensitive
 
-METRIC = gc.Metric.path(30)
+METRIC = gc.distances.Metric.path(30)
 TERMS = {"people": 10**6, "queries": None, "epsilon": 1.0}
 
 
@@ -47,7 +47,7 @@ def test_the_plan_of_a_1_sensitive_one_keeps_no_promise_for_more():
 
 
 def test_errors_grow_with_the_sensitivity_and_still_hold():
-    here = gc.Locations(METRIC, np.full(30, 10**6 // 30) + (np.arange(30) < 10**6 % 30))
+    here = gc.distances.Locations(METRIC, np.full(30, 10**6 // 30) + (np.arange(30) < 10**6 % 30))
     truth = all_distances(here)
     radii = []
     for sensitivity in (1, 4):

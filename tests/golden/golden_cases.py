@@ -24,10 +24,11 @@ from golden_facts import (
     promise,
     reply,
 )
+from offline_calls import answer_at_once, choose_from_net, learn, sense
 
 import graphcuts_dp as gc
 from graphcuts_dp.learn.constructions import CONSTRUCTIONS
-from graphcuts_dp.offline.player_game import PLAYERS
+from graphcuts_dp.offline.construction import PLAYERS
 from graphcuts_dp.offline.tuning import CALIBRATIONS as OFFLINE_CALIBRATIONS
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.level_noise import NORMS
@@ -275,9 +276,7 @@ def _few_answers() -> dict[str, Case]:
     def case(graph: Callable[[], Any], **options: Any) -> Case:
         queries = cuts_of(shape_of(graph()))[:3]
         return Case(
-            lambda: gc.release_answers(
-                graph(), queries, **{"epsilon": 1.0, "seed": SEED} | options
-            ),
+            lambda: answer_at_once(graph(), queries, **{"epsilon": 1.0, "seed": SEED} | options),
             lambda made: of_answers(made, queries),
             ".npz",
         )
@@ -298,7 +297,7 @@ def learnt(graph: Callable[[], Any], queries: Any = "cuts", **options: Any) -> C
     asked = cuts_of(shape_of(graph())) if queries is None or queries == "cuts" else queries
     given = None if queries is None else asked
     return Case(
-        lambda: gc.release_iteratively(graph(), queries=given, **options),
+        lambda: learn(graph(), queries=given, **options),
         lambda made: of_answers(made, asked),
         ".graphml",
     )
@@ -326,7 +325,7 @@ def _iterative() -> dict[str, Case]:
     found["iterative: median"] = learnt(partial(plain, 6), construction="median")
     found["iterative: statistics"] = learnt(
         partial(plain, 6),
-        [gc.CutQuery([0]), gc.GraphQuery("triangles"), gc.GraphQuery("max-cut")],
+        [gc.CutQuery([0]), gc.Query.statistic("triangles"), gc.Query.statistic("max-cut")],
         construction="median",
     )
     found["iterative: other queries"] = learnt(
@@ -350,24 +349,22 @@ def _lists() -> dict[str, Case]:
     listed = [*cuts_of((6, 4)), gc.CutQuery([1, 2], [3])]
     return {
         "release: net": Case(
-            lambda: gc.release_net(small(), some, epsilon=2.0, seed=SEED),
+            lambda: choose_from_net(small(), some, epsilon=2.0, seed=SEED),
             lambda made: of_answers(made, some),
             ".graphml",
         ),
         "release: net, bipartite": Case(
-            lambda: gc.release_net(two_sided(3, 3), cuts_of((3, 3)), epsilon=2.0, seed=SEED),
+            lambda: choose_from_net(two_sided(3, 3), cuts_of((3, 3)), epsilon=2.0, seed=SEED),
             lambda made: of_answers(made, cuts_of((3, 3))),
             ".graphml",
         ),
         "release: sensing": Case(
-            lambda: gc.release_sensing(rated(), listed, epsilon=5.0, delta=1e-4, seed=SEED),
+            lambda: sense(rated(), listed, epsilon=5.0, delta=1e-4, seed=SEED),
             lambda made: of_answers(made, listed),
             ".npz",
         ),
         "release: sensing, rounds": Case(
-            lambda: gc.release_sensing(
-                rated(), listed, epsilon=5.0, delta=1e-4, rounds=5, seed=SEED
-            ),
+            lambda: sense(rated(), listed, epsilon=5.0, delta=1e-4, rounds=5, seed=SEED),
             lambda made: of_answers(made, listed),
             ".npz",
         ),
@@ -470,8 +467,8 @@ def _sessions() -> dict[str, Case]:
     return found
 
 
-def street() -> gc.Metric:
-    return gc.Metric.path(12)
+def street() -> gc.distances.Metric:
+    return gc.distances.Metric.path(12)
 
 
 def ring() -> gc.Graph:
@@ -491,7 +488,7 @@ def _distances() -> dict[str, Case]:
 
     def at_once(place: Callable[[], Any], **options: Any) -> Case:
         options = {"epsilon": 1.0, "seed": SEED} | options
-        return Case(lambda: gc.answer_distances(place(), PEOPLE, **options), tell)
+        return Case(lambda: gc.distances.answer_distances(place(), PEOPLE, **options), tell)
 
     def asked(place: Callable[[], Any], **terms: Any) -> Case:
         terms = {"epsilon": 8.0, "queries": 8, "seed": SEED} | terms
@@ -499,7 +496,9 @@ def _distances() -> dict[str, Case]:
         def run() -> Any:
             with tempfile.TemporaryDirectory() as folder:
                 store = Path(folder) / "p.db"
-                with gc.open_distance_session(place(), PEOPLE, store=store, **terms) as opened:
+                with gc.distances.open_distance_session(
+                    place(), PEOPLE, store=store, **terms
+                ) as opened:
                     told = {"promise": promise(opened.guarantee), "error": opened.error_bound}
                     replies = [opened.ask(vertex) for vertex in (0, 5, 11, 0, 7)]
                     told["replies"] = [answer(given) for given in replies]
@@ -600,8 +599,8 @@ def _public_numbers() -> dict[str, Case]:
         return {
             "cut": certificate(gc.cut_norm(matrix)),
             "exact": certificate(gc.cut_norm(matrix[:8, :8], method="exact")),
-            "infinity-to-one": certificate(gc.infinity_to_one_norm(matrix)),
-            "normalised": certificate(gc.normalised_cut_norm(np.abs(matrix))),
+            "infinity-to-one": certificate(gc.cut_norm(matrix, norm="infinity-to-one")),
+            "normalised": certificate(gc.cut_norm(np.abs(matrix), norm="normalised")),
         }
 
     def planned(**options: Any) -> Any:
@@ -609,7 +608,7 @@ def _public_numbers() -> dict[str, Case]:
         return [[row.name, row.guaranteed, row.typical] for row in rows]
 
     def distances() -> Any:
-        rows = gc.plan_distances(street(), people=60, epsilon=1.0, delta=1e-6).rows
+        rows = gc.distances.plan_distances(street(), people=60, epsilon=1.0, delta=1e-6).rows
         return [[row.name, row.guaranteed, row.typical] for row in rows]
 
     sizes: Mapping[str, Mapping[str, Any]] = {

@@ -28,8 +28,8 @@ def measured(result):
         return {part.name: _part(part) for part in result.measurements.values}
     if isinstance(result, gc.Flows):
         return {f"level {i}": exact(sums) for i, sums in enumerate(result.noisy.sums)}
-    bought = getattr(result, "transcript", None) or getattr(result, "measurements", None)
-    if bought is not None:
+    bought = getattr(result, "transcript", None)
+    if bought:
         return {"noisy answers": [float(entry.value) for entry in bought]}
     return {}
 
@@ -111,7 +111,7 @@ def other_queries(shape):
     both = np.add.outer(np.arange(rows), np.arange(columns)) % 5 - 1.0
     if len(shape) == 1:
         np.fill_diagonal(both, 0)
-    return [gc.RankOneQuery(u, v), gc.MatrixQuery(both)]
+    return [gc.Query.rank_one(u, v), gc.Query.matrix(both)]
 
 
 def of_release(made, shape):
@@ -160,19 +160,14 @@ def of_answers(made, queries):
         "measured": measured(made),
         "answers": [answer(made.answer(query)) for query in queries],
     }
-    graph = getattr(made, "graph", None)
-    if graph is not None:
+    if made.has_graph:
+        graph = made.graph
         told["graph"] = [
             float(query.value(graph)) for query in queries if isinstance(query, gc.CutQuery)
         ]
-    for name in ("members", "error", "deviation", "radius"):
-        value = getattr(made, name, None)
-        if value is not None:
-            told[name] = value
-    accuracy = getattr(made, "accuracy", None)
-    if accuracy is not None:
-        told["errors"] = [accuracy.error, accuracy.graph_error]
-    return told
+    told["errors"] = [made.accuracy.error, made.accuracy.graph_error]
+    told |= {"deviation": made.accuracy.deviation} if made.accuracy.deviation else {}
+    return told | ({"members": made.law.members} if hasattr(made.law, "members") else {})
 
 
 EXACTLY = 1e-9

@@ -8,9 +8,8 @@ from graphcuts_dp.distances.plan import MECHANISMS as DISTANCES
 from graphcuts_dp.graph.files import FORMATS
 from graphcuts_dp.learn.constructions import CONSTRUCTIONS
 from graphcuts_dp.learn.norms import NORMS as LEARNING_NORMS
-from graphcuts_dp.offline.distinguishers import DISTINGUISHER_NAMES
-from graphcuts_dp.offline.methods import MEDIAN
-from graphcuts_dp.offline.player_game import PLAYERS
+from graphcuts_dp.offline.construction import PLAYERS
+from graphcuts_dp.offline.methods import DISTINGUISHER_NAMES, MEDIAN
 from graphcuts_dp.offline.tuning import CALIBRATIONS as OFFLINE_CALIBRATIONS
 from graphcuts_dp.pairs.graph_queries import STATISTICS
 from graphcuts_dp.privacy.level_noise import NORMS as ANSWER_NOISES

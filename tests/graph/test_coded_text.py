@@ -61,7 +61,7 @@ def test_cells_of_a_column_are_taken_together() -> None:
     assert split.decimals(0) is split.integers(2) is None
     long = split_cells(b"a,%s\n" % (b"1" * 300), b",", 2, (0, 1), inner_blanks=False)
     assert long is not None
-    assert long.texts([0, 1]) is long.decimals(1) is None
+    assert long.texts([0, 1]) is None
 
 
 def _numbers(rows: list[tuple[str, str]]) -> tuple[list[int], list[int]] | None:

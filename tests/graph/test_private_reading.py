@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from helpers import read_flat, read_owned_flat
+from offline_calls import choose_from_net, learn, sense
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import FileFormatError, GraphError, LedgerError, ParameterError
@@ -99,7 +100,7 @@ def test_iterative_releases_and_sensing_need_a_cap_too():
     ratings = gc.BipartiteGraph.of([("a", "b", 7.0)])
     query = gc.CutQuery(["a"], ["b"])
     with pytest.raises(ParameterError, match="weight_cap"):
-        gc.release_sensing(ratings, queries=[query], epsilon=1.0, delta=1e-6)
+        sense(ratings, queries=[query], epsilon=1.0, delta=1e-6)
 
 
 @pytest.mark.parametrize("change", [0, 2, 0.5, -1, float("nan")])
@@ -152,9 +153,9 @@ def guarantees(graph, folder):
     yield gc.release_graph(graph, epsilon=9.0, seed=0, fit="none").guarantee
     for method in ("gaussian", "binary", "multiplicative-weights"):
         yield opened(graph, folder, method).guarantee
-    made = gc.release_iteratively(graph, epsilon=9.0, delta=1e-6, seed=0, rounds=1)
+    made = learn(graph, epsilon=9.0, delta=1e-6, seed=0, rounds=1)
     yield made.guarantee
-    yield gc.release_net(graph, [gc.CutQuery(["a"])], epsilon=1.0, seed=0).guarantee
+    yield choose_from_net(graph, [gc.CutQuery(["a"])], epsilon=1.0, seed=0).guarantee
 
 
 @pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")

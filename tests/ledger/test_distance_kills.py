@@ -12,14 +12,14 @@ import session_workers as workers
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ExhaustedError
 
-MAP = gc.Metric.grid(3, 4)
-PEOPLE = gc.Locations(MAP, np.arange(12) * 900 + 1)
+MAP = gc.distances.Metric.grid(3, 4)
+PEOPLE = gc.distances.Locations(MAP, np.arange(12) * 900 + 1)
 TERMS = {"epsilon": 5.0, "queries": 8}
 ASKED = ([0], [5], [0, 7, 3])
 
 
 def begin(path):
-    return gc.open_distance_session(MAP, PEOPLE, store=path, **TERMS)
+    return gc.distances.open_distance_session(MAP, PEOPLE, store=path, **TERMS)
 
 
 def use(path, say):

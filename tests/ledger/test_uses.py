@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import session_workers as workers
+from offline_calls import answer_at_once, choose_from_net, learn, sense
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import BudgetError, LedgerError, ParameterError
@@ -37,22 +38,22 @@ def ratings():
 
 
 def a_map():
-    return gc.Metric.from_graph(gc.Graph([0, 1, 2], [1, 2, 3], vertices=4))
+    return gc.distances.Metric.from_graph(gc.Graph([0, 1, 2], [1, 2, 3], vertices=4))
 
 
 CUTS = [gc.CutQuery([0]), gc.CutQuery([1, 2])]
 NUMBERS = itertools.count()
 PRODUCTS = {
     "release": lambda store: gc.release_graph(tiny(), epsilon=1.0, store=store, fit="none"),
-    "release-iteratively": lambda store: gc.release_iteratively(
+    "release-iteratively": lambda store: learn(
         tiny(), epsilon=1.0, delta=1e-6, store=store, queries=CUTS, rounds=1
     ),
-    "answers": lambda store: gc.release_answers(tiny(), CUTS, epsilon=1.0, store=store),
-    "net": lambda store: gc.release_net(tiny(), CUTS, epsilon=1.0, store=store),
-    "sensing": lambda store: gc.release_sensing(
-        ratings(), CUTS, epsilon=1.0, delta=1e-6, store=store, rounds=1
+    "answers": lambda store: answer_at_once(tiny(), CUTS, epsilon=1.0, store=store),
+    "net": lambda store: choose_from_net(tiny(), CUTS, epsilon=1.0, store=store),
+    "sensing": lambda store: sense(ratings(), CUTS, epsilon=1.0, delta=1e-6, store=store, rounds=1),
+    "distances": lambda store: gc.distances.answer_distances(
+        a_map(), [0, 0, 3], epsilon=1.0, store=store
     ),
-    "distances": lambda store: gc.answer_distances(a_map(), [0, 0, 3], epsilon=1.0, store=store),
     "session": lambda store: gc.open_session(
         tiny(), store=store, name=f"s{next(NUMBERS)}", epsilon=1.0, queries=5, method="laplace"
     ).close(),
@@ -168,12 +169,12 @@ def test_another_graph_or_other_locations_are_refused(path, graph):
     with pytest.raises(LedgerError, match="other private data"):
         gc.release_graph(workers.private_graph(8), epsilon=1.0, store=path, fit="none")
     people = path.with_name("people.db")
-    gc.answer_distances(a_map(), [0, 0, 3], epsilon=1.0, store=people)
+    gc.distances.answer_distances(a_map(), [0, 0, 3], epsilon=1.0, store=people)
     with pytest.raises(LedgerError, match="other private data"):
-        gc.answer_distances(a_map(), [0, 0, 2], epsilon=1.0, store=people)
+        gc.distances.answer_distances(a_map(), [0, 0, 2], epsilon=1.0, store=people)
     with pytest.raises(LedgerError, match="other private data"):
         gc.release_graph(graph, epsilon=1.0, store=people, fit="none")
-    gc.answer_distances(a_map(), [3, 0, 0], epsilon=1.0, store=people)  # the same people
+    gc.distances.answer_distances(a_map(), [3, 0, 0], epsilon=1.0, store=people)  # the same people
 
 
 def test_stores_beside_the_data_are_found(path, graph):

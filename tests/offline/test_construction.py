@@ -22,9 +22,8 @@ from graphcuts_dp.learn.mirror_descent import MirrorDescent, minimal_start
 from graphcuts_dp.learn.norm_learner import MirrorDescentLearner
 from graphcuts_dp.learn.potentials import SchattenNorm
 from graphcuts_dp.offline.construction import IterativeConstruction
-from graphcuts_dp.offline.distinguisher import Found
-from graphcuts_dp.offline.distinguishers import Exponential
-from graphcuts_dp.offline.exact_cuts import ExactCuts
+from graphcuts_dp.offline.distinguisher import ExactCuts, Exponential, Found
+from graphcuts_dp.offline.methods import Learning
 from graphcuts_dp.offline.query_lists import CutList
 from graphcuts_dp.offline.rank_one import ResponseRankOne
 from graphcuts_dp.offline.tuning import (
@@ -418,14 +417,13 @@ def test_tight_tuning_is_the_best_of_its_splits():
 
 
 def test_what_does_not_fit_is_refused():
+    for options in ({"rounds": 0}, {"rounds": True}, {"queries_per_round": 0}, {"refits": -1}):
+        with pytest.raises(ParameterError, match=next(iter(options))):
+            Learning(**options)
     with pytest.raises(ParameterError, match="delta"):
         TightOffline(epsilon=1.0, delta=0.0)
     with pytest.raises(ParameterError, match="beta"):
         TightOffline(epsilon=1.0, delta=0.1, beta=1.0)
-    with pytest.raises(ParameterError, match="rounds"):
-        PracticalOffline(epsilon=1.0, delta=0.1, rounds=0)
-    with pytest.raises(ParameterError, match="queries_per_round"):
-        PracticalOffline(epsilon=1.0, delta=0.1, calls=0)
     with pytest.raises(ParameterError, match=f"one of {', '.join(CALIBRATIONS)}"):
         PaperOffline(paper="gru13", epsilon=1.0, delta=0.1)
     with pytest.raises(ParameterError, match="delta"):
@@ -436,8 +434,6 @@ def test_what_does_not_fit_is_refused():
         mechanism(distinguisher=ExactCuts(universe=Universe(5), epsilon=Fraction(1)))
     with pytest.raises(ParameterError, match="total weight"):
         mechanism(total_weight=-1.0)
-    with pytest.raises(ParameterError, match="refits"):
-        mechanism(refits=-1)
     with pytest.raises(ParameterError, match="other vertices"):
         mechanism().run(Graph([0], [1], vertices=3), SeededEntropy(1))
     with pytest.raises(QueryError, match="find cuts"):
@@ -452,8 +448,6 @@ def test_what_does_not_fit_is_refused():
         mechanism(PureOffline(universe=UNIVERSE, epsilon=1.0)).run(blocks_graph(), SeededEntropy(1))
     with pytest.raises(ParameterError, match="epsilon"):
         PureOffline(universe=UNIVERSE, epsilon=0.0)
-    with pytest.raises(ParameterError, match="rounds"):
-        PureOffline(universe=UNIVERSE, epsilon=1.0, rounds=0)
     with pytest.raises(ParameterError, match="cannot be tuned"):
         PureOffline(universe=UNIVERSE, epsilon=1.0).tune(
             lambda _: math.inf, paid_once(), one=1.0, steps=1
@@ -546,7 +540,7 @@ def test_no_start_is_farther_off_than_where_no_updates_are_said_to_be_needed():
                 grid=Grid(),
                 total_weight=float(edges),
             )
-            bound = mechanism._update_bound(float(edges), 0.0)
+            bound = mechanism._update_bound(float(edges), 0.0, learner)
             start = learner.construction(
                 alpha=1.0, total_weight=float(edges), total_error=0.0
             ).initial()

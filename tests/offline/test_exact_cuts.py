@@ -19,14 +19,14 @@ from distinguisher_cases import (
 )
 from helpers import random_graph
 
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.errors import HypothesisError, ParameterError
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.bit_sets import DenseHypothesis
 from graphcuts_dp.learn.median import all_graphs as all_databases
-from graphcuts_dp.offline import exact_cuts
-from graphcuts_dp.offline.distinguisher import SCORES
-from graphcuts_dp.offline.exact_cuts import CutSampler, ExactCuts
+from graphcuts_dp.offline import distinguisher
+from graphcuts_dp.offline.distinguisher import CutSampler, ExactCuts
+from graphcuts_dp.offline.query_lists import SCORES
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.entropy import SeededEntropy
@@ -248,7 +248,7 @@ def test_what_does_not_fit_is_refused():
     with pytest.raises(ParameterError, match="whole number"):
         tuned.with_rho(0.1, rounds=0)
     search = tuned.begin(random_graph(3, 1, density=0.5), SeededEntropy(1))
-    with pytest.raises(ParameterError, match="is a matrix"):
+    with pytest.raises(HypothesisError, match="is a matrix"):
         search.find(all_databases(Universe(3)), SeededEntropy(1))
 
 
@@ -282,7 +282,7 @@ def test_twenty_two_vertices():
 def test_logarithms_are_within_the_error_that_the_draw_allows_for(monkeypatch, score, largest):
     """The draw is exact only if floats are off by no more than the error it is told."""
     told = []
-    monkeypatch.setattr(exact_cuts, "Choice", lambda *given: told.append(given))
+    monkeypatch.setattr(distinguisher, "Choice", lambda *given: told.append(given))
     for shape in ((5, 5), (3, 6)):
         gaps = random_gaps(shape, 1, largest=largest)
         CutSampler(gaps, Fraction(1, 7), score=score, bipartite=shape == (3, 6))

@@ -18,9 +18,8 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.bit_sets import DenseHypothesis
 from graphcuts_dp.learn.frieze_kannan import frieze_kannan
 from graphcuts_dp.learn.median import all_graphs
-from graphcuts_dp.offline.distinguisher import SCORES, Scoring
-from graphcuts_dp.offline.distinguishers import SAMPLINGS, Exponential
-from graphcuts_dp.offline.query_lists import CutList
+from graphcuts_dp.offline.distinguisher import SAMPLINGS, Exponential
+from graphcuts_dp.offline.query_lists import SCORES, CutList, Scoring
 from graphcuts_dp.pairs.queries import CutQuery, RankOneQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.entropy import SeededEntropy

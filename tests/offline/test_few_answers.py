@@ -1,18 +1,16 @@
-"""Answers to a few cuts at once: values, intervals, columns, promises, refusals."""
+"""Answers to a few cuts at once: values, intervals, columns, refusals."""
 
 import numpy as np
 import pytest
 import scipy.stats
+from offline_calls import answer_at_once
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import (
-    BudgetError,
-    FileFormatError,
-    GraphError,
-    ParameterError,
-    QueryError,
-)
-from graphcuts_dp.offline.answers_at_once import buying_of, columns_of
+from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError, QueryError
+from graphcuts_dp.offline.lists import Answers, columns_of
+from graphcuts_dp.offline.query_lists import CutList
+from graphcuts_dp.offline.release import Task
+from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.results.bundle import read_receipt, write_receipt
 
@@ -21,6 +19,7 @@ SIDES = gc.BipartiteGraph([0, 1, 2], [0, 1, 1], [0.5, 5, 2.5], left=3, right=2, 
 ARCS = gc.DirectedGraph([0, 1, 2], [1, 0, 3], vertices=4)
 CUTS = [gc.CutQuery([0, 1]), gc.CutQuery([0, 2, 3]), gc.CutQuery([0], [1, 2])]
 FALSE = 1e-6
+EACH_KIND = pytest.mark.parametrize("graph", [GRAPH, SIDES, ARCS], ids=["plain", "sides", "arcs"])
 
 
 def cuts_of(graph):
@@ -29,44 +28,50 @@ def cuts_of(graph):
     return [gc.CutQuery([0, 1]), gc.CutQuery([0], [1, 2]), gc.CutQuery([1, 2, 3], [0, 1])]
 
 
-@pytest.mark.parametrize("graph", [GRAPH, SIDES, ARCS], ids=["plain", "sides", "arcs"])
-@pytest.mark.parametrize("noise", ["auto", "k-norm", "laplace"])
+def law_of(graph, cuts, noise):
+    """The list, and the law of its noise."""
+    listed = CutList(Universe.of(graph), cuts)
+    return listed, Answers(noise=noise).laws(Task.of(graph, cuts, epsilon=1.0), listed)[noise]
+
+
+@EACH_KIND
+@pytest.mark.parametrize("noise", ["k-norm", "laplace"])
 def test_intervals_hold_for_all_answers_at_once(graph, noise):
     cuts = cuts_of(graph)
     truth = np.array([query.value(graph) for query in cuts])
-    made = gc.release_answers(graph, cuts, epsilon=1.0, noise=noise, confidence=0.8, seed=1)
-    buying = buying_of(graph, cuts, epsilon=1.0, noise=noise, confidence=0.8)
-    assert made.radius == buying.radius
-    source, wrong = SeededEntropy(2), 0
-    for _ in range(60):
-        answers = buying.answered(buying.values(graph, source), made.guarantee).answers
+    listed, law = law_of(graph, cuts, noise)
+    wrong = 0
+    for seed in range(60):
+        made = answer_at_once(graph, cuts, epsilon=1.0, noise=noise, beta=0.2, seed=seed)
         wrong += any(
             not answer.interval[0] <= true <= answer.interval[1]
-            for answer, true in zip(answers, truth, strict=True)
+            for answer, true in zip(made.answer_all(cuts), truth, strict=True)
         )
     assert wrong <= scipy.stats.binom.isf(FALSE, 60, 0.2)
-    assert made.answers[0].together == len(cuts)
-    assert made.answers[0].confidence == 0.8
-    assert made.noise in ("k-norm", "laplace")
-    assert not made.guarantee.is_private
+    assert made.accuracy.error == law.error(np.nextafter(1 - 0.8, 0))
+    values = law.measure(listed, graph, SeededEntropy(59))
+    assert [each.value for each in made.transcript] == values
+    first = made.answer(cuts[0])
+    assert (first.together, first.confidence) == (len(cuts), 0.8)
+    assert made.answer(cuts[0], confidence=0.999).interval[1] >= first.interval[1]
     assert "seeded" in repr(made)
 
 
-@pytest.mark.parametrize("graph", [GRAPH, SIDES, ARCS], ids=["plain", "sides", "arcs"])
+@EACH_KIND
 def test_every_pair_has_its_column(graph):
     """What each pair changes, counted on graphs of that pair alone."""
-    buying = buying_of(graph, cuts_of(graph), epsilon=1.0)
-    columns = {tuple(column) for column in columns_of(buying.queries)}
-    rows, others = buying.queries.universe.pairs()
+    listed, law = law_of(graph, cuts_of(graph), "k-norm")
+    columns = {tuple(column) for column in columns_of(listed)}
+    rows, others = listed.universe.pairs()
     seen = set()
     for i, j in zip(rows, others, strict=True):
         if graph is SIDES:
             single = gc.BipartiteGraph([i], [j], [5.0], left=3, right=2, weight_cap=5.0)
         else:
             single = type(graph)([i], [j], vertices=len(graph.vertices))
-        counts = buying.queries.counts(single, buying.grid)
+        counts = listed.counts(single, law.grid)
         assert set(counts) <= {0, int(counts.max())}
-        assert counts.max() <= buying.grid.sensitivity
+        assert counts.max() <= law.grid.sensitivity
         seen.add(tuple((counts > 0).astype(int)))
     assert seen <= columns
     assert max(sum(column) for column in seen) > 1
@@ -79,12 +84,12 @@ def test_k_norm_noise_is_less_where_cuts_overlap():
     halves = [gc.CutQuery(rng.random(20) < 0.5) for _ in range(5)]
     spread = {}
     for noise in ("k-norm", "laplace"):
-        buying, source = buying_of(graph, halves, epsilon=1.0, noise=noise), SeededEntropy(3)
-        values = np.array([buying.values(graph, source) for _ in range(200)])
+        (listed, law), source = law_of(graph, halves, noise), SeededEntropy(3)
+        values = np.array([law.measure(listed, graph, source) for _ in range(200)])
         spread[noise] = np.sqrt(((values - values.mean(axis=0)) ** 2).mean())
     assert spread["k-norm"] < 0.6 * spread["laplace"]
     radii = {
-        noise: gc.release_answers(graph, halves, epsilon=1.0, noise=noise, seed=1).radius
+        noise: answer_at_once(graph, halves, epsilon=1.0, noise=noise, seed=1).accuracy.error
         for noise in ("auto", "k-norm", "laplace")
     }
     assert radii["auto"] == min(radii.values()) == radii["k-norm"] < radii["laplace"]
@@ -92,24 +97,15 @@ def test_k_norm_noise_is_less_where_cuts_overlap():
 
 def test_long_lists_and_protections():
     many = [gc.CutQuery([i], [j]) for i in range(6) for j in range(6) if i < j]
-    made = gc.release_answers(GRAPH, many, epsilon=2.0)
-    assert made.noise == "laplace"  # no pair is in two of them: noise of 2
+    made = answer_at_once(GRAPH, many, epsilon=2.0)
+    assert made.settings.construction == "laplace"  # no pair is in two of them: noise of 2
     assert made.guarantee.is_private
-    assert made.guarantee.epsilon == 2.0
-    one = gc.release_answers(GRAPH, CUTS, epsilon=1.0, seed=1)
-    ten = gc.release_answers(GRAPH, CUTS, epsilon=1.0, at_most=10, seed=1)
+    one, ten = (
+        answer_at_once(GRAPH, CUTS, epsilon=1.0, at_most=at_most, seed=1) for at_most in (1, 10)
+    )
     assert ten.guarantee.protects == "10 edges"
     assert ten.guarantee.epsilon <= 1.0
-    assert ten.radius > 8 * one.radius
-    assert len(one.answers.to_pandas()) == 3
-
-
-def test_a_store_is_charged(tmp_path):
-    store = gc.Store(tmp_path / "s.db", budget=1.5)
-    gc.release_answers(GRAPH, CUTS, epsilon=1.0, store=store)
-    assert gc.store_status(tmp_path / "s.db").epsilon == 1.0
-    with pytest.raises(BudgetError):
-        gc.release_answers(GRAPH, CUTS, epsilon=1.0, store=store)
+    assert ten.accuracy.error > 8 * one.accuracy.error
 
 
 def test_what_does_not_fit_is_refused():
@@ -117,60 +113,32 @@ def test_what_does_not_fit_is_refused():
     uncapped = gc.Graph([0], [1], [2.0], vertices=3, hide_change=1)
     for graph, queries, options, error, message in (
         (GRAPH, seven, {"noise": "k-norm"}, ParameterError, "at most 6"),
-        (GRAPH, CUTS, {"noise": "gaussian"}, ParameterError, "unknown noise"),
-        (GRAPH, CUTS, {"confidence": 1.0}, ParameterError, "confidence"),
+        (GRAPH, CUTS, {"noise": "gaussian"}, ParameterError, "unknown construction"),
+        (GRAPH, CUTS, {"beta": 0.0}, ParameterError, "beta"),
         (GRAPH, CUTS, {"epsilon": 0}, ParameterError, "epsilon"),
         (GRAPH, [], {}, ParameterError, "at least one"),
         (GRAPH, [gc.CutQuery([0])] * 1001, {}, ParameterError, "at most 1000"),
-        (GRAPH, gc.CutList(buying_of(ARCS, cuts_of(ARCS), epsilon=1.0).queries.universe, CUTS[:1]),
-         {}, ParameterError, "other vertices"),
+        (GRAPH, CutList(Universe.of(ARCS), CUTS[:1]), {}, ParameterError, "other vertices"),
         (GRAPH, [gc.CutQuery([9])], {}, QueryError, "9"),
-        (GRAPH, [gc.RankOneQuery([1] * 6, [1] * 6)], {}, QueryError, "cuts"),
-        (GRAPH, CUTS, {"protect": "vertex"}, ParameterError, "vertex"),
+        (GRAPH, [gc.Query.rank_one([1] * 6, [1] * 6)], {}, QueryError, "CutQuery"),
         (uncapped, CUTS[:1], {}, ParameterError, "weight_cap"),
         (gc.Graph([], [], vertices=1), CUTS[:1], {}, GraphError, "one vertex"),
         (np.zeros((3, 3)), CUTS[:1], {}, GraphError, "Graph"),
-    ):  # fmt: skip
+    ):
         with pytest.raises(error, match=message):
-            gc.release_answers(graph, queries, **{"epsilon": 1.0, **options})
-    with pytest.raises(TypeError):
-        gc.release_answers(GRAPH, CUTS, epsilon=1.0, delta=1e-6)
-
-
-# What is saved
-
-
-@pytest.mark.parametrize("graph", [GRAPH, SIDES, ARCS], ids=["plain", "sides", "arcs"])
-@pytest.mark.parametrize("noise", ["k-norm", "laplace"])
-def test_answers_come_back_from_files(graph, noise, tmp_path):
-    cuts = cuts_of(graph)
-    made = gc.release_answers(graph, cuts, epsilon=1.0, noise=noise, confidence=0.9, seed=1)
-    assert made.save(tmp_path / "a.npz") == (
-        str(tmp_path / "a.npz"),
-        str(tmp_path / "a.npz.json"),
-    )
-    again = gc.FewAnswers.load(tmp_path / "a.npz")
-    assert (again.guarantee, again.noise, again.values) == (made.guarantee, noise, made.values)
-    assert list(again.answers) == list(made.answers)
-    for level in (0.5, 0.9, 0.999):
-        assert again.answer_all(cuts, confidence=level) == made.answer_all(cuts, confidence=level)
-        fresh = buying_of(graph, cuts, epsilon=1.0, noise=noise, confidence=level)
-        assert again.radius_at(level) == fresh.radius
-    with pytest.raises(FileFormatError, match="exists"):
-        made.save(tmp_path / "a.npz")
-    made.save(tmp_path / "a.npz", force=True)
+            answer_at_once(graph, queries, **{"epsilon": 1.0, **options})
 
 
 def test_cuts_of_the_list_are_found_and_others_refused():
-    made = gc.release_answers(GRAPH, CUTS, epsilon=1.0, seed=1)
+    made = answer_at_once(GRAPH, CUTS, epsilon=1.0, seed=1)
     other_way = made.answer([1, 2], [0])  # a cut of an undirected graph
-    assert other_way == made.answers[2] == made.answer(CUTS[2])
-    rank = gc.RankOneQuery([1, 1, 0, 0, 0, 0], [0, 0, 1, 1, 1, 1])
-    assert made.answer(rank) == made.answers[0]
-    arcs = gc.release_answers(ARCS, cuts_of(ARCS), epsilon=1.0, seed=1)
+    assert other_way == made.answer(CUTS[2])
+    rank = gc.Query.rank_one([1, 1, 0, 0, 0, 0], [0, 0, 1, 1, 1, 1])
+    assert made.answer(rank) == made.answer(CUTS[0])
+    arcs = answer_at_once(ARCS, cuts_of(ARCS), epsilon=1.0, seed=1)
     for few, asked, other in (
         (made, gc.CutQuery([5]), None),
-        (made, gc.RankOneQuery([0.5] * 6, [1] * 6), None),
+        (made, gc.Query.rank_one([0.5] * 6, [1] * 6), None),
         (made, CUTS[0], [1]),
         (made, [77], None),
         (arcs, [1, 2], [0]),
@@ -178,50 +146,35 @@ def test_cuts_of_the_list_are_found_and_others_refused():
         with pytest.raises(QueryError, match=r"none of them|not both|77"):
             few.answer(asked, other)
     for level in (0.0, 1.0, 2.0):
-        with pytest.raises(ParameterError, match="confidence"):
+        with pytest.raises(QueryError, match="confidence"):
             made.answer(CUTS[0], confidence=level)
+    with pytest.raises(GraphError, match="no graph"):
+        made.graph  # noqa: B018  # refuses
 
 
-def test_damaged_and_foreign_files_are_refused(tmp_path):
+@EACH_KIND
+def test_answers_come_back_from_files_and_damage_is_refused(graph, tmp_path):
+    cuts = cuts_of(graph)
+    made = answer_at_once(graph, cuts, epsilon=1.0, beta=0.1, seed=1)
     path = tmp_path / "a.npz"
-    made = gc.release_answers(GRAPH, CUTS, epsilon=1.0, seed=1)
-    with pytest.raises(FileFormatError, match="must end in"):
-        made.save(tmp_path / "a.csv")
-    with pytest.raises(FileFormatError, match="exist"):
-        gc.FewAnswers.load(path)
     made.save(path)
+    again = gc.IterativeRelease.load(path)
+    for level in (0.5, 0.9, 0.999):
+        assert again.answer_all(cuts, confidence=level) == made.answer_all(cuts, confidence=level)
     receipt = read_receipt(tmp_path / "a.npz.json")
     receipt.pop("versions")
-
-    def rewritten(**changed):
-        fields = {**receipt, **changed}
-        (tmp_path / "a.npz.json").unlink()
-        write_receipt(tmp_path / "a.npz.json", fields)
-        with pytest.raises(FileFormatError) as problem:
-            gc.FewAnswers.load(path)
-        assert "\n" not in str(problem.value)
-        return str(problem.value)
-
-    assert "not a receipt of this version" in rewritten(format="answers 1")
-    assert "not a receipt of this version" in rewritten(format=3)
-    assert "not a receipt of this kind, but of 'sensing'" in rewritten(kind="sensing")
-    assert "damaged" in rewritten(kind="songs")
-    assert "damaged" in rewritten(kind=None)
-    assert "another release" in rewritten(files={"b.npz": "0"})
+    law, accuracy = receipt["law"], receipt["accuracy"]
     for damage in (
         {"vertices": [90]},
-        {"weight": 0},
-        {"rate": "0"},
-        {"rate": "1/0"},
-        {"confidence": 2.0},
-        {"noise": "gaussian"},
-        {"grid": {"step": 1}},
+        {"law": law | {"weight": 0}},
+        {"law": law | {"rate": "0"}},
+        {"law": law | {"rate": "1/0"}},
+        {"law": law | {"grid": {"step": 1}}},
+        {"law": None},
+        {"accuracy": accuracy | {"queries": 7, "more": 1}},
         {"guarantee": {}},
     ):
-        assert "damaged or of another version" in rewritten(**damage)
-    (tmp_path / "a.npz.json").unlink()
-    write_receipt(tmp_path / "a.npz.json", receipt)
-    assert gc.FewAnswers.load(path).values == made.values
-    path.write_bytes(path.read_bytes()[:-9])
-    with pytest.raises(FileFormatError, match="changed"):
-        gc.FewAnswers.load(path)
+        (tmp_path / "a.npz.json").unlink()
+        write_receipt(tmp_path / "a.npz.json", receipt | damage)
+        with pytest.raises(FileFormatError, match="damaged or of another version"):
+            gc.IterativeRelease.load(path)

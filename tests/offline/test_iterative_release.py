@@ -4,10 +4,11 @@ import json
 
 import numpy as np
 import pytest
+from offline_calls import learn
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError, QueryError
-from graphcuts_dp.offline.distinguishers import DISTINGUISHERS, LISTED
+from graphcuts_dp.offline.methods import DISTINGUISHERS, LISTED
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.results.bundle import KINDS
 
@@ -24,7 +25,7 @@ def small_graph(**options):
 def released(graph=None, **options):
     options = {"epsilon": 3.0, "delta": 1e-6, "seed": 1, "rounds": 3} | options
     graph = small_graph() if graph is None else graph
-    return gc.release_iteratively(graph, **options)
+    return learn(graph, **options)
 
 
 @pytest.mark.parametrize(
@@ -160,12 +161,12 @@ def test_a_failed_save_leaves_nothing(tmp_path, monkeypatch):
     [
         ({"construction": "average"}, "unknown construction"),
         ({"distinguisher": "best"}, "unknown distinguisher"),
-        ({"distinguisher": "exponential"}, "needs queries"),
-        ({"distinguisher": "exact-cuts", "queries": CUTS}, "queries are for"),
+        ({"distinguisher": "exponential"}, "need queries"),
+        ({"distinguisher": "exact-cuts", "queries": CUTS}, "need queries"),
         ({"calibration": "loose"}, "unknown calibration"),
         ({"calibration": "dr14", "rounds": 3}, "are for the calibrations"),
         ({"delta": 0.0}, "needs delta"),
-        ({"delta": 2.0, "distinguisher": "response-rank-one"}, "needs delta"),
+        ({"delta": 2.0, "distinguisher": "response-rank-one"}, "delta must be"),
         ({"epsilon": -1.0}, "epsilon"),
         ({"queries": []}, "at least one"),
         ({"queries": gc.CutList(Universe(3), [gc.CutQuery([0])])}, "other vertices"),
@@ -193,7 +194,7 @@ def test_each_product_takes_its_own_options():
     with pytest.raises(TypeError):
         gc.release_graph(small_graph(), epsilon=1.0, delta=1e-6)
     with pytest.raises(TypeError):
-        released(noise="binary")
+        gc.release_iteratively(small_graph(), epsilon=1.0, noise="binary")
 
 
 def test_paid_once_takes_no_delta():
@@ -240,15 +241,18 @@ def test_a_hidden_list_is_not_in_the_release(tmp_path):
 def test_options_of_players_that_do_not_fit_are_refused():
     for options, message in (
         ({"player": "nobody"}, "unknown player"),
+        ({"player": "data"}, "unknown player"),
         ({"player": "both"}, "needs queries"),
-        ({"player": "both", "queries": CUTS, "construction": "frieze-kannan"}, "takes no"),
-        ({"player": "both", "queries": CUTS, "calibration": "tight"}, "takes no"),
-        ({"player": "both", "queries": CUTS, "refits": 3}, "takes no"),
+        ({"player": "both", "queries": CUTS, "calibration": "tight"}, "does not take"),
+        ({"player": "both", "queries": CUTS, "refits": 3}, "does not take"),
         ({"player": "both", "queries": CUTS, "queries_per_round": 0}, "queries_per_round"),
         ({"player": "both", "queries": CUTS, "rounds": 1}, "rounds"),
+        ({"player": "both", "queries": CUTS, "rounds": 2001}, "rounds"),
         ({"player": "both", "queries": CUTS, "delta": 0.0}, "delta"),
         ({"player": "query", "queries": CUTS, "hide_queries": 0.01}, "too short"),
-        ({"queries": CUTS, "hide_queries": 0.01}, "hide_queries is for"),
+        ({"player": "query", "queries": CUTS, "hide_queries": 0.0}, "hide_queries"),
+        ({"player": "query", "queries": CUTS, "hide_queries": 1.0}, "hide_queries"),
+        ({"queries": CUTS, "hide_queries": 0.01}, "does not take"),
     ):
         with pytest.raises(ParameterError, match=message):
             released(**options)
@@ -268,9 +272,7 @@ def test_a_player_that_learns_gets_better_with_more_epsilon():
         worst = {}
         for epsilon in (0.5, 40.0):
             found = [
-                gc.release_iteratively(
-                    graph, epsilon=epsilon, delta=1e-6, queries=cuts, player=player, seed=seed
-                )
+                learn(graph, epsilon=epsilon, delta=1e-6, queries=cuts, player=player, seed=seed)
                 for seed in range(5)
             ]
             learnt = [cuts.on_matrix(made.hypothesis.matrix) for made in found]

@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.stats
+from offline_calls import learn
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
@@ -13,11 +14,11 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.learners import MedianLearner
 from graphcuts_dp.learn.linear_learners import DenseLearner
 from graphcuts_dp.offline.construction import IterativeConstruction
-from graphcuts_dp.offline.distinguishers import Exponential
+from graphcuts_dp.offline.distinguisher import Exponential
 from graphcuts_dp.offline.methods import nearest_graph
 from graphcuts_dp.offline.query_lists import QuestionList
 from graphcuts_dp.offline.tuning import PaperOffline
-from graphcuts_dp.pairs.graph_queries import STATISTICS
+from graphcuts_dp.pairs.graph_queries import STATISTICS, GraphQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from scripts.figures.bounds import dr14_offline
@@ -26,10 +27,10 @@ N = 5
 UNIVERSE = Universe(N)
 GRAPH = gc.Graph([0, 0, 1, 3], [1, 2, 2, 4], vertices=N)  # a triangle and an edge
 QUESTIONS = [
-    *(gc.GraphQuery(name) for name in STATISTICS),
+    *(gc.Query.statistic(name) for name in STATISTICS),
     gc.CutQuery([0, 1]),
     gc.CutQuery([0], [3, 4]),
-    gc.RankOneQuery([1, 0.5, 0, 0, 0], [0, 0, 1, 1, 0.25]),
+    gc.Query.rank_one([1, 0.5, 0, 0, 0], [0, 0, 1, 1, 0.25]),
 ]
 
 
@@ -41,7 +42,7 @@ def released(graph=GRAPH, **options):
         "construction": "median",
         "seed": 1,
     } | options
-    return gc.release_iteratively(graph, **options)
+    return learn(graph, **options)
 
 
 def beyond_the_range(epsilon):
@@ -102,8 +103,8 @@ def test_statistics_are_answered_within_their_intervals(calibration, tmp_path):
     again = gc.IterativeRelease.load(written[0])
     assert again.answer_all(QUESTIONS) == made.answer_all(QUESTIONS)
     assert [m.value for m in again.transcript] == [m.value for m in made.transcript]
-    assert [str(m.query)[:12] for m in again.transcript if isinstance(m.query, gc.GraphQuery)] == [
-        str(m.query)[:12] for m in made.transcript if isinstance(m.query, gc.GraphQuery)
+    assert [str(m.query)[:12] for m in again.transcript if isinstance(m.query, GraphQuery)] == [
+        str(m.query)[:12] for m in made.transcript if isinstance(m.query, GraphQuery)
     ]
     if made.transcript:
         assert made.plot().axes
@@ -158,10 +159,10 @@ def test_lists_of_linear_queries_are_learnt(construction, signed, tmp_path):
     """Stated errors hold, gaps fall below those of a flat matrix, and files keep all of it."""
     rng = np.random.default_rng(3)
     queries = [
-        gc.MatrixQuery(rng.random((20, 12)) * 3 - signed * (rng.random((20, 12)) < 0.5) * 3)
+        gc.Query.matrix(rng.random((20, 12)) * 3 - signed * (rng.random((20, 12)) < 0.5) * 3)
         for _ in range(8)
     ]
-    queries.append(gc.MatrixQuery(np.where(np.arange(240).reshape(20, 12) % 3, 0, 3.0)))
+    queries.append(gc.Query.matrix(np.where(np.arange(240).reshape(20, 12) % 3, 0, 3.0)))
     truth = np.array([query.value(RATINGS) for query in queries])
     made = gc.release_iteratively(
         RATINGS, epsilon=20.0, delta=1e-6, queries=queries, construction=construction, seed=1
@@ -175,7 +176,7 @@ def test_lists_of_linear_queries_are_learnt(construction, signed, tmp_path):
         answer = made.answer(query)
         assert answer.confidence == 0.95
         assert answer.interval[0] <= true <= answer.interval[1]
-    assert made.answer(gc.MatrixQuery(np.ones((20, 12)))).confidence == 1.0
+    assert made.answer(gc.Query.matrix(np.ones((20, 12)))).confidence == 1.0
     made.save(tmp_path / "r.graphml")
     again = gc.IterativeRelease.load(tmp_path / "r.graphml")
     assert again.answer_all(queries) == made.answer_all(queries)
@@ -185,20 +186,18 @@ def test_lists_of_linear_queries_are_learnt(construction, signed, tmp_path):
 
 
 def test_what_has_no_bound_for_other_queries_is_refused():
-    negative = [gc.MatrixQuery(-np.ones((20, 12)))]
+    negative = [gc.Query.matrix(-np.ones((20, 12)))]
     for options, message in (
         ({"construction": "mirror-descent", "norm": "entropy"}, "not negative"),
         ({"construction": "mirror-descent", "norm": "auto"}, "not negative"),
         ({"calibration": "gru12"}, "as printed"),
         ({"construction": "frieze-kannan", "norm": "l2"}, "norm is for"),
-        ({"construction": "nothing"}, "no other queries"),
+        ({"construction": "nothing"}, "unknown construction"),
         ({"player": "both"}, "a list of cuts"),
-        ({"distinguisher": "exact-cuts"}, "queries are for"),
+        ({"distinguisher": "exact-cuts"}, "need queries"),
     ):
         with pytest.raises(ParameterError, match=message):
-            gc.release_iteratively(
-                RATINGS, epsilon=1.0, delta=1e-6, queries=negative, seed=1, **options
-            )
+            learn(RATINGS, epsilon=1.0, delta=1e-6, queries=negative, seed=1, **options)
     with pytest.raises(ParameterError, match="dense construction"):
         DenseLearner(Universe(4), "median")
 
@@ -218,7 +217,7 @@ def test_updates_by_linear_queries_stay_within_their_bound():
             alpha = 1.0
             rule = learner.construction(alpha=alpha, total_weight=total, total_error=0.0)
             hypothesis, count = rule.initial(), 0
-            pool = [gc.MatrixQuery(np.triu(rng.uniform(-1, 1, (6, 6)), 1)) for _ in range(60)]
+            pool = [gc.Query.matrix(np.triu(rng.uniform(-1, 1, (6, 6)), 1)) for _ in range(60)]
             true = universe.answers(pool, truth)
             while True:
                 gaps = true - hypothesis.estimate_all(pool)

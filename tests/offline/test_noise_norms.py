@@ -9,12 +9,7 @@ import pytest
 import scipy.integrate
 import scipy.stats
 
-from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.offline.rank_one import (
-    _beta_divergence,
-    response_norm,
-    subgaussian_norm,
-)
+from graphcuts_dp.offline.rank_one import _beta_divergence, response_norm, subgaussian_norm
 from graphcuts_dp.privacy.distributions import BinaryResponse
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.noise import sample_discrete_gaussian
@@ -129,12 +124,6 @@ def test_one_vertex_has_no_noise():
         )
         == 0
     )
-
-
-@pytest.mark.parametrize("failure", [0.0, 1.0, math.nan])
-def test_a_probability_of_failure(failure):
-    with pytest.raises(ParameterError):
-        subgaussian_norm(1.0, (3, 3), symmetric=True, failure=failure)
 
 
 def sphere_bounds(n, failure, exponents):

@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from offline_calls import learn
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.measure.statistics import ROOT_STEPS
-from graphcuts_dp.offline.methods import iterative_mechanism
+from graphcuts_dp.offline.release import Task
 from graphcuts_dp.privacy.composition import compose
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from scripts.figures.random_graphs import imbalanced_bipartite
@@ -26,7 +27,7 @@ def released(**options):
     few = {"rounds": 3, "refits": 1}  # each update with p below 2 solves equations
     options = {"epsilon": 20.0, "delta": 1e-3, "seed": 1, "queries": cuts()} | few | options
     graph = imbalanced_bipartite(SIDE, seed=2)
-    return graph, gc.release_iteratively(graph, construction="mirror-descent", **options)
+    return graph, learn(graph, construction="mirror-descent", **options)
 
 
 @pytest.mark.parametrize("norm", NORMS)
@@ -53,15 +54,8 @@ def test_without_a_norm_it_is_l2():
 @pytest.mark.parametrize("calibration", ["practical", "tight", "dr14"])
 def test_what_is_bought_adds_up_to_the_budget(calibration):
     graph = imbalanced_bipartite(SIDE, seed=2)
-    mechanism = iterative_mechanism(
-        graph,
-        epsilon=1.0,
-        delta=1e-6,
-        queries=cuts(),
-        construction="mirror-descent",
-        norm="2,p",
-        calibration=calibration,
-    )
+    learning = gc.Learning(rule="mirror-descent", norm="2,p", calibration=calibration)
+    mechanism = learning.mechanism(Task.of(graph, cuts(), epsilon=1.0, delta=1e-6))
     assert mechanism.buys_roots
     total, _, cost, rest = mechanism.calibration.with_total(1)
     roots, _, more, left = rest.with_total(ROOT_STEPS)
@@ -91,7 +85,7 @@ def test_a_pure_release_buys_root_degrees_too():
 def test_a_store_keeps_the_norm(tmp_path):
     graph = imbalanced_bipartite(SIDE, seed=2)
     store = tmp_path / "a.db"
-    gc.release_iteratively(
+    learn(
         graph,
         epsilon=4.0,
         delta=1e-6,
@@ -116,4 +110,4 @@ def test_what_does_not_fit_is_refused(more, message):
     graph = imbalanced_bipartite(SIDE, seed=2)
     options = {"construction": "mirror-descent", "epsilon": 1.0, "delta": 1e-6, "queries": cuts()}
     with pytest.raises(ParameterError, match=message):
-        gc.release_iteratively(graph, **(options | more))
+        learn(graph, **(options | more))

@@ -8,26 +8,24 @@ import numpy as np
 import pytest
 import scipy.stats
 from helpers import random_graph
+from offline_calls import learn
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import BipartiteGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.bit_sets import DenseHypothesis
 from graphcuts_dp.offline import power_method
-from graphcuts_dp.offline.methods import release_iteratively
-from graphcuts_dp.offline.power_certificate import (
-    NoisyStep,
-    PowerCertificate,
-    largest_possible,
-    noise_length,
-    start_radius,
-)
 from graphcuts_dp.offline.power_method import (
     COLUMNS,
     STEPS,
+    NoisyStep,
+    PowerCertificate,
     PowerRankOne,
     PowerSearch,
+    largest_possible,
+    noise_length,
     quotient_sensitivity,
+    start_radius,
 )
 from graphcuts_dp.offline.rank_one import UnitPair
 from graphcuts_dp.pairs.universe import Universe
@@ -252,7 +250,7 @@ def test_the_sensitivity_of_a_quotient_by_enumeration():
 def test_an_iterative_release_ends_with_a_proven_error():
     """The bound is for all cuts between disjoint sets; it is checked against the largest."""
     graph = planted_partition(14, 2, 0.9, 0.2, seed=2)
-    made = release_iteratively(
+    made = learn(
         graph,
         epsilon=50.0,
         delta=1e-6,
@@ -266,7 +264,7 @@ def test_an_iterative_release_ends_with_a_proven_error():
     worst = all_cuts(graph.dense() - made.graph.dense(), bipartite=False)
     assert worst <= made.accuracy.graph_error
     bipartite = BipartiteGraph([0, 1], [1, 0], left=3, right=4)
-    made = release_iteratively(
+    made = learn(
         bipartite, epsilon=9.0, delta=1e-6, distinguisher="power-rank-one-certified", seed=3
     )
     assert 0 < made.accuracy.error <= 12 * (1 + 1e-6)

@@ -6,7 +6,7 @@ import pytest
 from graphcuts_dp.learn.bit_sets import DenseHypothesis
 from graphcuts_dp.learn.mirror_descent import MirrorDescent, minimal_start
 from graphcuts_dp.learn.potentials import LpNorm, SchattenNorm
-from graphcuts_dp.offline.sensing import QueryBlocks
+from graphcuts_dp.offline.lists import QueryBlocks
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery
 from graphcuts_dp.pairs.universe import Universe
 

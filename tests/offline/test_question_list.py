@@ -11,9 +11,8 @@ from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.bit_sets import DenseHypothesis
 from graphcuts_dp.learn.median import all_graphs
-from graphcuts_dp.offline.distinguisher import Scoring
-from graphcuts_dp.offline.distinguishers import Exponential
-from graphcuts_dp.offline.query_lists import QuestionList
+from graphcuts_dp.offline.distinguisher import Exponential
+from graphcuts_dp.offline.query_lists import QuestionList, Scoring
 from graphcuts_dp.pairs.graph_queries import GraphQuery
 from graphcuts_dp.pairs.linear_steps import exact_sums
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery

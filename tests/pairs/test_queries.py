@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import graphcuts_dp as gc
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.pairs import queries as queries_module
@@ -359,3 +360,14 @@ def test_cuts_of_any_small_graph(data):
     ]
     assert CutQuery(*masks).value(graph) == cut_by_pairs(graph, *masks)
     assert answer_all([CutQuery(*masks)], graph)[0] == cut_by_pairs(graph, *masks)
+
+
+def test_a_multiway_cut_is_the_sum_of_the_cuts_between_its_sets():
+    groups = [[0, 3], [1], [4, 5]]
+    kinds = (itertools.combinations, {}), (itertools.permutations, {"directed": True})
+    for pairs, kind in kinds:
+        graph = random_graph(7, 1, largest=2.0, **kind)
+        expected = sum(gc.CutQuery(S, T).value(graph) for S, T in pairs(groups, 2))
+        assert gc.Query.multiway(groups).value(graph) == pytest.approx(expected)
+    with pytest.raises(QueryError, match="one vertex set"):
+        gc.Query.multiway(groups).value(random_graph((3, 4)))

@@ -182,6 +182,6 @@ def test_a_matrix_query_is_checked_and_copied():
     with pytest.raises(QueryError, match="shape"):
         MatrixQuery(np.ones((3, 3))).sensitivity(graph)
     C = np.ones((2, 2))
-    query = gc.MatrixQuery(C)
+    query = gc.Query.matrix(C)
     C[:] = 0
     assert query.value(graph) == 2

@@ -7,17 +7,19 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from offline_calls import answer_at_once, choose_from_net, sense
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.learners import MedianLearner, MultiplicativeWeightsLearner
 from graphcuts_dp.learn.linear_learners import linear_learner
-from graphcuts_dp.offline.construction import IterativeConstruction
-from graphcuts_dp.offline.distinguishers import Exponential, Released
+from graphcuts_dp.offline.construction import IterativeConstruction, PlayerGame
+from graphcuts_dp.offline.distinguisher import Exponential
 from graphcuts_dp.offline.methods import finished
-from graphcuts_dp.offline.player_game import PlayerGame
 from graphcuts_dp.offline.query_lists import CutList, QuestionList
+from graphcuts_dp.offline.rank_one import Released
+from graphcuts_dp.offline.release import Task
 from graphcuts_dp.offline.tuning import PracticalOffline, TightOffline
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.planning.planner import Workload, plan_of
@@ -28,6 +30,7 @@ from graphcuts_dp.privacy.value_noise import noise_distribution
 PROMISE = {"epsilon": 2.0, "delta": 1e-6}
 BETA = 0.05
 SIZES = [12, (5, 7), "directed"]
+SEEDED = gc.PrivacyGuarantee(epsilon=2.0, neighbours="an edge", seed=1)
 
 
 def row_of(made, method, cuts="fixed k"):
@@ -88,7 +91,7 @@ def test_iterative_releases_state_the_number_of_the_plan(size):
         mechanism = tuned(graph, MultiplicativeWeightsLearner(universe), finder)
         outcome = mechanism.run(graph, SeededEntropy(1))
         assert row_of(made, method).guaranteed == pytest.approx(outcome.error, rel=1e-9)
-        stated = finished(graph, mechanism, outcome, calibration="tight", beta=BETA, seed=1)
+        stated = finished(Task.of(graph, beta=BETA, **PROMISE), mechanism, outcome, SEEDED)
         assert stated.accuracy.error == pytest.approx(outcome.error, rel=1e-9)
         errors = [abs(cut.value(graph) - stated.answer(cut).value) for cut in cuts]
         assert max(errors) <= row_of(made, method).guaranteed
@@ -102,7 +105,7 @@ def test_lists_of_linear_queries_state_the_number_of_the_plan(size):
     for row in signs:
         matrix = np.zeros(universe.shape)
         matrix[universe.pairs()] = row
-        asked.append(gc.MatrixQuery(matrix))
+        asked.append(gc.Query.matrix(matrix))
     listed = QuestionList(universe, asked)
     learner = linear_learner(
         "multiplicative-weights", universe, signed=listed.signed, rule="tight", norm=None
@@ -110,7 +113,7 @@ def test_lists_of_linear_queries_state_the_number_of_the_plan(size):
     finder = Exponential(queries=listed, epsilon=Fraction(1), grid=Grid())
     mechanism = tuned(graph, learner, finder)
     outcome = mechanism.run(graph, SeededEntropy(1))
-    stated = finished(graph, mechanism, outcome, calibration="tight", beta=BETA, seed=1)
+    stated = finished(Task.of(graph, beta=BETA, **PROMISE), mechanism, outcome, SEEDED)
     linear = row_of(made, "offline MW", "linear k")
     assert linear.guaranteed == pytest.approx(stated.accuracy.error, rel=1e-9)
     assert linear.guaranteed > row_of(made, "offline MW").guaranteed
@@ -132,7 +135,7 @@ def test_the_median_states_at_most_twice_what_holds_of_it():
     outcome = mechanism.run(graph, SeededEntropy(1))
     row = row_of(made, "offline median")
     assert row.guaranteed == pytest.approx(2 * outcome.error, rel=1e-9)
-    stated = finished(graph, mechanism, outcome, calibration="tight", beta=BETA, seed=1)
+    stated = finished(Task.of(graph, beta=BETA, **PROMISE), mechanism, outcome, SEEDED)
     assert outcome.error <= stated.accuracy.error <= row.guaranteed
     seven = gc.plan(7, edges=4, queries=3, epsilon=40.0, delta=1e-3)
     assert "offline median" not in {row.method for row in seven.rows}
@@ -187,15 +190,15 @@ def test_answers_at_once_state_no_more_than_the_plan(k, at_most):
     protect = gc.Protect.edges(at_most or 1)
     made = gc.plan(max(3, len(graph.vertices)), edges=1, queries=k, epsilon=0.7, protect=protect)
     row = row_of(made, "answers")
-    found = gc.release_answers(graph, cuts, seed=1, **named)
-    assert found.radius <= row.guaranteed
+    found = answer_at_once(graph, cuts, seed=1, **named)
+    assert found.accuracy.error <= row.guaranteed
     if k == 1 or k >= 4:
-        assert found.radius == row.guaranteed
+        assert found.accuracy.error == row.guaranteed
     disjoint = [gc.CutQuery([i], [i + 1]) for i in range(min(k, len(graph.vertices) - 1))]
-    assert gc.release_answers(graph, disjoint, seed=1, **named).radius <= row.guaranteed
+    assert answer_at_once(graph, disjoint, seed=1, **named).accuracy.error <= row.guaranteed
     if k > 1:
-        laplace = gc.release_answers(graph, cuts, noise="laplace", seed=1, **named)
-        assert row.guaranteed <= laplace.radius
+        laplace = answer_at_once(graph, cuts, noise="laplace", seed=1, **named)
+        assert row.guaranteed <= laplace.accuracy.error
         (session,) = [row for row in made.rows if row.method == "laplace"]
         assert row.guaranteed < session.guaranteed
 
@@ -250,7 +253,7 @@ def test_those_that_learn_nothing_are_not_printed():
     assert "game both" in str(made)
     assert "game query" not in str(made)
     assert "game query" in {row["method"] for row in made.to_dict()["rows"]}
-    assert "game query" in set(made.to_pandas()["method"])
+    assert "game query" in set(made.to_frame()["method"])
     assert "Offline, game: iterative releases" in str(made)
     nothing = gc.plan(200, edges=300, queries=1000, epsilon=1.0, delta=1e-6)
     assert "Offline, game" not in str(nothing)
@@ -273,10 +276,10 @@ def test_the_net_states_the_number_of_the_plan(n):
     cuts = [gc.CutQuery([int(a)], [int(b)]) for a, b in zip(*universe.pairs(), strict=True)]
     protect = gc.Protect.edges(2)
     made = gc.plan(n, edges=2, queries=len(cuts), epsilon=3.0, protect=protect, beta=BETA)
-    found = gc.release_net(graph, cuts, epsilon=3.0, at_most=2, seed=1)
-    assert row_of(made, "net").guaranteed == found.error_bound(BETA)
-    fewer = gc.release_net(graph, cuts[:2], epsilon=3.0, at_most=2, seed=1)
-    assert fewer.error_bound(BETA) <= row_of(made, "net").guaranteed
+    found = choose_from_net(graph, cuts, epsilon=3.0, at_most=2, seed=1)
+    assert row_of(made, "net").guaranteed == found.law.error(BETA)
+    fewer = choose_from_net(graph, cuts[:2], epsilon=3.0, at_most=2, seed=1)
+    assert fewer.law.error(BETA) <= row_of(made, "net").guaranteed
     seven = gc.plan(7, edges=2, queries=3, epsilon=3.0)
     assert "net" not in {row.method for row in seven.rows}
 
@@ -291,18 +294,18 @@ def test_sensing_states_the_number_of_the_plan(k, at_most):
     for _ in range(k):
         matrix = rng.uniform(-1, 1, (5, 7))
         matrix[0, 0] = 1.0
-        asked.append(gc.MatrixQuery(matrix))
+        asked.append(gc.Query.matrix(matrix))
     protect = gc.Protect.edges(at_most or 1)
     made = gc.plan((5, 7), edges=3, queries=k, protect=protect, beta=BETA, **PROMISE)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AccuracyWarning)  # it is told what is promised
-        found = gc.release_sensing(graph, asked, at_most=at_most, beta=BETA, seed=1, **PROMISE)
+        found = sense(graph, asked, at_most=at_most, beta=BETA, seed=1, **PROMISE)
     row = row_of(made, "sensing", "linear k")
     if math.isinf(row.guaranteed):
-        assert len(found.measurements) == 10
+        assert len(found.transcript) == 10
     else:
-        assert row.guaranteed == pytest.approx(found.error, rel=1e-6)
-        assert len(found.measurements) == k
+        assert row.guaranteed == pytest.approx(found.accuracy.error, rel=1e-6)
+        assert len(found.transcript) == k
     plain = gc.plan(12, edges=3, queries=k, **PROMISE)
     assert "sensing" not in {row.method for row in plain.rows}
     pure = gc.plan((5, 7), edges=3, queries=k, epsilon=2.0)

@@ -1,13 +1,26 @@
+"""Promises: their text and numbers, epsilon to its last digit, and deltas that are too large."""
+
 import dataclasses
 import json
 import math
+import warnings
 from fractions import Fraction
 
+import networkx as nx
 import numpy as np
 import pytest
+from offline_calls import learn, sense
 
-from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
+import graphcuts_dp as gc
+from graphcuts_dp.errors import ParameterError, PrivacyWarning
+from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.ledger.opening import Store, create_ledger
+from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.privacy.composition import as_stored
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, delta_warning, exact_epsilon
+from graphcuts_dp.server.approval import forecast
+
+pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 
 BAD_NUMBERS = [0, 0.0, -1, -0.5, math.nan, math.inf, -math.inf, 1e-9, 1e9, 50.0001, 10**400]
 NOT_NUMBERS = [True, False, "1", None, [1.0], 1j]
@@ -65,3 +78,145 @@ def test_to_dict_is_plain_and_complete():
 def test_a_guarantee_cannot_be_changed():
     with pytest.raises(dataclasses.FrozenInstanceError):
         PrivacyGuarantee(epsilon=1.0, neighbours="x").epsilon = 0.1
+
+
+LARGE = 0.3  # one in four vertices is less
+
+
+def graph():
+    return gc.Graph([0, 1], [1, 2], vertices=4)
+
+
+def a_map():
+    return gc.distances.Metric.from_graph(gc.Graph([0, 1, 2], [1, 2, 3], vertices=4))
+
+
+CUTS = [gc.CutQuery([0]), gc.CutQuery([1, 2])]
+DOORS = {
+    "flows": lambda given: gc.release_flows(
+        graph(), gc.Groups(gc.VertexSet(4), {"half": [0, 0, 1, 1]}), noise="gaussian", **given
+    ),
+    "release_iteratively": lambda given: learn(graph(), queries=CUTS, rounds=1, **given),
+    "a query player": lambda given: learn(graph(), queries=CUTS, rounds=2, player="query", **given),
+    "sensing": lambda given: sense(
+        gc.BipartiteGraph([0, 1, 2], [1, 0, 1], left=2 + 1, right=2), CUTS, rounds=1, **given
+    ),
+    "distances": lambda given: gc.distances.answer_distances(
+        a_map(), [0, 0, 3, 1], noise="gaussian", mechanism="per-query", **given
+    ),
+    "session": lambda given: gc.open_session(
+        graph(), queries=5, method="gaussian", **given
+    ).close(),
+    "distance session": lambda given: gc.distances.open_distance_session(
+        a_map(), [0, 0, 3, 1], queries=2, **given
+    ).close(),
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_it_is_announced_at_every_door_before_anything_is_spent(door, tmp_path):
+    store = tmp_path / "x.db"
+    given = {"epsilon": 1.0, "delta": LARGE, "store": store}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", PrivacyWarning)
+        with pytest.raises(PrivacyWarning, match=r"delta = 0\.3 is above 0\.001: with so large"):
+            DOORS[door](given)
+        assert not store.exists()
+        DOORS[door](given | {"delta": 1e-4})
+    with pytest.warns(PrivacyWarning, match="the promise to somebody may fail"):
+        DOORS[door](given | {"store": tmp_path / "y.db"})
+
+
+def test_a_budget_is_announced_before_its_store_is_made(tmp_path):
+    store = Store(tmp_path / "x.db", budget=(1.0, 0.01))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", PrivacyWarning)
+        with pytest.raises(PrivacyWarning, match=r"delta = 0\.01 is above"):
+            create_ledger(store, graph(), protects="1 edge")
+    assert not store.exists
+
+
+def test_a_resumed_session_spends_nothing_and_announces_nothing(tmp_path):
+    given = {"store": tmp_path / "x.db", "epsilon": 1.0, "delta": LARGE}
+    with pytest.warns(PrivacyWarning):
+        DOORS["session"](given)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", PrivacyWarning)
+        gc.open_session(graph(), store=given["store"]).close()
+
+
+@pytest.mark.parametrize(
+    ("delta", "count", "told"),
+    [
+        (0.0, 10, None),
+        (1e-3, 10, None),
+        (1.1e-3, 10, "above 0.001"),
+        (1e-6, 10**6, None),
+        (1.1e-6, 10**6, "above 1 in 1,000,000 vertices"),
+        (1e-3, 10**4, "above 1 in 10,000 vertices"),
+    ],
+)
+def test_the_limits(delta, count, told):
+    found = delta_warning(delta, count=count)
+    assert found is None if told is None else told in found
+
+
+def test_the_curator_of_a_server_is_told_before_approving():
+    universe, grid = Universe.of(graph()), Grid.of(graph())
+    for delta, told in ((LARGE, True), (1e-6, False)):
+        terms = {"epsilon": 1.0, "queries": 5, "method": "gaussian", "delta": delta}
+        found = forecast(terms, universe, grid).warning
+        assert ("the promise to somebody may fail" in (found or "")) == told
+
+
+GRAPH = gc.Graph([0, 1], [1, 2], vertices=8)
+FRACTIONS = [Fraction(1, 3), Fraction(2, 7), Fraction(10, 9)]
+
+
+@pytest.mark.parametrize("epsilon", FRACTIONS)
+def test_a_stored_epsilon_is_the_largest_float_below(epsilon):
+    stored = as_stored(epsilon)
+    assert epsilon * (1 - Fraction(1, 2**52)) < Fraction(stored) < epsilon
+    assert as_stored(0.1) == 0.1
+    assert as_stored(Fraction(1, 4)) == 0.25
+
+
+@pytest.mark.parametrize("epsilon", FRACTIONS)
+@pytest.mark.parametrize("method", ["laplace", "binary", "gaussian", "multiplicative-weights"])
+def test_sessions(tmp_path, method, epsilon):
+    delta = 1e-6 if method in ("gaussian", "multiplicative-weights") else 0.0
+    terms = {"epsilon": epsilon, "delta": delta, "queries": 5, "method": method}
+    with gc.open_session(GRAPH, store=tmp_path / "a.db", **terms) as session:
+        assert session.guarantee.epsilon == as_stored(epsilon) == session.parameters["epsilon"]
+        cost = session._runner.mechanism.cost
+        assert cost.pure is None or cost.pure <= Fraction(session.guarantee.epsilon)
+        session.ask([0])
+    with gc.open_session(GRAPH, store=tmp_path / "a.db", **terms) as session:
+        assert len(session.history) == 1
+
+
+@pytest.mark.parametrize("budget", [Fraction(1, 3), (Fraction(1, 3), 1e-6)])
+def test_budgets(tmp_path, budget):
+    store = gc.Store(tmp_path / "a.db", budget=budget)
+    terms = {"store": store, "epsilon": 0.1, "queries": 5}
+    for _ in range(2):  # made, and found again
+        with gc.open_session(GRAPH, **terms) as session:
+            assert session.parameters["epsilon"] == 0.1
+
+
+@pytest.mark.parametrize("epsilon", FRACTIONS)
+@pytest.mark.parametrize(
+    "options", [{"distinguisher": "response-rank-one"}, {"delta": 1e-6, "rounds": 1}]
+)
+def test_iterative_releases(tmp_path, options, epsilon):
+    made = learn(GRAPH, epsilon=epsilon, **options)
+    assert made.guarantee.epsilon == as_stored(epsilon)
+    made.save(tmp_path / "a.edges")
+    assert gc.IterativeRelease.load(tmp_path / "a.edges").guarantee == made.guarantee
+
+
+@pytest.mark.parametrize("epsilon", FRACTIONS)
+def test_distances(tmp_path, epsilon):
+    made = gc.distances.answer_distances(nx.path_graph(5), [0, 1, 2] * 50, epsilon=epsilon)
+    assert epsilon <= Fraction(made.guarantee.epsilon) < epsilon * (1 + Fraction(1, 2**50))
+    made.save(tmp_path / "a.csv")

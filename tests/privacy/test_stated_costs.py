@@ -2,8 +2,16 @@
 
 A twin draws less noise than the budget pays for, somewhere below the product. Nobody told the
 product: it finds out from the scales of its noise.
+
+The sum of root degrees that mirror descent buys has noise for a change of a whole root.
+
+Its price is stated by the calibration, from a budget of its own; here it is taken from the noise
+that is drawn, in the root_session and in the iterative release.
+
+Whatever takes a budget refuses numbers out of range, before any graph is read.
 """
 
+import math
 import tempfile
 from dataclasses import replace
 from fractions import Fraction
@@ -11,30 +19,42 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from offline_calls import answer_at_once, choose_from_net, learn, sense
 
 import graphcuts_dp as gc
-from graphcuts_dp.distances import above_threshold, l1_plan, tree_counts
+from graphcuts_dp.distances import counts, l1_plan
 from graphcuts_dp.distances.embeddings import exact_embedding
 from graphcuts_dp.distances.learnt import release_distances
-from graphcuts_dp.errors import BudgetError
+from graphcuts_dp.errors import BudgetError, ParameterError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.constructions import CONSTRUCTIONS
-from graphcuts_dp.offline import player_game, sensing, tuning
-from graphcuts_dp.offline.distinguisher import Found
+from graphcuts_dp.ledger.spending import Budget
+from graphcuts_dp.measure.statistics import ROOT_STEPS, buy_root_degrees
+from graphcuts_dp.offline import construction, lists, tuning
+from graphcuts_dp.offline.distinguisher import ExactCuts, Exponential, Found
+from graphcuts_dp.offline.power_method import PowerRankOne
+from graphcuts_dp.offline.query_lists import CutList
+from graphcuts_dp.offline.tuning import PaperOffline, PracticalOffline, PureOffline, TightOffline
+from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.privacy.calibration import TOTAL_SHARE
 from graphcuts_dp.privacy.composition import Cost, check_paid, stated_cost, zcdp_delta, zcdp_rho
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.privacy.protection import EDGE, Protect
 from graphcuts_dp.release import allocation, contributions, flow_release, sparse_measure
-from graphcuts_dp.session import calibrations, paper_calibrations
+from graphcuts_dp.session import calibrations, online
 from graphcuts_dp.session import per_query as fresh_noise
 from graphcuts_dp.session import response as bits
-from graphcuts_dp.session.calibrations import CALIBRATIONS
+from graphcuts_dp.session.calibrations import CALIBRATIONS, DR14, GRU12, JT12, Tight
 from graphcuts_dp.session.methods import METHODS, make_mechanism
+from graphcuts_dp.session.per_query import PerQueryNoise
+from graphcuts_dp.session.response import BinaryAnswers
+from scripts.figures.gaussian_rank_one import GaussianRankOne
 from tests.audits.registry import _PRODUCTS
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
+
 
 EDGES = [(i, j) for i in range(8) for j in range(i) if (i * j) % 3]
 GRAPH = gc.Graph(*zip(*EDGES, strict=True), vertices=8)
@@ -47,8 +67,8 @@ CUTS = [gc.CutQuery([i], [j]) for i in range(4) for j in range(4, 8)]
 ROWS = gc.OwnedRows(
     GRAPH.vertices, np.zeros(2, int), np.zeros(1, np.uint64), (np.array([0, 1]), np.array([2, 3]))
 )
-MAP = gc.Metric.path(5)
-PEOPLE = gc.Locations(MAP, [3, 0, 1, 0, 2])
+MAP = gc.distances.Metric.path(5)
+PEOPLE = gc.distances.Locations(MAP, [3, 0, 1, 0, 2])
 
 
 def released(mechanism, noise="binary"):
@@ -66,7 +86,7 @@ def grouped(noise="binary", epsilon=1.0):
 
 def iterative(calibration, delta=1e-6, epsilon=1.0):
     distinguisher = "response-rank-one" if delta == 0 and calibration == "practical" else "auto"
-    return lambda: gc.release_iteratively(
+    return lambda: learn(
         GRAPH,
         epsilon=epsilon,
         delta=delta,
@@ -78,7 +98,7 @@ def iterative(calibration, delta=1e-6, epsilon=1.0):
 
 
 def distances(mechanism, noise):
-    return lambda: gc.answer_distances(
+    return lambda: gc.distances.answer_distances(
         MAP, PEOPLE, epsilon=1.0, delta=1e-6, mechanism=mechanism, noise=noise, seed=1
     )
 
@@ -98,7 +118,9 @@ def distance_session(delta):
         terms = {"epsilon": 1.0, "delta": delta, "queries": 3, "seed": 1}
         with (
             tempfile.TemporaryDirectory() as folder,
-            gc.open_distance_session(MAP, PEOPLE, store=Path(folder) / "p.db", **terms) as made,
+            gc.distances.open_distance_session(
+                MAP, PEOPLE, store=Path(folder) / "p.db", **terms
+            ) as made,
         ):
             return made
 
@@ -227,33 +249,31 @@ def flows(noise, **protection):
     return lambda: gc.release_flows(graph, gc.Groups(graph.vertices, levels), **options)
 
 
+TESTS = of_result(calibrations, "_rates", lambda found: (found[0] * 2, found[1] * 2))
+COORDINATES = of_result(
+    l1_plan,
+    "tune_coordinate",
+    lambda tuned: replace(tuned, spent=tuned.spent * Fraction(101, 100)),
+)
+ANSWERS = of_noise(fresh_noise, Fraction(101, 100))
+STEP = of_result(Protect, "per_step", lambda e: e * 2)
+ENTRIES = of_argument(allocation, "noise_distribution", "epsilon")
+
 # product: {name: (how it is made, {what is broken: how})}
 CASES = {
     "release_graph": {
-        "response": (
-            released("response"),
-            {"entries": of_argument(allocation, "noise_distribution", "epsilon")},
-        ),
+        "response": (released("response"), {"entries": ENTRIES}),
         "auto": (
             released("auto", "laplace"),
-            {
-                "total": of_argument(allocation, "measure_total", "epsilon"),
-                "entries": of_argument(allocation, "noise_distribution", "epsilon"),
-            },
+            {"total": of_argument(allocation, "measure_total", "epsilon"), "entries": ENTRIES},
         ),
         "degrees": (
             released("degrees+response", "discrete-laplace"),
-            {
-                "degrees": of_argument(allocation, "measure_degrees", "epsilon"),
-                "entries": of_argument(allocation, "noise_distribution", "epsilon"),
-            },
+            {"degrees": of_argument(allocation, "measure_degrees", "epsilon"), "entries": ENTRIES},
         ),
         "groups": (
             grouped("discrete-laplace"),
-            {
-                "sums": of_argument(allocation, "measure_groups", "epsilon"),
-                "entries": of_argument(allocation, "noise_distribution", "epsilon"),
-            },
+            {"sums": of_argument(allocation, "measure_groups", "epsilon"), "entries": ENTRIES},
         ),
         "sparse": (
             lambda: gc.release_graph(HEAVY, epsilon=1.0, mechanism="sparse", seed=1),
@@ -271,33 +291,36 @@ CASES = {
         "dr14": (iterative("dr14", delta=0.0), {"total": of_noise(tuning, 50)}),
         "gru12": (iterative("gru12", epsilon=50.0), {"answers": of_noise(tuning)}),
         "both players": (
-            lambda: gc.release_iteratively(
-                GRAPH, epsilon=1.0, delta=1e-6, queries=CUTS, player="both", seed=1
-            ),
+            lambda: learn(GRAPH, epsilon=1.0, delta=1e-6, queries=CUTS, player="both", seed=1),
             {
-                "test": of_noise(player_game),
-                "draws": of_result(player_game, "root_at_most", lambda root: root * 2),
+                "test": of_noise(construction),
+                "draws": of_result(construction, "root_at_most", lambda root: root * 2),
             },
         ),
-    },
-    "release_net": {
         "net": (
-            lambda: gc.release_net(
+            lambda: choose_from_net(
                 gc.Graph([0], [1], vertices=4), [gc.CutQuery([1])], epsilon=1.0, seed=1
             ),
-            {"rate": of_result(Protect, "per_step", lambda e: e * 2)},
+            {"rate": STEP},
         ),
-    },
-    "release_sensing": {
         "sensing": (
-            lambda: gc.release_sensing(
+            lambda: sense(
                 RATINGS, [gc.CutQuery([0], [1])], epsilon=1.0, delta=1e-6, rounds=3, seed=1
             ),
             {
-                "values": of_noise(sensing, Fraction(101, 100)),
-                "choices": of_result(sensing, "root_at_most", lambda root: root * 2),
+                "values": of_noise(lists, Fraction(101, 100)),
+                "choices": of_result(lists, "root_at_most", lambda root: root * 2),
             },
         ),
+        **{
+            noise: (
+                lambda noise=noise: answer_at_once(
+                    GRAPH, CUTS[:3], epsilon=1.0, noise=noise, seed=1
+                ),
+                {"rate": STEP},
+            )
+            for noise in ("k-norm", "laplace")
+        },
     },
     "answer_distances": {
         **{
@@ -305,7 +328,7 @@ CASES = {
                 distances(mechanism, noise),
                 {
                     "levels": of_result(
-                        above_threshold if mechanism == "per-query" else tree_counts,
+                        counts,
                         "split_budget",
                         dearer_levels,
                     )
@@ -315,43 +338,16 @@ CASES = {
             for noise in ("laplace", "gaussian")
         },
         **{
-            f"learner, {noise}": (
-                distances("learner", noise),
-                {
-                    "coordinates": of_result(
-                        l1_plan,
-                        "tune_coordinate",
-                        lambda tuned: replace(tuned, spent=tuned.spent * Fraction(101, 100)),
-                    )
-                },
-            )
+            f"learner, {noise}": (distances("learner", noise), {"coordinates": COORDINATES})
             for noise in ("laplace", "gaussian")
         },
         **{
-            f"HR12, delta={delta:g}": (
-                learnt_distances(delta),
-                {
-                    "coordinates": of_result(
-                        l1_plan,
-                        "tune_coordinate",
-                        lambda tuned: replace(tuned, spent=tuned.spent * Fraction(101, 100)),
-                    )
-                },
-            )
+            f"HR12, delta={delta:g}": (learnt_distances(delta), {"coordinates": COORDINATES})
             for delta in (0.0, 1e-6)
         },
     },
     "open_distance_session": {
-        f"delta={delta:g}": (
-            distance_session(delta),
-            {
-                "coordinates": of_result(
-                    l1_plan,
-                    "tune_coordinate",
-                    lambda tuned: replace(tuned, spent=tuned.spent * Fraction(101, 100)),
-                )
-            },
-        )
+        f"delta={delta:g}": (distance_session(delta), {"coordinates": COORDINATES})
         for delta in (0.0, 1e-6)
     },
     "choose_degree_bound": {
@@ -377,15 +373,6 @@ CASES = {
             ("vertex", {"protect": "vertex", "degree_bound": 2}),
         )
     },
-    "release_answers": {
-        noise: (
-            lambda noise=noise: gc.release_answers(
-                GRAPH, CUTS[:3], epsilon=1.0, noise=noise, seed=1
-            ),
-            {"rate": of_result(Protect, "per_step", lambda e: e * 2)},
-        )
-        for noise in ("k-norm", "laplace")
-    },
     "release_contributions": {
         "classes": (
             lambda: gc.release_contributions(ROWS, epsilon=1.0, seed=1),
@@ -401,51 +388,23 @@ CASES = {
     "open_session": {
         "tight": (
             session("multiplicative-weights"),
-            {
-                "tests": of_result(
-                    calibrations, "_rates", lambda found: (found[0] * 2, found[1] * 2)
-                ),
-                "total": of_noise(calibrations, 50),
-            },
+            {"tests": TESTS, "total": of_noise(calibrations, 50)},
         ),
         "tight, root degrees": (
             with_root_degrees("tight"),
-            {
-                "tests": of_result(
-                    calibrations, "_rates", lambda found: (found[0] * 2, found[1] * 2)
-                ),
-                "total and root degrees": of_noise(calibrations, 50),
-            },
+            {"tests": TESTS, "total and root degrees": of_noise(calibrations, 50)},
         ),
         "tight, linear queries, nuclear norm": (
             with_nuclear_norm(),
-            {
-                "tests": of_result(
-                    calibrations, "_rates", lambda found: (found[0] * 2, found[1] * 2)
-                ),
-                "total and nuclear norm": of_noise(calibrations, 50),
-            },
+            {"tests": TESTS, "total and nuclear norm": of_noise(calibrations, 50)},
         ),
         "jt12, root degrees": (
             with_root_degrees("jt12"),
-            {"total and root degrees": of_noise(paper_calibrations, 50)},
+            {"total and root degrees": of_noise(calibrations, 50)},
         ),
-        "tight, vertex": (
-            session("multiplicative-weights", protection=VERTEX),
-            {
-                "tests": of_result(
-                    calibrations, "_rates", lambda found: (found[0] * 2, found[1] * 2)
-                )
-            },
-        ),
-        "gaussian, vertex": (
-            session("gaussian", protection=VERTEX),
-            {"answers": of_noise(fresh_noise, Fraction(101, 100))},
-        ),
-        "laplace, vertex": (
-            session("laplace", protection=VERTEX),
-            {"answers": of_noise(fresh_noise, Fraction(101, 100))},
-        ),
+        "tight, vertex": (session("multiplicative-weights", protection=VERTEX), {"tests": TESTS}),
+        "gaussian, vertex": (session("gaussian", protection=VERTEX), {"answers": ANSWERS}),
+        "laplace, vertex": (session("laplace", protection=VERTEX), {"answers": ANSWERS}),
         "tight with values": (
             session("frieze-kannan", value_share=0.5),
             {"values": of_noise(calibrations)},
@@ -455,9 +414,9 @@ CASES = {
                 session("multiplicative-weights", name, delta),
                 {
                     "tests": of_result(
-                        paper_calibrations, "at_most", lambda rate, much=much: rate * much
+                        calibrations, "at_most", lambda rate, much=much: rate * much
                     ),
-                    "total": of_noise(paper_calibrations, 50),
+                    "total": of_noise(calibrations, 50),
                 },
             )
             for name, delta, much in (
@@ -467,16 +426,9 @@ CASES = {
                 ("dr14", 0.0, Fraction(11, 10)),
             )
         },
-        "median": (
-            session("median"),
-            {
-                "tests": of_result(
-                    calibrations, "_rates", lambda found: (found[0] * 2, found[1] * 2)
-                )
-            },
-        ),
-        "gaussian": (session("gaussian"), {"answers": of_noise(fresh_noise, Fraction(101, 100))}),
-        "laplace": (session("laplace"), {"answers": of_noise(fresh_noise, Fraction(101, 100))}),
+        "median": (session("median"), {"tests": TESTS}),
+        "gaussian": (session("gaussian"), {"answers": ANSWERS}),
+        "laplace": (session("laplace"), {"answers": ANSWERS}),
         "binary": (session("binary"), {"flips": dearer_bits}),
     },
 }
@@ -548,8 +500,8 @@ def test_a_distinguisher_of_ones_own_that_costs_more_than_it_was_given_is_refuse
         (Cost.of_rho(1.0, delta=1e-6), {"delta": 1e-6, "calibration": "tight"}),
     ):
         with pytest.raises(BudgetError, match="prove the costs of your own parts"):
-            gc.release_iteratively(GRAPH, distinguisher=Own(setup), **options, **more)
-    made = gc.release_iteratively(GRAPH, distinguisher=Own(None), **options)
+            learn(GRAPH, distinguisher=Own(setup), **options, **more)
+    made = learn(GRAPH, distinguisher=Own(None), **options)
     assert made.guarantee.epsilon == 1
 
 
@@ -596,3 +548,163 @@ def test_costs_of_many_are_the_sums_of_each():
     assert each.times(3).epsilon >= 3 * Fraction(each.epsilon)
     assert np.isclose(each.times(3).rho, 0.3)
     assert Cost.of_pure(Fraction(1, 3)).times(6).pure == 2
+
+
+PAIRS = gc.BipartiteGraph(*np.divmod(np.arange(0, 900, 2), 30), left=30, right=30)
+BUDGET = {"epsilon": 2.0, "delta": 1e-6}
+
+
+def bought(monkeypatch, run):
+    """The noise and the radius with which root degrees were bought."""
+    seen = []
+
+    def spy(graph, grid, noise, radius, source):
+        seen.append((noise, radius))
+        return buy_root_degrees(graph, grid, noise, radius, source)
+
+    monkeypatch.setitem(online._NORMS, "root degrees", (ROOT_STEPS, spy))
+    monkeypatch.setattr(construction, "buy_root_degrees", spy)
+    run()
+    ((noise, radius),) = seen
+    return noise, radius
+
+
+def root_session():
+    made = make_mechanism(
+        "mirror-descent",
+        norm="2,p",
+        universe=Universe(30, 30),
+        grid=Grid.of(PAIRS),
+        queries=20,
+        **BUDGET,
+    )
+    made.start(PAIRS, SeededEntropy(1))
+
+
+def release():
+    learn(
+        PAIRS,
+        queries=[gc.CutQuery([0], [1, 2])],
+        construction="mirror-descent",
+        norm="2,p",
+        seed=1,
+        **BUDGET,
+    )
+
+
+@pytest.mark.parametrize("run", [root_session, release])
+def test_one_edge_costs_no_more_of_it_than_its_part_of_the_budget(run, monkeypatch):
+    noise, radius = bought(monkeypatch, run)
+    rho = zcdp_rho(**BUDGET)
+    share = float(TOTAL_SHARE)
+    spent = noise.cost(ROOT_STEPS, delta=BUDGET["delta"]).rho
+    assert spent <= rho * (1 - share) * share * (1 + 1e-9)
+    assert spent > 0.9 * rho * (1 - share) * share
+    assert radius >= noise.radius(0.05)
+
+
+UNIVERSE = Universe(5)
+PLAIN = {"universe": UNIVERSE, "grid": Grid(), "queries": 3}
+# What takes a budget, the numbers it needs beside it, and whether delta = 0 is allowed.
+TAKERS = [
+    (Tight, {"queries": 3}, False),
+    (GRU12, {"queries": 3}, False),
+    (JT12, {"queries": 3}, False),
+    (DR14, {"queries": 3}, True),
+    (PerQueryNoise, {"distribution": "gaussian", **PLAIN}, False),
+    (PracticalOffline, {}, False),
+    (TightOffline, {}, False),
+    (PaperOffline, {"paper": "gru12"}, False),
+    (PaperOffline, {"paper": "dr14"}, True),
+]
+PURE = [
+    (DR14, {"queries": 3, "delta": 0.0}),
+    (PerQueryNoise, {"distribution": "laplace", **PLAIN}),
+    (BinaryAnswers, PLAIN),
+    (PureOffline, {"universe": UNIVERSE}),
+]
+EVERY = [(made, {"delta": 1e-6, **given}) for made, given, _ in TAKERS] + PURE
+NO_PROBABILITY = [0.0, 1.0, -0.1, 1.5, math.nan, math.inf]
+LIST = CutList(UNIVERSE, [CutQuery([0], [1]), CutQuery([0], [2])])
+
+
+def names(cases):
+    return [
+        f"{made.__name__}-{given.get('paper', given.get('distribution', ''))}"
+        for made, given, *_ in cases
+    ]
+
+
+@pytest.mark.parametrize("epsilon", [0.0, -1.0, math.nan, math.inf, 1e-7, 51.0, True])
+@pytest.mark.parametrize(
+    ("made", "given"), [*EVERY, (Budget, {})], ids=names([*EVERY, (Budget, {})])
+)
+def test_an_epsilon_out_of_range_is_refused(made, given, epsilon):
+    made(**given, epsilon=0.5)
+    with pytest.raises(ParameterError, match="epsilon"):
+        made(**given, epsilon=epsilon)
+
+
+@pytest.mark.parametrize("delta", NO_PROBABILITY)
+@pytest.mark.parametrize(("made", "given", "pure"), TAKERS, ids=names(TAKERS))
+def test_a_delta_out_of_range_is_refused(made, given, pure, delta):
+    if pure and delta == 0:
+        assert made(**given, epsilon=0.5, delta=delta).cost.pure == Fraction(1, 2)
+        return
+    with pytest.raises(ParameterError, match="delta"):
+        made(**given, epsilon=0.5, delta=delta)
+
+
+@pytest.mark.parametrize("beta", NO_PROBABILITY)
+@pytest.mark.parametrize(("made", "given"), EVERY, ids=names(EVERY))
+def test_a_beta_out_of_range_is_refused(made, given, beta):
+    with pytest.raises(ParameterError, match="beta"):
+        made(**given, epsilon=0.5, beta=beta)
+
+
+ASKED = [(made, given) for made, given in EVERY if "queries" in given]
+
+
+@pytest.mark.parametrize(("made", "given"), ASKED, ids=names(ASKED))
+def test_a_number_of_queries_out_of_range_is_refused(made, given):
+    for queries in (0, -1):
+        with pytest.raises(ParameterError, match="queries"):
+            made(**{**given, "queries": queries}, epsilon=0.5)
+
+
+@pytest.mark.parametrize("delta", [1.0, -1e-9, math.nan, True, "1e-6"])
+def test_a_budget_refuses_a_delta_out_of_range(delta):
+    with pytest.raises(ParameterError):
+        Budget(1.0, delta)
+
+
+@pytest.mark.parametrize("made", [GaussianRankOne, PowerRankOne])
+@pytest.mark.parametrize("rho", [0.0, -1.0, 1e-13, math.nan, math.inf])
+def test_a_rho_out_of_range_is_refused(made, rho):
+    made(universe=UNIVERSE, grid=Grid(), rho=0.1, delta=1e-6)
+    with pytest.raises(ParameterError, match="rho"):
+        made(universe=UNIVERSE, grid=Grid(), rho=rho, delta=1e-6)
+
+
+@pytest.mark.parametrize("made", [GaussianRankOne, PowerRankOne])
+@pytest.mark.parametrize("rounds", [0, -1, True, 2.0])
+def test_a_number_of_rounds_out_of_range_is_refused(made, rounds):
+    with pytest.raises(ParameterError, match="rounds"):
+        made(universe=UNIVERSE, grid=Grid(), rho=0.1, delta=1e-6).with_rho(0.1, rounds=rounds)
+
+
+DISTINGUISHERS = [
+    Exponential(queries=LIST, epsilon=Fraction(1)),
+    ExactCuts(universe=UNIVERSE, epsilon=Fraction(1)),
+]
+
+
+@pytest.mark.parametrize("distinguisher", DISTINGUISHERS, ids=lambda made: made.name)
+def test_a_call_with_hardly_any_epsilon_is_refused(distinguisher):
+    for rounds in (0, -1, True, 2.0):
+        with pytest.raises(ParameterError, match="rounds"):
+            distinguisher.with_rho(0.1, rounds=rounds)
+        with pytest.raises(ParameterError, match="rounds"):
+            distinguisher.with_epsilon(Fraction(1), rounds=rounds)
+    with pytest.raises(ParameterError, match="fewer rounds"):
+        distinguisher.with_epsilon(Fraction(1, 10**30), rounds=1)

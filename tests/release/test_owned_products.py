@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from offline_calls import choose_from_net, learn, sense
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import BudgetError, LedgerError, ParameterError
@@ -39,12 +40,12 @@ def release(rows, **options):
 
 
 def iterative(rows, **options):
-    return gc.release_iteratively(rows, epsilon=1.0, delta=1e-6, **{**OWNER, **options})
+    return learn(rows, epsilon=1.0, delta=1e-6, **{**OWNER, **options})
 
 
 def net(rows, **options):
     queries = [gc.CutQuery([0], [1]), gc.CutQuery([1], [2])]
-    return gc.release_net(rows, queries, epsilon=1.0, **{**OWNER, **options})
+    return choose_from_net(rows, queries, epsilon=1.0, **{**OWNER, **options})
 
 
 @pytest.mark.parametrize("counting", ["edges", "owners", "rows", "weight"])
@@ -142,14 +143,10 @@ def test_sessions_and_sensing_refuse_the_same(tmp_path):
     with pytest.raises(ParameterError, match="under protect='owner'"):
         gc.open_session(rows_of(), **terms)
     assert not (tmp_path / "x.db").exists()
-    query = gc.MatrixQuery(np.ones((N, N)))
+    query = gc.Query.matrix(np.ones((N, N)))
     with pytest.raises(ParameterError, match="needs rows with owners"):
-        gc.release_sensing(
-            rows_of(two_sided=True).bounded(at_most=1), [query], epsilon=1.0, delta=1e-6, **OWNER
-        )
-    made = gc.release_sensing(
-        rows_of(two_sided=True), [query], epsilon=9.0, delta=1e-6, rounds=2, **OWNER
-    )
+        sense(rows_of(two_sided=True).bounded(at_most=1), [query], epsilon=1.0, delta=1e-6, **OWNER)
+    made = sense(rows_of(two_sided=True), [query], epsilon=9.0, delta=1e-6, rounds=2, **OWNER)
     assert made.guarantee.protects == "1 owner"
 
 

@@ -8,6 +8,7 @@ import warnings
 import helpers
 import numpy as np
 import pytest
+from noisy_cases import matrix_problem
 
 from graphcuts_dp.errors import AccuracyWarning, GraphError, ParameterError
 from graphcuts_dp.estimate.measurement import Measurements
@@ -21,7 +22,6 @@ from graphcuts_dp.release import allocation as mechanism
 from graphcuts_dp.release import synthesis
 from graphcuts_dp.release.synthesis import release_graph
 from graphcuts_dp.synth import methods
-from graphcuts_dp.synth.base import FitProblem
 from graphcuts_dp.synth.cutting_plane import CuttingPlane
 from graphcuts_dp.synth.first_order import FirstOrder
 from graphcuts_dp.synth.methods import Spectral
@@ -34,7 +34,7 @@ SEEDED = "seeded: not private"
 
 @pytest.fixture(autouse=True)
 def short_games(monkeypatch):
-    """What holds here holds after any round; test_game.py plays to the end."""
+    """What holds here holds after any round; test_methods.py plays to the end."""
     monkeypatch.setattr(methods, "default_rounds", lambda _: 60)
 
 
@@ -95,7 +95,7 @@ def test_fits_before_rounding_are_symmetric_to_the_last_bit(method, cap, symmetr
     noisy = rng.normal(0.3, 1.0, (9, 9 if symmetric else 5))
     if symmetric:
         noisy = np.triu(noisy, 1) + np.triu(noisy, 1).T
-    found = method(FitProblem.of_matrix(noisy, symmetric, cap))
+    found = method(matrix_problem(noisy, symmetric, cap))
     assert (found.matrix >= 0).all()
     assert (found.matrix <= np.float32(cap)).all()
     if symmetric:

@@ -38,7 +38,7 @@ def test_intervals_hold_the_bounded_table_on_every_level(noise):
         )
         for place, level in enumerate(flows.levels, start=1):
             # All intervals of a release at once fail with probability 1e-9.
-            table = flows.to_pandas(level, confidence=1 - 1e-9, simultaneous=True)
+            table = flows.to_frame(level, confidence=1 - 1e-9, simultaneous=True)
             assert (table["low"] <= true[place]).all()
             assert (true[place] <= table["high"]).all()
     assert true[0][0] < len(GRAPH.rows)  # the bound took something

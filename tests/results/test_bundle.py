@@ -7,6 +7,7 @@ from functools import cache
 import networkx as nx
 import numpy as np
 import pytest
+from offline_calls import answer_at_once, choose_from_net, learn, sense
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import FileFormatError
@@ -36,21 +37,24 @@ MADE = {
     ),
     "flows": (lambda: gc.release_flows(GRAPH, HALVES, **TIMES), "t.csv"),
     "iterative construction": (
-        lambda: gc.release_iteratively(GRAPH, delta=1e-6, rounds=2, **TIMES),
+        lambda: learn(GRAPH, delta=1e-6, rounds=2, **TIMES),
         "g.npz",
     ),
     "iterative construction with a list": (
-        lambda: gc.release_iteratively(SIDES, delta=1e-6, rounds=2, queries=CUTS[:1], **TIMES),
+        lambda: learn(SIDES, delta=1e-6, rounds=2, queries=CUTS[:1], **TIMES),
         "g.graphml",
     ),
-    "net": (
-        lambda: gc.release_net(gc.Graph([0], [1], vertices=4), CUTS[:1], **TIMES),
+    "iterative construction, net": (
+        lambda: choose_from_net(gc.Graph([0], [1], vertices=4), CUTS[:1], **TIMES),
         "g.edges",
     ),
-    "sensing": (lambda: gc.release_sensing(SIDES, CUTS[:1], delta=1e-6, **TIMES), "m.npz"),
-    "answers": (lambda: gc.release_answers(GRAPH, CUTS, **TIMES), "a.npz"),
+    "answers by sensing": (lambda: sense(SIDES, CUTS[:1], delta=1e-6, **TIMES), "m.npz"),
+    "answers": (lambda: answer_at_once(GRAPH, CUTS, **TIMES), "a.npz"),
 }
-KIND_OF = {name: name.partition(" of ")[0].partition(" with")[0] for name in MADE}
+KIND_OF = {
+    name: name.partition(" of ")[0].partition(" with")[0].partition(" by ")[0].partition(",")[0]
+    for name in MADE
+}
 
 
 @cache
@@ -137,7 +141,7 @@ def test_other_kinds_and_versions_are_refused(name, tmp_path):
             rewrite(path, kind=kind)
             refusal(path)
             bundle.receipt_path(path).write_bytes(whole)
-    reader = gc.Flows if KIND_OF[name] != "flows" else gc.NetRelease
+    reader = gc.Flows if KIND_OF[name] != "flows" else gc.IterativeRelease
     with pytest.raises(FileFormatError, match=f"of this kind, but of '{KIND_OF[name]}'"):
         reader.load(path)
 
@@ -169,7 +173,7 @@ def test_an_archive_that_is_none_is_refused_though_the_checksums_fit(name, tmp_p
 
 
 def test_files_that_are_replaced_while_they_are_read_are_refused(tmp_path):
-    one, two = saved("answers", tmp_path / "one"), saved("sensing", tmp_path / "two")
+    one, two = saved("answers", tmp_path / "one"), saved("answers by sensing", tmp_path / "two")
     reading = bundle.opened(one, "answers")
     assert "facets" in reading.__enter__().arrays()
     shutil.copy(two, one)
@@ -190,7 +194,7 @@ def test_a_sparse_release_answers_without_its_graph(tmp_path):
 
 
 def test_answers_about_distances_are_a_table(tmp_path):
-    made = gc.answer_distances(nx.path_graph(6), [0, 1, 2] * 20, epsilon=1.0, seed=1)
+    made = gc.distances.answer_distances(nx.path_graph(6), [0, 1, 2] * 20, epsilon=1.0, seed=1)
     made.save(tmp_path / "d.csv")
     assert "is a table of distances" in refusal(tmp_path / "d.csv")
 

@@ -115,8 +115,8 @@ def test_the_table_has_a_row_for_every_cell(made):
     assert set(table["level"]) == {"top", "middle", "fine"}
     row = table[(table["level"] == "top") & (table["from"] == 0) & (table["to"] == 1)].iloc[0]
     assert row["value"] == flows.values("top")[0, 1]
-    wide = flows.to_pandas("fine", simultaneous=True)
-    assert (wide["low"] <= flows.to_pandas("fine")["low"]).all()
+    wide = flows.to_frame("fine", simultaneous=True)
+    assert (wide["low"] <= flows.to_frame("fine")["low"]).all()
     assert (wide["level"] == "fine").all()
 
 

@@ -19,7 +19,7 @@ def test_the_table_comes_back(tmp_path):
     path = tmp_path / "flows.parquet"
     flows = release_flows(graph, groups, epsilon=1.0)
     flows.write_parquet(path, "part")
-    pd.testing.assert_frame_equal(pd.read_parquet(path), flows.to_pandas("part"), check_dtype=False)
+    pd.testing.assert_frame_equal(pd.read_parquet(path), flows.to_frame("part"), check_dtype=False)
     with pytest.raises(FileFormatError, match=r"already|there|exists"):
         flows.write_parquet(path)
     seeded = release_flows(graph, groups, epsilon=1.0, seed=0)

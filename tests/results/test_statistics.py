@@ -118,7 +118,7 @@ def test_tables_per_head_are_cells_over_sizes():
     index = cells / np.outer(sizes, sizes)
     found = flows.social_connectedness("part")
     assert found.values == pytest.approx(index * 1e6 / index.max())
-    assert len(found.to_pandas()) == len(sizes) ** 2
+    assert len(found.to_frame()) == len(sizes) ** 2
     assert flows.social_connectedness("part", largest=1e9).values.max() == pytest.approx(1e9)
 
 

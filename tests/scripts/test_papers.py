@@ -13,9 +13,8 @@ import graphcuts_dp as gc
 from graphcuts_dp.cli import main
 from graphcuts_dp.cutnorm.cut_norm import METHODS as CUT_NORM_METHODS
 from graphcuts_dp.distances.plan import MECHANISMS as DISTANCE_MECHANISMS
-from graphcuts_dp.offline.distinguishers import DISTINGUISHERS
-from graphcuts_dp.offline.methods import LEARNT_BY
-from graphcuts_dp.offline.player_game import PLAYERS
+from graphcuts_dp.offline.construction import PLAYERS
+from graphcuts_dp.offline.methods import DISTINGUISHERS, NAMES
 from graphcuts_dp.offline.tuning import CALIBRATIONS as OFFLINE
 from graphcuts_dp.pairs.graph_queries import STATISTICS
 from graphcuts_dp.privacy.protection import PROTECTIONS
@@ -40,7 +39,7 @@ VALUES = {
     ("session", "--statistic"): STATISTICS,
     ("session", "--calibration"): CALIBRATIONS,
     ("release-iteratively", "--calibration"): OFFLINE,
-    ("release-iteratively", "--construction"): LEARNT_BY,
+    ("release-iteratively", "--construction"): NAMES,
     ("release-iteratively", "--distinguisher"): DISTINGUISHERS,
     ("release-iteratively", "--player"): PLAYERS,
     ("release", "--fit"): FIT_NAMES,

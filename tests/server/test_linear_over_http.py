@@ -171,8 +171,8 @@ def test_the_client_takes_whole_queries_and_reads_them_back(office):
     u = np.zeros(24)
     u[[1, 5]] = 0.5, 1.0
     queries = [
-        gc.RankOneQuery(u, random.random(24)),
-        gc.MatrixQuery(coefficients),
+        gc.Query.rank_one(u, random.random(24)),
+        gc.Query.matrix(coefficients),
         gc.CutQuery(["v1"], ["v2", "v3"]),
     ]
     session = client(office)
@@ -186,7 +186,7 @@ def test_the_client_takes_whole_queries_and_reads_them_back(office):
     with pytest.raises(QueryError, match="not both"):
         session.ask(queries[0], ["v1"])
     with pytest.raises(QueryError, match="linear queries"):
-        session.ask_all([gc.GraphQuery("triangles")])
+        session.ask_all([gc.Query.statistic("triangles")])
     with pytest.raises(QueryError, match="linear queries"):
         session.ask_all([7])
 
@@ -194,14 +194,14 @@ def test_the_client_takes_whole_queries_and_reads_them_back(office):
 def test_the_client_asks_as_much_at_once_as_fits(office, monkeypatch):
     office.open("ann", queries=200)
     office.service.limits = Limits(rate=1e6, burst=10**6, failures=10**6, numbers=1300)
-    queries = [gc.MatrixQuery(np.eye(24, k=k)) for k in range(1, 8)]
+    queries = [gc.Query.matrix(np.eye(24, k=k)) for k in range(1, 8)]
     session = client(office)
     assert len(session.ask_all(queries)) == 7
     sizes = [len(body["queries"]) for path, body in session._line.sent if path.endswith("answers")]
     assert sum(sizes) == 7
     assert max(sizes) == 1  # 576 coefficients, and 16 for each of about 20 that are named
     monkeypatch.setattr("graphcuts_dp.server.client._TEXT", 200)
-    weights = [gc.RankOneQuery(np.full(24, k / 10), np.ones(24)) for k in range(1, 4)]
+    weights = [gc.Query.rank_one(np.full(24, k / 10), np.ones(24)) for k in range(1, 4)]
     session.ask_all(weights)
     assert len([1 for path, _ in session._line.sent if path.endswith("answers")]) == 7 + 3
 
@@ -247,7 +247,7 @@ def test_bipartite_graphs_have_weights_of_both_sides(tmp_path):
         session = client(office)
         assert session.universe.shape == (20, 12)
         assert (
-            session.ask(gc.RankOneQuery([1, 0.5] + [0] * 18, [1.0] * 12)).value
+            session.ask(gc.Query.rank_one([1, 0.5] + [0] * 18, [1.0] * 12)).value
             == (first["answers"][0]["value"])
         )
 

@@ -54,7 +54,7 @@ def tastes(number):
     rng = np.random.default_rng(number)
     sign = np.where(ratings().dense() > 0, 1.0, -1.0)
     kept = rng.random((SIDE, SIDE)) < 0.9
-    return gc.MatrixQuery((2.5 if number % 2 else -0.5) * sign * kept)
+    return gc.Query.matrix((2.5 if number % 2 else -0.5) * sign * kept)
 
 
 def graph_of(kind):
@@ -66,10 +66,10 @@ def queries_of(graph, seed=0):
     rng = np.random.default_rng(seed)
     rows, columns = Universe.of(graph).shape
     return [
-        gc.RankOneQuery(rng.random(rows), rng.random(columns)),
-        gc.MatrixQuery(rng.normal(size=(rows, columns))),
-        gc.MatrixQuery((rng.random((rows, columns)) < 0.1) * 2.5),
-        gc.MatrixQuery(rng.choice([-1e-3, 1e-3], size=(rows, columns))),
+        gc.Query.rank_one(rng.random(rows), rng.random(columns)),
+        gc.Query.matrix(rng.normal(size=(rows, columns))),
+        gc.Query.matrix((rng.random((rows, columns)) < 0.1) * 2.5),
+        gc.Query.matrix(rng.choice([-1e-3, 1e-3], size=(rows, columns))),
         gc.CutQuery(range(rows // 2), range(columns // 3)),
     ]
 
@@ -269,16 +269,16 @@ def test_queries_that_were_not_announced_are_refused_and_nothing_is_spent(tmp_pa
     terms = TERMS | {"norm": "schatten", "most_spectral": 9.0}
     with open_session(ratings(), store=tmp_path / "a.db", **terms) as session:
         for query, message in (
-            (gc.MatrixQuery(np.ones((SIDE, SIDE))), "largest singular value is 40"),
-            (gc.GraphQuery("triangles"), "statistics of whole graphs"),
+            (gc.Query.matrix(np.ones((SIDE, SIDE))), "largest singular value is 40"),
+            (gc.Query.statistic("triangles"), "statistics of whole graphs"),
         ):
             with pytest.raises(QueryError, match=message):
                 session.ask(query)
         assert session.remaining.queries == 60
-        assert session.ask(gc.MatrixQuery(np.zeros((SIDE, SIDE)))).interval == (0.0, 0.0)
+        assert session.ask(gc.Query.matrix(np.zeros((SIDE, SIDE)))).interval == (0.0, 0.0)
         assert session.remaining.queries == 60
         # What counts is the largest singular value for a largest coefficient of 1.
-        assert session.ask(gc.MatrixQuery(1000 * np.eye(SIDE))).guaranteed
+        assert session.ask(gc.Query.matrix(1000 * np.eye(SIDE))).guaranteed
 
 
 def test_terms_are_kept_and_must_agree(tmp_path):

@@ -32,7 +32,7 @@ KINDS = {
 }
 
 
-class Weighed(gc.LinearQuery):
+class Weighed(gc.Query):
     """A query of one's own: signed coefficients by the distance of the rows."""
 
     def coefficients(self, space):
@@ -53,9 +53,9 @@ def queries_of(graph, seed=0):
     rng = np.random.default_rng(seed)
     rows, columns = Universe.of(graph).shape
     return {
-        "rank-one": gc.RankOneQuery(rng.random(rows), rng.random(columns)),
-        "matrix": gc.MatrixQuery(rng.normal(size=(rows, columns))),
-        "few entries": gc.MatrixQuery((rng.random((rows, columns)) < 0.1) * 2.5),
+        "rank-one": gc.Query.rank_one(rng.random(rows), rng.random(columns)),
+        "matrix": gc.Query.matrix(rng.normal(size=(rows, columns))),
+        "few entries": gc.Query.matrix((rng.random((rows, columns)) < 0.1) * 2.5),
         "own": Weighed(),
     }
 
@@ -143,16 +143,16 @@ def test_every_query_has_one_form_that_is_read_back(kind):
 def test_the_two_ends_of_a_plain_rank_one_query_can_be_exchanged():
     universe, rng = Universe(6), np.random.default_rng(0)
     u, v = rng.random((2, 6))
-    first, second = (encode_query(gc.RankOneQuery(*x), universe) for x in ((u, v), (v, u)))
+    first, second = (encode_query(gc.Query.rank_one(*x), universe) for x in ((u, v), (v, u)))
     assert first.digest == second.digest
-    cut = encode_query(gc.RankOneQuery([1, 1, 0, 0, 0, 0], [0, 0, 1, 0, 0, 0]), universe)
+    cut = encode_query(gc.Query.rank_one([1, 1, 0, 0, 0, 0], [0, 0, 1, 0, 0, 0]), universe)
     assert cut.digest == encode_query(gc.CutQuery([0, 1], [2]), universe).digest
 
 
 def test_an_answer_on_the_record_is_free_in_whatever_form_it_is_asked(tmp_path):
     graph = graph_of("plain")
-    entries = gc.MatrixQuery(Weighed().coefficients(graph.space))
-    half = gc.MatrixQuery(Weighed().coefficients(graph.space) / 2)
+    entries = gc.Query.matrix(Weighed().coefficients(graph.space))
+    half = gc.Query.matrix(Weighed().coefficients(graph.space) / 2)
     with opened(graph, tmp_path / "s.db", "laplace") as session:
         first = session.ask(Weighed())
         assert session.cost([half]).free == 1
@@ -168,11 +168,11 @@ def test_an_answer_on_the_record_is_free_in_whatever_form_it_is_asked(tmp_path):
 
 def test_a_query_that_is_zero_everywhere_is_free_and_certain(tmp_path):
     graph = graph_of("plain")
-    nothing = gc.RankOneQuery(np.zeros(12), np.ones(12))
+    nothing = gc.Query.rank_one(np.zeros(12), np.ones(12))
     with opened(graph, tmp_path / "s.db", "laplace") as session:
         answer = session.ask(nothing)
         assert (answer.value, answer.interval) == (0.0, (0.0, 0.0))
-        assert session.ask(gc.MatrixQuery(np.eye(12))).interval == (0.0, 0.0)
+        assert session.ask(gc.Query.matrix(np.eye(12))).interval == (0.0, 0.0)
         assert session.remaining.queries == 20
 
 
@@ -195,7 +195,7 @@ def test_methods_that_learn_from_cuts_refuse_others_in_words(tmp_path, method):
                 session.ask(query)
         assert session.remaining.queries == 20
         # A rank-one query that is a cut is that cut.
-        assert session.ask(gc.RankOneQuery(np.eye(12)[0], 1 - np.eye(12)[0])).guaranteed
+        assert session.ask(gc.Query.rank_one(np.eye(12)[0], 1 - np.eye(12)[0])).guaranteed
 
 
 def test_bounded_cuts_are_the_only_queries_of_vertices(tmp_path):
@@ -216,7 +216,7 @@ def test_auto_takes_a_method_that_answers_every_query(tmp_path):
     with gc.open_session(graph, store=tmp_path / "all.db", linear=True, **terms) as session:
         assert session.parameters["method"] in LINEAR_METHODS
         rng = np.random.default_rng(1)
-        assert session.ask(gc.MatrixQuery(rng.normal(size=(40, 40)))).guaranteed
+        assert session.ask(gc.Query.matrix(rng.normal(size=(40, 40)))).guaranteed
     with pytest.raises(ParameterError, match="linear=True needs a method"):
         opened(graph, tmp_path / "no.db", "binary", linear=True)
 
@@ -239,7 +239,7 @@ def test_binary_answers_of_rank_one_queries_are_as_far_off_as_proven(shape, over
             u = (noise @ v > 0).astype(float)  # the worst u of this v
             if not overlapping and not universe.bipartite:
                 u *= 1 - v
-            query = gc.RankOneQuery(0.9 * u, 0.9 * v)
+            query = gc.Query.rank_one(0.9 * u, 0.9 * v)
             _, answer = made.step(state, query, None, SeededEntropy(0))
             low, high = answer.interval
             assert low <= query.value(graph) <= high
@@ -257,8 +257,8 @@ def test_binary_refuses_queries_that_could_follow_its_noise(tmp_path):
         assert session.ask(queries_of(graph)["rank-one"]).guaranteed
     with opened(graph, tmp_path / "d.db", "binary", disjoint=True) as session:
         with pytest.raises(QueryError, match="u \\+ v of a rank-one query must be at most 1"):
-            session.ask(gc.RankOneQuery(np.full(12, 0.6), np.full(12, 0.6)))
-        assert session.ask(gc.RankOneQuery(np.full(12, 0.3), np.full(12, 0.6))).guaranteed
+            session.ask(gc.Query.rank_one(np.full(12, 0.6), np.full(12, 0.6)))
+        assert session.ask(gc.Query.rank_one(np.full(12, 0.3), np.full(12, 0.6))).guaranteed
 
 
 def test_a_set_that_mixes_both_sides_counts_each_edge_once(tmp_path):

@@ -10,7 +10,7 @@ import graphcuts_dp as gc
 from graphcuts_dp.errors import LedgerError, ParameterError, QueryError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.median import DatabaseFamily, all_graphs
-from graphcuts_dp.pairs.graph_queries import STATISTICS
+from graphcuts_dp.pairs.graph_queries import STATISTICS, GraphQuery
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.entropy import SeededEntropy
@@ -24,7 +24,7 @@ from graphcuts_dp.session.session import open_session
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 
 GRAPH = gc.Graph([0, 1, 2, 0, 3], [1, 2, 0, 3, 4], vertices=5)
-ALL = [gc.GraphQuery(name) for name in STATISTICS]
+ALL = [gc.Query.statistic(name) for name in STATISTICS]
 CUTS = [CutQuery([0]), CutQuery([0, 1], [2, 3]), CutQuery([4])]
 TERMS = {"epsilon": 40.0, "delta": 1e-6, "queries": 40, "method": "median", "seed": 3}
 
@@ -77,7 +77,7 @@ def test_each_correction_halves_the_graphs_at_least_and_keeps_the_true_one():
     present = GRAPH.dense()[rows, columns]
     for query in [*ALL, *CUTS, *(CutQuery([i]) for i in range(5))] * 2:
         steps = query.value(GRAPH)
-        if isinstance(query, gc.GraphQuery):
+        if isinstance(query, GraphQuery):
             steps //= query.sensitivity(universe.space)
         before = len(state.current)
         state, answer = made.step(state, query, int(steps), source)
@@ -173,7 +173,9 @@ def test_queries_are_written_and_read_back():
         assert encode_query(query, universe).digest == coded.digest
     with pytest.raises(LedgerError):
         decode_query(bytes([5]) + b"diameter", universe, {}.__getitem__)
-    assert read_asked('{"statistic": "max-cut"}', 1, universe.space) == gc.GraphQuery("max-cut")
+    assert read_asked('{"statistic": "max-cut"}', 1, universe.space) == gc.Query.statistic(
+        "max-cut"
+    )
     assert read_asked('{"S": [1]}', 1, universe.space).S == (1,)
     for wrong in ('{"statistic": "x"}', '{"statistic": 1}', '{"statistic": "max-cut", "S": []}'):
         with pytest.raises(QueryError, match="line 7"):
@@ -190,7 +192,7 @@ def test_families_of_graphs_are_stored_in_bits():
     again = DatabaseFamily.from_bytes(weighted.to_bytes(), universe)
     assert np.array_equal(again.databases, weighted.databases)
     with pytest.raises(QueryError, match="without weights"):
-        DatabaseFamily(Universe(3), [[0.5, 0, 1]]).answers(gc.GraphQuery("triangles"))
+        DatabaseFamily(Universe(3), [[0.5, 0, 1]]).answers(gc.Query.statistic("triangles"))
 
 
 def test_the_error_of_plans_is_infinite_where_graphs_cannot_be_listed():

@@ -8,6 +8,7 @@ import json
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from offline_calls import learn
 from typer.testing import CliRunner
 
 import graphcuts_dp as gc
@@ -22,7 +23,7 @@ USERS = [f"u{i}" for i in range(5)]
 FILMS = [f"f{i}" for i in range(6)]
 
 
-class Own(gc.LinearQuery):
+class Own(gc.Query):
     """A query of one's own: pairs of even rows."""
 
     def coefficients(self, space):
@@ -50,8 +51,8 @@ def queries_of(graph):
     found = {
         "cut": gc.CutQuery(["u0", "u1"]),
         "all": gc.CutQuery("*", "*"),
-        "rank-one": gc.RankOneQuery(rng.random(rows), rng.random(columns)),
-        "matrix": gc.MatrixQuery(rng.normal(size=(rows, columns))),
+        "rank-one": gc.Query.rank_one(rng.random(rows), rng.random(columns)),
+        "matrix": gc.Query.matrix(rng.normal(size=(rows, columns))),
         "own": Own(),
     }
     if rows != columns:
@@ -89,9 +90,7 @@ def released(**options):
 
 
 def learnt(graph, query, folder):
-    made = gc.release_iteratively(
-        graph, epsilon=2.0, delta=1e-3, seed=1, distinguisher="exact-cuts"
-    )
+    made = learn(graph, epsilon=2.0, delta=1e-3, seed=1, distinguisher="exact-cuts")
     made.save(folder / "i.graphml")
     return gc.IterativeRelease.load(folder / "i.graphml").answer(query)
 

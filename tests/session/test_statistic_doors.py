@@ -15,13 +15,13 @@ from graphcuts_dp.session.query_lines import query_title, query_to_dict, read_as
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 
 GRAPH = gc.Graph([0, 1, 2, 0, 3], [1, 2, 0, 3, 4], vertices=5)
-TRIANGLES = gc.GraphQuery("triangles")
+TRIANGLES = gc.Query.statistic("triangles")
 MIXED = [
     TRIANGLES,
     CutQuery([0]),
     RankOneQuery(np.full(5, 0.5), np.full(5, 0.25)),
     MatrixQuery(np.triu(np.arange(25.0).reshape(5, 5), 1)),
-    gc.GraphQuery("max-cut"),
+    gc.Query.statistic("max-cut"),
 ]
 TERMS = {"epsilon": 50.0, "delta": 1e-6, "queries": 10, "seed": 5}
 
@@ -34,7 +34,7 @@ def test_one_list_may_hold_every_kind(method, tmp_path):
             assert answer.interval[0] <= query.value(GRAPH) <= answer.interval[1]
         assert session.ask(TRIANGLES) == answers[0]
         assert session.cost(MIXED).new == 0
-        table = session.history.to_pandas()
+        table = session.history.to_frame()
         assert list(table["S"].isna()) == [True, False, True, True, True]
         lines = session.export()["answers"]
     space = GRAPH.space

@@ -77,7 +77,7 @@ def test_the_gradient_is_that_of_the_value(symmetric, noise, monkeypatch):
     """
     monkeypatch.setattr(log_odds, "SLACK", 2.0)
     given, sums = case(symmetric, noise=noise)
-    dual = log_odds._Dual.of(given.blocks, replace(sums, ridge=0.5), 1.0)
+    dual = log_odds._Dual(given.blocks, replace(sums, ridge=0.5), 1.0)
     rng = np.random.default_rng(0)
     start = dual.start()
     point = start + rng.normal(0, 1.0, len(start))

@@ -1,4 +1,7 @@
-"""Structure beyond the noise: what the spectrum tells of it, and what message passing adds."""
+"""Structure beyond the noise: what the spectrum tells of it, and what message passing adds.
+
+Products with a noisy matrix less an expected graph, against dense ones.
+"""
 
 import math
 
@@ -9,12 +12,18 @@ from noisy_cases import (
     indicators,
     planted,
     planted_bipartite,
+    planted_directed,
     problem,
     spectral_structure,
 )
 
 from graphcuts_dp.deadline import Deadline
-from graphcuts_dp.synth.block_model import sharpened_two_sided
+from graphcuts_dp.graph.adjacency import Graph
+from graphcuts_dp.pairs import layout
+from graphcuts_dp.synth.group_targets import (
+    chung_lu_ends,
+    chung_lu_two_sided_ends,
+)
 from graphcuts_dp.synth.message_passing import sharpened_structure
 from graphcuts_dp.synth.structure import (
     Structure,
@@ -81,7 +90,7 @@ def test_pure_noise_has_no_structure(shape):
     alarms = 0
     for seed in range(25):
         given = gaussian(shape, symmetric=symmetric, seed=seed)
-        structure = (sharpened_structure if symmetric else sharpened_two_sided)(View(given))
+        structure = sharpened_structure(View(given))
         alarms += len(structure.sizes) > 0
     assert alarms <= 5
 
@@ -106,7 +115,7 @@ def test_small_and_empty_matrices(shape):
             if symmetric
             else (
                 spectral_structure,
-                sharpened_two_sided,
+                sharpened_structure,
             )
         ):
             structure = method(View(given))
@@ -238,7 +247,7 @@ def two_sided_estimates(request):
     for seed in range(4):
         graph, *truth = two_sided(request.param, 0.6, seed)
         view = View(problem(graph, epsilon=1.0, seed=seed).blocks)
-        found.append((spectral_structure(view), sharpened_two_sided(view), graph, *truth))
+        found.append((spectral_structure(view), sharpened_structure(view), graph, *truth))
     return found
 
 
@@ -272,7 +281,7 @@ def test_two_sided_contrasts_that_are_hard_to_see_keep_their_size(kind):
     ratios = []
     for seed in range(4):
         graph, expected, left, right, _ = two_sided(kind, 0.45, seed)
-        structure = sharpened_two_sided(View(problem(graph, seed=seed).blocks))
+        structure = sharpened_structure(View(problem(graph, seed=seed).blocks))
         apart = [np.eye(len(side)) - 1 / len(side) for side in (left, right)]
         contrasts = apart[0] @ expected @ apart[1]
         said = structure.left * structure.sizes @ structure.right.T
@@ -282,10 +291,10 @@ def test_two_sided_contrasts_that_are_hard_to_see_keep_their_size(kind):
 
 def test_two_sided_messages_where_there_is_nothing_or_no_time():
     nothing = problem(directed_blocks(200, [[0.0]], seed=1)).blocks
-    assert len(sharpened_two_sided(View(nothing)).sizes) == 0
+    assert len(sharpened_structure(View(nothing)).sizes) == 0
     graph, *_ = two_sided("directed", 0.6, 0)
     view = View(problem(graph).blocks)
-    hurried, plain = sharpened_two_sided(view, Deadline(0.0)), spectral_structure(view)
+    hurried, plain = sharpened_structure(view, Deadline(0.0)), spectral_structure(view)
     assert hurried.sizes.tolist() == plain.sizes.tolist()
     assert np.array_equal(hurried.right, plain.right)
 
@@ -310,3 +319,63 @@ def test_sums_of_a_structure_are_those_of_its_matrix():
     assert structure.row_sums == pytest.approx(dense.sum(axis=1))
     assert structure.column_sums == pytest.approx(dense.sum(axis=0))
     assert not Structure.none((5, 4)).row_sums.any()
+
+
+def views(kind, cap=1.0):
+    """A view of Z, one of Z less the expected graph, and both as dense matrices."""
+    if kind == "directed":
+        given = problem(planted_directed((15, 20), 0.6, 0.1, 0.2)[0])
+        r, c = chung_lu_two_sided_ends(
+            np.linspace(1, 30, 35), np.linspace(30, 1, 35) ** 1.1, hollow=True
+        )
+        expected = cap * np.minimum(np.outer(r, c), 1)
+        np.fill_diagonal(expected, 0)
+    elif kind == "symmetric":
+        given = problem(planted((15, 20), 0.6, 0.1)[0])
+        r = c = chung_lu_ends(np.linspace(1, 30, 35))
+        expected = cap * np.minimum(np.outer(r, c), 1)
+        np.fill_diagonal(expected, 0)
+    else:
+        given = problem(planted_bipartite((15, 20), (10, 9), 0.6, 0.1)[0])
+        r, c = chung_lu_two_sided_ends(np.linspace(1, 18, 35), np.linspace(2, 34, 19), hollow=False)
+        expected = cap * np.minimum(np.outer(r, c), 1)
+    assert (expected >= cap).any()  # somewhere the minimum matters
+    Z = given.blocks.estimate()
+    return [(View(given.blocks), Z, 0 * Z), (View(given.blocks, r, c, cap), Z - expected, expected)]
+
+
+@pytest.mark.parametrize("rows_at_once", [None, 8])
+@pytest.mark.parametrize("cap", [1.0, 2.5])
+@pytest.mark.parametrize("kind", ["symmetric", "bipartite", "directed"])
+def test_products_are_the_dense_ones(kind, cap, rows_at_once, monkeypatch):
+    if rows_at_once:
+        monkeypatch.setattr(layout, "_SMALL", 0)
+        monkeypatch.setattr(layout, "_BLOCK_ENTRIES", 1)
+    rng = np.random.default_rng(0)
+    for view, dense, expected in views(kind, cap):
+        n, m = dense.shape
+        assert (view.shape, view.symmetric) == ((n, m), kind == "symmetric")
+        right, left = rng.normal(size=(m, 3)), rng.normal(size=(n, 2))
+        near = {"abs": 1e-4, "rel": 1e-4}  # float32
+        assert view.times(right) == pytest.approx(dense @ right, **near)
+        assert view.transposed_times(left) == pytest.approx(dense.T @ left, **near)
+        assert view.square_sum() == pytest.approx((dense**2).sum(), rel=1e-5)
+        assert view.expected_times(right) == pytest.approx(expected @ right, **near)
+        if view.row_ends is not None:
+            assert view.expected_column_sums() == pytest.approx(expected.sum(axis=0), **near)
+        assert view.times(right).dtype == np.float64
+
+
+def test_ends_near_a_star_stay_within_numbers():
+    """Degrees that only a star has send one end to infinity and the others to zero."""
+    n = 40
+    star = Graph(np.zeros(n - 1, int), np.arange(1, n), vertices=n)
+    given = problem(star)
+    ends = np.full(n, 1e-70)
+    ends[0] = 0.7e70
+    view = View(given.blocks, ends, ends)
+    assert view.expected_times(np.ones((n, 1)))[:, 0] == pytest.approx(
+        [0.7 * (n - 1)] + [0.7] * (n - 1)
+    )
+    real = chung_lu_ends(star.dense().sum(axis=1) + 0.1)
+    assert np.isfinite(View(given.blocks, real, real).times(np.ones((n, 1)))).all()

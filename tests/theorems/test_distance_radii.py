@@ -12,8 +12,8 @@ import pytest
 from scipy.stats import binom
 
 import graphcuts_dp as gc
+from graphcuts_dp.distances.locations import all_distances
 from graphcuts_dp.distances.plan import plan_distances
-from graphcuts_dp.distances.queries import all_distances
 from graphcuts_dp.privacy.entropy import SeededEntropy
 
 CONFIDENCE = 0.95
@@ -22,13 +22,13 @@ CONFIDENCE = 0.95
 def ring():
     graph = nx.cycle_graph(40)
     graph.add_edge(0, 13)
-    return gc.Metric.from_networkx(graph)
+    return gc.distances.Metric.from_networkx(graph)
 
 
 MAPS = {
-    "path": gc.Metric.path(128),
-    "grid": gc.Metric.grid(9, 12),
-    "tree": gc.Metric.from_networkx(nx.random_labeled_tree(80, seed=1)),
+    "path": gc.distances.Metric.path(128),
+    "grid": gc.distances.Metric.grid(9, 12),
+    "tree": gc.distances.Metric.from_networkx(nx.random_labeled_tree(80, seed=1)),
     "ring": ring(),
 }
 CASES = [
@@ -44,7 +44,7 @@ def worst_shares(kind, mechanism, noise, runs):
     metric = MAPS[kind]
     rng = np.random.default_rng(5)
     shares = rng.dirichlet(np.full(len(metric), 0.05))
-    here = gc.Locations(metric, rng.multinomial(10**6, shares))
+    here = gc.distances.Locations(metric, rng.multinomial(10**6, shares))
     truth = all_distances(here)
     delta = 1e-6 if noise == "gaussian" else 0.0
     built = plan_distances(

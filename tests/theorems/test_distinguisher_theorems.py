@@ -18,8 +18,7 @@ from graphcuts_dp.learn.frieze_kannan import frieze_kannan
 from graphcuts_dp.learn.learners import FriezeKannanLearner, MultiplicativeWeightsLearner
 from graphcuts_dp.learn.update_bounds import frieze_kannan_updates, multiplicative_weights_updates
 from graphcuts_dp.offline.construction import IterativeConstruction
-from graphcuts_dp.offline.distinguishers import Exponential
-from graphcuts_dp.offline.exact_cuts import ExactCuts
+from graphcuts_dp.offline.distinguisher import ExactCuts, Exponential
 from graphcuts_dp.offline.query_lists import CutList
 from graphcuts_dp.offline.tuning import MARGINS, PaperOffline, PracticalOffline, TightOffline
 from graphcuts_dp.pairs.queries import CutQuery

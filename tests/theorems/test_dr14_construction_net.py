@@ -5,12 +5,13 @@ from functools import partial
 
 import numpy as np
 import pytest
+from offline_calls import choose_from_net
 
+import graphcuts_dp as gc
 from graphcuts_dp.errors import HypothesisError, ParameterError
 from graphcuts_dp.learn.learners import MultiplicativeWeightsLearner
 from graphcuts_dp.learn.median import all_graphs
 from graphcuts_dp.learn.norm_learner import MirrorDescentLearner
-from graphcuts_dp.offline.net_release import NetRelease, release_net
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, answer_all
 from graphcuts_dp.pairs.universe import Universe
 from scripts.figures import construction_net as nets
@@ -71,12 +72,12 @@ def test_the_net_mechanism_for_more_vertices_than_all_graphs_can_be_listed_for(t
     net = construction_net(
         MultiplicativeWeightsLearner(universe), queries, alpha=alpha, total_weight=float(edges)
     )
-    made = release_net(graph, queries, epsilon=2.0, family=net, within=alpha, seed=1)
+    made = choose_from_net(graph, queries, epsilon=2.0, family=net, within=alpha, seed=1)
     off = np.abs(answer_all(queries, made.graph) - answer_all(queries, graph)).max()
-    assert made.alpha == alpha
-    assert off <= made.error_bound(1e-6)
+    assert made.law.alpha == alpha
+    assert off <= made.law.error(1e-6)
     made.save(tmp_path / "net.csv")
-    assert NetRelease.load(tmp_path / "net.csv").error_bound(0.1) == made.error_bound(0.1)
+    assert gc.IterativeRelease.load(tmp_path / "net.csv").law.error(0.1) == made.law.error(0.1)
 
 
 def test_what_is_refused(monkeypatch):
@@ -93,4 +94,4 @@ def test_what_is_refused(monkeypatch):
         construction_net(rule, queries, alpha=0.5, total_weight=5.0)
     graph = planted_partition(4, 2, 0.9, 0.1, seed=3)
     with pytest.raises(ParameterError, match="within"):
-        release_net(graph, [CutQuery([0])], epsilon=1.0, within=-1.0)
+        choose_from_net(graph, [CutQuery([0])], epsilon=1.0, within=-1.0)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from helpers import random_graph
+from noisy_cases import matrix_problem
 from norm_reference import (
     NOISES,
     exact_cut_norm,
@@ -10,7 +11,6 @@ from norm_reference import (
 )
 
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
-from graphcuts_dp.synth.base import FitProblem
 from graphcuts_dp.synth.cutting_plane import CuttingPlane
 from graphcuts_dp.synth.methods import Play, QueryGame
 
@@ -42,7 +42,7 @@ def instances(count=12):
 def test_no_regret_against_best_responses_is_an_approximate_equilibrium():
     """||average - z||_C <= payoff <= value of the game + regret bound, after any round."""
     for _, z, symmetric in instances():
-        problem = FitProblem.of_matrix(z, symmetric)
+        problem = matrix_problem(z, symmetric)
         play = Play(problem, BestResponse())
         for _ in range(60):
             play.round()
@@ -54,7 +54,7 @@ def test_no_regret_against_best_responses_is_an_approximate_equilibrium():
 
 def test_the_regret_bound_falls_as_one_over_the_root_of_the_rounds():
     _, z, symmetric = next(instances())
-    play = Play(FitProblem.of_matrix(z, symmetric), BestResponse())
+    play = Play(matrix_problem(z, symmetric), BestResponse())
     bounds = {}
     for _ in range(400):
         play.round()
@@ -64,7 +64,7 @@ def test_the_regret_bound_falls_as_one_over_the_root_of_the_rounds():
 
 def test_a_data_player_who_steps_the_wrong_way_breaks_the_bound():
     _, z, symmetric = next(instances())
-    play = Play(FitProblem.of_matrix(z, symmetric), BestResponse())
+    play = Play(matrix_problem(z, symmetric), BestResponse())
     play._scale *= -1
     for _ in range(400):
         play.round()
@@ -74,7 +74,7 @@ def test_a_data_player_who_steps_the_wrong_way_breaks_the_bound():
 
 def test_the_value_of_the_game_is_that_of_the_linear_program():
     for A, z, symmetric in instances(3):
-        problem = FitProblem.of_matrix(z, symmetric)
+        problem = matrix_problem(z, symmetric)
         found = QueryGame(tolerance=0.08)(problem)
         exact = CuttingPlane(tolerance=0.01)(problem)
         assert found.lower <= exact.value * (1 + 1e-6)
@@ -89,6 +89,6 @@ def test_the_value_of_the_game_is_that_of_the_linear_program():
 def test_against_the_true_database_the_value_is_zero():
     """Proposition 5.16: the data player can play the database itself."""
     A = random_graph(9, 3, density=0.4).dense()
-    found = QueryGame()(FitProblem.of_matrix(A, symmetric=True))
+    found = QueryGame()(matrix_problem(A, symmetric=True))
     assert found.value == found.lower == found.gap == 0
     assert np.array_equal(found.matrix, A)

@@ -5,11 +5,11 @@ import math
 
 import numpy as np
 import pytest
+from offline_calls import choose_from_net
 from scipy.stats import binom
 
 from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.offline import net_release
-from graphcuts_dp.offline.net_release import release_net
+from graphcuts_dp.offline import lists
 from graphcuts_dp.pairs.queries import CutQuery, RankOneQuery, answer_all
 
 BETA, RUNS = 0.2, 300
@@ -24,9 +24,7 @@ def random_queries(kind, rng):
 @pytest.fixture
 def one_net(monkeypatch):
     """The net is public: one for all runs of a test, which have the same queries and alpha."""
-    monkeypatch.setattr(
-        net_release, "_Net", functools.partial(net_of, real=net_release._Net, made=[])
-    )
+    monkeypatch.setattr(lists, "_Net", functools.partial(net_of, real=lists._Net, made=[]))
 
 
 def net_of(*arguments, real, made):
@@ -48,9 +46,9 @@ def test_the_error_is_within_the_bound_in_a_share_1_minus_beta_of_runs(kind, eps
     for run in range(RUNS):
         used = rng.random(10) < 0.5
         graph = Graph(rows[used], columns[used], vertices=5)
-        made = release_net(graph, queries, epsilon=epsilon, alpha=alpha, seed=run)
+        made = choose_from_net(graph, queries, epsilon=epsilon, alpha=alpha, seed=run)
         errors.append(np.abs(answer_all(queries, made.graph) - answer_all(queries, graph)).max())
-        bounds.append(made.error_bound(BETA))
+        bounds.append(made.law.error(BETA))
     failures = int((np.array(errors) > np.array(bounds) + 1e-9).sum())
     assert failures <= binom.isf(1e-6, RUNS, BETA)
     assert max(errors) > 0  # the noise is there
@@ -62,6 +60,6 @@ def test_the_bound_is_at_most_the_papers():
     graph = Graph([0], [1], vertices=5)
     for epsilon in (0.5, 1.0, 4.0):
         for alpha in (0.0, 1.5):
-            made = release_net(graph, queries, epsilon=epsilon, alpha=alpha, seed=0)
-            printed = alpha + 2 * (math.log(made.members) + math.log(1 / BETA)) / epsilon
-            assert alpha <= made.error_bound(BETA) <= printed
+            made = choose_from_net(graph, queries, epsilon=epsilon, alpha=alpha, seed=0)
+            printed = alpha + 2 * (math.log(made.law.members) + math.log(1 / BETA)) / epsilon
+            assert alpha <= made.law.error(BETA) <= printed

@@ -13,8 +13,8 @@ import scipy.stats
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.offline import player_game
-from graphcuts_dp.offline.player_game import BestResponder, PlayerGame, WeightsPlayer, sum_of
+from graphcuts_dp.offline import construction
+from graphcuts_dp.offline.construction import BestResponder, PlayerGame, WeightsPlayer, sum_of
 from graphcuts_dp.offline.query_lists import CutList
 from graphcuts_dp.offline.tuning import PracticalOffline
 from graphcuts_dp.pairs.queries import CutQuery
@@ -158,13 +158,13 @@ def test_the_price_of_the_draws_is_the_sum_over_rounds(player):
 def test_draws_are_made_with_the_scores_and_the_rate_that_are_paid_for(monkeypatch):
     """What the game hands to the sampler, against sums written out here."""
     game, graph = game_beyond_the_range("both", 3.0, rounds=4, draws=1), blocks()
-    seen, real = [], player_game.exponential_choices
+    seen, real = [], construction.exponential_choices
 
     def spy(scores, rate, count, source):
         seen.append((scores, rate))
         return real(scores, rate, count, source)
 
-    monkeypatch.setattr(player_game, "exponential_choices", spy)
+    monkeypatch.setattr(construction, "exponential_choices", spy)
     plays, whole = [], WeightsPlayer.play
     monkeypatch.setattr(
         WeightsPlayer, "play", lambda self, draws: plays.append(whole(self, draws)) or plays[-1]
@@ -240,16 +240,7 @@ def test_a_list_that_is_too_short_to_hide_is_refused():
         list_distribution(halves(6, 4), blocks(6), 0.1, "both")
 
 
-def test_sizes_out_of_range_are_refused():
-    for options, message in (
-        ({"player": "data"}, "player"),
-        ({"rounds": 1}, "rounds"),
-        ({"rounds": 2001}, "rounds"),
-        ({"hide": 0.0}, "hide_queries"),
-        ({"hide": 1.0}, "hide_queries"),
-    ):
-        with pytest.raises(ParameterError, match=message):
-            game_beyond_the_range(**{"player": "both", "epsilon": 1.0, **options})
+def test_a_graph_on_other_vertices_is_refused():
     graph = Graph([0], [1], vertices=9)
     with pytest.raises(ParameterError, match="other vertices"):
         game_beyond_the_range("both", 1.0).run(graph, SeededEntropy(1))

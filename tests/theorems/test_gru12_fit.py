@@ -10,6 +10,7 @@ import math
 import numpy as np
 import pytest
 from helpers import random_graph
+from noisy_cases import matrix_problem
 from norm_reference import (
     KRIVINE,
     NOISES,
@@ -22,7 +23,6 @@ from norm_reference import (
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
 from graphcuts_dp.synth import cutting_plane
-from graphcuts_dp.synth.base import FitProblem
 from graphcuts_dp.synth.cutting_plane import CutNormOracle, CuttingPlane
 from graphcuts_dp.synth.first_order import FirstOrder
 from graphcuts_dp.synth.methods import Spectral
@@ -63,7 +63,7 @@ def test_the_brute_force_norm_agrees_with_plain_enumeration():
 @pytest.mark.parametrize("noise", NOISES)
 def test_cutting_plane_in_the_cut_norm(noise):
     for A, z, symmetric in instances(noise, (5, 7, 9, 12)):
-        found = CuttingPlane()(FitProblem.of_matrix(z, symmetric))
+        found = CuttingPlane()(matrix_problem(z, symmetric))
         x, g = found.matrix, found.gap
         noise_norm = exact_cut_norm(A - z)
         assert exact_cut_norm(x - z) <= noise_norm / (1 - g) * ROUNDING
@@ -79,7 +79,7 @@ def test_cutting_plane_in_the_normalised_cut_norm(noise):
     """The oracle is a heuristic here, so the gap is restated with the exact norm of x - z."""
     exact = 0
     for A, z, symmetric in instances(noise, (4, 6, 8)):
-        found = CuttingPlane(oracle="spectral")(FitProblem.of_matrix(z, symmetric))
+        found = CuttingPlane(oracle="spectral")(matrix_problem(z, symmetric))
         x = found.matrix
         noise_norm, value = exact_normalised_norm(A - z), exact_normalised_norm(x - z)
         assert found.lower <= noise_norm * ROUNDING
@@ -95,7 +95,7 @@ def test_cutting_plane_in_the_normalised_cut_norm(noise):
 @pytest.mark.parametrize("noise", NOISES)
 def test_first_order_with_krivines_constant(noise):
     for A, z, symmetric in instances(noise, (5, 7, 9, 12)):
-        found = FirstOrder()(FitProblem.of_matrix(z, symmetric))
+        found = FirstOrder()(matrix_problem(z, symmetric))
         x, g = found.matrix.astype(float), found.gap
         noise_norm = exact_cut_norm(A - z)
         assert exact_cut_norm(x - z) <= found.value * SINGLE
@@ -132,7 +132,7 @@ def test_the_relaxation_is_within_krivines_constant():
 @pytest.mark.parametrize("noise", NOISES)
 def test_spectral_fit(noise):
     for A, z, symmetric in instances(noise, (5, 7, 9, 12)):
-        found = Spectral()(FitProblem.of_matrix(z, symmetric))
+        found = Spectral()(matrix_problem(z, symmetric))
         x, g = found.matrix, found.gap
         noise_norm = spectral_norm(A - z)
         assert found.value == pytest.approx(spectral_norm(x - z), rel=1e-9)
@@ -145,7 +145,7 @@ def test_a_fit_with_too_small_a_gap_would_be_seen():
     """A twin: the clipped noisy matrix as a fit that claims gap 0 breaks the first inequality."""
     broken = 0
     for A, z, symmetric in instances("binary", (12,)):
-        x = FitProblem.of_matrix(z, symmetric).project(z.copy())
+        x = matrix_problem(z, symmetric).project(z.copy())
         broken += exact_cut_norm(x - z) > exact_cut_norm(A - z) * ROUNDING
     assert broken > SEEDS // 3
 
@@ -156,7 +156,7 @@ def test_a_fit_with_too_small_a_gap_would_be_seen():
 def check_larger(noise, seed):
     graph = random_graph(60, seed, density=(0.05, 0.3, 0.7)[seed % 3])
     A, z = truth_and_noisy(graph, noise, seed)
-    problem = FitProblem.of_matrix(z, True)
+    problem = matrix_problem(z, True)
     found = CuttingPlane()(problem)
     certificate = cut_norm(found.matrix - z)
     assert found.lower <= found.value <= certificate.upper * ROUNDING
@@ -202,7 +202,7 @@ def test_the_value_counts_cuts_that_the_oracle_overlooks(seed):
     """Else the value falls under the proven lower bound, and a gap of 0 is claimed."""
     _, z = truth_and_noisy(random_graph(30, 0), "binary", seed)
     oracle = ForgetfulOracle(z.shape)
-    run = cutting_plane._Run(FitProblem.of_matrix(z, True), oracle)
+    run = cutting_plane._Run(matrix_problem(z, True), oracle)
     for _ in range(6):
         run.round()
         assert run.lower <= run.best * ROUNDING

@@ -11,8 +11,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from graphcuts_dp.distances import above_threshold
-from graphcuts_dp.distances.above_threshold import AboveThreshold, geometric_quantile
+from graphcuts_dp.distances import coordinate as above_threshold
+from graphcuts_dp.distances.coordinate import AboveThreshold, geometric_quantile
 
 SLACK = 1e-9
 

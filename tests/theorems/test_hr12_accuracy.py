@@ -13,17 +13,16 @@ import pytest
 from scipy.stats import binom
 
 from graphcuts_dp.distances.coordinate import Profile
-from graphcuts_dp.distances.embeddings import L1Embedding, exact_embedding
-from graphcuts_dp.distances.interactive import InteractiveDistances
-from graphcuts_dp.distances.l1_plan import L1Plan
-from graphcuts_dp.distances.learnt import (
+from graphcuts_dp.distances.embeddings import (
+    L1Embedding,
     bourgain_embedding,
+    exact_embedding,
     projection_embedding,
-    release_distances,
 )
-from graphcuts_dp.distances.locations import Locations
+from graphcuts_dp.distances.l1_plan import L1Plan
+from graphcuts_dp.distances.learnt import InteractiveDistances, release_distances
+from graphcuts_dp.distances.locations import Locations, all_distances
 from graphcuts_dp.distances.metric import Metric
-from graphcuts_dp.distances.queries import all_distances
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from scripts.figures.distance_bounds import (
@@ -87,7 +86,7 @@ def test_theorem_1_interactive_errors_and_intervals(kind, delta):
         for step in range(12):
             fresh = not found or step % 2
             row = int(rng.integers(len(metric))) if fresh else min(found, key=found.get)
-            state, answer = mechanism.step(state, row, source)
+            state, answer = mechanism.step(state, row, None, source)
             found[row] = answer.value
             low, high = answer.interval
             off.append(abs(answer.value - truth[row]))

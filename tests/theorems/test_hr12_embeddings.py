@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from graphcuts_dp.distances.learnt import (
+from graphcuts_dp.distances.embeddings import (
     bourgain_embedding,
     bourgain_repetitions,
     projection_embedding,

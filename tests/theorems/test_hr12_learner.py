@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from graphcuts_dp.distances.decomposable import DecomposableHypothesis
-from graphcuts_dp.distances.learner import Line, PiecewiseLinear
+from graphcuts_dp.distances.coordinate import DecomposableHypothesis, Line, PiecewiseLinear
 from scripts.figures.distance_bounds import (
     decomposable_mistakes,
     decomposable_tolerance,

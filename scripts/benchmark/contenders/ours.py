@@ -9,7 +9,7 @@ import numpy as np
 from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.measure.cells import cell_tree, sides_of_groups
-from graphcuts_dp.offline.methods import release_iteratively
+from graphcuts_dp.offline.methods import Learning, release_iteratively
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.release.flow_release import release_flows
@@ -63,9 +63,8 @@ def _iterative(run: Run) -> Submission:
 
     Guarantee: that of `release_iteratively`: epsilon-DP at edge level with this distinguisher.
     """
-    made = release_iteratively(
-        run.graph, epsilon=run.asked, distinguisher="response-rank-one", seed=run.seed
-    )
+    learning = Learning(distinguisher="response-rank-one")
+    made = release_iteratively(run.graph, epsilon=run.asked, construction=learning, seed=run.seed)
     return Submission(estimate=made.graph, guarantee=made.guarantee)
 
 

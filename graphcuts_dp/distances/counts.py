@@ -1,4 +1,6 @@
-"""Distance answers from noisy counts on a tree of parts of the map.
+"""What a mechanism for the answers of all vertices is, and those that add noise to counts.
+
+Noisy counts on a tree of parts of the map.
 
 The map is cut in parts of near vertices, these in parts, and so on down to single vertices: on a
 path, intervals. Every part gets a noisy count of the people in it; n, which is public, and the
@@ -11,27 +13,189 @@ without a logarithm of V.
 Source: HR12 section 3 for the problem; Hay, Rastogi, Miklau, Suciu, *Boosting the Accuracy of
 Differentially Private Histograms Through Consistency*, 2010, for counts on a tree; the budgets of
 the levels follow from the distances.
-
-A public map cut in parts, the parts in parts, and so on down to single vertices.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
-from typing import Unpack, final
+from typing import Protocol, Unpack, final
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse import csgraph
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
-from graphcuts_dp.distances.base import NoisySums
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.distances.shapes import RootedTree
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.level_noise import LevelBudget, LevelNoise, Spread, split_budget
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Answered:
+    """Estimates for all vertices, and how far off they are at most. Public.
+
+    Attributes:
+        values: in the units of the map's lengths, shape (V,).
+        radii: half widths of intervals that hold at once with the confidence that was asked for,
+            shape (V,).
+    """
+
+    values: FloatVector
+    radii: FloatVector
+
+
+class DistanceMechanism(Protocol):
+    """Answers the distance queries of all vertices at once. It is made from public things."""
+
+    @property
+    def name(self) -> str:
+        """The name under which users ask for it."""
+
+    @property
+    def noise_parameters(self) -> tuple[Fraction, ...]:
+        """Rates or variances of its noise, exactly."""
+
+    @property
+    def typical(self) -> float | None:
+        """The largest standard deviation of an answer; None where no formula tells it."""
+
+    @property
+    def cost(self) -> Cost:
+        """What one call of `answered` spends, for a change of one person's location."""
+
+    def radii(self, *, confidence: float) -> FloatVector:
+        """How far off the answers are at most, beforehand: all at once with this probability.
+
+        Shape (V,), or (1,) for one bound on all. In the units of the lengths; proven.
+        """
+
+    def answered(
+        self, locations: Locations, source: EntropySource, *, confidence: float
+    ) -> Answered:
+        """The only place that reads the locations."""
+
+
+class NoisySums:
+    """What mechanisms share whose answers are a public linear map of noisy counts.
+
+    Attributes:
+        noise: the noise they draw.
+        spread: what that noise does to the answers, in the units of the map's lengths.
+        rounding: the most by which answers are off besides noise, likewise.
+    """
+
+    noise: LevelNoise
+    spread: Spread
+
+    @property
+    def rounding(self) -> float:
+        """See the class."""
+        return 0.0
+
+    @property
+    def noise_parameters(self) -> tuple[Fraction, ...]:
+        """See `DistanceMechanism`."""
+        return self.noise.parameters
+
+    @property
+    def typical(self) -> float | None:
+        """See `DistanceMechanism`."""
+        return float(self.noise.deviations(self.spread).max())
+
+    def radii(self, *, confidence: float) -> FloatVector:
+        """See `DistanceMechanism`."""
+        return self.noise.radii(self.spread, failure=1 - confidence) + self.rounding
+
+    def answered(
+        self, locations: Locations, source: EntropySource, *, confidence: float
+    ) -> Answered:
+        """See `DistanceMechanism`."""
+        values = self.answers(locations, source)
+        return Answered(values, np.broadcast_to(self.radii(confidence=confidence), values.shape))
+
+    def answers(self, locations: Locations, source: EntropySource) -> FloatVector:
+        """Estimates for all vertices, shape (V,); the only place that reads the locations."""
+        raise NotImplementedError
+
+
+_GRID_BITS = 16  # the diameter has 2^16 to 2^17 grid steps
+
+
+@final
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PerQuery(NoisySums):
+    """Every answer as a query of its own: distances in whole steps, summed, plus integer noise.
+
+    Guarantee: the distances from v are rounded down to whole steps of a public grid, each between 0
+    and s_v = floor(ecc(v)/step), so a person who moves changes the sum at v by at most s_v, and all
+    sums together by at most `changes` in sum and in sum of squares. That is what composing V
+    queries costs, each with its exact sensitivity; noise is the same for all.
+
+    Attributes:
+        metric: the public map.
+        people: n, public.
+        step: of the grid, a power of two, in the units of the lengths.
+        changes: see above.
+        noise: with one parameter.
+        spread: what it does to the answers.
+        delta: for which a zCDP cost is stated.
+    """
+
+    metric: Metric
+    people: int
+    step: float
+    changes: tuple[int, int]
+    noise: LevelNoise
+    spread: Spread
+    delta: float
+    name: str = "per-query"
+
+    @classmethod
+    def build(cls, metric: Metric, people: int, **budget: Unpack[LevelBudget]) -> "PerQuery":
+        """Choose grid and scale. Reads public things only.
+
+        Raises:
+            ParameterError: epsilon or delta out of range.
+        """
+        step = 2.0 ** (math.floor(math.log2(metric.diameter)) - _GRID_BITS)
+        # Two searches on a tree round differently: one step more covers that.
+        most = (np.floor(metric.eccentricities / step) + 1).astype(np.int64).tolist()
+        changes = sum(most), sum(value**2 for value in most)
+        spread = Spread(np.array([[1.0]]), np.array([[1.0]]), len(metric)).scaled(step / people)
+        return cls(
+            metric=metric,
+            people=people,
+            step=step,
+            changes=changes,
+            noise=split_budget(spread, [changes], **budget),
+            spread=spread,
+            delta=budget["delta"],
+        )
+
+    @property
+    def rounding(self) -> float:
+        """Half a step: distances are rounded down, and half a step is added."""
+        return self.step / 2
+
+    @property
+    def cost(self) -> Cost:
+        """What all answers cost together; see the class."""
+        return self.noise.cost(delta=self.delta, changes=[self.changes])
+
+    def answers(self, locations: Locations, source: EntropySource) -> FloatVector:
+        """See `NoisySums.answers`."""
+        sums = np.zeros(len(self.metric), dtype=np.int64)
+        for rows, distances in self.metric.blocks():
+            sums[rows] = np.floor(distances / self.step).astype(np.int64) @ locations.counts
+        released = sums + self.noise.draw(0, len(sums), source)
+        return np.asarray(released * (self.step / self.people) + self.step / 2, dtype=np.float64)
+
 
 _SMALL = 8  # parts of so few vertices keep the order they have
 
@@ -129,6 +293,8 @@ def _reach(lengths: sp.csr_array, row: int) -> FloatVector:
 
 
 _FANOUTS = (4, 8, 16, 32, 64)
+
+
 _EXACT_VERTICES = 8192  # on larger trees, one bound stands for the errors of all vertices
 
 

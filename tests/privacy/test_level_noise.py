@@ -10,7 +10,8 @@ import scipy.stats
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.level_noise import NORMS, KNormNoise, k_norm_radius, laplace_radius
+from graphcuts_dp.privacy.level_noise import NORMS, KNormNoise, k_norm_radius
+from graphcuts_dp.privacy.value_noise import discrete_laplace_radius
 
 COLUMNS = {
     "all of two": [[1, 0], [0, 1], [1, 1]],
@@ -134,7 +135,7 @@ def test_one_radius_holds_for_any_columns(rate, failure):
     for k in range(1, 7):
         full = np.array(list(itertools.product((0, 1), repeat=k)))[1:]
         most = k_norm_radius(k, rate, failure)
-        single = laplace_radius(k, rate / k, failure)
+        single = discrete_laplace_radius(rate / k, failure=failure / k)
         sets = range(1, 1 << len(full)) if k == 2 else rng.integers(1, 1 << min(62, len(full)), 4)
         for chosen in [*sets, (1 << min(62, len(full))) - 1]:
             columns = full[[bool(chosen >> place & 1) for place in range(min(62, len(full)))]

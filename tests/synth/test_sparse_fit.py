@@ -1,4 +1,7 @@
-"""The sparse model beside the dense matrix that it stands for."""
+"""The sparse model beside the dense matrix that it stands for.
+
+Kept edges given noisy degrees: the best linear estimate, against one solved densely.
+"""
 
 import math
 from fractions import Fraction
@@ -11,10 +14,14 @@ from graphcuts_dp.estimate.measurement import NoisyWeightCounts, weight_classes
 from graphcuts_dp.estimate.sparse_answers import sets_of_masks
 from graphcuts_dp.estimate.sparse_model import SparseModel
 from graphcuts_dp.privacy.distributions import LaplaceNoise
-from graphcuts_dp.synth.block_model import found_groups
-from graphcuts_dp.synth.credible_sums import saturated_pairs
-from graphcuts_dp.synth.sparse_fit import WeightPrior, posterior_residuals
-from graphcuts_dp.synth.sparse_sample import sample_edges
+from graphcuts_dp.synth import sparse_fit
+from graphcuts_dp.synth.finishing import sample_edges
+from graphcuts_dp.synth.sparse_fit import (
+    WeightPrior,
+    corrections,
+    posterior_residuals,
+    saturated_pairs,
+)
 
 KINDS = {
     "plain": gc.Graph([], [], vertices=12).space,
@@ -218,34 +225,6 @@ def test_residual_degrees_are_nearer_than_noisy_ones():
     assert abs(mean.sum() - true.sum()) < 0.05 * true.sum()
 
 
-def planted(inside, seed=7, n=600, m=12_000):
-    rng = np.random.default_rng(seed)
-    codes = np.arange(n) % 3
-    rows = rng.integers(0, n, m)
-    columns = np.where(rng.random(m) < inside, rng.integers(0, n // 3, m) * 3 + codes[rows], 0)
-    other = rng.integers(0, n, m)
-    columns = np.where(columns == 0, other, columns)
-    apart = rows != columns
-    return codes, rows[apart], columns[apart]
-
-
-def test_communities_that_edges_show_are_found():
-    codes, rows, columns = planted(0.8)
-    found = found_groups(rows, columns, np.ones(len(rows)), len(codes))
-    assert found is not None
-    table = np.array([np.bincount(found[codes == c], minlength=3) for c in range(3)])
-    assert table.shape == (3, 3)
-    assert table.max(axis=1).sum() > 0.95 * len(codes)
-    again = found_groups(rows, columns, np.ones(len(rows)), len(codes))
-    assert np.array_equal(found, again)
-
-
-def test_no_communities_are_found_in_a_random_graph():
-    codes, rows, columns = planted(0.0)
-    assert found_groups(rows, columns, np.ones(len(rows)), len(codes)) is None
-    assert found_groups(rows[:9], columns[:9], np.ones(9), len(codes)) is None
-
-
 def test_few_edges_of_great_weight_are_seen_in_noisy_counts():
     """No class stands out by itself; together they do, and empty heavy classes get nothing."""
     lower = np.array([1, *(2**k for k in range(1, 16))])
@@ -285,3 +264,74 @@ def test_noise_in_heavy_classes_makes_no_heavy_edges(seed):
     prior = WeightPrior.of(counts, pairs=5e7, cap=None, whole=True)
     squares = float(prior.masses @ prior.points**2)
     assert squares < 1.1 * prior.edges
+
+
+def made(seed, *, residual=40.0):
+    """Kept edges with noise, residual degrees and noisy degrees of 60 vertices."""
+    rng = np.random.default_rng(seed)
+    n = 60
+    ends = np.array([(i, j) for i in range(n) for j in range(i + 1, n) if rng.random() < 0.12]).T
+    spread = rng.uniform(0.5, 30, ends.shape[1])
+    error = rng.normal(0, np.sqrt(spread))
+    rest = rng.gamma(4, residual / 4, n)
+    at = np.bincount(ends[0], error, minlength=n) + np.bincount(ends[1], error, minlength=n)
+    noisy = rest + rng.normal(0, 3.0, n) - at  # noisy degree less kept weights that are too high
+    return ends, spread, error, noisy, rest
+
+
+def dense(ends, spread, left, noise):
+    """By least squares of everything: the same as the best linear estimate."""
+    n, kept = len(left), ends.shape[1]
+    incidence = np.zeros((n, kept))
+    incidence[ends[0], np.arange(kept)] = incidence[ends[1], np.arange(kept)] = 1
+    own = incidence @ spread
+    variance = max(left.var() - (own + noise).mean(), 0.0)
+    matrix = incidence * spread @ incidence.T + (variance + noise) * np.eye(n)
+    return spread * (incidence.T @ np.linalg.solve(matrix, left - left.mean()))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_it_is_the_best_linear_estimate(seed, monkeypatch):
+    ends, spread, _, left, _ = made(seed)
+    left = left + 1000  # so that no residual degree comes near 0
+    monkeypatch.setattr(sparse_fit, "_NEAR", 1e-9)
+    monkeypatch.setattr(sparse_fit, "_ROUNDS", 500)
+    found = corrections((ends[0], ends[1]), spread, left, 9.0, np.zeros(60))
+    np.testing.assert_allclose(found, dense(ends, spread, left, 9.0), rtol=1e-6, atol=1e-9)
+
+
+def test_few_rounds_are_enough():
+    ends, spread, _, left, _ = made(5)
+    found = corrections((ends[0], ends[1]), spread, left + 1000, 9.0, np.zeros(60))
+    right = dense(ends, spread, left + 1000, 9.0)
+    assert np.abs(found - right).max() < 0.02 * np.abs(right).max()
+
+
+@pytest.mark.parametrize("residual", [0.01, 5.0, 40.0])
+def test_kept_weights_and_degrees_come_nearer_to_the_truth(residual):
+    before, after, degrees = [], [], []
+    for seed in range(10, 30):
+        ends, spread, error, left, _ = made(seed, residual=residual)
+        added = corrections((ends[0], ends[1]), spread, left, 9.0, np.zeros(60))
+        before.append((error**2).sum())
+        after.append(((error + added) ** 2).sum())
+        sums = np.bincount(ends[0], error + added, minlength=60)
+        sums += np.bincount(ends[1], error + added, minlength=60)
+        degrees.append(np.abs(sums).mean())
+    assert sum(after) < sum(before)
+    if residual < 1:  # then degrees tell all of it: nothing but their own noise is left
+        assert np.mean(degrees) < 3.0
+        assert sum(after) < 0.9 * sum(before)
+
+
+def test_residual_degrees_stay_above_zero():
+    """Where kept edges weigh more than a degree, it is they that are too heavy."""
+    ends = np.array([0, 0, 0]), np.array([1, 2, 3])
+    left = np.array([-50.0, 20.0, 30.0, 10.0])
+    added = corrections(ends, np.full(3, 25.0), left, 1.0, np.zeros(4))
+    assert added.sum() < -30
+
+
+def test_nothing_kept_is_nothing_to_correct():
+    none = np.zeros(0, dtype=np.int64)
+    assert len(corrections((none, none), np.zeros(0), np.ones(4), 1.0, np.zeros(4))) == 0

@@ -1,48 +1,352 @@
-"""Private sensing: linear queries on a matrix of ratings, learnt by Schatten mirror descent.
+"""Public lists of queries without a distinguisher: a graph from a net, few answers, sensing.
 
-Answers are counted in public steps; rows and columns that no query of a list tells apart are taken
-together.
+A net holds every possible graph, or a public family, and one is chosen privately: for tiny
+universes only. A few cuts are answered at once with K-norm noise, purely, with less noise than one
+by one. Sensing measures linear queries on a matrix of ratings, all of them or those that are off
+most, and learns by Schatten mirror descent; answers are counted in public steps, and rows and
+columns that no query of a list tells apart are taken together.
 """
 
 import math
-import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Self, final
+from typing import ClassVar, Self, final
 
 import numpy as np
 import numpy.typing as npt
 
-from graphcuts_dp.arrays import BoolVector, FloatVector, IntVector
-from graphcuts_dp.errors import AccuracyWarning, GraphError, ParameterError
-from graphcuts_dp.files import PathLike
-from graphcuts_dp.graph.adjacency import BipartiteGraph
-from graphcuts_dp.graph.owned_rows import OwnedRows, paired_graph
+from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector, IntMatrix, IntVector
+from graphcuts_dp.errors import GraphError, HypothesisError, ParameterError
+from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, on_space
+from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.base import Sign
 from graphcuts_dp.learn.bit_sets import DenseHypothesis
+from graphcuts_dp.learn.median import DatabaseFamily, all_graphs, alpha_net
 from graphcuts_dp.learn.mirror_descent import MirrorDescent, minimal_start
 from graphcuts_dp.learn.potentials import LpNorm, Potential, SchattenNorm, near_one
-from graphcuts_dp.ledger.opening import Store
-from graphcuts_dp.ledger.uses import charged
 from graphcuts_dp.offline.distinguisher import root_at_most
-from graphcuts_dp.offline.sensing_release import (
-    SensingMeasurement,
-    SensingRelease,
-    query_digest,
+from graphcuts_dp.offline.query_lists import CutList, as_list
+from graphcuts_dp.offline.release import (
+    GRAPH,
+    TABLE,
+    Accuracy,
+    CountNoise,
+    Digests,
+    IterativeRelease,
+    Measured,
+    NetChoice,
+    Settings,
+    Task,
 )
+from graphcuts_dp.options import check, option
 from graphcuts_dp.pairs.linear_query import LinearQuery
 from graphcuts_dp.pairs.linear_steps import Extent
 from graphcuts_dp.pairs.mixed_cuts import understood
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost, rounded_up, zcdp_rho
-from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, hidden_change
-from graphcuts_dp.privacy.noise import exponential_choice
+from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.privacy.level_noise import MOST_COUNTS, NORMS, KNormNoise
+from graphcuts_dp.privacy.noise import exponential_choice, noisy_maximum
 from graphcuts_dp.privacy.value_noise import ValueNoise
-from graphcuts_dp.progress import Progress, silent
+from graphcuts_dp.progress import Progress
+from graphcuts_dp.release.job import Job
+
+MOST_LISTED = 1 << 24  # members of the family times pairs or queries: 128 MiB
+_UNIT_BITS = 20  # the largest coefficient has 2^20 to 2^21 steps
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Net:
+    """Choose a graph of a public net whose answers to a list are near those of a private one.
+
+    Steps:
+    1. The net: members of the family, of which some one is within alpha of each of the others on
+       all queries. For alpha = 0, one for each way to answer them.
+    2. The score of a member y is -max over queries of |f(x) - f(y)|, in whole units.
+    3. The member with the largest score plus noise (`noisy_maximum`).
+
+    Attributes:
+        alpha: of the net, >= 0. A coarser net is smaller: less noise, but more rounding.
+        edges: number of edges, if it is public; fewer graphs are then possible.
+        within: how far, on any query, the nearest member of the family may be from the truth: 0 if
+            the truth is one of them, alpha of a net that was made elsewhere.
+        family: public databases that the truth may be; None for every graph on these vertices,
+            which takes at most 19 pairs, or with so many edges. Such as the `construction_net` of a
+            checkout.
+
+    Raises:
+        ParameterError: a number out of range, no query, or queries that are all constant.
+        HypothesisError: too many databases to list, or a family of another universe.
+        GraphError: a graph with weights.
+
+    Guarantee: epsilon-DP at edge level. Net, queries and unit are public. Coefficients are rounded
+    to whole units, of which the largest is Delta, so one edge moves each answer f(x) by at most
+    Delta units, hence every score by at most Delta, up for some members and down for others:
+    noise of rate epsilon/(2 Delta) makes the choice epsilon-DP exactly.
+    Accuracy: `NetChoice.error`.
+
+    Source: DR14 Algorithm 7, Propositions 5.1 and 5.2. Deviations: noisy maximum in place of the
+    exponential mechanism, which it equals or beats; answers are not divided by the size of the
+    database, which is private.
+    """
+
+    alpha: float = option(
+        0.0, help="Coarseness of a net: 0 is exact; a coarser one needs less noise.", least=0.0
+    )
+    edges: int | None = option(None, help="Number of edges, if it is public: for a net.", least=0)
+    within: float = option(
+        0.0, help="How far the nearest member of a net may be from the truth.", least=0.0
+    )
+    family: DatabaseFamily | None = None
+    files: ClassVar[str] = GRAPH
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    def job(self, task: Task) -> Job[IterativeRelease]:
+        """One draw."""
+        if task.graph.weighted:
+            raise GraphError("a net is for graphs without weights: use another construction")
+        universe, queries = task.universe, task.given("a net")
+        family = self.family
+        if family is None and self.edges is not None:
+            family = all_graphs(universe, self.edges)
+        net = _Net(universe, queries, family, self.alpha)
+        rate = task.protect.per_step(task.epsilon) / (2 * net.sensitivity)
+        law = NetChoice(
+            members=len(net.databases),
+            alpha=self.alpha + self.within,
+            unit=net.unit,
+            rounding=net.rounding,
+            rate=rate,
+        )
+        listed = as_list(universe, queries)
+
+        def release(member: int, guarantee: PrivacyGuarantee) -> IterativeRelease:
+            note = "" if guarantee.is_private else SEEDED_WARNING
+            graph = net.graph(member, note=note)
+            error = law.error(task.failure)
+            return IterativeRelease(
+                universe=universe,
+                guarantee=guarantee,
+                accuracy=Accuracy(error=error, confidence=task.confidence, queries="listed"),
+                settings=Settings(construction="net"),
+                _graph=graph,
+                hypothesis=DenseHypothesis(universe, graph.dense()),
+                listed=listed,
+                law=law,
+            )
+
+        return task.job(
+            kind="net",
+            parameters={},
+            step=Cost.of_pure(2 * net.sensitivity * rate),
+            public="the queries and the family of possible graphs",
+            measure=lambda graph, source, _: noisy_maximum(net.scores(graph), rate, source),
+            release=release,
+        )
+
+
+@final
+class _Net:
+    """Public: the members, and all answers in whole units."""
+
+    def __init__(
+        self,
+        universe: Universe,
+        queries: Sequence[LinearQuery],
+        family: DatabaseFamily | None,
+        alpha: float,
+    ) -> None:
+        self.universe = universe
+        family = _checked_family(universe, family, len(queries))
+        pairs = universe.pairs()
+        coefficients = np.stack([universe.coefficients(query)[pairs] for query in queries])
+        if alpha > 0:
+            family = alpha_net(family, queries, alpha)
+        coefficients.flags.writeable = False
+        self.coefficients: FloatMatrix = coefficients
+        self.databases = family.databases
+        self.unit = _unit(coefficients, self.databases)
+        self.steps: IntMatrix = np.rint(coefficients / self.unit).astype(np.int64)
+        self.sensitivity = int(np.abs(self.steps).max())
+        answers = np.rint(self.databases @ self.steps.T).astype(np.int64)
+        if alpha == 0:
+            _, first = np.unique(answers, axis=0, return_index=True)
+            first.sort()
+            self.databases, answers = self.databases[first], answers[first]
+        self.answers: IntMatrix = answers
+        # A pair of the truth weighs at most 1.
+        of_truth = np.abs(coefficients - self.unit * self.steps).sum(axis=1).max()
+        of_member = np.abs(self.databases @ coefficients.T - self.unit * answers).max()
+        self.rounding = float(of_truth + of_member)
+
+    def scores(self, graph: AnyGraph) -> npt.NDArray[np.int64]:
+        """Minus the largest error of each member, in units. Private."""
+        present = graph.dense()[self.universe.pairs()].astype(np.int64)
+        worst: npt.NDArray[np.int64] = np.abs(self.answers - self.steps @ present).max(axis=1)
+        return -worst
+
+    def graph(self, member: int, *, note: str) -> AnyGraph:
+        """A member as a graph."""
+        rows, columns = self.universe.pairs()
+        weighted = bool(((self.databases != 0) & (self.databases != 1)).any())
+        used = self.databases[member] != 0
+        ends = rows[used], columns[used]
+        weights = self.databases[member][used] if weighted else None
+        return on_space(self.universe.space, *ends, weights, note=note)
+
+
+def _checked_family(
+    universe: Universe, family: DatabaseFamily | None, queries: int
+) -> DatabaseFamily:
+    """The family, or every graph; refused before anything large is built."""
+    X = universe.size
+    members = 2.0 ** min(X, 999) if family is None else float(len(family))
+    if members * max(X, queries) > MOST_LISTED:
+        count = f"2^{X} graphs" if family is None else f"{len(family)} databases"
+        raise HypothesisError(
+            f"a net would list {count} with {max(X, queries)} numbers each, more than"
+            f" {MOST_LISTED}: use release_graph, or give a smaller family or fewer queries"
+        )
+    if family is None:
+        return all_graphs(universe)
+    if family.universe != universe:
+        raise HypothesisError("the family is over other vertices than the graph")
+    if (family.databases < 0).any():
+        raise HypothesisError("the members of a net are graphs: no weight may be negative")
+    return family
+
+
+def _unit(coefficients: FloatMatrix, databases: FloatMatrix) -> float:
+    """1 where that makes all answers whole; else a power of two far below the coefficients."""
+    largest = float(np.abs(coefficients).max(initial=0.0))
+    if largest == 0:
+        raise ParameterError("all queries are constant: no graph is better than another")
+    if (coefficients % 1 == 0).all() and (databases % 1 == 0).all():
+        return 1.0
+    return 2.0 ** (math.floor(math.log2(largest)) - _UNIT_BITS)
+
+
+MOST_ANSWERS = 1000
+_COARSER = 1 << 20  # steps of a grid that make one here: a weight at the cap has about 2^10
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Answers:
+    """Answer a few cuts at once, purely privately, and nothing else; 1 to 1000 of them.
+
+    Attributes:
+        noise: "k-norm" (at most 6 cuts): noise in the shape of what one pair can change of all
+            answers; "laplace": independent noise, for the largest number of cuts that one pair is
+            in; "auto": the one that promises shorter intervals.
+
+    Raises:
+        ParameterError: an unknown noise, too many cuts for it, or weights without a public cap.
+        QueryError: a query that is no cut of the graph.
+
+    Guarantee: epsilon-DP at edge level: the counts change by a column of the matrix of queries,
+        times at most `Grid.sensitivity` steps of one weight, which `KNormNoise` hides; columns and
+        noise are made from the vertices and the queries alone.
+
+    Source: Hardt, Talwar 2010; GRU12, Table 1 (the K-norm mechanism).
+    """
+
+    noise: str = "auto"
+    files: ClassVar[str] = TABLE
+
+    def job(self, task: Task) -> Job[IterativeRelease]:
+        """One draw for all counts."""
+        queries = task.given("a list of answers")
+        listed = queries if isinstance(queries, CutList) else CutList(task.universe, queries)
+        if listed.universe != task.universe:
+            raise ParameterError("the queries are for other vertices than the graph's")
+        if len(listed) > MOST_ANSWERS:
+            raise ParameterError(
+                f"at most {MOST_ANSWERS} cuts are answered at once; use release_graph"
+            )
+        laws = self.laws(task, listed)
+        name = min(laws, key=lambda name: laws[name].error(task.failure))
+        law = laws[name]
+        accuracy = Accuracy(
+            error=law.error(task.failure), confidence=task.confidence, queries="measured"
+        )
+
+        return task.job(
+            kind="answers",
+            parameters={"queries": len(listed), "noise": name},
+            step=law.noise.cost(law.grid.sensitivity),
+            public="the queries",
+            measure=lambda graph, source, _: law.measure(listed, graph, source),
+            release=lambda values, guarantee: IterativeRelease(
+                universe=task.universe,
+                guarantee=guarantee,
+                accuracy=accuracy,
+                settings=Settings(construction=name, distinguisher="every query"),
+                transcript=tuple(
+                    Measured(round=1, query=place, value=value, updated=False)
+                    for place, value in enumerate(values)
+                ),
+                cap=law.grid.cap or 1.0,
+                listed=listed,
+                law=law,
+            ),
+        )
+
+    def laws(self, task: Task, listed: CutList) -> dict[str, CountNoise]:
+        """The noises that may be drawn, by name."""
+        grid = _coarse(Grid.of(task.graph))
+        rate = Fraction(task.protect.per_step(task.epsilon)) / grid.sensitivity
+        columns = columns_of(listed)
+        names: tuple[str, ...] = (self.noise,)
+        if self.noise == "auto":
+            names = NORMS if len(listed) <= MOST_COUNTS else ("laplace",)
+        return {
+            name: CountNoise(noise=KNormNoise.of_columns(columns, rate, norm=name), grid=grid)
+            for name in names
+        }
+
+
+def columns_of(queries: CutList) -> IntMatrix:
+    """Which cuts count a pair, for every two kinds of vertices that there are; shape (c, k).
+
+    A kind of vertex is told by the sets of the list that it is in. Where only one vertex is of a
+    kind, two such make no pair; their column does no harm.
+    """
+    S, T = (
+        np.array([query_masks[side] for query_masks in map(queries.universe.masks, queries)])
+        for side in (0, 1)
+    )
+    symmetric = queries.universe.symmetric
+    k = len(queries)
+    rows = np.unique(np.concatenate([S, T]).T if symmetric else S.T, axis=0)
+    others = rows if symmetric else np.unique(T.T, axis=0)
+    found: set[bytes] = set()
+    for row in rows:
+        here = _either(row, others, k) if symmetric else row & others
+        found |= {column.tobytes() for column in np.unique(here, axis=0)}
+    columns = [np.frombuffer(column, dtype=np.bool_) for column in sorted(found)]
+    return np.array(columns).astype(np.int64)
+
+
+def _either(row: BoolVector, others: npt.NDArray[np.bool_], k: int) -> npt.NDArray[np.bool_]:
+    """Which cuts have one vertex in S and the other in T, either way round."""
+    return (row[:k] & others[:, k:]) | (row[k:] & others[:, :k])
+
+
+def _coarse(grid: Grid) -> Grid:
+    if grid.cap is None:
+        raise ParameterError("answers need a public weight_cap; read the graph with one")
+    if not grid.weighted:
+        return grid
+    return replace(grid, unit=grid.unit * _COARSER, sensitivity=-(-grid.sensitivity // _COARSER))
+
 
 SUM_BITS = 61  # of answers in steps: differences of two fit into 64 bits
 _MOST_BITS = 20  # the largest coefficient and the largest rating have 2^20 to 2^21 steps, or fewer
@@ -77,8 +381,6 @@ class Steps:
     ) -> None:
         if cap is None:
             raise ParameterError("sensing needs a public largest rating: give weight_cap")
-        if not queries:
-            raise ParameterError("sensing needs at least one query")
         if universe.size > MOST_SENSED_PAIRS:
             raise GraphError(f"sensing holds all pairs, up to {MOST_SENSED_PAIRS}: use fewer items")
         self.queries = tuple(queries)
@@ -248,29 +550,15 @@ def _of_class(mask: BoolVector, codes: IntVector) -> BoolVector:
     return held
 
 
-_MOST_ROUNDS = 10_000
 _PASSES = 2  # over the answers bought so far, after each round: free
 _FEW = 200  # measurements that are gone over so often where all queries were measured
 _ROUNDS = 10  # where nobody says how many
 FOR_TEST = Fraction(1, 2)  # of the budget: for the last round, which all promises rest on
 
 
-def release_sensing(  # noqa: PLR0913  # one more than twelve: the guess that a warning needs
-    ratings: BipartiteGraph | OwnedRows,
-    queries: Sequence[LinearQuery],
-    *,
-    epsilon: float,
-    delta: float,
-    protect: str = "edges",
-    at_most: int | None = None,
-    store: PathLike | Store | None = None,
-    rounds: int | None = None,
-    p: float | None = None,
-    beta: float = 0.05,
-    expected_ratings: float | None = None,
-    seed: int | None = None,
-    progress: Progress = silent,
-) -> SensingRelease:
+@final
+@dataclass(frozen=True, kw_only=True)
+class Sensing:
     """Answer a public list of linear queries on a private matrix, and learn a matrix from them.
 
     Each of the rounds:
@@ -284,30 +572,18 @@ def release_sensing(  # noqa: PLR0913  # one more than twelve: the guess that a 
     effect on the list needs; the hypothesis learns from that, and what is promised are the measured
     values. For few queries, and for any number of sums that share no rating, that is better.
 
-    Args:
-        ratings: users on the left, items on the right, with a public weight_cap (1 if there are no
-            weights). What is not rated is 0.
-        queries: the public list: sums over groups of users and items, random matrices, ...
-        epsilon: privacy parameter, for whom `protect` names, in [1e-6, 50]; all of it is spent.
-        delta: in (0, 1).
-        protect: whom the promise is for: "edges" (ratings), see `Protect.of`.
-        at_most: how many ratings may change together, 1 if omitted.
-        store: see `release_graph`.
+    Attributes:
         rounds: how many queries are chosen and measured, 1 to 10,000. None: every query is measured
             if that promises less error than 10 rounds can, and 10 else.
         p: of the Schatten norm, in (1, 2]; 2 is the Frobenius norm, which is better when queries
             are of rank one. None: ln(mn)/(ln(mn) - 1), better for queries whose singular values
             are spread on matrices of low rank.
-        beta: in (0, 1); see `SensingRelease.error`.
         expected_ratings: a public guess of the number of ratings, for the warning only.
-        seed: makes the run repeatable and voids the promise; None for the system's entropy.
-        progress: called with the fraction done and a message.
 
     Raises:
         ParameterError: a number out of range, no query, queries that are all constant, or ratings
             without a public cap.
         GraphError: not a bipartite graph, or one of more than 2^25 pairs.
-        QueryError: a query that does not fit the vertex sets.
 
     Warns:
         AccuracyWarning: before anything is spent, when answers are promised no better than those of
@@ -323,7 +599,7 @@ def release_sensing(  # noqa: PLR0913  # one more than twelve: the guess that a 
     eta^2/8 <= rho/(2 r). Where all queries are measured: a rating moves the whole list by a vector
     of length D at most, the root of the largest sum over queries of squared coefficients, times the
     cap; independent noise of variance v on each is D^2/(2 v)-zCDP.
-    Accuracy: `SensingRelease.error`: the last gap, plus what its noise, the choice and rounding
+    Accuracy: `Accuracy.error`: the last gap, plus what its noise, the choice and rounding
     may hide; or the noise of the measured values, times a union bound. Mirror descent needs at most
     B(alpha) corrections by queries that are off by alpha (`learn.mirror_descent`), fewer for p near
     1 than for p = 2 as soon as r ln(mn) is well below the smaller side and queries are spread; with
@@ -333,74 +609,71 @@ def release_sensing(  # noqa: PLR0913  # one more than twelve: the guess that a 
     2012 (all rounds are used, the last one tests). Corrected: the potential's ball is dropped, as
     its radius would be private.
     """
-    private = ratings
-    bounded, protection = paired_graph(private, protect, at_most=at_most, epsilon=epsilon)
-    if not isinstance(bounded, BipartiteGraph):
-        raise GraphError("ratings are a BipartiteGraph: users on the left, items on the right")
-    ratings = bounded
-    protection.per_step(epsilon)
-    _check_rounds(rounds)
-    if not 0 < beta < 1:
-        raise ParameterError(f"beta must be between 0 and 1, not {beta}")
-    rho = Fraction(zcdp_rho(epsilon=epsilon, delta=delta)) / protection.steps**2
-    space = ratings.space
-    steps = Steps(
-        Universe(ratings.left, ratings.right),
-        [understood(query, space) for query in queries],
-        ratings.weight_cap,
+
+    rounds: int | None = option(
+        None,
+        help="Number of queries that sensing chooses; all or 10 if omitted.",
+        least=1,
+        most=10_000,
     )
-    plan = SensingPlan.of(steps, rho, rounds, beta)
-    cost = protection.cost(plan.cost(delta), epsilon=epsilon, delta=delta)
-    learner = _Learner(steps, p)
-    source = entropy_source(seed)
-
-    guarantee = PrivacyGuarantee(
-        epsilon=cost.epsilon,
-        delta=cost.delta,
-        neighbours=hidden_change(
-            weighted=ratings.weighted, weight_cap=ratings.weight_cap, directed=False
-        ),
-        public=f"{steps.universe.public}, the queries" + (", the cap" if ratings.weighted else ""),
-        seed=seed,
+    p: float | None = option(
+        None, help="Exponent of the Schatten norm of sensing: 2 (Frobenius) or near 1."
     )
-    guarantee = protection.promise(guarantee, cost)
-    warning = plan.warning(expected_ratings)
-    if warning is not None:
-        warnings.warn(warning, AccuracyWarning, stacklevel=2)
-
-    with charged(
-        store,
-        private,
-        kind="sensing",
-        parameters={"rounds": plan.rounds},
-        cost=cost,
-        guarantee=guarantee,
-    ):
-        truth = steps.count(ratings)  # private
-        measurements = plan.run(learner, truth, source, progress)
-
-    bound = plan.promised
-    if not plan.measures_all:
-        bound += _gap(measurements[-1])
-    return SensingRelease(
-        hypothesis=learner.hypothesis,
-        measurements=tuple(measurements),
-        guarantee=guarantee,
-        cost=cost,
-        deviation=plan.deviation,
-        error=bound,
-        beta=beta,
-        radius=bound if plan.measures_all else None,
-        cap=steps.cap,
-        listed=tuple(query_digest(query, space) for query in steps.queries),
+    expected_ratings: float | None = option(
+        None, help="A public guess of the number of ratings, only for a warning.", above=0.0
     )
+    files: ClassVar[str] = TABLE
 
+    def __post_init__(self) -> None:
+        check(self)
 
-def _check_rounds(rounds: int | None) -> None:
-    if rounds is None:
-        return
-    if isinstance(rounds, bool) or not isinstance(rounds, int) or not 1 <= rounds <= _MOST_ROUNDS:
-        raise ParameterError(f"rounds must be a whole number from 1 to {_MOST_ROUNDS}")
+    def job(self, task: Task) -> Job[IterativeRelease]:
+        """All choices and measurements."""
+        ratings = task.graph
+        if not isinstance(ratings, BipartiteGraph):
+            raise GraphError("ratings are a BipartiteGraph: users on the left, items on the right")
+        task.protect.per_step(task.epsilon)
+        rho = Fraction(zcdp_rho(epsilon=task.epsilon, delta=task.delta)) / task.protect.steps**2
+        space = ratings.space
+        queries = [understood(query, space) for query in task.given("sensing")]
+        steps = Steps(task.universe, queries, ratings.weight_cap)
+        plan = SensingPlan.of(steps, rho, self.rounds, task.beta)
+        learner = _Learner(steps, self.p)
+
+        def release(measured: list[Measured], guarantee: PrivacyGuarantee) -> IterativeRelease:
+            every = plan.measures_all
+            return IterativeRelease(
+                universe=task.universe,
+                guarantee=guarantee,
+                accuracy=Accuracy(
+                    error=plan.promised + (0.0 if every else _gap(measured[-1])),
+                    confidence=task.confidence,
+                    queries="measured" if every else "listed",
+                    deviation=plan.deviation,
+                ),
+                settings=Settings(
+                    construction="sensing",
+                    distinguisher="every query" if every else "exponential",
+                    rounds=plan.rounds,
+                    used=plan.rounds,
+                ),
+                hypothesis=learner.hypothesis,
+                transcript=tuple(measured),
+                cap=steps.cap,
+                listed=Digests.of(steps.queries, space),
+            )
+
+        return task.job(
+            kind="sensing",
+            parameters={"rounds": plan.rounds},
+            step=plan.cost(task.delta),
+            public="the queries" + (", the cap" if ratings.weighted else ""),
+            measure=lambda graph, source, progress: plan.run(
+                learner, steps.count(graph), source, progress
+            ),
+            release=release,
+            warning=plan.warning(self.expected_ratings),
+        )
 
 
 @final
@@ -478,8 +751,6 @@ class SensingPlan:
         cap = self.steps.cap
         error, how = max(cap * each.modulus / 2 for each in extents), "the middle of what it can be"
         if expected_ratings is not None:
-            if not isinstance(expected_ratings, int | float) or not expected_ratings > 0:
-                raise ParameterError("expected_ratings is a number of ratings, for example 10_000")
             largest = max(each.largest for each in extents)
             nothing = min(
                 cap * largest * float(expected_ratings),
@@ -497,23 +768,28 @@ class SensingPlan:
 
     def run(
         self, learner: "_Learner", truth: IntVector, source: EntropySource, progress: Progress
-    ) -> list[SensingMeasurement]:
+    ) -> list[Measured]:
         """Draw all noise, and learn."""
-        steps, measurements = self.steps, list[SensingMeasurement]()
+        steps, measurements = self.steps, list[Measured]()
         if self.measures_all:
             noise = self.test[1]
             for index, count in enumerate(truth.tolist()):
                 value = steps.unit * (count + noise.draw(source))
-                made = SensingMeasurement(index=index, value=value, estimate=0.0)
-                measurements.append(made)
+                measurements.append(Measured(round=1, query=index, value=value, updated=True))
             learner.fit(measurements, self.deviation, progress)
             return measurements
         for number in range(1, self.rounds + 1):
             bought = self.learning if number < self.rounds else None
             rate, noise = bought or self.test
-            made = _measure(steps, learner.estimates(), truth, rate, noise, source)
+            index, value, estimate = _measure(
+                steps, learner.estimates(), truth, rate, noise, source
+            )
+            learns = number < self.rounds
+            made = Measured(
+                round=number, query=index, value=value, updated=learns, estimate=estimate
+            )
             measurements.append(made)
-            if number < self.rounds:
+            if learns:
                 learner.learn(measurements, steps.unit * math.sqrt(noise.parameter))
             progress(number / self.rounds, f"round {number}: off by about {_gap(made):.3g}")
         return measurements
@@ -526,17 +802,17 @@ def _measure(
     rate: Fraction,
     noise: ValueNoise,
     source: EntropySource,
-) -> SensingMeasurement:
-    """Steps 1 and 2 of a round."""
+) -> tuple[int, float, float]:
+    """Steps 1 and 2 of a round: the query's place, its noisy answer, and the estimate before."""
     limit = 2.0**SUM_BITS
     public = np.rint(np.clip(estimates / steps.unit, -limit, limit)).astype(np.int64)
     gaps = truth - public
     index = exponential_choice(np.concatenate([gaps, -gaps]), rate, source) % len(truth)
     value = steps.unit * (int(truth[index]) + noise.draw(source))
-    return SensingMeasurement(index=index, value=value, estimate=float(estimates[index]))
+    return index, value, float(estimates[index])
 
 
-def _gap(measurement: SensingMeasurement) -> float:
+def _gap(measurement: Measured) -> float:
     return abs(measurement.value - measurement.estimate)
 
 
@@ -563,13 +839,13 @@ class _Learner:
         """What it answers to each query of the list."""
         return self._learnt.estimate_all(self._blocks.queries)
 
-    def learn(self, measurements: Sequence[SensingMeasurement], deviation: float) -> None:
+    def learn(self, measurements: Sequence[Measured], deviation: float) -> None:
         """Step 3: the newest measurement corrects, then all of them do a few times."""
         for made in [measurements[-1], *list(measurements) * _PASSES]:
             self._correct(made, deviation)
 
-    def _correct(self, made: SensingMeasurement, deviation: float) -> None:
-        query = self._blocks.queries[made.index]
+    def _correct(self, made: Measured, deviation: float) -> None:
+        query = self._blocks.queries[made.query]
         gap = made.value - self._learnt.estimate(query)
         # A step longer than the true gap could lead away from the truth.
         length = abs(gap) - deviation
@@ -584,9 +860,7 @@ class _Learner:
             sign: Sign = 1 if gap > 0 else -1
             self._learnt = rule.update(self._learnt, query, sign)
 
-    def fit(
-        self, measurements: Sequence[SensingMeasurement], deviation: float, progress: Progress
-    ) -> None:
+    def fit(self, measurements: Sequence[Measured], deviation: float, progress: Progress) -> None:
         """Step 3 where all queries were measured: each corrects in turn, a few times over."""
         passes = 1 + (_PASSES if len(measurements) <= _FEW else 0)
         for number in range(passes):
