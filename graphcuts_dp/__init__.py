@@ -17,13 +17,25 @@ except ImportError:
     ) from None
 
 if TYPE_CHECKING:
-    from graphcuts_dp import datasets, distances, planning
-    from graphcuts_dp.cutnorm.certificate import CutNormCertificate
+    from graphcuts_dp import (
+        cutnorm,
+        datasets,
+        distances,
+        estimate,
+        evaluation,
+        pairs,
+        planning,
+        release,
+        results,
+        server,
+        session,
+    )
+    from graphcuts_dp.cutnorm.certificate import CutNormCertificate as CutNormCertificate
     from graphcuts_dp.cutnorm.cut_norm import cut_norm
-    from graphcuts_dp.estimate.noisy_contributions import Contributions
-    from graphcuts_dp.estimate.noisy_matrix import CutAnswer
-    from graphcuts_dp.estimate.whole_tables import RoundedFlows
-    from graphcuts_dp.evaluation.cut_distance import cut_distance
+    from graphcuts_dp.estimate.noisy_contributions import Contributions as Contributions
+    from graphcuts_dp.estimate.noisy_matrix import CutAnswer as CutAnswer
+    from graphcuts_dp.estimate.whole_tables import RoundedFlows as RoundedFlows
+    from graphcuts_dp.evaluation.cut_distance import cut_distance as cut_distance
     from graphcuts_dp.evaluation.cut_error import cut_errors
     from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph, read_graph
     from graphcuts_dp.graph.owned_rows import OwnedRows
@@ -33,32 +45,37 @@ if TYPE_CHECKING:
     from graphcuts_dp.offline.query_lists import CutList
     from graphcuts_dp.offline.release import IterativeRelease
     from graphcuts_dp.pairs.graph_queries import Query
-    from graphcuts_dp.pairs.groups import Groups, GroupTree
+    from graphcuts_dp.pairs.groups import Groups
+    from graphcuts_dp.pairs.groups import GroupTree as GroupTree
     from graphcuts_dp.pairs.queries import CutQuery, answer_all
     from graphcuts_dp.pairs.vertices import VertexSet
     from graphcuts_dp.planning.planner import Plan, plan
     from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
     from graphcuts_dp.privacy.protection import Protect
-    from graphcuts_dp.release.contributions import (
-        ChosenBound,
-        DegreeBound,
-        choose_bound,
-        choose_degree_bound,
-        release_contributions,
-    )
+    from graphcuts_dp.release.choice import Response
+    from graphcuts_dp.release.contributions import ChosenBound as ChosenBound
+    from graphcuts_dp.release.contributions import DegreeBound as DegreeBound
+    from graphcuts_dp.release.contributions import choose_bound as choose_bound
+    from graphcuts_dp.release.contributions import choose_degree_bound as choose_degree_bound
+    from graphcuts_dp.release.contributions import release_contributions as release_contributions
     from graphcuts_dp.release.flow_release import release_flows
     from graphcuts_dp.release.synthesis import release_graph
     from graphcuts_dp.results.bundle import load
-    from graphcuts_dp.results.flows import FlowAnswer, Flows
+    from graphcuts_dp.results.flows import FlowAnswer as FlowAnswer
+    from graphcuts_dp.results.flows import Flows
     from graphcuts_dp.results.release import Release
-    from graphcuts_dp.server.client import RemoteSession, connect
+    from graphcuts_dp.server.client import RemoteSession as RemoteSession
+    from graphcuts_dp.server.client import connect
     from graphcuts_dp.session.base import Answer
     from graphcuts_dp.session.session import Session, open_session
-    from graphcuts_dp.session.transcript import LedgerStatus, store_status
+    from graphcuts_dp.session.transcript import LedgerStatus as LedgerStatus
+    from graphcuts_dp.session.transcript import store_status
+    from graphcuts_dp.synth.methods import Fitting
     from graphcuts_dp.tables.columns import Columns
 
 # Modules are imported when something of theirs is first used: a command that reads a graph should
-# not wait for everything else. Type checkers see the imports above; a test compares the two.
+# not wait for everything else. Type checkers see the imports above; a test compares the two. What
+# `__all__` lacks belongs to a room, such as `gc.offline.release_net`, and is found here too.
 _HOMES = {
     "cutnorm.certificate": ("CutNormCertificate",),
     "cutnorm.cut_norm": ("cut_norm",),
@@ -81,6 +98,7 @@ _HOMES = {
     "planning.planner": ("Plan", "plan"),
     "privacy.guarantee": ("PrivacyGuarantee",),
     "privacy.protection": ("Protect",),
+    "release.choice": ("Response",),
     "release.contributions": (
         "ChosenBound",
         "DegreeBound",
@@ -97,32 +115,38 @@ _HOMES = {
     "session.base": ("Answer",),
     "session.session": ("Session", "open_session"),
     "session.transcript": ("LedgerStatus", "store_status"),
+    "synth.methods": ("Fitting",),
     "tables.columns": ("Columns",),
 }
-_SUBMODULES = ("datasets", "distances", "planning")
+_SUBMODULES = (
+    "cutnorm",
+    "datasets",
+    "distances",
+    "estimate",
+    "evaluation",
+    "pairs",
+    "planning",
+    "release",
+    "results",
+    "server",
+    "session",
+)
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Answer",
     "BipartiteGraph",
-    "ChosenBound",
     "Columns",
-    "Contributions",
-    "CutAnswer",
     "CutList",
-    "CutNormCertificate",
     "CutQuery",
-    "DegreeBound",
     "DirectedGraph",
-    "FlowAnswer",
+    "Fitting",
     "Flows",
     "Game",
     "Graph",
-    "GroupTree",
     "Groups",
     "IterativeRelease",
     "Learning",
-    "LedgerStatus",
     "Net",
     "OwnedRows",
     "Plan",
@@ -130,31 +154,34 @@ __all__ = [
     "Protect",
     "Query",
     "Release",
-    "RemoteSession",
-    "RoundedFlows",
+    "Response",
     "Sensing",
     "Session",
     "Store",
     "VertexSet",
     "__version__",
     "answer_all",
-    "choose_bound",
-    "choose_degree_bound",
     "connect",
-    "cut_distance",
     "cut_errors",
     "cut_norm",
+    "cutnorm",
     "datasets",
     "distances",
+    "estimate",
+    "evaluation",
     "load",
     "open_session",
+    "pairs",
     "plan",
     "planning",
     "read_graph",
-    "release_contributions",
+    "release",
     "release_flows",
     "release_graph",
     "release_iteratively",
+    "results",
+    "server",
+    "session",
     "store_status",
 ]
 
@@ -170,4 +197,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return __all__

@@ -50,7 +50,8 @@ class Option:
         most: largest value.
         above: all values are larger.
         below: all values are smaller.
-        choices: the only words; empty where any will do.
+        choices: the only words; empty where any will do. An object may stand in their place where
+            the kind is None.
         group: one of `GROUPS`.
         flag: what the command line calls it; None for the name with hyphens.
         metavar: what stands for the value in its help.
@@ -98,12 +99,14 @@ class Option:
         Raises:
             ParameterError: it is of another type, out of range, or none of the choices.
         """
-        if self.kind is None or (value is None and self.optional):
+        if value is None and self.optional:
             return
-        if self.choices:
+        if self.choices and (self.kind is not None or isinstance(value, str)):
             if value not in self.choices:
                 names = ", ".join(map(repr, self.choices))
                 raise ParameterError(f"unknown {self.name}={value!r:.60}; choose one of {names}")
+            return
+        if self.kind is None:
             return
         if not self._is_of_kind(value) or not self._in_range(value):
             words = f"{_WORDS[self.kind]} {self.range}".rstrip()

@@ -73,7 +73,7 @@ class Row:
     def public_names(self) -> tuple[str, ...]:
         """The names that `gc` has."""
         names = [*graphcuts_dp.__all__, *(f"distances.{name}" for name in distances.__all__)]
-        return tuple(name for name in self.python if name in names)
+        return tuple(name for name in self.python if name in names or hasattr(graphcuts_dp, name))
 
 
 @dataclass(frozen=True)

@@ -51,10 +51,9 @@ def drawn(graph, groups, how, *, noise="binary", epsilon=2.0, source=None):
         graph,
         epsilon=epsilon,
         noise=noise,
-        mechanism=how,
-        share=None,
         source=source or SeededEntropy(1),
         groups=group_plan(graph, groups),
+        response=gc.Response(how),
     )
     return Release(measurements=measured)
 

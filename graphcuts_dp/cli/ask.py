@@ -170,7 +170,7 @@ def _proposal(
             ["release", data, "synthetic.graphml"],
             _rounded(change * least_epsilon(enough)),
             "a cut between halves of all vertices, about, each with probability 95%",
-            "Before you spend: add --dry-run --expected-edges M for a forecast in full.",
+            "Before you spend: add --dry-run EDGES for a forecast in full.",
         )
     if who == TEAM and protection.kind == "owner":
         raise ParameterError("the server reads graphs, not rows with owners: choose --who analysts")

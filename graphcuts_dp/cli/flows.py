@@ -6,17 +6,16 @@ import numpy as np
 import typer
 
 from graphcuts_dp.cli import options
-from graphcuts_dp.cli.console import accuracy_notes, say, show_facts, show_json, show_table
+from graphcuts_dp.cli.console import show_facts, show_json, show_table
 from graphcuts_dp.cli.group_options import GroupColumns
 from graphcuts_dp.cli.options import with_options
 from graphcuts_dp.cli.protect_options import Protecting
-from graphcuts_dp.cli.publishing import tell_publishing
+from graphcuts_dp.cli.publishing import carry_out, tell_publishing
 from graphcuts_dp.cli.reading import Reading, check_apart
 from graphcuts_dp.cli.store_options import Spending
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.strategy import ALL_LEVELS, NOISES
 from graphcuts_dp.release.flow_release import flows_job
-from graphcuts_dp.release.job import execute
 from graphcuts_dp.results.bundle import check_path
 from graphcuts_dp.results.flows import Flows
 
@@ -77,10 +76,7 @@ def flows(
         whole=whole,
         protect=protecting.of,
     )
-    for note in job.notes:
-        say(f"note: {note}")
-    with accuracy_notes():
-        made = execute(job, private, store=store, seed=seed)
+    made = carry_out(job, private, store=store, seed=seed)
     written = made.save(target, force=force)
     if as_json:
         show_json({**_facts(made), "files": list(written)})

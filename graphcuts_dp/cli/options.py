@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import inspect
+import re
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any, get_type_hints
 
@@ -165,8 +166,12 @@ def _parameters(kind: Any) -> Iterator[inspect.Parameter]:
         )
 
 
+def _flag(about: Option) -> str:
+    return about.flag or f"--{about.name.replace('_', '-')}"
+
+
 def _typed(about: Option) -> Any:
-    flag = about.flag or f"--{about.name.replace('_', '-')}"
+    flag = _flag(about)
     if about.kind is bool and about.default is not False and "/" not in flag:
         flag = f"{flag}/--no-{flag[2:]}"
     shown = typer.Option(flag, help=about.text, metavar=about.metavar, rich_help_panel=about.group)
@@ -187,8 +192,9 @@ def _made(kind: Any, values: dict[str, Any]) -> Any:
                 values[each.name] = each.parse(values[each.name])
         return kind(**values)
     except ParameterError as problem:
-        text = str(problem)
-        for each in known:
-            flag = (each.flag or f"--{each.name.replace('_', '-')}").split("/")[0]
-            text = text.replace(f"{each.name}=", f"{flag} ").replace(each.name, flag)
+        if not known:
+            raise
+        flags = {each.name: _flag(each).split("/")[0] for each in known}
+        named = re.compile(rf"(?<![-\w])({'|'.join(flags)})(=|\b(?![-\w]))")
+        text = named.sub(lambda m: flags[m[1]] + (" " if m[2] else ""), str(problem))
         raise ParameterError(text) from None

@@ -1,1 +1,10 @@
 """Cut norms with certificates; reads matrices, never a private graph."""
+
+from graphcuts_dp._lazy import exports
+
+__getattr__, __dir__, __all__ = exports(
+    __name__,
+    {
+        "certificate": ("CutNormCertificate",),
+    },
+)

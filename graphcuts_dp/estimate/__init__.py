@@ -1,1 +1,12 @@
 """What noisy values say: measurements that were made, answers to queries with their intervals."""
+
+from graphcuts_dp._lazy import exports
+
+__getattr__, __dir__, __all__ = exports(
+    __name__,
+    {
+        "noisy_contributions": ("Contributions",),
+        "noisy_matrix": ("CutAnswer",),
+        "whole_tables": ("RoundedFlows",),
+    },
+)

@@ -1,1 +1,10 @@
 """Reads the truth: measured errors, marked as not private."""
+
+from graphcuts_dp._lazy import exports
+
+__getattr__, __dir__, __all__ = exports(
+    __name__,
+    {
+        "cut_distance": ("cut_distance",),
+    },
+)

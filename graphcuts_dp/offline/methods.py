@@ -176,7 +176,7 @@ class Learning:
 
     rule: str | Learner = "multiplicative-weights"
     norm: str | None = option(None, help=f"Norm of mirror-descent, l2 if omitted: {NORM_HELP}.")
-    distinguisher: str | Distinguisher = option(  # noqa: RUF009  # a field
+    distinguisher: str | Distinguisher = option(  # a field
         "auto",
         help="How cuts are found: auto, exponential, released, exact-cuts, response-rank-one, "
         "power-rank-one or power-rank-one-certified.",

@@ -1,1 +1,16 @@
 """Synthetic graphs: noise once, then post-processing."""
+
+from graphcuts_dp._lazy import exports
+
+__getattr__, __dir__, __all__ = exports(
+    __name__,
+    {
+        "contributions": (
+            "ChosenBound",
+            "DegreeBound",
+            "choose_bound",
+            "choose_degree_bound",
+            "release_contributions",
+        ),
+    },
+)

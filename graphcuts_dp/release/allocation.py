@@ -29,13 +29,16 @@ from graphcuts_dp.privacy.guarantee import (
 )
 from graphcuts_dp.privacy.protection import EDGE, Protect
 from graphcuts_dp.privacy.value_noise import noise_distribution
-from graphcuts_dp.release.choice import EARLY_SHARE, MOST_BESIDE_GROUPS, TOTAL_SHARE, Prospect
+from graphcuts_dp.release.choice import (
+    EARLY_SHARE,
+    MOST_BESIDE_GROUPS,
+    TOTAL_SHARE,
+    Prospect,
+    Response,
+)
 from graphcuts_dp.release.group_shares import GroupPlan, telling
-from graphcuts_dp.results.storage import ANSWERS, WORKLOADS
-from graphcuts_dp.synth.base import FitMethod
+from graphcuts_dp.results.storage import ANSWERS
 
-MECHANISMS = ("auto", "response", "degrees+response")
-ALL_MECHANISMS = (*MECHANISMS, "sparse")  # the last has no noisy matrix: see `release.sparse`
 _CLOSE = 0.1  # of the noise's edge: how well the mean degree must be known for the choice
 
 
@@ -44,11 +47,9 @@ def measure(
     *,
     epsilon: float | Fraction,
     noise: str,
-    mechanism: str,
-    share: float | None,
+    response: Response,
     source: EntropySource,
     groups: GroupPlan | None = None,
-    workload: str = ANSWERS,
     choice: type[Prospect] = Prospect,
 ) -> Measurements:
     """Draw all noise of a release.
@@ -57,13 +58,10 @@ def measure(
         graph: the private graph.
         epsilon: for everything together.
         noise: distribution of the entries.
-        mechanism: "response", "degrees+response", or "auto" to choose from a noisy total and, where
-            that leaves it open, early noisy degrees (`Prospect`).
-        share: of what is left of epsilon after the choice, for the degrees; None for what the
-            choice says, and for `degree_share` without one.
+        response: "auto" is chosen from a noisy total and, where that leaves it open, early noisy
+            degrees (`Prospect`); the share is of what is left of epsilon after the choice.
         source: where the noise comes from.
         groups: what is bought of public groups; see `group_plan`.
-        workload: what "auto" is to be good at, one of `WORKLOADS`.
         choice: what "auto" chooses by.
 
     Raises:
@@ -80,7 +78,7 @@ def measure(
     holds for adaptive choices. Neighbours are the same for all parts. Source: DR14 Theorem 3.16.
     """
     # Refuses what the last part would refuse.
-    least_distribution(graph, noise, epsilon, mechanism, share, groups, workload)
+    least_distribution(graph, noise, epsilon, response, groups)
     rest = exact_epsilon(epsilon)
     distribution = distribution_for(graph, noise, epsilon)
     bought: list[Measurement] = []
@@ -92,7 +90,8 @@ def measure(
         bought.append(noisy)
         return noisy
 
-    prospect = choice.of(graph, noise, _exact_share(share), workload)
+    mechanism = response.mechanism
+    prospect = choice.of(graph, noise, response)
     if groups is not None:
         bought += _groups_bought(graph, groups, rest, noise, source)
         rest *= 1 - groups.first - (groups.second if bought[1:] else 0)
@@ -187,53 +186,6 @@ def promise(
     return protect.promise(step, cost)
 
 
-def mechanism_for(
-    method: FitMethod | None, mechanism: str, share: float | None, workload: str = ANSWERS
-) -> str:
-    """The mechanism that a fit can use: "response" for "auto" with fits that know no degrees.
-
-    Raises:
-        ParameterError: an option out of range, or degrees for a fit that does not use them.
-    """
-    check_mechanism(mechanism, share, workload)
-    if method is not None and method.uses_degrees:
-        return mechanism
-    if mechanism == "degrees+response" or share is not None:
-        raise ParameterError("noisy degrees are used by fit='maximum-entropy' only")
-    return "response"
-
-
-def check_mechanism(mechanism: str, share: float | None, workload: str = ANSWERS) -> None:
-    """Check options before anything is spent.
-
-    Raises:
-        ParameterError: an unknown mechanism or workload, a share out of range or without degrees,
-            or a workload beside options that leave it nothing to choose.
-    """
-    if workload not in tuple(WORKLOADS):
-        raise ParameterError(
-            f"unknown workload {workload!r:.60}; choose one of {', '.join(map(repr, WORKLOADS))}"
-        )
-    if workload != ANSWERS and (mechanism != "auto" or share is not None):
-        raise ParameterError(
-            f"workload={workload!r} is for mechanism='auto', without degree_share: these set "
-            "themselves how epsilon is spent"
-        )
-    if mechanism not in MECHANISMS:
-        raise ParameterError(
-            f"unknown mechanism {mechanism!r}; choose one of {', '.join(ALL_MECHANISMS)}"
-        )
-    if share is not None:
-        if mechanism == "response":
-            raise ParameterError("degree_share is for mechanism='degrees+response'")
-        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share < 1:
-            raise ParameterError("degree_share must lie between 0 and 1, for example 0.3")
-
-
-def _exact_share(share: float | None) -> Fraction | None:
-    return None if share is None else Fraction(share).limit_denominator(10**6)
-
-
 def _possible(
     mechanism: str, distribution: NoiseDistribution, epsilon: Fraction, prospect: Prospect
 ) -> str:
@@ -274,10 +226,8 @@ def least_distribution(
     graph: AnyGraph,
     noise: str,
     epsilon: float | Fraction,
-    mechanism: str,
-    share: float | None,
+    response: Response,
     groups: GroupPlan | None = None,
-    workload: str = ANSWERS,
 ) -> NoiseDistribution:
     """The distribution of the entries if as much of epsilon as possible goes elsewhere.
 
@@ -286,10 +236,9 @@ def least_distribution(
     Raises:
         ParameterError: as `respond`; parts of epsilon below the least.
     """
-    check_mechanism(mechanism, share, workload)
     distribution = distribution_for(graph, noise, epsilon)
     rest = exact_epsilon(epsilon)
-    prospect = Prospect.of(graph, noise, _exact_share(share), workload)
+    prospect = Prospect.of(graph, noise, response)
     if groups is not None:
         if rest * groups.first < SMALLEST_EPSILON:
             raise ParameterError(
@@ -298,7 +247,7 @@ def least_distribution(
         rest *= 1 - groups.first - groups.second
         distribution = noise_distribution(noise, epsilon=rest, weight_cap=graph.weight_cap)
     prospects = [prospect] if groups is None else [prospect, _beside_groups(prospect, groups)]
-    least = min(_least_left(mechanism, distribution, rest, each) for each in prospects)
+    least = min(_least_left(response.mechanism, distribution, rest, each) for each in prospects)
     if least == 1:
         return distribution
     return noise_distribution(noise, epsilon=rest * least, weight_cap=graph.weight_cap)

@@ -1,4 +1,6 @@
-"""Which part of a budget noisy degrees deserve, from public numbers and noisy sums alone.
+"""How a release spends its budget: what users choose, and what is left to choose for them.
+
+Which part of it noisy degrees deserve is chosen from public numbers and noisy sums alone.
 
 Three ways to err: degrees that are badly known move the worst cut by about n/2 times their mean
 error, noise on the entries hides blocks of vertices, and cuts between blocks that are hidden come
@@ -10,16 +12,23 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Self
+from typing import Self, final
 
 import numpy as np
 import scipy
 
 from graphcuts_dp.arrays import IntVector
+from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.measurement import NoisyDegrees
 from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.options import check, option
 from graphcuts_dp.privacy.value_noise import noise_distribution
-from graphcuts_dp.results.storage import ANSWERS
+from graphcuts_dp.results.storage import ANSWERS, WORKLOADS
+
+AUTO, RESPONSE, SPLIT, SPARSE = "auto", "response", "degrees+response", "sparse"
+ALL_MECHANISMS = (AUTO, RESPONSE, SPLIT, SPARSE)
+MECHANISMS = ALL_MECHANISMS[:3]  # the last has no noisy matrix: see `release.sparse`
+_SPARSE_SHARES = (0.01, 0.95)  # of epsilon, that degrees may have: other parts need some, too
 
 TOTAL_SHARE = Fraction(1, 50)  # of epsilon, for the total
 EARLY_SHARE = Fraction(2, 25)  # of the rest, for early degrees where the total leaves it open
@@ -38,6 +47,75 @@ _DENSE = 3.0  # missing neighbours count for so much less than neighbours
 _LEAST_SPREAD, _MOST_SPREAD, _SPREADS = 0.02, 50.0, 80  # grid of spreads, over the noise's scale
 _FINE = 1.5  # entries give degrees well by themselves when their error is below this many times
 _FINE_ENTRY = 0.3  # and an entry, in units of the cap, tells an edge from none
+
+
+@final
+@dataclass(frozen=True)
+class Response:
+    """How a release spends epsilon; each mechanism is also named by a word alone.
+
+    Attributes:
+        mechanism: "response" (all of epsilon for noisy entries), "degrees+response" (a part for
+            noisy degrees, which are cheap and hold most of a sparse graph's cuts), or "auto": a
+            fiftieth of epsilon tells the total weight, which tells the better of the two. For the
+            fit "maximum-entropy"; "auto" is "response" with any other. Or "sparse", which costs the
+            edges and not the pairs, for large graphs of few edges: edges whose noisy weight reaches
+            a threshold, degrees, sums between groups, see `measure_sparse`; "auto" takes it where
+            memory is too small for the others, and on 2000 vertices or more with weights without a
+            cap (`takes_sparse`). The default noise is then "laplace" with weights.
+        degree_share: part of epsilon for the degrees, in (0, 1); None for 2/(2 + n^(1/4)), and for
+            7/(7 + n^(1/4)) of what is left beside groups that tell something. With "sparse" in
+            [0.01, 0.95], None for what noisy counts of weights suggest.
+        workload: what "auto" is to be good at where degrees and entries compete: "answers" (of
+            `Release.answer`), or "synthetic graph": its worst cut is nearer to the truth where
+            entries show no communities, since nearly all of epsilon then goes to the degrees, and
+            answers between groups are several times less precise. Beside public groups that tell
+            something, degrees have most of what these leave, whatever entries show: answers about
+            unions of groups stay as precise, those that part groups are less so.
+
+    Raises:
+        ParameterError: an unknown name, a share out of range or without degrees, or a workload
+            beside options that leave it nothing to choose.
+
+    Examples:
+        >>> club = gc.datasets.load("karate")
+        >>> release = gc.release_graph(club, epsilon=4.0, mechanism=gc.Response(degree_share=0.5))
+    """
+
+    mechanism: str = option(AUTO, help="How epsilon is spent.", choices=ALL_MECHANISMS)
+    degree_share: float | None = option(
+        None,
+        help="Part of epsilon for noisy degrees, if the mechanism uses them.",
+        above=0,
+        below=1,
+    )
+    workload: str = option(
+        ANSWERS, help="What should be accurate with auto.", choices=tuple(WORKLOADS)
+    )
+
+    def __post_init__(self) -> None:
+        check(self)
+        if self.workload != ANSWERS and (self.mechanism, self.degree_share) != (AUTO, None):
+            raise ParameterError(
+                f"workload={self.workload!r} is for mechanism='auto', without degree_share: these "
+                "set themselves how epsilon is spent"
+            )
+        if self.degree_share is None:
+            return
+        if self.mechanism == RESPONSE:
+            raise ParameterError("degree_share is for mechanism='degrees+response'")
+        low, high = _SPARSE_SHARES
+        if self.mechanism == SPARSE and not low <= self.degree_share <= high:
+            raise ParameterError(
+                f"degree_share must lie between {low:g} and {high:g} with mechanism='sparse'"
+            )
+
+    @property
+    def share(self) -> Fraction | None:
+        """For degrees, exactly."""
+        if self.degree_share is None:
+            return None
+        return Fraction(self.degree_share).limit_denominator(10**6)
 
 
 @lru_cache(maxsize=64)
@@ -75,11 +153,9 @@ class Prospect:
     workload: str = ANSWERS
 
     @classmethod
-    def of(
-        cls, graph: AnyGraph, noise: str, share: Fraction | None = None, workload: str = ANSWERS
-    ) -> Self:
-        """Of the schema of a private graph."""
-        return cls(graph.shape, graph.weight_cap, noise, share, workload)
+    def of(cls, graph: AnyGraph, noise: str, response: Response) -> Self:
+        """Of the schema of a private graph, and what a user chose."""
+        return cls(graph.shape, graph.weight_cap, noise, response.share, response.workload)
 
     @property
     def cap(self) -> float:

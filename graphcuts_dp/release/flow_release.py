@@ -33,8 +33,6 @@ def release_flows(
     noise: str = "auto",
     whole: bool = False,
     protect: str | Protect = "edges",
-    at_most: int | None = None,
-    degree_bound: int | None = None,
     store: PathLike | Store | None = None,
     seed: int | None = None,
 ) -> Flows:
@@ -53,14 +51,13 @@ def release_flows(
             level counts most), "totals" (the grand total), or the name of a level.
         noise: "laplace", "gaussian" (which needs a delta), or "auto" for the less expected error.
         whole: count weights in whole numbers, rounded down; else in small steps.
-        protect: whom the promise is for: "edges", "vertex", "owner" of rows, or a `Protect`.
-        at_most: of edges: how many may change together, 1 if omitted; of an owner: how many of its
-            pairs, rows or units count, see `OwnedRows.bounded`. Such weights are whole.
-        degree_bound: of a vertex: D, public. Each cell of the finest level is then the largest
-            weight that its edges can keep if no vertex keeps more than D of it in this cell (see
-            `graph.bounded_sums`): the true one if no vertex has more than D there, never above it;
-            other levels are sums of these. Intervals are for this bounded table. The noise of a
-            cell grows with D and with the number of groups.
+        protect: whom the promise is for: "edges", or a `Protect`. Of an owner so many pairs, rows
+            or units count, see `OwnedRows.bounded`; such weights are whole. Of a vertex with degree
+            bound D, each cell of the finest level is the largest weight that its edges can keep if
+            no vertex keeps more than D of it in this cell (see `graph.bounded_sums`): the true one
+            if no vertex has more than D there, never above it; other levels are sums of these.
+            Intervals are for this bounded table. The noise of a cell grows with D and with the
+            number of groups.
         store: path of the store, or a `Store`, that remembers what was spent on this graph: the
             flows are charged to it, and refused if its budget does not allow them. None for a
             graph of which nothing else is ever released.
@@ -76,9 +73,9 @@ def release_flows(
     Guarantee: epsilon-DP, or (epsilon, delta)-DP, at edge level: `measure_cells` draws all noise,
     at a cost that is added up from its scales before any is drawn; which levels and shares there
     are is chosen from public sizes; the rest is computed from the noisy sums. Neighbours: graphs on
-    the same public vertices that differ in one pair, or in `at_most` of them, or in all edges of
-    one vertex (proof in `bounded_changes`). With `whole` or a fine grid the sums are those of
-    weights rounded down, and intervals of the fine grid allow for it.
+    the same public vertices that differ in one pair, or in `Protect.edges(k)` of them, or in all
+    edges of one vertex (proof in `bounded_changes`). With `whole` or a fine grid the sums are
+    those of weights rounded down, and intervals of the fine grid allow for it.
 
     Examples:
         >>> flows = gc.release_flows(
@@ -94,7 +91,7 @@ def release_flows(
         workload=workload,
         noise=noise,
         whole=whole,
-        protect=Protect.of(protect, at_most=at_most, degree_bound=degree_bound),
+        protect=Protect.of(protect),
     )
     return execute(job, graph, store=store, seed=seed)
 
@@ -111,16 +108,6 @@ def flows_job(
     protect: Protect = EDGE,
 ) -> Job[Flows]:
     """What `release_flows` does with these options, told beforehand. Reads the schema alone.
-
-    Args:
-        data: of the schema; no row of it is kept.
-        groups: as for `release_flows`.
-        epsilon: likewise.
-        delta: likewise.
-        workload: likewise.
-        noise: likewise.
-        whole: likewise.
-        protect: whom the promise is for.
 
     Raises:
         ParameterError, GraphError: as `release_flows`.

@@ -1,7 +1,6 @@
 """A sparse release: what costs the edges of a graph, not its pairs."""
 
 from dataclasses import replace
-from fractions import Fraction
 
 import numpy as np
 
@@ -18,14 +17,14 @@ from graphcuts_dp.memory import memory_limit
 from graphcuts_dp.pairs.vertices import Space
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource
 from graphcuts_dp.progress import Progress
-from graphcuts_dp.release.sparse_measure import check_share
-from graphcuts_dp.release.usefulness import check_size, needed_memory
+from graphcuts_dp.release.choice import AUTO, SPARSE, Response
+from graphcuts_dp.release.usefulness import needed_memory
 from graphcuts_dp.results.release import Release
 from graphcuts_dp.synth.base import FitSummary
 from graphcuts_dp.synth.finishing import sample_edges
+from graphcuts_dp.synth.methods import ORACLES, Fitting
 from graphcuts_dp.synth.sparse_fit import Bought, fit_sparse
 
-SPARSE = "sparse"
 _MANY_VERTICES = 2000  # of weights without a cap
 _SUMMARY = FitSummary(
     method=SPARSE,
@@ -43,10 +42,10 @@ _SUMMARY = FitSummary(
 
 def takes_sparse(
     shape: tuple[int, int],
+    response: Response,
+    fitting: Fitting,
     *,
-    mechanism: str,
     noise: str,
-    fit: object,
     weight_cap: float | None,
 ) -> bool:
     """Whether a release is a sparse one: asked for, or "auto" where the dense one is no way.
@@ -58,33 +57,22 @@ def takes_sparse(
 
     Args:
         shape: rows and columns.
-        mechanism: as for `release_graph`.
-        noise: likewise.
-        fit: likewise; a fit that is asked for is one of a noisy matrix.
+        response: how epsilon is spent.
+        fitting: a fit that is asked for is one of a noisy matrix.
+        noise: of the entries.
         weight_cap: of the graph.
     """
-    if mechanism == SPARSE:
-        return True
-    if not _may_be_sparse(mechanism, fit):
-        return False
+    if response.mechanism == SPARSE or not may_be_sparse(response, fitting):
+        return response.mechanism == SPARSE
     if weight_cap is None and max(shape) >= _MANY_VERTICES:
         return True
     limit = memory_limit()
     return limit is not None and needed_memory(shape, noise=noise, fit=True) > limit
 
 
-def check_counts(shape: tuple[int, int], *, mechanism: str, noise: str, fit: object) -> None:
-    """Refuse what is too large, before the graph is read; see `check_size`.
-
-    Raises:
-        GraphError: it needs more memory than there is, and is no sparse release.
-    """
-    if not _may_be_sparse(mechanism, fit):
-        check_size(shape, noise=noise, fit=fit)
-
-
-def _may_be_sparse(mechanism: str, fit: object) -> bool:
-    return mechanism == SPARSE or (mechanism, fit) == ("auto", "auto")
+def may_be_sparse(response: Response, fitting: Fitting) -> bool:
+    """Whether a graph that is too large for a noisy matrix can be released all the same."""
+    return response.mechanism == SPARSE or (response.mechanism, fitting.fit) == (AUTO, "auto")
 
 
 def sparse_notes(shape: tuple[int, int], *, asked: bool) -> tuple[str, ...]:
@@ -106,23 +94,20 @@ def sparse_notes(shape: tuple[int, int], *, asked: bool) -> tuple[str, ...]:
     return (what,) if asked else (chosen, what)
 
 
-def check_options(
-    *, fit: object, oracle: str, unweighted: bool, share: float | None
-) -> Fraction | None:
-    """Refuse options that a sparse release has no use for; else the share of degrees, exactly.
+def check_fitting(fitting: Fitting) -> None:
+    """Refuse options that a sparse release has no use for.
 
     Raises:
-        ParameterError: one of them was given, or the share of degrees is out of range.
+        ParameterError: one of them was given.
     """
     given = {
-        "fit": fit not in ("auto", "none"),
-        "oracle": oracle != "cut-norm",
-        "unweighted": unweighted,
+        "fit": fitting.fit not in ("auto", "none"),
+        "oracle": fitting.oracle != ORACLES[0],
+        "unweighted": fitting.unweighted,
     }
     for name, is_given in given.items():
         if is_given:
             raise ParameterError(f"{name} is not for mechanism='sparse': leave it out")
-    return check_share(share)
 
 
 def sparse_release(

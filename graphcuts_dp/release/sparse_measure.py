@@ -27,7 +27,6 @@ from graphcuts_dp.release.group_shares import GroupPlan
 from graphcuts_dp.synth.block_model import found_groups
 from graphcuts_dp.synth.sparse_fit import WeightPrior
 
-_SHARES = (0.01, 0.95)  # of epsilon, that degrees may have
 _LEAST_EPSILON = 100 * SMALLEST_EPSILON  # every part then stays above the smallest
 COUNTS_SHARE = Fraction(1, 50)  # of epsilon, for how many edges weigh how much
 FOUND_SHARE = Fraction(1, 5)  # of what kept edges leave, for groups that are found on them
@@ -207,22 +206,6 @@ def check_sparse(graph: AnyGraph, *, epsilon: float | Fraction, noise: str) -> S
     return made
 
 
-def check_share(share: float | None) -> Fraction | None:
-    """A part of epsilon for the degrees that a user has chosen, exactly.
-
-    Raises:
-        ParameterError: it is out of range: counts and the other parts need some of epsilon, too.
-    """
-    if share is None:
-        return None
-    low, high = _SHARES
-    if isinstance(share, bool) or not isinstance(share, int | float) or not low <= share <= high:
-        raise ParameterError(
-            f"degree_share must lie between {low:g} and {high:g} with mechanism='sparse'"
-        )
-    return Fraction(share).limit_denominator(10**6)
-
-
 def measure_sparse(
     graph: AnyGraph,
     *,
@@ -250,7 +233,7 @@ def measure_sparse(
         source: where the noise comes from.
         groups: public groups, or None.
         shares: in place of those that follow from the counts, if they were fixed beforehand.
-        degree_share: part of epsilon for the degrees, likewise; see `check_share`.
+        degree_share: part of epsilon for the degrees, likewise.
         progress: called with the fraction done.
 
     Raises:

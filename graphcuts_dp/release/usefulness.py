@@ -15,12 +15,14 @@ import numpy as np
 
 from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.display import Card, Displayed, short
-from graphcuts_dp.errors import GraphError
+from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.estimate.answers import AnswerOptions
 from graphcuts_dp.estimate.measurement import NoisyGroups
+from graphcuts_dp.graph.adjacency import AnyGraph, on_space
 from graphcuts_dp.memory import memory_limit
+from graphcuts_dp.pairs.layout import Layout
 from graphcuts_dp.pairs.queries import CutQuery, pairs_of_cut
-from graphcuts_dp.pairs.vertices import Arcs, VertexSet
+from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet
 from graphcuts_dp.results.release import Release
 
 # Bytes for each entry of the matrix (n^2; left times right) that a release takes at least. Peaks of
@@ -47,23 +49,23 @@ def needed_memory(shape: tuple[int, int], *, noise: str, fit: bool) -> float:
     return shape[0] * shape[1] * (each + (_FIT if fit else 0.0))
 
 
-def check_size(shape: tuple[int, int], *, noise: str, fit: object) -> None:
+def check_size(shape: tuple[int, int], *, noise: str, fit: bool) -> None:
     """Refuse a release that cannot end here. Reads public numbers, and what the machine has.
 
     Args:
         shape: rows and columns of the matrix.
         noise: as for `release_graph`.
-        fit: likewise.
+        fit: whether a synthetic graph is made.
 
     Raises:
         GraphError: it needs more memory than this process can ever have.
     """
     limit = memory_limit()
-    needed = needed_memory(shape, noise=noise, fit=fit != "none")
+    needed = needed_memory(shape, noise=noise, fit=fit)
     if limit is None or needed <= limit:
         return
     ways = ["answer single cuts in a session (open_session, or graphcuts-dp session start)"]
-    if fit != "none" and needed_memory(shape, noise=noise, fit=False) <= limit:
+    if fit and needed_memory(shape, noise=noise, fit=False) <= limit:
         ways.append("release the noisy matrix alone (fit 'none')")
     ways.append("release a smaller graph")
     size = " x ".join(f"{side:,}" for side in sorted(set(shape)))
@@ -73,9 +75,9 @@ def check_size(shape: tuple[int, int], *, noise: str, fit: object) -> None:
     )
 
 
-def size_note(shape: tuple[int, int], *, noise: str, fit: object) -> str | None:
+def size_note(shape: tuple[int, int], *, noise: str, fit: bool) -> str | None:
     """What a large release will take, for the user, before anything is spent."""
-    if fit == "none":
+    if not fit:
         return None
     seconds = _SECONDS * shape[0] * shape[1]
     needed = needed_memory(shape, noise=noise, fit=True)
@@ -90,6 +92,7 @@ def _gigabytes(size: float) -> str:
 
 
 _SURE = AnswerOptions(confidence=0.95)  # each interval
+_MOST_EDGES = 20_000_000  # of the graph that a forecast makes up
 _CELLS = 4  # pairs of groups that are looked at
 _WELL, _ROUGHLY = 0.25, 1.0  # errors in parts of what is measured, up to which it is told so
 _TWICE = 2.0  # deviations of a model that are taken for an error
@@ -228,6 +231,35 @@ def usefulness_of(release: Release, *, edges: float | None = None) -> Usefulness
         questions=tuple(questions),
         groups=bool(release.measurements.all_of(NoisyGroups)),
     )
+
+
+def made_up_graph(space: Space, edges: float, *, weighted: bool, **schema: Any) -> AnyGraph:
+    """A graph of about so many edges at random, for a forecast: a job is tried on it.
+
+    No private graph is read, and no noise comes from here. Weights are 1, or the cap if it is less.
+
+    Raises:
+        ParameterError: there are fewer pairs, or more edges than a forecast takes.
+    """
+    layout = Layout.of(space)
+    pairs = layout.pairs_before(layout.shape[0])
+    if not 0 < edges <= min(pairs, _MOST_EDGES):
+        raise ParameterError(
+            f"a guess of the edges must be above 0 and at most {min(pairs, _MOST_EDGES):,}: the "
+            f"pairs of these vertices are {pairs:,}"
+        )
+    generator = np.random.default_rng(0)
+    places = np.unique(generator.integers(0, pairs, 3 * int(edges) + 20))
+    places = generator.permutation(places)[: int(edges)]
+    before = layout.pairs_before(np.arange(layout.shape[0] + 1))
+    rows = np.searchsorted(before, places, side="right") - 1
+    columns = places - before[rows]
+    if layout.symmetric:
+        columns += rows + 1
+    elif layout.directed:
+        columns += columns >= rows
+    weights = np.full(len(rows), min(1.0, schema["weight_cap"] or 1.0)) if weighted else None
+    return on_space(space, rows, columns, weights, **schema)
 
 
 def _everything(release: Release) -> Masks:

@@ -1,1 +1,10 @@
 """What a user gets and can save: releases, tables of flows, their files and receipts."""
+
+from graphcuts_dp._lazy import exports
+
+__getattr__, __dir__, __all__ = exports(
+    __name__,
+    {
+        "flows": ("FlowAnswer",),
+    },
+)

@@ -4,21 +4,597 @@ Everything here is post-processing of the noisy sums. With X the matrix of a lev
 of the ends of edges: E = X where arcs have a direction, and E = X + diag(X) for one vertex set
 without directions, where an edge is seen from both of its ends. t = sum E, r and c are the sums of
 its rows and columns.
+
+First what the statistics come as, then `FlowStatistics`, whose methods they are, and what these are
+computed by: the linear forms of a level, ratios of quadratic functions of it (modularity,
+assortativity), the order of its cells, and tables without dependence.
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+import importlib.util
+import io
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
+import numpy.typing as npt
 
-from graphcuts_dp.arrays import FloatVector
-from graphcuts_dp.errors import QueryError
+from graphcuts_dp.arrays import FloatMatrix, FloatVector
+from graphcuts_dp.errors import FileFormatError, QueryError
 from graphcuts_dp.estimate.ratios import RatioBounds, Side, ratio_bounds
+from graphcuts_dp.estimate.tails import error_radii
+from graphcuts_dp.files import PathLike, atomic_write, check_writable
+from graphcuts_dp.pairs.groups import GroupTree
 from graphcuts_dp.pairs.vertices import Label
-from graphcuts_dp.results.flow_table import FlowTable, checked_failure
-from graphcuts_dp.results.flow_values import GroupStatistic, Statistic
+from graphcuts_dp.privacy.entropy import SEEDED_WARNING, entropy_source
+from graphcuts_dp.privacy.guarantee import promise_text
+from graphcuts_dp.privacy.level_noise import Spread
+from graphcuts_dp.results.flow_table import ROUNDING, FlowTable, checked_failure
+from graphcuts_dp.tables.frames import made_frame
 
-_FLOAT = 1e-12  # relative to a value: more than floats lose
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from graphcuts_dp.plotting.flow_tables import FlowPicture
+
+_SCALINGS = 30  # rounds of proportional fitting, where some cells are impossible
+_MOST = 10_000_000  # simulated tables
+_LEAST = 1e-12  # failures below it are not told apart
+_HALVINGS = 14  # of bisection, to 2e-3 of a failure
+_OUTWARD = 1e-9  # more than floats and the search lose
+_ROUNDS = 60
+_FEW = 64  # groups
+_BOX = 0.1  # of the failure: for the sums of rows and columns, all at once
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Statistic:
+    """A number computed from flows. May be published.
+
+    Attributes:
+        name: what it is.
+        value: of the unbiased estimates put in; not unbiased itself, and NaN where the estimated
+            denominator is not above 0.
+        interval: (low, high), cut to what is possible; all that is possible where the noise hides
+            whether the denominator is 0.
+        confidence: that the interval holds the truth, in (0, 1).
+        seeded: whether the noise came from a seed, so that the number is not private.
+    """
+
+    name: str
+    value: float
+    interval: tuple[float, float]
+    confidence: float
+    seeded: bool = False
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        mark = f" [{SEEDED_WARNING}]" if self.seeded else ""
+        return (
+            f"{self.name}: {self.value:,.4g} in [{low:,.4g}, {high:,.4g}] "
+            f"({self.confidence:.0%}){mark}"
+        )
+
+
+@final
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GroupStatistic:
+    """A number for each group of a level. May be published.
+
+    Attributes:
+        name: what it is.
+        level: of the groups.
+        labels: of the groups.
+        values: shape (groups,); see `Statistic.value`.
+        low: of the intervals, likewise.
+        high: likewise.
+        confidence: of each interval, or of all of them at once.
+        simultaneous: whether all intervals hold at once.
+        seeded: whether the noise came from a seed, so that the numbers are not private.
+    """
+
+    name: str
+    level: str
+    labels: tuple[Label, ...]
+    values: FloatVector
+    low: FloatVector
+    high: FloatVector
+    confidence: float
+    simultaneous: bool = False
+    seeded: bool = False
+
+    def to_frame(self, kind: Any = None) -> Any:
+        """A table, as `Graph.to_frame`, with columns group, value, low, high."""
+        numbers = {"value": self.values, "low": self.low, "high": self.high}
+        return made_frame({"group": list(self.labels), **numbers}, kind)
+
+
+@final
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CellStatistic:
+    """A number for each two groups of a level. May be published.
+
+    Attributes:
+        name: what it is.
+        level: of the groups.
+        rows: labels of the groups of the rows.
+        columns: of the columns.
+        values: shape (rows, columns).
+        low: of the intervals, likewise.
+        high: likewise.
+        confidence: of each interval, or of all of them at once.
+        simultaneous: whether all intervals of all levels hold at once.
+        seeded: whether the noise came from a seed, so that the numbers are not private.
+    """
+
+    name: str
+    level: str
+    rows: tuple[Label, ...]
+    columns: tuple[Label, ...]
+    values: FloatMatrix
+    low: FloatMatrix
+    high: FloatMatrix
+    confidence: float
+    simultaneous: bool = False
+    seeded: bool = False
+
+    def to_frame(self, kind: Any = None) -> Any:
+        """A table, as `Graph.to_frame`, with columns from, to, value, low, high."""
+        return made_frame(
+            {
+                "from": np.repeat(np.array(self.rows, dtype=object), len(self.columns)),
+                "to": np.tile(np.array(self.columns, dtype=object), len(self.rows)),
+                "value": self.values.ravel(),
+                "low": self.low.ravel(),
+                "high": self.high.ravel(),
+            },
+            kind,
+        )
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class RankedFlow:
+    """A cell among the largest ones.
+
+    Attributes:
+        source: label of the group of the row.
+        target: of the column.
+        value: the unbiased estimate, in units of weight.
+        interval: of the cell; the intervals of all cells of the level hold at once.
+        ranks: the best and the worst place that the cell can have, from 1, on these intervals.
+    """
+
+    source: Label
+    target: Label
+    value: float
+    interval: tuple[float, float]
+    ranks: tuple[int, int]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class TopFlows:
+    """The largest flows of a level, in order. May be published.
+
+    Attributes:
+        level: of the groups.
+        flows: from the largest estimate on.
+        set_chance: confidence that these are the largest cells, in any order; see
+            `Flows.top_flows`.
+        order_chance: likewise that this is their true order.
+        confidence: of the intervals and the ranks, all at once.
+        seeded: whether the noise came from a seed, so that the table is not private.
+    """
+
+    level: str
+    flows: tuple[RankedFlow, ...]
+    set_chance: float
+    order_chance: float
+    confidence: float
+    seeded: bool = False
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class IndependenceTest:
+    """Chi-square against independence of the two ends. May be published.
+
+    Attributes:
+        statistic: the sum over cells of (estimate - expected)^2/(expected + variance of the noise).
+        p_value: how often tables without dependence, with noise of the same law, reach it.
+        simulations: number of such tables.
+        degrees_of_freedom: of the table without noise, for reference.
+        level: of the groups.
+        seeded: whether the noise of the flows came from a seed, so that the test is not private.
+    """
+
+    statistic: float
+    p_value: float
+    simulations: int
+    degrees_of_freedom: int
+    level: str
+    seeded: bool = False
+
+
+class FlowStatistics(FlowTable):
+    """What people compute from a table of flows; free, as often as you like.
+
+    All of it is computed from the noisy sums alone, so it may be published and costs nothing. The
+    groups must be one set: for flows between two sides only the tables per head, the largest flows
+    and the test are defined. Weight is truly above 0 wherever a ratio is asked for.
+
+    Intervals of ratios come from inverting tests, whose tails are proven; see `ratio_bounds`. Each
+    holds by itself with its confidence, whatever the graph is.
+    """
+
+    def share_inside(self, level: str | None = None, *, confidence: float = 0.95) -> Statistic:
+        """The share of the weight that lies inside groups, in [0, 1].
+
+        Args:
+            level: None for the finest.
+            confidence: of the interval, in (0, 1).
+
+        Raises:
+            QueryError: no such level, a confidence out of range, or flows between two sides.
+        """
+        ends = TableEnds(self, level)
+        failure = checked_failure(confidence)
+        sides = ends.side(ends.inside), ends.side(ends.everything)
+        bounds = ends.bounds(*sides, failure / 2, failure / 2)
+        return ends.statistic("share inside", sides, bounds, (0.0, 1.0), confidence)
+
+    def share_outside(self, level: str | None = None, *, confidence: float = 0.95) -> Statistic:
+        """The share of the weight that passes between different groups; see `share_inside`."""
+        found = self.share_inside(level, confidence=confidence)
+        return _turned(found, "share outside", lambda x: 1 - x)
+
+    def ei_index(self, level: str | None = None, *, confidence: float = 0.95) -> Statistic:
+        """(outside - inside)/(outside + inside), in [-1, 1]; see `share_inside`.
+
+        Source: Krackhardt, Stern, *Informal Networks and Organizational Crises*, 1988.
+        """
+        found = self.share_inside(level, confidence=confidence)
+        return _turned(found, "E-I index", lambda x: 1 - 2 * x)
+
+    def modularity(self, level: str | None = None, *, confidence: float = 0.95) -> Statistic:
+        """Modularity of the partition: sum over groups of E_aa/t - r_a c_a/t^2.
+
+        E is the table of ends (see the top of this file), t its sum, r and c those of its
+        rows and columns. The interval is that of a ratio of quadratic functions; see
+        `_mixing`. Arguments and errors as for `share_inside`.
+
+        Source: Newman, Girvan, *Finding and evaluating community structure in networks*, 2004;
+        Leicht, Newman 2008 for directed graphs.
+        """
+        return _mixing(self, level, confidence, corrected=False)
+
+    def assortativity(self, level: str | None = None, *, confidence: float = 0.95) -> Statistic:
+        """Newman's coefficient of the mixing matrix e = E/t, in [-1, 1].
+
+        (trace e - sum of e^2)/(1 - sum of e^2), where the sum of e^2 is sum r_a c_a/t^2. Arguments
+        and errors as for `share_inside`.
+
+        Source: Newman, *Mixing patterns in networks*, 2003, equation (2).
+        """
+        return _mixing(self, level, confidence, corrected=True)
+
+    def conductance(
+        self,
+        level: str | None = None,
+        groups: Iterable[Label] | None = None,
+        *,
+        confidence: float = 0.95,
+        simultaneous: bool = False,
+    ) -> GroupStatistic:
+        """For each group the weight that leaves it over the smaller of its volume and the rest's.
+
+        The volume of a group is the number (weight) of ends of edges in it. A group without any is
+        left open: its interval is all of [0, 1].
+
+        Args:
+            level: None for the finest.
+            groups: labels; None for all groups of the level.
+            confidence: of each interval, in (0, 1).
+            simultaneous: ask for intervals that hold for all these groups at once.
+
+        Raises:
+            QueryError: no such level or group, a confidence out of range, or flows that have a
+                direction or pass between two sides.
+        """
+        ends = TableEnds(self, level)
+        if not self.cells.symmetric:
+            raise QueryError("conductance is of flows without a direction")
+        picked = ends.labels if groups is None else tuple(groups)
+        codes = [self.groups.code(label, ends.level) for label in picked]
+        failure = checked_failure(confidence) / (len(codes) if simultaneous else 1)
+        rows = [_conductance(ends, code, failure) for code in codes]
+        values, low, high = np.array(rows, dtype=np.float64).reshape(-1, 3).T
+        return GroupStatistic(
+            name="conductance",
+            level=ends.level,
+            labels=picked,
+            values=values,
+            low=low,
+            high=high,
+            confidence=confidence,
+            simultaneous=simultaneous,
+            seeded=not self.guarantee.is_private,
+        )
+
+    def contacts(
+        self,
+        level: str | None = None,
+        *,
+        confidence: float = 0.95,
+        simultaneous: bool = False,
+    ) -> CellStatistic:
+        """Mean contacts of a member of the row's group with members of the column's group.
+
+        A cell over the size of the row's group; inside a group each edge is a contact of two
+        members. Arguments and errors as for `Flows.intervals`.
+
+        Source: Mossong and others, *Social Contacts and Mixing Patterns Relevant to the Spread of
+        Infectious Diseases*, 2008.
+        """
+        left, right = self._sizes(level)
+        factor = np.repeat(1 / left[:, None], len(right), axis=1)
+        if self.cells.symmetric:  # an edge inside is a contact of both of its ends
+            factor[np.diag_indices_from(factor)] *= 2
+        return self._scaled(level, factor, "contacts per head", confidence, simultaneous)
+
+    def social_connectedness(
+        self,
+        level: str | None = None,
+        *,
+        largest: float = 1e6,
+        confidence: float = 0.95,
+        simultaneous: bool = False,
+    ) -> CellStatistic:
+        """Each cell over the product of the sizes of its groups, times one number for all cells.
+
+        That number makes the largest estimate `largest`; it is computed from noisy sums. The
+        intervals hold for the true cells over the products of sizes times the same number. A cell
+        (a, a) is the weight inside a over the square of its size.
+
+        Args:
+            level: None for the finest.
+            largest: the largest estimate, > 0.
+            confidence: of each interval, in (0, 1).
+            simultaneous: see `Flows.intervals`.
+
+        Raises:
+            QueryError: no such level, or a number out of range.
+
+        Source: Bailey, Cao, Kuchler, Stroebel, Wong, *Social Connectedness: Measurement,
+        Determinants, and Effects*, 2018.
+        """
+        if not (isinstance(largest, float | int) and 0 < largest < np.inf):
+            raise QueryError("the largest index must be a number above 0, for example 1e6")
+        left, right = self._sizes(level)
+        factor = 1 / (left[:, None] * right[None, :])
+        top = float((self.values(level) * factor).max())
+        if top > 0:
+            factor *= largest / top
+        name = "social connectedness index"
+        return self._scaled(level, factor, name, confidence, simultaneous)
+
+    def top_flows(
+        self, count: int, level: str | None = None, *, confidence: float = 0.95
+    ) -> TopFlows:
+        """The largest flows of a level, with the chance that they and their order are right.
+
+        A failure b gives intervals that hold for all cells of the level at once with 1 - b. They
+        prove an order where each of these cells lies above the next, and the last above all others.
+        `order_chance` is 1 minus the least b at which they do, and 0 where there is none: whatever
+        the true table is, a wrong order comes out with an `order_chance` of 1 - b or more with a
+        probability of at most b (intervals grow as b falls, so that happens only if those for b
+        fail). Likewise `set_chance`, for the cells in any order. Not a Bayesian probability, which
+        would need a prior.
+
+        Args:
+            count: of flows, from 1 to the number of cells of the level.
+            level: None for the finest.
+            confidence: of the intervals and the ranks, all at once, in (0, 1).
+
+        Raises:
+            QueryError: no such level, or a number out of range.
+        """
+        place = self.cells.place(level)
+        size = self.cells.size(place)
+        if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= size:
+            raise QueryError(f"the number of flows must be a whole number from 1 to {size}")
+        failure = checked_failure(confidence)
+        ranked = _Ranked(self, place, count)
+        low, high = ranked.bounds(failure)
+        a, b = self.cells.cells(place)
+        left, right = self.labels(level)
+        sorted_low, sorted_high = np.sort(low), np.sort(high)
+        found = []
+        for cell in ranked.order[:count]:
+            better = size - np.searchsorted(sorted_low, high[cell], side="right")
+            not_worse = size - np.searchsorted(sorted_high, low[cell], side="left")
+            found.append(
+                RankedFlow(
+                    source=left[a[cell]],
+                    target=right[b[cell]],
+                    value=float(ranked.values[cell]),
+                    interval=(max(0.0, float(low[cell])), max(0.0, float(high[cell]))),
+                    ranks=(int(better) + 1, int(not_worse)),
+                )
+            )
+        return TopFlows(
+            level=self.cells.levels[place - 1],
+            flows=tuple(found),
+            set_chance=ranked.chance(ordered=False),
+            order_chance=ranked.chance(ordered=True),
+            confidence=confidence,
+            seeded=not self.guarantee.is_private,
+        )
+
+    def independence_test(
+        self,
+        level: str | None = None,
+        *,
+        simulations: int = 999,
+        counts: bool = False,
+        seed: int = 0,
+    ) -> IndependenceTest:
+        """Chi-square of the table against independence of the two ends, with the noise in its law.
+
+        The hypothesis: each edge picks its two ends independently, a group a with a chance p_a (for
+        rows and columns, where they differ), among the cells that can hold a pair. The statistic is
+        the sum over cells of (x - e)^2/(e + v): x the estimate, e what is expected from the margins
+        of the estimates, v the variance of the noise. Its law comes from tables of as many edges
+        that are drawn with these e, with fresh noise of the same distributions made consistent in
+        the same way, each with the expected cells of its own margins.
+
+        The p-value is (1 + tables that reach the statistic)/(1 + simulations). It would be exact if
+        the margins were known; with estimated margins the level holds approximately, which is
+        tested by simulation (a parametric bootstrap), not proven.
+
+        Args:
+            level: None for the finest.
+            simulations: at least 19.
+            counts: say that each unit of weight is an observation of its own; graphs without
+                weights need not.
+            seed: of the simulated tables, which tell nothing about the graph.
+
+        Raises:
+            QueryError: no such level, a number out of range, or weights that are not said to be
+                counts.
+
+        Source: Gaboardi, Lim, Rogers, Vadhan, *Differentially Private Chi-Squared Hypothesis
+        Testing*, 2016, whose Monte Carlo test this is, with the variance of the noise in the
+        denominator.
+        """
+        if self.noisy.weighted and not counts:
+            raise QueryError(
+                "chi-square is for counts, and these edges have weights; if each unit of weight "
+                "is an observation of its own, pass counts=True"
+            )
+        if isinstance(simulations, bool) or not isinstance(simulations, int):
+            raise QueryError("the number of simulations must be a whole number, for example 999")
+        if not 19 <= simulations <= _MOST:
+            raise QueryError("the number of simulations must be at least 19 (999 is common)")
+        place = self.cells.place(level)
+        table = _Independence(self, place)
+        values = self.estimates[place]
+        statistic, expected = table.statistic(values)
+        draw = table.null(expected, seed)
+        reached = sum(table.statistic(draw())[0] >= statistic for _ in range(simulations))
+        return IndependenceTest(
+            statistic=statistic,
+            p_value=(1 + reached) / (1 + simulations),
+            simulations=simulations,
+            degrees_of_freedom=table.degrees_of_freedom,
+            level=self.cells.levels[place - 1],
+            seeded=not self.guarantee.is_private,
+        )
+
+    def plot(
+        self,
+        level: str | None = None,
+        *,
+        coordinates: Mapping[Label, Sequence[float]] | None = None,
+        title: str | None = None,
+    ) -> "Figure":
+        """Draw the noisy table of a level: a heat map, or a map where groups have places.
+
+        In the heat map estimates below 0 have the colour of 0 and are hatched; the map shows the
+        flows that are above 0 for sure.
+
+        Args:
+            level: None for the finest.
+            coordinates: the place (x, y) of each group of the level, in one unit on both axes; None
+                for a heat map.
+            title: above the picture, before the guarantee; None for "Flows by LEVEL".
+
+        Returns:
+            A figure of matplotlib: `figure.savefig("flows.png")`.
+
+        Raises:
+            QueryError: no such level, or a group without coordinates.
+        """
+        from graphcuts_dp.plotting import flow_tables  # matplotlib is slow to import
+
+        if coordinates is None:
+            return flow_tables.heat_map_figure(_picture(self, level, title))
+        places = _checked_places(self, level, coordinates)
+        return flow_tables.flow_map_figure(_picture(self, level, title), places)
+
+    def write_parquet(
+        self,
+        path: PathLike,
+        level: str | None = None,
+        *,
+        confidence: float = 0.95,
+        simultaneous: bool = False,
+        force: bool = False,
+    ) -> None:
+        """Write the table of `Flows.to_frame` as a Parquet file; of a seeded run with a `mark`.
+
+        Labels are written as strings where a column has both strings and integers.
+
+        Args:
+            path: where.
+            level: None for all levels.
+            confidence: of each interval, in (0, 1).
+            simultaneous: see `Flows.intervals`.
+            force: replace a file that is there.
+
+        Raises:
+            QueryError: no such level, or a confidence out of range.
+            FileFormatError: the package pyarrow is not installed, a missing folder, a file that is
+                there, a full disk.
+        """
+        if importlib.util.find_spec("pyarrow") is None:
+            raise FileFormatError(
+                "Parquet needs the package pyarrow: python -m pip install pyarrow; or save as .csv"
+            )
+        columns = self.columns(level, confidence=confidence, simultaneous=simultaneous)
+        check_writable(path, force=force)
+        from pyarrow import parquet
+
+        mark = (
+            {} if self.guarantee.is_private else {"mark": [SEEDED_WARNING] * len(columns["value"])}
+        )
+        packed = io.BytesIO()
+        parquet.write_table(made_frame({**columns, **mark}, "pyarrow"), packed)
+        with atomic_write(path, force=force) as handle:
+            handle.write(packed.getvalue())
+
+    def _sizes(self, level: str | None) -> tuple[FloatVector, FloatVector]:
+        place = self.cells.place(level) - 1
+        sides = ((side, side.levels[place]) for side in (self.groups, self.right_groups))
+        left, right = (side.sizes(name).astype(np.float64) for side, name in sides)
+        return left, right
+
+    def _scaled(
+        self,
+        level: str | None,
+        factor: FloatMatrix,
+        name: str,
+        confidence: float,
+        simultaneous: bool,
+    ) -> CellStatistic:
+        """Each cell times a number: so are its estimate and its interval."""
+        low, high = self.intervals(level, confidence=confidence, simultaneous=simultaneous)
+        rows, columns = self.labels(level)
+        return CellStatistic(
+            name=name,
+            level=self.levels[self.cells.place(level) - 1],
+            rows=rows,
+            columns=columns,
+            values=self.values(level) * factor,
+            low=np.nextafter(low * factor, -np.inf),
+            high=np.nextafter(high * factor, np.inf),
+            confidence=confidence,
+            simultaneous=simultaneous,
+            seeded=not self.guarantee.is_private,
+        )
 
 
 class TableEnds:
@@ -82,7 +658,7 @@ class TableEnds:
         """By how much rounding weights down, and floats, can have moved the estimate, in steps."""
         sizes = np.abs(wanted)
         noisy = self.flows.noisy
-        floats = _FLOAT * float(sizes @ np.abs(self.flows.estimates[self.place])) / noisy.unit
+        floats = ROUNDING * float(sizes @ np.abs(self.flows.estimates[self.place])) / noisy.unit
         if noisy.whole:
             return floats
         return floats + float(sizes @ self.flows.cells.pairs(self.place))
@@ -97,50 +673,31 @@ class TableEnds:
         noisy = self.flows.noisy
         return ratio_bounds(noisy.noise, noisy.places, top, bottom, below=below, above=above)
 
+    def statistic(
+        self,
+        name: str,
+        sides: tuple[Side, Side],
+        bounds: RatioBounds,
+        possible: tuple[float, float],
+        confidence: float,
+    ) -> Statistic:
+        """A ratio with its interval, cut to what is possible."""
+        top, bottom = sides
+        low, high = (float(np.clip(end, *possible)) for end in (bounds.low, bounds.high))
+        return Statistic(
+            name=name,
+            value=top.value / bottom.value if bottom.value > 0 else float("nan"),
+            interval=(low, high),
+            confidence=confidence,
+            seeded=not self.flows.guarantee.is_private,
+        )
 
-def share(flows: FlowTable, level: str | None, confidence: float) -> Statistic:
-    """The share of the weight inside groups; see `FlowStatistics.share_inside`."""
-    ends = TableEnds(flows, level)
-    failure = checked_failure(confidence)
-    top, bottom = ends.side(ends.inside), ends.side(ends.everything)
-    bounds = ends.bounds(top, bottom, failure / 2, failure / 2)
-    return as_statistic(flows, "share inside", (top, bottom), bounds, (0.0, 1.0), confidence)
 
-
-def turned(found: Statistic, name: str, change: Callable[[float], float]) -> Statistic:
+def _turned(found: Statistic, name: str, change: Callable[[float], float]) -> Statistic:
     """A falling function of a statistic."""
     low, high = found.interval
     return replace(
         found, name=name, value=change(found.value), interval=(change(high), change(low))
-    )
-
-
-def conductance(
-    flows: FlowTable,
-    level: str | None,
-    groups: Iterable[Label] | None,
-    confidence: float,
-    simultaneous: bool,
-) -> GroupStatistic:
-    """See `FlowStatistics.conductance`."""
-    ends = TableEnds(flows, level)
-    if not flows.cells.symmetric:
-        raise QueryError("conductance is of flows without a direction")
-    picked = ends.labels if groups is None else tuple(groups)
-    codes = [flows.groups.code(label, ends.level) for label in picked]
-    failure = checked_failure(confidence) / (len(codes) if simultaneous else 1)
-    rows = [_conductance(ends, code, failure) for code in codes]
-    values, low, high = np.array(rows, dtype=np.float64).reshape(-1, 3).T
-    return GroupStatistic(
-        name="conductance",
-        level=ends.level,
-        labels=picked,
-        values=values,
-        low=low,
-        high=high,
-        confidence=confidence,
-        simultaneous=simultaneous,
-        seeded=not flows.guarantee.is_private,
     )
 
 
@@ -161,21 +718,339 @@ def _conductance(ends: TableEnds, group: int, failure: float) -> tuple[float, fl
     return cut.value / least if least > 0 else np.nan, low, high
 
 
-def as_statistic(
-    flows: FlowTable,
-    name: str,
-    sides: tuple[Side, Side],
-    bounds: RatioBounds,
-    possible: tuple[float, float],
-    confidence: float,
+def squared_shares(low: FloatVector, high: FloatVector) -> tuple[float, float]:
+    """Bounds on sum p^2 over all p with low <= p <= high and sum p = 1.
+
+    The least is found by water filling: p is one number, clipped to its bounds. For the largest,
+    p^2 <= (low + high) p - low high between the bounds; the sum of that is linear in p and largest
+    where what low leaves of 1 goes to the largest low + high first.
+
+    Args:
+        low: shape (groups,), sum at most 1.
+        high: likewise, at least low, sum at least 1.
+    """
+    left, right = 0.0, 1.0
+    for _ in range(_ROUNDS):
+        middle = (left + right) / 2
+        if np.clip(middle, low, high).sum() > 1:
+            right = middle
+        else:
+            left = middle
+    least = float((np.clip(left, low, high) ** 2).sum())
+    order = np.argsort(-(low + high), kind="stable")
+    room = (high - low)[order]
+    given = np.clip(1 - low.sum() - (np.cumsum(room) - room), 0, room)
+    taken = low[order] + given
+    most = float(((low + high)[order] * taken - (low * high)[order]).sum())
+    return max(least - _OUTWARD, 0.0), min(most + _OUTWARD, 1.0)
+
+
+def multiplied_shares(
+    rows: tuple[FloatVector, FloatVector], columns: tuple[FloatVector, FloatVector]
+) -> tuple[float, float]:
+    """Bounds on sum p q, from those on the shares p and q."""
+    least, most = (float(rows[end] @ columns[end]) for end in (0, 1))
+    return max(least - _OUTWARD, 0.0), min(most + _OUTWARD, 1.0)
+
+
+def _mixing(
+    flows: FlowTable, level: str | None, confidence: float, *, corrected: bool
 ) -> Statistic:
-    """A ratio with its interval, cut to what is possible."""
-    top, bottom = sides
-    low, high = (float(np.clip(end, *possible)) for end in (bounds.low, bounds.high))
-    return Statistic(
-        name=name,
-        value=top.value / bottom.value if bottom.value > 0 else float("nan"),
-        interval=(low, high),
-        confidence=confidence,
-        seeded=not flows.guarantee.is_private,
+    """Modularity, (t trace E - sum r c)/t^2; corrected, over t^2 - sum r c: assortativity.
+
+    Where there are few groups, half of the failure goes to each of two intervals, and what lies in
+    both comes out: `_by_shares` is the shorter one for few edges, `_by_gradient` for many.
+    """
+    ends = TableEnds(flows, level)
+    failure = checked_failure(confidence)
+    few = len(ends.labels) <= _FEW
+    sides, bounds = _by_gradient(ends, failure / 2 if few else failure, corrected=corrected)
+    low, high = bounds.low, bounds.high
+    if few:
+        second = _by_shares(ends, failure / 2, corrected=corrected)
+        low, high = max(low, second.low), min(high, second.high)
+        low, high = min(low, high), max(low, high)  # apart only if one of them failed
+    name = "assortativity" if corrected else "modularity"
+    least = -0.5 if flows.cells.symmetric and not corrected else -1.0
+    return ends.statistic(name, sides, RatioBounds(low, high), (least, 1.0), confidence)
+
+
+def _by_gradient(
+    ends: TableEnds, failure: float, *, corrected: bool
+) -> tuple[tuple[Side, Side], RatioBounds]:
+    """The ratio of two quadratic functions, each linearised at the estimate.
+
+    Let f be a quadratic function of the table and e the error of the estimates. Exactly
+    f(estimate) = f(truth) + g e + f(e), g being the gradient at the truth: a fixed combination of
+    cells, not made from the noise, so that its radius is proven. It is known up to the error of
+    the gradient at the estimate. With d bounds on the errors of the forms t, trace E, r and c, all
+    at once (a tenth of the failure), a product l m of two of them has |f(e)| <= d_l d_m, and
+    its gradient is off by e_m l + e_l m, which has a radius of at most 2 d_l d_m, since a radius is
+    a norm that is at most d_l for the form l. So 3 d_l d_m for each product is added to the radius
+    of the gradient at the estimate.
+    """
+    sums = _Sums.of(ends, failure * _BOX)
+    inside, everything = ends.inside, ends.everything
+    total, trace = ends.value(everything), ends.value(inside)
+    products, gradient, slack = sums.products(ends)
+    top = ends.side(total * inside + trace * everything - gradient)
+    bottom = ends.side(2 * total * everything - (gradient if corrected else 0.0))
+    top = Side(
+        total * trace - products,
+        top.told,
+        top.slack + 3 * (sums.total * sums.trace + slack),
     )
+    bottom = Side(
+        total**2 - (products if corrected else 0.0),
+        bottom.told,
+        bottom.slack + 3 * (sums.total**2 + (slack if corrected else 0.0)),
+    )
+    each = failure * (1 - _BOX) / 2
+    return (top, bottom), ends.bounds(top, bottom, each, each)
+
+
+def _by_shares(ends: TableEnds, failure: float, *, corrected: bool) -> RatioBounds:
+    """From bounds on the share inside, s, and on the share of each group, all at once.
+
+    With P the sum of the products of shares, modularity is s - P and assortativity
+    (s - P)/(1 - P); both rise with s and fall with P.
+    """
+    everything = ends.side(ends.everything)
+    wanted = list(_forms(ends))[1:]
+    each = failure / (2 * len(wanted))
+    found = [ends.bounds(ends.side(form), everything, each, each) for form in wanted]
+    low = np.clip([bounds.low for bounds in found], 0, 1)
+    high = np.clip([bounds.high for bounds in found], 0, 1)
+    count = len(ends.labels)
+    rows = low[1 : 1 + count], high[1 : 1 + count]
+    if ends.flows.cells.symmetric:
+        least, most = squared_shares(*rows)
+    else:
+        least, most = multiplied_shares(rows, (low[1 + count :], high[1 + count :]))
+    down, up = low[0] - most, high[0] - least
+    if not corrected:
+        return RatioBounds(float(down), float(up))
+    return RatioBounds(
+        float(down / (1 - most)) if most < 1 else -1.0,
+        float(up / (1 - least)) if least < 1 else 1.0,
+    )
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Sums:
+    """Bounds on the errors of t, trace E, and of each sum of a row and of a column, all at once."""
+
+    total: float
+    trace: float
+    rows: FloatVector
+    columns: FloatVector
+
+    @classmethod
+    def of(cls, ends: TableEnds, failure: float) -> "_Sums":
+        count = len(ends.labels)
+        noisy = ends.flows.noisy
+        squares, largest, lost = [], [], []
+        for wanted in _forms(ends):
+            told = ends.flows.fit.coefficients({ends.place: wanted})
+            sizes = [np.abs(told[place]) for place in noisy.places]
+            squares.append([(size**2).sum() for size in sizes])
+            largest.append([size.max(initial=0.0) for size in sizes])
+            lost.append(ends.lost(wanted))
+        spread = Spread(np.array(squares), np.array(largest), len(lost))
+        found = noisy.noise.radii(spread, failure=failure) + np.array(lost)
+        rows = found[2 : 2 + count]
+        return cls(
+            found[0], found[1], rows, rows if ends.flows.cells.symmetric else found[2 + count :]
+        )
+
+    def products(self, ends: TableEnds) -> tuple[float, FloatVector, float]:
+        """The sum of r c at the estimates, its gradient by cells, and the sum of d_r d_c."""
+        a, b = ends.codes
+        cells = ends.flows.estimates[ends.place] / ends.flows.noisy.unit
+        count = len(ends.labels)
+        rows = np.bincount(a, weights=cells, minlength=count).astype(np.float64)
+        columns = np.bincount(b, weights=cells, minlength=count).astype(np.float64)
+        if ends.flows.cells.symmetric:
+            rows = columns = rows + columns
+            gradient = 2 * (rows[a] + rows[b])
+        else:
+            gradient = columns[a] + rows[b]
+        return float(rows @ columns), gradient, float(self.rows @ self.columns)
+
+
+def _forms(ends: TableEnds) -> Iterator[FloatVector]:
+    """Coefficients of t, trace E, the sums of rows, and those of columns where they differ."""
+    yield ends.everything
+    yield ends.inside
+    groups = range(len(ends.labels))
+    yield from (ends.leaving(group) for group in groups)
+    if not ends.flows.cells.symmetric:
+        yield from (ends.entering(group) for group in groups)
+
+
+@final
+class _Ranked:
+    """Cells in the order of their estimates, and intervals for all of them at once."""
+
+    def __init__(self, flows: FlowTable, place: int, count: int) -> None:
+        self._noisy = flows.noisy
+        self._spread = flows.fit.spreads(place)
+        self._count = count
+        self.values: FloatVector = flows.estimates[place]
+        self.order = np.argsort(-self.values, kind="stable")
+        lost = 0.0 if flows.noisy.whole else flows.noisy.unit
+        self._lost = flows.cells.pairs(place) * lost
+
+    def bounds(self, failure: float) -> tuple[FloatVector, FloatVector]:
+        """Ends of the intervals, all at once."""
+        noisy = self._noisy
+        each = failure / len(self.values)
+        radii = error_radii(noisy.noise, noisy.places, self._spread, failure=each) * noisy.unit
+        radii = radii + ROUNDING * np.abs(self.values)
+        low, high = self.values - radii, self.values + radii + self._lost
+        return (np.ceil(low), np.floor(high)) if noisy.whole else (low, high)
+
+    def chance(self, *, ordered: bool) -> float:
+        """One minus the least failure at which the intervals are apart, rounded down."""
+
+        def apart(log_failure: float) -> bool:
+            low, high = self.bounds(math.exp(log_failure))
+            top, rest = self.order[: self._count], self.order[self._count :]
+            beside = float(high[rest].max(initial=-math.inf))
+            if ordered:
+                below = np.append(high[top][1:], beside)
+                return bool((low[top] > below).all())
+            return bool(low[top].min() > beside)
+
+        left, right = math.log(_LEAST), math.log(1 - 1e-9)
+        if not apart(right):
+            return 0.0
+        if apart(left):
+            return 1 - _LEAST
+        for _ in range(_HALVINGS):
+            middle = (left + right) / 2
+            left, right = (left, middle) if apart(middle) else (middle, right)
+        return 1 - math.exp(right)
+
+
+class _Independence:
+    """The statistic of a level, and tables without dependence."""
+
+    def __init__(self, flows: FlowTable, place: int) -> None:
+        self._flows, self._place = flows, place
+        cells = flows.cells
+        self._a, self._b = cells.cells(place)
+        self._shape = cells.shape(place)
+        self._variances = flows.fit.variances[place] * flows.noisy.unit**2
+        possible = cells.matrix(place, np.ones(len(self._a)))
+        self._possible: FloatMatrix | None = None if (possible > 0).all() else possible
+        # A cell of one vertex set without directions holds both (a, b) and (b, a).
+        twice = cells.symmetric & (self._a != self._b)
+        self._half = np.where(cells.symmetric & ~twice, 0.5, 1.0)
+        free = len(self._a) - sum(self._shape) + 1
+        self.degrees_of_freedom = free + self._shape[0] - 1 if cells.symmetric else free
+
+    def statistic(self, values: FloatVector) -> tuple[float, FloatVector]:
+        """The sum, and the expected cells from the margins of the table."""
+        expected = self._expected(values)
+        off = (values - expected) ** 2 / (expected + self._variances)
+        return float(off.sum()), expected
+
+    def _expected(self, values: FloatVector) -> FloatVector:
+        left = np.bincount(self._a, weights=values, minlength=self._shape[0])
+        right = np.bincount(self._b, weights=values, minlength=self._shape[1])
+        if self._flows.cells.symmetric:
+            left = right = left + right
+        left, right = np.maximum(left, 0), np.maximum(right, 0)
+        total = max(float(left.sum()), 1e-300)
+        if self._possible is None:
+            return left[self._a] * right[self._b] / total * self._half
+        rows, columns = left / np.sqrt(total), right / np.sqrt(total)
+        for _ in range(_SCALINGS):
+            made = rows * (self._possible @ columns)
+            factor = np.divide(left, made, out=np.zeros_like(left), where=made > 0)
+            if self._flows.cells.symmetric:
+                rows = columns = rows * np.sqrt(factor)
+                continue
+            rows = rows * factor
+            made = columns * (self._possible.T @ rows)
+            columns *= np.divide(right, made, out=np.zeros_like(right), where=made > 0)
+        found: FloatVector = rows[self._a] * columns[self._b] * self._half
+        return found
+
+    def null(self, expected: FloatVector, seed: int) -> Callable[[], FloatVector]:
+        """Makes estimates of tables with these expected cells, with fresh noise of the same law."""
+        flows, noisy = self._flows, self._flows.noisy
+        rng = np.random.default_rng(seed)
+        source = entropy_source(seed)
+        total = round(float(expected.sum()))
+        shares = expected / max(float(expected.sum()), 1e-300)
+
+        def draw() -> FloatVector:
+            made = rng.multinomial(total, shares) if total else np.zeros(len(shares))
+            sums = {}
+            for number, place in enumerate(noisy.places):
+                sums[place] = noisy.noise.draw(number, flows.cells.size(place), source)
+            noise = flows.fit.estimates({p: s.astype(np.float64) for p, s in sums.items()})
+            return made + noise[self._place] * noisy.unit
+
+        return draw
+
+
+def _picture(flows: FlowTable, level: str | None, title: str | None) -> "FlowPicture":
+    """The table of a level, as it is drawn."""
+    from graphcuts_dp.plotting.flow_tables import FlowPicture  # matplotlib is slow to import
+
+    place = flows.cells.place(level)
+    name = flows.cells.levels[place - 1]
+    names = flows.groups.levels[place - 1], flows.right_groups.levels[place - 1]
+    rows, columns = flows.labels(level)
+    possible = flows.cells.matrix(place, np.ones(flows.cells.size(place), dtype=np.bool_))
+    low, _ = flows.intervals(level, simultaneous=True)
+    return FlowPicture(
+        values=flows.values(level),
+        low=low,
+        possible=possible,
+        rows=[str(label) for label in rows],
+        columns=[str(label) for label in columns],
+        breaks=(_breaks(flows.groups, names[0]), _breaks(flows.right_groups, names[1])),
+        symmetric=flows.cells.symmetric,
+        title=f"{title or f'Flows by {name}'} ({promise_text(flows.guarantee)})",
+        unit="weight" if flows.noisy.weighted else "edges",
+    )
+
+
+def _breaks(groups: GroupTree, level: str) -> list[tuple[str, int]]:
+    """The groups of the level before and how many of this level's each of them holds."""
+    place = groups.levels.index(level)
+    if place == 0:
+        return []
+    above = groups.labels(groups.levels[place - 1])
+    counts = np.bincount(groups.parents(level), minlength=len(above))
+    return [(str(name), int(count)) for name, count in zip(above, counts, strict=True)]
+
+
+def _checked_places(
+    flows: FlowTable, level: str | None, coordinates: Mapping[Label, Sequence[float]]
+) -> FloatMatrix:
+    """Places of the groups of a level, shape (groups, 2).
+
+    Raises:
+        QueryError: a group without a place, places that are no pairs of numbers, or two sides.
+    """
+    if not flows.cells.one_set:
+        raise QueryError("flows between two sides have no map: leave coordinates out")
+    labels, _ = flows.labels(level)
+    missing = [label for label in labels if label not in coordinates]
+    if missing:
+        raise QueryError(
+            f"{len(missing)} of {len(labels)} groups have no coordinates: {missing[0]!r:.60}"
+        )
+    try:
+        found: npt.NDArray[np.float64] = np.array([coordinates[x] for x in labels], dtype=float)
+    except (TypeError, ValueError):
+        found = np.empty(0)
+    if found.shape != (len(labels), 2) or not np.isfinite(found).all():
+        raise QueryError("coordinates are pairs of numbers: {'Texas': (-99.0, 31.5), ...}")
+    return found

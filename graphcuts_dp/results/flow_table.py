@@ -1,11 +1,16 @@
-"""The noisy table between public groups that statistics and pictures are made of."""
+"""The noisy table between public groups: its estimates, intervals, and what it is on disk."""
 
+import csv
+import io
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
+import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.errors import QueryError
@@ -15,10 +20,17 @@ from graphcuts_dp.estimate.strategy import FlowStrategy
 from graphcuts_dp.estimate.tails import error_radii
 from graphcuts_dp.pairs.cells import CellTree
 from graphcuts_dp.pairs.groups import GroupTree
+from graphcuts_dp.pairs.vertices import Label
+from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
-from graphcuts_dp.results import flow_storage
+from graphcuts_dp.privacy.level_noise import LevelNoise
+from graphcuts_dp.results.bundle import Saved
 from graphcuts_dp.tables.frames import made_frame
 
+Table = dict[str, npt.NDArray[Any]]  # columns of one level, see `COLUMNS`
+
+COLUMNS = ("level", "from", "to", "value", "low", "high")
+_DIGITS = 10  # significant ones of the numbers in the table
 ROUNDING = 1e-12  # relative to a value: more than floats lose in the two passes
 
 
@@ -49,6 +61,12 @@ class FlowTable:
     def right_groups(self) -> GroupTree:
         """Names and sizes of the groups of the right side; else `groups`."""
         return self.cells.columns
+
+    def labels(self, level: str | None) -> tuple[tuple[Label, ...], tuple[Label, ...]]:
+        """Of the groups of a level, those of the rows and those of the columns."""
+        place = self.cells.place(level) - 1
+        left, right = (side.labels(side.levels[place]) for side in (self.groups, self.right_groups))
+        return left, right
 
     @cached_property
     def fit(self) -> LeastSquares:
@@ -135,15 +153,20 @@ class FlowTable:
 
     def columns(
         self, level: str | None = None, *, confidence: float = 0.95, simultaneous: bool = False
-    ) -> flow_storage.Table:
+    ) -> Table:
         """The columns of `to_frame` as arrays, by name."""
         places = range(1, self.cells.depth) if level is None else [self.cells.place(level)]
-        return flow_storage.joined([self._rows(p, confidence, simultaneous) for p in places])
+        parts = [self.rows_of(p, confidence, simultaneous) for p in places]
+        return {name: np.concatenate([part[name] for part in parts]) for name in COLUMNS}
 
-    def _rows(self, place: int, confidence: float, simultaneous: bool) -> flow_storage.Table:
-        """The cells of a place: columns of the table."""
+    def rows_of(self, place: int, confidence: float, simultaneous: bool) -> Table:
+        """The cells of a place as the columns of a table."""
+        a, b = self.cells.cells(place)
+        left, right = (np.array(side, dtype=object) for side in self.labels(self.levels[place - 1]))
         low, high = self._bounds(place, confidence, simultaneous)
-        return flow_storage.rows_of(self.cells, place, (self.estimates[place], low, high))
+        level = np.full(len(a), self.levels[place - 1], dtype=object)
+        columns = (level, left[a], right[b], self.estimates[place], low, high)
+        return dict(zip(COLUMNS, columns, strict=True))
 
     def _radii(self, place: int, confidence: float, simultaneous: bool) -> FloatVector:
         """Half widths of the intervals of the cells of a place, in units of weight."""
@@ -201,3 +224,129 @@ def checked_failure(confidence: float) -> float:
     if not 0 < confidence < 1:
         raise QueryError("confidence must lie between 0 and 1, for example 0.95")
     return 1 - confidence
+
+
+def flows_fields(
+    noisy: NoisyCells, strategy: FlowStrategy
+) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+    """The receipt and the arrays of flows, from which all can be made again."""
+    fields = {
+        "strategy": _described(strategy, noisy),
+        "intervals": intervals_text(noisy.degree_bound),
+        "cells": {
+            "rows": noisy.cells.rows.to_dict(),
+            "columns": None if noisy.cells.one_set else noisy.cells.columns.to_dict(),
+            "directed": noisy.cells.directed,
+        },
+    }
+    sums = zip(noisy.places, noisy.sums, strict=True)
+    return fields, {f"sums_{place}": values for place, values in sums}
+
+
+def intervals_text(degree_bound: int | None) -> str:
+    """What the intervals of a table are for."""
+    text = "95 % for each cell by itself"
+    if degree_bound is None:
+        return text
+    return (
+        f"{text}; for the bounded table, in which each vertex counts for at most {degree_bound:,}"
+        " in each cell of the finest level: a true cell is never below its bounded one, and equal"
+        " where no vertex has more than that in a cell"
+    )
+
+
+def read_flows(saved: Saved) -> dict[str, Any]:
+    """The fields of `Flows`.
+
+    Raises:
+        GraphError, LookupError, TypeError, ValueError, ArithmeticError: other files than
+            `flows_fields` describes; see `bundle.opened`.
+    """
+    stored, named = saved.fields["strategy"], saved.fields["cells"]
+    columns = None if named["columns"] is None else GroupTree.from_dict(named["columns"])
+    cells = CellTree(GroupTree.from_dict(named["rows"]), columns, directed=named["directed"])
+    places = tuple(int(place) for place in stored["places"])
+    noise = LevelNoise(
+        stored["noise"], tuple(Fraction(*parameter) for parameter in stored["parameters"])
+    )
+    if noise.distribution not in ("laplace", "gaussian") or not len(places) == len(
+        noise.parameters
+    ):
+        raise ValueError("no such noise")
+    arrays = saved.arrays()
+    sums = tuple(arrays[f"sums_{place}"] for place in places)
+    for place, values in zip(places, sums, strict=True):
+        if values.shape != (cells.size(place),) or values.dtype != np.int64:
+            raise ValueError("sums of other cells")
+        values.flags.writeable = False
+    if not places or places[-1] != cells.depth - 1:
+        raise ValueError("the finest level was not measured")
+    noisy = NoisyCells(
+        cells=cells,
+        places=places,
+        sums=sums,
+        noise=noise,
+        unit=float(stored["unit"]),
+        changes=tuple((int(most), int(squared)) for most, squared in stored["changes"]),
+        weight_cap=stored["weight_cap"],
+        weighted=bool(stored["weighted"]),
+        whole=bool(stored["whole"]),
+        degree_bound=None if stored["degree_bound"] is None else int(stored["degree_bound"]),
+    )
+    strategy = FlowStrategy(
+        workload=stored["workload"],
+        places=places,
+        shares=tuple(Fraction(*share) for share in stored["shares"]),
+        noise=noise,
+        deviations=tuple(float(each) for each in stored["deviations_in_steps"]),
+    )
+    return {"noisy": noisy, "strategy": strategy, "guarantee": saved.guarantee}
+
+
+def _described(strategy: FlowStrategy, noisy: NoisyCells) -> dict[str, Any]:
+    names = ("total", *noisy.cells.levels)
+    return {
+        "workload": strategy.workload,
+        "places": list(noisy.places),
+        "measured": [names[place] for place in noisy.places],
+        "shares": [[share.numerator, share.denominator] for share in strategy.shares],
+        "noise": strategy.noise.distribution,
+        "parameters": [[p.numerator, p.denominator] for p in strategy.noise.parameters],
+        "expected_deviations": {
+            name: deviation * noisy.unit
+            for name, deviation in zip(names, strategy.deviations, strict=True)
+        },
+        "deviations_in_steps": list(strategy.deviations),
+        "unit": noisy.unit,
+        "changes": [list(change) for change in noisy.changes],
+        "weight_cap": noisy.weight_cap,
+        "weighted": noisy.weighted,
+        "whole": noisy.whole,
+        "degree_bound": noisy.degree_bound,
+        "note": "sum = (released integer) * unit; estimates are least squares over the levels",
+    }
+
+
+def write_table(tables: Sequence[Table], handle: BinaryIO, *, seeded: bool) -> None:
+    """Write the table of flows as CSV; of a seeded run, every row says that it is not private."""
+    # A column, since a comment would be taken for the heads of the columns.
+    head, mark = (("mark",), f",{SEEDED_WARNING}") if seeded else ((), "")
+    handle.write((",".join((*COLUMNS, *head)) + "\n").encode())
+    for table in tables:
+        texts = [_quoted(table[name]) for name in COLUMNS[:3]]
+        numbers = [table[name].tolist() for name in COLUMNS[3:]]
+        lines = [
+            f"{level},{a},{b},{value:.{_DIGITS}g},{low:.{_DIGITS}g},{high:.{_DIGITS}g}{mark}\n"
+            for level, a, b, value, low, high in zip(*texts, *numbers, strict=True)
+        ]
+        handle.write("".join(lines).encode())
+
+
+def _quoted(labels: npt.NDArray[Any]) -> list[str]:
+    """Cells of a table; labels that need it stand in quotes."""
+    known: dict[Any, str] = {}
+    for label in dict.fromkeys(labels.tolist()):
+        text = io.StringIO()
+        csv.writer(text, lineterminator="").writerow([label])
+        known[label] = text.getvalue()
+    return [known[label] for label in labels.tolist()]

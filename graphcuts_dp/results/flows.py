@@ -16,9 +16,15 @@ from graphcuts_dp.estimate.whole_tables import RoundedFlows, rounded_cells
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.pairs.vertices import Label
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
-from graphcuts_dp.results import bundle, flow_storage
-from graphcuts_dp.results.flow_reading import FlowStatistics
-from graphcuts_dp.results.flow_table import ROUNDING, checked_failure
+from graphcuts_dp.results import bundle
+from graphcuts_dp.results.flow_statistics import FlowStatistics
+from graphcuts_dp.results.flow_table import (
+    ROUNDING,
+    checked_failure,
+    flows_fields,
+    read_flows,
+    write_table,
+)
 
 Picked = Label | Iterable[Label]
 
@@ -159,9 +165,9 @@ class Flows(FlowStatistics, Displayed):
         Raises:
             FileFormatError: another ending, a missing folder, files that are there, a full disk.
         """
-        tables = [self._rows(place, 0.95, False) for place in range(1, self.cells.depth)]
-        table = partial(flow_storage.write_table, tables, seeded=not self.guarantee.is_private)
-        fields, sums = flow_storage.flows_fields(self.noisy, self.strategy)
+        tables = [self.rows_of(place, 0.95, False) for place in range(1, self.cells.depth)]
+        table = partial(write_table, tables, seeded=not self.guarantee.is_private)
+        fields, sums = flows_fields(self.noisy, self.strategy)
         return bundle.save("flows", path, self.guarantee, fields, sums, table=table, force=force)
 
     @classmethod
@@ -175,7 +181,7 @@ class Flows(FlowStatistics, Displayed):
             FileFormatError: a file is missing, damaged, or not the one that the receipt names.
         """
         with bundle.opened(path, "flows") as saved:
-            return cls(**flow_storage.read_flows(saved))
+            return cls(**read_flows(saved))
 
     def _answer(
         self,
@@ -219,7 +225,7 @@ class Flows(FlowStatistics, Displayed):
 
     def _card(self) -> Card:
         place = self.cells.depth - 1
-        table = self._rows(place, 0.95, False)
+        table = self.rows_of(place, 0.95, False)
         order = np.argsort(-table["value"], kind="stable").tolist()
         names = ("from", "to", "value", "low", "high")
         return Card(

@@ -366,6 +366,30 @@ class Release(Displayed):
             read = storage.read_sparse if saved.kind == SPARSE else storage.read_dense
             return cls(**read(saved))
 
+    def facts(self) -> dict[str, object]:
+        """What there is to tell about it in a few words, by name."""
+        guarantee, noise = self.guarantee, self.estimator.noise_name
+        found: dict[str, object] = {
+            "guarantee": str(guarantee),
+            "epsilon_spent_on": dict(guarantee.parts) or {"entries": guarantee.epsilon},
+        }
+        if noise is not None:
+            found |= {"workload": f"{self.workload}; {storage.WORKLOADS[self.workload]}"}
+            found |= {"noise": noise, "expected_worst_cut_error": self.expected_worst_cut_error}
+        found["vertices"] = " x ".join(str(n) for n in self.shape)
+        if self.has_graph:
+            found["worst_cut_error_at_most"] = self.worst_cut_error_bound()
+        if self.fit is not None and self.certificate is not None:
+            fit = self.fit
+            found |= {
+                "fit": f"{fit.method} ({fit.objective}), stopped by {fit.stopped}",
+                "distance_from_noisy_matrix_at_least": self.certificate.lower,
+                "distance_from_noisy_matrix_at_most": self.certificate.upper,
+            }
+            found |= {} if fit.warning is None else {"communities": fit.warning}
+            found |= {} if fit.gap is None else {"fit_gap": fit.gap}
+        return found
+
     def _card(self) -> Card:
         bought = ", ".join(value.name for value in self.measurements.values)
         facts: list[tuple[str, object]] = [

@@ -1,1 +1,10 @@
 """Answers one by one: mechanisms that keep a state between queries."""
+
+from graphcuts_dp._lazy import exports
+
+__getattr__, __dir__, __all__ = exports(
+    __name__,
+    {
+        "transcript": ("LedgerStatus",),
+    },
+)

@@ -148,7 +148,7 @@ def _solve(t: FloatVector, target: FloatVector) -> FloatVector:
 
 
 _SPREADS = 40  # of the grid for the unknown size of what the degrees leave open
-_SMALLEST, _LARGEST = 1e-2, 1e2  # of it, relative to what the degrees expect
+_LEAST_SPREAD, _LARGEST_SPREAD = 1e-2, 1e2  # of it, relative to what the degrees expect
 _NOTHING = 0.5  # prior chance that the degrees leave nothing open
 _LEAST, _MOST = 1e-3, 0.999  # of what the pairs of a cell can weigh
 _LEAST_WEIGHT = 0.25  # in units of the cap: no cell with pairs is left without any
@@ -289,7 +289,7 @@ def _shrunk(
     values: FloatVector, expected: FloatVector, variances: FloatVector, *, cap: float
 ) -> FloatVector:
     expected = np.maximum(expected, _LEAST_WEIGHT * cap)
-    scales = np.concatenate([[0.0], np.geomspace(_SMALLEST, _LARGEST, _SPREADS)])
+    scales = np.concatenate([[0.0], np.geomspace(_LEAST_SPREAD, _LARGEST_SPREAD, _SPREADS)])
     difference = values - expected
     kept = spike_and_slab((scales[:, None] * expected) ** 2, difference, variances)
     found: FloatVector = expected + kept * difference

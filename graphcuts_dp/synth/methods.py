@@ -10,7 +10,7 @@ The query release game: a synthetic matrix as the average of plays against the w
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, final
+from typing import Any, ClassVar, Literal, cast, final
 
 import numpy as np
 import scipy
@@ -20,6 +20,7 @@ from graphcuts_dp.arrays import RealMatrix
 from graphcuts_dp.deadline import Deadline
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.blocks import mirror_upper
+from graphcuts_dp.options import OUTPUT, check, option
 from graphcuts_dp.parallel import one_blas_thread
 from graphcuts_dp.progress import Progress, silent
 from graphcuts_dp.synth.base import (
@@ -418,47 +419,77 @@ FITS: Mapping[str, Callable[[Oracle, float | None], FitMethod]] = {
 FIT_NAMES = ("auto", *FITS, "none")
 
 
-def fit_method(
-    fit: str | FitMethod,
-    *,
-    weight_cap: float | None,
-    oracle: str = "cut-norm",
-    time_limit: float | None = None,
-) -> FitMethod | None:
-    """The fit of a name, of "auto", or a given one; None for "none".
+@final
+@dataclass(frozen=True)
+class Fitting:
+    """How a synthetic graph is fitted to what was measured; each fit is also named by a word alone.
 
-    Args:
-        fit: one of `FIT_NAMES`, or an object that satisfies `FitMethod`.
-        weight_cap: public largest weight of the graph, or None.
-        oracle: one of `ORACLES`, for "cutting-plane".
-        time_limit: seconds, or None; an object has its own.
+    Attributes:
+        fit: "maximum-entropy" (right for all kinds of cuts), "first-order" (least worst cut error
+            against the noisy matrix; worse between communities), "cutting-plane" (the same as a
+            linear program, to about 150 vertices), "game" (likewise, as the game of DR14 section
+            5.3.3; a reference), "spectral" (least spectral norm, as GRU12 section 6.2; a
+            reference), "none" (only the noisy matrix), or "auto": maximum-entropy where weights
+            have a public cap, else first-order. Or an object of your own, see `FitMethod`.
+        oracle: separation oracle of the cutting-plane fit, "cut-norm" or "spectral".
+        time_limit: seconds for everything after the noise: the fit, certificates, mixtures; None
+            for no limit. When they are over the best point so far is taken, with the shortest
+            proof. Not bounded: reading the graph, drawing the noise, one step of the fit (with its
+            spectrum, if any), a rounding by `unweighted`, one shortest certificate. With it the
+            release is as private; its bound on mixtures may be missed, and then the summary of the
+            fit says that it was stopped by time.
+        unweighted: round the synthetic graph to one without weights; adds error.
 
     Raises:
-        ParameterError: an option out of range, or a fit that does not suit the graph's schema.
+        ParameterError: an option out of range, or options that do not fit together.
+
+    Examples:
+        >>> club = gc.datasets.load("karate")
+        >>> fit = gc.Fitting("cutting-plane", oracle="spectral", time_limit=5.0)
+        >>> release = gc.release_graph(club, epsilon=4.0, fit=fit)
     """
-    chosen = next((name for name in ORACLES if name == oracle), None)
-    if chosen is None:
-        raise ParameterError(f"unknown oracle {oracle!r}; choose one of {', '.join(ORACLES)}")
-    if time_limit is not None and not time_limit > 0:
-        raise ParameterError("time_limit must be a positive number of seconds")
-    if isinstance(fit, str):
-        if fit not in FIT_NAMES:
-            raise ParameterError(f"unknown fit {fit!r}; choose one of {', '.join(FIT_NAMES)}")
+
+    fit: str | FitMethod = option(
+        "auto", help="How the graph is fitted.", choices=FIT_NAMES, parse=str
+    )
+    oracle: str = option("cut-norm", help="Oracle of the cutting-plane fit.", choices=ORACLES)
+    time_limit: float | None = option(
+        None,
+        help="Limit for the fit and certificates, beyond the shortest of both.",
+        unit="seconds",
+        above=0,
+    )
+    unweighted: bool = option(False, help="Round the synthetic weights to 0 and 1.", group=OUTPUT)
+
+    def __post_init__(self) -> None:
+        check(self)
+        usual = self.oracle == ORACLES[0]
+        if not isinstance(self.fit, str):
+            if not callable(self.fit):
+                raise ParameterError("fit is a name, or an object as `FitMethod` describes it")
+            if self.time_limit is not None or not usual:
+                raise ParameterError("an object given as fit has its own oracle and time_limit")
+        elif not usual and self.fit not in ("auto", "cutting-plane"):
+            raise ParameterError("an oracle can be chosen for fit='cutting-plane' only")
+
+    def method(self, weight_cap: float | None) -> FitMethod | None:
+        """What fits a graph of this public largest weight; None for "none".
+
+        Raises:
+            ParameterError: a fit that does not suit the graph's schema.
+        """
+        fit, method = self.fit, None
         if fit == "auto":
             fit = "first-order" if weight_cap is None else "maximum-entropy"
-            fit = fit if chosen == "cut-norm" else "cutting-plane"
-        if fit != "cutting-plane" and chosen != "cut-norm":
-            raise ParameterError("an oracle can be chosen for fit='cutting-plane' only")
-        method = None if fit == "none" else FITS[fit](chosen, time_limit)
-    elif callable(fit):
-        if time_limit is not None or chosen != "cut-norm":
-            raise ParameterError("an object given as fit has its own oracle and time_limit")
-        method = fit
-    else:
-        raise ParameterError("fit is a name, or an object as `FitMethod` describes it")
-    if method is not None and method.needs_cap and weight_cap is None:
-        name = f"fit {fit!r}" if isinstance(fit, str) else "this fit"
-        raise ParameterError(
-            f"{name} needs a public largest weight: give weight_cap, or choose fit='first-order'"
-        )
-    return method
+            fit = fit if self.oracle == ORACLES[0] else "cutting-plane"
+        if not isinstance(fit, str):
+            method = fit
+        elif fit != "none":
+            method = FITS[fit](cast(Oracle, self.oracle), self.time_limit)
+        if method is not None and method.needs_cap and weight_cap is None:
+            name = f"fit {fit!r}" if isinstance(fit, str) else "this fit"
+            raise ParameterError(
+                f"{name} needs a public largest weight: give weight_cap, or choose "
+                "fit='first-order'"
+            )
+        return method

@@ -305,7 +305,7 @@ def coverage(graph: Any, noise: str, mechanism: str, epsilon: float, draws: int)
         truth = gc.answer_all(queries, graph)
         release = gc.Release(
             measurements=measure(
-                graph, epsilon=epsilon, noise=noise, mechanism=mechanism, share=None, source=source
+                graph, epsilon=epsilon, noise=noise, source=source, response=gc.Response(mechanism)
             )
         )
         for answer, (S, T), true in zip(release.answer_all(queries), cuts, truth, strict=True):

@@ -69,10 +69,8 @@ def precision(made: gc.Release, noise: str, graph: Any) -> float:
 
 def spending(graph: Any, epsilon: float, noise: str, seed: int, workload: str) -> dict[str, float]:
     """What a release of this seed spends epsilon on."""
-    bought = buy(
-        graph, epsilon=epsilon, noise=noise, mechanism="auto", share=None,
-        source=SeededEntropy(seed), workload=workload,
-    )  # fmt: skip
+    response = gc.Response(workload=workload)
+    bought = buy(graph, epsilon=epsilon, noise=noise, source=SeededEntropy(seed), response=response)
     return dict(bought.guarantee.parts)
 
 

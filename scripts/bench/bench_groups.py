@@ -150,7 +150,9 @@ def measured(make: Callable[[], Case], seeds: int, epsilon: float) -> dict[str, 
     for seed in range(seeds):
         for kind, own in kinds:
             groups = None if own is None else gc.Groups(graph.vertices, {"g": own.tolist()})
-            options = {"workload": "synthetic graph"} if kind == "alone" else {}
+            options = (
+                {"mechanism": gc.Response(workload="synthetic graph")} if kind == "alone" else {}
+            )
             made = gc.release_graph(graph, epsilon=epsilon, seed=seed, groups=groups, **options)
             found.setdefault(kind, []).append(errors(case, made, epsilon))
     plain = [each[0] for each in found["none"]]

@@ -33,12 +33,12 @@ SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 
 SETTINGS = (
     ("edge", {}),
-    ("10 edges", {"at_most": 10}),
-    ("owner, D = 10", {"protect": "owner", "at_most": 10}),
-    ("owner, D = 50", {"protect": "owner", "at_most": 50}),
-    ("vertex, D = 20", {"protect": "vertex", "degree_bound": 20}),
-    ("vertex, D = 50", {"protect": "vertex", "degree_bound": 50}),
-    ("vertex, D = 100", {"protect": "vertex", "degree_bound": 100}),
+    ("10 edges", {"protect": gc.Protect.edges(10)}),
+    ("owner, D = 10", {"protect": gc.Protect.owner(at_most=10)}),
+    ("owner, D = 50", {"protect": gc.Protect.owner(at_most=50)}),
+    ("vertex, D = 20", {"protect": gc.Protect.vertex(degree_bound=20)}),
+    ("vertex, D = 50", {"protect": gc.Protect.vertex(degree_bound=50)}),
+    ("vertex, D = 100", {"protect": gc.Protect.vertex(degree_bound=100)}),
 )
 
 

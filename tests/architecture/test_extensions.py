@@ -73,7 +73,7 @@ def test_a_fit_of_your_own():
         made.noisy.distribution, (8, 8), symmetric=True
     )
     with pytest.raises(ParameterError, match="its own oracle and time_limit"):
-        gc.release_graph(small_graph(), epsilon=3.0, fit=clipped(), time_limit=1.0)
+        gc.release_graph(small_graph(), epsilon=3.0, fit=gc.Fitting(clipped(), time_limit=1.0))
     with pytest.raises(ParameterError, match="an object as `FitMethod`"):
         gc.release_graph(small_graph(), epsilon=3.0, fit=7)
     uncapped = gc.Graph([0], [1], [2.0], vertices=3, hide_change=1)

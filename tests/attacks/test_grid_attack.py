@@ -97,7 +97,7 @@ def released(graph, **options):
     if graph.weight_cap is None:
         return gc.release_graph(graph, fit="none", seed=SEED, **options)
     return gc.release_graph(
-        graph, mechanism="degrees+response", time_limit=1e-9, seed=SEED, **options
+        graph, mechanism="degrees+response", seed=SEED, fit=gc.Fitting(time_limit=1e-9), **options
     )
 
 

@@ -23,7 +23,7 @@ from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.noise import sample_discrete_laplace
 from graphcuts_dp.privacy.value_noise import NOISES
 from graphcuts_dp.release.allocation import measure
-from graphcuts_dp.release.choice import Prospect
+from graphcuts_dp.release.choice import Prospect, Response
 from graphcuts_dp.results.release import Release
 from graphcuts_dp.results.storage import ANSWERS, SYNTHETIC_GRAPH
 from tests.audits.base import Audit, ByLaw, Entry, Sampled, column_of
@@ -146,10 +146,8 @@ def _all(
             where.graph,
             epsilon=epsilon,
             noise=noise,
-            mechanism=mechanism,
-            share=None,
             source=source,
-            workload=workload,
+            response=Response(mechanism, workload=workload),
         )
         return seen_of_all(Release(measurements=bought), where)
 
@@ -174,10 +172,9 @@ def _with_early_degrees(epsilon: float, noise: str, source: EntropySource) -> Ru
             where.graph,
             epsilon=epsilon,
             noise=noise,
-            mechanism="auto",
-            share=None,
             source=source,
             choice=_AlwaysLooks,
+            response=Response("auto"),
         )
         return seen_of_all(Release(measurements=bought), where)
 

@@ -17,6 +17,7 @@ from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.value_noise import NOISES
 from graphcuts_dp.release.allocation import measure
+from graphcuts_dp.release.choice import Response
 from graphcuts_dp.release.group_shares import GroupPlan, group_plan
 from graphcuts_dp.results.release import Release
 from tests.audits.base import Audit, ByLaw, Entry, Sampled, column_of
@@ -111,10 +112,9 @@ def _bought(
         of.where.graph,
         epsilon=epsilon,
         noise=noise,
-        mechanism="auto",
-        share=None,
         source=source,
         groups=plan,
+        response=Response("auto"),
     )
 
 

@@ -13,7 +13,9 @@ def public_names() -> dict[str, Any]:
         value = getattr(gc, name)
         inner = getattr(value, "__all__", ()) if inspect.ismodule(value) else ()
         found |= {
-            f"{name}.{each}": getattr(value, each) for each in inner if each not in gc.__all__
+            each if hasattr(gc, each) else f"{name}.{each}": getattr(value, each)
+            for each in inner
+            if each not in gc.__all__
         }
         if not inner:
             found[name] = value

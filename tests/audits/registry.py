@@ -17,7 +17,7 @@ from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.level_noise import NORMS
 from graphcuts_dp.privacy.value_noise import NOISES
 from graphcuts_dp.progress import Progress, silent
-from graphcuts_dp.release.allocation import MECHANISMS
+from graphcuts_dp.release.choice import MECHANISMS
 from graphcuts_dp.session.calibrations import CALIBRATIONS
 from graphcuts_dp.session.methods import METHODS
 from graphcuts_dp.session.online import STARTS, TOTAL

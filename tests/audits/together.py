@@ -30,6 +30,7 @@ from graphcuts_dp.pairs.vertices import Space
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.protection import Protect
 from graphcuts_dp.release.allocation import measure
+from graphcuts_dp.release.choice import Response
 from graphcuts_dp.release.flow_release import release_flows
 from graphcuts_dp.release.synthesis import release_graph
 from graphcuts_dp.session.methods import make_mechanism
@@ -111,9 +112,8 @@ def _measured(at_most: int, epsilon: float, source: EntropySource) -> Run:
             plain(data),
             epsilon=each,
             noise="binary",
-            mechanism="degrees+response",
-            share=0.5,
             source=source,
+            response=Response("degrees+response", degree_share=0.5),
         )
         (degrees,), (matrix,) = made.all_of(NoisyDegrees), made.all_of(NoisyMatrix)
         bits = matrix.steps[ENDS].sum()
@@ -146,7 +146,9 @@ def _flows(at_most: int, epsilon: float, source: EntropySource) -> Run:
     groups = Groups(EMPTY.vertices, {"part": [0, 0, 0, 1]})
 
     def run(graph: Graph) -> FloatVector:
-        made = release_flows(graph, groups, epsilon=epsilon, at_most=at_most, seed=seed_of(source))
+        made = release_flows(
+            graph, groups, epsilon=epsilon, seed=seed_of(source), protect=Protect.edges(at_most)
+        )
         return np.concatenate([np.asarray(each, dtype=np.float64) for each in made.noisy.sums])
 
     return run

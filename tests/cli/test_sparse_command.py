@@ -61,7 +61,7 @@ def test_a_release_is_made_and_asked(call, files, tmp_path):
 def test_options_that_do_not_fit_are_refused(call, options, tmp_path):
     status, _, err = call(*RELEASE, "--mechanism", "sparse", *options)
     assert status == 2
-    assert "mechanism='sparse'" in err
+    assert "'sparse'" in err
     assert not list(tmp_path.glob("x.*"))
 
 

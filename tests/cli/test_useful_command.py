@@ -8,7 +8,7 @@ import pytest
 import graphcuts_dp as gc
 
 OWNER = ("--protect", "owner", "--at-most", "2", "--owner", "caller")
-DRY = ("release", "private.csv", "out.csv", "--epsilon", "2", "--dry-run")
+DRY = ("release", "private.csv", "out.csv", "--epsilon", "2")
 
 
 @pytest.fixture(autouse=True)
@@ -54,19 +54,19 @@ def test_a_release_ends_with_what_it_is_good_for(call):
 )
 def test_a_dry_run_reads_and_writes_nothing(options, call, folder):
     before = sorted(folder.iterdir())
-    status, told, err = call(*DRY, "--vertices", "30", "--expected-edges", "150", *options)
+    status, told, err = call(*DRY, "--vertices", "30", "--dry-run", "150", *options)
     assert status == 0, err
     assert "edges  150 (a public guess)" in told
     assert "Advice: " in told
     assert "no graph was read" in err
     assert sorted(folder.iterdir()) == before  # private.csv was never there
-    assert call(*DRY, "--vertices", "30", "--expected-edges", "150", *options)[1] == told
+    assert call(*DRY, "--vertices", "30", "--dry-run", "150", *options)[1] == told
 
 
 def test_a_dry_run_forecasts_what_a_release_then_says(call):
     """The same public numbers, the same mechanism: errors of the same size."""
     line = ("--epsilon", "4", "--vertices", "30", "--mechanism", "response", "--json")
-    dry = call("release", "in.edges", "x.csv", *line, "--dry-run", "--expected-edges", "150")[1]
+    dry = call("release", "in.edges", "x.csv", *line, "--dry-run", "150")[1]
     made = json.loads(call("release", "in.edges", "x.csv", *line)[1])["good_for"]
     forecast = json.loads(dry)
     assert forecast["dry_run"] is True
@@ -77,35 +77,24 @@ def test_a_dry_run_forecasts_what_a_release_then_says(call):
 
 
 def test_two_sides(call):
-    status, told, _ = call(*DRY, "--bipartite", "--vertices", "20,10", "--expected-edges", "99")
+    status, told, _ = call(*DRY, "--bipartite", "--vertices", "20,10", "--dry-run", "99")
     assert status == 0
     assert "two halves" in told
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("edges", "options", "message"),
     [
-        (("--expected-edges", "9"), "name its vertices by --vertices"),
-        (("--vertices", "30"), "with --expected-edges"),
-        (("--vertices", "30", "--expected-edges", "0"), "must be above 0"),
-        (("--vertices", "30", "--expected-edges", "436"), "at most 435"),
-        (("--vertices", "30", "--expected-edges", "nan"), "must be above 0"),
-        (
-            ("--vertices", "30", "--expected-edges", "9", *OWNER, "--counting", "rows"),
-            "--counting edges",
-        ),
-        (("--vertices", "30", "--expected-edges", "9", "--protect", "vertex"), "--degree-bound"),
+        ("9", (), "name its vertices by --vertices"),
+        ("0", ("--vertices", "30"), "must be above 0"),
+        ("436", ("--vertices", "30"), "at most 435"),
+        ("nan", ("--vertices", "30"), "must be above 0"),
+        ("9", ("--vertices", "30", *OWNER, "--counting", "rows"), "--counting edges"),
+        ("9", ("--vertices", "30", "--protect", "vertex"), "--degree-bound"),
     ],
 )
-def test_what_a_dry_run_needs(options, message, call):
-    status, told, err = call(*DRY, *options)
+def test_what_a_dry_run_needs(edges, options, message, call):
+    status, told, err = call(*DRY, "--dry-run", edges, *options)
     assert (status, told) == (2, "")
     assert message in err
     assert err.count("\n") == 1
-
-
-def test_a_guess_is_for_a_dry_run(call):
-    line = ("release", "in.edges", "out.csv", "--epsilon", "4", "--expected-edges", "9")
-    status, _, err = call(*line)
-    assert status == 2
-    assert "--expected-edges is for --dry-run" in err

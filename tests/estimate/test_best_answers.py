@@ -18,6 +18,7 @@ from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.privacy.distributions import TwoSidedGeometric
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.release.allocation import measure
+from graphcuts_dp.release.choice import Response
 from graphcuts_dp.release.synthesis import release_graph
 from graphcuts_dp.results import bundle
 from graphcuts_dp.results.release import Release
@@ -42,12 +43,9 @@ def graph_of(shape, cap=None, seed=0, density=0.4):
 
 def drawn(graph, how, *, noise="binary", epsilon=2.0, source=None):
     source = source or SeededEntropy(1)
-    return Release(
-        measurements=measure(
-            graph, epsilon=epsilon, noise=noise, mechanism=how, share=0.4 if how != "response" else
-            None, source=source,
-        )
-    )  # fmt: skip
+    response = Response(how, degree_share=None if how == "response" else 0.4)
+    bought = measure(graph, epsilon=epsilon, noise=noise, source=source, response=response)
+    return Release(measurements=bought)
 
 
 def observations(release):

@@ -22,6 +22,7 @@ from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.value_noise import NoiseSum, NoiseTerm
 from graphcuts_dp.release.allocation import measure, promise
+from graphcuts_dp.release.choice import Response
 from graphcuts_dp.release.synthesis import release_graph
 from graphcuts_dp.results.release import Release
 
@@ -288,12 +289,7 @@ def test_intervals_of_a_list_hold_together_and_single_ones_do_not():
     source = SeededEntropy(8)
     for _ in range(200):
         data = measure(
-            graph,
-            epsilon=2.0,
-            noise="binary",
-            mechanism="response",
-            share=None,
-            source=source,
+            graph, epsilon=2.0, noise="binary", source=source, response=Response("response")
         )
         release = Release(measurements=data)
         for joint in (True, False):

@@ -48,9 +48,8 @@ def made_of(graph, mechanism="response", seed=0, *, epsilon=1.0, noise="binary")
         graph,
         epsilon=epsilon,
         noise=noise,
-        mechanism=mechanism,
-        share=None if mechanism == "response" else 0.4,
         source=SeededEntropy(seed),
+        response=gc.Response(mechanism, degree_share=None if mechanism == "response" else 0.4),
     )
     return Release(measurements=measurements)
 

@@ -7,7 +7,7 @@ import pytest
 
 from graphcuts_dp.estimate.ratios import LineRadii, Side, ratio_bounds
 from graphcuts_dp.privacy.level_noise import LevelNoise
-from graphcuts_dp.results.flow_mixing import multiplied_shares, squared_shares
+from graphcuts_dp.results.flow_statistics import multiplied_shares, squared_shares
 
 LAPLACE = LevelNoise("laplace", (Fraction(1, 2), Fraction(2)))
 GAUSSIAN = LevelNoise("gaussian", (Fraction(9), Fraction(40)))

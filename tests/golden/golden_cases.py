@@ -33,7 +33,7 @@ from graphcuts_dp.offline.tuning import CALIBRATIONS as OFFLINE_CALIBRATIONS
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.level_noise import NORMS
 from graphcuts_dp.privacy.value_noise import NOISES
-from graphcuts_dp.release.allocation import MECHANISMS
+from graphcuts_dp.release.choice import MECHANISMS
 from graphcuts_dp.session.calibrations import CALIBRATIONS
 from graphcuts_dp.session.methods import METHODS
 from graphcuts_dp.session.sparse_vector import NoisyComparison, OneSidedPair, SharedThreshold
@@ -200,17 +200,21 @@ def _releases() -> dict[str, Case]:
         "release: a change of weights": release(
             partial(weighted, heavy=True), noise="laplace", mechanism="response", fit="spectral"
         ),
-        "release: workload synthetic graph": release(plain, workload="synthetic graph"),
-        "release: unweighted": release(plain, unweighted=True),
-        "release: oracle spectral": release(
-            partial(plain, 10), fit="cutting-plane", oracle="spectral", fitted=FIRST_ORDER
+        "release: workload synthetic graph": release(
+            plain, mechanism=gc.Response(workload="synthetic graph")
         ),
-        "release: two edges": release(plain, at_most=2),
+        "release: unweighted": release(plain, fit=gc.Fitting(unweighted=True)),
+        "release: oracle spectral": release(
+            partial(plain, 10),
+            fit=gc.Fitting("cutting-plane", oracle="spectral"),
+            fitted=FIRST_ORDER,
+        ),
+        "release: two edges": release(plain, protect=gc.Protect.edges(2)),
         "release: owner": release(
-            owned, protect="owner", at_most=3, noise="laplace", mechanism="response"
+            owned, protect=gc.Protect.owner(at_most=3), noise="laplace", mechanism="response"
         ),
         "release: owner, edges": release(
-            partial(owned, "edges"), protect="owner", at_most=2, fit="none"
+            partial(owned, "edges"), protect=gc.Protect.owner(at_most=2), fit="none"
         ),
     }
     sparse = {
@@ -222,7 +226,7 @@ def _releases() -> dict[str, Case]:
         "owner": partial(owned, "weight", 24),
     }
     for name, graph in sparse.items():
-        some = {"protect": "owner", "at_most": 4} if name == "owner" else {}
+        some = {"protect": gc.Protect.owner(at_most=4)} if name == "owner" else {}
         options = {"mechanism": "sparse", "epsilon": 4.0, **some}
         found[f"release: sparse, {name}"] = release(graph, **options)
     for noise in ("laplace", "discrete-laplace"):
@@ -262,13 +266,15 @@ def _flows() -> dict[str, Case]:
         "flows: a change of weights": flows(partial(weighted, heavy=True)),
         "flows: bipartite": flows(two_sided),
         "flows: directed": flows(arcs),
-        "flows: three edges": flows(plain, at_most=3, **gaussian),
-        "owners: flows, laplace": flows(owned, protect="owner", at_most=3),
+        "flows: three edges": flows(plain, protect=gc.Protect.edges(3), **gaussian),
+        "owners: flows, laplace": flows(owned, protect=gc.Protect.owner(at_most=3)),
         "owners: flows, gaussian": flows(
-            partial(owned, "weight"), protect="owner", at_most=3, **gaussian
+            partial(owned, "weight"), protect=gc.Protect.owner(at_most=3), **gaussian
         ),
-        "flows: vertex": flows(plain, protect="vertex", degree_bound=4),
-        "flows: vertex, gaussian": flows(plain, protect="vertex", degree_bound=4, **gaussian),
+        "flows: vertex": flows(plain, protect=gc.Protect.vertex(degree_bound=4)),
+        "flows: vertex, gaussian": flows(
+            plain, protect=gc.Protect.vertex(degree_bound=4), **gaussian
+        ),
     }
 
 
@@ -287,7 +293,7 @@ def _few_answers() -> dict[str, Case]:
     found["answers: directed"] = case(arcs)
     found["answers: weights"] = case(weighted)
     found["answers: three edges"] = case(plain, at_most=3)
-    found["answers: owner"] = case(partial(owned, "edges"), protect="owner", at_most=3)
+    found["answers: owner"] = case(partial(owned, "edges"), protect=gc.Protect.owner(at_most=3))
     return found
 
 
@@ -337,7 +343,7 @@ def _iterative() -> dict[str, Case]:
     found["iterative: bipartite"] = learnt(two_sided)
     found["iterative: directed"] = learnt(arcs)
     found["iterative: two edges"] = ten(at_most=2)
-    found["iterative: owner"] = learnt(partial(owned, "edges"), protect="owner", at_most=3)
+    found["iterative: owner"] = learnt(partial(owned, "edges"), protect=gc.Protect.owner(at_most=3))
     for player in PLAYERS[1:]:
         found[f"player: {player}"] = learnt(halves, player=player, hide_queries=0.5)
     return found
@@ -458,7 +464,7 @@ def _sessions() -> dict[str, Case]:
         "session: capped weights": session(weighted, method="gaussian"),
         "session: directed": session(arcs, method="gaussian"),
         "session: three edges": session(heavy, method="gaussian", at_most=3),
-        "session: owner": session(owned, protect="owner", at_most=3, method="gaussian"),
+        "session: owner": session(owned, protect=gc.Protect.owner(at_most=3), method="gaussian"),
         "session: vertex": session(heavy, protect="vertex", degree_bound=900, method="gaussian"),
         "session: vertex, learnt": session(
             halves, protect="vertex", degree_bound=5, method="multiplicative-weights", **most

@@ -15,7 +15,7 @@ from graphcuts_dp.pairs.graph_queries import STATISTICS
 from graphcuts_dp.privacy.level_noise import NORMS as ANSWER_NOISES
 from graphcuts_dp.privacy.protection import PROTECTIONS
 from graphcuts_dp.privacy.value_noise import NOISES
-from graphcuts_dp.release.allocation import ALL_MECHANISMS
+from graphcuts_dp.release.choice import ALL_MECHANISMS
 from graphcuts_dp.results.storage import WORKLOADS
 from graphcuts_dp.session.calibrations import CALIBRATIONS
 from graphcuts_dp.session.methods import LINEAR_METHODS, METHODS

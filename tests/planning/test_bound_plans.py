@@ -38,7 +38,9 @@ def test_a_cut_is_promised_what_the_better_session_promises(delta):
 
 def test_a_cell_is_told_the_noise_that_flows_have():
     plan = plan_degree_bounds([7], epsilon=1.0, groups=GROUPS)
-    flows = gc.release_flows(GRAPH, GROUPS, epsilon=1.0, protect="vertex", degree_bound=7, seed=0)
+    flows = gc.release_flows(
+        GRAPH, GROUPS, epsilon=1.0, seed=0, protect=gc.Protect.vertex(degree_bound=7)
+    )
     assert plan.rows[0].cell == pytest.approx(np.sqrt((flows.deviations() ** 2).mean()), rel=0.05)
 
 

@@ -219,7 +219,7 @@ GRAPH = gc.Graph([0, 0, 1, 3], [1, 2, 2, 4], vertices=6)
 SIDES = gc.BipartiteGraph([0, 1, 2], [1, 1, 0], left=3, right=2)
 GROUPS = gc.Groups(GRAPH.vertices, {"part": list("aaabbb")})
 CUT = gc.CutQuery([0, 1], [3, 4])
-TEN = {"at_most": 10, "epsilon": 1.0, "seed": 1}
+TEN = {"protect": gc.Protect.edges(10), "epsilon": 1.0, "seed": 1}
 
 RELEASES = {
     "response": lambda **o: gc.release_graph(GRAPH, mechanism="response", fit="none", **o),
@@ -260,7 +260,7 @@ def test_the_promise_is_for_all_of_them(name):
 
 @pytest.mark.parametrize("name", RELEASES)
 def test_one_is_what_it_was(name):
-    told = RELEASES[name](epsilon=1.0, at_most=1, seed=1).guarantee
+    told = RELEASES[name](epsilon=1.0, protect=gc.Protect.edges(1), seed=1).guarantee
     assert told == RELEASES[name](epsilon=1.0, seed=1).guarantee
     assert told.protects == "1 edge"
 
@@ -339,17 +339,21 @@ def test_people_of_a_map():
 def test_a_store_holds_one_protection(tmp_path):
     """Costs for different neighbours do not add up: the second is refused, and nothing is spent."""
     store = tmp_path / "store.db"
-    gc.release_flows(GRAPH, GROUPS, epsilon=0.5, at_most=10, store=Store(store, budget=2.0))
+    gc.release_flows(
+        GRAPH, GROUPS, epsilon=0.5, store=Store(store, budget=2.0), protect=gc.Protect.edges(10)
+    )
     spent = gc.store_status(store).epsilon
     for refused in (
         lambda: gc.release_graph(GRAPH, epsilon=0.5, fit="none", store=store),
-        lambda: gc.release_flows(GRAPH, GROUPS, epsilon=0.5, at_most=3, store=store),
+        lambda: gc.release_flows(
+            GRAPH, GROUPS, epsilon=0.5, store=store, protect=gc.Protect.edges(3)
+        ),
         lambda: gc.open_session(GRAPH, store=store, epsilon=0.5, queries=3, method="laplace"),
     ):
         with pytest.raises(BudgetError, match="protect 10 edges, this one would protect"):
             refused()
     assert gc.store_status(store).epsilon == spent
-    gc.release_graph(GRAPH, epsilon=0.5, fit="none", at_most=10, store=store)
+    gc.release_graph(GRAPH, epsilon=0.5, fit="none", store=store, protect=gc.Protect.edges(10))
     assert gc.store_status(store).epsilon == pytest.approx(2 * spent)
 
 
@@ -357,7 +361,7 @@ def test_a_store_holds_one_protection(tmp_path):
 def test_what_leaves_too_little_is_refused_before_it_is_paid(tmp_path, name):
     store = tmp_path / "store.db"
     with pytest.raises(ParameterError, match="leaves less than 1e-06 for each of 10,000,000"):
-        RELEASES[name](epsilon=1.0, at_most=10**7, store=store)
+        RELEASES[name](epsilon=1.0, protect=gc.Protect.edges(10**7), store=store)
     assert not store.exists()
 
 
@@ -418,9 +422,9 @@ def test_receipts_read_back_say_whom_they_protect(tmp_path, name):
 def test_what_would_do_is_named_for_all_edges_together():
     """The epsilon that a warning names does, if it is given."""
     with pytest.warns(AccuracyWarning, match=r"epsilon = (\d+\.?\d*) or more would do") as told:
-        gc.release_graph(GRAPH, epsilon=1.0, at_most=5, fit="none", seed=1)
+        gc.release_graph(GRAPH, epsilon=1.0, fit="none", seed=1, protect=gc.Protect.edges(5))
     enough = float(re.search(r"epsilon = (\S+) or more", str(told[0].message))[1])
     assert enough > 5.0
     with warnings.catch_warnings():
         warnings.simplefilter("error", AccuracyWarning)
-        gc.release_graph(GRAPH, epsilon=enough, at_most=5, fit="none", seed=1)
+        gc.release_graph(GRAPH, epsilon=enough, fit="none", seed=1, protect=gc.Protect.edges(5))

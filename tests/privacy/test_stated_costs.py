@@ -73,14 +73,19 @@ PEOPLE = gc.distances.Locations(MAP, [3, 0, 1, 0, 2])
 
 def released(mechanism, noise="binary"):
     return lambda: gc.release_graph(
-        GRAPH, epsilon=1.0, mechanism=mechanism, noise=noise, seed=1, time_limit=1e-9
+        GRAPH,
+        epsilon=1.0,
+        mechanism=mechanism,
+        noise=noise,
+        seed=1,
+        fit=gc.Fitting(time_limit=1e-9),
     )
 
 
 def grouped(noise="binary", epsilon=1.0):
     groups = gc.Groups(GRAPH.vertices, {"half": [0] * 4 + [1] * 4})
     return lambda: gc.release_graph(
-        GRAPH, epsilon=epsilon, noise=noise, seed=1, time_limit=1e-9, groups=groups
+        GRAPH, epsilon=epsilon, noise=noise, seed=1, groups=groups, fit=gc.Fitting(time_limit=1e-9)
     )
 
 

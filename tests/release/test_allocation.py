@@ -27,6 +27,7 @@ from graphcuts_dp.release.choice import (
     MOST_SHARE,
     TOTAL_SHARE,
     Prospect,
+    Response,
     degree_share,
     spread,
 )
@@ -56,10 +57,8 @@ def drawn(graph, how, *, epsilon=1.0, noise="binary", share=None, seed=0, worklo
             graph,
             epsilon=epsilon,
             noise=noise,
-            mechanism=how,
-            share=share,
             source=SeededEntropy(seed),
-            workload=workload,
+            response=Response(how, degree_share=share, workload=workload),
         )
     )
 
@@ -247,8 +246,8 @@ class Untouchable:
 def test_the_choice_depends_on_the_noisy_total_alone(share):
     graph = graph_of((200, 300), density=0.01)
     totals = map(float, range(-1000, 60_000, 1000))
-    exact = None if share is None else Fraction(share)
-    prospect = Prospect.of(Untouchable(graph), "binary", exact)
+    exact = None if share is None else Fraction(str(share))
+    prospect = Prospect.of(Untouchable(graph), "binary", Response(degree_share=share))
     chosen = {prospect.share_from_total(total, Fraction(1)) for total in totals}
     assert chosen == {None, prospect.beside}
     assert prospect.beside == (degree_share(300) if share is None else exact)
@@ -323,27 +322,28 @@ def test_the_share_of_degrees():
 
 
 @pytest.mark.parametrize(
-    ("how", "share", "match"),
+    ("options", "match"),
     [
-        ("all", None, "unknown mechanism"),
-        ("response", 0.5, "for mechanism='degrees"),
-        ("auto", 0.0, "between 0 and 1"),
-        ("auto", 1, "between 0 and 1"),
-        ("degrees+response", -0.1, "between 0 and 1"),
-        ("degrees+response", math.nan, "between 0 and 1"),
-        ("degrees+response", True, "between 0 and 1"),
-        ("degrees+response", "0.2", "between 0 and 1"),
+        ({"mechanism": "all"}, "unknown mechanism"),
+        ({"mechanism": "response", "degree_share": 0.5}, "for mechanism='degrees"),
+        ({"degree_share": 0.0}, "above 0 and below 1"),
+        ({"degree_share": 1}, "above 0 and below 1"),
+        ({"mechanism": "degrees+response", "degree_share": math.nan}, "above 0 and below 1"),
+        ({"degree_share": True}, "degree_share must be a number"),
+        ({"degree_share": "0.2"}, "degree_share must be a number"),
+        ({"mechanism": "sparse", "degree_share": 0.96}, "between 0.01 and 0.95"),
+        ({"mechanism": "sparse", "degree_share": 0.001}, "between 0.01 and 0.95"),
+        ({"workload": "cuts"}, "unknown workload"),
+        ({"workload": ["answers"]}, "unknown workload"),
+        ({"workload": None}, "unknown workload"),
+        ({"workload": SYNTHETIC_GRAPH, "mechanism": "response"}, "workload='synthetic graph'"),
+        ({"workload": SYNTHETIC_GRAPH, "degree_share": 0.3}, "workload='synthetic graph'"),
     ],
 )
-def test_options_out_of_range(how, share, match, spent):
+def test_choices_that_make_no_sense_are_refused(options, match):
     with pytest.raises(ParameterError, match=match) as caught:
-        mechanism.check_mechanism(how, share)
+        Response(**options)
     assert "\n" not in str(caught.value)
-    with pytest.raises(ParameterError, match=match):
-        drawn(graph_of(None), how, share=share)
-    with pytest.raises(ParameterError, match=match):
-        mechanism.least_distribution(graph_of(None), "binary", 1.0, how, share)
-    assert not spent
 
 
 @pytest.mark.parametrize(("epsilon", "share"), [(1.0, 1e-9), (1.0, 1 - 1e-9), (1e-6, None)])
@@ -361,7 +361,9 @@ def test_budgets_too_small_to_split(epsilon, share, spent):
 @pytest.mark.parametrize("how", ["auto", "degrees+response", "response"])
 def test_the_least_distribution_is_the_one_that_is_used_when_everything_is_bought(how, spent):
     share = None if how == "response" else 0.25
-    told = mechanism.least_distribution(graph_of(None), "binary", 1.0, how, share).epsilon
+    told = mechanism.least_distribution(
+        graph_of(None), "binary", 1.0, Response(how, degree_share=share)
+    ).epsilon
     whole = (1 - TOTAL_SHARE) * (1 - EARLY_SHARE) if how == "auto" else 1
     assert told == whole * (1 if share is None else Fraction(3, 4))
     drawn(graph_of(None), how, share=share)
@@ -567,7 +569,7 @@ def test_whatever_a_release_is_to_be_good_at_its_parts_add_up_to_epsilon(workloa
     share = parts["degrees"] / (1 - TOTAL_SHARE)
     vertices = data.noisy.shape[0]
     assert share == (degree_share(vertices) if workload == ANSWERS else MOST_SHARE)
-    told = mechanism.least_distribution(graph, "binary", 1.0, "auto", None, None, workload).epsilon
+    told = mechanism.least_distribution(graph, "binary", 1.0, Response(workload=workload)).epsilon
     assert told <= parts["entries"]
 
 

@@ -19,9 +19,8 @@ def test_a_bound_is_chosen_and_used_from_one_store(tmp_path):
         GRAPH,
         groups,
         epsilon=1.0,
-        protect="vertex",
-        degree_bound=chosen.degree_bound,
         store=store,
+        protect=gc.Protect.vertex(degree_bound=chosen.degree_bound),
     )
     with pytest.raises(BudgetError, match="protect 1 vertex"):
         gc.release_flows(GRAPH, groups, epsilon=1.0, store=store)

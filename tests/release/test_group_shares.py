@@ -140,11 +140,9 @@ def test_for_a_graph_alone_degrees_have_nearly_all_that_telling_groups_leave(wor
         graph,
         epsilon=1.0,
         noise="binary",
-        mechanism="auto",
-        share=None,
         source=SeededEntropy(1),
         groups=plan,
-        workload=workload,
+        response=gc.Response("auto", workload=workload),
     )
     parts = {value.name: value.epsilon for value in data.values}
     assert set(parts) == {"groups", "groups again", "degrees", "entries"}
@@ -152,7 +150,7 @@ def test_for_a_graph_alone_degrees_have_nearly_all_that_telling_groups_leave(wor
     left = 1 - plan.first - plan.second
     share = plan.degrees if workload == ANSWERS else MOST_BESIDE_GROUPS
     assert parts["degrees"] == left * share
-    told = least_distribution(graph, "binary", 1.0, "auto", None, plan, workload).epsilon
+    told = least_distribution(graph, "binary", 1.0, gc.Response(workload=workload), plan).epsilon
     assert told <= parts["entries"]
 
 
@@ -171,10 +169,9 @@ def test_a_total_is_bought_beside_groups_only_where_it_could_change_the_choice(d
         graph,
         epsilon=1.0,
         noise="binary",
-        mechanism="auto",
-        share=None,
         source=SeededEntropy(1),
         groups=group_plan(graph, groups),
+        response=gc.Response("auto"),
     )
     names = [value.name for value in data.values]
     assert names[0] == "groups"

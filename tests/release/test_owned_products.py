@@ -9,7 +9,7 @@ from graphcuts_dp.errors import BudgetError, LedgerError, ParameterError
 from graphcuts_dp.graph.owned_rows import OwnedRows
 
 N = 12
-OWNER = {"protect": "owner", "at_most": 3}
+OWNER = {"protect": gc.Protect.owner(at_most=3)}
 
 
 def rows_of(counting="edges", seed=0, two_sided=False):
@@ -71,7 +71,7 @@ def test_flows_and_sessions_of_any_counting(counting, tmp_path):
         assert again.ask([0, 1], [2, 3]) == first
         assert again.remaining.queries == 3
     # Other bounds of the same rows are charged to the same store.
-    flows(rows, store=store, at_most=7)
+    flows(rows, store=store, protect=gc.Protect.owner(at_most=7))
     with pytest.raises(BudgetError, match="does not allow"):
         gc.release_flows(rows, groups(), epsilon=2.5, store=store, **OWNER)
     with pytest.raises(LedgerError, match="about other private data"):
@@ -99,7 +99,9 @@ def test_the_answers_are_those_of_the_bounded_graph():
     rows = rows_of("rows")
     graph = rows.bounded(at_most=3)
     total = graph.weights.sum()
-    made = gc.release_flows(rows, groups(), epsilon=50.0, seed=1, protect="owner", at_most=3)
+    made = gc.release_flows(
+        rows, groups(), epsilon=50.0, seed=1, protect=gc.Protect.owner(at_most=3)
+    )
     # Noise of rate 50/3: more than 3 away with a probability below 1e-20.
     assert abs(made.noisy.sums[-1].sum() - total) <= 9
     assert total < len(rows.pairs)
@@ -107,10 +109,10 @@ def test_the_answers_are_those_of_the_bounded_graph():
 
 @pytest.mark.parametrize("make", [flows, release, iterative])
 def test_an_object_protects_whom_the_words_do(make):
-    made = make(rows_of(), protect=gc.Protect.owner(at_most=3), at_most=None)
+    made = make(rows_of(), protect=gc.Protect.owner(at_most=3))
     assert made.guarantee.protects == "1 owner"
     with pytest.raises(ParameterError, match=r"cannot hide a vertex|under protect='owner'"):
-        make(rows_of(), protect=gc.Protect.vertex(degree_bound=3), at_most=None)
+        make(rows_of(), protect=gc.Protect.vertex(degree_bound=3))
 
 
 def test_a_session_protects_whom_an_object_names(tmp_path):
@@ -132,7 +134,7 @@ def test_what_has_no_owners_protects_none(make):
     with pytest.raises(ParameterError, match="under protect='owner'"):
         make(rows_of(), protect="edges")
     with pytest.raises(ParameterError, match="needs at_most"):
-        make(rows_of(), at_most=None)
+        make(rows_of(), protect="owner")
 
 
 def test_sessions_and_sensing_refuse_the_same(tmp_path):

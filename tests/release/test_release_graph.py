@@ -20,11 +20,12 @@ from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.value_noise import noise_distribution
 from graphcuts_dp.release import allocation as mechanism
 from graphcuts_dp.release import synthesis
+from graphcuts_dp.release.choice import Response
 from graphcuts_dp.release.synthesis import release_graph
 from graphcuts_dp.synth import methods
 from graphcuts_dp.synth.cutting_plane import CuttingPlane
 from graphcuts_dp.synth.first_order import FirstOrder
-from graphcuts_dp.synth.methods import Spectral
+from graphcuts_dp.synth.methods import Fitting, Spectral
 
 NOISES = ["binary", "laplace", "discrete-laplace"]
 NORM_FITS = ["cutting-plane", "first-order", "spectral", "game"]  # they minimise a norm, to a gap
@@ -108,7 +109,10 @@ def test_fits_before_rounding_are_symmetric_to_the_last_bit(method, cap, symmetr
 def test_the_fit_is_chosen_by_the_cap_and_the_oracle():
     uncapped, simple = random_graph(weighted=True), random_graph()
     assert release_graph(uncapped, epsilon=9.0, noise="laplace").fit.method == "first-order"
-    assert release_graph(simple, epsilon=9.0, oracle="spectral").fit.method == "cutting-plane"
+    assert (
+        release_graph(simple, epsilon=9.0, fit=Fitting(oracle="spectral")).fit.method
+        == "cutting-plane"
+    )
     with pytest.raises(ParameterError, match="weight_cap"):
         release_graph(uncapped, epsilon=9.0, noise="laplace", fit="maximum-entropy")
 
@@ -164,17 +168,19 @@ def test_without_a_fit_there_is_no_graph(make):
 @pytest.mark.parametrize("fit", FITS)
 @pytest.mark.parametrize("make", MAKERS)
 def test_unweighted_rounding(make, fit):
-    made = release_graph(make(), epsilon=3.0, fit=fit, unweighted=True, seed=1)
+    made = release_graph(make(), epsilon=3.0, seed=1, fit=Fitting(fit, unweighted=True))
     assert not made.graph.weighted
     assert set(np.unique(made.graph.dense())) <= {0.0, 1.0}
     assert made.fit.unweighted
-    again = release_graph(make(), epsilon=3.0, fit=fit, unweighted=True, seed=1)
+    again = release_graph(make(), epsilon=3.0, seed=1, fit=Fitting(fit, unweighted=True))
     assert again.graph == made.graph
 
 
 def test_the_certificate_is_of_the_synthetic_graph_as_released():
     for unweighted in (False, True):
-        made = release_graph(random_graph(), epsilon=3.0, unweighted=unweighted, seed=4)
+        made = release_graph(
+            random_graph(), epsilon=3.0, seed=4, fit=Fitting(unweighted=unweighted)
+        )
         difference = made.graph.dense() - made.noisy.estimate()
         assert math.isclose(made.certificate.verify(difference), made.certificate.lower)
         S, T = made.certificate.S, made.certificate.T
@@ -259,33 +265,16 @@ def test_only_graphs_are_released(graph):
         ({"epsilon": True}, "epsilon"),
         ({"noise": "gauss"}, "unknown noise"),
         ({"fit": "best"}, "unknown fit"),
-        ({"oracle": "delphi"}, "unknown oracle"),
-        ({"fit": "first-order", "oracle": "spectral"}, "oracle"),
-        ({"fit": "none", "oracle": "spectral"}, "oracle"),
-        ({"fit": "none", "unweighted": True}, "unweighted"),
+        ({"fit": Fitting("none", unweighted=True)}, "unweighted"),
         ({"seed": -1}, "seed"),
         ({"seed": 1.5}, "seed"),
         ({"seed": True}, "seed"),
-        ({"time_limit": 0}, "time_limit"),
-        ({"time_limit": -3.0}, "time_limit"),
-        ({"time_limit": math.nan}, "time_limit"),
         ({"mechanism": "degrees"}, "unknown mechanism"),
         ({"mechanism": "degrees+response", "fit": "spectral"}, "maximum-entropy"),
         ({"mechanism": "degrees+response", "fit": "none"}, "maximum-entropy"),
-        ({"degree_share": 0.3, "fit": "first-order"}, "maximum-entropy"),
-        ({"degree_share": 0.3, "mechanism": "response"}, "degree_share"),
-        ({"workload": "cuts"}, "unknown workload"),
-        ({"workload": ["answers"]}, "unknown workload"),
-        ({"workload": None}, "unknown workload"),
-        ({"workload": "synthetic graph", "mechanism": "response"}, "workload='synthetic graph'"),
-        ({"workload": "synthetic graph", "degree_share": 0.3}, "workload='synthetic graph'"),
-        ({"degree_share": 0}, "degree_share"),
-        ({"degree_share": 1.0}, "degree_share"),
-        ({"degree_share": math.nan}, "degree_share"),
-        ({"degree_share": True}, "degree_share"),
-        ({"degree_share": "0.3"}, "degree_share"),
-        ({"degree_share": 1e-9, "mechanism": "degrees+response"}, "below 1e-06"),
-        ({"degree_share": 1 - 1e-9, "mechanism": "degrees+response"}, "below 1e-06"),
+        ({"mechanism": Response(degree_share=0.3), "fit": "first-order"}, "maximum-entropy"),
+        ({"mechanism": Response("degrees+response", degree_share=1e-9)}, "below 1e-06"),
+        ({"mechanism": Response("degrees+response", degree_share=1 - 1e-9)}, "below 1e-06"),
     ],
 )
 def test_options_out_of_range_cost_nothing(options, match, monkeypatch):
@@ -293,6 +282,25 @@ def test_options_out_of_range_cost_nothing(options, match, monkeypatch):
     with pytest.raises(ParameterError, match=match) as caught:
         release_graph(random_graph(), **{"epsilon": 3.0, **options})
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"fit": "best"}, "unknown fit"),
+        ({"fit": 5}, "as `FitMethod` describes it"),
+        ({"fit": Spectral(), "time_limit": 2.0}, "its own oracle and time_limit"),
+        ({"oracle": "delphi"}, "unknown oracle"),
+        ({"fit": "first-order", "oracle": "spectral"}, "oracle"),
+        ({"fit": "none", "oracle": "spectral"}, "oracle"),
+        ({"time_limit": 0}, "time_limit"),
+        ({"time_limit": -3.0}, "time_limit"),
+        ({"time_limit": math.nan}, "time_limit"),
+    ],
+)
+def test_ways_to_fit_that_make_no_sense_are_refused(options, match):
+    with pytest.raises(ParameterError, match=match):
+        Fitting(**options)
 
 
 def forbidden(*_, **__):
@@ -304,7 +312,7 @@ def forbid_noise(monkeypatch):
         monkeypatch.setattr(mechanism, part, forbidden)
 
 
-@pytest.mark.parametrize("option", [{"unweighted": True}, {"noise": "binary"}])
+@pytest.mark.parametrize("option", [{"fit": Fitting(unweighted=True)}, {"noise": "binary"}])
 def test_weighted_graphs_refuse_what_is_for_simple_ones(option, monkeypatch):
     forbid_noise(monkeypatch)
     graph = random_graph(weighted=True, cap=5.0)
@@ -317,10 +325,9 @@ def test_progress_is_told_and_a_time_limit_kept():
     made = release_graph(
         random_graph(n=30),
         epsilon=3.0,
-        fit="first-order",
         seed=0,
-        time_limit=1e-9,
         progress=lambda done, message: told.append((done, message)),
+        fit=Fitting("first-order", time_limit=1e-9),
     )
     assert made.fit.stopped == "time"
     assert made.fit.rounds == 1
@@ -343,13 +350,16 @@ def test_post_processing_is_not_even_given_the_graph():
 def test_equal_noisy_matrices_give_equal_releases_whatever_the_graph(fit, monkeypatch):
     """With the one reading step replaced by a constant, nothing of the graph may shine through."""
     empty, full = Graph([], [], vertices=12), random_graph(n=12, density=1.0)
-    other, share = random_graph(n=12), "degrees+response"
     data = mechanism.measure(
-        other, epsilon=3.0, noise="binary", mechanism=share, share=None, source=SeededEntropy(0)
+        random_graph(n=12),
+        epsilon=3.0,
+        noise="binary",
+        response=Response("degrees+response"),
+        source=SeededEntropy(0),
     )
     monkeypatch.setattr(synthesis, "measure", lambda *_, **__: data)
     first, second = (
-        release_graph(graph, epsilon=3.0, fit=fit, unweighted=fit == "first-order", seed=1)
+        release_graph(graph, epsilon=3.0, seed=1, fit=Fitting(fit, unweighted=fit == "first-order"))
         for graph in (empty, full)
     )
     assert (first.guarantee, first.fit, repr(first)) == (

@@ -44,16 +44,16 @@ def test_a_release_beyond_the_memory_is_refused_before_noise_in_words_without_ed
 @pytest.mark.usefixtures("small_machine")
 def test_only_what_would_do_is_offered():
     with pytest.raises(GraphError) as caught:
-        check_size((1000, 1000), noise="binary", fit="auto")
+        check_size((1000, 1000), noise="binary", fit=True)
     assert "fit 'none'" not in str(caught.value)
     with pytest.raises(GraphError, match=r"10 x 2,000 vertices") as caught:
-        check_size((10, 2000), noise="laplace", fit="none")
+        check_size((10, 2000), noise="laplace", fit=False)
     assert "fit 'none'" not in str(caught.value)
 
 
 def test_where_nobody_knows_the_memory_nothing_is_refused(monkeypatch):
     monkeypatch.setattr(usefulness, "memory_limit", lambda: None)
-    check_size((10**9, 10**9), noise="binary", fit="auto")
+    check_size((10**9, 10**9), noise="binary", fit=True)
 
 
 def test_a_job_of_ten_million_vertices_is_refused_before_the_file_is_read(
@@ -72,10 +72,10 @@ def test_a_job_of_ten_million_vertices_is_refused_before_the_file_is_read(
 
 
 def test_a_large_release_says_what_it_takes():
-    assert size_note((2000, 2000), noise="binary", fit="auto") is None
-    assert size_note((10**5, 10**5), noise="binary", fit="none") is None
-    assert "about 2 minutes on two cores" in size_note((10**4, 10**4), noise="binary", fit="auto")
-    assert "3 hours" in size_note((10**5, 10**5), noise="binary", fit="auto")
+    assert size_note((2000, 2000), noise="binary", fit=True) is None
+    assert size_note((10**5, 10**5), noise="binary", fit=False) is None
+    assert "about 2 minutes on two cores" in size_note((10**4, 10**4), noise="binary", fit=True)
+    assert "3 hours" in size_note((10**5, 10**5), noise="binary", fit=True)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ n, noise, fit = int(sys.argv[1]), sys.argv[2], sys.argv[3]
 weights = None if noise == "binary" else [2.0]
 graph = gc.Graph([0], [1], weights, vertices=n, weight_cap=weights and 2.0)
 before = peak()
-gc.release_graph(graph, epsilon=1.0, noise=noise, fit=fit, seed=1, time_limit=1.0)
+gc.release_graph(graph, epsilon=1.0, noise=noise, seed=1, fit=gc.Fitting(fit, time_limit=1.0))
 print(peak() - before)
 """
 

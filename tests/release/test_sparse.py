@@ -352,10 +352,8 @@ def test_a_seed_repeats_all_of_it(with_groups):
     "options",
     [
         {"fit": "first-order"},
-        {"oracle": "spectral"},
-        {"degree_share": 0.96},
-        {"degree_share": 0.001},
-        {"degree_share": True},
+        {"fit": gc.Fitting(oracle="spectral")},
+        {"fit": gc.Fitting(unweighted=True)},
         {"noise": "binary-ish"},
         {"epsilon": 1e-5},
     ],
@@ -372,13 +370,16 @@ def test_weights_without_any_bound_are_refused():
 
 
 def test_auto_takes_it_where_the_matrix_does_not_fit(monkeypatch):
-    asked = {"mechanism": "auto", "noise": "binary", "fit": "auto"}
-    assert not takes_sparse((500, 500), weight_cap=1.0, **asked)
-    assert takes_sparse((3000, 3000), weight_cap=None, **asked)
+    def taken(n, cap, *, mechanism="auto", fit="auto"):
+        how, fitting = gc.Response(mechanism), gc.Fitting(fit)
+        return takes_sparse((n, n), how, fitting, noise="binary", weight_cap=cap)
+
+    assert not taken(500, 1.0)
+    assert taken(3000, None)
     monkeypatch.setattr(sparse, "memory_limit", lambda: 10**7)
-    assert takes_sparse((N, N), weight_cap=1.0, **asked)
-    assert not takes_sparse((N, N), weight_cap=1.0, **asked | {"fit": "first-order"})
-    assert not takes_sparse((N, N), weight_cap=1.0, **asked | {"mechanism": "response"})
+    assert taken(N, 1.0)
+    assert not taken(N, 1.0, fit="first-order")
+    assert not taken(N, 1.0, mechanism="response")
     graph, _ = made(mean=0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -412,7 +413,9 @@ def test_the_share_of_degrees_can_be_chosen(share, mean):
     graph, codes = made(mean=mean)
     groups = gc.Groups(graph.vertices, {"team": codes.tolist()})
     for options in ({"groups": groups}, {}):
-        release = released(graph, degree_share=share, fit="none", **options)
+        release = released(
+            graph, mechanism=gc.Response("sparse", degree_share=share), fit="none", **options
+        )
         parts = dict(release.guarantee.parts)
         assert sum(value.epsilon for value in release.measurements.values) <= 1
         assert ("kept edges" in parts) == (mean > 0 and share < 0.9)

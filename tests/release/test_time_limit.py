@@ -18,6 +18,7 @@ from graphcuts_dp.results.bundle import receipt_path
 from graphcuts_dp.results.release import Release
 from graphcuts_dp.synth import cutting_plane, finishing, first_order, log_odds, message_passing
 from graphcuts_dp.synth.message_passing import sharpened_structure
+from graphcuts_dp.synth.methods import Fitting
 from graphcuts_dp.synth.structure import View
 
 GRAPH = planted((20, 20), 0.9, 0.05)[0]
@@ -54,7 +55,7 @@ def done(monkeypatch):
 def released(done, limit, **options):
     """A release and how many pieces of work it took."""
     before = len(done)
-    made = release_graph(GRAPH, epsilon=2.0, seed=0, time_limit=limit, **options)
+    made = release_graph(GRAPH, epsilon=2.0, seed=0, fit=Fitting(time_limit=limit), **options)
     return made, len(done) - before
 
 
@@ -116,7 +117,7 @@ def test_structure_without_time_is_that_of_the_spectrum(done):
 
 def test_receipts_say_what_a_limit_bounds(tmp_path):
     for limit in (None, 1e-9):
-        made = release_graph(GRAPH, epsilon=2.0, seed=0, time_limit=limit)
+        made = release_graph(GRAPH, epsilon=2.0, seed=0, fit=Fitting(time_limit=limit))
         made.save(tmp_path / "g.csv", force=True)
         stored = json.loads(receipt_path(tmp_path / "g.csv").read_text())
         assert stored["fit"]["time_limit"] == limit

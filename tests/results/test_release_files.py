@@ -32,7 +32,7 @@ def sample(kind="plain"):
     if kind == "plain":
         return release_graph(random_graph(12), epsilon=3.0, seed=2)
     if kind == "unweighted":
-        return release_graph(random_graph(12), epsilon=3.0, unweighted=True, seed=2)
+        return release_graph(random_graph(12), epsilon=3.0, seed=2, fit=gc.Fitting(unweighted=True))
     if kind == "labels":
         graph = Graph([0, 1], [1, 2], vertices=["ä b", "7", "c"])
         return release_graph(graph, epsilon=10.0, noise="laplace", fit="spectral", seed=2)
@@ -485,7 +485,9 @@ def test_errors_of_this_module_are_caught_by_one_name(tmp_path):
 
 
 def test_the_receipt_tells_what_a_release_was_to_be_good_at(tmp_path):
-    made = release_graph(random_graph(12), epsilon=1.0, workload="synthetic graph", seed=2)
+    made = release_graph(
+        random_graph(12), epsilon=1.0, seed=2, mechanism=gc.Response(workload="synthetic graph")
+    )
     made.save(tmp_path / "g.csv")
     receipt = tmp_path / "g.csv.json"
     assert json.loads(receipt.read_text())["workload"] == "synthetic graph"
@@ -507,7 +509,9 @@ def test_the_receipt_tells_what_a_release_was_to_be_good_at(tmp_path):
 @pytest.mark.parametrize("seed", [None, 1])
 def test_graphml_of_a_release_tells_its_epsilon(mechanism, seed, tmp_path):
     graph = gc.Graph([0, 1, 2], [1, 2, 3], vertices=6)
-    release = gc.release_graph(graph, epsilon=9.0, mechanism=mechanism, at_most=3, seed=seed)
+    release = gc.release_graph(
+        graph, epsilon=9.0, mechanism=mechanism, seed=seed, protect=gc.Protect.edges(3)
+    )
     release.save(tmp_path / "a.graphml")
     told = networkx.read_graphml(tmp_path / "a.graphml").graph
     assert told["epsilon"] == 9.0

@@ -48,10 +48,9 @@ def bought(kind, how, epsilon=8.0):
         graph,
         epsilon=epsilon,
         noise=noise,
-        mechanism=how,
-        share=None,
         source=SeededEntropy(5),
         groups=group_plan(graph, groups),
+        response=gc.Response(how),
     )
     noisy = found.values[-1]
     cap = noisy.distribution.weight_cap

@@ -9,11 +9,12 @@ from noisy_cases import matrix_problem, planted, planted_bipartite, problem
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
+from graphcuts_dp.release.choice import Response
 from graphcuts_dp.release.synthesis import release_graph
 from graphcuts_dp.results.release import Release
 from graphcuts_dp.synth.base import FitProblem
 from graphcuts_dp.synth.first_order import FirstOrder
-from graphcuts_dp.synth.methods import MaximumEntropy, QueryGame, default_rounds
+from graphcuts_dp.synth.methods import Fitting, MaximumEntropy, QueryGame, default_rounds
 from scripts.benchmark.baselines import chung_lu
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
@@ -75,7 +76,7 @@ def test_a_constant_matrix_is_fitted():
 
 @pytest.mark.parametrize("unweighted", [False, True])
 def test_a_release_with_this_fit(tmp_path, unweighted):
-    made = release_graph(GRAPH, epsilon=1.0, fit="game", unweighted=unweighted, seed=1)
+    made = release_graph(GRAPH, epsilon=1.0, seed=1, fit=Fitting("game", unweighted=unweighted))
     assert made.fit.method == "game"
     assert made.fit.objective == "cut norm"
     assert 0 < made.fit.lower <= made.certificate.upper
@@ -176,7 +177,11 @@ def test_a_tiny_time_limit_gives_a_point_of_the_box(limit):
     graph, _ = planted((40, 40), 0.5, 0.1)
     told = []
     made = release_graph(
-        graph, epsilon=1.0, seed=0, time_limit=limit, progress=lambda *step: told.append(step)
+        graph,
+        epsilon=1.0,
+        seed=0,
+        progress=lambda *step: told.append(step),
+        fit=Fitting(time_limit=limit),
     )
     assert made.fit.stopped == "time"
     assert made.fit.rounds == 1
@@ -229,9 +234,8 @@ def test_noise_in_the_direction_of_the_degrees_makes_no_core(seed):
     made = release_graph(
         Graph(rows, columns, vertices=n),
         epsilon=0.5,
-        mechanism="degrees+response",
-        degree_share=0.97,
         seed=seed,
+        mechanism=Response("degrees+response", degree_share=0.97),
     )
     x = made.graph.dense()
     away = np.linalg.norm(x - chung_lu(x.sum(axis=1)), 2)

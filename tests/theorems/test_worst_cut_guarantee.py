@@ -24,6 +24,7 @@ from graphcuts_dp.privacy.value_noise import noise_distribution
 from graphcuts_dp.release.synthesis import release_graph
 from graphcuts_dp.results.release import Release
 from graphcuts_dp.synth import finishing
+from graphcuts_dp.synth.methods import Fitting
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 
@@ -293,7 +294,7 @@ def test_rounded_graphs_state_a_bound_that_holds():
     """Rounding to 0 and 1 moves cuts; the certificate is of what comes out."""
     for seed in range(8):
         graph = random_graph(12, seed)
-        made = release_graph(graph, epsilon=1.0, unweighted=True, seed=seed)
+        made = release_graph(graph, epsilon=1.0, seed=seed, fit=Fitting(unweighted=True))
         assert errors_of(made, graph)[0] <= made.worst_cut_error_bound()
 
 

@@ -12,6 +12,7 @@ from graphcuts_dp.measure.cells import cell_tree, sides_of_groups
 from graphcuts_dp.offline.methods import Learning, release_iteratively
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.release.choice import Response
 from graphcuts_dp.release.flow_release import release_flows
 from graphcuts_dp.release.synthesis import release_graph
 from graphcuts_dp.results.release import Release
@@ -98,7 +99,7 @@ OURS = (
     _ours(
         "ours-synthetic",
         "release_graph with workload='synthetic graph'.",
-        partial(_release, workload=SYNTHETIC_GRAPH),
+        partial(_release, mechanism=Response(workload=SYNTHETIC_GRAPH)),
     ),
     _ours(
         "ours-answers",

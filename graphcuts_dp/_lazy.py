@@ -1,0 +1,22 @@
+"""Names of a package that are imported when one of them is first used.
+
+A command that reads a graph should not wait for everything else.
+"""
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+
+def exports(
+    package: str, homes: Mapping[str, tuple[str, ...]]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """`__getattr__`, `__dir__` and `__all__` of a package, from its modules and their names."""
+    modules = {name: module for module, names in homes.items() for name in names}
+
+    def find(name: str) -> Any:
+        if name not in modules:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(import_module(f"{package}.{modules[name]}"), name)
+
+    return find, lambda: sorted(modules), sorted(modules)
