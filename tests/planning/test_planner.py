@@ -10,8 +10,12 @@ from hypothesis import strategies as st
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.estimate.flows_forecast import equal_groups, forecast_flows, guaranteed_flows
-from graphcuts_dp.estimate.strategy import choose_strategy
+from graphcuts_dp.estimate.strategy import (
+    choose_strategy,
+    equal_groups,
+    forecast_flows,
+    guaranteed_flows,
+)
 from graphcuts_dp.estimate.worst_case import noise_cut_bound
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn import online_bounds
