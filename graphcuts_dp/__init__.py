@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     )
     from graphcuts_dp.cutnorm.certificate import CutNormCertificate as CutNormCertificate
     from graphcuts_dp.cutnorm.cut_norm import cut_norm
+    from graphcuts_dp.estimate.consistency import RoundedFlows as RoundedFlows
     from graphcuts_dp.estimate.noisy_contributions import Contributions as Contributions
     from graphcuts_dp.estimate.noisy_matrix import CutAnswer as CutAnswer
-    from graphcuts_dp.estimate.whole_tables import RoundedFlows as RoundedFlows
     from graphcuts_dp.evaluation.cut_distance import cut_distance as cut_distance
     from graphcuts_dp.evaluation.cut_error import cut_errors
     from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph, read_graph
@@ -68,6 +68,12 @@ if TYPE_CHECKING:
     from graphcuts_dp.server.client import connect
     from graphcuts_dp.session.base import Answer
     from graphcuts_dp.session.session import Session, open_session
+    from graphcuts_dp.session.terms import (
+        FriezeKannan,
+        MirrorDescent,
+        MultiplicativeWeights,
+        SessionWorkload,
+    )
     from graphcuts_dp.session.transcript import LedgerStatus as LedgerStatus
     from graphcuts_dp.session.transcript import store_status
     from graphcuts_dp.synth.methods import Fitting
@@ -79,9 +85,9 @@ if TYPE_CHECKING:
 _HOMES = {
     "cutnorm.certificate": ("CutNormCertificate",),
     "cutnorm.cut_norm": ("cut_norm",),
+    "estimate.consistency": ("RoundedFlows",),
     "estimate.noisy_contributions": ("Contributions",),
     "estimate.noisy_matrix": ("CutAnswer",),
-    "estimate.whole_tables": ("RoundedFlows",),
     "evaluation.cut_distance": ("cut_distance",),
     "evaluation.cut_error": ("cut_errors",),
     "graph.adjacency": ("BipartiteGraph", "DirectedGraph", "Graph", "read_graph"),
@@ -114,6 +120,7 @@ _HOMES = {
     "server.client": ("RemoteSession", "connect"),
     "session.base": ("Answer",),
     "session.session": ("Session", "open_session"),
+    "session.terms": ("FriezeKannan", "MirrorDescent", "MultiplicativeWeights", "SessionWorkload"),
     "session.transcript": ("LedgerStatus", "store_status"),
     "synth.methods": ("Fitting",),
     "tables.columns": ("Columns",),
@@ -142,11 +149,14 @@ __all__ = [
     "DirectedGraph",
     "Fitting",
     "Flows",
+    "FriezeKannan",
     "Game",
     "Graph",
     "Groups",
     "IterativeRelease",
     "Learning",
+    "MirrorDescent",
+    "MultiplicativeWeights",
     "Net",
     "OwnedRows",
     "Plan",
@@ -157,6 +167,7 @@ __all__ = [
     "Response",
     "Sensing",
     "Session",
+    "SessionWorkload",
     "Store",
     "VertexSet",
     "__version__",

@@ -347,13 +347,13 @@ BY_HAND = (
         "tests/graph/test_owned_rows.py::test_an_owner_is_a_path_of_at_most_k_steps[edges-1-False]",
     ),
     Edit(  # mirror descent that steps up whatever the sign of the gap
-        "MirrorDescent.update",
+        "MirrorDescentRule.update",
         "eta * sign * f",
         "eta * f",
         "tests/learn/test_mirror_descent.py::test_p_2_is_frieze_kannan[None-0.0-bipartite]",
     ),
     Edit(  # steps of mirror descent as long as if the total weight were known exactly
-        "MirrorDescent._left",
+        "MirrorDescentRule._left",
         "return step - self.shift",
         "return step",
         "tests/golden/test_golden.py::test_a_result_is_what_it_was_and_its_files_are[session: mirror-descent, tight]",

@@ -1,6 +1,6 @@
 """What tests of several folders need: made graphs, a clock that stands still."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import datetime
 
 import numpy as np
@@ -53,6 +53,11 @@ def random_graph(
         return kind(*ends, weights, **{"vertices": shape, "hide_change": 1} | options)
     sides = {"left": shape[0], "right": shape[1], "hide_change": 1}
     return BipartiteGraph(*ends, weights, **sides | options)
+
+
+def expecting(terms, edges):
+    """Terms of a session with a guess of the number of edges."""
+    return replace(terms, workload=replace(terms.workload, expected_edges=edges))
 
 
 _COLUMNS = {field.name for field in fields(gc.Columns)}

@@ -18,7 +18,7 @@ from graphcuts_dp.ledger import file as store_module
 from graphcuts_dp.ledger.records import Kind
 from graphcuts_dp.pairs.graph_queries import GraphQuery
 from graphcuts_dp.pairs.queries import MatrixQuery
-from graphcuts_dp.session.session import Session, open_session
+from graphcuts_dp.session.session import Session, session_of
 
 N = 48
 PROMISED = 100_000
@@ -72,7 +72,7 @@ def begin(path, *, method: str = "gaussian", name: str = "default", **options) -
     with warnings.catch_warnings():  # these promise little, and say so
         if method in ("median", "mirror-descent"):
             warnings.simplefilter("ignore", AccuracyWarning)
-        return open_session(graph, store=path, method=method, name=name, **terms)
+        return session_of(graph, store=path, method=method, name=name, **terms)
 
 
 def ask_and_log(path: Path, log: Path, first: int, count: int, method: str, batch: int) -> None:

@@ -14,7 +14,7 @@ from graphcuts_dp.cli.options import with_options
 from graphcuts_dp.cli.protect_options import Protecting
 from graphcuts_dp.display import short
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.estimate.flows_forecast import equal_groups
+from graphcuts_dp.estimate.strategy import equal_groups
 from graphcuts_dp.options import INPUT, OUTPUT, PRIVACY
 from graphcuts_dp.pairs.groups import GroupTree
 from graphcuts_dp.planning import planner

@@ -20,14 +20,13 @@ from graphcuts_dp.cli.session_options import answer_text, remembered, resume, ty
 from graphcuts_dp.cli.store_options import store_named
 from graphcuts_dp.errors import ParameterError, QueryError
 from graphcuts_dp.files import atomic_write, check_writable
-from graphcuts_dp.learn.norms import NORM_HELP
+from graphcuts_dp.options import METHOD
 from graphcuts_dp.pairs.graph_queries import STATISTICS, GraphQuery, Question
 from graphcuts_dp.progress import Progress
-from graphcuts_dp.session.calibrations import CALIBRATIONS
-from graphcuts_dp.session.methods import METHODS
 from graphcuts_dp.session.online import GROUPS, STARTS
 from graphcuts_dp.session.query_lines import folder_of, read_asked, read_lines
-from graphcuts_dp.session.session import open_session
+from graphcuts_dp.session.session import session_of
+from graphcuts_dp.session.terms import METHODS, MirrorDescent, SessionWorkload
 from graphcuts_dp.session.transcript import answer_to_dict
 
 START_EXAMPLE = """Example: graphcuts-dp session start mail.edges.gz --store mail.db --epsilon 1
@@ -67,62 +66,21 @@ def start(
     graph: Annotated[str, typer.Argument(metavar="GRAPH", help="The private graph.")],
     store: Annotated[str, typer.Option(help="File that records what was spent on this graph.")],
     epsilon: options.SessionEpsilon,
-    queries: options.Promised,
-    delta: Annotated[
-        float, typer.Option(help="Second privacy parameter; 0 is pure differential privacy.")
-    ] = 0.0,
+    delta: options.Delta = 0.0,
     name: options.Name = "default",
     method: Annotated[
         str,
-        typer.Option(help=f"auto (smallest guaranteed error), or one of: {', '.join(METHODS)}."),
+        typer.Option(
+            help=f"auto (smallest guaranteed error), or one of: {', '.join(METHODS)}.",
+            rich_help_panel=METHOD,
+        ),
     ] = "auto",
-    calibration: Annotated[
-        str,
-        typer.Option(
-            help=f"Calibration of the first four methods, one of: {', '.join(CALIBRATIONS)}."
-        ),
-    ] = "tight",
-    beta: Annotated[
-        float, typer.Option(help="Probability that any of the intervals is wrong.")
-    ] = 0.05,
-    disjoint: Annotated[
-        bool, typer.Option("--disjoint", help="Promise that all queries have disjoint sets.")
-    ] = False,
-    linear: Annotated[
-        bool,
-        typer.Option(
-            "--linear",
-            help="All linear queries, not only cuts (with --method auto or mirror-descent).",
-        ),
-    ] = False,
-    norm: Annotated[str | None, typer.Option(help=f"Norm of mirror-descent: {NORM_HELP}.")] = None,
-    most_right: Annotated[
-        int | None,
-        typer.Option(help="For a bipartite graph: no set T will have more vertices than this."),
-    ] = None,
-    most_spectral: Annotated[
-        float | None,
-        typer.Option(
-            help="With --linear, for a bipartite graph: no query's largest singular value will be"
-            " more than so many times its largest coefficient."
-        ),
-    ] = None,
-    begin_from: Annotated[
-        str | None,
-        typer.Option(
-            "--start",
-            help="Where the first four methods begin: total (the same weight everywhere), or groups"
-            " (noisy sums between those of --groups).",
-        ),
-    ] = None,
-    expected_edges: Annotated[
-        float | None,
-        typer.Option(help="A public guess of the number of edges, used only to choose the method."),
-    ] = None,
     budget_epsilon: options.BudgetEpsilon = None,
     budget_delta: options.BudgetDelta = 0.0,
     expect_head: options.ExpectHead = None,
     *,
+    workload: SessionWorkload,
+    having: MirrorDescent,  # it has all options that any method has
     protecting: Protecting,
     reading: Reading,
     grouping: GroupReading,
@@ -130,9 +88,9 @@ def start(
     as_json: options.Json = False,
 ) -> None:
     """Begin a session of cut queries on a private graph."""
-    if begin_from == GROUPS and grouping.groups is None:
+    if having.start == GROUPS and grouping.groups is None:
         raise ParameterError("--start groups needs --groups FILE, a public table of the vertices")
-    if begin_from != GROUPS and grouping.groups is not None:
+    if having.start != GROUPS and grouping.groups is not None:
         raise ParameterError(
             "--groups is for --start groups here; to name groups in queries, give it to session ask"
         )
@@ -140,27 +98,19 @@ def start(
     private, _ = protecting.read(reading, graph)
     with (
         accuracy_notes(),
-        open_session(
+        session_of(
             private,
             store=place,
             name=name,
             epsilon=epsilon,
             delta=delta,
-            queries=queries,
             method=method,
-            calibration=calibration,
-            beta=beta,
-            disjoint=disjoint,
-            linear=linear or None,
-            norm=norm,
-            most_right=most_right,
-            most_spectral=most_spectral,
-            expected_edges=expected_edges,
-            start=begin_from,
             groups=grouping.read(private.space),
-            **protecting.options(vertices=True),
             seed=seed,
             source=remembered(graph, reading),
+            **vars(workload),
+            **vars(having),
+            **protecting.options(vertices=True),
         ) as session,
     ):
         status, error, taken = session.status, session.error_bound, session.norm
@@ -174,7 +124,7 @@ def start(
             "session": f"{status.terms.name} in {store}",
             "guarantee": str(status.terms.guarantee),
             "method": str(agreed["method"]) + (f", norm {taken}" if taken else ""),
-            **({"start": STARTS[GROUPS]} if agreed["start"] == GROUPS else {}),
+            **({"start": STARTS[GROUPS]} if agreed.get("start") == GROUPS else {}),
             "queries": f"{agreed['queries']:,}",
             "error": f"up to {error:,.1f} ({1 - agreed['beta']:.0%}, all queries at once)",
         }

@@ -5,8 +5,8 @@ from graphcuts_dp._lazy import exports
 __getattr__, __dir__, __all__ = exports(
     __name__,
     {
+        "consistency": ("RoundedFlows",),
         "noisy_contributions": ("Contributions",),
         "noisy_matrix": ("CutAnswer",),
-        "whole_tables": ("RoundedFlows",),
     },
 )

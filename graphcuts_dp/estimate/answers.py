@@ -9,21 +9,24 @@ estimates between the unbiased answers and those of the synthetic graph, without
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol, final, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, final, get_args
 
 import numpy as np
 
 from graphcuts_dp.arrays import BoolVector, FloatVector
 from graphcuts_dp.display import Card, Displayed
 from graphcuts_dp.errors import QueryError
-from graphcuts_dp.estimate.noisy_matrix import CutAnswer, EstimateKind, NoisyMatrix
+from graphcuts_dp.estimate.noisy_matrix import CutAnswer, EstimateKind
 from graphcuts_dp.pairs.layout import Layout, possible_part
 from graphcuts_dp.pairs.linear_query import LinearQuery, is_query
 from graphcuts_dp.pairs.queries import CutQuery
-from graphcuts_dp.pairs.vertices import Space
 from graphcuts_dp.privacy.distributions import NoiseLaw
 from graphcuts_dp.privacy.value_noise import NoiseSum
 from graphcuts_dp.tables.frames import made_frame
+
+if TYPE_CHECKING:
+    from graphcuts_dp.estimate.least_squares import MatrixEstimator
+    from graphcuts_dp.estimate.sparse_answers import SparseEstimator
 
 ESTIMATES: tuple[str, ...] = get_args(EstimateKind)
 ROUNDING = 1e-12  # of all that is added up: what floats may be off
@@ -134,51 +137,8 @@ class AnswerOptions:
         return log + log_cuts(sizes, layout) if self.simultaneous else log
 
 
-class Estimator(Protocol):
-    """What answers queries of one kind of release, from noisy values alone: post-processing.
-
-    Attributes:
-        space: what may be joined, public.
-        shape: numbers of rows and columns of the adjacency matrix, public.
-        noise_name: the noise of its entries; None where there are none.
-        noisy: its noisy matrix; GraphError where there is none.
-    """
-
-    space: Space
-    shape: tuple[int, int]
-
-    @property
-    def noise_name(self) -> str | None: ...
-
-    @property
-    def noisy(self) -> NoisyMatrix: ...
-
-    def estimates(
-        self,
-        queries: Sequence[CutQuery],
-        options: AnswerOptions,
-        synthetic: Callable[[], FloatVector] | None = None,
-    ) -> tuple[list[CutEstimate], int]:
-        """What is known of each cut, and how many of them share the failure probability.
-
-        Args:
-            queries: on the vertex sets of the release.
-            options: what is wanted.
-            synthetic: makes the values of the synthetic graph.
-        """
-
-    def linear(
-        self, query: LinearQuery, log_failures: float, *, simultaneous: bool
-    ) -> tuple[float, tuple[float, float]]:
-        """The unbiased estimate of any linear query, and its proven interval.
-
-        Raises:
-            QueryError: a query that does not fit, or that this kind of release cannot answer.
-        """
-
-
 def answer_queries(
-    estimator: Estimator,
+    estimator: "MatrixEstimator | SparseEstimator",
     queries: Sequence[LinearQuery],
     options: AnswerOptions,
     *,

@@ -1,16 +1,21 @@
 """Answers of a sparse release: measured values with proven intervals, estimates elsewhere.
 
-A list of more than a few cuts is answered from sums that are made for many of them at once; values
-differ from those of single cuts by the rounding of sums, about 1e-12 of what is added up.
+A list of more than a few cuts is answered from sums that are made for many of them at once: over
+parts of the vertices that no set of the list divides, or over the vertices with the truth vectors
+of some cuts as bits of a number. Values differ from those of single cuts by the rounding of sums,
+about 1e-12 of what is added up.
 """
 
+import itertools
 import math
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, final
 
 import numpy as np
+import numpy.typing as npt
 
 from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.errors import GraphError, QueryError
@@ -23,37 +28,27 @@ from graphcuts_dp.estimate.answers import (
     by_precision,
     distinct_cuts,
 )
-from graphcuts_dp.estimate.cut_sums import (
-    Between,
-    BoolMatrix,
-    CutSums,
-    PartedCuts,
-    parted_cuts,
-    sums_over_parts,
-    sums_over_vertices,
-)
 from graphcuts_dp.estimate.measurement import Measurements, NoisyDegrees, NoisyGroups
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
-from graphcuts_dp.estimate.sparse_model import OneCut, SparseModel
+from graphcuts_dp.estimate.sparse_model import CutSets, PartSums, SparseModel
+from graphcuts_dp.pairs.groups import GroupUnion
 from graphcuts_dp.pairs.layout import most_weight
-from graphcuts_dp.pairs.linear_query import LinearQuery
+from graphcuts_dp.pairs.linear_query import LinearQuery, one_set, sides_of
 from graphcuts_dp.pairs.queries import CutQuery, pairs_of_sizes
+from graphcuts_dp.pairs.vertices import ALL
 from graphcuts_dp.privacy.value_noise import NoiseSum, NoiseTerm
 
 _MOST_KNOWN = 1 << 22  # numbers that are kept of sets that are known
 _DIGITS = 2  # of a number of noises, which is rounded up
 _FEW = 8  # queries that are answered one by one
+_MOST_PARTS = 2048  # of a side
+_OFTEN = 8  # queries for each truth vector that is looked at as a part
+_SPLIT = 40  # truth vectors that divide parts at a time
+_BLOCK = 1 << 21  # numbers in a matrix of cuts and parts
+_AT_ONCE = 12  # cuts whose truth vectors are bits of a number
 
-_LogFailures = Callable[[Sizes], float]
-
-
-@final
-class _KnownSet(NamedTuple):
-    """A set, how many vertices of each group it has, and the sum of their noisy degrees."""
-
-    mask: "weakref.ref[BoolVector]"
-    counts: FloatVector
-    degrees: float
+BoolMatrix = npt.NDArray[np.bool_]
+_Sums = tuple[FloatVector, IntVector]  # of some cells, and how many they are
 
 
 @final
@@ -69,8 +64,31 @@ class _Cells(NamedTuple):
 
     unions: BoolVector
     holds: BoolVector
-    within: tuple[FloatVector, IntVector]
-    touched: tuple[FloatVector, IntVector]
+    within: _Sums
+    touched: _Sums
+
+
+@final
+class Between:
+    """Sums over pairs between parts, each pair once however it lies in a cut.
+
+    Args:
+        matrix: sums over the pairs that are listed with the row in part a, the column in part b.
+        symmetric: whether pairs have no direction.
+    """
+
+    def __init__(self, matrix: FloatMatrix, symmetric: bool) -> None:
+        self._once = matrix
+        self._all = matrix + matrix.T if symmetric else matrix
+        self._symmetric = symmetric
+
+    def sums(self, S: FloatMatrix, T: FloatMatrix) -> FloatVector:
+        """For each cut: pairs with ends in S and T, less those that both orders name."""
+        found: FloatVector = ((S @ self._all) * T).sum(axis=1)
+        both = S * T if self._symmetric else S[:0]
+        if both.any():
+            found -= ((both @ self._once) * both).sum(axis=1)
+        return found
 
 
 @final
@@ -97,7 +115,7 @@ class SparseEstimator:
             raise ValueError("a sparse release has degrees")
         self._degrees = degrees
         self._groups: Sequence[NoisyGroups] = measurements.all_of(NoisyGroups)
-        self._known_sets: dict[tuple[int, int], _KnownSet] = {}
+        self._known: dict[tuple[int, int], tuple[weakref.ref[BoolVector], PartSums]] = {}
         self._noises: dict[tuple[str, int], NoiseSum] = {}
 
     @property
@@ -121,16 +139,13 @@ class SparseEstimator:
         options: AnswerOptions,
         synthetic: object = None,
     ) -> tuple[list[CutEstimate], int]:
-        """See `Estimator.estimates`; any other estimate than "unbiased" is the model's, always.
+        """See `MatrixEstimator.estimates`; another estimate than "unbiased" is the model's, always.
 
         Cuts whose sets are unions of public groups, or truth vectors that many queries share, are
         answered together from sums over these.
         """
         del synthetic
-        parted = None
-        if len(queries) > _FEW:
-            codes = self.model.row_codes, self.model.column_codes
-            parted = parted_cuts(queries, self.space, codes)
+        parted = parted_cuts(queries, self.model) if len(queries) > _FEW else None
         together = self._distinct(queries, parted) if options.joint and queries else 1
 
         def log_failures(sizes: Sizes) -> float:
@@ -138,84 +153,86 @@ class SparseEstimator:
 
         found: dict[int, CutEstimate] = {}
         model_only = options.estimate != "unbiased"
-        for sums in self._sums(queries, parted):
-            found.update(self._estimates(sums, log_failures, model_only=model_only))
+        for places, sets in self._sets(queries, parted):
+            estimates = self._estimates(sets, log_failures, model_only=model_only)
+            found.update(zip(places, estimates, strict=True))
         return [found[place] for place in range(len(queries))], together
 
-    def _distinct(self, queries: Sequence[CutQuery], parted: PartedCuts | None) -> int:
+    def _distinct(self, queries: Sequence[CutQuery], parted: "PartedCuts | None") -> int:
         """How many cuts a list names; one that is written in two ways may count twice."""
-        known: list[tuple[BoolVector, BoolVector]] = []
-        done: set[int] = set()
-        if parted is not None:
-            known, done = list(zip(parted.S, parted.T, strict=True)), set(parted.places.tolist())
+        known = [] if parted is None else list(zip(parted.S, parted.T, strict=True))
+        done = set() if parted is None else set(parted.places)
         others = [each.masks(self.space) for i, each in enumerate(queries) if i not in done]
         return sum(distinct_cuts(cuts, symmetric=self.model.symmetric) for cuts in (known, others))
 
-    def _sums(self, queries: Sequence[CutQuery], parted: PartedCuts | None) -> Iterator[CutSums]:
-        """Sums one by one for a few cuts; else for those of few parts, and for all others."""
+    def _sets(
+        self, queries: Sequence[CutQuery], parted: "PartedCuts | None"
+    ) -> Iterator[tuple[Sequence[int], CutSets]]:
+        """The sets of cuts and their places in a list: one by one if they are few.
+
+        Else those of few parts first, then all others, some at a time.
+        """
         if len(queries) <= _FEW:
             for place, query in enumerate(queries):
-                yield self._sums_of_one(place, *query.masks(self.space))
+                yield [place], self._sets_of_one(*query.masks(self.space))
             return
         done: set[int] = set()
         if parted is not None:
-            done.update(parted.places.tolist())
-            yield from sums_over_parts(self.model, self._degree_values, parted)
+            done.update(parted.places)
+            yield from parted.sets(self.model)
         others = [place for place in range(len(queries)) if place not in done]
-        masks = (queries[place].masks(self.space) for place in others)
-        yield from sums_over_vertices(self.model, self._degree_values, others, masks)
+        for start in range(0, len(others), _AT_ONCE):
+            some = others[start : start + _AT_ONCE]
+            yield some, sets_of_masks(self.model, [queries[i].masks(self.space) for i in some])
 
-    def _sums_of_one(self, place: int, S: BoolVector, T: BoolVector) -> CutSums:
-        sets = self._look(S, 0), self._look(T, 1)
-        both = S & T if self.model.layout.hollow else S[:0]
-        return CutSums(
-            places=np.array([place]),
-            degrees=(np.array([sets[0].degrees]), np.array([sets[1].degrees])),
-            counts=(sets[0].counts[None], sets[1].counts[None]),
-            in_both=np.array([np.count_nonzero(both)]),
-            sets=OneCut(self.model, S, T),
-        )
-
-    def _look(self, mask: BoolVector, side: int) -> _KnownSet:
-        """What a set of rows (0) or columns (1) is.
+    def _sets_of_one(self, S: BoolVector, T: BoolVector) -> CutSets:
+        """A cut. Cost: O(|S| + |T| + groups + kept pairs at the smaller set), and a look at both.
 
         Sets that cannot be written to, such as those that a group's name stands for, are looked at
         once: later they are known by the object that they are.
         """
-        known = self._known_sets.get((id(mask), side))
-        if known is not None and known.mask() is mask:
-            return known
-        groups = self.model.blocks.shape[side]
-        codes = (self.model.row_codes, self.model.column_codes)[side]
-        counts = np.bincount(codes[mask], minlength=groups).astype(np.float64)
-        degrees = float(self._degree_values[side][mask].sum())
-        found = _KnownSet(weakref.ref(mask), counts, degrees)
+        both = S & T if self.model.layout.hollow else S[:0]
+        sums = self._look(S, 0), self._look(T, 1), PartSums.of_one(self.model, 0, both)
+
+        def kept() -> FloatMatrix:
+            return np.array(self.model.kept_sums(S, T, both))[:, None]
+
+        return CutSets(sums, (np.ones((1, 1)),) * 3, kept)
+
+    def _look(self, mask: BoolVector, side: int) -> PartSums:
+        """Sums over a set of rows (0) or of columns (1)."""
+        known = self._known.get((id(mask), side))
+        if known is not None and known[0]() is mask:
+            return known[1]
+        found = PartSums.of_one(self.model, side, mask)
         if not mask.flags.writeable:
-            if len(self._known_sets) * groups >= _MOST_KNOWN:
-                self._known_sets.clear()
-            self._known_sets[id(mask), side] = found
+            if sum(each.size for _, each in self._known.values()) + found.size > _MOST_KNOWN:
+                self._known.clear()
+            self._known[id(mask), side] = weakref.ref(mask), found
         return found
 
     def _estimates(
-        self, sums: CutSums, log_failures: _LogFailures, *, model_only: bool
-    ) -> Iterator[tuple[int, CutEstimate]]:
-        """The place of each cut in the list, and what is known of it."""
-        cells = self._cells(*sums.counts) if self._groups else None
-        numbers = [np.rint(each.sum(axis=1)).astype(np.int64) for each in sums.counts]
-        both = np.rint(sums.in_both).astype(np.int64)
+        self, sets: CutSets, log_failures: Callable[[Sizes], float], *, model_only: bool
+    ) -> Iterator[CutEstimate]:
+        """What is known of each cut."""
+        counts = sets.by_group(0), sets.by_group(1)
+        cells = self._cells(*counts) if self._groups else None
+        numbers = [np.rint(each.sum(axis=1)).astype(np.int64) for each in counts]
+        both = np.rint(sets.by_group(2).sum(axis=1)).astype(np.int64)
+        sums = [sets.by_group(side, self._degree_values[side]).sum(axis=1) for side in (0, 1)]
         model: tuple[FloatVector, FloatVector] | None = None
-        for row, place in enumerate(sums.places.tolist()):
+        for row in range(len(both)):
             sizes = Sizes(int(numbers[0][row]), int(numbers[1][row]), int(both[row]))
             if not sizes.S or not sizes.T:
-                yield place, CutEstimate(0.0, (0.0, 0.0), 0.0)
+                yield CutEstimate(0.0, (0.0, 0.0), 0.0)
                 continue
             pairs = pairs_of_sizes(*sizes, symmetric=self.model.symmetric)
             most = most_weight(pairs, self.model.weight_cap)
             log = log_failures(sizes)
-            degrees = float(sums.degrees[0][row]), float(sums.degrees[1][row])
+            degrees = float(sums[0][row]), float(sums[1][row])
             measured = self._measured(sizes, degrees, cells, row)
             if measured is not None and not model_only:
-                yield place, CutEstimate(measured.value, measured.interval(log), most)
+                yield CutEstimate(measured.value, measured.interval(log), most)
                 continue
             interval = (
                 self._bounds(sizes, degrees, cells, row, log)
@@ -223,9 +240,9 @@ class SparseEstimator:
                 else measured.interval(log)
             )
             if model is None:
-                model = self.model.expected(sums.sets)
+                model = self.model.expected(sets)
             value, typical = (float(each[row]) for each in model)
-            yield place, CutEstimate(value, interval, most, "model", typical)
+            yield CutEstimate(value, interval, most, "model", typical)
 
     def _measured(
         self, sizes: Sizes, degrees: tuple[float, float], cells: _Cells | None, row: int
@@ -284,7 +301,7 @@ class SparseEstimator:
         ]
         same = [(a == b).all(axis=1) for a, b in zip(whole, some, strict=True)]
 
-        def sums(sides: list[BoolMatrix]) -> tuple[FloatVector, IntVector]:
+        def sums(sides: list[BoolMatrix]) -> _Sums:
             S, T = (each.astype(np.float64) for each in sides)
             values, numbers = (each.sums(S, T) for each in self._between)
             return values, np.rint(numbers).astype(np.int64)
@@ -313,9 +330,8 @@ class SparseEstimator:
 
     @cached_property
     def _group_sizes(self) -> list[IntVector]:
-        codes = self.model.row_codes, self.model.column_codes
-        sizes = zip(codes, self.model.blocks.shape, strict=True)
-        return [np.bincount(each, minlength=groups) for each, groups in sizes]
+        sides = zip(self.model.codes, self.model.blocks.shape, strict=True)
+        return [np.bincount(each, minlength=groups) for each, groups in sides]
 
     @cached_property
     def _degree_values(self) -> tuple[FloatVector, FloatVector]:
@@ -324,7 +340,7 @@ class SparseEstimator:
         rows: FloatVector = self._degrees.rows * unit
         return rows, rows if self._degrees.symmetric else self._degrees.columns * unit
 
-    def _cell_sum(self, cells: tuple[FloatVector, IntVector], row: int) -> Estimate:
+    def _cell_sum(self, cells: _Sums, row: int) -> Estimate:
         return self._sum("cells", float(cells[0][row]), int(cells[1][row]))
 
     def _degree_sum(self, value: float, count: int, factor: float = 1.0) -> Estimate:
@@ -353,3 +369,173 @@ def _rounded_up(count: int) -> int:
     """
     step: int = 10 ** max(0, len(str(count)) - 1 - _DIGITS)
     return -(-count // step) * step
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class CommonParts:
+    """The vertices of one side in parts that no set of a list divides.
+
+    Attributes:
+        of: part of each vertex, shape (n,).
+        first: a vertex of each part, shape (parts,).
+    """
+
+    of: IntVector
+    first: IntVector
+
+    @classmethod
+    def common(
+        cls, codes: Sequence[IntVector], masks: Sequence[BoolVector]
+    ) -> "CommonParts | None":
+        """Parts that neither a group nor a truth vector divides; None if they are too many."""
+        of = np.zeros(len(codes[0]), dtype=np.int64)
+        first = np.zeros(1, dtype=np.int64)
+        bits = (_numbers(masks[start : start + _SPLIT]) for start in range(0, len(masks), _SPLIT))
+        for each in itertools.chain(codes, bits):
+            both = of * (int(each.max()) + 1) + each
+            _, first, of = np.unique(both, return_index=True, return_inverse=True)
+            if len(first) > _MOST_PARTS:
+                return None
+        return cls(of, first)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class PartedCuts:
+    """Cuts of a list whose sets consist of few parts.
+
+    Attributes:
+        places: which of the list they are, ascending, q of them.
+        left: parts of the rows.
+        right: parts of the columns; the same object where both are one set.
+        S: parts of each S, shape (q, left parts).
+        T: parts of each T, shape (q, right parts).
+    """
+
+    places: list[int]
+    left: CommonParts
+    right: CommonParts
+    S: BoolMatrix
+    T: BoolMatrix
+
+    def sets(self, model: SparseModel) -> Iterator[tuple[list[int], CutSets]]:
+        """The sets of some cuts at a time; each takes products of small matrices."""
+        shape = len(self.left.first), len(self.right.first)
+        left, right = (
+            PartSums(model, side, parts.of, count)
+            for side, parts, count in zip((0, 1), (self.left, self.right), shape, strict=True)
+        )
+        ends = np.ravel_multi_index((self.left.of[model.rows], self.right.of[model.columns]), shape)
+        kept = []
+        for each in (model.weights, model.spread):
+            sums = np.bincount(ends, each, shape[0] * shape[1]).astype(np.float64)
+            kept.append(Between(sums.reshape(shape), model.symmetric))
+        step = max(1, _BLOCK // max(shape))
+        for start in range(0, len(self.places), step):
+            block = slice(start, start + step)
+            S, T = self.S[block].astype(np.float64), self.T[block].astype(np.float64)
+            both = S * T if model.layout.hollow else np.zeros_like(S)
+
+            def added(S: FloatMatrix = S, T: FloatMatrix = T) -> FloatMatrix:
+                return np.array([each.sums(S, T) for each in kept])
+
+            yield self.places[block], CutSets((left, right, left), (S, T, both), added)
+
+
+def parted_cuts(queries: Sequence[CutQuery], model: SparseModel) -> PartedCuts | None:
+    """The cuts of a list whose sets are unions of public groups, or sets that are asked often.
+
+    Parts of rows and of columns lie in the groups of the model. None if there is no such cut, or
+    the parts are too many.
+    """
+    one = one_set(model.space)
+    masks = {id(each) for query in queries for each in (query.S, query.T) if _is_mask(each)}
+    often = len(masks) * _OFTEN <= len(queries) and len(masks) <= _MOST_PARTS
+    sizes = tuple(len(side) for side in sides_of(model.space))
+    places = [
+        place
+        for place, query in enumerate(queries)
+        if _known(query.S, sizes[0], often)
+        and (query.T is None or _known(query.T, sizes[1], often))
+    ]
+    if not places:
+        return None
+    sides = [queries[place].S for place in places], [queries[place].T for place in places]
+    if one:
+        left = right = _parts([*sides[0], *sides[1]], model.codes[0])
+    else:
+        left, right = (_parts(sides[side], model.codes[side]) for side in (0, 1))
+    if left is None or right is None:
+        return None
+    S = _chosen(sides[0], left)
+    T = _chosen([ALL if each is None and not one else each for each in sides[1]], right)
+    if one:
+        rest = [each is None for each in sides[1]]
+        T[rest] = ~S[rest]
+    return PartedCuts(places, left, right, S, T)
+
+
+def _parts(sets: Sequence[object], codes: IntVector) -> CommonParts | None:
+    """Parts that none of some sets divides, and that lie in the groups of some codes."""
+    tables = {id(each.groups): each.groups.codes() for each in sets if isinstance(each, GroupUnion)}
+    masks = {id(each): each for each in sets if isinstance(each, np.ndarray)}
+    return CommonParts.common([codes, *tables.values()], list(masks.values()))
+
+
+def _is_mask(given: object) -> bool:
+    return isinstance(given, np.ndarray) and given.dtype == np.bool_
+
+
+def _known(given: object, size: int, often: bool) -> bool:
+    if isinstance(given, GroupUnion):
+        return len(given.groups.vertices) == size
+    if isinstance(given, str):
+        return given == ALL
+    return often and isinstance(given, np.ndarray) and _is_mask(given) and given.shape == (size,)
+
+
+def _chosen(sets: Sequence[object], parts: CommonParts) -> BoolMatrix:
+    """Which parts each set has; of None no part."""
+    found = np.zeros((len(sets), len(parts.first)), dtype=np.bool_)
+    tables: dict[int, IntVector] = {}
+    for row, given in zip(found, sets, strict=True):
+        if isinstance(given, GroupUnion):
+            groups = given.groups
+            if id(groups) not in tables:
+                tables[id(groups)] = groups.codes()[parts.first]
+            row[:] = given.chosen[tables[id(groups)]]
+        elif isinstance(given, np.ndarray):
+            row[:] = given[parts.first]
+        elif given is not None:
+            row[:] = True
+    return found
+
+
+def sets_of_masks(model: SparseModel, masks: Sequence[tuple[BoolVector, BoolVector]]) -> CutSets:
+    """The sets of a few cuts, of which each vertex and each kept pair is looked at once for all.
+
+    Parts are numbers whose bits tell the cuts that a vertex is in. Adding up by this number, and
+    then the numbers with a bit for each cut, costs about as much as one cut alone.
+    """
+    left, right = (_numbers(each) for each in zip(*masks, strict=True))
+    bits = np.arange(1 << len(masks)) >> np.arange(len(masks))[:, None] & 1
+    chosen = bits.astype(np.float64)
+    both = left & right if model.layout.hollow else np.zeros_like(left)
+    parts = ((0, left), (1, right), (0, both))
+    sums = [PartSums(model, side, each, chosen.shape[1]) for side, each in parts]
+    none = chosen if model.layout.hollow else np.zeros_like(chosen)
+
+    def kept() -> FloatMatrix:
+        crossing, values = model.crossing(left, right), (model.weights, model.spread)
+        return np.array([chosen @ np.bincount(crossing, v, chosen.shape[1]) for v in values])
+
+    return CutSets((sums[0], sums[1], sums[2]), (chosen, chosen, none), kept)
+
+
+def _numbers(masks: Sequence[BoolVector]) -> IntVector:
+    """A number for each vertex whose bits tell the sets that it is in."""
+    found = np.zeros(len(masks[0]), dtype=np.int64)
+    for bit, mask in enumerate(masks):
+        found |= mask.astype(np.int64) << bit
+    return found

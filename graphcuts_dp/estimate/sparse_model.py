@@ -1,8 +1,9 @@
 """A graph of kept edges and a degree-corrected block model of what they leave, never a matrix."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol, Self, final
+from typing import Any, NamedTuple, Self, TypeVar, final
 
 import numpy as np
 import numpy.typing as npt
@@ -13,56 +14,77 @@ from graphcuts_dp.estimate.noisy_matrix import pairs_at
 from graphcuts_dp.pairs.layout import Layout
 from graphcuts_dp.pairs.vertices import Space
 
+Marks = TypeVar("Marks", BoolVector, IntVector)
 _ARRAYS = (
     *("rows", "columns", "weights", "spread", "chances"),
     *("row_codes", "row_factors", "row_spread", "blocks", "left_points", "left_shares"),
 )
 
 
-class CutSets(Protocol):
-    """The sets of some cuts, which add up values over their vertices and kept pairs."""
+@final
+class PartSums:
+    """Sums over parts of the rows (side 0) or the columns (1), by the model's groups.
 
-    def by_group(self, which: int, *values: FloatVector | None) -> list[FloatMatrix]:
-        """Sums by the model's groups, shape (cuts, groups), of each of some vectors of values.
+    Args:
+        model: of the groups.
+        side: which of the two.
+        parts: part of each member, shape (members,).
+        count: how many parts there are.
+        members: numbers of the vertices that are members; None for all.
+    """
 
-        Args:
-            which: over S (0), over T (1), or over both: 2, of one vertex set; else zeros.
-            values: of each vertex; None for ones.
-        """
+    def __init__(
+        self,
+        model: "SparseModel",
+        side: int,
+        parts: IntVector,
+        count: int,
+        members: IntVector | None = None,
+    ) -> None:
+        codes, self._members = model.codes[side], members
+        self._shape = count, model.blocks.shape[side]
+        self._places = parts * self._shape[1] + (codes if members is None else codes[members])
+        self._tables: dict[int, tuple[FloatVector | None, FloatMatrix]] = {}
 
-    def kept(self) -> FloatMatrix:
-        """Weight and variance of the kept pairs of each cut, each pair once; shape (2, cuts)."""
+    @staticmethod
+    def of_one(model: "SparseModel", side: int, mask: BoolVector) -> "PartSums":
+        """Of a single part, the vertices of a truth vector."""
+        members = np.flatnonzero(mask)
+        return PartSums(model, side, np.zeros_like(members), 1, members)
+
+    @property
+    def size(self) -> int:
+        """How many numbers are held here."""
+        return 2 * len(self._places)
+
+    def table(self, values: FloatVector | None) -> FloatMatrix:
+        """Sums of values of each vertex (None: of ones), shape (parts, groups); added up once."""
+        if id(values) not in self._tables:
+            own = values if values is None or self._members is None else values[self._members]
+            sums = np.bincount(self._places, own, self._shape[0] * self._shape[1])
+            self._tables[id(values)] = values, sums.reshape(self._shape).astype(np.float64)
+        return self._tables[id(values)][1]
 
 
 @final
-@dataclass(frozen=True, eq=False)
-class OneCut:
-    """A single cut.
+class CutSets(NamedTuple):
+    """The sets of some cuts, as parts of the vertices.
 
-    Cost: O(|S| + |T| + groups + kept pairs at the smaller set), and a look at the truth vectors.
+    Attributes:
+        parts: for S, for T, and for the vertices in both, of one vertex set.
+        chosen: 1 for the parts of each set, else 0, shape (cuts, parts).
+        kept: tells weight and variance of the kept pairs of each cut, each pair once, shape
+            (2, cuts).
     """
 
-    model: "SparseModel"
-    S: BoolVector
-    T: BoolVector
+    parts: tuple[PartSums, PartSums, PartSums]
+    chosen: tuple[FloatMatrix, FloatMatrix, FloatMatrix]
+    kept: Callable[[], FloatMatrix]
 
-    @cached_property
-    def members(self) -> tuple[IntVector, IntVector, IntVector]:
-        """Numbers of the rows, of the columns, and of the vertices in both, where these are one."""
-        both = self.S & self.T if self.model.layout.hollow else self.S[:0]
-        return np.flatnonzero(self.S), np.flatnonzero(self.T), np.flatnonzero(both)
-
-    def by_group(self, which: int, *values: FloatVector | None) -> list[FloatMatrix]:
-        """See `CutSets.by_group`."""
-        members, side = self.members[which], int(which == 1)
-        codes = (self.model.row_codes, self.model.column_codes)[side][members]
-        groups = self.model.blocks.shape[side]
-        given = (None if each is None else each[members] for each in values)
-        return [np.bincount(codes, each, minlength=groups)[None].astype(float) for each in given]
-
-    def kept(self) -> FloatMatrix:
-        """See `CutSets.kept`."""
-        return np.array(self.model.kept_sums(*self.members))[:, None]
+    def by_group(self, which: int, values: FloatVector | None = None) -> FloatMatrix:
+        """Sums of values of each vertex (None: of ones) by the model's groups, (cuts, groups)."""
+        found: FloatMatrix = self.chosen[which] @ self.parts[which].table(values)
+        return found
 
 
 @final
@@ -111,6 +133,11 @@ class SparseModel:
     left_square: float
     left_points: FloatVector
     left_shares: FloatVector
+
+    @property
+    def codes(self) -> tuple[IntVector, IntVector]:
+        """Groups of the rows and of the columns."""
+        return self.row_codes, self.column_codes
 
     @cached_property
     def layout(self) -> Layout:
@@ -174,10 +201,11 @@ class SparseModel:
         on each pair, weights of kept pairs and residual degrees have their posterior variances, all
         independently. It is what resampling from the model comes to.
         """
-        left, left_spread = cuts.by_group(0, self.row_factors, self.row_spread)
-        right, right_spread = cuts.by_group(1, self.column_factors, self.column_spread)
-        inside, of_loops = cuts.by_group(2, self.row_factors, self.loops)
-        loops = of_loops.sum(axis=1)
+        left, left_spread = (cuts.by_group(0, v) for v in (self.row_factors, self.row_spread))
+        right, right_spread = (
+            cuts.by_group(1, v) for v in (self.column_factors, self.column_spread)
+        )
+        inside, loops = cuts.by_group(2, self.row_factors), cuts.by_group(2, self.loops).sum(axis=1)
         onward, back = right @ self.blocks.T, left @ self.blocks
         residual = (back * right).sum(axis=1) - loops
         if self.symmetric:
@@ -199,37 +227,29 @@ class SparseModel:
         np.divide(part, whole, out=found, where=np.broadcast_to(whole > 0, part.shape))
         return found
 
-    def kept_sums(self, S: IntVector, T: IntVector, both: IntVector) -> tuple[float, float]:
-        """Weight and variance of the kept pairs of a cut, each pair once."""
-        if min(len(S), len(T)) * 4 > self.layout.shape[0]:
-            return self._kept_listed(S, T)
+    def kept_sums(self, S: BoolVector, T: BoolVector, both: BoolVector) -> tuple[float, float]:
+        """Weight and variance of the kept pairs of a cut, each pair once; `both` as for CutSets."""
+        if min(np.count_nonzero(S), np.count_nonzero(T)) * 4 > self.layout.shape[0]:
+            crossing = self.crossing(S, T)  # of large sets: looks at every kept pair, once
+            return float(self.weights[crossing].sum()), float(self.spread[crossing].sum())
         kept, spread = self._kept_between(S, T)
-        if self.symmetric and len(both):
+        if self.symmetric and both.any():
             inside, inside_spread = self._kept_between(both, both)
             kept, spread = kept - inside / 2, spread - inside_spread / 2
         return kept, spread
 
-    def _kept_listed(self, S: IntVector, T: IntVector) -> tuple[float, float]:
-        """Of large sets: looks at every kept pair, once."""
-        left, right = (np.zeros(size, dtype=np.bool_) for size in self.layout.shape)
-        left[S], right[T] = True, True
-        crossing = left[self.rows] & right[self.columns]
-        if self.symmetric:
-            crossing |= right[self.rows] & left[self.columns]
-        return float(self.weights[crossing].sum()), float(self.spread[crossing].sum())
+    def crossing(self, S: Marks, T: Marks) -> Marks:
+        """Which kept pairs cross a cut; or, of bits that tell the cuts of S and T, in which."""
+        found: Marks = S[self.rows] & T[self.columns]
+        return found | (T[self.rows] & S[self.columns]) if self.symmetric else found
 
-    def _kept_between(self, S: IntVector, T: IntVector) -> tuple[float, float]:
-        weights, spread = self.kept, self.kept_spread
-        if self.symmetric and len(T) < len(S):
+    def _kept_between(self, S: BoolVector, T: BoolVector) -> tuple[float, float]:
+        if self.symmetric and np.count_nonzero(T) < np.count_nonzero(S):
             S, T = T, S
-        inside = np.zeros(weights.shape[1], dtype=np.bool_)
-        inside[T] = True
-        starts, ends = weights.indptr[S], weights.indptr[S + 1]
-        counts = ends - starts
-        here = np.repeat(starts - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)
-        here = here + np.arange(len(here))
-        here = here[inside[weights.indices[here]]]
-        return float(weights.data[here].sum()), float(spread.data[here].sum())
+        rows = np.flatnonzero(S)
+        found = (each[rows] for each in (self.kept, self.kept_spread))
+        kept, spread = (float(each.data[T[each.indices]].sum()) for each in found)
+        return kept, spread
 
     def to_parts(self) -> dict[str, npt.NDArray[Any]]:
         """Arrays for files."""

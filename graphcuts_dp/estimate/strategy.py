@@ -1,23 +1,31 @@
 """Which levels of a table are measured, and which share of the budget each of them gets.
 
-Chosen before anything is spent, from the sizes of the public groups alone.
+Chosen before anything is spent, from the sizes of the public groups alone; so is the forecast of
+what errors to expect.
 """
 
+import itertools
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from fractions import Fraction
-from typing import final
+from functools import cache
+from typing import Any, final
 
 import numpy as np
 
 from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.estimate.changes import cell_changes
+from graphcuts_dp.estimate.consistency import LeastSquares
 from graphcuts_dp.estimate.measurement import place_variances
+from graphcuts_dp.estimate.tails import error_radii
 from graphcuts_dp.pairs.cells import CellTree
+from graphcuts_dp.pairs.groups import GroupTree
 from graphcuts_dp.privacy.composition import as_stored, zcdp_rho
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.level_noise import Change, DistributionPair, LevelNoise
+from graphcuts_dp.privacy.protection import Protect
 
 ALL_CELLS, ALL_LEVELS, TOTALS = "all cells", "all levels", "totals"
 NOISES = ("auto", "laplace", "gaussian")
@@ -97,8 +105,17 @@ def choose_strategy(
         budget = exact
         if kind == "gaussian":
             budget = Fraction(zcdp_rho(epsilon=as_stored(exact), delta=delta))
-        chosen = _Search(shape, kind, budget, changes, wanted).best()
-        found.append((chosen[0], kind, budget, chosen[1]))
+
+        @cache
+        def value(
+            parts: tuple[int, ...], kind: DistributionPair = kind, budget: Fraction = budget
+        ) -> float:
+            noise, places = _noise(kind, budget, changes, parts)
+            means = shape.mean_variances(place_variances(noise, places, cells.depth))
+            return float(means @ wanted)
+
+        least, parts = _best_parts(value, wanted)
+        found.append((least, kind, budget, parts))
     _, kind, budget, parts = min(found, key=lambda each: each[0])
     chosen_noise, places = _noise(kind, budget, changes, parts)
     means = shape.mean_variances(place_variances(chosen_noise, places, cells.depth))
@@ -194,71 +211,300 @@ class _Shape:
         return np.array(means)
 
 
+def _best_parts(
+    value: Callable[[tuple[int, ...]], float], wanted: FloatVector
+) -> tuple[float, tuple[int, ...]]:
+    """The least value of a search from several starts, and the parts of each place."""
+    depth = len(wanted)
+    levels, kept = range(1, depth), {depth - 1}
+    picks = [kept, {*levels}, {0, *levels}, {*np.flatnonzero(wanted).tolist()} | kept]
+    starts = sorted({_even(pick, depth) for pick in picks})
+    found = [_improved(start, value) for start in starts]
+    return min((value(parts), parts) for parts in found)
+
+
+def _even(pick: set[int], depth: int) -> tuple[int, ...]:
+    parts = [_PARTS // len(pick) if place in pick else 0 for place in range(depth)]
+    parts[-1] += _PARTS - sum(parts)
+    return tuple(parts)
+
+
+def _improved(parts: tuple[int, ...], value: Callable[[tuple[int, ...]], float]) -> tuple[int, ...]:
+    step = _PARTS // 4
+    while step:
+        better = min((value(moved), moved) for moved in (parts, *_moves(parts, step)))
+        if better[0] < value(parts) * (1 - 1e-9):
+            parts = better[1]
+        else:
+            step //= 2
+    return parts
+
+
+def _moves(parts: tuple[int, ...], step: int) -> Iterator[tuple[int, ...]]:
+    last = len(parts) - 1
+    for source, target in itertools.permutations(range(len(parts)), 2):
+        given = min(step, parts[source] - (_LEAST if source == last else 0))
+        if given > 0:
+            moved = list(parts)
+            moved[source] -= given
+            moved[target] += given
+            yield tuple(moved)
+
+
+_MOST_GROUPS = 2000  # two million cells
+_FINE = 2**30  # steps of a weight at its cap, where there are weights
+
+
 @final
-class _Search:
-    """Shares in whole parts that minimise a mean variance, for one noise."""
+@dataclass(frozen=True, kw_only=True)
+class LevelForecast:
+    """What to expect of the cells of one level, in units of weight.
 
-    def __init__(
-        self,
-        shape: _Shape,
-        kind: DistributionPair,
-        budget: Fraction,
-        changes: Sequence[Change],
-        wanted: FloatVector,
-    ) -> None:
-        self._shape, self._kind, self._wanted = shape, kind, wanted
-        self._budget, self._changes = budget, changes
-        self._depth = len(shape.parents) + 1
-        self._known: dict[tuple[int, ...], float] = {}
+    Attributes:
+        level: its name.
+        groups: how many groups it has, of the rows and the columns.
+        cells: how many cells.
+        share: of the budget; 0 if the level is not measured itself.
+        cell: expected error: root of the mean variance of a cell.
+        within: half of the longest 95 % interval of a single cell.
+        all_within: half of the longest of the intervals that hold for all cells at once.
+        union: standard deviation of what passes between two disjoint unions of about sqrt(k) of
+            the k groups; NaN where there are too few.
+        half: standard deviation of what passes between half of the groups and the rest; NaN for a
+            single group.
+    """
 
-    def best(self) -> tuple[float, tuple[int, ...]]:
-        """The least objective, and the parts of each place."""
-        found = []
-        for start in self._starts():
-            parts = self._improved(start)
-            found.append((self._value(parts), parts))
-        return min(found)
+    level: str
+    groups: tuple[int, int]
+    cells: int
+    share: float
+    cell: float
+    within: float
+    all_within: float
+    union: float
+    half: float
 
-    def _starts(self) -> list[tuple[int, ...]]:
-        levels = tuple(range(1, self._depth))
-        kept = {self._depth - 1}
-        wanted = {int(place) for place in np.flatnonzero(self._wanted)}
-        picks = [kept, {*levels}, {0, *levels}, wanted | kept]
-        return sorted({self._even(pick) for pick in picks})
 
-    def _even(self, pick: set[int]) -> tuple[int, ...]:
-        parts = [_PARTS // len(pick) if place in pick else 0 for place in range(self._depth)]
-        parts[-1] += _PARTS - sum(parts)
-        return tuple(parts)
+@final
+@dataclass(frozen=True, kw_only=True)
+class FlowsForecast:
+    """Expected errors of flows; all of it is known before anything is spent.
 
-    def _improved(self, parts: tuple[int, ...]) -> tuple[int, ...]:
-        step = _PARTS // 4
-        while step:
-            better = min(
-                (self._value(moved), moved) for moved in (parts, *self._moves(parts, step))
-            )
-            if better[0] < self._value(parts) * (1 - 1e-9):
-                parts = better[1]
-            else:
-                step //= 2
-        return parts
+    Attributes:
+        epsilon: of the release.
+        delta: likewise.
+        workload: what the shares are chosen for.
+        noise: "laplace" or "gaussian".
+        total: standard deviation of the grand total.
+        levels: from the coarsest to the finest.
+    """
 
-    def _moves(self, parts: tuple[int, ...], step: int) -> list[tuple[int, ...]]:
-        found = []
-        for source in range(self._depth):
-            given = min(step, parts[source] - (_LEAST if source == self._depth - 1 else 0))
-            for target in range(self._depth):
-                if given > 0 and target != source:
-                    moved = list(parts)
-                    moved[source] -= given
-                    moved[target] += given
-                    found.append(tuple(moved))
+    epsilon: float
+    delta: float
+    workload: str
+    noise: str
+    total: float
+    levels: tuple[LevelForecast, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values; None for numbers that there are not."""
+        found = asdict(self)
+        for level in found["levels"]:
+            for name in ("union", "half"):
+                level[name] = None if math.isnan(level[name]) else level[name]
         return found
 
-    def _value(self, parts: tuple[int, ...]) -> float:
-        if parts not in self._known:
-            noise, places = _noise(self._kind, self._budget, self._changes, parts)
-            variances = place_variances(noise, places, self._depth)
-            means = self._shape.mean_variances(variances)
-            self._known[parts] = float(means @ self._wanted)
-        return self._known[parts]
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """In words, a sentence a level."""
+        return tuple(
+            f"Expected error of a cell of level {each.level!r}: {each.cell:,.3g}; 95 % intervals: "
+            f"+-{each.within:,.3g}, and +-{each.all_within:,.3g} for all cells at once."
+            for each in self.levels
+        )
+
+
+def forecast_flows(
+    groups: GroupTree | tuple[GroupTree, GroupTree],
+    *,
+    epsilon: float,
+    delta: float = 0.0,
+    workload: str = ALL_LEVELS,
+    noise: str = "auto",
+    weight_cap: float | None = None,
+    directed: bool = False,
+    degree_bound: int | None = None,
+) -> FlowsForecast:
+    """Expected errors of `release_flows` for groups of these sizes. Reads no graph.
+
+    Args:
+        groups: a `Groups`, or names and sizes alone; of a bipartite graph a pair, left and right.
+        epsilon: privacy parameter, in [1e-6, 50].
+        delta: in [0, 1).
+        workload: see `release_flows`.
+        noise: likewise.
+        weight_cap: public bound on a weight; None for graphs without weights, and for those of
+            which a change by 1 is hidden.
+        directed: whether flows have a direction.
+        degree_bound: D of `protect="vertex"`; None where edges are protected. Errors are those of
+            noise: what the bound takes is private.
+
+    Raises:
+        ParameterError: a number out of range, or an unknown name.
+        GraphError: groups that can hold no pair.
+    """
+    if weight_cap is not None and not (math.isfinite(weight_cap) and weight_cap > 0):
+        raise ParameterError("weight_cap must be a positive, finite number")
+    pair = groups if isinstance(groups, tuple) else (groups, None)
+    cells = CellTree(pair[0], pair[1], directed=directed)
+    sensitivity, unit = (1, 1.0) if weight_cap is None else (_FINE, weight_cap / _FINE)
+    changes: tuple[Change, ...] = ((sensitivity, sensitivity**2),) * cells.depth
+    if degree_bound is not None:
+        protection = Protect.of("vertex", degree_bound=degree_bound)
+        bound = max(1, math.floor(degree_bound / unit))
+        changes = cell_changes(cells, protection, sensitivity=bound, largest=sensitivity)
+    strategy = choose_strategy(
+        cells,
+        epsilon=epsilon,
+        delta=delta,
+        changes=changes,
+        workload=workload,
+        noise=noise,
+    )
+    return forecast_of(cells, strategy, unit=unit, epsilon=float(epsilon), delta=float(delta))
+
+
+def forecast_of(
+    cells: CellTree, strategy: FlowStrategy, *, unit: float, epsilon: float, delta: float
+) -> FlowsForecast:
+    """The forecast of a strategy that is chosen already.
+
+    Args:
+        cells: the public cells.
+        strategy: of the levels.
+        unit: weight of a step.
+        epsilon: of the release.
+        delta: likewise.
+    """
+    fit = LeastSquares(cells, place_variances(strategy.noise, strategy.places, cells.depth))
+    levels = tuple(_level(cells, strategy, fit, place, unit) for place in range(1, cells.depth))
+    return FlowsForecast(
+        epsilon=epsilon,
+        delta=0.0 if strategy.noise.distribution == "laplace" else delta,
+        workload=strategy.workload,
+        noise=strategy.noise.distribution,
+        total=strategy.deviations[0] * unit,
+        levels=levels,
+    )
+
+
+def _level(
+    cells: CellTree, strategy: FlowStrategy, fit: LeastSquares, place: int, unit: float
+) -> LevelForecast:
+    one, all_at_once = (
+        float(error_radii(strategy.noise, strategy.places, fit.spreads(place), failure=f).max())
+        for f in (0.05, 0.05 / cells.total_size)
+    )
+    told = {name: _deviation(fit, strategy, each) for name, each in _unions(cells, place).items()}
+    return LevelForecast(
+        level=cells.levels[place - 1],
+        groups=cells.shape(place),
+        cells=cells.size(place),
+        share=float(dict(zip(strategy.places, strategy.shares, strict=True)).get(place, 0)),
+        cell=strategy.deviations[place] * unit,
+        within=one * unit,
+        all_within=all_at_once * unit,
+        union=told.get("union", math.nan) * unit,
+        half=told.get("half", math.nan) * unit,
+    )
+
+
+def _unions(cells: CellTree, place: int) -> dict[str, dict[int, FloatVector]]:
+    """The cells between two unions of about sqrt(k) groups, and between half of them and the rest.
+
+    As 0 and 1 for each cell of the place; without those for which there are too few groups.
+    """
+    (a, b), (rows, columns) = cells.cells(place), cells.shape(place)
+    smaller = min(rows, columns)
+    few = max(1, round(math.sqrt(smaller)))
+    sides = {}
+    if few * 2 <= smaller:
+        sides["union"] = _first(rows, few), _first(columns, few)[::-1]
+    if smaller >= 2:
+        sides["half"] = _first(rows, rows // 2), 1 - _first(columns, columns // 2)
+    found = {}
+    for name, (left, right) in sides.items():
+        wanted: FloatVector = left[a] * right[b]
+        if cells.symmetric:
+            wanted = np.maximum(wanted, left[b] * right[a])
+        if wanted.any():
+            found[name] = {place: wanted}
+    return found
+
+
+def _deviation(fit: LeastSquares, strategy: FlowStrategy, wanted: dict[int, FloatVector]) -> float:
+    """Standard deviation of a combination of cells, in steps."""
+    variances = place_variances(strategy.noise, strategy.places, fit.cells.depth)
+    told = fit.spread_of(fit.coefficients(wanted)).squares[0]
+    return math.sqrt(float(told @ np.where(np.isfinite(variances), variances, 0.0)))
+
+
+def guaranteed_flows(
+    cells: CellTree, strategy: FlowStrategy, *, failure: float
+) -> dict[str, tuple[float, float]]:
+    """Proven error and standard deviation of the finest level, in steps.
+
+    Args:
+        cells: the public cells.
+        strategy: of the levels.
+        failure: that one of them is farther off, in (0, 1).
+
+    Returns:
+        Of the worst cell, a union of groups and half of them ("cell", "union", "half"), as far as
+        there are enough groups.
+    """
+    fit = LeastSquares(cells, place_variances(strategy.noise, strategy.places, cells.depth))
+    place = cells.depth - 1
+    worst = np.eye(1, cells.size(place), int(np.argmax(fit.variances[place])))[0]
+    found = {}
+    for name, wanted in ({"cell": {place: worst}} | _unions(cells, place)).items():
+        spread = fit.spread_of(fit.coefficients(wanted))
+        radius = error_radii(strategy.noise, strategy.places, spread, failure=failure)
+        found[name] = float(radius[0]), _deviation(fit, strategy, wanted)
+    return found
+
+
+def equal_groups(vertices: int, counts: Sequence[int]) -> GroupTree:
+    """Nested groups of nearly equal sizes, for planning.
+
+    Args:
+        vertices: how many.
+        counts: how many groups each level has, from the coarsest to the finest, not falling.
+
+    Raises:
+        ParameterError: numbers that do not allow that.
+    """
+    if not counts or list(counts) != sorted(counts) or not 1 <= counts[0] <= counts[-1] <= vertices:
+        raise ParameterError(
+            "numbers of groups grow from the coarsest level to the finest, from 1 to the number of "
+            "vertices"
+        )
+    if counts[-1] > _MOST_GROUPS:
+        raise ParameterError(f"at most {_MOST_GROUPS:,} groups can be planned")
+    sizes = [_shares_of(vertices, counts[-1])]
+    parents: list[IntVector] = []
+    for above, count in zip(reversed(counts[:-1]), reversed(counts[1:]), strict=True):
+        parents.insert(0, np.repeat(np.arange(above), _shares_of(count, above)))
+        sizes.insert(0, np.bincount(parents[0], weights=sizes[0]).astype(np.int64))
+    parents.insert(0, np.zeros(counts[0], dtype=np.int64))
+    labels = {f"level {i}": range(count) for i, count in enumerate(counts, 1)}
+    return GroupTree(labels, sizes, parents)
+
+
+def _shares_of(total: int, parts: int) -> IntVector:
+    """Whole numbers that add up to a total and differ by at most 1."""
+    return total // parts + (np.arange(parts) < total % parts).astype(np.int64)
+
+
+def _first(size: int, count: int) -> FloatVector:
+    return (np.arange(size) < count).astype(np.float64)

@@ -35,7 +35,7 @@ A = TypeVar("A", bound=Additive)
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class FriezeKannan(Generic[A]):
+class FriezeKannanRule(Generic[A]):
     """The rule on any start. `frieze_kannan` makes the usual ones.
 
     Args:
@@ -127,11 +127,11 @@ def frieze_kannan(
     rule: Rule = "tight",
     largest_norm_squared: float | None = None,
     value_error: float | None = None,
-) -> FriezeKannan[CutSum]:
+) -> FriezeKannanRule[CutSum]:
     """The construction from the total weight m alone, for graphs with weights in [0, 1].
 
     The hypothesis is a `CutSum`. Updates by other queries than cuts need a `DenseHypothesis`: build
-    `FriezeKannan` with `DenseHypothesis.constant` and the `start_potential` of this one.
+    `FriezeKannanRule` with `DenseHypothesis.constant` and the `start_potential` of this one.
 
     Args:
         universe: the public vertex pairs.
@@ -140,8 +140,8 @@ def frieze_kannan(
         total_error: how far the true m may be from `total_weight`, >= 0.
         rule: "tight" starts at density d = m / X, where ||D - d||^2 <= m (1 - d); "as printed"
             starts at 0, where ||D||^2 <= m.
-        largest_norm_squared: see `FriezeKannan`.
-        value_error: see `FriezeKannan`.
+        largest_norm_squared: see `FriezeKannanRule`.
+        value_error: see `FriezeKannanRule`.
 
     Raises:
         ParameterError: a number out of range, or an unknown rule.
@@ -155,7 +155,7 @@ def frieze_kannan(
     # `total_weight`.
     potential = total_weight * (1 - 2 * density) + density**2 * universe.size
     potential += total_error * abs(1 - 2 * density)
-    return FriezeKannan(
+    return FriezeKannanRule(
         start=CutSum.constant(universe, density),
         alpha=alpha,
         start_potential=potential,

@@ -43,7 +43,7 @@ class Learner(Protocol):
             name: str = "half-steps"
 
             def construction(self, *, alpha, total_weight, total_error, value_error=None):
-                return FriezeKannan(
+                return FriezeKannanRule(
                     start=CutSum.constant(self.universe, total_weight / self.universe.size),
                     alpha=alpha / 2,
                     start_potential=total_weight,

@@ -77,13 +77,13 @@ class FlatStart:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class MirrorDescent:
+class MirrorDescentRule:
     """The rule on any start; see the module. `minimal_start` makes the usual one.
 
     Args:
         start: the first hypothesis, in the domain; positive everywhere for `Entropy`.
         psi: the potential. `LpNorm(2)` is Frieze-Kannan, `Entropy` is multiplicative weights; its
-            truth must have the potential's total (`MultiplicativeWeights` takes a noisy one).
+            truth must have the potential's total (`MultiplicativeWeightsRule` takes a noisy one).
         alpha: tolerance, > 0, in the units of the answers.
         zeta: public bound on the dual norm of every query that may come, > 0, which updates are
             held to: 1/2 for `Entropy` with coefficients in [0, 1]; the root of the largest number

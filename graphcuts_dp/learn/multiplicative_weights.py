@@ -41,7 +41,7 @@ M = TypeVar("M", bound=Tiltable)
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class MultiplicativeWeights(Generic[M]):
+class MultiplicativeWeightsRule(Generic[M]):
     """The rule on any start. `multiplicative_weights` makes the usual one.
 
     Args:
@@ -144,10 +144,10 @@ def multiplicative_weights(
     rule: Rule = "tight",
     value_error: float | None = None,
     max_blocks: int = 2048,
-) -> MultiplicativeWeights[BlockHypothesis]:
+) -> MultiplicativeWeightsRule[BlockHypothesis]:
     """The construction from a uniform start on blocks, for cuts and weights in [0, 1].
 
-    Updates by other queries need a `DenseHypothesis`: build `MultiplicativeWeights` with
+    Updates by other queries need a `DenseHypothesis`: build `MultiplicativeWeightsRule` with
     `DenseHypothesis.constant` and the `start_potential` of this one.
 
     Args:
@@ -156,7 +156,7 @@ def multiplicative_weights(
         total_weight: m or a noisy value of it, in (0, X].
         total_error: how far the true m may be from `total_weight`, >= 0.
         rule: "tight" has B = m^2 ln(X/m) / (2 alpha^2); "as printed" 4 m^2 ln(X) / alpha^2.
-        value_error: see `MultiplicativeWeights`.
+        value_error: see `MultiplicativeWeightsRule`.
         max_blocks: see `BlockHypothesis`.
 
     Raises:
@@ -166,7 +166,7 @@ def multiplicative_weights(
         raise ParameterError(f"total_weight must lie in (0, {universe.size}]")
     # Weights in [0, 1] that sum to m have entropy at least ln m once normalised, and at least 0.
     entropy = math.log(max(1.0, total_weight - total_error)) if rule == "tight" else 0.0
-    return MultiplicativeWeights(
+    return MultiplicativeWeightsRule(
         start=BlockHypothesis.constant(
             universe, total_weight / universe.size, max_blocks=max_blocks
         ),

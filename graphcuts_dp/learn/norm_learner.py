@@ -13,7 +13,7 @@ from graphcuts_dp.learn.base import Rule
 from graphcuts_dp.learn.bit_sets import DenseHypothesis
 from graphcuts_dp.learn.block_start import BlockStart, Distance
 from graphcuts_dp.learn.learners import Learned, Learner, check_disjoint
-from graphcuts_dp.learn.mirror_descent import FlatStart, MirrorDescent
+from graphcuts_dp.learn.mirror_descent import FlatStart, MirrorDescentRule
 from graphcuts_dp.learn.norms import AUTO, MOST_VERTICES, CutSizes, NormTerms, parse_norm, terms_of
 from graphcuts_dp.learn.update_bounds import UpdateBound, size_of
 from graphcuts_dp.pairs.linear_query import LinearQuery
@@ -163,7 +163,7 @@ class MirrorDescentLearner:
     ) -> Learned:
         """See `Learner.construction`."""
         terms = self.chosen(alpha=alpha, total_weight=total_weight, total_error=total_error)
-        return MirrorDescent(
+        return MirrorDescentRule(
             start=FlatStart(self.universe, terms.weight),
             psi=terms.psi(total_weight),
             alpha=alpha,

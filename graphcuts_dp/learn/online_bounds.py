@@ -13,7 +13,7 @@ give today. No bound here knows that answering 0 is never off by more than m.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import scipy
@@ -47,9 +47,60 @@ class ErrorBound:
     error: float
 
 
-def gru12_online(
-    update_bound: UpdateBound, *, queries: float, epsilon: float, delta: float, beta: float
+@final
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """The constants of a paper's mechanism that compares noisy answers with the hypothesis.
+
+    Its noise is sigma = noise sqrt(B(alpha)) ln(4/delta)/epsilon, its threshold
+    T = 4 sigma ln(2k/beta).
+
+    Attributes:
+        mechanism: which one.
+        noise: see above.
+        tolerance: alpha in thresholds.
+        error: likewise.
+    """
+
+    mechanism: str
+    noise: float
+    tolerance: float
+    error: float
+
+
+COMPARISONS = {
+    "gru12": Comparison(mechanism="GRU12 Alg. 1", noise=1000, tolerance=3 / 4, error=5 / 4),
+    "jt12": Comparison(mechanism="JT12 Alg. 1", noise=100, tolerance=1 / 2, error=2),
+}
+
+
+def _compared(
+    known: Comparison,
+    update_bound: UpdateBound,
+    *,
+    queries: float,
+    epsilon: float,
+    delta: float,
+    beta: float,
 ) -> ErrorBound:
+    """The bound of a comparison: the alpha with alpha = tolerance T, and T depends on B(alpha)."""
+    checked_promise(queries, epsilon, delta, beta)
+
+    def threshold(alpha: float) -> float:
+        sigma = known.noise * math.sqrt(update_bound(alpha)) * math.log(4 / delta) / epsilon
+        return 4 * sigma * math.log(2 * queries / beta)
+
+    alpha = solve_circle(lambda alpha: known.tolerance * threshold(alpha))
+    return ErrorBound(
+        mechanism=known.mechanism,
+        alpha=alpha,
+        updates=whole(update_bound(alpha)),
+        threshold=alpha / known.tolerance,
+        error=alpha / known.tolerance * known.error,
+    )
+
+
+def gru12_online(update_bound: UpdateBound, **promise: float) -> ErrorBound:
     """GRU12's Algorithm 1: alpha = 3T/4 with T = 4 sigma ln(2k/beta).
 
     sigma = 1000 sqrt(B(alpha)) ln(4/delta)/epsilon. The error is 5T/4 = 5 alpha/3 (Theorem 4.9
@@ -57,41 +108,17 @@ def gru12_online(
 
     Args:
         update_bound: B.
-        queries: k >= 1.
-        epsilon: > 0.
-        delta: in (0, 1).
-        beta: probability of failure, in (0, 1).
+        promise: `queries`, `epsilon`, `delta` in (0, 1) and `beta`, as for `tight_online`.
 
     Raises:
         ParameterError: a number out of range, or no alpha solves the equation.
 
     Source: GRU12, section 4.
     """
-    checked_promise(queries, epsilon, delta, beta)
-
-    def threshold(alpha: float) -> float:
-        sigma = 1000 * math.sqrt(update_bound(alpha)) * math.log(4 / delta) / epsilon
-        return 4 * sigma * math.log(2 * queries / beta)
-
-    alpha = solve_circle(lambda alpha: 0.75 * threshold(alpha))
-    return ErrorBound(
-        mechanism="GRU12 Alg. 1",
-        alpha=alpha,
-        updates=whole(update_bound(alpha)),
-        threshold=4 * alpha / 3,
-        error=5 * alpha / 3,
-    )
+    return _compared(COMPARISONS["gru12"], update_bound, **promise)
 
 
-def jt12_online(
-    update_bound: UpdateBound,
-    *,
-    queries: float,
-    epsilon: float,
-    delta: float,
-    beta: float,
-    gamma: float = 1.0,
-) -> ErrorBound:
+def jt12_online(update_bound: UpdateBound, *, gamma: float = 1.0, **promise: float) -> ErrorBound:
     """JT12's Algorithm 1: T = (4/epsilon0) ln(2k/beta), error 2T, updates where |d| >= T/2.
 
     epsilon0 = epsilon/(100 gamma sqrt(B) ln(4/delta)). The paper takes B as given, but it is
@@ -99,33 +126,18 @@ def jt12_online(
 
     Args:
         update_bound: B.
-        queries: k >= 1.
-        epsilon: > 0.
-        delta: in (0, 1).
-        beta: probability of failure, in (0, 1); the theorem's own is beta/2.
         gamma: l_1 distance of neighbours, > 0.
+        promise: as for `gru12_online`; the theorem's own beta is half of this one.
 
     Raises:
         ParameterError: a number out of range, or no T solves the equation.
 
     Source: JT12, Algorithm 1 and Theorem 2.
     """
-    checked_promise(queries, epsilon, delta, beta)
     if not gamma > 0:
         raise ParameterError(f"gamma must be positive, not {gamma}")
-
-    def threshold(alpha: float) -> float:
-        noise = 100 * gamma * math.sqrt(update_bound(alpha)) * math.log(4 / delta) / epsilon
-        return 4 * noise * math.log(2 * queries / beta)
-
-    alpha = solve_circle(lambda alpha: threshold(alpha) / 2)
-    return ErrorBound(
-        mechanism="JT12 Alg. 1",
-        alpha=alpha,
-        updates=whole(update_bound(alpha)),
-        threshold=2 * alpha,
-        error=4 * alpha,
-    )
+    known = COMPARISONS["jt12"]
+    return _compared(replace(known, noise=known.noise * gamma), update_bound, **promise)
 
 
 def dr14_online(

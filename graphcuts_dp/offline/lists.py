@@ -24,7 +24,7 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.base import Sign
 from graphcuts_dp.learn.bit_sets import DenseHypothesis
 from graphcuts_dp.learn.median import DatabaseFamily, all_graphs, alpha_net
-from graphcuts_dp.learn.mirror_descent import MirrorDescent, minimal_start
+from graphcuts_dp.learn.mirror_descent import MirrorDescentRule, minimal_start
 from graphcuts_dp.learn.potentials import LpNorm, Potential, SchattenNorm, near_one
 from graphcuts_dp.offline.distinguisher import root_at_most
 from graphcuts_dp.offline.query_lists import CutList, as_list
@@ -850,7 +850,7 @@ class _Learner:
         # A step longer than the true gap could lead away from the truth.
         length = abs(gap) - deviation
         if length > deviation / 100:
-            rule = MirrorDescent(
+            rule = MirrorDescentRule(
                 start=self._start,
                 psi=self._psi,
                 alpha=length,

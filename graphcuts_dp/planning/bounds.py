@@ -11,8 +11,8 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.display import Card, Tabled
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.estimate.flows_forecast import forecast_flows
 from graphcuts_dp.estimate.noisy_contributions import CONFIDENCE, Contributions
+from graphcuts_dp.estimate.strategy import forecast_flows
 from graphcuts_dp.learn.online_bounds import checked_promise
 from graphcuts_dp.pairs.groups import GroupTree
 from graphcuts_dp.privacy.calibration import discrete_gaussian_scale

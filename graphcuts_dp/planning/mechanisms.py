@@ -24,7 +24,7 @@ from graphcuts_dp.privacy.distributions import LaplaceNoise
 from graphcuts_dp.privacy.value_noise import discrete_laplace_radius
 from graphcuts_dp.session.calibrations import CALIBRATIONS
 from graphcuts_dp.session.choice import Setting, gaussian_deviation, mirror_descent_error
-from graphcuts_dp.session.methods import LINEAR_METHODS, guaranteed_error
+from graphcuts_dp.session.terms import LINEAR_METHODS, guaranteed_error
 
 ANSWERS = "answers"
 ADAPTIVE, FIXED, ALL, LINEAR = "any k", "fixed k", "all", "linear k"

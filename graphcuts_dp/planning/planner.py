@@ -14,8 +14,7 @@ import numpy as np
 from graphcuts_dp.display import Card, Tabled
 from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.estimate.changes import cell_changes
-from graphcuts_dp.estimate.flows_forecast import guaranteed_flows
-from graphcuts_dp.estimate.strategy import choose_strategy
+from graphcuts_dp.estimate.strategy import choose_strategy, guaranteed_flows
 from graphcuts_dp.learn.update_bounds import ArcsOn, Size, pairs_of, shape_of
 from graphcuts_dp.options import check, option
 from graphcuts_dp.pairs.cells import CellTree
@@ -40,7 +39,7 @@ from graphcuts_dp.planning.synthetic import (
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, SMALLEST_EPSILON
 from graphcuts_dp.privacy.protection import EDGE, Protect
 from graphcuts_dp.session.choice import Setting
-from graphcuts_dp.session.methods import METHODS
+from graphcuts_dp.session.terms import METHODS
 from graphcuts_dp.tables.frames import made_frame
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.owned_rows import OwnedRows, without_rows
 from graphcuts_dp.ledger.opening import Store
-from graphcuts_dp.measure.bounds import (
+from graphcuts_dp.measure.statistics import (
     bound_candidates,
     choice_cost,
     choose_by_share,

@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 
-from graphcuts_dp.estimate.flows_forecast import forecast_of
-from graphcuts_dp.estimate.strategy import ALL_LEVELS, choose_strategy
+from graphcuts_dp.estimate.strategy import ALL_LEVELS, choose_strategy, forecast_of
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.owned_rows import PrivateData, bounded_graph, reach_of, without_rows
 from graphcuts_dp.ledger.opening import Store

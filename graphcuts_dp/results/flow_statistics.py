@@ -22,8 +22,7 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.errors import FileFormatError, QueryError
-from graphcuts_dp.estimate.ratios import RatioBounds, Side, ratio_bounds
-from graphcuts_dp.estimate.tails import error_radii
+from graphcuts_dp.estimate.tails import RatioBounds, Side, error_radii, ratio_bounds
 from graphcuts_dp.files import PathLike, atomic_write, check_writable
 from graphcuts_dp.pairs.groups import GroupTree
 from graphcuts_dp.pairs.vertices import Label

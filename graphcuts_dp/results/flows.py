@@ -11,8 +11,8 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.display import Card, Displayed
 from graphcuts_dp.errors import QueryError
+from graphcuts_dp.estimate.consistency import RoundedFlows, rounded_cells
 from graphcuts_dp.estimate.tails import error_radii
-from graphcuts_dp.estimate.whole_tables import RoundedFlows, rounded_cells
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.pairs.vertices import Label
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING

@@ -14,12 +14,11 @@ from graphcuts_dp.errors import GraphError, QueryError
 from graphcuts_dp.estimate.answers import (
     AnswerList,
     AnswerOptions,
-    Estimator,
     answer_queries,
     check_confidence,
     whole_query,
 )
-from graphcuts_dp.estimate.matrix_answers import MatrixEstimator
+from graphcuts_dp.estimate.least_squares import MatrixEstimator
 from graphcuts_dp.estimate.measurement import Measurements, NoisyDegrees, NoisyGroups, NoisyTotal
 from graphcuts_dp.estimate.noisy_matrix import CutAnswer, NoisyMatrix
 from graphcuts_dp.estimate.sparse_answers import SparseEstimator
@@ -76,7 +75,7 @@ class Release(Displayed):
         return self.measurements.guarantee
 
     @cached_property
-    def estimator(self) -> Estimator:
+    def estimator(self) -> MatrixEstimator | SparseEstimator:
         """What answers queries, as this kind of release can."""
         if self._model is not None:
             return SparseEstimator(self.measurements, self._model)

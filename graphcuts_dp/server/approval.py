@@ -14,8 +14,7 @@ from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.guarantee import delta_warning
 from graphcuts_dp.server.book import Book, Changes, now
 from graphcuts_dp.server.people import Person
-from graphcuts_dp.session.forecast import accuracy_warning
-from graphcuts_dp.session.parameters import Parameters
+from graphcuts_dp.session.terms import SessionTerms
 
 WAITING, APPROVED, REFUSED = "waiting", "approved", "refused"
 
@@ -76,19 +75,17 @@ def forecast(terms: dict[str, Any], universe: Universe, grid: Grid) -> Forecast:
     Raises:
         ParameterError: a number out of range, or a method that does not suit the graph.
     """
-    given = dict(terms)
-    edges = given.pop("expected_edges", None)
-    parameters = Parameters(**given).resolved(universe, grid, edges)
-    mechanism = parameters.mechanism(universe, grid)
+    agreed = SessionTerms.of(**terms).resolved(universe, grid)
+    mechanism = agreed.mechanism(universe, grid)
     count = sum(map(len, sets_in(universe.space)))
     worries = (
         delta_warning(mechanism.cost.delta, count=count),
-        accuracy_warning(parameters, universe, grid, edges),
+        agreed.warning(universe, grid),
     )
     return Forecast(
         cost=mechanism.cost,
-        guarantee=str(parameters.guarantee(mechanism, None)),
-        error=parameters.expected_error(universe, grid, edges),
+        guarantee=str(agreed.guarantee(mechanism, None)),
+        error=agreed.expected_error(universe, grid),
         warning="; ".join(filter(None, worries)) or None,
     )
 

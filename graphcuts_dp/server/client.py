@@ -33,8 +33,8 @@ from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import VertexSet
 from graphcuts_dp.progress import Progress, silent
 from graphcuts_dp.session.base import Answer, Update
-from graphcuts_dp.session.forecast import Preview
 from graphcuts_dp.session.query_lines import query_of, query_to_dict
+from graphcuts_dp.session.session import Preview
 from graphcuts_dp.session.transcript import Remaining
 
 _PAUSES = (0.1, 0.2, 0.5, 1.0, *[2.0] * 20)  # seconds before a request is sent again

@@ -58,8 +58,8 @@ from graphcuts_dp.server.problems import RefusedError
 from graphcuts_dp.session.base import Answer
 from graphcuts_dp.session.choice import Setting
 from graphcuts_dp.session.online import GROUPS
-from graphcuts_dp.session.parameters import Parameters
-from graphcuts_dp.session.session import Session, open_session
+from graphcuts_dp.session.session import Session, session_of
+from graphcuts_dp.session.terms import SessionTerms
 from graphcuts_dp.session.transcript import (
     LedgerStatus,
     SessionStatus,
@@ -179,9 +179,9 @@ class Desk:
         self.people = People(book)
         self.requests = Requests(book)
         self.universe = Universe.of(graph)
-        whom = Parameters(epsilon=1.0, queries=1, **self._protecting)
+        whom = SessionTerms.of(epsilon=1.0, queries=1, **self._protecting)
         self.grid = whom.grid(graph)
-        self.protection = whom.protection
+        self.protection = whom.protect
         self.names = None if groups is None else GroupNames(*sides_of_groups(graph, groups))
         sided = [] if self.names is None else [self.names.left, self.names.right]
         self._named = [names_of_sets(each) for each in sided] or [{}, {}]
@@ -260,7 +260,7 @@ class Desk:
             raise ParameterError("the terms promise fewer answers than queries are asked")
         with tempfile.TemporaryDirectory(prefix="graphcuts-dp-dummy-") as folder:
             with quiet():
-                session = open_session(
+                session = session_of(
                     self._made, store=Path(folder) / "made.db", groups=self._groups, **terms
                 )
             with session:
@@ -567,7 +567,7 @@ class Desk:
 
     def _opened(self, request: Request, terms: dict[str, Any]) -> Session:
         with quiet():
-            return open_session(
+            return session_of(
                 self._graph, store=self._store, name=request.id, groups=self._groups, **terms
             )
 

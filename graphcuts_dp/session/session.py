@@ -3,7 +3,7 @@
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Self, cast, final
 
@@ -44,11 +44,10 @@ from graphcuts_dp.privacy.protection import Protect
 from graphcuts_dp.progress import Progress, silent
 from graphcuts_dp.session.base import Answer, CutMechanism
 from graphcuts_dp.session.encoding import encode_query
-from graphcuts_dp.session.forecast import Preview, accuracy_warning
-from graphcuts_dp.session.online import TOTAL, OnlineMechanism, OnlineState
-from graphcuts_dp.session.parameters import Parameters
+from graphcuts_dp.session.online import OnlineMechanism, OnlineState
 from graphcuts_dp.session.query_lines import sides
 from graphcuts_dp.session.runner import Beginning, Runner, begun_or_resumed
+from graphcuts_dp.session.terms import Auto, Method, OwnRule, SessionTerms, SessionWorkload
 from graphcuts_dp.session.transcript import (
     History,
     Remaining,
@@ -61,6 +60,29 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _CHUNK = 64  # queries of a batch that are reserved, and lost in a crash, together
+
+
+@final
+@dataclass(frozen=True)
+class Preview:
+    """What a request would use.
+
+    Attributes:
+        queries: asked for, each distinct one once.
+        free: of these, already on the record, or without pairs.
+        new: of these, would be answered by the mechanism.
+        left: guaranteed answers that are left; None when there is no limit.
+    """
+
+    queries: int
+    free: int
+    new: int
+    left: int | None
+
+    @property
+    def allowed(self) -> bool:
+        """Whether enough is left for all of it."""
+        return self.left is None or self.new <= self.left
 
 
 @final
@@ -336,37 +358,24 @@ class Session(Displayed):
         return {**header, "answers": answers}
 
 
-def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed on once
+def open_session(
     graph: PrivateData | PathLike,
     *,
     store: PathLike | Store,
     name: str = "default",
     epsilon: float | None = None,
     delta: float | None = None,
-    queries: int | None = None,
-    method: str | Learner = "auto",
-    beta: float | None = None,
-    calibration: str | None = None,
-    disjoint: bool | None = None,
-    value_share: float | None = None,
+    queries: int | SessionWorkload | None = None,
+    method: str | Method | Learner = "auto",
     protect: str | Protect | None = None,
-    at_most: int | None = None,
-    degree_bound: int | None = None,
-    linear: bool | None = None,
-    norm: str | None = None,
-    most_right: int | None = None,
-    most_spectral: float | None = None,
-    expected_edges: float | None = None,
     groups: Groups | tuple[Groups, Groups] | None = None,
-    start: str | None = None,
     seed: int | None = None,
-    source: dict[str, Any] | None = None,
 ) -> Session:
     """Begin a session on a private graph, or resume one.
 
     The store is a file that remembers everything that was spent on this graph: all uses of the
     graph belong into one store. It is made if it is not there. A session of this name that is on
-    it is resumed; parameters may then be left out, and must agree where they are given.
+    it is resumed; what was agreed on may then be left out, and must agree where it is given.
 
     Args:
         graph: the private graph, a file for `read_graph`, or rows with owners.
@@ -375,42 +384,20 @@ def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed o
         name: of the session; analysts with sessions of their own choose their own.
         epsilon: privacy of the whole session, in [1e-6, 50].
         delta: in [0, 1), for example 1e-6; 0 if omitted.
-        queries: how many answers are promised.
-        method: "auto" (least guaranteed error), one of `interactive.methods.METHODS`, or a learner
-            of your own: an object as `learn.learners.Learner` describes it, with a `version`. The
-            store keeps its name and version; give it again when the session is resumed.
-        beta: probability that any of the intervals is wrong; 0.05 if omitted.
-        calibration: of the constructions: "tight" if omitted, or "gru12", "jt12", "dr14" for the
-            papers' constants.
-        disjoint: see `Parameters`.
-        value_share: see `Parameters`.
-        protect: whom the whole session protects: "edges" if omitted, "vertex", or "owner" of rows,
-            or a `Protect`, which holds its bound.
-        at_most: of edges: how many may change together, 1 if omitted; of an owner: how many of its
-            pairs, rows or units count, see `OwnedRows.bounded`.
-        degree_bound: of a vertex: D, public. Answers are then bounded cuts, see
-            `graph.bounded_sums`: the true one if no vertex has more than D of weight across the
-            cut, never above it. Intervals are for these.
-        linear: see `Parameters`: say so if other queries than cuts will be asked and the method is
-            "auto" or "mirror-descent".
-        norm: of "mirror-descent": "auto" (least guaranteed error) if omitted, "l2", "lp", "2,p",
-            "entropy" or "schatten"; a number in place of p fixes it, as in "2,1.25". With "2,p" the
-            noisy sum of root degrees is bought; the session chooses the rest from what it bought.
-        most_right: of a bipartite graph: see `Parameters`. Without it "entropy" is never worse.
-        most_spectral: of "mirror-descent" with `linear`, on a bipartite graph: no query that will
-            be asked has a matrix of coefficients of which the largest singular value is more than
-            so many times the largest coefficient. With norm "schatten" or "auto" the nuclear norm
-            of the graph is then bought, and the error is smaller if that is.
-        expected_edges: a public guess of the number of edges, for method "auto" and the warning.
-        groups: public groups that queries may name, as `ask("@Sales", "@IT")`; of a bipartite graph
-            a pair, left and right. They are not kept: pass them again when the session is resumed.
-        start: of the constructions: "total" if omitted: the first hypothesis has the same weight on
-            all pairs. "groups" buys noisy sums between the groups (of the finest level) with a
-            twentieth of the budget, and starts from these: answers about cuts that the groups
-            explain are then near the truth from the first on, and fewer corrections are needed. The
-            forecast counts the price, and nothing for what the groups may say.
+        queries: how many answers are promised; or a `SessionWorkload`, which can say more of what
+            will be asked, such as other linear queries than cuts.
+        method: "auto" (least guaranteed error), a name of `session.terms.METHODS`, or an object
+            with options, such as `MirrorDescent(norm="l2")`; or a learner of your own: an object as
+            `learn.learners.Learner` describes it, with a `version`. The store keeps its name and
+            version; give it again when the session is resumed.
+        protect: whom the whole session protects: "edges" if omitted, or a `Protect`, such as
+            `Protect.owner(at_most=50)`. For a vertex, answers are bounded cuts, see
+            `graph.bounded_sums`: the true one if no vertex has more than the degree bound of weight
+            across the cut, never above it. Intervals are for these.
+        groups: public groups that queries may name, as `ask("@Sales", "@IT")`, and that a session
+            may start from; of a bipartite graph a pair, left and right. They are not kept: pass
+            them again when the session is resumed.
         seed: makes the noise repeatable. NOT PRIVATE: for tests only.
-        source: how the graph was read, kept for the command line.
 
     Returns:
         An open session.
@@ -436,41 +423,67 @@ def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed o
         ...     print(first.value == again.value, session.remaining.queries)
         True 9
     """
+    given: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "queries": queries}
+    own = None
+    if isinstance(queries, SessionWorkload):
+        given |= vars(queries)
+    if protect is not None:
+        given |= Protect.of(protect).keywords
+    if isinstance(method, str):
+        given["method"] = method
+    else:
+        chosen = method if isinstance(method, Method) else OwnRule(rule=OwnLearner.of(method))
+        given |= {**vars(chosen), "method": chosen.name}
+        own = given.pop("rule", None)
+    return session_of(
+        graph, store=store, name=name, groups=groups, seed=seed, own=own, stacklevel=6, **given
+    )
+
+
+def session_of(
+    graph: PrivateData | PathLike,
+    *,
+    store: PathLike | Store,
+    name: str = "default",
+    groups: Groups | tuple[Groups, Groups] | None = None,
+    seed: int | None = None,
+    source: dict[str, Any] | None = None,
+    own: OwnLearner | None = None,
+    stacklevel: int = 5,
+    **given: Any,
+) -> Session:
+    """`open_session`, from plain values by name, as the command line and the server have them.
+
+    Args:
+        graph: as for `open_session`.
+        store: likewise.
+        name: likewise.
+        groups: likewise.
+        seed: likewise.
+        source: how the graph was read, kept for the command line.
+        own: a rule of one's own, where `method` names one.
+        stacklevel: of warnings.
+        given: see `SessionTerms.of`; what is None was not given.
+
+    Raises:
+        GraphCutsError: as `open_session`.
+    """
     check_name(name)
     if not isinstance(graph, PrivateData):
         source = source or {"path": os.path.realpath(graph)}
         graph = read_graph(graph)
     between = None if groups is None else sides_of_groups(graph, groups)
     names = None if between is None else GroupNames(*between)
-    own = None if isinstance(method, str) else OwnLearner.of(method)
-    given = {
-        "epsilon": None if epsilon is None else as_stored(epsilon),
-        "delta": delta,
-        "queries": queries,
-        "method": None if method == "auto" else method if own is None else own.method,
-        "beta": beta,
-        "calibration": calibration,
-        "disjoint": disjoint,
-        "value_share": value_share,
-        "protect": protect,
-        "at_most": at_most,
-        "degree_bound": degree_bound,
-        "linear": linear,
-        "norm": norm,
-        "most_right": most_right,
-        "most_spectral": most_spectral,
-        "start": start,
-    }
-    if isinstance(protect, Protect):
-        given |= Protect.of(protect, at_most=at_most, degree_bound=degree_bound).keywords
     wanted = {key: value for key, value in given.items() if value is not None}
+    if "epsilon" in wanted:
+        wanted["epsilon"] = as_stored(wanted["epsilon"])
     use, runner = begun_or_resumed(
         Store.of(store),
         graph,
         kind=SESSION,
         name=name,
         seed=seed,
-        fresh=lambda: _fresh(graph, wanted, expected_edges, seed, own, between),
+        fresh=lambda: _fresh(graph, wanted, seed, own, between, stacklevel),
         resume=lambda use: _agreed(use, graph, wanted, seed, own),
         source=source,
         reading=reading_of(graph),
@@ -481,59 +494,60 @@ def open_session(  # noqa: PLR0913  # the terms of a session, which are agreed o
 def _fresh(
     private: PrivateData,
     wanted: dict[str, Any],
-    expected_edges: float | None,
     seed: int | None,
     own: OwnLearner | None,
     groups: Sides | None,
+    stacklevel: int,
 ) -> Beginning:
     """A new session, tried out without edges, before anything is spent."""
     for key, example in (("epsilon", "1.0"), ("queries", "10_000")):
         if key not in wanted:
             raise ParameterError(f"a new session needs {key}, for example {key}={example}")
-    asked = Parameters(**wanted, learner=own)
-    graph = bounded_graph(private, asked.protection)
+    asked = SessionTerms.of(own=own, **wanted)
+    graph = bounded_graph(private, asked.protect)
     universe, grid = Universe.of(graph), asked.grid(graph)
-    parameters = asked.resolved(universe, grid, expected_edges)
-    mechanism = parameters.mechanism(universe, grid)
+    terms = asked.resolved(universe, grid)
+    mechanism = terms.mechanism(universe, grid)
     if isinstance(mechanism, OnlineMechanism):
         mechanism = replace(mechanism, groups=groups)
-    guarantee = parameters.guarantee(mechanism, seed)
+    guarantee = terms.guarantee(mechanism, seed)
     if mechanism.needs_truth:
         # Whatever cannot start must fail before it is paid for.
-        empty = bounded_graph(without_rows(private), asked.protection)
+        empty = bounded_graph(without_rows(private), terms.protect)
         mechanism.start(empty, SeededEntropy(0))
     if seed is not None:
         SeededEntropy(seed)
     count, of = size_of(private)
-    warn_of_delta(mechanism.cost.delta, count=count, of=of, stacklevel=5)
-    warning = accuracy_warning(parameters, universe, grid, expected_edges)
+    warn_of_delta(mechanism.cost.delta, count=count, of=of, stacklevel=stacklevel)
+    warning = terms.warning(universe, grid)
     if warning is not None:
-        warnings.warn(warning, AccuracyWarning, stacklevel=5)
+        warnings.warn(warning, AccuracyWarning, stacklevel=stacklevel)
     return Beginning(
-        mechanism=mechanism, data=graph, parameters=parameters.to_dict(), guarantee=guarantee
+        mechanism=mechanism, data=graph, parameters=terms.to_dict(), guarantee=guarantee
     )
 
 
 def _agreed(
-    terms: Use,
+    use: Use,
     private: PrivateData,
     wanted: dict[str, Any],
     seed: int | None,
     own: OwnLearner | None,
 ) -> tuple[CutMechanism[Any], AnyGraph]:
     """The mechanism of a session on the store, and the graph for it."""
-    wanted = wanted if seed is None else {**wanted, "seed": seed}
-    check_agreed(terms, {"linear": False, "start": TOTAL, **terms.parameters}, wanted)
+    wanted = {key: value for key, value in wanted.items() if key != "expected_edges"}
+    if wanted.get("method") == Auto.name:
+        del wanted["method"]
+    if seed is not None:
+        wanted["seed"] = seed
+    check_agreed(use, {**vars(Auto()), **use.parameters}, wanted)
     reading = reading_of(private)
-    for key in terms.reading | reading:
-        if terms.reading.get(key) != reading.get(key):
+    for key in use.reading | reading:
+        if use.reading.get(key) != reading.get(key):
             raise ParameterError(
-                f"session {terms.name!r} was begun on data read with {key}="
-                f"{terms.reading.get(key)!r}; read them so, or choose another name"
+                f"session {use.name!r} was begun on data read with {key}="
+                f"{use.reading.get(key)!r}; read them so, or choose another name"
             )
-    try:
-        parameters = Parameters(**terms.parameters, learner=own)
-    except TypeError:
-        raise LedgerError("the session was begun by another version of this program") from None
-    graph = bounded_graph(private, parameters.protection)
-    return parameters.mechanism(Universe.of(graph), parameters.grid(graph)), graph
+    terms = SessionTerms.of(own=own, **use.parameters)
+    graph = bounded_graph(private, terms.protect)
+    return terms.mechanism(Universe.of(graph), terms.grid(graph)), graph

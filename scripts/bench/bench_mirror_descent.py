@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 import graphcuts_dp as gc
-from graphcuts_dp.learn.mirror_descent import MirrorDescent, minimal_start
+from graphcuts_dp.learn.mirror_descent import MirrorDescentRule, minimal_start
 from graphcuts_dp.learn.potentials import (
     Box,
     Entropy,
@@ -63,7 +63,7 @@ def attack(truth: np.ndarray, psi: Potential, alpha: float, rule: str, cap: int)
     everything[0, 0] = 1  # the entropy's dual norm is half the range, whichever cut it is
     if not isinstance(psi, Entropy):
         everything[:] = 1
-    construction = MirrorDescent(
+    construction = MirrorDescentRule(
         start=start,
         psi=psi,
         alpha=alpha,

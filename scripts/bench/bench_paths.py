@@ -14,6 +14,7 @@ from pathlib import Path
 from types import FrameType
 
 import graphcuts_dp as gc
+from graphcuts_dp.session.session import session_of
 from scripts.bench.harness import Table, run
 
 PACKAGE = str(Path(gc.__file__).parent)
@@ -66,7 +67,7 @@ def uses(folder: Path) -> dict[str, Callable[[], object]]:
     def opened() -> gc.Session:
         store = folder / f"{next(numbers)}.db"
         terms = {"epsilon": 50.0, "delta": 1e-6, "method": "multiplicative-weights"}
-        return gc.open_session(graph, store=store, queries=20, **terms)
+        return session_of(graph, store=store, queries=20, **terms)
 
     session = opened()
     sets = iter(range(34))

@@ -27,6 +27,7 @@ import pandas as pd
 import graphcuts_dp as gc
 from graphcuts_dp.graph.grid import Grid, bounded_cut
 from graphcuts_dp.measure.cells import bounded_cells
+from graphcuts_dp.session.session import session_of
 from scripts.bench.harness import run
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -97,7 +98,7 @@ def halves(graph: gc.Graph, options: dict, many: int) -> tuple[float, float, flo
         bias.append(true - bounded_value(graph, options, S, ~S))
         with tempfile.TemporaryDirectory() as folder:
             terms = {"epsilon": 1.0, "queries": 1, "method": "laplace", "seed": number}
-            with gc.open_session(data, store=Path(folder) / "s.db", **terms, **options) as session:
+            with session_of(data, store=Path(folder) / "s.db", **terms, **options) as session:
                 seen.append(abs(session.ask(S, ~S).value - true))
     return float(np.mean(bias)), laplace(change_of(options)), float(np.mean(seen))
 

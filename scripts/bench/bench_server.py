@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 import graphcuts_dp as gc
+from graphcuts_dp.session.session import session_of
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "server"))
 from processes import Process
@@ -39,7 +40,7 @@ def terms():
 def at_home(graph, folder, seconds):
     """Asks a second of a session in this process."""
     random = np.random.default_rng(0)
-    with gc.open_session(graph, store=folder / "home.db", **terms()) as session:
+    with session_of(graph, store=folder / "home.db", **terms()) as session:
         begun, asked = time.monotonic(), 0
         while time.monotonic() < begun + seconds:
             session.ask(*cut(random, len(graph.vertices)))

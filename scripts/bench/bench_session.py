@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 import graphcuts_dp as gc
-from graphcuts_dp.session.session import open_session
+from graphcuts_dp.session.session import open_session, session_of
 from scripts.bench.harness import run
 
 METHODS = ("frieze-kannan", "gaussian")
@@ -35,7 +35,7 @@ def asking(graph: gc.Graph, path: Path, method: str, batch: int) -> None:
     rng = np.random.default_rng(1)
     options = {"epsilon": 1.0, "delta": 1e-6, "queries": 10**6, "method": method}
     start = time.perf_counter()
-    with open_session(graph, store=path, **options) as session:
+    with session_of(graph, store=path, **options) as session:
         begun = time.perf_counter() - start
         session.ask(rng.random(graph.n) < 0.5)
         singles = 60
@@ -61,7 +61,7 @@ def opening(path: Path, answers: int) -> None:
     graph = gc.Graph(rng.integers(0, n, 2000), rng.integers(0, n, 2000), vertices=n)
     masks = rng.random((answers, n)) < 0.5
     options = {"epsilon": 50.0, "delta": 1e-6, "queries": 10**6, "method": "gaussian"}
-    with open_session(graph, store=path, **options) as session:
+    with session_of(graph, store=path, **options) as session:
         start = time.perf_counter()
         session.ask_all([gc.CutQuery(mask) for mask in masks])
         rate = answers / (time.perf_counter() - start)

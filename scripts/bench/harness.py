@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-import graphcuts_dp as gc
+from graphcuts_dp.session.session import session_of
 
 Result = TypeVar("Result")
 
@@ -94,7 +94,7 @@ def session_errors(graph: Any, asked: Sequence[Any], **options: Any) -> Outcome:
     with (
         tempfile.TemporaryDirectory() as folder,
         warnings.catch_warnings(action="ignore"),
-        gc.open_session(graph, store=Path(folder) / "a.db", **terms) as session,
+        session_of(graph, store=Path(folder) / "a.db", **terms) as session,
     ):
         answers = session.ask_all(asked)
         bound, norm = session.error_bound, session.norm or ""

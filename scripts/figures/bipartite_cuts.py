@@ -36,7 +36,7 @@ from graphcuts_dp.learn.update_bounds import UpdateBound
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.plotting.style import PAGE, house_style
 from graphcuts_dp.progress import Progress
-from graphcuts_dp.session.session import open_session
+from graphcuts_dp.session.session import session_of
 from scripts.figures.analysts import worst_cut
 from scripts.figures.base import Finding, Table, exponent_finding, finding, near
 from scripts.figures.bounds import mirror_descent_updates
@@ -264,7 +264,7 @@ def _session(
     with (
         tempfile.TemporaryDirectory() as folder,
         warnings.catch_warnings(action="ignore", category=AccuracyWarning),
-        open_session(
+        session_of(
             graph,
             store=Path(folder) / "store.db",
             epsilon=_EPSILON,

@@ -31,7 +31,7 @@ from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.value_noise import noise_distribution
 from graphcuts_dp.progress import Progress
 from graphcuts_dp.release.synthesis import release_graph
-from graphcuts_dp.session.methods import make_mechanism
+from graphcuts_dp.session.terms import make_mechanism
 from graphcuts_dp.synth.cutting_plane import CuttingPlane
 from scripts.benchmark.baselines import density_only, elementwise_clip
 from scripts.figures.base import Finding, Table, exponent_finding, finding, fitted_exponent, near

@@ -151,7 +151,7 @@ def count_updates(
         size = psi.dual_norm(F)
         zeta = max(zeta, size)
         theta = theta + np.sign(gap) * step_size(alpha, size, psi.order) * F
-        residual = X - psi.minimise(theta)  # theta is its gradient: `MirrorDescent`, domain None
+        residual = X - psi.minimise(theta)  # theta is its gradient; see `MirrorDescentRule`
     return updates, zeta
 
 

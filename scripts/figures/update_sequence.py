@@ -9,10 +9,10 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.errors import HypothesisError, MatrixError
 from graphcuts_dp.learn.base import Construction, H, Sign
-from graphcuts_dp.learn.frieze_kannan import FriezeKannan
+from graphcuts_dp.learn.frieze_kannan import FriezeKannanRule
 from graphcuts_dp.learn.median import Median
-from graphcuts_dp.learn.mirror_descent import MirrorDescent, coordinates
-from graphcuts_dp.learn.multiplicative_weights import MultiplicativeWeights
+from graphcuts_dp.learn.mirror_descent import MirrorDescentRule, coordinates
+from graphcuts_dp.learn.multiplicative_weights import MultiplicativeWeightsRule
 from graphcuts_dp.learn.potentials import bregman
 from graphcuts_dp.pairs.linear_query import LinearQuery
 from graphcuts_dp.pairs.universe import Universe
@@ -112,17 +112,17 @@ def potential(construction: Construction[Any], hypothesis: Any, truth: FloatMatr
     Raises:
         TypeError: another construction.
     """
-    if isinstance(construction, MultiplicativeWeights):
+    if isinstance(construction, MultiplicativeWeightsRule):
         universe = construction.start.universe
         share = truth / universe.total(truth)
         present = share > 0
         against = hypothesis.dense()[present] / hypothesis.total()
         terms = share[present] * np.log(share[present] / against)
         return float(terms.sum()) / (2 if universe.symmetric else 1)
-    if isinstance(construction, FriezeKannan):
+    if isinstance(construction, FriezeKannanRule):
         difference = truth - hypothesis.dense()
         return float(construction.start.universe.total(difference * difference))
-    if isinstance(construction, MirrorDescent):
+    if isinstance(construction, MirrorDescentRule):
         universe = construction.start.universe
         x, y = coordinates(universe, truth), coordinates(universe, hypothesis.matrix)
         return bregman(construction.psi, x, y)

@@ -22,7 +22,7 @@ from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.learn.base import Construction, Rule
 from graphcuts_dp.learn.frieze_kannan import frieze_kannan
 from graphcuts_dp.learn.median import DatabaseFamily, Median, all_graphs
-from graphcuts_dp.learn.mirror_descent import MirrorDescent, minimal_start
+from graphcuts_dp.learn.mirror_descent import MirrorDescentRule, minimal_start
 from graphcuts_dp.learn.multiplicative_weights import multiplicative_weights
 from graphcuts_dp.learn.potentials import (
     Entropy,
@@ -204,11 +204,11 @@ def _median(case: Case, rule: Rule) -> Median:
 
 
 def _descent(potential: Callable[[Case], Potential]) -> Build:
-    def build(case: Case, rule: Rule) -> MirrorDescent:
+    def build(case: Case, rule: Rule) -> MirrorDescentRule:
         psi = potential(case)
         # All pairs at once have the largest dual norm of all cuts; the entropy's is half a range.
         ones = np.ones(case.universe.shape if psi.needs_matrix else case.universe.size)
-        construction = MirrorDescent(
+        construction = MirrorDescentRule(
             start=minimal_start(case.universe, psi),
             psi=psi,
             alpha=case.alpha,

@@ -13,7 +13,7 @@ import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.worst_case import noise_cut_bound
 from graphcuts_dp.learn.cut_sum import CutSum
-from graphcuts_dp.learn.frieze_kannan import FriezeKannan
+from graphcuts_dp.learn.frieze_kannan import FriezeKannanRule
 from graphcuts_dp.learn.learners import Learner
 from graphcuts_dp.offline.distinguisher import Distinguisher, Found
 from graphcuts_dp.pairs.universe import Universe
@@ -55,7 +55,9 @@ def test_a_distinguisher_of_your_own():
 
 def test_a_construction_of_your_own():
     names = {"dataclass": dataclass, "Universe": Universe}
-    half_steps = example(Learner, CutSum=CutSum, FriezeKannan=FriezeKannan, **names)["HalfSteps"]
+    half_steps = example(Learner, CutSum=CutSum, FriezeKannanRule=FriezeKannanRule, **names)[
+        "HalfSteps"
+    ]
     graph = small_graph()
     made = released(graph, construction=half_steps(Universe.of(graph)))
     assert made.settings.construction == "half-steps"

@@ -50,6 +50,7 @@ from graphcuts_dp.release.sparse import sparse_release
 from graphcuts_dp.release.sparse_measure import SparseShares, measure_sparse
 from graphcuts_dp.results.bundle import KINDS, receipt_path
 from graphcuts_dp.session.counts import EdgeCounter
+from graphcuts_dp.session.session import session_of
 from scripts.benchmark import baselines
 from tests.audits.public_names import public_names
 
@@ -238,7 +239,7 @@ def all_parts_of_sparse(watch, graph):
 
 def asked(method, **options):
     def run(watch, graph):
-        with gc.open_session(
+        with session_of(
             graph,
             store=watch.folder / "store.private",
             method=method,
@@ -774,7 +775,7 @@ WRONG = [
     lambda g: gc.release_flows(g, "staff.csv", epsilon=-1),
     lambda g: gc.open_session(g, store="/nowhere/x.db", epsilon=1, queries=1),
     lambda g: gc.open_session(g, store="x.db", epsilon=1, queries=0),
-    lambda g: gc.open_session(g, store="x.db", epsilon=1, delta=1e-6, queries=9, beta=-1.0),
+    lambda g: session_of(g, store="x.db", epsilon=1, delta=1e-6, queries=9, beta=-1.0),
     lambda g: gc.release_graph(g, epsilon=2, store=gc.Store("x.db", budget=1)),
     lambda g: gc.CutQuery([99]).masks(g),
     lambda g: gc.CutQuery([True] * 3).masks(g),

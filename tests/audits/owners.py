@@ -17,13 +17,13 @@ from graphcuts_dp.estimate.changes import cell_changes
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.owned_rows import Counting, OwnedRows, bounded_graph, reach_of
-from graphcuts_dp.measure.bounds import (
+from graphcuts_dp.measure.cells import cell_tree, measure_cells, sums_of_cells
+from graphcuts_dp.measure.statistics import (
     class_counts,
     measure_contributions,
     share_scores,
     share_sensitivity,
 )
-from graphcuts_dp.measure.cells import cell_tree, measure_cells, sums_of_cells
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.vertices import VertexSet
 from graphcuts_dp.privacy.composition import zcdp_rho

@@ -19,8 +19,8 @@ from graphcuts_dp.privacy.value_noise import NOISES
 from graphcuts_dp.progress import Progress, silent
 from graphcuts_dp.release.choice import MECHANISMS
 from graphcuts_dp.session.calibrations import CALIBRATIONS
-from graphcuts_dp.session.methods import METHODS
 from graphcuts_dp.session.online import STARTS, TOTAL
+from graphcuts_dp.session.terms import METHODS
 from graphcuts_dp.synth.methods import FIT_NAMES
 from scripts.benchmark.baselines import BASELINES
 from tests.audits import (

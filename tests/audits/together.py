@@ -33,7 +33,7 @@ from graphcuts_dp.release.allocation import measure
 from graphcuts_dp.release.choice import Response
 from graphcuts_dp.release.flow_release import release_flows
 from graphcuts_dp.release.synthesis import release_graph
-from graphcuts_dp.session.methods import make_mechanism
+from graphcuts_dp.session.terms import make_mechanism
 from tests.audits.base import Audit, Entry, Sampled
 from tests.audits.graphs import EMPTY
 from tests.audits.transcripts import UNIVERSE

@@ -19,8 +19,8 @@ from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.learners import FriezeKannanLearner
-from graphcuts_dp.measure.bounds import bound_candidates, bound_scores, normalised
 from graphcuts_dp.measure.cells import changes_on
+from graphcuts_dp.measure.statistics import bound_candidates, bound_scores, normalised
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import zcdp_rho

@@ -83,7 +83,7 @@ def test_what_is_worse_than_answering_0_is_warned_of(call, ratings, tmp_path):
     ("options", "message"),
     [
         (("--most-spectral", "8"), "most_spectral is for method 'mirror-descent' with linear=True"),
-        (("--linear", "--most-spectral", "0"), "most_spectral is at least 1"),
+        (("--linear", "--most-spectral", "0"), "most-spectral must be a number from 1 on"),
         (("--linear", "--disjoint"), "disjoint=True is for cuts"),
     ],
 )

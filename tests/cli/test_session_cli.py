@@ -347,4 +347,4 @@ def test_a_session_starts_from_groups_of_a_file(call, mail, tmp_path):
     assert "start      a weight for each two public groups" in out
     status, _, err = call("start", mail, "--store", store, *terms[:-1], "blocks", "--name", "b")
     assert status == 2
-    assert "unknown start 'blocks'" in err
+    assert "unknown --start 'blocks'" in err

@@ -26,7 +26,7 @@ from saving_cases import (
 
 import graphcuts_dp as gc
 from graphcuts_dp.cli import main
-from graphcuts_dp.session.session import open_session
+from graphcuts_dp.session.session import session_of
 from scripts.figures import command, registry
 from scripts.figures.base import Finding, Table
 from scripts.figures.registry import FigureSpec
@@ -136,7 +136,7 @@ def inputs(folder: Path) -> dict[str, bytes]:
     (folder / "q.jsonl").write_text("".join(json.dumps(query) + "\n" for query in QUERIES))
     CASES["release"].save(folder, OLDER, force=False)
     source = {"path": str(folder / "in.csv")}
-    with open_session(
+    with session_of(
         sample(OLDER), store=folder / "mail.db", epsilon=5.0, queries=50, source=source
     ) as session:
         session.ask_all([gc.CutQuery(query["S"], query.get("T")) for query in QUERIES])

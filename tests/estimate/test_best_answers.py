@@ -11,7 +11,7 @@ from helpers import random_graph
 
 from graphcuts_dp.errors import FileFormatError, GraphError, QueryError
 from graphcuts_dp.estimate.answers import Sizes, log_cuts, shrunk_towards
-from graphcuts_dp.estimate.matrix_answers import MatrixEstimator
+from graphcuts_dp.estimate.least_squares import MatrixEstimator
 from graphcuts_dp.graph.adjacency import BipartiteGraph
 from graphcuts_dp.pairs.layout import Layout
 from graphcuts_dp.pairs.queries import CutQuery

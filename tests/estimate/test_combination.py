@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from graphcuts_dp.estimate.combination import best_combination, cut_types
+from graphcuts_dp.estimate.least_squares import best_combination, cut_types
 from graphcuts_dp.pairs.layout import Layout
 
 N = 7

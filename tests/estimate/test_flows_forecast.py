@@ -7,7 +7,7 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import GraphError, ParameterError
-from graphcuts_dp.estimate.flows_forecast import equal_groups, forecast_flows
+from graphcuts_dp.estimate.strategy import equal_groups, forecast_flows
 
 GROUPS = gc.Groups(gc.VertexSet(60), {"state": np.arange(60) // 20, "county": np.arange(60) // 5})
 ONE = gc.Groups(gc.VertexSet(60), {"county": np.arange(60) // 5})

@@ -8,7 +8,7 @@ import scipy.stats
 from group_cases import cliques, coefficients, directed, drawn, observations, two_sided
 
 import graphcuts_dp as gc
-from graphcuts_dp.estimate import matrix_answers
+from graphcuts_dp.estimate import least_squares
 from graphcuts_dp.estimate.measurement import NoisyGroups
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.queries import CutQuery
@@ -63,7 +63,7 @@ def test_classes_that_are_put_together_lose_precision_and_nothing_else(most, mon
     release = drawn(graph, groups, "degrees+response")
     pairs, patterns, _, variances = observations(release)
     inverse = np.linalg.inv(patterns.T @ (patterns / variances[:, None]))
-    monkeypatch.setattr(matrix_answers, "_MOST_SPLIT", most)
+    monkeypatch.setattr(least_squares, "_MOST_SPLIT", most)
     rng = np.random.default_rng(7)
     for _ in range(10):
         S, T = rng.random(graph.n) < 0.5, rng.random(graph.n) < 0.5

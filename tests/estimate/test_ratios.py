@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from graphcuts_dp.estimate.ratios import LineRadii, Side, ratio_bounds
+from graphcuts_dp.estimate.tails import LineRadii, Side, ratio_bounds
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.results.flow_statistics import multiplied_shares, squared_shares
 

@@ -5,7 +5,7 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.estimate import sparse_answers
-from graphcuts_dp.estimate.cut_sums import CommonParts, parted_cuts
+from graphcuts_dp.estimate.sparse_answers import CommonParts, parted_cuts
 from graphcuts_dp.pairs.groups import GroupUnion
 
 N, M = 60, 40  # rows, and columns of two sides
@@ -119,7 +119,7 @@ def test_sets_that_many_cuts_share_are_parts_too(monkeypatch):
     monkeypatch.setattr(sparse_answers, "parted_cuts", watched)
     for found, single in zip(release.answer_all(queries), alone, strict=True):
         near(found, single)
-    assert seen[0].places.tolist() == list(range(60))
+    assert seen[0].places == list(range(60))
     once = [gc.CutQuery(rng.random(N) < 0.5) for _ in range(60)]  # each looked at alone
     for found, query in zip(release.answer_all(once), once, strict=True):
         near(found, release.answer(query))
@@ -142,7 +142,7 @@ def test_a_set_of_other_vertices_is_refused_as_ever():
     release, _, _ = made("plain", cap=False)
     others = gc.Groups(gc.VertexSet(N + 1), {"part": ["a"] * N + ["b"]})
     queries = [gc.CutQuery(GroupUnion(others, [("a", "part")]))] * 20
-    assert parted_cuts(queries, release.space, (np.zeros(N, int), np.zeros(N, int))) is None
+    assert parted_cuts(queries, release.estimator.model) is None
     with pytest.raises(gc.errors.QueryError, match="length 60"):
         release.answer_all(queries)
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from graphcuts_dp.learn.mirror_descent import MirrorDescent, minimal_start
+from graphcuts_dp.learn.mirror_descent import MirrorDescentRule, minimal_start
 from graphcuts_dp.learn.online_bounds import tight_online
 from graphcuts_dp.learn.potentials import Entropy, GroupNorm, LpNorm, bregman, near_one
 from graphcuts_dp.pairs.universe import Universe
@@ -33,7 +33,7 @@ def test_bounds_from_degrees_are_those_of_the_construction():
     potentials = (LpNorm(2), Entropy(truth.sum()), GroupNorm(near_one(side)))
     for method, psi in zip(METHODS, potentials, strict=True):
         start = minimal_start(universe, psi)
-        construction = MirrorDescent(
+        construction = MirrorDescentRule(
             start=start,
             psi=psi,
             alpha=5.0,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from graphcuts_dp.learn.mirror_descent import MirrorDescent, minimal_start
+from graphcuts_dp.learn.mirror_descent import MirrorDescentRule, minimal_start
 from graphcuts_dp.learn.potentials import LpNorm, SchattenNorm
 from graphcuts_dp.pairs.queries import MatrixQuery
 from graphcuts_dp.pairs.universe import Universe
@@ -84,7 +84,7 @@ def test_the_counted_updates_are_those_of_mirror_descent(psi):
     stream = iter(queries)
     made, zeta = count_updates(X, psi, lambda: next(stream), alpha=1.0, silence=20)
     universe = Universe(*X.shape)
-    rule = MirrorDescent(
+    rule = MirrorDescentRule(
         start=minimal_start(universe, psi), psi=psi, alpha=1.0, zeta=zeta, start_potential=1.0
     )
     hypothesis, count, quiet = rule.initial(), 0, 0

@@ -35,8 +35,9 @@ from graphcuts_dp.privacy.level_noise import NORMS
 from graphcuts_dp.privacy.value_noise import NOISES
 from graphcuts_dp.release.choice import MECHANISMS
 from graphcuts_dp.session.calibrations import CALIBRATIONS
-from graphcuts_dp.session.methods import METHODS
+from graphcuts_dp.session.session import session_of
 from graphcuts_dp.session.sparse_vector import NoisyComparison, OneSidedPair, SharedThreshold
+from graphcuts_dp.session.terms import METHODS
 from graphcuts_dp.synth.methods import FIT_NAMES
 from scripts.benchmark.baselines import BASELINES
 
@@ -385,7 +386,7 @@ def session(graph: Callable[[], Any], queries: Any = None, **terms: Any) -> Case
     def run() -> Any:
         with tempfile.TemporaryDirectory() as folder:
             store = Path(folder) / "s.db"
-            with gc.open_session(graph(), store=store, **terms) as opened:
+            with session_of(graph(), store=store, **terms) as opened:
                 told = {"promise": promise(opened.guarantee), "error": opened.error_bound}
                 told["replies"] = [reply(opened.ask(query)) for query in asked]
             with gc.open_session(graph(), store=store, seed=SEED) as again:

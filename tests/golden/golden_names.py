@@ -18,8 +18,8 @@ from graphcuts_dp.privacy.value_noise import NOISES
 from graphcuts_dp.release.choice import ALL_MECHANISMS
 from graphcuts_dp.results.storage import WORKLOADS
 from graphcuts_dp.session.calibrations import CALIBRATIONS
-from graphcuts_dp.session.methods import LINEAR_METHODS, METHODS
 from graphcuts_dp.session.online import STARTS
+from graphcuts_dp.session.terms import LINEAR_METHODS, METHODS
 from graphcuts_dp.synth.methods import FIT_NAMES, ORACLES
 from scripts.benchmark.baselines import BASELINES
 from scripts.benchmark.contenders.table import CONTENDERS

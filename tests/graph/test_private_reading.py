@@ -12,6 +12,7 @@ from offline_calls import choose_from_net, learn, sense
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import FileFormatError, GraphError, LedgerError, ParameterError
+from graphcuts_dp.session.session import session_of
 
 TIMES = "Patient ID,Contacted Person,Time Stamp\n1,2,1597427261\n2,3,1597427999\n"
 MARK = "not private in its vertex set"
@@ -64,7 +65,7 @@ def test_whether_there_are_weights_does_not_depend_on_rows(put, empty):
 
 def opened(graph, folder, method):
     options = {"epsilon": 1.0, "delta": 1e-6, "queries": 5, "method": method}
-    with gc.open_session(graph, store=folder / f"{method}.db", **options) as session:
+    with session_of(graph, store=folder / f"{method}.db", **options) as session:
         return session
 
 

@@ -12,8 +12,11 @@ from graphcuts_dp.learn.base import step_length
 from graphcuts_dp.learn.bit_sets import DenseHypothesis
 from graphcuts_dp.learn.chung_lu import ChungLu
 from graphcuts_dp.learn.cut_sum import CutSum
-from graphcuts_dp.learn.frieze_kannan import FriezeKannan, frieze_kannan
-from graphcuts_dp.learn.multiplicative_weights import MultiplicativeWeights, multiplicative_weights
+from graphcuts_dp.learn.frieze_kannan import FriezeKannanRule, frieze_kannan
+from graphcuts_dp.learn.multiplicative_weights import (
+    MultiplicativeWeightsRule,
+    multiplicative_weights,
+)
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery
 from graphcuts_dp.pairs.universe import Universe
 from scripts.figures.update_sequence import UpdateSequence, checked
@@ -89,7 +92,7 @@ def test_an_uncertain_total_shortens_the_multiplicative_step():
 
 def test_coefficients_of_any_span():
     """Rank-one queries with coefficients up to 2, matrix queries with negative ones."""
-    dense = MultiplicativeWeights(
+    dense = MultiplicativeWeightsRule(
         start=DenseHypothesis.constant(SIX, 0.5), alpha=0.5, start_potential=1.0, span=2.0
     )
     ones = np.ones(6)
@@ -124,7 +127,7 @@ def test_starts_from_degrees_and_from_a_released_graph():
     chung_lu = CutSum(SIX, ChungLu(ends, ends))
     released = DenseHypothesis(SIX, chung_lu.dense())
     for start in (chung_lu, released):
-        construction = FriezeKannan(start=start, alpha=1.0, start_potential=5.0)
+        construction = FriezeKannanRule(start=start, alpha=1.0, start_potential=5.0)
         before = construction.initial().estimate(CUT)
         assert construction.update(start, CUT, 1).estimate(CUT) == pytest.approx(before + 1)
         assert construction.update_bound(1.0) == pytest.approx(5.0 * 15)
@@ -159,14 +162,18 @@ def test_parameters_out_of_range(build, wrong, message):
 def test_more_parameters_out_of_range():
     start = DenseHypothesis.constant(SIX, 0.5)
     for kind, wrong, message in [
-        (FriezeKannan, {"start_potential": -1.0}, "start_potential"),
-        (FriezeKannan, {"start_potential": math.nan}, "start_potential"),
-        (FriezeKannan, {"largest_norm_squared": 0.0}, "largest_norm_squared"),
-        (MultiplicativeWeights, {"start_potential": math.inf}, "start_potential"),
-        (MultiplicativeWeights, {"span": 0.0}, "span"),
-        (MultiplicativeWeights, {"span": 2.0, "rule": "as printed"}, "span=1"),
-        (MultiplicativeWeights, {"total_error": 1.0}, "larger than"),
-        (MultiplicativeWeights, {"start": DenseHypothesis.constant(SIX, 0.0)}, "positive total"),
+        (FriezeKannanRule, {"start_potential": -1.0}, "start_potential"),
+        (FriezeKannanRule, {"start_potential": math.nan}, "start_potential"),
+        (FriezeKannanRule, {"largest_norm_squared": 0.0}, "largest_norm_squared"),
+        (MultiplicativeWeightsRule, {"start_potential": math.inf}, "start_potential"),
+        (MultiplicativeWeightsRule, {"span": 0.0}, "span"),
+        (MultiplicativeWeightsRule, {"span": 2.0, "rule": "as printed"}, "span=1"),
+        (MultiplicativeWeightsRule, {"total_error": 1.0}, "larger than"),
+        (
+            MultiplicativeWeightsRule,
+            {"start": DenseHypothesis.constant(SIX, 0.0)},
+            "positive total",
+        ),
     ]:
         with pytest.raises(ParameterError, match=message):
             kind(**{"start": start, "alpha": 1.0, "start_potential": 1.0, **wrong})

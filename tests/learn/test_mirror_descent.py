@@ -8,9 +8,9 @@ import pytest
 
 from graphcuts_dp.errors import HypothesisError, ParameterError, QueryError
 from graphcuts_dp.learn.bit_sets import DenseHypothesis
-from graphcuts_dp.learn.frieze_kannan import FriezeKannan
-from graphcuts_dp.learn.mirror_descent import MirrorDescent, minimal_start
-from graphcuts_dp.learn.multiplicative_weights import MultiplicativeWeights
+from graphcuts_dp.learn.frieze_kannan import FriezeKannanRule
+from graphcuts_dp.learn.mirror_descent import MirrorDescentRule, minimal_start
+from graphcuts_dp.learn.multiplicative_weights import MultiplicativeWeightsRule
 from graphcuts_dp.learn.potentials import (
     Ball,
     Box,
@@ -56,7 +56,9 @@ def any_query(universe, rng):
 
 def rule_for(universe, psi, *, zeta=100.0, alpha=1.0, **more):
     start = minimal_start(universe, psi, more.get("domain"))
-    return MirrorDescent(start=start, psi=psi, alpha=alpha, zeta=zeta, start_potential=50.0, **more)
+    return MirrorDescentRule(
+        start=start, psi=psi, alpha=alpha, zeta=zeta, start_potential=50.0, **more
+    )
 
 
 # Special cases
@@ -70,8 +72,8 @@ def test_p_2_is_frieze_kannan(kind, density, value_error):
     start = DenseHypothesis.constant(universe, density)
     shared = {"start": start, "alpha": 1.5, "start_potential": 20.0, "value_error": value_error}
     zeta = math.sqrt(4.0 * universe.size)
-    ours = MirrorDescent(psi=LpNorm(2), zeta=10 * zeta, **(shared | {"start_potential": 10.0}))
-    theirs = FriezeKannan(largest_norm_squared=100 * zeta**2, **shared)
+    ours = MirrorDescentRule(psi=LpNorm(2), zeta=10 * zeta, **(shared | {"start_potential": 10.0}))
+    theirs = FriezeKannanRule(largest_norm_squared=100 * zeta**2, **shared)
     mine, other = ours.initial(), theirs.initial()
     truth = truth_of(universe, rng)
     for step in range(40):
@@ -89,7 +91,7 @@ def test_p_2_is_frieze_kannan(kind, density, value_error):
 def test_p_2_as_printed_is_frieze_kannan_as_printed_for_a_quarter_of_alpha():
     universe, rng = UNIVERSES["plain"], np.random.default_rng(4)
     start = DenseHypothesis.constant(universe, 0.0)
-    ours = MirrorDescent(
+    ours = MirrorDescentRule(
         start=start,
         psi=LpNorm(2),
         alpha=2.0,
@@ -97,7 +99,7 @@ def test_p_2_as_printed_is_frieze_kannan_as_printed_for_a_quarter_of_alpha():
         start_potential=10.0,
         rule="as printed",
     )
-    theirs = FriezeKannan(start=start, alpha=0.5, start_potential=20.0, rule="as printed")
+    theirs = FriezeKannanRule(start=start, alpha=0.5, start_potential=20.0, rule="as printed")
     mine, other = start, start
     for _ in range(20):
         query, sign = cut(universe, rng), 1 if rng.random() < 0.5 else -1
@@ -112,10 +114,10 @@ def test_entropy_is_multiplicative_weights(kind, value_error):
     total = 12.0
     psi = Entropy(total)
     start = minimal_start(universe, psi)
-    theirs = MultiplicativeWeights(
+    theirs = MultiplicativeWeightsRule(
         start=start, alpha=1.0, start_potential=0.7, value_error=value_error
     )
-    ours = MirrorDescent(
+    ours = MirrorDescentRule(
         start=start,
         psi=psi,
         alpha=1.0,
@@ -248,10 +250,10 @@ def test_a_warm_start_counts_from_its_own_divergence():
     start = DenseHypothesis(universe, warm)
     shared = {"psi": psi, "alpha": 1.0, "zeta": 0.5}
     cold_start = minimal_start(universe, psi)
-    cold = MirrorDescent(start=cold_start, start_potential=1.0, **shared)
+    cold = MirrorDescentRule(start=cold_start, start_potential=1.0, **shared)
     near = potential(cold, start, truth)
     assert near < potential(cold, cold_start, truth) / 3
-    rule = MirrorDescent(start=start, start_potential=near, **shared)
+    rule = MirrorDescentRule(start=start, start_potential=near, **shared)
     sequence = UpdateSequence(rule, truth)
     queries = [cut(universe, rng) for _ in range(60)]
     while True:

@@ -14,6 +14,7 @@ from graphcuts_dp.errors import LedgerError, ParameterError
 from graphcuts_dp.ledger import file as store_module
 from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.records import Head
+from graphcuts_dp.session.session import session_of
 
 PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(["graphcuts_dp.session.session"])
@@ -215,7 +216,7 @@ def test_a_process_killed_while_it_makes_a_store_leaves_nothing_for_good(tmp_pat
 def sizes(path, queries, n):
     graph = gc.Graph([0], [1], vertices=n)
     terms = {"epsilon": 1.0, "delta": 1e-6, "queries": 10**5, "method": "gaussian"}
-    with gc.open_session(graph, store=path, **terms) as session:
+    with session_of(graph, store=path, **terms) as session:
         first = path.stat().st_size
         answers = session.ask_all(queries)
         grown = path.stat().st_size - first

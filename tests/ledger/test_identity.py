@@ -18,6 +18,7 @@ from graphcuts_dp.ledger.beside import stores_beside
 from graphcuts_dp.ledger.identity import identity_of_edges, identity_of_rows
 from graphcuts_dp.ledger.opening import Store, create_ledger, open_ledger
 from graphcuts_dp.pairs.vertices import Arcs, VertexSet
+from graphcuts_dp.session.session import session_of
 
 KEY = bytes(range(32))
 NAMES = ["ann", "bob", "cat", "dan", "eve", "7"]
@@ -202,17 +203,17 @@ def test_a_changed_weight_is_refused_where_weights_are_read_alike(read_edges, st
 def test_a_session_goes_on_with_the_reading_it_began_with(read, store):
     terms = {"store": store, "protect": "owner", "at_most": 1}
     begun = {"epsilon": 1.0, "queries": 3, "method": "laplace"}
-    gc.open_session(read(counting="rows"), **terms, **begun).close()
-    gc.open_session(read(counting="rows", rows=SHUFFLED), **terms).close()
+    session_of(read(counting="rows"), **terms, **begun).close()
+    session_of(read(counting="rows", rows=SHUFFLED), **terms).close()
     with pytest.raises(ParameterError, match="read with counting='rows'"):
-        gc.open_session(read(counting="owners"), **terms)
-    gc.open_session(read(counting="owners"), name="owners", **terms, **begun).close()
+        session_of(read(counting="owners"), **terms)
+    session_of(read(counting="owners"), name="owners", **terms, **begun).close()
     assert spent(store) == 2.0
 
 
 def test_a_session_of_a_cap_is_not_resumed_under_a_larger_one(read_edges, store):
     begun = {"epsilon": 1.0, "queries": 3, "method": "laplace"}
-    gc.open_session(read_edges(weight_cap=1.0), store=store, **begun).close()
+    session_of(read_edges(weight_cap=1.0), store=store, **begun).close()
     with pytest.raises(ParameterError, match="read with weight_cap=1"):
         gc.open_session(read_edges(weight_cap=9.0), store=store)
 

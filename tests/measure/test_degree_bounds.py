@@ -8,7 +8,7 @@ import pytest
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
-from graphcuts_dp.measure.bounds import (
+from graphcuts_dp.measure.statistics import (
     bound_candidates,
     bound_scores,
     choice_cost,

@@ -12,7 +12,6 @@ import pytest
 import graphcuts_dp as gc
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.owned_rows import OwnedRows
-from graphcuts_dp.measure.bounds import class_counts, measure_contributions
 from graphcuts_dp.measure.cells import cell_tree, grid_of_cells, measure_cells, sums_of_cells
 from graphcuts_dp.measure.entries import distribution_for
 from graphcuts_dp.measure.statistics import (
@@ -22,6 +21,8 @@ from graphcuts_dp.measure.statistics import (
     buy_nuclear_norm,
     buy_root_degrees,
     buy_weighted_sum,
+    class_counts,
+    measure_contributions,
     measure_degrees,
     measure_total,
     measure_weight_counts,

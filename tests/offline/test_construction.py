@@ -18,7 +18,7 @@ from graphcuts_dp.learn.learners import (
     MultiplicativeWeightsLearner,
 )
 from graphcuts_dp.learn.median import Median, all_graphs
-from graphcuts_dp.learn.mirror_descent import MirrorDescent, minimal_start
+from graphcuts_dp.learn.mirror_descent import MirrorDescentRule, minimal_start
 from graphcuts_dp.learn.norm_learner import MirrorDescentLearner
 from graphcuts_dp.learn.potentials import SchattenNorm
 from graphcuts_dp.offline.construction import IterativeConstruction
@@ -138,7 +138,7 @@ def schatten(universe):
 
     def rule(*, alpha, total_weight, total_error, value_error=None):
         del total_error
-        return MirrorDescent(
+        return MirrorDescentRule(
             start=minimal_start(universe, SchattenNorm(1.5)),
             psi=SchattenNorm(1.5),
             alpha=alpha,

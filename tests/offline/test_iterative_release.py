@@ -144,18 +144,6 @@ def test_files_that_do_not_belong_together_are_refused(tmp_path):
         gc.IterativeRelease.load(path)
 
 
-def test_a_failed_save_leaves_nothing(tmp_path, monkeypatch):
-    made = released()
-
-    def fail(*_, **__):
-        raise OSError("the disk is full")
-
-    monkeypatch.setattr(np, "savez_compressed", fail)
-    with pytest.raises((OSError, FileFormatError)):
-        made.save(tmp_path / "out.graphml")
-    assert not list(tmp_path.iterdir())
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from graphcuts_dp.learn.bit_sets import DenseHypothesis
-from graphcuts_dp.learn.mirror_descent import MirrorDescent, minimal_start
+from graphcuts_dp.learn.mirror_descent import MirrorDescentRule, minimal_start
 from graphcuts_dp.learn.potentials import LpNorm, SchattenNorm
 from graphcuts_dp.offline.lists import QueryBlocks
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery
@@ -23,7 +23,9 @@ def learnt(queries, universe, psi, moves):
     answers = []
     for index, length, sign in moves:
         answers.append(hypothesis.estimate(queries[index]))
-        rule = MirrorDescent(start=start, psi=psi, alpha=length, zeta=100.0, start_potential=0.0)
+        rule = MirrorDescentRule(
+            start=start, psi=psi, alpha=length, zeta=100.0, start_potential=0.0
+        )
         hypothesis = rule.update(hypothesis, queries[index], sign)
     return hypothesis, answers
 

@@ -9,7 +9,7 @@ from graphcuts_dp.graph.grid import Grid, bounded_total
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.planning import plan_degree_bounds
 from graphcuts_dp.privacy.protection import Protect
-from graphcuts_dp.session.methods import make_mechanism
+from graphcuts_dp.session.terms import make_mechanism
 from scripts.figures.random_graphs import planted_partition
 
 GRAPH = planted_partition(200, 2, 0.2, 0.1, seed=1)

@@ -10,8 +10,12 @@ from hypothesis import strategies as st
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.estimate.flows_forecast import equal_groups, forecast_flows, guaranteed_flows
-from graphcuts_dp.estimate.strategy import choose_strategy
+from graphcuts_dp.estimate.strategy import (
+    choose_strategy,
+    equal_groups,
+    forecast_flows,
+    guaranteed_flows,
+)
 from graphcuts_dp.estimate.worst_case import noise_cut_bound
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn import online_bounds
@@ -26,7 +30,8 @@ from graphcuts_dp.pairs.cells import CellTree
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.planning.planner import VACUOUS, Workload, plan
 from graphcuts_dp.privacy.value_noise import noise_distribution
-from graphcuts_dp.session.methods import make_mechanism
+from graphcuts_dp.session.session import session_of
+from graphcuts_dp.session.terms import make_mechanism
 
 PROMISE = {"epsilon": 1.0, "delta": 1e-6}
 MW, FK, MD = "multiplicative-weights", "frieze-kannan", "mirror-descent"
@@ -439,7 +444,7 @@ def test_a_session_promises_what_the_plan_said(tmp_path, method):
     terms = {"queries": 20, "epsilon": 1.0, "delta": 1e-6 if method == "gaussian" else 0.0}
     made = plan(60, edges=400, protect=protect, **terms)
     graph = gc.Graph([0, 1], [1, 2], vertices=60)
-    with gc.open_session(
+    with session_of(
         graph, store=tmp_path / "s.db", method=method, protect=protect, **terms
     ) as session:
         assert session.error_bound == pytest.approx(error_of(made, method), rel=0.02)

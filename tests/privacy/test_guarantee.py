@@ -19,6 +19,7 @@ from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import as_stored
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, delta_warning, exact_epsilon
 from graphcuts_dp.server.approval import forecast
+from graphcuts_dp.session.session import session_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 
@@ -104,9 +105,7 @@ DOORS = {
     "distances": lambda given: gc.distances.answer_distances(
         a_map(), [0, 0, 3, 1], noise="gaussian", mechanism="per-query", **given
     ),
-    "session": lambda given: gc.open_session(
-        graph(), queries=5, method="gaussian", **given
-    ).close(),
+    "session": lambda given: session_of(graph(), queries=5, method="gaussian", **given).close(),
     "distance session": lambda given: gc.distances.open_distance_session(
         a_map(), [0, 0, 3, 1], queries=2, **given
     ).close(),
@@ -186,12 +185,12 @@ def test_a_stored_epsilon_is_the_largest_float_below(epsilon):
 def test_sessions(tmp_path, method, epsilon):
     delta = 1e-6 if method in ("gaussian", "multiplicative-weights") else 0.0
     terms = {"epsilon": epsilon, "delta": delta, "queries": 5, "method": method}
-    with gc.open_session(GRAPH, store=tmp_path / "a.db", **terms) as session:
+    with session_of(GRAPH, store=tmp_path / "a.db", **terms) as session:
         assert session.guarantee.epsilon == as_stored(epsilon) == session.parameters["epsilon"]
         cost = session._runner.mechanism.cost
         assert cost.pure is None or cost.pure <= Fraction(session.guarantee.epsilon)
         session.ask([0])
-    with gc.open_session(GRAPH, store=tmp_path / "a.db", **terms) as session:
+    with session_of(GRAPH, store=tmp_path / "a.db", **terms) as session:
         assert len(session.history) == 1
 
 
@@ -200,7 +199,7 @@ def test_budgets(tmp_path, budget):
     store = gc.Store(tmp_path / "a.db", budget=budget)
     terms = {"store": store, "epsilon": 0.1, "queries": 5}
     for _ in range(2):  # made, and found again
-        with gc.open_session(GRAPH, **terms) as session:
+        with session_of(GRAPH, **terms) as session:
             assert session.parameters["epsilon"] == 0.1
 
 

@@ -19,6 +19,7 @@ from graphcuts_dp.pairs.groups import GroupTree
 from graphcuts_dp.privacy.composition import Cost, zcdp_delta, zcdp_rho
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.protection import EDGE, Protect
+from graphcuts_dp.session.session import session_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 
@@ -290,7 +291,7 @@ def test_flows_of_small_groups_change_by_less_than_ten_in_squares():
 def test_sessions(tmp_path, method, delta):
     store = tmp_path / "store.db"
     options = {"epsilon": 1.0, "delta": delta, "queries": 3, "method": method, "at_most": 10}
-    with gc.open_session(GRAPH, store=store, **options) as session:
+    with session_of(GRAPH, store=store, **options) as session:
         assert session.guarantee.protects == "10 edges"
         assert session.guarantee.epsilon == pytest.approx(1.0)
         wide = session.error_bound
@@ -300,15 +301,15 @@ def test_sessions(tmp_path, method, delta):
         assert again.guarantee.protects == "10 edges"
         assert again.ask([0], [1]).value == first.value
     with pytest.raises(ParameterError, match="at_most"):
-        gc.open_session(GRAPH, store=store, at_most=3)
-    with gc.open_session(GRAPH, store=tmp_path / "one.db", **{**options, "at_most": 1}) as one:
+        session_of(GRAPH, store=store, at_most=3)
+    with session_of(GRAPH, store=tmp_path / "one.db", **{**options, "at_most": 1}) as one:
         assert one.error_bound < wide
 
 
 @pytest.mark.parametrize("method", ["multiplicative-weights", "frieze-kannan"])
 @pytest.mark.parametrize("calibration", ["tight", "gru12", "jt12", "dr14"])
 def test_sessions_of_constructions(tmp_path, method, calibration):
-    with gc.open_session(
+    with session_of(
         GRAPH,
         store=tmp_path / "store.db",
         epsilon=1.0,
@@ -394,7 +395,7 @@ def test_what_a_session_promises_is_what_the_plan_said(tmp_path):
     graph = gc.Graph(np.arange(59), np.arange(1, 60), vertices=60)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AccuracyWarning)
-        session = gc.open_session(
+        session = session_of(
             graph,
             store=tmp_path / "s.db",
             epsilon=1.0,

@@ -47,9 +47,9 @@ from graphcuts_dp.session import calibrations, online
 from graphcuts_dp.session import per_query as fresh_noise
 from graphcuts_dp.session import response as bits
 from graphcuts_dp.session.calibrations import CALIBRATIONS, DR14, GRU12, JT12, Tight
-from graphcuts_dp.session.methods import METHODS, make_mechanism
 from graphcuts_dp.session.per_query import PerQueryNoise
 from graphcuts_dp.session.response import BinaryAnswers
+from graphcuts_dp.session.terms import METHODS, make_mechanism
 from scripts.figures.gaussian_rank_one import GaussianRankOne
 from tests.audits.registry import _PRODUCTS
 

@@ -11,7 +11,7 @@ import graphcuts_dp as gc
 from graphcuts_dp.errors import BudgetError, ParameterError
 from graphcuts_dp.estimate.noisy_contributions import BOUNDS, Contributions
 from graphcuts_dp.graph.owned_rows import COUNTINGS, OwnedRows
-from graphcuts_dp.measure.bounds import (
+from graphcuts_dp.measure.statistics import (
     class_counts,
     share_scores,
     share_sensitivity,

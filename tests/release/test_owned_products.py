@@ -7,6 +7,7 @@ from offline_calls import choose_from_net, learn, sense
 import graphcuts_dp as gc
 from graphcuts_dp.errors import BudgetError, LedgerError, ParameterError
 from graphcuts_dp.graph.owned_rows import OwnedRows
+from graphcuts_dp.session.session import session_of
 
 N = 12
 OWNER = {"protect": gc.Protect.owner(at_most=3)}
@@ -64,7 +65,7 @@ def test_flows_and_sessions_of_any_counting(counting, tmp_path):
     made.save(path)
     assert gc.load(path).guarantee == made.guarantee
     session = {"store": store, "queries": 4, "epsilon": 12.0, "method": "laplace", **OWNER}
-    with gc.open_session(rows, **session) as opened:
+    with session_of(rows, **session) as opened:
         assert opened.guarantee.protects == "1 owner"
         first = opened.ask([0, 1], [2, 3])
     with gc.open_session(rows, store=store) as again:  # with the bound that was agreed on
@@ -118,10 +119,10 @@ def test_an_object_protects_whom_the_words_do(make):
 def test_a_session_protects_whom_an_object_names(tmp_path):
     terms = {"store": tmp_path / "x.db", "epsilon": 9.0, "queries": 4}
     whom = gc.Protect.owner(at_most=3)
-    with gc.open_session(rows_of(), **terms, protect=whom) as session:
+    with session_of(rows_of(), **terms, protect=whom) as session:
         assert session.guarantee.protects == "1 owner"
     for again in ({"protect": whom}, OWNER, {}):
-        gc.open_session(rows_of(), store=terms["store"], **again).close()
+        session_of(rows_of(), store=terms["store"], **again).close()
     with pytest.raises(ParameterError, match="with protect='owner'"):
         gc.open_session(rows_of(), store=terms["store"], protect=gc.Protect.edges(3))
 
@@ -141,9 +142,9 @@ def test_sessions_and_sensing_refuse_the_same(tmp_path):
     graph = rows_of().bounded(at_most=2)
     terms = {"store": tmp_path / "x.db", "epsilon": 1.0, "queries": 4}
     with pytest.raises(ParameterError, match="needs rows with owners"):
-        gc.open_session(graph, **terms, **OWNER)
+        session_of(graph, **terms, **OWNER)
     with pytest.raises(ParameterError, match="under protect='owner'"):
-        gc.open_session(rows_of(), **terms)
+        session_of(rows_of(), **terms)
     assert not (tmp_path / "x.db").exists()
     query = gc.Query.matrix(np.ones((N, N)))
     with pytest.raises(ParameterError, match="needs rows with owners"):

@@ -189,7 +189,7 @@ def test_rounded_tables_are_possible_and_near(made):
 
 def test_rounding_is_the_nearest_possible_table_of_one_level():
     """Against a small quadratic problem with one cell above, solved by enumeration."""
-    from graphcuts_dp.estimate.whole_tables import _topped_up
+    from graphcuts_dp.estimate.consistency import _topped_up
 
     parents = np.zeros(4, dtype=np.int64)
     made = _topped_up(

@@ -21,7 +21,7 @@ from graphcuts_dp.privacy.protection import PROTECTIONS
 from graphcuts_dp.privacy.value_noise import NOISES
 from graphcuts_dp.release.choice import MECHANISMS
 from graphcuts_dp.session.calibrations import CALIBRATIONS
-from graphcuts_dp.session.methods import METHODS
+from graphcuts_dp.session.terms import METHODS
 from graphcuts_dp.synth.methods import FIT_NAMES, ORACLES
 from scripts.figures.registry import find_figure
 from tests.audits.registry import find_audits

@@ -13,7 +13,7 @@ from graphcuts_dp.server.desk import Desk
 from graphcuts_dp.server.people import Person
 from graphcuts_dp.server.service import Service
 from graphcuts_dp.server.settings import Limits, Ticks
-from graphcuts_dp.session.parameters import Parameters
+from graphcuts_dp.session.terms import SessionTerms
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -72,7 +72,7 @@ class Office:
             create_ledger(
                 Store(self.path, budget=self.budget),
                 self.graph,
-                protects=str(Parameters(epsilon=1.0, queries=1, **self.protecting).protection),
+                protects=str(SessionTerms.of(epsilon=1.0, queries=1, **self.protecting).protect),
             )
         self.desk = Desk(self.graph, store, Book(book_of(store.file)), self.groups, self.protecting)
         self.people = self.desk.people

@@ -29,7 +29,7 @@ KILLED = """
 import json, os, signal, sys
 from server_cases import Office
 from graphcuts_dp.server import desk
-desk.open_session = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
+desk.session_of = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
 office = Office(sys.argv[1])
 office.tokens = json.loads(sys.argv[2])
 office.open("ann", "a", epsilon=1.0)
@@ -46,13 +46,13 @@ def office(tmp_path):
 @pytest.fixture
 def full(monkeypatch):
     """The disk is full for sessions, and is not when what this gives is called."""
-    opened = desk.open_session
+    opened = desk.session_of
 
     def fails(*_, **__):
         raise LedgerError("the disk is full")
 
-    monkeypatch.setattr(desk, "open_session", fails)
-    return lambda: monkeypatch.setattr(desk, "open_session", opened)
+    monkeypatch.setattr(desk, "session_of", fails)
+    return lambda: monkeypatch.setattr(desk, "session_of", opened)
 
 
 def spent(office):

@@ -12,6 +12,7 @@ from graphcuts_dp.server import api
 from graphcuts_dp.server.client import RemoteSession
 from graphcuts_dp.server.settings import Limits, Ticks
 from graphcuts_dp.session.query_lines import query_to_dict, read_asked
+from graphcuts_dp.session.session import session_of
 
 FORMS = [
     {"left": {"v1": 0.5, "v2": 1}, "right": {"v3": 0.25, "v1": 1}},
@@ -96,7 +97,7 @@ def test_the_price_is_that_of_cuts(office):
     terms = {"epsilon": 0.5, "queries": 10, "method": "laplace"}
     with (
         pytest.warns(gc.errors.AccuracyWarning),
-        gc.open_session(office.graph, store=office.folder / "home.db", **terms) as home,
+        session_of(office.graph, store=office.folder / "home.db", **terms) as home,
     ):
         assert home.guarantee.epsilon == linear.use.cost.epsilon
 

@@ -18,8 +18,8 @@ from graphcuts_dp.privacy.value_noise import ValueNoise
 from graphcuts_dp.session import sparse_vector
 from graphcuts_dp.session.calibrations import CALIBRATIONS, DR14, GRU12, JT12, Tight
 from graphcuts_dp.session.choice import Setting
-from graphcuts_dp.session.methods import guaranteed_error, make_mechanism
 from graphcuts_dp.session.sparse_vector import NoisyComparison, OneSidedPair, SharedThreshold
+from graphcuts_dp.session.terms import guaranteed_error, make_mechanism
 
 PROMISE = {"epsilon": 1.0, "delta": 1e-6, "queries": 10**6, "beta": 0.05}
 UPDATES = multiplicative_weights_updates(5000, 50_000)
@@ -202,7 +202,7 @@ def test_every_construction_runs_with_every_calibration(method, calibration):
     [
         ({"method": "magic"}, "unknown method"),
         ({"calibration": "magic"}, "unknown calibration"),
-        ({"calibration": "magic", "method": "gaussian"}, "unknown calibration"),
+        ({"calibration": "gru12", "method": "gaussian"}, "calibration is for methods"),
         ({"epsilon": 0}, "epsilon"),
         ({"delta": 0.0}, "delta"),
         ({"queries": 0}, "queries"),

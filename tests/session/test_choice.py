@@ -6,11 +6,8 @@ import numpy as np
 import pytest
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.session.choice import Setting, all_cuts_error, gaussian_deviation
-from graphcuts_dp.session.methods import METHODS, guaranteed_error
-from graphcuts_dp.session.parameters import Parameters
+from graphcuts_dp.session.terms import METHODS, SessionTerms, guaranteed_error
 
 SETTING = Setting(n=40, edges=200, queries=50, epsilon=1.0, delta=1e-6, beta=0.2)
 
@@ -51,6 +48,5 @@ def test_unknown_method():
 
 
 def test_an_unknown_calibration_is_refused_by_the_choice_too():
-    agreed = Parameters(epsilon=1.0, queries=10, calibration="magic")
-    with pytest.raises(ParameterError, match="unknown calibration 'magic'"):
-        agreed.resolved(Universe(20), Grid())
+    with pytest.raises(ParameterError, match="unknown calibration='magic'"):
+        SessionTerms.of(epsilon=1.0, queries=10, calibration="magic")

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from helpers import expecting
 from online_cases import two_communities
 
 import graphcuts_dp as gc
@@ -17,11 +18,10 @@ from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.value_noise import ValueNoise
 from graphcuts_dp.session.calibrations import CALIBRATIONS
 from graphcuts_dp.session.choice import Setting
-from graphcuts_dp.session.forecast import accuracy_warning
-from graphcuts_dp.session.methods import METHODS as EVERY_METHOD
-from graphcuts_dp.session.methods import guaranteed_error
 from graphcuts_dp.session.online import OnlineMechanism
-from graphcuts_dp.session.parameters import Parameters
+from graphcuts_dp.session.session import session_of
+from graphcuts_dp.session.terms import METHODS as EVERY_METHOD
+from graphcuts_dp.session.terms import SessionTerms, guaranteed_error
 
 # The median lists all graphs, and refuses as many pairs as here: see test_median_sessions.
 METHODS = [name for name in EVERY_METHOD if name != "median"]
@@ -73,7 +73,7 @@ def test_forecast_and_widest_interval_are_the_same_number(
     graph = graph_of(kind)
     universe, grid = Universe.of(graph), Grid.of(graph)
     total = grid.total(graph) * grid.unit
-    parameters = Parameters(
+    parameters = SessionTerms.of(
         method=method,
         epsilon=1.0,
         delta=0.0 if method in ("laplace", "binary") else 1e-6,
@@ -92,7 +92,7 @@ def test_forecast_and_widest_interval_are_the_same_number(
     expected = (
         mechanism.expected_error(total)
         if public
-        else parameters.expected_error(universe, grid, edges)
+        else expecting(parameters, edges).expected_error(universe, grid)
     )
     assert expected == pytest.approx(bound, rel=1e-9)
     everything = range(N)
@@ -129,25 +129,25 @@ def test_auto_takes_the_method_whose_intervals_are_least_wide(kind, disjoint, de
         bounds = {}
         for method in METHODS:
             try:
-                made = Parameters(method=method, **numbers)
+                made = SessionTerms.of(method=method, **numbers)
                 mechanism = made.mechanism(universe, grid)
                 state = mechanism.start(graph, SeededEntropy(1))
             except ParameterError:  # needs delta, a cap, or a graph without weights
                 continue
             bounds[method] = mechanism.error_bound(state)
-        chosen = Parameters(**numbers).resolved(universe, grid, edges)
-        assert bounds[chosen.method] == min(bounds.values())
-        forecast = chosen.expected_error(universe, grid, edges)
-        assert forecast == pytest.approx(bounds[chosen.method], rel=1e-9)
+        chosen = SessionTerms.of(**numbers, expected_edges=edges).resolved(universe, grid)
+        assert bounds[chosen.method.name] == min(bounds.values())
+        forecast = chosen.expected_error(universe, grid)
+        assert forecast == pytest.approx(bounds[chosen.method.name], rel=1e-9)
 
 
 def test_auto_does_not_count_on_disjoint_sets_that_nobody_announced():
     """Frieze-Kannan is the best for disjoint sets here, and Gaussian noise for all others."""
     universe, grid = Universe(10_000), Grid()
-    any_sets = Parameters(epsilon=1.0, delta=1e-6, queries=3 * 10**6)
-    assert any_sets.resolved(universe, grid, 1e5).method == "gaussian"
-    disjoint = replace(any_sets, disjoint=True)
-    assert disjoint.resolved(universe, grid, 1e5).method == "frieze-kannan"
+    terms = {"epsilon": 1.0, "delta": 1e-6, "queries": 3 * 10**6, "expected_edges": 1e5}
+    for disjoint, best in ((False, "gaussian"), (True, "frieze-kannan")):
+        chosen = SessionTerms.of(**terms, disjoint=disjoint).resolved(universe, grid)
+        assert chosen.method.name == best
 
 
 @pytest.mark.parametrize("n", [40, 500, (30, 70)])
@@ -157,7 +157,7 @@ def test_plans_and_sessions_about_disjoint_sets_promise_the_same(method, n):
     universe = Universe(n) if isinstance(n, int) else Universe(*n)
     numbers = {"epsilon": 2.0, "delta": 1e-6, "queries": 500}
     setting = Setting(n=n, edges=200.0, **numbers)
-    session = Parameters(method=method, disjoint=True, **numbers).mechanism(universe, Grid())
+    session = SessionTerms.of(method=method, disjoint=True, **numbers).mechanism(universe, Grid())
     planned = guaranteed_error(method, setting)
     # Noise of sessions is on whole numbers: up to three times a part of an edge is rounded.
     assert knowing(session, 200.0).expected_error(200.0) == pytest.approx(planned, rel=1e-3, abs=3)
@@ -168,7 +168,7 @@ def test_a_session_never_gives_a_wider_interval_than_it_has_stated(tmp_path, met
     graph = two_communities(60, 2)
     rng = np.random.default_rng(3)
     terms = {"epsilon": 20.0, "delta": 1e-6, "queries": 40, "beta": 0.01}
-    with gc.open_session(graph, store=tmp_path / "s.db", method=method, seed=4, **terms) as s:
+    with session_of(graph, store=tmp_path / "s.db", method=method, seed=4, **terms) as s:
         asked = [gc.CutQuery(rng.random(60) < p, rng.random(60) < p) for p in (0.3, 0.6, 0.9, 1)]
         widest = 0.0
         for answer in s.ask_all(asked):
@@ -198,10 +198,10 @@ def hopeless(n=12, **changes):
 
 def test_a_worthless_session_warns_before_anything_is_spent(tmp_path):
     with pytest.raises(AccuracyWarning, match="worthless at this size"):  # an error in tests
-        gc.open_session(store=tmp_path / "s.db", **hopeless())
+        session_of(store=tmp_path / "s.db", **hopeless())
     assert not (tmp_path / "s.db").exists()
     with pytest.warns(AccuracyWarning, match="promised within") as caught:
-        gc.open_session(store=tmp_path / "s.db", **hopeless()).close()
+        session_of(store=tmp_path / "s.db", **hopeless()).close()
     assert caught[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # it was paid for: nothing is left to warn of
@@ -212,14 +212,14 @@ def test_a_worthless_session_warns_before_anything_is_spent(tmp_path):
 @pytest.mark.parametrize("calibration", CALIBRATIONS)
 def test_what_the_warning_offers_is_not_worthless(n, calibration):
     universe, grid = Universe(n), Grid()
-    parameters = Parameters(
+    parameters = SessionTerms.of(
         method="frieze-kannan",
         calibration=calibration,
         epsilon=0.9,
         delta=1e-6,
         queries=200,
     )
-    warning = accuracy_warning(parameters, universe, grid)
+    warning = parameters.warning(universe, grid)
     trivial = (n // 2) * (n - n // 2) / 2
     if parameters.expected_error(universe, grid) < trivial:
         assert warning is None
@@ -229,25 +229,26 @@ def test_what_the_warning_offers_is_not_worthless(n, calibration):
     epsilon = re.search(r"epsilon = ([0-9.]+)", warning)
     numbers = {"delta": 1e-6, "queries": 200}
     if epsilon is None:
-        better = Parameters(method=method, epsilon=0.9, **numbers)
+        better = SessionTerms.of(method=method, epsilon=0.9, **numbers)
     else:
-        better = Parameters(method=method, epsilon=float(epsilon.group(1)), **numbers)
-        less = Parameters(method="auto", epsilon=0.85 * better.epsilon, **numbers)
+        better = SessionTerms.of(method=method, epsilon=float(epsilon.group(1)), **numbers)
+        less = SessionTerms.of(method="auto", epsilon=0.85 * better.epsilon, **numbers)
         assert less.resolved(universe, grid).expected_error(universe, grid) >= trivial
     assert better.expected_error(universe, grid) < trivial
 
 
 def test_no_warning_where_weights_have_no_bound_and_none_beyond_help():
-    parameters = Parameters(method="laplace", epsilon=1e-6, queries=10**6)
-    assert accuracy_warning(parameters, Universe(5), Grid.of(graph_of("uncapped"))) is None
-    hopeless = Parameters(method="laplace", epsilon=0.1, queries=10**9)
-    assert "no epsilon in range" in accuracy_warning(hopeless, Universe(2), Grid())
+    parameters = SessionTerms.of(method="laplace", epsilon=1e-6, queries=10**6)
+    assert parameters.warning(Universe(5), Grid.of(graph_of("uncapped"))) is None
+    hopeless = SessionTerms.of(method="laplace", epsilon=0.1, queries=10**9)
+    assert "no epsilon in range" in hopeless.warning(Universe(2), Grid())
 
 
 def test_a_guess_of_the_edges_of_a_small_graph_leaves_room_for_what_must_be_learnt():
     """A complete graph would need no updates: the least error, and a promise that nobody keeps."""
     universe, grid = Universe(12), Grid()
-    parameters = Parameters(method="multiplicative-weights", epsilon=9.0, delta=1e-6, queries=50)
-    assert parameters.expected_error(universe, grid) == parameters.expected_error(
-        universe, grid, universe.size / 2
+    parameters = SessionTerms.of(
+        method="multiplicative-weights", epsilon=9.0, delta=1e-6, queries=50
     )
+    half = expecting(parameters, universe.size / 2)
+    assert parameters.expected_error(universe, grid) == half.expected_error(universe, grid)

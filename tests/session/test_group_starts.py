@@ -17,9 +17,10 @@ from graphcuts_dp.privacy.calibration import TOTAL_SHARE
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.session import online
-from graphcuts_dp.session.methods import make_mechanism
 from graphcuts_dp.session.online import STARTS, TOTAL
+from graphcuts_dp.session.session import session_of
 from graphcuts_dp.session.states import read_state, stored_state
+from graphcuts_dp.session.terms import make_mechanism
 from scripts.figures.random_graphs import planted_partition
 
 N, BLOCKS = 120, 4
@@ -51,7 +52,7 @@ def halves(count, seed=0):
 def opened(folder, method, *, name="a.db", **more):
     kind, options = method.partition(",")[0], METHODS[method]
     terms = TERMS | options | {"method": kind, "groups": groups()} | more
-    return gc.open_session(graph(), store=folder / name, **terms)
+    return session_of(graph(), store=folder / name, **terms)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -199,7 +200,7 @@ def test_weights_and_two_sides_and_directions_have_such_starts(tmp_path):
     for name, (each, members) in cases.items():
         for method in ("frieze-kannan", "multiplicative-weights"):
             terms = TERMS | {"epsilon": 40.0, "method": method, "groups": members}
-            with gc.open_session(each, store=tmp_path / f"{name}-{method}.db", **terms) as session:
+            with session_of(each, store=tmp_path / f"{name}-{method}.db", **terms) as session:
                 cut = gc.CutQuery(["@a"], ["@b"])
                 answer = session.ask_all([cut])[0]
                 S = members[0] if isinstance(members, tuple) else members
@@ -211,8 +212,8 @@ def test_weights_and_two_sides_and_directions_have_such_starts(tmp_path):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"start": "degrees"}, "unknown start 'degrees'; choose one of total, groups"),
-        ({"method": "gaussian"}, "start='groups' is for methods"),
+        ({"start": "degrees"}, "unknown start='degrees'; choose one of 'total', 'groups'"),
+        ({"method": "gaussian"}, "start is for methods 'multiplicative-weights'"),
         ({"method": "mirror-descent"}, "norm 'l2' or 'entropy'"),
         ({"method": "mirror-descent", "norm": "lp"}, "norm 'l2' or 'entropy'"),
         ({"calibration": "gru12", "epsilon": 1.0}, "calibration 'tight'"),
@@ -224,7 +225,7 @@ def test_weights_and_two_sides_and_directions_have_such_starts(tmp_path):
 def test_what_does_not_fit_is_refused_and_leaves_no_store(tmp_path, more, message):
     terms = TERMS | {"method": "frieze-kannan", "groups": groups()} | more
     with pytest.raises(ParameterError, match=message):
-        gc.open_session(graph(), store=tmp_path / "a.db", **terms)
+        session_of(graph(), store=tmp_path / "a.db", **terms)
     assert not list(tmp_path.iterdir())
 
 
@@ -234,14 +235,14 @@ def test_too_many_groups_or_those_of_other_vertices_leave_no_store(tmp_path):
     each = gc.Groups(large.vertices, {"g": [*map(str, range(n))]})
     terms = TERMS | {"method": "frieze-kannan"}
     with pytest.raises(ParameterError, match="at most 2,048 groups"):
-        gc.open_session(large, store=tmp_path / "a.db", **terms, groups=each)
+        session_of(large, store=tmp_path / "a.db", **terms, groups=each)
     with pytest.raises(GraphError, match="other vertices"):
-        gc.open_session(graph(), store=tmp_path / "a.db", **terms, groups=each)
+        session_of(graph(), store=tmp_path / "a.db", **terms, groups=each)
     assert not list(tmp_path.iterdir())
 
 
 def test_auto_takes_a_method_that_can_start_so(tmp_path):
-    with gc.open_session(
+    with session_of(
         graph(), store=tmp_path / "a.db", **TERMS, groups=groups(), method="auto"
     ) as session:
         assert session.parameters["method"] in ("frieze-kannan", "multiplicative-weights")
@@ -252,11 +253,10 @@ def test_another_start_is_another_session(tmp_path):
         pass
     with pytest.raises(ParameterError, match="start='groups'"):
         opened(tmp_path, "frieze-kannan", start="total")
-    with gc.open_session(
-        graph(), store=tmp_path / "a.db", name="b", epsilon=1.0, queries=9
-    ) as session:
+    terms = {"epsilon": 1.0, "delta": 1e-6, "queries": 9, "method": "frieze-kannan"}
+    with session_of(graph(), store=tmp_path / "a.db", name="b", **terms) as session:
         assert session.parameters["start"] == "total"
-    with gc.open_session(graph(), store=tmp_path / "a.db", name="b", start="total"):
+    with session_of(graph(), store=tmp_path / "a.db", name="b", start="total"):
         pass
 
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from helpers import random_graph
+from helpers import expecting, random_graph
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning, ParameterError, QueryError
@@ -17,11 +17,9 @@ from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.session.base import Answer
 from graphcuts_dp.session.counts import Counted, linear_count
-from graphcuts_dp.session.forecast import accuracy_warning
-from graphcuts_dp.session.methods import make_mechanism
 from graphcuts_dp.session.online import Counting
-from graphcuts_dp.session.parameters import Parameters
-from graphcuts_dp.session.session import open_session
+from graphcuts_dp.session.session import open_session, session_of
+from graphcuts_dp.session.terms import SessionTerms, make_mechanism
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 SIDE = 40
@@ -80,7 +78,7 @@ def queries_of(graph, seed=0):
 def test_every_interval_holds_on_every_kind_of_graph(tmp_path, kind, norm, value_share):
     graph = graph_of(kind)
     terms = TERMS | {"norm": norm, "value_share": value_share}
-    with open_session(graph, store=tmp_path / "a.db", **terms) as session:
+    with session_of(graph, store=tmp_path / "a.db", **terms) as session:
         for seed in range(4):
             for query in queries_of(graph, seed):
                 answer = session.ask(query)
@@ -101,10 +99,10 @@ def test_a_session_goes_on_as_if_it_had_not_been_closed(tmp_path, norm, calibrat
     queries = [tastes(number) for number in range(8)]
     answers = []
     for part in (queries[:1], queries[1:]):
-        with open_session(ratings(), store=tmp_path / "a.db", **terms) as session:
+        with session_of(ratings(), store=tmp_path / "a.db", **terms) as session:
             answers += session.ask_all(part)
             taken, bound = session.norm, session.error_bound
-    with open_session(ratings(), store=tmp_path / "b.db", **terms) as session:
+    with session_of(ratings(), store=tmp_path / "b.db", **terms) as session:
         whole = session.ask_all(queries[:1]) + session.ask_all(queries[1:])
         assert (session.norm, session.error_bound) == (taken, bound)
         assert [each.query.C.shape for each in session.history] == [(SIDE, SIDE)] * 8
@@ -119,10 +117,9 @@ def test_a_session_goes_on_as_if_it_had_not_been_closed(tmp_path, norm, calibrat
 def test_it_learns_what_it_was_not_asked(tmp_path):
     """After some corrections, other queries of the same tastes are answered without one."""
     graph = ratings()
-    with open_session(graph, store=tmp_path / "a.db", **TERMS, norm="l2") as session:
+    with session_of(graph, store=tmp_path / "a.db", **TERMS, norm="l2") as session:
         first = session.ask(tastes(1))
         assert first.updated
-        start = Parameters(**TERMS, norm="l2").resolved(Universe.of(graph), Grid()).queries
         later = session.ask_all([tastes(number) for number in range(3, 13, 2)])
         assert sum(answer.updated for answer in later) <= 2
         flat = len(graph.rows) / SIDE**2
@@ -130,7 +127,6 @@ def test_it_learns_what_it_was_not_asked(tmp_path):
             truth = tastes(number).value(graph)
             blind = flat * float(np.sum(tastes(number).C))
             assert abs(answer.value - truth) < 0.7 * abs(blind - truth)
-        assert start == 60
         assert session.hypothesis.shape == (SIDE, SIDE)
 
 
@@ -175,7 +171,7 @@ def test_the_cost_is_of_two_monotone_steps():
     cuts = make_mechanism("mirror-descent", universe=universe, grid=Grid(), norm="l2", **given)
     assert cuts.steps == 1
     assert 1.1 < signed.expected_error(200.0) / cuts.expected_error(200.0) < 2.1
-    several = Parameters(**TERMS | {"at_most": 3}).mechanism(universe, Grid())
+    several = SessionTerms.of(**TERMS | {"at_most": 3}).mechanism(universe, Grid())
     assert several.steps == 6
 
 
@@ -205,7 +201,7 @@ def test_the_stream_between_two_neighbours_is_a_monotone_step_from_either():
 @pytest.mark.parametrize("norm", ["schatten", "auto"])
 def test_the_nuclear_norm_is_bought_and_shown_in_the_guarantee(tmp_path, norm):
     terms = TERMS | {"norm": norm, "most_spectral": 10.0}
-    with open_session(ratings(), store=tmp_path / "a.db", **terms) as session:
+    with session_of(ratings(), store=tmp_path / "a.db", **terms) as session:
         parts = dict(session.guarantee.parts)
         assert set(parts) == {"total weight", "nuclear norm", "answers"}
         assert sum(parts.values()) == pytest.approx(session.guarantee.epsilon)
@@ -217,7 +213,7 @@ def test_the_nuclear_norm_is_bought_and_shown_in_the_guarantee(tmp_path, norm):
         assert content["norm_bound"] == state.norm_bound
     for more in ({"norm": "l2"}, {"norm": "schatten", "most_spectral": None}):
         path = tmp_path / f"{more['norm']}.db"
-        with open_session(ratings(), store=path, **(terms | more)) as session:
+        with session_of(ratings(), store=path, **(terms | more)) as session:
             assert "nuclear norm" not in dict(session.guarantee.parts)
 
 
@@ -253,7 +249,7 @@ def test_low_rank_ratings_are_answered_within_less_with_schatten():
     [
         ({"method": "frieze-kannan"}, "needs a method that answers every linear"),
         ({"disjoint": True}, "disjoint=True is for cuts"),
-        ({"most_spectral": 0.5}, "most_spectral is at least 1"),
+        ({"most_spectral": 0.5}, "most_spectral must be a number from 1 on"),
         ({"most_spectral": 9.0, "linear": None}, "most_spectral is for method 'mirror-descent'"),
         ({"most_spectral": 9.0, "method": "gaussian"}, "most_spectral is for method"),
         ({"protect": "vertex", "degree_bound": 9}, "answers bounded cuts"),
@@ -261,13 +257,13 @@ def test_low_rank_ratings_are_answered_within_less_with_schatten():
 )
 def test_what_does_not_fit_is_refused_and_leaves_no_store(tmp_path, more, message):
     with pytest.raises(ParameterError, match=message):
-        open_session(ratings(), store=tmp_path / "a.db", **(TERMS | more))
+        session_of(ratings(), store=tmp_path / "a.db", **(TERMS | more))
     assert not list(tmp_path.iterdir())
 
 
 def test_queries_that_were_not_announced_are_refused_and_nothing_is_spent(tmp_path):
     terms = TERMS | {"norm": "schatten", "most_spectral": 9.0}
-    with open_session(ratings(), store=tmp_path / "a.db", **terms) as session:
+    with session_of(ratings(), store=tmp_path / "a.db", **terms) as session:
         for query, message in (
             (gc.Query.matrix(np.ones((SIDE, SIDE))), "largest singular value is 40"),
             (gc.Query.statistic("triangles"), "statistics of whole graphs"),
@@ -283,39 +279,40 @@ def test_queries_that_were_not_announced_are_refused_and_nothing_is_spent(tmp_pa
 
 def test_terms_are_kept_and_must_agree(tmp_path):
     terms = TERMS | {"norm": "schatten", "most_spectral": 9.0}
-    with open_session(ratings(), store=tmp_path / "a.db", **terms):
+    with session_of(ratings(), store=tmp_path / "a.db", **terms):
         pass
     with pytest.raises(ParameterError, match=r"most_spectral=9\.0"):
-        open_session(ratings(), store=tmp_path / "a.db", most_spectral=8.0)
+        session_of(ratings(), store=tmp_path / "a.db", most_spectral=8.0)
     with open_session(ratings(), store=tmp_path / "a.db") as session:
         assert session.parameters["most_spectral"] == 9.0
-    assert "most_spectral" not in Parameters(**TERMS).to_dict()
+    assert "most_spectral" not in SessionTerms.of(**TERMS).to_dict()
 
 
 def test_auto_takes_what_promises_least_of_the_methods_for_all_linear_queries():
     universe = Universe(2000, 2000)
-    few = Parameters(epsilon=1.0, delta=1e-6, queries=100, linear=True)
-    assert few.resolved(universe, Grid(), 20_000).method == "gaussian"
-    many = Parameters(epsilon=1.0, delta=1e-6, queries=10**9, linear=True, most_spectral=90.0)
-    found = many.resolved(universe, Grid(), 20_000)
-    assert found.method == "mirror-descent"
-    assert found.most_spectral == 90.0
+    terms = {"epsilon": 1.0, "delta": 1e-6, "linear": True, "expected_edges": 20_000}
+    few = SessionTerms.of(queries=100, **terms)
+    assert few.resolved(universe, Grid()).method.name == "gaussian"
+    many = SessionTerms.of(queries=10**9, most_spectral=90.0, **terms)
+    found = many.resolved(universe, Grid())
+    assert found.method.name == "mirror-descent"
+    assert found.workload.most_spectral == 90.0
 
 
 def test_a_session_that_is_worse_than_answering_0_says_so_before_it_begins(tmp_path):
-    parameters = Parameters(**TERMS | {"norm": "l2", "epsilon": 1.0})
+    parameters = SessionTerms.of(**TERMS | {"norm": "l2", "epsilon": 1.0})
     universe = Universe(SIDE, SIDE)
-    error = parameters.expected_error(universe, Grid(), 30.0)
-    assert error > 30.0
-    told = accuracy_warning(parameters, universe, Grid(), 30.0)
+    parameters = expecting(parameters, 30.0)
+    assert parameters.expected_error(universe, Grid()) > 30.0
+    told = parameters.warning(universe, Grid())
     assert "to answer 0 is never farther off than 30" in told
-    strong = Parameters(**TERMS | {"norm": "l2"})
-    most = strong.expected_error(universe, Grid(), 790.0)
-    assert most < 790.0
-    assert accuracy_warning(strong, universe, Grid(), 790.0) is None
+    strong = SessionTerms.of(**TERMS | {"norm": "l2"})
+    strong = expecting(strong, 790.0)
+    assert strong.expected_error(universe, Grid()) < 790.0
+    assert strong.warning(universe, Grid()) is None
     with (
         pytest.warns(AccuracyWarning, match="to answer 0"),
-        open_session(
+        session_of(
             ratings(), store=tmp_path / "a.db", **(TERMS | {"epsilon": 1.0}), expected_edges=30
         ),
     ):
@@ -340,7 +337,7 @@ def killed_within_a_session(path, say, fuse):
             return made
 
         OnlineMechanism.step = step
-        with open_session(
+        with session_of(
             ratings(), store=path, **TERMS, norm="schatten-1.5", most_spectral=40.0
         ) as session:
             for number in range(30):

@@ -18,9 +18,10 @@ from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.protection import Protect
 from graphcuts_dp.session.counts import EdgeCounter, linear_count
 from graphcuts_dp.session.encoding import decode_query, encode_query
-from graphcuts_dp.session.methods import LINEAR_METHODS, make_mechanism
 from graphcuts_dp.session.per_query import PerQueryNoise
 from graphcuts_dp.session.query_lines import query_to_dict, read_asked
+from graphcuts_dp.session.session import session_of
+from graphcuts_dp.session.terms import LINEAR_METHODS, make_mechanism
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 
@@ -62,7 +63,7 @@ def queries_of(graph, seed=0):
 
 def opened(graph, path, method, **options):
     terms = {"epsilon": 1.0, "delta": 1e-6 if method == "gaussian" else 0.0, "queries": 20}
-    return gc.open_session(graph, store=path, method=method, **terms | {"seed": 5} | options)
+    return session_of(graph, store=path, method=method, **terms | {"seed": 5} | options)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -211,9 +212,9 @@ def test_bounded_cuts_are_the_only_queries_of_vertices(tmp_path):
 def test_auto_takes_a_method_that_answers_every_query(tmp_path):
     graph = random_graph(40, 1)
     terms = {"epsilon": 1.0, "delta": 1e-6, "queries": 10**6, "seed": 1}
-    with gc.open_session(graph, store=tmp_path / "cuts.db", **terms) as session:
+    with session_of(graph, store=tmp_path / "cuts.db", **terms) as session:
         assert session.parameters["method"] not in ("gaussian", "laplace")
-    with gc.open_session(graph, store=tmp_path / "all.db", linear=True, **terms) as session:
+    with session_of(graph, store=tmp_path / "all.db", linear=True, **terms) as session:
         assert session.parameters["method"] in LINEAR_METHODS
         rng = np.random.default_rng(1)
         assert session.ask(gc.Query.matrix(rng.normal(size=(40, 40)))).guaranteed

@@ -16,9 +16,9 @@ from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.session.choice import Setting, median_error
 from graphcuts_dp.session.encoding import decode_query, encode_query
-from graphcuts_dp.session.methods import make_mechanism
 from graphcuts_dp.session.query_lines import read_asked
-from graphcuts_dp.session.session import open_session
+from graphcuts_dp.session.session import open_session, session_of
+from graphcuts_dp.session.terms import make_mechanism
 
 # At so few vertices the median promises little for most budgets, and says so.
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
@@ -34,7 +34,7 @@ def truth(query, graph=GRAPH):
 
 
 def test_cuts_and_statistics_are_answered_within_their_intervals(tmp_path):
-    with open_session(GRAPH, store=tmp_path / "a.db", **TERMS) as session:
+    with session_of(GRAPH, store=tmp_path / "a.db", **TERMS) as session:
         answers = session.ask_all([*ALL, *CUTS])
         for query, answer in zip([*ALL, *CUTS], answers, strict=True):
             low, high = answer.interval
@@ -53,7 +53,7 @@ def test_corrections_are_made_again_when_the_session_is_resumed(tmp_path):
     """With so much budget that tests are nearly exact: all graphs are halved until few are left."""
     terms = TERMS | {"epsilon": 50.0, "queries": 200, "beta": 0.5, "delta": 0.1}
     queries = [*ALL, *(CutQuery([i], [j]) for i in range(5) for j in range(i + 1, 5))]
-    with open_session(GRAPH, store=tmp_path / "a.db", **terms) as session:
+    with session_of(GRAPH, store=tmp_path / "a.db", **terms) as session:
         first = session.ask_all(queries[:7])
         left = session.remaining.updates
     with open_session(GRAPH, store=tmp_path / "a.db") as again:
@@ -92,14 +92,14 @@ def test_each_correction_halves_the_graphs_at_least_and_keeps_the_true_one():
 @pytest.mark.parametrize("method", ["gaussian", "laplace"])
 def test_noise_on_each_answer_takes_statistics_too(method, tmp_path):
     terms = TERMS | {"method": method, "epsilon": 50.0, "queries": 3}
-    with open_session(GRAPH, store=tmp_path / "a.db", **terms) as session:
+    with session_of(GRAPH, store=tmp_path / "a.db", **terms) as session:
         for query, answer in zip(ALL, session.ask_all(ALL), strict=True):
             assert answer.interval[0] <= truth(query) <= answer.interval[1]
 
 
 @pytest.mark.parametrize("method", ["multiplicative-weights", "frieze-kannan", "binary"])
 def test_other_methods_refuse_statistics_and_spend_nothing(method, tmp_path):
-    with open_session(GRAPH, store=tmp_path / "a.db", **TERMS | {"method": method}) as session:
+    with session_of(GRAPH, store=tmp_path / "a.db", **TERMS | {"method": method}) as session:
         with pytest.raises(QueryError, match="no cut"):
             session.ask_all(ALL)
         assert session.remaining.queries == 40
@@ -107,28 +107,28 @@ def test_other_methods_refuse_statistics_and_spend_nothing(method, tmp_path):
 
 def test_graphs_of_other_kinds_refuse(tmp_path):
     arcs = gc.DirectedGraph([0], [1], vertices=3)
-    with open_session(arcs, store=tmp_path / "a.db", **TERMS) as session:
+    with session_of(arcs, store=tmp_path / "a.db", **TERMS) as session:
         with pytest.raises(QueryError, match="one vertex set"):
             session.ask_all(ALL)
         session.ask([0], [1])
     weighted = gc.Graph([0], [1], [0.5], vertices=3, weight_cap=1.0)
     with (
-        open_session(weighted, store=tmp_path / "b.db", **TERMS | {"method": "laplace"}) as session,
+        session_of(weighted, store=tmp_path / "b.db", **TERMS | {"method": "laplace"}) as session,
         pytest.raises(QueryError, match="without weights"),
     ):
         session.ask_all(ALL)
     vertex = TERMS | {"method": "laplace", "protect": "vertex", "degree_bound": 2}
     with (
-        open_session(GRAPH, store=tmp_path / "c.db", **vertex) as session,
+        session_of(GRAPH, store=tmp_path / "c.db", **vertex) as session,
         pytest.raises(QueryError, match="all edges of a vertex"),
     ):
         session.ask_all(ALL)
     with pytest.raises(ParameterError, match="without weights"):
-        open_session(weighted, store=tmp_path / "d.db", **TERMS)
+        session_of(weighted, store=tmp_path / "d.db", **TERMS)
     with pytest.raises(ParameterError, match="bounded cuts"):
-        open_session(GRAPH, store=tmp_path / "d.db", **vertex | {"method": "median"})
+        session_of(GRAPH, store=tmp_path / "d.db", **vertex | {"method": "median"})
     with pytest.raises(ParameterError, match="up to 16"):
-        open_session(gc.Graph([0], [1], vertices=7), store=tmp_path / "d.db", **TERMS)
+        session_of(gc.Graph([0], [1], vertices=7), store=tmp_path / "d.db", **TERMS)
     assert not (tmp_path / "d.db").exists()
 
 
@@ -160,7 +160,7 @@ def test_no_answer_is_wider_than_what_was_stated_before(calibration):
 
 
 def test_group_privacy_and_the_cost(tmp_path):
-    with open_session(GRAPH, store=tmp_path / "a.db", **TERMS, at_most=2) as session:
+    with session_of(GRAPH, store=tmp_path / "a.db", **TERMS, at_most=2) as session:
         assert session.guarantee.protects == "2 edges"
         assert session.guarantee.epsilon == pytest.approx(40, rel=1e-5)
 

@@ -15,8 +15,8 @@ from graphcuts_dp.learn.norms import best_exponent, parse_norm
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.session.choice import Setting
-from graphcuts_dp.session.methods import guaranteed_error, make_mechanism
-from graphcuts_dp.session.session import open_session
+from graphcuts_dp.session.session import open_session, session_of
+from graphcuts_dp.session.terms import guaranteed_error, make_mechanism
 from scripts.figures.random_graphs import imbalanced_bipartite
 
 SIDE, RIGHT = 48, 12
@@ -60,10 +60,10 @@ def test_a_session_goes_on_as_if_it_had_not_been_closed(tmp_path, norm, calibrat
     queries = [hub(number) for number in range(10)]
     answers = []
     for query_, path in ((queries[:1], "a.db"), (queries[1:], "a.db")):
-        with open_session(graph(), store=tmp_path / path, **terms) as session:
+        with session_of(graph(), store=tmp_path / path, **terms) as session:
             answers += session.ask_all(query_)
             taken, bound = session.norm, session.error_bound
-    with open_session(graph(), store=tmp_path / "b.db", **terms) as session:
+    with session_of(graph(), store=tmp_path / "b.db", **terms) as session:
         whole = session.ask_all(queries[:1])
         whole += session.ask_all(queries[1:])
         assert (session.norm, session.error_bound) == (taken, bound)
@@ -82,7 +82,7 @@ def test_a_session_goes_on_as_if_it_had_not_been_closed(tmp_path, norm, calibrat
 @pytest.mark.parametrize("norm", ["2,p", "auto"])
 def test_root_degrees_are_bought_and_shown_in_the_guarantee(tmp_path, norm):
     terms = TERMS | {"norm": norm, "most_right": 3}
-    with open_session(graph(), store=tmp_path / "a.db", **terms) as session:
+    with session_of(graph(), store=tmp_path / "a.db", **terms) as session:
         parts = dict(session.guarantee.parts)
         assert set(parts) == {"total weight", "root degrees", "answers"}
         assert sum(parts.values()) == pytest.approx(40.0)
@@ -90,7 +90,7 @@ def test_root_degrees_are_bought_and_shown_in_the_guarantee(tmp_path, norm):
         assert state.norm_bound > 0
         content = json.loads(session._ledger.state(1).public)["state"]
         assert content["norm_bound"] == state.norm_bound
-    with open_session(graph(), store=tmp_path / "b.db", **(terms | {"norm": "l2"})) as session:
+    with session_of(graph(), store=tmp_path / "b.db", **(terms | {"norm": "l2"})) as session:
         assert set(dict(session.guarantee.parts)) == {"total weight", "answers"}
         assert session._runner.present().norm_bound is None
 
@@ -190,7 +190,7 @@ def test_auto_guarantees_within_5_percent_of_the_best_norm():
 )
 def test_what_does_not_fit_is_refused_and_leaves_no_store(tmp_path, more, message):
     with pytest.raises(ParameterError, match=message):
-        open_session(graph(), store=tmp_path / "a.db", **(TERMS | more))
+        session_of(graph(), store=tmp_path / "a.db", **(TERMS | more))
     assert not list(tmp_path.iterdir())
 
 
@@ -201,30 +201,30 @@ def test_norms_of_two_sides_and_right_vertices_need_a_bipartite_graph(tmp_path):
         ({"norm": "l2"}, "most_right is for bipartite graphs"),
     ):
         with pytest.raises(ParameterError, match=message):
-            open_session(plain, store=tmp_path / "a.db", **(TERMS | more))
+            session_of(plain, store=tmp_path / "a.db", **(TERMS | more))
 
 
 @pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 def test_vertices_are_protected_with_norms_that_buy_nothing(tmp_path):
     for norm in ("auto", "l2", "lp", "entropy"):
         terms = TERMS | {"norm": norm, "protect": "vertex", "degree_bound": 9, "most_right": 2}
-        with open_session(graph(), store=tmp_path / f"{norm}.db", **terms) as session:
+        with session_of(graph(), store=tmp_path / f"{norm}.db", **terms) as session:
             assert "root degrees" not in dict(session.guarantee.parts)
             assert session.ask([0], [1, 2]).interval[1] >= 0
 
 
 def test_cuts_with_more_right_vertices_are_refused_and_nothing_is_spent(tmp_path):
-    with open_session(graph(), store=tmp_path / "a.db", **TERMS) as session:
+    with session_of(graph(), store=tmp_path / "a.db", **TERMS) as session:
         with pytest.raises(QueryError, match="at most 12 right vertices were announced"):
             session.ask([0], list(range(13)))
         assert session.remaining.queries == 400
 
 
 def test_another_norm_is_another_session(tmp_path):
-    with open_session(graph(), store=tmp_path / "a.db", **TERMS, norm="l2"):
+    with session_of(graph(), store=tmp_path / "a.db", **TERMS, norm="l2"):
         pass
     with pytest.raises(ParameterError, match="norm='l2'"):
-        open_session(graph(), store=tmp_path / "a.db", norm="entropy")
+        session_of(graph(), store=tmp_path / "a.db", norm="entropy")
     with open_session(graph(), store=tmp_path / "a.db") as session:
         assert session.norm == "l2"
     with open_session(graph(), store=tmp_path / "a.db", name="b", epsilon=1.0, queries=9) as other:
@@ -249,7 +249,7 @@ def killed_within_a_session(path, say, norm, fuse):
             return made
 
         OnlineMechanism.step = step
-        with open_session(graph(), store=path, **TERMS, norm=norm) as session:
+        with session_of(graph(), store=path, **TERMS, norm=norm) as session:
             for number in range(40):
                 answer = session.ask_all([hub(number)])[0]
                 os.write(say, json.dumps([number, answer.value]).encode() + b"\n")

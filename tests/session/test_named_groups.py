@@ -8,6 +8,7 @@ import pytest
 import graphcuts_dp as gc
 from graphcuts_dp.errors import GraphError, QueryError
 from graphcuts_dp.pairs.group_names import GroupNames, members
+from graphcuts_dp.session.session import session_of
 
 LABELS = ["ann", "bob", "eve", "kim", "lee", "@IT"]
 UNITS = ["Sales", "Sales", "IT", "Board", "Board", "Board"]
@@ -30,7 +31,7 @@ def set_of(*labels):
 
 
 def opened(graph, folder, **options):
-    return gc.open_session(
+    return session_of(
         graph,
         store=folder / "s.db",
         **({"epsilon": 30.0, "queries": 9, "method": "laplace", "seed": 1} | options),

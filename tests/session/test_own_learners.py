@@ -8,7 +8,7 @@ import session_workers as workers
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.learn.bit_sets import DenseHypothesis
-from graphcuts_dp.learn.frieze_kannan import FriezeKannan
+from graphcuts_dp.learn.frieze_kannan import FriezeKannanRule
 from graphcuts_dp.learn.own_learner import OwnLearner
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.session.session import open_session
@@ -26,7 +26,7 @@ class Halves:
     other: Any = None
 
     def construction(self, *, alpha, total_weight, total_error, value_error=None):
-        return FriezeKannan(
+        return FriezeKannanRule(
             start=DenseHypothesis.constant(self.universe, 0.0),
             alpha=alpha / 2,
             start_potential=total_weight + total_error,
@@ -98,9 +98,6 @@ def test_what_no_store_could_keep_is_refused_and_leaves_none(tmp_path, graph, ch
 def test_other_objects_are_no_learners(tmp_path, graph):
     with pytest.raises(ParameterError, match="an object as `Learner` describes it"):
         open_session(graph, store=tmp_path / "a.db", method=7, **TERMS)
-    own = Halves(Universe.of(graph))
-    with pytest.raises(ParameterError, match="norm is for method 'mirror-descent'"):
-        open_session(graph, store=tmp_path / "a.db", method=own, norm="l2", **TERMS)
 
 
 def test_two_learners_of_one_name_and_version_are_equal():

@@ -15,9 +15,9 @@ from graphcuts_dp.pairs.layout import most_weight, possible_part
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.entropy import SystemEntropy
 from graphcuts_dp.session import session as session_module
-from graphcuts_dp.session.forecast import Preview
-from graphcuts_dp.session.methods import METHODS as EVERY_METHOD
-from graphcuts_dp.session.methods import make_mechanism
+from graphcuts_dp.session.session import Preview, session_of
+from graphcuts_dp.session.terms import METHODS as EVERY_METHOD
+from graphcuts_dp.session.terms import make_mechanism
 
 # The median lists all graphs, and refuses as many pairs as here: see test_median_sessions.
 METHODS = [name for name in EVERY_METHOD if name != "median"]
@@ -61,7 +61,7 @@ def test_no_answer_and_no_interval_leaves_what_the_pairs_can_weigh(tmp_path, met
     graph, rng = graph_of(kind), np.random.default_rng(2)
     queries = [gc.CutQuery(rng.random(N) < 0.3, rng.random(N) < 0.3) for _ in range(28)]
     queries += [gc.CutQuery([0], [1]), gc.CutQuery(range(N))]
-    with gc.open_session(graph, store=tmp_path / "s.db", seed=5, **terms(method)) as session:
+    with session_of(graph, store=tmp_path / "s.db", seed=5, **terms(method)) as session:
         answers = session.ask_all(queries)
         if method not in ("gaussian", "laplace"):
             late = gc.CutQuery([2], [3, 4])
@@ -80,7 +80,7 @@ def test_no_answer_and_no_interval_leaves_what_the_pairs_can_weigh(tmp_path, met
 
 
 def test_a_pair_is_answered_within_one_edge_where_the_papers_noise_is_millions(tmp_path):
-    with gc.open_session(
+    with session_of(
         two_communities(12, 1),
         store=tmp_path / "s.db",
         method="frieze-kannan",
@@ -128,7 +128,7 @@ def without_pairs(kind):
 def test_a_cut_without_pairs_is_free_and_certain(tmp_path, method, kind, monkeypatch):
     graph = graph_of(kind)
     empty = [gc.CutQuery(*sets) for sets in without_pairs(kind)]
-    with gc.open_session(graph, store=tmp_path / "s.db", **terms(method, queries=2)) as session:
+    with session_of(graph, store=tmp_path / "s.db", **terms(method, queries=2)) as session:
         mechanism = type(session._runner.mechanism)
         with monkeypatch.context() as patched:
             for name in ("check", "step", "unguaranteed"):

@@ -17,6 +17,7 @@ from graphcuts_dp.errors import FileFormatError, QueryError
 from graphcuts_dp.pairs.mixed_cuts import understood
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.session.query_lines import query_to_dict, read_asked
+from graphcuts_dp.session.session import session_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 USERS = [f"u{i}" for i in range(5)]
@@ -73,7 +74,7 @@ def truth_of(kind, graph):
 def session(method, **options):
     def ask(graph, query, folder):
         terms = {"epsilon": 2.0, "queries": 10, "seed": 1, "method": method} | options
-        with gc.open_session(graph, store=folder / "s.db", **terms) as opened:
+        with session_of(graph, store=folder / "s.db", **terms) as opened:
             assert opened.ask_all([query])[0] == opened.ask(query)
             return opened.ask(query)
 

@@ -30,8 +30,8 @@ from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.session import runner
 from graphcuts_dp.session.counts import EdgeCounter
 from graphcuts_dp.session.encoding import decode_query, encode_query
-from graphcuts_dp.session.parameters import Parameters
-from graphcuts_dp.session.session import open_session
+from graphcuts_dp.session.session import open_session, session_of
+from graphcuts_dp.session.terms import SessionTerms
 
 GRAPH_KINDS = [gc.Graph, gc.BipartiteGraph, gc.DirectedGraph]
 
@@ -63,7 +63,7 @@ def terms(method):
 @pytest.mark.parametrize("method", METHODS)
 def test_answers_survive_closing(path, graph, method):
     queries = [workers.query(number) for number in range(12)]
-    with open_session(graph, store=path, **terms(method)) as session:
+    with session_of(graph, store=path, **terms(method)) as session:
         first = session.ask(queries[0].S, queries[0].T)
         answers = [first, *session.ask_all(queries[1:])]
         left = session.remaining.queries
@@ -168,9 +168,7 @@ def test_a_session_on_a_directed_graph_and_again_from_its_store(path, method):
     graph = random_graph(20, 1, density=0.4, directed=True)
     delta = {} if method in ("laplace", "binary") else {"delta": 1e-6}
     forth, back = gc.CutQuery(range(9), range(5, 20)), gc.CutQuery(range(5, 20), range(9))
-    with open_session(
-        graph, store=path, epsilon=40.0, queries=9, method=method, **delta
-    ) as session:
+    with session_of(graph, store=path, epsilon=40.0, queries=9, method=method, **delta) as session:
         answers = session.ask_all([forth, back])
         assert "whether any one ordered pair is an arc" in session.guarantee.neighbours
         for query, answer in zip((forth, back), answers, strict=True):
@@ -258,7 +256,7 @@ def test_a_step_that_was_cut_off_counts_as_spent(path, problem):
 
 
 def test_a_lost_secret_uses_up_the_instance(path, graph):
-    with open_session(graph, store=path, **terms("multiplicative-weights")) as session:
+    with session_of(graph, store=path, **terms("multiplicative-weights")) as session:
         before = session.ask([1])
     connection = sqlite3.connect(path)
     connection.execute("UPDATE states SET secret = NULL")
@@ -282,7 +280,7 @@ def test_refused_queries_spend_nothing(path):
 
 
 def test_a_query_that_the_method_does_not_take_spends_nothing(path, graph):
-    with open_session(graph, store=path, disjoint=True, **terms("frieze-kannan")) as session:
+    with session_of(graph, store=path, disjoint=True, **terms("frieze-kannan")) as session:
         good, bad = gc.CutQuery([1], [2]), gc.CutQuery([1, 2], [2, 3])
         with pytest.raises(QueryError, match="disjoint"):
             session.ask_all([good, bad, gc.CutQuery([5], [6])])
@@ -295,7 +293,7 @@ def test_a_query_that_the_method_does_not_take_spends_nothing(path, graph):
 @pytest.mark.parametrize("method", METHODS)
 def test_a_session_that_has_run_out_refuses_or_marks(path, graph, method):
     options = terms(method) | {"queries": 5}
-    with open_session(graph, store=path, **options) as session:
+    with session_of(graph, store=path, **options) as session:
         queries = [workers.query(number) for number in range(8)]
         assert not session.cost(queries).allowed
         with pytest.raises(ExhaustedError):
@@ -322,7 +320,7 @@ def test_a_session_that_has_run_out_refuses_or_marks(path, graph, method):
 def test_seeded_sessions_repeat_and_say_so(tmp_path, graph):
     answers = []
     for name in ("a.db", "b.db"):
-        with open_session(graph, store=tmp_path / name, seed=3, **terms("gaussian")) as session:
+        with session_of(graph, store=tmp_path / name, seed=3, **terms("gaussian")) as session:
             answers.append([session.ask([1]), *session.ask_all([gc.CutQuery([2])])])
             assert "not private" in repr(session)
             assert "not private" in str(session.guarantee)
@@ -336,11 +334,11 @@ def test_seeded_sessions_repeat_and_say_so(tmp_path, graph):
 
 
 def test_parameters_of_a_session_are_kept(path, graph):
-    open_session(graph, store=path, **terms("gaussian")).close()
+    session_of(graph, store=path, **terms("gaussian")).close()
     for change in ({"epsilon": 1.0}, {"queries": 3}, {"method": "laplace"}, {"beta": 0.1}):
         with pytest.raises(ParameterError, match="choose another name"):
-            open_session(graph, store=path, **change)
-    open_session(graph, store=path, **terms("gaussian")).close()
+            session_of(graph, store=path, **change)
+    session_of(graph, store=path, **terms("gaussian")).close()
     with pytest.raises(ParameterError, match="a new session needs epsilon"):
         open_session(graph, store=path, name="two")
     with pytest.raises(ParameterError, match="printable"):
@@ -363,14 +361,14 @@ def test_parameters_of_a_session_are_kept(path, graph):
 )
 def test_bad_parameters_leave_no_store(path, graph, change):
     with pytest.raises(ParameterError):
-        open_session(graph, store=path, **(terms("gaussian") | change))
+        session_of(graph, store=path, **(terms("gaussian") | change))
     assert not path.exists()
 
 
 @pytest.mark.parametrize("budget", [(1.0, 2.0), 0.0, (1.0, 0.1, 2), "much"])
 def test_bad_budgets_leave_no_store(path, graph, budget):
     with pytest.raises(ParameterError):
-        open_session(graph, store=gc.Store(path, budget=budget), **terms("gaussian"))
+        session_of(graph, store=gc.Store(path, budget=budget), **terms("gaussian"))
     assert not path.exists()
 
 
@@ -379,12 +377,12 @@ def test_a_budget_caps_the_sum_of_all_sessions(path, graph):
     pure = {"method": "laplace", "queries": 10}
     capped = gc.Store(path, budget=0.3)
     with pytest.raises(BudgetError, match="does not allow"):
-        open_session(graph, store=capped, epsilon=0.4, **pure)
+        session_of(graph, store=capped, epsilon=0.4, **pure)
     assert not path.exists()
     for name in ("a", "b", "c"):
-        open_session(graph, store=capped, name=name, epsilon=0.1, **pure).close()
+        session_of(graph, store=capped, name=name, epsilon=0.1, **pure).close()
     with pytest.raises(BudgetError, match="nothing was spent"):
-        open_session(graph, store=path, name="d", epsilon=1e-6, **pure)
+        session_of(graph, store=path, name="d", epsilon=1e-6, **pure)
     with open_session(graph, store=path, name="a") as session:
         session.ask([1])
         assert session.export()["whole_ledger"]["epsilon"] == pytest.approx(0.3)
@@ -420,29 +418,29 @@ def test_a_session_that_was_interrupted_while_it_started_stays_spent(path, graph
 
     monkeypatch.setattr(runner.Runner, "start", broken)
     with pytest.raises(KeyboardInterrupt):
-        open_session(graph, store=gc.Store(path, budget=(45.0, 0.1)), **terms("gaussian"))
+        session_of(graph, store=gc.Store(path, budget=(45.0, 0.1)), **terms("gaussian"))
     monkeypatch.undo()
     with open_session(graph, store=path) as session:
         assert session.status.state == "failed"
         with pytest.raises(BudgetError, match="another under a new name"):
             session.ask([1])
     with pytest.raises(BudgetError, match="does not allow"):
-        open_session(graph, store=path, name="two", **terms("gaussian"))
+        session_of(graph, store=path, name="two", **terms("gaussian"))
 
 
 def test_what_cannot_start_is_not_paid_for(path, graph, monkeypatch):
     def cannot(*_):
         raise ParameterError("no tolerance is possible")
 
-    mechanism = type(Parameters(**terms("gaussian")).mechanism(Universe(4), Grid()))
+    mechanism = type(SessionTerms.of(**terms("gaussian")).mechanism(Universe(4), Grid()))
     monkeypatch.setattr(mechanism, "start", cannot)
     with pytest.raises(ParameterError, match="no tolerance"):
-        open_session(graph, store=path, **terms("gaussian"))
+        session_of(graph, store=path, **terms("gaussian"))
     assert not path.exists()
 
 
 def test_exports_hold_nothing_secret(path, graph):
-    with open_session(graph, store=path, **terms("multiplicative-weights")) as session:
+    with session_of(graph, store=path, **terms("multiplicative-weights")) as session:
         session.ask([1, 2])
         session.ask([3], [4, 5])
         exported = session.export()
@@ -462,7 +460,7 @@ def test_a_store_behind_a_link(tmp_path, graph):
     (tmp_path / "folder").mkdir()
     link, real = tmp_path / "link.db", tmp_path / "folder" / "real.db"
     link.symlink_to(real)
-    with open_session(graph, store=link, **terms("gaussian")) as session:
+    with session_of(graph, store=link, **terms("gaussian")) as session:
         answer = session.ask([1])
     with open_session(graph, store=real) as session:
         assert session.ask([1]) == answer
@@ -470,7 +468,7 @@ def test_a_store_behind_a_link(tmp_path, graph):
 
 
 def test_eight_threads_on_one_session_and_on_one_store(path, graph):
-    shared = open_session(graph, store=path, **terms("gaussian"))
+    shared = session_of(graph, store=path, **terms("gaussian"))
     found, problems = {}, []
 
     def work(number):
@@ -514,7 +512,7 @@ def test_corrections_are_made_again_when_a_session_is_opened(path, method, monke
     graph, queries = communities()
     options = {"epsilon": 50.0, "delta": 0.5, "queries": 2000, "method": method}
     with (
-        open_session(graph, store=path, **options) as first,
+        session_of(graph, store=path, **options) as first,
         open_session(graph, store=path) as second,
     ):
         for start in range(0, len(queries), 10):
@@ -534,20 +532,22 @@ def test_corrections_are_made_again_when_a_session_is_opened(path, method, monke
 
 
 def test_auto_takes_the_method_of_least_guaranteed_error():
-    sparse = Universe(5000)
-    few = Parameters(epsilon=1.0, delta=1e-6, queries=10)
-    assert few.resolved(sparse, Grid()).method == "gaussian"
-    many = replace(few, queries=10**6)
-    assert many.resolved(sparse, Grid(), 50_000).method == "multiplicative-weights"
-    huge = many.resolved(Universe(100_000), Grid(), 10**6)
-    assert huge.method != "multiplicative-weights"  # holds a number for each pair
-    pure = Parameters(epsilon=1.0, queries=10).resolved(sparse, Grid())
-    assert pure.method == "laplace"
+    sparse, most = Universe(5000), {"epsilon": 1.0, "delta": 1e-6}
+
+    def chosen(universe, **terms):
+        return SessionTerms.of(**terms).resolved(universe, Grid()).method.name
+
+    assert chosen(sparse, queries=10, **most) == "gaussian"
+    many = {"queries": 10**6, **most}
+    assert chosen(sparse, expected_edges=50_000, **many) == "multiplicative-weights"
+    # It holds a number for each pair:
+    assert chosen(Universe(100_000), expected_edges=10**6, **many) != "multiplicative-weights"
+    assert chosen(sparse, epsilon=1.0, queries=10) == "laplace"
 
 
 def test_a_path_is_read(path, tmp_path, graph):
     source = tmp_path / "mail.edges"
     graph.write(source)
-    with open_session(source, store=path, **terms("gaussian")) as session:
+    with session_of(source, store=path, **terms("gaussian")) as session:
         session.ask([1])
         assert session._terms.source == {"path": str(source.resolve())}

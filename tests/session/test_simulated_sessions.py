@@ -16,7 +16,7 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.session.methods import make_mechanism
+from graphcuts_dp.session.terms import make_mechanism
 
 BETA = 0.2
 

@@ -11,6 +11,7 @@ from graphcuts_dp.learn.median import DatabaseFamily
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.session.query_lines import query_title, query_to_dict, read_asked, read_linear
+from graphcuts_dp.session.session import session_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 
@@ -28,7 +29,7 @@ TERMS = {"epsilon": 50.0, "delta": 1e-6, "queries": 10, "seed": 5}
 
 @pytest.mark.parametrize("method", ["gaussian", "laplace"])
 def test_one_list_may_hold_every_kind(method, tmp_path):
-    with gc.open_session(GRAPH, store=tmp_path / "a.db", method=method, **TERMS) as session:
+    with session_of(GRAPH, store=tmp_path / "a.db", method=method, **TERMS) as session:
         answers = session.ask_all(MIXED)
         for query, answer in zip(MIXED, answers, strict=True):
             assert answer.interval[0] <= query.value(GRAPH) <= answer.interval[1]
@@ -50,7 +51,7 @@ def test_one_list_may_hold_every_kind(method, tmp_path):
 
 
 def test_the_median_takes_cuts_and_statistics_and_shows_what_it_learnt(tmp_path):
-    with gc.open_session(GRAPH, store=tmp_path / "a.db", method="median", **TERMS) as session:
+    with session_of(GRAPH, store=tmp_path / "a.db", method="median", **TERMS) as session:
         session.ask_all([MIXED[0], MIXED[1], MIXED[4]])
         for other in MIXED[2:4]:
             with pytest.raises(QueryError, match="learns from cuts"):
@@ -96,7 +97,7 @@ def test_a_statistic_is_asked_alone(wrong, tmp_path, monkeypatch, capsys):
     from graphcuts_dp.cli import main
 
     monkeypatch.chdir(tmp_path)
-    with gc.open_session(GRAPH, store="a.db", method="laplace", **TERMS):
+    with session_of(GRAPH, store="a.db", method="laplace", **TERMS):
         pass
     words = ["session", "ask", "a.db", "--statistic", "triangles", *wrong.split()]
     monkeypatch.setattr("sys.argv", ["graphcuts-dp", *words])

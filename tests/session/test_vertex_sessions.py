@@ -15,8 +15,9 @@ from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.protection import Protect
 from graphcuts_dp.session.counts import EdgeCounter
-from graphcuts_dp.session.methods import make_mechanism
+from graphcuts_dp.session.session import session_of
 from graphcuts_dp.session.sparse_vector import OneSidedPair
+from graphcuts_dp.session.terms import make_mechanism
 from scripts.figures.random_graphs import planted_partition
 
 N = 300
@@ -49,7 +50,7 @@ def test_answers_are_of_bounded_cuts_and_come_back(method, tmp_path):
     store = tmp_path / "mail.db"
     grid = Grid.of_vertices(GRAPH, 5)
     terms = {**TERMS, "method": method, "seed": 1}
-    with gc.open_session(GRAPH, store=store, degree_bound=5, **terms) as session:
+    with session_of(GRAPH, store=store, degree_bound=5, **terms) as session:
         assert session.guarantee.protects == "1 vertex"
         assert session.parameters["degree_bound"] == 5
         assert "degree bound" in session.guarantee.public
@@ -57,11 +58,11 @@ def test_answers_are_of_bounded_cuts_and_come_back(method, tmp_path):
     bounded = [grid.count(query, GRAPH) for query in QUERIES]
     for answer, truth in zip(answers, bounded, strict=True):
         assert answer.interval[0] <= truth <= answer.interval[1]
-    with gc.open_session(GRAPH, store=store, degree_bound=5) as session:
+    with session_of(GRAPH, store=store, degree_bound=5) as session:
         assert session.ask_all(QUERIES) == answers
         session.ask(range(7))
     with pytest.raises(ParameterError, match="degree_bound=5"):
-        gc.open_session(GRAPH, store=store, degree_bound=6)
+        session_of(GRAPH, store=store, degree_bound=6)
     with pytest.raises(BudgetError, match="protect 1 vertex"):
         gc.open_session(GRAPH, store=store, name="other", epsilon=1.0, queries=1)
 
@@ -154,13 +155,13 @@ def test_a_grid_for_others_is_refused():
 def test_a_session_that_is_worthless_is_warned_of(tmp_path):
     terms = {**TERMS, "epsilon": 0.01}
     with pytest.warns(AccuracyWarning, match="worthless"):
-        gc.open_session(GRAPH, store=tmp_path / "m.db", degree_bound=5, **terms).close()
+        session_of(GRAPH, store=tmp_path / "m.db", degree_bound=5, **terms).close()
 
 
 def test_weights_without_a_cap_are_answered(tmp_path):
     weights = np.random.default_rng(0).exponential(9.0, len(GRAPH.rows))
     graph = gc.Graph(GRAPH.rows, GRAPH.columns, weights, vertices=GRAPH.vertices)
-    with gc.open_session(
+    with session_of(
         graph, store=tmp_path / "m.db", degree_bound=10_000, seed=1, **TERMS
     ) as session:
         answer = session.ask(range(100))

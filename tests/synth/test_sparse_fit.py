@@ -11,7 +11,8 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.estimate.measurement import NoisyWeightCounts, weight_classes
-from graphcuts_dp.estimate.sparse_model import OneCut, SparseModel
+from graphcuts_dp.estimate.sparse_answers import sets_of_masks
+from graphcuts_dp.estimate.sparse_model import SparseModel
 from graphcuts_dp.privacy.distributions import LaplaceNoise
 from graphcuts_dp.synth import sparse_fit
 from graphcuts_dp.synth.finishing import sample_edges
@@ -96,7 +97,7 @@ def test_cuts_and_degrees_are_those_of_the_matrix(kind):
     for share in (0.1, 0.5, 0.9):
         for _ in range(30):
             S, T = (rng.random(size) < share for size in dense.shape)
-            (value,), (deviation,) = model.expected(OneCut(model, S, T))
+            (value,), (deviation,) = model.expected(sets_of_masks(model, [(S, T)]))
             assert value == pytest.approx(cut(dense, S, T, model.symmetric), abs=1e-9)
             assert deviation >= 0
     rows, columns = model.degrees()
@@ -184,7 +185,7 @@ def test_the_typical_error_is_that_of_resampling():
         crossing = masks[0][drawn.rows] & masks[1][drawn.columns]
         crossing |= masks[1][drawn.rows] & masks[0][drawn.columns]
         values.append(drawn.weights[crossing].sum())
-    (value,), (deviation,) = model.expected(OneCut(model, *masks))
+    (value,), (deviation,) = model.expected(sets_of_masks(model, [masks]))
     assert np.std(values) == pytest.approx(deviation, rel=0.1)
     assert np.mean(values) == pytest.approx(value, abs=6 * deviation / math.sqrt(2000))
 

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphcuts_dp.learn.bit_sets import DenseHypothesis
-from graphcuts_dp.learn.frieze_kannan import FriezeKannan, frieze_kannan
+from graphcuts_dp.learn.frieze_kannan import FriezeKannanRule, frieze_kannan
 from graphcuts_dp.learn.median import DatabaseFamily, Median, all_graphs, alpha_net
-from graphcuts_dp.learn.multiplicative_weights import MultiplicativeWeights, multiplicative_weights
+from graphcuts_dp.learn.multiplicative_weights import (
+    MultiplicativeWeightsRule,
+    multiplicative_weights,
+)
 from graphcuts_dp.pairs.queries import CutQuery, RankOneQuery
 from graphcuts_dp.pairs.universe import Universe
 from scripts.figures.update_sequence import UpdateSequence, potential
@@ -63,7 +66,7 @@ def rank_one_queries(universe):
 def frieze_kannan_dense(case):
     usual = frieze_kannan(case.universe, alpha=case.alpha, total_weight=case.total_weight)
     density = case.total_weight / case.universe.size
-    return FriezeKannan(
+    return FriezeKannanRule(
         start=DenseHypothesis.constant(case.universe, density),
         alpha=case.alpha,
         start_potential=usual.start_potential,
@@ -77,14 +80,14 @@ def frieze_kannan_warm(case):
     noise = noise if case.universe.bipartite else (noise + noise.T) / 2
     start = DenseHypothesis(case.universe, 0.3 * case.truth + 0.7 * noise)
     difference = case.truth - start.matrix
-    return FriezeKannan(
+    return FriezeKannanRule(
         start=start, alpha=case.alpha, start_potential=case.universe.total(difference**2)
     )
 
 
 def weights_dense(case, span):
     usual = multiplicative_weights(case.universe, alpha=case.alpha, total_weight=case.total_weight)
-    return MultiplicativeWeights(
+    return MultiplicativeWeightsRule(
         start=DenseHypothesis.constant(case.universe, case.total_weight / case.universe.size),
         alpha=case.alpha,
         start_potential=usual.start_potential,
@@ -97,7 +100,7 @@ def weights_warm(case):
         case.universe, 0.5 * case.truth + 0.5 * case.total_weight / case.universe.size
     )
     # KL(D || (D + uniform) / 2) <= ln 2
-    return MultiplicativeWeights(start=start, alpha=case.alpha, start_potential=np.log(2))
+    return MultiplicativeWeightsRule(start=start, alpha=case.alpha, start_potential=np.log(2))
 
 
 def noisy_frieze_kannan(case):

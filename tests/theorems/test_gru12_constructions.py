@@ -22,7 +22,7 @@ from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.errors import HypothesisError, QueryError
 from graphcuts_dp.learn.bit_sets import DenseHypothesis
 from graphcuts_dp.learn.cut_sum import CutSum
-from graphcuts_dp.learn.frieze_kannan import FriezeKannan, frieze_kannan
+from graphcuts_dp.learn.frieze_kannan import FriezeKannanRule, frieze_kannan
 from graphcuts_dp.learn.median import DatabaseFamily, Median
 from graphcuts_dp.learn.multiplicative_weights import multiplicative_weights
 from graphcuts_dp.pairs.queries import CutQuery, RankOneQuery
@@ -228,7 +228,7 @@ class WrongWay(TooFar):
 def test_broken_rules_are_seen(twin):
     case = Case(Universe(4), np.ones((4, 4)) - np.eye(4), 1.0, np.random.default_rng(0))
     start = CutSum.constant(case.universe, 0.5)
-    sound = FriezeKannan(start=start, alpha=1.0, start_potential=1.5)
+    sound = FriezeKannanRule(start=start, alpha=1.0, start_potential=1.5)
     broken = twin(sound)
     with pytest.raises((AssertionError, HypothesisError)):
         check_drops(broken, run(broken, case, all_cuts, "least")[1])
@@ -296,7 +296,7 @@ def test_erratum_gru12_overlapping_sets_double_count():
     assert universe.norm_squared(form) == 4 * universe.size
     assert universe.norm_squared(cut) == universe.size
     start = DenseHypothesis.constant(universe, 0.0)
-    printed = FriezeKannan(start=start, alpha=3.0, start_potential=10.0, rule="as printed")
+    printed = FriezeKannanRule(start=start, alpha=3.0, start_potential=10.0, rule="as printed")
     with pytest.raises(QueryError, match="allows 10"):
         printed.update(start, form, 1)
     # A sparse truth: the printed step overshoots, and the potential falls too little.

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphcuts_dp.learn.mirror_descent import MirrorDescent, minimal_start
+from graphcuts_dp.learn.mirror_descent import MirrorDescentRule, minimal_start
 from graphcuts_dp.learn.potentials import Box, GroupNorm, LpNorm, SchattenNorm, near_one
 from graphcuts_dp.pairs.queries import MatrixQuery
 from graphcuts_dp.pairs.universe import Universe
@@ -111,7 +111,7 @@ def test_ratings_with_negative_entries():
     queries = [MatrixQuery(rng.normal(size=shape)) for _ in range(30)]
     true_answers = universe.answers(queries, truth)
     for psi, domain in ((SchattenNorm(near_one(96)), None), (LpNorm(), Box(-1, 1))):
-        construction = MirrorDescent(
+        construction = MirrorDescentRule(
             start=minimal_start(universe, psi, domain),
             psi=psi,
             alpha=alpha,

@@ -11,7 +11,7 @@ from mirror_reference import BOXED, NORMS, POTENTIALS, FourthPower, attack, poin
 
 from graphcuts_dp.errors import HypothesisError
 from graphcuts_dp.learn.mirror_descent import (
-    MirrorDescent,
+    MirrorDescentRule,
     minimal_start,
     printed_step_size,
     proven_drop,
@@ -160,7 +160,7 @@ def test_projection_on_the_ball_is_a_radial_scaling(seed, name, part):
 def start_and_bound(universe, psi, truth, queries, domain, rule, alpha, value_error=None):
     """A sequence whose zeta and start_potential are the smallest that are true."""
     start = minimal_start(universe, psi, domain)
-    construction = MirrorDescent(
+    construction = MirrorDescentRule(
         start=start,
         psi=psi,
         alpha=alpha,
@@ -275,7 +275,7 @@ def test_values_make_longer_steps_and_fewer_updates():
 def one_dimensional(rule, potential_scale=1.0):
     """One pair, the truth 1, the query asked again and again: alpha = 1/2, so R zeta/alpha = 2."""
     universe = Universe(1, 1)
-    construction = MirrorDescent(
+    construction = MirrorDescentRule(
         start=minimal_start(universe, LpNorm()),
         psi=LpNorm(),
         alpha=0.5,
@@ -309,7 +309,7 @@ def test_erratum_jt12_the_printed_bound_is_exceeded_by_a_third_in_any_dimension(
     side = 6
     universe = Universe(side, side)
     truth = np.full((side, side), 0.75)
-    construction = MirrorDescent(
+    construction = MirrorDescentRule(
         start=minimal_start(universe, LpNorm()),
         psi=LpNorm(),
         alpha=0.5,
@@ -345,7 +345,7 @@ def test_erratum_jt12_the_printed_step_proves_a_larger_bound_than_printed(order)
 def test_the_bound_of_order_four():
     """Psi = (3/4) x^4 on one pair: Theorem 3's general s, drop by drop."""
     psi, universe = FourthPower(), Universe(1, 1)
-    construction = MirrorDescent(
+    construction = MirrorDescentRule(
         start=minimal_start(universe, psi),
         psi=psi,
         alpha=0.25,
@@ -381,7 +381,7 @@ def test_erratum_jt12_the_set_c_of_step_1_tells_the_private_norm():
     query = CutQuery([0, 1, 2], [0, 1, 2])
 
     def after_updates(domain):
-        construction = MirrorDescent(
+        construction = MirrorDescentRule(
             start=minimal_start(universe, psi, domain),
             psi=psi,
             alpha=4.0,

@@ -16,7 +16,7 @@ import typer
 
 import graphcuts_dp as gc
 from graphcuts_dp.cli.main import COMMANDS, _loaded
-from graphcuts_dp.session.methods import METHODS
+from graphcuts_dp.session.terms import METHODS
 
 EPSILON = 0.7
 

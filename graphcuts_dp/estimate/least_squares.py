@@ -1,0 +1,670 @@
+"""The best linear unbiased estimate of a sum of weights, from public numbers alone.
+
+A release knows three kinds of unbiased numbers: every entry, sums of the entries at each vertex
+(degrees), and sums over blocks of pairs (the total is one, over all pairs), each with independent
+noise of known variance. A query has a coefficient q_p for each pair p. For any numbers k_r, one for
+each sum r with coefficients h_rp,
+
+    sum_p (q_p - f_p) Z_p + sum_r k_r y_r   with   f_p = sum_r k_r h_rp
+
+is unbiased, since the second sum puts back what the first leaves out, and its variance is
+
+    V(k) = s^2 sum_p (q_p - f_p)^2 + sum_r k_r^2 v_r,
+
+s^2 being the variance of an entry and v_r that of a sum. The best k minimises this quadratic: a
+ridge regression of q on the patterns of the sums. By Gauss and Markov no other unbiased linear
+estimate has a smaller variance. With degrees of variance t^2 alone it is k = s^2 M^-1 w,
+M = (s^2 (n-2) + t^2) I + s^2 1 1', w_i = sum_j q_ij, and V = s^2 sum q^2 - s^4 w' M^-1 w.
+
+Permuting vertices that play the same part in a cut changes nothing, and V is convex, so the best k
+is constant on them. Vertices are therefore taken in *cells* (for a cut at most four: in S, in T, in
+both, in none; a directed graph has these for tails and for heads of arcs), pairs in types (cell,
+cell), and the regression has as many unknowns as there are cells and blocks, whatever the number of
+vertices. Blocks of pairs must be unions of types: sums over blocks that cut through the cells need
+finer cells (`classes` of `cut_types`), nothing else.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import final
+
+import numpy as np
+import scipy
+
+from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector, IntVector
+from graphcuts_dp.errors import QueryError
+from graphcuts_dp.estimate.answers import (
+    ROUNDING,
+    AnswerOptions,
+    CutEstimate,
+    Estimate,
+    Sizes,
+    by_precision,
+    distinct_cuts,
+    shrunk_towards,
+)
+from graphcuts_dp.estimate.measurement import Measurements, NoisyDegrees, NoisyGroups, NoisyTotal
+from graphcuts_dp.estimate.noisy_matrix import EstimateKind, NoisyMatrix
+from graphcuts_dp.estimate.worst_case import noise_cut_bound
+from graphcuts_dp.pairs.layout import Layout, most_weight
+from graphcuts_dp.pairs.linear_query import LinearQuery
+from graphcuts_dp.pairs.linear_steps import Extent, pair_coefficients
+from graphcuts_dp.pairs.queries import CutQuery, RankOneQuery, pairs_of_cut
+from graphcuts_dp.privacy.distributions import NoiseLaw, TwoSidedGeometric
+from graphcuts_dp.privacy.value_noise import NoiseSum, NoiseTerm
+
+_MOST_SPLIT = 12  # groups that a cut splits and that are kept apart; see `group_classes`
+_LINEAR_ROUNDING = 1e-11  # of all that is added up for a query that is no cut
+_LEVELS = 200  # of coefficients that are kept apart
+_FOR_REST = 0.02  # of a failure probability: for what the levels leave out
+
+_Sides = tuple[IntVector, IntVector]  # a number of each row and each column
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class PairTypes:
+    """Vertices in cells, and the pairs between them.
+
+    Attributes:
+        sizes: number of vertices of each cell, all > 0.
+        first: for each type of pairs the cell of one end (of the rows, if there are two sides).
+        second: the cell of the other end; the same for pairs within a cell.
+        counts: how many pairs there are of each type.
+    """
+
+    sizes: IntVector
+    first: IntVector
+    second: IntVector
+    counts: IntVector
+
+    @classmethod
+    def within(cls, sizes: Sequence[int]) -> "PairTypes":
+        """Of one set of vertices, each pair of distinct vertices once."""
+        cells = np.array(sizes, dtype=np.int64)
+        first, second = np.triu_indices(len(cells))
+        same = first == second
+        counts = np.where(
+            same, cells[first] * (cells[first] - 1) // 2, cells[first] * cells[second]
+        )
+        return cls(cells, first, second, counts)
+
+    @classmethod
+    def across(cls, left: Sequence[int], right: Sequence[int]) -> "PairTypes":
+        """Of two sets of vertices; the cells of the left come first."""
+        cells = np.array([*left, *right], dtype=np.int64)
+        first = np.repeat(np.arange(len(left)), len(right))
+        second = np.tile(np.arange(len(right)), len(left)) + len(left)
+        return cls(cells, first, second, cells[first] * cells[second])
+
+    @cached_property
+    def ends(self) -> FloatMatrix:
+        """How many ends a pair of each type has in each cell, shape (types, cells): 0, 1 or 2."""
+        cells = np.arange(len(self.sizes))
+        found: FloatMatrix = (self.first[:, None] == cells).astype(float)
+        found += self.second[:, None] == cells
+        return found
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Noisy sums of weights as rows over the types of pairs, and how they were measured.
+
+    A column stands for sums that get one number k: the degrees of a cell, or a sum over a block.
+
+    Attributes:
+        patterns: how often the sums count a pair of each type, shape (types, columns).
+        values: the noisy sums of each column, added up, in weight, shape (columns,).
+        entries: the same sums of the noisy entries.
+        noises: of each column for k = 1: so many independent ones of each law.
+        step: by how much each pair may have been rounded down.
+    """
+
+    patterns: FloatMatrix
+    values: FloatVector
+    entries: FloatVector
+    noises: Sequence[Sequence[NoiseTerm]]
+    step: float
+
+    @property
+    def variances(self) -> FloatVector:
+        """Of the noise of each column for k = 1."""
+        return np.array(
+            [sum(count * c**2 * law.variance for law, c, count in own) for own in self.noises]
+        )
+
+
+def best_combination(
+    counts: IntVector,
+    query: FloatVector,
+    patterns: FloatMatrix,
+    variances: FloatVector,
+    *,
+    entry: float,
+) -> tuple[FloatVector, FloatVector]:
+    """The combination of least variance: q - f of each type, and k of each column.
+
+    Args:
+        counts: how many pairs there are of each type, shape (types,).
+        query: coefficient of the pairs of each type, shape (types,).
+        patterns: how often each column counts them, see `Rows`; shape (types, columns).
+        variances: of the columns, > 0.
+        entry: variance of a noisy entry, > 0.
+
+    Solved as a ridge regression; any rounding in the solution costs variance and no bias.
+    """
+    if not len(variances):
+        return query, np.empty(0)
+    weighted = patterns * (entry * counts)[:, None]
+    # Scaled to a unit diagonal: variances of degrees and totals may differ by many orders.
+    normal = patterns.T @ weighted
+    normal[np.diag_indices_from(normal)] += variances
+    scale = 1 / np.sqrt(normal.diagonal())
+    solved = scale * np.linalg.solve(normal * np.outer(scale, scale), scale * (weighted.T @ query))
+    return query - patterns @ solved, solved
+
+
+def cut_types(
+    S: BoolVector,
+    T: BoolVector,
+    layout: Layout,
+    *,
+    classes: tuple[IntVector, IntVector] | None = None,
+) -> tuple[PairTypes, FloatVector, tuple[IntVector, IntVector]]:
+    """Cells, types and coefficients of a cut query.
+
+    Args:
+        S: mask of rows.
+        T: mask of columns.
+        layout: of the matrix: which entries are pairs.
+        classes: a number >= 0 for each row and each column; cells lie within them, so that blocks
+            of pairs between classes are unions of types. None for one class.
+
+    Returns:
+        The types; the coefficient of each, 1 where it joins S and T; and the cell of each row and
+        of each column (one array twice for a plain graph).
+    """
+    tails, heads = S.astype(np.int64), 2 * T.astype(np.int64)
+    if layout.hollow:  # rows and columns are the same vertices
+        tails = heads = tails + heads
+    codes, cells, sizes = _cells(tails, None if classes is None else classes[0])
+    if layout.symmetric:
+        types = PairTypes.within(sizes)
+        a, b = codes[types.first], codes[types.second]
+        joined = ((a & 1) & (b >> 1)) | ((b & 1) & (a >> 1))
+        return types, joined.astype(float), (cells, cells)
+    others, columns, many = _cells(heads, None if classes is None else classes[1])
+    types = PairTypes.across(sizes, many)
+    if layout.hollow:  # a vertex is no pair with itself
+        same = np.bincount(cells * len(many) + columns, minlength=len(types.counts))
+        types = replace(types, counts=types.counts - same)
+    joined = np.outer(codes & 1, others >> 1).ravel()
+    return types, joined.astype(float), (cells, columns + len(sizes))
+
+
+def _cells(
+    codes: IntVector, classes: IntVector | None
+) -> tuple[IntVector, IntVector, tuple[int, ...]]:
+    """The code of each cell, the cell of each vertex, the sizes of the cells."""
+    keys = codes if classes is None else codes + 4 * classes
+    found, cells, sizes = np.unique(keys, return_inverse=True, return_counts=True)
+    return found % 4, cells, tuple(sizes.tolist())
+
+
+@final
+class MatrixEstimator:
+    """Estimates linear queries by the best linear unbiased combination of what was measured.
+
+    For cuts that are entries, degrees, the total, and sums between public groups, each as rows over
+    the types of pairs of the cut; for other queries entries and degrees. Reads noisy values alone.
+
+    Args:
+        measurements: of a release.
+        noisy: the noisy matrix among them.
+    """
+
+    def __init__(self, measurements: Measurements, noisy: NoisyMatrix) -> None:
+        self.noisy, self.space, self.shape = noisy, noisy.space, noisy.shape
+        self._degrees = measurements.all_of(NoisyDegrees)
+        self._totals = measurements.all_of(NoisyTotal)
+        self._groups = measurements.all_of(NoisyGroups)
+
+    @property
+    def noise_name(self) -> str:
+        """Of the entries."""
+        return self.noisy.distribution.name
+
+    def estimates(
+        self,
+        queries: Sequence[CutQuery],
+        options: AnswerOptions,
+        synthetic: Callable[[], FloatVector] | None = None,
+    ) -> tuple[list[CutEstimate], int]:
+        """What is known of each cut, and how many of them share the failure probability.
+
+        Args:
+            queries: on the vertex sets of the release.
+            options: what is wanted.
+            synthetic: makes the values of the synthetic graph.
+        """
+        noisy, cuts = self.noisy, [query.masks(self.space) for query in queries]
+        cap = noisy.distribution.weight_cap
+        most = [most_weight(pairs_of_cut(*masks, self.space), cap) for masks in cuts]
+        together = distinct_cuts(cuts, symmetric=noisy.symmetric) if options.joint and cuts else 1
+
+        def interval(own: Estimate, S: BoolVector, T: BoolVector) -> tuple[float, float]:
+            sizes = Sizes.of(S, T, one_set=noisy.symmetric)
+            log_failures = options.log_failures(together, sizes, noisy.blocks.layout)
+            if options.simultaneous or together > 1:
+                own = self.estimate_for_all(S, T, log_failures)
+            return own.interval(log_failures)
+
+        found = [self.estimate(*masks) for masks in cuts]
+        values = [each.value for each in found]
+        kind: EstimateKind = "unbiased"
+        if options.estimate == "shrunk" and synthetic is not None:
+            kind = "shrunk"
+            deviations = np.array([each.noise.deviation for each in found])
+            shrunk = shrunk_towards(synthetic(), np.array(values), deviations)
+            values = np.clip(shrunk, 0, most).tolist()
+        intervals = [interval(each, *masks) for each, masks in zip(found, cuts, strict=True)]
+        facts = zip(values, intervals, most, strict=True)
+        return [CutEstimate(*each, kind) for each in facts], together
+
+    def estimate(self, S: BoolVector, T: BoolVector) -> Estimate:
+        """The estimate of a cut, given by masks of rows and of columns, of the least variance."""
+        return self._estimates(S, T, [(1.0, 1.0)])[0]
+
+    def estimate_for_all(self, S: BoolVector, T: BoolVector, log_failures: float) -> Estimate:
+        """The estimate whose interval is the shortest that holds for all cuts at once.
+
+        Each cut has so small a share of the failure probability that the tails of single noises
+        count: a sum is then trusted less than its variance says, or not used. All combinations are
+        unbiased, and which one is taken depends on public numbers alone.
+
+        Args:
+            S: mask of rows.
+            T: mask of columns.
+            log_failures: of this cut, its share for all cuts included.
+        """
+        # A Laplace tail e^-L is L/4 times as far away as that of a normal law, squared.
+        wary = max(1.0, log_failures / 4)
+        tried = self._estimates(S, T, [(1.0, 1.0), (1.0, wary), (wary, wary), None])
+        return min(tried, key=lambda estimate: estimate.radius(log_failures))
+
+    def _estimates(
+        self, S: BoolVector, T: BoolVector, distrusts: Sequence[tuple[float, float] | None]
+    ) -> list[Estimate]:
+        """Unbiased estimates, one for each distrust.
+
+        That is what variances of degrees, and those of sums over blocks, are multiplied by first;
+        None for entries alone.
+        """
+        if not pairs_of_cut(S, T, self.space):
+            return [Estimate(0.0, NoiseSum(()), 0.0)]
+        classes = group_classes(self._groups[0], S, T) if self._groups else None
+        types, joined, cells = cut_types(S, T, self.noisy.blocks.layout, classes=classes)
+        of_entries = self.noisy.cut_value(S, T)
+        degrees = [self._rows_of_degrees(each, types, cells) for each in self._degrees]
+        sums = [self._rows_of_total(each, types) for each in self._totals]
+        if classes is not None:
+            sums.append(self._rows_of_groups(types, cells, classes))
+        found = []
+        for distrust in distrusts:
+            rows = [*degrees, *sums] if distrust is not None else []
+            of_degrees, of_sums = distrust or (1.0, 1.0)
+            factors = [of_degrees] * len(degrees) + [of_sums] * len(sums)
+            found.append(self._combined(types, joined, of_entries, rows, factors))
+        return found
+
+    def _combined(
+        self,
+        types: PairTypes,
+        joined: FloatVector,
+        of_entries: float,
+        rows: Sequence[Rows],
+        distrust: Sequence[float],
+    ) -> Estimate:
+        """The combination of least variance, those of rows taken as so many times as large.
+
+        Its error: each pair of a type, each vertex of a cell, each sum has noises of its own.
+        Rounding down to fine grids may move it by the step of each number's own grid for each pair.
+        """
+        law, rounding = self.noisy.distribution.law, self.noisy.distribution.rounding
+        counts = types.counts
+        entries, k = best_combination(
+            counts,
+            joined,
+            np.hstack([np.empty((len(counts), 0)), *(each.patterns for each in rows)]),
+            np.concatenate(
+                [[], *(f * each.variances for f, each in zip(distrust, rows, strict=False))]
+            ),
+            entry=law.variance,
+        )
+        parts = [of_entries]
+        weights = zip(entries.tolist(), counts.tolist(), strict=True)
+        terms = [NoiseTerm(law, weight, count) for weight, count in weights]
+        moved = [rounding * float(counts @ np.abs(entries))]
+        for each in rows:
+            own, k = k[: len(each.noises)], k[len(each.noises) :]
+            parts += [*(own * each.values), *(-own * each.entries)]
+            moved.append(each.step * float(counts @ np.abs(each.patterns @ own)))
+            for factor, noises in zip(own.tolist(), each.noises, strict=True):
+                terms += [NoiseTerm(law, factor * c, count) for law, c, count in noises]
+        slack = ROUNDING * math.fsum(map(abs, parts))
+        if rounding:
+            slack += math.fsum(moved)
+        return Estimate(math.fsum(parts), NoiseSum.of(terms), slack)
+
+    def _rows_of_degrees(self, degrees: NoisyDegrees, types: PairTypes, cells: _Sides) -> Rows:
+        count = len(types.sizes)
+        return Rows(
+            patterns=types.ends,
+            values=degrees.unit * _sums_by_cell((degrees.rows, degrees.columns), cells, count),
+            entries=_sums_by_cell(self._vertex_sums, cells, count),
+            noises=[[NoiseTerm(degrees.law, 1.0, size)] for size in types.sizes.tolist()],
+            step=degrees.unit,
+        )
+
+    def _rows_of_total(self, total: NoisyTotal, types: PairTypes) -> Rows:
+        """The total counts each pair of an undirected graph twice."""
+        twice = 2 if self.noisy.symmetric else 1
+        law = TwoSidedGeometric(float(total.rate), total.unit / twice)
+        return Rows(
+            patterns=np.ones((len(types.counts), 1)),
+            values=np.array([total.value / twice]),
+            entries=np.array([self._entry_total / twice]),
+            noises=[[NoiseTerm(law, 1.0, 1)]],
+            step=total.unit / twice,
+        )
+
+    def _rows_of_groups(self, types: PairTypes, cells: _Sides, classes: _Sides) -> Rows:
+        """The sums between every two classes of groups; several looks in their best mean."""
+        first = self._groups[0]
+        of_cells = np.zeros(len(types.sizes), dtype=np.int64)
+        for own, cell in zip(classes, cells, strict=True):
+            of_cells[cell] = own
+        of_groups = [
+            _of_groups(codes, own)
+            for codes, own in zip((first.rows, first.columns), classes, strict=True)
+        ]
+        ends = np.sort([of_groups[0][first.ends[0]], of_groups[1][first.ends[1]]], axis=0)
+        blocks, block = np.unique(ends, axis=1, return_inverse=True)
+        block = block.ravel()
+        joined = np.sort([of_cells[types.first], of_cells[types.second]], axis=0)
+        laws = [each.law for each in self._groups]
+        shares = by_precision(laws)
+        values = sum(
+            share * np.bincount(block, weights=each.values)
+            for share, each in zip(shares, self._groups, strict=True)
+        )
+        return Rows(
+            patterns=(joined[:, :, None] == blocks[:, None, :]).all(axis=0).astype(np.float64),
+            values=np.asarray(values),
+            entries=np.bincount(block, weights=self._cell_entries).astype(np.float64),
+            noises=[
+                [NoiseTerm(law, share, count) for law, share in zip(laws, shares, strict=True)]
+                for count in np.bincount(block).tolist()
+            ],
+            step=max(each.unit for each in self._groups) if first.measured.weighted else 0.0,
+        )
+
+    @cached_property
+    def _vertex_sums(self) -> tuple[FloatVector, FloatVector]:
+        """Sums of the noisy entries at each vertex: of rows, of columns."""
+        return self.noisy.vertex_sums()
+
+    @cached_property
+    def _entry_total(self) -> float:
+        return math.fsum(self._vertex_sums[0])
+
+    @cached_property
+    def _cell_entries(self) -> FloatVector:
+        """Sums of the noisy entries over the cells between groups, each pair once."""
+        first = self._groups[0]
+        left, right = (
+            np.eye(count)[codes]
+            for count, codes in zip(first.shape, (first.rows, first.columns), strict=True)
+        )
+        sums = (left.T @ self.noisy.blocks.times(right))[first.ends]
+        if first.symmetric:
+            sums[first.ends[0] == first.ends[1]] /= 2
+        return np.asarray(sums)
+
+    @cached_property
+    def _dense(self) -> FloatMatrix:
+        found: FloatMatrix = np.asarray(self.noisy.estimate())
+        if self.noisy.symmetric:
+            found = np.triu(found, 1)
+        return found
+
+    def linear(
+        self, query: LinearQuery, log_failures: float, *, simultaneous: bool
+    ) -> tuple[float, tuple[float, float]]:
+        """The unbiased estimate from entries and degrees, and its proven interval.
+
+        The interval is cut to what the query can be. `log_failures` is ln of 1 over its failure
+        probability; a simultaneous one holds for all rank-one queries at once.
+
+        Raises:
+            QueryError: a query that does not fit; an interval for all queries at once of one that
+                is not rank-one: coefficients that follow the noise are off by all of it.
+        """
+        noisy = self.noisy
+        extent = Extent.of(query, noisy.space)
+        least, most = extent.possible(noisy.distribution.weight_cap)
+        if not extent.largest:
+            return 0.0, (0.0, 0.0)
+        coefficients = pair_coefficients(query, noisy.space)
+        value, radius = self._by_pairs(coefficients, log_failures)
+        centre = value
+        if simultaneous:
+            centre, radius = self._for_all(query, coefficients, log_failures)
+        low, high = (min(max(x, least), most) for x in (centre - radius, centre + radius))
+        return value, (low, high)
+
+    def _for_all(
+        self, query: LinearQuery, coefficients: FloatMatrix, log_failures: float
+    ) -> tuple[float, float]:
+        """Value and half width of entries alone, for all rank-one queries at once.
+
+        u' E v is bilinear, so that it is largest at a cut of the cut norm.
+
+        Source: GRU12 Remark 6.4.
+        """
+        if not isinstance(query, RankOneQuery):
+            raise QueryError(
+                "an interval for all queries at once, chosen after looking at the release, is"
+                " proven for cuts and rank-one queries; other coefficients could follow the"
+                " noise pair by pair"
+            )
+        noisy = self.noisy
+        u, v = query.vectors(noisy.shape)
+        worst = noise_cut_bound(
+            noisy.distribution,
+            noisy.shape,
+            symmetric=noisy.symmetric,
+            confidence=-math.expm1(-log_failures),
+        )
+        centre = float(np.vdot(coefficients, self._dense))
+        slack = _LINEAR_ROUNDING * abs(centre) + self._rounding(coefficients)
+        return centre, worst * float(u.max()) * float(v.max()) + slack
+
+    def _rounding(self, coefficients: FloatMatrix) -> float:
+        """What rounding weights down by less than a step may move the sum of entries by."""
+        return self.noisy.distribution.rounding * float(np.abs(coefficients).sum())
+
+    def _by_pairs(self, coefficients: FloatMatrix, log_failures: float) -> tuple[float, float]:
+        """The estimate of least variance, and the half width of its interval.
+
+        For any numbers k_i the sum over pairs of (c_ij - k_i - k_j) Z_ij, plus that over vertices
+        of k_i d_i, is unbiased, d being the noisy degrees; of two sides and of arcs,
+        c_ij - k_i - l_j. The k of least variance solves a system that is constant off its diagonal
+        (of arcs as if each vertex were paired with itself, too: unbiased all the same, and nearly
+        the best).
+        """
+        shifts = self._shifts(coefficients)
+        rest = coefficients if shifts is None else coefficients - self._spread(*shifts)
+        entries = rest * self._dense
+        slack = _LINEAR_ROUNDING * float(np.abs(entries).sum()) + self._rounding(rest)
+        parts = [float(entries.sum())]
+        noises = [(self.noisy.distribution.law, np.abs(rest[rest != 0]))]
+        if shifts is not None:
+            sides = 1 if self.noisy.symmetric else 2
+            shares = by_precision([degrees.law for degrees in self._degrees])
+            for degrees, share in zip(self._degrees, shares, strict=True):
+                values = degrees.rows, degrees.columns
+                for k, given in zip(shifts[:sides], values[:sides], strict=True):
+                    parts += (share * k * (degrees.unit * given)).tolist()
+                    noises.append((degrees.law, np.abs(share * k)))
+            if self.noisy.distribution.rounding:  # wherever a weight is counted
+                largest = max(degrees.unit for degrees in self._degrees)
+                for k, pairs in zip(shifts, self.noisy.shape[::-1], strict=True):
+                    slack += largest * pairs * float(np.abs(k).sum())
+        slack += _LINEAR_ROUNDING * math.fsum(map(abs, parts))
+        return math.fsum(parts), weighted_radius(noises, log_failures) + slack
+
+    def _spread(self, k: FloatVector, columns: FloatVector) -> FloatMatrix:
+        """k_i + l_j at the place of each pair."""
+        found: FloatMatrix = np.add.outer(k, columns)
+        if self.noisy.symmetric:
+            return np.triu(found, 1)
+        if self.noisy.directed:
+            np.fill_diagonal(found, 0)
+        return found
+
+    def _shifts(self, coefficients: FloatMatrix) -> tuple[FloatVector, FloatVector] | None:
+        """The best k and l; one array twice for one vertex set. None without degrees."""
+        if not self._degrees:
+            return None
+        entry = self.noisy.distribution.law.variance
+        degree = 1 / sum(1 / degrees.law.variance for degrees in self._degrees)
+        rows, columns = coefficients.sum(axis=1), coefficients.sum(axis=0)
+        n, m = coefficients.shape
+        if self.noisy.symmetric:
+            sums = rows + columns
+            own = entry * (n - 2) + degree
+            k = entry * (sums - entry * sums.sum() / (own + n * entry)) / own
+            return k, k
+        first, second = entry * m + degree, entry * n + degree
+        total = entry * float(rows.sum())
+        # Of K = sum k and L = sum l: first K + entry n L = total, second L + entry m K = total.
+        determinant = first * second - entry**2 * n * m
+        all_k = (second - entry * n) * total / determinant
+        all_l = (first - entry * m) * total / determinant
+        return (entry * rows - entry * all_l) / first, (entry * columns - entry * all_k) / second
+
+
+def group_classes(groups: NoisyGroups, S: BoolVector, T: BoolVector) -> _Sides:
+    """A class for each row and each column (one array twice for a plain graph).
+
+    Groups that a cut does not split are in one class for each of the ways in which they can
+    lie (in S, in T, in both, in none): permuting such groups changes nothing but their sizes.
+    Each of the groups that it splits is a class of its own, as far as there are at most 12; if
+    there are more, the smaller ones are one class. Fewer classes mean fewer numbers that are
+    used apart, never a bias.
+    """
+    if groups.symmetric:
+        found = _classes(groups.rows, S + 2 * T.astype(np.int64))
+        return found, found
+    rows = _classes(groups.rows, S.astype(np.int64))
+    columns = _classes(groups.columns, T.astype(np.int64))
+    return rows, columns + int(rows.max()) + 1
+
+
+def _classes(groups: IntVector, codes: IntVector) -> IntVector:
+    """The class of each vertex, from its group and how it lies to the cut; numbered from 0."""
+    count = int(groups.max()) + 1
+    low, high = np.full(count, 4), np.full(count, -1)
+    np.minimum.at(low, groups, codes)
+    np.maximum.at(high, groups, codes)
+    of_group = low.copy()  # 0 to 3: not split
+    (split,) = np.nonzero(low < high)
+    sizes = np.bincount(groups, minlength=count)[split]
+    order = split[np.argsort(-sizes, kind="stable")]
+    of_group[order] = 4 + np.minimum(np.arange(len(order)), _MOST_SPLIT - 1)
+    found: IntVector = np.unique(of_group, return_inverse=True)[1].ravel()[groups]
+    return found
+
+
+def _of_groups(groups: IntVector, classes: IntVector) -> IntVector:
+    """The class of each group, from those of its members."""
+    found = np.zeros(int(groups.max()) + 1, dtype=np.int64)
+    found[groups] = classes
+    return found
+
+
+def _sums_by_cell(
+    values: tuple[FloatVector | IntVector, FloatVector | IntVector], cells: _Sides, count: int
+) -> FloatVector:
+    """Sums of the values of the vertices in each cell.
+
+    Values and cells are of rows and of columns; one array twice for a plain graph.
+    """
+    sides = (0, 1) if cells[1] is not cells[0] else (0,)
+    found = [np.bincount(cells[i], weights=values[i], minlength=count) for i in sides]
+    total: FloatVector = np.sum(found, axis=0, dtype=np.float64)
+    return total
+
+
+def weighted_radius(noises: Sequence[tuple[NoiseLaw, FloatVector]], log_failures: float) -> float:
+    """Half width of an interval for a sum of independent noises, each times its coefficient.
+
+    Coefficients are rounded to a few levels. The sum with rounded ones is `NoiseSum`'s, and gets
+    all but a fiftieth of the failure probability. What is left out has coefficients of at most h in
+    modulus; cumulant generating functions are convex and 0 at 0, so that of r X at s is at most r/h
+    times that of h X, and Chernoff's bound follows with the sum of all r/h in place of a number of
+    noises.
+
+    `noises` are of each law the moduli of the coefficients; `log_failures` is ln of 1 over the
+    failure probability.
+    """
+    terms: list[NoiseTerm] = []
+    left: list[tuple[NoiseLaw, float, float]] = []
+    for law, coefficients in noises:
+        used = coefficients[coefficients > 0]
+        if not len(used):
+            continue
+        levels, counts, rest = _levelled(used)
+        terms += [NoiseTerm(law, c, n) for c, n in zip(levels, counts, strict=True)]
+        widest = float(rest.max(initial=0.0))
+        if widest > 0:
+            left.append((law, widest, float(rest.sum()) / widest))
+    if not terms:
+        return 0.0
+    main = NoiseSum.of(terms)
+    if not left:
+        return main.radius(log_failures)
+    of_main = log_failures - math.log1p(-_FOR_REST)
+    return main.radius(of_main) + _chernoff(left, log_failures - math.log(_FOR_REST))
+
+
+def _levelled(coefficients: FloatVector) -> tuple[list[float], list[int], FloatVector]:
+    """Levels, how many coefficients each has, and how far these are from it."""
+    found, counts = np.unique(coefficients, return_counts=True)
+    if len(found) <= _LEVELS:
+        return found.tolist(), counts.tolist(), np.zeros(0)
+    largest = float(found[-1])
+    # Squares of even steps: small coefficients are told apart more finely.
+    places = np.rint(_LEVELS * np.sqrt(coefficients / largest))
+    kept, inverse, counts = np.unique(places, return_inverse=True, return_counts=True)
+    levels = largest * (kept / _LEVELS) ** 2
+    rest: FloatVector = np.abs(coefficients - levels[inverse])
+    some = levels > 0
+    return levels[some].tolist(), counts[some].tolist(), rest
+
+
+def _chernoff(left: Sequence[tuple[NoiseLaw, float, float]], log_failures: float) -> float:
+    """Every s is valid, so the search for the best one cannot break the bound."""
+    top = math.log(min(law.end / widest for law, widest, _ in left))
+
+    def bound(log_s: float) -> float:
+        s = math.exp(log_s)
+        log_mgf = math.fsum(number * law.log_mgf(s * widest) for law, widest, number in left)
+        return (log_mgf + math.log(2) + log_failures) / s
+
+    best = scipy.optimize.minimize_scalar(bound, bounds=(top - 35, top), method="bounded")
+    return float(best.fun) * (1 + 1e-9)

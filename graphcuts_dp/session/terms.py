@@ -1,0 +1,753 @@
+"""What a session is agreed on: its method, its workload, its privacy, and whom it protects.
+
+Each is an object of options: Python, the command line and HTTP are made from them. Sessions, the
+planner and the audits read the table `METHODS`: a new method is an object here, or the line of its
+update rule in `learn.constructions`, and a mechanism in a file of its own.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
+from typing import Any, ClassVar, Self, final
+
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.learn.base import Rule
+from graphcuts_dp.learn.constructions import CONSTRUCTIONS, learner_of
+from graphcuts_dp.learn.learners import Learner, MedianLearner
+from graphcuts_dp.learn.norms import NORM_HELP, CutSizes
+from graphcuts_dp.learn.own_learner import OWN, OwnLearner
+from graphcuts_dp.learn.update_bounds import size_of
+from graphcuts_dp.options import OUTPUT, PRIVACY, check, option
+from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.privacy.composition import as_stored
+from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, PrivacyGuarantee
+from graphcuts_dp.privacy.protection import EDGE, Protect
+from graphcuts_dp.session.base import CutMechanism
+from graphcuts_dp.session.calibrations import CALIBRATIONS
+from graphcuts_dp.session.choice import (
+    Setting,
+    binary_error,
+    construction_error,
+    gaussian_error,
+    laplace_error,
+    median_error,
+    mirror_descent_error,
+)
+from graphcuts_dp.session.counts import BOUNDED
+from graphcuts_dp.session.online import STARTS, TOTAL, OnlineMechanism
+from graphcuts_dp.session.per_query import PerQueryNoise
+from graphcuts_dp.session.response import BinaryAnswers
+
+_GUESSED_DEGREE = 20  # average, where nobody says how many edges to expect
+_STEPS = 12  # of a bisection on the logarithm of epsilon: two digits
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class SessionWorkload:
+    """What will be asked of a session: how much, and which queries. The less, the less noise.
+
+    Attributes:
+        queries: k >= 1: how many answers are promised.
+        beta: probability that any of the k intervals is wrong, in (0, 1).
+        disjoint: only cuts with disjoint S and T will be asked: smaller errors of "frieze-kannan",
+            "mirror-descent" and "binary", which then refuse others.
+        linear: rank-one, matrix and other linear queries will be asked, too: "auto" then chooses
+            among the methods that answer them all, and others are refused. Since answers then
+            change either way, "mirror-descent" has twice the noise that it has for cuts.
+        most_right: of a bipartite graph: only cuts with at most so many right vertices will be
+            asked: smaller errors of "mirror-descent", which then refuses others. Without it its
+            norm "entropy" is never worse.
+        most_spectral: of "mirror-descent" with `linear`, on a bipartite graph: no query that will
+            be asked has a matrix of coefficients of which the largest singular value is more than
+            so many times the largest coefficient. With norm "schatten" or "auto" the nuclear norm
+            of the graph is then bought, and the error is smaller if that is.
+        expected_edges: a public guess of the number of edges, for method "auto" and warnings; not
+            kept.
+
+    Raises:
+        ParameterError: a number out of range.
+
+    Examples:
+        >>> gc.SessionWorkload(queries=0)
+        Traceback (most recent call last):
+        graphcuts_dp.errors.ParameterError: queries must be a whole number from 1 on, not 0
+    """
+
+    queries: int = option(help="Number of answers that the session promises.", least=1)
+    beta: float = option(
+        0.05,
+        help="Probability that any of the intervals is wrong.",
+        above=0,
+        below=1,
+        group=OUTPUT,
+    )
+    disjoint: bool = option(False, help="Promise that all queries have disjoint sets.")
+    linear: bool = option(
+        False, help="All linear queries, not only cuts (with --method auto or mirror-descent)."
+    )
+    most_right: int | None = option(
+        None, help="For a bipartite graph: no set T will have more vertices than this.", least=1
+    )
+    most_spectral: float | None = option(
+        None,
+        help="With --linear, for a bipartite graph: no query's largest singular value will be more"
+        " than so many times its largest coefficient.",
+        least=1,
+    )
+    expected_edges: float | None = option(
+        None, help="A public guess of the number of edges, used only to choose the method.", above=0
+    )
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    def expected(self, universe: Universe) -> float:
+        """The number of edges to expect, or of the largest weights that can change."""
+        guess = self.expected_edges
+        if guess is None:
+            vertices = sum(universe.shape) if universe.bipartite else universe.shape[0]
+            # Hardly any graph has more than half of all pairs.
+            guess = min(vertices * _GUESSED_DEGREE, max(universe.size, 2)) / 2
+        return min(max(1.0, float(guess)), float(universe.size))
+
+
+class Method(ABC):
+    """How a session answers.
+
+    Attributes:
+        name: as users type it.
+        linear: whether it answers every linear query, where that was announced.
+    """
+
+    name: ClassVar[str]
+    linear: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    @abstractmethod
+    def mechanism(self, terms: "SessionTerms", universe: Universe, grid: Grid) -> CutMechanism[Any]:
+        """The mechanism that a session of these terms runs. Reads nothing private.
+
+        Raises:
+            ParameterError: terms that do not suit it.
+        """
+
+    @abstractmethod
+    def error(self, setting: Setting, adaptive: bool = True) -> float:
+        """With probability 1 - beta no answer about disjoint sets is farther off than this.
+
+        For plans, which know no vertex set; a mechanism knows its own errors.
+
+        Args:
+            setting: the public numbers.
+            adaptive: whether queries may depend on earlier answers.
+
+        Returns:
+            Infinity where delta is 0 and must not be.
+        """
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Gaussian(Method):
+    """Discrete Gaussian noise on each answer."""
+
+    name = "gaussian"
+    linear = True
+
+    def mechanism(self, terms: "SessionTerms", universe: Universe, grid: Grid) -> PerQueryNoise:
+        """See `Method.mechanism`."""
+        terms.check_delta()
+        return _noise_on_each("gaussian", terms, universe, grid)
+
+    def error(self, setting: Setting, adaptive: bool = True) -> float:
+        """See `Method.error`."""
+        return gaussian_error(setting, adaptive)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Laplace(Method):
+    """Discrete Laplace noise on each answer: pure differential privacy."""
+
+    name = "laplace"
+    linear = True
+
+    def mechanism(self, terms: "SessionTerms", universe: Universe, grid: Grid) -> PerQueryNoise:
+        """See `Method.mechanism`."""
+        return _noise_on_each("laplace", terms, universe, grid)
+
+    def error(self, setting: Setting, adaptive: bool = True) -> float:
+        """See `Method.error`."""
+        return laplace_error(setting, adaptive)
+
+
+def _noise_on_each(
+    name: Any, terms: "SessionTerms", universe: Universe, grid: Grid
+) -> PerQueryNoise:
+    return PerQueryNoise(
+        distribution=name,
+        universe=universe,
+        grid=grid,
+        epsilon=terms.epsilon,
+        queries=terms.workload.queries,
+        delta=terms.delta if name == "gaussian" else 0.0,
+        beta=terms.workload.beta,
+        steps=terms.protect.steps,
+    )
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class RandomizedResponse(Method):
+    """Binary randomised response of all pairs, once: pure differential privacy."""
+
+    name = "binary"
+
+    def mechanism(self, terms: "SessionTerms", universe: Universe, grid: Grid) -> BinaryAnswers:
+        """See `Method.mechanism`."""
+        protect, most = terms.protect, max(universe.shape) - 1
+        if grid.bounded is not None:
+            Protect.of_pairs("vertex", at_most=None, others=most, epsilon=terms.epsilon)
+        return BinaryAnswers(
+            universe=universe,
+            grid=grid,
+            epsilon=as_stored(protect.per_step(terms.epsilon)),
+            steps=protect.steps,
+            queries=terms.workload.queries,
+            beta=terms.workload.beta,
+            disjoint=terms.workload.disjoint,
+        )
+
+    def error(self, setting: Setting, adaptive: bool = True) -> float:
+        """See `Method.error`."""
+        return binary_error(setting, adaptive)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearningMethod(Method):
+    """A method that corrects a hypothesis by an update rule.
+
+    Attributes:
+        calibration: "tight", or "gru12", "jt12", "dr14" for the papers' constants and their printed
+            update rules, which (for delta > 0) take epsilon of at most 1.
+        value_share: of the tight calibration: part of the budget for noisy answers to the queries
+            that correct, see `calibrations.Tight`.
+        start: "total": the first hypothesis has the same weight on all pairs. "groups" buys noisy
+            sums between the groups (of the finest level) with a twentieth of the budget, and starts
+            from these: answers about cuts that the groups explain are then near the truth from the
+            first on, and fewer corrections are needed. The forecast counts the price, and nothing
+            for what the groups may say.
+    """
+
+    calibration: str = option(
+        "tight", help="Calibration of methods that learn.", choices=tuple(CALIBRATIONS)
+    )
+    value_share: float = option(
+        0.0,
+        help="Part of the budget of methods that learn for noisy answers to what corrects them.",
+        least=0,
+        below=1,
+    )
+    start: str = option(
+        TOTAL,
+        help="Where methods that learn begin: total (the same weight everywhere), or groups (noisy"
+        " sums between those of --groups).",
+        choices=tuple(STARTS),
+    )
+
+    def learner(
+        self, universe: Universe, workload: SessionWorkload, rule: Rule, grid: Grid
+    ) -> Learner:
+        """The update rule, with what was announced."""
+        del grid
+        return learner_of(self.name, universe, disjoint=workload.disjoint, rule=rule)
+
+    def mechanism(self, terms: "SessionTerms", universe: Universe, grid: Grid) -> OnlineMechanism:
+        """See `Method.mechanism`."""
+        tight, work = self.calibration == "tight", terms.workload
+        known = CALIBRATIONS[self.calibration]
+        if not known.pure:
+            terms.check_delta()
+        if self.value_share and not tight:
+            raise ParameterError("value_share is for calibration 'tight'")
+        protect = terms.protect.either_way if work.linear else terms.protect.monotone
+        epsilon, delta = protect.step_budget(epsilon=terms.epsilon, delta=terms.delta, zcdp=tight)
+        share = {"value_share": self.value_share} if tight else {}
+        return OnlineMechanism(
+            learner=self.learner(universe, work, "tight" if tight else "as printed", grid),
+            calibration=known(
+                epsilon=epsilon, delta=delta, queries=work.queries, beta=work.beta, **share
+            ),
+            grid=grid,
+            steps=protect.steps,
+            begins=self.start,
+        )
+
+    def error(self, setting: Setting, adaptive: bool = True) -> float:
+        """See `Method.error`: of the tight calibration."""
+        updates = CONSTRUCTIONS[self.name].updates
+        return math.inf if updates is None else construction_error(updates, setting, adaptive)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class MultiplicativeWeights(LearningMethod):
+    """A weight for every pair, multiplied: for up to 8192 vertices a side.
+
+    Examples:
+        >>> gc.MultiplicativeWeights(calibration="dr14").calibration
+        'dr14'
+    """
+
+    name = "multiplicative-weights"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class FriezeKannan(LearningMethod):
+    """Sums of cuts: for graphs of any size."""
+
+    name = "frieze-kannan"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class MirrorDescent(LearningMethod):
+    """Mirror descent: its norm suits it to the graph, and it learns from any linear queries.
+
+    Attributes:
+        norm: "auto" (least guaranteed error) if None, "l2", "lp", "2,p", "entropy" or "schatten"; a
+            number in place of p fixes it, as in "2,1.25". With "2,p" the noisy sum of root degrees
+            is bought; the session chooses the rest from what it bought.
+
+    Examples:
+        >>> gc.MirrorDescent(norm="2,1.25").norm
+        '2,1.25'
+    """
+
+    name = "mirror-descent"
+    linear = True
+
+    norm: str | None = option(None, help=f"Norm of mirror-descent: {NORM_HELP}.")
+
+    def learner(
+        self, universe: Universe, workload: SessionWorkload, rule: Rule, grid: Grid
+    ) -> Learner:
+        """See `LearningMethod.learner`; a bounded grid allows no norm that has a price."""
+        return learner_of(
+            self.name,
+            universe,
+            disjoint=workload.disjoint,
+            rule=rule,
+            norm=self.norm,
+            most_right=workload.most_right,
+            may_buy=grid.bounded is None,
+            linear=workload.linear,
+            most_spectral=workload.most_spectral,
+        )
+
+    def error(self, setting: Setting, adaptive: bool = True) -> float:
+        """See `Method.error`."""
+        return mirror_descent_error(setting, adaptive)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class MedianOfGraphs(LearningMethod):
+    """The median of all graphs that the answers still allow: for up to 16 pairs."""
+
+    name = "median"
+
+    def learner(
+        self, universe: Universe, workload: SessionWorkload, rule: Rule, grid: Grid
+    ) -> Learner:
+        """See `LearningMethod.learner`."""
+        del workload, rule
+        if grid.weighted or grid.bounded is not None:
+            raise ParameterError(
+                "the median lists graphs without weights, and has no bounded cuts: use another"
+                " method"
+            )
+        return MedianLearner(universe)
+
+    def mechanism(self, terms: "SessionTerms", universe: Universe, grid: Grid) -> OnlineMechanism:
+        """See `Method.mechanism`; it needs no total weight."""
+        made = super().mechanism(terms, universe, grid)
+        return replace(made, total_weight=float(universe.size))
+
+    def error(self, setting: Setting, adaptive: bool = True) -> float:
+        """See `Method.error`."""
+        return median_error(setting, adaptive)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class RuleOfTable(LearningMethod):
+    """A method that learns by another rule of `learn.constructions`.
+
+    Attributes:
+        rule: its name there.
+    """
+
+    rule: str
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """See `Method`."""
+        return self.rule
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class OwnRule(LearningMethod):
+    """A method that learns by a rule of one's own.
+
+    Attributes:
+        rule: an object as `learn.learners.Learner` describes it, with a `version`.
+    """
+
+    rule: OwnLearner
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """What a store keeps of it."""
+        return self.rule.method
+
+    def learner(
+        self, universe: Universe, workload: SessionWorkload, rule: Rule, grid: Grid
+    ) -> Learner:
+        """See `LearningMethod.learner`."""
+        del workload, rule, grid
+        return learner_of(self.rule, universe)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Auto(LearningMethod):
+    """The method of least guaranteed error, given what is said here of those that learn."""
+
+    name = "auto"
+
+    def mechanism(self, *_: Any) -> OnlineMechanism:
+        """None: see `SessionTerms.resolved`."""
+        raise ParameterError("method 'auto' has to be resolved first")
+
+
+# What `method=` can name.
+METHODS: Mapping[str, Callable[..., Method]] = {
+    MultiplicativeWeights.name: MultiplicativeWeights,
+    FriezeKannan.name: FriezeKannan,
+    **{
+        name: partial(RuleOfTable, rule=name)
+        for name, known in CONSTRUCTIONS.items()
+        if known.online
+        and name not in (MultiplicativeWeights.name, FriezeKannan.name, MirrorDescent.name)
+    },
+    MirrorDescent.name: MirrorDescent,
+    MedianOfGraphs.name: MedianOfGraphs,
+    Gaussian.name: Gaussian,
+    Laplace.name: Laplace,
+    RandomizedResponse.name: RandomizedResponse,
+}
+LINEAR_METHODS = tuple(name for name, kind in METHODS.items() if kind().linear)
+
+
+def method_named(name: str, **options: Any) -> Method:
+    """The method of a name, or `Auto`.
+
+    Raises:
+        ParameterError: an unknown name, or options that the method does not have.
+    """
+    if name != Auto.name and name not in METHODS:
+        raise ParameterError(f"unknown method {name!r:.60}; choose one of {', '.join(METHODS)}")
+    kind = Auto if name == Auto.name else METHODS[name]
+    known = {each.name for each in fields(kind())}  # type: ignore[arg-type]
+    options = {
+        each: value
+        for each, value in options.items()
+        if each in known or value != getattr(Auto, each, None)
+    }
+    for option_name in options.keys() - known:
+        takers = [other for other in METHODS if hasattr(METHODS[other](), option_name)]
+        raise ParameterError(
+            f"{option_name} is for method{'s' * (len(takers) > 1)} {', '.join(map(repr, takers))};"
+            f" method {name!r} has none to choose"
+        )
+    return kind(**options)
+
+
+def guaranteed_error(method: str, setting: Setting, *, adaptive: bool = True) -> float:
+    """See `Method.error`, of the method of a name, in edges.
+
+    Raises:
+        ParameterError: an unknown method.
+    """
+    return method_named(method).error(setting, adaptive)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class SessionTerms:
+    """The agreement of a session: public numbers, from which its mechanism is made.
+
+    Attributes:
+        epsilon: privacy of the whole session, in [1e-6, 50].
+        delta: in [0, 1); 0 for pure privacy, which "laplace" and "binary" have.
+        method: how it answers.
+        workload: what will be asked.
+        protect: whom all of it is for.
+    """
+
+    epsilon: float
+    delta: float = option(
+        0.0,
+        help="Second privacy parameter; 0 is pure differential privacy.",
+        least=0,
+        below=1,
+        group=PRIVACY,
+    )
+    method: Method = field(default_factory=Auto)
+    workload: SessionWorkload
+    protect: Protect = EDGE
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    @classmethod
+    def of(cls, *, own: OwnLearner | None = None, **given: Any) -> Self:
+        """SessionTerms from plain values by name; what is None, or left out, has its default.
+
+        Args:
+            own: a rule of one's own, where `method` names one.
+            given: as `to_dict` names them, and `expected_edges`.
+
+        Raises:
+            ParameterError: a value that is unknown, missing or out of range, or a rule of one's own
+                that was not given.
+        """
+        left = {name: value for name, value in given.items() if value is not None}
+        name = left.pop("method", Auto.name)
+        workload = SessionWorkload(**_taken(left, SessionWorkload))
+        protect = Protect.of(
+            left.pop("protect", EDGE.kind),
+            at_most=left.pop("at_most", None),
+            degree_bound=left.pop("degree_bound", None),
+        )
+        terms = {each: left.pop(each) for each in ("epsilon", "delta") if each in left}
+        if not name.startswith(OWN):
+            found = method_named(name, **left)
+        elif own is not None and own.method == name:
+            found = OwnRule(rule=own, **left)
+        else:
+            raise ParameterError(
+                f"the session learns by one of your own ({name.partition(': ')[2]}): open it in"
+                " Python, with this learner as method="
+            )
+        return cls(method=found, workload=workload, protect=protect, **terms)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, of which `of` makes the terms again; but for the guess of edges."""
+        options = {
+            each.name: getattr(self.method, each.name)
+            for each in fields(self.method)  # type: ignore[arg-type]
+            if each.name != "rule"
+        }
+        work = vars(self.workload) | {"expected_edges": None}
+        values = {
+            "method": self.method.name,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            **work,
+            **options,
+            "at_most": None,
+            "degree_bound": None,
+            **self.protect.keywords,
+        }
+        return {name: value for name, value in values.items() if value is not None}
+
+    def check_delta(self) -> None:
+        """Refuse a method that needs a delta where there is none.
+
+        Raises:
+            ParameterError: so it is.
+        """
+        if not self.delta:
+            raise ParameterError(
+                f"method {self.method.name!r} needs delta, far below one part of the number of"
+                " vertices, for example delta=1e-6; methods 'laplace' and 'binary' need none"
+            )
+
+    def grid(self, graph: AnyGraph) -> Grid:
+        """How true answers are counted, for whom the session protects. Reads the schema only.
+
+        Raises:
+            ParameterError: see `Grid`.
+        """
+        bound = self.protect.degree_bound
+        return Grid.of(graph) if bound is None else Grid.of_vertices(graph, bound)
+
+    def mechanism(self, universe: Universe, grid: Grid) -> CutMechanism[Any]:
+        """The mechanism that a session runs. Reads nothing private. Not of method "auto".
+
+        Raises:
+            ParameterError: a number out of range, or a graph that does not suit.
+        """
+        work, method = self.workload, self.method
+        if work.most_spectral is not None and not (
+            work.linear and isinstance(method, MirrorDescent)
+        ):
+            raise ParameterError("most_spectral is for method 'mirror-descent' with linear=True")
+        if work.linear and not method.linear:
+            raise ParameterError(
+                f"linear=True needs a method that answers every linear query: "
+                f"{', '.join(LINEAR_METHODS)}; method 'binary' answers rank-one queries without it"
+            )
+        CutSizes.of(size_of(universe), disjoint=work.disjoint, most_right=work.most_right)
+        if (grid.bounded is None) is (self.protect.degree_bound is not None):
+            raise ParameterError("bounded cuts are for protect='vertex', and the only ones for it")
+        return method.mechanism(self, universe, grid)
+
+    def resolved(self, universe: Universe, grid: Grid) -> "SessionTerms":
+        """With method "auto" replaced by the one of least guaranteed error.
+
+        Raises:
+            ParameterError: a number out of range.
+        """
+        if not isinstance(self.method, Auto):
+            return self
+        Setting(
+            n=size_of(universe),
+            edges=self.workload.expected(universe),
+            queries=self.workload.queries,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            beta=self.workload.beta,
+        )
+        if self.workload.linear and grid.bounded is not None:
+            raise ParameterError(BOUNDED)
+        said = {
+            name: value for name, value in vars(self.method).items() if value != getattr(Auto, name)
+        }
+        errors: dict[SessionTerms, float] = {}
+        refusal = ParameterError("there is no method")
+        for name in LINEAR_METHODS if self.workload.linear else METHODS:
+            work = self.workload
+            if name != MirrorDescent.name:
+                work = replace(work, most_spectral=None)
+            try:
+                chosen = replace(self, method=method_named(name, **said), workload=work)
+                errors[chosen] = chosen.expected_error(universe, grid)
+            except ParameterError as problem:  # it does not suit the graph, or needs delta
+                refusal = problem
+        if not errors:
+            raise refusal
+        return min(errors, key=errors.__getitem__)
+
+    def expected_error(self, universe: Universe, grid: Grid) -> float:
+        """How far off any of the promised answers may be, in weight.
+
+        The mechanism's own `expected_error`: where the method goes by the total weight, a session
+        on a graph of another one has other intervals. `Session.error_bound` tells what holds.
+
+        Raises:
+            ParameterError: as `mechanism`.
+        """
+        edges = self.workload.expected(universe)
+        return self.mechanism(universe, grid).expected_error(edges * grid.unit * grid.largest)
+
+    def guarantee(self, made: CutMechanism[Any], seed: int | None) -> PrivacyGuarantee:
+        """What a session with the mechanism of these terms promises."""
+        return self.protect.promise(made.guarantee(seed), made.cost)
+
+    def warning(self, universe: Universe, grid: Grid) -> str | None:
+        """A sentence when a session promises no more than is known without the graph.
+
+        Half of what the pairs of a cut can weigh is never farther off than that half, which is
+        largest for the largest cut between disjoint sets. Of other linear queries, with a largest
+        coefficient of 1, it is the middle of what they can be, or 0, which is off by no more than
+        the total weight.
+
+        Returns:
+            None when the session promises more, or weights have no cap: they can be larger than
+            any noise.
+        """
+        if grid.cap is None:
+            return None
+        trivial, known = self._without_the_graph(universe, grid, grid.cap)
+        error = self.expected_error(universe, grid)
+        if error < trivial:
+            return None
+
+        def best(epsilon: float) -> tuple[float, SessionTerms]:
+            """Of all methods, as they are here."""
+            plain = replace(self, epsilon=epsilon, method=Auto())
+            try:
+                found = plain.resolved(universe, grid)
+            except ParameterError:
+                return math.inf, plain
+            return found.expected_error(universe, grid), found
+
+        start = (
+            f"worthless at this size: answers are promised within {_shown(error)}, but {known} is"
+            f" never farther off than {_shown(trivial)}"
+        )
+        other, found = best(self.epsilon)
+        if other < trivial:
+            return f"{start}; {found.method_text} promises {_shown(other)}"
+        low, high = math.log(self.epsilon), math.log(LARGEST_EPSILON)
+        if best(LARGEST_EPSILON)[0] >= trivial:
+            return f"{start}; no epsilon in range helps, fewer queries or more vertices may"
+        for _ in range(_STEPS):
+            middle = (low + high) / 2
+            low, high = (low, middle) if best(math.exp(middle))[0] < trivial else (middle, high)
+        digits = 1 - math.floor(high / math.log(10))
+        enough = min(math.ceil(math.exp(high) * 10**digits) / 10**digits, LARGEST_EPSILON)
+        return f"{start}; epsilon = {enough:.2g} with {best(enough)[1].method_text} would do"
+
+    def _without_the_graph(self, universe: Universe, grid: Grid, cap: float) -> tuple[float, str]:
+        """How far off what is known without the graph can be, and what that is."""
+        if self.workload.linear:
+            middle, guess = grid.most(universe.size) / 2, self.workload.expected_edges
+            if guess is not None and guess * cap < middle:
+                return guess * cap, "to answer 0"
+            return middle, "the middle of what a query can be"
+        trivial = grid.most(universe.disjoint_norm_squared) / 2
+        if grid.bounded is not None:  # the smaller of two sides has at most half of all vertices
+            sides = universe.shape if universe.bipartite else (universe.shape[0] // 2,)
+            trivial = min(trivial, min(sides) * grid.sensitivity * grid.unit / 2)
+        return trivial, "half of all that a cut between disjoint sets can hold"
+
+    @property
+    def method_text(self) -> str:
+        """The method, and its calibration if it learns."""
+        if isinstance(self.method, LearningMethod):
+            return f"method {self.method.name!r}, calibration {self.method.calibration!r}"
+        return f"method {self.method.name!r}"
+
+
+def _taken(left: dict[str, Any], kind: Any) -> dict[str, Any]:
+    """Takes the values of a class's fields out of others."""
+    return {each.name: left.pop(each.name) for each in fields(kind) if each.name in left}
+
+
+def _shown(error: float) -> str:
+    return f"{error:,.0f}" if error >= 10 else f"{error:.2g}"
+
+
+def make_mechanism(
+    method: str, *, universe: Universe, grid: Grid, protection: Protect = EDGE, **given: Any
+) -> CutMechanism[Any]:
+    """The mechanism of terms that are given by name; see `SessionTerms.of`.
+
+    Raises:
+        ParameterError: an unknown name, a number out of range, or a graph that does not suit.
+    """
+    terms = replace(SessionTerms.of(method=method, **given), protect=protection)
+    return terms.mechanism(universe, grid)
