@@ -84,8 +84,8 @@ def test_errors_of_the_server_are_those_at_home(process):
         ({"method": gc.MirrorDescent(norm="l0")}, "norm"),
         ({"queries": gc.SessionWorkload(queries=50, most_right=2)}, "most_right"),
     ):
+        learnt = {"method": "mirror-descent", "delta": 1e-6, **options}
         with pytest.raises(GraphCutsError, match=message):
-            learnt = {"method": "mirror-descent", "delta": 1e-6, **options}
             connected(process, session="learnt", **learnt)
     with pytest.raises(ServerError, match="valid token"):
         gc.connect(process.url, "gcdp_x")
