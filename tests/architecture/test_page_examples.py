@@ -105,8 +105,8 @@ def _runs(command, page, monkeypatch, capsys):
 
 
 def test_commands_are_found_as_they_are_typed():
-    text = "$ graphcuts-dp plan --vertices 5 \\\n  --edges 4  # a guess\nerror: no\nmake demo\n"
+    text = "$ graphcuts-dp plan --n 5 \\\n  --edges 4  # a guess\nerror: no\nmake demo\n"
     (found,) = commands_of(text)
-    assert found == Command(("plan", "--vertices", "5", "--edges", "4"), "", "error: no")
+    assert found == Command(("plan", "--n", "5", "--edges", "4"), "", "error: no")
     typed = "graphcuts-dp session repl s.db\n3 left> a | b\n2.0 in [0, 4]\n2 left> :quit\n"
     assert commands_of(typed)[0].typed == "a | b\n:quit"
