@@ -42,9 +42,9 @@ def serve(
 ) -> None:
     """Serve sessions to analysts over HTTP, with a page for browsers."""
     try:
+        from graphcuts_dp.server.app import serve as run
         from graphcuts_dp.server.book import Book, book_of, serving
         from graphcuts_dp.server.desk import Desk
-        from graphcuts_dp.server.running import serve as run
         from graphcuts_dp.server.service import Service
     except ImportError:
         raise ParameterError(

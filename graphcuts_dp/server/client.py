@@ -34,7 +34,8 @@ from graphcuts_dp.pairs.vertices import VertexSet
 from graphcuts_dp.progress import Progress, silent
 from graphcuts_dp.session.base import Answer, Update
 from graphcuts_dp.session.query_lines import query_of, query_to_dict
-from graphcuts_dp.session.session import Preview
+from graphcuts_dp.session.session import Preview, named_terms
+from graphcuts_dp.session.terms import Method, SessionWorkload
 from graphcuts_dp.session.transcript import Remaining
 
 _PAUSES = (0.1, 0.2, 0.5, 1.0, *[2.0] * 20)  # seconds before a request is sent again
@@ -393,24 +394,15 @@ def answer_of(plain: dict[str, Any]) -> Answer:
     )
 
 
-def connect(  # noqa: PLR0913  # the terms of a session, as for `open_session`
+def connect(
     url: str,
     token: str,
     *,
     name: str = "default",
     epsilon: float | None = None,
     delta: float = 0.0,
-    queries: int | None = None,
-    method: str = "auto",
-    beta: float = 0.05,
-    calibration: str = "tight",
-    disjoint: bool = False,
-    expected_edges: float | None = None,
-    norm: str | None = None,
-    most_right: int | None = None,
-    linear: bool = False,
-    most_spectral: float | None = None,
-    start: str | None = None,
+    queries: int | SessionWorkload | None = None,
+    method: str | Method = "auto",
     timeout: float = 120.0,
     certificate: str | None = None,
 ) -> RemoteSession:
@@ -422,17 +414,9 @@ def connect(  # noqa: PLR0913  # the terms of a session, as for `open_session`
         name: of the session among yours, or "owner.name" to read another's that was granted.
         epsilon: of a new session; with `queries` it asks for one that is not there.
         delta: of a new session, as for `open_session`.
-        queries: likewise.
-        method: likewise.
-        beta: likewise.
-        calibration: likewise.
-        disjoint: likewise.
-        expected_edges: likewise.
-        norm: likewise.
-        most_right: likewise.
-        linear: likewise.
-        most_spectral: likewise.
-        start: likewise; "groups" are those of the server.
+        queries: likewise, a number or a `SessionWorkload`.
+        method: likewise, a name or an object such as `MirrorDescent`; groups to start from are
+            those of the server.
         timeout: seconds to wait for a reply.
         certificate: PEM file of the authority that vouches for the server, if the system's do not.
 
@@ -457,22 +441,11 @@ def connect(  # noqa: PLR0913  # the terms of a session, as for `open_session`
             raise ParameterError(f"no session {name!r}; a new one needs epsilon= and queries=")
         not_begun = told is not None and told["state"] == "approved"
         if told is None or (new and not_begun and told["owner"] == found["name"]):
-            terms = {
-                "name": name if told is None else told["name"],
-                "epsilon": epsilon,
-                "delta": delta,
-                "queries": queries,
-                "method": method,
-                "beta": beta,
-                "calibration": calibration,
-                "disjoint": disjoint,
-                "expected_edges": expected_edges,
-                "norm": norm,
-                "most_right": most_right,
-                "linear": linear,
-                "most_spectral": most_spectral,
-                "start": start,
-            }
+            terms = named_terms(epsilon, delta, queries, method)
+            if "rule" in terms:
+                raise ParameterError("over HTTP a session learns by a method of the server's own")
+            terms = {each: value for each, value in terms.items() if value is not None}
+            terms["name"] = name if told is None else told["name"]
             told = line.ask("POST", "/v1/sessions", terms)
     except BaseException:
         line.close()

@@ -221,9 +221,10 @@ class Desk:
         Raises:
             ParameterError: a start from groups, where there are none.
         """
-        if asked.start == GROUPS and self._groups is None:
+        terms = asked.keywords()
+        if terms.get("start") == GROUPS and self._groups is None:
             raise ParameterError("this server has no public groups to start from; leave start out")
-        return asked.keywords() | self._protecting
+        return terms | self._protecting
 
     def plan(self, asked: PlanIn) -> dict[str, Any]:
         """What every mechanism would guarantee, from public numbers; see `plan`.

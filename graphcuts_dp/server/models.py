@@ -3,6 +3,7 @@
 import base64
 import binascii
 from collections.abc import Callable
+from dataclasses import MISSING
 from typing import Annotated, Any, Literal, TypeVar, cast
 
 import numpy as np
@@ -29,10 +30,10 @@ from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.server.people import MOST_QUERIES, Caps
 from graphcuts_dp.session.query_lines import query_of
+from graphcuts_dp.session.terms import MirrorDescent, SessionWorkload
 
 _BIGGEST = 2**63 - 1  # of an integer label
 _NAMED = 16  # as many numbers as are made while one coefficient is read
-_KEPT = ("expected_edges",)  # of terms: kept if None, as sessions that were asked for have it
 
 
 def _text(given: str) -> str:
@@ -72,6 +73,7 @@ class Strict(BaseModel):
 
 
 M = TypeVar("M", bound=Strict)
+_MOST: dict[type | None, float] = {int: MOST_QUERIES, float: 1e18}  # where no end is said
 _KINDS = {bool: StrictBool, int: StrictInt, float: FiniteFloat, str: StrictStr}
 
 
@@ -79,7 +81,10 @@ def described_by(options: type) -> Callable[[type[M]], type[M]]:
     """A model that also has the fields of an object of options, with their ranges and help."""
 
     def extended(model: type[M]) -> type[M]:
-        fields = {each.name: (_annotation(each), each.default) for each in described(options)}
+        fields = {
+            each.name: (_annotation(each), ... if each.default is MISSING else each.default)
+            for each in described(options)
+        }
         made: type[M] = create_model(  # type: ignore[call-overload]
             model.__name__, __base__=model, __doc__=model.__doc__, **fields
         )
@@ -93,9 +98,10 @@ def _annotation(about: Option) -> Any:
     if about.choices:
         kind = Literal[about.choices]
     longest = 60 if about.kind is str and not about.choices else None
-    ranges = Field(
-        ge=about.least, le=about.most, gt=about.above, lt=about.below, max_length=longest
-    )
+    most = about.most
+    if about.kind in _MOST and (most, about.below) == (None, None):
+        most = _MOST[about.kind]
+    ranges = Field(ge=about.least, le=most, gt=about.above, lt=about.below, max_length=longest)
     kind = Annotated[kind, ranges]
     return Annotated[kind | None if about.optional else kind, Field(description=about.text)]
 
@@ -224,27 +230,19 @@ class Ask(Queries):
     unguaranteed: StrictBool = False
 
 
+@described_by(MirrorDescent)
+@described_by(SessionWorkload)
 class Terms(Strict):
     """What a session is agreed on; see `open_session`."""
 
     epsilon: Epsilon
     delta: Delta = 0.0
-    queries: Count
     method: Annotated[StrictStr, Field(max_length=60)] = "auto"
-    beta: Annotated[FiniteFloat, Field(gt=0, lt=1)] = 0.05
-    calibration: Annotated[StrictStr, Field(max_length=60)] = "tight"
-    disjoint: StrictBool = False
-    expected_edges: Edges | None = None
-    norm: Annotated[StrictStr, Field(max_length=60)] | None = None
-    most_right: Count | None = None
-    linear: StrictBool = False
-    most_spectral: Annotated[FiniteFloat, Field(ge=1, le=1e18)] | None = None
-    start: Literal["total", "groups"] | None = None
 
     def keywords(self) -> dict[str, Any]:
-        """As `open_session` takes them; without what was not given and is newer than others."""
-        given = self.model_dump(exclude={"name"} if self.linear else {"name", "linear"})
-        return {name: value for name, value in given.items() if value is not None or name in _KEPT}
+        """As `session_of` takes them, without what has its default."""
+        given = self.model_dump(exclude={"name"}, exclude_defaults=True)
+        return {"delta": self.delta, "method": self.method, **given}
 
 
 class SessionIn(Terms):

@@ -423,21 +423,33 @@ def open_session(
         ...     print(first.value == again.value, session.remaining.queries)
         True 9
     """
-    given: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "queries": queries}
-    own = None
-    if isinstance(queries, SessionWorkload):
-        given |= vars(queries)
+    given = named_terms(epsilon, delta, queries, method)
+    own = given.pop("rule", None)
     if protect is not None:
         given |= Protect.of(protect).keywords
-    if isinstance(method, str):
-        given["method"] = method
-    else:
-        chosen = method if isinstance(method, Method) else OwnRule(rule=OwnLearner.of(method))
-        given |= {**vars(chosen), "method": chosen.name}
-        own = given.pop("rule", None)
     return session_of(
         graph, store=store, name=name, groups=groups, seed=seed, own=own, stacklevel=6, **given
     )
+
+
+def named_terms(
+    epsilon: float | None,
+    delta: float | None,
+    queries: int | SessionWorkload | None,
+    method: str | Method | Learner,
+) -> dict[str, Any]:
+    """The terms of a session as plain values by name; "rule" is one's own, if the method is.
+
+    Raises:
+        ParameterError: a rule of one's own without a name and version.
+    """
+    given: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "queries": queries}
+    if isinstance(queries, SessionWorkload):
+        given |= vars(queries)
+    if isinstance(method, str):
+        return given | {"method": method}
+    chosen = method if isinstance(method, Method) else OwnRule(rule=OwnLearner.of(method))
+    return given | {**vars(chosen), "method": chosen.name}
 
 
 def session_of(

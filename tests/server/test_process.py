@@ -80,10 +80,13 @@ def test_errors_of_the_server_are_those_at_home(process):
         connected(process, session="large", epsilon=4.0)
     with pytest.raises(ParameterError, match="no session"):
         gc.connect(process.url, process.tokens["ann"], name="none")
-    learnt = {"method": "mirror-descent", "delta": 1e-6}
-    for options, message in (({"norm": "l0"}, "norm"), ({"most_right": 2}, "most_right")):
+    for options, message in (
+        ({"method": gc.MirrorDescent(norm="l0")}, "norm"),
+        ({"queries": gc.SessionWorkload(queries=50, most_right=2)}, "most_right"),
+    ):
+        learnt = {"method": "mirror-descent", "delta": 1e-6, **options}
         with pytest.raises(GraphCutsError, match=message):
-            connected(process, session="learnt", **learnt, **options)
+            connected(process, session="learnt", **learnt)
     with pytest.raises(ServerError, match="valid token"):
         gc.connect(process.url, "gcdp_x")
     with connected(process, "bob") as session:
