@@ -37,7 +37,6 @@ from graphcuts_dp.estimate.noisy_matrix import KeptEdges
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.ledger import opening, uses
 from graphcuts_dp.measure import (
-    bounds,
     cells,
     entries,
     statistics,
@@ -92,7 +91,7 @@ def blindfold(monkeypatch):
         )
     monkeypatch.setattr(statistics, "whole_steps", lambda graph, _: np.zeros(len(graph.rows), int))
     monkeypatch.setattr(
-        bounds, "class_counts", lambda _, bounds: np.zeros(len(bounds) + 1, dtype=np.int64)
+        statistics, "class_counts", lambda _, bounds: np.zeros(len(bounds) + 1, dtype=np.int64)
     )
     none = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int32), np.zeros(0)
     monkeypatch.setattr(entries, "edges_of", lambda *_: none)
@@ -378,8 +377,8 @@ MECHANISMS = {
     "answers at once, k-norm": ("weighted bipartite", answered(noise="k-norm")),
     "response": ("plain", released(mechanism="response")),
     "auto": ("plain", released()),
-    "synthetic graph": ("plain", released(workload="synthetic graph")),
-    "degrees": ("plain", released(mechanism="degrees+response", unweighted=True)),
+    "synthetic graph": ("plain", released(mechanism=gc.Response(workload="synthetic graph"))),
+    "degrees": ("plain", released(mechanism="degrees+response", fit=gc.Fitting(unweighted=True))),
     "groups": ("plain", grouped()),
     "groups, two looks": ("plain", grouped(epsilon=40.0, mechanism="degrees+response")),
     "groups, two sides": ("bipartite", grouped()),
@@ -441,9 +440,9 @@ MECHANISMS = {
     "sparse, weights": ("weighted directed", released(mechanism="sparse")),
     "sparse, no cap": ("weighted no cap", released(mechanism="sparse", noise="discrete-laplace")),
     "flows, two sides": ("bipartite", tabled(delta=1e-6, noise="gaussian")),
-    "flows, vertex": ("plain", tabled(protect="vertex", degree_bound=2)),
-    "flows, vertex, no cap": ("weighted no cap", tabled(protect="vertex", degree_bound=2)),
-    "flows, vertex, two sides": ("bipartite", tabled(protect="vertex", degree_bound=2)),
+    "flows, vertex": ("plain", tabled(protect=gc.Protect.vertex(degree_bound=2))),
+    "flows, vertex, no cap": ("weighted no cap", tabled(protect=gc.Protect.vertex(degree_bound=2))),
+    "flows, vertex, two sides": ("bipartite", tabled(protect=gc.Protect.vertex(degree_bound=2))),
     "session, vertex": ("plain", asked("frieze-kannan", protect="vertex", degree_bound=2)),
     "degree bound": ("plain", bound_chosen),
     "flows, cap": ("weighted", tabled()),
@@ -703,6 +702,7 @@ NAMES = {
         ChosenBound choose_bound release_contributions
         Contributions""",
     "reads nothing private": """Answer CutList CutQuery Query Game Learning Net Sensing
+        Response Fitting SessionWorkload FriezeKannan MirrorDescent MultiplicativeWeights
         distances.DistanceQuery distances.Metric Plan VertexSet __version__ plan datasets
         distances.plan_distances
         Protect distances.read_map planning.PlanRow planning.Workload
