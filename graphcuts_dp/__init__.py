@@ -81,7 +81,7 @@ if TYPE_CHECKING:
 
 # Modules are imported when something of theirs is first used: a command that reads a graph should
 # not wait for everything else. Type checkers see the imports above; a test compares the two. What
-# `__all__` lacks belongs to a room, such as `gc.offline.release_net`, and is found here too.
+# `__all__` lacks belongs to a room, such as `gc.release.choose_bound`, and is found here too.
 _HOMES = {
     "cutnorm.certificate": ("CutNormCertificate",),
     "cutnorm.cut_norm": ("cut_norm",),

@@ -103,7 +103,7 @@ def few_answers_fit(setting: Setting) -> bool:
 
 
 def listed_error(setting: Setting) -> float:
-    """Of `release_iteratively(calibration="tight")` with multiplicative weights on k cuts."""
+    """Of `Learning(calibration="tight")` with multiplicative weights on k cuts."""
     return _tight(setting, _listed, _weights(setting))
 
 
