@@ -67,9 +67,10 @@ def precision(made: gc.Release, noise: str, graph: Any) -> float:
     return float(deviation / (whole * math.sqrt(S.sum() * T.sum())))
 
 
-def spending(graph: Any, epsilon: float, noise: str, seed: int, workload: str) -> dict[str, float]:
+def spending(
+    graph: Any, epsilon: float, noise: str, seed: int, response: gc.Response
+) -> dict[str, float]:
     """What a release of this seed spends epsilon on."""
-    response = gc.Response(workload=workload)
     bought = buy(graph, epsilon=epsilon, noise=noise, source=SeededEntropy(seed), response=response)
     return dict(bought.guarantee.parts)
 
@@ -89,13 +90,15 @@ def measure(
     noise, found = noise_of(graph), dict[str, Any]()
     for workload in workloads:
         started = time.perf_counter()
-        options: dict[str, Any] = {"noise": noise, "seed": seed, "workload": workload}
+        options: dict[str, Any] = {"noise": noise, "seed": seed}
+        response = gc.Response(workload=workload)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", AccuracyWarning)
             if not found or (
-                not uncapped and spending(graph, epsilon, **options) != found["parts"]
+                not uncapped
+                and spending(graph, epsilon, response=response, **options) != found["parts"]
             ):
-                made = gc.release_graph(graph, epsilon=epsilon, **options)
+                made = gc.release_graph(graph, epsilon=epsilon, mechanism=response, **options)
                 error = largest_cut(made.graph.dense(), truth)
                 found = {
                     "error": error, "ratio": error / errors[best],

@@ -33,13 +33,13 @@ from scripts.bench.harness import run
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 
 SETTINGS = (
-    ("edge", {}),
-    ("10 edges", {"protect": gc.Protect.edges(10)}),
-    ("owner, D = 10", {"protect": gc.Protect.owner(at_most=10)}),
-    ("owner, D = 50", {"protect": gc.Protect.owner(at_most=50)}),
-    ("vertex, D = 20", {"protect": gc.Protect.vertex(degree_bound=20)}),
-    ("vertex, D = 50", {"protect": gc.Protect.vertex(degree_bound=50)}),
-    ("vertex, D = 100", {"protect": gc.Protect.vertex(degree_bound=100)}),
+    ("edge", gc.Protect.edges()),
+    ("10 edges", gc.Protect.edges(10)),
+    ("owner, D = 10", gc.Protect.owner(at_most=10)),
+    ("owner, D = 50", gc.Protect.owner(at_most=50)),
+    ("vertex, D = 20", gc.Protect.vertex(degree_bound=20)),
+    ("vertex, D = 50", gc.Protect.vertex(degree_bound=50)),
+    ("vertex, D = 100", gc.Protect.vertex(degree_bound=100)),
 )
 
 
@@ -64,23 +64,23 @@ def with_owners(graph: gc.Graph) -> gc.OwnedRows:
     return gc.OwnedRows.of(frame, columns=gc.Columns(owner="source"), vertices=graph.vertices)
 
 
-def bounded_value(graph: gc.Graph, options: dict, S: np.ndarray, T: np.ndarray) -> float:
+def bounded_value(graph: gc.Graph, protect: gc.Protect, S: np.ndarray, T: np.ndarray) -> float:
     """What is counted before noise."""
-    if "degree_bound" in options:
-        return bounded_cut(graph, S, T, bound=options["degree_bound"])
-    return gc.CutQuery(S, T).value(kept_of(graph, options))
+    if protect.degree_bound is not None:
+        return bounded_cut(graph, S, T, bound=protect.degree_bound)
+    return gc.CutQuery(S, T).value(kept_of(graph, protect))
 
 
-def kept_of(graph: gc.Graph, options: dict) -> gc.Graph:
+def kept_of(graph: gc.Graph, protect: gc.Protect) -> gc.Graph:
     """The graph without what the bound on owners leaves out."""
-    if options.get("protect") == "owner":
-        return with_owners(graph).bounded(at_most=options["at_most"])
+    if protect.kind == "owner":
+        return with_owners(graph).bounded(at_most=protect.steps)
     return graph
 
 
-def change_of(options: dict) -> int:
+def change_of(protect: gc.Protect) -> int:
     """By how much one cut differs between neighbours."""
-    return options.get("degree_bound") or options.get("at_most") or 1
+    return protect.degree_bound or protect.steps
 
 
 def laplace(change: int) -> float:
@@ -88,29 +88,29 @@ def laplace(change: int) -> float:
     return 1 / math.sinh(1 / change)
 
 
-def halves(graph: gc.Graph, options: dict, many: int) -> tuple[float, float, float]:
+def halves(graph: gc.Graph, protect: gc.Protect, many: int) -> tuple[float, float, float]:
     """Bias, noise and measured error of a cut between random halves, each in its own session."""
     rng, bias, seen = np.random.default_rng(5), [], []
-    data = with_owners(graph) if options.get("protect") == "owner" else graph
+    data = with_owners(graph) if protect.kind == "owner" else graph
     for number in range(many):
         S = rng.random(graph.n) < 0.5
         true = gc.CutQuery(S, ~S).value(graph)
-        bias.append(true - bounded_value(graph, options, S, ~S))
+        bias.append(true - bounded_value(graph, protect, S, ~S))
         with tempfile.TemporaryDirectory() as folder:
             terms = {"epsilon": 1.0, "queries": 1, "method": "laplace", "seed": number}
-            with session_of(data, store=Path(folder) / "s.db", **terms, **options) as session:
+            with session_of(data, store=Path(folder) / "s.db", **terms, protect=protect) as session:
                 seen.append(abs(session.ask(S, ~S).value - true))
-    return float(np.mean(bias)), laplace(change_of(options)), float(np.mean(seen))
+    return float(np.mean(bias)), laplace(change_of(protect)), float(np.mean(seen))
 
 
-def degrees(graph: gc.Graph, options: dict) -> tuple[float, float]:
+def degrees(graph: gc.Graph, protect: gc.Protect) -> tuple[float, float]:
     """Bias and noise of one degree."""
     true, counted = (
         np.bincount(np.concatenate([each.rows, each.columns]), minlength=graph.n)
-        for each in (graph, kept_of(graph, options))
+        for each in (graph, kept_of(graph, protect))
     )
-    counted = np.minimum(counted, options.get("degree_bound", graph.n))
-    return float(np.mean(true - counted)), laplace(change_of(options))
+    counted = np.minimum(counted, protect.degree_bound or graph.n)
+    return float(np.mean(true - counted)), laplace(change_of(protect))
 
 
 def table_of(graph: gc.Graph, codes: np.ndarray, width: int) -> np.ndarray:
@@ -120,21 +120,21 @@ def table_of(graph: gc.Graph, codes: np.ndarray, width: int) -> np.ndarray:
     return np.bincount(numbers, minlength=width**2)
 
 
-def cells(graph: gc.Graph, groups: gc.Groups, options: dict, draws: int) -> tuple[float, ...]:
+def cells(graph: gc.Graph, groups: gc.Groups, protect: gc.Protect, draws: int) -> tuple[float, ...]:
     """Root mean squares over all cells: bias, noise, measured."""
-    data = with_owners(graph) if options.get("protect") == "owner" else graph
+    data = with_owners(graph) if protect.kind == "owner" else graph
     errors = []
     for seed in range(draws):
-        made = gc.release_flows(data, groups, epsilon=1.0, seed=seed, **options)
+        made = gc.release_flows(data, groups, epsilon=1.0, seed=seed, protect=protect)
         a, b = made.cells.cells(1)
         width = len(made.groups.labels(made.levels[0]))
         true = table_of(graph, groups.codes(), width)[a * width + b]
         errors.append(made.values()[a, b] - true)
-    if "degree_bound" in options:
-        grid = Grid.of_vertices(graph, options["degree_bound"])
+    if protect.degree_bound is not None:
+        grid = Grid.of_vertices(graph, protect.degree_bound)
         counted = bounded_cells(graph, (groups, groups), made.cells, grid) * grid.unit
     else:
-        counted = table_of(kept_of(graph, options), groups.codes(), width)[a * width + b]
+        counted = table_of(kept_of(graph, protect), groups.codes(), width)[a * width + b]
     return tuple(
         float(np.sqrt(np.mean(np.square(each))))
         for each in (true - counted, made.deviations()[a, b], errors)
@@ -151,12 +151,11 @@ def main(quick: bool) -> None:
             "| one degree: bias | noise | all degrees: noise |"
         )
         print("|---|---|---|---|---|---|---|---|---|---|")
-        for label, options in SETTINGS:
-            half = halves(graph, options, 3 if quick else 10)
-            table = cells(graph, groups, options, 2 if quick else 5)
-            degree = degrees(graph, options)
-            k = options.get("at_most") or 1
-            every = "-" if "degree_bound" in options else f"{laplace(2 * k):,.0f}"
+        for label, protect in SETTINGS:
+            half = halves(graph, protect, 3 if quick else 10)
+            table = cells(graph, groups, protect, 2 if quick else 5)
+            degree = degrees(graph, protect)
+            every = "-" if protect.degree_bound else f"{laplace(2 * protect.steps):,.0f}"
             numbers = " | ".join(f"{each:,.0f}" for each in (*half, *table, *degree))
             print(f"| {label} | {numbers} | {every} |", flush=True)
 

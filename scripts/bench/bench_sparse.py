@@ -175,13 +175,13 @@ def listed(model, kept):
 
 def ours(graph, groups, epsilon, seed, share=None):
     """The released model; groups are public ones, "found" or "none"."""
-    options = {"degree_share": share} | ({} if isinstance(groups, str) else {"groups": groups})
+    options = {} if isinstance(groups, str) else {"groups": groups}
     looking = mock.patch.object(sparse_measure, "_may_be_found", return_value="none")
     with looking if groups == "none" else nullcontext():
         release = gc.release_graph(
             graph,
             epsilon=epsilon,
-            mechanism="sparse",
+            mechanism=gc.Response("sparse", degree_share=share),
             noise="discrete-laplace",
             seed=seed,
             fit="none",
