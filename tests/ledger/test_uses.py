@@ -131,7 +131,12 @@ def test_what_is_cut_off_stays_spent_and_is_shown_as_unfinished(path, graph, mon
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"noise": "gauss"}, {"fit": "best"}, {"mechanism": "none"}, {"degree_share": 2.0}],
+    [
+        {"noise": "gauss"},
+        {"fit": "best"},
+        {"mechanism": "none"},
+        {"protect": gc.Protect.vertex(degree_bound=3)},
+    ],
 )
 def test_what_is_refused_is_not_charged(path, graph, wrong):
     with pytest.raises(ParameterError):

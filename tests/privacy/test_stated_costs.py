@@ -327,7 +327,7 @@ CASES = {
             for noise in ("k-norm", "laplace")
         },
     },
-    "answer_distances": {
+    "distances.answer_distances": {
         **{
             f"{mechanism}, {noise}": (
                 distances(mechanism, noise),
@@ -351,7 +351,7 @@ CASES = {
             for delta in (0.0, 1e-6)
         },
     },
-    "open_distance_session": {
+    "distances.open_distance_session": {
         f"delta={delta:g}": (distance_session(delta), {"coordinates": COORDINATES})
         for delta in (0.0, 1e-6)
     },
@@ -375,7 +375,7 @@ CASES = {
         for noise in ("laplace", "gaussian")
         for name, protection in (
             ("edges", {}),
-            ("vertex", {"protect": "vertex", "degree_bound": 2}),
+            ("vertex", {"protect": gc.Protect.vertex(degree_bound=2)}),
         )
     },
     "release_contributions": {

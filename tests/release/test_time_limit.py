@@ -52,10 +52,10 @@ def done(monkeypatch):
     return names
 
 
-def released(done, limit, **options):
+def released(done, limit, fit="auto"):
     """A release and how many pieces of work it took."""
     before = len(done)
-    made = release_graph(GRAPH, epsilon=2.0, seed=0, fit=Fitting(time_limit=limit), **options)
+    made = release_graph(GRAPH, epsilon=2.0, seed=0, fit=Fitting(fit, time_limit=limit))
     return made, len(done) - before
 
 

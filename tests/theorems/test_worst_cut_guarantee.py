@@ -273,7 +273,8 @@ def test_rounding_does_not_lead_out_of_the_bound(monkeypatch):
     mixtures = []
     for seed in range(5):
         graph = random_graph(30, seed)
-        options = {"epsilon": 1.0, "mechanism": "response", "unweighted": True, "seed": seed}
+        options = {"epsilon": 1.0, "mechanism": "response", "seed": seed}
+        options["fit"] = Fitting(unweighted=True)
         far = release_graph(graph, **options).certificate.upper
         with monkeypatch.context() as patch:
             patch.setattr(finishing, "noise_cut_bound", lambda *_, b=0.95 * far, **__: b)
