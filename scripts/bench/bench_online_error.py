@@ -6,6 +6,7 @@ be far from the density. With --quick, n = 500.
 """
 
 import time
+from dataclasses import replace
 
 import numpy as np
 
@@ -55,8 +56,16 @@ def main(quick: bool) -> None:
     guaranteed = {}
     for method, options in METHODS:
         mechanism = make_mechanism(
-            method, universe=universe, grid=grid, epsilon=1.0, delta=1e-6, queries=10**6, **options
+            method,
+            universe=universe,
+            grid=grid,
+            epsilon=1.0,
+            delta=1e-6,
+            queries=10**6,
+            disjoint="disjoint" in options,
         )
+        if "adaptive" in options:
+            mechanism = replace(mechanism, adaptive=options["adaptive"])
         source = SeededEntropy(2)
         state = mechanism.start(graph, source)
         errors, radii = [], []
