@@ -8,6 +8,7 @@ of a maximum with the number of answers.
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from graphcuts_dp.plotting.style import COLOURS, PAGE, house_style
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.progress import Progress
 from graphcuts_dp.session.choice import Setting
+from graphcuts_dp.session.response import BinaryAnswers
 from graphcuts_dp.session.terms import make_mechanism
 from scripts.figures.base import Finding, Table, exponent_finding, finding, near
 from scripts.figures.random_graphs import planted_partition
@@ -36,7 +38,7 @@ _RUN: dict[str, tuple[str, dict[str, Any]]] = {
     "tight FK": ("frieze-kannan", {"delta": 1e-6, "disjoint": True}),
     "gaussian": ("gaussian", {"delta": 1e-6}),
     "laplace": ("laplace", {}),
-    "binary": ("binary", {"adaptive": False}),
+    "binary": ("binary", {}),
 }
 _EPSILON, _DELTA, _BETA = 1.0, 1e-6, 0.05
 _DEGREE = 20  # edges a vertex, nine tenths of them within two blocks
@@ -113,6 +115,8 @@ def _measured(
         beta=_BETA,
         **options,
     )
+    if isinstance(mechanism, BinaryAnswers):  # the cuts are chosen before any answer
+        mechanism = replace(mechanism, adaptive=False)
     state = mechanism.start(graph, source)
     errors, wrong = [], 0
     for cut, truth in zip(cuts, truths, strict=False):
