@@ -1,7 +1,8 @@
 """What learns in rounds: the iterative construction mechanism, and the query release game.
 
 The mechanism finds a query that is off, answers it with noise, and learns. In the game a query
-player draws cuts, a data player plays matrices, and one of them, or both, have no regret.
+player draws cuts, a data player plays matrices, and one of them, or both, have no regret. Both
+stand in this long file, since they share their steps, their budget and what they stop at.
 """
 
 import math

@@ -4,7 +4,8 @@ A net holds every possible graph, or a public family, and one is chosen privatel
 universes only. A few cuts are answered at once with K-norm noise, purely, with less noise than one
 by one. Sensing measures linear queries on a matrix of ratings, all of them or those that are off
 most, and learns by Schatten mirror descent; answers are counted in public steps, and rows and
-columns that no query of a list tells apart are taken together.
+columns that no query of a list tells apart are taken together. The three stand in one long file,
+since each reads the same kind of list and releases the same kind of result.
 """
 
 import math

@@ -1,4 +1,7 @@
-"""What is asked of a construction, and what comes of it: answers, a graph or a matrix, files."""
+"""What is asked of a construction, and what comes of it: answers, a graph or a matrix, files.
+
+It is long because one class of results serves every construction: to answer, to save, to draw.
+"""
 
 import hashlib
 import math

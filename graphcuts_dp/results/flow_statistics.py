@@ -7,7 +7,8 @@ its rows and columns.
 
 First what the statistics come as, then `FlowStatistics`, whose methods they are, and what these are
 computed by: the linear forms of a level, ratios of quadratic functions of it (modularity,
-assortativity), the order of its cells, and tables without dependence.
+assortativity), the order of its cells, and tables without dependence. All of it is long, and is one
+topic: an interval for a function of one table.
 """
 
 import importlib.util

@@ -2,7 +2,8 @@
 
 The hypothesis is public; the truth is read by the tests (`sparse_vector`), by the noise on what is
 bought at the start (a total weight that is not public, a private norm, sums between public groups),
-and by answers that updates buy where the calibration says so.
+and by answers that updates buy where the calibration says so. The file is long, since its one
+mechanism stands in it whole: what it buys, its state, and the order of a step.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -2,7 +2,8 @@
 
 Each is an object of options: Python, the command line and HTTP are made from them. Sessions, the
 planner and the audits read the table `METHODS`: a new method is an object here, or the line of its
-update rule in `learn.constructions`, and a mechanism in a file of its own.
+update rule in `learn.constructions`, and a mechanism in a file of its own. The file is long, since
+every option of a session is described here and nowhere else.
 """
 
 import math

@@ -1,7 +1,8 @@
 """From kept edges, noisy degrees and noisy sums between groups to a sparse model of the graph.
 
 Noisy counts of weights tell of one pair whose noisy weight was kept, or was not (`WeightPrior`);
-noisy degrees tell of kept edges by their best linear combination, by conjugate gradients.
+noisy degrees tell of kept edges by their best linear combination, by conjugate gradients. The file
+is long because a fit weighs all of these against each other.
 """
 
 import math
