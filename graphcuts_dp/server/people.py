@@ -164,7 +164,9 @@ class People:
         Raises:
             ParameterError: nobody of this name.
         """
-        rows = self.book.rows("SELECT * FROM people WHERE name = ?", (name,))
+        rows = []
+        if _NAME.fullmatch(name):  # what is no name may be no text that a book can look for
+            rows = self.book.rows("SELECT * FROM people WHERE name = ?", (name,))
         if not rows:
             raise ParameterError(f"there is nobody named {name!r:.60}")
         return _person(rows[0])

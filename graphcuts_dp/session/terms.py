@@ -477,6 +477,8 @@ def method_named(name: str, **options: Any) -> Method:
     }
     for option_name in options.keys() - known:
         takers = [other for other in METHODS if hasattr(METHODS[other](), option_name)]
+        if not takers:
+            raise ParameterError(f"unknown option {option_name!r:.60} of a session")
         raise ParameterError(
             f"{option_name} is for method{'s' * (len(takers) > 1)} {', '.join(map(repr, takers))};"
             f" method {name!r} has none to choose"

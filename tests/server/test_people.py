@@ -107,6 +107,8 @@ def test_names_are_taken_once_and_nobody_is_nobody(people):
     for call in (people.find, lambda name: people.revoke(name, by="x")):
         with pytest.raises(ParameterError, match="nobody named"):
             call("bob")
+        with pytest.raises(ParameterError, match="nobody named"):
+            call("\udcff")  # no text that SQLite takes
 
 
 def changed(people, statement, *values):
