@@ -10,7 +10,7 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.cli import ask
-from graphcuts_dp.server import running
+from graphcuts_dp.server import app
 
 N = 40
 OWNER = ("--data", "calls.csv", "--protect", "owner", "--owner", "caller", "--at-most", "2")
@@ -41,7 +41,7 @@ def proposed(call, *words):
 @pytest.mark.parametrize("whom", [(), ("--at-most", "3"), OWNER, VERTEX], ids=lambda it: it[-2:])
 def test_what_it_proposes_can_be_typed(groups, who, whom, call, monkeypatch):
     """Along every path through the questions."""
-    monkeypatch.setattr(running, "serve", lambda *_: None)
+    monkeypatch.setattr(app, "serve", lambda *_: None)
     asked = (*WHOLE, "--target-error", "900", "--who", who, *groups, *whom)
     if (who, whom) in (("everybody", VERTEX), ("team", OWNER)):
         assert "choose --who analysts" in call("plan", "--ask", *asked)[2]

@@ -121,8 +121,8 @@ def test_a_session_protects_whom_an_object_names(tmp_path):
     whom = gc.Protect.owner(at_most=3)
     with session_of(rows_of(), **terms, protect=whom) as session:
         assert session.guarantee.protects == "1 owner"
-    for again in ({"protect": whom}, OWNER, {}):
-        session_of(rows_of(), store=terms["store"], **again).close()
+    for again in ({"protect": whom}, {}):
+        gc.open_session(rows_of(), store=terms["store"], **again).close()
     with pytest.raises(ParameterError, match="with protect='owner'"):
         gc.open_session(rows_of(), store=terms["store"], protect=gc.Protect.edges(3))
 

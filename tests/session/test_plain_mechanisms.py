@@ -130,7 +130,7 @@ def test_adaptive_intervals_are_wider_and_fixed_ones_need_a_number():
     query = CutQuery(range(12))
     halves = {}
     for adaptive in (True, False):
-        mechanism = made("binary", adaptive=adaptive)
+        mechanism = replace(made("binary"), adaptive=adaptive)
         _, answer = mechanism.step(mechanism.start(GRAPH, SeededEntropy(1)), query, None, None)
         halves[adaptive] = answer.interval[1] - answer.value
     assert halves[False] < halves[True]

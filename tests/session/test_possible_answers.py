@@ -14,10 +14,9 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.pairs.layout import most_weight, possible_part
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.entropy import SystemEntropy
-from graphcuts_dp.session import session as session_module
 from graphcuts_dp.session.session import Preview, session_of
 from graphcuts_dp.session.terms import METHODS as EVERY_METHOD
-from graphcuts_dp.session.terms import make_mechanism
+from graphcuts_dp.session.terms import SessionTerms, make_mechanism
 
 # The median lists all graphs, and refuses as many pairs as here: see test_median_sessions.
 METHODS = [name for name in EVERY_METHOD if name != "median"]
@@ -37,7 +36,7 @@ CASES = [
 @pytest.fixture(autouse=True)
 def no_forecast(monkeypatch):
     """Every session here is worthless, and to look for a better one takes longer than the rest."""
-    monkeypatch.setattr(session_module, "accuracy_warning", lambda *_: None)
+    monkeypatch.setattr(SessionTerms, "warning", lambda *_: None)
 
 
 def graph_of(kind):
