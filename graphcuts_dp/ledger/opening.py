@@ -1,9 +1,12 @@
 """What a ledger is about: which private data, within which budget; finding and making one."""
 
+import contextlib
+import json
 import math
 import os
 import secrets
-from collections.abc import Callable
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -14,6 +17,7 @@ from graphcuts_dp.errors import LedgerError, ParameterError
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph, DirectedGraph
 from graphcuts_dp.graph.owned_rows import OwnedRows, PrivateData
+from graphcuts_dp.ledger.file import APPLICATION
 from graphcuts_dp.ledger.identity import (
     ENTRIES,
     Identity,
@@ -28,6 +32,9 @@ from graphcuts_dp.pairs.vertices import Arcs, VertexSet, labels_or_number, sets_
 from graphcuts_dp.privacy.guarantee import warn_of_delta
 
 _FORMAT = 6
+_SQLITE = b"SQLite format 3\0"
+_PLACE = slice(68, 72)  # of the application's number in the first page
+_MOST_FILES = 10_000
 
 
 @final
@@ -300,3 +307,43 @@ def ledger_universe(ledger: Ledger) -> Universe:
     subject = ledger.header["subject"]
     left, *right = (VertexSet(labels) for labels in subject["vertices"])
     return Universe(left, *right, directed=subject.get("directed", False))
+
+
+def stores_beside(folders: Iterable[Path], data: PrivateData | Subject) -> Iterator[Path]:
+    """Stores among the files of some folders that are about these data.
+
+    Files that cannot be read are passed over: this is a reminder, not a lock.
+
+    Args:
+        folders: they are not searched further down.
+        data: private; only whether a store is about them is told.
+    """
+    subject = Subject.of(data)
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            for number, path in enumerate(sorted(folder.iterdir())):
+                if number >= _MOST_FILES:
+                    break
+                if _is_store(path) and _concerns(path, subject):
+                    yield path
+
+
+def _is_store(path: Path) -> bool:
+    try:
+        if not path.is_file():
+            return False
+        with path.open("rb") as handle:
+            start = handle.read(_PLACE.stop)
+    except OSError:
+        return False
+    return start.startswith(_SQLITE) and start[_PLACE] == APPLICATION.to_bytes(4, "big")
+
+
+def _concerns(path: Path, subject: Subject) -> bool:
+    try:
+        uri = f"{path.absolute().as_uri()}?mode=ro"
+        with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=1.0)) as connection:
+            (header,) = connection.execute("SELECT header FROM ledger").fetchone()
+        return is_about(json.loads(header), subject)
+    except (sqlite3.Error, ValueError, LookupError, TypeError):
+        return False

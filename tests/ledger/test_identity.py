@@ -14,9 +14,8 @@ import graphcuts_dp as gc
 from graphcuts_dp.errors import BudgetError, LedgerError, ParameterError
 from graphcuts_dp.graph.owned_rows import OwnedRows
 from graphcuts_dp.ledger import identity, opening
-from graphcuts_dp.ledger.beside import stores_beside
 from graphcuts_dp.ledger.identity import identity_of_edges, identity_of_rows
-from graphcuts_dp.ledger.opening import Store, create_ledger, open_ledger
+from graphcuts_dp.ledger.opening import Store, create_ledger, open_ledger, stores_beside
 from graphcuts_dp.pairs.vertices import Arcs, VertexSet
 from graphcuts_dp.session.session import session_of
 

@@ -12,7 +12,7 @@ from offline_calls import answer_at_once, choose_from_net, learn, sense
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import BudgetError, LedgerError, ParameterError
-from graphcuts_dp.ledger.beside import stores_beside
+from graphcuts_dp.ledger.opening import stores_beside
 from graphcuts_dp.ledger.uses import charged
 from graphcuts_dp.privacy import entropy
 from graphcuts_dp.privacy.composition import Cost
