@@ -4,117 +4,100 @@ import math
 import os
 import shlex
 import sys
-from dataclasses import dataclass
-from typing import final
 
-from graphcuts_dp.cli.console import out, say, show_json
-from graphcuts_dp.cli.protect_options import Protecting
+from graphcuts_dp.cli.console import Report
 from graphcuts_dp.display import short
 from graphcuts_dp.errors import FileFormatError, ParameterError
 from graphcuts_dp.estimate.worst_case import expected_worst_cut, largest_cut
-from graphcuts_dp.options import INPUT, option
+from graphcuts_dp.options import read_options
 from graphcuts_dp.planning.planner import least_epsilon
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON
-from graphcuts_dp.privacy.protection import Protect
+from graphcuts_dp.privacy.protection import PROTECTIONS, Protect
 from graphcuts_dp.privacy.value_noise import discrete_laplace_radius, noise_distribution
+from graphcuts_dp.tables.columns import Columns
 
 EVERYBODY, ANALYSTS, TEAM = WHO = ("everybody", "analysts", "team")
 _FAILURE = 0.05
 _LARGE = 3.0  # an epsilon from which a promise is weak
 _QUERIES = 50  # that analysts ask
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class Questions:
-    """What `--ask` asks for besides what a plan knows, and does not ask where it is given."""
-
-    data: str | None = option(None, help="With --ask: file of the private graph.", group=INPUT)
-    owner: str | None = option(
-        None, help="With --ask and --protect owner: column of the owner of each row.", group=INPUT
-    )
-    who: str | None = option(None, help="With --ask: who asks.", choices=WHO, group=INPUT)
+# Of each protection: what bounds it, the question, and the default.
+_BOUNDS = {
+    "edges": ("at-most", "How many edges together?", 1),
+    "owner": ("at-most", "How many rows of an owner count?", 20),
+    "vertex": ("degree-bound", "How many edges of a vertex count?", 50),
+}
 
 
 def ask(
-    given: Questions,
-    protecting: Protecting,
     *,
+    data: str | None,
     groups: str | None,
+    protect: Protect | None,
+    columns: str | None,
     error: float | None,
-    n: str | None,
-    as_json: bool,
-) -> None:
-    """Ask what is not given, and print the command to type with its forecast."""
-    data = _file(_asked("1. Which file holds the private graph?", given.data, ""), "--data FILE")
+    who: str | None,
+    n: int | None,
+) -> Report:
+    """Ask what is not given, and say the command to type with its forecast."""
+    data = _file(_asked("1. Which file holds the private graph?", data, ""), "--data FILE")
     groups = _asked(
         "2. Which public table names the groups of vertices? (or: none)", groups, "none"
     )
     if groups != "none":
         _file(groups, "--groups FILE")
-    protection, owner = _whom(given, protecting)
-    error = _number("4. By how many edges may an answer be off?", error, 20.0)
+    if protect is None:
+        kind = _asked("3. Whom to protect: edges, owner or vertex?", None, "edges")
+        if kind not in _BOUNDS:
+            names = ", ".join(_BOUNDS)
+            raise ParameterError(f"unknown --protect {kind!r:.60}; choose one of {names}")
+        key, question, usual = _BOUNDS[kind]
+        bound = _number(f"   {question}", None, usual, whole=True)
+        protect = PROTECTIONS[kind](**{key.replace("-", "_"): int(bound)})
+    if protect.kind == "owner" and columns is None:
+        column = _asked("   Which column says whose a row is?", None, "")
+        columns = f"owner={column}" if column else ""
+    if protect.kind == "owner" and read_options(columns or "owner=", Columns).owner is None:
+        raise ParameterError(
+            "--protect owner needs --columns owner=COLUMN, which names whose a row is"
+        )
+    error = _number("4. By how many edges may an answer be off?", error, 20)
     if not 0 < error < math.inf:
         raise ParameterError("--target-error is a number of edges above 0, for example 20")
-    who = _asked(f"5. Who asks: {', '.join(WHO)}?", given.who, EVERYBODY)
+    who = _asked(f"5. Who asks: {', '.join(WHO)}?", who, EVERYBODY)
     if who not in WHO:
         raise ParameterError(f"unknown --who {who!r:.60}; choose one of {', '.join(WHO)}")
-    vertices = None if n is None else _count("", n, 0)
     if who == EVERYBODY and groups == "none":
-        vertices = _count("   How many vertices are there? (if that is public)", vertices, 0)
-    words, epsilon, promise, hint = _proposal(
-        data, None if groups == "none" else groups, protection, error, who, vertices
-    )
-    words += ["--budget-epsilon" if who == TEAM else "--epsilon", f"{epsilon:g}"]
-    words += ["--vertices", str(vertices)] if vertices else []
-    words += ["--owner", owner] if owner else []
-    for name, value in protection.keywords.items():
-        if value is not None and value != "edges":
-            words += [f"--{name.replace('_', '-')}", str(value)]
+        n = int(_number("   How many vertices are there? (if that is public)", n, 0, whole=True))
+    named = None if groups == "none" else groups
+    words, epsilon, promise, hint = _proposal(data, named, protect, error, who, n)
+    words += ["--budget" if who == TEAM else "--epsilon", f"{epsilon:g}"]
+    words += ["--vertices", str(n)] if n else []
+    words += ["--columns", columns] if columns else []
+    bound = protect.degree_bound or protect.steps
+    if protect != Protect():
+        words += ["--protect", f"{protect.kind}:{_BOUNDS[protect.kind][0]}={bound}"]
     line = shlex.join(["graphcuts-dp", *words])
-    if as_json:
-        show_json(
-            {
-                "command": line,
-                "epsilon": epsilon,
-                "error_of": promise,
-                "protects": str(protection),
-                "private_file_read": False,
-            }
-        )
-        return
-    told = protection.explain(epsilon=epsilon).sentences
-    lines = [
+    told = protect.explain(epsilon=epsilon).sentences
+    parts = [
         f"Type:\n\n  {line}\n",
         f"Forecast: epsilon = {short(epsilon)} keeps that error for {promise}.",
         f"Protected: {told['Protected']}",
         f"Strength: {told['Strength']}",
     ]
     if epsilon >= _LARGE:
-        lines.append(
+        parts.append(
             f"That is weak: an epsilon of {short(epsilon)} hides little. Allow more error, or "
             "protect fewer together."
         )
-    out.print("\n".join([*lines, hint]), markup=False)
-    say("note: Nothing of the private file was read, nothing spent; the forecast is a formula.")
-
-
-def _whom(given: Questions, protecting: Protecting) -> tuple[Protect, str | None]:
-    """Whom to protect, and the column of owners, where it is an owner."""
-    kind, bounds = protecting.protect, (protecting.at_most, protecting.degree_bound)
-    if kind == "edges" and bounds == (None, None):
-        kind = _asked("3. Whom to protect: edges, owner or vertex?", None, kind)
-    owner, (at_most, bound) = None, bounds
-    if kind == "owner":
-        owner = _asked("   Which column says whose a row is?", given.owner, "")
-        if not owner:
-            raise ParameterError("--protect owner needs --owner COLUMN, which names whose a row is")
-        at_most = _count("   How many rows of an owner count?", at_most, 20)
-    if kind == "edges":
-        at_most = _count("   How many edges together?", at_most, 1)
-    if kind == "vertex":
-        bound = _count("   How many edges of a vertex count?", bound, 50)
-    return Protecting(protect=kind, at_most=at_most, degree_bound=bound).of, owner
+    facts = {
+        "command": line,
+        "epsilon": epsilon,
+        "error_of": promise,
+        "protects": str(protect),
+        "private_file_read": False,
+    }
+    nothing = "Nothing of the private file was read, nothing spent; the forecast is a formula."
+    return Report(facts, [*parts, hint], [nothing])
 
 
 def _proposal(
@@ -148,7 +131,7 @@ def _proposal(
                 )
             ),
             "a sum between two groups of one level, each with probability 95%",
-            "If the table of groups has several columns, add --levels NAME.",
+            "If the table of groups has several columns, add --groups-columns levels=NAME.",
         )
     if who == EVERYBODY:
         if protection.kind == "vertex":
@@ -162,7 +145,7 @@ def _proposal(
         def enough(epsilon: float) -> bool:
             """In the normal approximation; and a release is not refused as worthless."""
             noise = noise_distribution("binary", epsilon=epsilon, weight_cap=1.0)
-            between_halves = 1.96 * noise.standard_deviation * vertices / 2
+            between_halves = 1.96 * noise.standard_deviation * shape[0] / 2
             holds = largest_cut(shape, symmetric=True, cap=1.0)
             return between_halves <= error and expected_worst_cut(noise, shape) <= holds
 
@@ -178,12 +161,11 @@ def _proposal(
     if who == TEAM:
         words = ["serve", f"{data}.db", "--graph", data]
     each = change * _QUERIES
+    failure = _FAILURE / _QUERIES
     return (
         words,
         _rounded(
-            least_epsilon(
-                lambda e: discrete_laplace_radius(e / each, failure=_FAILURE / _QUERIES) <= error
-            )
+            least_epsilon(lambda e: discrete_laplace_radius(e / each, failure=failure) <= error)
         ),
         f"each of {_QUERIES} answers, all at once with probability 95%",
         "Other numbers of queries cost otherwise: graphcuts-dp plan compares methods.",
@@ -224,16 +206,12 @@ def _asked(question: str, given: str | None, default: str) -> str:
         return default
 
 
-def _number(question: str, given: object, default: float) -> float:
-    text = _asked(question, None if given is None else str(given), f"{default:g}")
+def _number(question: str, given: object, default: int, *, whole: bool = False) -> float:
+    text = _asked(question, None if given is None else str(given), str(default))
     try:
-        return float(text)
+        number = float(text)
     except ValueError:
-        raise ParameterError(f"{text!r:.40} is no number such as {default:g}") from None
-
-
-def _count(question: str, given: object, default: int) -> int:
-    number = _number(question, given, default)
-    if not number.is_integer():
+        raise ParameterError(f"{text!r:.40} is no number such as {default}") from None
+    if whole and not number.is_integer():
         raise ParameterError(f"{number:g} is no whole number such as {default}")
-    return int(number)
+    return number

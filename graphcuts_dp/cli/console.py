@@ -5,21 +5,22 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import Any
 
 from rich import box
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as ProgressBar
-from rich.table import Table
+from rich.table import Table as RichTable
 
 from graphcuts_dp.display import Displayed, cell_text
-from graphcuts_dp.errors import AccuracyWarning, ParameterError, PrivacyWarning
+from graphcuts_dp.errors import AccuracyWarning, PrivacyWarning
 from graphcuts_dp.progress import Progress, silent
 
-Number = TypeVar("Number", int, float)
 HELP = {"help_option_names": ["-h", "--help"]}
 _QUIET_SECONDS = 2.0  # work shorter than this gets no bar
 
@@ -37,49 +38,70 @@ def say(message: str) -> None:
     err.print("".join(shown), markup=False)
 
 
-def numbers(text: str, kind: type[Number], problem: str) -> list[Number]:
-    """Numbers with commas between, as they were typed.
-
-    Raises:
-        ParameterError: with this text, where one is no such number.
-    """
-    try:
-        return [kind(part) for part in text.split(",")]
-    except ValueError:
-        raise ParameterError(problem) from None
-
-
 def show_json(value: Any) -> None:
     """One JSON document on standard output."""
     sys.stdout.write(json.dumps(value, indent=2) + "\n")
 
 
-def show_facts(facts: Mapping[str, str]) -> None:
+@dataclass(frozen=True)
+class Table:
+    """Rows below a title; the first column is text, the others are numbers."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Iterable[Iterable[str]]
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a command has to say: as one JSON document, or in text, part after part.
+
+    Attributes:
+        data: for `--json`.
+        parts: names with their values, tables, sentences, and what shows itself.
+        notes: on standard error, for people alone.
+    """
+
+    data: Any
+    parts: Sequence["Mapping[str, object] | Table | Displayed | str"]
+    notes: Sequence[str] = ()
+
+
+def show(report: Report, *, as_json: bool) -> None:
+    """Print it."""
+    if as_json:
+        show_json(report.data)
+        return
+    for part in report.parts:
+        if isinstance(part, Table):
+            show_table(part.title, part.columns, part.rows)
+        elif isinstance(part, Displayed):
+            _show_card(part)
+        elif isinstance(part, str):
+            out.print(part, markup=False)
+        else:
+            show_facts(part)
+    for note in report.notes:
+        say(f"note: {note}")
+
+
+def show_facts(facts: Mapping[str, object]) -> None:
     """Names and values on standard output, one pair a line."""
     width = max(len(name) for name in facts)
     for name, value in facts.items():
-        out.print(f"{name:<{width}}  {value}", markup=False)
-
-
-def show_made(facts: dict[str, object], written: tuple[str, ...], as_json: bool) -> None:
-    """What was made, and the files it was written to."""
-    if as_json:
-        show_json({**facts, "files": list(written)})
-    else:
-        named = {name.replace("_", " "): _shown(value) for name, value in facts.items()}
-        show_facts(named | {"files": "  ".join(written)})
+        out.print(f"{name.replace('_', ' '):<{width}}  {_shown(value)}", markup=False)
 
 
 def _shown(value: object) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{name} {part:.3g}" for name, part in value.items())
+        return ", ".join(f"{name} {_shown(part)}" for name, part in value.items())
     return f"{value:,.4g}" if isinstance(value, float) else str(value)
 
 
 def show_table(title: str, columns: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
     """A table on standard output; the first column is text, the others are numbers."""
     bold = "none" if os.environ.get("NO_COLOR") else "bold"  # rich takes it for colours alone
-    table = Table(
+    table = RichTable(
         title=title,
         title_justify="left",
         title_style=bold,
@@ -89,11 +111,11 @@ def show_table(title: str, columns: Iterable[str], rows: Iterable[Iterable[str]]
     for i, column in enumerate(columns):
         table.add_column(column, justify="left" if i == 0 else "right", no_wrap=True)
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(escape, row))
     out.print(table)
 
 
-def show_card(shown: Displayed) -> None:
+def _show_card(shown: Displayed) -> None:
     """What an object shows of itself: its title, facts, table and notes."""
     card = shown._card()
     for name, value in card.facts:

@@ -2,7 +2,6 @@
 
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, final
 
@@ -10,174 +9,167 @@ import numpy as np
 import typer
 
 from graphcuts_dp.cli import options
-from graphcuts_dp.cli.console import (
-    accuracy_notes,
-    out,
-    progress_bar,
-    say,
-    show_facts,
-    show_json,
-    show_table,
-)
-from graphcuts_dp.cli.options import with_options
-from graphcuts_dp.cli.publishing import tell_publishing
-from graphcuts_dp.cli.reading import TextReading, check_apart
-from graphcuts_dp.cli.spelling import spelled
-from graphcuts_dp.cli.store_options import Spending, store_named
+from graphcuts_dp.cli.console import Report, Table, progress_bar
+from graphcuts_dp.cli.options import naming
+from graphcuts_dp.cli.queries import split_words
+from graphcuts_dp.cli.reading import Spending, check_apart, store_named
+from graphcuts_dp.cli.release import released
 from graphcuts_dp.distances.answers import DistanceAnswers, answer_distances, locations_subject
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric, read_map
 from graphcuts_dp.distances.plan import MECHANISMS, NOISES
 from graphcuts_dp.distances.session import DistanceSession, session_on
-from graphcuts_dp.errors import (
-    FileFormatError,
-    GraphCutsError,
-    LedgerError,
-    ParameterError,
-    QueryError,
-)
+from graphcuts_dp.errors import FileFormatError, LedgerError, ParameterError, QueryError
 from graphcuts_dp.files import check_writable_set
 from graphcuts_dp.ledger.opening import Store, open_ledger
 from graphcuts_dp.ledger.uses import DISTANCE_SESSION, uses_of
-from graphcuts_dp.options import INPUT, METHOD, OUTPUT, PRIVACY, option
+from graphcuts_dp.options import INPUT, OUTPUT, PRIVACY, Option, option
 from graphcuts_dp.plotting.style import write_figure
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.results.bundle import receipt_path
+from graphcuts_dp.tables.columns import Columns
 
-EXAMPLE = """Example: graphcuts-dp distances roads.csv people.csv --epsilon 1 --plot map.png
-
-Example: graphcuts-dp distances roads.csv people.csv --epsilon 1 --delta 1e-6 --mechanism learner
-
-Example: graphcuts-dp distances roads.csv people.csv --epsilon 1 --queries 20 --store p.db --ask v3
-
-Example: graphcuts-dp distances --store p.db --ask v7 --ask v9
-
-MAP is public: a graph whose weights are lengths. Without weights, each edge has length 1. Of
-parallel edges the shortest counts. Without coordinates the plot is a computed layout. LOCATIONS
-is private: a CSV file with a column vertex and one row for each person, or with columns vertex
-and people; or a .txt file with the vertex of one person on each line. The place of any one
-person is hidden; the number of people is not.
-
-With --queries a session begins, which answers vertices that you choose one after the other; later
---store and --ask are enough, and without --ask the session says what is left and all its answers.
-To answer all vertices at once costs the same, and on most maps has a smaller error. Answers are
-written to the disk before they are shown. A vertex that was asked before is free. After an
-interruption, ask again; the queries that the lost step may have used count as spent."""
-_input = partial(option, group=INPUT)
-_privacy = partial(typer.Option, rich_help_panel=PRIVACY)
-_method = partial(typer.Option, rich_help_panel=METHOD)
-_output = partial(typer.Option, rich_help_panel=OUTPUT)
+_TERMS = ("epsilon", "delta", "at_most", "confidence", "queries")
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class MapReading(TextReading):
+class MapReading:
     """How to read a public map."""
 
-    coordinates: str | None = _input(
-        None, help="CSV file with the columns vertex, and x and y, or lon and lat."
+    columns: Columns = option(
+        group=INPUT,
+        default=Columns(),
+        help="How to read the columns of the map; weights are lengths.",
+        of=Columns,
     )
-    ignore_lengths: bool = _input(False, help="Give every edge of the map length 1.")
-    lp: float | None = _input(
-        None,
+    coordinates: str | None = option(
+        group=INPUT,
+        default=None,
+        help="CSV file with the columns vertex, and x and y, or lon and lat.",
+    )
+    ignore_weights: bool = option(
+        group=INPUT, default=False, help="Give every edge of the map length 1."
+    )
+    lp: float | None = option(
+        group=INPUT,
+        default=None,
         help="Distances are those of the l_p norm of the --coordinates, p from 1 to 2 (2: straight "
         "lines), not along the map's edges.",
     )
 
     def read(self, path: str) -> Metric:
-        """The public map; what is wrong with the file is told in the command's words."""
+        """The public map."""
         if self.lp is not None and self.coordinates is None:
             raise ParameterError("--lp needs --coordinates")
-        try:
+        with naming("--columns", Columns, path):
             made = read_map(
                 path,
                 coordinates=self.coordinates,
-                ignore_lengths=self.ignore_lengths,
-                text=self.columns(),
+                ignore_lengths=self.ignore_weights,
+                text=self.columns,
             )
-            if self.lp is None or made.coordinates is None:
-                return made
-            return Metric.of_points(made.coordinates, p=self.lp, vertices=made.vertices)
-        except GraphCutsError as problem:
-            told = spelled(problem, path)
-            told.args = (str(told).replace("--ignore-weights", "--ignore-lengths"),)
-            raise told from None
+        if self.lp is None or made.coordinates is None:
+            return made
+        return Metric.of_points(made.coordinates, p=self.lp, vertices=made.vertices)
+
+    def to_dict(self) -> dict[str, Any]:
+        """How to read the map again, from any folder."""
+        drawn = self.coordinates and str(Path(self.coordinates).resolve())
+        return asdict(replace(self, coordinates=drawn))
 
 
-@with_options
 def distances(
+    reading: MapReading,
+    spending: Spending,
     map_file: Annotated[str | None, typer.Argument(metavar="[MAP]", help="The public map.")] = None,
     locations: Annotated[
         str | None, typer.Argument(metavar="[LOCATIONS]", help="The private locations of people.")
     ] = None,
     epsilon: Annotated[
-        float | None, _privacy(help="Epsilon of one person; smaller is more private.")
+        float | None,
+        Option(help="Epsilon of one person; smaller is more private.", group=PRIVACY),
     ] = None,
     delta: Annotated[
         float | None,
-        _privacy(help="0, if omitted, for pure differential privacy; else far below 1/n."),
+        Option(help="0, if omitted, for pure privacy; else far below 1/n.", group=PRIVACY),
     ] = None,
     at_most: Annotated[
-        int | None, _privacy(help="Number of people that are protected together; 1 if omitted.")
+        int | None,
+        Option(help="Number of people that are protected together; 1 if omitted.", group=PRIVACY),
     ] = None,
-    *,
-    spending: Spending,
-    mechanism: Annotated[
-        str, _method(help=f"Mechanism, one of: {', '.join(MECHANISMS)}.")
-    ] = "auto",
-    noise: Annotated[str, _method(help=f"Noise, one of: {', '.join(NOISES)}.")] = "auto",
-    confidence: Annotated[
-        float | None,
-        _output(help="Probability that all intervals hold at once; 0.95 if omitted."),
-    ] = None,
-    reading: MapReading,
+    mechanism: Annotated[str, Option(help="Mechanism.", choices=tuple(MECHANISMS))] = "auto",
+    noise: Annotated[str, Option(help="Noise.", choices=tuple(NOISES))] = "auto",
     queries: Annotated[
-        int | None, _method(help="Begin a session that promises so many answers.")
+        int | None, Option(help="Begin a session that promises so many answers.")
     ] = None,
     ask: Annotated[
-        list[str] | None, _method(help="Vertex to ask the session about; give several.")
-    ] = None,
+        list[str],
+        Option(
+            help="Vertices to ask the session about, with commas between.",
+            parse=split_words,
+        ),
+    ] = [],  # noqa: B006  # read only
     name: options.Name = "default",
     unguaranteed: options.Unguaranteed = False,
     expect_head: options.ExpectHead = None,
-    top: Annotated[int, _output(help="Number of best vertices to show; 0 shows all.")] = 20,
+    confidence: Annotated[
+        float | None,
+        Option(help="Probability that all intervals hold at once; 0.95 if omitted.", group=OUTPUT),
+    ] = None,
+    top: Annotated[
+        int, Option(help="Best vertices to show; 0 shows all.", least=0, group=OUTPUT)
+    ] = 20,
     output: Annotated[
-        str | None, _output(help="CSV file for all answers; a receipt is written beside it.")
+        str | None,
+        Option(help="CSV file for all answers; a receipt is written beside it.", group=OUTPUT),
     ] = None,
-    plot: Annotated[
-        str | None, _output(help="Draw the map, coloured by the answers: .png or .pdf.")
-    ] = None,
+    plot: options.Plot = None,
     seed: options.Seed = None,
     force: options.Force = False,
-    as_json: options.Json = False,
-) -> None:
-    """Release privately the average distance of all people from every vertex of a map."""
-    terms = {"epsilon": epsilon, "delta": delta, "at_most": at_most, "confidence": confidence}
-    given = {key: value for key, value in terms.items() if value is not None}
+) -> Report:
+    """Release privately the average distance of all people from every vertex of a map.
+
+    Example: graphcuts-dp distances roads.csv people.csv --epsilon 1 --plot map.png
+
+    Example: graphcuts-dp distances roads.csv people.csv --epsilon 1 --delta 1e-6
+    --mechanism learner
+
+    Example: graphcuts-dp distances roads.csv people.csv --epsilon 1 --queries 20 --store p.db
+    --ask v3
+
+    Example: graphcuts-dp distances --store p.db --ask v7,v9
+
+    MAP is public: a graph whose weights are lengths. Without weights, each edge has length 1. Of
+    parallel edges the shortest counts. Without coordinates the plot is a computed layout. LOCATIONS
+    is private: a CSV file with a column vertex and one row for each person, or with columns vertex
+    and people; or a .txt file with the vertex of one person on each line. The place of any one
+    person is hidden; the number of people is not.
+
+    With --queries a session begins, which answers vertices that you choose one after the other;
+    later --store and --ask are enough, and without --ask the session says what is left and all its
+    answers. To answer all vertices at once costs the same, and on most maps has a smaller error.
+    Answers are written to the disk before they are shown. A vertex that was asked before is free.
+    After an interruption, ask again; the queries that the lost step may have used count as spent.
+    """
+    values = (epsilon, delta, at_most, confidence, queries)
+    given: Any = {
+        key: value for key, value in zip(_TERMS, values, strict=True) if value is not None
+    }
     if queries is not None or ask or (map_file is None and spending.store is not None):
         if spending.store is None:
             raise ParameterError("a session is kept in a store: add, for example, --store p.db")
         if output is not None or plot is not None:
             raise ParameterError("--output and --plot are for all vertices at once")
-        store = store_named(
-            spending.store, spending.budget_epsilon, spending.budget_delta, expect_head
-        )
-        if queries is not None:
-            given["queries"] = queries
-        with (
-            accuracy_notes(),
-            _session(store, name, map_file, locations, reading, given, seed) as session,
-        ):
-            _show_session(session, ask or [], unguaranteed=unguaranteed, as_json=as_json)
-        return
+        store = store_named(spending.store, spending.budget, expect_head)
+        with _session(store, name, map_file, locations, reading, given, seed) as opened:
+            return _asked(opened, ask, unguaranteed=unguaranteed)
     if map_file is None or locations is None or epsilon is None:
         raise ParameterError(
             "name the map and the locations, and give --epsilon; or --store and --ask of a session"
         )
     exact_epsilon(epsilon)
-    if top < 0:
-        raise ParameterError("--top must be 0 or more")
-    store_or_none = spending.check()
+    charged = spending.check()
     check_apart([output, plot], map_file, locations, reading.coordinates, spending.store)
     if plot is not None and not plot.lower().endswith((".png", ".pdf")):
         raise FileFormatError(f"{plot}: a plot ends in .png or .pdf")
@@ -186,43 +178,29 @@ def distances(
     metric = reading.read(map_file)
     placed = Locations.read(metric, locations)
     spending.remind(locations_subject(placed), locations)
-    with accuracy_notes(), progress_bar("answering") as progress, metric.reporting(progress):
+    with progress_bar("answering") as progress, metric.reporting(progress):
         made = answer_distances(
-            metric,
-            placed,
-            store=store_or_none,
-            mechanism=mechanism,
-            noise=noise,
-            seed=seed,
-            **given,  # type: ignore[arg-type]
+            metric, placed, store=charged, mechanism=mechanism, noise=noise, seed=seed, **given
         )
     written = [] if output is None else list(made.save(output, force=force))
     if plot is not None:
         write_figure(made.plot(), plot, force=force)
         written.append(plot)
-    if as_json:
-        show_json(made.to_dict() | {"files": written})
-        return
-    _show(made, top)
-    for file in written:
-        say(f"wrote {file}")
-    if written:
-        tell_publishing(made.guarantee, written, locations)
+    facts = {
+        "guarantee": str(made.guarantee),
+        "map": made.plan.title,
+        "choice": made.plan.reason,
+        "may be the best": f"{len(made.candidates)} of {len(made.values)} vertices",
+    }
+    report = released(facts, made.guarantee, written, locations, _nearest(made, top))
+    return replace(report, data=made.to_dict() | {"files": written})
 
 
-def _show(made: DistanceAnswers, top: int) -> None:
-    show_facts(
-        {
-            "guarantee": str(made.guarantee),
-            "map": made.plan.title,
-            "choice": made.plan.reason,
-            "may be the best": f"{len(made.candidates)} of {len(made.values)} vertices",
-        }
-    )
+def _nearest(made: DistanceAnswers, top: int) -> Table:
     order = np.argsort(made.values, kind="stable").tolist()
     answers = made.all()
     shown = [answers[row] for row in (order[:top] if top else order)]
-    show_table(
+    return Table(
         f"Average distance to all people, nearest {len(shown)} of {len(order)}; intervals hold at "
         f"once, {made.confidence:.0%}",
         ("vertex", "distance", "low", "high"),
@@ -230,29 +208,24 @@ def _show(made: DistanceAnswers, top: int) -> None:
     )
 
 
-def _show_session(
-    session: DistanceSession, asked: list[str], *, unguaranteed: bool, as_json: bool
-) -> None:
-    """Ask, and show the answers; of a session that is asked nothing, all of them so far."""
+def _asked(session: DistanceSession, asked: list[str], *, unguaranteed: bool) -> Report:
+    """What is asked; of a session that is asked nothing, where it stands and all answers so far."""
     labels = [_label(session.metric, text) for text in asked]
     replies = session.ask_all(labels, unguaranteed=unguaranteed) if asked else session.history
     status, error = session.status, session.error_bound
-    if as_json:
-        told = [reply.to_dict() for reply in replies]
-        show_json({**status.to_dict(), "error_bound": error, "replies": told})
-        return
-    if not asked:
-        show_facts(
-            {
-                "session": f"{status.name} ({status.state})",
-                "guarantee": str(status.guarantee),
-                "answers": f"{status.answers:,}, {status.queries_left:,} left",
-                "interruptions": f"{status.interruptions:,}",
-                "error": f"up to {error:,.4g} (all guaranteed answers at once)",
-            }
-        )
-    for reply in replies:
-        out.print(f"{reply}  {reply.queries_left:,} left", markup=False)
+    facts = {
+        "session": f"{status.name} ({status.state})",
+        "guarantee": str(status.guarantee),
+        "answers": f"{status.answers:,}, {status.queries_left:,} left",
+        "interruptions": f"{status.interruptions:,}",
+        "error": f"up to {error:,.4g} (all guaranteed answers at once)",
+    }
+    lines = [f"{reply}  {reply.queries_left:,} left" for reply in replies]
+    told = [reply.to_dict() for reply in replies]
+    return Report(
+        {**status.to_dict(), "error_bound": error, "replies": told},
+        lines if asked else [facts, *lines],
+    )
 
 
 def _label(metric: Metric, text: str) -> Any:
@@ -286,15 +259,14 @@ def _session(
             raise ParameterError(f"no session {name!r} in {store.path}; there is: {there}")
         source: dict[str, Any] = known[name]
         try:
-            reading = MapReading(**source.get("reading", {}))
+            read = dict(source.get("reading", {}))
+            reading = MapReading(**{**read, "columns": Columns(**read.get("columns", {}))})
         except TypeError:
             raise LedgerError("the session was begun by another version of this program") from None
         map_file = _there("MAP", map_file, source.get("map"))
         locations = _there("LOCATIONS", locations, source.get("locations"))
     if map_file is None or locations is None:
         raise ParameterError("a new session needs the files MAP and LOCATIONS")
-    drawn = reading.coordinates
-    resolved = replace(reading, coordinates=None if drawn is None else str(Path(drawn).resolve()))
     metric = reading.read(map_file)
     return session_on(
         metric,
@@ -306,7 +278,7 @@ def _session(
         source={
             "map": str(Path(map_file).resolve()),
             "locations": str(Path(locations).resolve()),
-            "reading": asdict(resolved),
+            "reading": reading.to_dict(),
         },
     )
 

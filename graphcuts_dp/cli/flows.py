@@ -1,70 +1,171 @@
-"""`graphcuts-dp flows`: a private graph and public groups in, what passes between them out."""
+"""`graphcuts-dp flows`: what passes between public groups, and how much owners contribute."""
 
-from typing import Annotated, Any
+from dataclasses import asdict, dataclass
+from math import isfinite
+from typing import Annotated, Any, final
 
 import numpy as np
 import typer
 
 from graphcuts_dp.cli import options
-from graphcuts_dp.cli.console import show_facts, show_json, show_table
-from graphcuts_dp.cli.group_options import GroupColumns
-from graphcuts_dp.cli.options import with_options
-from graphcuts_dp.cli.protect_options import Protecting
-from graphcuts_dp.cli.publishing import carry_out, tell_publishing
-from graphcuts_dp.cli.reading import Reading, check_apart
-from graphcuts_dp.cli.store_options import Spending
+from graphcuts_dp.cli.console import Report, Table
+from graphcuts_dp.cli.reading import GroupReading, Reading, Spending, check_apart, note
+from graphcuts_dp.cli.release import carry_out, released
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.estimate.noisy_contributions import check_bounds
 from graphcuts_dp.estimate.strategy import ALL_LEVELS, NOISES
+from graphcuts_dp.graph.owned_rows import OwnedRows
+from graphcuts_dp.ledger.opening import Store
+from graphcuts_dp.options import OUTPUT, Option, check, option
+from graphcuts_dp.planning.bounds import BoundPlan, plan_bounds
+from graphcuts_dp.privacy.guarantee import exact_epsilon
+from graphcuts_dp.privacy.protection import EDGE
+from graphcuts_dp.release.contributions import choose_bound, release_contributions
 from graphcuts_dp.release.flow_release import flows_job
 from graphcuts_dp.results.bundle import check_path
 from graphcuts_dp.results.flows import Flows
 
-EXAMPLE = """Example: graphcuts-dp flows mail.edges.gz staff.csv flows.csv --epsilon 1
-  --vertices staff.txt --levels division,department
 
-GROUPS is public: a table (.csv, .tsv, .txt) with a row for each vertex and a column for each level,
-or a GraphML file with vertex attributes. The command writes the table (level, from, to, value, low,
-high), a receipt beside it (.json) and the measured sums (.noisy.npz). For a bipartite graph, give
-the groups of the left side as GROUPS, and those of the right side with --right-groups."""
+def _bounds(text: str) -> list[int]:
+    words = text.split("/")
+    if not all(word.isascii() and word.isdigit() and len(word) <= 12 for word in words):
+        raise ParameterError("bounds are whole numbers below 10^12, as 1/5/10/20")
+    return [int(word) for word in words]
 
 
-@with_options
+@final
+@dataclass(frozen=True, kw_only=True)
+class BoundTable:
+    """How many owners have more than each bound, and what each would leave out."""
+
+    for_epsilon: float = option(1.0, help="Epsilon of the release that the bound is for.")
+    cells: int = option(
+        1, help="Cells of that release over which the left-out rows spread.", least=1
+    )
+    most: int | None = option(None, help="Publicly known: no owner has more than this.", least=1)
+    bounds: list[int] | None = option(
+        None, help="Public candidates, as 1/5/10; from 1 to 100,000 if omitted.", parse=_bounds
+    )
+
+    def __post_init__(self) -> None:
+        check(self)
+        exact_epsilon(self.for_epsilon)
+        check_bounds(self.bounds)
+
+    def report(
+        self, rows: OwnedRows, *, epsilon: float, store: Store | None, seed: int | None
+    ) -> Report:
+        """The table, with noise."""
+        told = release_contributions(
+            rows, epsilon=epsilon, bounds=check_bounds(self.bounds), store=store, seed=seed
+        )
+        plan = plan_bounds(told, epsilon=self.for_epsilon, cells=self.cells, most=self.most)
+        notes = [f"{plan.warning[0].upper()}{plan.warning[1:]}."] if plan.warning else []
+        if plan.rows[-1].owners_above > told.owners_above(plan.rows[-1].at_most)[1]:
+            notes.append("Some owners have more than the last bound; give larger bounds=.")
+        facts = {"guarantee": str(told.guarantee), "at_most": plan.best.at_most}
+        return Report(facts | _plain(plan), [facts, plan], notes)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class BoundChoice:
+    """One bound that about a share of the owners exceeds: it needs less epsilon."""
+
+    share_above: float = option(help="About this share of the owners exceeds the bound.")
+    bounds: list[int] | None = option(
+        None, help="Public candidates, as 1/5/10; from 1 to 100,000 if omitted.", parse=_bounds
+    )
+
+    def __post_init__(self) -> None:
+        check_bounds(self.bounds)
+
+    def report(
+        self, rows: OwnedRows, *, epsilon: float, store: Store | None, seed: int | None
+    ) -> Report:
+        """The bound, chosen with noise."""
+        found = choose_bound(
+            rows,
+            share_above=self.share_above,
+            epsilon=epsilon,
+            bounds=check_bounds(self.bounds),
+            store=store,
+            seed=seed,
+        )
+        facts = {"guarantee": str(found.guarantee), "at_most": found.at_most}
+        told = "The owners above the bound, however few, may have most of the rows."
+        return Report(facts, [facts], [told])
+
+
 def flows(
-    source: Annotated[str, typer.Argument(metavar="GRAPH", help="The private graph.")],
-    groups: Annotated[str, typer.Argument(metavar="GROUPS", help="Public groups of vertices.")],
-    target: Annotated[
-        str, typer.Argument(metavar="OUT", help="The .csv file to write the table to.")
-    ],
+    source: options.PrivateGraph,
     epsilon: options.Epsilon,
     spending: Spending,
-    protecting: Protecting,
+    columns: GroupReading,
+    reading: Reading,
+    groups: Annotated[
+        str | None, typer.Argument(metavar="GROUPS", help="Public groups of vertices.")
+    ] = None,
+    target: Annotated[
+        str | None, typer.Argument(metavar="OUT", help="The .csv file to write the table to.")
+    ] = None,
+    protect: options.Whom = EDGE,
     delta: options.Delta = 0.0,
     workload: Annotated[
-        str,
-        typer.Option(help="What should be accurate: all levels, all cells, totals, or one level."),
+        str, Option(help="What should be accurate: all levels, all cells, totals, or one level.")
     ] = ALL_LEVELS,
-    noise: Annotated[str, typer.Option(help=f"Noise, one of: {', '.join(NOISES)}.")] = "auto",
-    whole: Annotated[
-        bool, typer.Option("--whole", help="Round weights down to whole numbers.")
-    ] = False,
+    noise: Annotated[str, Option(help="Noise.", choices=tuple(NOISES))] = "auto",
+    whole: Annotated[bool, Option(help="Round weights down to whole numbers.")] = False,
+    contributions: Annotated[
+        BoundTable | BoundChoice | None,
+        Option(
+            help="Instead of flows: how much owners have, and which bound on it to take.",
+            of={"table": BoundTable, "choice": BoundChoice},
+        ),
+    ] = None,
     top: Annotated[
-        int, typer.Option(help="Number of the largest cells of the finest level to show.")
+        int, Option(help="Cells of the finest level to show, largest first.", least=0, group=OUTPUT)
     ] = 10,
-    *,
-    columns: GroupColumns,
-    reading: Reading,
     seed: options.Seed = None,
     force: options.Force = False,
-    as_json: options.Json = False,
-) -> None:
-    """Release privately how much weight passes between public groups of vertices."""
-    protecting.of.per_step(epsilon)
-    if top < 0:
-        raise ParameterError("--top must be 0 or more")
+) -> Report:
+    """Release privately how much weight passes between public groups of vertices.
+
+    Example: graphcuts-dp flows mail.csv staff.csv flows.csv --epsilon 1 --vertices staff.txt
+    --groups-columns vertex=name,levels=division/department
+
+    Example: graphcuts-dp flows visits.csv --contributions table:for-epsilon=1 --epsilon 0.5
+    --columns owner=patient --vertices wards.txt --store visits.db
+
+    Example: graphcuts-dp flows visits.csv --contributions choice:share-above=0.05 --epsilon 0.1
+    --columns owner=patient --vertices wards.txt --store visits.db
+
+    GROUPS is public: a table (.csv, .tsv, .txt) with a row for each vertex and a column for each
+    level, or a GraphML file with vertex attributes. The command writes the table (level, from, to,
+    value, low, high), a receipt beside it (.json) and the measured sums (.noisy.npz). Of a
+    bipartite graph, GROUPS are those of the left side, and --right-groups those of the right.
+
+    --contributions table shows, with noise, how many owners of rows have more than each bound and
+    what the bound would leave out, beside the noise that it needs. --contributions choice chooses
+    one. Both spend a part of the budget of the rows. Noise hides a few owners, and each of them may
+    have most of the rows: no private table can rule that out. If no owner can have more than a
+    known number, say it with most=.
+    """
+    protect.per_step(epsilon)
     store = spending.check()
+    if contributions is not None:
+        if groups is not None or reading.columns.owner is None:
+            raise ParameterError(
+                "--contributions needs the file of rows and --columns owner=COLUMN, and no groups"
+            )
+        rows = reading.read_rows(source, tell=note)
+        spending.remind(rows, source)
+        return contributions.report(rows, epsilon=epsilon, store=store, seed=seed)
+    if groups is None or target is None:
+        raise ParameterError("name the groups and the file to write: GRAPH GROUPS OUT")
     check_apart([target], source, groups, columns.right_groups, reading.vertices, spending.store)
     check_path("flows", target, force=force)
-    private, graph = protecting.read(reading, source)
+    private, graph = reading.read_private(source, protect)
     spending.remind(private, source)
     job = flows_job(
         private,
@@ -74,18 +175,13 @@ def flows(
         workload=workload,
         noise=noise,
         whole=whole,
-        protect=protecting.of,
+        protect=protect,
     )
     made = carry_out(job, private, store=store, seed=seed)
     written = made.save(target, force=force)
-    if as_json:
-        show_json({**_facts(made), "files": list(written)})
-        return
-    facts = {name.replace("_", " "): str(value) for name, value in _facts(made).items()}
-    show_facts(facts | {"files": "  ".join(written)})
-    if top:
-        _show(made, top)
-    tell_publishing(made.guarantee, written, source)
+    return released(
+        _facts(made), made.guarantee, written, source, *([_cells(made, top)] * (top > 0))
+    )
 
 
 def _facts(made: Flows) -> dict[str, Any]:
@@ -105,10 +201,10 @@ def _facts(made: Flows) -> dict[str, Any]:
     }
 
 
-def _show(made: Flows, top: int) -> None:
+def _cells(made: Flows, top: int) -> Table:
     table = made.columns(made.levels[-1], simultaneous=True)
     shown = np.argsort(-table["value"], kind="stable")[:top].tolist()
-    show_table(
+    return Table(
         f"Largest {len(shown)} of {len(table['value'])} cells of level {made.levels[-1]!r}; "
         "intervals of all cells hold at once, 95%",
         ("from", "to", "value", "low", "high"),
@@ -121,3 +217,11 @@ def _show(made: Flows, top: int) -> None:
             for row in shown
         ],
     )
+
+
+def _plain(plan: BoundPlan) -> dict[str, Any]:
+    rows = [asdict(row) for row in plan.rows]
+    for row in rows:
+        row["left_out"] = [each if isfinite(each) else None for each in row["left_out"]]
+    told = {"what": plan.what, "confidence": plan.confidence, "hidden": plan.hidden}
+    return told | {"warning": plan.warning, "bounds": rows}

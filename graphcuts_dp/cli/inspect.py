@@ -1,19 +1,20 @@
 """`graphcuts-dp inspect`: what a receipt says, in plain words, and whether its files are whole.
 
-A receipt in plain words: what was released, how, and whom the promise protects.
+And `datasets`: the small public graphs that come with the package.
 """
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from graphcuts_dp.cli import options
-from graphcuts_dp.cli.console import out, show_json
-from graphcuts_dp.cli.publishing import KEEP, NOT_PRIVATE
-from graphcuts_dp.errors import FileFormatError, GraphCutsError
+from graphcuts_dp.cli.console import Report
+from graphcuts_dp.datasets import list_datasets, load
+from graphcuts_dp.errors import FileFormatError, GraphCutsError, ParameterError
 from graphcuts_dp.privacy.explanation import posterior
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.level_noise import NORMS
@@ -21,16 +22,14 @@ from graphcuts_dp.privacy.protection import Protect, Protected
 from graphcuts_dp.results.bundle import check_files, read_receipt, receipt_path
 
 Fields = Mapping[str, Any]
+NOT_PRIVATE = (
+    "A seed was given, so whoever guesses it can take the noise off: publish nothing of this."
+)
+KEEP = (
+    "the private file itself, the store and its bounds on what is left, seeds, and whatever was "
+    "measured against the truth (evaluate)"
+)
 _PRIOR = 0.01  # what an attacker may believe beforehand, for one line of odds
-
-
-def how_made(kind: str, receipt: Fields) -> dict[str, str]:
-    """What it is, how it was made and with which noise.
-
-    Raises:
-        LookupError, TypeError, ValueError: it has other fields than such a receipt has.
-    """
-    return _HOW[kind](receipt)
 
 
 def promise(guarantee: PrivacyGuarantee) -> dict[str, str]:
@@ -210,13 +209,6 @@ _HOW: Mapping[str, Callable[[Fields], dict[str, str]]] = {
 }
 
 
-EXAMPLE = """Example: graphcuts-dp inspect synthetic.graphml.json
-
-RECEIPT is the .json file beside a release, or the release itself. The command first verifies the
-digest of the receipt and the checksums of the files that it names; status 2 means that one has
-changed or is missing. This detects damaged and mixed files. It does not show who wrote them, since
-a receipt is not signed."""
-
 _UNREADABLE = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, GraphCutsError)
 
 
@@ -224,16 +216,23 @@ def inspect(
     receipt: Annotated[
         str, typer.Argument(metavar="RECEIPT", help="The .json file beside a release.")
     ],
-    as_json: options.Json = False,
-) -> None:
-    """Explain a receipt in plain words, and verify the files that it names."""
+) -> Report:
+    """Explain a receipt in plain words, and verify the files that it names.
+
+    Example: graphcuts-dp inspect synthetic.graphml.json
+
+    RECEIPT is the .json file beside a release, or the release itself. The command first verifies
+    the digest of the receipt and the checksums of the files that it names; status 2 means that one
+    has changed or is missing. This detects damaged and mixed files. It does not show who wrote
+    them, since a receipt is not signed.
+    """
     file = Path(receipt) if receipt.endswith(".json") else receipt_path(receipt)
     fields = read_receipt(file)
     names, kind = fields["files"], fields["kind"]
     check_files(file, names)
     try:
         guarantee = PrivacyGuarantee.from_dict(fields["guarantee"])
-        words = how_made(kind, fields) | promise(guarantee)
+        words = _HOW[kind](fields) | promise(guarantee)
         private = guarantee.is_private
         versions = ", ".join(f"{name} {text}" for name, text in fields["versions"].items())
     except _UNREADABLE:
@@ -242,19 +241,38 @@ def inspect(
         "May be published": f"{', '.join(names)} and {file.name}." if private else NOT_PRIVATE,
         "Keep to yourself": f"{KEEP}.",
         "Other releases": "of the same data add up with this one: their epsilons, and what this "
-        "page says holds of each alone; graphcuts-dp store status tells the sum.",
+        "page says holds of each alone; graphcuts-dp session status tells the sum.",
         "Files": f"{', '.join(names)}: whole, as the receipt says.",
         "Made with": f"{versions}.",
     }
-    if as_json:
-        show_json(_plain(kind, words, names, private=private))
-        return
-    if not private:
-        out.print(f"NOT PRIVATE: {NOT_PRIVATE}\n", markup=False)
-    for heading, text in words.items():
-        out.print(f"{heading}: {text}", markup=False)
-
-
-def _plain(kind: str, words: dict[str, str], names: Any, *, private: bool) -> dict[str, Any]:
     told = {heading.lower().replace(" ", "_"): text for heading, text in words.items()}
-    return told | {"kind": kind, "private": private, "files": list(names)}
+    marks = [] if private else [f"NOT PRIVATE: {NOT_PRIVATE}\n"]
+    return Report(
+        told | {"kind": kind, "private": private, "files": list(names)},
+        [*marks, *(f"{heading}: {text}" for heading, text in words.items())],
+    )
+
+
+def datasets(
+    name: Annotated[str | None, typer.Argument(help="Data set to write to a file.")] = None,
+    target: Annotated[str | None, typer.Argument(metavar="OUT", help="File to write to.")] = None,
+    force: options.Force = False,
+) -> Report:
+    """List the bundled public graphs, or write one to a file.
+
+    Example: graphcuts-dp datasets
+
+    Example: graphcuts-dp datasets us-flights flights.graphml
+    """
+    if name is not None:
+        if target is None:
+            raise ParameterError("name the file to write, for example flights.graphml")
+        load(name).write(target, force=force)
+        return Report({"files": [target]}, [])
+    found, lines = list_datasets(), []
+    width = max(len(data.name) for data in found)
+    for data in found:
+        lines.append(f"{data.name:<{width}}  {data.title}")
+        facts = (data.source, data.licence, data.sha256 and f"sha256 {data.sha256}")
+        lines += [f"{'':<{width}}  {fact}" for fact in facts if fact]
+    return Report([asdict(data) for data in found], lines)

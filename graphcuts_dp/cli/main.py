@@ -6,21 +6,19 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 from typer.exceptions import Abort, Exit, TyperException
 from typer.main import get_command
 
 import graphcuts_dp
 from graphcuts_dp._version import __version__
 from graphcuts_dp.cli.console import HELP, out, say
-from graphcuts_dp.cli.options import Commands
+from graphcuts_dp.cli.options import Command, Commands, Group
 from graphcuts_dp.errors import GraphCutsError, ParameterError
 
 _EPILOG = """Each command has its own help: graphcuts-dp release -h. To complete commands with the
@@ -31,104 +29,56 @@ _COMPLETE = "_GRAPHCUTS_DP_COMPLETE"  # in the environment when a shell asks wha
 _SHELLS = ("bash", "zsh", "fish")
 _INTERRUPTED = 130  # what a shell makes of Ctrl-C, and typer
 
-
-@dataclass(frozen=True)
-class _Line:
-    """A line of the table of commands.
-
-    Attributes:
-        place: module and name of the function, or of the group.
-        help: for the list of commands; a test compares it with the command's own.
-    """
-
-    place: tuple[str, str]
-    help: str
-
-
-COMMANDS: Mapping[str, _Line] = {
-    "release": _Line(
-        ("graphcuts_dp.cli.release", "release"),
-        "Release a synthetic graph with differential privacy.",
-    ),
-    "release-iteratively": _Line(
-        ("graphcuts_dp.cli.release_iteratively", "command"),
+# Module and name of the function, or of the group; and its help, which a test compares.
+COMMANDS: Mapping[str, tuple[str, str]] = {
+    "release": ("cli.release.release", "Release a synthetic graph with differential privacy."),
+    "release-iteratively": (
+        "cli.release.iteratively",
         "Learn from noisy answers to queries that are given, or that a private search finds.",
     ),
-    "answer": _Line(
-        ("graphcuts_dp.cli.answer", "answer"),
+    "answer": (
+        "cli.answer.answer",
         "Answer cut queries from a release: how much weight passes between S and T.",
     ),
-    "flows": _Line(
-        ("graphcuts_dp.cli.flows", "flows"),
+    "flows": (
+        "cli.flows.flows",
         "Release privately how much weight passes between public groups of vertices.",
     ),
-    "owners": _Line(
-        ("graphcuts_dp.cli.owners", "owners"),
-        "Estimate privately how much owners of rows have, and which bound on it to use.",
-    ),
-    "plan": _Line(
-        ("graphcuts_dp.cli.plan", "plan"),
-        "Compare what all mechanisms would guarantee, best first.",
-    ),
-    "inspect": _Line(
-        ("graphcuts_dp.cli.inspect", "inspect"),
+    "plan": ("cli.plan.plan", "Compare what all mechanisms would guarantee, best first."),
+    "inspect": (
+        "cli.inspect.inspect",
         "Explain a receipt in plain words, and verify the files that it names.",
     ),
-    "distances": _Line(
-        ("graphcuts_dp.cli.distances", "distances"),
+    "distances": (
+        "cli.distances.distances",
         "Release privately the average distance of all people from every vertex of a map.",
     ),
-    "audit": _Line(
-        ("tests.audits.command", "audit"),
+    "audit": (
+        "tests.audits.command.audit",
         "Audit the mechanisms and their broken twins, on made graphs.",
     ),
-    "benchmark": _Line(
-        ("scripts.benchmark.command", "benchmark"),
+    "benchmark": (
+        "scripts.benchmark.command.benchmark",
         "Run private methods on public graphs, and rank them by the errors of their cuts.",
     ),
-    "datasets": _Line(
-        ("graphcuts_dp.cli.datasets", "datasets"),
-        "List the bundled public graphs, or write one to a file.",
-    ),
-    "figures": _Line(
-        ("scripts.figures.command", "figures"),
+    "datasets": ("cli.inspect.datasets", "List the bundled public graphs, or write one to a file."),
+    "figures": (
+        "scripts.figures.command.figures",
         "Measure and draw statements of the papers and say whether they hold; or list the figures.",
     ),
-    "evaluate": _Line(
-        ("graphcuts_dp.cli.evaluations", "evaluations"),
+    "evaluate": (
+        "cli.evaluate.evaluate",
         "Measure errors against the truth: evaluate TRUE SYNTHETIC.",
     ),
-    "session": _Line(
-        ("graphcuts_dp.cli.sessions", "sessions"),
+    "session": (
+        "cli.session.session",
         "Answer cut queries on a private graph one by one, with a durable ledger.",
     ),
-    "serve": _Line(
-        ("graphcuts_dp.cli.serve", "serve"),
-        "Serve sessions to analysts over HTTP, with a page for browsers.",
-    ),
-    "access": _Line(
-        ("graphcuts_dp.cli.access", "access"),
-        "Manage who may use the server of a store, and verify its audit log.",
-    ),
-    "store": _Line(
-        ("graphcuts_dp.cli.stores", "stores"),
-        "Show what was spent on private data, by all commands together.",
-    ),
+    "serve": ("cli.serve.serve", "Serve sessions to analysts over HTTP, with a page for browsers."),
 }
 
 
-# What commands of earlier versions are called now.
-RENAMED = {
-    "wizard": "plan --ask",
-    "explain": "plan --explain",
-    "release-net": "release-iteratively --construction net",
-    "release-answers": "release-iteratively --construction answers",
-    "sense": "release-iteratively --construction sensing",
-    "distance-session": "distances --store FILE --ask VERTEX",
-}
-
-
-class _Commands(TyperGroup):
+class _Commands(Group):
     """Loads a command when it is asked for: to load all of them takes longer than most take."""
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
@@ -140,9 +90,7 @@ class _Commands(TyperGroup):
         return _loaded(cmd_name) if cmd_name in COMMANDS else None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Names that are nearly right are suggested, and old ones answer with the new one."""
-        if args and args[0] in RENAMED:
-            raise ParameterError(f"{args[0]} is now: graphcuts-dp {RENAMED[args[0]]}")
+        """Names that are nearly right are suggested."""
         names: Any = dict.fromkeys(COMMANDS)
         self.commands = names
         return super().resolve_command(ctx, args)
@@ -150,7 +98,7 @@ class _Commands(TyperGroup):
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
         """The list, from the table alone."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, line.help) for name, line in COMMANDS.items()])
+            formatter.write_dl([(name, told) for name, (_, told) in COMMANDS.items()])
 
 
 app = typer.Typer(
@@ -168,12 +116,11 @@ app = typer.Typer(
 
 @functools.cache
 def _loaded(name: str) -> Any:
-    module_name, attribute = COMMANDS[name].place
-    module = load(module_name)
-    found = getattr(module, attribute)
+    place, _, attribute = COMMANDS[name][0].rpartition(".")
+    found = getattr(load(f"graphcuts_dp.{place}" if place.startswith("cli.") else place), attribute)
     if not isinstance(found, typer.Typer):
         alone = Commands()
-        alone.command(name, epilog=module.EXAMPLE)(found)
+        alone.command(name)(found)
         found = alone
     command = get_command(found)
     command.name = name
@@ -238,43 +185,44 @@ def _status() -> int:
         completion_init()
     try:
         status = _command()(prog_name=app.info.name, standalone_mode=False)
-        sys.stdout.flush()
+        sys.stdout.flush()  # while an error can still be told
     except GraphCutsError as problem:
-        say(f"error: {problem}")
-        return 2
+        return _failed(str(problem))
     except Exit as ended:
-        if ended.exit_code == _INTERRUPTED:
-            return _interrupted()
-        return ended.exit_code
+        status = ended.exit_code
     except TyperException as problem:
-        text = problem.format_message()
-        if text.startswith("Usage:"):  # no subcommand: the help is what was asked for
-            out.print(text, markup=False)
-            return 0
-        say(f"error: {' '.join(text.split())} (see graphcuts-dp --help)")
-        return 2
+        return _misused(problem)
     except (KeyboardInterrupt, Abort):
-        return _interrupted()
+        status = _INTERRUPTED
     except OSError as problem:
-        _drop_output()
-        say(f"error: cannot write the output: {problem.strerror}")
-        return 2
+        # Forget what standard output could not take, so that leaving does not fail again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _failed(f"cannot write the output: {problem.strerror}")
     except MemoryError:
-        say("error: not enough memory for a graph of this size")
-        return 2
+        return _failed("not enough memory for a graph of this size")
     if status == _INTERRUPTED:
-        return _interrupted()
+        say("interrupted: no file is half-written")
     return status if isinstance(status, int) else 0
 
 
-def _interrupted() -> int:
-    say("interrupted: no file is half-written")
-    return _INTERRUPTED
+def _failed(text: str) -> int:
+    say(f"error: {text}")
+    return 2
 
 
-def _drop_output() -> None:
-    """Forget what standard output could not take, so that leaving does not fail again."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _misused(problem: Any) -> int:
+    """Options and commands that there are not; some had these names earlier."""
+    text = problem.format_message()
+    if text.startswith("Usage:"):  # no subcommand: the help is what was asked for
+        out.print(text, markup=False)
+        return 0
+    flag = getattr(problem, "option_name", None)
+    command = getattr(getattr(problem, "ctx", None), "command", None)
+    if flag is not None and isinstance(command, Command):
+        now = command.moved(flag)
+        if now is not None:
+            return _failed(f"{flag} is now: {now}")
+    return _failed(f"{' '.join(text.split())} (see graphcuts-dp --help)")
 
 
 def load(module: str) -> ModuleType:

@@ -1,100 +1,134 @@
-"""Options of the command line: those that several commands have, and objects of options."""
+"""Commands made from functions: their options, their help, and how errors spell options.
+
+A command is a function that returns a `Report`. Its parameters are arguments of typer, objects of
+options (each of their options is one of the command), or annotated with an `Option`. Its docstring
+is its help: the first paragraph on top, the others with examples below the options.
+"""
 
 import dataclasses
 import functools
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Annotated, Any, get_type_hints
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
-from graphcuts_dp.cli.console import HELP
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.cli.console import HELP, Report, accuracy_notes, show
+from graphcuts_dp.errors import GraphCutsError, ParameterError
+from graphcuts_dp.ledger.spending import Budget
 from graphcuts_dp.options import GROUPS, INPUT, METHOD, OUTPUT, PRIVACY, Option, described
+from graphcuts_dp.privacy.protection import PROTECTIONS, Protect
 
-_input = functools.partial(typer.Option, rich_help_panel=INPUT)
-_privacy = functools.partial(typer.Option, rich_help_panel=PRIVACY)
-_method = functools.partial(typer.Option, rich_help_panel=METHOD)
-_output = functools.partial(typer.Option, rich_help_panel=OUTPUT)
-
-PrivateGraph = Annotated[str, typer.Argument(metavar="IN", help="The private graph.")]
-Epsilon = Annotated[float, _privacy(help="Privacy parameter; smaller is more private.")]
-Delta = Annotated[
-    float,
-    _privacy(help="0 for pure differential privacy; otherwise choose far below 1/n."),
-]
-Protect = Annotated[str, _privacy(help="What is protected: edges, owner or vertex.")]
-AtMost = Annotated[
-    int | None,
-    _privacy(help="Number of edges protected together, or of rows of an owner that count."),
-]
-DegreeBound = Annotated[
-    int | None,
-    _privacy(help="Number of edges of a vertex that count."),
-]
-Complement = Annotated[
-    bool,
-    _input("--complement", help="T is all other vertices, as without --to."),
-]
-Output = Annotated[
-    str | None,
-    _output("-o", "--output", help="File to write to; standard output if omitted."),
-]
-Seed = Annotated[
-    int | None,
-    _output(help="Seed of a repeatable run. NOT PRIVATE: for tests only."),
-]
-Force = Annotated[bool, _output("--force", help="Replace existing files.")]
-ForceOutput = Annotated[bool, _output("--force", help="Replace an existing output file.")]
-Json = Annotated[bool, _output("--json", help="Print the result as JSON.")]
-BudgetEpsilon = Annotated[
-    float | None,
-    _privacy(help="Budget of a new store: cap on epsilon of all uses of the data together."),
-]
-BudgetDelta = Annotated[
-    float,
-    _privacy(help="Budget of a new store: cap on delta of all uses of the data together."),
-]
-ExpectHead = Annotated[
-    str | None,
-    _privacy(
-        help="The head that `store status` printed earlier: refuse a store that "
-        "lacks later records."
-    ),
-]
+PrivateGraph = Annotated[str, typer.Argument(metavar="GRAPH", help="The private graph.")]
 SessionStore = Annotated[
     str, typer.Argument(metavar="STORE", help="The store, made by `session start`.")
 ]
-Name = Annotated[str, _input(help="Name of the session within the store.")]
-AnyName = Annotated[
-    str | None,
-    _input("--name", help="Name of one session; all sessions in the store if omitted."),
+Epsilon = Annotated[
+    float, Option(help="Privacy parameter; smaller is more private.", group=PRIVACY)
 ]
+Delta = Annotated[
+    float,
+    Option(
+        help="0 for pure differential privacy; otherwise choose far below 1/n.",
+        least=0,
+        below=1,
+        group=PRIVACY,
+    ),
+]
+PROTECT = Option(help="Whom the promise protects; edges if omitted.", of=PROTECTIONS, group=PRIVACY)
+Whom = Annotated[Protect, PROTECT]
+StoreBudget = Annotated[
+    Budget | None,
+    Option(help="Of a new store: cap on all uses of the data together.", of=Budget, group=PRIVACY),
+]
+ExpectHead = Annotated[
+    str | None,
+    Option(
+        help="The head that `session status` printed earlier: refuse a store that lacks later "
+        "records.",
+        group=PRIVACY,
+    ),
+]
+Complement = Annotated[bool, Option(help="T is all other vertices.", group=INPUT)]
+Name = Annotated[str, Option(help="Name of the session within the store.", group=INPUT)]
 MovedGraph = Annotated[
     str | None,
-    _input(help="The private graph, if its file has moved since the start."),
+    Option(help="The private graph, if its file has moved since the start.", group=INPUT),
 ]
 Unguaranteed = Annotated[
     bool,
-    _method(
-        "--unguaranteed",
+    Option(
         help="When the session has no queries left, answer without guarantee, and mark it.",
+        group=METHOD,
     ),
 ]
-SessionEpsilon = Annotated[
-    float,
-    _privacy(help="Epsilon of the whole session; smaller is more private."),
+Output = Annotated[
+    str | None,
+    Option(help="File to write to; standard output if omitted.", flag="-o --output", group=OUTPUT),
 ]
-Promised = Annotated[int, _method(help="Number of answers that the session promises.")]
+Plot = Annotated[str | None, Option(help="Also draw it to this .png or .pdf file.", group=OUTPUT)]
+Seed = Annotated[
+    int | None,
+    Option(help="Seed of a repeatable run. NOT PRIVATE: for tests only.", group=OUTPUT),
+]
+Force = Annotated[bool, Option(help="Replace existing files.", group=OUTPUT)]
+_JSON = Option(name="as_json", kind=bool, default=False, flag="--json", group=OUTPUT)
+_JSON = dataclasses.replace(_JSON, help="Print the result as JSON.")
+
+_WORDS = {int: "COUNT", float: "NUMBER", str: "TEXT", None: "TEXT"}
+_OLD = {  # options of earlier versions that are keys under another name now
+    "--ignore-lengths": "--ignore-weights",
+    "--bipartite": "--kind bipartite",
+    "--directed": "--kind directed",
+    "--no-header": "--columns header=no",
+    "--vertex-column": "--groups-columns vertex=",
+    "--ignore-unknown": "--groups-columns unknown=ignore",
+    "--groups-header": "--groups-columns header=yes",
+    "--no-groups-header": "--groups-columns header=no",
+    "--groups-delimiter": "--groups-columns delimiter=",
+    "--groups-encoding": "--groups-columns encoding=",
+    "--budget-epsilon": "--budget",
+    "--budget-delta": "--budget EPSILON,delta=",
+}
+RENAMED = {  # commands of earlier versions
+    "wizard": "plan --ask",
+    "explain": "plan --explain",
+    "release-net": "release-iteratively --construction net",
+    "release-answers": "release-iteratively --construction answers",
+    "sense": "release-iteratively --construction sensing",
+    "owners": "flows --contributions",
+    "distance-session": "distances --store FILE --ask VERTEX",
+    "store": "session status",
+    "session list": "session status",
+    "access": "serve access",
+}
+_PHRASES = {  # of Python, in errors
+    "weighted=False": "--ignore-weights",
+    "make it a BipartiteGraph": "pass --kind bipartite",
+    "it is no BipartiteGraph": "leave out --kind bipartite",
+    "a BipartiteGraph needs": "--kind bipartite needs",
+    "a biadjacency matrix makes a BipartiteGraph": "a biadjacency matrix needs --kind bipartite",
+    "make it a DirectedGraph": "pass --kind directed",
+    "it is no DirectedGraph": "leave out --kind directed",
+}
+_YES = {"True": "yes", "False": "no"}
+_CODE = "in Python: "  # what stands after it stays
 
 
 class Command(TyperCommand):
-    """A command whose help lists its options in groups."""
+    """A command whose help lists its options in groups, and below them the keys of some."""
+
+    @property
+    def known(self) -> tuple[Option, ...]:
+        """Its options."""
+        found: tuple[Option, ...] = getattr(self.callback, "known", ())
+        return found
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Arguments, the groups in the order of `GROUPS`, and what has no group."""
+        """Arguments, the groups in the order of `GROUPS`, what has no group, and the keys."""
         lines: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(ctx):
             line = parameter.get_help_record(ctx)
@@ -106,10 +140,24 @@ class Command(TyperCommand):
             if group in lines:
                 with formatter.section(group):
                     formatter.write_dl(lines.pop(group))
+        for about in self.known:
+            keys = list(_keys(about))
+            if keys:
+                with formatter.section(f"Keys of {_flag(about)}"):
+                    formatter.write_dl(keys)
+
+    def moved(self, flag: str) -> str | None:
+        """What an option of earlier versions is called now; None for one that never was."""
+        key = flag.removeprefix("--")
+        for about in self.known:
+            for name, kind in _kinds(about).items():
+                if any(each.key == key for each in described(kind)):
+                    return f"{_flag(about)} {name}{':' if name else ''}{key}="
+        return _OLD.get(flag)
 
 
 class Commands(typer.Typer):
-    """Commands of one group, such as `session`, each with its example."""
+    """Commands of one group, such as `session`; their docstrings are their help."""
 
     def __init__(self, **given: Any) -> None:
         super().__init__(
@@ -117,84 +165,200 @@ class Commands(typer.Typer):
             add_completion=False,
             no_args_is_help=True,
             context_settings=HELP,
-            **given,
+            **{"cls": Group, **given},
         )
 
     def command(self, name: str | None = None, **given: Any) -> Callable[..., Any]:
         """As typer's."""
-        return super().command(name, **{"cls": Command, "context_settings": HELP, **given})
+
+        def added(function: Callable[..., Any]) -> Callable[..., Any]:
+            first, _, rest = inspect.cleandoc(function.__doc__ or "").partition("\n\n")
+            told = {"help": first, "epilog": rest, "cls": Command, "context_settings": HELP}
+            super(Commands, self).command(name, **{**told, **given})(with_options(function))
+            return function
+
+        return added
+
+
+class Group(TyperGroup):
+    """A group of commands, whose old names answer with the new ones."""
+
+    first: str | None = None  # the command that may be left out
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """As typer's, which suggests names that are nearly right."""
+        path = " ".join([*ctx.command_path.split()[1:], *args[:1]])
+        if path in RENAMED:
+            raise ParameterError(f"{path} is now: graphcuts-dp {RENAMED[path]}")
+        return super().resolve_command(ctx, args)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put the first command's name before arguments that begin with no command."""
+        known = (*self.commands, *HELP["help_option_names"])
+        if self.first is not None and args and args[0] not in known:
+            args = [self.first, *args]
+        return super().parse_args(ctx, args)
+
+
+def command_first(name: str) -> type[Group]:
+    """Groups in which one command may be left out: `evaluate TRUE` is `evaluate graphs TRUE`."""
+    return type("First", (Group,), {"first": name})
 
 
 def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """A command whose parameters that are objects of options become these options."""
-    signature = inspect.signature(command)
-    parameters: list[inspect.Parameter] = []
-    objects: dict[str, tuple[Any, list[str]]] = {}
+    """What typer calls in place of a command: it reads its options, and shows its report."""
+    signature, hints = inspect.signature(command), get_type_hints(command, include_extras=True)
+    own = {each.name: each for each in described(command)}
+    objects = {name: kind for name, kind in hints.items() if dataclasses.is_dataclass(kind)}
+    objects.pop("return", None)
+    parameters, known = [], []
     for name, given in signature.parameters.items():
-        if dataclasses.is_dataclass(given.annotation):
-            found = list(_parameters(given.annotation))
-            objects[name] = given.annotation, [each.name for each in found]
-            parameters += found
-        else:
-            parameters.append(given.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+        options = described(objects[name]) if name in objects else own.get(name)
+        if options is None:
+            parameters.append(given.replace(kind=given.KEYWORD_ONLY, annotation=hints[name]))
+            continue
+        for each in options if isinstance(options, tuple) else (options,):
+            parameters.append(_parameter(each))
+            known.append(each)
+    shows = hints.get("return") is Report
+    if shows:
+        parameters.append(_parameter(_JSON))
 
     @functools.wraps(command)
-    def run(**given: Any) -> Any:
-        for name, (kind, names) in objects.items():
-            given[name] = _made(kind, {each: given.pop(each) for each in names})
-        return command(**given)
+    def run(**given: Any) -> None:
+        as_json = given.pop(_JSON.name) if shows else False
+        try:
+            values = {each.name: _value(each, given.pop(each.name)) for each in known}
+            for name, kind in objects.items():
+                given[name] = kind(**{each.name: values[each.name] for each in described(kind)})
+            for name, about in own.items():
+                about.check(values[name])
+                given[name] = values[name]
+            with accuracy_notes():
+                report = command(**given)
+        except GraphCutsError as problem:
+            raise spelled(problem, known, given.values()) from None
+        if report is not None:
+            show(report, as_json=as_json)
 
     run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    run.known = tuple(known)  # type: ignore[attr-defined]
     return run
 
 
-def _parameters(kind: Any) -> Iterator[inspect.Parameter]:
-    """What a command takes for each field: described by `option`, or by typer's own words."""
-    known = {each.name: each for each in described(kind)}
-    hints = get_type_hints(kind, include_extras=True)
-    for field in dataclasses.fields(kind):
-        annotation, default = hints[field.name], field.default
-        if field.name in known:
-            about = known[field.name]
-            if about.kind is None and about.parse is None:
-                continue  # no word stands for it
-            annotation = _typed(about)
-        if default is dataclasses.MISSING:
-            default = inspect.Parameter.empty
-        yield inspect.Parameter(
-            field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
-        )
-
-
 def _flag(about: Option) -> str:
-    return about.flag or f"--{about.name.replace('_', '-')}"
+    return about.flag.split()[-1] if about.flag else f"--{about.key}"
 
 
-def _typed(about: Option) -> Any:
-    flag = _flag(about)
-    if about.kind is bool and about.default is not False and "/" not in flag:
-        flag = f"{flag}/--no-{flag[2:]}"
-    shown = typer.Option(flag, help=about.text, metavar=about.metavar, rich_help_panel=about.group)
-    kind: Any = str if about.parse else about.kind
-    return Annotated[kind | None if about.optional else kind, shown]
+def _parameter(about: Option) -> inspect.Parameter:
+    """What typer is told of an option: a flag, or a word that `_value` reads."""
+    flags = about.flag.split() if about.flag else [f"--{about.key}"]
+    metavar = about.metavar or _WORDS.get(about.kind, "TEXT")
+    if isinstance(about.of, Mapping):
+        keyed = any(described(kind) for kind in about.of.values())
+        metavar = about.metavar or ("NAME:KEY=..." if keyed else "NAME")
+    elif about.of is not None:
+        metavar = about.metavar or "KEY=..."
+    default, kind = None, str | None
+    if about.kind is bool:
+        default, kind, metavar = False, bool, None
+    if about.default is dataclasses.MISSING:
+        default, kind = inspect.Parameter.empty, str
+    shown = typer.Option(
+        *flags, help=_told(about), metavar=metavar, rich_help_panel=about.group, show_default=False
+    )
+    return inspect.Parameter(
+        about.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=default,
+        annotation=Annotated[kind, shown],
+    )
 
 
-def _made(kind: Any, values: dict[str, Any]) -> Any:
-    """The object; its errors name options as they are typed.
+def _told(about: Option) -> str:
+    """Its help with its default."""
+    plain = about.of is None and about.default not in (dataclasses.MISSING, None, False, "")
+    names = f" One of: {', '.join(about.of)}." if isinstance(about.of, Mapping) else ""
+    return about.text + names + (f" [{about.default}]" if plain else "")
 
-    Raises:
-        ParameterError: as the class refuses.
-    """
-    known = described(kind)
+
+def _value(about: Option, given: Any) -> Any:
+    """The value of what was typed; the default of what was not."""
+    if given is None:
+        return about.default
+    if isinstance(given, bool):
+        return given
     try:
-        for each in known:
-            if each.parse and values[each.name] != each.default:
-                values[each.name] = each.parse(values[each.name])
-        return kind(**values)
+        return about.read(given)
     except ParameterError as problem:
-        if not known:
+        if about.of is None or str(problem).startswith("unknown " + about.name):
             raise
-        flags = {each.name: _flag(each).split("/")[0] for each in known}
-        named = re.compile(rf"(?<![-\w])({'|'.join(flags)})(=|\b(?![-\w]))")
-        text = named.sub(lambda m: flags[m[1]] + (" " if m[2] else ""), str(problem))
-        raise ParameterError(text) from None
+        raise ParameterError(f"{_flag(about)}: {problem}") from None
+
+
+def _kinds(about: Option) -> Mapping[str, Any]:
+    """What makes its objects, by name; one without a name for a class alone."""
+    if isinstance(about.of, Mapping):
+        return about.of
+    return {} if about.of is None else {"": about.of}
+
+
+def _keys(about: Option) -> Iterator[tuple[str, str]]:
+    """Each key of a value that is an object, with its help, and the names that have it."""
+    kinds = _kinds(about)
+    having: dict[str, list[str]] = {}
+    found: dict[str, Option] = {}
+    for name, kind in kinds.items():
+        for each in described(kind):
+            if each.typed:
+                found.setdefault(each.key, each)
+                having.setdefault(each.key, []).append(name)
+    for key, each in found.items():
+        names = "" if len(having[key]) == len(kinds) else f" ({', '.join(having[key])})"
+        yield key, _told(each) + names
+
+
+@contextmanager
+def naming(flag: str, kind: type, path: str, **renamed: str) -> Iterator[None]:
+    """Errors within name keys of an option as they are typed; the file's name stays as it is.
+
+    Args:
+        flag: the option.
+        kind: of its objects.
+        path: of the file that is read.
+        renamed: keys by the names that Python has for them.
+    """
+    try:
+        yield
+    except GraphCutsError as problem:
+        text = str(problem)
+        start = len(path) if text.startswith(path) else 0
+        words, code, rest = text[start:].partition(_CODE)
+        keys = {each.name: each.key for each in described(kind)} | renamed
+        words = re.sub(
+            rf"(?<![-\w])({'|'.join(keys)})=(?:'([^']*)'|(True|False))?",
+            lambda m: f"{flag} {keys[m[1]]}={m[2] or _YES.get(m[3], '')}",
+            words,
+        )
+        raise type(problem)(text[:start] + words + code + rest) from None
+
+
+def spelled(problem: GraphCutsError, known: Any, given: Any = ()) -> GraphCutsError:
+    """The same error, which names options as they are typed; files' names stay as they are."""
+    text = str(problem)
+    paths = [path for path in given if isinstance(path, str) and text.startswith(path)]
+    start = max(map(len, paths), default=0)
+    words, code, rest = text[start:].partition(_CODE)
+    flags = {each.name: _flag(each) for each in known}
+    for phrase, typed in _PHRASES.items():
+        words = words.replace(phrase, typed)
+    names = "|".join(flags) or "-"
+    words = re.sub(rf"^(unknown )?({names})\b(?![-=])", lambda m: (m[1] or "") + flags[m[2]], words)
+    words = re.sub(
+        rf"(?<![-\w])({names})=(?:'([^']*)'|([\d.]*\d))?",
+        lambda m: " ".join(filter(None, (flags[m[1]], m[2], m[3]))),
+        words,
+    )
+    under = "|".join(name for name in flags if "_" in name) or "-"
+    words = re.sub(rf"(?<![-\w])({under})(?![-\w])", lambda m: flags[m[1]], words)
+    return type(problem)(text[:start] + words + code + rest)

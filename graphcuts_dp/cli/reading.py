@@ -1,137 +1,110 @@
-"""Options for reading a private graph, sets and queries, the same in every subcommand."""
+"""What commands read: a private graph or rows, public groups beside it, and the store to charge."""
 
-import csv
 import os
-import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import cast, final
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, cast, final
 
 from graphcuts_dp.cli.console import say
-from graphcuts_dp.cli.spelling import spelled
-from graphcuts_dp.errors import FileFormatError, GraphCutsError, ParameterError, QueryError
+from graphcuts_dp.cli.options import naming
+from graphcuts_dp.errors import FileFormatError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, kind_of_graph
 from graphcuts_dp.graph.edge_store import Merge
-from graphcuts_dp.graph.files import describe_reading, public_vertices_of, read_vertices
-from graphcuts_dp.graph.owned_rows import COUNTINGS, Counting, OwnedRows, PrivateData
+from graphcuts_dp.graph.files import describe_reading, public_vertices_of
+from graphcuts_dp.graph.owned_rows import (
+    COUNTINGS,
+    Counting,
+    OwnedRows,
+    PrivateData,
+    bounded_graph,
+    without_rows,
+)
 from graphcuts_dp.graph.raw_edges import GivenVertices
-from graphcuts_dp.options import INPUT, option
-from graphcuts_dp.pairs.group_names import GroupNames, is_group
+from graphcuts_dp.ledger.opening import Store, Subject, stores_beside
+from graphcuts_dp.ledger.records import Head
+from graphcuts_dp.ledger.spending import Budget
+from graphcuts_dp.options import INPUT, PRIVACY, option
+from graphcuts_dp.pairs.group_names import GroupNames
 from graphcuts_dp.pairs.groups import Groups
-from graphcuts_dp.pairs.vertices import ALL, Label, VertexSet, sets_in
-from graphcuts_dp.tables.columns import Columns
+from graphcuts_dp.pairs.vertices import Space, VertexSet, sets_in, vertex_sets
+from graphcuts_dp.privacy.protection import EDGE, Protect
+from graphcuts_dp.tables.columns import Column, Columns, column_of, delimiter_of
 
-_GROUP = "@@"  # before the name of a group; a single @ is for files
-_DELIMITERS = {"tab": "\t", "\\t": "\t", "blank": " "}
-
-
-_input = partial(option, group=INPUT)
-
-
-@dataclass(frozen=True, kw_only=True)
-class TextReading:
-    """How to read the columns of a text edge list."""
-
-    source_column: str | None = _input(
-        None, help="First ends: a column name, or number from 1.", flag="--source", metavar="COLUMN"
-    )
-    target_column: str | None = _input(
-        None, help="Column of the second ends.", flag="--target", metavar="COLUMN"
-    )
-    weight_column: str | None = _input(
-        None, help="Column of the weights.", flag="--weight", metavar="COLUMN"
-    )
-    header: bool | None = _input(None, help="Whether line 1 names the columns.")
-    delimiter: str | None = _input(None, help="Separator of columns: a character, tab, or blank.")
-    encoding: str | None = _input(
-        None, help="Encoding of the text, such as cp1252; UTF-8 if omitted."
-    )
-
-    def columns(self) -> Columns:
-        """The same for `read_graph`."""
-        return Columns(
-            source=column_of(self.source_column),
-            target=column_of(self.target_column),
-            weight=column_of(self.weight_column),
-            header=self.header,
-            delimiter=delimiter_of(self.delimiter),
-            encoding=self.encoding,
-        )
+KINDS = ("undirected", "directed", "bipartite")
+_AS_READ: Columns = option(
+    group=INPUT,
+    default=Columns(),
+    help="How to read the columns of an edge list or a table.",
+    of=Columns,
+)
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Reading(TextReading):
+class Reading:
     """How to read a graph file."""
 
-    vertices: str | None = _input(
-        None,
-        help="Public vertex set: a count, or a file with one label on each line; "
-        "for --bipartite, two of these separated by a comma.",
+    columns: Columns = _AS_READ
+    vertices: str | None = option(
+        group=INPUT,
+        default=None,
+        help="Public vertex set: a count, or a file with one label on each line; of two sides "
+        "two of these with a comma between.",
     )
-    public_vertices_from_file: bool = _input(
-        False,
-        help="Declare that the vertices in the file are public. Without this or "
-        "--vertices they may reveal edges, and the guarantee says so.",
+    public_vertices_from_file: bool = option(
+        group=INPUT,
+        default=False,
+        help="Declare that the vertices in the file are public. Without this or --vertices they "
+        "may reveal edges, and the guarantee says so.",
     )
-    bipartite: bool = _input(False, help="Two sides: first column left, second right.")
-    directed: bool = _input(False, help="Edges have a direction: first column to second.")
-    ignore_weights: bool = _input(False, help="Keep only which pairs are edges.")
-    weight_cap: float | None = _input(
-        None, help="Public bound on a weight; larger ones are clipped. Hides whole edges."
+    kind: str = option(
+        group=INPUT,
+        default=KINDS[0],
+        help="Directed: from the first column to the second. Bipartite: first column left, second "
+        "right.",
+        choices=KINDS,
     )
-    hide_change: float | None = _input(
-        None, help="1: no cap; hide only a change of a weight by 1, no heavier edge."
+    ignore_weights: bool = option(
+        group=INPUT, default=False, help="Keep only which pairs are edges."
     )
-    merge: str = _input(
-        "max", help="How to merge the weights of several rows for one edge.", metavar="max|min|sum"
+    weight_cap: float | None = option(
+        group=INPUT,
+        default=None,
+        help="Public bound on a weight; larger ones are clipped. Hides whole edges.",
     )
-    one_based: bool = _input(False, help="Vertex numbers in the file start at 1 (KONECT).")
-    owner: str | None = _input(
-        None,
-        help="Column of the owner of each row, for --protect owner; or tail, the first end.",
-        metavar="COLUMN",
+    hide_change: float | None = option(
+        group=INPUT,
+        default=None,
+        help="1: no cap; hide only a change of a weight by 1, no heavier edge.",
     )
-    counting: str = _input(
-        "edges", help=f"What counts for a pair, with --owner: {', '.join(COUNTINGS)}."
+    merge: str = option(
+        group=INPUT,
+        default="max",
+        help="How to merge the weights of several rows for one edge.",
+        choices=("max", "min", "sum"),
     )
-    unit: float = _input(1.0, help="Unit of --counting weight; --at-most counts such units.")
+    counting: str = option(
+        group=INPUT,
+        default="edges",
+        help="What counts for a pair, of rows with owners.",
+        choices=COUNTINGS,
+    )
+    unit: float = option(
+        group=INPUT,
+        default=1.0,
+        help="Unit of --counting weight; bounds on owners count such units.",
+    )
 
-    def read(
-        self,
-        path: str,
-        *,
-        public: VertexSet | tuple[VertexSet, VertexSet] | None = None,
-        tell: Callable[[str], None] | None = None,
-    ) -> AnyGraph:
-        """Read a graph, perhaps on vertices that are known already.
+    @property
+    def bipartite(self) -> bool:
+        """Whether there are two sides."""
+        return self.kind == "bipartite"
 
-        Raises:
-            GraphCutsError: as `read_graph`; it names options as the command line spells them.
-        """
-        if self.owner is not None:
-            raise ParameterError("--owner is not for this command; it reads graphs")
-        try:
-            kind = kind_of_graph(bipartite=self.bipartite, directed=self.directed)
-            return kind.read(
-                path,
-                columns=self.columns(),
-                vertices=self._vertices() if public is None else public,
-                public_vertices_from_file=self.public_vertices_from_file,
-                weighted=False if self.ignore_weights else None,
-                weight_cap=self.weight_cap,
-                hide_change=self.hide_change,
-                merge=cast(Merge, self.merge),
-                tell=tell,
-            )
-        except GraphCutsError as problem:
-            raise spelled(problem, path) from None
-
-    def columns(self) -> Columns:
-        """The same for `read_graph` and `OwnedRows.read`."""
-        found = replace(super().columns(), one_based=self.one_based)
-        return replace(found, owner=column_of(self.owner))
+    @property
+    def directed(self) -> bool:
+        """Whether edges have a direction."""
+        return self.kind == "directed"
 
     @property
     def counts(self) -> tuple[int, int] | None:
@@ -147,11 +120,38 @@ class Reading(TextReading):
         """The vertex sets that the options name; None where the graph's file has to tell them."""
         return public_vertices_of(self._vertices(), self.bipartite)
 
+    def read(
+        self,
+        path: str,
+        *,
+        public: VertexSet | tuple[VertexSet, VertexSet] | None = None,
+        tell: Callable[[str], None] | None = None,
+    ) -> AnyGraph:
+        """Read a graph, perhaps on vertices that are known already.
+
+        Raises:
+            GraphCutsError: as `read_graph`.
+        """
+        if self.columns.owner is not None:
+            raise ParameterError("--columns owner= is not for this command; it reads graphs")
+        with naming("--columns", Columns, path):
+            return kind_of_graph(bipartite=self.bipartite, directed=self.directed).read(
+                path,
+                columns=self.columns,
+                vertices=self._vertices() if public is None else public,
+                public_vertices_from_file=self.public_vertices_from_file,
+                weighted=False if self.ignore_weights else None,
+                weight_cap=self.weight_cap,
+                hide_change=self.hide_change,
+                merge=cast(Merge, self.merge),
+                tell=tell,
+            )
+
     def read_rows(self, path: str, *, tell: Callable[[str], None] | None = None) -> OwnedRows:
         """Read rows with owners.
 
         Raises:
-            GraphCutsError: as `OwnedRows.read`; it names options as the command line spells them.
+            GraphCutsError: as `OwnedRows.read`.
         """
         given = (self.weight_cap, self.hide_change, self.ignore_weights or None)
         if any(each is not None for each in given) or self.merge != "max":
@@ -159,10 +159,10 @@ class Reading(TextReading):
                 "--weight-cap, --hide-change, --ignore-weights and --merge are not for rows with "
                 "owners; see --counting"
             )
-        try:
+        with naming("--columns", Columns, path):
             return OwnedRows.read(
                 path,
-                columns=self.columns(),
+                columns=self.columns,
                 counting=cast(Counting, self.counting),
                 unit=self.unit,
                 vertices=self._vertices(),
@@ -171,8 +171,6 @@ class Reading(TextReading):
                 directed=self.directed,
                 tell=tell,
             )
-        except GraphCutsError as problem:
-            raise spelled(problem, path) from None
 
     def read_data(self, path: str) -> PrivateData:
         """Read a graph, or rows with owners where a column of these is named.
@@ -180,26 +178,35 @@ class Reading(TextReading):
         Raises:
             GraphCutsError: as `read` and `read_rows`.
         """
-        return self.read(path) if self.owner is None else self.read_rows(path)
+        return self.read(path) if self.columns.owner is None else self.read_rows(path)
 
-    def read_private(self, path: str) -> AnyGraph:
-        """Read a graph of which something will be released, and say how it was read.
+    def read_private(self, path: str, protect: Protect = EDGE) -> tuple[PrivateData, AnyGraph]:
+        """Read what will be released, and say how it was read; with its graph, without any edge.
 
         Raises:
-            GraphCutsError: as `read`.
-            ParameterError: weights whose bound nobody has given.
+            GraphCutsError: as `read` and `read_rows`.
+            ParameterError: weights whose bound nobody has given; owners that are not to be
+                protected, or the other way round.
         """
-        graph = self.read(path, tell=note_reading)
-        try:
-            graph.check_bounded()
-        except ParameterError as problem:
-            raise spelled(problem, path) from None
-        for note in self._notes(graph):
-            note_reading(note)
-        return graph
-
-    def _notes(self, graph: AnyGraph) -> tuple[str, ...]:
-        return describe_reading(
+        owner = self.columns.owner is not None
+        if owner is not (protect.kind == "owner"):
+            raise ParameterError(
+                "--columns owner=COLUMN is for --protect owner:at-most=K"
+                if owner
+                else "--protect owner needs --columns owner=COLUMN, which names whose a row is"
+            )
+        if owner:
+            rows = self.read_rows(path, tell=note)
+            note(
+                f"Of each owner at most {protect.steps:,} {rows.what} count; how much is left out "
+                "is not told: flows --contributions tells it, for a part of the budget."
+            )
+            if rows.counting == "weight":
+                note(f"Weights come out in units of {rows.unit:g}.")
+            return rows, bounded_graph(without_rows(rows), protect)
+        graph = self.read(path, tell=note)
+        graph.check_bounded()
+        for text in describe_reading(
             vertices_given=self.vertices is not None or self.public_vertices_from_file,
             inferred=any(vertices.inferred for vertices in sets_in(graph.space)),
             weighted=graph.weighted,
@@ -207,7 +214,27 @@ class Reading(TextReading):
             merge=cast(Merge, self.merge),
             bipartite=self.bipartite,
             directed=self.directed,
-        )
+        ):
+            note(text)
+        return graph, bounded_graph(without_rows(graph), protect)
+
+    def to_dict(self) -> dict[str, Any]:
+        """How to read the graph again, from any folder: plain values."""
+        vertices = self.vertices
+        if vertices is not None:
+            parts = vertices.split(",") if self.bipartite else [vertices]
+            found = (part if _is_count(part) else str(Path(part).resolve()) for part in parts)
+            vertices = ",".join(found)
+        return {**asdict(self), "vertices": vertices}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> "Reading":
+        """The same again.
+
+        Raises:
+            TypeError: another version has written them.
+        """
+        return cls(**{**values, "columns": Columns(**values.get("columns", {}))})
 
     def _vertices(self) -> int | str | tuple[int | str, int | str] | None:
         if self.vertices is None:
@@ -220,116 +247,226 @@ class Reading(TextReading):
         return _count_or_file(parts[0]), _count_or_file(parts[1])
 
 
-def note_reading(text: str) -> None:
+def note(text: str) -> None:
     """Tell the user how a file was read."""
     say(f"note: {text}")
 
 
-def delimiter_of(text: str | None) -> str | None:
-    """A separator as `read_graph` takes it, from its name or itself."""
-    return None if text is None else _DELIMITERS.get(text, text)
-
-
-def column_of(text: str | None) -> str | int | None:
-    """A name, or a number from 1 as a place from 0."""
-    if text is None:
-        return None
-    return int(text) - 1 if text.isascii() and text.isdigit() and len(text) < 10 else text
+def _is_count(text: str) -> bool:
+    # Python refuses to read numbers of thousands of digits, and so does every graph.
+    return text.isascii() and text.isdigit() and len(text) < 100
 
 
 def _count_or_file(text: str) -> int | str:
-    # Python refuses to read numbers of thousands of digits, and so does every graph.
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 100 else text
+    return int(text) if _is_count(text) else text
 
 
-def read_set(text: str, vertices: VertexSet, groups: Groups | None = None) -> list[Label] | str:
-    """A set of vertices from the command line: labels with commas between, or @FILE.
+def _levels(text: str) -> list[Column]:
+    found = [column_of(word.strip()) for word in text.split("/")]
+    if "" in found:
+        raise ParameterError("an empty name in levels; write names with single slashes between")
+    return found
 
-    A label that holds a comma, or begins with a quote, stands in double quotes, as in CSV.
-    Numbers become integers where the vertices are integers. A word @@NAME names a group, and stays
-    as "@NAME", which `members` reads. A star alone stays as it is: all vertices.
 
-    Args:
-        text: as it was typed.
-        vertices: those that it may name.
-        groups: public groups of these, if there are any.
+@final
+@dataclass(frozen=True, kw_only=True)
+class GroupColumns:
+    """How a table of public groups is read; see `Groups.read`."""
 
-    Raises:
-        QueryError: an empty label, a group where there are none, or a star where a vertex has that
-            name.
-        FileFormatError: the file cannot be read.
-    """
-    if text.strip() == ALL:
-        if vertices.find(ALL) is not None:
-            raise QueryError(
-                "'*' is all vertices, and here one vertex has that name: write the set that you"
-                " mean to a file with one label on each line, and type @FILE"
+    levels: list[Column] | None = option(
+        group=INPUT,
+        default=None,
+        help="Columns of the groups, coarsest first, as region/office.",
+        parse=_levels,
+    )
+    vertex: Column | None = option(
+        group=INPUT,
+        default=None,
+        help="Column of the vertices: a name, or a number from 1.",
+        parse=column_of,
+    )
+    right_levels: list[Column] | None = option(
+        group=INPUT, default=None, help="Columns of --right-groups, likewise.", parse=_levels
+    )
+    rest: str | None = option(
+        group=INPUT, default=None, help="Group of all vertices that have none."
+    )
+    unknown: str = option(
+        group=INPUT,
+        default="error",
+        help="Whether rows about no vertex are left out.",
+        choices=("error", "ignore"),
+    )
+    header: bool | None = option(
+        group=INPUT, default=None, help="Whether the first line names the columns."
+    )
+    delimiter: str | None = option(
+        group=INPUT,
+        default=None,
+        help="What separates columns: a character, tab, blank or comma.",
+        parse=delimiter_of,
+    )
+    encoding: str | None = option(group=INPUT, default=None, help="Of the text, such as cp1252.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupReading:
+    """Public groups of vertices. Not final: `GroupFile` adds the file."""
+
+    groups_columns: GroupColumns = option(
+        group=INPUT,
+        default=GroupColumns(),
+        help="How to read the columns of the groups.",
+        of=GroupColumns,
+    )
+    right_groups: str | None = option(
+        group=INPUT,
+        default=None,
+        help="Public groups of the right side, of a bipartite graph.",
+        metavar="FILE",
+    )
+
+    def read_from(self, path: str, space: Space) -> Groups | tuple[Groups, Groups]:
+        """The groups of the vertices of pairs; where there are two sides, those of both.
+
+        Raises:
+            ParameterError: options that do not fit together.
+            FileFormatError, GraphError: as `Groups.read`.
+        """
+        left, right = vertex_sets(space)
+        if left is not right and self.right_groups is None:
+            raise ParameterError("a bipartite graph needs --right-groups, too")
+        if left is right and self.right_groups is not None:
+            raise ParameterError("--right-groups is for --kind bipartite")
+        found = self._side(path, left, self.groups_columns.levels)
+        if self.right_groups is None:
+            return found
+        return found, self._side(self.right_groups, right, self.groups_columns.right_levels)
+
+    def _side(self, path: str, vertices: VertexSet, levels: Sequence[Column] | None) -> Groups:
+        how = self.groups_columns
+        with naming("--groups-columns", GroupColumns, path, columns="levels"):
+            return Groups.read(
+                path,
+                vertices,
+                columns=levels,
+                vertex=how.vertex,
+                rest=how.rest,
+                unknown=how.unknown,
+                header=how.header,
+                delimiter=how.delimiter,
+                encoding=how.encoding,
             )
-        return ALL
-    if text.startswith("@") and not text.startswith(_GROUP):
-        try:
-            return list(read_vertices(text[1:]).labels)
-        except FileFormatError as problem:
-            if groups is None or not any(is_group(word[1:], groups) for word in text.split(",")):
-                raise
-            raise FileFormatError(
-                f"{problem}; @ is for files, type @{text} for the group"
-            ) from None
-    words = _words(text)
-    if not all(words):
-        raise QueryError("an empty label in a set; write labels with single commas between")
-    return [_label(word, vertices, groups) for word in words]
 
 
-def _words(text: str) -> list[str]:
-    """The labels of a set, which stand in quotes where they hold a comma, as in CSV."""
-    if '"' not in text:
-        return [word.strip() for word in text.split(",")]
-    try:
-        (words,) = csv.reader([text], skipinitialspace=True, strict=True)
-    except (csv.Error, ValueError):
-        raise QueryError(
-            'check the quotes of the set: a label with a comma is typed "Lee, Ann", and a quote '
-            'within such a label twice, ""'
-        ) from None
-    return words
+@final
+@dataclass(frozen=True, kw_only=True)
+class GroupFile(GroupReading):
+    """Public groups of vertices, if there are any."""
+
+    groups: str | None = option(
+        group=INPUT,
+        default=None,
+        help="Public groups of the vertices: a table with a row for each vertex, or GraphML.",
+        metavar="FILE",
+    )
+
+    @property
+    def files(self) -> tuple[str | None, ...]:
+        """What is read."""
+        return self.groups, self.right_groups
+
+    def read(self, space: Space) -> Groups | tuple[Groups, Groups] | None:
+        """The groups of the vertices of pairs; None without `--groups`.
+
+        Raises:
+            ParameterError: options that do not fit together.
+            FileFormatError, GraphError: as `read_from`.
+        """
+        if self.groups is not None:
+            return self.read_from(self.groups, space)
+        if self != GroupFile():
+            raise ParameterError("--groups-columns and --right-groups need --groups FILE")
+        return None
+
+    def names(self, space: Space) -> GroupNames | None:
+        """What reads the names of the groups in queries; None without `--groups`.
+
+        Raises:
+            ParameterError, FileFormatError, GraphError: as `read`.
+        """
+        found = self.read(space)
+        if found is None:
+            return None
+        return GroupNames(*(found if isinstance(found, tuple) else (found, found)))
 
 
-def read_sets(
-    first: str, second: str | None, sides: tuple[VertexSet, VertexSet], names: GroupNames | None
-) -> tuple[list[Label] | str, list[Label] | str | None]:
-    """The two sets of a query as they were typed, which may name groups.
+@final
+@dataclass(frozen=True, kw_only=True)
+class Spending:
+    """Where a command that can do without a store charges what it costs."""
 
-    Args:
-        first: the set S.
-        second: the set T, if there is one.
-        sides: the vertices that S and T may name.
-        names: of groups, if there are any.
+    store: str | None = option(
+        group=PRIVACY,
+        default=None,
+        help="File that records what was spent on the data; created if it does not exist.",
+        metavar="FILE",
+    )
+    budget: Budget | None = option(
+        group=PRIVACY,
+        default=None,
+        help="Of a new store: cap on all uses of the data together.",
+        of=Budget,
+    )
+    uncounted: bool = option(
+        group=PRIVACY,
+        default=False,
+        help="Charge no store, even if a store near the data is about them.",
+    )
+
+    def check(self) -> Store | None:
+        """The store to charge; call it before anything is read.
+
+        Raises:
+            ParameterError: options that do not fit together.
+            LedgerError: no file name.
+        """
+        if self.store is not None:
+            if self.uncounted:
+                raise ParameterError("give --store or --uncounted, not both")
+            return store_named(self.store, self.budget)
+        if self.budget is not None:
+            raise ParameterError("a budget is kept in a store: add, for example, --store mail.db")
+        return None
+
+    def remind(self, data: PrivateData | Subject, file: str) -> None:
+        """Refuse to spend beside a store in the data's or the working folder that is about them.
+
+        Raises:
+            ParameterError: there is one, and it was not named.
+        """
+        if self.store is not None or self.uncounted:
+            return
+        folders = {Path(os.path.realpath(file)).parent, Path.cwd()}
+        for found in stores_beside(sorted(folders), data):
+            raise ParameterError(
+                f"{found} keeps account of what is spent on these data: add --store {found}, "
+                "or --uncounted to spend beside it"
+            )
+
+
+def store_named(path: str, budget: Budget | None = None, expect_head: str | None = None) -> Store:
+    """The store that the options describe.
 
     Raises:
-        QueryError, FileFormatError: as `read_set`.
+        ParameterError: no head.
+        LedgerError: no file name.
     """
-    groups = (None, None) if names is None else (names.left, names.right)
-    S = read_set(first, sides[0], groups[0])
-    return S, None if second is None else read_set(second, sides[1], groups[1])
-
-
-def _label(word: str, vertices: VertexSet, groups: Groups | None) -> Label:
-    if vertices.find(word) is not None:
-        return word
-    if not word.startswith(_GROUP):
-        return _number(word)
-    if groups is None:
-        raise QueryError(
-            f"{word[:60]} names a group, and there are none: give --groups FILE; a file whose name "
-            f"begins with @ is typed @./{word[1:60]}"
-        )
-    return word[1:]
-
-
-def _number(word: str) -> Label:
-    """An integer as files have them: no sign but a minus, no leading zero, ASCII digits alone."""
-    return int(word) if re.fullmatch("0|-?[1-9][0-9]{0,99}", word) else word
+    if expect_head is not None:
+        Head.parse(expect_head)
+    found = Store(path, budget=budget, expect_head=expect_head)
+    found.file  # noqa: B018  # refuses what is no file name
+    return found
 
 
 def check_apart(outputs: Iterable[str | None], *inputs: str | None) -> None:

@@ -1,115 +1,113 @@
-"""`graphcuts-dp release`: a private graph in, a synthetic graph and its receipt out."""
+"""`graphcuts-dp release` and `release-iteratively`: a private graph in, a synthetic graph out."""
 
-from typing import Annotated
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
 
 import typer
 
 from graphcuts_dp.cli import options
-from graphcuts_dp.cli.console import out, say, show_facts, show_json, show_made, show_table
-from graphcuts_dp.cli.group_options import GroupReading
-from graphcuts_dp.cli.options import with_options
-from graphcuts_dp.cli.protect_options import Protecting
-from graphcuts_dp.cli.publishing import carry_out, tell_publishing
-from graphcuts_dp.cli.reading import Reading, check_apart
-from graphcuts_dp.cli.store_options import Spending
+from graphcuts_dp.cli.console import Report, Table, progress_bar, say
+from graphcuts_dp.cli.inspect import NOT_PRIVATE
+from graphcuts_dp.cli.queries import read_query_file
+from graphcuts_dp.cli.reading import GroupFile, Reading, Spending, check_apart
 from graphcuts_dp.display import short
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.files import check_labels
-from graphcuts_dp.options import METHOD
-from graphcuts_dp.pairs.vertices import Arcs, VertexSet
+from graphcuts_dp.ledger.opening import Store
+from graphcuts_dp.offline.lists import Sensing
+from graphcuts_dp.offline.methods import CONSTRUCTION, Learning, release_iteratively
+from graphcuts_dp.offline.release import GRAPH, IterativeRelease, NetChoice
+from graphcuts_dp.options import INPUT, METHOD, OUTPUT, Option
+from graphcuts_dp.pairs.group_names import GroupNames
+from graphcuts_dp.pairs.linear_query import space_of
+from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet
 from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.privacy.protection import EDGE
 from graphcuts_dp.privacy.value_noise import NOISES
-from graphcuts_dp.release.choice import SPARSE, Response
+from graphcuts_dp.release.choice import RESPONSES, SPARSE, Response
+from graphcuts_dp.release.job import Job, execute
 from graphcuts_dp.release.sparse import may_be_sparse
 from graphcuts_dp.release.synthesis import graph_job
 from graphcuts_dp.release.usefulness import Usefulness, check_size, made_up_graph, usefulness_of
 from graphcuts_dp.results.bundle import check_path
-from graphcuts_dp.synth.methods import Fitting
+from graphcuts_dp.session.query_lines import folder_of, read_asked, read_lines
+from graphcuts_dp.synth.methods import FITTINGS, Fitting
 
-TITLE = "Is it good for my questions? (95%, each question by itself)"
-EXAMPLE = """Example: graphcuts-dp release mail.edges.gz synthetic.graphml --epsilon 1
-
-The command writes the synthetic graph, a receipt beside it (.json) and the noisy matrix
-(.noisy.npz), from which you can answer any cut query later. With --groups staff.csv (public: a row
-for each vertex) a part of epsilon is spent on the sums between groups, which makes the graph more
-accurate where groups matter. With --store mail.db, the cost is charged to the budget of the graph,
-together with all other releases and sessions. For a million vertices with few edges each, use
---mechanism sparse: its time and memory grow with the edges, not with the pairs. auto takes it where
-memory is too small for the others. --dry-run 50000 forecasts what the release would be good for if
-the graph had so many edges: it reads no graph, spends no budget and writes no file."""
+R = TypeVar("R")
+Target = Annotated[str, typer.Argument(metavar="OUT", help="File for what is released.")]
 
 
-@with_options
 def release(
     source: options.PrivateGraph,
-    target: Annotated[str, typer.Argument(metavar="OUT", help="File for the synthetic graph.")],
+    target: Target,
     epsilon: options.Epsilon,
     spending: Spending,
-    protecting: Protecting,
-    response: Response,
-    fitting: Fitting,
     reading: Reading,
-    grouping: GroupReading,
-    noise: Annotated[
-        str,
-        typer.Option(
-            help=f"Noise of entries, one of: {', '.join(NOISES)}.", rich_help_panel=METHOD
-        ),
-    ] = "binary",
+    grouping: GroupFile,
+    protect: options.Whom = EDGE,
+    mechanism: Annotated[
+        Response, Option(help="How epsilon is spent; auto if omitted.", of=RESPONSES)
+    ] = Response(),  # noqa: B008
+    fit: Annotated[
+        Fitting, Option(help="How the graph is fitted; auto if omitted.", of=FITTINGS)
+    ] = Fitting(),  # noqa: B008
+    noise: Annotated[str, Option(help="Noise of entries.", choices=tuple(NOISES))] = "binary",
     dry_run: Annotated[
         float | None,
-        typer.Option(
+        Option(
             metavar="EDGES",
             help="Forecast from --vertices and this public guess of the number of edges.",
-            rich_help_panel=METHOD,
         ),
     ] = None,
     force_hopeless: Annotated[
-        bool,
-        typer.Option(
-            "--force-hopeless",
-            help="Release even where the noise hides every graph of this size.",
-            rich_help_panel=METHOD,
-        ),
+        bool, Option(help="Release even where the noise hides every graph of this size.")
     ] = False,
     seed: options.Seed = None,
     force: options.Force = False,
-    as_json: options.Json = False,
-) -> None:
-    """Release a synthetic graph with differential privacy."""
+) -> Report:
+    """Release a synthetic graph with differential privacy.
+
+    Example: graphcuts-dp release mail.edges.gz synthetic.graphml --epsilon 1
+
+    Example: graphcuts-dp release mail.csv synthetic.graphml --epsilon 1 --vertices staff.txt
+    --columns source=from,target=to --groups staff.csv --store mail.db
+
+    The command writes the synthetic graph, a receipt beside it (.json) and the noisy matrix
+    (.noisy.npz), from which you can answer any cut query later. With --groups staff.csv (public: a
+    row for each vertex) a part of epsilon is spent on the sums between groups, which makes the
+    graph more accurate where groups matter. With --store mail.db, the cost is charged to the budget
+    of the graph, together with all other releases and sessions. For a million vertices with few
+    edges each, use --mechanism sparse: its time and memory grow with the edges, not with the pairs.
+    auto takes it where memory is too small for the others. --dry-run 50000 forecasts what the
+    release would be good for if the graph had so many edges: it reads no graph, spends no budget
+    and writes no file.
+    """
+    terms: dict[str, Any] = {"noise": noise, "mechanism": mechanism, "fit": fit}
     if dry_run is not None:
-        each = float(protecting.of.per_step(epsilon))
         graph = _made_up(reading, dry_run)
-        job = graph_job(
-            graph,
-            epsilon=each,
-            noise=noise,
-            mechanism=response,
-            groups=grouping.read(graph.space),
-            fit=fitting,
-            fitted=False,
-        )
+        each, groups = float(protect.per_step(epsilon)), grouping.read(graph.space)
+        job = graph_job(graph, epsilon=each, groups=groups, fitted=False, **terms)
         found = usefulness_of(job.run(graph, SeededEntropy(0)), edges=dry_run)
-        show_useful(found, as_json=as_json)
-        return
+        return Report(
+            found.to_dict() | {"dry_run": True},
+            [{"edges": _edges(found)}, *_useful(found)],
+            ["A dry run: no graph was read, nothing was spent, and nothing was written."],
+        )
     store = spending.check()
     check_apart([target], source, reading.vertices, spending.store, *grouping.files)
     check_path("release", target, force=force)
-    if reading.counts is not None and not may_be_sparse(response, fitting):
-        check_size(reading.counts, noise=noise, fit=fitting.fit != "none")  # before a long reading
-    private, graph = protecting.read(reading, source)
+    if reading.counts is not None and not may_be_sparse(mechanism, fit):
+        check_size(reading.counts, noise=noise, fit=fit.fit != "none")  # before a long reading
+    private, graph = reading.read_private(source, protect)
     spending.remind(private, source)
     check_labels(target, graph)
-    job = graph_job(
-        private,
-        epsilon=epsilon,
-        noise=noise,
-        mechanism=response,
-        groups=grouping.read(graph.space),
-        fit=fitting,
-        protect=protecting.of,
-    )
+    groups = grouping.read(graph.space)
+    job = graph_job(private, epsilon=epsilon, groups=groups, protect=protect, **terms)
     if job.parameters["mechanism"] == SPARSE:
         check_path("sparse", target, force=force)
     if job.warning is not None and not force_hopeless:
@@ -118,12 +116,37 @@ def release(
     written = made.save(target, force=force)
     useful = usefulness_of(made)
     facts = made.facts() | {"edges": _edges(useful)}
-    if as_json:
-        show_made(facts | {"good_for": useful.to_dict()}, written, as_json)
-        return
-    show_made(facts, written, as_json)
-    show_useful(useful)
-    tell_publishing(made.guarantee, written, source)
+    report = released(facts, made.guarantee, written, source, *_useful(useful))
+    return replace(report, data=report.data | {"good_for": useful.to_dict()})
+
+
+def carry_out(job: Job[R], private: Any, *, store: Store | None, seed: int | None) -> R:
+    """Say what the job has to say, charge it, and run it.
+
+    Raises:
+        BudgetError, LedgerError, ParameterError: as `execute`.
+    """
+    for text in job.notes:
+        say(f"note: {text}")
+    with progress_bar("releasing") as progress:
+        return execute(job, private, store=store, seed=seed, progress=progress)
+
+
+def released(
+    facts: dict[str, Any],
+    guarantee: PrivacyGuarantee,
+    written: Sequence[str],
+    source: str,
+    *parts: Any,
+) -> Report:
+    """What was made of the private file `source`, where it was written, what may be published."""
+    names = ", ".join(Path(file).name for file in written)
+    text = f"May be published: {names}. Keep to yourself: {source}, its store, errors against it."
+    return Report(
+        {**facts, "files": list(written)},
+        [{**facts, "files": "  ".join(written)}, *parts],
+        [text if guarantee.is_private else NOT_PRIVATE] if written else [],
+    )
 
 
 def _made_up(reading: Reading, edges: float) -> AnyGraph:
@@ -131,7 +154,7 @@ def _made_up(reading: Reading, edges: float) -> AnyGraph:
     space = reading.public_sets
     if space is None:
         raise ParameterError("--dry-run reads no graph: name its vertices by --vertices")
-    if reading.owner is not None and reading.counting != "edges":
+    if reading.columns.owner is not None and reading.counting != "edges":
         raise ParameterError("--dry-run with owners is for --counting edges")
     if reading.directed and isinstance(space, VertexSet):
         space = Arcs(space)
@@ -149,14 +172,125 @@ def _edges(found: Usefulness) -> str:
     return f"{short(found.edges)} in [{short(low)}, {short(high)}] (95%)"
 
 
-def show_useful(found: Usefulness, *, as_json: bool = False) -> None:
-    """The table with its advice; of a forecast, that nothing was done."""
-    if as_json:
-        show_json(found.to_dict() | {"dry_run": True})
-        return
-    if found.interval is None:
-        show_facts({"edges": _edges(found)})
-    show_table(TITLE, found.columns, found.cells())
-    out.print(f"Advice: {found.advice}", markup=False)
-    if found.interval is None:
-        say("note: A dry run: no graph was read, nothing was spent, and nothing was written.")
+def _useful(found: Usefulness) -> list[Any]:
+    title = "Is it good for my questions? (95%, each question by itself)"
+    return [Table(title, found.columns, found.cells()), f"Advice: {found.advice}"]
+
+
+def iteratively(
+    source: options.PrivateGraph,
+    target: Target,
+    epsilon: options.Epsilon,
+    spending: Spending,
+    reading: Reading,
+    grouping: GroupFile,
+    protect: options.Whom = EDGE,
+    delta: options.Delta = 0.0,
+    queries: Annotated[
+        str | None,
+        Option(metavar="FILE", help="Public queries: a .csv or .jsonl file.", group=INPUT),
+    ] = None,
+    construction: Annotated[
+        Any,
+        Option(
+            help="What is drawn and learnt; multiplicative-weights if omitted.",
+            of=CONSTRUCTION,
+            group=METHOD,
+        ),
+    ] = Learning(),  # noqa: B008
+    beta: Annotated[
+        float,
+        Option(
+            help="Probability that an answer is farther off than stated.",
+            above=0,
+            below=1,
+            group=OUTPUT,
+        ),
+    ] = 0.05,
+    seed: options.Seed = None,
+    force: options.Force = False,
+) -> Report:
+    """Learn from noisy answers to queries that are given, or that a private search finds.
+
+    Example: graphcuts-dp release-iteratively mail.edges.gz out.graphml --epsilon 1 --delta 1e-6
+    --queries cuts.jsonl
+
+    Example: graphcuts-dp release-iteratively mail.edges.gz out.npz --epsilon 1 --queries cuts.csv
+    --construction answers --groups staff.csv
+
+    Example: graphcuts-dp release-iteratively ratings.csv out.npz --epsilon 1 --delta 1e-6 --queries
+    sums.jsonl --construction sensing:rounds=20 --weight-cap 5 --vertices users.txt,films.txt
+
+    The command learns a graph from noisy answers to cuts that a private search finds. It writes the
+    synthetic graph, a receipt beside it (.json) and the learnt weights (.hypothesis.npz). Use it
+    for lists of queries, and for proven errors on small graphs; `release` makes better synthetic
+    graphs. The list is a .csv table with columns S and T, or has lines as for `session run`; with
+    --groups, "@Sales" names a group. Other constructions: net chooses one of all graphs on few
+    vertices; answers, k-norm and laplace answer up to 1000 cuts at once, purely privately, and
+    nothing else; sensing answers linear queries on ratings (users in the first column, items in the
+    second), and learns a matrix. `graphcuts-dp answer OUT --queries cuts.csv` gives answers with
+    intervals.
+    """
+    protect.per_step(epsilon)
+    store = spending.check()
+    check_apart([target], source, reading.vertices, queries, spending.store, *grouping.files)
+    check_path(construction.files, target, force=force)
+    if isinstance(construction, Sensing):
+        if reading.directed:
+            raise ParameterError("ratings have two sides; leave out --kind directed")
+        reading = replace(reading, kind="bipartite")
+    private, graph = reading.read_private(source, protect)
+    spending.remind(private, source)
+    if construction.files == GRAPH:
+        check_labels(target, graph)
+    space = space_of(graph)
+    asked = None if queries is None else _read(queries, space, grouping.names(space))
+    with progress_bar("learning") as progress:
+        made = release_iteratively(
+            private,
+            asked,
+            epsilon=epsilon,
+            delta=delta,
+            construction=construction,
+            beta=beta,
+            protect=protect,
+            store=store,
+            seed=seed,
+            progress=progress,
+        )
+    return released(_facts(made), made.guarantee, made.save(target, force=force), source)
+
+
+def _read(path: str, space: Space, names: GroupNames | None) -> list[Any]:
+    """The queries of a file; sets of cuts may name groups."""
+    if path.lower().endswith(".csv"):
+        return [each.query for each in read_query_file(path, space, names)]
+    folder = folder_of(path)
+    asked = [read_asked(line, number, space, folder=folder) for number, line in read_lines(path)]
+    if names is None:
+        return asked
+    return [names.named(each) if isinstance(each, CutQuery) else each for each in asked]
+
+
+def _facts(made: IterativeRelease) -> dict[str, object]:
+    settings, accuracy = made.settings, made.accuracy
+    facts: dict[str, object] = {
+        "guarantee": str(made.guarantee),
+        "epsilon_spent_on": dict(made.guarantee.parts),
+        "vertices": " x ".join(f"{n:,}" for n in made.universe.shape),
+        "construction": settings.construction,
+        "distinguisher": settings.distinguisher,
+        "rounds": f"{settings.used} of at most {settings.rounds} ({settings.calibration})",
+        "queries": None if made.listed is None else len(made.listed),
+        "members": made.law.members if isinstance(made.law, NetChoice) else None,
+    }
+    facts = {name: fact for name, fact in facts.items() if fact not in (None, "", {})}
+    if accuracy.error is None:
+        return facts | {"error": "nothing is proven for this distinguisher"}
+    what = "cuts between disjoint sets" if made.listed is None else "the queries given"
+    facts["error_at_most"] = accuracy.error
+    if accuracy.graph_error is not None:
+        facts["error_of_the_graph_at_most"] = accuracy.graph_error
+    return facts | {
+        "which_holds": f"for {what} at once, with probability {accuracy.confidence:.0%}",
+    }

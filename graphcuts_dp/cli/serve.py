@@ -1,80 +1,213 @@
-"""`graphcuts-dp serve`: sessions for analysts, in a browser and over HTTP."""
+"""`graphcuts-dp serve`: sessions for analysts over HTTP, who may use them, and the audit log."""
 
-from contextlib import closing
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from graphcuts_dp.cli import options
-from graphcuts_dp.cli.console import accuracy_notes, out
-from graphcuts_dp.cli.group_options import GroupReading
-from graphcuts_dp.cli.options import with_options
-from graphcuts_dp.cli.protect_options import Protecting
-from graphcuts_dp.cli.reading import Reading
-from graphcuts_dp.cli.store_options import store_named
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.cli.console import Report, Table, out
+from graphcuts_dp.cli.options import Commands, command_first
+from graphcuts_dp.cli.reading import GroupFile, Reading, store_named
+from graphcuts_dp.errors import LedgerError, ParameterError
+from graphcuts_dp.files import atomic_write
+from graphcuts_dp.ledger.ledger import Head
 from graphcuts_dp.ledger.opening import create_ledger
-from graphcuts_dp.server.people import CURATOR, People, Person
+from graphcuts_dp.options import INPUT, PRIVACY, Option
+from graphcuts_dp.privacy.protection import EDGE
+from graphcuts_dp.server.book import Book, book_of
+from graphcuts_dp.server.chain import log_text, read_export, verify
+from graphcuts_dp.server.people import CURATOR, ROLES, Caps, People, Person
 from graphcuts_dp.server.settings import Binding
 
-EXAMPLE = """\
-Example: graphcuts-dp serve mail.db --graph mail.edges.gz --vertices staff.txt --budget-epsilon 2
+serve = Commands(
+    cls=command_first("start"),
+    help="Serve sessions to analysts over HTTP, with a page for browsers.",
+)
+access = Commands(help="Manage who may use the server of a store, and verify its audit log.")
+serve.add_typer(access, name="access")
+StoreArgument = Annotated[str, typer.Argument(metavar="STORE", help="The store of the server.")]
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of the person.")]
+_BY = "console"
 
-The first start creates a curator and prints the token once. The server listens on this machine
-only, unless you give --host; then it needs a certificate, or a proxy that encrypts. `access`
-makes more tokens."""
 
-
-@with_options
-def serve(
+@serve.command()
+def start(
     store: Annotated[
         str, typer.Argument(metavar="STORE", help="The store; created if it does not exist.")
     ],
-    graph: Annotated[str, typer.Option("--graph", help="The private graph.")],
-    budget_epsilon: options.BudgetEpsilon = None,
-    budget_delta: options.BudgetDelta = 0.0,
-    expect_head: options.ExpectHead = None,
-    *,
+    graph: Annotated[str, Option(help="The private graph.", group=INPUT)],
     binding: Binding,
-    protecting: Protecting,
     reading: Reading,
-    grouping: GroupReading,
+    grouping: GroupFile,
+    protect: options.Whom = EDGE,
+    budget: options.StoreBudget = None,
+    expect_head: options.ExpectHead = None,
 ) -> None:
-    """Serve sessions to analysts over HTTP, with a page for browsers."""
+    """Serve sessions to analysts over HTTP, with a page for browsers.
+
+    Example: graphcuts-dp serve mail.db --graph mail.edges.gz --vertices staff.txt --budget 2
+
+    The first start creates a curator and prints the token once. The server listens on this machine
+    only, unless you give --host; then it needs a certificate, or a proxy that encrypts. `serve
+    access` makes more tokens.
+    """
     try:
         from graphcuts_dp.server.app import serve as run
-        from graphcuts_dp.server.book import Book, book_of, serving
+        from graphcuts_dp.server.book import serving
         from graphcuts_dp.server.desk import Desk
         from graphcuts_dp.server.service import Service
     except ImportError:
         raise ParameterError(
             "the server needs more packages: pip install 'graphcuts-dp[server]'"
         ) from None
-    place = store_named(store, budget_epsilon, budget_delta, expect_head)
-    if not place.exists and budget_epsilon is None:
-        raise ParameterError("a new store needs --budget-epsilon, a cap on all that is spent")
+    place = store_named(store, budget, expect_head)
+    if not place.exists and budget is None:
+        raise ParameterError("a new store needs --budget, a cap on all that is spent")
+    if protect.kind == "owner":
+        raise ParameterError("the server reads graphs, not rows with owners")
     with serving(place.file):
-        private = reading.read_private(graph)
+        private, _ = reading.read_private(graph, protect)
         groups = grouping.read(private.space)
         if not place.exists:
-            with accuracy_notes():
-                create_ledger(place, private, protects=str(protecting.of))
-        whom = {
-            name: value
-            for name, value in protecting.options(vertices=True).items()
-            if value not in (None, "edges")
-        }
+            create_ledger(place, private, protects=str(protect))
+        given = protect.keywords.items()
+        whom = {name: value for name, value in given if value not in (None, "edges")}
         with (
             closing(Book(book_of(place.file))) as book,
             closing(Desk(private, place, book, groups, whom)) as desk,
         ):
-            _tell_first_curator(desk.people)
+            if not any(each.role == CURATOR for each in desk.people.all()):
+                # Somebody must be able to begin; only whoever starts the server sees the token.
+                token = desk.people.add(Person(name=CURATOR, role=CURATOR), by=_BY)
+                out.print(f"token of the curator, shown this once: {token.text}", markup=False)
             service = Service(desk, binding)
             run(service, binding, lambda url: out.print(f"listening on {url}", markup=False))
 
 
-def _tell_first_curator(people: People) -> None:
-    """Somebody must be able to begin; only whoever starts the server sees the token."""
-    if not any(each.role == CURATOR for each in people.all()):
-        token = people.add(Person(name=CURATOR, role=CURATOR), by="console")
-        out.print(f"token of the curator, shown this once: {token.text}", markup=False)
+@access.command()
+def add(
+    store: StoreArgument,
+    name: NameArgument,
+    caps: Caps,
+    role: Annotated[str, Option(help="Role.", choices=ROLES, group=PRIVACY)] = "analyst",
+) -> Report:
+    """Create a person, and show the token once.
+
+    Example: graphcuts-dp serve access add mail.db ann --epsilon 1 --queries 10000
+
+    The token is shown only once. With --preapproved, sessions within these caps begin without your
+    approval.
+    """
+    with _people(store) as people:
+        token = people.add(Person(name=name, role=role, **vars(caps)), by=_BY)
+    return _shown(name, token.text)
+
+
+@access.command()
+def renew(store: StoreArgument, name: NameArgument) -> Report:
+    """Withdraw all tokens of a person, and show a new one once.
+
+    Example: graphcuts-dp serve access renew mail.db ann
+    """
+    with _people(store) as people:
+        return _shown(name, people.renew(name, by=_BY).text)
+
+
+@access.command()
+def revoke(store: StoreArgument, name: NameArgument) -> Report:
+    """Withdraw all tokens of a person; answers stay on the record.
+
+    Example: graphcuts-dp serve access revoke mail.db ann
+    """
+    with _people(store) as people:
+        people.revoke(name, by=_BY)
+    return Report({"name": name, "active": False}, [f"{name} has no token any more"])
+
+
+@access.command("list")
+def list_people(store: StoreArgument) -> Report:
+    """List who may use the server.
+
+    Example: graphcuts-dp serve access list mail.db
+    """
+    with _people(store) as people:
+        found = people.all()
+    rows = [
+        (
+            each.name,
+            each.role,
+            "yes" if each.active else "revoked",
+            "yes" if each.preapproved else "no",
+            str(each.cap or "none"),
+            "none" if each.queries is None else f"{each.queries:,}",
+        )
+        for each in found
+    ]
+    columns = ("name", "role", "active", "preapproved", "cap", "queries")
+    return Report([vars(each) for each in found], [Table(f"People of {store}", columns, rows)])
+
+
+@access.command()
+def log(store: StoreArgument, output: options.Output = None, force: options.Force = False) -> None:
+    """Write the audit log, with its digests, as JSON lines.
+
+    Example: graphcuts-dp serve access log mail.db -o audit.jsonl
+    """
+    with _people(store) as people:
+        text = log_text(people.book.salt, people.log_lines())
+    if output is None:
+        sys.stdout.write(text)
+        return
+    with atomic_write(output, force=force) as handle:
+        handle.write(text.encode())
+
+
+@access.command("verify")
+def verify_log(
+    store: StoreArgument,
+    expect_head: Annotated[
+        str | None,
+        Option(help="The head that this command printed earlier; the log must still contain it."),
+    ] = None,
+    file: Annotated[
+        str | None, Option(help="An exported log to check, instead of the store's.", group=INPUT)
+    ] = None,
+) -> Report:
+    """Check that the audit log is complete and unaltered, and print its head.
+
+    Example: graphcuts-dp serve access verify mail.db --expect-head 12:3fa9...
+
+    Example: graphcuts-dp serve access verify mail.db --file audit.jsonl
+
+    The command prints the head of the log. Keep it: with --expect-head, the command later detects
+    whether the log up to this head was altered.
+    """
+    expected = None if expect_head is None else Head.parse(expect_head)
+    if file is not None:
+        try:
+            salt, lines = read_export(Path(file).read_text())
+        except (OSError, UnicodeDecodeError):
+            raise ParameterError(f"cannot read {file}") from None
+        head = verify(salt, lines, expected)
+    else:
+        with _people(store) as people:
+            head = verify(people.book.salt, people.log_lines(), expected)
+    return Report({"head": str(head)}, [str(head)])
+
+
+def _shown(name: str, token: str) -> Report:
+    told = f"token of {name}, shown this once: {token}"
+    return Report({"name": name, "token": token}, [told])
+
+
+@contextmanager
+def _people(store: str) -> Iterator[People]:
+    place = store_named(store)
+    if not place.exists:
+        raise LedgerError(f"the store {store} does not exist; `serve` makes it")
+    with closing(Book(book_of(place.file))) as book:
+        yield People(book)

@@ -1,211 +1,209 @@
-"""`graphcuts-dp session start | ask | run`: a private graph, and answers one by one."""
+"""`graphcuts-dp session`: a private graph, answers one by one, and what its store has recorded."""
 
 import json
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from pathlib import Path
 from types import FrameType
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from graphcuts_dp.cli import options
-from graphcuts_dp.cli.console import accuracy_notes, out, progress_bar, say, show_facts, show_json
-from graphcuts_dp.cli.group_options import GroupReading
-from graphcuts_dp.cli.options import with_options
-from graphcuts_dp.cli.protect_options import Protecting
-from graphcuts_dp.cli.reading import Reading, check_apart
-from graphcuts_dp.cli.session_options import answer_text, remembered, resume, typed_cut
-from graphcuts_dp.cli.store_options import store_named
-from graphcuts_dp.errors import ParameterError, QueryError
+from graphcuts_dp.cli.answer import check_sets
+from graphcuts_dp.cli.console import Report, Table, progress_bar, say
+from graphcuts_dp.cli.options import Commands
+from graphcuts_dp.cli.queries import First, OneQuery, Second, read_sets
+from graphcuts_dp.cli.reading import GroupFile, Reading, check_apart, store_named
+from graphcuts_dp.errors import LedgerError, ParameterError, QueryError
 from graphcuts_dp.files import atomic_write, check_writable
-from graphcuts_dp.options import METHOD
+from graphcuts_dp.ledger.ledger import Ledger
+from graphcuts_dp.ledger.opening import Store, open_ledger
+from graphcuts_dp.options import INPUT, PRIVACY, Option
 from graphcuts_dp.pairs.graph_queries import STATISTICS, GraphQuery, Question
+from graphcuts_dp.privacy.protection import EDGE
 from graphcuts_dp.progress import Progress
+from graphcuts_dp.session.base import Answer
 from graphcuts_dp.session.online import GROUPS, STARTS
 from graphcuts_dp.session.query_lines import folder_of, read_asked, read_lines
-from graphcuts_dp.session.session import session_of
-from graphcuts_dp.session.terms import METHODS, MirrorDescent, SessionWorkload
-from graphcuts_dp.session.transcript import answer_to_dict
+from graphcuts_dp.session.runner import SessionStatus
+from graphcuts_dp.session.session import Session, named_terms, open_session, session_of
+from graphcuts_dp.session.terms import METHODS, Auto, Method, SessionWorkload
+from graphcuts_dp.session.transcript import (
+    LedgerStatus,
+    answer_to_dict,
+    export_ledger,
+    ledger_status,
+    session_source,
+    store_status,
+)
 
-START_EXAMPLE = """Example: graphcuts-dp session start mail.edges.gz --store mail.db --epsilon 1
---delta 1e-6 --queries 10000
-
-Example: graphcuts-dp session start mail.edges.gz --store mail.db --epsilon 1 --delta 1e-6
---queries 10000 --method multiplicative-weights --start groups --groups staff.csv
-
-The whole session costs epsilon and delta once, however many of its queries you ask. The store
-records what was spent and answered. Keep it beside the graph, and as private as the graph."""
-
-ASK_EXAMPLE = """Example: graphcuts-dp session ask mail.db --from "ann,bob" --to "kim,lee"
-
-Example: graphcuts-dp session ask mail.db --from @department.txt --complement
-
-Example: graphcuts-dp session ask mail.db --groups staff.csv --from @@Sales,@@IT --to @@Board
-
-A set is a list of labels separated by commas, or @FILE with one label on each line. @@NAME is a
-group of the public table --groups, and "*" alone is all vertices. In a bipartite graph a set
-may hold vertices of both sides. A query that was answered before is free.
-
-Example: graphcuts-dp session ask mail.db --query '{"left": {"ann": 0.5}, "right": {"kim": 1}}'"""
-
-RUN_EXAMPLE = """Example: graphcuts-dp session run mail.db queries.jsonl -o answers.jsonl
-
-Each line of the queries is an object: {"S": ["ann", "bob"], "T": ["kim"]}. Without "T", the
-second set is all other vertices. With --groups a set may name groups: {"S": "@Sales", "T":
-["@IT", "kim"]}. "*" instead of a list is all vertices. Other linear queries are possible:
-{"left": {"ann": 0.5}, "right": {"kim": 1}} weighs the pair of ann and kim by 0.5 times 1,
-{"entries": [["ann", "kim", 2.5]]} weighs it by 2.5, and {"matrix": "file.npz"} reads a matrix
-of weights from a file. After an interruption, run the command again: answers on the record are
-free."""
+session = Commands(
+    help="Answer cut queries on a private graph one by one, with a durable ledger.",
+)
+AnyName = Annotated[
+    str | None, Option(help="Of one session; all in the store if omitted.", group=INPUT)
+]
 
 
-@with_options
+@session.command()
 def start(
-    graph: Annotated[str, typer.Argument(metavar="GRAPH", help="The private graph.")],
-    store: Annotated[str, typer.Option(help="File that records what was spent on this graph.")],
-    epsilon: options.SessionEpsilon,
+    graph: options.PrivateGraph,
+    store: Annotated[
+        str, Option(help="File that records what was spent on this graph.", group=PRIVACY)
+    ],
+    epsilon: options.Epsilon,
+    queries: Annotated[
+        SessionWorkload,
+        Option(help="How many answers the session promises, and of what.", of=SessionWorkload),
+    ],
+    reading: Reading,
+    grouping: GroupFile,
     delta: options.Delta = 0.0,
     name: options.Name = "default",
     method: Annotated[
-        str,
-        typer.Option(
-            help=f"auto (smallest guaranteed error), or one of: {', '.join(METHODS)}.",
-            rich_help_panel=METHOD,
-        ),
-    ] = "auto",
-    budget_epsilon: options.BudgetEpsilon = None,
-    budget_delta: options.BudgetDelta = 0.0,
+        Method,
+        Option(help="auto if omitted: least guaranteed error.", of={Auto.name: Auto, **METHODS}),
+    ] = Auto(),  # noqa: B008
+    protect: options.Whom = EDGE,
+    budget: options.StoreBudget = None,
     expect_head: options.ExpectHead = None,
-    *,
-    workload: SessionWorkload,
-    having: MirrorDescent,  # it has all options that any method has
-    protecting: Protecting,
-    reading: Reading,
-    grouping: GroupReading,
     seed: options.Seed = None,
-    as_json: options.Json = False,
-) -> None:
-    """Begin a session of cut queries on a private graph."""
-    if having.start == GROUPS and grouping.groups is None:
-        raise ParameterError("--start groups needs --groups FILE, a public table of the vertices")
-    if having.start != GROUPS and grouping.groups is not None:
+) -> Report:
+    """Begin a session of cut queries on a private graph.
+
+    Example: graphcuts-dp session start mail.edges.gz --store mail.db --epsilon 1 --delta 1e-6
+    --queries 10000
+
+    Example: graphcuts-dp session start mail.edges.gz --store mail.db --epsilon 1 --delta 1e-6
+    --queries 10000 --method multiplicative-weights:start=groups --groups staff.csv
+
+    The whole session costs epsilon and delta once, however many of its queries you ask. The store
+    records what was spent and answered. Keep it beside the graph, and as private as the graph.
+    """
+    on_groups = getattr(method, "start", None) == GROUPS
+    if on_groups and grouping.groups is None:
+        raise ParameterError("start=groups needs --groups FILE, a public table of the vertices")
+    if not on_groups and grouping.groups is not None:
         raise ParameterError(
-            "--groups is for --start groups here; to name groups in queries, give it to session ask"
+            "--groups is for --method ...:start=groups here; to name groups in queries, give it to "
+            "session ask"
         )
-    place = store_named(store, budget_epsilon, budget_delta, expect_head)
-    private, _ = protecting.read(reading, graph)
-    with (
-        accuracy_notes(),
-        session_of(
-            private,
-            store=place,
-            name=name,
-            epsilon=epsilon,
-            delta=delta,
-            method=method,
-            groups=grouping.read(private.space),
-            seed=seed,
-            source=remembered(graph, reading),
-            **vars(workload),
-            **vars(having),
-            **protecting.options(vertices=True),
-        ) as session,
-    ):
-        status, error, taken = session.status, session.error_bound, session.norm
+    place = store_named(store, budget, expect_head)
+    private, _ = reading.read_private(graph, protect)
+    terms = named_terms(epsilon, delta, queries, method) | protect.keywords
+    terms.pop("rule", None)
+    source = {"path": str(Path(graph).resolve()), **reading.to_dict()}
+    with session_of(
+        private,
+        store=place,
+        name=name,
+        groups=grouping.read(private.space),
+        seed=seed,
+        source=source,
+        **terms,
+    ) as begun:
+        status, error, norm = begun.status, begun.error_bound, begun.norm
     agreed = status.terms.parameters
-    if as_json:
-        chosen = {} if taken is None else {"norm": taken}
-        show_json({"store": store, "error_bound": error, **chosen, **status.to_dict()})
-        return
-    show_facts(
-        {
-            "session": f"{status.terms.name} in {store}",
-            "guarantee": str(status.terms.guarantee),
-            "method": str(agreed["method"]) + (f", norm {taken}" if taken else ""),
-            **({"start": STARTS[GROUPS]} if agreed.get("start") == GROUPS else {}),
-            "queries": f"{agreed['queries']:,}",
-            "error": f"up to {error:,.1f} ({1 - agreed['beta']:.0%}, all queries at once)",
-        }
-    )
+    chosen = {} if norm is None else {"norm": norm}
+    facts = {
+        "session": f"{status.terms.name} in {store}",
+        "guarantee": str(status.terms.guarantee),
+        "method": str(agreed["method"]) + (f", norm {norm}" if norm else ""),
+        **({"start": STARTS[GROUPS]} if agreed.get("start") == GROUPS else {}),
+        "queries": f"{agreed['queries']:,}",
+        "error": f"up to {error:,.1f} ({1 - agreed['beta']:.0%}, all queries at once)",
+    }
+    return Report({"store": store, "error_bound": error, **chosen, **status.to_dict()}, [facts])
 
 
-@with_options
+@session.command()
 def ask(
     store: options.SessionStore,
-    first: Annotated[
-        str | None, typer.Option("--from", help='The set S of vertices; "*" is all of them.')
-    ] = None,
-    second: Annotated[str | None, typer.Option("--to", help="The set T.")] = None,
+    grouping: GroupFile,
+    first: First = None,
+    second: Second = None,
     complement: options.Complement = False,
-    query: Annotated[
-        str | None, typer.Option(help="Instead of sets: a line of JSON, as for `session run`.")
-    ] = None,
+    query: OneQuery = None,
     statistic: Annotated[
         str | None,
-        typer.Option(help=f"Instead of sets, a statistic of the graph: {', '.join(STATISTICS)}."),
+        Option(
+            help="Instead of sets, a statistic of the graph.",
+            choices=tuple(STATISTICS),
+            group=INPUT,
+        ),
     ] = None,
     name: options.Name = "default",
     graph: options.MovedGraph = None,
-    *,
-    grouping: GroupReading,
     unguaranteed: options.Unguaranteed = False,
     expect_head: options.ExpectHead = None,
-    as_json: options.Json = False,
-) -> None:
-    """Ask how much weight passes between S and T."""
-    if sum(each is not None for each in (first, query, statistic)) != 1 or (
-        first is None and (complement or second is not None)
-    ):
+) -> Report:
+    """Ask how much weight passes between S and T.
+
+    Example: graphcuts-dp session ask mail.db --from "ann,bob" --to "kim,lee"
+
+    Example: graphcuts-dp session ask mail.db --from @department.txt --complement
+
+    Example: graphcuts-dp session ask mail.db --groups staff.csv --from @@Sales,@@IT --to @@Board
+
+    Example: graphcuts-dp session ask mail.db --query '{"left": {"ann": 0.5}, "right": {"kim": 1}}'
+
+    A set is a list of labels separated by commas, or @FILE with one label on each line. @@NAME is a
+    group of the public table --groups, and "*" alone is all vertices. In a bipartite graph a set
+    may hold vertices of both sides. A query that was answered before is free.
+    """
+    if sum(each is not None for each in (first, query, statistic)) != 1:
         raise ParameterError("give either sets, --from and perhaps --to, or --query or --statistic")
+    check_sets(first, second, complement)
     of_graph = None if statistic is None else GraphQuery(statistic)
-    if complement and second is not None:
-        raise ParameterError("give --to or --complement, not both")
-    place = store_named(store, expect_head=expect_head)
-    with resume(place, name, graph, grouping) as session:
+    with resume(store_named(store, expect_head=expect_head), name, graph, grouping) as opened:
         asked: Question
         if of_graph is not None:
             asked = of_graph
         elif query is not None:
-            asked = read_asked(query, None, session.universe.space)
+            asked = read_asked(query, None, opened.universe.space)
         else:
-            asked = typed_cut(session, first or "", second)
-        answer = session.ask(asked, unguaranteed=unguaranteed)
-        guarantee = session.guarantee
-    if as_json:
-        show_json({**answer_to_dict(answer), "guarantee": str(guarantee)})
-    else:
-        out.print(answer_text(answer), markup=False)
+            asked = read_sets(first or "", second, opened.vertices, opened.groups)
+        found = opened.ask(asked, unguaranteed=unguaranteed)
+        guarantee = str(opened.guarantee)
+    return Report({**answer_to_dict(found), "guarantee": guarantee}, [answer_text(found)])
 
 
-@with_options
+@session.command()
 def run(
     store: options.SessionStore,
     queries: Annotated[str, typer.Argument(metavar="QUERIES", help="A .jsonl file of queries.")],
-    output: Annotated[
-        str | None,
-        typer.Option("-o", "--output", help="File for the answers; standard output if omitted."),
-    ] = None,
+    grouping: GroupFile,
+    output: options.Output = None,
     name: options.Name = "default",
     graph: options.MovedGraph = None,
-    *,
-    grouping: GroupReading,
     unguaranteed: options.Unguaranteed = False,
     expect_head: options.ExpectHead = None,
-    force: options.ForceOutput = False,
+    force: options.Force = False,
 ) -> None:
-    """Answer a file of queries; it can be resumed after an interruption."""
+    """Answer a file of queries; it can be resumed after an interruption.
+
+    Example: graphcuts-dp session run mail.db queries.jsonl -o answers.jsonl
+
+    Each line of the queries is an object: {"S": ["ann", "bob"], "T": ["kim"]}. Without "T", the
+    second set is all other vertices. With --groups a set may name groups: {"S": "@Sales", "T":
+    ["@IT", "kim"]}. "*" instead of a list is all vertices. Other linear queries are possible:
+    {"left": {"ann": 0.5}, "right": {"kim": 1}} weighs the pair of ann and kim by 0.5 times 1,
+    {"entries": [["ann", "kim", 2.5]]} weighs it by 2.5, and {"matrix": "file.npz"} reads a matrix
+    of weights from a file. After an interruption, run the command again: answers on the record are
+    free.
+    """
     check_apart([output], store, queries, graph, *grouping.files)
     if output is not None:
         check_writable(output, force=force)
-    lines = read_lines(queries)
-    place = store_named(store, expect_head=expect_head)
-    with resume(place, name, graph, grouping) as session:
-        space, folder = session.universe.space, folder_of(queries)
-        parsed = [read_asked(line, number, space, folder=folder) for number, line in lines]
+    lines, folder = read_lines(queries), folder_of(queries)
+    with resume(store_named(store, expect_head=expect_head), name, graph, grouping) as opened:
+        space = opened.universe.space
+        asked = [read_asked(line, number, space, folder=folder) for number, line in lines]
         try:
-            preview = session.cost(parsed)
+            preview = opened.cost(asked)
         except QueryError as problem:
             more = "; to name groups give --groups FILE" if "vertex '@" in str(problem) else ""
             raise QueryError(f"{problem}{more}") from None
@@ -214,19 +212,175 @@ def run(
                 f"{preview.new:,} new queries, but the session has {preview.left:,} left; "
                 "nothing was asked (--unguaranteed answers the rest without guarantee)"
             )
-        with _between_chunks(len(parsed)) as progress:
-            answers = session.ask_all(parsed, unguaranteed=unguaranteed, progress=progress)
+        with _between_chunks(len(asked)) as progress:
+            answers = opened.ask_all(asked, unguaranteed=unguaranteed, progress=progress)
     # A file of answers repeats the queries, so that it can be read alone.
     rows = (
         json.dumps(json.loads(line) | answer_to_dict(answer)) + "\n"
         for (_, line), answer in zip(lines, answers, strict=True)
     )
+    _write(rows, output, force=force)
+    if output is not None:
+        say(f"{len(answers):,} answers in {output}, {preview.free:,} of them free")
+
+
+@session.command()
+def repl(
+    store: options.SessionStore,
+    grouping: GroupFile,
+    name: options.Name = "default",
+    graph: options.MovedGraph = None,
+    unguaranteed: options.Unguaranteed = False,
+    expect_head: options.ExpectHead = None,
+) -> None:
+    """Ask queries at a prompt.
+
+    Example: graphcuts-dp session repl mail.db
+
+    Type a query such as:  ann, bob | kim, lee   (without | the second set is all other vertices)
+    Tab completes labels, the arrow keys bring back earlier lines, and :help lists the commands.
+    """
+    from graphcuts_dp.cli.repl import converse
+
+    with resume(store_named(store, expect_head=expect_head), name, graph, grouping) as opened:
+        converse(opened, unguaranteed=unguaranteed)
+
+
+@session.command()
+def status(
+    store: options.SessionStore,
+    name: AnyName = None,
+    expect_head: options.ExpectHead = None,
+) -> Report:
+    """Show all that was spent on the private data, and what is left of each session.
+
+    Example: graphcuts-dp session status mail.db
+
+    The command shows all releases and sessions on one graph, who began them and when, and what they
+    cost together. Keep the head that it prints: with --expect-head, every command that opens the
+    store refuses an older copy of it.
+    """
+    found = store_status(store_named(store, expect_head=expect_head))
+    chosen = _chosen(found, name)
+    columns = ("began (UTC)", "by", "use", "state", "epsilon", "delta")
+    rows = [
+        (
+            each.use.time.removesuffix("+00:00").replace("T", " "),
+            each.use.user,
+            f"{each.use.kind} {each.use.name}".rstrip()
+            + (" (seeded: not private)" if each.use.seed is not None else ""),
+            each.state,
+            f"{each.use.guarantee.epsilon:g}",
+            f"{each.use.guarantee.delta:g}",
+        )
+        for each in found.uses
+    ]
+    delta = f", delta = {found.delta:g}" if found.delta else ""
+    totals = {
+        "all uses together": f"epsilon = {found.epsilon:.4g}{delta}"
+        + (" (seeded: not private)" if found.seeded else ""),
+        "protects": found.protects,
+        "budget": found.budget or "no cap",
+        "head": found.head,
+    }
+    return Report(
+        {**found.to_dict(), "sessions": [each.to_dict() for each in chosen]},
+        [
+            Table(f"Spent on the data of {store}", columns, rows),
+            *(session_facts(each) for each in chosen),
+            totals,
+        ],
+    )
+
+
+@session.command()
+def export(
+    store: options.SessionStore,
+    output: options.Output = None,
+    name: AnyName = None,
+    expect_head: options.ExpectHead = None,
+    force: options.Force = False,
+) -> None:
+    """Write the transcript and its guarantee, as JSON.
+
+    Example: graphcuts-dp session export mail.db -o transcript.json
+
+    The transcript contains every answer with its query, and the guarantee for all of them. It
+    contains nothing secret, so you may publish it.
+    """
+    check_apart([output], store)
+    with closing(open_ledger(store_named(store, expect_head=expect_head))) as ledger:
+        _chosen(ledger_status(ledger), name)
+        _write(_document(ledger, name), output, force=force)
+
+
+def _write(parts: Iterator[str], output: str | None, *, force: bool) -> None:
     if output is None:
-        sys.stdout.writelines(rows)
+        sys.stdout.writelines(parts)
         return
     with atomic_write(output, force=force) as handle:
-        handle.writelines(row.encode() for row in rows)
-    say(f"{len(answers):,} answers in {output}, {preview.free:,} of them free")
+        handle.writelines(part.encode() for part in parts)
+
+
+def _document(ledger: Ledger, name: str | None) -> Iterator[str]:
+    """One JSON object, an answer on each line."""
+    parts = export_ledger(ledger, name)
+    header = json.dumps(next(parts), indent=2)
+    yield header.removesuffix("\n}") + ',\n  "answers": ['
+    for index, answer in enumerate(parts):
+        yield (",\n    " if index else "\n    ") + json.dumps(answer)
+    yield "\n  ]\n}\n"
+
+
+def _chosen(found: LedgerStatus, name: str | None) -> list[SessionStatus]:
+    chosen = [each for each in found.sessions if name in (None, each.terms.name)]
+    if name is not None and not chosen:
+        known = ", ".join(each.terms.name for each in found.sessions) or "none"
+        raise ParameterError(f"no session {name!r} in the store; there is: {known}")
+    return chosen
+
+
+def session_facts(each: SessionStatus) -> dict[str, object]:
+    """Where a session stands, for printing."""
+    left = each.remaining.queries
+    facts: dict[str, object] = {
+        "session": f"{each.terms.name} ({each.state})",
+        "method": each.terms.parameters["method"],
+        "guarantee": each.terms.guarantee,
+        "answers": f"{each.answers:,}, {each.corrections:,} of them corrected",
+        "queries left": "no limit" if left is None else f"{left:,}",
+    }
+    if each.remaining.updates is not None:
+        facts["corrections left"] = f"{each.remaining.updates:,}"
+    if each.interruptions:
+        facts["interruptions"] = f"{each.interruptions:,}, counted as spent"
+    return facts
+
+
+def resume(store: Store, name: str, graph: str | None, grouping: GroupFile) -> Session:
+    """Open a session on a store, with its graph, and with groups that queries may name.
+
+    Raises:
+        ParameterError: no such session, or nobody knows where the graph is.
+        GraphCutsError: as `open_session`, and as `GroupFile.read`.
+    """
+    path, source = session_source(store, name, moved_to=graph)
+    try:
+        reading = Reading.from_dict(source)
+    except TypeError:
+        raise LedgerError("the session was begun by another version of this program") from None
+    private = reading.read_data(path)
+    return open_session(private, store=store, name=name, groups=grouping.read(private.space))
+
+
+def answer_text(answer: Answer) -> str:
+    """An answer on one line, with what is left."""
+    parts = [str(answer)]
+    if answer.updated:
+        parts.append("corrected")
+    if answer.queries_left is not None:
+        parts.append(f"{answer.queries_left:,} left")
+    return "  ".join(parts)
 
 
 @contextmanager
@@ -239,7 +393,7 @@ def _between_chunks(total: int) -> Iterator[Progress]:
             raise KeyboardInterrupt  # the second time means now
         asked.append(number)
 
-    before = signal.signal(signal.SIGINT, note)
+    before: Any = signal.signal(signal.SIGINT, note)
     try:
         with progress_bar(f"{total:,} queries") as bar:
 

@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Any, final
 
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.options import PRIVACY, option
 from graphcuts_dp.privacy.composition import (
     Cost,
     admits,
@@ -26,8 +27,8 @@ class Budget:
         ParameterError: a number out of range.
     """
 
-    epsilon: float
-    delta: float = 0.0
+    epsilon: float = option(help="Cap on epsilon.", group=PRIVACY)
+    delta: float = option(0.0, help="Cap on delta.", group=PRIVACY)
 
     def __post_init__(self) -> None:
         exact_epsilon(self.epsilon)

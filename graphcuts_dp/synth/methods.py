@@ -10,6 +10,7 @@ The query release game: a synthetic matrix as the average of plays against the w
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Literal, Self, cast, final
 
 import numpy as np
@@ -20,7 +21,7 @@ from graphcuts_dp.arrays import RealMatrix
 from graphcuts_dp.deadline import Deadline
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.blocks import mirror_upper
-from graphcuts_dp.options import OUTPUT, check, option, read_options
+from graphcuts_dp.options import OUTPUT, check, chosen, option
 from graphcuts_dp.parallel import one_blas_thread
 from graphcuts_dp.progress import Progress, silent
 from graphcuts_dp.synth.base import (
@@ -481,7 +482,7 @@ class Fitting:
         Raises:
             ParameterError: an unknown name, or options that do not fit together.
         """
-        return read_options(fit, cls) if isinstance(fit, str) else cls(fit)
+        return chosen(fit, FITTINGS, "fit") if isinstance(fit, str) else cls(fit)
 
     def method(self, weight_cap: float | None) -> FitMethod | None:
         """What fits a graph of this public largest weight; None for "none".
@@ -504,3 +505,9 @@ class Fitting:
                 "fit='first-order'"
             )
         return method
+
+
+# What `fit=` can name.
+FITTINGS: Mapping[str, Callable[..., Fitting]] = {
+    name: partial(Fitting, fit=name) for name in FIT_NAMES
+}

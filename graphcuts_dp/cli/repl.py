@@ -4,23 +4,17 @@ import sys
 from collections.abc import Callable
 from typing import final
 
-from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import out, say, show_facts
-from graphcuts_dp.cli.group_options import GroupReading
-from graphcuts_dp.cli.options import with_options
-from graphcuts_dp.cli.session_options import answer_text, query_text, resume, typed_cut
-from graphcuts_dp.cli.session_record import session_facts
-from graphcuts_dp.cli.store_options import store_named
+from graphcuts_dp.cli.queries import read_sets
+from graphcuts_dp.cli.session import answer_text, session_facts
 from graphcuts_dp.errors import GraphCutsError, LedgerError, QueryError
 from graphcuts_dp.pairs.graph_queries import Question
-from graphcuts_dp.session.query_lines import read_asked
+from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.pairs.vertices import Label
+from graphcuts_dp.session.query_lines import labels_of_cut, query_title, read_asked
 from graphcuts_dp.session.session import Session
 
-EXAMPLE = """Example: graphcuts-dp session repl mail.db
-
-Type a query such as:  ann, bob | kim, lee   (without | the second set is all other vertices)
-Tab completes labels, the arrow keys bring back earlier lines, and :help lists the commands."""
-
+_SHOWN = 40  # characters of a set
 HELP = """A query is one or two sets of labels:
   ann, bob | kim, lee    what passes between {ann, bob} and {kim, lee}
   ann, bob               what passes between {ann, bob} and all others
@@ -37,26 +31,15 @@ Commands:
   :quit                  leave; the session stays open for another day"""
 
 
-@with_options
-def repl(
-    store: options.SessionStore,
-    name: options.Name = "default",
-    graph: options.MovedGraph = None,
-    *,
-    grouping: GroupReading,
-    unguaranteed: options.Unguaranteed = False,
-    expect_head: options.ExpectHead = None,
-) -> None:
-    """Ask queries at a prompt."""
-    place = store_named(store, expect_head=expect_head)
-    with resume(place, name, graph, grouping) as session:
-        prompt = Prompt(session, unguaranteed=unguaranteed)
-        if sys.stdin.isatty():
-            out.print(f"session {session.name}: {session.guarantee}", markup=False)
-            out.print("type a query, or :help", markup=False)
-            _complete(prompt)
-        while prompt.turn():
-            pass
+def converse(session: Session, *, unguaranteed: bool) -> None:
+    """Answer line after line until the last one."""
+    prompt = Prompt(session, unguaranteed=unguaranteed)
+    if sys.stdin.isatty():
+        out.print(f"session {session.name}: {session.guarantee}", markup=False)
+        out.print("type a query, or :help", markup=False)
+        _complete(prompt)
+    while prompt.turn():
+        pass
 
 
 @final
@@ -127,7 +110,12 @@ class Prompt:
         first, bar, second = line.partition("|")
         if "|" in second:
             raise QueryError("a query has one | at most, between its two sets")
-        return typed_cut(self._session, first.strip(), second.strip() if bar else None)
+        return read_sets(
+            first.strip(),
+            second.strip() if bar else None,
+            self._session.vertices,
+            self._session.groups,
+        )
 
     def _ask(self, line: str) -> None:
         answer = self._session.ask(self._query(line), unguaranteed=self._unguaranteed)
@@ -146,7 +134,7 @@ class Prompt:
         history = self._session.history
         first = max(0, len(history) - count)
         for number, entry in enumerate(history[first:], start=first + 1):
-            cut = query_text(entry.query, self._session.universe)
+            cut = _query_text(entry.query, self._session.universe)
             out.print(f"{number:>6}  {cut:<30}  {answer_text(entry.answer)}", markup=False)
 
     def _plot(self, path: str) -> None:
@@ -176,3 +164,20 @@ def _complete(prompt: Prompt) -> None:
         return gap + found[index] if index < len(found) else None
 
     readline.set_completer(completer)
+
+
+def _query_text(query: Question, universe: Universe) -> str:
+    """A cut by its labels, of which what is too long is cut off; of another query what it is."""
+    S, T = labels_of_cut(query, universe)
+    if S is None or T is None:
+        return query_title(query, universe)
+    one_set = not universe.bipartite
+    others = one_set and len(S) + len(T) == universe.shape[0] and not set(S) & set(T)
+    return f"{_shortened(S)} | {'others' if others and len(T) > 1 else _shortened(T)}"
+
+
+def _shortened(labels: tuple[Label, ...]) -> str:
+    text = ", ".join(map(str, labels))
+    if len(text) > _SHOWN:
+        text = f"{text[:_SHOWN]}... ({len(labels):,})"
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

@@ -1,0 +1,239 @@
+"""Queries on the command line: sets that are typed, and files of queries."""
+
+import csv
+import re
+from dataclasses import dataclass
+from typing import Annotated, final
+
+from graphcuts_dp.errors import FileFormatError, QueryError
+from graphcuts_dp.graph.files import read_vertices
+from graphcuts_dp.options import INPUT, Option
+from graphcuts_dp.pairs.group_names import MARK, GroupNames, asked_query, is_group
+from graphcuts_dp.pairs.groups import Groups
+from graphcuts_dp.pairs.linear_query import LinearQuery, sides_of
+from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.pairs.vertices import ALL, Label, Space, VertexSet
+from graphcuts_dp.session.query_lines import folder_of, read_linear, read_lines
+
+First = Annotated[
+    str | None, Option(help='The set S of vertices; "*" is all.', flag="--from", group=INPUT)
+]
+Second = Annotated[
+    str | None,
+    Option(help="The set T; all other vertices if omitted.", flag="--to", group=INPUT),
+]
+OneQuery = Annotated[
+    str | None, Option(help="Instead of sets: one line of JSON, as in a file.", group=INPUT)
+]
+_GROUP = "@@"  # before the name of a group; a single @ is for files
+_MOST_PAIRS = 10_000
+_SHOWN = 40  # characters of a set
+
+
+@final
+@dataclass(frozen=True)
+class AskedQuery:
+    """A query of a file.
+
+    Attributes:
+        query: the query; sets of cuts may still name groups.
+        S: the set as it was written, in one text; of another query the line of JSON.
+        T: likewise; None for all other vertices, and for another query.
+    """
+
+    query: LinearQuery
+    S: str
+    T: str | None
+
+    @property
+    def title(self) -> str:
+        """The query in few characters."""
+        text = _short(self.S)
+        if isinstance(self.query, CutQuery):
+            text += f" - {'others' if self.T is None else _short(self.T)}"
+        return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def read_sets(
+    first: str, second: str | None, sides: tuple[VertexSet, VertexSet], names: GroupNames | None
+) -> LinearQuery:
+    """The cut between two sets as they were typed, which may name groups.
+
+    Args:
+        first: the set S.
+        second: the set T, if there is one.
+        sides: the vertices that S and T may name.
+        names: of groups, if there are any.
+
+    Raises:
+        QueryError, FileFormatError: as `read_set`.
+    """
+    groups = (None, None) if names is None else (names.left, names.right)
+    S = read_set(first, sides[0], groups[0])
+    T = None if second is None else read_set(second, sides[1], groups[1])
+    return asked_query(S, T, names)
+
+
+def read_set(text: str, vertices: VertexSet, groups: Groups | None = None) -> list[Label] | str:
+    """A set of vertices from the command line: labels with commas between, or @FILE.
+
+    A label that holds a comma, or begins with a quote, stands in double quotes, as in CSV.
+    Numbers become integers where the vertices are integers. A word @@NAME names a group, and stays
+    as "@NAME", which `members` reads. A star alone stays as it is: all vertices.
+
+    Raises:
+        QueryError: an empty label, a group where there are none, or a star where a vertex has that
+            name.
+        FileFormatError: the file cannot be read.
+    """
+    if text.strip() == ALL:
+        if vertices.find(ALL) is not None:
+            raise QueryError(
+                "'*' is all vertices, and here one vertex has that name: write the set that you"
+                " mean to a file with one label on each line, and type @FILE"
+            )
+        return ALL
+    if text.startswith("@") and not text.startswith(_GROUP):
+        try:
+            return list(read_vertices(text[1:]).labels)
+        except FileFormatError as problem:
+            if groups is None or not any(is_group(word[1:], groups) for word in text.split(",")):
+                raise
+            raise FileFormatError(
+                f"{problem}; @ is for files, type @{text} for the group"
+            ) from None
+    words = split_words(text)
+    if not all(words):
+        raise QueryError("an empty label in a set; write labels with single commas between")
+    return [_label(word, vertices, groups) for word in words]
+
+
+def split_words(text: str) -> list[str]:
+    """The labels of a set, which stand in quotes where they hold a comma, as in CSV.
+
+    Raises:
+        QueryError: quotes that do not match.
+    """
+    if '"' not in text:
+        return [word.strip() for word in text.split(",")]
+    try:
+        (words,) = csv.reader([text], skipinitialspace=True, strict=True)
+    except (csv.Error, ValueError):
+        raise QueryError(
+            'check the quotes of the set: a label with a comma is typed "Lee, Ann", and a quote '
+            'within such a label twice, ""'
+        ) from None
+    return words
+
+
+def _label(word: str, vertices: VertexSet, groups: Groups | None) -> Label:
+    if vertices.find(word) is not None:
+        return word
+    if not word.startswith(_GROUP):
+        # An integer as files have them: no sign but a minus, no leading zero, ASCII digits alone.
+        return int(word) if re.fullmatch("0|-?[1-9][0-9]{0,99}", word) else word
+    if groups is None:
+        raise QueryError(
+            f"{word[:60]} names a group, and there are none: give --groups FILE; a file whose name "
+            f"begins with @ is typed @./{word[1:60]}"
+        )
+    return word[1:]
+
+
+def read_query_file(path: str, space: Space, names: GroupNames | None) -> list[AskedQuery]:
+    """The queries of a file.
+
+    Args:
+        path: of a .csv table with columns S and, if wanted, T, whose cells hold labels with commas
+            between, and names of groups after "@"; any other file has lines of JSON such as
+            {"S": ["ann"], "T": ["kim"]}, see `read_linear`. Without T: all other vertices.
+        space: the vertices that may be named.
+        names: groups that may be named.
+
+    Raises:
+        FileFormatError: the file cannot be read.
+        QueryError: a line that is no query; the message has its number.
+    """
+    if path.lower().endswith(".csv"):
+        found = _of_table(path, space, names)
+    else:
+        lines = read_lines(path)
+        found = [_of_line(line, number, space, path, names) for number, line in lines]
+    if not found:
+        raise QueryError(f"{path} has no queries")
+    return found
+
+
+def _of_line(
+    line: str, number: int, space: Space, path: str, names: GroupNames | None
+) -> AskedQuery:
+    query = read_linear(line, number, space, folder=folder_of(path))
+    if not isinstance(query, CutQuery):
+        return AskedQuery(query, line.strip(), None)
+    S, T = _text(query.S), None if query.T is None else _text(query.T)
+    return AskedQuery(query if names is None else names.named(query), S, T)
+
+
+def _of_table(path: str, space: Space, names: GroupNames | None) -> list[AskedQuery]:
+    lines = read_lines(path)
+    try:
+        rows = list(csv.reader([line for _, line in lines], strict=True))
+    except csv.Error as problem:
+        raise FileFormatError(f"{path} is no table: {problem}") from None
+    header = [cell.strip() for cell in rows[0]] if rows else []
+    if "S" not in header or not set(header) <= {"S", "T"} or len(header) != len(set(header)):
+        raise FileFormatError(f"{path} needs a first row S,T (or S alone), and no other columns")
+    if len(rows) != len(lines):
+        raise FileFormatError(f"{path} has a cell of several lines")
+    sides, found = sides_of(space), []
+    for (number, _), row in zip(lines[1:], rows[1:], strict=True):
+        if len(row) != len(header):
+            raise QueryError(
+                f"line {number} of the queries has {len(row)} cells, not {len(header)}"
+            )
+        cells = dict(zip(header, row, strict=True))
+        S, T = cells["S"].strip(), cells.get("T", "").strip() or None
+        try:
+            query = read_sets(_marked(S), None if T is None else _marked(T), sides, names)
+        except QueryError as problem:
+            raise QueryError(f"line {number} of the queries: {problem}") from None
+        found.append(AskedQuery(query, S, T))
+    return found
+
+
+def _marked(cell: str) -> str:
+    """In a cell "@NAME" is a group, never a file."""
+    words = [word.strip() for word in cell.split(",")]
+    return ",".join(MARK + word if word.startswith(MARK) else word for word in words)
+
+
+def pairs_of_groups(names: GroupNames, space: Space) -> list[AskedQuery]:
+    """The cuts between all pairs of groups of the finest level, and within each of one vertex set.
+
+    Raises:
+        QueryError: more than ten thousand pairs.
+    """
+    one_set = isinstance(space, VertexSet)
+    left, right = (
+        [(f"{MARK}{label}", groups.codes() == code) for code, label in enumerate(groups.labels())]
+        for groups in (names.left, names.right)
+    )
+    pairs = [
+        (first, second)
+        for number, first in enumerate(left)
+        for second in right[number if one_set else 0 :]
+    ]
+    if len(pairs) > _MOST_PAIRS:
+        raise QueryError(
+            f"{len(pairs):,} pairs of groups are too many: take a coarser level by "
+            "--groups-columns levels=, or release a table of them, graphcuts-dp flows"
+        )
+    return [AskedQuery(CutQuery(S, T), named_S, named_T) for (named_S, S), (named_T, T) in pairs]
+
+
+def _text(given: object) -> str:
+    return ",".join(map(str, given)) if isinstance(given, list | tuple) else str(given)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
