@@ -12,7 +12,7 @@ import numpy as np
 from fastapi import APIRouter, Depends, Header, Path, Query, Request
 from fastapi.responses import PlainTextResponse, StreamingResponse
 
-from graphcuts_dp.ledger.spending import total_cost
+from graphcuts_dp.ledger.uses import total_cost
 from graphcuts_dp.pairs.graph_queries import Question
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery
 from graphcuts_dp.pairs.vertices import Label, VertexSet
