@@ -23,6 +23,7 @@ from graphcuts_dp.learn.own_learner import OwnLearner
 from graphcuts_dp.ledger.opening import Store, reading_of, size_of
 from graphcuts_dp.ledger.uses import SESSION, Use, check_agreed, check_name
 from graphcuts_dp.measure.cells import Sides, sides_of_groups
+from graphcuts_dp.options import chosen
 from graphcuts_dp.pairs.graph_queries import GraphQuery, Question
 from graphcuts_dp.pairs.group_names import GroupNames, asked_query
 from graphcuts_dp.pairs.groups import Groups
@@ -41,7 +42,7 @@ from graphcuts_dp.session.online import OnlineMechanism, OnlineState
 from graphcuts_dp.session.queries import encode_query
 from graphcuts_dp.session.query_lines import sides
 from graphcuts_dp.session.runner import Beginning, Remaining, Runner, StoreSession, begun_or_resumed
-from graphcuts_dp.session.terms import Auto, Method, OwnRule, SessionTerms, SessionWorkload
+from graphcuts_dp.session.terms import METHODS, Auto, Method, OwnRule, SessionTerms, SessionWorkload
 from graphcuts_dp.session.transcript import History, export_ledger
 
 if TYPE_CHECKING:
@@ -335,10 +336,11 @@ def open_session(
         delta: in [0, 1), for example 1e-6; 0 if omitted.
         queries: how many answers are promised; or a `SessionWorkload`, which can say more of what
             will be asked, such as other linear queries than cuts.
-        method: "auto" (least guaranteed error), a name of `session.terms.METHODS`, or an object
-            with options, such as `MirrorDescent(norm="l2")`; or a learner of your own: an object as
-            `learn.learners.Learner` describes it, with a `version`. The store keeps its name and
-            version; give it again when the session is resumed.
+        method: "auto" (least guaranteed error), a name of `session.terms.METHODS`, perhaps with
+            options, as in "mirror-descent:norm=l2", or an object, `MirrorDescent(norm="l2")`; or a
+            learner of your own: an object as `learn.learners.Learner` describes it, with a
+            `version`. The store keeps its name and version; give it again when the session is
+            resumed.
         protect: whom the whole session protects: "edges" if omitted, or a `Protect`, such as
             `Protect.owner(at_most=50)`. For a vertex, answers are bounded cuts, see
             `graph.bounded_sums`: the true one if no vertex has more than the degree bound of weight
@@ -395,10 +397,11 @@ def named_terms(
     given: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "queries": queries}
     if isinstance(queries, SessionWorkload):
         given |= vars(queries)
-    if isinstance(method, str):
+    if isinstance(method, str) and ":" not in method:
         return given | {"method": method}
-    chosen = method if isinstance(method, Method) else OwnRule(rule=OwnLearner.of(method))
-    return given | {**vars(chosen), "method": chosen.name}
+    found = method if isinstance(method, str | Method) else OwnRule(rule=OwnLearner.of(method))
+    taken = chosen(found, {Auto.name: Auto, **METHODS}, "method")
+    return given | {**vars(taken), "method": taken.name}
 
 
 def session_of(
