@@ -120,7 +120,7 @@ def answer(
     cuts = [each.query for each in asked]
     found = _answers(release, cuts, confidence, simultaneous=simultaneous, joint=joint)
     shrunk: list[float | None] = [None] * len(cuts)
-    if isinstance(release, Release) and release.has_graph and not release.is_sparse:
+    if isinstance(release, Release) and release.has_graph:
         shrunk = _shrunk(release, cuts)
     guarantee = {"guarantee": str(release.guarantee)}
     facts = [_facts(one, value) for one, value in zip(found, shrunk, strict=True)]

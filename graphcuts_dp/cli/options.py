@@ -18,7 +18,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from graphcuts_dp.cli.console import HELP, Report, accuracy_notes, show
 from graphcuts_dp.errors import GraphCutsError, ParameterError
-from graphcuts_dp.ledger.spending import Budget
+from graphcuts_dp.ledger.opening import Budget
 from graphcuts_dp.options import GROUPS, INPUT, METHOD, OUTPUT, PRIVACY, Option, described
 from graphcuts_dp.privacy.protection import PROTECTIONS, Protect
 
@@ -78,7 +78,7 @@ Force = Annotated[bool, Option(help="Replace existing files.", group=OUTPUT)]
 _JSON = Option(name="as_json", kind=bool, default=False, flag="--json", group=OUTPUT)
 _JSON = dataclasses.replace(_JSON, help="Print the result as JSON.")
 
-_WORDS = {int: "COUNT", float: "NUMBER", str: "TEXT", None: "TEXT"}
+_METAVARS: Mapping[Any, str] = {int: "COUNT", float: "NUMBER"}
 _OLD = {  # options of earlier versions that are keys under another name now
     "--ignore-lengths": "--ignore-weights",
     "--bipartite": "--kind bipartite",
@@ -141,9 +141,10 @@ class Command(TyperCommand):
                 with formatter.section(group):
                     formatter.write_dl(lines.pop(group))
         for about in self.known:
-            keys = list(_keys(about))
+            keys = _keys(about)
             if keys:
-                with formatter.section(f"Keys of {_flag(about)}"):
+                name = "NAME:" if isinstance(about.of, Mapping) else ""
+                with formatter.section(f"Keys of {_flag(about)} {name}KEY=VALUE,KEY=VALUE"):
                     formatter.write_dl(keys)
 
     def moved(self, flag: str) -> str | None:
@@ -209,8 +210,11 @@ def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """What typer calls in place of a command: it reads its options, and shows its report."""
     signature, hints = inspect.signature(command), get_type_hints(command, include_extras=True)
     own = {each.name: each for each in described(command)}
-    objects = {name: kind for name, kind in hints.items() if dataclasses.is_dataclass(kind)}
-    objects.pop("return", None)
+    objects: dict[str, Any] = {
+        name: kind
+        for name, kind in hints.items()
+        if dataclasses.is_dataclass(kind) and kind is not Report
+    }
     parameters, known = [], []
     for name, given in signature.parameters.items():
         options = described(objects[name]) if name in objects else own.get(name)
@@ -253,17 +257,17 @@ def _flag(about: Option) -> str:
 def _parameter(about: Option) -> inspect.Parameter:
     """What typer is told of an option: a flag, or a word that `_value` reads."""
     flags = about.flag.split() if about.flag else [f"--{about.key}"]
-    metavar = about.metavar or _WORDS.get(about.kind, "TEXT")
-    if isinstance(about.of, Mapping):
-        keyed = any(described(kind) for kind in about.of.values())
-        metavar = about.metavar or ("NAME:KEY=..." if keyed else "NAME")
-    elif about.of is not None:
-        metavar = about.metavar or "KEY=..."
-    default, kind = None, str | None
+    kind: Any = str | None
+    default: Any = None
+    metavar: str | None = about.metavar or _METAVARS.get(about.kind, "TEXT")
+    if about.of is not None and about.metavar is None:
+        named = isinstance(about.of, Mapping)
+        keyed = any(described(each) for each in _kinds(about).values())
+        metavar = "NAME" * named + ":" * (named and keyed) + "KEY=..." * keyed
     if about.kind is bool:
-        default, kind, metavar = False, bool, None
+        kind, default, metavar = bool, False, None
     if about.default is dataclasses.MISSING:
-        default, kind = inspect.Parameter.empty, str
+        kind, default = str, inspect.Parameter.empty
     shown = typer.Option(
         *flags, help=_told(about), metavar=metavar, rich_help_panel=about.group, show_default=False
     )
@@ -303,19 +307,19 @@ def _kinds(about: Option) -> Mapping[str, Any]:
     return {} if about.of is None else {"": about.of}
 
 
-def _keys(about: Option) -> Iterator[tuple[str, str]]:
+def _keys(about: Option) -> list[tuple[str, str]]:
     """Each key of a value that is an object, with its help, and the names that have it."""
     kinds = _kinds(about)
-    having: dict[str, list[str]] = {}
-    found: dict[str, Option] = {}
+    having: dict[tuple[str, str], list[str]] = {}
     for name, kind in kinds.items():
         for each in described(kind):
             if each.typed:
-                found.setdefault(each.key, each)
-                having.setdefault(each.key, []).append(name)
-    for key, each in found.items():
-        names = "" if len(having[key]) == len(kinds) else f" ({', '.join(having[key])})"
-        yield key, _told(each) + names
+                choice = "=yes|no" if each.kind is bool and each.optional else ""
+                having.setdefault((each.key + choice, _told(each)), []).append(name)
+    return [
+        (key, told + ("" if len(names) == len(kinds) else f" ({', '.join(names)})"))
+        for (key, told), names in having.items()
+    ]
 
 
 @contextmanager

@@ -21,9 +21,8 @@ from graphcuts_dp.graph.owned_rows import (
     without_rows,
 )
 from graphcuts_dp.graph.raw_edges import GivenVertices
-from graphcuts_dp.ledger.opening import Store, Subject, stores_beside
-from graphcuts_dp.ledger.records import Head
-from graphcuts_dp.ledger.spending import Budget
+from graphcuts_dp.ledger.ledger import Head
+from graphcuts_dp.ledger.opening import Budget, Store, Subject, stores_beside
 from graphcuts_dp.options import INPUT, PRIVACY, option
 from graphcuts_dp.pairs.group_names import GroupNames
 from graphcuts_dp.pairs.groups import Groups

@@ -14,6 +14,7 @@ from graphcuts_dp.cli.options import Commands, command_first
 from graphcuts_dp.cli.reading import GroupFile, Reading, store_named
 from graphcuts_dp.errors import LedgerError, ParameterError
 from graphcuts_dp.files import atomic_write
+from graphcuts_dp.graph.owned_rows import OwnedRows
 from graphcuts_dp.ledger.ledger import Head
 from graphcuts_dp.ledger.opening import create_ledger
 from graphcuts_dp.options import INPUT, PRIVACY, Option
@@ -67,10 +68,10 @@ def start(
     place = store_named(store, budget, expect_head)
     if not place.exists and budget is None:
         raise ParameterError("a new store needs --budget, a cap on all that is spent")
-    if protect.kind == "owner":
-        raise ParameterError("the server reads graphs, not rows with owners")
     with serving(place.file):
         private, _ = reading.read_private(graph, protect)
+        if isinstance(private, OwnedRows):
+            raise ParameterError("the server reads graphs, not rows with owners")
         groups = grouping.read(private.space)
         if not place.exists:
             create_ledger(place, private, protects=str(protect))
