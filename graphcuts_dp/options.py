@@ -263,10 +263,10 @@ def chosen(given: str | T, kinds: Mapping[str, Callable[..., T]], what: str) -> 
     if name not in kinds:
         names = ", ".join(map(repr, kinds))
         raise ParameterError(f"unknown {what}={name!r:.60}; choose one of {names}")
-    return read_options(rest, kinds[name], name) if colon else kinds[name]()
+    return read_options(rest if colon else None, kinds[name], name)
 
 
-def read_options(text: str, kind: Callable[..., T], name: str = "") -> T:
+def read_options(text: str | None, kind: Callable[..., T], name: str = "") -> T:
     """An object of options from one string: "key=value,key=value".
 
     A key alone says yes. The first option may be given without its key, with a colon after it
@@ -274,7 +274,7 @@ def read_options(text: str, kind: Callable[..., T], name: str = "") -> T:
     comma within a value is typed `\\,`.
 
     Args:
-        text: what was typed.
+        text: what was typed; None for the defaults.
         kind: what makes the object; it is `described`.
         name: of the kind, for messages.
 
@@ -282,8 +282,8 @@ def read_options(text: str, kind: Callable[..., T], name: str = "") -> T:
         ParameterError: an unknown key, one that is given twice or missing, or as the kind refuses.
     """
     known = {each.key: each for each in described(kind) if each.typed}
-    parts = _COMMA.split(text)
-    leading = None if name else _FIRST.fullmatch(text)
+    parts = [] if text is None else _COMMA.split(text)
+    leading = None if name or text is None else _FIRST.fullmatch(text)
     if leading is not None:
         parts = [leading[1], *_COMMA.split(leading[2])]
     values: dict[str, Any] = {}

@@ -174,7 +174,7 @@ def call(monkeypatch, capsys):
 
         command.__annotations__ = {"search": kind}
         app = typed.Commands()
-        app.command("search")(typed.with_options(command))
+        app.command("search")(command)
         monkeypatch.setattr(sys, "argv", ["search", *words])
         app(standalone_mode=False)
         return got[0] if got else capsys.readouterr().out
@@ -183,7 +183,7 @@ def call(monkeypatch, capsys):
 
 
 def test_a_command_takes_the_options_of_an_object(call):
-    words = ("--steps", "5", "--no-header", "--force", "--of", "who", "--rule", "exact")
+    words = ("--steps", "5", "--header", "no", "--force", "--of", "who", "--rule", "exact")
     assert call(Search, *words) == Search(
         steps=5, header=False, force=True, column="WHO", rule="exact"
     )
@@ -210,7 +210,7 @@ def test_an_option_that_is_added_to_an_object_is_in_its_help(call):
         frozen=True,
         kw_only=True,
     )
-    assert "--depth <int>" in call(larger, "--help")
+    assert "--depth COUNT" in call(larger, "--help")
     assert "How deep to look. In levels." in call(larger, "--help")
     assert call(larger, "--depth", "3").depth == 3
     with pytest.raises(ParameterError, match="--depth must be a whole number from 0 on, not -1"):

@@ -15,6 +15,7 @@ from graphcuts_dp.cli.queries import (
     First,
     OneQuery,
     Second,
+    check_sets,
     pairs_of_groups,
     read_query_file,
     read_sets,
@@ -74,7 +75,7 @@ def answer(
         ),
     ] = None,
     force: options.Force = False,
-) -> Report | None:
+) -> Report:
     """Answer cut queries from a release: how much weight passes between S and T.
 
     Prints the unbiased answer with its proven interval. If there is a synthetic graph, it also
@@ -135,18 +136,6 @@ def answer(
     answers = [{"S": each.S, "T": each.T, **fact} for each, fact in zip(asked, facts, strict=True)]
     parts = _table(asked, found, shrunk) if output is None else []
     return Report({"answers": answers} | guarantee, parts)
-
-
-def check_sets(first: str | None, second: str | None, complement: bool) -> None:
-    """Refuse options of sets that do not fit together.
-
-    Raises:
-        ParameterError: so it is.
-    """
-    if complement and second is not None:
-        raise ParameterError("give --to or --complement, not both")
-    if first is None and (complement or second is not None):
-        raise ParameterError("leave out --to and --complement: they need --from")
 
 
 def _load(path: str) -> _Answering:

@@ -56,7 +56,7 @@ def ask(
     if protect.kind == "owner" and columns is None:
         column = _asked("   Which column says whose a row is?", None, "")
         columns = f"owner={column}" if column else ""
-    if protect.kind == "owner" and read_options(columns or "owner=", Columns).owner is None:
+    if protect.kind == "owner" and not (columns and read_options(columns, Columns).owner):
         raise ParameterError(
             "--protect owner needs --columns owner=COLUMN, which names whose a row is"
         )

@@ -9,14 +9,14 @@ import typer
 
 from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import Report, Table
-from graphcuts_dp.cli.reading import GroupReading, Reading, Spending, check_apart, note
+from graphcuts_dp.cli.reading import GroupReading, Reading, Spending, Whom, check_apart, note
 from graphcuts_dp.cli.release import carry_out, released
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_contributions import check_bounds
 from graphcuts_dp.estimate.strategy import ALL_LEVELS, NOISES
 from graphcuts_dp.graph.owned_rows import OwnedRows
 from graphcuts_dp.ledger.opening import Store
-from graphcuts_dp.options import OUTPUT, Option, check, option
+from graphcuts_dp.options import Option, check, option
 from graphcuts_dp.planning.bounds import BoundPlan, plan_bounds
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.protection import EDGE
@@ -24,6 +24,8 @@ from graphcuts_dp.release.contributions import choose_bound, release_contributio
 from graphcuts_dp.release.flow_release import flows_job
 from graphcuts_dp.results.bundle import check_path
 from graphcuts_dp.results.flows import Flows
+
+_SHOWN = 10  # cells of the finest level
 
 
 def _bounds(text: str) -> list[int]:
@@ -109,7 +111,7 @@ def flows(
     target: Annotated[
         str | None, typer.Argument(metavar="OUT", help="The .csv file to write the table to.")
     ] = None,
-    protect: options.Whom = EDGE,
+    protect: Whom = EDGE,
     delta: options.Delta = 0.0,
     workload: Annotated[
         str, Option(help="What should be accurate: all levels, all cells, totals, or one level.")
@@ -123,9 +125,6 @@ def flows(
             of={"table": BoundTable, "choice": BoundChoice},
         ),
     ] = None,
-    top: Annotated[
-        int, Option(help="Cells of the finest level to show, largest first.", least=0, group=OUTPUT)
-    ] = 10,
     seed: options.Seed = None,
     force: options.Force = False,
 ) -> Report:
@@ -179,9 +178,7 @@ def flows(
     )
     made = carry_out(job, private, store=store, seed=seed)
     written = made.save(target, force=force)
-    return released(
-        _facts(made), made.guarantee, written, source, *([_cells(made, top)] * (top > 0))
-    )
+    return released(_facts(made), made.guarantee, written, source, _cells(made))
 
 
 def _facts(made: Flows) -> dict[str, Any]:
@@ -201,9 +198,9 @@ def _facts(made: Flows) -> dict[str, Any]:
     }
 
 
-def _cells(made: Flows, top: int) -> Table:
+def _cells(made: Flows) -> Table:
     table = made.columns(made.levels[-1], simultaneous=True)
-    shown = np.argsort(-table["value"], kind="stable")[:top].tolist()
+    shown = np.argsort(-table["value"], kind="stable")[:_SHOWN].tolist()
     return Table(
         f"Largest {len(shown)} of {len(table['value'])} cells of level {made.levels[-1]!r}; "
         "intervals of all cells hold at once, 95%",

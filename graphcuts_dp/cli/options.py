@@ -18,9 +18,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from graphcuts_dp.cli.console import HELP, Report, accuracy_notes, show
 from graphcuts_dp.errors import GraphCutsError, ParameterError
-from graphcuts_dp.ledger.opening import Budget
 from graphcuts_dp.options import GROUPS, INPUT, METHOD, OUTPUT, PRIVACY, Option, described
-from graphcuts_dp.privacy.protection import PROTECTIONS, Protect
 
 PrivateGraph = Annotated[str, typer.Argument(metavar="GRAPH", help="The private graph.")]
 SessionStore = Annotated[
@@ -37,12 +35,6 @@ Delta = Annotated[
         below=1,
         group=PRIVACY,
     ),
-]
-PROTECT = Option(help="Whom the promise protects; edges if omitted.", of=PROTECTIONS, group=PRIVACY)
-Whom = Annotated[Protect, PROTECT]
-StoreBudget = Annotated[
-    Budget | None,
-    Option(help="Of a new store: cap on all uses of the data together.", of=Budget, group=PRIVACY),
 ]
 ExpectHead = Annotated[
     str | None,
@@ -78,7 +70,7 @@ Force = Annotated[bool, Option(help="Replace existing files.", group=OUTPUT)]
 _JSON = Option(name="as_json", kind=bool, default=False, flag="--json", group=OUTPUT)
 _JSON = dataclasses.replace(_JSON, help="Print the result as JSON.")
 
-_METAVARS: Mapping[Any, str] = {int: "COUNT", float: "NUMBER"}
+_METAVARS: Mapping[Any, str] = {int: "COUNT", float: "NUMBER", bool: "yes|no"}
 _OLD = {  # options of earlier versions that are keys under another name now
     "--ignore-lengths": "--ignore-weights",
     "--bipartite": "--kind bipartite",
@@ -144,7 +136,8 @@ class Command(TyperCommand):
             keys = _keys(about)
             if keys:
                 name = "NAME:" if isinstance(about.of, Mapping) else ""
-                with formatter.section(f"Keys of {_flag(about)} {name}KEY=VALUE,KEY=VALUE"):
+                title = f"Keys of {_flag(about)} {name}KEY=VALUE,KEY=VALUE"
+                with formatter.section(rf"{title} (a comma in a value: \,)"):
                     formatter.write_dl(keys)
 
     def moved(self, flag: str) -> str | None:
@@ -222,6 +215,8 @@ def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
             parameters.append(given.replace(kind=given.KEYWORD_ONLY, annotation=hints[name]))
             continue
         for each in options if isinstance(options, tuple) else (options,):
+            if not each.typed:
+                continue
             parameters.append(_parameter(each))
             known.append(each)
     shows = hints.get("return") is Report
@@ -234,7 +229,8 @@ def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
         try:
             values = {each.name: _value(each, given.pop(each.name)) for each in known}
             for name, kind in objects.items():
-                given[name] = kind(**{each.name: values[each.name] for each in described(kind)})
+                names = [each.name for each in described(kind) if each.typed]
+                given[name] = kind(**{each: values[each] for each in names})
             for name, about in own.items():
                 about.check(values[name])
                 given[name] = values[name]
@@ -264,10 +260,12 @@ def _parameter(about: Option) -> inspect.Parameter:
         named = isinstance(about.of, Mapping)
         keyed = any(described(each) for each in _kinds(about).values())
         metavar = "NAME" * named + ":" * (named and keyed) + "KEY=..." * keyed
-    if about.kind is bool:
+    if about.kind is bool and not about.optional:
         kind, default, metavar = bool, False, None
+    elif isinstance(about.of, type) or isinstance(about.default, list):
+        kind = list[str]  # which may also be given one after the other
     if about.default is dataclasses.MISSING:
-        kind, default = str, inspect.Parameter.empty
+        default = inspect.Parameter.empty
     shown = typer.Option(
         *flags, help=_told(about), metavar=metavar, rich_help_panel=about.group, show_default=False
     )
@@ -288,14 +286,14 @@ def _told(about: Option) -> str:
 
 def _value(about: Option, given: Any) -> Any:
     """The value of what was typed; the default of what was not."""
-    if given is None:
+    if given is None or given == []:
         return about.default
     if isinstance(given, bool):
         return given
     try:
-        return about.read(given)
+        return about.read(",".join(given) if isinstance(given, list) else given)
     except ParameterError as problem:
-        if about.of is None or str(problem).startswith("unknown " + about.name):
+        if about.of is None or f"{about.name}=" in str(problem):
             raise
         raise ParameterError(f"{_flag(about)}: {problem}") from None
 
@@ -316,10 +314,11 @@ def _keys(about: Option) -> list[tuple[str, str]]:
             if each.typed:
                 choice = "=yes|no" if each.kind is bool and each.optional else ""
                 having.setdefault((each.key + choice, _told(each)), []).append(name)
-    return [
-        (key, told + ("" if len(names) == len(kinds) else f" ({', '.join(names)})"))
-        for (key, told), names in having.items()
-    ]
+    found = []
+    for (key, told), names in having.items():
+        some = ", ".join([*names[:2], *["..."] * (len(names) > 2)])
+        found.append((key, told if len(names) == len(kinds) else f"{told} ({some})"))
+    return found
 
 
 @contextmanager
@@ -356,13 +355,19 @@ def spelled(problem: GraphCutsError, known: Any, given: Any = ()) -> GraphCutsEr
     flags = {each.name: _flag(each) for each in known}
     for phrase, typed in _PHRASES.items():
         words = words.replace(phrase, typed)
-    names = "|".join(flags) or "-"
+    names = "|".join(flags) or "(?!)"
     words = re.sub(rf"^(unknown )?({names})\b(?![-=])", lambda m: (m[1] or "") + flags[m[2]], words)
     words = re.sub(
         rf"(?<![-\w])({names})=(?:'([^']*)'|([\d.]*\d))?",
         lambda m: " ".join(filter(None, (flags[m[1]], m[2], m[3]))),
         words,
     )
-    under = "|".join(name for name in flags if "_" in name) or "-"
-    words = re.sub(rf"(?<![-\w])({under})(?![-\w])", lambda m: flags[m[1]], words)
+    inner = {
+        each.name: each.key
+        for about in known
+        for kind in _kinds(about).values()
+        for each in described(kind)
+    }
+    names = "|".join(name for name in inner | flags if "_" in name) or "(?!)"
+    words = re.sub(rf"(?<![-\w])({names})(?![-\w])", lambda m: (inner | flags)[m[1]], words)
     return type(problem)(text[:start] + words + code + rest)

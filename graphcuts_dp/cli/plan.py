@@ -7,6 +7,7 @@ from typing import Annotated, Any, TypeVar
 from graphcuts_dp.cli import options
 from graphcuts_dp.cli.ask import WHO, ask
 from graphcuts_dp.cli.console import Report, Table
+from graphcuts_dp.cli.reading import PROTECT
 from graphcuts_dp.display import short
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.strategy import equal_groups
@@ -69,7 +70,7 @@ def plan(
     kind: Annotated[
         str, Option(help="Of the graph.", choices=("undirected", "directed"), group=INPUT)
     ] = "undirected",
-    protect: Annotated[Protect | None, options.PROTECT] = None,
+    protect: Annotated[Protect | None, PROTECT] = None,
     groups: Annotated[
         str | None,
         Option(

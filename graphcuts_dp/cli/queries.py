@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 from typing import Annotated, final
 
-from graphcuts_dp.errors import FileFormatError, QueryError
+from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
 from graphcuts_dp.graph.files import read_vertices
 from graphcuts_dp.options import INPUT, Option
 from graphcuts_dp.pairs.group_names import MARK, GroupNames, asked_query, is_group
@@ -52,6 +52,18 @@ class AskedQuery:
         if isinstance(self.query, CutQuery):
             text += f" - {'others' if self.T is None else _short(self.T)}"
         return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def check_sets(first: str | None, second: str | None, complement: bool) -> None:
+    """Refuse options of sets that do not fit together.
+
+    Raises:
+        ParameterError: so it is.
+    """
+    if complement and second is not None:
+        raise ParameterError("give --to or --complement, not both")
+    if first is None and (complement or second is not None):
+        raise ParameterError("leave out --to and --complement: they need --from")
 
 
 def read_sets(

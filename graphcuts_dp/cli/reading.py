@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, cast, final
+from typing import Annotated, Any, cast, final
 
 from graphcuts_dp.cli.console import say
 from graphcuts_dp.cli.options import naming
@@ -23,13 +23,17 @@ from graphcuts_dp.graph.owned_rows import (
 from graphcuts_dp.graph.raw_edges import GivenVertices
 from graphcuts_dp.ledger.ledger import Head
 from graphcuts_dp.ledger.opening import Budget, Store, Subject, stores_beside
-from graphcuts_dp.options import INPUT, PRIVACY, option
+from graphcuts_dp.options import INPUT, PRIVACY, Option, option
 from graphcuts_dp.pairs.group_names import GroupNames
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.vertices import Space, VertexSet, sets_in, vertex_sets
-from graphcuts_dp.privacy.protection import EDGE, Protect
+from graphcuts_dp.privacy.protection import EDGE, PROTECTIONS, Protect
 from graphcuts_dp.tables.columns import Column, Columns, column_of, delimiter_of
 
+PROTECT = Option(help="Whom the promise protects; edges if omitted.", of=PROTECTIONS, group=PRIVACY)
+BUDGET = "Of a new store: cap on all uses of the data together."
+Whom = Annotated[Protect, PROTECT]
+StoreBudget = Annotated[Budget | None, Option(help=BUDGET, of=Budget, group=PRIVACY)]
 KINDS = ("undirected", "directed", "bipartite")
 _AS_READ: Columns = option(
     group=INPUT,
@@ -411,12 +415,7 @@ class Spending:
         help="File that records what was spent on the data; created if it does not exist.",
         metavar="FILE",
     )
-    budget: Budget | None = option(
-        group=PRIVACY,
-        default=None,
-        help="Of a new store: cap on all uses of the data together.",
-        of=Budget,
-    )
+    budget: Budget | None = option(None, help=BUDGET, of=Budget, group=PRIVACY)
     uncounted: bool = option(
         group=PRIVACY,
         default=False,

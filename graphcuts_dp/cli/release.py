@@ -11,7 +11,7 @@ from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import Report, Table, progress_bar, say
 from graphcuts_dp.cli.inspect import NOT_PRIVATE
 from graphcuts_dp.cli.queries import read_query_file
-from graphcuts_dp.cli.reading import GroupFile, Reading, Spending, check_apart
+from graphcuts_dp.cli.reading import GroupFile, Reading, Spending, Whom, check_apart
 from graphcuts_dp.display import short
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
@@ -49,7 +49,7 @@ def release(
     spending: Spending,
     reading: Reading,
     grouping: GroupFile,
-    protect: options.Whom = EDGE,
+    protect: Whom = EDGE,
     mechanism: Annotated[
         Response, Option(help="How epsilon is spent; auto if omitted.", of=RESPONSES)
     ] = Response(),  # noqa: B008
@@ -184,7 +184,7 @@ def iteratively(
     spending: Spending,
     reading: Reading,
     grouping: GroupFile,
-    protect: options.Whom = EDGE,
+    protect: Whom = EDGE,
     delta: options.Delta = 0.0,
     queries: Annotated[
         str | None,

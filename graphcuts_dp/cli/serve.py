@@ -11,7 +11,7 @@ import typer
 from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import Report, Table, out
 from graphcuts_dp.cli.options import Commands, command_first
-from graphcuts_dp.cli.reading import GroupFile, Reading, store_named
+from graphcuts_dp.cli.reading import GroupFile, Reading, StoreBudget, Whom, store_named
 from graphcuts_dp.errors import LedgerError, ParameterError
 from graphcuts_dp.files import atomic_write
 from graphcuts_dp.graph.owned_rows import OwnedRows
@@ -44,8 +44,8 @@ def start(
     binding: Binding,
     reading: Reading,
     grouping: GroupFile,
-    protect: options.Whom = EDGE,
-    budget: options.StoreBudget = None,
+    protect: Whom = EDGE,
+    budget: StoreBudget = None,
     expect_head: options.ExpectHead = None,
 ) -> None:
     """Serve sessions to analysts over HTTP, with a page for browsers.

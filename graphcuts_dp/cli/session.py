@@ -12,11 +12,10 @@ from typing import Annotated, Any
 import typer
 
 from graphcuts_dp.cli import options
-from graphcuts_dp.cli.answer import check_sets
 from graphcuts_dp.cli.console import Report, Table, progress_bar, say
 from graphcuts_dp.cli.options import Commands
-from graphcuts_dp.cli.queries import First, OneQuery, Second, read_sets
-from graphcuts_dp.cli.reading import GroupFile, Reading, check_apart, store_named
+from graphcuts_dp.cli.queries import First, OneQuery, Second, check_sets, read_sets
+from graphcuts_dp.cli.reading import GroupFile, Reading, StoreBudget, Whom, check_apart, store_named
 from graphcuts_dp.errors import LedgerError, ParameterError, QueryError
 from graphcuts_dp.files import atomic_write, check_writable
 from graphcuts_dp.ledger.ledger import Ledger
@@ -67,8 +66,8 @@ def start(
         Method,
         Option(help="auto if omitted: least guaranteed error.", of={Auto.name: Auto, **METHODS}),
     ] = Auto(),  # noqa: B008
-    protect: options.Whom = EDGE,
-    budget: options.StoreBudget = None,
+    protect: Whom = EDGE,
+    budget: StoreBudget = None,
     expect_head: options.ExpectHead = None,
     seed: options.Seed = None,
 ) -> Report:

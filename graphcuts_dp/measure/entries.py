@@ -109,7 +109,7 @@ def distribution_for(graph: AnyGraph, noise: str, epsilon: float | Fraction) -> 
     if noise == "binary" and graph.weighted:
         raise ParameterError(
             "binary noise is for graphs without weights: "
-            "choose noise='laplace' (--noise laplace), or read the graph without its weights"
+            "choose noise='laplace', or read the graph without its weights"
         )
     graph.check_bounded()
     return noise_distribution(noise, epsilon=epsilon, weight_cap=graph.weight_cap)

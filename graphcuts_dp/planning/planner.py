@@ -106,9 +106,7 @@ class Workload:
         ParameterError: a number of another type; ranges are checked with those of the graph.
     """
 
-    queries: int = option(
-        1000, help="Number of cuts that will be asked.", least=1, most=10**18, parse=whole_number
-    )
+    queries: int = option(1000, help="Number of cuts that will be asked.", least=1, most=10**18)
     linear: bool = option(False, help="Any linear queries will be asked, not only cuts.")
     most_right: int | None = option(
         None, help="Of a graph with two sides: no cut has more right vertices than this."

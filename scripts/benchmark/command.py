@@ -16,17 +16,6 @@ from scripts.benchmark.ranks import RANKED, Results, Standing
 from scripts.benchmark.runner import SECONDS, BenchmarkPlan, run_benchmark
 from scripts.benchmark.runs import BenchmarkRun, write_table
 
-EXAMPLE = """Example: graphcuts-dp benchmark
-
-Example: graphcuts-dp benchmark --quick
-
-Example: graphcuts-dp benchmark --out runs.jsonl --table runs.csv.gz --jobs 4
-
-Example: graphcuts-dp benchmark --out runs.jsonl --contender mymodule:my_method --graphs blocks-
-
-Without --out and --quick the graphs and contenders are listed. All noise is seeded, all graphs are
-made or public: nothing that comes out is a release."""
-
 _SHOWN = RANKED[1:8]
 _LEGEND = (
     "each number: error over that of the best contender whose claim holds, geometric mean over "
@@ -63,7 +52,19 @@ def benchmark(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the standings as JSON.")] = False,
 ) -> None:
-    """Run private methods on public graphs, and rank them by the errors of their cuts."""
+    """Run private methods on public graphs, and rank them by the errors of their cuts.
+
+    Example: graphcuts-dp benchmark
+
+    Example: graphcuts-dp benchmark --quick
+
+    Example: graphcuts-dp benchmark --out runs.jsonl --table runs.csv.gz --jobs 4
+
+    Example: graphcuts-dp benchmark --out runs.jsonl --contender mymodule:my_method --graphs blocks-
+
+    Without --out and --quick the graphs and contenders are listed. All noise is seeded, all graphs
+    are made or public: nothing that comes out is a release.
+    """
     named = contender or []
     plan = BenchmarkPlan.of(
         graphs=graphs or (),

@@ -12,13 +12,6 @@ from graphcuts_dp.files import check_writable
 from scripts.figures.base import Finding
 from scripts.figures.registry import ENDINGS, FIGURES, FigureSpec, find_figure, make_figure
 
-EXAMPLE = """Example: graphcuts-dp figures
-
-Example: graphcuts-dp figures laplace-tail nikiforov --quick -o .
-
-The command writes four files for each figure: .png, .pdf, .csv (its table) and .json (parameters
-and findings). All graphs are made or public."""
-
 
 def figures(
     names: Annotated[
@@ -38,7 +31,15 @@ def figures(
     force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
-    """Measure and draw statements of the papers and say whether they hold; or list the figures."""
+    """Measure and draw statements of the papers and say whether they hold; or list the figures.
+
+    Example: graphcuts-dp figures
+
+    Example: graphcuts-dp figures laplace-tail nikiforov --quick -o .
+
+    The command writes four files for each figure: .png, .pdf, .csv (its table) and .json
+    (parameters and findings). All graphs are made or public.
+    """
     if not names:
         _show_list(as_json)
         return

@@ -32,10 +32,11 @@ JUNK = (
 )
 OUTPUTS = ("new.edges", "new.csv", "new.graphml.gz", "new.npz", "new\udcff.edges", "new\n.csv")
 NAMES = {
+    "graph_kind": ("undirected", "directed", "bipartite"),
     "noise": ("binary", "laplace", "discrete-laplace", "gaussian", "auto"),
     "few_noise": ("auto", "k-norm", "laplace"),
     "mechanism": ("auto", "response", "degrees+response", "best", "tree-counts", "learner"),
-    "protect": ("edges", "owner", "vertex", "people"),
+    "whom": ("edges", "owner", "vertex", "people"),
     "workload": ("answers", "synthetic graph", "all cells", "totals"),
     "fit": ("auto", "none", "spectral", "game", "first-order", "cutting-plane"),
     "method": (
@@ -50,7 +51,8 @@ NAMES = {
         "low-rank",
     ),
     "calibration": ("tight", "gru12", "jt12", "dr14", "nik17", "practical"),
-    "construction": ("frieze-kannan", "mirror-descent", "median"),
+    "learner": ("frieze-kannan", "mirror-descent", "median", "game", "net"),
+    "contribution": ("table", "choice"),
     "norm": ("auto", "l2", "lp", "2,p", "2,1.5", "entropy", "schatten", "l0"),
     "distinguisher": (
         "auto",
@@ -68,68 +70,31 @@ NAMES = {
 }
 
 READING = {
+    "--columns": ("columns",),
     "--vertices": ("number", "file"),
-    "--bipartite": (),
+    "--kind": ("graph_kind",),
     "--public-vertices-from-file": (),
     "--ignore-weights": (),
     "--hide-change": ("number",),
-    "--one-based": (),
     "--merge": ("text",),
-    "--source": ("number", "text"),
-    "--target": ("number", "text"),
-    "--weight": ("number", "text"),
-    "--header": (),
-    "--no-header": (),
-    "--delimiter": ("text",),
-    "--encoding": ("text",),
 }
 # What comes after each command: kinds of arguments, then options with kinds of their values.
 GROUPING = {
     "--groups": ("groups",),
-    "--levels": ("text",),
-    "--vertex-column": ("number", "text"),
+    "--groups-columns": ("groups_columns",),
     "--right-groups": ("groups",),
-    "--right-levels": ("text",),
-    "--rest": ("text",),
-    "--ignore-unknown": (),
-    "--groups-header": (),
-    "--no-groups-header": (),
-    "--groups-delimiter": ("text",),
-    "--groups-encoding": ("text",),
 }
 COMMANDS = {
-    ("owners",): (
-        ("graph",),
-        {
-            "--epsilon": ("number",),
-            "--for-epsilon": ("number",),
-            "--owner": ("number", "text"),
-            "--counting": ("text",),
-            "--unit": ("number",),
-            "--cells": ("number",),
-            "--share-above": ("number",),
-            "--bounds": ("text",),
-            "--seed": ("number",),
-            "--json": (),
-            **READING,
-        },
-    ),
     ("release",): (
         ("graph", "output"),
         {
             "--epsilon": ("number",),
             "--protect": ("protect",),
-            "--at-most": ("number",),
             "--noise": ("noise",),
-            "--mechanism": ("mechanism",),
-            "--degree-share": ("number",),
-            "--workload": ("workload",),
-            "--fit": ("fit",),
-            "--oracle": ("oracle",),
+            "--mechanism": ("response",),
+            "--fit": ("fitting",),
             "--weight-cap": ("number",),
-            "--unweighted": (),
             "--seed": ("number",),
-            "--time-limit": ("number",),
             "--dry-run": ("number",),
             "--force-hopeless": (),
             "--force": (),
@@ -143,24 +108,10 @@ COMMANDS = {
         {
             "--epsilon": ("number",),
             "--protect": ("protect",),
-            "--at-most": ("number",),
             "--delta": ("number",),
             "--construction": ("construction",),
-            "--norm": ("norm",),
-            "--distinguisher": ("distinguisher",),
-            "--player": ("player",),
-            "--hide-queries": ("number",),
             "--queries": ("queries",),
-            "--calibration": ("calibration",),
-            "--rounds": ("number",),
-            "--queries-per-round": ("number",),
-            "--refits": ("number",),
-            "--alpha": ("number",),
-            "--edges": ("number",),
-            "--within": ("number",),
-            "--p": ("number",),
             "--beta": ("number",),
-            "--expected-ratings": ("number",),
             "--weight-cap": ("number",),
             "--seed": ("number",),
             "--force": (),
@@ -174,25 +125,18 @@ COMMANDS = {
         {
             "--epsilon": ("number",),
             "--protect": ("protect",),
-            "--at-most": ("number",),
             "--delta": ("number",),
-            "--levels": ("text",),
-            "--vertex-column": ("number", "text"),
             "--right-groups": ("groups",),
-            "--right-levels": ("text",),
-            "--rest": ("text",),
-            "--ignore-unknown": (),
-            "--groups-header": (),
-            "--no-groups-header": (),
-            "--groups-delimiter": ("text",),
-            "--groups-encoding": ("text",),
             "--workload": ("text",),
             "--noise": ("noise",),
             "--whole": (),
-            "--top": ("number",),
             "--weight-cap": ("number",),
             "--seed": ("number",),
             "--force": (),
+            "--groups-columns": ("groups_columns",),
+            "--contributions": ("contributions",),
+            "--counting": ("text",),
+            "--unit": ("number",),
             "--json": (),
             **READING,
         },
@@ -218,7 +162,7 @@ COMMANDS = {
         {
             "--n": ("number", "text"),
             "--edges": ("number",),
-            "--queries": ("number",),
+            "--queries": ("number", "workload"),
             "--epsilon": ("number",),
             "--delta": ("number",),
             "--beta": ("number",),
@@ -226,15 +170,12 @@ COMMANDS = {
             "--set-sizes": ("number", "text"),
             "--groups": ("number", "text", "groups"),
             "--protect": ("protect",),
-            "--degree-bound": ("number",),
-            "--most-right": ("number",),
-            "--at-most": ("number",),
             "--explain": (),
             "--priors": ("number", "text"),
             "--ask": (),
             "--data": ("graph",),
-            "--owner": ("text",),
             "--who": ("text",),
+            "--columns": ("columns",),
             "--json": (),
         },
     ),
@@ -249,7 +190,6 @@ COMMANDS = {
             "--confidence": ("number",),
             "--coordinates": ("file",),
             "--lp": ("number",),
-            "--ignore-lengths": (),
             "--top": ("number",),
             "--output": ("output",),
             "--plot": ("plot",),
@@ -261,6 +201,8 @@ COMMANDS = {
             "--store": ("distance_store", "store"),
             "--seed": ("number",),
             "--force": (),
+            "--columns": ("columns",),
+            "--ignore-weights": (),
             "--json": (),
         },
     ),
@@ -302,23 +244,13 @@ COMMANDS = {
             "--store": ("store",),
             "--epsilon": ("number",),
             "--protect": ("protect",),
-            "--at-most": ("number",),
-            "--queries": ("number",),
+            "--queries": ("number", "workload"),
             "--delta": ("number",),
             "--name": ("text",),
-            "--method": ("method",),
-            "--calibration": ("calibration",),
-            "--beta": ("number",),
-            "--disjoint": (),
-            "--norm": ("norm",),
-            "--most-right": ("number",),
-            "--linear": (),
-            "--total-weight": ("number",),
-            "--expected-edges": ("number",),
-            "--budget-epsilon": ("number",),
-            "--budget-delta": ("number",),
+            "--method": ("session_method",),
             "--weight-cap": ("number",),
             "--seed": ("number",),
+            "--budget": ("budget",),
             "--json": (),
             **READING,
         },
@@ -344,15 +276,16 @@ COMMANDS = {
         {"-o": ("output",), "--name": ("text",), "--unguaranteed": (), "--force": ()},
     ),
     ("session", "status"): (("store",), {"--name": ("text",), "--json": ()}),
-    ("store", "status"): (("store",), {"--expect-head": ("text",), "--json": ()}),
     # `serve` listens when all is well: tests/server starts it.
-    ("access", "add"): (("store", "text"), {"--epsilon": ("number",), "--json": ()}),
-    ("access", "revoke"): (("store", "text"), {}),
-    ("access", "renew"): (("store", "text"), {"--json": ()}),
-    ("access", "list"): (("store",), {"--json": ()}),
-    ("access", "log"): (("store",), {"-o": ("output",), "--force": ()}),
-    ("access", "verify"): (("store",), {"--expect-head": ("text",), "--file": ("queries",)}),
-    ("session", "list"): (("store",), {"--json": ()}),
+    ("serve", "access", "add"): (("store", "text"), {"--epsilon": ("number",), "--json": ()}),
+    ("serve", "access", "revoke"): (("store", "text"), {}),
+    ("serve", "access", "renew"): (("store", "text"), {"--json": ()}),
+    ("serve", "access", "list"): (("store",), {"--json": ()}),
+    ("serve", "access", "log"): (("store",), {"-o": ("output",), "--force": ()}),
+    ("serve", "access", "verify"): (
+        ("store",),
+        {"--expect-head": ("text",), "--file": ("queries",)},
+    ),
     ("session", "export"): (("store",), {"-o": ("output",), "--name": ("text",), "--force": ()}),
     (): (("text",), {"--version": (), "--help": (), "--wrong": ("number",)}),
 }
@@ -387,8 +320,70 @@ NEEDED = {"--epsilon": "1", "--delta": "1e-6", "--from": "0,1", "--edges": "5"}
 NEEDED |= {"--vertices": "6", "--store": "new.db", "--force": None}
 
 
+# Objects as strings: kinds of the name before the colon, and kinds of the values of the keys.
+KEYED = {
+    "columns": (
+        (),
+        {
+            **dict.fromkeys(("source", "target", "weight", "owner"), ("number", "text")),
+            **dict.fromkeys(("header", "one-based"), ("text",)),
+            **dict.fromkeys(("delimiter", "encoding"), ("text",)),
+        },
+    ),
+    "groups_columns": (
+        (),
+        {
+            "vertex": ("number", "text"),
+            **dict.fromkeys(("levels", "right-levels", "rest", "unknown"), ("text",)),
+            **dict.fromkeys(("header", "delimiter", "encoding"), ("text",)),
+        },
+    ),
+    "protect": (("whom",), {"at-most": ("number",), "degree-bound": ("number",)}),
+    "response": (("mechanism",), {"degree-share": ("number",), "workload": ("workload",)}),
+    "fitting": (
+        ("fit",),
+        {"oracle": ("oracle",), "time-limit": ("number",), "unweighted": ("text",)},
+    ),
+    "session_method": (
+        ("method",),
+        {"calibration": ("calibration",), "norm": ("norm",), "value-share": ("number",)},
+    ),
+    "construction": (
+        ("learner",),
+        {
+            "norm": ("norm",),
+            "distinguisher": ("distinguisher",),
+            "calibration": ("calibration",),
+            "player": ("player",),
+            **dict.fromkeys(("rounds", "queries-per-round", "refits", "alpha"), ("number",)),
+            **dict.fromkeys(("edges", "within", "p", "hide-queries"), ("number",)),
+        },
+    ),
+    "workload": (
+        ("number",),
+        {
+            **dict.fromkeys(("linear", "disjoint"), ("text",)),
+            **dict.fromkeys(("beta", "most-right", "most-spectral", "rank"), ("number",)),
+        },
+    ),
+    "budget": (("number",), {"delta": ("number",)}),
+    "contributions": (
+        ("contribution",),
+        {"cells": ("number",), "share-above": ("number",), "bounds": ("number", "text")},
+    ),
+}
+
+
 def value_of(draw, kind):
     """Three times in four one that may work."""
+    if kind in KEYED:
+        names, keys = KEYED[kind]
+        some = draw(st.lists(st.sampled_from(sorted(keys)), max_size=3))
+        typed = ",".join(
+            f"{key}={value_of(draw, draw(st.sampled_from(keys[key])))}" for key in some
+        )
+        name = value_of(draw, draw(st.sampled_from(names))) if names else ""
+        return f"{name}:{typed}" if name and typed else name + typed
     return draw(st.sampled_from(KINDS[kind][draw(st.integers(0, 3)) == 0]))
 
 

@@ -121,8 +121,18 @@ def test_no_reader_quotes_a_cell(folder, name):
 READ = ["--vertices", "known.txt"]
 COMMANDS = {
     "release": ["release", "{}", "new.edges", "--epsilon", "1", "--force"],
-    "owners": ["release", "{}", "new.edges", "--epsilon", "1", "--owner", "1", "--at-most", "1"],
-    "count": ["owners", "{}", "--owner", "1", "--epsilon", "1", "--uncounted"],
+    "owners": [
+        "release",
+        "{}",
+        "new.edges",
+        "--epsilon",
+        "1",
+        "--columns",
+        "owner=1",
+        "--protect",
+        "owner:1",
+    ],
+    "count": ["flows", "{}", "--contributions", "table", "--columns", "owner=1", "--epsilon", "1"],
     "groups": ["release", "mail.edges", "new.edges", "--epsilon", "1", "--groups", "{}", *READ],
     "labels": ["release", "mail.edges", "new.edges", "--epsilon", "1", "--vertices", "{}"],
     "session": ["session", "start", "{}", "--store", "new.db", "--epsilon", "1", "--queries", "2"],
@@ -153,10 +163,10 @@ COMMANDS = {
 TYPED = [
     [],
     READ,
-    [*READ, "--header", "--source", "1", "--target", "2"],
-    [*READ, "--no-header", "--ignore-weights"],
-    [*READ, "--no-header", "--weight", "3", "--weight-cap", "5"],
-    ["--source", "from", "--target", "to"],
+    [*READ, "--columns", "header=yes,source=1,target=2"],
+    [*READ, "--columns", "header=no", "--ignore-weights"],
+    [*READ, "--columns", "header=no,weight=3", "--weight-cap", "5"],
+    ["--columns", "source=from,target=to"],
 ]
 OF_GRAPHS = ("release", "owners", "count", "session")
 

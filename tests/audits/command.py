@@ -10,16 +10,6 @@ from graphcuts_dp.evaluation.audit import Claim
 from tests.audits.base import AuditOutcome
 from tests.audits.registry import ENTRIES, find_audits, run_audits
 
-EXAMPLE = """Example: graphcuts-dp audit
-
-Example: graphcuts-dp audit all --quick
-
-Example: graphcuts-dp audit "response, binary" --epsilon 0.5
-
-The command runs each mechanism many times on two made graphs that differ in one pair. From the
-output it proves a lower bound on epsilon. It reads no graph of yours. A sound mechanism fails the
-audit with a probability of one in a million."""
-
 _LEGEND = (
     "claim: epsilon, delta, or rho of zCDP; found: exactly, or the loss is at least that, but for a"
     " chance of 1e-6 for all lines together; seen: as a share of the claim, and what would be seen"
@@ -49,7 +39,18 @@ def audit(
     ] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print the outcomes as JSON.")] = False,
 ) -> None:
-    """Audit the mechanisms and their broken twins, on made graphs. Status 1 if one fails."""
+    """Audit the mechanisms and their broken twins, on made graphs. Status 1 if one fails.
+
+    Example: graphcuts-dp audit
+
+    Example: graphcuts-dp audit all --quick
+
+    Example: graphcuts-dp audit "response, binary" --epsilon 0.5
+
+    The command runs each mechanism many times on two made graphs that differ in one pair. From the
+    output it proves a lower bound on epsilon. It reads no graph of yours. A sound mechanism fails
+    the audit with a probability of one in a million.
+    """
     if not names:
         _show_list(as_json)
         return

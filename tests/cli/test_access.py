@@ -1,4 +1,4 @@
-"""`graphcuts-dp access`: tokens, lists, and the log."""
+"""`graphcuts-dp serve access`: tokens, lists, and the log."""
 
 import json
 
@@ -13,7 +13,7 @@ def access(call, tmp_path):
     create_ledger(
         Store(tmp_path / "mail.db", budget=1.0), gc.Graph([0], [1], vertices=3), protects="1 edge"
     )
-    return lambda verb, *rest: call("access", verb, "mail.db", *rest)
+    return lambda verb, *rest: call("serve", "access", verb, "mail.db", *rest)
 
 
 def test_people_come_and_go(access):
@@ -35,8 +35,8 @@ def test_people_come_and_go(access):
     ("words", "told"),
     [
         (("add", "Ann"), "small letters"),
-        (("add", "ann", "--role", "king"), "a role is one of"),
-        (("add", "ann", "--delta", "0.1"), "needs one on --epsilon"),
+        (("add", "ann", "--role", "king"), "unknown --role king"),
+        (("add", "ann", "--delta", "0.1"), "needs one on epsilon"),
         (("revoke", "nobody"), "nobody named"),
         (("renew", "nobody"), "nobody named"),
         (("verify", "--file", "none.jsonl"), "cannot read"),
@@ -51,7 +51,7 @@ def test_what_is_refused_is_one_line(access, words, told):
 
 
 def test_no_store_no_people(call):
-    status, _, err = call("access", "list", "none.db")
+    status, _, err = call("serve", "access", "list", "none.db")
     assert (status, "does not exist" in err) == (2, True)
 
 

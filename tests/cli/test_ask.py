@@ -13,8 +13,8 @@ from graphcuts_dp.cli import ask
 from graphcuts_dp.server import app
 
 N = 40
-OWNER = ("--data", "calls.csv", "--protect", "owner", "--owner", "caller", "--at-most", "2")
-VERTEX = ("--protect", "vertex", "--degree-bound", "3")
+OWNER = ("--data", "calls.csv", "--columns", "owner=caller", "--protect", "owner:at-most=2")
+VERTEX = ("--protect", "vertex:degree-bound=3")
 WHOLE = ("--data", "mail.edges", "--target-error", "60", "--n", str(N))
 
 
@@ -38,7 +38,9 @@ def proposed(call, *words):
 
 @pytest.mark.parametrize("groups", [(), ("--groups", "staff.csv")])
 @pytest.mark.parametrize("who", ["everybody", "analysts", "team"])
-@pytest.mark.parametrize("whom", [(), ("--at-most", "3"), OWNER, VERTEX], ids=lambda it: it[-2:])
+@pytest.mark.parametrize(
+    "whom", [(), ("--protect", "edges:at-most=3"), OWNER, VERTEX], ids=lambda it: it[-2:]
+)
 def test_what_it_proposes_can_be_typed(groups, who, whom, call, monkeypatch):
     """Along every path through the questions."""
     monkeypatch.setattr(app, "serve", lambda *_: None)
@@ -53,7 +55,7 @@ def test_what_it_proposes_can_be_typed(groups, who, whom, call, monkeypatch):
     status, out, err = call(*line)
     assert status == 0, err
     if who == "team":
-        assert line[line.index("--budget-epsilon") + 1] == f"{told['epsilon']:g}"
+        assert line[line.index("--budget") + 1] == f"{told['epsilon']:g}"
         return
     assert f"epsilon = {told['epsilon']:g}" in out
     assert f"protects {told['protects']}" in out
@@ -89,7 +91,9 @@ def test_the_error_is_kept_and_not_by_much_more_epsilon_than_needed(call):
 
 def test_more_together_cost_more(call):
     one = proposed(call, *WHOLE, "--groups", "staff.csv")["epsilon"]
-    three = proposed(call, *WHOLE, "--groups", "staff.csv", "--at-most", "3")["epsilon"]
+    three = proposed(call, *WHOLE, "--groups", "staff.csv", "--protect", "edges:at-most=3")[
+        "epsilon"
+    ]
     assert three == pytest.approx(3 * one, rel=0.1)
 
 
@@ -142,14 +146,15 @@ def test_questions_are_asked_where_somebody_sits(call, monkeypatch):
         (("--data", "mail.edges", "--groups", "none.csv"), "none.csv does not exist"),
         (("--data", "mail.edges"), "give --n"),
         ((*WHOLE, "--target-error", "0"), "--target-error is a number"),
-        ((*WHOLE, "--target-error", "nan"), "--target-error is a number"),
+        ((*WHOLE, "--target-error", "nan"), "--target-error must be a number"),
         ((*WHOLE, "--target-error", "1e-9"), "cannot be had"),
         ((*WHOLE, "--who", "me"), "unknown --who"),
         ((*WHOLE, "--protect", "people"), "unknown --protect people"),
-        ((*WHOLE, "--protect", "owner"), "needs --owner"),
-        ((*WHOLE, "--protect", "vertex"), "cannot hide a vertex"),
-        ((*WHOLE, "--protect", "vertex", "--groups", "staff.csv"), "choose --who analysts"),
-        ((*WHOLE, "--at-most", "0"), "--at-most must be a whole number"),
+        ((*WHOLE, "--protect", "owner"), "needs at-most"),
+        ((*WHOLE, "--protect", "owner:at-most=2"), "needs --columns owner=COLUMN"),
+        ((*WHOLE, "--protect", "vertex:9"), "cannot hide a vertex"),
+        ((*WHOLE, "--protect", "vertex:9", "--groups", "staff.csv"), "choose --who analysts"),
+        ((*WHOLE, "--protect", "edges:at-most=0"), "at-most must be a whole number"),
     ],
 )
 def test_answers_that_do_not_fit_are_told_in_a_line(words, message, call):

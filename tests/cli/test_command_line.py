@@ -62,9 +62,9 @@ def test_json_is_one_document_on_standard_output(call, mail, tmp_path):
     [
         ([], ("total",)),
         (["--mechanism", "response"], ("entries",)),
-        (["--workload", "synthetic graph"], ("total",)),
+        (["--mechanism", "auto:workload=synthetic graph"], ("total",)),
         (["--mechanism", "degrees+response"], ("degrees", "entries")),
-        (["--mechanism", "degrees+response", "--degree-share", "0.25"], ("degrees", "entries")),
+        (["--mechanism", "degrees+response:degree-share=0.25"], ("degrees", "entries")),
         (["--fit", "first-order"], ("entries",)),
     ],
 )
@@ -77,13 +77,15 @@ def test_what_epsilon_was_spent_on_is_told_and_kept(call, mail, tmp_path, option
     assert sum(spent.values()) == pytest.approx(2)
     assert set(parts) <= set(spent)
     assert "total" in parts or set(spent) == set(parts)
-    if "0.25" in options:
+    if "degrees+response:degree-share=0.25" in options:
         assert spent["degrees"] == 0.5
-    if "--workload" not in options:  # else the noise of entries is more than the graph weighs
+    if (
+        "auto:workload=synthetic graph" not in options
+    ):  # else the noise of entries is more than the graph weighs
         assert facts["worst_cut_error_at_most"] > facts["distance_from_noisy_matrix_at_most"]
     assert ("fit_gap" in facts) == ("first-order" in options)
     loaded = gc.Release.load(target)
-    assert loaded.workload == ("synthetic graph" if "--workload" in options else "answers")
+    assert loaded.workload == ("synthetic graph" if "workload" in " ".join(options) else "answers")
     assert facts["workload"].startswith(loaded.workload + "; ")
     assert (loaded.degrees is not None) == bool({"degrees", "early degrees"} & set(spent))
     assert (loaded.total is not None) == ("total" in spent)
@@ -229,8 +231,8 @@ def test_answers_to_a_file_of_queries(call, answered, tmp_path, joint):
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ([], "give --from, or --query, or --queries with a file, or --groups"),
-        (["--queries", "cuts.csv", "--from", "1"], "give either --from, or --query, or --queries"),
+        ([], "give one of --from, --query, --queries with a file, or --groups"),
+        (["--queries", "cuts.csv", "--from", "1"], "give one of --from, --query, --queries"),
         (["--queries", "cuts.csv", "--to", "1"], "leave out --to"),
         (["--queries", "cuts.csv", "--complement"], "leave out --to"),
         (["--from", "1", "--joint"], "are for --queries"),
@@ -322,16 +324,19 @@ def test_datasets_are_listed_and_written(call, tmp_path):
         (["--epsilon", "0"], "epsilon"),
         (["--epsilon", "one"], "epsilon"),
         ([], "--epsilon"),
-        (["--epsilon", "1", "--fit", "best"], "unknown --fit 'best'; choose one of"),
+        (["--epsilon", "1", "--fit", "best"], "unknown --fit best; choose one of"),
         (["--epsilon", "1", "--mechanism", "degrees+response", "--fit", "none"], "maximum-entropy"),
-        (["--epsilon", "1", "--degree-share", "1.5"], "--degree-share must be a number above 0"),
-        (["--epsilon", "1", "--degree-share", "some"], "degree-share"),
+        (
+            ["--epsilon", "1", "--mechanism", "auto:degree-share=1.5"],
+            "--mechanism: degree-share must be a number above 0",
+        ),
+        (["--epsilon", "1", "--mechanism", "auto:degree-share=some"], "degree-share"),
         (["--epsilon", "1", "--seed", "-4"], "seed"),
         (["--epsilon", "1", "--vertices", "0"], "vertex"),
         (["--epsilon", "1", "--vertices", "5"], "line"),
         (["--epsilon", "1", "--vertices", "missing.txt"], "missing.txt"),
         (["--epsilon", "1", "--weight-cap", "-1"], "weight"),
-        (["--epsilon", "1", "--unweighted", "--fit", "none"], "unweighted"),
+        (["--epsilon", "1", "--fit", "none:unweighted"], "unweighted"),
     ],
 )
 def test_bad_options_give_one_line_and_write_nothing(call, mail, tmp_path, arguments, message):
@@ -362,7 +367,7 @@ def test_bad_options_give_one_line_and_write_nothing(call, mail, tmp_path, argum
 def test_bad_files_give_one_line_that_quotes_no_row(call, tmp_path, content, message):
     source = tmp_path / "bad.edges"
     source.write_text(content)
-    weights = ["--weight", "3"] if content.startswith("0 1 ") else []
+    weights = ["--columns", "weight=3"] if content.startswith("0 1 ") else []
     status, out, err = call("release", source, tmp_path / "s.csv", "--epsilon", "1", *weights)
     lines = [line for line in err.splitlines() if not line.startswith("note: ")]
     assert status == 2

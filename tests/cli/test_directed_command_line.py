@@ -1,4 +1,4 @@
-"""`--directed` from the file of a graph to answers, and back from what was written."""
+"""`--kind directed` from the file of a graph to answers, and back from what was written."""
 
 import json
 
@@ -22,7 +22,7 @@ def mail(tmp_path):
     return graph
 
 
-READ = ("--directed", "--vertices", "staff.txt")
+READ = ("--kind", "directed", "--vertices", "staff.txt")
 S, T = "v0,v1,v2,v3", "v2,v3,v4,v5,v6"
 CUT = gc.CutQuery(S.split(","), T.split(","))
 
@@ -103,7 +103,7 @@ def test_an_iterative_release(command_line, tmp_path):
 
 def test_a_plan(command_line):
     numbers = ("--edges", "1e4", "--queries", "100", "--epsilon", "1", "--delta", "1e-6", "--json")
-    status, out, _ = command_line("plan", "--n", "1000", "--directed", *numbers)
+    status, out, _ = command_line("plan", "--n", "1000", "--kind", "directed", *numbers)
     assert status == 0
     assert json.loads(out)["directed"] is True
     assert (
@@ -118,9 +118,8 @@ def test_mistakes_are_one_line_in_the_words_of_the_command_line(command_line, ma
     mail.write(tmp_path / "arcs.graphml")
     gc.Graph([0], [1], vertices=3).write(tmp_path / "edges.graphml")
     for arguments, words in (
-        (("arcs.graphml",), "pass --directed"),
-        (("edges.graphml", "--directed"), "leave out --directed"),
-        (("mail.edges", "--directed", "--bipartite"), "not both"),
+        (("arcs.graphml",), "pass --kind directed"),
+        (("edges.graphml", "--kind", "directed"), "leave out --kind directed"),
     ):
         status, out, err = command_line("release", *arguments[:1], "x.csv", "--epsilon", "1",
                                         *arguments[1:])  # fmt: skip

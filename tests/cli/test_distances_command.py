@@ -67,7 +67,7 @@ def test_json_and_files(call, tmp_path):
 def test_plot(call, tmp_path, plot, magic, more):
     status, _, err = call(*BASE, "--plot", plot, *more)
     assert status == 0
-    assert f"wrote {plot}" in err
+    assert f"May be published: {plot}" in err
     assert (tmp_path / plot).read_bytes().startswith(magic)
 
 
@@ -78,7 +78,7 @@ def test_choices(call):
     learner = ("--mechanism", "learner", "--delta", "1e-6", "--at-most", "2")
     told = json.loads(call(*FILES, "--epsilon", "20", *learner, "--json")[1])
     assert (told["mechanism"], told["plan"]["rows"][0]["typical_error"]) == ("learner", None)
-    ones = json.loads(call(*BASE, "--ignore-lengths", "--json")[1])
+    ones = json.loads(call(*BASE, "--ignore-weights", "--json")[1])
     assert ones["plan"]["diameter"] == 11
 
 
@@ -137,11 +137,11 @@ def test_files_that_moved_and_norms_that_are_remembered(call, tmp_path):
 
 
 def test_the_store_counts_a_session_with_the_rest(call, command_line):
-    call(*BEGIN, "--budget-epsilon", "5", "--at-most", "1")
+    call(*BEGIN, "--budget", "5", "--at-most", "1")
     status, _, err = call(*FILES, "--epsilon", "2", *ON, "--output", "x.csv")
     assert status == 2
     assert "does not allow" in err
-    assert command_line("store", "status", "p.db")[1].count("distance session default") == 1
+    assert command_line("session", "status", "p.db")[1].count("distance session default") == 1
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_the_store_counts_a_session_with_the_rest(call, command_line):
         (("nan.csv", "people.csv", "--epsilon", "1"), "nan.csv"),
         ((*FILES, "--epsilon", "nan"), "epsilon"),
         ((*BASE, "--delta", "2"), "delta"),
-        ((*BASE, "--mechanism", "magic"), "unknown mechanism"),
+        ((*BASE, "--mechanism", "magic"), "unknown --mechanism magic"),
         ((*BASE, "--noise", "gaussian"), "delta"),
         ((*BASE, "--confidence", "1"), "confidence"),
         ((*BASE, "--top", "-1"), "--top"),
@@ -171,9 +171,9 @@ def test_the_store_counts_a_session_with_the_rest(call, command_line):
         ((*FILES, "--queries", "3", "--epsilon", "1"), "kept in a store"),
         ((*FILES, *ON, "--epsilon", "0", "--queries", "3"), "epsilon"),
         ((*FILES, *ON, "--epsilon", "4", "--queries", "0"), "queries"),
-        ((*BEGIN, "--at-most", "0"), "at_most"),
+        ((*BEGIN, "--at-most", "0"), "--at-most"),
         ((*BEGIN, "--delta", "1"), "delta"),
-        ((*BEGIN, "--budget-epsilon", "1"), "does not allow"),
+        ((*BEGIN, "--budget", "1"), "does not allow"),
         ((*BEGIN, "--output", "x.csv"), "all vertices at once"),
         (("roads.csv", "strangers.csv", *BEGIN[2:]), "line 3: not a vertex"),
         (BEGIN[2:], "needs the files MAP and LOCATIONS"),

@@ -26,16 +26,16 @@ def files(tmp_path):
 
 
 BASE = ("mail.edges", "staff.csv", "flows.csv", "--epsilon", "1", "--vertices", "labels.txt")
-COLUMNS = ("--levels", "site,unit")
+COLUMNS = ("--groups-columns", "levels=site/unit")
 
 
 def test_table_and_receipt(call, tmp_path):
-    status, out, err = call(*BASE, *COLUMNS, "--seed", "1", "--top", "3")
+    status, out, err = call(*BASE, *COLUMNS, "--seed", "1")
     assert status == 0
     assert "hidden: whether any one pair is an edge" in out
     assert "the vertex set and the groups" in out
     assert "seeded: not private" in out
-    assert "Largest 3 of 10 cells of level 'unit'" in out
+    assert "Largest 10 of 10 cells of level 'unit'" in out
     assert "note: Expected error of a cell of level 'site'" in err
     assert "note: Expected error of a cell of level 'unit'" in err
     with (tmp_path / "flows.csv").open(newline="") as file:
@@ -52,7 +52,9 @@ def test_table_and_receipt(call, tmp_path):
 
 
 def test_json(call):
-    status, out, _ = call(*BASE, "--levels", "3", "--groups-header", "--json", "--delta", "1e-6")
+    status, out, _ = call(
+        *BASE, "--groups-columns", "levels=3,header=yes", "--json", "--delta", "1e-6"
+    )
     told = json.loads(out)
     assert status == 0
     assert told["levels"] == {"unit": "4 x 4"}
@@ -63,37 +65,43 @@ def test_json(call):
 
 def test_other_tables_and_options(call, tmp_path):
     plain = ("mail.edges", "plain.csv", *BASE[2:])
-    assert "pass --no-groups-header if the file has no header" in call(*plain)[2]
-    assert call(*plain, "--no-groups-header")[0] == 0
+    assert "pass --groups-columns header=no if the file has no header" in call(*plain)[2]
+    assert call(*plain, "--groups-columns", "header=no")[0] == 0
     (tmp_path / "some.csv").write_text("who,unit\nv1,a\nv2,b\nzoe,b\n")
-    some = ("mail.edges", "some.csv", "some_out.csv", *BASE[3:], "--vertex-column", "who")
+    some = ("mail.edges", "some.csv", "some_out.csv", *BASE[3:], "--groups-columns", "vertex=who")
     status, _, err = call(*some)
     assert status == 2
     assert (
-        "some.csv: line 4: not a vertex of the graph; correct it, or pass --ignore-unknown" in err
+        "some.csv: line 4: not a vertex of the graph; correct it, or pass --groups-columns "
+        "unknown=ignore" in err
     )
-    status, _, err = call(*some, "--ignore-unknown")
+    status, _, err = call(*some, "--groups-columns", "unknown=ignore")
     assert status == 2
-    assert "have no group of level 'unit'; add them, or pass --rest other" in err
-    assert call(*some, "--ignore-unknown", "--rest", "others")[0] == 0
+    assert "have no group of level 'unit'; add them, or pass --groups-columns rest=other" in err
+    assert call(*some, "--groups-columns", "unknown=ignore,rest=others")[0] == 0
     assert gc.load(tmp_path / "some_out.csv").groups.labels() == ("a", "b", "others")
 
 
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        ((), "pass --levels, the columns of the groups"),
-        (("--levels", "site,,unit"), "an empty name"),
-        (("--levels", "town"), "exactly one column 'town'"),
-        (("--levels", "unit,site"), "lies in two groups"),
-        (("--levels", "9"), "pass --groups-header if the first line names the columns"),
-        (("--levels", "9", "--groups-header"), "no such column"),
-        ((*COLUMNS, "--workload", "town"), "unknown workload 'town'"),
+        ((), "pass --groups-columns levels=, the columns of the groups"),
+        (("--groups-columns", "levels=site//unit"), "an empty name"),
+        (("--groups-columns", "levels=town"), "exactly one column 'town'"),
+        (("--groups-columns", "levels=unit/site"), "lies in two groups"),
+        (
+            ("--groups-columns", "levels=9"),
+            "pass --groups-columns header=yes if the first line names the columns",
+        ),
+        (("--groups-columns", "levels=9,header=yes"), "no such column"),
+        ((*COLUMNS, "--workload", "town"), "unknown --workload 'town'"),
         ((*COLUMNS, "--noise", "gaussian"), "needs a delta"),
-        ((*COLUMNS, "--top", "-1"), "--top must be 0 or more"),
-        ((*COLUMNS, "--right-groups", "staff.csv"), "--right-groups is for --bipartite"),
-        ((*COLUMNS, "--groups-encoding", "utf-99"), "unknown encoding"),
-        ((*COLUMNS, "--no-groups-header"), "needs a header; pass --groups-header"),
+        ((*COLUMNS, "--right-groups", "staff.csv"), "--right-groups is for --kind bipartite"),
+        ((*COLUMNS, "--groups-columns", "encoding=utf-99"), "unknown encoding"),
+        (
+            (*COLUMNS, "--groups-columns", "header=no"),
+            "needs a header; pass --groups-columns header=yes",
+        ),
     ],
 )
 def test_what_does_not_fit_is_refused_in_one_line(call, tmp_path, more, told):
@@ -115,7 +123,17 @@ def test_two_sides(call, tmp_path):
     (tmp_path / "films.csv").write_text("user,film\n" + "a,x\nb,y\nc,x\n")
     (tmp_path / "users.csv").write_text("user,region\na,N\nb,N\nc,S\n")
     (tmp_path / "genres.csv").write_text("film,kind\nx,drama\ny,comedy\n")
-    base = ("films.csv", "users.csv", "out.csv", "--epsilon", "5", "--bipartite", "--header")
+    base = (
+        "films.csv",
+        "users.csv",
+        "out.csv",
+        "--epsilon",
+        "5",
+        "--kind",
+        "bipartite",
+        "--columns",
+        "header=yes",
+    )
     status, _, err = call(*base)
     assert status == 2
     assert "needs --right-groups" in err
@@ -124,7 +142,7 @@ def test_two_sides(call, tmp_path):
 
 
 def test_a_store_is_charged_and_remembered(call):
-    store = ("--store", "mail.db", "--budget-epsilon", "1.5")
+    store = ("--store", "mail.db", "--budget", "1.5")
     assert call(*BASE, *COLUMNS, *store)[0] == 0
     status, _, err = call(*BASE, *COLUMNS, "--force")
     assert status == 2

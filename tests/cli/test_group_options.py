@@ -5,7 +5,7 @@ import json
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.cli.reading import read_set
+from graphcuts_dp.cli.queries import read_set
 from graphcuts_dp.errors import FileFormatError, QueryError
 
 UNITS = {"ann": "Sales", "bob": "Sales", "eve": "IT", "kim": "Board", "lee": "Board"}
@@ -45,9 +45,9 @@ def test_the_command_line_spells_groups_with_two_at_signs(graph, groups, tmp_pat
 def test_a_session_is_asked_about_groups(call, tmp_path):
     (tmp_path / "cp1252.csv").write_bytes("vertex,unit\nann,Küche\n".encode("cp1252"))
     begin = ("session", "start", "g.graphml", "--store", "s.db", "--epsilon", "30")
-    assert call(*begin, "--queries", "9", "--method", "laplace", "--beta", "1e-6")[0] == 0
+    assert call(*begin, "--queries", "9,beta=1e-6", "--method", "laplace")[0] == 0
     ask = ("session", "ask", "s.db")
-    table = ("--groups", "staff.csv", "--levels", "unit")
+    table = ("--groups", "staff.csv", "--groups-columns", "levels=unit")
     status, told, _ = call(*ask, *table, "--from", "@@Sales", "--to", "@@IT", "--json")
     assert status == 0
     named = json.loads(told)
@@ -58,10 +58,16 @@ def test_a_session_is_asked_about_groups(call, tmp_path):
         ((*table, "--from", "@@Sale"), "unknown group '@Sale'"),
         (("--from", "@@Sales"), "give --groups FILE"),
         ((*table[2:], "--from", "ann"), "need --groups FILE"),
-        ((*table[:2], "--from", "ann"), "pass --levels"),
+        ((*table[:2], "--from", "ann"), "pass --groups-columns levels="),
         ((*table, "--from", "@Sales"), "type @@Sales for the group"),
-        (("--groups", "cp1252.csv", "--from", "ann"), "example --groups-encoding cp1252 for Excel"),
-        ((*table, "--right-groups", "staff.csv", "--from", "ann"), "is for --bipartite graphs"),
+        (
+            ("--groups", "cp1252.csv", "--from", "ann"),
+            "example --groups-columns encoding=cp1252 for Excel",
+        ),
+        (
+            (*table, "--right-groups", "staff.csv", "--from", "ann"),
+            "is for --kind bipartite",
+        ),
     ):
         status, told, error = call(*ask, *options)
         assert (status, told) == (2, "")
@@ -72,7 +78,9 @@ def test_a_session_is_asked_about_groups(call, tmp_path):
 @pytest.mark.usefixtures("files")
 def test_a_release_with_groups_says_what_they_cost(call, tmp_path):
     line = ("release", "g.graphml", "out.graphml", "--epsilon", "30", "--seed", "1")
-    status, told, _ = call(*line, "--groups", "staff.csv", "--levels", "unit", "--json")
+    status, told, _ = call(
+        *line, "--groups", "staff.csv", "--groups-columns", "levels=unit", "--json"
+    )
     assert status == 0
     found = json.loads(told)
     assert set(found["epsilon_spent_on"]) >= {"groups", "entries"}
@@ -85,13 +93,13 @@ def test_a_release_with_groups_says_what_they_cost(call, tmp_path):
 @pytest.mark.usefixtures("files")
 def test_answers_of_a_release_name_its_groups_or_others(call):
     line = ("release", "g.graphml", "out.graphml", "--epsilon", "30", "--seed", "1", "--groups")
-    assert call(*line, "staff.csv", "--levels", "unit")[0] == 0
+    assert call(*line, "staff.csv", "--groups-columns", "levels=unit")[0] == 0
     ask = ("answer", "out.graphml", "--json")
     named = call(*ask, "--from", "@@Sales", "--to", "@@IT,lee")
     assert named[0] == 0
     assert json.loads(named[1])["value"] == pytest.approx(2, abs=0.01)
     assert named[1] == call(*ask, "--from", "ann,bob", "--to", "eve,lee")[1]
-    table = ("--groups", "staff.csv", "--levels", "room")
+    table = ("--groups", "staff.csv", "--groups-columns", "levels=room")
     everything = call(*ask, *table, "--from", "@@x", "--to", "@@x")
     assert json.loads(everything[1])["value"] == pytest.approx(4, abs=0.01)
     status, _, error = call(*ask, "--from", "@@x")
@@ -105,7 +113,7 @@ def test_a_file_of_queries_names_groups(call, tmp_path):
     assert call(*begin, "--queries", "9", "--method", "laplace")[0] == 0
     lines = [{"S": "@Sales", "T": ["@IT", "lee"]}, {"S": ["ann", "bob"], "T": ["eve", "lee"]}]
     (tmp_path / "q.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    table = ("--groups", "staff.csv", "--levels", "unit")
+    table = ("--groups", "staff.csv", "--groups-columns", "levels=unit")
     status, told, _ = call("session", "run", "s.db", "q.jsonl", *table)
     assert status == 0
     first, second = map(json.loads, told.splitlines())
@@ -121,7 +129,15 @@ def test_a_directed_release_takes_one_file_of_groups(call, tmp_path):
     (tmp_path / "arcs.edges").write_text("0 1\n1 2\n2 0\n3 0\n")
     (tmp_path / "clubs.csv").write_text("vertex,club\n0,X\n1,X\n2,Y\n3,Y\n")
     base = ("release", tmp_path / "arcs.edges", tmp_path / "made.csv", "--epsilon", "9")
-    options = ("--directed", "--vertices", "4", "--groups", tmp_path / "clubs.csv", "--json")
+    options = (
+        "--kind",
+        "directed",
+        "--vertices",
+        "4",
+        "--groups",
+        tmp_path / "clubs.csv",
+        "--json",
+    )
     status, out, err = call(*base, *options, "--force-hopeless")
     assert status == 0, err
     assert json.loads(out)["epsilon_spent_on"]["groups"] > 0
@@ -129,7 +145,7 @@ def test_a_directed_release_takes_one_file_of_groups(call, tmp_path):
     more = ("--right-groups", tmp_path / "clubs.csv", "--force")
     status, _, err = call(*base, *options, *more)
     assert status == 2
-    assert "--right-groups is for --bipartite" in err
+    assert "--right-groups is for --kind bipartite" in err
 
 
 def test_all_pairs_of_groups_are_answered_at_once(call, tmp_path):
@@ -140,8 +156,8 @@ def test_all_pairs_of_groups_are_answered_at_once(call, tmp_path):
     )
     made = ("release", "in.edges", "out.csv", "--epsilon", "6", "--vertices", "12")
     assert call(*made)[0] == 0
-    table = ("answer", "out.csv", "--groups", "teams.csv", "--levels")
-    ask = (*table, "half,team")  # the finest level of several
+    table = ("answer", "out.csv", "--groups", "teams.csv", "--groups-columns")
+    ask = (*table, "levels=half/team")  # the finest level of several
     status, told, err = call(*ask, "--json")
     assert status == 0, err
     answers = json.loads(told)["answers"]
@@ -150,7 +166,7 @@ def test_all_pairs_of_groups_are_answered_at_once(call, tmp_path):
     asked = {(each["S"], each["T"]): each["value"] for each in answers}
     assert asked["@t0", "@t1"] == release.answer([0, 1, 2], [3, 4, 5]).value
     assert asked["@t3", "@t3"] == release.answer([9, 10, 11], [9, 10, 11]).value
-    status, told, _ = call(*table, "half", "--joint", "-o", "pairs.csv")
+    status, told, _ = call(*table, "levels=half", "--joint", "-o", "pairs.csv")
     assert status == 0
     lines = (tmp_path / "pairs.csv").read_text().splitlines()
     assert lines[0].startswith("S,T,value,low,high")
@@ -158,7 +174,7 @@ def test_all_pairs_of_groups_are_answered_at_once(call, tmp_path):
     assert "@t0 - @t1" in call(*ask)[1]
     status, _, err = call(*ask, "--to", "1")
     assert status == 2
-    assert "which need --from" in err
+    assert "they need --from" in err
 
 
 def test_too_many_pairs_of_groups_are_refused(call, tmp_path):

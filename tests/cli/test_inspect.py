@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from graphcuts_dp.cli.inspect import _HOW, how_made, promise
+from graphcuts_dp.cli.inspect import _HOW, promise
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.results.bundle import KINDS, read_receipt, write_receipt
 
 EDGES = "".join(f"{i} {(i + step) % 12}\n" for i in range(12) for step in (1, 3))
-VERTEX = ("--protect", "vertex", "--degree-bound", "4")
+VERTEX = ("--protect", "vertex:degree-bound=4")
 OUT = ("--output", "out.csv")
 READ = ("--vertices", "12", "--epsilon", "2")
 # What is made, how, and what inspecting it must say.
@@ -25,11 +25,7 @@ PRODUCTS = {
             "in.edges",
             "out.csv",
             *READ,
-            "--fit",
-            "none",
-            "--at-most",
-            "3",
-            "--force-hopeless",
+            *("--fit", "none", "--protect", "edges:at-most=3", "--force-hopeless"),
         ),
         ["a noisy matrix of 12 vertices, without", "Protects: 3 edges", "at most 3 edges is"],
         ["out.csv.noisy.npz"],
@@ -50,7 +46,16 @@ PRODUCTS = {
         ["out.csv", "out.csv.noisy.npz"],
     ),
     "iterative construction": (
-        ("release-iteratively", "in.edges", "out.csv", *READ, "--delta", "1e-6", "--rounds", "2"),
+        (
+            "release-iteratively",
+            "in.edges",
+            "out.csv",
+            *READ,
+            "--delta",
+            "1e-6",
+            "--construction",
+            "multiplicative-weights:rounds=2",
+        ),
         ["learnt from noisy answers to cuts", "of at most 2 rounds", "How near: "],
         ["out.csv.schema.json", "out.csv", "out.csv.hypothesis.npz"],
     ),
@@ -63,7 +68,15 @@ PRODUCTS = {
         ["out.npz"],
     ),
     "distances": (
-        ("distances", "in.edges", "people.csv", "--epsilon", "2", "--at-most", "2", *OUT),
+        (
+            "distances",
+            "in.edges",
+            "people.csv",
+            "--epsilon",
+            "2",
+            *("--at-most", "2"),
+            *OUT,
+        ),
         ["12 places of a public map", "Protects: 2 people", "where everybody else is"],
         ["out.csv"],
     ),
@@ -129,8 +142,8 @@ def test_an_owner_is_named_with_the_bound(call, folder):
     rows = "caller,callee\n" + "".join(f"{i},{(i + 1) % 12}\n" for i in range(12))
     (folder / "calls.csv").write_text(rows)
     status, _, err = call(
-        *("flows", "calls.csv", "staff.csv", "out.csv", *READ, "--protect", "owner"),
-        *("--owner", "caller", "--at-most", "5"),
+        *("flows", "calls.csv", "staff.csv", "out.csv", *READ, "--protect", "owner:at-most=5"),
+        *("--columns", "owner=caller"),
     )
     assert status == 0, err
     status, told, _ = call("inspect", "out.csv")
@@ -210,7 +223,7 @@ def test_delta_and_an_epsilon_of_nothing():
 def test_every_kind_of_saved_results_has_its_words():
     assert set(_HOW) == set(KINDS)
     with pytest.raises(LookupError):
-        how_made("flows", {})
+        _HOW["flows"]({})
 
 
 def test_nets_and_matrices_have_their_words():
@@ -219,7 +232,7 @@ def test_nets_and_matrices_have_their_words():
     accuracy = {"error": 12.0, "confidence": 0.95, "queries": "listed", "deviation": None}
     law = {"members": 64, "rate": "1/4", "unit": 0.5}
     net = {"settings": settings | {"construction": "net"}, "accuracy": accuracy, "law": law}
-    told = how_made("iterative construction", net | {"vertices": [["a", "b"]]})
+    told = _HOW["iterative construction"](net | {"vertices": [["a", "b"]]})
     assert "2 vertices" in told["What it is"]
     assert "64 members" in told["What it is"]
     assert "rate 1/4 for a step of 0.5" in told["Noise"]
@@ -228,7 +241,7 @@ def test_nets_and_matrices_have_their_words():
         "accuracy": accuracy | {"deviation": 2.5},
         "law": None,
     }
-    told = how_made("answers", matrix | {"vertices": [3, ["x", "y"]]})
+    told = _HOW["answers"](matrix | {"vertices": [3, ["x", "y"]]})
     assert "3 x 2 vertices" in told["What it is"]
     assert "deviation of at most 2.5" in told["Noise"]
     assert "off by at most 12" in told["How near"]

@@ -11,7 +11,7 @@ COMMANDS = {
 }
 MORE = {
     "flows": ["--noise", "gaussian"],
-    "release-iteratively": ["--rounds", "1"],
+    "release-iteratively": ["--construction", "multiplicative-weights:rounds=1"],
     "session": ["--queries", "5", "--method", "gaussian"],
 }
 

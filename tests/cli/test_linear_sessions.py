@@ -7,8 +7,8 @@ import pytest
 
 import graphcuts_dp as gc
 
-TERMS = ("--epsilon", "45", "--delta", "0.01", "--queries", "50", "--method", "mirror-descent")
-READ = ("--bipartite", "--weight-cap", "5")
+TERMS = ("--epsilon", "45", "--delta", "0.01", "--queries", "50", "--method")
+READ = ("--kind", "bipartite", "--weight-cap", "5")
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def ratings(tmp_path):
 @pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 def test_a_session_is_begun_asked_and_gone_on_with(call, ratings, tmp_path):
     store = tmp_path / "sensing.db"
-    more = ("--linear", "--norm", "schatten", "--most-spectral", "8")
+    more = ("mirror-descent:norm=schatten", "--queries", "linear,most-spectral=8")
     status, out, err = call("session", "start", ratings, "--store", store, *TERMS, *more, *READ)
     assert status == 0, err
     assert "mirror-descent, norm schatten-" in out
@@ -71,9 +71,9 @@ def test_a_session_is_begun_asked_and_gone_on_with(call, ratings, tmp_path):
 
 
 def test_what_is_worse_than_answering_0_is_warned_of(call, ratings, tmp_path):
-    weak = ("--epsilon", "1", "--delta", "1e-6", "--queries", "50", "--method", "mirror-descent")
+    weak = ("--epsilon", "1", "--delta", "1e-6", "--queries", "50,linear,expected-edges=100")
     start = ("session", "start", ratings, "--store", tmp_path / "a.db", *weak, *READ)
-    status, _, err = call(*start, "--linear", "--norm", "l2", "--expected-edges", "100")
+    status, _, err = call(*start, "--method", "mirror-descent:norm=l2")
     assert status == 0
     assert "warning: worthless at this size" in err
     assert "to answer 0 is never farther off than 500" in err
@@ -82,14 +82,25 @@ def test_what_is_worse_than_answering_0_is_warned_of(call, ratings, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--most-spectral", "8"), "most_spectral is for method 'mirror-descent' with linear=True"),
-        (("--linear", "--most-spectral", "0"), "most-spectral must be a number from 1 on"),
-        (("--linear", "--disjoint"), "disjoint=True is for cuts"),
+        ("most-spectral=8", "most-spectral is for method 'mirror-descent' with linear=True"),
+        ("linear,most-spectral=0", "most-spectral must be a number from 1 on"),
+        ("linear,disjoint", "disjoint=True is for cuts"),
     ],
 )
 def test_options_that_do_not_fit_leave_no_store(call, ratings, tmp_path, options, message):
     store = tmp_path / "a.db"
-    status, _, err = call("session", "start", ratings, "--store", store, *TERMS, *options, *READ)
+    status, _, err = call(
+        "session",
+        "start",
+        ratings,
+        "--store",
+        store,
+        *TERMS,
+        "mirror-descent",
+        "--queries",
+        options,
+        *READ,
+    )
     assert status == 2
     assert message in err
     assert not store.exists()
@@ -97,7 +108,7 @@ def test_options_that_do_not_fit_leave_no_store(call, ratings, tmp_path, options
 
 def test_a_plan_for_linear_queries(call):
     sizes = ("--n", "800,600", "--edges", "2e4", "--queries", "1e6")
-    more = ("--linear", "--most-spectral", "55", "--rank", "2")
+    more = ("--queries", "linear,most-spectral=55,rank=2")
     status, out, err = call("plan", *sizes, "--epsilon", "1", "--delta", "1e-6", *more, "--json")
     assert (status, err) == (0, "")
     told = json.loads(out)
@@ -109,6 +120,8 @@ def test_a_plan_for_linear_queries(call):
         "answer 0",
     }
     assert told["rank"] == 2
-    status, _, err = call("plan", *sizes, "--epsilon", "1", "--delta", "1e-6", "--rank", "2")
+    status, _, err = call(
+        "plan", *sizes, "--epsilon", "1", "--delta", "1e-6", "--queries", "rank=2"
+    )
     assert status == 2
     assert "are for linear=True" in err

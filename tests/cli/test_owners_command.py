@@ -8,8 +8,9 @@ import pytest
 
 import graphcuts_dp as gc
 
-READ = ["--vertices", "20", "--owner", "patient", "--source", "a", "--target", "b"]
-OWNER = [*READ, "--protect", "owner", "--at-most", "4"]
+READ = ["--vertices", "20", "--columns", "owner=patient,source=a,target=b"]
+OWNER = [*READ, "--protect", "owner:at-most=4"]
+TABLE = ["flows", "visits.csv", *READ, "--contributions", "table"]
 
 
 class Result(NamedTuple):
@@ -42,7 +43,7 @@ def run(command_line):
 
 def test_flows_of_each_counting_read_back(folder, run):
     for counting in ("edges", "owners", "rows", "weight"):
-        more = ["--weight", "cost", "--unit", "0.25"] if counting == "weight" else []
+        more = ["--columns", "weight=cost", "--unit", "0.25"] if counting == "weight" else []
         out = f"{counting}.csv"
         line = ["flows", "visits.csv", "halves.csv", out, "--epsilon", "1", *OWNER]
         made = run(*line, "--counting", counting, *more)
@@ -57,8 +58,8 @@ def test_flows_of_each_counting_read_back(folder, run):
 
 
 def test_one_store_for_bounds_tables_and_sessions(folder, run, tmp_path_factory, monkeypatch):
-    store = ["--store", "visits.db", "--budget-epsilon", "30"]
-    told = run("owners", "visits.csv", *READ, "--epsilon", "2", "--json", *store)
+    store = ["--store", "visits.db", "--budget", "30"]
+    told = run(*TABLE, "--epsilon", "2", "--json", *store)
     assert told.exit_code == 0, told.stderr
     assert json.loads(told.stdout)["what"] == "pairs"
     line = ["release", "visits.csv", "out.graphml", "--epsilon", "12", *OWNER, "--store"]
@@ -73,17 +74,17 @@ def test_one_store_for_bounds_tables_and_sessions(folder, run, tmp_path_factory,
     assert [each.use.kind for each in status.uses] == ["contributions", "release", "session"]
     assert {each.use.guarantee.protects for each in status.uses} == {"1 owner"}
     monkeypatch.chdir(folder)
-    refused = run("owners", "visits.csv", *READ, "--epsilon", "8", "--store", "visits.db")
+    refused = run(*TABLE, "--epsilon", "8", "--store", "visits.db")
     assert refused.exit_code == 2
     assert "does not allow" in refused.stderr
-    beside = run("owners", "visits.csv", *READ, "--epsilon", "1")
+    beside = run(*TABLE, "--epsilon", "1")
     assert beside.exit_code == 2
     assert "visits.db" in beside.stderr
 
 
 def test_a_bound_by_its_share(folder, run):  # noqa: ARG001
-    line = ["owners", "visits.csv", *READ, "--epsilon", "30", "--share-above", "0.5", "--json"]
-    chosen = run(*line, "--bounds", "1,3,1000")
+    line = ["flows", "visits.csv", *READ, "--epsilon", "30", "--json", "--contributions"]
+    chosen = run(*line, "choice:share-above=0.5,bounds=1/3/1000")
     assert chosen.exit_code == 0, chosen.stderr
     # Half of the owners have more than 4 rows, none more than 8: any other has a chance < 1e-100.
     assert json.loads(chosen.stdout)["at_most"] == 3
@@ -95,27 +96,25 @@ def test_what_nobody_can_tell_is_said(folder, run):
     usual = [f"p{owner},{owner % 19},19" for owner in range(100)]
     heavy = [f"hub,{a},{b}" for a, b in pairs]
     (folder / "heavy.csv").write_text("\n".join(["patient,a,b", *usual, *heavy]) + "\n")
-    line = ["owners", "heavy.csv", *READ, "--epsilon", "1", "--bounds", "1,5,20", "--seed", "2"]
-    told = json.loads(run(*line, "--json").stdout)
-    assert told["best"] == 1
+    line = ["flows", "heavy.csv", *READ, "--epsilon", "1", "--seed", "2", "--contributions"]
+    table = "table:bounds=1/5/20"
+    told = json.loads(run(*line, table, "--json").stdout)
+    assert told["at_most"] == 1
     assert told["confidence"] == 0.95
-    assert told["hidden_in_each_class"] == 4
-    assert [row["left_out_to"] for row in told["bounds"]] == [None] * 3
+    assert told["hidden"] == 4
+    assert [row["left_out"][1] for row in told["bounds"]] == [None] * 3
     assert "one owner may have any number of pairs" in told["warning"]
-    shown = run(*line)
+    shown = run(*line, table)
     assert "unknown" in shown.stdout
     assert "with confidence 95%" in shown.stdout.replace("\n", " ")
     assert "note: Noise can hide up to 4 owners" in shown.stderr
-    known = json.loads(run(*line, "--json", "--most", "190").stdout)
+    known = json.loads(run(*line, f"{table},most=190", "--json").stdout)
     assert known["warning"] == ""
-    assert 189 <= known["bounds"][0]["left_out_to"] <= 3 * 8 * 189
-    assert known["best"] == 20
-    chosen = run(*line, "--share-above", "0.05")
+    assert 189 <= known["bounds"][0]["left_out"][1] <= 3 * 8 * 189
+    assert known["at_most"] == 20
+    chosen = run(*line, "choice:share-above=0.05")
     assert chosen.exit_code == 0, chosen.stderr
     assert "may have most of the rows" in chosen.stderr
-    wrong = run(*line, "--share-above", "0.05", "--most", "9")
-    assert wrong.exit_code == 2
-    assert "--most is not for --share-above" in wrong.stderr
 
 
 ROWS = ["visits.csv", "halves.csv", "x.csv", "--epsilon", "1"]
@@ -124,17 +123,21 @@ ROWS = ["visits.csv", "halves.csv", "x.csv", "--epsilon", "1"]
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        (["flows", *ROWS, "--protect", "owner", "--at-most", "4"], "needs --owner COLUMN"),
+        (["flows", *ROWS, "--protect", "owner:at-most=4"], "needs --columns owner=COLUMN"),
         (["flows", *ROWS, *READ], "is for --protect owner"),
         (["flows", *ROWS, *OWNER[2:]], "pass --vertices"),
-        (["flows", *ROWS, *OWNER[:-2]], "--at-most"),
-        (["flows", *ROWS, *OWNER, "--owner", "who"], "exactly one column 'who'"),
-        (["flows", *ROWS, *OWNER, "--weight", "cost"], "--weight is for --counting weight"),
+        (["flows", *ROWS, *READ, "--protect", "owner"], "needs at-most"),
+        (["flows", *ROWS, *OWNER, "--columns", "owner=who"], "owner is given twice"),
+        (
+            ["flows", *ROWS, *OWNER, "--columns", "weight=cost"],
+            "--columns weight= is for --counting weight",
+        ),
         (["flows", *ROWS, *OWNER, "--weight-cap", "2"], "not for rows with owners"),
         (["flows", "nobody.csv", *ROWS[1:], *OWNER], "the column of owners: line 3"),
-        (["owners", "visits.csv", "--epsilon", "1", "--vertices", "20"], "--owner COLUMN"),
-        (["owners", "visits.csv", *READ, "--epsilon", "1", "--bounds", "5,2"], "must ascend"),
-        (["owners", "visits.csv", *READ, "--epsilon", "1", "--cells", "0"], "--cells"),
+        ([*TABLE[:2], *TABLE[-2:], "--epsilon", "1", "--vertices", "20"], "owner=COLUMN"),
+        ([*TABLE[:-1], "table:bounds=5/2", "--epsilon", "1"], "must ascend"),
+        ([*TABLE[:-1], "table:cells=0", "--epsilon", "1"], "cells must be"),
+        ([*TABLE[:-1], "choice", "--epsilon", "1"], "share-above"),
         (["evaluate", "visits.csv", "visits.csv", *READ], "not for this command"),
     ],
 )

@@ -10,7 +10,6 @@ import graphcuts_dp as gc
 from graphcuts_dp.cli.reading import Reading
 
 TIMES = "Patient ID,Contacted Person,Time Stamp\n1,2,1597427261\n2,3,1597427999\n"
-COLUMNS = ("--source", "--target", "--weight", "--header", "--delimiter", "--encoding")
 RELEASE = ("release", "x.csv", "s.csv", "--epsilon", "40", "--noise", "laplace", "--force")
 START = ("session", "start", "x.csv", "--store", "x.db", "--epsilon", "40", "--queries", "9")
 LEARN = ("release-iteratively", "x.csv", "s.csv", "--epsilon", "40", "--delta", "1e-6", "--force")
@@ -31,8 +30,8 @@ LEARN = ("release-iteratively", "x.csv", "s.csv", "--epsilon", "40", "--delta", 
 def test_every_command_that_reads_a_graph_takes_the_columns(call, command):
     status, out, _ = call(*command, "--help")
     assert status == 0
-    kinds = () if command == ("distances",) else ("--bipartite", "--directed")
-    assert [name for name in (*COLUMNS, *kinds) if name not in out] == []
+    assert "Keys of --columns" in out
+    assert ("--kind" in out) == (command != ("distances",))
 
 
 def test_time_stamps_are_not_published_and_the_user_is_told(call, tmp_path):
@@ -47,10 +46,12 @@ def test_time_stamps_are_not_published_and_the_user_is_told(call, tmp_path):
     for command in (RELEASE, START):
         status, _, err = call(*command)
         assert status == 2
-        assert "pass --no-header if the file has no header" in err
-        status, _, err = call(*command, "--no-header")
+        assert "pass --columns header=no if the file has no header" in err
+        status, _, err = call(*command, "--columns", "header=no")
         assert status == 2
-        assert "pass --weight with its number if it is a weight, else --ignore-weights" in err
+        assert (
+            "pass --columns weight= with its number if it is a weight, else --ignore-weights" in err
+        )
 
 
 def test_weights_are_released_only_with_a_cap_or_a_word(call, tmp_path):
@@ -71,17 +72,58 @@ def test_weights_are_released_only_with_a_cap_or_a_word(call, tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "told", "options"),
     [
-        ("x.csv", "a,b\nb,c\n", "--no-header if", ("--no-header",)),
-        ("x.csv", "p,q,r\na,b,3\n", "--no-header if", ("--source", "1", "--target", "q")),
-        ("x.csv", "from,b,c\na,b,3\n", "--source and", ("--source", "1", "--target", "b")),
-        ("x.csv", "a,b\nb,c\n", "--no-header if", ("--source", "1", "--target", "2", "--header")),
-        ("x.edges", "from to\na b\n", "--header if it is, else --no-header", ("--no-header",)),
-        ("x.edges", "a b 3\n", "--weight", ("--weight", "3", "--weight-cap", "3")),
-        ("x.csv", "source;target,to\na;b\n", "--delimiter", ("--delimiter", ";", "--header")),
-        ("x.csv", "a:b\n", "--delimiter", ("--delimiter", ":", "--no-header")),
-        ("x.csv", b"from,to\nzo\xeb,b\n", "--encoding cp1252", ("--encoding", "cp1252")),
-        ("x.gml", b'graph [ node [ id 1 label "\xeb" ] node [ id 2 ] ]', "--encoding", None),
-        ("x.mtx", "%%MatrixMarket matrix coordinate pattern general\n1 2 0\n", "--bipartite", None),
+        (
+            "x.csv",
+            "a,b\nb,c\n",
+            "--columns header=no if",
+            (
+                "--columns",
+                "header=no",
+            ),
+        ),
+        ("x.csv", "p,q,r\na,b,3\n", "--columns header=no if", ("--columns", "source=1,target=q")),
+        ("x.csv", "from,b,c\na,b,3\n", "--columns source= and", ("--columns", "source=1,target=b")),
+        (
+            "x.csv",
+            "a,b\nb,c\n",
+            "--columns header=no if",
+            ("--columns", "source=1,target=2,header=yes"),
+        ),
+        (
+            "x.edges",
+            "from to\na b\n",
+            "--columns header=yes if it is, else --columns header=no",
+            (
+                "--columns",
+                "header=no",
+            ),
+        ),
+        ("x.edges", "a b 3\n", "--columns weight=", ("--columns", "weight=3", "--weight-cap", "3")),
+        (
+            "x.csv",
+            "source;target,to\na;b\n",
+            "--columns delimiter=",
+            ("--columns", "delimiter=;,header=yes"),
+        ),
+        ("x.csv", "a:b\n", "--columns delimiter=", ("--columns", "delimiter=:,header=no")),
+        (
+            "x.csv",
+            b"from,to\nzo\xeb,b\n",
+            "--columns encoding=cp1252",
+            ("--columns", "encoding=cp1252"),
+        ),
+        (
+            "x.gml",
+            b'graph [ node [ id 1 label "\xeb" ] node [ id 2 ] ]',
+            "--columns encoding=",
+            None,
+        ),
+        (
+            "x.mtx",
+            "%%MatrixMarket matrix coordinate pattern general\n1 2 0\n",
+            "--kind bipartite",
+            None,
+        ),
     ],
 )
 def test_errors_name_the_options_of_the_command_line(call, tmp_path, name, content, told, options):
@@ -91,7 +133,6 @@ def test_errors_name_the_options_of_the_command_line(call, tmp_path, name, conte
     status, _, err = call(*line)
     assert status == 2
     assert told in err
-    assert "=" not in err.split("error: ")[1]
     if options is not None:
         status, _, err = call(*line, *options)
         assert status == 0, err
@@ -114,8 +155,8 @@ def test_the_mark_of_inferred_vertices_can_be_avoided_by_one_option(call, tmp_pa
 
 def test_reading_options_of_a_session_are_remembered(call, tmp_path):
     (tmp_path / "x.csv").write_bytes("Wer|Wen|Wann|Wie oft\nZoë|b|1|2\nb|c|1|9\n".encode("cp1252"))
-    options = ("--source", "Wer", "--target", "2", "--weight", "4", "--delimiter", "|")
-    status, _, err = call(*START, *options, "--encoding", "cp1252", "--hide-change", "1")
+    options = ("--columns", "source=Wer,target=2,weight=4,delimiter=|")
+    status, _, err = call(*START, *options, "--columns", "encoding=cp1252", "--hide-change", "1")
     assert status == 0, err
     assert "'Wer', column 2; as its weight: column 4; ignored: column 3." in err
     status, _, err = call("session", "ask", "x.db", "--from", "Zoë")
@@ -125,14 +166,14 @@ def test_reading_options_of_a_session_are_remembered(call, tmp_path):
 def test_a_map_is_read_by_the_same_options(call, tmp_path):
     (tmp_path / "map.csv").write_text("a;b;2.5\nb;c;1\n")
     (tmp_path / "people.csv").write_text("vertex\na\nb\nb\n")
-    line = ("distances", "map.csv", "people.csv", "--epsilon", "1", "--no-header")
-    assert "pass --delimiter" in call(*line)[2]
-    line += ("--delimiter", ";")
+    line = ("distances", "map.csv", "people.csv", "--epsilon", "1", "--columns", "header=no")
+    assert "pass --columns delimiter=" in call(*line)[2]
+    line += ("--columns", "delimiter=;")
     status, _, err = call(*line)
     assert status == 2
-    assert "pass --weight with its number if it is a weight, else --ignore-lengths" in err
-    assert call(*line, "--weight", "3")[0] == 0
-    assert call(*line, "--ignore-lengths")[0] == 0
+    assert "pass --columns weight= with its number if it is a weight, else --ignore-weights" in err
+    assert call(*line, "--columns", "weight=3")[0] == 0
+    assert call(*line, "--ignore-weights")[0] == 0
 
 
 def test_answer_takes_the_complement_as_sessions_do(call, tmp_path):
@@ -156,9 +197,7 @@ def test_a_vertex_count_of_99_digits_is_refused_in_words(call, tmp_path, command
 def test_the_options_cover_all_that_read_graph_takes():
     """Whatever can be said in Python about how a file is read can be said here."""
     taken = set(inspect.signature(gc.read_graph).parameters)
-    columns = {field.name for field in fields(gc.Columns)}
-    offered = {field.name.removesuffix("_column") for field in fields(Reading)}
-    assert (taken | columns) - offered == {"path", "columns", "weighted", "tell"}
+    assert taken - {field.name for field in fields(Reading)} == {"path", "weighted", "tell"}
 
 
 def test_what_to_type_in_python_is_not_spelled_as_options(call, tmp_path):

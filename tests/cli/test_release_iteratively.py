@@ -96,21 +96,21 @@ def test_learns_from_listed_cuts(release, call):
 
 
 def test_says_what_is_proven(release):
-    learn = ("--delta", "1e-6", "--construction", "frieze-kannan")
-    facts, _ = release(READ, "out.graphml", *learn, "--rounds", "3")
+    learn = ("--delta", "1e-6", "--construction")
+    facts, _ = release(READ, "out.graphml", *learn, "frieze-kannan:rounds=3")
     assert facts["rounds"] == "3 of at most 3 (practical)"
     holds = "for cuts between disjoint sets at once, with probability 95%"
     assert facts["which_holds"] == holds
-    facts, _ = release(READ, "out.graphml", *learn, "--distinguisher", "power-rank-one")
+    facts, _ = release(READ, "out.graphml", *learn, "frieze-kannan:distinguisher=power-rank-one")
     assert "nothing is proven" in facts["error"]
 
 
 def test_the_query_player_learns_and_a_list_is_hidden(release):
-    game = ("--delta", "1e-6", "--queries", "all.jsonl", "--rounds", "3", "--construction", "game")
-    facts, made = release(READ, "out.graphml", *game)
+    game = ("--delta", "1e-6", "--queries", "all.jsonl", "--construction")
+    facts, made = release(READ, "out.graphml", *game, "game:rounds=3")
     assert (facts["distinguisher"], len(made.listed)) == ("player: both", 30)
     assert facts["error_at_most"] > 0
-    facts, made = release(READ, "out.graphml", *game, "--player", "query", "--hide-queries", "0.5")
+    facts, made = release(READ, "out.graphml", *game, "game:rounds=3,player=query,hide-queries=.5")
     assert (made.listed, made.transcript) == (None, ())
     assert "error_at_most" not in facts
 
@@ -124,11 +124,14 @@ def test_learns_statistics_and_other_queries(release):
 
 
 def test_chooses_a_graph_from_a_net(release, call):
-    facts, every = release(READ, "out.graphml", "--construction", "net", *CUTS, "--edges", "5")
+    facts, every = release(READ, "out.graphml", *CUTS, "--construction", "net:edges=5")
     assert facts["error_at_most"] == every.accuracy.error
     assert (facts["members"], facts["queries"]) == (every.law.members, 2)
     _, some = release(
-        READ, "out.graphml", "--construction", "net", *CUTS, "--edges", "3", "--at-most", "2"
+        READ,
+        "out.graphml",
+        *CUTS,
+        *("--construction", "net:edges=3", "--protect", "edges:at-most=2"),
     )
     assert (len(some.graph.rows), some.guarantee.protects) == (3, "2 edges")
     found = [
@@ -154,7 +157,7 @@ def test_answers_a_few_cuts_and_nothing_else(release, call, tmp_path):
     status, _, err = call("answer", "out.npz", "--from", "3")
     assert (status, "only the 2 cuts of the list were answered" in err) == (2, True)
     halves = ("--groups", "halves.csv", "--queries", "cuts.csv")
-    more = ("--beta", ".01", "--at-most", "3")
+    more = ("--beta", ".01", "--protect", "edges:at-most=3")
     _, many = release(READ, "out.npz", "--construction", "laplace", *halves, *more)
     assert (many.accuracy.confidence, many.guarantee.protects) == (0.99, "3 edges")
     assert many.accuracy.error > 2 * made.accuracy.error
@@ -181,7 +184,9 @@ def test_comedies_rated_by_users_of_seattle(release, call, tmp_path):
     assert float(first["high"]) - float(first["low"]) <= 2 * facts["error_at_most"]
     other = json.loads(call("answer", "o.npz", "--from", "u0", "--to", "f0", "--json")[1])
     assert (other["interval"], other["confidence"]) == ([0.0, 5.0], 1.0)
-    facts, made = release(RATED, "o.npz", "--queries", "q.jsonl", "--rounds", "3")
+    facts, made = release(
+        (*RATED, "--construction", "sensing:rounds=3"), "o.npz", "--queries", "q.jsonl"
+    )
     assert (facts["distinguisher"], len(made.transcript)) == ("exponential", 3)
     out = call("answer", "o.npz", "--queries", "q.jsonl", "--json")[1]
     assert [each["confidence"] for each in json.loads(out)["answers"]] == [0.95] * 4
@@ -195,15 +200,19 @@ NET, FEW = (*READ, "--construction", "net"), (*READ, *CUTS, "--construction")
     ("line", "message"),
     [
         (("o.net", *LEARN, "--fit", "spectral"), "No such option"),
-        (("o.net", *LEARN, "--construction", "average"), "unknown construction='average'; choose"),
+        (("o.net", *LEARN, "--construction", "average"), "unknown --construction average; choose"),
         (("o.net", *LEARN, "--queries", "nowhere.jsonl"), "does not exist"),
         (("o.net", *READ), "needs delta"),
-        (("o.net", *LEARN, *CUTS, "--hide-queries", "0.5"), "unknown option 'hide-queries'"),
-        (("o.net", *LEARN, "--queries", "asked.jsonl"), "construction='median'"),
+        (
+            ("o.net", *LEARN, "--construction", "median:hide-queries=.5"),
+            "unknown option 'hide-queries'",
+        ),
+        (("o.net", *LEARN, "--player", "both"), "--construction game:player="),
+        (("o.net", *LEARN, "--queries", "asked.jsonl"), "--construction median"),
         (("o.net", *NET), "needs queries"),
-        (("o.net", *NET, *CUTS, "--alpha", "-1"), "alpha must be"),
-        (("o.net", *NET, *CUTS, "--edges", "16"), "edges must lie in [0, 15]"),
-        (("o.net", *NET, *CUTS, "--protect", "vertex", "--degree-bound", "2"), "cannot hide a"),
+        (("o.net", *NET[:-1], "net:alpha=-1"), "alpha must be"),
+        (("o.net", *NET[:-1], "net:edges=16", *CUTS), "edges must lie in [0, 15]"),
+        (("o.net", *NET, *CUTS, "--protect", "vertex:degree-bound=2"), "cannot hide a"),
         (("o.npz", *FEW, "answers", "--queries", "cuts.csv"), "group"),
         (("o.npz", *FEW, "answers", "--queries", "linear.jsonl"), "CutQuery objects only"),
         (("o.npz", *FEW, "k-norm", "--queries", "all.jsonl"), "at most 6"),
@@ -214,7 +223,7 @@ NET, FEW = (*READ, "--construction", "net"), (*READ, *CUTS, "--construction")
         (("o.csv", "nowhere.csv", *FEW[1:], "answers"), "must end in .npz"),
         (("o.csv", *RATED, "--queries", "q.jsonl"), "must end in .npz"),
         (("o.npz", *RATED, "--queries", "sums.csv"), "group"),
-        (("o.npz", *RATED, "--queries", "q.jsonl", "--directed"), "two sides"),
+        (("o.npz", *RATED, "--queries", "q.jsonl", "--kind", "directed"), "two sides"),
         (("sums.csv", *RATED, "--queries", "sums.csv"), "another file"),
     ],
 )
@@ -230,16 +239,16 @@ def test_options_that_do_not_fit_are_refused(call, tmp_path, line, message):
 @pytest.mark.parametrize(
     ("source", "options", "kind"),
     [
-        (NET, (*CUTS, "--edges", "3"), "net"),
+        ((*NET[:-1], "net:edges=3"), CUTS, "net"),
         ((*READ, "--construction", "answers"), CUTS, "answers"),
         (RATED, ("--queries", "q.jsonl"), "sensing"),
     ],
 )
 def test_what_is_spent_stands_in_the_store(release, call, tmp_path, source, options, kind):
     target = "o.net" if kind == "net" else "o.npz"
-    store = ("--store", "s.db", "--budget-epsilon", "2.5", "--budget-delta", "1e-5")
+    store = ("--store", "s.db", "--budget", "2.5,delta=1e-5")
     release(source, target, *options, *store)
-    assert f'"kind": "{kind}"' in call("store", "status", "s.db", "--json")[1]
+    assert f'"kind": "{kind}"' in call("session", "status", "s.db", "--json")[1]
     before = (tmp_path / target).read_bytes()
     again = ("release-iteratively", source[0], target, *source[1:], *options, "--force")
     status, _, err = call(*again, "--store", "s.db")
@@ -247,10 +256,3 @@ def test_what_is_spent_stands_in_the_store(release, call, tmp_path, source, opti
     status, _, err = call(*again)  # beside the store
     assert (status, "keeps account" in err) == (2, True)
     assert (tmp_path / target).read_bytes() == before
-
-
-@pytest.mark.parametrize("old", ["release-net", "release-answers", "sense"])
-def test_old_names_answer_with_the_new_one(call, old):
-    status, _, err = call(old, "in.csv", "out.csv")
-    assert status == 2
-    assert err.startswith(f"error: {old} is now: graphcuts-dp release-iteratively --construction")

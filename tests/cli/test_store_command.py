@@ -22,7 +22,7 @@ def mail(tmp_path):
 
 
 SESSION = ("--epsilon", "1", "--queries", "50", "--method", "laplace")
-CAPPED = ("--store", "mail.db", "--budget-epsilon", "2")
+CAPPED = ("--store", "mail.db", "--budget", "2")
 
 
 def errors(told):
@@ -39,11 +39,11 @@ def test_a_release_beside_a_budget_is_charged_or_refused(call, mail):
     assert status == 2
     assert "does not allow another use of epsilon = 5" in errors(err)[0]
     assert call(*release(mail, "a.csv", 0.5, "--store", "mail.db"))[0] == 0
-    status, out, _ = call("store", "status", "mail.db")
+    status, out, _ = call("session", "status", "mail.db")
     assert status == 0
     for words in ("session default", "release", "epsilon = 1.5", "epsilon = 2", "head"):
         assert words in out
-    found = json.loads(call("store", "status", "mail.db", "--json")[1])
+    found = json.loads(call("session", "status", "mail.db", "--json")[1])
     assert [use["kind"] for use in found["uses"]] == ["session", "release"]
     assert all(use["user"] and use["time"] for use in found["uses"])
     assert found["epsilon"] == 1.5
@@ -65,28 +65,29 @@ def test_a_release_without_the_store_of_its_graph_is_reminded(call, mail, place,
 
 
 def test_iterative_releases_and_distances_are_charged_too(call, mail, tmp_path):
-    iterative = ("release-iteratively", mail, "i.csv", "--epsilon", "1", "--rounds", "1", *CAPPED)
+    iterative = ("release-iteratively", mail, "i.csv", "--epsilon", "1", *CAPPED)
+    iterative += ("--construction", "multiplicative-weights:rounds=1")
     assert call(*iterative)[0] == 0
     assert call(*iterative, "--force", "--epsilon", "1.5")[0] == 2
     (tmp_path / "map.csv").write_text("source,target\n0,1\n1,2\n2,3\n")
     (tmp_path / "people.csv").write_text("vertex\n0\n0\n3\n")
-    people = ("--store", "people.db", "--budget-epsilon", "2")
+    people = ("--store", "people.db", "--budget", "2")
     distances = ("distances", "map.csv", "people.csv", "--epsilon", "1.5")
     assert call(*distances, *people)[0] == 0
     assert "does not allow" in errors(call(*distances, *people)[2])[0]
     assert "add --store" in errors(call(*distances)[2])[0]
     assert "other private data" in errors(call(*distances, "--store", "mail.db")[2])[0]
-    status, out, _ = call("store", "status", "people.db")
+    status, out, _ = call("session", "status", "people.db")
     assert (status, "distances" in out) == (0, True)
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--budget-epsilon", "2"), "add, for example, --store"),
-        (("--store", "m.db", "--budget-delta", "0.1"), "needs --budget-epsilon"),
-        (("--store", "m.db", "--budget-epsilon", "-1"), "epsilon must be"),
-        (("--store", "m.db", "--budget-epsilon", "2", "--budget-delta", "1"), "below 1"),
+        (("--budget", "2"), "add, for example, --store"),
+        (("--store", "m.db", "--budget", "delta=0.1"), "--budget: give epsilon"),
+        (("--store", "m.db", "--budget", "-1"), "epsilon must be"),
+        (("--store", "m.db", "--budget", "2,delta=1"), "below 1"),
         (("--store", "x" * 300), "cannot have this name"),
         (("--store", "nowhere/m.db"), "cannot create the store"),
     ],
@@ -106,10 +107,10 @@ def test_every_command_that_opens_a_store_can_demand_its_head(call, mail, tmp_pa
     assert call(*start)[0] == 0
     shutil.copy("mail.db", "older.db")
     assert call("session", "ask", "mail.db", "--from", "1")[0] == 0
-    head = json.loads(call("store", "status", "mail.db", "--json")[1])["head"]
+    head = json.loads(call("session", "status", "mail.db", "--json")[1])["head"]
     (tmp_path / "q.jsonl").write_text('{"S": [1]}\n')
     commands = [
-        ("store", "status"),
+        ("session", "status"),
         ("session", "status"),
         ("session", "export"),
         ("session", "ask", "--from", "1"),
@@ -126,5 +127,5 @@ def test_every_command_that_opens_a_store_can_demand_its_head(call, mail, tmp_pa
     assert call(*start[:4], "older.db", *SESSION, "--expect-head", head)[0] == 2
     assert head in call("session", "status", "mail.db")[1]
     assert head in call("session", "export", "mail.db")[1]
-    status, _, err = call("store", "status", "mail.db", "--expect-head", "5")
+    status, _, err = call("session", "status", "mail.db", "--expect-head", "5")
     assert "a head is what" in errors(err)[0]

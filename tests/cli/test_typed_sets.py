@@ -3,7 +3,7 @@
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.cli.reading import read_set
+from graphcuts_dp.cli.queries import read_set
 from graphcuts_dp.errors import FileFormatError, GraphError, QueryError
 from graphcuts_dp.pairs.vertices import VertexSet
 from graphcuts_dp.session.query_lines import read_lines, read_query

@@ -7,7 +7,7 @@ import pytest
 
 import graphcuts_dp as gc
 
-OWNER = ("--protect", "owner", "--at-most", "2", "--owner", "caller")
+OWNER = ("--protect", "owner:at-most=2", "--columns", "owner=caller")
 DRY = ("release", "private.csv", "out.csv", "--epsilon", "2")
 
 
@@ -44,9 +44,12 @@ def test_a_release_ends_with_what_it_is_good_for(call):
         (),
         ("--mechanism", "sparse"),
         ("--fit", "none"),
-        ("--directed",),
+        (
+            "--kind",
+            "directed",
+        ),
         ("--groups", "staff.csv"),
-        ("--at-most", "3"),
+        ("--protect", "edges:at-most=3"),
         ("--weight-cap", "5", "--noise", "laplace"),
         ("--hide-change", "1", "--noise", "laplace"),
         OWNER,
@@ -77,7 +80,7 @@ def test_a_dry_run_forecasts_what_a_release_then_says(call):
 
 
 def test_two_sides(call):
-    status, told, _ = call(*DRY, "--bipartite", "--vertices", "20,10", "--dry-run", "99")
+    status, told, _ = call(*DRY, "--kind", "bipartite", "--vertices", "20,10", "--dry-run", "99")
     assert status == 0
     assert "two halves" in told
 
@@ -88,9 +91,9 @@ def test_two_sides(call):
         ("9", (), "name its vertices by --vertices"),
         ("0", ("--vertices", "30"), "must be above 0"),
         ("436", ("--vertices", "30"), "at most 435"),
-        ("nan", ("--vertices", "30"), "must be above 0"),
+        ("nan", ("--vertices", "30"), "--dry-run must be a number"),
         ("9", ("--vertices", "30", *OWNER, "--counting", "rows"), "--counting edges"),
-        ("9", ("--vertices", "30", "--protect", "vertex"), "--degree-bound"),
+        ("9", ("--vertices", "30", "--protect", "vertex"), "needs degree-bound"),
     ],
 )
 def test_what_a_dry_run_needs(edges, options, message, call):

@@ -26,11 +26,13 @@ FLOWS = (
     "--vertices",
     "labels.txt",
 )
-VERTEX = ("--protect", "vertex", "--degree-bound", "2")
+VERTEX = ("--protect", "vertex:degree-bound=2")
 
 
 def test_flows_of_vertices_say_whom_they_protect(call, tmp_path):
-    status, out, err = call(*FLOWS, *VERTEX, "--levels", "unit", "--store", "mail.db")
+    status, out, err = call(
+        *FLOWS, *VERTEX, "--groups-columns", "levels=unit", "--store", "mail.db"
+    )
     assert status == 0
     assert "protects 1 vertex" in out
     assert "counts for at most 2" in out
@@ -38,7 +40,9 @@ def test_flows_of_vertices_say_whom_they_protect(call, tmp_path):
     assert "Expected error of a cell of level 'unit': 11" in err
     made = gc.load(tmp_path / "out.csv")
     assert made.guarantee.protects == "1 vertex"
-    status, _, err = call(*FLOWS, "--levels", "unit", "--store", "mail.db", "--force")
+    status, _, err = call(
+        *FLOWS, "--groups-columns", "levels=unit", "--store", "mail.db", "--force"
+    )
     assert status != 0
     assert "protect 1 vertex" in err
 
@@ -59,13 +63,12 @@ def test_sessions_of_vertices_are_resumed_as_such(call):
     ("options", "reason"),
     [
         (("--protect", "vertex"), "degree"),
-        (("--protect", "vertex", "--degree-bound", "0"), "degree"),
-        (("--degree-bound", "3"), "vertex"),
-        ((*VERTEX, "--at-most", "3"), "at"),
+        (("--protect", "vertex:degree-bound=0"), "degree"),
+        (("--degree-bound", "3"), "--protect vertex:degree-bound="),
     ],
 )
 def test_bounds_that_make_no_sense_are_refused(call, options, reason):
-    status, _, err = call(*FLOWS, "--levels", "unit", *options)
+    status, _, err = call(*FLOWS, "--groups-columns", "levels=unit", *options)
     assert status == 2
     assert reason in err
     assert "Traceback" not in err

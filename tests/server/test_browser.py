@@ -31,7 +31,7 @@ def served(tmp_path_factory):
     rows = "".join(f"v{i},{names[i * len(names) // N]}\n" for i in range(N))
     (folder / "staff.csv").write_text("vertex,department\n" + rows)
     groups = ("--groups", str(folder / "staff.csv"))
-    made = Process(folder, made_graph(n=N), "--budget-epsilon", "4", "--tick", "0.05", *groups)
+    made = Process(folder, made_graph(n=N), "--budget", "4", "--tick", "0.05", *groups)
     yield made
     assert made.stop() == 0
 

@@ -24,7 +24,7 @@ from graphcuts_dp.server.book import Book, book_of
 from graphcuts_dp.server.chain import verify
 from graphcuts_dp.server.people import People
 
-OPTIONS = ("--budget-epsilon", "8", "--tick", "0.02", "--rate", "100000")
+OPTIONS = ("--budget", "8", "--tick", "0.02", "--rate", "100000")
 
 
 @pytest.fixture(scope="module")

@@ -172,7 +172,12 @@ def test_the_command_line_answers_every_kind_of_query(graph, tmp_path):
     two = graph == "bipartite"
     options = ["--vertices", tmp_path / "u.txt"]
     if two:
-        options = ["--bipartite", "--vertices", f"{tmp_path / 'u.txt'},{tmp_path / 'f.txt'}"]
+        options = [
+            "--kind",
+            "bipartite",
+            "--vertices",
+            f"{tmp_path / 'u.txt'},{tmp_path / 'f.txt'}",
+        ]
     rng = np.random.default_rng(1)
     matrix = rng.normal(size=universe.shape)
     np.save(tmp_path / "dense.npy", matrix)

@@ -42,7 +42,7 @@ CASES = {
         "x.txt",
         "Source\tTarget\r\na\tb\r\nb\tc\r\n".encode("utf-16"),
         PLAIN,
-        "--header",
+        "--columns header=yes",
         {"header": True},
     ),
     "UTF-16, the other way round": Case(
@@ -52,14 +52,14 @@ CASES = {
         "x.csv",
         "Source,Target\na,b\nb,c\n".encode("utf-16-le"),
         PLAIN,
-        "--encoding utf-16-le",
+        "--columns encoding=utf-16-le",
         {"encoding": "utf-16-le"},
     ),
     "excel, old encoding": Case(
         "x.csv",
         "Source,Target\nZoë,Jürgen\n".encode("cp1252"),
         {("Jürgen", "Zoë"): 1.0},
-        "--encoding cp1252",
+        "--columns encoding=cp1252",
         {"encoding": "cp1252"},
     ),
     "excel for the old Macintosh": Case("x.csv", "Source,Target\ra,b\rb,c\r", PLAIN),
@@ -113,7 +113,7 @@ CASES = {
         "x.csv",
         "1,2,1082040961\n2,3,1082155839\n",
         TIMES,
-        "--no-header if the file has no header",
+        "--columns header=no if the file has no header",
         {"header": False, "ignore_weights": True},
     ),
     "an odd name": Case(
@@ -127,7 +127,7 @@ CASES = {
         "x.csv",
         "who,whom,where,count\na,b,home,3\nb,c,work,2.5\n",
         HEAVY,
-        "the ends of an edge; pass --source and --target",
+        "the ends of an edge; pass --columns source= and --columns target=",
         {"source_column": "who", "target_column": "whom"},
     ),
     "numbered columns": Case(
@@ -181,7 +181,7 @@ CASES = {
         "x.csv",
         '"p.name", "q.name"\n"a", "b"\n"b", "c"\n',
         PLAIN,
-        "--no-header if the file has no header, else --header",
+        "--columns header=no if the file has no header, else --columns header=yes",
         {"header": True},
     ),
     "SNAP": Case(
@@ -213,7 +213,7 @@ CASES = {
         "x.net",
         '*Vertices 2\n1 "Zoë"\n2 "b"\n*Edges\n1 2\n'.encode("cp1252"),
         {("b", "Zoë"): 1.0},
-        "--encoding cp1252",
+        "--columns encoding=cp1252",
         {"encoding": "cp1252"},
     ),
     "Pajek, tied weights": Case(
@@ -231,7 +231,7 @@ CASES = {
         "x.csv", "from,to\na,b\nb,a\na,b\nc,c\nb,c\n", PLAIN
     ),
     "names of columns in a .txt": Case(
-        "x.txt", "source target\na b\nb c\n", PLAIN, "--header", {"header": True}
+        "x.txt", "source target\na b\nb c\n", PLAIN, "--columns header=yes", {"header": True}
     ),
     "semicolons in a .txt": Case(
         "x.txt",
