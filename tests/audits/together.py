@@ -33,7 +33,7 @@ from graphcuts_dp.release.allocation import measure
 from graphcuts_dp.release.choice import Response
 from graphcuts_dp.release.flow_release import release_flows
 from graphcuts_dp.release.synthesis import release_graph
-from graphcuts_dp.session.terms import make_mechanism
+from graphcuts_dp.session.terms import SessionTerms
 from tests.audits.base import Audit, Entry, Sampled
 from tests.audits.graphs import EMPTY
 from tests.audits.transcripts import UNIVERSE
@@ -155,15 +155,9 @@ def _flows(at_most: int, epsilon: float, source: EntropySource) -> Run:
 
 
 def _session(method: str, delta: float, at_most: int, epsilon: float, source: EntropySource) -> Run:
-    mechanism = make_mechanism(
-        method,
-        universe=UNIVERSE,
-        grid=Grid(),
-        epsilon=epsilon,
-        delta=delta,
-        queries=2,
-        protection=Protect(steps=at_most),
-    )
+    mechanism = SessionTerms.of(
+        method=method, epsilon=epsilon, delta=delta, queries=2, **Protect(steps=at_most).keywords
+    ).mechanism(UNIVERSE, Grid())
 
     def run(data: Graph | OwnedRows) -> FloatVector:
         graph = plain(data)
