@@ -130,7 +130,7 @@ def test_damaged_missing_and_mixed_files_are_refused(name, tmp_path):
 def test_other_kinds_and_versions_are_refused(name, tmp_path):
     path = saved(name, tmp_path / "one")
     whole = bundle.receipt_path(path).read_bytes()
-    for format_ in (3, 5, None, [4], f"{KIND_OF[name]} 1", "4"):
+    for format_ in (4, 6, None, [5], f"{KIND_OF[name]} 1", "5"):
         rewrite(path, format=format_)
         told = refusal(path)
         assert "not a receipt of this version" in told
@@ -150,7 +150,7 @@ def test_other_kinds_and_versions_are_refused(name, tmp_path):
 def test_a_field_that_is_gone_or_something_else_is_refused_though_the_digest_fits(name, tmp_path):
     path = saved(name, tmp_path / "one")
     whole = bundle.receipt_path(path).read_bytes()
-    read = {"guarantee", "kind", "format", "files", "measurements", "strategy", "cells"}
+    read = {"guarantee", "kind", "format", "files", "measurements", "sums", "shares"}
     read |= {"settings", "accuracy", "cost", "rate", "vertices", "grid", "noise"}
     if KIND_OF[name] in ("release", "flows"):
         read -= {"noise"}  # told to people; the file of the matrix has its own
