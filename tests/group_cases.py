@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 
 import graphcuts_dp as gc
-from graphcuts_dp.estimate.measurement import Cells
+from graphcuts_dp.estimate.measurement import CellSums
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.privacy.distributions import TwoSidedGeometric
 from graphcuts_dp.privacy.entropy import SeededEntropy
@@ -82,7 +82,7 @@ def observations(release):
         twice = 2 if noisy.symmetric else 1
         variance = total.law.variance / twice**2
         found.append((np.ones((1, len(pairs))), [total.total / twice], variance))
-    for each in release.measurements.all_of(Cells):
+    for each in release.measurements.all_of(CellSums):
         ends = np.array([side[k] for side, k in zip(each.map.members, (i, j), strict=True)])
         ends = np.sort(ends, axis=0) if noisy.symmetric else ends
         pattern = [(ends[0] == a) & (ends[1] == b) for a, b in zip(*each.map.ends, strict=True)]

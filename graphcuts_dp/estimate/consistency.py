@@ -19,7 +19,7 @@ from typing import final
 import numpy as np
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
-from graphcuts_dp.estimate.measurement import Cells, Measurement
+from graphcuts_dp.estimate.measurement import CellSums, Measurement
 from graphcuts_dp.pairs.cells import CellTree
 from graphcuts_dp.pairs.vertices import Label
 
@@ -275,7 +275,9 @@ class RoundedFlows:
         return float(self.counts[place][picked].sum() * self.unit)
 
 
-def rounded_cells(noisy: Measurement[Cells], fit: LeastSquares, estimates: Values) -> RoundedFlows:
+def rounded_cells(
+    noisy: Measurement[CellSums], fit: LeastSquares, estimates: Values
+) -> RoundedFlows:
     """See `Flows.rounded`.
 
     Args:
@@ -292,7 +294,7 @@ def rounded_cells(noisy: Measurement[Cells], fit: LeastSquares, estimates: Value
     return RoundedFlows(cells=cells, counts=counts, unit=noisy.unit)
 
 
-def _most(noisy: Measurement[Cells], place: int) -> FloatVector:
+def _most(noisy: Measurement[CellSums], place: int) -> FloatVector:
     """What the pairs of each cell can weigh, in whole steps."""
     pairs = noisy.map.tree.pairs(place).astype(np.float64)
     if noisy.map.weight_cap is None:

@@ -46,7 +46,7 @@ from graphcuts_dp.estimate.answers import (
     distinct_cuts,
     shrunk_towards,
 )
-from graphcuts_dp.estimate.measurement import Cells, Degrees, Measurement, Measurements, Total
+from graphcuts_dp.estimate.measurement import CellSums, Degrees, Measurement, Measurements, Total
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
 from graphcuts_dp.estimate.worst_case import noise_cut_bound
 from graphcuts_dp.pairs.layout import Layout, most_weight
@@ -231,7 +231,7 @@ class MatrixEstimator:
         self.noisy, self.space, self.shape = noisy, noisy.space, noisy.shape
         self._degrees = measurements.all_of(Degrees)
         self._totals = measurements.all_of(Total)
-        self._groups = measurements.all_of(Cells)
+        self._groups = measurements.all_of(CellSums)
 
     @property
     def noise_name(self) -> str:
@@ -559,7 +559,7 @@ class MatrixEstimator:
         return (entry * rows - entry * all_l) / first, (entry * columns - entry * all_k) / second
 
 
-def group_classes(groups: Cells, S: BoolVector, T: BoolVector) -> _Sides:
+def group_classes(groups: CellSums, S: BoolVector, T: BoolVector) -> _Sides:
     """A class for each row and each column (one array twice for a plain graph).
 
     Groups that a cut does not split are in one class for each of the ways in which they can

@@ -71,7 +71,7 @@ class Classes:
 
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Cells:
+class CellSums:
     """The weight in each cell of some places of a table between public groups.
 
     Attributes:
@@ -129,19 +129,19 @@ _MAPS = {
     "degrees": Degrees,
     "early degrees": Degrees,
     "weights": Classes,
-    "groups": Cells,
-    "groups again": Cells,
-    "found groups": Cells,
-    "flows": Cells,
+    "groups": CellSums,
+    "groups again": CellSums,
+    "found groups": CellSums,
+    "flows": CellSums,
 }
 _NOTES: dict[type, str] = {
     Total: "sum of the matrix = (released integer) * unit",
     Degrees: "degree = (released integer) * unit",
     Classes: "pairs whose weight is lower * step or more, but less than the next class",
-    Cells: "sum = (released integer) * unit; cells in the order of rows, those without pairs left "
-    "out; estimates are least squares over the levels",
+    CellSums: "sum = (released integer) * unit; cells in the order of rows, without those without "
+    "pairs; estimates are least squares over the levels",
 }
-K = TypeVar("K", Total, Degrees, Classes, Cells)
+K = TypeVar("K", Total, Degrees, Classes, CellSums)
 
 
 @final
@@ -219,7 +219,7 @@ class Measurement(Generic[K]):
         if isinstance(self.map, Classes):
             fields["step"] = self.map.step
             arrays["lower"] = self.map.lower
-        if isinstance(self.map, Cells):
+        if isinstance(self.map, CellSums):
             plain = dict(vars(self.map))
             tree, codes = plain.pop("tree"), plain.pop("codes") or ()
             fields["rows"] = tree.rows.to_dict()
@@ -245,7 +245,7 @@ class Measurement(Generic[K]):
         if kind is Classes:
             made = Classes(known["lower"], float(fields["step"]))
             sizes = [len(made.lower)]
-        elif kind is Cells:
+        elif kind is CellSums:
             made = _cells(fields, [known[key] for key in sorted(known) if "codes " in key])
             sizes = [made.tree.size(place) for place in made.places]
         else:
@@ -264,7 +264,7 @@ class Measurement(Generic[K]):
         return cls(name=name, map=made, steps=steps, unit=unit, noise=noise, changes=changes)
 
 
-def _cells(fields: Mapping[str, Any], codes: list[IntVector]) -> Cells:
+def _cells(fields: Mapping[str, Any], codes: list[IntVector]) -> CellSums:
     rows, columns = (
         None if fields[side] is None else GroupTree.from_dict(fields[side])
         for side in ("rows", "columns")
@@ -279,7 +279,7 @@ def _cells(fields: Mapping[str, Any], codes: list[IntVector]) -> Cells:
         if not np.array_equal(np.bincount(own, minlength=len(side.sizes())), side.sizes()):
             raise ValueError("the groups have other sizes")
     cap, bound = fields["weight_cap"], fields["degree_bound"]
-    return Cells(
+    return CellSums(
         tree=tree,
         places=places,
         codes=(codes[0], codes[-1]) if codes else None,
@@ -378,7 +378,7 @@ def place_variances(noise: LevelNoise, places: tuple[int, ...], depth: int) -> F
     return np.array(found)
 
 
-def check_members(looks: Sequence[Measurement[Cells]], shape: tuple[int, int]) -> None:
+def check_members(looks: Sequence[Measurement[CellSums]], shape: tuple[int, int]) -> None:
     """Check that groups which were read are of the vertices of a matrix, and all the same.
 
     Raises:

@@ -28,7 +28,7 @@ from graphcuts_dp.estimate.answers import (
     by_precision,
     distinct_cuts,
 )
-from graphcuts_dp.estimate.measurement import Cells, Degrees, Measurement, Measurements
+from graphcuts_dp.estimate.measurement import CellSums, Degrees, Measurement, Measurements
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
 from graphcuts_dp.estimate.sparse_model import CutSets, PartSums, SparseModel
 from graphcuts_dp.pairs.groups import GroupUnion
@@ -114,7 +114,7 @@ class SparseEstimator:
         if degrees is None:
             raise ValueError("a sparse release has degrees")
         self._degrees = degrees
-        self._groups: Sequence[Measurement[Cells]] = measurements.all_of(Cells)
+        self._groups: Sequence[Measurement[CellSums]] = measurements.all_of(CellSums)
         self._known: dict[tuple[int, int], tuple[weakref.ref[BoolVector], PartSums]] = {}
         self._noises: dict[tuple[str, int], NoiseSum] = {}
 

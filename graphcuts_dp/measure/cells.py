@@ -12,7 +12,7 @@ import numpy as np
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.estimate.changes import Reach, cell_changes
-from graphcuts_dp.estimate.measurement import Cells, Measurement
+from graphcuts_dp.estimate.measurement import CellSums, Measurement
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.graph.grid import BoundedEdges, Grid, doubled_sums, ends_of, vertices_of
 from graphcuts_dp.graph.owned_rows import PrivateData
@@ -34,7 +34,7 @@ def measure_groups(
     whole: bool,
     name: str,
     source: EntropySource,
-) -> Measurement[Cells]:
+) -> Measurement[CellSums]:
     """All sums between the groups of the finest level, with discrete Laplace noise.
 
     Args:
@@ -66,7 +66,7 @@ def measure_groups(
         noise=LevelNoise("laplace", (epsilon / grid.sensitivity,)),
         grid=grid,
         whole=whole,
-        # The columns are not the same object where there are directions: see `Cells`.
+        # The columns are not the same object where there are directions: see `CellSums`.
         codes=(rows, columns.copy() if tree.directed else columns),
         source=source,
     )
@@ -225,7 +225,7 @@ def measure_cells(
     protection: Protect = EDGE,
     reach: Reach | None = None,
     source: EntropySource,
-) -> Measurement[Cells]:
+) -> Measurement[CellSums]:
     """The weight in each cell of some places, each with its own noise.
 
     Args:
@@ -257,7 +257,7 @@ def measure_cells(
     """
     sums = sums_of_cells(graph, sides, cells, grid)
     changes = changes_on(grid, cells, protection, reach)
-    kind = Cells(
+    kind = CellSums(
         tree=cells,
         places=places,
         codes=codes,

@@ -8,7 +8,7 @@ from fractions import Fraction
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.measurement import (
     Bought,
-    Cells,
+    CellSums,
     Degrees,
     Measurement,
     Measurements,
@@ -293,7 +293,7 @@ def _total_of_groups(
     that choice is left to early degrees, which look at the total again, the mean degree up to a
     tenth of what the thresholds are multiples of.
     """
-    looks = measured_by(Cells, bought)
+    looks = measured_by(CellSums, bought)
     if not looks:
         return None
     twice = 2 if looks[0].map.tree.symmetric else 1

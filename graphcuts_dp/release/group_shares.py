@@ -10,7 +10,7 @@ import scipy
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.errors import GraphError
-from graphcuts_dp.estimate.measurement import Cells, Measurement
+from graphcuts_dp.estimate.measurement import CellSums, Measurement
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.measure.cells import Sides, sides_of_groups
 from graphcuts_dp.pairs.groups import Groups
@@ -109,7 +109,7 @@ def degree_share_beside_groups(vertices: float) -> Fraction:
     return Fraction(7 / (7 + vertices**0.25)).limit_denominator(1000)
 
 
-def telling(measured: Measurement[Cells], cap: float) -> bool:
+def telling(measured: Measurement[CellSums], cap: float) -> bool:
     """Whether groups tell more of a graph than degrees do: post-processing of noisy sums.
 
     The sums are compared with those of a graph with the same volumes of groups and no other

@@ -6,7 +6,7 @@ import numpy as np
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.measurement import (
-    Cells,
+    CellSums,
     Classes,
     Degrees,
     Measurements,
@@ -163,7 +163,7 @@ def _bought(
         counts=counts,
         kept=measurements.kept,
         degrees=measurements.find(Degrees),
-        groups=measurements.all_of(Cells),
+        groups=measurements.all_of(CellSums),
         weight_cap=weight_cap,
         whole=whole,
     )

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.estimate.consistency import LeastSquares, Values
-from graphcuts_dp.estimate.measurement import Cells, Measurement, place_variances
+from graphcuts_dp.estimate.measurement import CellSums, Measurement, place_variances
 from graphcuts_dp.estimate.strategy import FlowStrategy
 from graphcuts_dp.estimate.tails import error_radii
 from graphcuts_dp.pairs.cells import CellTree
@@ -37,7 +37,7 @@ ROUNDING = 1e-12  # relative to a value: more than floats lose in the two passes
 class FlowTable:
     """What was measured, its estimates with their intervals; see `Flows`, which is the only one."""
 
-    noisy: Measurement[Cells]
+    noisy: Measurement[CellSums]
     strategy: FlowStrategy
     guarantee: PrivacyGuarantee
 
@@ -231,7 +231,7 @@ def checked_failure(confidence: float) -> float:
 
 
 def flows_fields(
-    noisy: Measurement[Cells], strategy: FlowStrategy
+    noisy: Measurement[CellSums], strategy: FlowStrategy
 ) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
     """The receipt and the arrays of flows, from which all can be made again."""
     names = ("total", *noisy.map.tree.levels)
@@ -269,7 +269,7 @@ def read_flows(saved: Saved) -> dict[str, Any]:
             `flows_fields` describes; see `bundle.opened`.
     """
     fields = saved.fields
-    noisy = Measurement[Cells].from_parts("flows", fields["sums"], saved.arrays())
+    noisy = Measurement[CellSums].from_parts("flows", fields["sums"], saved.arrays())
     strategy = FlowStrategy(
         workload=fields["workload"],
         places=noisy.map.places,

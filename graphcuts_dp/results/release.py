@@ -20,7 +20,7 @@ from graphcuts_dp.estimate.answers import (
     whole_query,
 )
 from graphcuts_dp.estimate.least_squares import MatrixEstimator
-from graphcuts_dp.estimate.measurement import Cells, Degrees, Measurement, Measurements, Total
+from graphcuts_dp.estimate.measurement import CellSums, Degrees, Measurement, Measurements, Total
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
 from graphcuts_dp.estimate.sparse_answers import SparseEstimator
 from graphcuts_dp.estimate.sparse_model import SparseModel
@@ -120,7 +120,7 @@ class Release(Displayed):
     @cached_property
     def groups(self) -> GroupNames | None:
         """The public groups that queries may name, if their sums were measured."""
-        measured = self.measurements.find(Cells)
+        measured = self.measurements.find(CellSums)
         return None if measured is None else measured.map.names(self.space)
 
     @property

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from graphcuts_dp.cutnorm.certificate import CutNormCertificate, frozen_mask
 from graphcuts_dp.estimate.measurement import (
     Bought,
-    Cells,
+    CellSums,
     Degrees,
     Measurement,
     Measurements,
@@ -142,7 +142,7 @@ def _paid_for(
     if ([name for name, _ in guarantee.parts] or names[-1:]) != names:
         raise ValueError("the guarantee is for other measurements")
     measurements = Measurements(tuple(values), guarantee)
-    check_members(measurements.all_of(Cells), shape)
+    check_members(measurements.all_of(CellSums), shape)
     return measurements
 
 

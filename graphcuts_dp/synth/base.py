@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatVector, RealMatrix
 from graphcuts_dp.estimate.blocks import Blocks, RowBlock
-from graphcuts_dp.estimate.measurement import Cells, Degrees, Measurement, Total
+from graphcuts_dp.estimate.measurement import CellSums, Degrees, Measurement, Total
 from graphcuts_dp.progress import Progress, silent
 
 _PIECE = 1 << 16  # entries worked on at a time: they stay in the cache
@@ -42,7 +42,7 @@ class FitProblem:
     cap: float = 1.0
     degrees: tuple[Measurement[Degrees], ...] = ()
     total: Measurement[Total] | None = None
-    groups: tuple[Measurement[Cells], ...] = ()
+    groups: tuple[Measurement[CellSums], ...] = ()
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.estimate.blocks import Blocks
-from graphcuts_dp.estimate.measurement import Cells, Measurement
+from graphcuts_dp.estimate.measurement import CellSums, Measurement
 from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.synth.base import FitProblem
 from graphcuts_dp.synth.structure import View
@@ -181,7 +181,7 @@ class CellEstimates:
     variances: FloatVector
 
     @classmethod
-    def of(cls, measured: Sequence[Measurement[Cells]]) -> "CellEstimates":
+    def of(cls, measured: Sequence[Measurement[CellSums]]) -> "CellEstimates":
         """Several measurements of the same cells, weighed by their inverse variances."""
         first = measured[0].map
         weights = np.array([1 / each.law.variance for each in measured])

@@ -14,7 +14,7 @@ from typing import final
 import numpy as np
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IndexArray, IntVector
-from graphcuts_dp.estimate.measurement import LOWEST, Cells, Classes, Degrees, Measurement
+from graphcuts_dp.estimate.measurement import LOWEST, CellSums, Classes, Degrees, Measurement
 from graphcuts_dp.estimate.noisy_matrix import KeptEdges
 from graphcuts_dp.estimate.sparse_model import SparseModel
 from graphcuts_dp.pairs.layout import Layout
@@ -313,7 +313,7 @@ class Bought:
     counts: Measurement[Classes]
     kept: KeptEdges | None = None
     degrees: Measurement[Degrees] | None = None
-    groups: Sequence[Measurement[Cells]] = ()
+    groups: Sequence[Measurement[CellSums]] = ()
     weight_cap: float | None = None
     whole: bool = False
 

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
-from graphcuts_dp.estimate.measurement import Cells, Measurement, Measurements
+from graphcuts_dp.estimate.measurement import CellSums, Measurement, Measurements
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph
 from graphcuts_dp.measure.cells import measure_groups
@@ -47,7 +47,7 @@ def plan_for(graph: AnyGraph) -> GroupPlan:
     return found
 
 
-def true_cells(like: Measurement[Cells], dense: FloatMatrix) -> FloatVector:
+def true_cells(like: Measurement[CellSums], dense: FloatMatrix) -> FloatVector:
     """The weight of each cell, of a matrix."""
     left, right = (
         np.eye(count)[codes] for count, codes in zip(like.map.shape, like.map.members, strict=True)
@@ -83,7 +83,7 @@ def _beside(pair: Neighbours) -> Neighbours:
     return Neighbours(pair.name, first, second)
 
 
-def seen_of_groups(looks: tuple[Measurement[Cells], ...], of: Beside) -> list[float]:
+def seen_of_groups(looks: tuple[Measurement[CellSums], ...], of: Beside) -> list[float]:
     """Log likelihood ratio of each look, and all sums above the first neighbour's.
 
     Where there was no second look, its numbers are 0: whether there was one is seen, too.
@@ -99,7 +99,7 @@ def seen_of_groups(looks: tuple[Measurement[Cells], ...], of: Beside) -> list[fl
 
 
 def _seen(bought: Measurements, of: Beside) -> list[float]:
-    looks = seen_of_groups(bought.all_of(Cells), of)
+    looks = seen_of_groups(bought.all_of(CellSums), of)
     others = seen_of_all(Release(measurements=bought), of.where)
     return [looks[2] + others[4], *looks, *others]
 
@@ -152,7 +152,7 @@ def _one_noise_for_all(epsilon: float, noise: str, source: EntropySource) -> Run
 
     def run(of: Beside) -> list[float]:
         bought = _bought(of, epsilon, noise, of.plan, source)
-        look = bought.all_of(Cells)[0]
+        look = bought.all_of(CellSums)[0]
         true = np.rint(true_cells(look, of.where.graph.dense()) / look.unit).astype(np.int64)
         spoilt = replace(look, steps=(true + (look.steps[0] - true)[0],))
         values = tuple(spoilt if each is look else each for each in bought.values)

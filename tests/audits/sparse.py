@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from graphcuts_dp.estimate.measurement import (
-    Cells,
+    CellSums,
     Classes,
     Degrees,
     Measurement,
@@ -121,7 +121,7 @@ def seen_of_counts(counts: Measurement[Classes], side: _Side) -> list[float]:
 
 def _seen(bought: Measurements, side: _Side) -> list[float]:
     counts, kept = bought.find(Classes), bought.kept
-    degrees, groups = bought.find(Degrees), bought.find(Cells)
+    degrees, groups = bought.find(Degrees), bought.find(CellSums)
     if counts is None or degrees is None:
         raise ValueError("all parts were bought")
     of_counts = seen_of_counts(counts, side)

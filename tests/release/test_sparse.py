@@ -10,7 +10,7 @@ import pytest
 import graphcuts_dp as gc
 from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError, QueryError
 from graphcuts_dp.estimate.measurement import (
-    Cells,
+    CellSums,
     Degrees,
     Measurement,
     weight_classes,
@@ -268,7 +268,7 @@ def test_large_epsilon_keeps_edges_of_graphs_without_weights():
 def test_communities_are_found_and_measured():
     graph, codes = made(mean=60, degree=40, inside=0.9)
     release = released(graph, epsilon=2.0)
-    groups = release.measurements.find(Cells)
+    groups = release.measurements.find(CellSums)
     assert groups is not None
     assert groups.name == "found groups"
     table = np.array(
