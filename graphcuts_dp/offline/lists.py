@@ -661,7 +661,7 @@ class Sensing:
                 hypothesis=learner.hypothesis,
                 transcript=tuple(measured),
                 cap=steps.cap,
-                listed=Digests.of(steps.queries, space),
+                listed=Digests.of(steps.queries, task.universe),
             )
 
         return task.job(

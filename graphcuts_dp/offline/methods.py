@@ -296,7 +296,7 @@ class Game:
         return PlayerGame(
             queries=task.listed,
             grid=task.grid,
-            budget=PracticalOffline(epsilon=epsilon, delta=delta, beta=task.beta / 4),
+            calibration=PracticalOffline(epsilon=epsilon, delta=delta, beta=task.beta / 4),
             player=cast(Player, self.player),
             rounds=self.rounds,
             draws=self.queries_per_round,
@@ -418,7 +418,7 @@ def finished(
         ),
         _graph=from_rows_on(task.graph.space, rows, weighted=True, weight_cap=cap, note=note),
         hypothesis=DenseHypothesis(mechanism.universe, matrix),
-        transcript=outcome.transcript,
+        transcript=tuple(outcome.transcript),
         cap=cap,
         listed=listed,
     )
