@@ -6,16 +6,18 @@ stand in this long file, since they share their steps, their budget and what the
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, Literal, cast, final
+from typing import Any, ClassVar, Literal, cast, final
 
 import numpy as np
 import numpy.typing as npt
 
-from graphcuts_dp.arrays import FloatMatrix, FloatVector
+from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.errors import HypothesisError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
@@ -35,8 +37,7 @@ from graphcuts_dp.offline.distinguisher import (
 from graphcuts_dp.offline.query_lists import CutList, QuestionList, Scoring
 from graphcuts_dp.offline.rank_one import usual_cut_norm
 from graphcuts_dp.offline.release import Measured
-from graphcuts_dp.offline.tuning import OfflineCalibration, OfflineTuning, buy_total
-from graphcuts_dp.pairs.linear_query import LinearQuery
+from graphcuts_dp.offline.tuning import OfflineCalibration, OfflineTuning, buy_total, round_numbers
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost, check_paid, compose, rounded_up
@@ -82,35 +83,8 @@ class Outcome:
     error: float | None = None
 
 
-@final
-@dataclass(frozen=True)
-class InWeight:
-    """A hypothesis whose answers are in units, shown in weight."""
-
-    units: Any
-    one: float
-
-    @property
-    def universe(self) -> Universe:
-        """The public vertex pairs."""
-        universe: Universe = self.units.universe
-        return universe
-
-    def estimate(self, query: LinearQuery) -> float:
-        """The answer to one query, in weight."""
-        return float(self.units.estimate(query)) * self.one
-
-    def estimate_all(self, queries: Sequence[LinearQuery]) -> FloatVector:
-        """Answers to many queries, in weight."""
-        return np.asarray(self.units.estimate_all(queries)) * self.one
-
-    def dense(self) -> FloatMatrix:
-        """The matrix, in weight."""
-        return np.asarray(self.units.dense()) * self.one
-
-
 @dataclass(frozen=True, kw_only=True)
-class Mechanism:
+class Mechanism(ABC):
     """What learns in rounds, from a total weight that is bought first.
 
     Attributes:
@@ -120,6 +94,27 @@ class Mechanism:
 
     calibration: OfflineCalibration
     grid: Grid
+
+    name: ClassVar[Any]  # of the construction
+    found_by: ClassVar[Any]  # who looks for queries
+    universe: ClassVar[Any]  # the public vertex pairs
+    listed: ClassVar[Any]  # the public list that queries are found in, if it may be shown
+
+    @abstractmethod
+    def run(
+        self, graph: AnyGraph, source: EntropySource, *, progress: Progress = silent
+    ) -> Outcome:
+        """Run on a private graph.
+
+        Args:
+            graph: over the universe and the grid.
+            source: where the noise comes from.
+            progress: called after each round.
+
+        Raises:
+            ParameterError: another graph, or a budget that allows nothing; nothing is drawn before
+                the total weight.
+        """
 
     @property
     def unit(self) -> float:
@@ -196,8 +191,8 @@ class IterativeConstruction(Mechanism):
         Side channel: counting takes time proportional to the number of edges.
 
     Raises:
-        ParameterError: weights without a public cap, a total_weight or a number out of range, or a
-            learner and a distinguisher over different vertices.
+        ParameterError: weights without a public cap, or a learner and a distinguisher over
+            different vertices.
     """
 
     learner: Learner
@@ -212,9 +207,6 @@ class IterativeConstruction(Mechanism):
             )
         if self.learner.universe != self.distinguisher.universe:
             raise ParameterError("the construction and the distinguisher have other vertices")
-        most = self.grid.cap * self.universe.size
-        if self.total_weight is not None and not 0 < self.total_weight <= most:
-            raise ParameterError(f"the total weight lies between 0 and {most:g}")
 
     @property
     def universe(self) -> Universe:
@@ -251,17 +243,7 @@ class IterativeConstruction(Mechanism):
     def run(
         self, graph: AnyGraph, source: EntropySource, *, progress: Progress = silent
     ) -> Outcome:
-        """Run on a private graph.
-
-        Args:
-            graph: over the universe and the grid.
-            source: where the noise comes from.
-            progress: called after each round.
-
-        Raises:
-            ParameterError: another graph, or a budget that allows nothing; nothing is drawn before
-                the total weight.
-        """
+        """See `Mechanism.run`."""
         checked_graph(graph, self.universe, self.grid)
         rounding = self.grid.rounding(self.universe.size) / self.unit
         if self.total_weight is None:
@@ -314,7 +296,7 @@ class IterativeConstruction(Mechanism):
         """What has been learnt, in weight."""
         if self.unit == 1:
             return cast(Hypothesis, run.hypothesis)
-        return cast(Hypothesis, InWeight(run.hypothesis, self.unit))
+        return DenseHypothesis(self.universe, run.hypothesis.dense() * self.unit)
 
     def _round(self, run: Outcome, search: Search, graph: AnyGraph, source: EntropySource) -> None:
         """Steps 2 and 3."""
@@ -342,21 +324,15 @@ class IterativeConstruction(Mechanism):
         queries = [measured.query for measured in run.transcript]
         values = np.array([measured.value for measured in run.transcript]) / self.unit
         everything = CutQuery(*(np.ones(side, dtype=np.bool_) for side in self.universe.shape))
-        if run.tuning.threshold is None and self._takes(everything):
-            queries, values = [*queries, everything], np.append(values, run.total_weight)
+        with suppress(QueryError):  # of learners that take no such query
+            if run.tuning.threshold is None:
+                self.learner.check(everything)
+                queries, values = [*queries, everything], np.append(values, run.total_weight)
         for _ in range(self.refits):
             off = np.abs(values - run.hypothesis.estimate_all(queries))
             worst = int(np.argmax(off))
             if not self._correct(run, queries[worst], float(values[worst])):
                 break
-
-    def _takes(self, query: CutQuery) -> bool:
-        """Whether updates by a query are possible."""
-        try:
-            self.learner.check(query)
-        except QueryError:
-            return False
-        return True
 
     def _measured(
         self, tuning: OfflineTuning, query: Any, graph: AnyGraph, source: EntropySource
@@ -631,16 +607,7 @@ class PlayerGame(Mechanism):
     def run(
         self, graph: AnyGraph, source: EntropySource, *, progress: Progress = silent
     ) -> Outcome:
-        """Play on a private graph.
-
-        Args:
-            graph: over the universe and the grid.
-            source: where the noise comes from.
-            progress: called after each round.
-
-        Raises:
-            ParameterError: another graph, or a budget that allows nothing.
-        """
+        """See `Mechanism.run`."""
         checked_graph(graph, self.universe, self.grid)
         total, error, rest = buy_total(self.calibration, graph, self.grid, source)
         tuning = self.tune(total, error + 1, rest)
@@ -678,7 +645,8 @@ class PlayerGame(Mechanism):
         Raises:
             ParameterError: the list is too short to be hidden, or no game fits the budget.
         """
-        found = [self._tuned(rounds, total, off, rest) for rounds in self._sizes()]
+        sizes = round_numbers(2, MOST_PLAYS) if self.rounds is None else [self.rounds]
+        found = [self._tuned(rounds, total, off, rest) for rounds in sizes]
         possible = [tuned for tuned in found if tuned is not None]
         if not possible:
             raise ParameterError(
@@ -686,41 +654,29 @@ class PlayerGame(Mechanism):
             )
         return min(possible, key=lambda pair: pair[0])[1]
 
-    def _sizes(self) -> Iterator[int]:
-        rounds = 2 if self.rounds is None else self.rounds
-        yield rounds
-        while self.rounds is None and rounds < MOST_PLAYS:
-            rounds = min(max(rounds + 1, math.floor(rounds * 1.2)), MOST_PLAYS)
-            yield rounds
-
     def _tuned(
         self, rounds: int, total: float, off: float, rest: OfflineCalibration
     ) -> tuple[float, GameTuning] | None:
-        draws = self.draws
-        delta, steps = rest.cost.delta, self.scoring.sensitivity
+        draws, steps, delta = self.draws, self.scoring.sensitivity, rest.cost.delta
         if self.universe.size * steps * rounds >= _LARGEST:
             return None
         rho = Fraction(rest.cost.rho or 0.0)
         squares = (rounds - 1) * rounds * (2 * rounds - 1) // 6
         test = rho * _TEST if self.hide is None else Fraction(0)
         rate = root_at_most(2 * (rho - test) / (draws * steps**2 * squares))
-        reach = None
+        spent = [Cost.of_rho(rounded_up(draws * (steps * rate) ** 2 * squares / 2), delta=delta)]
+        reach = finder = noise = None
         if self.hide is not None:
             reach = self._reach(rate, rounds * draws, self.hide)
             if reach is None:
                 return None
-        spent = [
-            Cost.of_rho(rounded_up(draws * (steps * rate) ** 2 * squares / 2), delta=delta),
-        ]
-        finder = noise = None
-        if test:
+        else:
             each = float(test / 2) * (1 - 1e-12)
             finder = Exponential(queries=self.queries, epsilon=Fraction(1), grid=self.grid)
             finder = finder.with_rho(each, rounds=1)
             noise = ValueNoise("gaussian", Fraction(self.grid.sensitivity**2) / test)
             spent += [finder.call, noise.cost(self.grid.sensitivity, delta=delta)]
         eta = float(rate * steps)
-        bound = self._bound(rounds, draws, eta, total, off)
         usual = usual_cut_norm(self.universe) / (2 * math.sqrt(rounds))
         usual += math.log(2 * len(self.queries)) / (eta * rounds)
         return usual, GameTuning(
@@ -730,7 +686,7 @@ class PlayerGame(Mechanism):
             reach=reach,
             finder=finder,
             noise=noise,
-            bound=bound if reach is None else None,
+            bound=self._bound(rounds, draws, eta, total, off) if reach is None else None,
             cost=compose(spent, delta=delta),
         )
 

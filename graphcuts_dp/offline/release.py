@@ -22,6 +22,7 @@ from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.owned_rows import PrivateData, paired_graph, without_rows
 from graphcuts_dp.learn.bit_sets import DenseHypothesis
+from graphcuts_dp.learn.learners import MOST_DENSE_VERTICES
 from graphcuts_dp.offline.query_lists import CutList, QuestionList, as_list
 from graphcuts_dp.pairs.graph_queries import GraphQuery, Question
 from graphcuts_dp.pairs.linear_query import LinearQuery
@@ -656,6 +657,18 @@ class Task:
     def failure(self) -> float:
         """1 - confidence, rounded down."""
         return math.nextafter(1 - self.confidence, 0)
+
+    def check_size(self) -> None:
+        """Refuse more vertices than a number for each pair is held for.
+
+        Raises:
+            ParameterError: there are more.
+        """
+        if max(self.universe.shape) > MOST_DENSE_VERTICES:
+            raise ParameterError(
+                "an iterative construction holds a number for each pair: up to"
+                f" {MOST_DENSE_VERTICES} vertices; use release_graph"
+            )
 
     def given(self, what: str) -> Sequence[Any]:
         """The queries.

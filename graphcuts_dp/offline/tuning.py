@@ -179,7 +179,7 @@ class _ZcdpOffline(_Offline):
         best: tuple[float, OfflineTuning] | None = None
         proven = math.isfinite(distinguisher.shortfall(self.beta))
         least = 2 if proven and not self._stops else 1  # the last round of others is a test
-        for rounds in _round_numbers(least) if self.rounds is None else (self.rounds,):
+        for rounds in round_numbers(least, MOST_ROUNDS) if self.rounds is None else (self.rounds,):
             alpha = least_tolerance(update_bound, rounds)
             if alpha is None:
                 continue
@@ -303,10 +303,12 @@ class TightOffline(_ZcdpOffline):
     _stops = True
 
 
-def _round_numbers(rounds: int) -> Iterator[int]:
-    while rounds <= MOST_ROUNDS:
+def round_numbers(rounds: int, most: int) -> Iterator[int]:
+    """Numbers of rounds that are tried, each about a fifth larger than the one before."""
+    while rounds < most:
         yield rounds
         rounds = max(rounds + 1, math.floor(rounds * 1.2))
+    yield most
 
 
 def least_tolerance(update_bound: UpdateBound, rounds: int) -> float | None:
