@@ -103,16 +103,6 @@ class PowerCertificate:
     confidence: float
 
     @property
-    def factor(self) -> float:
-        """F: sigma_1 is at most so many times u'Rv; infinite where nothing is proven."""
-        return self.upper / self.lower if self.lower > 0 else math.inf
-
-    @property
-    def shortfall(self) -> float:
-        """By how much u'Rv may stay below sigma_1."""
-        return self.upper - self.lower
-
-    @property
     def cut_bound(self) -> float:
         """No cut between disjoint sets differs by more than this between graph and hypothesis."""
         return self.scale * self.upper

@@ -54,8 +54,8 @@ class Measured:
 
     Attributes:
         round: from 1.
-        query: the cut, or whatever was asked for in a list; of sensing, whose queries are too large
-            to be kept, the place in the list.
+        query: the cut, or whatever was asked for in a list; the place in the list where all of it
+            was measured, and of sensing, whose queries are too large to be kept.
         value: noisy answer, in weight.
         updated: whether the hypothesis was corrected by it.
         estimate: of the hypothesis before; NaN where that is not told.
@@ -506,17 +506,20 @@ class IterativeRelease(Displayed):
                 }
                 found = _LISTS[fields["list"]["kind"]].of_arrays(universe, **parts)
             rows = zip(*(arrays[name].tolist() for name in _TOLD), strict=True)
-            learnt = arrays.get("matrix")
+            learnt, accuracy = arrays.get("matrix"), Accuracy(**fields["accuracy"])
+            places = arrays.get("places", np.zeros(0, dtype=np.int64)).tolist()
+            if accuracy.queries != "measured":  # else places tell it
+                places = [found.asked[place] for place in places]
             return cls(
                 universe=universe,
                 guarantee=saved.guarantee,
-                accuracy=Accuracy(**fields["accuracy"]),
+                accuracy=accuracy,
                 settings=Settings(**fields["settings"]),
                 _graph=saved.graph(universe.space) if saved.kind == GRAPH else None,
                 hypothesis=None if learnt is None else DenseHypothesis(universe, learnt),
                 transcript=tuple(
-                    Measured(query=found.asked[place], **dict(zip(_TOLD, row, strict=True)))
-                    for place, row in zip(arrays.get("places", ()), rows, strict=True)
+                    Measured(query=query, **dict(zip(_TOLD, row, strict=True)))
+                    for query, row in zip(places, rows, strict=True)
                 ),
                 cap=fields["cap"],
                 listed=found if fields["list"]["given"] else None,
