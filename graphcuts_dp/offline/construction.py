@@ -84,7 +84,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mechanism(ABC):
+class RoundsMechanism(ABC):
     """What learns in rounds, from a total weight that is bought first.
 
     Attributes:
@@ -155,7 +155,7 @@ class Mechanism(ABC):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class IterativeConstruction(Mechanism):
+class IterativeConstruction(RoundsMechanism):
     """DR14 Alg. 8 (GRU12 Alg. 3, Nik17 Alg. 1) with any distinguisher and any construction.
 
     1. Buy a noisy total weight, if it is private, and the noisy sum of root degrees, if the
@@ -220,7 +220,7 @@ class IterativeConstruction(Mechanism):
 
     @property
     def bought(self) -> dict[str, int]:
-        """See `Mechanism.bought`."""
+        """See `RoundsMechanism.bought`."""
         return super().bought | ({"root degrees": ROOT_STEPS} if self.buys_roots else {})
 
     @property
@@ -243,7 +243,7 @@ class IterativeConstruction(Mechanism):
     def run(
         self, graph: AnyGraph, source: EntropySource, *, progress: Progress = silent
     ) -> Outcome:
-        """See `Mechanism.run`."""
+        """See `RoundsMechanism.run`."""
         checked_graph(graph, self.universe, self.grid)
         rounding = self.grid.rounding(self.universe.size) / self.unit
         if self.total_weight is None:
@@ -500,7 +500,7 @@ class GameTuning:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class PlayerGame(Mechanism):
+class PlayerGame(RoundsMechanism):
     """DR14 section 5.3.3 with a query player who has no regret, on a public list of k cuts.
 
     The query player's strategies are the cuts of the list, each with both signs; it gains
@@ -607,7 +607,7 @@ class PlayerGame(Mechanism):
     def run(
         self, graph: AnyGraph, source: EntropySource, *, progress: Progress = silent
     ) -> Outcome:
-        """See `Mechanism.run`."""
+        """See `RoundsMechanism.run`."""
         checked_graph(graph, self.universe, self.grid)
         total, error, rest = buy_total(self.calibration, graph, self.grid, source)
         tuning = self.tune(total, error + 1, rest)

@@ -30,10 +30,10 @@ from graphcuts_dp.offline.construction import (
     MOST_PLAYS,
     PLAYERS,
     IterativeConstruction,
-    Mechanism,
     Outcome,
     Player,
     PlayerGame,
+    RoundsMechanism,
 )
 from graphcuts_dp.offline.distinguisher import (
     MOST_VERTICES,
@@ -334,7 +334,7 @@ def construction_of(given: Any, **options: Any) -> Any:
 
 
 def _job(
-    task: Task, mechanism: Mechanism, parameters: dict[str, Any], calibration: str
+    task: Task, mechanism: RoundsMechanism, parameters: dict[str, Any], calibration: str
 ) -> Job[IterativeRelease]:
     """A run of a mechanism, whose cost is checked by the scales of the noise that was drawn."""
 
@@ -358,7 +358,7 @@ def _job(
 
 def finished(
     task: Task,
-    mechanism: Mechanism,
+    mechanism: RoundsMechanism,
     outcome: Outcome,
     guarantee: PrivacyGuarantee,
     *,

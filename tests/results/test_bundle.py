@@ -167,7 +167,7 @@ def test_damaged_missing_and_mixed_files_are_refused(name, tmp_path):
 def test_other_kinds_and_versions_are_refused(name, tmp_path):
     path = saved(name, tmp_path / "one")
     whole = bundle.receipt_path(path).read_bytes()
-    for format_ in (3, 5, None, [4], f"{KIND_OF[name]} 1", "4"):
+    for format_ in (4, 6, None, [5], f"{KIND_OF[name]} 1", "5"):
         rewrite(path, format=format_)
         told = refusal(path)
         assert "not a receipt of this version" in told
