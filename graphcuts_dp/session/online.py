@@ -23,15 +23,18 @@ from graphcuts_dp.learn.median import DatabaseFamily
 from graphcuts_dp.learn.norm_learner import MirrorDescentLearner, bound_of
 from graphcuts_dp.learn.update_bounds import UpdateBound
 from graphcuts_dp.ledger.ledger import APART, SECRET
-from graphcuts_dp.measure.cells import Sides, cell_tree
+from graphcuts_dp.measure.cells import (
+    Sides,
+    buy_group_sums,
+    buy_weighted_sum,
+    cell_tree,
+    weighted_sensitivity,
+)
 from graphcuts_dp.measure.statistics import (
     NUCLEAR_STEPS,
     ROOT_STEPS,
-    buy_group_sums,
     buy_nuclear_norm,
     buy_root_degrees,
-    buy_weighted_sum,
-    weighted_sensitivity,
 )
 from graphcuts_dp.pairs.graph_queries import GraphQuery, Question
 from graphcuts_dp.pairs.linear_steps import Extent, LinearSteps, pair_coefficients

@@ -130,10 +130,10 @@ def test_noisy_matrices_and_degrees(pair, noise, tmp_path, epsilons):
                 S, T = CUTS[1].masks(graph)
                 assert not off_grid(made.noisy.cut_value(S, T), unit)
             if made.degrees is not None:
-                assert made.degrees.rows.dtype == made.degrees.columns.dtype == np.int64
-                assert not off_grid(receipt["measurements"]["degrees"]["rows"], 1)
+                assert {each.dtype for each in made.degrees.steps} == {np.dtype(np.int64)}
+                assert not off_grid(receipt["measurements"]["degrees"]["arrays"]["steps 0"], 1)
             degrees = receipt["measurements"].get("degrees", {})
-            stated.append((unit, offset, degrees.get("unit"), degrees.get("rate")))
+            stated.append((unit, offset, degrees.get("unit"), degrees.get("parameters")))
         assert stated[0] == stated[1]
 
 
@@ -147,7 +147,7 @@ def test_noisy_totals(pair, epsilons):
             total = measure_total(graph, distribution, epsilon=exact, source=SeededEntropy(SEED))
             twice = 2 if isinstance(graph, gc.Graph) else 1
             assert not off_grid(
-                total.value, (distribution.unit if noise == "laplace" else 1) * twice
+                total.total, (distribution.unit if noise == "laplace" else 1) * twice
             )
 
 

@@ -11,7 +11,7 @@ import graphcuts_dp as gc
 from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.block_start import MOST_GROUPS
-from graphcuts_dp.measure.statistics import weighted_sensitivity
+from graphcuts_dp.measure.cells import weighted_sensitivity
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.calibration import TOTAL_SHARE
 from graphcuts_dp.privacy.composition import zcdp_rho
