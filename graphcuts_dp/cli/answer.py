@@ -22,7 +22,7 @@ from graphcuts_dp.cli.queries import (
 )
 from graphcuts_dp.cli.reading import GroupFile, check_apart
 from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
-from graphcuts_dp.estimate.noisy_matrix import NO_GUARANTEE, CutAnswer
+from graphcuts_dp.estimate.answers import NO_GUARANTEE, CutAnswer
 from graphcuts_dp.files import atomic_write, check_writable
 from graphcuts_dp.offline.release import IterativeRelease
 from graphcuts_dp.options import INPUT, OUTPUT, Option
