@@ -67,8 +67,14 @@ Seed = Annotated[
     Option(help="Seed of a repeatable run. NOT PRIVATE: for tests only.", group=OUTPUT),
 ]
 Force = Annotated[bool, Option(help="Replace existing files.", group=OUTPUT)]
-_JSON = Option(name="as_json", kind=bool, default=False, flag="--json", group=OUTPUT)
-_JSON = dataclasses.replace(_JSON, help="Print the result as JSON.")
+_JSON = Option(
+    name="as_json",
+    kind=bool,
+    default=False,
+    help="Print the result as JSON.",
+    flag="--json",
+    group=OUTPUT,
+)
 
 _METAVARS: Mapping[Any, str] = {int: "COUNT", float: "NUMBER", bool: "yes|no"}
 _OLD = {  # options of earlier versions that are keys under another name now
@@ -343,7 +349,13 @@ def naming(flag: str, kind: type, path: str, **renamed: str) -> Iterator[None]:
             lambda m: f"{flag} {keys[m[1]]}={m[2] or _YES.get(m[3], '')}",
             words,
         )
-        raise type(problem)(text[:start] + words + code + rest) from None
+        raise type(problem)(text[:start] + _phrased(words) + code + rest) from None
+
+
+def _phrased(words: str) -> str:
+    for phrase, typed in _PHRASES.items():
+        words = words.replace(phrase, typed)
+    return words
 
 
 def spelled(problem: GraphCutsError, known: Any, given: Any = ()) -> GraphCutsError:
@@ -353,8 +365,7 @@ def spelled(problem: GraphCutsError, known: Any, given: Any = ()) -> GraphCutsEr
     start = max(map(len, paths), default=0)
     words, code, rest = text[start:].partition(_CODE)
     flags = {each.name: _flag(each) for each in known}
-    for phrase, typed in _PHRASES.items():
-        words = words.replace(phrase, typed)
+    words = _phrased(words)
     names = "|".join(flags) or "(?!)"
     words = re.sub(rf"^(unknown )?({names})\b(?![-=])", lambda m: (m[1] or "") + flags[m[2]], words)
     words = re.sub(

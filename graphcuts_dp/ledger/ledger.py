@@ -93,7 +93,7 @@ class Head:
             found = cls(-1, b"")
         if found.records < 0 or len(found.digest) != DIGEST_SIZE or str(found) != text.strip():
             raise ParameterError(
-                "a head is what `store status` prints, a number and 64 digits: 12:3fa9..."
+                "a head is what `session status` prints, a number and 64 digits: 12:3fa9..."
             )
         return found
 

@@ -79,8 +79,9 @@ def calls(folder: Path) -> Commands:
     frame.to_csv(folder / "calls.csv", index=False)
     return [
         (
-            "flows calls.csv regions.csv flows.csv --epsilon 1 --source caller --target called "
-            "--weight minutes --hide-change 1 --merge sum --vertices people.txt"
+            "flows calls.csv regions.csv flows.csv --epsilon 1 "
+            "--columns source=caller,target=called,weight=minutes --hide-change 1 "
+            "--merge sum --vertices people.txt"
         )
     ]
 
@@ -91,7 +92,7 @@ def school(folder: Path) -> Commands:
     return [
         (
             "session start mail.edges.gz --store school.db --vertices staff.txt --epsilon 1 "
-            "--queries 2 --protect vertex --degree-bound 10"
+            "--queries 2 --protect vertex:degree-bound=10"
         ),
         "session ask school.db --groups staff.csv --from @@unit1",
     ]
@@ -175,7 +176,7 @@ def million(folder: Path) -> Commands:
 
 def explained(_folder: Path) -> Commands:
     """A data protection officer."""
-    return ["plan --explain --epsilon 1 --at-most 20"]
+    return ["plan --explain --epsilon 1 --protect edges:at-most=20"]
 
 
 def theorem(_folder: Path) -> Commands:

@@ -98,7 +98,7 @@ def main(quick):
         print(f"n = {n:,}, {edges:,} edges, {queries:,} queries; {os.getloadavg()[0]:.1f} busy")
         release = ["release", "calls.parquet"]
         options = [*OPTIONS, "--vertices", str(n), "--groups"]
-        levels = ["halves.csv", "--levels", "region,half"]
+        levels = ["halves.csv", "--groups-columns", "levels=region/half"]
         run(folder, "release, 100 groups", *release, "groups.npz", *options, "regions.csv")
         run(folder, "release, 200 halves of them", *release, "halves.npz", *options, *levels)
         ask = ["--queries", "cuts.csv", "-o"]

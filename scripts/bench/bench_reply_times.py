@@ -25,7 +25,7 @@ def replies(graph, tick, asks):
     random = np.random.default_rng(5)
     found = []
     with tempfile.TemporaryDirectory() as name:
-        options = ("--budget-epsilon", "50", "--budget-delta", "1e-3", "--rate", "100000")
+        options = ("--budget", "50,delta=1e-3", "--rate", "100000")
         process = Process(name, graph, *options, "--tick", str(tick))
         process.add("ann", "--preapproved")
         terms = {"epsilon": 40.0, "delta": 1e-4, "queries": 10 * asks}

@@ -111,7 +111,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         home = at_home(graph, folder, min(seconds, 30))
-        budget = ("--budget-epsilon", "50", "--budget-delta", "1e-4")
+        budget = ("--budget", "50,delta=1e-4")
         process = Process(folder, graph, *budget, "--tick", str(given.tick), "--rate", "1000")
         for number in range(CLIENTS):
             process.add(f"client{number}", "--preapproved")

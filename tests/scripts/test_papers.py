@@ -11,18 +11,7 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.cli import main
-from graphcuts_dp.cutnorm.cut_norm import METHODS as CUT_NORM_METHODS
-from graphcuts_dp.distances.plan import MECHANISMS as DISTANCE_MECHANISMS
-from graphcuts_dp.offline.construction import PLAYERS
-from graphcuts_dp.offline.methods import DISTINGUISHERS, NAMES
-from graphcuts_dp.offline.tuning import CALIBRATIONS as OFFLINE
-from graphcuts_dp.pairs.graph_queries import STATISTICS
-from graphcuts_dp.privacy.protection import PROTECTIONS
-from graphcuts_dp.privacy.value_noise import NOISES
-from graphcuts_dp.release.choice import MECHANISMS
-from graphcuts_dp.session.calibrations import CALIBRATIONS
 from graphcuts_dp.session.terms import METHODS
-from graphcuts_dp.synth.methods import FIT_NAMES, ORACLES
 from scripts.figures.registry import find_figure
 from tests.audits.registry import find_audits
 
@@ -33,26 +22,6 @@ papers = importlib.import_module("papers")
 PAPERS = papers.papers()
 ROWS = [row for paper in PAPERS for row in paper.rows]
 KEYS = ("GRU12", "DR14", "JT12", "HR12", "Nik17", "AN06", "Nikiforov 2009")
-# What an option can be, by the first word of the command.
-VALUES = {
-    ("session", "--method"): METHODS,
-    ("session", "--statistic"): STATISTICS,
-    ("session", "--calibration"): CALIBRATIONS,
-    ("release-iteratively", "--calibration"): OFFLINE,
-    ("release-iteratively", "--construction"): NAMES,
-    ("release-iteratively", "--distinguisher"): DISTINGUISHERS,
-    ("release-iteratively", "--player"): PLAYERS,
-    ("release", "--fit"): FIT_NAMES,
-    ("release", "--noise"): NOISES,
-    ("release", "--mechanism"): MECHANISMS,
-    ("release", "--oracle"): ORACLES,
-    ("release", "--protect"): PROTECTIONS,
-    ("evaluate", "--method"): CUT_NORM_METHODS,
-    ("distances", "--mechanism"): DISTANCE_MECHANISMS,
-}
-FREE = {"--queries", "--at-most", "--weight-cap", "--confidence"}
-
-
 EACH = pytest.mark.parametrize("paper", PAPERS, ids=papers.ORDER)
 
 
@@ -108,9 +77,12 @@ def _check_command(words):
             )
             continue
         assert word in options, word
-        if words and not words[0].startswith("-"):
-            value = words.pop(0)
-            assert word in FREE or value in VALUES[first, word], (word, value)
+        takes_value = word in {
+            f"--{about.key}" for about in command.known if about.kind is not bool
+        }
+        if takes_value and words and not words[0].startswith("-"):
+            about = next(each for each in command.known if f"--{each.key}" == word)
+            about.check(about.read(words.pop(0)))
 
 
 @EACH

@@ -194,8 +194,8 @@ def test_the_command_line_answers_every_kind_of_query(graph, tmp_path):
     if two:
         lines.append({"S": ["u0", "f1"], "T": ["u1", "f3"]})
     (tmp_path / "q.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    start = ["session", "start", source, "--store", store, "--epsilon", 5, "--queries", 20]
-    command(*start, "--linear", "--seed", 1, *options)
+    start = ["session", "start", source, "--store", store, "--epsilon", 5, "--queries", "20,linear"]
+    command(*start, "--seed", 1, *options)
     rows = command("session", "run", store, tmp_path / "q.jsonl").splitlines()
     assert len(rows) == len(lines)
     for line, row in zip(lines, map(json.loads, rows), strict=True):

@@ -5,7 +5,7 @@ its error names; with it, the same edges are read.
 """
 
 import sqlite3
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 import pandas as pd
 import pytest
@@ -14,11 +14,19 @@ import graphcuts_dp as gc
 from graphcuts_dp.cli.reading import Reading
 from graphcuts_dp.errors import FileFormatError, ParameterError
 from graphcuts_dp.graph.adjacency import read_graph
+from graphcuts_dp.options import read_options
 
 PLAIN = {("a", "b"): 1.0, ("b", "c"): 1.0}
 HEAVY = {("a", "b"): 3.0, ("b", "c"): 2.5}
 ROWS = "a,b,3\nb,c,2.5\n"
 TIMES = {(1, 2): 1.0, (2, 3): 1.0}
+
+
+def reading(**options):
+    """How a file is read: options of its columns, and others."""
+    names = [each.name for each in fields(gc.Columns) if each.name in options]
+    typed = ",".join(f"{name}={options.pop(name)}" for name in names)
+    return Reading(columns=read_options(typed, gc.Columns) if typed else gc.Columns(), **options)
 
 
 @dataclass(frozen=True)
@@ -70,17 +78,21 @@ CASES = {
         "x.csv",
         "Source;Target;Note, if any\na;b;\nb;c;\n",
         PLAIN,
-        "--delimiter",
+        "delimiter=",
         {"delimiter": ";", "ignore_weights": True},
     ),
     "blanks in a .csv": Case(
-        "x.csv", "a b\nb c\n", PLAIN, "--delimiter", {"delimiter": "blank", "header": False}
+        "x.csv",
+        "a b\nb c\n",
+        PLAIN,
+        "delimiter=",
+        {"delimiter": "blank", "header": False},
     ),
     "names with blanks between tabs": Case(
         "x.txt",
         "New York\tBoston\n",
         {("Boston", "New York"): 1.0},
-        "--delimiter",
+        "delimiter=",
         {"delimiter": "tab", "header": False},
     ),
     "decimal commas": Case(
@@ -120,19 +132,17 @@ CASES = {
         "x.csv",
         "source,target,minutes\na,b,3\nb,c,2.5\n",
         HEAVY,
-        "column 3 is a weight; pass --weight",
-        {"weight_column": "minutes"},
+        "column 3 is a weight; pass --columns weight=",
+        {"weight": "minutes"},
     ),
     "three columns of names": Case(
         "x.csv",
         "who,whom,where,count\na,b,home,3\nb,c,work,2.5\n",
         HEAVY,
         "the ends of an edge; pass --columns source= and --columns target=",
-        {"source_column": "who", "target_column": "whom"},
+        {"source": "who", "target": "whom"},
     ),
-    "numbered columns": Case(
-        "x.edges", "a b 3\nb c 2.5\n", HEAVY, "--weight", {"weight_column": "3"}
-    ),
+    "numbered columns": Case("x.edges", "a b 3\nb c 2.5\n", HEAVY, "weight=", {"weight": "3"}),
     # Other programs.
     "pandas with its index": Case("x.csv", ",source,target,weight\n0,a,b,3\n1,b,c,2.5\n", HEAVY),
     "R data frame": Case("x.csv", '"","from","to"\n"1","a","b"\n"2","b","c"\n', PLAIN),
@@ -161,19 +171,19 @@ CASES = {
         "x.csv",
         ":START_ID,:END_ID,:TYPE,minutes:int\na,b,CALLS,1\na,b,CALLS,2\nb,c,CALLS,2.5\n",
         HEAVY,
-        "column 4 is a weight; pass --weight",
-        {"weight_column": "minutes:int", "merge": "sum"},
+        "column 4 is a weight; pass --columns weight=",
+        {"weight": "minutes:int", "merge": "sum"},
     ),
     "phone calls": Case(
         "x.csv",
         '\ufefffrom;to;minutes;when\r\n"a";b;1;2020-01-01 10:00\r\na;"b";2;2020-01-02 10:00\r\n'
         "b;c;2.5;2020-01-02 11:00\r\n",
         HEAVY,
-        "column 3 is a weight; pass --weight",
+        "column 3 is a weight; pass --columns weight=",
         {
-            "source_column": "from",
-            "target_column": "to",
-            "weight_column": "minutes",
+            "source": "from",
+            "target": "to",
+            "weight": "minutes",
             "merge": "sum",
         },
     ),
@@ -197,7 +207,7 @@ CASES = {
         {"ignore_weights": True},
     ),
     "networkx, weighted": Case(
-        "x.edgelist", "a b 3.0\nb c 2.5\n", HEAVY, "--weight", {"weight_column": "3"}
+        "x.edgelist", "a b 3.0\nb c 2.5\n", HEAVY, "weight=", {"weight": "3"}
     ),
     "KONECT, weighted": Case(
         "out.x",
@@ -237,7 +247,7 @@ CASES = {
         "x.txt",
         "From;To\na;b\nb;c\n",
         PLAIN,
-        "--delimiter",
+        "delimiter=",
         {"delimiter": ";", "header": True},
     ),
     "quotes and separators in names": Case(
@@ -249,7 +259,7 @@ CASES = {
         "x.csv",
         "a:b\nb:c\n",
         PLAIN,
-        "--delimiter",
+        "delimiter=",
         {
             "delimiter": ":",
             "header": False,
@@ -278,7 +288,7 @@ def test_a_messy_file_is_read_as_a_person_would_or_refused_with_what_to_type(tmp
     if case.refused:
         with pytest.raises(FileFormatError, match=case.refused):
             Reading().read(str(path))
-    graph = Reading(**case.options).read(str(path))
+    graph = reading(**case.options).read(str(path))
     expected = {tuple(sorted(ends)): weight for ends, weight in case.edges.items()}
     assert edges_of(graph) == expected
 
@@ -300,7 +310,7 @@ def test_rows_of_vertices_among_edges_are_refused_with_what_to_do(tmp_path):
         '"0",":P","a",,,,\n"1",":P","b",,,,\n,,,"0","1","KNOWS","3"\n'
     )
     with pytest.raises(FileFormatError, match=r"line 2: .*take out rows that are no edges"):
-        Reading(source_column="_start", target_column="_end", ignore_weights=True).read(str(path))
+        reading(source="_start", target="_end", ignore_weights=True).read(str(path))
 
 
 @pytest.mark.parametrize(
