@@ -37,15 +37,12 @@ from graphcuts_dp.offline.rank_one import ReleasedSearch, usual_cut_norm
 from graphcuts_dp.offline.release import Measured
 from graphcuts_dp.offline.tuning import OfflineCalibration, OfflineTuning, PureOffline, buy_total
 from graphcuts_dp.pairs.graph_queries import Question
-from graphcuts_dp.pairs.linear_query import LinearQuery
-from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.pairs.queries import CutQuery, LinearQuery
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.calibration import TOTAL_SHARE
-from graphcuts_dp.privacy.composition import Cost, check_paid, compose, rounded_up
-from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.noise import exponential_choices
-from graphcuts_dp.privacy.value_noise import ValueNoise
-from graphcuts_dp.progress import Progress, silent
+from graphcuts_dp.privacy.composition import TOTAL_SHARE, Cost, check_paid, compose, rounded_up
+from graphcuts_dp.privacy.distributions import ValueNoise
+from graphcuts_dp.privacy.noise import EntropySource, exponential_choices
+from graphcuts_dp.resources import Progress, silent
 
 _OF_THE_TOTAL = (
     MultiplicativeWeightsLearner,

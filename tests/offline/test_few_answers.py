@@ -11,7 +11,7 @@ from graphcuts_dp.offline.lists import Answers, columns_of
 from graphcuts_dp.offline.query_lists import CutList
 from graphcuts_dp.offline.release import Task
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.results.bundle import read_receipt, write_receipt
 
 GRAPH = gc.Graph([0, 0, 1, 3, 4], [1, 2, 2, 4, 5], vertices=6)

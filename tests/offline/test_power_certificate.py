@@ -29,8 +29,8 @@ from graphcuts_dp.offline.power_method import (
 )
 from graphcuts_dp.offline.rank_one import UnitPair
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy import value_noise
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy import distributions as value_noise
+from graphcuts_dp.privacy.noise import SeededEntropy
 from scripts.figures.random_graphs import planted_partition
 
 

@@ -12,6 +12,7 @@ from helpers import random_graph
 from scipy.sparse.linalg import ArpackNoConvergence
 
 from graphcuts_dp.errors import HypothesisError, ParameterError
+from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.bit_sets import DenseHypothesis
@@ -29,8 +30,7 @@ from graphcuts_dp.offline.rank_one import (
 )
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.value_noise import noise_distribution
+from graphcuts_dp.privacy.noise import SeededEntropy
 from scripts.figures.gaussian_rank_one import GaussianRankOne
 from scripts.figures.random_graphs import planted_partition
 
