@@ -8,12 +8,12 @@ import sys
 from graphcuts_dp.cli.console import Report
 from graphcuts_dp.display import short
 from graphcuts_dp.errors import FileFormatError, ParameterError
+from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.estimate.worst_case import expected_worst_cut, largest_cut
 from graphcuts_dp.options import read_options
 from graphcuts_dp.planning.planner import least_epsilon
-from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON
-from graphcuts_dp.privacy.protection import PROTECTIONS, Protect
-from graphcuts_dp.privacy.value_noise import discrete_laplace_radius, noise_distribution
+from graphcuts_dp.privacy.distributions import discrete_laplace_radius
+from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, PROTECTIONS, Protect
 from graphcuts_dp.tables.columns import Columns
 
 EVERYBODY, ANALYSTS, TEAM = WHO = ("everybody", "analysts", "team")

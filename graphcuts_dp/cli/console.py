@@ -19,7 +19,7 @@ from rich.table import Table as RichTable
 
 from graphcuts_dp.display import Displayed, cell_text
 from graphcuts_dp.errors import AccuracyWarning, PrivacyWarning
-from graphcuts_dp.progress import Progress, silent
+from graphcuts_dp.resources import Progress, silent
 
 HELP = {"help_option_names": ["-h", "--help"]}
 _QUIET_SECONDS = 2.0  # work shorter than this gets no bar

@@ -15,8 +15,7 @@ from graphcuts_dp.options import INPUT, OUTPUT, PRIVACY, Option
 from graphcuts_dp.pairs.groups import GroupTree
 from graphcuts_dp.planning import planner
 from graphcuts_dp.planning.planner import Plan, Workload
-from graphcuts_dp.privacy.explanation import PRIORS
-from graphcuts_dp.privacy.protection import EDGE, Protect
+from graphcuts_dp.privacy.guarantee import EDGE, PRIORS, Protect
 
 T = TypeVar("T")
 

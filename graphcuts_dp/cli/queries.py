@@ -8,10 +8,8 @@ from typing import Annotated, final
 from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
 from graphcuts_dp.graph.files import read_vertices
 from graphcuts_dp.options import INPUT, Option
-from graphcuts_dp.pairs.group_names import MARK, GroupNames, asked_query, is_group
-from graphcuts_dp.pairs.groups import Groups
-from graphcuts_dp.pairs.linear_query import LinearQuery, sides_of
-from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.pairs.groups import MARK, GroupNames, Groups, asked_query, is_group
+from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, sides_of
 from graphcuts_dp.pairs.vertices import ALL, Label, Space, VertexSet
 from graphcuts_dp.session.query_lines import folder_of, read_linear, read_lines
 

@@ -10,6 +10,7 @@ from graphcuts_dp.cli.console import say
 from graphcuts_dp.cli.options import naming
 from graphcuts_dp.errors import FileFormatError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, kind_of_graph
+from graphcuts_dp.graph.assemble import GivenVertices
 from graphcuts_dp.graph.edge_store import Merge
 from graphcuts_dp.graph.files import describe_reading, public_vertices_of
 from graphcuts_dp.graph.owned_rows import (
@@ -20,14 +21,12 @@ from graphcuts_dp.graph.owned_rows import (
     bounded_graph,
     without_rows,
 )
-from graphcuts_dp.graph.raw_edges import GivenVertices
 from graphcuts_dp.ledger.ledger import Head
 from graphcuts_dp.ledger.opening import Budget, Store, Subject, stores_beside
 from graphcuts_dp.options import INPUT, PRIVACY, Option, option
-from graphcuts_dp.pairs.group_names import GroupNames
-from graphcuts_dp.pairs.groups import Groups
+from graphcuts_dp.pairs.groups import GroupNames, Groups
 from graphcuts_dp.pairs.vertices import Space, VertexSet, sets_in, vertex_sets
-from graphcuts_dp.privacy.protection import EDGE, PROTECTIONS, Protect
+from graphcuts_dp.privacy.guarantee import EDGE, PROTECTIONS, Protect
 from graphcuts_dp.tables.columns import Column, Columns, column_of, delimiter_of
 
 PROTECT = Option(help="Whom the promise protects; edges if omitted.", of=PROTECTIONS, group=PRIVACY)

@@ -14,6 +14,7 @@ from graphcuts_dp.cli.queries import read_query_file
 from graphcuts_dp.cli.reading import GroupFile, Reading, Spending, Whom, check_apart
 from graphcuts_dp.display import short
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.estimate.noisy_matrix import NOISES
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.files import check_labels
 from graphcuts_dp.ledger.opening import Store
@@ -21,14 +22,11 @@ from graphcuts_dp.offline.lists import Sensing
 from graphcuts_dp.offline.methods import CONSTRUCTION, Learning, release_iteratively
 from graphcuts_dp.offline.release import GRAPH, IterativeRelease, NetChoice
 from graphcuts_dp.options import INPUT, METHOD, OUTPUT, Option
-from graphcuts_dp.pairs.group_names import GroupNames
-from graphcuts_dp.pairs.linear_query import space_of
-from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.pairs.groups import GroupNames
+from graphcuts_dp.pairs.queries import CutQuery, space_of
 from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
-from graphcuts_dp.privacy.protection import EDGE
-from graphcuts_dp.privacy.value_noise import NOISES
+from graphcuts_dp.privacy.guarantee import EDGE, PrivacyGuarantee
+from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release.choice import RESPONSES, SPARSE, Response
 from graphcuts_dp.release.job import Job, execute
 from graphcuts_dp.release.sparse import may_be_sparse

@@ -18,7 +18,7 @@ from graphcuts_dp.graph.owned_rows import OwnedRows
 from graphcuts_dp.ledger.ledger import Head
 from graphcuts_dp.ledger.opening import create_ledger
 from graphcuts_dp.options import INPUT, PRIVACY, Option
-from graphcuts_dp.privacy.protection import EDGE
+from graphcuts_dp.privacy.guarantee import EDGE
 from graphcuts_dp.server.book import Book, book_of
 from graphcuts_dp.server.chain import log_text, read_export, verify
 from graphcuts_dp.server.people import CURATOR, ROLES, Caps, People, Person
