@@ -32,14 +32,13 @@ TARGETS = (
     "offline/construction",
     "offline/*tuning",
     "offline/lists",
-    "session/calibrations",
-    "session/choice",
+    "learn/calibrations",
+    "learn/bounds",
     "session/counts",
     "session/online",
     "session/per_query",
     "session/response",
     "session/runner",
-    "session/sparse_vector",
     "ledger/ledger",
     "ledger/opening",
     "ledger/spending",
@@ -54,7 +53,7 @@ TARGETS = (
 # Files that draw noise or account for it.
 CORE = re.compile(
     "privacy/(calibration|composition|distributions|level_noise|noise|value_noise)|"
-    "session/(calibrations|online|per_query|response|runner|sparse_vector|states)|"
+    "(learn/calibrations|privacy/sparse_vector|session/(online|per_query|response|runner|states))|"
     "ledger/(spending|uses)|"
     "measure/(cells|entries|statistics)|release/allocation|estimate/strategy|"
     "offline/(construction|lists|tuning)[.]|"

@@ -24,7 +24,7 @@ from graphcuts_dp.errors import ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.base import Hypothesis
-from graphcuts_dp.learn.bit_sets import BitSets, Words, pack_bits
+from graphcuts_dp.learn.cut_sum import BitSets, Words, pack_bits
 from graphcuts_dp.learn.learners import MOST_DENSE_VERTICES
 from graphcuts_dp.pairs.graph_queries import GraphQuery, Question
 from graphcuts_dp.pairs.linear_query import LinearQuery

@@ -26,6 +26,7 @@ from graphcuts_dp.errors import (
     QueryError,
     ServerError,
 )
+from graphcuts_dp.learn.bounds import SessionWorkload
 from graphcuts_dp.pairs.graph_queries import GraphQuery, Question
 from graphcuts_dp.pairs.linear_query import LinearQuery, is_query
 from graphcuts_dp.pairs.queries import CutQuery, RankOneQuery, Subset
@@ -35,7 +36,7 @@ from graphcuts_dp.progress import Progress, silent
 from graphcuts_dp.session.base import Answer, Update
 from graphcuts_dp.session.query_lines import query_of, query_to_dict
 from graphcuts_dp.session.session import Preview, named_terms
-from graphcuts_dp.session.terms import Method, SessionWorkload
+from graphcuts_dp.session.terms import Method
 from graphcuts_dp.session.transcript import Remaining
 
 _PAUSES = (0.1, 0.2, 0.5, 1.0, *[2.0] * 20)  # seconds before a request is sent again

@@ -28,7 +28,7 @@ from graphcuts_dp.errors import (
     PrivacyWarning,
 )
 from graphcuts_dp.graph.adjacency import AnyGraph, on_space
-from graphcuts_dp.learn.update_bounds import size_of
+from graphcuts_dp.learn.bounds import SessionWorkload, Setting, size_of, usual_edges
 from graphcuts_dp.ledger.opening import Store, ledger_budget, open_ledger
 from graphcuts_dp.ledger.spending import Budget
 from graphcuts_dp.ledger.uses import Use, check_budget
@@ -38,7 +38,7 @@ from graphcuts_dp.pairs.group_names import GroupNames
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.linear_query import LinearQuery
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.planning.planner import plan_of, usual_edges
+from graphcuts_dp.planning.planner import plan_of
 from graphcuts_dp.server.approval import (
     APPROVED,
     REFUSED,
@@ -56,7 +56,6 @@ from graphcuts_dp.server.models import AnswerOut, Ask, DummyIn, PlanIn, QueryIn,
 from graphcuts_dp.server.people import CURATOR, People, Person
 from graphcuts_dp.server.problems import RefusedError
 from graphcuts_dp.session.base import Answer
-from graphcuts_dp.session.choice import Setting
 from graphcuts_dp.session.online import GROUPS
 from graphcuts_dp.session.session import Session, session_of
 from graphcuts_dp.session.terms import SessionTerms
@@ -239,11 +238,10 @@ class Desk:
         setting = Setting(
             n=size,
             edges=min(edges, self.universe.size),
-            queries=asked.queries,
+            workload=SessionWorkload(queries=asked.queries, beta=asked.beta),
             epsilon=asked.epsilon,
             delta=asked.delta,
-            beta=asked.beta,
-            **self._protecting,
+            protect=self.protection,
         )
         return plan_of(setting, offline=False).to_dict()
 

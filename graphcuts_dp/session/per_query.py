@@ -2,18 +2,17 @@
 
 import math
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import cached_property
 from typing import Literal, final
 
 from graphcuts_dp.errors import ExhaustedError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.learn.online_bounds import checked_promise
+from graphcuts_dp.learn.bounds import checked_promise, noise_on_each, radius_of_each
 from graphcuts_dp.pairs.graph_queries import Question
 from graphcuts_dp.pairs.linear_steps import LinearSteps
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.calibration import discrete_gaussian_delta, discrete_gaussian_scale
+from graphcuts_dp.privacy.calibration import discrete_gaussian_delta
 from graphcuts_dp.privacy.composition import Cost, stated_cost
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.guarantee import exact_epsilon
@@ -103,20 +102,15 @@ class PerQueryNoise(CutMechanism[CountState]):
         return self.grid.sensitivity * self.steps
 
     @cached_property
-    def _scale_squared(self) -> Fraction:
-        """Of Gaussian noise for sensitivity 1, rounded up."""
-        scale = discrete_gaussian_scale(
-            epsilon=self.epsilon, delta=self.delta, queries=self.queries
-        )
-        return Fraction(scale * (1 + 1e-12)) ** 2
-
-    @cached_property
     def noise(self) -> ValueNoise:
         """On each answer, in steps."""
-        if self.distribution == "laplace":
-            rate = Fraction(self.epsilon) / (self.queries * self._sensitivity)
-            return ValueNoise("laplace", rate)
-        return ValueNoise("gaussian", self._scale_squared * self._sensitivity**2)
+        return noise_on_each(
+            self.distribution,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            queries=self.queries,
+            sensitivity=self._sensitivity,
+        )
 
     @cached_property
     def linear_noise(self) -> ValueNoise:
@@ -139,11 +133,11 @@ class PerQueryNoise(CutMechanism[CountState]):
 
     @cached_property
     def _radius(self) -> int:
-        return self.noise.radius(self.beta / self.queries)
+        return radius_of_each(self.noise, queries=self.queries, beta=self.beta)
 
     @cached_property
     def _linear_radius(self) -> int:
-        return self.linear_noise.radius(self.beta / self.queries)
+        return radius_of_each(self.linear_noise, queries=self.queries, beta=self.beta)
 
     def expected_error(self, total_weight: float) -> float:  # noqa: ARG002
         """See `Mechanism.expected_error`: the same for all graphs."""

@@ -5,7 +5,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any, final
 
 from graphcuts_dp.arrays import FloatVector
@@ -13,6 +12,7 @@ from graphcuts_dp.errors import ExhaustedError, FileFormatError, ParameterError,
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.learn.bounds import all_cuts_radius, fixed_cuts_radius, size_of
 from graphcuts_dp.learn.learners import check_disjoint
 from graphcuts_dp.measure.entries import randomized_response
 from graphcuts_dp.pairs.graph_queries import Question
@@ -24,7 +24,6 @@ from graphcuts_dp.privacy.composition import Cost, stated_cost
 from graphcuts_dp.privacy.distributions import BinaryResponse
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource
 from graphcuts_dp.privacy.guarantee import exact_epsilon
-from graphcuts_dp.privacy.value_noise import response_radius
 from graphcuts_dp.session.base import (
     NOTHING,
     Answer,
@@ -67,10 +66,7 @@ class BinaryAnswers(CutMechanism[ResponseState]):
 
     Guarantee: epsilon-DP; see `randomized_response`. Everything after it is post-processing. All
     answers come from the same noise, so who has seen some can ask for a cut where it is large.
-    Adaptive intervals therefore hold for all cuts at once: a failure probability of beta/3^n for
-    each of the at most 3^n/2 pairs of disjoint sets, beta/4^n for the at most 4^n/2 others,
-    beta/2^(left + right) for each cut of a bipartite graph. In a directed graph, where (S, T) and
-    (T, S) are two cuts, half of those of the plain one. They grow as n^1.5.
+    Adaptive intervals therefore hold for all cuts at once (`all_cuts_radius`); they grow as n^1.5.
 
     Rank-one queries, proven on the same event, so that nothing more may fail. Let E be the noise,
     and draw each vertex i into S with chance u_i and into T with v_i, independently of the others.
@@ -244,15 +240,10 @@ class BinaryAnswers(CutMechanism[ResponseState]):
 
     def _radius(self, pairs: int, *, disjoint: bool) -> float:
         if not self.adaptive and self.queries is not None:
-            return _fixed_radius(self.distribution, pairs, self.beta / self.queries)
-        rows, columns = self.universe.shape
-        if self.universe.bipartite:
-            cuts = (rows + columns) * math.log(2)
-        else:
-            cuts = rows * math.log(3 if disjoint else 4)
-            if self.universe.directed:  # there are twice as many
-                cuts += math.log(2)
-        return _adaptive_radius(self.distribution, pairs, cuts - math.log(self.beta))
+            return fixed_cuts_radius(self.distribution, pairs, queries=self.queries, beta=self.beta)
+        return all_cuts_radius(
+            self.distribution, size_of(self.universe), pairs, beta=self.beta, disjoint=disjoint
+        )
 
     def learnt(self, state: ResponseState) -> bytes:
         """See `Mechanism.learnt`: n^2/16 bytes; the same from start to end."""
@@ -274,14 +265,3 @@ class BinaryAnswers(CutMechanism[ResponseState]):
         if not same or matrix.distribution != self.distribution:
             raise FileFormatError("the noisy matrix belongs to another session")
         return replace(state, matrix=matrix)
-
-
-# Each is a search for the best exponent, a millisecond; many cuts have equally many pairs.
-@lru_cache(maxsize=1 << 16)
-def _fixed_radius(distribution: BinaryResponse, pairs: int, failure: float) -> float:
-    return response_radius(distribution, pairs, failure=failure)
-
-
-@lru_cache(maxsize=1 << 16)
-def _adaptive_radius(distribution: BinaryResponse, pairs: int, log_failures: float) -> float:
-    return distribution.radius(pairs, log_failures=log_failures)

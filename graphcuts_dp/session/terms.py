@@ -2,7 +2,7 @@
 
 Each is an object of options: Python, the command line and HTTP are made from them. Sessions, the
 planner and the audits read the table `METHODS`: a new method is an object here, or the line of its
-update rule in `learn.constructions`, and a mechanism in a file of its own. The file is long, since
+update rule in `learn.learners`, and a mechanism in a file of its own. The file is long, since
 every option of a session is described here and nowhere else.
 """
 
@@ -17,104 +17,29 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.base import Rule
-from graphcuts_dp.learn.constructions import CONSTRUCTIONS, learner_of
-from graphcuts_dp.learn.learners import Learner, MedianLearner
-from graphcuts_dp.learn.norms import NORM_HELP, CutSizes
-from graphcuts_dp.learn.own_learner import OWN, OwnLearner
-from graphcuts_dp.learn.update_bounds import size_of
-from graphcuts_dp.options import OUTPUT, PRIVACY, check, option
+from graphcuts_dp.learn.bounds import CutSizes, SessionWorkload, Setting, size_of
+from graphcuts_dp.learn.calibrations import CALIBRATIONS
+from graphcuts_dp.learn.learners import (
+    CONSTRUCTIONS,
+    OWN,
+    Learner,
+    MedianLearner,
+    OwnLearner,
+    learner_of,
+)
+from graphcuts_dp.learn.norms import NORM_HELP
+from graphcuts_dp.options import PRIVACY, check, option
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import as_stored
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, PrivacyGuarantee
 from graphcuts_dp.privacy.protection import EDGE, Protect
 from graphcuts_dp.session.base import CutMechanism
-from graphcuts_dp.session.calibrations import CALIBRATIONS
-from graphcuts_dp.session.choice import (
-    Setting,
-    binary_error,
-    construction_error,
-    gaussian_error,
-    laplace_error,
-    median_error,
-    mirror_descent_error,
-)
 from graphcuts_dp.session.counts import BOUNDED
 from graphcuts_dp.session.online import STARTS, TOTAL, OnlineMechanism
 from graphcuts_dp.session.per_query import PerQueryNoise
 from graphcuts_dp.session.response import BinaryAnswers
 
-_GUESSED_DEGREE = 20  # average, where nobody says how many edges to expect
 _STEPS = 12  # of a bisection on the logarithm of epsilon: two digits
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class SessionWorkload:
-    """What will be asked of a session: how much, and which queries. The less, the less noise.
-
-    Attributes:
-        queries: k >= 1: how many answers are promised.
-        beta: probability that any of the k intervals is wrong, in (0, 1).
-        disjoint: only cuts with disjoint S and T will be asked: smaller errors of "frieze-kannan",
-            "mirror-descent" and "binary", which then refuse others.
-        linear: rank-one, matrix and other linear queries will be asked, too: "auto" then chooses
-            among the methods that answer them all, and others are refused. Since answers then
-            change either way, "mirror-descent" has twice the noise that it has for cuts.
-        most_right: of a bipartite graph: only cuts with at most so many right vertices will be
-            asked: smaller errors of "mirror-descent", which then refuses others. Without it its
-            norm "entropy" is never worse.
-        most_spectral: of "mirror-descent" with `linear`, on a bipartite graph: no query that will
-            be asked has a matrix of coefficients of which the largest singular value is more than
-            so many times the largest coefficient. With norm "schatten" or "auto" the nuclear norm
-            of the graph is then bought, and the error is smaller if that is.
-        expected_edges: a public guess of the number of edges, for method "auto" and warnings; not
-            kept.
-
-    Raises:
-        ParameterError: a number out of range.
-
-    Examples:
-        >>> gc.SessionWorkload(queries=0)
-        Traceback (most recent call last):
-        graphcuts_dp.errors.ParameterError: queries must be a whole number from 1 on, not 0
-    """
-
-    queries: int = option(help="Number of answers that the session promises.", least=1)
-    beta: float = option(
-        0.05,
-        help="Probability that any of the intervals is wrong.",
-        above=0,
-        below=1,
-        group=OUTPUT,
-    )
-    disjoint: bool = option(False, help="Promise that all queries have disjoint sets.")
-    linear: bool = option(
-        False, help="All linear queries, not only cuts (with --method auto or mirror-descent)."
-    )
-    most_right: int | None = option(
-        None, help="For a bipartite graph: no set T will have more vertices than this.", least=1
-    )
-    most_spectral: float | None = option(
-        None,
-        help="With --linear, for a bipartite graph: no query's largest singular value will be more"
-        " than so many times its largest coefficient.",
-        least=1,
-    )
-    expected_edges: float | None = option(
-        None, help="A public guess of the number of edges, used only to choose the method.", above=0
-    )
-
-    def __post_init__(self) -> None:
-        check(self)
-
-    def expected(self, universe: Universe) -> float:
-        """The number of edges to expect, or of the largest weights that can change."""
-        guess = self.expected_edges
-        if guess is None:
-            vertices = sum(universe.shape) if universe.bipartite else universe.shape[0]
-            # Hardly any graph has more than half of all pairs.
-            guess = min(vertices * _GUESSED_DEGREE, max(universe.size, 2)) / 2
-        return min(max(1.0, float(guess)), float(universe.size))
 
 
 class Method(ABC):
@@ -139,20 +64,6 @@ class Method(ABC):
             ParameterError: terms that do not suit it.
         """
 
-    @abstractmethod
-    def error(self, setting: Setting, adaptive: bool = True) -> float:
-        """With probability 1 - beta no answer about disjoint sets is farther off than this.
-
-        For plans, which know no vertex set; a mechanism knows its own errors.
-
-        Args:
-            setting: the public numbers.
-            adaptive: whether queries may depend on earlier answers.
-
-        Returns:
-            Infinity where delta is 0 and must not be.
-        """
-
 
 @final
 @dataclass(frozen=True, kw_only=True)
@@ -167,10 +78,6 @@ class Gaussian(Method):
         terms.check_delta()
         return _noise_on_each("gaussian", terms, universe, grid)
 
-    def error(self, setting: Setting, adaptive: bool = True) -> float:
-        """See `Method.error`."""
-        return gaussian_error(setting, adaptive)
-
 
 @final
 @dataclass(frozen=True, kw_only=True)
@@ -183,10 +90,6 @@ class Laplace(Method):
     def mechanism(self, terms: "SessionTerms", universe: Universe, grid: Grid) -> PerQueryNoise:
         """See `Method.mechanism`."""
         return _noise_on_each("laplace", terms, universe, grid)
-
-    def error(self, setting: Setting, adaptive: bool = True) -> float:
-        """See `Method.error`."""
-        return laplace_error(setting, adaptive)
 
 
 def _noise_on_each(
@@ -225,10 +128,6 @@ class RandomizedResponse(Method):
             beta=terms.workload.beta,
             disjoint=terms.workload.disjoint,
         )
-
-    def error(self, setting: Setting, adaptive: bool = True) -> float:
-        """See `Method.error`."""
-        return binary_error(setting, adaptive)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -291,11 +190,6 @@ class LearningMethod(Method):
             begins=self.start,
         )
 
-    def error(self, setting: Setting, adaptive: bool = True) -> float:
-        """See `Method.error`: of the tight calibration."""
-        updates = CONSTRUCTIONS[self.name].updates
-        return math.inf if updates is None else construction_error(updates, setting, adaptive)
-
 
 @final
 @dataclass(frozen=True, kw_only=True)
@@ -354,10 +248,6 @@ class MirrorDescent(LearningMethod):
             most_spectral=workload.most_spectral,
         )
 
-    def error(self, setting: Setting, adaptive: bool = True) -> float:
-        """See `Method.error`."""
-        return mirror_descent_error(setting, adaptive)
-
 
 @final
 @dataclass(frozen=True, kw_only=True)
@@ -383,15 +273,11 @@ class MedianOfGraphs(LearningMethod):
         made = super().mechanism(terms, universe, grid)
         return replace(made, total_weight=float(universe.size))
 
-    def error(self, setting: Setting, adaptive: bool = True) -> float:
-        """See `Method.error`."""
-        return median_error(setting, adaptive)
-
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class RuleOfTable(LearningMethod):
-    """A method that learns by another rule of `learn.constructions`.
+    """A method that learns by another rule of `learn.learners`.
 
     Attributes:
         rule: its name there.
@@ -447,9 +333,8 @@ METHODS: Mapping[str, Callable[..., Method]] = {
     FriezeKannan.name: FriezeKannan,
     **{
         name: partial(RuleOfTable, rule=name)
-        for name, known in CONSTRUCTIONS.items()
-        if known.online
-        and name not in (MultiplicativeWeights.name, FriezeKannan.name, MirrorDescent.name)
+        for name in CONSTRUCTIONS
+        if name not in (MultiplicativeWeights.name, FriezeKannan.name, MirrorDescent.name)
     },
     MirrorDescent.name: MirrorDescent,
     MedianOfGraphs.name: MedianOfGraphs,
@@ -484,15 +369,6 @@ def method_named(name: str, **options: Any) -> Method:
             f" method {name!r} has none to choose"
         )
     return kind(**options)
-
-
-def guaranteed_error(method: str, setting: Setting, *, adaptive: bool = True) -> float:
-    """See `Method.error`, of the method of a name, in edges.
-
-    Raises:
-        ParameterError: an unknown method.
-    """
-    return method_named(method).error(setting, adaptive)
 
 
 @final
@@ -627,11 +503,10 @@ class SessionTerms:
             return self
         Setting(
             n=size_of(universe),
-            edges=self.workload.expected(universe),
-            queries=self.workload.queries,
+            edges=self.workload.expected(size_of(universe)),
+            workload=SessionWorkload(queries=self.workload.queries),
             epsilon=self.epsilon,
             delta=self.delta,
-            beta=self.workload.beta,
         )
         if self.workload.linear and grid.bounded is not None:
             raise ParameterError(BOUNDED)
@@ -662,7 +537,7 @@ class SessionTerms:
         Raises:
             ParameterError: as `mechanism`.
         """
-        edges = self.workload.expected(universe)
+        edges = self.workload.expected(size_of(universe))
         return self.mechanism(universe, grid).expected_error(edges * grid.unit * grid.largest)
 
     def guarantee(self, made: CutMechanism[Any], seed: int | None) -> PrivacyGuarantee:

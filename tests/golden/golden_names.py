@@ -6,7 +6,8 @@ from graphcuts_dp.cli.main import COMMANDS
 from graphcuts_dp.cutnorm.cut_norm import NORMS as CUT_NORMS
 from graphcuts_dp.distances.plan import MECHANISMS as DISTANCES
 from graphcuts_dp.graph.files import FORMATS
-from graphcuts_dp.learn.constructions import CONSTRUCTIONS
+from graphcuts_dp.learn.calibrations import CALIBRATIONS
+from graphcuts_dp.learn.learners import CONSTRUCTIONS
 from graphcuts_dp.learn.norms import NORMS as LEARNING_NORMS
 from graphcuts_dp.offline.construction import PLAYERS
 from graphcuts_dp.offline.methods import DISTINGUISHER_NAMES, MEDIAN
@@ -17,7 +18,6 @@ from graphcuts_dp.privacy.protection import PROTECTIONS
 from graphcuts_dp.privacy.value_noise import NOISES
 from graphcuts_dp.release.choice import ALL_MECHANISMS
 from graphcuts_dp.results.storage import WORKLOADS
-from graphcuts_dp.session.calibrations import CALIBRATIONS
 from graphcuts_dp.session.online import STARTS
 from graphcuts_dp.session.terms import LINEAR_METHODS, METHODS
 from graphcuts_dp.synth.methods import FIT_NAMES, ORACLES

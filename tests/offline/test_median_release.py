@@ -11,8 +11,7 @@ from offline_calls import learn
 import graphcuts_dp as gc
 from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.learn.learners import MedianLearner
-from graphcuts_dp.learn.linear_learners import DenseLearner
+from graphcuts_dp.learn.learners import MedianLearner, linear_learner
 from graphcuts_dp.offline.construction import IterativeConstruction
 from graphcuts_dp.offline.distinguisher import Exponential
 from graphcuts_dp.offline.methods import nearest_graph
@@ -198,8 +197,6 @@ def test_what_has_no_bound_for_other_queries_is_refused():
     ):
         with pytest.raises(ParameterError, match=message):
             learn(RATINGS, epsilon=1.0, delta=1e-6, queries=negative, seed=1, **options)
-    with pytest.raises(ParameterError, match="dense construction"):
-        DenseLearner(Universe(4), "median")
 
 
 def test_updates_by_linear_queries_stay_within_their_bound():
@@ -208,7 +205,7 @@ def test_updates_by_linear_queries_stay_within_their_bound():
     universe = Universe(6)
     rows, columns = universe.pairs()
     for name in ("multiplicative-weights", "frieze-kannan"):
-        learner = DenseLearner(universe, name, span=2.0)
+        learner = linear_learner(name, universe, signed=True, rule="tight", norm=None)
         for _ in range(4):
             truth = np.zeros((6, 6))
             truth[rows, columns] = rng.random(15) < 0.4

@@ -27,7 +27,9 @@ from graphcuts_dp.distances.embeddings import exact_embedding
 from graphcuts_dp.distances.learnt import release_distances
 from graphcuts_dp.errors import BudgetError, ParameterError
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.learn.constructions import CONSTRUCTIONS
+from graphcuts_dp.learn import bounds, calibrations
+from graphcuts_dp.learn.calibrations import CALIBRATIONS, DR14, GRU12, JT12, Tight
+from graphcuts_dp.learn.learners import CONSTRUCTIONS
 from graphcuts_dp.ledger.spending import Budget
 from graphcuts_dp.measure.statistics import ROOT_STEPS, buy_root_degrees
 from graphcuts_dp.offline import construction, lists, tuning
@@ -43,10 +45,8 @@ from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.privacy.protection import EDGE, Protect
 from graphcuts_dp.release import allocation, contributions, flow_release, sparse_measure
-from graphcuts_dp.session import calibrations, online
-from graphcuts_dp.session import per_query as fresh_noise
+from graphcuts_dp.session import online
 from graphcuts_dp.session import response as bits
-from graphcuts_dp.session.calibrations import CALIBRATIONS, DR14, GRU12, JT12, Tight
 from graphcuts_dp.session.per_query import PerQueryNoise
 from graphcuts_dp.session.response import BinaryAnswers
 from graphcuts_dp.session.terms import METHODS, make_mechanism
@@ -260,7 +260,7 @@ COORDINATES = of_result(
     "tune_coordinate",
     lambda tuned: replace(tuned, spent=tuned.spent * Fraction(101, 100)),
 )
-ANSWERS = of_noise(fresh_noise, Fraction(101, 100))
+ANSWERS = of_noise(bounds, Fraction(101, 100))
 STEP = of_result(Protect, "per_step", lambda e: e * 2)
 ENTRIES = of_argument(allocation, "noise_distribution", "epsilon")
 

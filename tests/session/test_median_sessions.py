@@ -9,12 +9,13 @@ from online_cases import from_store
 import graphcuts_dp as gc
 from graphcuts_dp.errors import LedgerError, ParameterError, QueryError
 from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.learn.bounds import Setting
+from graphcuts_dp.learn.calibrations import median_error
 from graphcuts_dp.learn.median import DatabaseFamily, all_graphs
 from graphcuts_dp.pairs.graph_queries import STATISTICS, GraphQuery
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.session.choice import Setting, median_error
 from graphcuts_dp.session.encoding import decode_query, encode_query
 from graphcuts_dp.session.query_lines import read_asked
 from graphcuts_dp.session.session import open_session, session_of

@@ -11,12 +11,13 @@ import pytest
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError, QueryError
 from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.learn.bounds import Setting
+from graphcuts_dp.learn.calibrations import guaranteed_error
 from graphcuts_dp.learn.norms import best_exponent, parse_norm
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.session.choice import Setting
 from graphcuts_dp.session.session import open_session, session_of
-from graphcuts_dp.session.terms import guaranteed_error, make_mechanism
+from graphcuts_dp.session.terms import make_mechanism
 from scripts.figures.random_graphs import imbalanced_bipartite
 
 SIDE, RIGHT = 48, 12

@@ -11,15 +11,15 @@ A test never decides what an answer is; it tells the sign of the discrepancy, or
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol, final
+from typing import Literal, Protocol, final
 
-from graphcuts_dp.learn.base import Sign
 from graphcuts_dp.privacy.calibration import comparison_epsilon
 from graphcuts_dp.privacy.composition import Cost, rounded_up
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.noise import sample_discrete_laplace, sample_geometric
 
 Secret = tuple[int, ...]
+Sign = Literal[1, -1]  # +1: the truth is above the hypothesis; -1: below
 
 
 @final
