@@ -34,14 +34,12 @@ TARGETS = (
     "offline/lists",
     "learn/calibrations",
     "learn/bounds",
-    "session/counts",
     "session/online",
-    "session/per_query",
-    "session/response",
+    "session/plain",
+    "session/queries",
     "session/runner",
     "ledger/ledger",
     "ledger/opening",
-    "ledger/spending",
     "ledger/uses",
     "offline/query_lists",
     "offline/distinguisher*",
@@ -53,8 +51,8 @@ TARGETS = (
 # Files that draw noise or account for it.
 CORE = re.compile(
     "privacy/(calibration|composition|distributions|level_noise|noise|value_noise)|"
-    "(learn/calibrations|privacy/sparse_vector|session/(online|per_query|response|runner|states))|"
-    "ledger/(spending|uses)|"
+    "(learn/calibrations|privacy/sparse_vector|session/(online|plain|runner))|"
+    "ledger/uses|"
     "measure/(cells|entries|statistics)|release/allocation|estimate/strategy|"
     "offline/(construction|lists|tuning)[.]|"
     "offline/(distinguisher|power_method)[.]|"

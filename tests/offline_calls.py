@@ -3,7 +3,8 @@
 from functools import partial
 
 import graphcuts_dp as gc
-from graphcuts_dp.offline.methods import construction_of
+from graphcuts_dp.offline.methods import CONSTRUCTION
+from graphcuts_dp.options import described
 
 _OWN = ("epsilon", "delta", "beta", "store", "seed", "progress")
 
@@ -20,7 +21,10 @@ def learn(
     if construction == "answers" and noise != "auto":
         construction = noise
     if isinstance(construction, str):
-        construction = construction_of(construction, **options)
+        kind = CONSTRUCTION.get(construction)
+        other = options.keys() - {each.name for each in described(kind)} if kind else ()
+        refused = f"{construction}:{min(other)}=1" if other else construction
+        construction = kind(**options) if kind and not other else refused
     elif not hasattr(construction, "job"):
         construction = gc.Learning(rule=construction, **options)
     return gc.release_iteratively(graph, queries, construction=construction, protect=protect, **own)

@@ -123,7 +123,7 @@ def answer(
         found = release.answer_all(
             cuts, confidence=confidence, simultaneous=simultaneous, joint=joint
         )
-        if release.has_graph and not release.is_sparse:
+        if release.has_graph:
             shrunk = _shrunk(release, cuts)
     guarantee = str(release.guarantee)
     if first is not None or query is not None:

@@ -58,7 +58,7 @@ from graphcuts_dp.offline.tuning import (
     PureOffline,
     TightOffline,
 )
-from graphcuts_dp.options import check, option
+from graphcuts_dp.options import check, chosen, option
 from graphcuts_dp.pairs.graph_queries import Question
 from graphcuts_dp.privacy.composition import as_stored
 from graphcuts_dp.privacy.distributions import NoiseDistribution
@@ -309,7 +309,7 @@ class Game:
         )
 
 
-_NAMED: Mapping[str, Callable[[], Any]] = {
+CONSTRUCTION: Mapping[str, Callable[[], Any]] = {
     **{name: partial(Learning, rule=name) for name in LEARNT_BY},
     "game": Game,
     "net": Net,
@@ -317,30 +317,20 @@ _NAMED: Mapping[str, Callable[[], Any]] = {
     "answers": Answers,
     **{name: partial(Answers, noise=name) for name in NORMS},
 }
-NAMES = tuple(_NAMED)  # of what `construction` can be
+NAMES = tuple(CONSTRUCTION)  # of what `construction` can be
 
 
-def construction_of(given: Any, **options: Any) -> Any:
-    """The object of options of a name, or a given one.
+def construction_of(given: Any) -> Any:
+    """The object of options that a string names, or a given one.
 
     Args:
-        given: one of `NAMES`, a learner, or an object with `job`.
-        options: of the object that is made of a name.
+        given: one of `NAMES`, perhaps with options, a learner, or an object with `job`.
 
     Raises:
-        ParameterError: an unknown name, another object, or an option that the construction of that
-            name does not take.
+        ParameterError: an unknown name, or an option that its construction does not take.
     """
     if isinstance(given, str):
-        if given not in _NAMED:
-            raise ParameterError(
-                f"unknown construction {given!r:.60}; choose one of {', '.join(NAMES)}"
-            )
-        try:
-            return _NAMED[given](**options)
-        except TypeError:
-            names = ", ".join(sorted(options))
-            raise ParameterError(f"construction {given!r} does not take all of: {names}") from None
+        return chosen(given, CONSTRUCTION, "construction")
     return given if hasattr(given, "job") else Learning(rule=given)
 
 

@@ -305,7 +305,8 @@ def _worst(release: Release, edges: float) -> list[Question]:
     if release.has_graph:
         bound = release.worst_cut_error_bound()
         return [Question(what=what, size=edges, error=bound, basis="proven")]
-    if release.is_sparse:
+    try:
+        error = release.expected_worst_cut_error
+    except GraphError:  # there is no noisy matrix
         return []
-    error = release.expected_worst_cut_error
     return [Question(what=what, size=edges, error=error, basis="expected")]

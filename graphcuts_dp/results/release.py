@@ -94,11 +94,6 @@ class Release(Displayed):
         return self.estimator.noisy
 
     @property
-    def is_sparse(self) -> bool:
-        """Whether it was made with mechanism "sparse": kept edges in place of a noisy matrix."""
-        return self._model is not None
-
-    @property
     def shape(self) -> tuple[int, int]:
         """Numbers of rows and columns of the adjacency matrix, public."""
         return self.estimator.shape
@@ -337,6 +332,7 @@ class Release(Displayed):
                 Nothing is left behind then, and older files stay as they are.
         """
         arrays: bundle.Arrays
+        kind = DENSE if self._model is None else SPARSE
         if self._model is not None:
             fields, arrays = storage.sparse_parts(self.measurements, self._model, self.fit)
         else:
@@ -344,8 +340,9 @@ class Release(Displayed):
                 self.measurements, self.noisy, self.fit, self.certificate, self.workload
             )
             arrays = partial(self.noisy.write, entropy=self.guarantee.to_dict()["entropy"])
-        kind, graph = SPARSE if self.is_sparse else DENSE, self._graph
-        return bundle.save(kind, path, self.guarantee, fields, arrays, graph=graph, force=force)
+        return bundle.save(
+            kind, path, self.guarantee, fields, arrays, graph=self._graph, force=force
+        )
 
     @classmethod
     def load(cls, path: PathLike, *, graph: bool = True) -> Self:

@@ -30,6 +30,7 @@ from graphcuts_dp.learn.learners import (
     bound_of,
 )
 from graphcuts_dp.learn.median import DatabaseFamily
+from graphcuts_dp.ledger.ledger import APART, SECRET
 from graphcuts_dp.measure.cells import Sides, cell_tree
 from graphcuts_dp.measure.statistics import (
     NUCLEAR_STEPS,
@@ -60,8 +61,7 @@ from graphcuts_dp.session.base import (
     promise,
     trivial_answer,
 )
-from graphcuts_dp.session.counts import BOUNDED, Counted
-from graphcuts_dp.session.states import APART, SECRET
+from graphcuts_dp.session.queries import BOUNDED, Counted
 
 TOTAL, GROUPS = "total", "groups"
 # What `start=` can name, and what it buys.

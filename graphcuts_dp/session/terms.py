@@ -34,10 +34,9 @@ from graphcuts_dp.privacy.composition import as_stored
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, PrivacyGuarantee
 from graphcuts_dp.privacy.protection import EDGE, Protect
 from graphcuts_dp.session.base import CutMechanism
-from graphcuts_dp.session.counts import BOUNDED
 from graphcuts_dp.session.online import STARTS, TOTAL, OnlineMechanism
-from graphcuts_dp.session.per_query import PerQueryNoise
-from graphcuts_dp.session.response import BinaryAnswers
+from graphcuts_dp.session.plain import BinaryAnswers, PerQueryNoise
+from graphcuts_dp.session.queries import BOUNDED
 
 _STEPS = 12  # of a bisection on the logarithm of epsilon: two digits
 

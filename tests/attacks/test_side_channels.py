@@ -48,7 +48,7 @@ from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.release.sparse import sparse_release
 from graphcuts_dp.release.sparse_measure import SparseShares, measure_sparse
 from graphcuts_dp.results.bundle import KINDS, receipt_path
-from graphcuts_dp.session.counts import EdgeCounter
+from graphcuts_dp.session.queries import EdgeCounter
 from graphcuts_dp.session.session import session_of
 from scripts.benchmark import baselines
 from tests.audits.public_names import public_names

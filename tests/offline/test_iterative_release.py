@@ -231,8 +231,8 @@ def test_options_of_players_that_do_not_fit_are_refused():
         ({"player": "nobody"}, "unknown player"),
         ({"player": "data"}, "unknown player"),
         ({"player": "both"}, "needs queries"),
-        ({"player": "both", "queries": CUTS, "calibration": "tight"}, "does not take"),
-        ({"player": "both", "queries": CUTS, "refits": 3}, "does not take"),
+        ({"player": "both", "queries": CUTS, "calibration": "tight"}, "unknown option"),
+        ({"player": "both", "queries": CUTS, "refits": 3}, "unknown option"),
         ({"player": "both", "queries": CUTS, "queries_per_round": 0}, "queries_per_round"),
         ({"player": "both", "queries": CUTS, "rounds": 1}, "rounds"),
         ({"player": "both", "queries": CUTS, "rounds": 2001}, "rounds"),
@@ -240,7 +240,7 @@ def test_options_of_players_that_do_not_fit_are_refused():
         ({"player": "query", "queries": CUTS, "hide_queries": 0.01}, "too short"),
         ({"player": "query", "queries": CUTS, "hide_queries": 0.0}, "hide_queries"),
         ({"player": "query", "queries": CUTS, "hide_queries": 1.0}, "hide_queries"),
-        ({"queries": CUTS, "hide_queries": 0.01}, "does not take"),
+        ({"queries": CUTS, "hide_queries": 0.01}, "unknown option"),
     ):
         with pytest.raises(ParameterError, match=message):
             released(**options)

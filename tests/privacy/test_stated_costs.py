@@ -30,7 +30,7 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn import bounds, calibrations
 from graphcuts_dp.learn.calibrations import CALIBRATIONS, DR14, GRU12, JT12, Tight
 from graphcuts_dp.learn.learners import CONSTRUCTIONS
-from graphcuts_dp.ledger.spending import Budget
+from graphcuts_dp.ledger.opening import Budget
 from graphcuts_dp.measure.statistics import ROOT_STEPS, buy_root_degrees
 from graphcuts_dp.offline import construction, lists, tuning
 from graphcuts_dp.offline.distinguisher import ExactCuts, Exponential, Found
@@ -45,10 +45,8 @@ from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.privacy.protection import EDGE, Protect
 from graphcuts_dp.release import allocation, contributions, flow_release, sparse_measure
-from graphcuts_dp.session import online
-from graphcuts_dp.session import response as bits
-from graphcuts_dp.session.per_query import PerQueryNoise
-from graphcuts_dp.session.response import BinaryAnswers
+from graphcuts_dp.session import online, plain
+from graphcuts_dp.session.plain import BinaryAnswers, PerQueryNoise
 from graphcuts_dp.session.terms import METHODS, make_mechanism
 from scripts.figures.gaussian_rank_one import GaussianRankOne
 from tests.audits.registry import _PRODUCTS
@@ -241,8 +239,8 @@ def dearer_levels(noise):
 
 
 def dearer_bits(monkeypatch):
-    real = bits.BinaryResponse
-    monkeypatch.setattr(bits, "BinaryResponse", lambda e, cap: real(e * Fraction(101, 100), cap))
+    real = plain.BinaryResponse
+    monkeypatch.setattr(plain, "BinaryResponse", lambda e, cap: real(e * Fraction(101, 100), cap))
 
 
 def flows(noise, **protection):

@@ -74,7 +74,7 @@ def test_the_parts_add_up_to_epsilon(with_groups):
     assert [name for name, _ in with_groups.guarantee.parts] == names
     assert with_groups.guarantee.delta == 0
     assert "groups" in str(with_groups.guarantee)
-    assert with_groups.is_sparse
+    assert with_groups.fit.method == "sparse"
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.3, 3.0])
@@ -383,7 +383,7 @@ def test_auto_takes_it_where_the_matrix_does_not_fit(monkeypatch):
     graph, _ = made(mean=0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert gc.release_graph(graph, epsilon=1.0, seed=1).is_sparse
+        assert gc.release_graph(graph, epsilon=1.0, seed=1).fit.method == "sparse"
 
 
 def test_a_store_is_charged(tmp_path):

@@ -15,7 +15,7 @@ from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.protection import Protect
 from graphcuts_dp.privacy.sparse_vector import OneSidedPair
-from graphcuts_dp.session.counts import EdgeCounter
+from graphcuts_dp.session.queries import EdgeCounter
 from graphcuts_dp.session.session import session_of
 from graphcuts_dp.session.terms import make_mechanism
 from scripts.figures.random_graphs import planted_partition
