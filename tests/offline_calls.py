@@ -1,10 +1,10 @@
 """`gc.release_iteratively` with the options of its constructions beside its own: for tables."""
 
+from dataclasses import fields
 from functools import partial
 
 import graphcuts_dp as gc
 from graphcuts_dp.offline.methods import CONSTRUCTION
-from graphcuts_dp.options import described
 
 _OWN = ("epsilon", "delta", "beta", "store", "seed", "progress")
 
@@ -22,8 +22,9 @@ def learn(
         construction = noise
     if isinstance(construction, str):
         kind = CONSTRUCTION.get(construction)
-        other = options.keys() - {each.name for each in described(kind)} if kind else ()
-        refused = f"{construction}:{min(other)}=1" if other else construction
+        known = fields(getattr(kind, "func", kind)) if kind else ()
+        other = options.keys() - {each.name for each in known}
+        refused = f"{construction}:{min(other)}=1" if kind and other else construction
         construction = kind(**options) if kind and not other else refused
     elif not hasattr(construction, "job"):
         construction = gc.Learning(rule=construction, **options)

@@ -5,7 +5,7 @@ has: a graph from a net, few answers at once, sensing.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import Any, ClassVar, cast, final
@@ -21,7 +21,6 @@ from graphcuts_dp.graph.owned_rows import PrivateData
 from graphcuts_dp.learn.base import DenseHypothesis, Rule
 from graphcuts_dp.learn.learners import (
     CONSTRUCTIONS,
-    MOST_DENSE_VERTICES,
     Learner,
     MedianLearner,
     learner_of,
@@ -37,6 +36,7 @@ from graphcuts_dp.offline.construction import (
     Outcome,
     Player,
     PlayerGame,
+    RoundsMechanism,
 )
 from graphcuts_dp.offline.distinguisher import (
     MOST_VERTICES,
@@ -211,7 +211,7 @@ class Learning:
 
     def mechanism(self, task: Task) -> IterativeConstruction:
         """The mechanism of these options, whose cost is that of one step of the protection."""
-        _check_size(task)
+        task.check_size()
         finder = distinguisher_of(self.distinguisher, task)
         budget = self._budget(task, pure=finder.call is None)
         printed = isinstance(budget, PaperOffline)
@@ -226,31 +226,23 @@ class Learning:
         )
 
     def _budget(self, task: Task, *, pure: bool) -> OfflineCalibration:
-        protect, beta = task.protect, task.beta
+        protect = task.protect
+        terms: dict[str, Any] = {"beta": task.beta, "calls": self.queries_per_round}
+        if self.rounds is not None:
+            terms["rounds"] = self.rounds
         if self.calibration == "practical" and pure:  # costs epsilon alone
-            budget = PureOffline(
-                universe=task.universe,
-                epsilon=as_stored(protect.per_step(task.epsilon)),
-                beta=beta,
-                calls=self.queries_per_round,
-            )
-            return budget if self.rounds is None else replace(budget, rounds=self.rounds)
-        zcdp = self.calibration in ("practical", "tight")
+            each = as_stored(protect.per_step(task.epsilon))
+            return PureOffline(universe=task.universe, epsilon=each, **terms)
+        kind = {"practical": PracticalOffline, "tight": TightOffline}.get(self.calibration)
+        zcdp = kind is not None
         epsilon, delta = protect.step_budget(epsilon=task.epsilon, delta=task.delta, zcdp=zcdp)
-        if zcdp:
-            kind = PracticalOffline if self.calibration == "practical" else TightOffline
-            return kind(
-                epsilon=epsilon,
-                delta=delta,
-                beta=beta,
-                rounds=self.rounds,
-                calls=self.queries_per_round,
-            )
+        if kind is not None:
+            return kind(epsilon=epsilon, delta=delta, **terms)
         if self.rounds is not None or self.queries_per_round != 1:
             raise ParameterError(
                 "rounds and queries_per_round are for the calibrations 'practical' and 'tight'"
             )
-        return PaperOffline(paper=self.calibration, epsilon=epsilon, delta=delta, beta=beta)
+        return PaperOffline(paper=self.calibration, epsilon=epsilon, delta=delta, beta=task.beta)
 
 
 @final
@@ -292,7 +284,7 @@ class Game:
 
     def mechanism(self, task: Task) -> PlayerGame:
         """The game of these options, whose cost is that of one step of the protection."""
-        _check_size(task)
+        task.check_size()
         task.given("the query release game")
         if not isinstance(task.listed, CutList):
             raise ParameterError("the query release game has a list of cuts, and no other queries")
@@ -300,7 +292,7 @@ class Game:
         return PlayerGame(
             queries=task.listed,
             grid=task.grid,
-            budget=PracticalOffline(epsilon=epsilon, delta=delta, beta=task.beta / 4),
+            calibration=PracticalOffline(epsilon=epsilon, delta=delta, beta=task.beta / 4),
             player=cast(Player, self.player),
             rounds=self.rounds,
             draws=self.queries_per_round,
@@ -334,19 +326,8 @@ def construction_of(given: Any) -> Any:
     return given if hasattr(given, "job") else Learning(rule=given)
 
 
-def _check_size(task: Task) -> None:
-    if max(task.universe.shape) > MOST_DENSE_VERTICES:
-        raise ParameterError(
-            f"an iterative construction holds a number for each pair: up to {MOST_DENSE_VERTICES}"
-            " vertices; use release_graph"
-        )
-
-
 def _job(
-    task: Task,
-    mechanism: IterativeConstruction | PlayerGame,
-    parameters: dict[str, Any],
-    calibration: str,
+    task: Task, mechanism: RoundsMechanism, parameters: dict[str, Any], calibration: str
 ) -> Job[IterativeRelease]:
     """A run of a mechanism, whose cost is checked by the scales of the noise that was drawn."""
 
@@ -370,7 +351,7 @@ def _job(
 
 def finished(
     task: Task,
-    mechanism: IterativeConstruction | PlayerGame,
+    mechanism: RoundsMechanism,
     outcome: Outcome,
     guarantee: PrivacyGuarantee,
     *,
@@ -378,25 +359,26 @@ def finished(
 ) -> IterativeRelease:
     """What is made of an outcome: post-processing."""
     cap, listed, error = mechanism.grid.cap or 1.0, mechanism.listed, outcome.error
-    learnt: Any = outcome.hypothesis
+    learnt, universe = outcome.hypothesis, mechanism.universe
     if isinstance(learnt, DatabaseFamily) and listed is not None:
         learnt, off = nearest_graph(learnt, listed)
         error = None if error is None else error + off
     matrix = learnt.dense() * mechanism.unit
     weights = weights_of(np.clip(matrix, 0, cap), cap)
-    graph_error, moved = None, weights - matrix
+    proven, graph_error = "none", None
     if error is not None:
-        error = error * mechanism.unit + mechanism.grid.rounding(mechanism.universe.size)
+        error = error * mechanism.unit + mechanism.grid.rounding(universe.size)
         if listed is None:
-            graph_error = error + cut_norm(moved).upper
+            proven, moved = "disjoint", cut_norm(weights - matrix).upper
         else:
             error = (error + listed.rounding(mechanism.grid)) * listed.scale
-            graph_error = error + float(np.abs(listed.on_matrix(moved)).max()) * listed.scale
-    proven = "none" if error is None else "disjoint" if listed is None else "listed"
+            off_listed = np.abs(listed.on_matrix(weights - matrix))
+            proven, moved = "listed", float(off_listed.max()) * listed.scale
+        graph_error = error + moved
     rows = (weights[start : start + 512] for start in range(0, len(weights), 512))
     note = "" if guarantee.is_private else SEEDED_WARNING
     return IterativeRelease(
-        universe=mechanism.universe,
+        universe=universe,
         guarantee=guarantee,
         accuracy=Accuracy(
             error=error, confidence=task.confidence, queries=proven, graph_error=graph_error
@@ -411,8 +393,8 @@ def finished(
             total=outcome.total_weight * mechanism.unit,
         ),
         _graph=from_rows_on(task.graph.space, rows, weighted=True, weight_cap=cap, note=note),
-        hypothesis=DenseHypothesis(mechanism.universe, matrix),
-        transcript=outcome.transcript,
+        hypothesis=DenseHypothesis(universe, matrix),
+        transcript=tuple(outcome.transcript),
         cap=cap,
         listed=listed,
     )

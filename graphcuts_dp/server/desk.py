@@ -27,7 +27,7 @@ from graphcuts_dp.errors import (
     PrivacyWarning,
 )
 from graphcuts_dp.graph.adjacency import AnyGraph, on_space
-from graphcuts_dp.learn.bounds import SessionWorkload, Setting, size_of, usual_edges
+from graphcuts_dp.learn.bounds import SessionWorkload, Setting, size_of
 from graphcuts_dp.ledger.opening import Budget, Store, ledger_budget, open_ledger
 from graphcuts_dp.ledger.uses import Use, check_budget
 from graphcuts_dp.measure.cells import sides_of_groups
@@ -203,11 +203,13 @@ class Desk:
             ParameterError: a number out of range.
         """
         size = size_of(self.universe)
-        edges = usual_edges(size) if asked.edges is None else asked.edges
+        workload = SessionWorkload(
+            queries=asked.queries, beta=asked.beta, expected_edges=asked.edges
+        )
         setting = Setting(
             n=size,
-            edges=min(edges, self.universe.size),
-            workload=SessionWorkload(queries=asked.queries, beta=asked.beta),
+            edges=workload.expected(size),
+            workload=workload,
             epsilon=asked.epsilon,
             delta=asked.delta,
             protect=self.protection,
