@@ -146,11 +146,11 @@ def test_games_are_tuned_to_the_number_of_the_plan(size, player):
     game = PlayerGame(
         queries=CutList(universe, cuts),
         grid=Grid(),
-        budget=PracticalOffline(beta=BETA / 4, **PROMISE),
+        calibration=PracticalOffline(beta=BETA / 4, **PROMISE),
         player=player,
         beta=BETA,
     )
-    tuning = game.tune(float(len(graph.rows)), 1.0, game.budget)
+    tuning = game.tune(float(len(graph.rows)), 1.0, game.calibration)
     row = row_of(made, f"game {player}")
     assert row.guaranteed == tuning.bound
     outcome = game.run(graph, SeededEntropy(2))
