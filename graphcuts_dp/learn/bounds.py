@@ -32,11 +32,9 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.learn.base import Rule
 from graphcuts_dp.options import OUTPUT, check, option
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.calibration import discrete_gaussian_scale, sparse_vector_scales
-from graphcuts_dp.privacy.composition import zcdp_rho
-from graphcuts_dp.privacy.distributions import BinaryResponse
-from graphcuts_dp.privacy.protection import EDGE, Protect
-from graphcuts_dp.privacy.value_noise import ValueNoise, response_radius
+from graphcuts_dp.privacy.composition import discrete_gaussian_scale, sparse_vector_scales, zcdp_rho
+from graphcuts_dp.privacy.distributions import BinaryResponse, ValueNoise, response_radius
+from graphcuts_dp.privacy.guarantee import EDGE, Protect
 
 UpdateBound = Callable[[float], float]
 _USUAL_DEGREE = 20  # average, of a graph of which nobody says how many edges it has

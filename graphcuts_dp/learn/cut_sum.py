@@ -17,10 +17,9 @@ from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector
 from graphcuts_dp.errors import HypothesisError, QueryError
 from graphcuts_dp.learn.base import Arrays, Form, Hypothesis
 from graphcuts_dp.learn.blocks import BlockHypothesis
-from graphcuts_dp.pairs.linear_query import LinearQuery
-from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.pairs.queries import CutQuery, LinearQuery
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.parallel import in_parallel
+from graphcuts_dp.resources import in_parallel
 
 Words = npt.NDArray[np.uint64]
 _SHARED_OUT = 1 << 18  # words from which all processors count

@@ -39,11 +39,10 @@ from graphcuts_dp.learn.norms import (
 )
 from graphcuts_dp.learn.potentials import Box, Entropy, GroupNorm, LpNorm, Potential, SchattenNorm
 from graphcuts_dp.learn.rules import MirrorDescentRule, frieze_kannan, multiplicative_weights
-from graphcuts_dp.pairs.linear_query import LinearQuery
-from graphcuts_dp.pairs.linear_steps import MOST_COEFFICIENTS
-from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.pairs.graph_queries import MOST_COEFFICIENTS
+from graphcuts_dp.pairs.queries import CutQuery, LinearQuery
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.parallel import one_blas_thread
+from graphcuts_dp.resources import one_blas_thread
 
 # A side, where a matrix of all pairs is held: 8 n^2 bytes are then 512 MiB.
 MOST_DENSE_VERTICES = 8192

@@ -29,7 +29,7 @@ from graphcuts_dp.learn.base import (
     checked_tuning,
 )
 from graphcuts_dp.pairs.graph_queries import GraphQuery
-from graphcuts_dp.pairs.linear_query import LinearQuery
+from graphcuts_dp.pairs.queries import LinearQuery
 from graphcuts_dp.pairs.universe import Universe
 
 _MOST_NUMBERS = 1 << 24  # 128 MiB

@@ -27,8 +27,7 @@ from graphcuts_dp.learn.calibrations import (
 from graphcuts_dp.learn.learners import CONSTRUCTIONS
 from graphcuts_dp.learn.norms import AUTO, NORMS, norms_of, parse_norm, terms_of
 from graphcuts_dp.planning import offline
-from graphcuts_dp.privacy.distributions import LaplaceNoise
-from graphcuts_dp.privacy.value_noise import discrete_laplace_radius
+from graphcuts_dp.privacy.distributions import LaplaceNoise, discrete_laplace_radius
 
 ANSWERS = "answers"
 ADAPTIVE, FIXED, ALL, LINEAR = "any k", "fixed k", "all", "linear k"

@@ -25,8 +25,7 @@ from graphcuts_dp.learn.bounds import (
 )
 from graphcuts_dp.learn.calibrations import SESSION_ERRORS
 from graphcuts_dp.learn.learners import CONSTRUCTIONS
-from graphcuts_dp.pairs.cells import CellTree
-from graphcuts_dp.pairs.groups import GroupTree
+from graphcuts_dp.pairs.groups import CellTree, GroupTree
 from graphcuts_dp.planning.mechanisms import (
     ANSWERS,
     FIXED,
@@ -44,8 +43,7 @@ from graphcuts_dp.planning.synthetic import (
     sparse_forecast,
     synthetic_forecast,
 )
-from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, SMALLEST_EPSILON
-from graphcuts_dp.privacy.protection import EDGE, Protect
+from graphcuts_dp.privacy.guarantee import EDGE, LARGEST_EPSILON, SMALLEST_EPSILON, Protect
 from graphcuts_dp.tables.frames import made_frame
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from graphcuts_dp.learn.rules import (
     MultiplicativeWeightsRule,
     coordinates,
 )
-from graphcuts_dp.pairs.linear_query import LinearQuery
+from graphcuts_dp.pairs.queries import LinearQuery
 from graphcuts_dp.pairs.universe import Universe
 
 

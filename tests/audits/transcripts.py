@@ -29,7 +29,8 @@ from graphcuts_dp.learn.learners import (
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
+from graphcuts_dp.privacy.distributions import ValueNoise
+from graphcuts_dp.privacy.noise import EntropySource, SeededEntropy
 from graphcuts_dp.privacy.sparse_vector import (
     GapFinding,
     GapTest,
@@ -38,7 +39,6 @@ from graphcuts_dp.privacy.sparse_vector import (
     Secret,
     SharedThreshold,
 )
-from graphcuts_dp.privacy.value_noise import ValueNoise
 from graphcuts_dp.session.base import CutMechanism
 from graphcuts_dp.session.online import OnlineMechanism
 from tests.audits.base import Audit, Entry, Sampled

@@ -14,8 +14,7 @@ from graphcuts_dp.learn.bounds import (
     multiplicative_weights_updates,
     tight_online,
 )
-from graphcuts_dp.privacy.calibration import sparse_vector_scales
-from graphcuts_dp.privacy.composition import zcdp_rho
+from graphcuts_dp.privacy.composition import sparse_vector_scales, zcdp_rho
 from scripts.figures import rates
 from scripts.figures.bounds import (
     dr14_offline,

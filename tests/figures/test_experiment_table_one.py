@@ -11,7 +11,7 @@ from graphcuts_dp.learn.bounds import (
     pairs_of,
     tight_online,
 )
-from graphcuts_dp.progress import silent
+from graphcuts_dp.resources import silent
 from scripts.figures.table_one import (
     CONSTRUCTIONS,
     SIZES,

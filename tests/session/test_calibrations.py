@@ -13,11 +13,10 @@ from graphcuts_dp.learn.bounds import SessionWorkload, Setting, multiplicative_w
 from graphcuts_dp.learn.calibrations import CALIBRATIONS, DR14, GRU12, JT12, Tight, guaranteed_error
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy import sparse_vector
-from graphcuts_dp.privacy.calibration import TOTAL_SHARE
-from graphcuts_dp.privacy.composition import zcdp_rho
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.composition import TOTAL_SHARE, zcdp_rho
+from graphcuts_dp.privacy.distributions import ValueNoise
+from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.privacy.sparse_vector import NoisyComparison, OneSidedPair, SharedThreshold
-from graphcuts_dp.privacy.value_noise import ValueNoise
 from graphcuts_dp.session.terms import SessionTerms
 
 PROMISE = {"epsilon": 1.0, "delta": 1e-6, "queries": 10**6, "beta": 0.05}

@@ -16,8 +16,8 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.bounds import Setting
 from graphcuts_dp.learn.calibrations import CALIBRATIONS, guaranteed_error
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.value_noise import ValueNoise
+from graphcuts_dp.privacy.distributions import ValueNoise
+from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.session.online import OnlineMechanism
 from graphcuts_dp.session.session import session_of
 from graphcuts_dp.session.terms import METHODS as EVERY_METHOD

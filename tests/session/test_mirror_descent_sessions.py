@@ -15,7 +15,7 @@ from graphcuts_dp.learn.bounds import Setting
 from graphcuts_dp.learn.calibrations import guaranteed_error
 from graphcuts_dp.learn.norms import best_exponent, parse_norm
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.session.session import open_session, session_of
 from graphcuts_dp.session.terms import SessionTerms
 from scripts.figures.random_graphs import imbalanced_bipartite
