@@ -31,10 +31,10 @@ from graphcuts_dp.distances.coordinate import (
 from graphcuts_dp.distances.embeddings import L1Embedding
 from graphcuts_dp.distances.locations import HIDDEN, PUBLIC, Locations, checked_people
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.ledger.ledger import plain
 from graphcuts_dp.privacy.composition import Cost, rounded_up, stated_cost, zcdp_rho
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
 from graphcuts_dp.session.base import Answer
-from graphcuts_dp.session.states import named
 
 _SLACK = 1e-12  # of the largest sum: far more than floats are off
 
@@ -202,7 +202,7 @@ class L1Plan:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of all that the noise of a session depends on: the same when it is resumed."""
-        numbers = json.dumps(named((self.tunings, self.embedding.unit)), sort_keys=True)
+        numbers = json.dumps(plain((self.tunings, self.embedding.unit)), sort_keys=True)
         digest = hashlib.sha256(numbers.encode())
         digest.update(self.embedding.points.astype("<i8").tobytes())
         return digest.hexdigest()

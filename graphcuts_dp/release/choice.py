@@ -9,9 +9,10 @@ of it beforehand is a noisy total, and where that leaves the question open, nois
 """
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Self, final
 
 import numpy as np
@@ -52,7 +53,7 @@ _FINE_ENTRY = 0.3  # and an entry, in units of the cap, tells an edge from none
 @final
 @dataclass(frozen=True)
 class Response:
-    """How a release spends epsilon; each mechanism is also named by a word alone.
+    """How a release spends epsilon; a string names it, too, such as "response:degree-share=.5".
 
     Attributes:
         mechanism: "response" (all of epsilon for noisy entries), "degrees+response" (a part for
@@ -116,6 +117,12 @@ class Response:
         if self.degree_share is None:
             return None
         return Fraction(self.degree_share).limit_denominator(10**6)
+
+
+# What `mechanism=` can name.
+RESPONSES: Mapping[str, Callable[..., Response]] = {
+    name: partial(Response, mechanism=name) for name in ALL_MECHANISMS
+}
 
 
 @lru_cache(maxsize=64)

@@ -12,7 +12,8 @@ import numpy as np
 from fastapi import APIRouter, Header, Path, Query, Request
 from fastapi.responses import PlainTextResponse, StreamingResponse
 
-from graphcuts_dp.ledger.spending import Budget, total_cost
+from graphcuts_dp.ledger.opening import Budget
+from graphcuts_dp.ledger.uses import total_cost
 from graphcuts_dp.pairs.graph_queries import Question
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery
 from graphcuts_dp.privacy.composition import Cost

@@ -34,9 +34,9 @@ from graphcuts_dp.pairs.vertices import VertexSet
 from graphcuts_dp.progress import Progress, silent
 from graphcuts_dp.session.base import Answer, Update
 from graphcuts_dp.session.query_lines import query_of, query_to_dict
+from graphcuts_dp.session.runner import Remaining
 from graphcuts_dp.session.session import Preview, named_terms
 from graphcuts_dp.session.terms import Method, SessionWorkload
-from graphcuts_dp.session.transcript import Remaining
 
 _PAUSES = (0.1, 0.2, 0.5, 1.0, *[2.0] * 20)  # seconds before a request is sent again
 _AGAIN = (429, 503)

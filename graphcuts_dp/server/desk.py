@@ -28,8 +28,7 @@ from graphcuts_dp.errors import (
 )
 from graphcuts_dp.graph.adjacency import AnyGraph, on_space
 from graphcuts_dp.learn.update_bounds import size_of
-from graphcuts_dp.ledger.opening import Store, ledger_budget, open_ledger
-from graphcuts_dp.ledger.spending import Budget
+from graphcuts_dp.ledger.opening import Budget, Store, ledger_budget, open_ledger
 from graphcuts_dp.ledger.uses import Use, check_budget
 from graphcuts_dp.measure.cells import sides_of_groups
 from graphcuts_dp.pairs.graph_queries import Question
@@ -57,14 +56,10 @@ from graphcuts_dp.server.problems import RefusedError
 from graphcuts_dp.session.base import Answer
 from graphcuts_dp.session.choice import Setting
 from graphcuts_dp.session.online import GROUPS
+from graphcuts_dp.session.runner import SessionStatus
 from graphcuts_dp.session.session import Session, session_of
 from graphcuts_dp.session.terms import SessionTerms
-from graphcuts_dp.session.transcript import (
-    LedgerStatus,
-    SessionStatus,
-    export_ledger,
-    ledger_status,
-)
+from graphcuts_dp.session.transcript import LedgerStatus, export_ledger, ledger_status
 
 _DEGREE = 20  # average, of a made graph
 _SEED = 2012

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, final
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.ledger.records import Head
-from graphcuts_dp.ledger.spending import Budget
+from graphcuts_dp.ledger.ledger import Head
+from graphcuts_dp.ledger.opening import Budget
 from graphcuts_dp.options import PRIVACY, check, option
 from graphcuts_dp.server.book import Book, Changes, now
 from graphcuts_dp.server.chain import LogLine, first_digest

@@ -22,6 +22,7 @@ from graphcuts_dp.learn.learners import MOST_DENSE_VERTICES, Learned, Learner, M
 from graphcuts_dp.learn.median import DatabaseFamily
 from graphcuts_dp.learn.norm_learner import MirrorDescentLearner, bound_of
 from graphcuts_dp.learn.update_bounds import UpdateBound
+from graphcuts_dp.ledger.ledger import APART, SECRET
 from graphcuts_dp.measure.cells import Sides, cell_tree
 from graphcuts_dp.measure.statistics import (
     NUCLEAR_STEPS,
@@ -52,9 +53,8 @@ from graphcuts_dp.session.base import (
     trivial_answer,
 )
 from graphcuts_dp.session.calibrations import Calibration, Tuning
-from graphcuts_dp.session.counts import BOUNDED, Counted
+from graphcuts_dp.session.queries import BOUNDED, Counted
 from graphcuts_dp.session.sparse_vector import Secret
-from graphcuts_dp.session.states import APART, SECRET
 
 TOTAL, GROUPS = "total", "groups"
 # What `start=` can name, and what it buys.

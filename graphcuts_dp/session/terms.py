@@ -38,10 +38,9 @@ from graphcuts_dp.session.choice import (
     median_error,
     mirror_descent_error,
 )
-from graphcuts_dp.session.counts import BOUNDED
 from graphcuts_dp.session.online import STARTS, TOTAL, OnlineMechanism
-from graphcuts_dp.session.per_query import PerQueryNoise
-from graphcuts_dp.session.response import BinaryAnswers
+from graphcuts_dp.session.plain import BinaryAnswers, PerQueryNoise
+from graphcuts_dp.session.queries import BOUNDED
 
 _GUESSED_DEGREE = 20  # average, where nobody says how many edges to expect
 _STEPS = 12  # of a bisection on the logarithm of epsilon: two digits

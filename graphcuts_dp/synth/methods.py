@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, final
+from typing import Any, Self, final
 
 import numpy as np
 import scipy
@@ -12,7 +12,7 @@ import scipy
 from graphcuts_dp.arrays import RealMatrix
 from graphcuts_dp.deadline import Deadline
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.options import OUTPUT, check, option
+from graphcuts_dp.options import OUTPUT, check, option, read_options
 from graphcuts_dp.progress import Progress, silent
 from graphcuts_dp.synth.base import (
     Fit,
@@ -137,7 +137,9 @@ _ORACLE = next(iter(ORACLES))
 @final
 @dataclass(frozen=True)
 class Fitting:
-    """How a synthetic graph is fitted to what was measured; each fit is also named by a word alone.
+    """How a synthetic graph is fitted to what was measured; a string names it, too.
+
+    For example "cutting-plane:oracle=spectral,time-limit=60".
 
     Attributes:
         fit: "maximum-entropy" (right for all kinds of cuts), "first-order" (least worst cut error
@@ -184,6 +186,15 @@ class Fitting:
             raise ParameterError("fit is a name, or an object as `FitMethod` describes it")
         if self.oracle != _ORACLE and self.fit not in ("auto", "cutting-plane"):
             raise ParameterError("an oracle can be chosen for fit='cutting-plane' only")
+
+    @classmethod
+    def of(cls, fit: str | FitMethod) -> Self:
+        """The fit that a string names, or an object of one's own with the other defaults.
+
+        Raises:
+            ParameterError: an unknown name, or options that do not fit together.
+        """
+        return read_options(fit, cls) if isinstance(fit, str) else cls(fit)
 
     def method(self, weight_cap: float | None) -> FitMethod | None:
         """What fits a graph of this public largest weight; None for "none".

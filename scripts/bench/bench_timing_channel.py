@@ -28,7 +28,7 @@ from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.privacy.entropy import SystemEntropy
 from graphcuts_dp.privacy.noise import sample_discrete_laplace, sample_flips
 from graphcuts_dp.privacy.value_noise import noise_distribution
-from graphcuts_dp.session.counts import EdgeCounter
+from graphcuts_dp.session.queries import EdgeCounter
 from graphcuts_dp.session.terms import make_mechanism
 from scripts.bench.harness import Table, run
 

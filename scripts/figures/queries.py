@@ -25,7 +25,7 @@ from graphcuts_dp.plotting.style import COLOURS, PAGE, house_style
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.progress import Progress
 from graphcuts_dp.session.choice import Setting
-from graphcuts_dp.session.response import BinaryAnswers
+from graphcuts_dp.session.plain import BinaryAnswers
 from graphcuts_dp.session.terms import make_mechanism
 from scripts.figures.base import Finding, Table, exponent_finding, finding, near
 from scripts.figures.random_graphs import planted_partition

@@ -49,7 +49,7 @@ from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.value_noise import NOISES, noise_distribution
 from graphcuts_dp.results.bundle import KINDS, receipt_path
 from graphcuts_dp.session.calibrations import CALIBRATIONS
-from graphcuts_dp.session.counts import pairs_of
+from graphcuts_dp.session.queries import pairs_of
 from graphcuts_dp.session.terms import make_mechanism
 from scripts.benchmark.baselines import density_only, noisy_degrees, noisy_weight
 from scripts.figures.gaussian_rank_one import GaussianRankOne

@@ -48,7 +48,7 @@ from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.release.sparse import sparse_release
 from graphcuts_dp.release.sparse_measure import SparseShares, measure_sparse
 from graphcuts_dp.results.bundle import KINDS, receipt_path
-from graphcuts_dp.session.counts import EdgeCounter
+from graphcuts_dp.session.queries import EdgeCounter
 from graphcuts_dp.session.session import session_of
 from scripts.benchmark import baselines
 from tests.audits.public_names import public_names
@@ -115,11 +115,10 @@ def blindfold(monkeypatch):
     monkeypatch.setattr(
         lists._Net, "scores", lambda self, _: np.zeros(len(self.databases), dtype=np.int64)
     )
-    search = distinguisher.ExactCutsSearch.__init__
     monkeypatch.setattr(
-        distinguisher.ExactCutsSearch,
-        "__init__",
-        lambda self, of, matrix: search(self, of, np.zeros_like(matrix)),
+        distinguisher.ExactCuts,
+        "counted",
+        lambda self, _: np.zeros(self.universe.shape, dtype=np.int64),
     )
     monkeypatch.setattr(
         power_method,

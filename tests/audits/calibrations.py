@@ -28,7 +28,7 @@ from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.protection import EDGE, Protect
 from graphcuts_dp.session.calibrations import CALIBRATIONS, Tuning
 from graphcuts_dp.session.online import OnlineMechanism
-from graphcuts_dp.session.per_query import PerQueryNoise
+from graphcuts_dp.session.plain import PerQueryNoise
 from graphcuts_dp.session.sparse_vector import NoisyComparison, OneSidedPair, SharedThreshold
 from graphcuts_dp.session.terms import make_mechanism
 from tests.audits.base import Audit, Entry, Enumerated

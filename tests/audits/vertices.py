@@ -28,7 +28,7 @@ from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.privacy.protection import Protect
 from graphcuts_dp.session.online import OnlineMechanism
-from graphcuts_dp.session.per_query import PerQueryNoise
+from graphcuts_dp.session.plain import PerQueryNoise
 from tests.audits.base import Audit, Entry, Enumerated, Sampled
 from tests.audits.distances import normal_distribution
 from tests.audits.flows import (

@@ -28,7 +28,7 @@ from graphcuts_dp.distances.learnt import release_distances
 from graphcuts_dp.errors import BudgetError, ParameterError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.constructions import CONSTRUCTIONS
-from graphcuts_dp.ledger.spending import Budget
+from graphcuts_dp.ledger.opening import Budget
 from graphcuts_dp.measure.statistics import ROOT_STEPS, buy_root_degrees
 from graphcuts_dp.offline import construction, lists, tuning
 from graphcuts_dp.offline.distinguisher import ExactCuts, Exponential, Found
@@ -43,12 +43,9 @@ from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.privacy.protection import EDGE, Protect
 from graphcuts_dp.release import allocation, contributions, flow_release, sparse_measure
-from graphcuts_dp.session import calibrations, online
-from graphcuts_dp.session import per_query as fresh_noise
-from graphcuts_dp.session import response as bits
+from graphcuts_dp.session import calibrations, online, plain
 from graphcuts_dp.session.calibrations import CALIBRATIONS, DR14, GRU12, JT12, Tight
-from graphcuts_dp.session.per_query import PerQueryNoise
-from graphcuts_dp.session.response import BinaryAnswers
+from graphcuts_dp.session.plain import BinaryAnswers, PerQueryNoise
 from graphcuts_dp.session.terms import METHODS, make_mechanism
 from scripts.figures.gaussian_rank_one import GaussianRankOne
 from tests.audits.registry import _PRODUCTS
@@ -241,8 +238,8 @@ def dearer_levels(noise):
 
 
 def dearer_bits(monkeypatch):
-    real = bits.BinaryResponse
-    monkeypatch.setattr(bits, "BinaryResponse", lambda e, cap: real(e * Fraction(101, 100), cap))
+    real = plain.BinaryResponse
+    monkeypatch.setattr(plain, "BinaryResponse", lambda e, cap: real(e * Fraction(101, 100), cap))
 
 
 def flows(noise, **protection):
@@ -260,7 +257,7 @@ COORDINATES = of_result(
     "tune_coordinate",
     lambda tuned: replace(tuned, spent=tuned.spent * Fraction(101, 100)),
 )
-ANSWERS = of_noise(fresh_noise, Fraction(101, 100))
+ANSWERS = of_noise(plain, Fraction(101, 100))
 STEP = of_result(Protect, "per_step", lambda e: e * 2)
 ENTRIES = of_argument(allocation, "noise_distribution", "epsilon")
 

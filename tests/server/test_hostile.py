@@ -19,7 +19,7 @@ from graphcuts_dp.privacy.distributions import BinaryResponse
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.server.app import POLICY
 from graphcuts_dp.server.settings import Binding, Limits
-from graphcuts_dp.session.counts import EdgeCounter
+from graphcuts_dp.session.queries import EdgeCounter
 
 ASK = "/v1/sessions/ann.default/answers"
 NAMES = ["S", "T", "queries", "name", "epsilon", "x", "left", "right", "entries", "terms"]

@@ -18,8 +18,8 @@ from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.session import online
 from graphcuts_dp.session.online import STARTS, TOTAL
+from graphcuts_dp.session.runner import read_state, stored_state
 from graphcuts_dp.session.session import session_of
-from graphcuts_dp.session.states import read_state, stored_state
 from graphcuts_dp.session.terms import make_mechanism
 from scripts.figures.random_graphs import planted_partition
 

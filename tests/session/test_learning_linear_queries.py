@@ -16,8 +16,8 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.session.base import Answer
-from graphcuts_dp.session.counts import Counted, linear_count
 from graphcuts_dp.session.online import Counting
+from graphcuts_dp.session.queries import Counted, linear_count
 from graphcuts_dp.session.session import open_session, session_of
 from graphcuts_dp.session.terms import SessionTerms, make_mechanism
 

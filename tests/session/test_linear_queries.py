@@ -16,9 +16,8 @@ from graphcuts_dp.pairs.mixed_cuts import MixedCut
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.protection import Protect
-from graphcuts_dp.session.counts import EdgeCounter, linear_count
-from graphcuts_dp.session.encoding import decode_query, encode_query
-from graphcuts_dp.session.per_query import PerQueryNoise
+from graphcuts_dp.session.plain import PerQueryNoise
+from graphcuts_dp.session.queries import EdgeCounter, decode_query, encode_query, linear_count
 from graphcuts_dp.session.query_lines import query_to_dict, read_asked
 from graphcuts_dp.session.session import session_of
 from graphcuts_dp.session.terms import LINEAR_METHODS, make_mechanism

@@ -15,7 +15,7 @@ from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.session.choice import Setting, median_error
-from graphcuts_dp.session.encoding import decode_query, encode_query
+from graphcuts_dp.session.queries import decode_query, encode_query
 from graphcuts_dp.session.query_lines import read_asked
 from graphcuts_dp.session.session import open_session, session_of
 from graphcuts_dp.session.terms import make_mechanism

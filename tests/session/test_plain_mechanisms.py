@@ -16,9 +16,8 @@ from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.entropy import SeededEntropy, SystemEntropy
 from graphcuts_dp.privacy.value_noise import ValueNoise
 from graphcuts_dp.session.base import Answer, Update
-from graphcuts_dp.session.per_query import PerQueryNoise
-from graphcuts_dp.session.response import BinaryAnswers
-from graphcuts_dp.session.states import read_state, stored_state
+from graphcuts_dp.session.plain import BinaryAnswers, PerQueryNoise
+from graphcuts_dp.session.runner import read_state, stored_state
 from graphcuts_dp.session.terms import METHODS as EVERY_METHOD
 from graphcuts_dp.session.terms import make_mechanism
 
