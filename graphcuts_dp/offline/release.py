@@ -15,8 +15,7 @@ import numpy as np
 
 from graphcuts_dp.display import Card, Displayed, size_text
 from graphcuts_dp.errors import GraphError, ParameterError, QueryError
-from graphcuts_dp.estimate.answers import AnswerList, check_confidence, whole_query
-from graphcuts_dp.estimate.noisy_matrix import CutAnswer
+from graphcuts_dp.estimate.answers import AnswerList, CutAnswer, check_confidence, whole_query
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.errors import AccuracyWarning, GraphError, ParameterError
-from graphcuts_dp.estimate.measurement import Measurements, NoisyDegrees, NoisyGroups, NoisyTotal
+from graphcuts_dp.estimate.measurement import CellSums, Degrees, Measurements, Total
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
 from graphcuts_dp.estimate.worst_case import accuracy_warning, expected_error_note
 from graphcuts_dp.files import PathLike
@@ -266,9 +266,9 @@ def _post_process(
     problem = FitProblem(
         noisy.blocks,
         cap,
-        measurements.all_of(NoisyDegrees),
-        measurements.find(NoisyTotal),
-        measurements.all_of(NoisyGroups),
+        measurements.all_of(Degrees),
+        measurements.find(Total),
+        measurements.all_of(CellSums),
     )
     matrix, certificate, summary = finished_fit(
         method,

@@ -29,6 +29,7 @@ from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.value_noise import ValueNoise, response_radius
 from graphcuts_dp.session.base import (
+    ANSWERED,
     NOTHING,
     Answer,
     CutMechanism,
@@ -36,7 +37,7 @@ from graphcuts_dp.session.base import (
     check_graph,
     only_linear,
 )
-from graphcuts_dp.session.queries import Counted, pairs_of
+from graphcuts_dp.session.queries import Counted
 
 
 @final
@@ -174,9 +175,7 @@ class PerQueryNoise(CutMechanism[CountState]):
     def check(self, state: CountState, query: Question) -> None:
         """See `Mechanism.check`: every query, of bounded cuts cuts alone."""
         if state.stopped:
-            raise ExhaustedError(
-                "the session has given all the answers that it promised; start another one"
-            )
+            raise ExhaustedError(ANSWERED)
         Counted.of(query, self.universe, self.grid)
 
     def step(
@@ -397,7 +396,7 @@ class BinaryAnswers(CutMechanism[ResponseState]):
             raise QueryError("method 'binary' answers cut and rank-one queries")
         S, T = self.universe.masks(query)
         radius = self._radius(
-            pairs_of(query, self.universe),
+            self.universe.pairs_between(query),
             disjoint=self.universe.bipartite or not (S & T).any(),
         )
         return state.matrix.cut_value(S, T), radius

@@ -42,7 +42,7 @@ from graphcuts_dp.session.online import OnlineMechanism, OnlineState
 from graphcuts_dp.session.queries import encode_query
 from graphcuts_dp.session.query_lines import sides
 from graphcuts_dp.session.runner import Beginning, Remaining, Runner, StoreSession, begun_or_resumed
-from graphcuts_dp.session.terms import METHODS, Auto, Method, OwnRule, SessionTerms, SessionWorkload
+from graphcuts_dp.session.terms import METHODS, Auto, ByRule, Method, SessionTerms, SessionWorkload
 from graphcuts_dp.session.transcript import History, export_ledger
 
 if TYPE_CHECKING:
@@ -399,7 +399,7 @@ def named_terms(
         given |= vars(queries)
     if isinstance(method, str) and ":" not in method:
         return given | {"method": method}
-    found = method if isinstance(method, str | Method) else OwnRule(rule=OwnLearner.of(method))
+    found = method if isinstance(method, str | Method) else ByRule(rule=OwnLearner.of(method))
     taken = chosen(found, {Auto.name: Auto, **METHODS}, "method")
     return given | {**vars(taken), "method": taken.name}
 

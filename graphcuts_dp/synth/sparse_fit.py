@@ -14,12 +14,12 @@ import numpy as np
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.estimate.measurement import (
     LOWEST,
+    CellSums,
+    Classes,
+    Degrees,
+    Measurement,
     Measurements,
-    NoisyDegrees,
-    NoisyGroups,
-    NoisyWeightCounts,
 )
-from graphcuts_dp.estimate.noisy_matrix import KeptEdges
 from graphcuts_dp.estimate.sparse_model import SparseModel
 from graphcuts_dp.pairs.layout import Layout
 from graphcuts_dp.pairs.vertices import Space
@@ -54,7 +54,7 @@ class WeightPrior:
     @classmethod
     def of(
         cls,
-        counts: NoisyWeightCounts,
+        counts: Measurement[Classes],
         *,
         pairs: float,
         cap: float | None,
@@ -66,8 +66,8 @@ class WeightPrior:
         are whole numbers.
         """
         found = _believed(counts)
-        found *= max(counts.edges, 1.0) / found.sum()
-        starts = counts.starts
+        found *= max(counts.total, 1.0) / found.sum()
+        starts = counts.map.starts
         ends = np.append(starts[1:], cap if cap is not None else starts[-1] * _OPEN)
         scale = max(float(starts[1]) if len(starts) > 1 else 0.0, 1e-300) * 2.0**-LOWEST
         points, masses = [], []
@@ -132,26 +132,27 @@ class WeightPrior:
         return KeptPosterior(found, spread, chances)
 
 
-def _believed(counts: NoisyWeightCounts) -> FloatVector:
+def _believed(counts: Measurement[Classes]) -> FloatVector:
     """Counts of classes without what may be noise: a false heavy edge would count for many.
 
     From the heaviest class down, classes are put together until their sum is far above its noise.
     It is then spread over those of them that stand out; but where the last one is far above its
     noise by itself, what came before was noise. What is left at the end is light.
     """
-    found = np.zeros(len(counts.counts))
+    (numbers,), deviation = counts.values, math.sqrt(counts.law.variance)
+    found = np.zeros(len(numbers))
     run: list[int] = []
     for place in range(len(found) - 1, -1, -1):
         run.append(place)
-        total = float(counts.counts[run].sum())
-        if counts.counts[place] > _DOUBT * counts.deviation:
-            found[place] = counts.counts[place]
+        total = float(numbers[run].sum())
+        if numbers[place] > _DOUBT * deviation:
+            found[place] = numbers[place]
             run = []
-        elif total > _DOUBT * counts.deviation * math.sqrt(len(run)):
-            shares = np.maximum(counts.counts[run] - counts.deviation, 0.0) ** 2
+        elif total > _DOUBT * deviation * math.sqrt(len(run)):
+            shares = np.maximum(numbers[run] - deviation, 0.0) ** 2
             found[run] = total * shares / shares.sum()
             run = []
-    found[0] += max(float(counts.counts[run].sum()), 0.0)
+    found[0] += max(float(numbers[run].sum()), 0.0)
     if not found.any():
         found[0] = 1.0
     return found
@@ -188,11 +189,11 @@ def fit_sparse(
     `weight_cap` is the public largest weight, or None; `whole` says that weights are whole numbers.
     """
     fit = _SparseFit(measurements, space, weight_cap)
-    counts = measurements.find(NoisyWeightCounts)
+    counts = measurements.find(Classes)
     if counts is None:
         raise ValueError("a sparse release has counts of weights")
     prior = WeightPrior.of(counts, pairs=fit.pairs, cap=weight_cap, whole=whole)
-    kept = measurements.find(KeptEdges)
+    kept = measurements.kept
     none = np.zeros(0)
     rows = columns = np.zeros(0, dtype=np.int32)
     known, left = KeptPosterior(none, none, none), prior
@@ -267,11 +268,11 @@ class _SparseFit:
         self.layout = Layout.of(space)
         self.pairs = float(self.layout.pairs_before(self.layout.shape[0]))
         self.sides = 1 if self.layout.symmetric else 2
-        self.degrees = measurements.find(NoisyDegrees)
-        self.groups = measurements.all_of(NoisyGroups)
+        self.degrees = measurements.find(Degrees)
+        self.groups = measurements.all_of(CellSums)
         self.cells = CellEstimates.of(self.groups) if self.groups else None
         if self.groups:
-            self.codes = self.groups[0].rows, self.groups[0].columns
+            self.codes = self.groups[0].map.members
         else:
             rows, columns = (np.zeros(size, dtype=np.int64) for size in self.layout.shape)
             self.codes = rows, rows if self.layout.symmetric else columns
@@ -280,12 +281,12 @@ class _SparseFit:
     def total(self) -> float | None:
         """Weight of all pairs, from degrees and sums between groups, by their precision."""
         twice = 2 if self.layout.symmetric else 1
-        found = [(each.total, len(each.values) * each.law.variance) for each in self.groups]
+        found = [(each.total, len(each.values[0]) * each.law.variance) for each in self.groups]
         if self.degrees is not None:
-            sides = len(self.degrees.rows) if self.layout.symmetric else sum(self.layout.shape)
+            sides = len(self.degrees.steps[0]) if self.layout.symmetric else sum(self.layout.shape)
             share = 1.0 if self.layout.symmetric else 0.25
             found.append(
-                (self.degrees.total / twice, self.degrees.variance * sides * share / twice**2)
+                (self.degrees.total / twice, self.degrees.law.variance * sides * share / twice**2)
             )
         if not found:
             return None
@@ -302,7 +303,7 @@ class _SparseFit:
             (model.rows.astype(np.int64), model.columns.astype(np.int64) + offset),
             model.spread,
             np.concatenate(rest),
-            self.degrees.variance,
+            self.degrees.law.variance,
             np.concatenate(self._kept_sums(model, model.chances)),
         )
         return replace(model, weights=np.clip(model.weights + added, 0.0, self.cap))
@@ -369,7 +370,7 @@ class _SparseFit:
                 spread = mean * left.moment(2) / max(left.moment(1), _LEAST)
                 found.append((mean, spread + mean**2 / (each + 1)))
             return found
-        deviation = math.sqrt(self.degrees.variance)
+        deviation = math.sqrt(self.degrees.law.variance)
         known = self._left_of(self.degrees, model), likely, self._kept_sums(model, model.spread)
         for noisy, each, own_spread in zip(*known, strict=True):
             mean, variance = posterior_residuals(noisy, each, deviation, own_spread)
@@ -378,11 +379,11 @@ class _SparseFit:
             found.append((mean, variance))
         return found
 
-    def _left_of(self, degrees: NoisyDegrees, model: SparseModel) -> list[FloatVector]:
+    def _left_of(self, degrees: Measurement[Degrees], model: SparseModel) -> list[FloatVector]:
         """Noisy degrees less kept weights; of the rows, and of the columns if they are others."""
         sums = self._kept_sums(model, model.weights)
-        noisy = (degrees.rows, degrees.columns)
-        return [each * degrees.unit - own for each, own in zip(noisy, sums, strict=False)]
+        noisy = (degrees.values[0], degrees.values[-1])
+        return [each - own for each, own in zip(noisy, sums, strict=False)]
 
     def _kept_sums(self, model: SparseModel, values: FloatVector) -> list[FloatVector]:
         """Sums of values of kept pairs at each row, and each column if they are others."""

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector
 from graphcuts_dp.deadline import NEVER, Deadline
 from graphcuts_dp.estimate.blocks import Blocks
-from graphcuts_dp.estimate.measurement import NoisyGroups
+from graphcuts_dp.estimate.measurement import CellSums, Measurement
 from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.synth.base import FitProblem
 from graphcuts_dp.synth.block_model import best_structure
@@ -145,7 +145,7 @@ def credible_sums(
         groups[where] = public.sums
         slack[where] = _PUBLIC_SLACK
     # Variance of the degrees with noisy ones, over that without.
-    known = sum(1 / each.variance for each in problem.degrees)
+    known = sum(1 / each.law.variance for each in problem.degrees)
     precisions = [1 / side.deviation**2 for side in sides]
     share = min(1.0, max(_LEAST_RIDGE, *(own / (own + known) for own in precisions)))
     # Where entries tell edges by themselves, the graph keeps what is hidden in their noise, too.
@@ -220,18 +220,16 @@ def _sides(problem: FitProblem, plain: View, deviation: float) -> list[_Side]:
     """The rows and, where they are other vertices, the columns."""
     n, m = plain.shape
 
-    def side(observed: FloatVector, count: int, steps: Sequence[npt.NDArray[np.int64]]) -> _Side:
-        counts = [
-            (own * np.float64(degrees.unit), float(degrees.rate) / degrees.unit)
-            for degrees, own in zip(problem.degrees, steps, strict=True)
-        ]
-        return _Side(observed, deviation * math.sqrt(count), counts)
+    def side(observed: FloatVector, count: int, noisy: Sequence[FloatVector]) -> _Side:
+        rates = [float(each.rate) / each.unit for each in problem.degrees]
+        known = list(zip(noisy, rates, strict=True))
+        return _Side(observed, deviation * math.sqrt(count), known)
 
-    rows = side(plain.times(np.ones((m, 1)))[:, 0], m, [d.rows for d in problem.degrees])
+    rows = side(plain.times(np.ones((m, 1)))[:, 0], m, [d.values[0] for d in problem.degrees])
     if plain.symmetric:
         return [rows]
     columns = plain.transposed_times(np.ones((n, 1)))[:, 0]
-    return [rows, side(columns, n, [d.columns for d in problem.degrees])]
+    return [rows, side(columns, n, [d.values[-1] for d in problem.degrees])]
 
 
 def _total(side: _Side, distribution: NoiseDistribution, problem: FitProblem) -> float:
@@ -241,11 +239,11 @@ def _total(side: _Side, distribution: NoiseDistribution, problem: FitProblem) ->
     seen = float(side.observed.sum())
     known = [(seen, doubled * n * m * distribution.standard_deviation**2)]
     if problem.total is not None:
-        known.append((problem.total.value, problem.total.deviation**2))
+        known.append((problem.total.total, problem.total.law.variance))
     vertices = n if problem.symmetric else (n + m) / 4
-    known += [(noisy.total, vertices * noisy.variance) for noisy in problem.degrees]
+    known += [(noisy.total, vertices * noisy.law.variance) for noisy in problem.degrees]
     for each in problem.groups:
-        variance = len(each.values) * each.law.variance
+        variance = len(each.values[0]) * each.law.variance
         known.append((doubled * each.total, doubled**2 * variance))
     values, variances = zip(*known, strict=True)
     return float(np.average(values, weights=[1 / variance for variance in variances]))
@@ -467,42 +465,47 @@ class CellEstimates:
         variances: of the values.
     """
 
-    groups: NoisyGroups
+    groups: CellSums
     values: FloatVector
     variances: FloatVector
 
     @classmethod
-    def of(cls, measured: Sequence[NoisyGroups]) -> Self:
+    def of(cls, measured: Sequence[Measurement[CellSums]]) -> Self:
         """Several measurements of the same cells, weighed by their inverse variances."""
         weights = np.array([1 / each.law.variance for each in measured])
-        values = weights @ np.array([each.values for each in measured]) / weights.sum()
-        return cls(measured[0], values, np.full(len(values), 1 / weights.sum()))
+        values = weights @ np.array([each.values[0] for each in measured]) / weights.sum()
+        return cls(measured[0].map, values, np.full(len(values), 1 / weights.sum()))
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether rows and columns are the same vertices."""
+        return self.groups.members[0] is self.groups.members[1]
 
     @cached_property
     def kinds(self) -> tuple[BoolVector, ...]:
         """Masks of the cells within groups and between groups, as far as there are any."""
         a, b = self.groups.ends
-        within = (a == b) & self.groups.symmetric
+        within = (a == b) & self.symmetric
         return tuple(kind for kind in (within, ~within) if kind.any())
 
     @cached_property
     def indicators(self) -> tuple[FloatMatrix, FloatMatrix]:
         """Truth of "vertex i is in group g", for rows and columns, shape (n, groups)."""
         rows, columns = self.groups.shape
-        left = np.eye(rows)[self.groups.rows]
-        return left, left if self.groups.symmetric else np.eye(columns)[self.groups.columns]
+        left = np.eye(rows)[self.groups.members[0]]
+        return left, left if self.symmetric else np.eye(columns)[self.groups.members[1]]
 
     def matrix(self, values: FloatVector) -> FloatMatrix:
         """Values of cells as H^T A K has them: in a graph, pairs within a group count twice."""
         found = np.zeros(self.groups.shape)
         found[self.groups.ends] = values
-        return found + found.T if self.groups.symmetric else found
+        return found + found.T if self.symmetric else found
 
     def cells(self, matrix: FloatMatrix) -> FloatVector:
         """The reverse of `matrix`."""
         a, b = self.groups.ends
         values: FloatVector = matrix[a, b].copy()
-        if self.groups.symmetric:
+        if self.symmetric:
             values[a == b] /= 2
         return values
 
@@ -522,13 +525,13 @@ class CellEstimates:
             variances: of these, > 0.
         """
         a, b = self.groups.ends
-        if self.groups.symmetric:
+        if self.symmetric:
             volumes, variances = volumes[:1], variances[:1]
         given, spread = np.concatenate(volumes), np.concatenate(variances)
         incidence = np.zeros((len(given), len(a)))
         cells = np.arange(len(a))
         np.add.at(incidence, (a, cells), 1.0)
-        offset = 0 if self.groups.symmetric else self.groups.shape[0]
+        offset = 0 if self.symmetric else self.groups.shape[0]
         np.add.at(incidence, (b + offset, cells), 1.0)
         weighted = incidence * self.variances
         inner = weighted @ incidence.T + np.diag(spread)
@@ -555,7 +558,7 @@ class CellEstimates:
 
     def scaled(self, degrees: FloatVector, volumes: FloatVector, side: int) -> FloatVector:
         """Degrees scaled within each group to have these sums."""
-        groups = (self.groups.rows, self.groups.columns)[side]
+        groups = self.groups.members[side]
         factors = np.maximum(volumes, 0.0) / np.bincount(groups, degrees)
         scaled: FloatVector = degrees * factors[groups]
         return scaled
@@ -568,9 +571,9 @@ class CellEstimates:
         """
         found = self.matrix(self.values).sum(axis=1 - side)
         spread = self.matrix(self.variances)
-        if self.groups.symmetric:
+        if self.symmetric:
             spread[np.diag_indices_from(spread)] *= 2  # pairs within count twice
-        own = np.bincount((self.groups.rows, self.groups.columns)[side], degrees)
+        own = np.bincount(self.groups.members[side], degrees)
         volumes = shrunk(found, own.astype(np.float64), spread.sum(axis=1 - side), cap=cap)
         scaled = self.scaled(degrees, volumes, side)
         total: FloatVector = scaled * (degrees.sum() / scaled.sum())
@@ -631,7 +634,7 @@ def public_targets(
     cells = cells.with_entries(cells.cells(seen), distribution.standard_deviation**2)
     counts = [each.sum(axis=0) for each in (left, right)]
     for noisy in problem.degrees:
-        given = left.T @ noisy.rows * noisy.unit, right.T @ noisy.columns * noisy.unit
+        given = left.T @ noisy.steps[0] * noisy.unit, right.T @ noisy.steps[-1] * noisy.unit
         cells = cells.with_volumes(
             given, [count * np.float64(noisy.law.variance) for count in counts]
         )
@@ -647,7 +650,7 @@ def public_targets(
     if blocks.symmetric:
         ratios[np.diag_indices_from(ratios)] /= 2
     lengths = [np.sqrt(count) for count in counts]
-    view = replace(expected, cells=(problem.groups[0].rows, problem.groups[0].columns, ratios))
+    view = replace(expected, cells=(*cells.groups.members, ratios))
     return PublicTargets(
         degrees=final_degrees,
         frames=(left / lengths[0], right / lengths[1]),

@@ -33,7 +33,6 @@ from graphcuts_dp.cli import main
 from graphcuts_dp.distances import answers as distance_answers
 from graphcuts_dp.distances import session as distance_session
 from graphcuts_dp.distances.locations import Locations
-from graphcuts_dp.estimate.noisy_matrix import KeptEdges
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.ledger import opening, uses
 from graphcuts_dp.measure import (
@@ -231,7 +230,7 @@ def all_parts_of_sparse(watch, graph):
         progress=watch.progress,
     )
     made.save(watch.folder / "x.graphml.gz")
-    kept = bought.find(KeptEdges)
+    kept = bought.kept
     return {"repr": repr(made), "kept": repr(kept), "steps": kept.steps.tolist()}
 
 

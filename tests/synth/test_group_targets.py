@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import graphcuts_dp as gc
-from graphcuts_dp.estimate.measurement import NoisyDegrees, NoisyGroups
+from graphcuts_dp.estimate.measurement import CellSums, Degrees
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.release.allocation import measure
@@ -53,7 +53,7 @@ def bought(kind, how, epsilon=8.0):
     )
     noisy = found.values[-1]
     cap = noisy.distribution.weight_cap
-    degrees, looks = found.find(NoisyDegrees), found.all_of(NoisyGroups)
+    degrees, looks = found.find(Degrees), found.all_of(CellSums)
     return (
         graph,
         noisy,
@@ -87,7 +87,7 @@ def test_the_synthetic_graph_has_the_sums(kind):
     noise = "laplace" if kind == "weights" else "binary"
     release = gc.release_graph(graph, epsilon=2.0, noise=noise, groups=groups, seed=2)
     plain = gc.release_graph(graph, epsilon=2.0, noise=noise, seed=2)
-    cells = CellEstimates.of(release.measurements.all_of(NoisyGroups))
+    cells = CellEstimates.of(release.measurements.all_of(CellSums))
     left, right = cells.indicators
     errors = [
         np.abs(left.T @ (each.graph.dense() - graph.dense()) @ right).mean()
@@ -110,8 +110,8 @@ def test_generalised_least_squares_of_cells_sums_of_entries_and_degrees():
         ends = np.zeros((sum(cells.groups.shape), len(cells.values)))
         for cell, (a, b) in enumerate(zip(*cells.groups.ends, strict=True)):
             ends[a, cell] += 1
-            ends[b if cells.groups.symmetric else cells.groups.shape[0] + b, cell] += 1
-        if cells.groups.symmetric:
+            ends[b if cells.symmetric else cells.groups.shape[0] + b, cell] += 1
+        if cells.symmetric:
             ends, volumes, spreads = ends[: cells.groups.shape[0]], volumes[:1], spreads[:1]
         patterns = np.vstack([np.eye(len(seen)), np.eye(len(seen)), ends])
         values = np.concatenate([cells.values, seen, *volumes])
