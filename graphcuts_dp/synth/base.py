@@ -17,10 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatVector, RealMatrix
-from graphcuts_dp.deadline import Deadline
 from graphcuts_dp.estimate.blocks import Blocks, RowBlock
 from graphcuts_dp.estimate.measurement import CellSums, Degrees, Measurement, Total
-from graphcuts_dp.progress import Progress
+from graphcuts_dp.resources import Deadline, Progress
 
 _PIECE = 1 << 16  # entries worked on at a time: they stay in the cache
 _SWEEPS = 15

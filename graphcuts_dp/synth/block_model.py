@@ -15,7 +15,7 @@ from typing import Self, final
 import numpy as np
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
-from graphcuts_dp.deadline import NEVER, Deadline
+from graphcuts_dp.resources import NEVER, Deadline
 from graphcuts_dp.synth.structure import (
     Structure,
     Triples,

@@ -15,11 +15,9 @@ import numpy.typing as npt
 import scipy
 
 from graphcuts_dp.arrays import FloatVector, RealMatrix
-from graphcuts_dp.deadline import Deadline
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.blocks import Blocks, RowBlock, mirror_upper
-from graphcuts_dp.parallel import one_blas_thread
-from graphcuts_dp.progress import Progress, silent
+from graphcuts_dp.resources import Deadline, Progress, one_blas_thread, silent
 from graphcuts_dp.synth.base import Fit, FitProblem, Stopped, pieces
 from graphcuts_dp.synth.targets import Targets, credible_sums
 

@@ -10,10 +10,9 @@ import numpy as np
 import scipy
 
 from graphcuts_dp.arrays import RealMatrix
-from graphcuts_dp.deadline import Deadline
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.options import OUTPUT, check, option, read_options
-from graphcuts_dp.progress import Progress, silent
+from graphcuts_dp.resources import Deadline, Progress, silent
 from graphcuts_dp.synth.base import (
     Fit,
     FitMethod,

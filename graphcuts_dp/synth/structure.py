@@ -25,8 +25,8 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
-from graphcuts_dp.deadline import NEVER, Deadline
 from graphcuts_dp.estimate.blocks import Blocks, RowBlock
+from graphcuts_dp.resources import NEVER, Deadline
 
 _Short = npt.NDArray[np.float32]
 _LARGEST_SHORT = 1e15  # products with larger ends may be out of float32's range

@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector
-from graphcuts_dp.deadline import NEVER, Deadline
 from graphcuts_dp.estimate.blocks import Blocks
 from graphcuts_dp.estimate.measurement import CellSums, Measurement
 from graphcuts_dp.privacy.distributions import NoiseDistribution
+from graphcuts_dp.resources import NEVER, Deadline
 from graphcuts_dp.synth.base import FitProblem
 from graphcuts_dp.synth.block_model import best_structure
 from graphcuts_dp.synth.structure import FEWEST, Structure, View

@@ -12,7 +12,7 @@ import numpy as np
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.synth.base import FitProblem
 from graphcuts_dp.synth.cutting_plane import query_game
 from graphcuts_dp.synth.first_order import first_order

@@ -33,7 +33,7 @@ CLIPPED = '''
 """Every entry on its own, clipped to the box."""
 
 from graphcuts_dp.synth.base import Fit
-from graphcuts_dp.progress import silent
+from graphcuts_dp.resources import silent
 
 
 def clipped(problem, *, time_limit=None, progress=silent):
@@ -90,7 +90,7 @@ MULTIWAY_CUT = '''
 
 import numpy as np
 
-from graphcuts_dp.pairs.linear_query import LinearQuery
+from graphcuts_dp.pairs.queries import LinearQuery
 
 
 class MultiwayCut(LinearQuery):
@@ -107,7 +107,7 @@ class MultiwayCut(LinearQuery):
 ADDITIONS = {
     "noise": (
         ("privacy/wide_noise.py", WIDE_NOISE),
-        "privacy/value_noise.py",
+        "estimate/noisy_matrix.py",
         '    "discrete-laplace": _discrete_laplace,\n',
         '    "wide": wide_noise,\n',
         "from graphcuts_dp.privacy.wide_noise import wide_noise\n",
