@@ -168,7 +168,7 @@ class Fit(FitSummary):
     matrix: RealMatrix
 
 
-class Search:
+class GapSearch:
     """The state of a fit that closes the gap between the best value so far and a lower bound.
 
     Attributes:

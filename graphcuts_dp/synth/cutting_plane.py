@@ -19,7 +19,7 @@ from graphcuts_dp.cutnorm.low_rank import LowRankSolver
 from graphcuts_dp.cutnorm.spectral import prefix_cuts
 from graphcuts_dp.errors import SolverError
 from graphcuts_dp.resources import NEVER, Deadline, Progress, one_blas_thread, silent
-from graphcuts_dp.synth.base import Fit, FitProblem, Search, degree_matched_start
+from graphcuts_dp.synth.base import Fit, FitProblem, GapSearch, degree_matched_start
 from graphcuts_dp.synth.first_order import first_order
 
 _FADE = 0.25  # a row's importance when it was not used in a round
@@ -229,7 +229,7 @@ def cutting_plane(
         return run.run(tolerance, max_rounds, deadline, progress)
 
 
-class _Run(Search):
+class _Run(GapSearch):
     """State of one run: the master program, the best point, both bounds."""
 
     method = "cutting-plane"
@@ -257,7 +257,7 @@ class _Run(Search):
         self._consider(matrix + matrix.T if self.problem.symmetric else matrix)
 
     def confirm(self) -> float:
-        """Search the best point for larger cuts; the gap with what was found."""
+        """GapSearch the best point for larger cuts; the gap with what was found."""
         residual = self.best_matrix - self.problem.noisy
         self.best = max(self.best, self._add(residual, self.oracle.search(residual)))
         return self.gap()
@@ -353,7 +353,7 @@ def default_rounds(shape: tuple[int, int]) -> int:
     return 1000 if max(shape) <= 300 else 400
 
 
-class _Game(Search):
+class _Game(GapSearch):
     """State of one game, whose average is looked at now and then."""
 
     method = "game"
@@ -371,7 +371,7 @@ class _Game(Search):
             self._look()
 
     def confirm(self) -> float:
-        """Search the best average for larger cuts; the gap with what was found."""
+        """GapSearch the best average for larger cuts; the gap with what was found."""
         if self.rounds % _LOOK:
             self._look()
         residual = self.best_matrix - self.problem.noisy

@@ -18,7 +18,7 @@ from graphcuts_dp.resources import Deadline, Progress, one_blas_thread, silent
 from graphcuts_dp.synth.base import (
     Fit,
     FitProblem,
-    Search,
+    GapSearch,
     degree_matched_shifts,
     pieces,
     shifted,
@@ -212,7 +212,7 @@ def default_rounds(shape: tuple[int, int]) -> int:
     return 800 if n <= 1000 else 300 if n <= 5000 else 100
 
 
-class _Run(Search):
+class _Run(GapSearch):
     """State of one descent: the point and the averages, held by the blocks, and the best so far."""
 
     method = "first-order"

@@ -17,7 +17,7 @@ from graphcuts_dp.synth.base import (
     Fit,
     FitMethod,
     FitProblem,
-    Search,
+    GapSearch,
     degree_matched_start,
 )
 from graphcuts_dp.synth.cutting_plane import ORACLES, cutting_plane, query_game
@@ -66,7 +66,7 @@ def spectral(
     return _Spectral(problem).run(tolerance, max_rounds, Deadline.after(time_limit), progress)
 
 
-class _Spectral(Search):
+class _Spectral(GapSearch):
     """x, the multiplier u, and the mass that is cut off."""
 
     method = "spectral"
