@@ -20,7 +20,8 @@ from graphcuts_dp.release.choice import ALL_MECHANISMS
 from graphcuts_dp.results.storage import WORKLOADS
 from graphcuts_dp.session.online import STARTS
 from graphcuts_dp.session.terms import LINEAR_METHODS, METHODS
-from graphcuts_dp.synth.methods import FIT_NAMES, ORACLES
+from graphcuts_dp.synth.cutting_plane import ORACLES
+from graphcuts_dp.synth.methods import FIT_NAMES
 from scripts.benchmark.baselines import BASELINES
 from scripts.benchmark.contenders.table import CONTENDERS
 from scripts.figures.registry import FIGURES
@@ -59,7 +60,7 @@ def names():
         "mechanisms of a release": ALL_MECHANISMS,
         "workloads": WORKLOADS,
         "fits": FIT_NAMES,
-        "oracles": ORACLES,
+        "oracles": list(ORACLES),
         "protections": PROTECTIONS,
         "session methods": METHODS,
         "session methods for linear queries": LINEAR_METHODS,

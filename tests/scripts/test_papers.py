@@ -22,7 +22,8 @@ from graphcuts_dp.pairs.graph_queries import STATISTICS
 from graphcuts_dp.privacy.guarantee import PROTECTIONS
 from graphcuts_dp.release.choice import MECHANISMS
 from graphcuts_dp.session.terms import METHODS
-from graphcuts_dp.synth.methods import FIT_NAMES, ORACLES
+from graphcuts_dp.synth.cutting_plane import ORACLES
+from graphcuts_dp.synth.methods import FIT_NAMES
 from scripts.figures.registry import find_figure
 from tests.audits.registry import find_audits
 
