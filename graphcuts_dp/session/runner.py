@@ -6,7 +6,7 @@ private data for a session. Sessions of cuts and of distances differ in their `M
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar, final
+from typing import Any, Generic, Self, TypeVar, final
 
 from graphcuts_dp.errors import ExhaustedError, FileFormatError, GraphCutsError, LedgerError
 from graphcuts_dp.graph.owned_rows import PrivateData
@@ -336,3 +336,32 @@ def begun_or_resumed(
     except BaseException:
         ledger.close()
         raise
+
+
+class OpenSession(Generic[M]):
+    """What every session is to its user: a name, a promise, and a store that is given back."""
+
+    def __init__(self, terms: Use, runner: Runner[M]) -> None:
+        self._ledger = runner.ledger
+        self._terms = terms
+        self._runner = runner
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the store back. Nothing is lost without it, but files stay beside the store."""
+        self._ledger.close()
+
+    @property
+    def name(self) -> str:
+        """Of the session within the store."""
+        return self._terms.name
+
+    @property
+    def guarantee(self) -> PrivacyGuarantee:
+        """What is promised for all answers of this session together."""
+        return self._terms.guarantee

@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Self, cast, final
+from typing import TYPE_CHECKING, Any, cast, final
 
 from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.display import Card, Displayed, size_text
@@ -39,14 +39,14 @@ from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import VertexSet
 from graphcuts_dp.privacy.composition import as_stored
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, SeededEntropy
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, warn_of_delta
+from graphcuts_dp.privacy.guarantee import warn_of_delta
 from graphcuts_dp.privacy.protection import Protect
 from graphcuts_dp.progress import Progress, silent
 from graphcuts_dp.session.base import Answer, CutMechanism
 from graphcuts_dp.session.encoding import encode_query
 from graphcuts_dp.session.online import OnlineMechanism, OnlineState
 from graphcuts_dp.session.query_lines import sides
-from graphcuts_dp.session.runner import Beginning, Runner, begun_or_resumed
+from graphcuts_dp.session.runner import Beginning, OpenSession, Runner, begun_or_resumed
 from graphcuts_dp.session.terms import Auto, Method, OwnRule, SessionTerms, SessionWorkload
 from graphcuts_dp.session.transcript import (
     History,
@@ -86,7 +86,7 @@ class Preview:
 
 
 @final
-class Session(Displayed):
+class Session(OpenSession[CutMechanism[Any]], Displayed):
     """A session that answers queries about one private graph; made by `open_session`.
 
     Several sessions, threads and processes may work on one store: steps are made one after the
@@ -99,10 +99,8 @@ class Session(Displayed):
     def __init__(
         self, terms: Use, runner: Runner[CutMechanism[Any]], names: GroupNames | None = None
     ) -> None:
-        self._ledger = runner.ledger
+        super().__init__(terms, runner)
         self._names = names
-        self._terms = terms
-        self._runner = runner
 
     def _card(self) -> Card:
         facts: list[tuple[str, object]] = [
@@ -128,26 +126,6 @@ class Session(Displayed):
     def __repr__(self) -> str:
         mark = "" if self._terms.seed is None else f", {SEEDED_WARNING}"
         return f"Session({self.name!r}, {self._terms.parameters['method']}{mark})"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *problem: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Give the store back. Nothing is lost without it, but files stay beside the store."""
-        self._ledger.close()
-
-    @property
-    def name(self) -> str:
-        """Of the session within the store."""
-        return self._terms.name
-
-    @property
-    def guarantee(self) -> PrivacyGuarantee:
-        """What is promised for all answers of this session together."""
-        return self._terms.guarantee
 
     @property
     def parameters(self) -> dict[str, Any]:

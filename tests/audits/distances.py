@@ -23,10 +23,10 @@ from graphcuts_dp.distances.coordinate import (
 )
 from graphcuts_dp.distances.counts import PerQuery, TreeCounts, part_counts
 from graphcuts_dp.distances.embeddings import exact_embedding
-from graphcuts_dp.distances.l1_plan import L1Plan
-from graphcuts_dp.distances.learnt import InteractiveDistances, release_distances
+from graphcuts_dp.distances.learner import L1Learner
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric
+from graphcuts_dp.distances.session import InteractiveDistances
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.level_noise import LevelNoise
@@ -281,21 +281,21 @@ ACROSS = (
 )
 
 
-def _asked(plan: L1Plan, source: EntropySource) -> Run:
+def _asked(plan: L1Learner, source: EntropySource) -> Run:
     """Answers of three queries, and the pattern of updates."""
     mechanism = InteractiveDistances(plan)
 
     def run(locations: Locations) -> list[float]:
         state, seen = mechanism.start(locations, source), []
         for row in (8, 8, 0):
-            state, answer = mechanism.step(state, row, None, source)
-            seen.append(answer.value)
+            state, _ = mechanism.step(state, row, None, source)
+            seen.append(float(plan.values(state.coordinates)[row]))
         return [*seen, *(float(part.updates) for part in state.coordinates)]
 
     return run
 
 
-def _which_coordinates_erred(plan: L1Plan, source: EntropySource) -> Run:
+def _which_coordinates_erred(plan: L1Learner, source: EntropySource) -> Run:
     """HR12's Lemma 6 as printed: which coordinates are far off is told without noise."""
     del source
 
@@ -307,15 +307,14 @@ def _which_coordinates_erred(plan: L1Plan, source: EntropySource) -> Run:
     return run
 
 
-def _offline(plan: L1Plan, source: EntropySource) -> Run:
+def _offline(plan: L1Learner, source: EntropySource) -> Run:
     def run(locations: Locations) -> npt.NDArray[np.float64]:
-        values: npt.NDArray[np.float64] = release_distances(plan, locations, source).values()
-        return values[[0, 8]]
+        return plan.values(plan.learnt(locations, source))[[0, 8]]
 
     return run
 
 
-def _without_noise(plan: L1Plan, source: EntropySource) -> Run:
+def _without_noise(plan: L1Learner, source: EntropySource) -> Run:
     """Values and counts that are bought come without noise."""
     bare = ValueNoise("laplace", Fraction(50))
     tunings = [
@@ -327,7 +326,7 @@ def _without_noise(plan: L1Plan, source: EntropySource) -> Run:
 
 
 def _hr12_audit(queries: int | None, epsilon: float) -> Audit:
-    plan = L1Plan(embedding=EMBEDDING, people=3, queries=queries, epsilon=epsilon)
+    plan = L1Learner(embedding=EMBEDDING, people=3, queries=queries, epsilon=epsilon)
     if queries is None:
         twins = {"no noise on what is bought": partial(_without_noise, plan)}
     else:

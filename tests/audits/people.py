@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from graphcuts_dp.distances.answers import MECHANISMS, plan_distances
 from graphcuts_dp.distances.locations import Locations
-from graphcuts_dp.distances.plan import MECHANISMS, plan_distances
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.privacy.composition import zcdp_rho
 from tests.audits.base import Audit, Entry, Enumerated, Sampled

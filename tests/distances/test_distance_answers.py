@@ -106,7 +106,7 @@ def test_all_kinds_of_locations(tmp_path):
     graph = nx.path_graph(3)
     file = tmp_path / "people.txt"
     file.write_text("0\n2\n2\n")
-    maps = Metric.from_networkx(graph)
+    maps = Metric.of(graph)
     given = (file, str(file), [0, 2, 2], {0: 1, 2: 2}, Locations(maps, [1, 0, 2]))
     values = [
         answer_distances(graph, places, epsilon=20.0, seed=3).values.tolist() for places in given

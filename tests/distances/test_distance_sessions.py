@@ -7,7 +7,7 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.distances import Locations, Metric, answer_distances, open_distance_session
-from graphcuts_dp.distances.l1_plan import L1Plan
+from graphcuts_dp.distances.learner import L1Learner
 from graphcuts_dp.distances.learnt import InteractiveDistances
 from graphcuts_dp.distances.locations import all_distances
 from graphcuts_dp.errors import (
@@ -132,7 +132,7 @@ def test_another_map_of_the_same_vertices_is_refused(path):
 
 def test_noise_that_this_version_would_choose_otherwise_is_refused(path, monkeypatch):
     begin(path).close()
-    monkeypatch.setattr(L1Plan, "digest", "0" * 64)
+    monkeypatch.setattr(L1Learner, "digest", "0" * 64)
     with pytest.raises(LedgerError, match="another version"):
         resume(path)
 

@@ -35,8 +35,8 @@ def all_embedded(embedding):
         Metric.path(20),
         Metric.path(5, [3, 1, 4, 1]),
         Metric.grid(4, 7),
-        Metric.from_networkx(nx.star_graph(6)),
-        Metric.from_networkx(nx.balanced_tree(2, 4)),
+        Metric.of(nx.star_graph(6)),
+        Metric.of(nx.balanced_tree(2, 4)),
         *(random_tree(40, seed) for seed in range(4)),
     ],
     ids=repr,
@@ -74,7 +74,7 @@ def test_a_single_vertex_embeds_into_one_constant_coordinate():
 
 
 def test_other_maps_are_sent_to_bourgain():
-    cycle = Metric.from_networkx(nx.cycle_graph(5))
+    cycle = Metric.of(nx.cycle_graph(5))
     with pytest.raises(ParameterError, match="bourgain_embedding"):
         exact_embedding(cycle)
     assert bourgain_embedding(cycle, public_seed=1, repetitions=9).points.shape[0] == 5

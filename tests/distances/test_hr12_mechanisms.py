@@ -18,7 +18,7 @@ from graphcuts_dp.distances.coordinate import (
     tune_coordinate,
 )
 from graphcuts_dp.distances.embeddings import bourgain_embedding, exact_embedding
-from graphcuts_dp.distances.l1_plan import L1Plan
+from graphcuts_dp.distances.learner import L1Learner
 from graphcuts_dp.distances.learnt import InteractiveDistances, release_distances
 from graphcuts_dp.distances.locations import Locations, all_distances
 from graphcuts_dp.distances.metric import Metric
@@ -35,7 +35,7 @@ def people(metric, count, seed=0):
 
 def plan(metric=GRID, **numbers):
     given_ = {"people": 1000, "queries": None, "epsilon": 1.0, "delta": 1e-6}
-    return L1Plan(embedding=exact_embedding(metric), **(given_ | numbers))
+    return L1Learner(embedding=exact_embedding(metric), **(given_ | numbers))
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 5)), min_size=1, max_size=8))
@@ -48,7 +48,7 @@ def test_a_profile_counts_people(table):
 
 
 def test_profiles_add_up_to_the_maps_distances():
-    metric = Metric.from_networkx(nx.random_labeled_tree(30, seed=1))
+    metric = Metric.of(nx.random_labeled_tree(30, seed=1))
     here = people(metric, 77)
     made = plan(metric, people=77)
     points = made.embedding.points
@@ -86,7 +86,7 @@ def test_no_coordinate_spends_more_than_it_may(task, pure):
 
 
 def test_shares_add_up_to_no_more_than_the_budget():
-    tree = Metric.from_networkx(nx.random_labeled_tree(60, seed=2))
+    tree = Metric.of(nx.random_labeled_tree(60, seed=2))
     for delta in (0.0, 1e-6):
         made = plan(tree, delta=delta)
         total = sum(tuning.spent for tuning in made.tunings)
@@ -261,15 +261,15 @@ def test_plans_and_mechanisms_must_fit():
 
 
 def test_only_query_vertices_are_answered():
-    metric = Metric.from_networkx(nx.cycle_graph(6))
+    metric = Metric.of(nx.cycle_graph(6))
     embedding = bourgain_embedding(metric, [0, 3], public_seed=1, repetitions=8)
-    online = InteractiveDistances(L1Plan(embedding=embedding, people=50, queries=4, epsilon=1.0))
+    online = InteractiveDistances(L1Learner(embedding=embedding, people=50, queries=4, epsilon=1.0))
     state = online.start(people(metric, 50), SeededEntropy(1))
     for row in (1, -1, 6):
         with pytest.raises(QueryError):
             online.step(state, row, None, SeededEntropy(1))
     release = release_distances(
-        L1Plan(embedding=embedding, people=50, queries=None, epsilon=1.0),
+        L1Learner(embedding=embedding, people=50, queries=None, epsilon=1.0),
         people(metric, 50),
         SeededEntropy(1),
     )

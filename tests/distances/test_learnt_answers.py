@@ -18,7 +18,7 @@ from graphcuts_dp.distances.coordinate import (
     Profile,
 )
 from graphcuts_dp.distances.embeddings import learnt_cheaply
-from graphcuts_dp.distances.l1_plan import coordinate_bounds
+from graphcuts_dp.distances.learner import coordinate_bounds
 from graphcuts_dp.distances.learnt import LearntDistances
 from graphcuts_dp.distances.locations import all_distances
 from graphcuts_dp.errors import ParameterError
@@ -30,13 +30,13 @@ WIDTH = 20
 def ring(size):
     graph = nx.cycle_graph(size)
     graph.add_edge(0, size // 3)
-    return Metric.from_networkx(graph)
+    return Metric.of(graph)
 
 
 MAPS = {
     "path": Metric.path(40),
     "grid": Metric.grid(6, 7),
-    "tree": Metric.from_networkx(nx.balanced_tree(2, 3)),
+    "tree": Metric.of(nx.balanced_tree(2, 3)),
     "ring": ring(12),
 }
 
@@ -154,7 +154,7 @@ def test_several_people_cost_as_much_as_the_noise_of_one_grows():
 
 
 def test_auto_tries_the_learner_where_that_is_cheap():
-    star = Metric.from_networkx(nx.star_graph(90))
+    star = Metric.of(nx.star_graph(90))
     named = {
         name: {row.mechanism for row in plan_distances(metric, people=10**8, epsilon=1.0).rows}
         for name, metric in {**MAPS, "star": star}.items()

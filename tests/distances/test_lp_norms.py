@@ -7,7 +7,7 @@ import pytest
 
 from graphcuts_dp.distances import Locations, Metric, answer_distances, embeddings
 from graphcuts_dp.distances.embeddings import embeddings_of, projection_embedding, stable_variables
-from graphcuts_dp.distances.l1_plan import best_plan
+from graphcuts_dp.distances.learner import best_learner
 from graphcuts_dp.distances.locations import all_distances
 from graphcuts_dp.errors import GraphError, ParameterError
 
@@ -89,8 +89,8 @@ def test_remark_7_1_the_dimension_grows_with_what_can_be_spent():
     terms = {"queries": None, "epsilon": 1.0, "delta": 0.0, "beta": 0.05}
     chosen = []
     for people in (10**4, 10**7, 10**10):
-        plans = [best_plan([one], people=people, **terms) for one in embeddings]
-        best = best_plan(embeddings, people=people, **terms)
+        plans = [best_learner([one], people=people, **terms) for one in embeddings]
+        best = best_learner(embeddings, people=people, **terms)
         assert best.radius == min(plan.radius for plan in plans)
         chosen.append(best)
     dimensions = [plan.embedding.points.shape[1] for plan in chosen]

@@ -37,7 +37,7 @@ def some_maps():
         "tree": Metric(range(1, 13), parents, random.uniform(0.1, 2, 12), vertices=13),
         "star": Metric(range(1, 8), [0] * 7, np.ones(7), vertices=8),
         "grid": Metric.grid(3, 4),
-        "graph": Metric.from_networkx(ring),
+        "graph": Metric.of(ring),
     }
 
 
