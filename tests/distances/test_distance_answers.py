@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 from graphcuts_dp.distances import Locations, Metric, answer_distances, plan_distances
+from graphcuts_dp.distances import answers as answers_module
 from graphcuts_dp.distances import counts as tree_counts
 from graphcuts_dp.distances import metric as metric_module
-from graphcuts_dp.distances import plan as plan_module
 from graphcuts_dp.distances.locations import all_distances
 from graphcuts_dp.errors import (
     AccuracyWarning,
@@ -204,7 +204,7 @@ def test_large_maps_are_worked_on_a_few_rows_at_a_time(monkeypatch):
     assert np.allclose(parts.radii, whole.radii)
     assert parts.metric.diameter == whole.metric.diameter
     assert {row.mechanism for row in parts.plan.rows} == {"tree-counts", "histogram", "per-query"}
-    monkeypatch.setattr(plan_module, "_MOST_FOR_BASELINES", 10)
+    monkeypatch.setattr(answers_module, "_MOST_FOR_BASELINES", 10)
     few = plan_distances(ring, people=510, epsilon=3.0)
     assert {row.mechanism for row in few.rows} == {"tree-counts", "histogram"}
     asked = plan_distances(ring, people=510, epsilon=3.0, mechanism="per-query")

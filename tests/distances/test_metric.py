@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import graphcuts_dp as gc
-from graphcuts_dp.distances.metric import Metric, as_metric
+from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.errors import GraphError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph
 
