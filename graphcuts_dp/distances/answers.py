@@ -17,7 +17,7 @@ import numpy as np
 
 from graphcuts_dp.arrays import BoolVector, FloatVector
 from graphcuts_dp.display import Card, Displayed, Tabled
-from graphcuts_dp.distances.counts import NoisySums, PerQuery, TreeCounts
+from graphcuts_dp.distances.counts import NoisySums, histogram, per_query, tree_counts
 from graphcuts_dp.distances.embeddings import embeddings_of, learnt_cheaply
 from graphcuts_dp.distances.learner import L1Learner, best_learner
 from graphcuts_dp.distances.locations import HIDDEN, PUBLIC, Locations, checked_people
@@ -33,24 +33,22 @@ from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
 from graphcuts_dp.privacy.level_noise import DistributionPair
 from graphcuts_dp.privacy.protection import Protect
 from graphcuts_dp.results import bundle
+from graphcuts_dp.session.base import Answer
+from graphcuts_dp.session.transcript import answer_to_dict
 from graphcuts_dp.tables.frames import made_frame
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 NOISES = ("auto", "laplace", "gaussian")
-_COUNTS = {
-    "tree-counts": TreeCounts.build,
-    "histogram": TreeCounts.build_histogram,
-    "per-query": PerQuery.build,
-}
+_COUNTS = {"tree-counts": tree_counts, "histogram": histogram, "per-query": per_query}
 MECHANISMS = ("auto", *_COUNTS, L1Learner.name)
 _MOST_FOR_BASELINES = 8192  # vertices: beyond it noise on each answer is only tried when asked for
 _MOST_COORDINATES = 64  # beyond it the learner is only tried when asked for
 
 
 @final
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False)
 class DistancePlanRow:
     """One mechanism and what it promises, in the units of the map's lengths.
 
@@ -229,15 +227,7 @@ def plan_distances(
         guaranteed = float(built.radii(confidence=confidence).max())
         if mechanism == "auto" and name == L1Learner.name and guaranteed >= metric.diameter / 2:
             continue  # its intervals end where the map does: that is no better than no data
-        rows.append(
-            DistancePlanRow(
-                mechanism=name,
-                noise=distribution,
-                guaranteed=guaranteed,
-                typical=built.typical,
-                built=built,
-            )
-        )
+        rows.append(DistancePlanRow(name, distribution, guaranteed, built.typical, built))
     return DistancePlan(
         metric=metric,
         people=people,
@@ -315,31 +305,18 @@ def promise_to_people(
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class DistanceAnswer:
+class DistanceAnswer(Answer):
     """The answer for one vertex, in the units of the map's lengths. It may be published.
+
+    Of noisy counts the value is unbiased, so it may be below 0; of the learner and of sessions it
+    is the middle of its interval. The intervals of all vertices, or of all guaranteed answers of a
+    session, hold at once, so a vertex may be picked by its answer.
 
     Attributes:
         vertex: label.
-        value: estimate of the average distance to all people; of noisy counts it is unbiased, so
-            it may be below 0; of the learner and of sessions it is the middle of its interval.
-        interval: (low, high); the intervals of all vertices, or of all guaranteed answers of a
-            session, hold their true values at once with probability `confidence`, so a vertex may
-            be picked by its answer.
-        confidence: in (0, 1).
-        guaranteed: false where a session has run out: the interval is what is possible at all.
-        corrected: whether an answer of a session bought anything.
-        queries_left: how many more answers a session promises; None where all are answered.
-        seeded: whether the noise came from a seed, so that the answer is not private.
     """
 
     vertex: Label
-    value: float
-    interval: tuple[float, float]
-    confidence: float
-    guaranteed: bool = True
-    corrected: bool = False
-    queries_left: int | None = None
-    seeded: bool = False
 
     def __str__(self) -> str:
         low, high = self.interval
@@ -352,7 +329,7 @@ class DistanceAnswer:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        return {**vars(self), "interval": list(self.interval)}
+        return {"vertex": self.vertex, **answer_to_dict(self)}
 
 
 _COLUMNS = ("vertex", "value", "low", "high")
@@ -378,16 +355,6 @@ class DistanceAnswers(Displayed):
     confidence: float
     guarantee: PrivacyGuarantee
     plan: DistancePlan
-
-    @property
-    def mechanism(self) -> str:
-        """The mechanism that was run."""
-        return self.plan.best.mechanism
-
-    @property
-    def noise(self) -> str:
-        """The distribution of its noise."""
-        return self.plan.best.noise
 
     @property
     def best(self) -> DistanceAnswer:
@@ -429,12 +396,12 @@ class DistanceAnswers(Displayed):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON: guarantee, plan, answers."""
-        told = [answer.to_dict() for answer in self.all()]
+        told, best = [answer.to_dict() for answer in self.all()], self.plan.best
         return {
             "guarantee": self.guarantee.to_dict(),
-            "mechanism": self.mechanism,
-            "noise": self.noise,
-            "noise_parameters": [str(p) for p in self.plan.best.built.noise_parameters],
+            "mechanism": best.mechanism,
+            "noise": best.noise,
+            "noise_parameters": [str(p) for p in best.built.noise_parameters],
             "confidence": self.confidence,
             "plan": self.plan.to_dict(),
             "best": self.best.vertex,
@@ -531,7 +498,7 @@ class DistanceAnswers(Displayed):
         mark = "" if self.guarantee.is_private else f", {SEEDED_WARNING}"
         return (
             f"DistanceAnswers({len(self.values)} vertices, "
-            f"epsilon={self.guarantee.epsilon:g}, mechanism={self.mechanism!r}{mark})"
+            f"epsilon={self.guarantee.epsilon:g}, mechanism={self.plan.best.mechanism!r}{mark})"
         )
 
     def __str__(self) -> str:

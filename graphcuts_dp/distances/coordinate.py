@@ -282,8 +282,6 @@ def _tuned(
     else:
         one, line = one**2 / 2, task.width**2 / (2 * v) + 1 / (2 * n)
     spent = (c + 1) * one + c * line
-    if spent > budget:  # cannot happen: everything above is rounded to less
-        raise ArithmeticError("a coordinate would spend more than its budget")
     return CoordinateTuning(
         task=task,
         updates=c,

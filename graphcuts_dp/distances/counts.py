@@ -14,11 +14,10 @@ the levels follow from the distances.
 """
 
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import NamedTuple, Unpack, final
 
 import numpy as np
@@ -38,42 +37,47 @@ from graphcuts_dp.privacy.level_noise import (
     split_budget,
 )
 
+_GRID_BITS = 16  # the diameter has 2^16 to 2^17 grid steps
+_SMALL = 8  # parts of so few vertices keep the order they have
+_FANOUTS = (4, 8, 16, 32, 64)
+_EXACT_VERTICES = 8192  # on larger trees, one bound stands for the errors of all vertices
+_PARTS_CHANGE = (2, 2)  # what a move changes in the parts of a level, in sum and in squares
 
+
+@final
 @dataclass(frozen=True, eq=False, kw_only=True)
-class NoisySums(ABC):
+class NoisySums:
     """Answers the distance queries of all vertices by a public linear map of noisy counts.
 
-    It is made from public things; `answers` is the only place that reads the locations.
+    Guarantee: epsilon-DP, or rho-zCDP, for a change of one person's location, which changes the
+    exact counts of each level by no more than `changes`: see who makes it.
 
     Attributes:
         name: under which users ask for it.
-        metric: the public map.
-        people: n, public.
+        exact: whole numbers by level, from the numbers of people at the vertices. Private.
+        estimates: answers, shape (V,), from such numbers with noise.
         noise: with a parameter for each level of counts.
         spread: what it does to the answers, in the units of the map's lengths.
         changes: of each level, see `LevelNoise.cost`.
         delta: for which a zCDP cost is stated.
+        rounding: the most by which answers are off besides noise, in the units of the lengths.
     """
 
     name: str
-    metric: Metric
-    people: int
+    exact: Callable[[IntVector], list[IntVector]]
+    estimates: Callable[[list[IntVector]], FloatVector]
     noise: LevelNoise
     spread: Spread
     changes: Sequence[Change]
     delta: float
-
-    @property
-    def rounding(self) -> float:
-        """The most by which answers are off besides noise, in the units of the map's lengths."""
-        return 0.0
+    rounding: float = 0.0
 
     @property
     def noise_parameters(self) -> tuple[Fraction, ...]:
         """Rates or variances of the noise, exactly."""
         return self.noise.parameters
 
-    @property
+    @cached_property
     def typical(self) -> float | None:
         """The largest standard deviation of an answer."""
         return float(self.noise.deviations(self.spread).max())
@@ -90,77 +94,99 @@ class NoisySums(ABC):
         """
         return self.noise.radii(self.spread, failure=1 - confidence) + self.rounding
 
+    def noisy(self, locations: Locations, source: EntropySource) -> list[IntVector]:
+        """Fresh noise on the exact numbers, by level: all that is ever read of the data."""
+        return [
+            exact + self.noise.draw(level, len(exact), source)
+            for level, exact in enumerate(self.exact(locations.counts))
+        ]
+
     def answered(
         self, locations: Locations, source: EntropySource, *, confidence: float
     ) -> tuple[FloatVector, FloatVector]:
         """Estimates for all vertices, and half widths of intervals that all hold, shape (V,)."""
-        values = self.answers(locations, source)
+        values = self.estimates(self.noisy(locations, source))
         return values, np.broadcast_to(self.radii(confidence=confidence), values.shape)
 
-    @abstractmethod
-    def answers(self, locations: Locations, source: EntropySource) -> FloatVector:
-        """Estimates for all vertices, shape (V,)."""
 
-
-_GRID_BITS = 16  # the diameter has 2^16 to 2^17 grid steps
-
-
-@final
-@dataclass(frozen=True, eq=False, kw_only=True)
-class PerQuery(NoisySums):
+def per_query(metric: Metric, people: int, **budget: Unpack[LevelBudget]) -> NoisySums:
     """Every answer as a query of its own: distances in whole steps, summed, plus integer noise.
 
     Guarantee: the distances from v are rounded down to whole steps of a public grid, each between 0
     and s_v = floor(ecc(v)/step), so a person who moves changes the sum at v by at most s_v, and all
     sums together by at most `changes` in sum and in sum of squares. That is what composing V
-    queries costs, each with its exact sensitivity; noise is the same for all.
+    queries costs, each with its exact sensitivity; noise is the same for all. Answers are off by
+    half a step besides: distances are rounded down, and half a step is added.
 
-    Attributes:
-        step: of the grid, a power of two, in the units of the lengths.
+    Raises:
+        ParameterError: epsilon or delta out of range.
     """
+    step = 2.0 ** (math.floor(math.log2(metric.diameter)) - _GRID_BITS)
+    # Two searches on a tree round differently: one step more covers that.
+    most = (np.floor(metric.eccentricities / step) + 1).astype(np.int64).tolist()
+    changes = [(sum(most), sum(value**2 for value in most))]
+    spread = Spread(np.array([[1.0]]), np.array([[1.0]]), len(metric)).scaled(step / people)
 
-    step: float
+    def exact(counts: IntVector) -> list[IntVector]:
+        found = [np.floor(each / step).astype(np.int64) @ counts for _, each in metric.blocks()]
+        return [np.concatenate(found)]
 
-    @classmethod
-    def build(cls, metric: Metric, people: int, **budget: Unpack[LevelBudget]) -> "PerQuery":
-        """Choose grid and scale. Reads public things only.
-
-        Raises:
-            ParameterError: epsilon or delta out of range.
-        """
-        step = 2.0 ** (math.floor(math.log2(metric.diameter)) - _GRID_BITS)
-        # Two searches on a tree round differently: one step more covers that.
-        most = (np.floor(metric.eccentricities / step) + 1).astype(np.int64).tolist()
-        changes = [(sum(most), sum(value**2 for value in most))]
-        spread = Spread(np.array([[1.0]]), np.array([[1.0]]), len(metric)).scaled(step / people)
-        return cls(
-            name="per-query",
-            metric=metric,
-            people=people,
-            noise=split_budget(spread, changes, **budget),
-            spread=spread,
-            changes=changes,
-            delta=budget["delta"],
-            step=step,
-        )
-
-    @property
-    def rounding(self) -> float:
-        """Half a step: distances are rounded down, and half a step is added."""
-        return self.step / 2
-
-    def answers(self, locations: Locations, source: EntropySource) -> FloatVector:
-        """See `NoisySums.answers`."""
-        sums = np.zeros(len(self.metric), dtype=np.int64)
-        for rows, distances in self.metric.blocks():
-            sums[rows] = np.floor(distances / self.step).astype(np.int64) @ locations.counts
-        released = sums + self.noise.draw(0, len(sums), source)
-        return np.asarray(released * (self.step / self.people) + self.step / 2, dtype=np.float64)
+    return NoisySums(
+        name="per-query",
+        exact=exact,
+        estimates=lambda released: np.asarray(released[0] * (step / people) + step / 2),
+        noise=split_budget(spread, changes, **budget),
+        spread=spread,
+        changes=changes,
+        delta=budget["delta"],
+        rounding=step / 2,
+    )
 
 
-_SMALL = 8  # parts of so few vertices keep the order they have
-_FANOUTS = (4, 8, 16, 32, 64)
-_EXACT_VERTICES = 8192  # on larger trees, one bound stands for the errors of all vertices
+def tree_counts(metric: Metric, people: int, **budget: Unpack[LevelBudget]) -> NoisySums:
+    """Noisy numbers of people in all parts of all levels of a public tree of parts.
+
+    Parts and scales have the least largest deviation.
+
+    Guarantee: a person who moves leaves one part of a level and comes into another, or stays in the
+    same: two counts of the level change by 1 each, or none. Moves between parts of the first level
+    change two counts on every level, so epsilon = sum of 2 rate_j and rho = sum of 1/variance_j,
+    exactly.
+
+    Raises:
+        ParameterError: epsilon or delta out of range.
+    """
+    trees = _candidates(metric)[:-1]
+    found = [_of_parts("tree-counts", *tree, metric, people, budget) for tree in trees]
+    return min(found, key=lambda made: made.typical or 0.0)
+
+
+def histogram(metric: Metric, people: int, **budget: Unpack[LevelBudget]) -> NoisySums:
+    """Counts at the vertices alone: noise on each, and one shift so that they add up to n.
+
+    Raises:
+        ParameterError: epsilon or delta out of range.
+    """
+    return _of_parts("histogram", *_candidates(metric)[-1], metric, people, budget)
+
+
+def _of_parts(
+    name: str, parts: "Parts", spread: Spread, metric: Metric, people: int, budget: LevelBudget
+) -> NoisySums:
+    spread, changes = spread.scaled(1 / people), [_PARTS_CHANGE] * len(parts.levels)
+
+    def estimates(released: list[IntVector]) -> FloatVector:
+        return metric.weighted_sums(consistent_counts(parts, people, released)) / people
+
+    return NoisySums(
+        name=name,
+        exact=partial(part_counts, parts),
+        estimates=estimates,
+        noise=split_budget(spread, changes, **budget),
+        spread=spread,
+        changes=changes,
+        delta=budget["delta"],
+    )
 
 
 class Level(NamedTuple):
@@ -246,81 +272,6 @@ def _reach(lengths: sp.csr_array, row: int) -> FloatVector:
     """Distances from a vertex; -1 to what cannot be reached."""
     found = np.asarray(csgraph.dijkstra(lengths, directed=False, indices=row))
     return np.where(np.isfinite(found), found, -1.0)
-
-
-@final
-@dataclass(frozen=True, eq=False, kw_only=True)
-class TreeCounts(NoisySums):
-    """Noisy numbers of people in all parts of all levels of a public tree of parts.
-
-    Guarantee: epsilon-DP, or rho-zCDP, for a change of one person's location. A person who moves
-    leaves one part of a level and comes into another, or stays in the same: two counts of the level
-    change by 1 each, or none. Moves between parts of the first level change two counts on every
-    level, so epsilon = sum of 2 rate_j and rho = sum of 1/variance_j, exactly.
-
-    Attributes:
-        name: "tree-counts", or "histogram" when the only parts are the vertices.
-        parts: of the map.
-    """
-
-    parts: Parts
-
-    @classmethod
-    def build(cls, metric: Metric, people: int, **budget: Unpack[LevelBudget]) -> "TreeCounts":
-        """Choose the parts and the scales with the least largest deviation, from public things.
-
-        Raises:
-            ParameterError: epsilon or delta out of range.
-        """
-        trees = _candidates(metric)[:-1]
-        found = [cls._of(tree, "tree-counts", metric, people, budget) for tree in trees]
-        return min(found, key=lambda made: made.noise.deviations(made.spread).max())
-
-    @classmethod
-    def build_histogram(
-        cls, metric: Metric, people: int, **budget: Unpack[LevelBudget]
-    ) -> "TreeCounts":
-        """Counts at the vertices alone: noise on each, and one shift so that they add up to n.
-
-        Raises:
-            ParameterError: epsilon or delta out of range.
-        """
-        return cls._of(_candidates(metric)[-1], "histogram", metric, people, budget)
-
-    @classmethod
-    def _of(
-        cls,
-        candidate: tuple[Parts, Spread],
-        name: str,
-        metric: Metric,
-        people: int,
-        budget: LevelBudget,
-    ) -> "TreeCounts":
-        parts, spread = candidate[0], candidate[1].scaled(1 / people)
-        changes = [(2, 2)] * len(parts.levels)
-        return cls(
-            name=name,
-            metric=metric,
-            people=people,
-            noise=split_budget(spread, changes, **budget),
-            spread=spread,
-            changes=changes,
-            delta=budget["delta"],
-            parts=parts,
-        )
-
-    def noisy_counts(self, locations: Locations, source: EntropySource) -> list[IntVector]:
-        """Fresh noise on the counts of all parts, by level: all that is ever read of the data."""
-        return [
-            exact + self.noise.draw(level, len(exact), source)
-            for level, exact in enumerate(part_counts(self.parts, locations.counts))
-        ]
-
-    def answers(self, locations: Locations, source: EntropySource) -> FloatVector:
-        """See `NoisySums.answers`."""
-        released = self.noisy_counts(locations, source)
-        counts = consistent_counts(self.parts, self.people, released)
-        return self.metric.weighted_sums(counts) / self.people
 
 
 @lru_cache(maxsize=1)  # a plan and its run, and both distributions of noise, need the same ones

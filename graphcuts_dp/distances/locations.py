@@ -4,26 +4,22 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, Self, final
 
 import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatVector, IntVector
-from graphcuts_dp.distances.metric import Metric
+from graphcuts_dp.distances.metric import Metric, read_table
 from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.ledger.identity import identity_of_counts
 from graphcuts_dp.ledger.opening import Subject
 from graphcuts_dp.pairs.vertices import Label, labels_or_number
-from graphcuts_dp.tables.columns import Columns
-from graphcuts_dp.tables.file_bytes import TextFormat, read_text
-from graphcuts_dp.tables.rows import read_rows
+from graphcuts_dp.tables.file_bytes import read_text
 
 _VERTEX_HEADS = ("vertex", "location", "place", "label")
 _COUNT_HEADS = ("people", "count")
-_FORMS = {".csv": TextFormat(","), ".tsv": TextFormat("\t")}
 _LONGEST_COUNT = 12  # digits of a number of people
 MOST_PEOPLE = 2**40
 HIDDEN = "where any one person is"
@@ -108,17 +104,9 @@ class Locations:
             FileFormatError: the file cannot be read, holds no location, or names in a row (told by
                 its number) a vertex that is not on the map, or no whole number of people.
         """
-        form = _FORMS.get(Path(str(path).lower().removesuffix(".gz")).suffix)
-        text = read_text(path)
         vertex, people = 0, None
-        lines = enumerate(text.split("\n"), 1)
-        rows = [(number, [line]) for number, line in lines if line.strip()]
-        if form is not None:
-            try:
-                names, rows = read_rows(text.encode(), form, Columns(header=True))
-            except FileFormatError as problem:
-                raise FileFormatError(f"{path!s}: {problem}") from None
-            heads = [cell.strip().lower() for cell in names or ()]
+        if str(path).lower().removesuffix(".gz").endswith((".csv", ".tsv")):
+            heads, rows = read_table(path)
             found = [i for i, head in enumerate(heads) if head in _VERTEX_HEADS]
             people = next((i for i, head in enumerate(heads) if head in _COUNT_HEADS), None)
             if not found:
@@ -127,6 +115,9 @@ class Locations:
                     "rows, or name a file with one vertex on each line .txt"
                 )
             vertex = found[0]
+        else:
+            lines = enumerate(read_text(path).split("\n"), 1)
+            rows = [(number, [line]) for number, line in lines if line.strip()]
         counts = np.zeros(len(metric), dtype=np.int64)
         for line, cells in rows:
             row = metric.vertices.find_text(cells[vertex].strip()) if vertex < len(cells) else None

@@ -5,8 +5,6 @@ known here. Maps come from graphs, or from files: a graph file for the lengths, 
 vertices are drawn. On trees, grids with coordinates and points with a norm, distances are cheap.
 """
 
-import csv
-import io
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,7 +24,8 @@ from graphcuts_dp.graph.edge_store import Vertices
 from graphcuts_dp.pairs.vertices import Label, VertexSet
 from graphcuts_dp.progress import Progress, silent
 from graphcuts_dp.tables.columns import Columns
-from graphcuts_dp.tables.file_bytes import read_text
+from graphcuts_dp.tables.file_bytes import TextFormat, read_text
+from graphcuts_dp.tables.rows import read_rows
 
 _COORDINATES = (("x", "y"), ("lon", "lat"), ("longitude", "latitude"))
 _BLOCK_ENTRIES = 1 << 20  # distances worked on at once: 8 MiB, within a cache
@@ -86,7 +85,9 @@ class Metric:
         self._progress: Progress = silent
 
     @classmethod
-    def of(cls, source: Any, *, weight: str = "weight") -> "Metric":
+    def of(
+        cls, source: Any, *, weight: str = "weight", coordinates: npt.ArrayLike | None = None
+    ) -> "Metric":
         """The metric of a graph; a `Metric` is what it is.
 
         Args:
@@ -94,16 +95,16 @@ class Metric:
                 1), or a graph of networkx or igraph, see `Graph.of`; arcs are edges. Attributes x
                 and y, or lon and lat, are coordinates if all nodes have them.
             weight: edge attribute of networkx and igraph with the length; without it all are 1.
+            coordinates: where the vertices are drawn, as for `Metric`.
 
         Raises:
             ParameterError: something else.
-            GraphError: a map that is not connected, or what `Graph.of` refuses.
+            GraphError: what `Metric` or `Graph.of` refuses.
         """
         if isinstance(source, Metric):
             return source
-        if isinstance(source, Graph):
-            return cls.from_graph(source)
-        drawn = {key for pair in _COORDINATES for key in pair}
+        graph, drawn = source, {key for pair in _COORDINATES for key in pair}
+        held: dict[str, list[Any]] = {}
         if hasattr(source, "get_edgelist"):
             known = source.vs.attributes()
             labels = source.vs["name"] if "name" in known else source.vcount()
@@ -111,32 +112,18 @@ class Metric:
         elif hasattr(source, "nodes") and hasattr(source, "edges"):
             labels = list(source.nodes)
             held = {key: [value for _, value in source.nodes(data=key)] for key in drawn}
-        else:
-            raise ParameterError("a map is a Metric, a Graph, or a graph of networkx or igraph")
-        graph = Graph.of(source, vertices=labels, columns=Columns(weight=weight), merge="min")
+        elif not isinstance(source, Graph):
+            raise ParameterError(
+                "a map is a Metric, an undirected Graph, or a graph of networkx or igraph"
+            )
+        if not isinstance(source, Graph):
+            graph = Graph.of(source, vertices=labels, columns=Columns(weight=weight), merge="min")
         for x, y in _COORDINATES:
             pairs = list(zip(held.get(x, ()), held.get(y, ()), strict=True))
-            if pairs and not any(None in pair for pair in pairs):
-                return cls.from_graph(graph, coordinates=pairs)
-        return cls.from_graph(graph)
-
-    @classmethod
-    def from_graph(cls, graph: Graph, *, coordinates: npt.ArrayLike | None = None) -> Self:
-        """Metric of a `Graph`; weights are lengths, and each edge of a simple graph has length 1.
-
-        Raises:
-            GraphError: not connected, not undirected on one vertex set, or coordinates that do not
-                fit.
-        """
-        if not isinstance(graph, Graph):
-            raise GraphError("distances are measured in undirected graphs: the map must be a Graph")
-        return cls(
-            graph.rows,
-            graph.columns,
-            graph.weights,
-            vertices=graph.vertices,
-            coordinates=coordinates,
-        )
+            if coordinates is None and pairs and not any(None in pair for pair in pairs):
+                coordinates = pairs
+        ends = graph.rows, graph.columns
+        return cls(*ends, graph.weights, vertices=graph.vertices, coordinates=coordinates)
 
     @classmethod
     def path(cls, vertices: Vertices, lengths: npt.ArrayLike | None = None) -> Self:
@@ -502,7 +489,22 @@ def read_map(
     """
     graph = read_graph(path, columns=text, weighted=False if ignore_lengths else None, merge="min")
     points = None if coordinates is None else read_coordinates(coordinates, graph.vertices)
-    return Metric.from_graph(graph, coordinates=points)
+    return Metric.of(graph, coordinates=points)
+
+
+def read_table(path: PathLike) -> tuple[list[str], list[tuple[int, list[str]]]]:
+    """The names of the columns of a .csv or .tsv file, in small letters, and rows by line number.
+
+    Raises:
+        FileFormatError: it cannot be read, or is malformed.
+    """
+    tabs = str(path).lower().removesuffix(".gz").endswith(".tsv")
+    data = read_text(path).encode()
+    try:
+        names, rows = read_rows(data, TextFormat("\t" if tabs else ","), Columns(header=True))
+    except FileFormatError as problem:
+        raise FileFormatError(f"{path!s}: {problem}") from None
+    return [cell.strip().lower() for cell in names or ()], list(rows)
 
 
 def read_coordinates(path: PathLike, vertices: VertexSet) -> FloatMatrix:
@@ -516,17 +518,13 @@ def read_coordinates(path: PathLike, vertices: VertexSet) -> FloatMatrix:
         FileFormatError: the file cannot be read, has no such columns, a cell is not a number (told
             by its line), or a vertex of the map is missing.
     """
-    try:
-        rows = list(csv.reader(io.StringIO(read_text(path), newline=""), strict=True))
-    except csv.Error:
-        raise FileFormatError(f"cannot read {path!s}: it is not a CSV file") from None
-    heads = [cell.strip().lower() for cell in rows[0]] if rows else []
+    heads, rows = read_table(path)
     pair = next((names for names in _COORDINATES if set(names) <= set(heads)), None)
     if pair is None:
         raise FileFormatError(f"{path!s}: the first row must name columns x and y, or lon and lat")
     columns = [heads.index(name) for name in pair]
     points = np.full((len(vertices), 2), np.nan)
-    for line, cells in enumerate(rows[1:], start=2):
+    for line, cells in rows:
         row = vertices.find_text(cells[0].strip()) if cells else None
         if row is None:
             continue

@@ -30,7 +30,6 @@ from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.errors import (
     AccuracyWarning,
     ExhaustedError,
-    FileFormatError,
     LedgerError,
     ParameterError,
 )
@@ -177,15 +176,8 @@ class InteractiveDistances(Mechanism[int, InteractiveState]):
         """See `Mechanism.unguaranteed`."""
         return self._answer(state, query, tested=False, seed=self.seed)
 
-    def resumed(
-        self,
-        state: InteractiveState,
-        data: Locations,
-        *_: Any,
-    ) -> InteractiveState:
+    def resumed(self, state: InteractiveState, data: Locations, *_: Any) -> InteractiveState:
         """See `Mechanism.resumed`: with the private side made again."""
-        if len(state.coordinates) != len(self.learner.tunings):
-            raise FileFormatError("the state is of another plan")
         return replace(state, profiles=self.learner.profiles(data))
 
 
@@ -274,16 +266,7 @@ class DistanceSession(OpenSession[InteractiveDistances]):
         return found
 
     def _reply(self, row: int, answer: Answer) -> DistanceAnswer:
-        return DistanceAnswer(
-            vertex=self.metric.vertices.labels[row],
-            value=answer.value,
-            interval=answer.interval,
-            confidence=answer.confidence,
-            guaranteed=answer.guaranteed,
-            corrected=answer.updated,
-            queries_left=answer.queries_left,
-            seeded=answer.seeded,
-        )
+        return DistanceAnswer(vertex=self.metric.vertices.labels[row], **vars(answer))
 
     @property
     def history(self) -> list[DistanceAnswer]:

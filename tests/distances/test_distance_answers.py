@@ -12,7 +12,7 @@ import pytest
 
 from graphcuts_dp.distances import Locations, Metric, answer_distances, plan_distances
 from graphcuts_dp.distances import answers as answers_module
-from graphcuts_dp.distances import counts as tree_counts
+from graphcuts_dp.distances import counts as counts_module
 from graphcuts_dp.distances import metric as metric_module
 from graphcuts_dp.distances.locations import all_distances
 from graphcuts_dp.errors import (
@@ -123,7 +123,7 @@ def test_files(tmp_path):
     told = json.loads(Path(receipt).read_bytes())
     assert told["files"]["answers.csv"] == hashlib.sha256(data).hexdigest()
     assert told["guarantee"]["entropy"] == "seeded: not private"
-    assert told["mechanism"] == answers.mechanism
+    assert told["mechanism"] == answers.plan.best.mechanism
     with pytest.raises(FileFormatError, match="exists"):
         answers.save(tmp_path / "answers.csv")
     assert answers.save(tmp_path / "answers.csv", force=True) == (table, receipt)
@@ -181,7 +181,7 @@ def test_worthless_answers_warn():
 
 def test_large_trees_have_one_bound_for_all_vertices(monkeypatch):
     """Half widths there are proven too; all runs hold but for a chance of 5e-8."""
-    monkeypatch.setattr(tree_counts, "_EXACT_VERTICES", 10)
+    monkeypatch.setattr(counts_module, "_EXACT_VERTICES", 10)
     metric = Metric([0, 0, *range(1, 30)], range(1, 32), np.ones(31), vertices=32)
     people = Locations(metric, np.arange(32) * 10)
     truth = all_distances(people)

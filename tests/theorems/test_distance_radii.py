@@ -53,7 +53,7 @@ def worst_shares(kind, mechanism, noise, runs):
     answered = (
         built.answered(here, SeededEntropy(seed), confidence=CONFIDENCE) for seed in range(runs)
     )
-    return np.array([(np.abs(one.values - truth) / one.radii).max() for one in answered])
+    return np.array([(np.abs(values - truth) / radii).max() for values, radii in answered])
 
 
 def refuted(reached, runs):
