@@ -303,17 +303,17 @@ def test_distances(distribution, epsilons):
                     mechanism=mechanism,
                     noise=distribution,
                 ).best.built
+                for level in built.noisy(here, SeededEntropy(SEED)):
+                    assert level.dtype == np.int64
                 if mechanism == "per-query":
-                    values = built.answers(here, SeededEntropy(SEED))
-                    counts = (values - built.step / 2) / (built.step / here.people)
+                    values, _ = built.answered(here, SeededEntropy(SEED), confidence=0.95)
+                    step = 2 * built.rounding
+                    counts = (values - step / 2) / (step / here.people)
                     # Floats far from 0 hold fewer digits after the point.
                     slack = 1e-9 + np.abs(counts) * 2.0**-51
                     assert (np.abs(counts - np.rint(counts)) <= slack).all()
-                    again = np.rint(counts) * (built.step / here.people) + built.step / 2
+                    again = np.rint(counts) * (step / here.people) + step / 2
                     assert np.allclose(again, values, rtol=2.0**-51, atol=0)
-                else:
-                    for level in built.noisy_counts(here, SeededEntropy(SEED)):
-                        assert level.dtype == np.int64
 
 
 @pytest.mark.parametrize("delta", [0.0, DELTA])
