@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     )
     from graphcuts_dp.cutnorm.certificate import CutNormCertificate as CutNormCertificate
     from graphcuts_dp.cutnorm.cut_norm import cut_norm
+    from graphcuts_dp.estimate.answers import CutAnswer as CutAnswer
     from graphcuts_dp.estimate.consistency import RoundedFlows as RoundedFlows
     from graphcuts_dp.estimate.noisy_contributions import Contributions as Contributions
-    from graphcuts_dp.estimate.noisy_matrix import CutAnswer as CutAnswer
     from graphcuts_dp.evaluation.cut_distance import cut_distance as cut_distance
     from graphcuts_dp.evaluation.cut_error import cut_errors
     from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph, read_graph
@@ -87,7 +87,7 @@ _HOMES = {
     "cutnorm.cut_norm": ("cut_norm",),
     "estimate.consistency": ("RoundedFlows",),
     "estimate.noisy_contributions": ("Contributions",),
-    "estimate.noisy_matrix": ("CutAnswer",),
+    "estimate.answers": ("CutAnswer",),
     "evaluation.cut_distance": ("cut_distance",),
     "evaluation.cut_error": ("cut_errors",),
     "graph.adjacency": ("BipartiteGraph", "DirectedGraph", "Graph", "read_graph"),

@@ -2,7 +2,9 @@
 
 An object of options is a frozen dataclass whose fields `option` makes. It checks itself when it is
 made, and Python, the command line, HTTP, receipts and the tables of the docs are made from what
-`described` tells of it: a new option is one field with its help text.
+`described` tells of it: a new option is one field with its help text. A string may stand for an
+object, in Python as on the command line: "steps=3", or "search:steps=3" where a table of several
+kinds names them.
 
     >>> from dataclasses import dataclass
     >>> from graphcuts_dp.options import METHOD, check, option
@@ -14,15 +16,31 @@ made, and Python, the command line, HTTP, receipts and the tables of the docs ar
     >>> Search(steps=0)
     Traceback (most recent call last):
     graphcuts_dp.errors.ParameterError: steps must be a whole number from 1 on, not 0
+    >>> from graphcuts_dp.options import read_options
+    >>> read_options("steps=3", Search)
+    Search(steps=3)
 """
 
 import dataclasses
+import inspect
 import math
+import re
 import types
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from numbers import Real
-from typing import Any, Literal, TypeVar, Union, final, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    TypeVar,
+    Union,
+    final,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from graphcuts_dp.errors import ParameterError
 
@@ -31,6 +49,9 @@ GROUPS = (INPUT, PRIVACY, METHOD, OUTPUT)  # in which help lists them
 _KEY = "option"
 _SIMPLE = (bool, int, float, str)
 _WORDS = {bool: "True or False", int: "a whole number", float: "a number", str: "a text"}
+_YES = {"yes": True, "true": True, "no": False, "false": False}
+_COMMA = re.compile(r"(?<!\\),")  # a comma within a value is typed \,
+_FIRST = re.compile(r"([^=,:]+):(.*)", re.DOTALL)  # the first option, before a colon
 T = TypeVar("T")
 
 
@@ -56,12 +77,14 @@ class Option:
         flag: what the command line calls it; None for the name with hyphens.
         metavar: what stands for the value in its help.
         parse: makes the value of a typed word; None where the kind tells how.
+        of: of which objects the value is one, where it is an object of options itself: their class,
+            or a table that names several.
     """
 
     name: str = ""
     kind: type | None = None
     optional: bool = False
-    default: Any = dataclasses.MISSING
+    default: Any = None
     help: str = ""
     unit: str = ""
     least: float | None = None
@@ -73,6 +96,36 @@ class Option:
     flag: str | None = None
     metavar: str | None = None
     parse: Callable[[str], Any] | None = None
+    of: Any = None
+
+    @property
+    def key(self) -> str:
+        """What it is called where it is typed."""
+        return self.name.replace("_", "-")
+
+    @property
+    def typed(self) -> bool:
+        """Whether a word can stand for its value."""
+        return (self.kind or self.parse or self.of) is not None
+
+    def read(self, text: str) -> Any:
+        """The value of a word that was typed.
+
+        Raises:
+            ParameterError: it is no such value; ranges are for `check`.
+        """
+        if isinstance(self.of, Mapping):
+            return chosen(text, self.of, self.name)
+        if self.of is not None or self.parse is not None:
+            return self.parse(text) if self.parse else read_options(text, self.of)
+        if self.kind not in (bool, int, float):
+            words = text.replace("-", " ")  # of a choice that has blanks
+            return words if words in self.choices and text not in self.choices else text
+        try:
+            return _YES[text.lower()] if self.kind is bool else _number(text, self.kind)
+        except (LookupError, ValueError):
+            self.check(text)
+            raise
 
     @property
     def text(self) -> str:
@@ -145,14 +198,42 @@ def option(default: Any = dataclasses.MISSING, *, help: str, **known: Any) -> An
 
 
 def described(options: Any) -> tuple[Option, ...]:
-    """All options of a class, or of an object, in the order of its fields."""
-    kind = options if isinstance(options, type) else type(options)
-    hints = get_type_hints(kind)
-    return tuple(
-        _typed(field.metadata[_KEY], field.name, hints[field.name])
-        for field in dataclasses.fields(kind)
-        if _KEY in field.metadata
-    )
+    """All options of a class, of an object, or of a function, in their order.
+
+    Those of a function are the parameters whose annotation holds an `Option`; a partial one has
+    those that are left.
+    """
+    given: set[str] = set()
+    while isinstance(options, partial):
+        given |= options.keywords.keys()
+        options = options.func
+    if dataclasses.is_dataclass(options):
+        kind = options if isinstance(options, type) else type(options)
+        hints = get_type_hints(kind)
+        found = [
+            _typed(field.metadata[_KEY], field.name, hints[field.name])
+            for field in dataclasses.fields(kind)
+            if _KEY in field.metadata
+        ]
+    else:
+        found = [
+            _typed(dataclasses.replace(about, default=default), name, hint)
+            for name, hint, default, about in _annotated(options)
+        ]
+    return tuple(each for each in found if each.name not in given)
+
+
+def _annotated(function: Any) -> Iterator[tuple[str, Any, Any, Option]]:
+    """Of each parameter that has one: its name, type, default and option."""
+    hints = get_type_hints(function, include_extras=True)
+    for name, parameter in inspect.signature(function).parameters.items():
+        if get_origin(hints.get(name)) is Annotated:
+            hint, *known = get_args(hints[name])
+            missing = parameter.default is inspect.Parameter.empty
+            default = dataclasses.MISSING if missing else parameter.default
+            for about in known:
+                if isinstance(about, Option):
+                    yield name, hint, default, about
 
 
 def check(options: Any) -> None:
@@ -165,23 +246,87 @@ def check(options: Any) -> None:
         each.check(getattr(options, each.name))
 
 
-def chosen(given: str | T, kinds: Mapping[str, Callable[[], T]], what: str) -> T:
-    """An object of options that a user gave, or that a name selects with its defaults.
+def chosen(given: str | T, kinds: Mapping[str, Callable[..., T]], what: str) -> T:
+    """An object of options that a user gave, or that a string names: "name:key=value,key=value".
 
     Args:
-        given: an object, or a name.
+        given: an object, or a string.
         kinds: what makes an object of a name.
         what: name of the parameter.
 
     Raises:
-        ParameterError: an unknown name.
+        ParameterError: an unknown name, or as `read_options`.
     """
     if not isinstance(given, str):
         return given
-    if given not in kinds:
+    name, colon, rest = given.partition(":")
+    if name not in kinds:
         names = ", ".join(map(repr, kinds))
-        raise ParameterError(f"unknown {what} {given!r:.60}; choose one of {names}")
-    return kinds[given]()
+        raise ParameterError(f"unknown {what}={name!r:.60}; choose one of {names}")
+    return read_options(rest, kinds[name], name) if colon else kinds[name]()
+
+
+def read_options(text: str, kind: Callable[..., T], name: str = "") -> T:
+    """An object of options from one string: "key=value,key=value".
+
+    A key alone says yes. The first option may be given without its key, with a colon after it
+    where no name of a table stands there: "exact:steps=3". Keys have hyphens or underscores; a
+    comma within a value is typed `\\,`.
+
+    Args:
+        text: what was typed.
+        kind: what makes the object; it is `described`.
+        name: of the kind, for messages.
+
+    Raises:
+        ParameterError: an unknown key, one that is given twice or missing, or as the kind refuses.
+    """
+    known = {each.key: each for each in described(kind) if each.typed}
+    parts = _COMMA.split(text)
+    leading = None if name else _FIRST.fullmatch(text)
+    if leading is not None:
+        parts = [leading[1], *_COMMA.split(leading[2])]
+    values: dict[str, Any] = {}
+    for place, part in enumerate(parts):
+        key, equals, value = part.strip().partition("=")
+        key = key.strip().replace("_", "-")
+        if not equals and key in known and known[key].kind is bool:
+            value = "yes"
+        elif not equals and place == 0 and known:
+            key, value = next(iter(known)), part.strip()
+        if key not in known or (not equals and not value):
+            raise ParameterError(_no_key(key, known, name))
+        about = known[key]
+        if about.name in values:
+            raise ParameterError(f"{key} is given twice")
+        values[about.name] = about.read(value.strip().replace("\\,", ","))
+    missing = [
+        each.key
+        for each in known.values()
+        if each.default is dataclasses.MISSING and each.name not in values
+    ]
+    if missing:
+        raise ParameterError(f"give {' and '.join(missing)}, for example {missing[0]}=...")
+    return kind(**values)
+
+
+def _no_key(key: str, known: Mapping[str, Option], name: str) -> str:
+    of = f" of {name!r}" if name else ""
+    if key in known:
+        return f"{key}{of} needs a value: {key}=..."
+    there = f"there is: {', '.join(known)}" if known else "there is none"
+    return f"unknown option {key!r:.60}{of}; {there}"
+
+
+def _number(text: str, kind: Any) -> Any:
+    """A number; a whole one may be written as 1e6."""
+    try:
+        return kind(text)
+    except ValueError:
+        number = float(text)
+        if kind is int and number.is_integer():
+            return int(number)
+        raise
 
 
 def _typed(known: Option, name: str, hint: Any) -> Option:

@@ -34,15 +34,13 @@ TARGETS = (
     "offline/lists",
     "session/calibrations",
     "session/choice",
-    "session/counts",
     "session/online",
-    "session/per_query",
-    "session/response",
+    "session/plain",
+    "session/queries",
     "session/runner",
     "session/sparse_vector",
     "ledger/ledger",
     "ledger/opening",
-    "ledger/spending",
     "ledger/uses",
     "offline/query_lists",
     "offline/distinguisher*",
@@ -54,8 +52,8 @@ TARGETS = (
 # Files that draw noise or account for it.
 CORE = re.compile(
     "privacy/(calibration|composition|distributions|level_noise|noise|value_noise)|"
-    "session/(calibrations|online|per_query|response|runner|sparse_vector|states)|"
-    "ledger/(spending|uses)|"
+    "session/(calibrations|online|plain|runner|sparse_vector)|"
+    "ledger/uses|"
     "measure/(cells|entries|statistics)|release/allocation|estimate/strategy|"
     "offline/(construction|lists|tuning)[.]|"
     "offline/(distinguisher|power_method)[.]|"

@@ -1,9 +1,10 @@
 """`gc.release_iteratively` with the options of its constructions beside its own: for tables."""
 
+from dataclasses import fields
 from functools import partial
 
 import graphcuts_dp as gc
-from graphcuts_dp.offline.methods import construction_of
+from graphcuts_dp.offline.methods import CONSTRUCTION
 
 _OWN = ("epsilon", "delta", "beta", "store", "seed", "progress")
 
@@ -20,7 +21,11 @@ def learn(
     if construction == "answers" and noise != "auto":
         construction = noise
     if isinstance(construction, str):
-        construction = construction_of(construction, **options)
+        kind = CONSTRUCTION.get(construction)
+        known = fields(getattr(kind, "func", kind)) if kind else ()
+        other = options.keys() - {each.name for each in known}
+        refused = f"{construction}:{min(other)}=1" if kind and other else construction
+        construction = kind(**options) if kind and not other else refused
     elif not hasattr(construction, "job"):
         construction = gc.Learning(rule=construction, **options)
     return gc.release_iteratively(graph, queries, construction=construction, protect=protect, **own)

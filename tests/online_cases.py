@@ -14,8 +14,8 @@ from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.session.calibrations import Tuning
 from graphcuts_dp.session.online import OnlineMechanism
+from graphcuts_dp.session.runner import read_state, stored_state
 from graphcuts_dp.session.sparse_vector import OneSidedPair
-from graphcuts_dp.session.states import read_state, stored_state
 
 EDGE = CutQuery([0], [1])
 UNIVERSE = Universe(4)

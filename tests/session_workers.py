@@ -15,7 +15,7 @@ import pytest
 import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning, BudgetError
 from graphcuts_dp.ledger import file as store_module
-from graphcuts_dp.ledger.records import Kind
+from graphcuts_dp.ledger.ledger import Kind
 from graphcuts_dp.pairs.graph_queries import GraphQuery
 from graphcuts_dp.pairs.queries import MatrixQuery
 from graphcuts_dp.session.session import Session, session_of

@@ -4,13 +4,25 @@ import math
 import sys
 from dataclasses import dataclass, make_dataclass
 from fractions import Fraction
-from typing import Literal
+from functools import partial
+from typing import Annotated, Literal
 
 import pytest
 
+import graphcuts_dp as gc
 from graphcuts_dp.cli import options as typed
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.options import INPUT, METHOD, OUTPUT, check, chosen, described, option
+from graphcuts_dp.options import (
+    INPUT,
+    METHOD,
+    OUTPUT,
+    Option,
+    check,
+    chosen,
+    described,
+    option,
+    read_options,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,8 +89,76 @@ def test_a_name_selects_an_object():
     made = Search(steps=3)
     assert chosen(made, {"search": Search}, "method") is made
     assert chosen("search", {"search": Search}, "method") == Search()
-    with pytest.raises(ParameterError, match="unknown method 'find'; choose one of 'search'"):
+    with pytest.raises(ParameterError, match="unknown method='find'; choose one of 'search'"):
         chosen("find", {"search": Search}, "method")
+
+
+@dataclass(frozen=True)
+class Walk:
+    """Another kind, whose first option has to be given."""
+
+    steps: int = option(help="Most steps.", least=1)
+    by: str = option("", help="What moves.", choices=("foot", "night train"))
+
+
+KINDS = {"search": Search, "exact": partial(Search, rule="exact"), "walk": Walk}
+
+
+@pytest.mark.parametrize(
+    ("typed", "made"),
+    [
+        ("search", Search()),
+        ("search:steps=5, share=.5", Search(steps=5, share=0.5)),
+        (
+            "search:time_limit=1e3,header=no,force",
+            Search(time_limit=1000, header=False, force=True),
+        ),
+        ("search:column=a\\,b=c", Search(column="A,B=C")),
+        ("exact:steps=9", Search(steps=9, rule="exact")),
+        ("walk:9", Walk(9)),
+        ("walk:1e6,by=night-train", Walk(10**6, "night train")),
+    ],
+)
+def test_a_string_stands_for_an_object(typed, made):
+    assert chosen(typed, KINDS, "method") == made
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("find:steps=3", "unknown method='find'; choose one of 'search', 'exact', 'walk'"),
+        ("walk:step=3", "unknown option 'step' of 'walk'; there is: steps, by"),
+        ("exact:rule=fast", "unknown option 'rule' of 'exact'; there is: steps, share,"),
+        ("search:start=3", "unknown option 'start' of 'search'"),
+        ("search:steps=", "steps must be a whole number at least 1 and at most 99, not ''"),
+        ("search:steps=1.5", "steps must be a whole number"),
+        ("search:force=maybe", "force must be True or False, not 'maybe'"),
+        ("search:share", "steps must be a whole number"),
+        ("search:steps=1,share", "share of 'search' needs a value: share=..."),
+        ("search:steps=1,steps=2", "steps is given twice"),
+        ("search:force,,header", "unknown option '' of 'search'"),
+        ("walk:by=foot", "give steps, for example steps=..."),
+    ],
+)
+def test_what_stands_for_no_object_is_refused_in_one_line(typed, told):
+    with pytest.raises(ParameterError) as refused:
+        chosen(typed, KINDS, "method")
+    assert told in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("typed", ["9", "9:by=foot", "9,by=foot", "by=foot,steps=9"])
+def test_the_first_option_may_leave_out_its_key(typed):
+    assert read_options(typed, Walk) == Walk(9, "foot" if "foot" in typed else "")
+
+
+def test_a_function_is_described_by_its_annotations():
+    def sleep(hours: Annotated[int, Option(help="How long.", least=1)] = 8, *, snore: bool = False):
+        return hours, snore
+
+    (about,) = described(sleep)
+    assert (about.key, about.kind, about.default, about.least) == ("hours", int, 8, 1)
+    assert read_options("hours=3", sleep) == (3, False)
 
 
 @pytest.fixture
@@ -135,3 +215,27 @@ def test_an_option_that_is_added_to_an_object_is_in_its_help(call):
     assert call(larger, "--depth", "3").depth == 3
     with pytest.raises(ParameterError, match="--depth must be a whole number from 0 on, not -1"):
         call(larger, "--depth", "-1")
+
+
+def test_python_takes_strings_for_objects(tmp_path):
+    club = gc.datasets.load("karate")
+    typed, made = (
+        gc.release_graph(club, epsilon=4.0, seed=1, mechanism=mechanism, fit=fit)
+        for mechanism, fit in (
+            ("degrees+response:degree-share=.5", "maximum-entropy:time-limit=60,unweighted"),
+            (
+                gc.Response(mechanism="degrees+response", degree_share=0.5),
+                gc.Fitting("maximum-entropy", time_limit=60, unweighted=True),
+            ),
+        )
+    )
+    assert typed.graph == made.graph
+    assert gc.Protect.of("owner:50") == gc.Protect.owner(at_most=50)
+    asked = {"epsilon": 40.0, "delta": 1e-6, "queries": 9, "store": tmp_path / "club.db"}
+    with gc.open_session(club, method="mirror-descent:norm=l2", **asked) as session:
+        assert session.norm == "l2"
+    with pytest.raises(ParameterError, match="norm='l2'"):
+        gc.open_session(club, method="mirror-descent:norm=lp", **asked)
+    again = gc.open_session(club, method=gc.MirrorDescent(norm="l2"), **asked)
+    assert again.status.answers == 0
+    again.close()

@@ -14,7 +14,7 @@ from graphcuts_dp.cli.options import Commands
 from graphcuts_dp.cli.store_options import store_named
 from graphcuts_dp.errors import LedgerError, ParameterError
 from graphcuts_dp.files import atomic_write
-from graphcuts_dp.ledger.records import Head
+from graphcuts_dp.ledger.ledger import Head
 from graphcuts_dp.server.book import Book, book_of
 from graphcuts_dp.server.chain import log_text, read_export, verify
 from graphcuts_dp.server.people import ROLES, Caps, People, Person

@@ -15,7 +15,7 @@ from graphcuts_dp.cli.options import with_options
 from graphcuts_dp.cli.query_files import AskedQuery, pairs_of_groups, read_query_file
 from graphcuts_dp.cli.reading import check_apart, read_sets
 from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
-from graphcuts_dp.estimate.noisy_matrix import NO_GUARANTEE, CutAnswer
+from graphcuts_dp.estimate.answers import NO_GUARANTEE, CutAnswer
 from graphcuts_dp.files import atomic_write, check_writable
 from graphcuts_dp.offline.release import IterativeRelease
 from graphcuts_dp.pairs.group_names import asked_query
@@ -123,7 +123,7 @@ def answer(
         found = release.answer_all(
             cuts, confidence=confidence, simultaneous=simultaneous, joint=joint
         )
-        if release.has_graph and not release.is_sparse:
+        if release.has_graph:
             shrunk = _shrunk(release, cuts)
     guarantee = str(release.guarantee)
     if first is not None or query is not None:

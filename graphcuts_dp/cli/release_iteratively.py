@@ -107,7 +107,8 @@ def command(
 ) -> None:
     """Learn from noisy answers to queries that are given, or that a private search finds."""
     given = {name: value for name, value in vars(method).items() if value is not None}
-    chosen = construction_of(construction, **given)
+    words = ",".join(f"{name}={value}".replace(",", "\\,") for name, value in given.items())
+    chosen = construction_of(f"{construction}:{words}" if words else construction)
     protecting.of.per_step(epsilon)
     store = spending.check()
     check_apart([target], source, reading.vertices, queries, spending.store, *grouping.files)

@@ -13,13 +13,8 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.files import atomic_write
 from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.opening import open_ledger
-from graphcuts_dp.session.transcript import (
-    LedgerStatus,
-    SessionStatus,
-    export_ledger,
-    ledger_status,
-    store_status,
-)
+from graphcuts_dp.session.runner import SessionStatus
+from graphcuts_dp.session.transcript import LedgerStatus, export_ledger, ledger_status, store_status
 
 STATUS_EXAMPLE = "Example: graphcuts-dp session status mail.db"
 LIST_EXAMPLE = "Example: graphcuts-dp session list mail.db"

@@ -9,9 +9,8 @@ from typing import final
 from graphcuts_dp.cli import options
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.owned_rows import PrivateData
-from graphcuts_dp.ledger.opening import Store, Subject, stores_beside
-from graphcuts_dp.ledger.records import Head
-from graphcuts_dp.ledger.spending import Budget
+from graphcuts_dp.ledger.ledger import Head
+from graphcuts_dp.ledger.opening import Budget, Store, Subject, stores_beside
 from graphcuts_dp.options import PRIVACY, option
 
 

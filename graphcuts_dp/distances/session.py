@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any, final
 
 import numpy as np
@@ -34,18 +35,17 @@ from graphcuts_dp.errors import (
     ParameterError,
 )
 from graphcuts_dp.files import PathLike
+from graphcuts_dp.ledger.ledger import APART, plain
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import DISTANCE_SESSION, Use, check_agreed, check_name
 from graphcuts_dp.pairs.vertices import Label
 from graphcuts_dp.privacy.composition import Cost, as_stored
-from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource, SeededEntropy
+from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
 from graphcuts_dp.privacy.guarantee import exact_epsilon, warn_of_delta
 from graphcuts_dp.privacy.level_noise import DistributionPair
 from graphcuts_dp.privacy.protection import Protect
-from graphcuts_dp.session.base import Answer, Mechanism, Update
-from graphcuts_dp.session.runner import Beginning, OpenSession, Runner, begun_or_resumed
-from graphcuts_dp.session.states import APART, named
-from graphcuts_dp.session.transcript import SessionStatus, session_status
+from graphcuts_dp.session.base import ANSWERED, Answer, Mechanism, Update
+from graphcuts_dp.session.runner import Beginning, Runner, StoreSession, begun_or_resumed
 
 
 @final
@@ -108,7 +108,7 @@ class InteractiveDistances(Mechanism[int, InteractiveState]):
         of = self.learner.embedding
         points = hashlib.sha256(of.points.astype("<i8").tobytes()).hexdigest()
         lengths = of.unit, of.reach, of.diameter, of.expansion, of.contraction, of.rounding
-        return named((self.learner.tunings, lengths, points))
+        return plain((self.learner.tunings, lengths, points))
 
     @property
     def cost(self) -> Cost:
@@ -134,7 +134,7 @@ class InteractiveDistances(Mechanism[int, InteractiveState]):
         """
         self.learner.embedding.check(query)
         if state.queries >= state.limit:
-            raise ExhaustedError("all promised distances were answered; plan for more queries")
+            raise ExhaustedError(ANSWERED)
 
     def step(
         self, state: InteractiveState, query: int, _truth: int | None, source: EntropySource
@@ -201,11 +201,8 @@ class MapQuery:
         return hashlib.sha256(self.data).digest()
 
 
-_CHUNK = 16  # queries that are reserved, and lost in a crash, together
-
-
 @final
-class DistanceSession(OpenSession[InteractiveDistances]):
+class DistanceSession(StoreSession[InteractiveDistances]):
     """A session that answers average distances of all people; made by `open_distance_session`.
 
     Several sessions, threads and processes may work on one store. All answers together have
@@ -213,13 +210,11 @@ class DistanceSession(OpenSession[InteractiveDistances]):
     from the record, free. Use it as a context manager, or call `close`.
     """
 
+    chunk = 16
+
     def __init__(self, terms: Use, runner: Runner[InteractiveDistances], metric: Metric) -> None:
         super().__init__(terms, runner)
         self.metric = metric
-
-    def __repr__(self) -> str:
-        mark = "" if self._terms.seed is None else f", {SEEDED_WARNING}"
-        return f"DistanceSession({self.name!r}{mark})"
 
     @property
     def error_bound(self) -> float:
@@ -258,12 +253,8 @@ class DistanceSession(OpenSession[InteractiveDistances]):
             LedgerError: likewise.
         """
         rows = [self.metric.row(vertex) for vertex in vertices]
-        found: list[DistanceAnswer] = []
-        for first in range(0, len(rows), _CHUNK):
-            asked = rows[first : first + _CHUNK]
-            answers = self._runner.answers(list(map(MapQuery, asked)), unguaranteed=unguaranteed)
-            found += map(self._reply, asked, answers)
-        return found
+        chunks = self._answers(map(MapQuery, rows), unguaranteed=unguaranteed)
+        return list(map(self._reply, rows, chain.from_iterable(chunks)))
 
     def _reply(self, row: int, answer: Answer) -> DistanceAnswer:
         return DistanceAnswer(vertex=self.metric.vertices.labels[row], **vars(answer))
@@ -277,16 +268,6 @@ class DistanceSession(OpenSession[InteractiveDistances]):
                 query = json.loads(self._ledger.content(self._ledger.record(seq)[0]))
                 found.append(self._reply(query["distance_from_row"], self._runner.recorded(seq)))
             return found
-
-    @property
-    def status(self) -> SessionStatus:
-        """Where the session stands.
-
-        Raises:
-            LedgerError: the store cannot be used.
-        """
-        with self._ledger.locked():
-            return session_status(self._ledger, self._terms)
 
 
 def open_distance_session(

@@ -5,7 +5,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import Any, BinaryIO, Literal, Self, final
+from typing import Any, BinaryIO, Self, final
 
 import numpy as np
 import numpy.typing as npt
@@ -22,52 +22,6 @@ from graphcuts_dp.privacy.noise import tail_chance
 from graphcuts_dp.privacy.value_noise import noise_distribution
 
 _FORMAT = 1
-EstimateKind = Literal["unbiased", "shrunk", "model"]
-NO_GUARANTEE = "estimate, no guarantee"
-
-
-@final
-@dataclass(frozen=True)
-class CutAnswer:
-    """An estimate of the value of a cut, with its interval.
-
-    Attributes:
-        value: the estimate. An unbiased one may be negative, or more than the cut can weigh, and
-            then lies outside of the interval; a shrunk one may lie outside of it, too.
-        interval: (low, high) that holds the true value with probability `confidence`, cut to what
-            the pairs of the cut can weigh.
-        confidence: in (0, 1).
-        simultaneous: whether the confidence is for all cuts of the graph at once, so that the cut
-            may have been chosen after looking at other answers; else it is for this cut alone,
-            chosen before.
-        together: how many cuts, chosen before, the confidence is for at once.
-        seeded: whether the noise came from a seed, so that the answer is not private.
-        estimate: which kind of estimate `value` is: "unbiased", or "shrunk", which has no
-            guarantee; the interval is the same proven one. Or "model": what a sparse release's
-            model says where nothing was measured that tells this cut, also without guarantee.
-        typical_error: of an estimate of a model, by the model itself and so no proof; else None.
-    """
-
-    value: float
-    interval: tuple[float, float]
-    confidence: float
-    simultaneous: bool = False
-    seeded: bool = False
-    estimate: EstimateKind = "unbiased"
-    together: int = 1
-    typical_error: float | None = None
-
-    def __str__(self) -> str:
-        low, high = self.interval
-        scope = "this cut" if self.together == 1 else f"{self.together:,} cuts at once"
-        scope = "all cuts at once" if self.simultaneous else scope
-        mark = " [seeded: not private]" if self.seeded else ""
-        note = "" if self.typical_error is None else f" +- {self.typical_error:.1f} typically"
-        note += "" if self.estimate == "unbiased" else f" ({NO_GUARANTEE})"
-        return (
-            f"{self.value:.1f}{note} in [{low:.1f}, {high:.1f}] "
-            f"({self.confidence:.0%}, {scope}){mark}"
-        )
 
 
 @final
@@ -351,10 +305,10 @@ class KeptEdges:
         """Probability that a pair without weight is kept."""
         return tail_chance(self.distribution.rate, self.threshold)
 
-    def to_dict(self) -> dict[str, Any]:
-        """For receipts: plain values; the pairs are in a file of their own."""
+    def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """Plain values for receipts, and arrays: the pairs and their integers."""
         rate = self.distribution.rate
-        return {
+        fields = {
             "threshold": self.threshold,
             "unit": self.unit,
             "log2_step": self.distribution.log2_step,
@@ -365,16 +319,13 @@ class KeptEdges:
             "note": "noisy weight = (released integer) * unit; pairs below the threshold are "
             "not released, pairs without weight are kept with the false chance",
         }
-
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """The pairs and their integers, for files."""
-        return {"rows": self.rows, "columns": self.columns, "steps": self.steps}
+        return fields, {"rows": self.rows, "columns": self.columns, "steps": self.steps}
 
     @classmethod
     def from_parts(
         cls, stored: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], space: Space
     ) -> Self:
-        """Read what `to_dict` and `arrays` gave.
+        """Read what `parts` gave.
 
         Raises:
             KeyError, TypeError, ValueError, ArithmeticError: it is something else.

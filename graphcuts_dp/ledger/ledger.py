@@ -25,19 +25,169 @@ belongs to a dead process. A failed commit in 1 spends nothing; in 3 it counts a
 import hashlib
 import json
 import secrets
+import sqlite3
 import struct
+import types
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from enum import IntEnum
+from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, final
+from typing import Any, Self, Union, cast, final, get_args, get_origin, get_type_hints
 
-from graphcuts_dp.errors import LedgerError
+from graphcuts_dp.errors import LedgerError, ParameterError
 from graphcuts_dp.ledger.file import StoreFile, create_store, explained
-from graphcuts_dp.ledger.records import Head, Kind, StoredState, UseTotals
+from graphcuts_dp.pairs.universe import Universe
+
+DIGEST_SIZE = hashlib.sha256().digest_size
+
+
+class Kind(IntEnum):
+    """What a record tells. The numbers are part of the file format."""
+
+    BEGIN = 1  # a use of the data was begun: its whole cost is spent
+    STARTED = 2  # its mechanism has its first state
+    RESERVE = 3  # steps are about to be made
+    ANSWER = 4  # the answer of a step
+    CORRECTION = 5  # the answer of a step that corrected the hypothesis
+    RELEASE = 6  # reserved steps that were not made: the mechanism had stopped before them
+    INTERRUPTED = 7  # reserved steps that were lost count as spent
+    UNGUARANTEED = 8  # an answer after the mechanism had stopped; it cost nothing
+    SNAPSHOT = 9  # the hypothesis after all corrections so far
+    FINISHED = 10  # a use that is no session has handed over its result
+
+
+@final
+@dataclass(frozen=True)
+class Head:
+    """Where a ledger stood: whoever keeps it can tell a later copy from an older one.
+
+    It may be shown: the digest starts with a header that holds 32 random bytes, known to the store
+    alone, and so tells nothing of the private data or of the records.
+
+    Attributes:
+        records: how many there were.
+        digest: SHA-256 of the header and all of them.
+    """
+
+    records: int
+    digest: bytes
+
+    def __str__(self) -> str:
+        return f"{self.records}:{self.digest.hex()}"
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read what `str` wrote.
+
+        Raises:
+            ParameterError: it is something else.
+        """
+        number, _, digest = text.strip().partition(":")
+        try:
+            found = cls(int(number), bytes.fromhex(digest))
+        except ValueError:
+            found = cls(-1, b"")
+        if found.records < 0 or len(found.digest) != DIGEST_SIZE or str(found) != text.strip():
+            raise ParameterError(
+                "a head is what `store status` prints, a number and 64 digits: 12:3fa9..."
+            )
+        return found
+
+
+@final
+@dataclass
+class UseTotals:
+    """What replaying the records of one use of the data gives; most of it is about sessions.
+
+    Attributes:
+        number: of the use, from 1.
+        begin: number of its BEGIN record.
+        started: whether a session's mechanism has a state, or another use has its result.
+        reserved: steps that are reserved and not yet answered.
+        steps: answered steps.
+        corrected: answers that corrected the hypothesis.
+        interruptions: times that reserved steps were lost.
+        lost: records of interruptions since the latest answer.
+        answers: record of the latest answer, by digest of the query.
+        shown: records of all answers, in order.
+        snapshot: record of the latest hypothesis, or None.
+        corrections: records of corrections since that snapshot.
+        state: record that the stored state belongs to, or None.
+    """
+
+    number: int
+    begin: int
+    started: bool = False
+    reserved: int = 0
+    steps: int = 0
+    corrected: int = 0
+    interruptions: int = 0
+    lost: list[int] = field(default_factory=list)
+    answers: dict[bytes, int] = field(default_factory=dict)
+    shown: list[int] = field(default_factory=list)
+    snapshot: int | None = None
+    corrections: list[int] = field(default_factory=list)
+    state: int | None = None
+
+    def follow(self, seq: int, kind: int, query: bytes, body: bytes) -> None:
+        """Take one more record into account."""
+        if kind in (Kind.ANSWER, Kind.CORRECTION):
+            self.answers[query] = seq
+            self.shown.append(seq)
+            self.lost.clear()
+            self.reserved -= 1
+            self.steps += 1
+            self.state = seq
+            if kind == Kind.CORRECTION:
+                self.corrections.append(seq)
+                self.corrected += 1
+        elif kind == Kind.RESERVE:
+            self.reserved += len(body) // DIGEST_SIZE
+        elif kind in (Kind.RELEASE, Kind.INTERRUPTED):
+            self.reserved = 0
+            if kind == Kind.INTERRUPTED:
+                self.interruptions += 1
+                self.lost.append(seq)
+                self.state = seq
+        elif kind == Kind.UNGUARANTEED:
+            self.answers[query] = seq
+            self.shown.append(seq)
+        elif kind == Kind.SNAPSHOT:
+            self.snapshot = seq
+            self.corrections.clear()
+        elif kind == Kind.STARTED:
+            self.started = True
+            self.state = seq
+        elif kind == Kind.FINISHED:
+            self.started = True
+
+
+@final
+@dataclass(frozen=True)
+class StoredState:
+    """What a mechanism goes on from. Secret: no repr, no export.
+
+    Attributes:
+        public: `State.public`.
+        secret: `State.secret`, or None if it was lost.
+    """
+
+    public: bytes = field(repr=False)
+    secret: bytes | None = field(repr=False)
+
 
 _FRAME = struct.Struct(">QqBQQ")  # what the digest of a record starts with
+Row = tuple[int, int, int, bytes, bytes]  # number, use, kind, query, body
 _FETCH = 4096  # records; a transaction has far fewer
+_KEPT = "kept"
+# Noise that is still in use: who reads it can undo the protection. "lost" may tell what a field is
+# where its secret was lost; else None.
+SECRET: Mapping[str, Any] = {_KEPT: "secret"}
+APART: Mapping[str, Any] = {_KEPT: "apart"}  # made again of something else
 _PLAIN, _COMPRESSED = b"\0", b"\1"  # what a stored content starts with
 
 
@@ -45,28 +195,37 @@ _PLAIN, _COMPRESSED = b"\0", b"\1"  # what a stored content starts with
 class Entries:
     """Records that are being written in one transaction."""
 
-    def __init__(self, ledger: "Ledger") -> None:
-        self._ledger = ledger
-        self._connection = ledger.file.connection
-        self._chain = ledger.chain.copy()
-        self._rows: list[tuple[int, int, int, bytes, bytes]] = []
+    def __init__(self, connection: sqlite3.Connection, records: int, chain: Any) -> None:
+        self._connection = connection
+        self.records = records
+        self.chain = chain
+        self.rows: list[Row] = []
 
-    @property
-    def next(self) -> int:
-        """The number that the next record gets."""
-        return self._ledger.records + len(self._rows) + 1
-
-    def add(self, kind: Kind, use: int, body: bytes, query: bytes = b"") -> int:
-        """Append a record; returns its number."""
-        row = (self.next, use, int(kind), query, body)
+    def add(
+        self,
+        kind: Kind,
+        use: int,
+        body: bytes | dict[str, Any],
+        *,
+        query: bytes = b"",
+        state: StoredState | None = None,
+    ) -> None:
+        """Append a record; one with a state replaces that of its session."""
+        nonce = secrets.token_bytes(32)
+        if state is not None:
+            body = {**cast(dict[str, Any], body), "state": _seal(nonce, state)}
+        self.records += 1
+        row = (self.records, use, int(kind), query, encode(body))
         self._connection.execute("INSERT INTO records VALUES (?, ?, ?, ?, ?)", row)
-        self._chain.update(_framed(*row))
-        self._rows.append(row)
-        return row[0]
-
-    def plain(self, kind: Kind, use: int, body: dict[str, Any], query: bytes = b"") -> None:
-        """Append a record of plain values."""
-        self.add(kind, use, encode(body), query)
+        self.chain.update(_framed(*row))
+        self.rows.append(row)
+        if state is not None:
+            self._connection.execute(
+                "INSERT INTO states VALUES (?, ?, ?, ?, ?) ON CONFLICT (use) DO UPDATE SET "
+                "record = excluded.record, nonce = excluded.nonce, public = excluded.public, "
+                "secret = excluded.secret",
+                (use, self.records, nonce, state.public, state.secret),
+            )
 
     def content(self, data: bytes) -> bytes:
         """Keep large contents once, compressed; returns the digest that names them."""
@@ -79,36 +238,6 @@ class Entries:
             {"digest": digest, "data": kept},
         )
         return digest
-
-    def with_state(
-        self,
-        kind: Kind,
-        use: int,
-        body: dict[str, Any],
-        state: StoredState,
-        query: bytes = b"",
-    ) -> int:
-        """Append a record of a session and replace its state by the one after it."""
-        nonce = secrets.token_bytes(32)
-        sealed = {**body, "state": _seal(nonce, state)}
-        seq = self.add(kind, use, encode(sealed), query)
-        self._connection.execute(
-            "INSERT INTO states VALUES (?, ?, ?, ?, ?) ON CONFLICT (use) DO UPDATE SET "
-            "record = excluded.record, nonce = excluded.nonce, public = excluded.public, "
-            "secret = excluded.secret",
-            (use, seq, nonce, state.public, state.secret),
-        )
-        return seq
-
-    def finish(self) -> None:
-        """Write the new end of the chain; the last statement of the transaction."""
-        self._connection.execute(
-            "UPDATE head SET seq = ?, digest = ?", (self.next - 1, self._chain.digest())
-        )
-
-    def adopt(self) -> None:
-        """Take the records into the totals, once they are committed."""
-        self._ledger.follow(self._rows, self._chain)
 
 
 @final
@@ -188,11 +317,13 @@ class Ledger:
     @contextmanager
     def writing(self) -> Iterator[Entries]:
         """Records that are on the disk when the body has ended, or none of them."""
-        with self.file.transaction():
-            entries = Entries(self)
+        with self.file.transaction() as connection:
+            entries = Entries(connection, self.records, self.chain.copy())
             yield entries
-            entries.finish()
-        entries.adopt()
+            connection.execute(
+                "UPDATE head SET seq = ?, digest = ?", (entries.records, entries.chain.digest())
+            )
+        self._follow(entries.rows, entries.chain)
 
     def _catch_up(self) -> None:
         """Replay what others have written since, and check it against the chain."""
@@ -220,7 +351,7 @@ class Ledger:
                     chain.update(_framed(*row))
                     if expected is not None and row[0] == expected.records:
                         self._compare(expected, chain)
-                self.follow(rows, chain)
+                self._follow(rows, chain)
             except (TypeError, struct.error, KeyError):
                 raise LedgerError(f"the store {path} was altered: a record is damaged") from None
         if (self.records, self.chain.digest()) != head:
@@ -232,7 +363,7 @@ class Ledger:
                 f"{self.file.path} is not the store that the expected head was read from"
             )
 
-    def follow(self, rows: Sequence[tuple[int, int, int, bytes, bytes]], chain: Any) -> None:
+    def _follow(self, rows: Sequence[Row], chain: Any) -> None:
         """Take records into the totals, with the chain after them."""
         for seq, use, kind, query, body in rows:
             if kind == Kind.BEGIN:
@@ -286,9 +417,9 @@ class Ledger:
         self.file.close()
 
 
-def encode(value: dict[str, Any]) -> bytes:
+def encode(value: bytes | dict[str, Any]) -> bytes:
     """Plain values as bytes."""
-    return json.dumps(value, separators=(",", ":")).encode()
+    return value if isinstance(value, bytes) else json.dumps(value, separators=(",", ":")).encode()
 
 
 def decode(text: bytes, path: Path) -> dict[str, Any]:
@@ -321,3 +452,79 @@ def _seal(nonce: bytes, state: StoredState) -> list[str]:
         hashlib.sha256(state.public).hexdigest(),
         hashlib.sha256(nonce + (state.secret or b"")).hexdigest(),
     ]
+
+
+def plain(value: Any, secrets: list[Any] | None = None) -> Any:
+    """A dataclass as plain values: its fields by name, but for those that have their defaults.
+
+    Fields may be numbers, texts, fractions, tuples and other such dataclasses. Those marked
+    `SECRET` are put into `secrets`; those marked `APART`, and those that are not compared, are
+    left out. Of vertices there are the numbers.
+    """
+    if isinstance(value, Universe):
+        return [*value.shape, value.bipartite, value.directed]
+    if is_dataclass(value) and not isinstance(value, type):
+        found: dict[str, Any] = {"class": type(value).__name__}
+        for each in fields(value):
+            kept, part = each.metadata.get(_KEPT), getattr(value, each.name)
+            if kept == "secret" and secrets is not None:
+                secrets.append(plain(part))
+            elif kept is None and each.compare and part != each.default:
+                found[each.name] = plain(part, secrets)
+        return found
+    if isinstance(value, tuple):
+        return [plain(each, secrets) for each in value]
+    return str(value) if isinstance(value, Fraction) else value
+
+
+# What `from_plain` raises of damaged values.
+DAMAGED = (LookupError, TypeError, ValueError, AttributeError, StopIteration)
+_SIMPLE = {int: (int,), float: (int, float), bool: (bool,), str: (str,)}
+_hints = lru_cache(get_type_hints)
+
+
+def from_plain(hint: Any, value: Any, secrets: Iterator[Any] | None = None) -> Any:
+    """The value of a type that `plain` made these of; what lies apart, and lost secrets, is None.
+
+    Raises:
+        one of `DAMAGED`: other values. Nothing is quoted: it may be secret.
+    """
+    origin = get_origin(hint)
+    if origin in (Union, types.UnionType):
+        kinds = [kind for kind in get_args(hint) if kind is not type(None)]
+        if value is None and len(kinds) < len(get_args(hint)):
+            return None
+        if isinstance(value, dict):
+            kinds = [kind for kind in kinds if kind.__name__ == value["class"]]
+        return from_plain(kinds[0], value, secrets)
+    if origin is tuple:
+        inner = get_args(hint)
+        if inner[-1] is ...:
+            return tuple(from_plain(inner[0], each, secrets) for each in value)
+        return tuple(from_plain(*pair, secrets) for pair in zip(inner, value, strict=True))
+    if is_dataclass(hint):
+        return _dataclass_of(hint, dict(value), secrets)
+    if hint is Fraction:
+        return Fraction(value)
+    if hint in _SIMPLE and type(value) not in _SIMPLE[hint]:
+        raise ValueError(hint)
+    return value
+
+
+def _dataclass_of(hint: Any, value: dict[str, Any], secrets: Iterator[Any] | None) -> Any:
+    if value.pop("class") != hint.__name__:
+        raise ValueError(hint)
+    hints = _hints(hint)
+    found: dict[str, Any] = {}
+    for each in fields(hint):
+        kept = each.metadata.get(_KEPT)
+        if kept == "apart":
+            found[each.name] = None
+        elif kept == "secret":
+            part = each.metadata.get("lost") if secrets is None else next(secrets)
+            found[each.name] = None if part is None else from_plain(hints[each.name], part)
+        elif each.name in value or each.default is MISSING:
+            found[each.name] = from_plain(hints[each.name], value.pop(each.name), secrets)
+    if value:
+        raise ValueError(hint)
+    return hint(**found)

@@ -6,7 +6,7 @@ import math
 import os
 import secrets
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -24,17 +24,64 @@ from graphcuts_dp.ledger.identity import (
     identity_of_edges,
     identity_of_rows,
 )
-from graphcuts_dp.ledger.ledger import Ledger
-from graphcuts_dp.ledger.records import Head
-from graphcuts_dp.ledger.spending import Budget
+from graphcuts_dp.ledger.ledger import Head, Ledger
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import Arcs, VertexSet, labels_or_number, sets_in
-from graphcuts_dp.privacy.guarantee import warn_of_delta
+from graphcuts_dp.privacy.composition import Cost, admits, as_stored
+from graphcuts_dp.privacy.guarantee import exact_epsilon, warn_of_delta
 
-_FORMAT = 6
+_FORMAT = 7
 _SQLITE = b"SQLite format 3\0"
 _PLACE = slice(68, 72)  # of the application's number in the first page
 _MOST_FILES = 10_000
+
+
+@final
+@dataclass(frozen=True)
+class Budget:
+    """The most that all uses of a graph may cost together.
+
+    Raises:
+        ParameterError: a number out of range.
+    """
+
+    epsilon: float
+    delta: float = 0.0
+
+    def __post_init__(self) -> None:
+        exact_epsilon(self.epsilon)
+        if isinstance(self.delta, bool) or not isinstance(self.delta, int | float):
+            raise ParameterError("a budget is epsilon, or a pair (epsilon, delta)")
+        if not 0 <= self.delta < 1:
+            raise ParameterError(f"delta must be at least 0 and below 1, not {self.delta}")
+
+    @classmethod
+    def of(cls, given: "float | tuple[float, float] | Budget") -> "Budget":
+        """A budget from a number or a pair.
+
+        Raises:
+            ParameterError: neither.
+        """
+        if isinstance(given, Budget):
+            return given
+        numbers = given if isinstance(given, tuple) else (given,)
+        if len(numbers) not in (1, 2):
+            raise ParameterError("a budget is epsilon, or a pair (epsilon, delta)")
+        return cls(*(as_stored(number) for number in numbers))
+
+    def allows(self, costs: Sequence[Cost]) -> bool:
+        """Whether uses of these costs, each chosen after seeing the others' answers, fit in.
+
+        Args:
+            costs: in the order in which the uses were begun.
+
+        Guarantee: all uses that this rule admits are (epsilon, delta)-DP together, also when
+        their parameters are chosen adaptively and their queries interleave: see `admits`.
+        """
+        return admits(costs, epsilon=self.epsilon, delta=self.delta)
+
+    def __str__(self) -> str:
+        return f"epsilon = {self.epsilon:g}" + (f", delta = {self.delta:g}" if self.delta else "")
 
 
 @final

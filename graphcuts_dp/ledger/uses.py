@@ -1,20 +1,21 @@
 """Uses of the private data: each is on the ledger, with its whole cost, before it draws noise."""
 
 import getpass
-import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from fractions import Fraction
 from typing import Any, final
 
 from graphcuts_dp._version import __version__
 from graphcuts_dp.errors import BudgetError, LedgerError, ParameterError
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.owned_rows import PrivateData
-from graphcuts_dp.ledger.ledger import Ledger
+from graphcuts_dp.ledger.ledger import DAMAGED, Kind, Ledger, from_plain, plain
 from graphcuts_dp.ledger.opening import (
+    Budget,
     Store,
     Subject,
     create_ledger,
@@ -22,16 +23,11 @@ from graphcuts_dp.ledger.opening import (
     open_ledger,
     size_of,
 )
-from graphcuts_dp.ledger.records import Kind, UseTotals
-from graphcuts_dp.ledger.spending import Budget, cost_from_dict, cost_to_dict
-from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy, SystemEntropy
+from graphcuts_dp.privacy.composition import Cost, exact, least_epsilon, rounded_up
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, warn_of_delta
 
 SESSION = "session"
 DISTANCE_SESSION = "distance session"
-OUT = "the session has run out: no further answer is guaranteed; answers on the record stay free"
-_PLAIN = ("kind", "name", "parameters", "source", "reading")
 
 
 @final
@@ -50,6 +46,7 @@ class Use:
         reading: of a session, how its data were read that may be read in several ways.
         time: when it began, in UTC, as ISO 8601 writes it.
         user: of the operating system, who began it.
+        made_by: the version of this program.
     """
 
     number: int
@@ -62,6 +59,7 @@ class Use:
     reading: dict[str, Any]
     time: str
     user: str
+    made_by: str
 
     @property
     def seed(self) -> int | None:
@@ -71,25 +69,11 @@ class Use:
 
 def uses_of(ledger: Ledger) -> list[Use]:
     """All uses, in order; within `Ledger.locked`."""
-    found = []
-    for number, totals in ledger.uses.items():
-        _, body = ledger.record(totals.begin)
-        try:
-            plain = {key: body[key] for key in _PLAIN}
-            found.append(
-                Use(
-                    number=number,
-                    cost=cost_from_dict(body["cost"]),
-                    guarantee=PrivacyGuarantee.from_dict(body["guarantee"]),
-                    time=body["time"],
-                    user=body["user"],
-                    **plain,
-                )
-            )
-        except (LookupError, TypeError, AttributeError):
-            path = ledger.file.path
-            raise LedgerError(f"the store {path} was written by another version") from None
-    return found
+    try:
+        return [from_plain(Use, ledger.record(totals.begin)[1]) for totals in ledger.uses.values()]
+    except DAMAGED:
+        path = ledger.file.path
+        raise LedgerError(f"the store {path} was written by another version") from None
 
 
 def sessions_of(ledger: Ledger) -> dict[str, Use]:
@@ -122,27 +106,29 @@ def check_agreed(terms: Use, agreed: dict[str, Any], wanted: dict[str, Any]) -> 
             )
 
 
-def noise_of(ledger: Ledger, number: int, seed: int | None) -> EntropySource:
-    """Where a session's noise comes from; a seeded one goes on the same way when it is resumed."""
-    if seed is None:
-        return SystemEntropy()
-    key = hashlib.sha256(f"{seed} {number} {ledger.records}".encode())
-    return SeededEntropy(int.from_bytes(key.digest()[:16], "big"))
+def total_cost(costs: Sequence[Cost], budget: Budget | None = None) -> Cost:
+    """What at least one use cost together, as a valid odometer.
 
+    Whoever stops before it passes numbers fixed beforehand is within these, though each was
+    chosen after seeing the others' answers. With a budget that has a delta: the least epsilon for
+    that delta (`least_epsilon`). Else the sums of the stated numbers; one use is its own cost.
 
-def begun_totals(ledger: Ledger, number: int) -> UseTotals:
-    """The totals of a session that has started; within `Ledger.locked`.
-
-    Raises:
-        BudgetError: it was interrupted while it started.
+    Args:
+        costs: in the order in which the uses were begun.
+        budget: of the store, fixed when it was made.
     """
-    totals = ledger.uses[number]
-    if not totals.started:
-        raise BudgetError(
-            "this session was interrupted while it started, which counts as spent; "
-            "start another under a new name"
-        )
-    return totals
+    if len(costs) == 1:
+        return costs[0]
+    pure = [cost.pure for cost in costs if cost.pure is not None]
+    if len(pure) == len(costs):
+        return Cost.of_pure(sum(pure, Fraction(0)))
+    # A store from before the filter may hold more than it would admit: then the plain sums.
+    if budget is not None and budget.delta and budget.allows(costs):
+        return Cost(epsilon=least_epsilon(costs, delta=budget.delta), delta=budget.delta)
+    return Cost(
+        epsilon=rounded_up(sum((exact(cost) for cost in costs), Fraction(0))),
+        delta=rounded_up(sum((Fraction(cost.delta) for cost in costs), Fraction(0))),
+    )
 
 
 def check_budget(budget: Budget | None, spent: Sequence[Cost], cost: Cost) -> None:
@@ -215,17 +201,10 @@ def begin_use(
         reading=reading or {},
         time=datetime.now(UTC).isoformat(timespec="seconds"),
         user=_user(),
+        made_by=f"graphcuts_dp {__version__}",
     )
-    body = {
-        **{key: getattr(begun, key) for key in _PLAIN},
-        "cost": cost_to_dict(cost),
-        "guarantee": guarantee.to_dict(),
-        "time": begun.time,
-        "user": begun.user,
-        "made_by": f"graphcuts_dp {__version__}",
-    }
     with ledger.writing() as entries:
-        entries.plain(Kind.BEGIN, begun.number, body)
+        entries.add(Kind.BEGIN, begun.number, plain(begun))
     return begun
 
 
@@ -292,7 +271,7 @@ def charged(
         ledger.locked(),
         ledger.writing() as entries,
     ):
-        entries.plain(Kind.FINISHED, use.number, {})
+        entries.add(Kind.FINISHED, use.number, {})
 
 
 def _user() -> str:

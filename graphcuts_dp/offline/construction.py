@@ -6,15 +6,18 @@ stand in this long file, since they share their steps, their budget and what the
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, Literal, Protocol, cast, final
+from functools import partial
+from typing import Any, ClassVar, Literal, cast, final
 
 import numpy as np
 import numpy.typing as npt
 
-from graphcuts_dp.arrays import FloatMatrix, FloatVector
+from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.errors import HypothesisError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
@@ -31,16 +34,12 @@ from graphcuts_dp.offline.distinguisher import (
     checked_graph,
     root_at_most,
 )
-from graphcuts_dp.offline.power_method import PowerCertificate, PowerSearch
 from graphcuts_dp.offline.query_lists import CutList, QuestionList, Scoring
-from graphcuts_dp.offline.rank_one import ReleasedSearch, usual_cut_norm
+from graphcuts_dp.offline.rank_one import usual_cut_norm
 from graphcuts_dp.offline.release import Measured
-from graphcuts_dp.offline.tuning import OfflineCalibration, OfflineTuning, PureOffline, buy_total
-from graphcuts_dp.pairs.graph_queries import Question
-from graphcuts_dp.pairs.linear_query import LinearQuery
+from graphcuts_dp.offline.tuning import OfflineCalibration, OfflineTuning, buy_total, round_numbers
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.calibration import TOTAL_SHARE
 from graphcuts_dp.privacy.composition import Cost, check_paid, compose, rounded_up
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.noise import exponential_choices
@@ -56,9 +55,9 @@ _OF_THE_TOTAL = (
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class Outcome:
-    """What a run gives. Public.
+    """A run: its state between rounds, and in the end what it gives. All of it is public.
 
     Attributes:
         hypothesis: the last one; answers in units.
@@ -67,53 +66,96 @@ class Outcome:
         total_error: how far it may be from the true one.
         transcript: what was bought, in order.
         used: rounds that were run.
+        gap: largest noisy gap of the last round, in units.
         stopped: "accurate": a round found no gap above the threshold; "rounds": all were used.
         error: in units; with probability 1 - beta no query of the distinguisher's class is farther
             off. None where the distinguisher proves nothing.
-        certificate: of a distinguisher that proves afterwards what it found; else None.
     """
 
-    hypothesis: Hypothesis
+    hypothesis: Any
     tuning: Any
     total_weight: float
     total_error: float
-    transcript: tuple[Measured, ...]
-    used: int
-    stopped: str
-    error: float | None
-    certificate: PowerCertificate | None = None
+    transcript: list[Measured] = field(default_factory=list)
+    used: int = 0
+    gap: float = 0.0
+    stopped: str = "rounds"
+    error: float | None = None
 
 
-@final
-@dataclass(frozen=True)
-class InWeight:
-    """A hypothesis whose answers are in units, shown in weight."""
+@dataclass(frozen=True, kw_only=True)
+class RoundsMechanism(ABC):
+    """What learns in rounds, from a total weight that is bought first.
 
-    units: Any
-    one: float
+    Attributes:
+        calibration: the budget, and how it is spent.
+        grid: `Grid.of` the graph.
+    """
+
+    calibration: OfflineCalibration
+    grid: Grid
+
+    name: ClassVar[Any]  # of the construction
+    found_by: ClassVar[Any]  # who looks for queries
+    universe: ClassVar[Any]  # the public vertex pairs
+    listed: ClassVar[Any]  # the public list that queries are found in, if it may be shown
+
+    @abstractmethod
+    def run(
+        self, graph: AnyGraph, source: EntropySource, *, progress: Progress = silent
+    ) -> Outcome:
+        """Run on a private graph.
+
+        Args:
+            graph: over the universe and the grid.
+            source: where the noise comes from.
+            progress: called after each round.
+
+        Raises:
+            ParameterError: another graph, or a budget that allows nothing; nothing is drawn before
+                the total weight.
+        """
 
     @property
-    def universe(self) -> Universe:
-        """The public vertex pairs."""
-        universe: Universe = self.units.universe
-        return universe
+    def unit(self) -> float:
+        """Weight of a unit: 1, or about the cap."""
+        return self.grid.unit * self.grid.sensitivity
 
-    def estimate(self, query: LinearQuery) -> float:
-        """The answer to one query, in weight."""
-        return float(self.units.estimate(query)) * self.one
+    @property
+    def cost(self) -> Cost:
+        """Of a run, whatever happens."""
+        return self.calibration.cost
 
-    def estimate_all(self, queries: Sequence[LinearQuery]) -> FloatVector:
-        """Answers to many queries, in weight."""
-        return np.asarray(self.units.estimate_all(queries)) * self.one
+    @property
+    def bought(self) -> dict[str, int]:
+        """What is bought first, and by how many steps a pair changes each of it."""
+        return {"total weight": self.grid.sensitivity}
 
-    def dense(self) -> FloatMatrix:
-        """The matrix, in weight."""
-        return np.asarray(self.units.dense()) * self.one
+    @property
+    def parts(self) -> tuple[tuple[str, float], ...]:
+        """What epsilon is spent on."""
+        calibration: Any = self.calibration
+        parts: tuple[tuple[str, float], ...] = calibration.parts(tuple(self.bought))
+        return parts
+
+    def check_paid(self, outcome: Outcome) -> None:
+        """Refuse to release what cost more than is stated, by the scales of the noise drawn.
+
+        A bought total weight decides about the rounds. What they cost may then be less than the
+        budget in some runs, but only the budget, which is fixed beforehand, is a bound for all.
+        """
+        rest, parts, delta = self.calibration, [], self.cost.delta
+        for steps in self.bought.values():
+            noise, _, _, rest = rest.with_total(steps)
+            parts.append(noise.cost(steps, delta=delta))
+        built = outcome.tuning.built(self.grid.sensitivity, delta=delta)
+        check_paid(compose(built, delta=delta), rest.cost)
+        check_paid(compose([*parts, rest.cost], delta=delta), self.cost)
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class IterativeConstruction:
+class IterativeConstruction(RoundsMechanism):
     """DR14 Alg. 8 (GRU12 Alg. 3, Nik17 Alg. 1) with any distinguisher and any construction.
 
     1. Buy a noisy total weight, if it is private, and the noisy sum of root degrees, if the
@@ -133,8 +175,6 @@ class IterativeConstruction:
     Args:
         learner: which construction.
         distinguisher: of any budget; the calibration tunes it.
-        calibration: the budget, and how it is spent.
-        grid: `Grid.of` the graph.
         total_weight: None buys a noisy total weight. A number is taken as it is: one that was fixed
             without a look at the graph, for audits and theorems. The guarantee does not cover that
             somebody computed it from the graph. If the total is public, one edge can only be
@@ -151,14 +191,12 @@ class IterativeConstruction:
         Side channel: counting takes time proportional to the number of edges.
 
     Raises:
-        ParameterError: weights without a public cap, a total_weight or a number out of range, or a
-            learner and a distinguisher over different vertices.
+        ParameterError: weights without a public cap, or a learner and a distinguisher over
+            different vertices.
     """
 
     learner: Learner
     distinguisher: Distinguisher
-    calibration: OfflineCalibration
-    grid: Grid
     total_weight: float | None = None
     refits: int = 0
 
@@ -169,9 +207,6 @@ class IterativeConstruction:
             )
         if self.learner.universe != self.distinguisher.universe:
             raise ParameterError("the construction and the distinguisher have other vertices")
-        most = self.grid.cap * self.universe.size
-        if self.total_weight is not None and not 0 < self.total_weight <= most:
-            raise ParameterError(f"the total weight lies between 0 and {most:g}")
 
     @property
     def universe(self) -> Universe:
@@ -179,24 +214,14 @@ class IterativeConstruction:
         return self.learner.universe
 
     @property
-    def questions(self) -> QuestionList | None:
-        """The list that queries are found in, if it has others than cuts."""
-        return self.listed if isinstance(self.listed, QuestionList) else None
-
-    @property
-    def unit(self) -> float:
-        """Weight of a unit: 1, or about the cap."""
-        return self.grid.unit * self.grid.sensitivity
-
-    @property
-    def cost(self) -> Cost:
-        """Of a run, whatever happens."""
-        return self.calibration.cost
-
-    @property
     def buys_roots(self) -> bool:
         """Whether step 1 buys the sum of root degrees."""
         return isinstance(self.learner, MirrorDescentLearner) and self.learner.buys_roots
+
+    @property
+    def bought(self) -> dict[str, int]:
+        """See `RoundsMechanism.bought`."""
+        return super().bought | ({"root degrees": ROOT_STEPS} if self.buys_roots else {})
 
     @property
     def name(self) -> str:
@@ -215,32 +240,10 @@ class IterativeConstruction:
         listed: CutList | QuestionList | None = getattr(self.distinguisher, "queries", None)
         return listed
 
-    @property
-    def parts(self) -> tuple[tuple[str, float], ...]:
-        """What epsilon is spent on."""
-        if isinstance(self.calibration, PureOffline):
-            return self.calibration.parts(roots=self.buys_roots)
-        parts: tuple[tuple[str, float], ...] = (("rounds", self.cost.epsilon),)
-        for name in ("total weight", *(["root degrees"] if self.buys_roots else [])):
-            left = parts[-1][1]
-            spent = left * float(TOTAL_SHARE)
-            parts = (*parts[:-1], (name, spent), ("rounds", left - spent))
-        return parts
-
     def run(
         self, graph: AnyGraph, source: EntropySource, *, progress: Progress = silent
     ) -> Outcome:
-        """Run on a private graph.
-
-        Args:
-            graph: over the universe and the grid.
-            source: where the noise comes from.
-            progress: called after each round.
-
-        Raises:
-            ParameterError: another graph, or a budget that allows nothing; nothing is drawn before
-                the total weight.
-        """
+        """See `RoundsMechanism.run`."""
         checked_graph(graph, self.universe, self.grid)
         rounding = self.grid.rounding(self.universe.size) / self.unit
         if self.total_weight is None:
@@ -263,28 +266,108 @@ class IterativeConstruction:
             learner = learner.settled(
                 alpha=tuning.alpha, total_weight=total_weight, total_error=total_error
             )
-        run = _Run(replace(self, learner=learner), tuning, total_weight, total_error)
+        made = replace(self, learner=learner)
+        start = learner.construction(**_terms(tuning, total_weight, total_error))
+        run = Outcome(
+            hypothesis=start.initial(),
+            tuning=tuning,
+            total_weight=total_weight,
+            total_error=total_error,
+            error=tuning.error,
+        )
         search = tuning.distinguisher.begin(graph, source) if tuning.rounds else None
-        while search is not None and run.round < tuning.rounds and not run.done:
-            run.step(search, graph, source)
-            progress(run.round / tuning.rounds, f"round {run.round} of {tuning.rounds}")
-        return run.outcome(search, source)
+        while search is not None and run.used < tuning.rounds and run.stopped == "rounds":
+            made._round(run, search, graph, source)
+            progress(run.used / tuning.rounds, f"round {run.used} of {tuning.rounds}")
+        prove = getattr(search, "prove", None)
+        if run.error is None and prove is not None:
+            run.error = prove(self._shown(run), source) / self.unit
+        elif run.error is not None and tuning.threshold is None:
+            run.error += run.gap
+        if self.listed is not None:
+            for place, measured in enumerate(run.transcript):
+                asked, factor = self.listed.given(measured.query)
+                run.transcript[place] = replace(
+                    measured, query=asked, value=measured.value * factor
+                )
+        return run
 
-    def check_paid(self, outcome: Outcome) -> None:
-        """Refuse to release what cost more than is stated, by the scales of the noise drawn.
+    def _shown(self, run: Outcome) -> Hypothesis:
+        """What has been learnt, in weight."""
+        if self.unit == 1:
+            return cast(Hypothesis, run.hypothesis)
+        return DenseHypothesis(self.universe, run.hypothesis.dense() * self.unit)
 
-        A bought total weight decides about the rounds. What they cost may then be less than the
-        budget in some runs, but only the budget, which is fixed beforehand, is a bound for all.
-        """
-        steps, budget = self.grid.sensitivity, self.cost
-        noise, _, _, rest = self.calibration.with_total(steps)
-        bought = [noise.cost(steps, delta=budget.delta)]
-        if self.buys_roots:
-            noise, _, _, rest = rest.with_total(ROOT_STEPS)
-            bought.append(noise.cost(ROOT_STEPS, delta=budget.delta))
-        built = outcome.tuning.built(steps, delta=budget.delta)
-        check_paid(compose(built, delta=budget.delta), rest.cost)
-        check_paid(compose([*bought, rest.cost], delta=budget.delta), budget)
+    def _round(self, run: Outcome, search: Search, graph: AnyGraph, source: EntropySource) -> None:
+        """Steps 2 and 3."""
+        tuning, shown = run.tuning, self._shown(run)
+        run.used += 1
+        found = [search.find(shown, source).query for _ in range(tuning.calls)]
+        values = [self._measured(tuning, query, graph, source) for query in found]
+        pairs: list[tuple[Any, float]] = list(zip(found, values, strict=True))
+        run.gap = max(abs(value - run.hypothesis.estimate(query)) for query, value in pairs)
+        if tuning.threshold is not None:
+            learns = run.gap >= tuning.threshold
+            run.stopped = "rounds" if learns else "accurate"
+        else:
+            learns = tuning.error is None or run.used < tuning.rounds
+        for query, value in pairs:
+            updated = learns and self._correct(run, query, value)
+            run.transcript.append(
+                Measured(round=run.used, query=query, value=value * self.unit, updated=updated)
+            )
+        if learns:
+            self._refit(run)
+
+    def _refit(self, run: Outcome) -> None:
+        """Step 3."""
+        queries = [measured.query for measured in run.transcript]
+        values = np.array([measured.value for measured in run.transcript]) / self.unit
+        everything = CutQuery(*(np.ones(side, dtype=np.bool_) for side in self.universe.shape))
+        with suppress(QueryError):  # of learners that take no such query
+            if run.tuning.threshold is None:
+                self.learner.check(everything)
+                queries, values = [*queries, everything], np.append(values, run.total_weight)
+        for _ in range(self.refits):
+            off = np.abs(values - run.hypothesis.estimate_all(queries))
+            worst = int(np.argmax(off))
+            if not self._correct(run, queries[worst], float(values[worst])):
+                break
+
+    def _measured(
+        self, tuning: OfflineTuning, query: Any, graph: AnyGraph, source: EntropySource
+    ) -> float:
+        """Step 2b, in units."""
+        if self.listed is not None:
+            counted = self.listed.counted(query, graph, self.grid)
+        elif isinstance(query, CutQuery):
+            counted = self.grid.count(query, graph)
+        else:
+            raise QueryError("the distinguisher found another query than a cut; let it find cuts")
+        noise = cast(ValueNoise, tuning.noise)  # which a tuning with rounds has
+        return float(Fraction(counted + noise.draw(source), self.grid.sensitivity))
+
+    def _correct(self, run: Outcome, query: Any, value: float) -> bool:
+        """Step 2d: whether an answer calls for an update, which is then made."""
+        tuning, gap = run.tuning, value - run.hypothesis.estimate(query)
+        sign: Sign = 1 if gap > 0 else -1
+        terms = _terms(tuning, run.total_weight, run.total_error)
+        known: float | None = value
+        if tuning.threshold is None:
+            step = abs(gap) - tuning.value_error
+            if step <= tuning.value_error / 100:
+                return False
+            # Nothing proven rests on the step, so the total weight is taken at its value.
+            terms = {"alpha": step, "total_weight": run.total_weight, "total_error": 0.0}
+            known = None
+        elif abs(gap) < tuning.threshold:
+            return False
+        try:
+            rule = self.learner.construction(**terms)
+            run.hypothesis = rule.update(run.hypothesis, query, sign, known)
+        except HypothesisError:
+            return False  # a cut without pairs, whose answer was all noise
+        return True
 
     def _update_bound(
         self, total_weight: float, total_error: float, learner: Learner
@@ -292,8 +375,7 @@ class IterativeConstruction:
         """B, and 0 beyond what answers of the start and of the truth can be apart, in units."""
         farthest = float(self.universe.size)  # both weigh at most 1 on each pair
         if isinstance(learner, _OF_THE_TOTAL):
-            listed = self.questions
-            signed = listed is not None and listed.signed
+            signed = self.listed is not None and self.listed.signed
             farthest = (total_weight + total_error) * (2 if signed else 1)
         coarse = bound_of(
             learner, alpha=farthest + 1, total_weight=total_weight, total_error=total_error
@@ -310,170 +392,21 @@ class IterativeConstruction:
         return bound
 
 
-@final
-class _Run:
-    """The state of a run: public, all of it."""
-
-    def __init__(
-        self,
-        mechanism: IterativeConstruction,
-        tuning: OfflineTuning,
-        total_weight: float,
-        error: float,
-    ) -> None:
-        self._of = mechanism
-        self._tuning = tuning
-        self._total_weight, self._total_error = total_weight, error
-        self._construction = mechanism.learner.construction(
-            alpha=tuning.alpha,
-            total_weight=total_weight,
-            total_error=error,
-            value_error=tuning.value_error,
-        )
-        self.hypothesis: Any = self._construction.initial()
-        self.transcript: list[Measured] = []
-        self.round = 0
-        self.done = False
-        self._gap = 0.0
-        self._total = self._all_pairs() if tuning.threshold is None else None
-
-    def step(self, search: Search, graph: AnyGraph, source: EntropySource) -> None:
-        """One round."""
-        self.round += 1
-        shown = self.hypothesis
-        if self._of.unit != 1:
-            shown = InWeight(shown, self._of.unit)
-        found = [search.find(shown, source).query for _ in range(self._tuning.calls)]
-        values = [self._measured(query, graph, source) for query in found]
-        gaps = [
-            value - self.hypothesis.estimate(query)
-            for query, value in zip(found, values, strict=True)
-        ]
-        self._gap = max(abs(gap) for gap in gaps)
-        threshold = self._tuning.threshold
-        if threshold is None:
-            tested = self._tuning.error is not None
-            self.done = tested and self.round == self._tuning.rounds
-        else:
-            self.done = self._gap < threshold
-        for query, value in zip(found, values, strict=True):
-            updated = not self.done and self._correct(query, value)
-            self.transcript.append(
-                Measured(
-                    round=self.round, query=query, value=value * self._of.unit, updated=updated
-                )
-            )
-        if not self.done:
-            self._refit()
-
-    def _refit(self) -> None:
-        """Step 3."""
-        queries: list[Any] = [measured.query for measured in self.transcript]
-        values = np.array([measured.value for measured in self.transcript]) / self._of.unit
-        if self._total is not None:
-            queries, values = [*queries, self._total], np.append(values, self._total_weight)
-        for _ in range(self._of.refits):
-            off = np.abs(values - self.hypothesis.estimate_all(queries))
-            worst = int(np.argmax(off))
-            if not self._correct(queries[worst], float(values[worst])):
-                break
-
-    def outcome(self, search: Search | None, source: EntropySource) -> Outcome:
-        """What came of it, with what a certificate (step 4) or released answers prove of it."""
-        error, threshold, one = self._tuning.error, self._tuning.threshold, self._of.unit
-        certificate, shown = None, cast(Hypothesis, InWeight(self.hypothesis, one))
-        if isinstance(search, PowerSearch) and search.certifies:
-            certificate = search.certify(shown, source)
-            error = certificate.cut_bound / one
-        elif isinstance(search, ReleasedSearch) and error is None:
-            error = search.error_of(shown) / one
-        elif error is not None and threshold is None:
-            error += self._gap
-        return Outcome(
-            hypothesis=self.hypothesis,
-            tuning=self._tuning,
-            total_weight=self._total_weight,
-            total_error=self._total_error,
-            transcript=self._transcript(),
-            used=self.round,
-            stopped="accurate" if self.done and threshold is not None else "rounds",
-            error=error,
-            certificate=certificate,
-        )
-
-    def _transcript(self) -> tuple[Measured, ...]:
-        """What was bought, with the questions as they were given."""
-        listed = self._of.questions
-        if listed is None:
-            return tuple(self.transcript)
-        shown = []
-        for measured in self.transcript:
-            asked, factor = listed.given(measured.query)
-            shown.append(replace(measured, query=asked, value=measured.value * factor))
-        return tuple(shown)
-
-    def _all_pairs(self) -> CutQuery | None:
-        """The cut whose answer is the total weight, if updates by it are possible."""
-        everything = CutQuery(*(np.ones(side, dtype=np.bool_) for side in self._of.universe.shape))
-        try:
-            self._of.learner.check(everything)
-        except QueryError:
-            return None
-        return everything
-
-    def _measured(self, query: Question, graph: AnyGraph, source: EntropySource) -> float:
-        """Step 2b, in units."""
-        noise, listed, grid = self._tuning.noise, self._of.questions, self._of.grid
-        if noise is None:
-            raise ParameterError("a tuning with rounds has noise on its answers")
-        if listed is not None:
-            counted = listed.counted(query, graph, grid)
-        elif isinstance(query, CutQuery):
-            counted = grid.count(query, graph)
-        else:
-            raise QueryError("the distinguisher found another query than a cut; let it find cuts")
-        return float(Fraction(counted + noise.draw(source), grid.sensitivity))
-
-    def _correct(self, query: Any, value: float) -> bool:
-        """Step 2d: whether an answer calls for an update, which is then made."""
-        gap = value - self.hypothesis.estimate(query)
-        sign: Sign = 1 if gap > 0 else -1
-        try:
-            if self._tuning.threshold is None:
-                step = abs(gap) - self._tuning.value_error
-                if step <= self._tuning.value_error / 100:
-                    return False
-                # Nothing proven rests on the step, so the total weight is taken at its value.
-                tuned = self._of.learner.construction(
-                    alpha=step, total_weight=self._total_weight, total_error=0.0
-                )
-                self.hypothesis = tuned.update(self.hypothesis, query, sign)
-            elif abs(gap) < self._tuning.threshold:
-                return False
-            else:
-                self.hypothesis = self._construction.update(self.hypothesis, query, sign, value)
-        except HypothesisError:
-            return False  # a cut without pairs, whose answer was all noise
-        return True
+def _terms(tuning: OfflineTuning, total_weight: float, total_error: float) -> dict[str, Any]:
+    """What a learner is tuned with."""
+    return {
+        "alpha": tuning.alpha,
+        "total_weight": total_weight,
+        "total_error": total_error,
+        "value_error": tuning.value_error,
+    }
 
 
 Signed = tuple[CutQuery, Sign]
 
 
-class DataPlayer(Protocol):
-    """Plays matrices of weights in units; reads draws alone, which are public."""
-
-    def play(self, draws: Sequence[Signed]) -> FloatMatrix:
-        """The play of a round, a new matrix over the universe.
-
-        Args:
-            draws: signed cuts of this round. A player who has no regret plays before it looks.
-        """
-
-
-@final
-class BestResponder:
-    """Plays what the draws of this round gain least against.
+def best_response(universe: Universe, total: float, draws: Sequence[Signed]) -> FloatMatrix:
+    """What the draws of a round gain least against.
 
     Of the matrices with entries in [0, 1] and a given total it is one with the largest
     sum of s q(x): 1 on the pairs that most draws count with +, until the total is reached; pairs
@@ -482,22 +415,12 @@ class BestResponder:
     Args:
         universe: the public vertex pairs.
         total: in (0, X].
+        draws: signed cuts of this round.
     """
-
-    def __init__(self, universe: Universe, total: float) -> None:
-        self._universe = universe
-        self._total = total
-
-    def play(self, draws: Sequence[Signed]) -> FloatMatrix:
-        """See `DataPlayer.play`."""
-        universe = self._universe
-        worth = sum_of(universe, draws)[universe.pairs()]
-        levels, counts = np.unique(-worth, return_counts=True)
-        room = np.clip(self._total - np.concatenate([[0], np.cumsum(counts)[:-1]]), 0, counts)
-        weights = (room / counts)[np.searchsorted(levels, -worth)]
-        matrix = np.zeros(universe.shape)
-        matrix[universe.pairs()] = weights
-        return matrix + matrix.T if universe.symmetric else matrix
+    worth = sum_of(universe, draws)[universe.pairs()]
+    levels, counts = np.unique(-worth, return_counts=True)
+    room = np.clip(total - np.concatenate([[0], np.cumsum(counts)[:-1]]), 0, counts)
+    return universe.matrix_of((room / counts)[np.searchsorted(levels, -worth)])
 
 
 @final
@@ -521,7 +444,7 @@ class WeightsPlayer:
         self._exponents = np.zeros(universe.shape)
 
     def play(self, draws: Sequence[Signed]) -> FloatMatrix:
-        """See `DataPlayer.play`: the draws move the next play, not this one."""
+        """The play of a round; its draws move the next play, not this one."""
         universe = self._universe
         weights = np.exp(self._exponents - self._exponents.max())
         universe.clear_diagonal(weights)
@@ -570,10 +493,14 @@ class GameTuning:
     bound: float | None
     cost: Cost
 
+    def built(self, steps: int, *, delta: float) -> list[Cost]:  # noqa: ARG002
+        """See `OfflineTuning.built`."""
+        return [self.cost]
+
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class PlayerGame:
+class PlayerGame(RoundsMechanism):
     """DR14 section 5.3.3 with a query player who has no regret, on a public list of k cuts.
 
     The query player's strategies are the cuts of the list, each with both signs; it gains
@@ -622,8 +549,7 @@ class PlayerGame:
 
     Attributes:
         queries: the public list; with `hide`, known to the curator and k alone public.
-        grid: `Grid.of` the graph.
-        budget: a calibration with zCDP accounting.
+        calibration: a budget with zCDP accounting.
         player: "query": the query player has no regret, the data player best responses; "both".
         rounds: T; None for a choice, see `tune`.
         draws: L, >= 1.
@@ -641,8 +567,6 @@ class PlayerGame:
     """
 
     queries: CutList
-    grid: Grid
-    budget: OfflineCalibration
     player: Player = "both"
     rounds: int | None = None
     draws: int = 1
@@ -665,21 +589,6 @@ class PlayerGame:
         return Scoring(self.universe, self.grid, "two-signed")
 
     @property
-    def unit(self) -> float:
-        """Weight of a unit: 1, or about the cap."""
-        return self.grid.unit * self.grid.sensitivity
-
-    @property
-    def cost(self) -> Cost:
-        """Of a game, whatever happens."""
-        return self.budget.cost
-
-    def bought(self) -> tuple[ValueNoise, Cost, OfflineCalibration]:
-        """The noise of the total weight, its cost, and what is left."""
-        noise, _, cost, rest = self.budget.with_total(self.grid.sensitivity)
-        return noise, cost, rest
-
-    @property
     def found_by(self) -> str:
         """Who looks for queries."""
         return f"player: {self.player}"
@@ -692,45 +601,34 @@ class PlayerGame:
     @property
     def parts(self) -> tuple[tuple[str, float], ...]:
         """What epsilon is spent on."""
-        _, bought, _ = self.bought()
+        _, _, bought, _ = self.calibration.with_total(self.grid.sensitivity)
         return ("total weight", bought.epsilon), ("rounds", self.cost.epsilon - bought.epsilon)
-
-    def check_paid(self, outcome: Outcome) -> None:
-        """Refuse to release what cost more than is stated, by the scales of the noise drawn."""
-        _, bought, rest = self.bought()
-        check_paid(outcome.tuning.cost, rest.cost)
-        check_paid(compose([bought, outcome.tuning.cost], delta=self.cost.delta), self.cost)
 
     def run(
         self, graph: AnyGraph, source: EntropySource, *, progress: Progress = silent
     ) -> Outcome:
-        """Play on a private graph.
-
-        Args:
-            graph: over the universe and the grid.
-            source: where the noise comes from.
-            progress: called after each round.
-
-        Raises:
-            ParameterError: another graph, or a budget that allows nothing.
-        """
+        """See `RoundsMechanism.run`."""
         checked_graph(graph, self.universe, self.grid)
-        total, error, rest = buy_total(self.budget, graph, self.grid, source)
+        total, error, rest = buy_total(self.calibration, graph, self.grid, source)
         tuning = self.tune(total, error + 1, rest)
-        data = self.data_player(total, tuning.rounds)
-        true = self.queries.counts(graph, self.grid) * self.scoring.substeps
-        played = self._play(data, true, tuning, source, progress)
+        true = self.queries.scored(graph, self.scoring)
+        play, plays = self.data_player(total, tuning.rounds), np.zeros(self.universe.shape)
+        for number in range(tuning.rounds):
+            scores = self.scores(true, plays, number, tuning.reach)
+            drawn = exponential_choices(scores, tuning.rate, tuning.draws, source)
+            plays += play([self.signed(index) for index in drawn])
+            progress((number + 1) / tuning.rounds, f"round {number + 1} of {tuning.rounds}")
         outcome = Outcome(
-            hypothesis=DenseHypothesis(self.universe, played),
+            hypothesis=DenseHypothesis(self.universe, plays / tuning.rounds),
             tuning=tuning,
             total_weight=total,
             total_error=error,
-            transcript=(),
             used=tuning.rounds,
-            stopped="rounds",
             error=tuning.bound,
         )
-        return self._tested(outcome, self._shown(played), graph, source)
+        if tuning.finder is not None and tuning.noise is not None:
+            self._test(outcome, tuning.finder, tuning.noise, graph, source)
+        return outcome
 
     def tune(self, total: float, off: float, rest: OfflineCalibration) -> GameTuning:
         """The game whose error is usually least, from public numbers alone.
@@ -747,7 +645,8 @@ class PlayerGame:
         Raises:
             ParameterError: the list is too short to be hidden, or no game fits the budget.
         """
-        found = [self._tuned(rounds, total, off, rest) for rounds in self._sizes()]
+        sizes = round_numbers(2, MOST_PLAYS) if self.rounds is None else [self.rounds]
+        found = [self._tuned(rounds, total, off, rest) for rounds in sizes]
         possible = [tuned for tuned in found if tuned is not None]
         if not possible:
             raise ParameterError(
@@ -755,41 +654,29 @@ class PlayerGame:
             )
         return min(possible, key=lambda pair: pair[0])[1]
 
-    def _sizes(self) -> Iterator[int]:
-        rounds = 2 if self.rounds is None else self.rounds
-        yield rounds
-        while self.rounds is None and rounds < MOST_PLAYS:
-            rounds = min(max(rounds + 1, math.floor(rounds * 1.2)), MOST_PLAYS)
-            yield rounds
-
     def _tuned(
         self, rounds: int, total: float, off: float, rest: OfflineCalibration
     ) -> tuple[float, GameTuning] | None:
-        draws = self.draws
-        delta, steps = rest.cost.delta, self.scoring.sensitivity
+        draws, steps, delta = self.draws, self.scoring.sensitivity, rest.cost.delta
         if self.universe.size * steps * rounds >= _LARGEST:
             return None
         rho = Fraction(rest.cost.rho or 0.0)
         squares = (rounds - 1) * rounds * (2 * rounds - 1) // 6
         test = rho * _TEST if self.hide is None else Fraction(0)
         rate = root_at_most(2 * (rho - test) / (draws * steps**2 * squares))
-        reach = None
+        spent = [Cost.of_rho(rounded_up(draws * (steps * rate) ** 2 * squares / 2), delta=delta)]
+        reach = finder = noise = None
         if self.hide is not None:
             reach = self._reach(rate, rounds * draws, self.hide)
             if reach is None:
                 return None
-        spent = [
-            Cost.of_rho(rounded_up(draws * (steps * rate) ** 2 * squares / 2), delta=delta),
-        ]
-        finder = noise = None
-        if test:
+        else:
             each = float(test / 2) * (1 - 1e-12)
             finder = Exponential(queries=self.queries, epsilon=Fraction(1), grid=self.grid)
             finder = finder.with_rho(each, rounds=1)
             noise = ValueNoise("gaussian", Fraction(self.grid.sensitivity**2) / test)
             spent += [finder.call, noise.cost(self.grid.sensitivity, delta=delta)]
         eta = float(rate * steps)
-        bound = self._bound(rounds, draws, eta, total, off)
         usual = usual_cut_norm(self.universe) / (2 * math.sqrt(rounds))
         usual += math.log(2 * len(self.queries)) / (eta * rounds)
         return usual, GameTuning(
@@ -799,7 +686,7 @@ class PlayerGame:
             reach=reach,
             finder=finder,
             noise=noise,
-            bound=bound if reach is None else None,
+            bound=self._bound(rounds, draws, eta, total, off) if reach is None else None,
             cost=compose(spent, delta=delta),
         )
 
@@ -821,34 +708,17 @@ class PlayerGame:
             return None
         return math.floor(math.acosh(height) / float(rate) * (1 - 1e-9))
 
-    def data_player(self, total: float, rounds: int) -> DataPlayer:
-        """The other player, before its first play.
+    def data_player(self, total: float, rounds: int) -> Callable[[Sequence[Signed]], FloatMatrix]:
+        """What makes the other player's play of a round from its draws, which are public.
 
         Args:
             total: of its plays, in units.
             rounds: T.
         """
         if self.player == "query":
-            return BestResponder(self.universe, total)
+            return partial(best_response, self.universe, total)
         entropy = max(_entropy(self.universe.size, total, 1.0), 0.1)
-        return WeightsPlayer(self.universe, total, math.sqrt(2 * entropy / rounds))
-
-    def _play(
-        self,
-        data: DataPlayer,
-        true: npt.NDArray[np.int64],
-        tuning: GameTuning,
-        source: EntropySource,
-        progress: Progress,
-    ) -> FloatMatrix:
-        """Step 2: the average play."""
-        plays = np.zeros(self.universe.shape)
-        for number in range(tuning.rounds):
-            scores = self.scores(true, plays, number, tuning.reach)
-            drawn = exponential_choices(scores, tuning.rate, tuning.draws, source)
-            plays += data.play([self.signed(index) for index in drawn])
-            progress((number + 1) / tuning.rounds, f"round {number + 1} of {tuning.rounds}")
-        return plays / tuning.rounds
+        return WeightsPlayer(self.universe, total, math.sqrt(2 * entropy / rounds)).play
 
     def scores(
         self, true: npt.NDArray[np.int64], plays: FloatMatrix, number: int, reach: int | None
@@ -879,30 +749,24 @@ class PlayerGame:
     def _shown(self, units: FloatMatrix) -> DenseHypothesis:
         return DenseHypothesis(self.universe, units * self.unit)
 
-    def _tested(
+    def _test(
         self,
         outcome: Outcome,
-        shown: DenseHypothesis,
+        finder: Exponential,
+        noise: ValueNoise,
         graph: AnyGraph,
         source: EntropySource,
-    ) -> Outcome:
+    ) -> None:
         """Step 3: what is proven by one cut that is found to be off, or by the game itself."""
-        finder, noise = outcome.tuning.finder, outcome.tuning.noise
-        if finder is None or noise is None:
-            return outcome
-        steps = self.grid.sensitivity
+        steps, gamma = self.grid.sensitivity, self.beta / 4
+        shown = self._shown(outcome.hypothesis.matrix)
         found = finder.begin(graph, source).find(shown, source).query
-        if not isinstance(found, CutQuery):
-            raise ParameterError("a list of cuts has found another query")
-        value = (self.grid.count(found, graph) + noise.draw(source)) / steps
-        gap = abs(value - shown.estimate(found) / self.unit)
-        gamma = self.beta / 4
-        error = gap + noise.radius(gamma) / steps + finder.shortfall(gamma) / self.unit
-        measured = Measured(
-            round=outcome.tuning.rounds, query=found, value=value * self.unit, updated=False
-        )
-        proven = min(error, outcome.error) if outcome.error is not None else error
-        return replace(outcome, error=proven, transcript=(measured,))
+        value = (self.queries.counted(found, graph, self.grid) + noise.draw(source)) / steps
+        outcome.gap = abs(value - shown.estimate(found) / self.unit)  # type: ignore[arg-type]
+        error = outcome.gap + noise.radius(gamma) / steps + finder.shortfall(gamma) / self.unit
+        outcome.error = error if outcome.error is None else min(error, outcome.error)
+        made = Measured(round=outcome.used, query=found, value=value * self.unit, updated=False)
+        outcome.transcript.append(made)
 
 
 PLAYERS = ("data", "query", "both")

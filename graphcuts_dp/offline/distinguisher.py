@@ -13,8 +13,7 @@ Source: GRU12 Definition 7.1; DR14 section 5.2 (private distinguishers).
 """
 
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -67,6 +66,21 @@ class Search(Protocol):
         sign (q(G) - q(h)), or its size where there is no sign, is within
         `Distinguisher.shortfall(gamma)` of the largest |gap| of the class.
         """
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class GraphSearch:
+    """A search by functions of what was counted or bought, which may be private: nothing shows it.
+
+    Attributes:
+        find: see `Search.find`.
+        prove: (hypothesis, source) -> what no query of the class is farther off than, in weight, by
+            what `Distinguisher.setup` has paid for; None where that is proven at every call only.
+    """
+
+    find: Callable[[Hypothesis, EntropySource], Found]
+    prove: Callable[[Hypothesis, EntropySource], float] | None = None
 
 
 class Distinguisher(Protocol):
@@ -145,15 +159,6 @@ class Distinguisher(Protocol):
         """
 
 
-def bounded_range_cost(epsilon: Fraction) -> Cost:
-    """epsilon-DP with a privacy loss of range epsilon: epsilon^2/8-zCDP.
-
-    Source: Cesar, Rogers, *Bounding, Concentrating, and Truncating*, 2021, Lemma 3.2.
-    """
-    rho = math.nextafter(float(epsilon**2 / 8), math.inf)
-    return Cost(epsilon=float(epsilon), rho=rho, pure=epsilon)
-
-
 def root_at_most(number: float | Fraction) -> Fraction:
     """A fraction of few digits, at most the square root of a number > 0.
 
@@ -164,16 +169,6 @@ def root_at_most(number: float | Fraction) -> Fraction:
         raise ParameterError(f"a budget must be positive and finite, not {number}")
     bits = max(0, 60 - math.frexp(float(number))[1])
     return Fraction(math.isqrt(math.floor(Fraction(number) * 4**bits)), 2**bits)
-
-
-def check_rounds(rounds: int) -> None:
-    """Refuse numbers of calls below 1.
-
-    Raises:
-        ParameterError: such a number.
-    """
-    if isinstance(rounds, bool) or not isinstance(rounds, int) or rounds < 1:
-        raise ParameterError("rounds must be a whole number, at least 1")
 
 
 def written_out(hypothesis: Hypothesis, universe: Universe) -> FloatMatrix:
@@ -207,7 +202,7 @@ def checked_graph(graph: AnyGraph, universe: Universe, grid: Grid | None = None)
 
 
 @dataclass(frozen=True, kw_only=True)
-class PaidByCall(ABC):
+class PaidByCall:
     """What distinguishers by the exponential mechanism share: epsilon buys one call.
 
     Attributes:
@@ -221,15 +216,20 @@ class PaidByCall(ABC):
     score: Score = "two-signed"
     setup: ClassVar[None] = None  # nothing is bought at the start
 
-    @property
-    @abstractmethod
+    @cached_property
     def scoring(self) -> Scoring:
         """How gaps are scored."""
+        universe: Universe = self.universe  # type: ignore[attr-defined]  # of each of them
+        return Scoring(universe, self.grid, self.score)
 
     @property
     def call(self) -> Cost:
-        """Of one call."""
-        return bounded_range_cost(self.epsilon)
+        """epsilon-DP with a privacy loss of range epsilon: epsilon^2/8-zCDP.
+
+        Source: Cesar, Rogers, *Bounding, Concentrating, and Truncating*, 2021, Lemma 3.2.
+        """
+        rho = math.nextafter(float(self.epsilon**2 / 8), math.inf)
+        return Cost(epsilon=float(self.epsilon), rho=rho, pure=self.epsilon)
 
     @property
     def usual_shortfall(self) -> float:
@@ -238,12 +238,10 @@ class PaidByCall(ABC):
 
     def with_rho(self, rho: float, *, rounds: int) -> Self:
         """A call has epsilon sqrt(8 rho/rounds)."""
-        check_rounds(rounds)
         return replace(self, epsilon=root_at_most(Fraction(rho) * 8 / rounds))
 
     def with_epsilon(self, epsilon: Fraction, *, rounds: int) -> Self:
         """A call has epsilon/rounds."""
-        check_rounds(rounds)
         return replace(self, epsilon=Fraction(epsilon) / rounds)
 
 
@@ -298,11 +296,6 @@ class Exponential(PaidByCall):
         """Of the list."""
         return self.queries.universe
 
-    @cached_property
-    def scoring(self) -> Scoring:
-        """How gaps are scored."""
-        return Scoring(self.universe, self.grid, self.score)
-
     @property
     def call(self) -> Cost:
         """Of one call."""
@@ -321,51 +314,29 @@ class Exponential(PaidByCall):
         """A call has epsilon sqrt(8 rho/rounds), or sqrt(2 rho/rounds) for "noisy-max"."""
         return super().with_rho(rho / 4 if self.sampling == "noisy-max" else rho, rounds=rounds)
 
-    def begin(self, graph: AnyGraph, source: EntropySource) -> "ExponentialSearch":  # noqa: ARG002
-        """Count all cuts of the list once. Draws no noise.
+    def begin(self, graph: AnyGraph, source: EntropySource) -> GraphSearch:  # noqa: ARG002
+        """Count all queries of the list once. Draws no noise.
 
         Raises:
             ParameterError: a graph over other vertices, or of another grid.
         """
         checked_graph(graph, self.universe, self.grid)
-        return ExponentialSearch(self, self.queries.scored(graph, self.scoring))
+        return GraphSearch(partial(self._find, self.queries.scored(graph, self.scoring)))
 
+    def _find(self, counts: IntVector, hypothesis: Hypothesis, source: EntropySource) -> Found:
+        """One draw; the counts are private."""
+        gaps = counts - self.scoring.rounded(self.queries.answers(hypothesis))
+        if self.score == "two-signed":
+            gaps = np.concatenate([gaps, -gaps])
+        index = self.draw(np.abs(gaps) if self.score == "absolute" else gaps, source)
+        sign: Sign = 1 if index < len(counts) else -1
+        query = self.queries[index % len(counts)]
+        return Found(query=query, sign=None if self.score == "absolute" else sign)
 
-@final
-class ExponentialSearch:
-    """A list at work on one graph. Holds the true counts: private.
-
-    Args:
-        distinguisher: with its list and its epsilon.
-        counts: true answers in sub-steps, shape (k,).
-    """
-
-    def __init__(self, distinguisher: Exponential, counts: npt.NDArray[np.int64]) -> None:
-        self._of = distinguisher
-        self._counts = counts
-
-    def __repr__(self) -> str:
-        return "ExponentialSearch()"
-
-    def find(self, hypothesis: Hypothesis, source: EntropySource) -> Found:
-        """See `Search.find`."""
-        of = self._of
-        answers = of.scoring.rounded(of.queries.answers(hypothesis))
-        index = self._draw(self._scores(self._counts - answers), source)
-        query = of.queries[index % len(of.queries)]
-        if of.score == "absolute":
-            return Found(query=query, sign=None)
-        return Found(query=query, sign=1 if index < len(of.queries) else -1)
-
-    def _scores(self, gaps: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        if self._of.score == "absolute":
-            return np.abs(gaps)
-        return gaps if self._of.score == "signed" else np.concatenate([gaps, -gaps])
-
-    def _draw(self, scores: npt.NDArray[np.int64], source: EntropySource) -> int:
-        rate = self._of.scoring.rate(self._of.epsilon)
-        choose = noisy_maximum if self._of.sampling == "noisy-max" else exponential_choice
-        return choose(scores, rate, source)
+    def draw(self, scores: IntVector, source: EntropySource) -> int:
+        """The place of one of the scores."""
+        choose = noisy_maximum if self.sampling == "noisy-max" else exponential_choice
+        return choose(scores, self.scoring.rate(self.epsilon), source)
 
 
 MOST_VERTICES = 22  # 2^22 products, both signs: 64 MiB
@@ -409,11 +380,6 @@ class ExactCuts(PaidByCall):
 
     name = "exact-cuts"
 
-    @property
-    def scoring(self) -> Scoring:
-        """How gaps are scored."""
-        return Scoring(self.universe, self.grid, self.score)
-
     def shortfall(self, gamma: float) -> float:
         """(n ln 3 + ln(1/gamma))/c, and a sub-step a pair for rounding, in weight.
 
@@ -428,48 +394,26 @@ class ExactCuts(PaidByCall):
         steps = (outcomes - math.log(gamma)) / float(self.scoring.rate(self.epsilon))
         return (steps * (1 + 1e-12) + self.universe.disjoint_norm_squared) * self.scoring.unit
 
-    def begin(self, graph: AnyGraph, source: EntropySource) -> "ExactCutsSearch":  # noqa: ARG002
+    def begin(self, graph: AnyGraph, source: EntropySource) -> GraphSearch:  # noqa: ARG002
         """Take the graph as a matrix of integers. Draws no noise.
 
         Raises:
             ParameterError: a graph over other vertices, or of another grid.
         """
         checked_graph(graph, self.universe, self.grid)
+        return GraphSearch(partial(self._find, self.counted(graph)))
+
+    def counted(self, graph: AnyGraph) -> IntMatrix:
+        """Weights in sub-steps, shape of the universe. Private."""
         matrix = np.zeros(self.universe.shape, dtype=np.int64)
         steps = self.grid.steps(graph.weights) if graph.weighted else 1
-        matrix[graph.rows, graph.columns] = steps
-        if self.universe.symmetric:
-            matrix += matrix.T.copy()
-        return ExactCutsSearch(self, matrix)
+        matrix[graph.rows, graph.columns] = steps * self.scoring.substeps
+        return matrix + matrix.T if self.universe.symmetric else matrix
 
-
-@final
-class ExactCutsSearch:
-    """All cuts of one graph. Holds the graph: private.
-
-    Args:
-        distinguisher: with its epsilon.
-        matrix: weights in steps, shape of the universe.
-    """
-
-    def __init__(self, distinguisher: ExactCuts, matrix: IntMatrix) -> None:
-        self._of = distinguisher
-        self._matrix = matrix * distinguisher.scoring.substeps
-
-    def __repr__(self) -> str:
-        return "ExactCutsSearch()"
-
-    def find(self, hypothesis: Hypothesis, source: EntropySource) -> Found:
-        """See `Search.find`.
-
-        Raises:
-            HypothesisError: a hypothesis that is no matrix (the median's).
-        """
-        of = self._of
-        gaps = self._matrix - of.scoring.rounded(written_out(hypothesis, of.universe))
-        cuts = CutSampler(
-            gaps, of.scoring.rate(of.epsilon), score=of.score, bipartite=of.universe.bipartite
-        )
+    def _find(self, counted: IntMatrix, hypothesis: Hypothesis, source: EntropySource) -> Found:
+        gaps = counted - self.scoring.rounded(written_out(hypothesis, self.universe))
+        rate = self.scoring.rate(self.epsilon)
+        cuts = CutSampler(gaps, rate, score=self.score, bipartite=self.universe.bipartite)
         S, T, sign = cuts.draw(source)
         return Found(query=CutQuery(S, T), sign=sign)
 

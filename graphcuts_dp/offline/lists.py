@@ -53,7 +53,7 @@ from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.level_noise import MOST_COUNTS, NORMS, KNormNoise
 from graphcuts_dp.privacy.noise import exponential_choice, noisy_maximum
 from graphcuts_dp.privacy.value_noise import ValueNoise
-from graphcuts_dp.progress import Progress
+from graphcuts_dp.progress import Progress, silent
 from graphcuts_dp.release.job import Job
 
 MOST_LISTED = 1 << 24  # members of the family times pairs or queries: 128 MiB
@@ -406,11 +406,12 @@ class Steps:
     def count(self, ratings: BipartiteGraph) -> IntVector:
         """All true answers, shape (len(queries),), exactly in steps. Private."""
         weights = np.floor(ratings.weights / self._of_ratings).astype(np.int64)
-        ends = ratings.rows, ratings.columns
-        return np.array(
-            [int(self._coefficients(query, *ends) @ weights) for query in self.queries],
-            dtype=np.int64,
-        )
+        answers = []
+        for query in self.queries:
+            found = query.coefficients_at(ratings.rows, ratings.columns, self.universe.space)
+            steps = np.rint(found / self._of_coefficients).astype(np.int64)
+            answers.append(int(steps @ weights))
+        return np.array(answers, dtype=np.int64)
 
     def noise(self, rho: Fraction, rounds: int) -> tuple[Fraction, ValueNoise]:
         """Rate of each choice and noise of each measurement, rho-zCDP in so many rounds.
@@ -423,11 +424,11 @@ class Steps:
             raise ParameterError("the noise does not fit into 64 bits: use more epsilon")
         return root_at_most(4 * rho / rounds) / (2 * self.sensitivity), of_values
 
-    def rho(self, rate: Fraction, noise: ValueNoise, rounds: int) -> Fraction:
-        """Of so many choices of this rate and measurements with this noise."""
-        choice = (2 * self.sensitivity * rate) ** 2 / 8
-        measured = Fraction(self.sensitivity) ** 2 / (2 * noise.parameter)
-        return rounds * (choice + measured)
+    def whole(self, answers: FloatVector) -> IntVector:
+        """Answers of a hypothesis in steps: public, and cut to what is far beyond any truth."""
+        limit = 2.0**SUM_BITS
+        steps: IntVector = np.rint(np.clip(answers / self.unit, -limit, limit)).astype(np.int64)
+        return steps
 
     @cached_property
     def square(self) -> int:
@@ -447,10 +448,6 @@ class Steps:
         of_values = ValueNoise("gaussian", self.square / (2 * rho))
         return of_values if of_values.parameter <= _LARGEST_DEVIATION**2 else None
 
-    def cost_of_all(self, noise: ValueNoise, delta: float) -> Cost:
-        """Of one measurement of each query."""
-        return Cost.of_rho(rounded_up(self.square / (2 * noise.parameter)), delta=delta)
-
     def radius(self, noise: ValueNoise, failure: float) -> float:
         """How far a measured value may be off, but for that probability."""
         return (self.unit * noise.radius(failure) + self.rounding) * (1 + 1e-9)
@@ -460,13 +457,6 @@ class Steps:
         choices = 2 * queries
         short = math.log(2 * choices / beta) / float(rate) + 1  # and the estimates' rounding
         return (self.unit * (noise.radius(beta / 2) + short) + self.rounding) * (1 + 1e-9)
-
-    def _coefficients(
-        self, query: LinearQuery, rows: npt.NDArray[np.int32], columns: npt.NDArray[np.int32]
-    ) -> IntVector:
-        """Of the pairs asked for, in steps."""
-        found = query.coefficients_at(rows, columns, self.universe.space)
-        return np.rint(found / self._of_coefficients).astype(np.int64)
 
 
 @final
@@ -484,15 +474,13 @@ class QueryBlocks:
         whole: the universe that was given.
         universe: one row for each class of rows, one column for each class of columns.
         queries: the given ones, on `universe`, in their order.
-        rows: class of each row.
-        columns: class of each column.
+        sides: class of each row, and of each column.
     """
 
     whole: Universe
     universe: Universe
     queries: tuple[LinearQuery, ...]
-    rows: IntVector
-    columns: IntVector
+    sides: tuple[IntVector, IntVector]
 
     @classmethod
     def of(cls, queries: Sequence[LinearQuery], universe: Universe) -> Self:
@@ -502,33 +490,31 @@ class QueryBlocks:
             queries: on a bipartite universe.
             universe: the public vertex pairs.
         """
-        cuts = [query for query in queries if isinstance(query, CutQuery)]
+        shape, cuts = universe.shape, [each for each in queries if isinstance(each, CutQuery)]
         if len(cuts) < len(queries):
-            rows, columns = (np.arange(side) for side in universe.shape)
+            rows, columns = np.arange(shape[0]), np.arange(shape[1])
             return cls(
-                whole=universe, universe=universe, queries=(*queries,), rows=rows, columns=columns
+                whole=universe, universe=universe, queries=(*queries,), sides=(rows, columns)
             )
         masks = [query.masks(universe.space) for query in cuts]
-        rows = _classes([S for S, _ in masks], universe.shape[0])
-        columns = _classes([T for _, T in masks], universe.shape[1])
+        rows, columns = (_classes([pair[side] for pair in masks], shape[side]) for side in (0, 1))
         left, right = _roots(rows), _roots(columns)
+        firsts = [np.unique(codes, return_index=True)[1] for codes in (rows, columns)]
         return cls(
             whole=universe,
             universe=Universe(len(left), len(right)),
             queries=tuple(
-                MatrixQuery(np.outer(left * _of_class(S, rows), right * _of_class(T, columns)))
-                for S, T in masks
+                MatrixQuery(np.outer(left * S[firsts[0]], right * T[firsts[1]])) for S, T in masks
             ),
-            rows=rows,
-            columns=columns,
+            sides=(rows, columns),
         )
 
     def expand(self, hypothesis: DenseHypothesis) -> DenseHypothesis:
         """The hypothesis on the whole universe that one on the blocks stands for."""
         if self.universe is self.whole:
             return hypothesis
-        entries = hypothesis.matrix / np.outer(_roots(self.rows), _roots(self.columns))
-        return DenseHypothesis(self.whole, entries[np.ix_(self.rows, self.columns)])
+        entries = hypothesis.matrix / np.outer(*map(_roots, self.sides))
+        return DenseHypothesis(self.whole, entries[np.ix_(*self.sides)])
 
 
 def _classes(masks: Sequence[BoolVector], size: int) -> IntVector:
@@ -542,13 +528,6 @@ def _classes(masks: Sequence[BoolVector], size: int) -> IntVector:
 def _roots(codes: IntVector) -> FloatVector:
     """Square root of the size of each class."""
     return np.sqrt(np.bincount(codes))
-
-
-def _of_class(mask: BoolVector, codes: IntVector) -> BoolVector:
-    """Which classes a set is made of."""
-    held = np.zeros(int(codes.max()) + 1, dtype=bool)
-    held[codes[mask]] = True
-    return held
 
 
 _PASSES = 2  # over the answers bought so far, after each round: free
@@ -661,7 +640,7 @@ class Sensing:
                 hypothesis=learner.hypothesis,
                 transcript=tuple(measured),
                 cap=steps.cap,
-                listed=Digests.of(steps.queries, space),
+                listed=Digests.of(steps.queries, task.universe),
             )
 
         return task.job(
@@ -684,64 +663,54 @@ class SensingPlan:
 
     Attributes:
         steps: how answers are counted.
-        rounds: of choices and measurements, the last one the test; 0 if all queries are measured.
-        learning: rate of a choice and noise of a measurement, before the last round; None if there
-            is none before it.
-        test: those of the last round; of measurements of all queries their noise, and rate 0.
+        draws: rate of the choice and noise of the measurement of each round, the last one the test;
+            where all queries are measured their noise, and rate 0.
+        measures_all: whether every query of the list is measured, and none is chosen.
         beta: probability that the promise about answers fails.
     """
 
     steps: Steps
-    rounds: int
-    learning: tuple[Fraction, ValueNoise] | None
-    test: tuple[Fraction, ValueNoise]
+    draws: tuple[tuple[Fraction, ValueNoise], ...]
+    measures_all: bool = False
     beta: float
 
     @classmethod
     def of(cls, steps: Steps, rho: Fraction, rounds: int | None, beta: float) -> "SensingPlan":
         """The plan that a budget pays for; of least promised error where `rounds` is None."""
         if rounds is None:
-            chosen = cls.of(steps, rho, _ROUNDS, beta)
-            noise = steps.noise_for_all(rho)
+            chosen, noise = cls.of(steps, rho, _ROUNDS, beta), steps.noise_for_all(rho)
             if noise is None:
                 return chosen
-            every = cls(steps=steps, rounds=0, learning=None, test=(Fraction(0), noise), beta=beta)
+            draws = ((Fraction(0), noise),)
+            every = cls(steps=steps, draws=draws, measures_all=True, beta=beta)
             return every if every.promised <= chosen.promised else chosen
-        if rounds == 1:
-            return cls(steps=steps, rounds=1, learning=None, test=steps.noise(rho, 1), beta=beta)
-        return cls(
-            steps=steps,
-            rounds=rounds,
-            learning=steps.noise(rho * (1 - FOR_TEST), rounds - 1),
-            test=steps.noise(rho * FOR_TEST, 1),
-            beta=beta,
-        )
+        learning = rho * (1 - FOR_TEST) if rounds > 1 else Fraction(0)
+        test = steps.noise(rho - learning, 1)
+        before = [steps.noise(learning, rounds - 1)] * (rounds - 1) if rounds > 1 else []
+        return cls(steps=steps, draws=(*before, test), beta=beta)
 
     @property
-    def measures_all(self) -> bool:
-        """Whether every query of the list is measured, and none is chosen."""
-        return self.rounds == 0
+    def rounds(self) -> int:
+        """How many queries are chosen; 0 if all are measured."""
+        return 0 if self.measures_all else len(self.draws)
 
     def cost(self, delta: float) -> Cost:
         """Of all choices and measurements."""
-        if self.measures_all:
-            return self.steps.cost_of_all(self.test[1], delta)
-        bought = [(self.test, 1)]
-        if self.learning is not None:
-            bought.append((self.learning, self.rounds - 1))
-        rho = sum((self.steps.rho(*each, number) for each, number in bought), Fraction(0))
+        Delta, rho = self.steps.sensitivity, Fraction(0)
+        squared = self.steps.square if self.measures_all else Delta**2
+        for rate, noise in self.draws:
+            rho += (2 * Delta * rate) ** 2 / 8 + Fraction(squared) / (2 * noise.parameter)
         return Cost.of_rho(rounded_up(rho), delta=delta)
 
     @property
     def deviation(self) -> float:
         """Standard deviation of the noise on a measurement, at most."""
-        noises = [self.test[1]] + ([] if self.learning is None else [self.learning[1]])
-        return self.steps.unit * math.sqrt(max(noise.parameter for noise in noises))
+        return self.steps.unit * math.sqrt(max(noise.parameter for _, noise in self.draws))
 
     @property
     def promised(self) -> float:
         """Where all queries are measured the error of each; else what is added to the last gap."""
-        (rate, noise), queries = self.test, len(self.steps.queries)
+        (rate, noise), queries = self.draws[-1], len(self.steps.queries)
         if not self.measures_all:
             return self.steps.slack(rate, noise, self.beta, queries=queries)
         return self.steps.radius(noise, self.beta / queries)
@@ -771,46 +740,29 @@ class SensingPlan:
         self, learner: "_Learner", truth: IntVector, source: EntropySource, progress: Progress
     ) -> list[Measured]:
         """Draw all noise, and learn."""
-        steps, measurements = self.steps, list[Measured]()
+        steps, made = self.steps, list[Measured]()
         if self.measures_all:
-            noise = self.test[1]
-            for index, count in enumerate(truth.tolist()):
+            noise = self.draws[0][1]
+            for place, count in enumerate(truth.tolist()):
                 value = steps.unit * (count + noise.draw(source))
-                measurements.append(Measured(round=1, query=index, value=value, updated=True))
-            learner.fit(measurements, self.deviation, progress)
-            return measurements
-        for number in range(1, self.rounds + 1):
-            bought = self.learning if number < self.rounds else None
-            rate, noise = bought or self.test
-            index, value, estimate = _measure(
-                steps, learner.estimates(), truth, rate, noise, source
+                made.append(Measured(round=1, query=place, value=value, updated=True))
+            passes = 1 + (_PASSES if len(made) <= _FEW else 0)
+            learner.learn(made * passes, self.deviation, progress)
+            return made
+        for number, (rate, noise) in enumerate(self.draws, 1):
+            estimates = learner.estimates()
+            gaps = truth - steps.whole(estimates)
+            place = exponential_choice(np.concatenate([gaps, -gaps]), rate, source) % len(truth)
+            value = steps.unit * (int(truth[place]) + noise.draw(source))
+            learns, estimate = number < self.rounds, float(estimates[place])
+            made.append(
+                Measured(round=number, query=place, value=value, updated=learns, estimate=estimate)
             )
-            learns = number < self.rounds
-            made = Measured(
-                round=number, query=index, value=value, updated=learns, estimate=estimate
-            )
-            measurements.append(made)
             if learns:
-                learner.learn(measurements, steps.unit * math.sqrt(noise.parameter))
-            progress(number / self.rounds, f"round {number}: off by about {_gap(made):.3g}")
-        return measurements
-
-
-def _measure(
-    steps: Steps,
-    estimates: FloatVector,
-    truth: IntVector,
-    rate: Fraction,
-    noise: ValueNoise,
-    source: EntropySource,
-) -> tuple[int, float, float]:
-    """Steps 1 and 2 of a round: the query's place, its noisy answer, and the estimate before."""
-    limit = 2.0**SUM_BITS
-    public = np.rint(np.clip(estimates / steps.unit, -limit, limit)).astype(np.int64)
-    gaps = truth - public
-    index = exponential_choice(np.concatenate([gaps, -gaps]), rate, source) % len(truth)
-    value = steps.unit * (int(truth[index]) + noise.draw(source))
-    return index, value, float(estimates[index])
+                deviation = steps.unit * math.sqrt(noise.parameter)
+                learner.learn([made[-1], *made * _PASSES], deviation)
+            progress(number / self.rounds, f"round {number}: off by about {_gap(made[-1]):.3g}")
+        return made
 
 
 def _gap(measurement: Measured) -> float:
@@ -840,10 +792,13 @@ class _Learner:
         """What it answers to each query of the list."""
         return self._learnt.estimate_all(self._blocks.queries)
 
-    def learn(self, measurements: Sequence[Measured], deviation: float) -> None:
-        """Step 3: the newest measurement corrects, then all of them do a few times."""
-        for made in [measurements[-1], *list(measurements) * _PASSES]:
+    def learn(
+        self, order: Sequence[Measured], deviation: float, progress: Progress = silent
+    ) -> None:
+        """Step 3: each measurement corrects in turn."""
+        for place, made in enumerate(order):
             self._correct(made, deviation)
+            progress((place + 1) / len(order), "learning")
 
     def _correct(self, made: Measured, deviation: float) -> None:
         query = self._blocks.queries[made.query]
@@ -860,12 +815,3 @@ class _Learner:
             )
             sign: Sign = 1 if gap > 0 else -1
             self._learnt = rule.update(self._learnt, query, sign)
-
-    def fit(self, measurements: Sequence[Measured], deviation: float, progress: Progress) -> None:
-        """Step 3 where all queries were measured: each corrects in turn, a few times over."""
-        passes = 1 + (_PASSES if len(measurements) <= _FEW else 0)
-        for number in range(passes):
-            for place, made in enumerate(measurements):
-                self._correct(made, deviation)
-                done = (number + (place + 1) / len(measurements)) / passes
-                progress(done, "learning")

@@ -5,7 +5,7 @@ has: a graph from a net, few answers at once, sensing.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import Any, ClassVar, cast, final
@@ -21,7 +21,7 @@ from graphcuts_dp.graph.owned_rows import PrivateData
 from graphcuts_dp.learn.base import Rule
 from graphcuts_dp.learn.bit_sets import DenseHypothesis
 from graphcuts_dp.learn.constructions import CONSTRUCTIONS, learner_of
-from graphcuts_dp.learn.learners import MOST_DENSE_VERTICES, Learner, MedianLearner
+from graphcuts_dp.learn.learners import Learner, MedianLearner
 from graphcuts_dp.learn.linear_learners import linear_learner
 from graphcuts_dp.learn.median import DatabaseFamily, all_graphs
 from graphcuts_dp.learn.norms import NORM_HELP
@@ -33,6 +33,7 @@ from graphcuts_dp.offline.construction import (
     Outcome,
     Player,
     PlayerGame,
+    RoundsMechanism,
 )
 from graphcuts_dp.offline.distinguisher import (
     MOST_VERTICES,
@@ -54,7 +55,7 @@ from graphcuts_dp.offline.tuning import (
     PureOffline,
     TightOffline,
 )
-from graphcuts_dp.options import check, option
+from graphcuts_dp.options import check, chosen, option
 from graphcuts_dp.pairs.graph_queries import Question
 from graphcuts_dp.privacy.composition import as_stored
 from graphcuts_dp.privacy.distributions import NoiseDistribution
@@ -207,7 +208,7 @@ class Learning:
 
     def mechanism(self, task: Task) -> IterativeConstruction:
         """The mechanism of these options, whose cost is that of one step of the protection."""
-        _check_size(task)
+        task.check_size()
         finder = distinguisher_of(self.distinguisher, task)
         budget = self._budget(task, pure=finder.call is None)
         printed = isinstance(budget, PaperOffline)
@@ -222,31 +223,23 @@ class Learning:
         )
 
     def _budget(self, task: Task, *, pure: bool) -> OfflineCalibration:
-        protect, beta = task.protect, task.beta
+        protect = task.protect
+        terms: dict[str, Any] = {"beta": task.beta, "calls": self.queries_per_round}
+        if self.rounds is not None:
+            terms["rounds"] = self.rounds
         if self.calibration == "practical" and pure:  # costs epsilon alone
-            budget = PureOffline(
-                universe=task.universe,
-                epsilon=as_stored(protect.per_step(task.epsilon)),
-                beta=beta,
-                calls=self.queries_per_round,
-            )
-            return budget if self.rounds is None else replace(budget, rounds=self.rounds)
-        zcdp = self.calibration in ("practical", "tight")
+            each = as_stored(protect.per_step(task.epsilon))
+            return PureOffline(universe=task.universe, epsilon=each, **terms)
+        kind = {"practical": PracticalOffline, "tight": TightOffline}.get(self.calibration)
+        zcdp = kind is not None
         epsilon, delta = protect.step_budget(epsilon=task.epsilon, delta=task.delta, zcdp=zcdp)
-        if zcdp:
-            kind = PracticalOffline if self.calibration == "practical" else TightOffline
-            return kind(
-                epsilon=epsilon,
-                delta=delta,
-                beta=beta,
-                rounds=self.rounds,
-                calls=self.queries_per_round,
-            )
+        if kind is not None:
+            return kind(epsilon=epsilon, delta=delta, **terms)
         if self.rounds is not None or self.queries_per_round != 1:
             raise ParameterError(
                 "rounds and queries_per_round are for the calibrations 'practical' and 'tight'"
             )
-        return PaperOffline(paper=self.calibration, epsilon=epsilon, delta=delta, beta=beta)
+        return PaperOffline(paper=self.calibration, epsilon=epsilon, delta=delta, beta=task.beta)
 
 
 @final
@@ -288,7 +281,7 @@ class Game:
 
     def mechanism(self, task: Task) -> PlayerGame:
         """The game of these options, whose cost is that of one step of the protection."""
-        _check_size(task)
+        task.check_size()
         task.given("the query release game")
         if not isinstance(task.listed, CutList):
             raise ParameterError("the query release game has a list of cuts, and no other queries")
@@ -296,7 +289,7 @@ class Game:
         return PlayerGame(
             queries=task.listed,
             grid=task.grid,
-            budget=PracticalOffline(epsilon=epsilon, delta=delta, beta=task.beta / 4),
+            calibration=PracticalOffline(epsilon=epsilon, delta=delta, beta=task.beta / 4),
             player=cast(Player, self.player),
             rounds=self.rounds,
             draws=self.queries_per_round,
@@ -305,7 +298,7 @@ class Game:
         )
 
 
-_NAMED: Mapping[str, Callable[[], Any]] = {
+CONSTRUCTION: Mapping[str, Callable[[], Any]] = {
     **{name: partial(Learning, rule=name) for name in LEARNT_BY},
     "game": Game,
     "net": Net,
@@ -313,46 +306,25 @@ _NAMED: Mapping[str, Callable[[], Any]] = {
     "answers": Answers,
     **{name: partial(Answers, noise=name) for name in NORMS},
 }
-NAMES = tuple(_NAMED)  # of what `construction` can be
+NAMES = tuple(CONSTRUCTION)  # of what `construction` can be
 
 
-def construction_of(given: Any, **options: Any) -> Any:
-    """The object of options of a name, or a given one.
+def construction_of(given: Any) -> Any:
+    """The object of options that a string names, or a given one.
 
     Args:
-        given: one of `NAMES`, a learner, or an object with `job`.
-        options: of the object that is made of a name.
+        given: one of `NAMES`, perhaps with options, a learner, or an object with `job`.
 
     Raises:
-        ParameterError: an unknown name, another object, or an option that the construction of that
-            name does not take.
+        ParameterError: an unknown name, or an option that its construction does not take.
     """
     if isinstance(given, str):
-        if given not in _NAMED:
-            raise ParameterError(
-                f"unknown construction {given!r:.60}; choose one of {', '.join(NAMES)}"
-            )
-        try:
-            return _NAMED[given](**options)
-        except TypeError:
-            names = ", ".join(sorted(options))
-            raise ParameterError(f"construction {given!r} does not take all of: {names}") from None
+        return chosen(given, CONSTRUCTION, "construction")
     return given if hasattr(given, "job") else Learning(rule=given)
 
 
-def _check_size(task: Task) -> None:
-    if max(task.universe.shape) > MOST_DENSE_VERTICES:
-        raise ParameterError(
-            f"an iterative construction holds a number for each pair: up to {MOST_DENSE_VERTICES}"
-            " vertices; use release_graph"
-        )
-
-
 def _job(
-    task: Task,
-    mechanism: IterativeConstruction | PlayerGame,
-    parameters: dict[str, Any],
-    calibration: str,
+    task: Task, mechanism: RoundsMechanism, parameters: dict[str, Any], calibration: str
 ) -> Job[IterativeRelease]:
     """A run of a mechanism, whose cost is checked by the scales of the noise that was drawn."""
 
@@ -376,7 +348,7 @@ def _job(
 
 def finished(
     task: Task,
-    mechanism: IterativeConstruction | PlayerGame,
+    mechanism: RoundsMechanism,
     outcome: Outcome,
     guarantee: PrivacyGuarantee,
     *,
@@ -384,25 +356,26 @@ def finished(
 ) -> IterativeRelease:
     """What is made of an outcome: post-processing."""
     cap, listed, error = mechanism.grid.cap or 1.0, mechanism.listed, outcome.error
-    learnt: Any = outcome.hypothesis
+    learnt, universe = outcome.hypothesis, mechanism.universe
     if isinstance(learnt, DatabaseFamily) and listed is not None:
         learnt, off = nearest_graph(learnt, listed)
         error = None if error is None else error + off
     matrix = learnt.dense() * mechanism.unit
     weights = weights_of(np.clip(matrix, 0, cap), cap)
-    graph_error, moved = None, weights - matrix
+    proven, graph_error = "none", None
     if error is not None:
-        error = error * mechanism.unit + mechanism.grid.rounding(mechanism.universe.size)
+        error = error * mechanism.unit + mechanism.grid.rounding(universe.size)
         if listed is None:
-            graph_error = error + cut_norm(moved).upper
+            proven, moved = "disjoint", cut_norm(weights - matrix).upper
         else:
             error = (error + listed.rounding(mechanism.grid)) * listed.scale
-            graph_error = error + float(np.abs(listed.on_matrix(moved)).max()) * listed.scale
-    proven = "none" if error is None else "disjoint" if listed is None else "listed"
+            off_listed = np.abs(listed.on_matrix(weights - matrix))
+            proven, moved = "listed", float(off_listed.max()) * listed.scale
+        graph_error = error + moved
     rows = (weights[start : start + 512] for start in range(0, len(weights), 512))
     note = "" if guarantee.is_private else SEEDED_WARNING
     return IterativeRelease(
-        universe=mechanism.universe,
+        universe=universe,
         guarantee=guarantee,
         accuracy=Accuracy(
             error=error, confidence=task.confidence, queries=proven, graph_error=graph_error
@@ -417,8 +390,8 @@ def finished(
             total=outcome.total_weight * mechanism.unit,
         ),
         _graph=from_rows_on(task.graph.space, rows, weighted=True, weight_cap=cap, note=note),
-        hypothesis=DenseHypothesis(mechanism.universe, matrix),
-        transcript=outcome.transcript,
+        hypothesis=DenseHypothesis(universe, matrix),
+        transcript=tuple(outcome.transcript),
         cap=cap,
         listed=listed,
     )

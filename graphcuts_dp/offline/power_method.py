@@ -49,7 +49,7 @@ which graphs they are.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import NoReturn, Self, final
@@ -62,12 +62,11 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.base import Hypothesis
-from graphcuts_dp.offline.distinguisher import Found, check_rounds, checked_graph, written_out
+from graphcuts_dp.offline.distinguisher import Found, checked_graph, written_out
 from graphcuts_dp.offline.rank_one import (
     Answer,
     UnitPair,
     best_partner,
-    checked_answer,
     checked_budget,
     found_cut,
     found_pair,
@@ -102,16 +101,6 @@ class PowerCertificate:
     lower: float
     scale: float
     confidence: float
-
-    @property
-    def factor(self) -> float:
-        """F: sigma_1 is at most so many times u'Rv; infinite where nothing is proven."""
-        return self.upper / self.lower if self.lower > 0 else math.inf
-
-    @property
-    def shortfall(self) -> float:
-        """By how much u'Rv may stay below sigma_1."""
-        return self.upper - self.lower
 
     @property
     def cut_bound(self) -> float:
@@ -198,14 +187,6 @@ STEPS = 4
 _BITS = 12  # a vector of equal entries has about 2^12 steps in each
 _PAIR_BITS = 8
 _SHARE = Fraction(9, 10)  # of the budget for products; the rest is for the quotient
-
-
-def largest_product(universe: Universe, grid: Grid, rho: float) -> float:
-    """A number of steps that neither products nor noise can pass: to be below 2^63."""
-    n = sum(universe.shape)
-    entry = 4 * grid.sensitivity << _BITS
-    noise: float = 40 * entry * math.sqrt(n * COLUMNS * STEPS / rho)
-    return max(2.0 * n * entry, noise)
 
 
 def quotient_sensitivity(left: IntVector, right: IntVector, universe: Universe) -> int:
@@ -297,7 +278,7 @@ class PowerRankOne:
     that have a signal: see `power_certificate`.
 
     Raises:
-        ParameterError: an unknown answer, a number out of range, or weights without a cap.
+        ParameterError: a number out of range, or weights without a cap.
 
     Source: Hardt, Price, *The Noisy Power Method*, 2014; Canonne, Kamath, Steinke 2020 (zCDP).
     """
@@ -313,23 +294,18 @@ class PowerRankOne:
     beta: float = 0.05
 
     def __post_init__(self) -> None:
-        checked_answer(self.answer)
-        checked_budget(self.rho, self.grid)
-        if self.certificate:
-            self._check_certificate()
         if self.steps < 1 or not 1 <= self.vectors <= min(3, *self.universe.shape):
             raise ParameterError("steps must be at least 1, vectors from 1 to 3 and at most n")
-        entry = 2 * self.grid.sensitivity * 2**_ENTRY_BITS
-        noise = 40 * entry * math.sqrt(self.vectors * self.products / self.rho)
-        if sum(self.universe.shape) * entry >= _LARGEST or noise >= _LARGEST:
-            raise ParameterError("products of these weights do not fit into 64 bits; raise rho")
+        self._check(self.rho, 2 << _ENTRY_BITS, self.vectors * self.products)
+        if self.certificate:
+            self._check(self.certificate, 8 << _BITS, sum(self.universe.shape) * COLUMNS * STEPS)
 
-    def _check_certificate(self) -> None:
-        checked_budget(self.certificate, self.grid)
-        if not 0 < self.beta < 1:
-            raise ParameterError(f"beta must be between 0 and 1, not {self.beta}")
-        largest = largest_product(self.universe, self.grid, self.certificate)
-        if largest >= _LARGEST:
+    def _check(self, rho: float, entry: int, count: int) -> None:
+        """That neither products nor their noise pass 64 bits, for so many of entries up to that."""
+        checked_budget(rho, self.grid)
+        entry *= self.grid.sensitivity
+        most = max(sum(self.universe.shape) * entry, 40 * entry * math.sqrt(count / rho))
+        if most >= _LARGEST:
             raise ParameterError("products of these weights do not fit into 64 bits; raise rho")
 
     @property
@@ -369,7 +345,6 @@ class PowerRankOne:
 
     def with_rho(self, rho: float, *, rounds: int) -> Self:
         """See `Distinguisher.with_rho`."""
-        check_rounds(rounds)
         certificate = rho / 2 if self.certificate else 0.0
         rho = math.nextafter(rho - certificate, 0) if certificate else rho
         each = math.nextafter(rho / rounds, 0) if rounds > 1 else rho
@@ -410,7 +385,7 @@ class PowerSearch:
         if not distinguisher.universe.symmetric:
             self._sides.append(slice(rows, rows + columns))
         self._left, self._right = self._sides[0], self._sides[-1]
-        self._certified = False
+        self._certified = not distinguisher.certificate
 
     def __repr__(self) -> str:
         return "PowerSearch()"
@@ -433,14 +408,12 @@ class PowerSearch:
         T, gap = best_partner(sums, S, ordered=not of.universe.symmetric)
         return found_cut(S, T, gap)
 
-    def find_pair(self, hypothesis: Hypothesis, source: EntropySource) -> UnitPair:
-        """The pair alone, for `steps` of the `products` that a call pays for."""
-        return self._iterate(written_out(hypothesis, self._of.universe), source)
-
     @property
-    def certifies(self) -> bool:
-        """Whether there is a budget for a certificate that was not spent yet."""
-        return self._of.certificate > 0 and not self._certified
+    def prove(self) -> Callable[[Hypothesis, EntropySource], float] | None:
+        """See `GraphSearch.prove`, for all cuts between disjoint sets, by the certificate."""
+        if self._certified:
+            return None
+        return lambda hypothesis, source: self.certify(hypothesis, source).cut_bound
 
     def certify(self, hypothesis: Hypothesis, source: EntropySource) -> PowerCertificate:
         """A pair, and how large sigma_1 and its own u'Rv can be; see `power_certificate`.
@@ -465,7 +438,7 @@ class PowerSearch:
             HypothesisError: as for `find`.
         """
         of = self._of
-        if not self.certifies:
+        if self._certified:
             raise ParameterError("there is no budget left for a certificate: it is bought once")
         dense = written_out(hypothesis, of.universe)
         self._certified = True

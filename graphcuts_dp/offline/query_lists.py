@@ -9,11 +9,12 @@ is rounded to a sub-step. One pair changes all true answers by at most `sensitiv
 in the same direction, and the hypothesis's ones not at all.
 """
 
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal, final, overload
+from typing import Any, Literal, final
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +31,7 @@ from graphcuts_dp.pairs.graph_queries import GraphQuery, Question
 from graphcuts_dp.pairs.linear_query import LinearQuery
 from graphcuts_dp.pairs.linear_steps import exact_sums, pair_coefficients
 from graphcuts_dp.pairs.mixed_cuts import understood
-from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import Space
 
@@ -122,8 +123,41 @@ _BATCH_ENTRIES = 1 << 22  # floats of a batch: 32 MiB
 _LIMB_BITS = 16  # sums of halves of weights stay below 2^53
 
 
+class PublicList(Sequence[Any]):
+    """An immutable list of queries over one universe.
+
+    Attributes:
+        universe: the public vertex pairs.
+        asked: the queries as they were given.
+        scale: what their coefficients are divided by in the list's own queries.
+        signed: whether a coefficient is negative.
+        statistics: whether there are statistics of whole graphs among them.
+        disjoint: whether all are known to be cuts between disjoint sets.
+    """
+
+    universe: Universe
+    asked: Sequence[Question]
+    scale = 1.0
+    signed = statistics = disjoint = False
+
+    @abstractmethod
+    def find(self, query: Any) -> int | None:
+        """The first place of a query as it was given; None for one that is not in the list."""
+
+    def rounding(self, grid: Grid) -> float:  # noqa: ARG002
+        """By how much whole steps can move what is measured of the list's own, in weight."""
+        return 0.0
+
+    def __contains__(self, query: object) -> bool:
+        """Whether a query is in the list; (S, T) and (T, S) are one cut of an undirected graph."""
+        return self.find(query) is not None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self)} queries, {self.universe!r})"
+
+
 @final
-class CutList(Sequence[CutQuery]):
+class CutList(PublicList):
     """An immutable list of cut queries over one universe.
 
     Args:
@@ -132,6 +166,7 @@ class CutList(Sequence[CutQuery]):
 
     Attributes:
         universe: as given.
+        words: S and T of each cut as 64-bit words, shapes (k, ceil(n / 64)). Do not write to them.
 
     Raises:
         ParameterError: no query.
@@ -146,11 +181,8 @@ class CutList(Sequence[CutQuery]):
             masks.append([pack_bits(mask) for mask in universe.masks(query)])
         if not masks:
             raise ParameterError("give at least one query")
-        self.universe = universe
-        self._S, self._T = (
-            BitSets(n, np.stack(words))
-            for n, words in zip(universe.shape, zip(*masks, strict=True), strict=True)
-        )
+        S, T = (np.stack(words) for words in zip(*masks, strict=True))
+        self.universe, self.words = universe, (S, T)
 
     @classmethod
     def of_masks(
@@ -163,8 +195,6 @@ class CutList(Sequence[CutQuery]):
         """
         if S.shape != (len(S), universe.shape[0]) or T.shape != (len(S), universe.shape[1]):
             raise ParameterError(f"truth vectors of cuts have lengths {universe.shape}")
-        if not len(S):
-            raise ParameterError("give at least one query")
         return cls.of_words(universe, _pack_rows(S), _pack_rows(T))
 
     @classmethod
@@ -174,74 +204,79 @@ class CutList(Sequence[CutQuery]):
         Raises:
             ParameterError: arrays of another form.
         """
+        if not len(S):
+            raise ParameterError("give at least one query")
         for words, n in zip((S, T), universe.shape, strict=True):
-            if words.dtype != np.uint64 or words.shape != (len(S), -(-n // 64)) or not len(S):
+            if words.dtype != np.uint64 or words.shape != (len(S), -(-n // 64)):
                 raise ParameterError("these words are no cuts of the universe")
         made = cls.__new__(cls)
-        made.universe = universe
-        made._S, made._T = BitSets(universe.shape[0], S), BitSets(universe.shape[1], T)
+        made.universe, made.words = universe, (S, T)
         return made
 
-    scale = 1.0  # no coefficient is larger
-    signed = statistics = False
-
-    def rounding(self, grid: Grid) -> float:  # noqa: ARG002
-        """0: cuts are counted exactly."""
-        return 0.0
+    @property
+    def asked(self) -> Sequence[CutQuery]:  # type: ignore[override]
+        """The list itself."""
+        return self
 
     @property
-    def words(self) -> tuple[Words, Words]:
-        """S and T of each cut as 64-bit words, shapes (k, ceil(n / 64)). Do not write to them."""
-        return self._S.rows, self._T.rows
-
-    @property
-    def disjoint(self) -> bool:
+    def disjoint(self) -> bool:  # type: ignore[override]
         """Whether no cut has a vertex on both sides, or the universe is bipartite."""
-        return self.universe.bipartite or not (self._S.rows & self._T.rows).any()
+        S, T = self.words
+        return self.universe.bipartite or not (S & T).any()
 
     @cached_property
     def most_pairs(self) -> int:
         """How many pairs the cut of the list counts that counts most of them."""
         S, T, both = (
             np.bitwise_count(words).sum(axis=1, dtype=np.int64)
-            for words in (self._S.rows, self._T.rows, self._S.rows & self._T.rows)
+            for words in (*self.words, self.words[0] & self.words[1])
         )
         if self.universe.bipartite:
             return int((S * T).max())
         twice = both * (both - 1) // 2 if self.universe.symmetric else 0
         return int((S * T - both - twice).max())
 
-    def __contains__(self, query: object) -> bool:
-        """Whether a cut is in the list; (S, T) and (T, S) are one cut of an undirected graph."""
-        return self.find(query) is not None
-
     def find(self, query: Any) -> int | None:
-        """The first place of a cut in the list; None for what is not in it."""
+        """See `PublicList.find`."""
         if not isinstance(query, CutQuery):
             return None
-        S, T = (pack_bits(mask) for mask in self.universe.masks(query))
-        found = (self._S.rows == S).all(axis=1) & (self._T.rows == T).all(axis=1)
-        if self.universe.symmetric:
-            found |= (self._S.rows == T).all(axis=1) & (self._T.rows == S).all(axis=1)
+        given = [pack_bits(mask) for mask in self.universe.masks(query)]
+        ways = [given, given[::-1]] if self.universe.symmetric else [given]
+        found = np.zeros(len(self), dtype=np.bool_)
+        for way in ways:
+            same = [(words == one).all(axis=1) for words, one in zip(self.words, way, strict=True)]
+            found |= same[0] & same[1]
         return int(found.argmax()) if found.any() else None
 
     def __len__(self) -> int:
-        return len(self._S)
+        return len(self.words[0])
 
-    @overload
-    def __getitem__(self, index: int) -> CutQuery: ...
-    @overload
-    def __getitem__(self, index: slice) -> "CutList": ...
-    def __getitem__(self, index: int | slice) -> "CutQuery | CutList":
+    def __getitem__(self, index: Any) -> Any:
+        """A cut, or the list of a slice."""
+        words = [side[index] for side in self.words]
         if isinstance(index, slice):
-            return CutList(self.universe, [self[i] for i in range(*index.indices(len(self)))])
-        S, T = (
-            BitSets(sets.n, sets.rows[index][None, :]).masks()[0] for sets in (self._S, self._T)
-        )
-        return CutQuery(S, T)
+            return CutList.of_words(self.universe, *words)
+        return CutQuery(*(masks[0] for masks in self._masks(side[None] for side in words)))
 
-    def __repr__(self) -> str:
-        return f"CutList({len(self)} cuts, {self.universe!r})"
+    def _masks(self, words: Iterable[Words]) -> tuple[npt.NDArray[np.bool_], ...]:
+        """Truth vectors of S and of T."""
+        return tuple(
+            BitSets(n, side).masks() for n, side in zip(self.universe.shape, words, strict=True)
+        )
+
+    def given(self, own: Any) -> tuple[Question, float]:
+        """The query that was given for one of the list's own, and the factor between answers."""
+        return own, 1.0
+
+    def counted(self, own: Any, graph: AnyGraph, grid: Grid) -> int:
+        """The true answer of one of the list's own in steps of the grid. Private."""
+        return grid.count(own, graph)
+
+    def arrays(self) -> dict[str, Any]:
+        """What `of_arrays` reads."""
+        return {"S": self.words[0], "T": self.words[1]}
+
+    of_arrays = of_words
 
     def counts(self, graph: AnyGraph, grid: Grid) -> npt.NDArray[np.int64]:
         """The true answers in steps of the grid, exactly. Private.
@@ -265,7 +300,7 @@ class CutList(Sequence[CutQuery]):
         return self.counts(graph, scoring.grid) * scoring.substeps
 
     def answers(self, hypothesis: Hypothesis) -> FloatVector:
-        """A hypothesis's answers, shape (len(self),)."""
+        """A hypothesis's answers to the list's own, shape (len(self),)."""
         dense = getattr(hypothesis, "dense", None)
         if max(self.universe.shape) <= MOST_DENSE_VERTICES and dense is not None:
             return self.on_matrix(dense())
@@ -288,11 +323,8 @@ class CutList(Sequence[CutQuery]):
         size = max(1, _BATCH_ENTRIES // max(self.universe.shape))
         for start in range(0, len(self), size):
             part = slice(start, start + size)
-            S, T = (
-                BitSets(sets.n, sets.rows[part]).masks().astype(np.float64)
-                for sets in (self._S, self._T)
-            )
-            yield part, S, T
+            S, T = self._masks(side[part] for side in self.words)
+            yield part, S.astype(np.float64), T.astype(np.float64)
 
 
 def _pack_rows(masks: npt.NDArray[np.bool_]) -> Words:
@@ -342,13 +374,11 @@ class RowQuery(LinearQuery):
         """
         if space != self._universe.space:
             raise QueryError("this query was made for other vertex sets")
-        matrix = np.zeros(self._universe.shape)
-        matrix[self._universe.pairs()] = self._row
-        return matrix + matrix.T if self._universe.symmetric else matrix
+        return self._universe.matrix_of(self._row)
 
 
 @final
-class QuestionList(Sequence[Question]):
+class QuestionList(PublicList):
     """An immutable list of linear queries, and of statistics of whole graphs, over one universe.
 
     The list's own queries, which `len` counts and `[i]` gives, are divided by `scale`, so that one
@@ -373,10 +403,7 @@ class QuestionList(Sequence[Question]):
 
     def __init__(self, universe: Universe, questions: Iterable[Question]) -> None:
         self.universe = universe
-        self.asked: tuple[Question, ...] = tuple(
-            each if isinstance(each, GraphQuery) else understood(each, universe.space)
-            for each in questions
-        )
+        self.asked = asked_of(questions, universe)
         if not self.asked:
             raise ParameterError("give at least one query")
         if len(self.asked) * universe.size > MOST_NUMBERS:
@@ -384,13 +411,10 @@ class QuestionList(Sequence[Question]):
                 f"a list of other queries than cuts holds at most {MOST_NUMBERS:,} coefficients:"
                 " give fewer queries, or cuts alone"
             )
-        pairs = universe.pairs()
-        rows = np.zeros((len(self.asked), universe.size))
-        for row, each in zip(rows, self.asked, strict=True):
-            if isinstance(each, GraphQuery):
-                each.check(universe.space)
-            else:
-                row[:] = pair_coefficients(each, universe.space)[pairs]
+        self._counted = np.array([isinstance(each, GraphQuery) for each in self.asked])
+        self.statistics = bool(self._counted.any())
+        rows = np.array([self._row(each) for each in self.asked])
+        self.signed = bool((rows < 0).any())
         largest = float(np.abs(rows).max(initial=0.0))
         if not largest and not self.statistics:
             raise ParameterError("all queries are constant: there is nothing to learn")
@@ -403,70 +427,63 @@ class QuestionList(Sequence[Question]):
             each if isinstance(each, GraphQuery) else RowQuery(universe, row)
             for each, row in zip(self.asked, self.rows, strict=True)
         )
-        self._places = {id(each): place for place, each in enumerate(self._own)}
-
-    @property
-    def statistics(self) -> bool:
-        """Whether there are statistics among the questions."""
-        return any(isinstance(each, GraphQuery) for each in self.asked)
-
-    @property
-    def signed(self) -> bool:
-        """Whether a coefficient is negative."""
-        return bool((self.rows < 0).any())
-
-    disjoint = False  # never: nothing is assumed of the queries
 
     def __len__(self) -> int:
         return len(self.asked)
 
-    @overload
-    def __getitem__(self, index: int) -> Question: ...
-    @overload
-    def __getitem__(self, index: slice) -> "QuestionList": ...
-    def __getitem__(self, index: int | slice) -> "Question | QuestionList":
+    def __getitem__(self, index: Any) -> Any:
+        """One of the list's own, or the list of a slice."""
         if isinstance(index, slice):
             return QuestionList(self.universe, self.asked[index])
         return self._own[index]
 
-    def __contains__(self, query: object) -> bool:
-        """Whether a question is in the list as it was given: with these coefficients."""
-        return self.find(query) is not None
+    def arrays(self) -> dict[str, Any]:
+        """What `of_arrays` reads."""
+        names = [each.statistic if isinstance(each, GraphQuery) else "" for each in self.asked]
+        return {"rows": self.given_rows, "statistics": np.array(names)}
+
+    @classmethod
+    def of_arrays(cls, universe: Universe, rows: FloatMatrix, statistics: Any) -> "QuestionList":
+        """From what `arrays` gave."""
+        matrix = np.zeros(universe.shape)
+        asked: list[Question] = []
+        for row, name in zip(rows, statistics.tolist(), strict=True):
+            matrix[universe.pairs()] = row
+            asked.append(GraphQuery(name) if name else MatrixQuery(matrix))
+        return cls(universe, asked)
+
+    def _row(self, asked: Any) -> FloatVector:
+        """The coefficients of a question, shape (X,); zero for a statistic."""
+        if isinstance(asked, GraphQuery):
+            asked.check(self.universe.space)
+            return np.zeros(self.universe.size)
+        row: FloatVector = pair_coefficients(asked, self.universe.space)[self.universe.pairs()]
+        return row
 
     def find(self, query: Any) -> int | None:
-        """The first place of a question; None for one that is not in the list."""
+        """See `PublicList.find`: one with these coefficients."""
         if isinstance(query, GraphQuery):
             return self.asked.index(query) if query in self.asked else None
         try:
-            row = pair_coefficients(query, self.universe.space)[self.universe.pairs()]
+            found = (self.given_rows == self._row(query)).all(axis=1) & ~self._counted
         except QueryError:
             return None
-        found = (self.given_rows == row).all(axis=1)
-        found &= [not isinstance(each, GraphQuery) for each in self.asked]
         return int(found.argmax()) if found.any() else None
 
-    def __repr__(self) -> str:
-        return f"QuestionList({len(self)} questions, {self.universe!r})"
-
     def given(self, own: Any) -> tuple[Question, float]:
-        """The question that was given for one of the list's own, and the factor between answers."""
-        place = self._places[id(own)]
-        asked = self.asked[place]
+        """See `CutList.given`."""
+        asked = self.asked[self._own.index(own)]
         if isinstance(asked, GraphQuery):
             return asked, float(asked.sensitivity(self.universe.space))
         return asked, self.scale
 
-    def place(self, asked: Any) -> int:
-        """Where one of `asked` stands."""
-        return next(place for place, each in enumerate(self.asked) if each is asked)
-
-    def counted(self, own: Question, graph: AnyGraph, grid: Grid) -> int:
+    def counted(self, own: Any, graph: AnyGraph, grid: Grid) -> int:
         """The true answer of one of the list's own, to the nearest step of the grid. Private.
 
         One pair moves it by at most the grid's sensitivity: before rounding it moves by no more,
         and that is a whole number.
         """
-        (fine,) = self._fine([self._places[id(own)]], graph, grid)
+        (fine,) = self._fine([self._own.index(own)], graph, grid)
         return int((fine + (1 << _BITS - 1)) >> _BITS)
 
     def scored(self, graph: AnyGraph, scoring: Scoring) -> npt.NDArray[np.int64]:
@@ -511,7 +528,7 @@ class QuestionList(Sequence[Question]):
         return found
 
     def rounding(self, grid: Grid) -> float:
-        """By how much whole steps can move what is measured of the list's own, in weight."""
+        """See `PublicList.rounding`."""
         return rounding_of(self.universe.size, grid)
 
 
@@ -519,6 +536,14 @@ def rounding_of(pairs: int, grid: Grid) -> float:
     """See `QuestionList.rounding`; of a list over so many pairs."""
     coefficients = Fraction(pairs, 1 << _BITS + 1)
     return float(coefficients) * (grid.cap or 1.0) * (1 + 1e-9) + 2 * grid.unit
+
+
+def asked_of(questions: Iterable[Question], universe: Universe) -> tuple[Question, ...]:
+    """Questions as they are understood on the vertices of a universe."""
+    return tuple(
+        each if isinstance(each, GraphQuery) else understood(each, universe.space)
+        for each in questions
+    )
 
 
 def as_list(universe: Universe, queries: Iterable[Question]) -> CutList | QuestionList:
@@ -532,9 +557,6 @@ def as_list(universe: Universe, queries: Iterable[Question]) -> CutList | Questi
         if queries.universe != universe:
             raise ParameterError("the queries are for other vertices than the graph's")
         return queries
-    given = [
-        each if isinstance(each, GraphQuery) else understood(each, universe.space)
-        for each in queries
-    ]
+    given = asked_of(queries, universe)
     cuts = [each for each in given if isinstance(each, CutQuery)]
     return CutList(universe, cuts) if len(cuts) == len(given) else QuestionList(universe, given)

@@ -12,7 +12,7 @@ The cut that a pair is rounded to has no such promise, since rounding may lose a
 that on noisy data, and so on: a cut between disjoint sets, or all pairs inside one set; in a
 directed graph, any cut.
 
-Everything here but `noisy_pairs` reads noisy data only.
+Everything here but `PaidOnce.noisy` reads noisy data only.
 
 Source: GRU12 section 7, which leaves the distinguisher open.
 """
@@ -34,7 +34,7 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.base import Hypothesis, Sign
 from graphcuts_dp.offline.distinguisher import (
     Found,
-    check_rounds,
+    GraphSearch,
     checked_graph,
     root_at_most,
     written_out,
@@ -83,12 +83,6 @@ def usual_cut_norm(universe: Universe) -> float:
     return pair_scale(universe) * math.sqrt(sum(universe.shape) / 2)
 
 
-def checked_answer(answer: str) -> None:
-    """Raise `ParameterError` unless it is "cut" or "pair"."""
-    if answer not in ("cut", "pair"):
-        raise ParameterError(f"answer is 'cut' or 'pair', not {answer!r}")
-
-
 def checked_budget(rho: float, grid: Grid) -> None:
     """Check a zCDP budget for Gaussian noise on steps of a grid.
 
@@ -107,20 +101,7 @@ def pair_places(graph: AnyGraph) -> npt.NDArray[np.int64]:
     return layout.places(graph.rows.astype(np.int64), graph.columns.astype(np.int64))
 
 
-def matrix_of_pairs(values: npt.NDArray[np.float64], universe: Universe) -> FloatMatrix:
-    """The matrix over the universe with one value a pair, in the order of `Universe.pairs`."""
-    if not universe.hollow:
-        return values.reshape(universe.shape)
-    matrix = np.zeros(universe.shape)
-    rows, columns = universe.pairs()
-    matrix[rows, columns] = values
-    if universe.symmetric:
-        matrix[columns, rows] = values
-    return matrix
-
-
-@final
-class MatrixSearch:
+def matrix_search(universe: Universe, noisy: FloatMatrix, answer: Answer) -> GraphSearch:
     """A search that has bought a noisy matrix once; what it finds is post-processing.
 
     Args:
@@ -129,39 +110,30 @@ class MatrixSearch:
         answer: what `find` returns.
     """
 
-    def __init__(self, universe: Universe, noisy: FloatMatrix, answer: Answer) -> None:
-        self._universe = universe
-        self._noisy = noisy
-        self._answer = answer
+    def find(hypothesis: Hypothesis, source: EntropySource) -> Found:  # noqa: ARG001
+        """The top singular pair of Z - h, or a cut made from it."""
+        gaps = noisy - written_out(hypothesis, universe)
+        pair = top_pair(gaps, symmetric=universe.symmetric)
+        if answer == "pair":
+            return found_pair(pair, universe)
+        return _cut_of(gaps, pair, ordered=not universe.symmetric)
 
-    def find(self, hypothesis: Hypothesis, source: EntropySource) -> Found:  # noqa: ARG002
-        """See `Search.find`: the top singular pair of Z - h, or a cut made from it."""
-        gaps = self._gaps(hypothesis)
-        pair = top_pair(gaps, symmetric=self._universe.symmetric)
-        if self._answer == "pair":
-            return found_pair(pair, self._universe)
-        return self._cut_of(gaps, pair)
+    return GraphSearch(find)
 
-    def find_pair(self, hypothesis: Hypothesis) -> UnitPair:
-        """The top singular pair of Z - h."""
-        return top_pair(self._gaps(hypothesis), symmetric=self._universe.symmetric)
 
-    def _gaps(self, hypothesis: Hypothesis) -> FloatMatrix:
-        return self._noisy - written_out(hypothesis, self._universe)
-
-    def _cut_of(self, gaps: FloatMatrix, pair: UnitPair) -> Found:
-        """Alternate: the best partner of a set, then the best partner of that, while it helps."""
-        known, on_left = heavier_sign(pair.left), True
-        best = -1.0
-        for _ in range(_ROUNDS):
-            sums = (gaps.T if on_left else gaps) @ known
-            partner, gap = best_partner(sums, known, ordered=not self._universe.symmetric)
-            if abs(gap) <= best:
-                break
-            best = abs(gap)
-            found = found_cut(*((known, partner) if on_left else (partner, known)), gap)
-            known, on_left = partner, not on_left
-        return found
+def _cut_of(gaps: FloatMatrix, pair: UnitPair, *, ordered: bool) -> Found:
+    """Alternate: the best partner of a set, then the best partner of that, while it helps."""
+    known, on_left = heavier_sign(pair.left), True
+    best = -1.0
+    for _ in range(_ROUNDS):
+        sums = (gaps.T if on_left else gaps) @ known
+        partner, gap = best_partner(sums, known, ordered=ordered)
+        if abs(gap) <= best:
+            break
+        best = abs(gap)
+        found = found_cut(*((known, partner) if on_left else (partner, known)), gap)
+        known, on_left = partner, not on_left
+    return found
 
 
 def top_pair(matrix: FloatMatrix, *, symmetric: bool) -> UnitPair:
@@ -171,29 +143,24 @@ def top_pair(matrix: FloatMatrix, *, symmetric: bool) -> UnitPair:
         matrix: shape (n1, n2).
         symmetric: whether it is symmetric; then u = v or u = -v.
     """
+    decomposition = None
     if min(matrix.shape) > _DENSE:
         start = np.random.default_rng(7).standard_normal(min(matrix.shape))
         try:
-            return _iterated(matrix, start, symmetric)
+            if symmetric:
+                decomposition = eigsh(matrix, k=1, which="LM", v0=start)
+            else:
+                decomposition = svds(matrix, k=1, v0=start, tol=0)
         except ArpackError:  # two values nearly alike; slower, but it always ends
             pass
     if symmetric:
-        values, vectors = np.linalg.eigh(matrix)
+        values, vectors = decomposition or np.linalg.eigh(matrix)
         largest = int(np.abs(values).argmax())
-        return _eigenpair(float(values[largest]), vectors[:, largest])
-    left, values, right = np.linalg.svd(matrix, full_matrices=False)
-    return UnitPair(left[:, 0], right[0], float(values[0]))
-
-
-def _eigenpair(value: float, vector: FloatVector) -> UnitPair:
-    return UnitPair(vector if value >= 0 else -vector, vector, abs(value))
-
-
-def _iterated(matrix: FloatMatrix, start: FloatVector, symmetric: bool) -> UnitPair:
-    if symmetric:
-        values, vectors = eigsh(matrix, k=1, which="LM", v0=start)
-        return _eigenpair(float(values[0]), vectors[:, 0])
-    left, values, right = svds(matrix, k=1, v0=start, tol=0)
+        vector = vectors[:, largest]
+        return UnitPair(
+            np.copysign(1, values[largest]) * vector, vector, float(abs(values[largest]))
+        )
+    left, values, right = decomposition or np.linalg.svd(matrix, full_matrices=False)
     return UnitPair(left[:, 0], right[0], float(values[0]))
 
 
@@ -245,36 +212,13 @@ def found_pair(pair: UnitPair, universe: Universe) -> Found:
     return Found(query=MatrixQuery(coefficients), sign=1)
 
 
-def noisy_pairs(
-    graph: AnyGraph, universe: Universe, distribution: NoiseDistribution, source: EntropySource
-) -> FloatMatrix:
-    """An unbiased noisy value for each pair, as a matrix over the universe.
-
-    Args:
-        graph: the private graph.
-        universe: its public vertex pairs.
-        distribution: of the noise.
-        source: where it comes from.
-
-    Guarantee: purely epsilon-DP with the distribution's epsilon: neighbours differ in one pair, and
-    one noisy value depends on it.
-
-    Raises:
-        ParameterError: other vertices, or a distribution for another weight cap or without weights.
-    """
-    checked_graph(graph, universe)
-    if distribution.weight_cap != graph.weight_cap or (distribution.bits and graph.weighted):
-        raise ParameterError("the distribution of noise does not suit the graph's weights")
-    steps = distribution.respond(universe.size, graph.weights, pair_places(graph), source)
-    return matrix_of_pairs(distribution.estimate(steps), universe)
-
-
 @dataclass(frozen=True, kw_only=True)
 class PaidOnce:
     """What distinguishers share that hide every pair on its own, and read that from then on.
 
     Attributes:
-        distribution: the noise for one pair; its epsilon is what `begin` costs.
+        distribution: the noise for one pair; its epsilon is what `begin` costs. Binary noise for
+            graphs without weights.
     """
 
     distribution: NoiseDistribution
@@ -289,12 +233,29 @@ class PaidOnce:
         """See `Distinguisher.with_rho`: epsilon-DP is epsilon^2/2-zCDP."""
         return self.with_epsilon(root_at_most(2 * Fraction(rho)), rounds=rounds)
 
-    def with_epsilon(self, epsilon: Fraction, *, rounds: int) -> Self:
-        """See `Distinguisher.with_epsilon`."""
-        check_rounds(rounds)
+    def with_epsilon(self, epsilon: Fraction, *, rounds: int) -> Self:  # noqa: ARG002
+        """See `Distinguisher.with_epsilon`: all of it goes into `begin`."""
         noise = self.distribution
         other = noise_distribution(noise.name, epsilon=epsilon, weight_cap=noise.weight_cap)
         return replace(self, distribution=other)
+
+    def noisy(self, graph: AnyGraph, source: EntropySource) -> FloatMatrix:
+        """An unbiased noisy value for each pair, as a matrix over the universe: n1 x n2 numbers.
+
+        Guarantee: purely epsilon-DP with the distribution's epsilon: neighbours differ in one pair,
+        and one noisy value depends on it.
+
+        Raises:
+            ParameterError: other vertices, or a distribution for another weight cap or without
+                weights.
+        """
+        universe: Universe = self.universe  # type: ignore[attr-defined]  # of each of them
+        distribution = self.distribution
+        checked_graph(graph, universe)
+        if distribution.weight_cap != graph.weight_cap or (distribution.bits and graph.weighted):
+            raise ParameterError("the distribution of noise does not suit the graph's weights")
+        steps = distribution.respond(universe.size, graph.weights, pair_places(graph), source)
+        return universe.matrix_of(distribution.estimate(steps))
 
 
 @final
@@ -304,19 +265,13 @@ class ResponseRankOne(PaidOnce):
 
     Args:
         universe: the public vertex pairs.
-        distribution: the noise for one pair; its epsilon is what `begin` costs. Binary noise for
-            graphs without weights.
+        distribution: the noise for one pair; its epsilon is what `begin` costs.
         answer: "cut" or "pair"; see `rank_one`.
 
-    Guarantee: `begin` is purely epsilon-DP with the distribution's epsilon, for graphs that differ
-        in one
-        pair: one noisy value depends on it, and each is epsilon-DP. Calls are post-processing, so
+    Guarantee: `begin` is purely epsilon-DP, see `PaidOnce.noisy`. Calls are post-processing, so
         they are free and any number is allowed. With E = Z - G and all calls at once, the pair
         found has u'(G - h)v >= sigma_1(G - h) - 2 ||E||: sigma_1(Z - h) is at least
         sigma_1(G - h) - ||E||, and u'Ev takes away at most ||E|| more.
-
-    Raises:
-        ParameterError: an unknown answer.
 
     Source: GRU12 sections 6 and 7; the bound on ||E|| is `response_norm`.
     """
@@ -324,20 +279,12 @@ class ResponseRankOne(PaidOnce):
     universe: Universe
     answer: Answer = "cut"
 
-    def __post_init__(self) -> None:
-        checked_answer(self.answer)
-
     name = "response-rank-one"
 
     def unit_shortfall(self, gamma: float) -> float:
         """F for unit pairs: u'Rv >= sigma_1(R) - F at all calls, but for probability gamma."""
-        norm = response_norm(
-            self.distribution,
-            self.universe.shape,
-            symmetric=self.universe.symmetric,
-            failure=gamma,
-        )
-        return 2 * norm
+        shape, plain = self.universe.shape, self.universe.symmetric
+        return 2 * response_norm(self.distribution, shape, symmetric=plain, failure=gamma)
 
     def shortfall(self, gamma: float) -> float:
         """See `Distinguisher.shortfall`: scale times F for pairs, infinite for cuts.
@@ -354,15 +301,9 @@ class ResponseRankOne(PaidOnce):
         """About the cut norm of the noise."""
         return usual_cut_norm(self.universe) * self.distribution.standard_deviation
 
-    def begin(self, graph: AnyGraph, source: EntropySource) -> MatrixSearch:
-        """See `Distinguisher.begin`. Draws one noisy value for each pair; dense, n1 x n2 numbers.
-
-        Raises:
-            ParameterError: other vertices, or a distribution for another weight cap or without
-                weights.
-        """
-        noisy = noisy_pairs(graph, self.universe, self.distribution, source)
-        return MatrixSearch(self.universe, noisy, self.answer)
+    def begin(self, graph: AnyGraph, source: EntropySource) -> GraphSearch:
+        """See `Distinguisher.begin` and `noisy`."""
+        return matrix_search(self.universe, self.noisy(graph, source), self.answer)
 
 
 @final
@@ -371,16 +312,16 @@ class Released(PaidOnce):
     """Release answers to a list once, by randomised response; distinguish without the graph.
 
     The list is answered from one noisy matrix. Each call compares a hypothesis with these answers
-    and names the cut where they are farthest apart, with the sign.
+    and names the cut where they are farthest apart, with the sign. The search proves afterwards:
+    with probability 1 - beta, whichever hypothesis and however it was found, it is nowhere on the
+    list farther off than the largest released gap, plus the radius of the release.
 
     Args:
         queries: the public list.
-        distribution: the noise for one pair; its epsilon is what `begin` costs. Binary noise for
-            graphs without weights.
-        beta: probability that `ReleasedSearch.error_of` may be too small, in (0, 1).
+        distribution: the noise for one pair; its epsilon is what `begin` costs.
+        beta: probability that what is proven may be too small, in (0, 1).
 
-    Guarantee: `begin` is purely epsilon-DP with the distribution's epsilon: neighbours differ in
-        one pair, one noisy value depends on it, and each is epsilon-DP. Calls are post-processing.
+    Guarantee: `begin` is purely epsilon-DP, see `PaidOnce.noisy`. Calls are post-processing.
     Accuracy: with probability 1 - gamma all answers of the release are within r(gamma) of the
         truth, in a union over the k cuts of the list. Then at every call a cut whose released gap
         is largest has a true signed gap of at least (largest |gap|) - 2 r: the released gap of the
@@ -420,57 +361,29 @@ class Released(PaidOnce):
         """About the largest error among the answers of the list."""
         return self.radius(0.5)
 
-    def begin(self, graph: AnyGraph, source: EntropySource) -> "ReleasedSearch":
-        """See `Distinguisher.begin`. Draws one noisy value for each pair; dense, n1 x n2 numbers.
+    def answers(self, graph: AnyGraph, source: EntropySource) -> FloatVector:
+        """What is released, in weight, shape (k,); see `noisy`."""
+        return self.queries.on_matrix(self.noisy(graph, source))
 
-        Raises:
-            ParameterError: other vertices, or a distribution for another weight cap or without
-                weights.
-        """
-        noisy = noisy_pairs(graph, self.universe, self.distribution, source)
-        return ReleasedSearch(self, self.queries.on_matrix(noisy))
+    def begin(self, graph: AnyGraph, source: EntropySource) -> GraphSearch:
+        """See `Distinguisher.begin` and `noisy`."""
+        released = self.answers(graph, source)
 
+        def gaps(hypothesis: Hypothesis) -> FloatVector:
+            if hypothesis.universe != self.universe:
+                raise HypothesisError("the hypothesis is over other vertices than the list")
+            off: FloatVector = released - self.queries.answers(hypothesis)
+            return off
 
-@final
-@dataclass(frozen=True, eq=False)
-class ReleasedSearch:
-    """Released answers at work. All of it is public.
+        def find(hypothesis: Hypothesis, source: EntropySource) -> Found:  # noqa: ARG001
+            off = gaps(hypothesis)
+            worst = int(np.argmax(np.abs(off)))
+            return Found(query=self.queries[worst], sign=1 if off[worst] > 0 else -1)
 
-    Attributes:
-        of: the distinguisher, with its list.
-        answers: the released answers, in weight, shape (k,).
-    """
+        def prove(hypothesis: Hypothesis, source: EntropySource) -> float:  # noqa: ARG001
+            return float(np.abs(gaps(hypothesis)).max()) + self.radius(self.beta)
 
-    of: Released
-    answers: FloatVector
-
-    def find(self, hypothesis: Hypothesis, source: EntropySource) -> Found:  # noqa: ARG002
-        """See `Search.find`: the cut of the largest released gap. Draws nothing.
-
-        Raises:
-            HypothesisError: a hypothesis over other vertices.
-        """
-        gaps = self._gaps(hypothesis)
-        worst = int(np.argmax(np.abs(gaps)))
-        return Found(query=self.of.queries[worst], sign=1 if gaps[worst] > 0 else -1)
-
-    def error_of(self, hypothesis: Hypothesis) -> float:
-        """A bound on the error of a hypothesis on the whole list, in weight; free.
-
-        It is proven with probability 1 - beta, whichever hypothesis and however it was found: the
-        largest released gap, plus the radius of the release.
-
-        Raises:
-            HypothesisError: a hypothesis over other vertices.
-        """
-        return float(np.abs(self._gaps(hypothesis)).max()) + self.of.radius(self.of.beta)
-
-    def _gaps(self, hypothesis: Hypothesis) -> FloatVector:
-        queries = self.of.queries
-        if hypothesis.universe != queries.universe:
-            raise HypothesisError("the hypothesis is over other vertices than the list")
-        gaps: FloatVector = self.answers - queries.answers(hypothesis)
-        return gaps
+        return GraphSearch(find, prove)
 
 
 _ROUNDING = 1 + 1e-9  # covers the rounding of the special functions

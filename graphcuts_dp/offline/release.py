@@ -15,19 +15,19 @@ import numpy as np
 
 from graphcuts_dp.display import Card, Displayed, size_text
 from graphcuts_dp.errors import GraphError, ParameterError, QueryError
-from graphcuts_dp.estimate.answers import AnswerList, check_confidence, whole_query
-from graphcuts_dp.estimate.noisy_matrix import CutAnswer
+from graphcuts_dp.estimate.answers import AnswerList, CutAnswer, check_confidence, whole_query
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.owned_rows import PrivateData, paired_graph, without_rows
 from graphcuts_dp.learn.bit_sets import DenseHypothesis
+from graphcuts_dp.learn.learners import MOST_DENSE_VERTICES
 from graphcuts_dp.offline.query_lists import CutList, QuestionList, as_list
 from graphcuts_dp.pairs.graph_queries import GraphQuery, Question
 from graphcuts_dp.pairs.linear_query import LinearQuery
 from graphcuts_dp.pairs.linear_steps import Extent, as_cut
 from graphcuts_dp.pairs.mixed_cuts import MixedCut, understood
-from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery, Subset
+from graphcuts_dp.pairs.queries import CutQuery, RankOneQuery, Subset
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import Space, VertexSet
 from graphcuts_dp.privacy.composition import Cost, as_stored
@@ -53,8 +53,8 @@ class Measured:
 
     Attributes:
         round: from 1.
-        query: the cut, or whatever was asked for in a list; of sensing, whose queries are too large
-            to be kept, the place in the list.
+        query: the cut, or whatever was asked for in a list; the place in the list where all of it
+            was measured, and of sensing, whose queries are too large to be kept.
         value: noisy answer, in weight.
         updated: whether the hypothesis was corrected by it.
         estimate: of the hypothesis before; NaN where that is not told.
@@ -65,6 +65,9 @@ class Measured:
     value: float
     updated: bool
     estimate: float = math.nan
+
+
+_TOLD = ("round", "value", "updated", "estimate")  # of a measured query, in files
 
 
 @final
@@ -178,24 +181,39 @@ Law = NetChoice | CountNoise
 class Digests:
     """A list of queries that are too large to be kept: SHA-256 of each."""
 
-    space: Space
+    universe: Universe
     digests: tuple[bytes, ...]
 
     @classmethod
-    def of(cls, queries: Sequence[LinearQuery], space: Space) -> Self:
+    def of(cls, queries: Sequence[LinearQuery], universe: Universe) -> Self:
         """Of queries over two vertex sets."""
-        return cls(space, tuple(query_digest(query, space) for query in queries))
+        return cls(universe, tuple(query_digest(query, universe.space) for query in queries))
 
     def __len__(self) -> int:
         return len(self.digests)
 
+    @property
+    def asked(self) -> Sequence[int]:
+        """In place of the queries, their places."""
+        return range(len(self))
+
     def find(self, query: Any) -> int | None:
         """The first place of a query in the list; None for one that is not in it."""
-        known = query_digest(query, self.space)
+        known = query_digest(query, self.universe.space)
         return self.digests.index(known) if known in self.digests else None
+
+    def arrays(self) -> dict[str, Any]:
+        """What `of_arrays` reads."""
+        return {"digests": np.array([list(digest) for digest in self.digests], dtype=np.uint8)}
+
+    @classmethod
+    def of_arrays(cls, universe: Universe, digests: Any) -> Self:
+        """From what `arrays` gave."""
+        return cls(universe, tuple(digest.tobytes() for digest in digests))
 
 
 Listed = CutList | QuestionList | Digests | None
+_LISTS: dict[str, Any] = {"cuts": CutList, "questions": QuestionList, "digests": Digests}
 
 
 def query_digest(query: LinearQuery, space: Space) -> bytes:
@@ -438,14 +456,24 @@ class IterativeRelease(Displayed):
             FileFormatError: unknown ending, missing folder, files that are there, a full disk.
                 Nothing is left behind then, and older files stay as they are.
         """
+        transcript, found = self.transcript, self.listed
+        queries = [measured.query for measured in transcript]
+        if found is None and queries:
+            found = CutList(self.universe, queries)
+        kinds = [name for name, kind in _LISTS.items() if isinstance(found, kind)]
         fields = {
             "settings": asdict(self.settings),
             "accuracy": asdict(self.accuracy),
             "cap": self.cap,
             "law": _law_fields(self.law),
+            "list": {"kind": kinds[0] if kinds else None, "given": self.listed is not None},
             **bundle.space_fields(self.universe.space),
         }
-        arrays = arrays_of(self.universe, self.transcript, self.listed)
+        arrays = {name: np.array([getattr(each, name) for each in transcript]) for name in _TOLD}
+        if found is not None:
+            places = [each if isinstance(each, int) else found.find(each) for each in queries]
+            arrays["places"] = np.array(places, dtype=np.int64)
+            arrays |= {f"list_{name}": values for name, values in found.arrays().items()}
         if self.hypothesis is not None:
             arrays["matrix"] = self.hypothesis.matrix
         if isinstance(self.law, CountNoise):
@@ -468,37 +496,34 @@ class IterativeRelease(Displayed):
         with bundle.opened(path, GRAPH, TABLE) as saved:
             fields, arrays = saved.fields, saved.arrays()
             universe = Universe.over(saved.space)
-            graph = saved.graph(universe.space) if saved.kind == GRAPH else None
-            transcript, listed = read_back(universe, arrays)
-            learnt = arrays.get("matrix")
-            made = cls(
+            found: Any = None
+            if fields["list"]["kind"] is not None:
+                parts = {
+                    name.removeprefix("list_"): values
+                    for name, values in arrays.items()
+                    if name.startswith("list_")
+                }
+                found = _LISTS[fields["list"]["kind"]].of_arrays(universe, **parts)
+            rows = zip(*(arrays[name].tolist() for name in _TOLD), strict=True)
+            learnt, accuracy = arrays.get("matrix"), Accuracy(**fields["accuracy"])
+            places = arrays.get("places", np.zeros(0, dtype=np.int64)).tolist()
+            if accuracy.queries != "measured":  # else places tell it
+                places = [found.asked[place] for place in places]
+            return cls(
                 universe=universe,
                 guarantee=saved.guarantee,
-                accuracy=Accuracy(**fields["accuracy"]),
+                accuracy=accuracy,
                 settings=Settings(**fields["settings"]),
-                _graph=graph,
+                _graph=saved.graph(universe.space) if saved.kind == GRAPH else None,
                 hypothesis=None if learnt is None else DenseHypothesis(universe, learnt),
-                transcript=transcript,
+                transcript=tuple(
+                    Measured(query=query, **dict(zip(_TOLD, row, strict=True)))
+                    for query, row in zip(places, rows, strict=True)
+                ),
                 cap=fields["cap"],
-                listed=listed,
+                listed=found if fields["list"]["given"] else None,
                 law=_law_from(fields["law"], arrays),
             )
-            made._check_whole(saved.kind)
-            return made
-
-    def _check_whole(self, kind: str) -> None:
-        """Refuse parts of a saved release that do not belong together."""
-        if (kind == GRAPH) != self.has_graph or (
-            self.accuracy.queries == "measured"
-            and (self.listed is None or len(self.transcript) != len(self.listed))
-        ):
-            raise ValueError("a release without its graph, or answers to other queries")
-        if self.law is not None:
-            self.law.error(0.5)
-            if isinstance(self.law, CountNoise) and self.law.noise.counts != len(self.transcript):
-                raise ValueError("noise of other answers")
-        elif self.hypothesis is None:
-            raise ValueError("answers without the law of their noise")
 
     def _card(self) -> Card:
         settings, accuracy, law = self.settings, self.accuracy, self.law
@@ -506,17 +531,17 @@ class IterativeRelease(Displayed):
         if accuracy.error is not None:
             error = f"{accuracy.error:,.5g}, with probability {accuracy.confidence:.0%}"
         told = [each for each in self.transcript if not math.isnan(each.estimate)]
-        facts: list[tuple[str, object]] = [
-            ("vertices", size_text(self.universe.shape)),
-            ("construction", settings.construction),
-            ("distinguisher", settings.distinguisher),
-            ("members of the net", f"{law.members:,}" if isinstance(law, NetChoice) else ""),
-            ("rounds", f"{settings.used} of at most {settings.rounds}"),
-            ("error at most", error),
-        ]
+        facts = {
+            "vertices": size_text(self.universe.shape),
+            "construction": settings.construction,
+            "distinguisher": settings.distinguisher,
+            "members of the net": f"{law.members:,}" if isinstance(law, NetChoice) else "",
+            "rounds": f"{settings.used} of at most {settings.rounds}",
+            "error at most": error,
+        }
         return Card(
             title="Iterative release",
-            facts=(*(fact for fact in facts if fact[1] != ""), *self.guarantee.facts),
+            facts=(*(fact for fact in facts.items() if fact[1]), *self.guarantee.facts),
             columns=("query", "noisy answer", "estimate before") if told else (),
             rows=[(each.query, each.value, each.estimate) for each in told],
             warning=self.guarantee.warning,
@@ -531,85 +556,13 @@ class IterativeRelease(Displayed):
         )
 
 
-def arrays_of(universe: Universe, transcript: Sequence[Measured], listed: Listed) -> dict[str, Any]:
-    """The transcript and the list as arrays; of a list of cuts their sets, of others coefficients.
-
-    Raises:
-        QueryError: a transcript of other queries than cuts, without their list.
-    """
-    arrays: dict[str, Any] = {
-        "values": np.array([measured.value for measured in transcript]),
-        "rounds": np.array([measured.round for measured in transcript], dtype=np.int64),
-        "updated": np.array([measured.updated for measured in transcript], dtype=np.bool_),
-        "estimates": np.array([measured.estimate for measured in transcript]),
-    }
-    queries = [measured.query for measured in transcript]
-    places = [query for query in queries if isinstance(query, int)]
-    if isinstance(listed, QuestionList):
-        places = places or [listed.place(query) for query in queries]
-        arrays["listed_rows"] = listed.given_rows
-        arrays["listed_statistics"] = np.array(
-            [each.statistic if isinstance(each, GraphQuery) else "" for each in listed.asked]
-        )
-    elif isinstance(listed, Digests):
-        arrays["digests"] = np.frombuffer(b"".join(listed.digests), dtype=np.uint8)
-    elif listed is not None:
-        arrays["listed_S"], arrays["listed_T"] = listed.words
-    if places:
-        arrays["found_places"] = np.array(places, dtype=np.int64)
-    else:
-        masks = [universe.masks(_cut(query)) for query in queries]
-        for name, side, n in zip("ST", (0, 1), universe.shape, strict=True):
-            sets = np.array([mask[side] for mask in masks], dtype=np.bool_)
-            arrays[f"found_{name}"] = sets.reshape(len(masks), n)
-    return arrays
-
-
-def read_back(universe: Universe, arrays: dict[str, Any]) -> tuple[tuple[Measured, ...], Listed]:
-    """The transcript and the list from what `arrays_of` made."""
-    listed: Listed = None
-    queries: list[Any]
-    if "listed_rows" in arrays:
-        asked = [
-            GraphQuery(str(statistic)) if statistic else _matrix(universe, row)
-            for statistic, row in zip(
-                arrays["listed_statistics"], arrays["listed_rows"], strict=True
-            )
-        ]
-        listed = QuestionList(universe, asked)
-    elif "listed_S" in arrays:
-        listed = CutList.of_words(universe, arrays["listed_S"], arrays["listed_T"])
-    elif "digests" in arrays:
-        data = arrays["digests"].tobytes()
-        parts = (data[start : start + 32] for start in range(0, len(data), 32))
-        listed = Digests(universe.space, tuple(parts))
-    if "found_S" in arrays:
-        queries = [
-            CutQuery(S, T) for S, T in zip(arrays["found_S"], arrays["found_T"], strict=True)
-        ]
-    else:
-        queries = arrays["found_places"].tolist()
-        if isinstance(listed, QuestionList):
-            queries = [listed.asked[place] for place in queries]
-    names = ("rounds", "values", "updated", "estimates")
-    rows = zip(queries, *(arrays[name].tolist() for name in names), strict=True)
-    return tuple(
-        Measured(round=number, query=query, value=value, updated=updated, estimate=estimate)
-        for query, number, value, updated, estimate in rows
-    ), listed
-
-
 def _law_fields(law: Law | None) -> dict[str, Any] | None:
     if law is None:
         return None
     if isinstance(law, NetChoice):
         return asdict(law) | {"rate": str(law.rate)}
-    unit, grid = law.noise, law.grid
-    return {
-        "weight": unit.weight,
-        "rate": str(unit.rate),
-        "grid": {"unit": grid.unit, "sensitivity": grid.sensitivity, "cap": grid.cap},
-    }
+    noise = law.noise
+    return {"weight": noise.weight, "rate": str(noise.rate), "grid": asdict(law.grid)}
 
 
 def _law_from(fields: dict[str, Any] | None, arrays: dict[str, Any]) -> Law | None:
@@ -620,18 +573,6 @@ def _law_from(fields: dict[str, Any] | None, arrays: dict[str, Any]) -> Law | No
         return NetChoice(**{**fields, "rate": rate})
     noise = KNormNoise(arrays["facets"], fields["weight"], rate)
     return CountNoise(noise=noise, grid=Grid(**fields["grid"]))
-
-
-def _cut(query: Any) -> CutQuery:
-    if not isinstance(query, CutQuery):
-        raise QueryError("this release has measured another query than a cut")
-    return query
-
-
-def _matrix(universe: Universe, row: Any) -> MatrixQuery:
-    matrix = np.zeros(universe.shape)
-    matrix[universe.pairs()] = row
-    return MatrixQuery(matrix)
 
 
 @final
@@ -718,6 +659,18 @@ class Task:
     def failure(self) -> float:
         """1 - confidence, rounded down."""
         return math.nextafter(1 - self.confidence, 0)
+
+    def check_size(self) -> None:
+        """Refuse more vertices than a number for each pair is held for.
+
+        Raises:
+            ParameterError: there are more.
+        """
+        if max(self.universe.shape) > MOST_DENSE_VERTICES:
+            raise ParameterError(
+                "an iterative construction holds a number for each pair: up to"
+                f" {MOST_DENSE_VERTICES} vertices; use release_graph"
+            )
 
     def given(self, what: str) -> Sequence[Any]:
         """The queries.

@@ -11,7 +11,7 @@ one has the papers' margins and their composition.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -113,25 +113,45 @@ class OfflineCalibration(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _ZcdpOffline:
-    """What the calibrations with zCDP accounting share: T calls get s rho, T answers (1 - s) rho.
+class _Offline:
+    """What the calibrations share: a part of the budget goes to each norm that is bought first.
 
     Raises:
         ParameterError: a number out of range.
     """
 
-    epsilon: float
+    epsilon: float | Fraction
     delta: float
     beta: float = 0.05
+    _pure: ClassVar[bool] = False  # whether delta may be 0
+
+    def __post_init__(self) -> None:
+        exact_epsilon(self.epsilon)
+        if not self.delta and not self._pure:
+            raise ParameterError(
+                "an iterative construction needs delta between 0 and 1, for example delta=1e-6"
+            )
+
+    def parts(self, names: Sequence[str]) -> tuple[tuple[str, float], ...]:
+        """What epsilon is spent on, where norms of these names are bought."""
+        spent, left = [], float(self.epsilon)
+        for name in names:
+            spent.append((name, left * float(TOTAL_SHARE)))
+            left -= spent[-1][1]
+        return (*spent, ("rounds", left))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _ZcdpOffline(_Offline):
+    """What those with zCDP accounting share: T calls get s rho, T answers (1 - s) rho."""
+
+    epsilon: float
+
     rounds: int | None = None
     calls: int = 1
     rho: float | None = None
     _shares: ClassVar[tuple[Fraction, ...]]  # parts of rho for the distinguisher that are tried
     _stops: ClassVar[bool] = False  # rounds that are near enough end it: errors rest on all rounds
-
-    def __post_init__(self) -> None:
-        exact_epsilon(self.epsilon)
-        check_probabilities(self.delta, self.beta)
 
     @property
     def _rho(self) -> float:
@@ -159,7 +179,7 @@ class _ZcdpOffline:
         best: tuple[float, OfflineTuning] | None = None
         proven = math.isfinite(distinguisher.shortfall(self.beta))
         least = 2 if proven and not self._stops else 1  # the last round of others is a test
-        for rounds in _round_numbers(least) if self.rounds is None else (self.rounds,):
+        for rounds in round_numbers(least, MOST_ROUNDS) if self.rounds is None else (self.rounds,):
             alpha = least_tolerance(update_bound, rounds)
             if alpha is None:
                 continue
@@ -283,24 +303,12 @@ class TightOffline(_ZcdpOffline):
     _stops = True
 
 
-def check_probabilities(delta: float, beta: float, *, pure: bool = False) -> None:
-    """Check delta in (0, 1), or [0, 1) if `pure`, and beta in (0, 1).
-
-    Raises:
-        ParameterError: a number out of range.
-    """
-    if not (0 < delta < 1 or (pure and delta == 0)):
-        raise ParameterError(
-            "an iterative construction needs delta between 0 and 1, for example delta=1e-6"
-        )
-    if not 0 < beta < 1:
-        raise ParameterError(f"beta must be between 0 and 1, not {beta}")
-
-
-def _round_numbers(rounds: int) -> Iterator[int]:
-    while rounds <= MOST_ROUNDS:
+def round_numbers(rounds: int, most: int) -> Iterator[int]:
+    """Numbers of rounds that are tried, each about a fifth larger than the one before."""
+    while rounds < most:
         yield rounds
         rounds = max(rounds + 1, math.floor(rounds * 1.2))
+    yield most
 
 
 def least_tolerance(update_bound: UpdateBound, rounds: int) -> float | None:
@@ -331,7 +339,7 @@ _SHARE_BITS = 20
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class PureOffline:
+class PureOffline(_Offline):
     """All rounds are used, and all answers as far as their noise allows; nothing is proven.
 
     A noisy matrix hides epsilon_1, the total weight epsilon_2, and T rounds of answers
@@ -358,14 +366,10 @@ class PureOffline:
     """
 
     universe: Universe
-    epsilon: float | Fraction
-    beta: float = 0.05
+    delta: float = 0.0
     rounds: int = _ROUNDS
     calls: int = 1
-
-    def __post_init__(self) -> None:
-        exact_epsilon(self.epsilon)
-        check_probabilities(0.0, self.beta, pure=True)
+    _pure = True
 
     @property
     def cost(self) -> Cost:
@@ -380,16 +384,15 @@ class PureOffline:
         answers = math.sqrt(_LAPLACE * self.rounds * self.calls)
         return _fraction(total / (matrix + total + answers)), _fraction(matrix / (matrix + answers))
 
-    def parts(self, *, roots: bool = False) -> tuple[tuple[str, float], ...]:
-        """What epsilon is spent on, with a bought total weight, and root degrees if they are."""
+    def parts(self, names: Sequence[str]) -> tuple[tuple[str, float], ...]:
+        """See `_Offline.parts`."""
         total, matrix = self._shares
-        bought = Fraction(self.epsilon) * total
-        left = Fraction(self.epsilon) - bought
-        norm = {"root degrees": left * total} if roots else {}
-        left -= sum(norm.values())
-        parts = {"noisy matrix": left * matrix, "total weight": bought} | norm
-        parts["answers"] = left - left * matrix
-        return tuple((name, float(part)) for name, part in parts.items())
+        spent, left = [], Fraction(self.epsilon)
+        for name in names:
+            spent.append((name, float(left * total)))
+            left -= left * total
+        rest = left * matrix
+        return (("noisy matrix", float(rest)), *spent, ("answers", float(left - rest)))
 
     def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, "PureOffline"]:
         """See `OfflineCalibration.with_total`. Discrete Laplace noise."""
@@ -467,7 +470,7 @@ CALIBRATIONS = ("practical", "tight", *MARGINS)
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class PaperOffline:
+class PaperOffline(_Offline):
     """The papers' composition: every call and every answer epsilon_0-DP, Laplace noise.
 
     epsilon_0 = epsilon/(2 T) for delta = 0, else epsilon/(4 sqrt(T ln(1/delta))), with
@@ -502,18 +505,12 @@ class PaperOffline:
     Source: GRU12 Alg. 3 and Theorem 7.3; DR14 Alg. 8 and Theorems 5.3 to 5.7; Nik17 Alg. 1.
     """
 
-    paper: str
     epsilon: float
-    delta: float
-    beta: float = 0.05
+    paper: str
 
-    def __post_init__(self) -> None:
-        exact_epsilon(self.epsilon)
-        if self.paper not in MARGINS:
-            raise ParameterError(
-                f"unknown calibration {self.paper!r}; choose one of {', '.join(CALIBRATIONS)}"
-            )
-        check_probabilities(self.delta, self.beta, pure=self.paper == "dr14")
+    @property
+    def _pure(self) -> bool:  # type: ignore[override]
+        return self.paper == "dr14"
 
     @property
     def cost(self) -> Cost:

@@ -120,6 +120,12 @@ class Universe:
             columns += columns >= rows
         return rows, columns
 
+    def matrix_of(self, values: FloatVector) -> FloatMatrix:
+        """The matrix with one value a pair, in the order of `pairs`; zero where there is none."""
+        matrix = np.zeros(self.shape)
+        matrix[self.pairs()] = values
+        return matrix + matrix.T if self.symmetric else matrix
+
     def total(self, matrix: npt.NDArray[Any]) -> float:
         """Sum over pairs of the entries of a matrix over the universe."""
         return float(matrix.sum(dtype=np.float64)) / (2 if self.symmetric else 1)

@@ -193,12 +193,12 @@ def game_error(player: Player, setting: Setting) -> float:
     game = PlayerGame(
         queries=PlannedList.of(one),
         grid=_EDGES,
-        budget=PracticalOffline(epsilon=one.epsilon, delta=one.delta, beta=one.beta / 4),
+        calibration=PracticalOffline(epsilon=one.epsilon, delta=one.delta, beta=one.beta / 4),
         player=player,
         beta=one.beta,
     )
     try:
-        bound = game.tune(one.edges, 1.0, game.budget).bound
+        bound = game.tune(one.edges, 1.0, game.calibration).bound
     except ParameterError:
         return math.inf
     return math.inf if bound is None else bound

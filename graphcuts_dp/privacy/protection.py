@@ -15,12 +15,13 @@ Source: DR14 Theorem 2.2; Bun, Steinke 2016, Proposition 1.9 (zCDP).
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Literal, Self, TypeVar, final, get_args
+from typing import Annotated, Any, Literal, Self, TypeVar, final, get_args
 
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.options import PRIVACY, Option, chosen
 from graphcuts_dp.privacy.composition import (
     Cost,
     as_stored,
@@ -39,8 +40,16 @@ from graphcuts_dp.privacy.explanation import (
 from graphcuts_dp.privacy.guarantee import SMALLEST_EPSILON, PrivacyGuarantee, exact_epsilon
 
 Protected = Literal["edges", "owner", "vertex", "people"]
-PROTECTIONS: tuple[Protected, ...] = ("edges", "owner", "vertex")
 _LARGEST_BOUND = 10**9
+_Together = Annotated[int, Option(help="How many edges change together.", group=PRIVACY)]
+_OfAnOwner = Annotated[
+    int | None,
+    Option(help="How many pairs, rows or units of weight of an owner count.", group=PRIVACY),
+]
+_OfAVertex = Annotated[
+    int | None,
+    Option(help="How many edges of a vertex a sum counts.", group=PRIVACY),
+]
 N = TypeVar("N", float, Fraction)
 
 
@@ -58,7 +67,7 @@ class Protect:
     """Whom a promise protects.
 
     `Protect.edges(3)`, `Protect.owner(at_most=50)` and `Protect.vertex(degree_bound=20)` make one,
-    which every `protect=` takes; a name does, too, beside `at_most=` and `degree_bound=`.
+    which every `protect=` takes; or a string, such as "edges" or "owner:at-most=50".
 
     Attributes:
         kind: "edges", "owner" or "vertex"; of distances "people", each of whom is in one place.
@@ -84,7 +93,7 @@ class Protect:
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Protected):
-            names = ", ".join(map(repr, PROTECTIONS))
+            names = ", ".join(map(repr, get_args(Protected)[:3]))
             raise ParameterError(f"unknown protect={self.kind!r:.60}; choose one of {names}")
         if self.kind != "vertex" and self.degree_bound is not None:
             raise ParameterError("degree_bound is for protect='vertex'")
@@ -93,7 +102,7 @@ class Protect:
         _whole("at_most", self.steps, "", most=math.inf)  # steps of both ways are twice as many
 
     @classmethod
-    def edges(cls, at_most: int = 1) -> Self:
+    def edges(cls, at_most: _Together = 1) -> Self:
         """So many edges together.
 
         Raises:
@@ -102,7 +111,7 @@ class Protect:
         return cls(steps=_whole("at_most", at_most, ""))
 
     @classmethod
-    def owner(cls, *, at_most: int | None) -> Self:
+    def owner(cls, *, at_most: _OfAnOwner = None) -> Self:
         """An owner of rows, of whose pairs, rows or units so many count.
 
         Raises:
@@ -112,7 +121,7 @@ class Protect:
         return cls(kind="owner", steps=_whole("at_most", at_most, needs))
 
     @classmethod
-    def vertex(cls, *, degree_bound: int | None) -> Self:
+    def vertex(cls, *, degree_bound: _OfAVertex = None) -> Self:
         """A vertex with all its edges; sums count so much of their weight.
 
         Raises:
@@ -127,7 +136,8 @@ class Protect:
         """From what users type.
 
         Args:
-            protect: one of `PROTECTIONS`, or an object of this class, which holds the others.
+            protect: one of `PROTECTIONS`, perhaps with its bound, as in "owner:at-most=50", or an
+                object of this class, which holds it.
             at_most: of edges: how many change together, 1 if None; of an owner: how many of its
                 rows, or units of weight, count.
             degree_bound: of a vertex.
@@ -135,24 +145,17 @@ class Protect:
         Raises:
             ParameterError: an unknown name, a bound that is missing, out of range or of no use.
         """
-        if isinstance(protect, cls):
-            if (at_most, degree_bound) != (None, None):
-                raise ParameterError(f"{protect!r} holds its bound: leave out the other one")
-            return protect
-        if protect not in PROTECTIONS:
-            names = ", ".join(map(repr, PROTECTIONS))
-            raise ParameterError(f"unknown protect={protect!r:.60}; choose one of {names}")
-        if protect == "vertex":
-            if at_most is not None:
-                raise ParameterError("protect='vertex' takes degree_bound, not at_most")
-            return cls.vertex(degree_bound=degree_bound)
-        if degree_bound is not None:
+        if (at_most, degree_bound) == (None, None):
+            return chosen(protect, PROTECTIONS, "protect")
+        if not isinstance(protect, str) or protect not in PROTECTIONS:
+            raise ParameterError(f"{protect!r:.60} holds its bound: leave out the other one")
+        if protect == "vertex" and at_most is not None:
+            raise ParameterError("protect='vertex' takes degree_bound, not at_most")
+        if protect != "vertex" and degree_bound is not None:
             raise ParameterError("degree_bound is for protect='vertex'")
-        return (
-            cls.owner(at_most=at_most)
-            if protect == "owner"
-            else cls.edges(1 if at_most is None else at_most)
-        )
+        bounds = {"at_most": at_most, "degree_bound": degree_bound}
+        given = {name: bound for name, bound in bounds.items() if bound is not None}
+        return PROTECTIONS[protect](**given)
 
     @classmethod
     def of_pairs(
@@ -169,7 +172,7 @@ class Protect:
         Raises:
             ParameterError: as for `of`; or a vertex.
         """
-        if "vertex" in (protect, getattr(protect, "kind", None)):
+        if protect == "vertex" or cls.of(protect, at_most=at_most).kind == "vertex":
             noise = math.sqrt(2) * others / float(exact_epsilon(epsilon))
             raise ParameterError(
                 f"this cannot hide a vertex: all its {others:,} pairs change together, so an entry"
@@ -346,3 +349,9 @@ class Protect:
 
 
 EDGE = Protect()
+# What `protect=` can name.
+PROTECTIONS: Mapping[str, Callable[..., Protect]] = {
+    "edges": Protect.edges,
+    "owner": Protect.owner,
+    "vertex": Protect.vertex,
+}

@@ -7,11 +7,12 @@ from fractions import Fraction
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.measurement import (
+    Bought,
+    CellSums,
+    Degrees,
     Measurement,
     Measurements,
-    NoisyDegrees,
-    NoisyGroups,
-    Stage,
+    measured_by,
 )
 from graphcuts_dp.graph.adjacency import AnyGraph, DirectedGraph
 from graphcuts_dp.measure.cells import measure_groups
@@ -81,9 +82,9 @@ def measure(
     least_distribution(graph, noise, epsilon, response, groups)
     rest = exact_epsilon(epsilon)
     distribution = distribution_for(graph, noise, epsilon)
-    bought: list[Measurement] = []
+    bought: list[Bought] = []
 
-    def degrees(part: Fraction, *, early: bool = False) -> NoisyDegrees:
+    def degrees(part: Fraction, *, early: bool = False) -> Measurement[Degrees]:
         noisy = measure_degrees(
             graph, distribution, epsilon=rest * part, source=source, early=early
         )
@@ -111,7 +112,7 @@ def measure(
             measured = measure_total(graph, distribution, epsilon=spent, source=source)
             bought.append(measured)
             rest -= spent
-            total = measured.value
+            total = measured.total
         part = prospect.share_from_total(total, alone)
         if part is None:
             early = degrees(EARLY_SHARE, early=True)
@@ -131,12 +132,11 @@ def measure(
 
 def _groups_bought(
     graph: AnyGraph, groups: GroupPlan, epsilon: Fraction, noise: str, source: EntropySource
-) -> list[Measurement]:
+) -> list[Bought]:
     """A first look at all sums between groups, and a second one where it is worth it."""
     whole = noise == "discrete-laplace"
-    parts: tuple[tuple[Stage, Fraction], ...]
     parts = ("groups", groups.first), ("groups again", groups.second)
-    bought: list[Measurement] = []
+    bought: list[Bought] = []
     for name, part in parts:
         measured = measure_groups(
             graph, groups.sides, epsilon=epsilon * part, whole=whole, name=name, source=source
@@ -285,7 +285,7 @@ def _beside_groups(prospect: Prospect, groups: GroupPlan) -> Prospect:
 
 
 def _total_of_groups(
-    bought: Sequence[Measurement], prospect: Prospect, epsilon: Fraction
+    bought: Sequence[Bought], prospect: Prospect, epsilon: Fraction
 ) -> float | None:
     """Sum of the whole matrix from sums between groups, where these tell it well enough.
 
@@ -293,11 +293,11 @@ def _total_of_groups(
     that choice is left to early degrees, which look at the total again, the mean degree up to a
     tenth of what the thresholds are multiples of.
     """
-    looks = [each for each in bought if isinstance(each, NoisyGroups)]
+    looks = measured_by(CellSums, bought)
     if not looks:
         return None
-    twice = 2 if looks[0].symmetric else 1
-    deviation = twice * math.sqrt(len(looks[0].values) * looks[0].law.variance)
+    twice = 2 if looks[0].map.tree.symmetric else 1
+    deviation = twice * math.sqrt(len(looks[0].values[0]) * looks[0].law.variance)
     total = twice * looks[0].total
     choices = {prospect.share_from_total(total + far * deviation, epsilon) for far in range(-3, 4)}
     close = deviation <= _CLOSE * prospect.edge(epsilon) * math.sqrt(math.prod(prospect.shape))

@@ -6,12 +6,11 @@ import numpy as np
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.measurement import (
+    CellSums,
+    Classes,
+    Degrees,
     Measurements,
-    NoisyDegrees,
-    NoisyGroups,
-    NoisyWeightCounts,
 )
-from graphcuts_dp.estimate.noisy_matrix import KeptEdges
 from graphcuts_dp.graph.adjacency import on_space
 from graphcuts_dp.memory import memory_limit
 from graphcuts_dp.pairs.vertices import Space
@@ -156,15 +155,15 @@ def sparse_release(
 def _bought(
     measurements: Measurements, space: Space, *, weight_cap: float | None, whole: bool
 ) -> Bought:
-    counts = measurements.find(NoisyWeightCounts)
+    counts = measurements.find(Classes)
     if counts is None:
         raise ValueError("a sparse release has counts of weights")
     return Bought(
         space=space,
         counts=counts,
-        kept=measurements.find(KeptEdges),
-        degrees=measurements.find(NoisyDegrees),
-        groups=measurements.all_of(NoisyGroups),
+        kept=measurements.kept,
+        degrees=measurements.find(Degrees),
+        groups=measurements.all_of(CellSums),
         weight_cap=weight_cap,
         whole=whole,
     )

@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.estimate.measurement import Measurement, Measurements, NoisyWeightCounts
+from graphcuts_dp.estimate.measurement import Bought, Classes, Measurement, Measurements
 from graphcuts_dp.estimate.noisy_matrix import KeptEdges, threshold_for
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph
 from graphcuts_dp.measure.cells import Sides, measure_groups
@@ -59,7 +59,7 @@ class SparseShares:
 
 
 def sparse_shares(
-    counts: NoisyWeightCounts,
+    counts: Measurement[Classes],
     distribution: LaplaceNoise,
     *,
     pairs: int,
@@ -251,7 +251,7 @@ def measure_sparse(
     counts = measure_weight_counts(
         graph, made.distribution(graph, whole), epsilon=whole * COUNTS_SHARE, source=source
     )
-    bought: list[Measurement] = [counts]
+    bought: list[Bought] = [counts]
     rest = whole * (1 - COUNTS_SHARE)
     pairs = _pairs(graph)
     asked = "given" if groups is not None else _may_be_found(graph)
@@ -266,7 +266,7 @@ def measure_sparse(
     if shares.kept:
         progress(0.05, "keeping edges")
         noisy = made.distribution(graph, rest * shares.kept)
-        threshold = threshold_for(noisy, pairs=pairs, edges=counts.edges, false_share=FALSE_SHARE)
+        threshold = threshold_for(noisy, pairs=pairs, edges=counts.total, false_share=FALSE_SHARE)
         kept = measure_kept_edges(graph, noisy, threshold=threshold, source=source)
         bought.append(kept)
     left = rest * (1 - shares.kept)

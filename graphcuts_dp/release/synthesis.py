@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.errors import AccuracyWarning, GraphError, ParameterError
-from graphcuts_dp.estimate.measurement import Measurements, NoisyDegrees, NoisyGroups, NoisyTotal
+from graphcuts_dp.estimate.measurement import CellSums, Degrees, Measurements, Total
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
 from graphcuts_dp.estimate.worst_case import accuracy_warning, expected_error_note
 from graphcuts_dp.files import PathLike
@@ -21,6 +21,7 @@ from graphcuts_dp.graph.owned_rows import PrivateData, paired_graph, without_row
 from graphcuts_dp.learn.update_bounds import degrees_needed, size_of
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.measure.entries import distribution_for
+from graphcuts_dp.options import chosen
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.linear_query import sides_of as sides_in
 from graphcuts_dp.pairs.universe import Universe
@@ -30,7 +31,7 @@ from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource
 from graphcuts_dp.privacy.protection import Protect
 from graphcuts_dp.progress import Progress, silent
 from graphcuts_dp.release.allocation import least_distribution, measure, promise
-from graphcuts_dp.release.choice import RESPONSE, SPARSE, SPLIT, Response
+from graphcuts_dp.release.choice import RESPONSE, RESPONSES, SPARSE, SPLIT, Response
 from graphcuts_dp.release.group_shares import group_plan
 from graphcuts_dp.release.job import Job, execute
 from graphcuts_dp.release.sparse import (
@@ -70,8 +71,8 @@ def release_graph(
         epsilon: privacy parameter, for whom `protect` names, in [1e-6, 50]; all of it is spent.
         noise: "binary" (graphs without weights: flipped bits, least error), "laplace" or
             "discrete-laplace" (weights are rounded down to whole numbers).
-        mechanism: how epsilon is spent: "auto", "response", "degrees+response", "sparse", or a
-            `Response`, which holds more choices.
+        mechanism: how epsilon is spent: "auto", "response", "degrees+response" or "sparse", perhaps
+            with options, as in "auto:workload=synthetic graph", or a `Response`, which holds them.
         groups: public groups of the vertices (of a bipartite graph a pair, left and right), which
             come out with the release. A twentieth to a quarter of epsilon buys noisy sums between
             them, by `group_share`; a sixth of that first, and the rest only where it shows that
@@ -79,8 +80,9 @@ def release_graph(
             the graph to these sums, and answers use them. Of nested levels the finest with at most
             256 groups counts. Beyond epsilon of about 6 entries alone tell sums as well.
         fit: how the synthetic graph is fitted: "auto", "maximum-entropy", "first-order",
-            "cutting-plane", "game", "spectral", "none", an object that satisfies `FitMethod`, or a
-            `Fitting`, which holds more choices, a time limit among them.
+            "cutting-plane", "game", "spectral" or "none", perhaps with options, as in
+            "first-order:time-limit=60"; an object that satisfies `FitMethod`, or a `Fitting`, which
+            holds such options.
         protect: whom the promise is for: "edges", or a `Protect`. Where k edges may change
             together, each has a k-th of epsilon; of an owner so many pairs, rows or units count,
             see `OwnedRows.bounded`.
@@ -155,8 +157,8 @@ def graph_job(
     """
     empty = without_rows(data)
     del data  # nothing below can reach it
-    response = mechanism if isinstance(mechanism, Response) else Response(mechanism)
-    fitting = fit if isinstance(fit, Fitting) else Fitting(fit)
+    response = chosen(mechanism, RESPONSES, "mechanism")
+    fitting = fit if isinstance(fit, Fitting) else Fitting.of(fit)
     graph, whom = paired_graph(empty, protect, at_most=None, epsilon=epsilon)
     each = whom.per_step(epsilon)
     cost = whom.cost(Cost.of_pure(each), epsilon=epsilon)
@@ -266,9 +268,9 @@ def _post_process(
     problem = FitProblem(
         noisy.blocks,
         cap,
-        measurements.all_of(NoisyDegrees),
-        measurements.find(NoisyTotal),
-        measurements.all_of(NoisyGroups),
+        measurements.all_of(Degrees),
+        measurements.find(Total),
+        measurements.all_of(CellSums),
     )
     made = finished_fit(method, problem, home, unweighted, source, progress)
     if made.summary.warning is not None:

@@ -34,7 +34,7 @@ from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet, labels_or_number
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 
 _LEVEL = 1  # of compression: two fifths of the time of the default, and 2 % larger
-FORMAT = 4  # 4: one for all kinds of results; before, each had its own
+FORMAT = 5  # 5: every measurement in one form; 4: one for all kinds of results
 Arrays = Mapping[str, Any] | Callable[[BinaryIO], None]  # by name, or what writes a whole .npz
 
 

@@ -14,13 +14,14 @@ from graphcuts_dp.errors import GraphError, QueryError
 from graphcuts_dp.estimate.answers import (
     AnswerList,
     AnswerOptions,
+    CutAnswer,
     answer_queries,
     check_confidence,
     whole_query,
 )
 from graphcuts_dp.estimate.least_squares import MatrixEstimator
-from graphcuts_dp.estimate.measurement import Measurements, NoisyDegrees, NoisyGroups, NoisyTotal
-from graphcuts_dp.estimate.noisy_matrix import CutAnswer, NoisyMatrix
+from graphcuts_dp.estimate.measurement import CellSums, Degrees, Measurement, Measurements, Total
+from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
 from graphcuts_dp.estimate.sparse_answers import SparseEstimator
 from graphcuts_dp.estimate.sparse_model import SparseModel
 from graphcuts_dp.estimate.worst_case import expected_worst_cut, noise_cut_bound
@@ -79,7 +80,7 @@ class Release(Displayed):
         """What answers queries, as this kind of release can."""
         if self._model is not None:
             return SparseEstimator(self.measurements, self._model)
-        noisy = self.measurements.find(NoisyMatrix)
+        noisy = self.measurements.matrix
         if noisy is None:
             raise ValueError("a release has noisy entries")
         return MatrixEstimator(self.measurements, noisy)
@@ -94,11 +95,6 @@ class Release(Displayed):
         return self.estimator.noisy
 
     @property
-    def is_sparse(self) -> bool:
-        """Whether it was made with mechanism "sparse": kept edges in place of a noisy matrix."""
-        return self._model is not None
-
-    @property
     def shape(self) -> tuple[int, int]:
         """Numbers of rows and columns of the adjacency matrix, public."""
         return self.estimator.shape
@@ -109,23 +105,23 @@ class Release(Displayed):
         return self.estimator.space
 
     @property
-    def degrees(self) -> NoisyDegrees | None:
+    def degrees(self) -> Measurement[Degrees] | None:
         """Noisy degrees, if the budget was split; they went into the synthetic graph.
 
         Where degrees were bought twice, early ones to choose how to spend the rest, the later.
         """
-        return self.measurements.find(NoisyDegrees)
+        return self.measurements.find(Degrees)
 
     @property
-    def total(self) -> NoisyTotal | None:
+    def total(self) -> Measurement[Total] | None:
         """That the mechanism was chosen from, if it was; it went into the graph, too."""
-        return self.measurements.find(NoisyTotal)
+        return self.measurements.find(Total)
 
     @cached_property
     def groups(self) -> GroupNames | None:
         """The public groups that queries may name, if their sums were measured."""
-        measured = self.measurements.find(NoisyGroups)
-        return None if measured is None else measured.names(self.space)
+        measured = self.measurements.find(CellSums)
+        return None if measured is None else measured.map.names(self.space)
 
     @property
     def graph(self) -> AnyGraph:
@@ -337,6 +333,7 @@ class Release(Displayed):
                 Nothing is left behind then, and older files stay as they are.
         """
         arrays: bundle.Arrays
+        kind = DENSE if self._model is None else SPARSE
         if self._model is not None:
             fields, arrays = storage.sparse_parts(self.measurements, self._model, self.fit)
         else:
@@ -344,8 +341,9 @@ class Release(Displayed):
                 self.measurements, self.noisy, self.fit, self.certificate, self.workload
             )
             arrays = partial(self.noisy.write, entropy=self.guarantee.to_dict()["entropy"])
-        kind, graph = SPARSE if self.is_sparse else DENSE, self._graph
-        return bundle.save(kind, path, self.guarantee, fields, arrays, graph=graph, force=force)
+        return bundle.save(
+            kind, path, self.guarantee, fields, arrays, graph=self._graph, force=force
+        )
 
     @classmethod
     def load(cls, path: PathLike, *, graph: bool = True) -> Self:

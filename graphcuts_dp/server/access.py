@@ -2,12 +2,11 @@
 
 import hmac
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from typing import Final, final
+from typing import Annotated, Final
 
-from fastapi import Request
+from fastapi import Depends, Request
 
-from graphcuts_dp.server.people import ANALYST, CURATOR, Login
+from graphcuts_dp.server.people import ANALYST, CURATOR, MONITOR, Login
 from graphcuts_dp.server.problems import RefusedError
 from graphcuts_dp.server.service import Service
 
@@ -15,17 +14,19 @@ COOKIE: Final = "gcdp_login"
 _READING = ("GET", "HEAD", "OPTIONS")
 _WHO = {"WWW-Authenticate": 'Bearer realm="graphcuts-dp"'}
 
-Check = Callable[[Request], Awaitable[Login]]
+
+async def service_of(request: Request) -> Service:
+    """The service that an application runs."""
+    found: Service = request.app.state.service
+    return found
+
+
+At = Annotated[Service, Depends(service_of)]
 
 
 def address_of(request: Request) -> str:
     """Where a request comes from, as far as the server knows."""
     return request.client.host if request.client else "unknown"
-
-
-def _token_in(request: Request) -> str | None:
-    kind, _, text = request.headers.get("authorization", "").partition(" ")
-    return text.strip() if kind.lower() == "bearer" else None
 
 
 def check_failures(service: Service, request: Request) -> None:
@@ -34,9 +35,7 @@ def check_failures(service: Service, request: Request) -> None:
     Raises:
         RefusedError: it has.
     """
-    wait = service.failures.wait(address_of(request), service.clock(), take=False)
-    if wait:
-        raise _too_many(wait)
+    _check_rate(service.failures.wait(address_of(request), service.clock(), take=False))
 
 
 def note_failure(service: Service, request: Request) -> RefusedError:
@@ -45,68 +44,51 @@ def note_failure(service: Service, request: Request) -> RefusedError:
     return RefusedError(401, "send a valid token: Authorization: Bearer gcdp_...", headers=_WHO)
 
 
-@final
-@dataclass(frozen=True)
-class Logins:
-    """What asks who sends a request, and refuses whoever may not.
+async def anybody(request: Request, service: At) -> Login:
+    """Whoever has a token.
 
-    Attributes:
-        anybody: with a token.
-        reader: analysts and curators.
-        analyst: analysts alone.
-        curator: curators alone.
+    Raises:
+        RefusedError: no valid token or login, no CSRF token, or too many requests.
     """
-
-    anybody: Check
-    reader: Check
-    analyst: Check
-    curator: Check
-
-    @classmethod
-    def of(cls, service: Service) -> "Logins":
-        """For the handlers of a service."""
-
-        async def anybody(request: Request) -> Login:
-            return _login(service, request)
-
-        def those(roles: tuple[str, ...], refusal: str) -> Check:
-            async def check(request: Request) -> Login:
-                login = _login(service, request)
-                if login.person.role not in roles:
-                    raise RefusedError(403, refusal, kind="role")
-                return login
-
-            return check
-
-        return cls(
-            anybody,
-            reader=those((ANALYST, CURATOR), "this token reads the metrics alone"),
-            analyst=those((ANALYST,), "analysts ask; make yourself a token of that role"),
-            curator=those((CURATOR,), "only a curator may do that"),
-        )
-
-
-def _login(service: Service, request: Request) -> Login:
     check_failures(service, request)
     people = service.desk.people
-    token, cookie = _token_in(request), request.cookies.get(COOKIE)
-    login = None
-    if token is not None:
-        login = people.of_token(token)
-    elif cookie is not None:
-        login = people.of_login(cookie)
+    kind, _, token = request.headers.get("authorization", "").partition(" ")
+    if kind.lower() == "bearer":
+        login = people.of_token(token.strip())
+    else:
+        login = people.of_login(request.cookies.get(COOKIE))
     if login is None:
         raise note_failure(service, request)
     if login.csrf is not None and request.method not in _READING:
         given = request.headers.get("x-csrf-token", "")
         if not hmac.compare_digest(given.encode(), login.csrf.encode()):
             raise RefusedError(403, "the page must send its CSRF token", kind="csrf")
-    wait = service.rates.wait(login.person.name, service.clock())
-    if wait:
-        raise _too_many(wait)
+    _check_rate(service.rates.wait(login.person.name, service.clock()))
     return login
 
 
-def _too_many(wait: float) -> RefusedError:
-    text = f"try again in {wait:.1f} seconds"
-    return RefusedError(429, text, headers={"Retry-After": str(max(1, round(wait + 0.5)))})
+Who = Annotated[Login, Depends(anybody)]
+
+
+def _only(refusal: str, *roles: str) -> Callable[[Login], Awaitable[Login]]:
+    async def check(who: Who) -> Login:
+        if who.person.role not in roles:
+            raise RefusedError(403, refusal, kind="role")
+        return who
+
+    return check
+
+
+for_analysts = Depends(_only("analysts ask; make yourself a token of that role", ANALYST))
+for_readers = Depends(_only("this token reads the metrics alone", ANALYST, CURATOR))
+for_curators = Depends(_only("only a curator may do that", CURATOR))
+for_monitors = Depends(_only("monitors and curators read the metrics", MONITOR, CURATOR))
+Reader = Annotated[Login, for_readers]
+Analyst = Annotated[Login, for_analysts]
+Curator = Annotated[Login, for_curators]
+
+
+def _check_rate(wait: float) -> None:
+    if wait:
+        after = {"Retry-After": str(max(1, round(wait + 0.5)))}
+        raise RefusedError(429, f"try again in {wait:.1f} seconds", headers=after)

@@ -5,18 +5,17 @@ Before and after every handler: limits of requests, headers of replies, and the 
 
 import asyncio
 import contextlib
-import json
 import logging
 import socket
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
-from typing import Annotated, Any, cast, final
+from typing import Any, cast, final
 
 import h11
 import uvicorn
-from fastapi import APIRouter, Depends, FastAPI, Request
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import PlainTextResponse
 from starlette.exceptions import HTTPException
@@ -27,11 +26,18 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from graphcuts_dp._version import __version__
 from graphcuts_dp.errors import GraphCutsError, ServerError
-from graphcuts_dp.server.access import COOKIE, Logins, check_failures, note_failure
-from graphcuts_dp.server.api import make_api, make_curating
+from graphcuts_dp.server.access import (
+    COOKIE,
+    At,
+    Who,
+    check_failures,
+    for_monitors,
+    note_failure,
+)
+from graphcuts_dp.server.api import curating, router
 from graphcuts_dp.server.models import LoginIn, MeOut
-from graphcuts_dp.server.people import CURATOR, LOGIN_SECONDS, MONITOR, Login
-from graphcuts_dp.server.problems import RefusedError, body_of, refusal_of
+from graphcuts_dp.server.people import LOGIN_SECONDS
+from graphcuts_dp.server.problems import RefusedError, refusal_of
 from graphcuts_dp.server.service import Service, log
 from graphcuts_dp.server.settings import Binding
 
@@ -57,6 +63,7 @@ _HEADERS = {
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
     "cache-control": "no-store",
 }
+_PROBLEM = "application/problem+json"
 _SECURE = {"strict-transport-security": "max-age=31536000"}
 _ON_TICKS = "/v1/"
 _FOR_ALL = "/healthz"  # reads no token and tells nothing
@@ -110,7 +117,7 @@ class Guard:
     def _check(self, scope: Scope) -> None:
         self._check_peer(scope)
         if sum(len(name) + len(value) for name, value in scope["headers"]) > _HEADER_BYTES:
-            raise RefusedError(431, "", headers={"Connection": "close"})
+            raise RefusedError(431, headers={"Connection": "close"})
         headers = dict(scope["headers"])
         host = headers.get(b"host", b"").decode("latin-1").lower()
         name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
@@ -183,10 +190,9 @@ class _Reply:
         await self._send(message)
 
     async def refuse(self, problem: RefusedError) -> None:
-        text = json.dumps(body_of(problem.status, str(problem), problem.kind, **problem.more))
-        body = text.encode()
+        body = problem.body.encode()
         headers = {
-            "content-type": "application/problem+json",
+            "content-type": _PROBLEM,
             "content-length": str(len(body)),
             **{key.lower(): value for key, value in problem.headers.items()},
         }
@@ -238,61 +244,50 @@ def _log_failure(problem: Exception) -> None:
     log.error("failure: %s at %s", type(problem).__name__, places)
 
 
-def make_pages(service: Service, logins: Logins) -> APIRouter:
-    """The page: a few files that are served as they lie here, and what logs somebody in.
+pages = APIRouter()
 
-    The files hold nothing of the graph: all comes from the API. Nothing is loaded from elsewhere.
-    """
-    router = APIRouter()
-    files = {f"/page/{file.name}": file for file in sorted(_FOLDER.iterdir())}
-    files |= {place: _FOLDER / name for place, name in _PLACES.items()}
-    for place, file in files.items():
-        router.add_api_route(place, _giver(file), include_in_schema=False)
-    Who = Annotated[Login, Depends(logins.anybody)]
 
-    @router.post("/v1/login")
-    async def login(request: Request, response: Response, asked: LoginIn) -> MeOut:
-        """Begin a login of the page with a token: the reply sets a cookie."""
-        check_failures(service, request)
-        found = service.desk.people.of_token(asked.token)
-        if found is None:
-            raise note_failure(service, request)
-        secret, csrf = await service.at_store(service.desk.people.log_in, found)
-        response.set_cookie(
-            COOKIE,
-            secret,
-            max_age=int(LOGIN_SECONDS),
-            httponly=True,
-            samesite="strict",
-            secure=service.secure,
-        )
-        return MeOut(name=found.person.name, role=found.person.role, csrf=csrf)
+@pages.post("/v1/login")
+async def login(service: At, request: Request, response: Response, asked: LoginIn) -> MeOut:
+    """Begin a login of the page with a token: the reply sets a cookie."""
+    check_failures(service, request)
+    found = service.desk.people.of_token(asked.token)
+    if found is None:
+        raise note_failure(service, request)
+    secret, csrf = await service.at_store(service.desk.people.log_in, found)
+    response.set_cookie(
+        COOKIE,
+        secret,
+        max_age=int(LOGIN_SECONDS),
+        httponly=True,
+        samesite="strict",
+        secure=service.secure,
+    )
+    return MeOut(name=found.person.name, role=found.person.role, csrf=csrf)
 
-    @router.post("/v1/logout")
-    async def logout(who: Who, request: Request, response: Response) -> MeOut:
-        """End a login of the page."""
-        secret = request.cookies.get(COOKIE)
-        if secret is not None:
-            await service.at_store(service.desk.people.log_out, secret)
-        response.delete_cookie(COOKIE)
-        return MeOut(name=who.person.name, role=who.person.role, csrf=None)
 
-    @router.get("/healthz", response_class=PlainTextResponse)
-    async def healthz() -> str:
-        """Whether the server runs. Tells nothing else."""
-        return "ok\n"
+@pages.post("/v1/logout")
+async def logout(who: Who, service: At, request: Request, response: Response) -> MeOut:
+    """End a login of the page."""
+    await service.at_store(service.desk.people.log_out, request.cookies.get(COOKIE, ""))
+    response.delete_cookie(COOKIE)
+    return MeOut(name=who.person.name, role=who.person.role, csrf=None)
 
-    @router.get("/metrics", response_class=PlainTextResponse)
-    async def metrics(who: Who) -> str:
-        """Counters for Prometheus, to monitors and curators."""
-        if who.person.role not in (MONITOR, CURATOR):
-            raise RefusedError(403, "monitors and curators read the metrics", kind="role")
-        return service.metrics()
 
-    return router
+@pages.get("/healthz", response_class=PlainTextResponse)
+async def healthz() -> str:
+    """Whether the server runs. Tells nothing else."""
+    return "ok\n"
+
+
+@pages.get("/metrics", response_class=PlainTextResponse, dependencies=[for_monitors])
+async def metrics(service: At) -> str:
+    """Counters for Prometheus, to monitors and curators."""
+    return service.metrics()
 
 
 def _giver(file: Path) -> Callable[[], Awaitable[Response]]:
+    """A handler that serves a file as it lies here: it holds nothing of the graph."""
     content, kind = file.read_bytes(), _KINDS[file.suffix]
 
     async def give() -> Response:
@@ -327,9 +322,13 @@ def make_app(service: Service) -> FastAPI:
         redoc_url=None,
         lifespan=life,
     )
-    logins = Logins.of(service)
-    for routes in (make_api, make_curating, make_pages):
-        app.include_router(routes(service, logins))
+    app.state.service = service
+    for routes in (router, curating, pages):
+        app.include_router(routes)
+    files = {f"/page/{file.name}": file for file in sorted(_FOLDER.iterdir())}
+    files |= {place: _FOLDER / name for place, name in _PLACES.items()}
+    for place, file in files.items():
+        app.add_api_route(place, _giver(file), include_in_schema=False)
     app.add_exception_handler(GraphCutsError, _package_error)
     app.add_exception_handler(RequestValidationError, _not_valid)
     app.add_exception_handler(HTTPException, _http_error)
@@ -338,29 +337,23 @@ def make_app(service: Service) -> FastAPI:
 
 
 def _reply(problem: RefusedError) -> Response:
-    text = json.dumps(body_of(problem.status, str(problem), problem.kind, **problem.more))
-    return Response(text, problem.status, problem.headers, "application/problem+json")
+    return Response(problem.body, problem.status, problem.headers, _PROBLEM)
 
 
 async def _package_error(_request: Request, problem: Exception) -> Response:
-    if not isinstance(problem, GraphCutsError):  # never: it is registered for these alone
-        raise problem
-    return _reply(refusal_of(problem))
+    return _reply(refusal_of(cast(GraphCutsError, problem)))
 
 
 async def _http_error(_request: Request, problem: Exception) -> Response:
-    status = getattr(problem, "status_code", 500)
-    headers = dict(getattr(problem, "headers", None) or {})
-    return _reply(RefusedError(status, "", headers=headers))
+    found = cast(HTTPException, problem)
+    return _reply(RefusedError(found.status_code, headers=dict(found.headers or {})))
 
 
 async def _not_valid(_request: Request, problem: Exception) -> Response:
     """Where the request is wrong, and how; what was sent is not repeated."""
-    if not isinstance(problem, RequestValidationError):
-        raise problem
     found: list[dict[str, Any]] = [
         {"place": [str(part)[:60] for part in each["loc"]], "problem": str(each["msg"])[:200]}
-        for each in problem.errors()[:_MOST_ERRORS]
+        for each in cast(RequestValidationError, problem).errors()[:_MOST_ERRORS]
     ]
     first = found[0] if found else {"place": [], "problem": "not valid"}
     detail = f"{'.'.join(first['place'])}: {first['problem']}"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from graphcuts_dp.errors import LedgerError, ParameterError
-from graphcuts_dp.ledger.records import Head
+from graphcuts_dp.ledger.ledger import Head
 
 
 @final

@@ -9,11 +9,11 @@ One connection of a client to a server: requests that are sent again, refusals a
 import base64
 import http.client
 import json
+import math
 import secrets
 import ssl
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from types import TracebackType
 from typing import Any, Self, cast, final
 from urllib.parse import urlencode, urlsplit
 
@@ -34,9 +34,9 @@ from graphcuts_dp.pairs.vertices import VertexSet
 from graphcuts_dp.progress import Progress, silent
 from graphcuts_dp.session.base import Answer, Update
 from graphcuts_dp.session.query_lines import query_of, query_to_dict
+from graphcuts_dp.session.runner import Remaining
 from graphcuts_dp.session.session import Preview, named_terms
 from graphcuts_dp.session.terms import Method, SessionWorkload
-from graphcuts_dp.session.transcript import Remaining
 
 _PAUSES = (0.1, 0.2, 0.5, 1.0, *[2.0] * 20)  # seconds before a request is sent again
 _AGAIN = (429, 503)
@@ -123,13 +123,8 @@ def _told(status: int, content: bytes) -> Exception:
         detail, kind = str(problem["detail"]), str(problem["type"]).rpartition(":")[2]
     except (ValueError, LookupError, TypeError):
         detail, kind = f"status {status}", ""
-    if kind == "exhausted":
-        return ExhaustedError(detail)
-    if kind == "budget":
-        return BudgetError(detail)
-    if kind == "value":
-        return QueryError(detail)
-    return ServerError(f"the server refuses: {detail}")
+    errors = {"exhausted": ExhaustedError, "budget": BudgetError, "value": QueryError}
+    return errors[kind](detail) if kind in errors else ServerError(f"the server refuses: {detail}")
 
 
 _CHUNK = 64  # queries of a request
@@ -155,12 +150,7 @@ class RemoteSession:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -348,8 +338,8 @@ class RemoteSession:
 
     def _asked(self, item: dict[str, Any]) -> Question:
         """The query of an answer on the record."""
-        if item["S_size"]:  # no other query has sets, and a cut without pairs is on no record
-            return CutQuery(item["S"], item["T"])
+        if item["S"]:  # no other query has sets, and a cut without pairs is on no record
+            return CutQuery(item["S"]["labels"], item["T"] and item["T"]["labels"])
         plain = item.get("query")
         found = None if plain is None else query_of(plain, self.universe.space)
         if found is None:
@@ -379,19 +369,9 @@ class RemoteSession:
 def answer_of(plain: dict[str, Any]) -> Answer:
     """The answer that a server told."""
     low, high = plain["interval"]
-    return Answer(
-        value=plain["value"],
-        interval=(
-            float("-inf") if low is None else low,
-            float("inf") if high is None else high,
-        ),
-        confidence=plain["confidence"],
-        guaranteed=plain["guaranteed"],
-        updates=tuple(Update(sign, value) for sign, value in plain["updates"]),
-        queries_left=plain["queries_left"],
-        updates_left=plain["updates_left"],
-        seeded=plain["seeded"],
-    )
+    interval = (-math.inf if low is None else low, math.inf if high is None else high)
+    updates = tuple(Update(**each) for each in plain["updates"])
+    return Answer(**{**plain, "interval": interval, "updates": updates})
 
 
 def connect(

@@ -7,7 +7,6 @@ on to `open_session`, and read nowhere else in this folder.
 
 import hashlib
 import json
-import math
 import tempfile
 import threading
 import warnings
@@ -29,8 +28,7 @@ from graphcuts_dp.errors import (
 )
 from graphcuts_dp.graph.adjacency import AnyGraph, on_space
 from graphcuts_dp.learn.update_bounds import size_of
-from graphcuts_dp.ledger.opening import Store, ledger_budget, open_ledger
-from graphcuts_dp.ledger.spending import Budget
+from graphcuts_dp.ledger.opening import Budget, Store, ledger_budget, open_ledger
 from graphcuts_dp.ledger.uses import Use, check_budget
 from graphcuts_dp.measure.cells import sides_of_groups
 from graphcuts_dp.pairs.graph_queries import Question
@@ -58,14 +56,10 @@ from graphcuts_dp.server.problems import RefusedError
 from graphcuts_dp.session.base import Answer
 from graphcuts_dp.session.choice import Setting
 from graphcuts_dp.session.online import GROUPS
+from graphcuts_dp.session.runner import SessionStatus
 from graphcuts_dp.session.session import Session, session_of
 from graphcuts_dp.session.terms import SessionTerms
-from graphcuts_dp.session.transcript import (
-    LedgerStatus,
-    SessionStatus,
-    export_ledger,
-    ledger_status,
-)
+from graphcuts_dp.session.transcript import LedgerStatus, export_ledger, ledger_status
 
 _DEGREE = 20  # average, of a made graph
 _SEED = 2012
@@ -114,26 +108,6 @@ def names_of_sets(groups: Groups) -> dict[bytes, str]:
         for code, label in enumerate(groups.labels(level)):
             found.setdefault(digest_of_set(codes == code), f"@{prefix}{label}")
     return found
-
-
-def finite(number: float | None) -> float | None:
-    """The same, but None where it is infinite, which JSON cannot tell."""
-    return None if number is None or math.isinf(number) else number
-
-
-def reply_of(answer: Answer) -> AnswerOut:
-    """What is told of an answer."""
-    low, high = answer.interval
-    return AnswerOut(
-        value=answer.value,
-        interval=(finite(low), finite(high)),
-        confidence=answer.confidence,
-        guaranteed=answer.guaranteed,
-        updates=[(update.sign, update.value) for update in answer.updates],
-        queries_left=answer.queries_left,
-        updates_left=answer.updates_left,
-        seeded=answer.seeded,
-    )
 
 
 _NO_SESSION = "there is no such session, or it is not yours"
@@ -201,11 +175,6 @@ class Desk:
         self.book.close()
 
     @property
-    def weighted(self) -> bool:
-        """Whether edges have weights: public."""
-        return self.grid.weighted
-
-    @property
     def status(self) -> LedgerStatus:
         """What is on the store."""
         return ledger_status(self._ledger)
@@ -265,7 +234,7 @@ class Desk:
                     self._made, store=Path(folder) / "made.db", groups=self._groups, **terms
                 )
             with session:
-                return [reply_of(each) for each in session.ask_all(queries)]
+                return [AnswerOut.model_validate(each) for each in session.ask_all(queries)]
 
     def request(self, person: Person, asked: SessionIn) -> tuple[Request, str | None]:
         """Ask for a session. It begins at once where the person is approved beforehand.
@@ -453,7 +422,7 @@ class Desk:
             with self.book.writing() as changes:
                 changes.log(person.name, kind, note)
             raise
-        replies = [reply_of(answer) for answer in answers]
+        replies = [AnswerOut.model_validate(answer) for answer in answers]
         with self._ledger.locked():
             head = str(self._ledger.head)
         with self.book.writing() as changes:
@@ -467,7 +436,7 @@ class Desk:
 
     def history(
         self, person: Person, name: str, after: int, limit: int
-    ) -> tuple[int, Iterator[tuple[int, Question, AnswerOut]]]:
+    ) -> tuple[int, Iterator[tuple[int, Question, Answer]]]:
         """How many answers there are, and some of them: record, query, answer.
 
         They are read as they are taken, since queries of many numbers fill the memory.
@@ -480,7 +449,7 @@ class Desk:
             return 0, iter(())
         entries = self._session(request).history
         some = (entries[place] for place in range(after, min(after + limit, len(entries))))
-        found = ((each.record, each.query, reply_of(each.answer)) for each in some)
+        found = ((each.record, each.query, each.answer) for each in some)
         return len(entries), found
 
     def export(self, person: Person, name: str) -> Iterator[str]:

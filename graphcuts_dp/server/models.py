@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import math
 from collections.abc import Callable
 from dataclasses import MISSING
 from typing import Annotated, Any, Literal, TypeVar, cast
@@ -10,6 +11,7 @@ import numpy as np
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Discriminator,
     Field,
@@ -69,7 +71,7 @@ Weights = dict[Text, Weight] | list[Weight]
 class Strict(BaseModel):
     """A model that refuses unknown names."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, from_attributes=True)
 
 
 M = TypeVar("M", bound=Strict)
@@ -304,14 +306,29 @@ class LoginIn(Strict):
 # Replies.
 
 
+def finite(number: float | None) -> float | None:
+    """The same, but None where it is infinite, which JSON cannot tell."""
+    return None if number is None or math.isinf(number) else number
+
+
+Bound = Annotated[float | None, BeforeValidator(finite)]
+
+
+class UpdateOut(Strict):
+    """A correction of the hypothesis; see `Update`."""
+
+    sign: int
+    value: float | None
+
+
 class AnswerOut(Strict):
-    """An answer; an end of an interval that is infinite is null."""
+    """An answer; an end of an interval that is infinite is null. Made of an `Answer`."""
 
     value: float
-    interval: tuple[float | None, float | None]
+    interval: tuple[Bound, Bound]
     confidence: float
     guaranteed: bool
-    updates: list[tuple[int, float | None]]
+    updates: list[UpdateOut]
     queries_left: int | None
     updates_left: int | None
     seeded: bool
@@ -333,7 +350,7 @@ class PreviewOut(Strict):
     new: int
     left: int | None
     allowed: bool
-    error_bound: float | None
+    error_bound: Bound
 
 
 class GroupsOut(Strict):
@@ -379,8 +396,8 @@ class SessionOut(Strict):
     state: str
     terms: dict[str, Any]
     guarantee: str | None
-    forecast: float | None
-    error_bound: float | None
+    forecast: Bound
+    error_bound: Bound
     answers: int
     corrections: int
     interruptions: int
@@ -397,20 +414,27 @@ class SessionsOut(Strict):
     sessions: list[SessionOut]
 
 
-class HistoryItem(Strict):
-    """An answer on the record. Labels of large sets are cut short unless all are asked for.
+class SetOut(Strict):
+    """A set of vertices; labels of a large one are cut short unless all are asked for.
 
-    `S_group` is the name of the group that S is, as "@Sales", if it is one. Of another query than a
-    cut it says what it is, and `query` is the query as it can be asked, unless it is too long.
+    `group` is the name of the group that it is, as "@Sales", if it is one.
+    """
+
+    labels: list[int | str]
+    size: int
+    group: str | None
+
+
+class HistoryItem(Strict):
+    """An answer on the record: to a cut between S and T (null: all the rest), or to another query.
+
+    `title` says what another query is, and `query` is it as it can be asked, unless it is too long.
     """
 
     record: int
-    S: list[int | str]
-    S_size: int
-    S_group: str | None
-    T: list[int | str] | None
-    T_size: int
-    T_group: str | None
+    S: SetOut | None = None
+    T: SetOut | None = None
+    title: str | None = None
     query: dict[str, Any] | None = None
     answer: AnswerOut
 
@@ -446,15 +470,9 @@ class BudgetOut(Strict):
     preapproved: bool
 
 
-class PersonOut(Strict):
+class PersonOut(PersonIn):
     """Somebody with a token."""
 
-    name: str
-    role: str
-    preapproved: bool
-    epsilon: float | None
-    delta: float
-    queries: int | None
     active: bool
     reads: list[str]
 
@@ -490,15 +508,6 @@ class LogOut(Strict):
     lines: list[LineOut]
 
 
-class SpendingOut(Strict):
-    """Every use of the graph, in order, with what all up to it have spent."""
-
-    budget: str | None
-    head: str
-    overruns: int
-    uses: list["UseOut"]
-
-
 class UseOut(Strict):
     """One use of the graph. `cumulative`: epsilon of all uses up to this one, as plain sums."""
 
@@ -509,6 +518,15 @@ class UseOut(Strict):
     epsilon: float
     delta: float
     cumulative: float
+
+
+class SpendingOut(Strict):
+    """Every use of the graph, in order, with what all up to it have spent."""
+
+    budget: str | None
+    head: str
+    overruns: int
+    uses: list[UseOut]
 
 
 class MeOut(Strict):

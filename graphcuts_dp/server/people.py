@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, final
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.ledger.records import Head
-from graphcuts_dp.ledger.spending import Budget
+from graphcuts_dp.ledger.ledger import Head
+from graphcuts_dp.ledger.opening import Budget
 from graphcuts_dp.options import PRIVACY, check, option
 from graphcuts_dp.server.book import Book, Changes, now
 from graphcuts_dp.server.chain import LogLine, first_digest
@@ -255,13 +255,13 @@ class People:
             changes.log(login.person.name, "login", {"token": login.token})
         return secret, csrf
 
-    def of_login(self, secret: str) -> Login | None:
+    def of_login(self, secret: str | None) -> Login | None:
         """Whose login a cookie is; None for none that counts."""
         rows = self.book.rows(
             "SELECT tokens.person, tokens.id, logins.csrf FROM logins JOIN tokens "
             "ON tokens.id = logins.token WHERE logins.digest = ? AND tokens.active = 1 "
             "AND logins.ends > ?",
-            (digest_of(secret), time.time()),
+            (digest_of(secret or ""), time.time()),
         )
         if not rows:
             return None

@@ -1,30 +1,11 @@
 """What a reply says when a request is refused, as problem+json: nothing of the graph."""
 
+import json
+from http import HTTPStatus
 from typing import Any, final
 
-from graphcuts_dp.errors import (
-    BudgetError,
-    ExhaustedError,
-    GraphCutsError,
-    LedgerError,
-)
+from graphcuts_dp.errors import BudgetError, ExhaustedError, GraphCutsError, LedgerError
 
-TITLES = {
-    400: "the request is not well formed",
-    401: "a valid token is needed",
-    403: "not allowed",
-    404: "there is no such thing, or it is not yours",
-    405: "not a method of this address",
-    408: "the request did not arrive in time",
-    409: "it does not fit what is on the record",
-    413: "the request is too large",
-    415: "only application/json, without an encoding, is read",
-    422: "a value is out of range",
-    429: "too many requests",
-    431: "the head of the request is too large",
-    500: "the server failed",
-    503: "the server cannot answer now",
-}
 _BUSY = "the store cannot be used now; tell the curator, whose log says why"
 
 
@@ -42,7 +23,7 @@ class RefusedError(GraphCutsError):
     def __init__(
         self,
         status: int,
-        detail: str,
+        detail: str = "",
         *,
         kind: str | None = None,
         headers: dict[str, str] | None = None,
@@ -54,17 +35,19 @@ class RefusedError(GraphCutsError):
         self.headers = headers or {}
         self.more = more
 
-
-def body_of(status: int, detail: str, kind: str | None = None, **more: Any) -> dict[str, Any]:
-    """The members of a problem."""
-    title = TITLES.get(status, "refused")
-    return {
-        "type": f"urn:graphcuts-dp:{kind or status}",
-        "title": title,
-        "status": status,
-        "detail": detail or title,
-        **more,
-    }
+    @property
+    def body(self) -> str:
+        """The problem as JSON."""
+        title = HTTPStatus(self.status).phrase
+        return json.dumps(
+            {
+                "type": f"urn:graphcuts-dp:{self.kind}",
+                "title": title,
+                "status": self.status,
+                "detail": str(self) or title,
+                **self.more,
+            }
+        )
 
 
 def refusal_of(problem: GraphCutsError) -> RefusedError:

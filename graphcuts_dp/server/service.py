@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, ParamSpec, TypeVar, final
+from typing import Any, ParamSpec, TypeVar, cast, final
 
 from graphcuts_dp.errors import GraphCutsError, LedgerError
 from graphcuts_dp.server.desk import Desk
@@ -92,17 +92,6 @@ class Service:
         finally:
             self._waiting -= 1
 
-    def stored(
-        self, handler: Callable[Given, Result]
-    ) -> Callable[Given, Coroutine[Any, Any, Result]]:
-        """A handler that is run by `at_store`; FastAPI still reads its parameters."""
-
-        @functools.wraps(handler)
-        async def at_store(*given: Given.args, **named: Given.kwargs) -> Result:
-            return await self.at_store(functools.partial(handler, *given, **named))
-
-        return at_store
-
     def metrics(self) -> str:
         """Counters for Prometheus: of requests, by status. No times, and nothing of any answer."""
         lines = [
@@ -126,6 +115,17 @@ class Service:
                 self._store.shutdown(wait=True)
                 self._public.shutdown(wait=True, cancel_futures=True)
                 self.desk.close()
+
+
+def stored(handler: Callable[Given, Result]) -> Callable[Given, Coroutine[Any, Any, Result]]:
+    """A handler that is run by `at_store` of its `service`; FastAPI still reads its parameters."""
+
+    @functools.wraps(handler)
+    async def at_store(*given: Given.args, **named: Given.kwargs) -> Result:
+        service = cast(Service, named["service"])
+        return await service.at_store(functools.partial(handler, *given, **named))
+
+    return at_store
 
 
 def _yielding() -> None:

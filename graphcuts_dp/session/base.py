@@ -1,11 +1,12 @@
 """What a mechanism of a session is: a state, and a pure step from a state and a query to an answer.
 
-Nothing here touches a disk. Whoever runs a mechanism (`runner`) keeps the states (`states`), never
-shows an answer before the state after it is safe, and never steps twice from one state: a step
-whose result was lost is followed by `Mechanism.interrupted`.
+Nothing here touches a disk. Whoever runs a mechanism (`runner`) keeps the states, never shows an
+answer before the state after it is safe, and never steps twice from one state: a step whose result
+was lost is followed by `Mechanism.interrupted`.
 
 A new session method is a subclass of `CutMechanism` with its state, a frozen dataclass, and an
-option object in `methods`. A mechanism over other private data than a graph inherits `Mechanism`.
+option object in `terms.METHODS`. A mechanism over other private data than a graph inherits
+`Mechanism`.
 """
 
 from abc import ABC, abstractmethod
@@ -13,10 +14,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, TypeVar, final
 
-from graphcuts_dp.errors import ExhaustedError, LedgerError, ParameterError, QueryError
+from graphcuts_dp.errors import ExhaustedError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.base import Sign
+from graphcuts_dp.ledger.ledger import plain
 from graphcuts_dp.pairs.graph_queries import GraphQuery, Question
 from graphcuts_dp.pairs.linear_query import LinearQuery
 from graphcuts_dp.pairs.queries import CutQuery
@@ -24,9 +26,7 @@ from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, hidden_change
-from graphcuts_dp.session.counts import EdgeCounter
-from graphcuts_dp.session.encoding import EncodedQuery, decode_query
-from graphcuts_dp.session.states import named
+from graphcuts_dp.session.queries import Counted, EdgeCounter, EncodedQuery, decode_query
 
 
 @final
@@ -85,50 +85,12 @@ class Answer:
         return f"{self.value:.1f} in [{low:.1f}, {high:.1f}] {scope}{mark}"
 
 
-def encode_answer(answer: Answer) -> dict[str, Any]:
-    """An answer as plain values, short: there will be many."""
-    values: dict[str, Any] = {
-        "value": answer.value,
-        "interval": list(answer.interval),
-        "confidence": answer.confidence,
-        "left": [answer.queries_left, answer.updates_left],
-    }
-    if not answer.guaranteed:
-        values["guaranteed"] = False
-    if answer.updates:
-        values["updates"] = [[update.sign, update.value] for update in answer.updates]
-    if answer.seeded:
-        values["seeded"] = True
-    return values
-
-
-def decode_answer(values: dict[str, Any]) -> Answer:
-    """The answer that `encode_answer` made these values of.
-
-    Raises:
-        LedgerError: other values.
-    """
-    try:
-        low, high = values["interval"]
-        return Answer(
-            value=values["value"],
-            interval=(low, high),
-            confidence=values["confidence"],
-            guaranteed=values.get("guaranteed", True),
-            updates=tuple(Update(sign, value) for sign, value in values.get("updates", ())),
-            queries_left=values["left"][0],
-            updates_left=values["left"][1],
-            seeded=values.get("seeded", False),
-        )
-    except (LookupError, TypeError, ValueError):
-        raise LedgerError("an answer on the record is of another version") from None
-
-
+ANSWERED = "the session has given all the answers that it promised; start another one"
 NOTHING = Answer(value=0.0, interval=(0.0, 0.0), confidence=1.0)  # to a cut without pairs
 
 
 class State(Protocol):
-    """Where a mechanism stands: a frozen dataclass, which `states` keeps; no secret in its repr."""
+    """Where a mechanism stands: a frozen dataclass, kept by its fields; no secret in its repr."""
 
     @property
     def queries(self) -> int:
@@ -183,7 +145,7 @@ class Mechanism(ABC, Generic[Q, S]):
     @property
     def parameters(self) -> Any:
         """Plain values by name: a state of a mechanism with others is refused."""
-        return named(self)
+        return plain(self)
 
     @property
     @abstractmethod
@@ -278,7 +240,7 @@ class Mechanism(ABC, Generic[Q, S]):
         learnt: bytes,  # noqa: ARG002
         since: Sequence[tuple[Any, Update]] = (),  # noqa: ARG002
     ) -> S:
-        """A state of `states.read_state`, with what lies apart made again.
+        """A state of `read_state`, with what lies apart made again.
 
         Args:
             state: without it.
@@ -337,8 +299,21 @@ class CutMechanism(Mechanism[Question, S]):
         return EdgeCounter(data, self.grid).counts if self.needs_truth else super().counter(data)
 
     def told(self, key: EncodedQuery, answer: Answer) -> Answer:
-        """See `Mechanism.told`: about the number itself, and cut to what it can be."""
-        return possible_answer(in_numbers(answer, key.sensitivity), key.possible(self.grid))
+        """See `Mechanism.told`: about the number itself, cut to what it can be on any graph.
+
+        A statistic of f steps of its sensitivity s lies in [f s, f s + s - 1]. Cutting takes no
+        value farther from the truth, and no truth out of an interval; one that lies beside all
+        possible truths becomes the nearest of them.
+        """
+        counted = Counted.of(key.query, self.universe, self.grid)
+        if counted is None:
+            return answer
+        steps, rest = counted.sensitivity, counted.sensitivity - 1
+        low, high = answer.interval
+        least, most = counted.possible
+        ends = (answer.value * steps + rest / 2, low * steps, high * steps + rest)
+        value, low, high = (min(max(each, least), most) for each in ends)
+        return replace(answer, value=value, interval=(low, high))
 
     def learnt(self, state: S) -> bytes | None:  # noqa: ARG002
         """See `Mechanism.learnt`: nothing."""
@@ -409,36 +384,3 @@ def promise(
         seed=seed,
         parts=parts,
     )
-
-
-def trivial_answer(value: float, pairs: int, grid: Grid) -> Answer:
-    """An answer without guarantee: the interval is what the pairs of the cut can weigh."""
-    return Answer(value=value, interval=(0.0, grid.most(pairs)), confidence=1.0, guaranteed=False)
-
-
-def in_numbers(answer: Answer, sensitivity: int) -> Answer:
-    """An answer about steps, told about the number itself, which was divided by its sensitivity.
-
-    Post-processing with a public number: a number of f steps lies in [f s, f s + s - 1].
-    """
-    if sensitivity == 1:
-        return answer
-    low, high = (end * sensitivity for end in answer.interval)
-    rest = sensitivity - 1
-    value = answer.value * sensitivity + rest / 2
-    return replace(answer, value=value, interval=(low, high + rest))
-
-
-def possible_answer(answer: Answer, possible: tuple[float, float]) -> Answer:
-    """An answer, value and interval, cut to what its query can be on any graph.
-
-    Post-processing with public numbers. It takes no value farther from the truth, and no truth out
-    of an interval; one that lies beside all possible truths becomes the nearest of them.
-
-    Args:
-        answer: as the mechanism gave it.
-        possible: (low, high), see `EncodedQuery.possible`.
-    """
-    least, most = possible
-    value, low, high = (min(max(each, least), most) for each in (answer.value, *answer.interval))
-    return replace(answer, value=value, interval=(low, high))

@@ -4,17 +4,35 @@ The order, and why each point is safe, is told in `ledger.ledger`. Only this and
 private data for a session. Sessions of cuts and of distances differ in their `Mechanism` alone.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Generic, Self, TypeVar, final
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import islice
+from typing import Any, ClassVar, Generic, Self, TypeVar, cast, final
 
-from graphcuts_dp.errors import ExhaustedError, FileFormatError, GraphCutsError, LedgerError
+from graphcuts_dp.errors import (
+    BudgetError,
+    ExhaustedError,
+    FileFormatError,
+    GraphCutsError,
+    LedgerError,
+)
 from graphcuts_dp.graph.owned_rows import PrivateData
-from graphcuts_dp.ledger.ledger import Entries, Ledger
+from graphcuts_dp.ledger.ledger import (
+    DAMAGED,
+    Entries,
+    Kind,
+    Ledger,
+    StoredState,
+    UseTotals,
+    encode,
+    from_plain,
+    plain,
+)
 from graphcuts_dp.ledger.opening import Store, Subject, open_ledger
-from graphcuts_dp.ledger.records import Kind, UseTotals
-from graphcuts_dp.ledger.uses import OUT, Use, begin_use, begun_totals, noise_of, opened, uses_of
-from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.ledger.uses import Use, begin_use, opened, uses_of
+from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource, SeededEntropy, SystemEntropy
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.session.base import (
     NOTHING,
@@ -22,13 +40,11 @@ from graphcuts_dp.session.base import (
     Key,
     Mechanism,
     Update,
-    decode_answer,
-    encode_answer,
 )
-from graphcuts_dp.session.states import read_state, stored_state
 
 M = TypeVar("M", bound=Mechanism[Any, Any])
 
+OUT = "the session has run out: no further answer is guaranteed; answers on the record stay free"
 _LEARNT_EVERY = 32  # corrections that are made again when a session is opened, at most
 
 
@@ -72,7 +88,7 @@ class Runner(Generic[M]):
         state = self.mechanism.start(self._data, self._source())
         with self.ledger.writing() as entries:
             stored = stored_state(self.mechanism, state)
-            entries.with_state(Kind.STARTED, self._number, {}, stored)
+            entries.add(Kind.STARTED, self._number, {}, state=stored)
             self._keep_learnt(entries, state)
         self._keep(state)
 
@@ -98,7 +114,7 @@ class Runner(Generic[M]):
                     "stopped": state.stopped,
                 }
                 stored = stored_state(self.mechanism, state)
-                entries.with_state(Kind.INTERRUPTED, self._number, body, stored)
+                entries.add(Kind.INTERRUPTED, self._number, body, state=stored)
             self._keep(state)
         return self._state
 
@@ -127,7 +143,7 @@ class Runner(Generic[M]):
 
     def recorded(self, seq: int) -> Answer:
         """The answer of a record; within `Ledger.locked`."""
-        return decode_answer(self.ledger.record(seq)[1])
+        return recorded_answer(self.ledger.record(seq)[1])
 
     def _answer(self, fresh: Sequence[Key], *, unguaranteed: bool) -> None:
         """Put answers to queries that are not on the record there."""
@@ -145,7 +161,7 @@ class Runner(Generic[M]):
             with self.ledger.writing() as entries:  # 3.
                 self._write(entries, fresh, made, state)
                 if len(made) < len(fresh):
-                    entries.plain(Kind.RELEASE, self._number, {})
+                    entries.add(Kind.RELEASE, self._number, {})
             self._keep(state)
             answered, refusal = len(made), problem or refusal
         if answered < len(fresh):
@@ -195,12 +211,9 @@ class Runner(Generic[M]):
     ) -> None:
         for index, (key, answer) in enumerate(zip(keys, answers, strict=False)):
             kind = Kind.CORRECTION if answer.updated else Kind.ANSWER
-            body = encode_answer(answer)
-            if index + 1 < len(answers):
-                entries.plain(kind, self._number, body, key.digest)
-            else:
-                stored = stored_state(self.mechanism, state)
-                entries.with_state(kind, self._number, body, stored, key.digest)
+            last = index + 1 == len(answers)
+            stored = stored_state(self.mechanism, state) if last else None
+            entries.add(kind, self._number, plain(answer), query=key.digest, state=stored)
         corrections = len(self.totals.corrections) + sum(each.updated for each in answers)
         if corrections >= _LEARNT_EVERY:
             self._keep_learnt(entries, state)
@@ -211,13 +224,12 @@ class Runner(Generic[M]):
         with self.ledger.writing() as entries:
             for key, answer in zip(rest, made, strict=True):
                 _keep_query(entries, key)
-                body = encode_answer(answer)
-                entries.plain(Kind.UNGUARANTEED, self._number, body, key.digest)
+                entries.add(Kind.UNGUARANTEED, self._number, plain(answer), query=key.digest)
 
     def _keep_learnt(self, entries: Entries, state: Any) -> None:
         learnt = self.mechanism.learnt(state)
         if learnt is not None:
-            entries.plain(Kind.SNAPSHOT, self._number, {}, entries.content(learnt))
+            entries.add(Kind.SNAPSHOT, self._number, {}, query=entries.content(learnt))
 
     def _restored(self) -> tuple[Any, bool]:
         """The state that the ledger keeps, and whether its secret was lost."""
@@ -244,7 +256,7 @@ class Runner(Generic[M]):
         for seq in totals.corrections:
             digest, body = self.ledger.record(seq)
             query = self.mechanism.decoded(self.ledger.content(digest), self.ledger.content)
-            found += [(query, update) for update in decode_answer(body).updates]
+            found += [(query, update) for update in recorded_answer(body).updates]
         return self._learnt[1], found
 
     def _keep(self, state: Any) -> None:
@@ -254,9 +266,218 @@ class Runner(Generic[M]):
         return noise_of(self.ledger, self._number, self._seed)
 
 
+def noise_of(ledger: Ledger, number: int, seed: int | None) -> EntropySource:
+    """Where a session's noise comes from; a seeded one goes on the same way when it is resumed."""
+    if seed is None:
+        return SystemEntropy()
+    key = hashlib.sha256(f"{seed} {number} {ledger.records}".encode())
+    return SeededEntropy(int.from_bytes(key.digest()[:16], "big"))
+
+
+def begun_totals(ledger: Ledger, number: int) -> UseTotals:
+    """The totals of a session that has started; within `Ledger.locked`.
+
+    Raises:
+        BudgetError: it was interrupted while it started.
+    """
+    totals = ledger.uses[number]
+    if not totals.started:
+        raise BudgetError(
+            "this session was interrupted while it started, which counts as spent; "
+            "start another under a new name"
+        )
+    return totals
+
+
+def stored_state(mechanism: Mechanism[Any, Any], state: Any) -> StoredState:
+    """What the ledger keeps of a state: whose it is, and its fields by name."""
+    secrets: list[Any] = []
+    public = {**_header(mechanism), "state": plain(state, secrets)}
+    return StoredState(encode(public), json.dumps(secrets).encode())
+
+
+def read_state(mechanism: Mechanism[Any, Any], stored: StoredState) -> Any:
+    """The state that `stored_state` wrote; a secret that was lost, and what lies apart, is None.
+
+    Raises:
+        FileFormatError: damaged values, or those of another mechanism, version or parameters.
+    """
+    try:
+        public = json.loads(stored.public)
+        state = public.pop("state")
+        if public != _header(mechanism):
+            raise FileFormatError("the stored state belongs to a mechanism with other parameters")
+        secrets = None if stored.secret is None else iter(json.loads(stored.secret))
+        return from_plain(mechanism.state, state, secrets)
+    except DAMAGED:
+        raise FileFormatError("the stored state is damaged") from None
+
+
+def _header(mechanism: Mechanism[Any, Any]) -> dict[str, Any]:
+    """A mechanism's identity: its kind, its version, and a digest of its parameters by name."""
+    parameters = json.dumps(mechanism.parameters, sort_keys=True)
+    return {
+        "kind": mechanism.name,
+        "version": mechanism.version,
+        "parameters": hashlib.sha256(parameters.encode()).hexdigest()[:32],
+    }
+
+
+def recorded_answer(body: dict[str, Any]) -> Answer:
+    """The answer of a record.
+
+    Raises:
+        LedgerError: other values.
+    """
+    try:
+        body = {key: value for key, value in body.items() if key != "state"}
+        return cast(Answer, from_plain(Answer, body))
+    except DAMAGED:
+        raise LedgerError("an answer on the record is of another version") from None
+
+
 def _keep_query(entries: Entries, key: Key) -> None:
     for data in (*key.sets, key.data):
         entries.content(data)
+
+
+@final
+@dataclass(frozen=True)
+class Remaining:
+    """What is left of a session.
+
+    Attributes:
+        queries: guaranteed answers; None when there is no limit.
+        updates: corrections, as of the latest answer; None before the first one, or when the
+            method makes none.
+    """
+
+    queries: int | None
+    updates: int | None
+
+
+@final
+@dataclass(frozen=True)
+class SessionStatus:
+    """Where a session stands.
+
+    Attributes:
+        terms: what was agreed when it began.
+        state: "open", "stopped" (no further answer is guaranteed), or "failed" (interrupted while
+            it started).
+        answers: on the record.
+        corrections: answers that corrected the hypothesis.
+        interruptions: times that a step was lost; what it can have used counts as spent.
+        remaining: what is left.
+    """
+
+    terms: Use
+    state: str
+    answers: int
+    corrections: int
+    interruptions: int
+    remaining: Remaining
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "name": self.terms.name,
+            "state": self.state,
+            "parameters": self.terms.parameters,
+            "guarantee": self.terms.guarantee.to_dict(),
+            "answers": self.answers,
+            "corrections": self.corrections,
+            "interruptions": self.interruptions,
+            "remaining": asdict(self.remaining),
+        }
+
+
+def session_status(ledger: Ledger, terms: Use) -> SessionStatus:
+    """Where one session stands; within `Ledger.locked`."""
+    totals = ledger.uses[terms.number]
+    queries = terms.parameters["queries"]
+    remaining = Remaining(queries, None)
+    stopped = False
+    if totals.shown:
+        answer = recorded_answer(ledger.record(totals.shown[-1])[1])
+        remaining = Remaining(answer.queries_left, answer.updates_left)
+        stopped = not answer.guaranteed or answer.queries_left == 0
+    for seq in totals.lost:
+        body = ledger.record(seq)[1]
+        stopped |= body["stopped"]
+        if remaining.queries is not None:
+            remaining = replace(remaining, queries=remaining.queries - body["queries"])
+    if stopped:
+        remaining = replace(remaining, queries=0)
+    state = "stopped" if stopped else "open"
+    if not totals.started:
+        state, remaining = "failed", Remaining(0, 0)
+    return SessionStatus(
+        terms,
+        state,
+        len(totals.shown),
+        totals.corrected,
+        totals.interruptions + (totals.reserved > 0),
+        remaining,
+    )
+
+
+class StoreSession(Generic[M]):
+    """What sessions of all kinds have: a place on a store, what is promised, and a record.
+
+    Attributes:
+        chunk: queries that are reserved, and lost in a crash, together.
+    """
+
+    chunk: ClassVar[int] = 64
+
+    def __init__(self, terms: Use, runner: Runner[M]) -> None:
+        self._terms = terms
+        self._runner = runner
+        self._ledger = runner.ledger
+
+    def __repr__(self) -> str:
+        method = self._terms.parameters.get("method")
+        parts = [repr(self.name), *([] if method is None else [method])]
+        parts += [] if self._terms.seed is None else [SEEDED_WARNING]
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the store back. Nothing is lost without it, but files stay beside the store."""
+        self._ledger.close()
+
+    @property
+    def name(self) -> str:
+        """Of the session within the store."""
+        return self._terms.name
+
+    @property
+    def guarantee(self) -> PrivacyGuarantee:
+        """What is promised for all answers of this session together."""
+        return self._terms.guarantee
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What was agreed when it began, with "auto" replaced by what was chosen."""
+        return dict(self._terms.parameters)
+
+    @property
+    def status(self) -> SessionStatus:
+        """Where the session stands."""
+        with self._ledger.locked():
+            return session_status(self._ledger, self._terms)
+
+    def _answers(self, keys: Iterable[Key], *, unguaranteed: bool) -> Iterator[list[Answer]]:
+        """The answers to queries, chunk by chunk."""
+        source = iter(keys)
+        while chunk := list(islice(source, self.chunk)):
+            yield self._runner.answers(chunk, unguaranteed=unguaranteed)
 
 
 @final
@@ -336,32 +557,3 @@ def begun_or_resumed(
     except BaseException:
         ledger.close()
         raise
-
-
-class OpenSession(Generic[M]):
-    """What every session is to its user: a name, a promise, and a store that is given back."""
-
-    def __init__(self, terms: Use, runner: Runner[M]) -> None:
-        self._ledger = runner.ledger
-        self._terms = terms
-        self._runner = runner
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *problem: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Give the store back. Nothing is lost without it, but files stay beside the store."""
-        self._ledger.close()
-
-    @property
-    def name(self) -> str:
-        """Of the session within the store."""
-        return self._terms.name
-
-    @property
-    def guarantee(self) -> PrivacyGuarantee:
-        """What is promised for all answers of this session together."""
-        return self._terms.guarantee

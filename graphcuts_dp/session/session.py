@@ -4,7 +4,6 @@ import os
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import TYPE_CHECKING, Any, cast, final
 
 from graphcuts_dp.arrays import FloatMatrix
@@ -22,13 +21,9 @@ from graphcuts_dp.graph.owned_rows import PrivateData, bounded_graph, without_ro
 from graphcuts_dp.learn.learners import Learner
 from graphcuts_dp.learn.own_learner import OwnLearner
 from graphcuts_dp.ledger.opening import Store, reading_of, size_of
-from graphcuts_dp.ledger.uses import (
-    SESSION,
-    Use,
-    check_agreed,
-    check_name,
-)
+from graphcuts_dp.ledger.uses import SESSION, Use, check_agreed, check_name
 from graphcuts_dp.measure.cells import Sides, sides_of_groups
+from graphcuts_dp.options import chosen
 from graphcuts_dp.pairs.graph_queries import GraphQuery, Question
 from graphcuts_dp.pairs.group_names import GroupNames, asked_query
 from graphcuts_dp.pairs.groups import Groups
@@ -43,23 +38,15 @@ from graphcuts_dp.privacy.guarantee import warn_of_delta
 from graphcuts_dp.privacy.protection import Protect
 from graphcuts_dp.progress import Progress, silent
 from graphcuts_dp.session.base import Answer, CutMechanism
-from graphcuts_dp.session.encoding import encode_query
 from graphcuts_dp.session.online import OnlineMechanism, OnlineState
+from graphcuts_dp.session.queries import encode_query
 from graphcuts_dp.session.query_lines import sides
-from graphcuts_dp.session.runner import Beginning, OpenSession, Runner, begun_or_resumed
-from graphcuts_dp.session.terms import Auto, Method, OwnRule, SessionTerms, SessionWorkload
-from graphcuts_dp.session.transcript import (
-    History,
-    Remaining,
-    SessionStatus,
-    export_ledger,
-    session_status,
-)
+from graphcuts_dp.session.runner import Beginning, Remaining, Runner, StoreSession, begun_or_resumed
+from graphcuts_dp.session.terms import METHODS, Auto, ByRule, Method, SessionTerms, SessionWorkload
+from graphcuts_dp.session.transcript import History, export_ledger
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-_CHUNK = 64  # queries of a batch that are reserved, and lost in a crash, together
 
 
 @final
@@ -86,7 +73,7 @@ class Preview:
 
 
 @final
-class Session(OpenSession[CutMechanism[Any]], Displayed):
+class Session(StoreSession[CutMechanism[Any]], Displayed):
     """A session that answers queries about one private graph; made by `open_session`.
 
     Several sessions, threads and processes may work on one store: steps are made one after the
@@ -122,15 +109,6 @@ class Session(OpenSession[CutMechanism[Any]], Displayed):
             facts=(*facts, *self.guarantee.facts),
             warning=self.guarantee.warning,
         )
-
-    def __repr__(self) -> str:
-        mark = "" if self._terms.seed is None else f", {SEEDED_WARNING}"
-        return f"Session({self.name!r}, {self._terms.parameters['method']}{mark})"
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """Of the mechanism, with "auto" replaced by what was chosen."""
-        return dict(self._terms.parameters)
 
     @property
     def error_bound(self) -> float:
@@ -255,10 +233,10 @@ class Session(OpenSession[CutMechanism[Any]], Displayed):
             LedgerError: likewise.
         """
         total = len(queries) if isinstance(queries, Sequence) else 0
-        source = self._named(queries)
+        keys = (encode_query(query, self.universe) for query in self._named(queries))
         answers: list[Answer] = []
-        while chunk := [encode_query(query, self.universe) for query in islice(source, _CHUNK)]:
-            answers += self._runner.answers(chunk, unguaranteed=unguaranteed)
+        for chunk in self._answers(keys, unguaranteed=unguaranteed):
+            answers += chunk
             progress(len(answers) / total if total else 0.0, f"{len(answers):,} answers")
         return answers
 
@@ -289,12 +267,6 @@ class Session(OpenSession[CutMechanism[Any]], Displayed):
     def remaining(self) -> Remaining:
         """What is left, as of the latest answer."""
         return self.status.remaining
-
-    @property
-    def status(self) -> SessionStatus:
-        """Where the session stands."""
-        with self._ledger.locked():
-            return session_status(self._ledger, self._terms)
 
     @property
     def history(self) -> History:
@@ -364,10 +336,11 @@ def open_session(
         delta: in [0, 1), for example 1e-6; 0 if omitted.
         queries: how many answers are promised; or a `SessionWorkload`, which can say more of what
             will be asked, such as other linear queries than cuts.
-        method: "auto" (least guaranteed error), a name of `session.terms.METHODS`, or an object
-            with options, such as `MirrorDescent(norm="l2")`; or a learner of your own: an object as
-            `learn.learners.Learner` describes it, with a `version`. The store keeps its name and
-            version; give it again when the session is resumed.
+        method: "auto" (least guaranteed error), a name of `session.terms.METHODS`, perhaps with
+            options, as in "mirror-descent:norm=l2", or an object, `MirrorDescent(norm="l2")`; or a
+            learner of your own: an object as `learn.learners.Learner` describes it, with a
+            `version`. The store keeps its name and version; give it again when the session is
+            resumed.
         protect: whom the whole session protects: "edges" if omitted, or a `Protect`, such as
             `Protect.owner(at_most=50)`. For a vertex, answers are bounded cuts, see
             `graph.bounded_sums`: the true one if no vertex has more than the degree bound of weight
@@ -424,10 +397,11 @@ def named_terms(
     given: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "queries": queries}
     if isinstance(queries, SessionWorkload):
         given |= vars(queries)
-    if isinstance(method, str):
+    if isinstance(method, str) and ":" not in method:
         return given | {"method": method}
-    chosen = method if isinstance(method, Method) else OwnRule(rule=OwnLearner.of(method))
-    return given | {**vars(chosen), "method": chosen.name}
+    found = method if isinstance(method, str | Method) else ByRule(rule=OwnLearner.of(method))
+    taken = chosen(found, {Auto.name: Auto, **METHODS}, "method")
+    return given | {**vars(taken), "method": taken.name}
 
 
 def session_of(

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, final, overload
 
@@ -12,14 +12,21 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.opening import Store, ledger_budget, ledger_universe, open_ledger
-from graphcuts_dp.ledger.spending import total_cost
-from graphcuts_dp.ledger.uses import DISTANCE_SESSION, SESSION, Use, sessions_of, uses_of
+from graphcuts_dp.ledger.uses import (
+    DISTANCE_SESSION,
+    SESSION,
+    Use,
+    sessions_of,
+    total_cost,
+    uses_of,
+)
 from graphcuts_dp.pairs.graph_queries import Question
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
-from graphcuts_dp.session.base import Answer, decode_answer
-from graphcuts_dp.session.encoding import decode_query
+from graphcuts_dp.session.base import Answer
+from graphcuts_dp.session.queries import decode_query
 from graphcuts_dp.session.query_lines import labels_of_cut, query_to_dict
+from graphcuts_dp.session.runner import SessionStatus, recorded_answer, session_status
 from graphcuts_dp.tables.frames import made_frame
 
 _COLUMNS = ("record", "S", "T", "value", "low", "high", "guaranteed", "corrected", "mark")
@@ -66,7 +73,7 @@ class History(Sequence[HistoryEntry]):
             digest, body = self._ledger.record(seq)
             content = self._ledger.content
             query = decode_query(content(digest), self._universe, content)
-        return HistoryEntry(seq, query, decode_answer(body))
+        return HistoryEntry(seq, query, recorded_answer(body))
 
     def to_frame(self, kind: Any = None) -> Any:
         """One row an answer: record, S, T, value, low, high, guaranteed, corrected, mark.
@@ -84,57 +91,6 @@ class History(Sequence[HistoryEntry]):
 
     def __repr__(self) -> str:
         return f"History({len(self)} answers)"
-
-
-@final
-@dataclass(frozen=True)
-class Remaining:
-    """What is left of a session.
-
-    Attributes:
-        queries: guaranteed answers; None when there is no limit.
-        updates: corrections, as of the latest answer; None before the first one, or when the
-            method makes none.
-    """
-
-    queries: int | None
-    updates: int | None
-
-
-@final
-@dataclass(frozen=True)
-class SessionStatus:
-    """Where a session stands.
-
-    Attributes:
-        terms: what was agreed when it began.
-        state: "open", "stopped" (no further answer is guaranteed), or "failed" (interrupted while
-            it started).
-        answers: on the record.
-        corrections: answers that corrected the hypothesis.
-        interruptions: times that a step was lost; what it can have used counts as spent.
-        remaining: what is left.
-    """
-
-    terms: Use
-    state: str
-    answers: int
-    corrections: int
-    interruptions: int
-    remaining: Remaining
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return {
-            "name": self.terms.name,
-            "state": self.state,
-            "parameters": self.terms.parameters,
-            "guarantee": self.terms.guarantee.to_dict(),
-            "answers": self.answers,
-            "corrections": self.corrections,
-            "interruptions": self.interruptions,
-            "remaining": asdict(self.remaining),
-        }
 
 
 @final
@@ -249,36 +205,6 @@ def ledger_status(ledger: Ledger) -> LedgerStatus:
         protects=str(ledger.header["protects"]),
         seeded=any(each.seed is not None for each in uses),
         head=head,
-    )
-
-
-def session_status(ledger: Ledger, terms: Use) -> SessionStatus:
-    """Where one session stands; within `Ledger.locked`."""
-    totals = ledger.uses[terms.number]
-    queries = terms.parameters["queries"]
-    remaining = Remaining(queries, None)
-    stopped = False
-    if totals.shown:
-        answer = decode_answer(ledger.record(totals.shown[-1])[1])
-        remaining = Remaining(answer.queries_left, answer.updates_left)
-        stopped = not answer.guaranteed or answer.queries_left == 0
-    for seq in totals.lost:
-        body = ledger.record(seq)[1]
-        stopped |= body["stopped"]
-        if remaining.queries is not None:
-            remaining = replace(remaining, queries=remaining.queries - body["queries"])
-    if stopped:
-        remaining = replace(remaining, queries=0)
-    state = "stopped" if stopped else "open"
-    if not totals.started:
-        state, remaining = "failed", Remaining(0, 0)
-    return SessionStatus(
-        terms,
-        state,
-        len(totals.shown),
-        totals.corrected,
-        totals.interruptions + (totals.reserved > 0),
-        remaining,
     )
 
 

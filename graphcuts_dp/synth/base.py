@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatVector, RealMatrix
 from graphcuts_dp.estimate.blocks import Blocks, RowBlock
-from graphcuts_dp.estimate.measurement import NoisyDegrees, NoisyGroups, NoisyTotal
+from graphcuts_dp.estimate.measurement import CellSums, Degrees, Measurement, Total
 from graphcuts_dp.progress import Progress, silent
 
 _PIECE = 1 << 16  # entries worked on at a time: they stay in the cache
@@ -40,9 +40,9 @@ class FitProblem:
 
     blocks: Blocks
     cap: float = 1.0
-    degrees: tuple[NoisyDegrees, ...] = ()
-    total: NoisyTotal | None = None
-    groups: tuple[NoisyGroups, ...] = ()
+    degrees: tuple[Measurement[Degrees], ...] = ()
+    total: Measurement[Total] | None = None
+    groups: tuple[Measurement[CellSums], ...] = ()
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.deadline import NEVER, Deadline
-from graphcuts_dp.estimate.measurement import NoisyDegrees
+from graphcuts_dp.estimate.measurement import Degrees, Measurement
 from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.synth.base import FitProblem
 from graphcuts_dp.synth.block_model import BlockModel, fit_blocks
@@ -308,7 +308,7 @@ def credible_sums(
     else:
         of_rows, of_columns = (
             [(steps * np.float64(d.unit), float(d.rate) / d.unit) for d, steps in bought]
-            for bought in ([(d, d.rows) for d in noisy], [(d, d.columns) for d in noisy])
+            for bought in ([(d, d.steps[0]) for d in noisy], [(d, d.steps[-1]) for d in noisy])
         )
         told = list(zip(sides, (of_rows, of_columns), strict=False))
         likely = [side.with_counts(counts) for side, counts in told]
@@ -379,10 +379,10 @@ class _Side:
         grid = grid_for(left_open)
         return posterior_means(gaussian_log_likelihood(left_open, grid, self.deviation), grid)
 
-    def share_of_noise(self, noisy: tuple[NoisyDegrees, ...]) -> float:
+    def share_of_noise(self, noisy: tuple[Measurement[Degrees], ...]) -> float:
         """Variance of the degrees with noisy ones, over that without."""
         precision = 1 / self.deviation**2
-        return precision / (precision + sum(1 / degrees.variance for degrees in noisy))
+        return precision / (precision + sum(1 / degrees.law.variance for degrees in noisy))
 
     def with_counts(self, counts: _Counts) -> FloatVector:
         """Posterior mean given noisy degrees, too.
@@ -434,11 +434,11 @@ def _total(seen: float, distribution: NoiseDistribution, problem: FitProblem) ->
     doubled = 2.0 if problem.symmetric else 1.0  # every entry above the diagonal counts twice
     known = [(seen, doubled * n * m * distribution.standard_deviation**2)]
     if problem.total is not None:
-        known.append((problem.total.value, problem.total.deviation**2))
+        known.append((problem.total.total, problem.total.law.variance))
     vertices = n if problem.symmetric else (n + m) / 4
-    known += [(noisy.total, vertices * noisy.variance) for noisy in problem.degrees]
+    known += [(noisy.total, vertices * noisy.law.variance) for noisy in problem.degrees]
     for each in problem.groups:
-        variance = len(each.values) * each.law.variance
+        variance = len(each.values[0]) * each.law.variance
         known.append((doubled * each.total, doubled**2 * variance))
     weights = [1 / variance for _, variance in known]
     values = [value for value, _ in known]

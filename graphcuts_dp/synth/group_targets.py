@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.estimate.blocks import Blocks
-from graphcuts_dp.estimate.measurement import NoisyGroups
+from graphcuts_dp.estimate.measurement import CellSums, Measurement
 from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.synth.base import FitProblem
 from graphcuts_dp.synth.structure import View
@@ -181,14 +181,13 @@ class CellEstimates:
     variances: FloatVector
 
     @classmethod
-    def of(cls, measured: Sequence[NoisyGroups]) -> "CellEstimates":
+    def of(cls, measured: Sequence[Measurement[CellSums]]) -> "CellEstimates":
         """Several measurements of the same cells, weighed by their inverse variances."""
-        first = measured[0]
+        first = measured[0].map
         weights = np.array([1 / each.law.variance for each in measured])
-        values = weights @ np.array([each.values for each in measured]) / weights.sum()
+        values = weights @ np.array([each.values[0] for each in measured]) / weights.sum()
         return cls(
-            first.rows,
-            first.columns,
+            *first.members,
             *first.ends,
             first.pairs,
             values,
@@ -355,7 +354,7 @@ def public_targets(
     cells = cells.with_entries(cells.cells(seen), distribution.standard_deviation**2)
     for noisy in problem.degrees:
         counts = np.bincount(cells.rows), np.bincount(cells.columns)
-        given = left.T @ noisy.rows * noisy.unit, right.T @ noisy.columns * noisy.unit
+        given = left.T @ noisy.steps[0] * noisy.unit, right.T @ noisy.steps[-1] * noisy.unit
         spread = np.float64(noisy.law.variance)
         cells = cells.with_volumes(given, (counts[0] * spread, counts[1] * spread))
     plain = [_with_volumes(cells, d, cap, side) for side, d in enumerate(degrees)]

@@ -10,7 +10,7 @@ The query release game: a synthetic matrix as the average of plays against the w
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, cast, final
+from typing import Any, ClassVar, Literal, Self, cast, final
 
 import numpy as np
 import scipy
@@ -20,7 +20,7 @@ from graphcuts_dp.arrays import RealMatrix
 from graphcuts_dp.deadline import Deadline
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.blocks import mirror_upper
-from graphcuts_dp.options import OUTPUT, check, option
+from graphcuts_dp.options import OUTPUT, check, option, read_options
 from graphcuts_dp.parallel import one_blas_thread
 from graphcuts_dp.progress import Progress, silent
 from graphcuts_dp.synth.base import (
@@ -422,7 +422,9 @@ FIT_NAMES = ("auto", *FITS, "none")
 @final
 @dataclass(frozen=True)
 class Fitting:
-    """How a synthetic graph is fitted to what was measured; each fit is also named by a word alone.
+    """How a synthetic graph is fitted to what was measured; a string names it, too.
+
+    For example "cutting-plane:oracle=spectral,time-limit=60".
 
     Attributes:
         fit: "maximum-entropy" (right for all kinds of cuts), "first-order" (least worst cut error
@@ -471,6 +473,15 @@ class Fitting:
                 raise ParameterError("an object given as fit has its own oracle and time_limit")
         elif not usual and self.fit not in ("auto", "cutting-plane"):
             raise ParameterError("an oracle can be chosen for fit='cutting-plane' only")
+
+    @classmethod
+    def of(cls, fit: str | FitMethod) -> Self:
+        """The fit that a string names, or an object of one's own with the other defaults.
+
+        Raises:
+            ParameterError: an unknown name, or options that do not fit together.
+        """
+        return read_options(fit, cls) if isinstance(fit, str) else cls(fit)
 
     def method(self, weight_cap: float | None) -> FitMethod | None:
         """What fits a graph of this public largest weight; None for "none".

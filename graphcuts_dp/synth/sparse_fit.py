@@ -14,7 +14,7 @@ from typing import final
 import numpy as np
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IndexArray, IntVector
-from graphcuts_dp.estimate.measurement import LOWEST, NoisyDegrees, NoisyGroups, NoisyWeightCounts
+from graphcuts_dp.estimate.measurement import LOWEST, CellSums, Classes, Degrees, Measurement
 from graphcuts_dp.estimate.noisy_matrix import KeptEdges
 from graphcuts_dp.estimate.sparse_model import SparseModel
 from graphcuts_dp.pairs.layout import Layout
@@ -49,7 +49,7 @@ class WeightPrior:
     @classmethod
     def of(
         cls,
-        counts: NoisyWeightCounts,
+        counts: Measurement[Classes],
         *,
         pairs: float,
         cap: float | None,
@@ -64,8 +64,8 @@ class WeightPrior:
             whole: whether weights are whole numbers.
         """
         found = _believed(counts)
-        found *= max(counts.edges, 1.0) / found.sum()
-        starts = counts.starts
+        found *= max(counts.total, 1.0) / found.sum()
+        starts = counts.map.starts
         ends = np.append(starts[1:], cap if cap is not None else starts[-1] * _OPEN)
         scale = max(float(starts[1]) if len(starts) > 1 else 0.0, 1e-300) * 2.0**-LOWEST
         points, masses = [], []
@@ -133,26 +133,27 @@ class WeightPrior:
         return KeptPosterior(found, spread, chances)
 
 
-def _believed(counts: NoisyWeightCounts) -> FloatVector:
+def _believed(counts: Measurement[Classes]) -> FloatVector:
     """Counts of classes without what may be noise: a false heavy edge would count for many.
 
     From the heaviest class down, classes are put together until their sum is far above its noise.
     It is then spread over those of them that stand out; but where the last one is far above its
     noise by itself, what came before was noise. What is left at the end is light.
     """
-    found = np.zeros(len(counts.counts))
+    (numbers,), deviation = counts.values, math.sqrt(counts.law.variance)
+    found = np.zeros(len(numbers))
     run: list[int] = []
     for place in range(len(found) - 1, -1, -1):
         run.append(place)
-        total = float(counts.counts[run].sum())
-        if counts.counts[place] > _DOUBT * counts.deviation:
-            found[place] = counts.counts[place]
+        total = float(numbers[run].sum())
+        if numbers[place] > _DOUBT * deviation:
+            found[place] = numbers[place]
             run = []
-        elif total > _DOUBT * counts.deviation * math.sqrt(len(run)):
-            shares = np.maximum(counts.counts[run] - counts.deviation, 0.0) ** 2
+        elif total > _DOUBT * deviation * math.sqrt(len(run)):
+            shares = np.maximum(numbers[run] - deviation, 0.0) ** 2
             found[run] = total * shares / shares.sum()
             run = []
-    found[0] += max(float(counts.counts[run].sum()), 0.0)
+    found[0] += max(float(numbers[run].sum()), 0.0)
     if not found.any():
         found[0] = 1.0
     return found
@@ -309,10 +310,10 @@ class Bought:
     """
 
     space: Space
-    counts: NoisyWeightCounts
+    counts: Measurement[Classes]
     kept: KeptEdges | None = None
-    degrees: NoisyDegrees | None = None
-    groups: Sequence[NoisyGroups] = ()
+    degrees: Measurement[Degrees] | None = None
+    groups: Sequence[Measurement[CellSums]] = ()
     weight_cap: float | None = None
     whole: bool = False
 
@@ -330,12 +331,12 @@ class Bought:
     def total(self) -> float | None:
         """Weight of all pairs, from degrees and sums between groups, by their precision."""
         twice = 2 if self.layout.symmetric else 1
-        found = [(each.total, len(each.values) * each.law.variance) for each in self.groups]
+        found = [(each.total, len(each.values[0]) * each.law.variance) for each in self.groups]
         if self.degrees is not None:
-            sides = len(self.degrees.rows) if self.layout.symmetric else sum(self.layout.shape)
+            sides = len(self.degrees.steps[0]) if self.layout.symmetric else sum(self.layout.shape)
             share = 1.0 if self.layout.symmetric else 0.25
             found.append(
-                (self.degrees.total / twice, self.degrees.variance * sides * share / twice**2)
+                (self.degrees.total / twice, self.degrees.law.variance * sides * share / twice**2)
             )
         if not found:
             return None
@@ -386,7 +387,7 @@ def fit_sparse(bought: Bought) -> SparseModel:
 
 def _codes(bought: Bought) -> tuple[IntVector, IntVector]:
     if bought.groups:
-        return bought.groups[0].rows, bought.groups[0].columns
+        return bought.groups[0].map.members
     rows = np.zeros(bought.layout.shape[0], dtype=np.int64)
     if bought.layout.symmetric:
         return rows, rows
@@ -433,14 +434,14 @@ def _corrected(model: SparseModel, bought: Bought) -> SparseModel:
     if bought.degrees is None or not len(model.rows):
         return model
     sums, likely = _kept_sums(model, model.weights), _kept_sums(model, model.chances)
-    noisy = [each * bought.degrees.unit for each in (bought.degrees.rows, bought.degrees.columns)]
+    noisy = [bought.degrees.values[0], bought.degrees.values[-1]]
     offset = 0 if model.symmetric else len(noisy[0])
     sides = 1 if model.symmetric else 2
     added = corrections(
         (model.rows.astype(np.int64), model.columns.astype(np.int64) + offset),
         model.spread,
         np.concatenate([noisy[side] - sums[side] for side in range(sides)]),
-        bought.degrees.variance,
+        bought.degrees.law.variance,
         np.concatenate(likely[:sides]),
     )
     weights = np.clip(model.weights + added, 0.0, bought.weight_cap)
@@ -504,9 +505,9 @@ def _with_residual(model: SparseModel, bought: Bought, left: LeftOver) -> Sparse
 def _measured_blocks(model: SparseModel, bought: Bought) -> tuple[FloatMatrix, float]:
     """Weight between groups as measured, and the variance of its noise."""
     precision = [1 / each.law.variance for each in bought.groups]
-    measured = np.average([each.values for each in bought.groups], axis=0, weights=precision)
+    measured = np.average([each.values[0] for each in bought.groups], axis=0, weights=precision)
     matrix = np.zeros(model.blocks.shape)
-    matrix[bought.groups[0].ends] = measured
+    matrix[bought.groups[0].map.ends] = measured
     if model.symmetric:
         matrix = matrix + matrix.T
     return matrix, 1 / sum(precision)
@@ -550,8 +551,8 @@ def _residual_degrees(
             mean = twice * rest * share
             variance = mean * left.squares / max(left.weight, _LEAST) + mean**2 / (likely[side] + 1)
         else:
-            noisy = (bought.degrees.rows, bought.degrees.columns)[side] * bought.degrees.unit
-            deviation = math.sqrt(bought.degrees.variance)
+            noisy = (bought.degrees.values[0], bought.degrees.values[-1])[side]
+            deviation = math.sqrt(bought.degrees.law.variance)
             mean, variance = posterior_residuals(
                 noisy - sums[side], likely[side], deviation, spread[side]
             )

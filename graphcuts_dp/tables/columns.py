@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from graphcuts_dp.errors import FileFormatError
+from graphcuts_dp.options import INPUT, option
 from graphcuts_dp.tables.file_bytes import TextFormat
 
 Column = str | int
@@ -40,6 +41,17 @@ _NEO4J_TYPES = (
 )
 _KNOWN = {*(name for pair in _ENDS for name in pair), *WEIGHTS, *_NO_WEIGHTS}
 _SHOWN = 6  # columns that a sentence names
+_DELIMITERS = {"tab": "\t", "\\t": "\t", "blank": " ", "comma": ","}  # as they are typed
+
+
+def column_of(text: str) -> Column:
+    """A column as it is typed: a name, or a number from 1, which is a place from 0."""
+    return int(text) - 1 if text.isascii() and text.isdigit() and len(text) < 10 else text
+
+
+def delimiter_of(text: str) -> str:
+    """A separator of columns as it is typed: itself, or its name."""
+    return _DELIMITERS.get(text, text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,14 +83,32 @@ class Columns:
             guessed.
     """
 
-    source: Column | None = None
-    target: Column | None = None
-    weight: Column | None = None
-    owner: Column | None = None
-    header: bool | None = None
-    delimiter: str | None = None
-    encoding: str | None = None
-    one_based: bool = False
+    source: Column | None = option(
+        None, group=INPUT, help="First ends: a name, or a number from 1.", parse=column_of
+    )
+    target: Column | None = option(
+        None, group=INPUT, help="Second ends, likewise.", parse=column_of
+    )
+    weight: Column | None = option(None, group=INPUT, help="Weights, likewise.", parse=column_of)
+    owner: Column | None = option(
+        None,
+        group=INPUT,
+        help="Whose each row is, for --protect owner; or tail, the first end.",
+        parse=column_of,
+    )
+    header: bool | None = option(
+        None, group=INPUT, help="Whether the first line names the columns."
+    )
+    delimiter: str | None = option(
+        None,
+        group=INPUT,
+        help="What separates columns: a character, tab, blank or comma.",
+        parse=delimiter_of,
+    )
+    encoding: str | None = option(
+        None, group=INPUT, help="Of the text, such as cp1252; UTF-8 if omitted."
+    )
+    one_based: bool = option(False, help="Vertex numbers begin at 1 (KONECT).", group=INPUT)
 
     @property
     def given(self) -> bool:
@@ -239,9 +269,9 @@ def number_columns(
     if source is None and owner in (0, 1) and width > 2:
         raise FileFormatError(f"line {line}: columns without names: pass source= and target=, too")
     if others and source is None and (weight, declared) == (None, None) and weighted is not False:
-        what, place = ("the third column has", 2) if width == 3 else ("further columns have", "")
+        what = "the third column has" if width == 3 else "further columns have"
         raise FileFormatError(
-            f"line {line}: {what} no name; pass weight={place} if it is a weight, else "
+            f"line {line}: {what} no name; pass weight= with its number if it is a weight, else "
             "weighted=False"
         )
     return places

@@ -78,7 +78,9 @@ def noisy_degrees_chung_lu(graph: AnyGraph, *, epsilon: float, seed: int | None 
     """
     exact, source = _start(graph, epsilon, seed)
     noisy = measure_degrees(graph, _distribution(graph, exact), epsilon=exact, source=source)
-    rows, columns = (steps * (noisy.unit / _cap(graph)) for steps in (noisy.rows, noisy.columns))
+    rows, columns = (
+        steps * (noisy.unit / _cap(graph)) for steps in (noisy.steps[0], noisy.steps[-1])
+    )
     if isinstance(graph, Graph):
         expected = chung_lu(rows)
     elif isinstance(graph, DirectedGraph):
@@ -162,7 +164,7 @@ def noisy_degrees(graph: AnyGraph, epsilon: Fraction, source: EntropySource) -> 
         Shape (n,), or (n_left,).
     """
     distribution = noise_distribution("binary", epsilon=epsilon, weight_cap=1.0)
-    return measure_degrees(graph, distribution, epsilon=epsilon, source=source).rows
+    return measure_degrees(graph, distribution, epsilon=epsilon, source=source).steps[0]
 
 
 def noisy_weight(graph: AnyGraph, epsilon: Fraction, source: EntropySource) -> float:
@@ -177,7 +179,7 @@ def noisy_weight(graph: AnyGraph, epsilon: Fraction, source: EntropySource) -> f
     """
     total = measure_total(graph, _distribution(graph, epsilon), epsilon=epsilon, source=source)
     doubled = 2 if isinstance(graph, Graph) else 1
-    return min(max(total.value / doubled, 0.0), _pairs(graph) * _cap(graph))
+    return min(max(total.total / doubled, 0.0), _pairs(graph) * _cap(graph))
 
 
 def _pairs(graph: AnyGraph) -> int:

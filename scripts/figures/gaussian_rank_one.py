@@ -7,16 +7,15 @@ from typing import NoReturn, Self, final
 
 import numpy as np
 
+from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.offline.distinguisher import check_rounds, checked_graph
+from graphcuts_dp.offline.distinguisher import GraphSearch, checked_graph
 from graphcuts_dp.offline.rank_one import (
     Answer,
-    MatrixSearch,
-    checked_answer,
     checked_budget,
-    matrix_of_pairs,
+    matrix_search,
     pair_places,
     pair_scale,
     subgaussian_norm,
@@ -49,7 +48,7 @@ class GaussianRankOne:
         adds at most n steps to ||E||.
 
     Raises:
-        ParameterError: an unknown answer, a number out of range, or weights without a cap.
+        ParameterError: a number out of range, or weights without a cap.
 
     Source: Dwork, Talwar, Thakurta, Zhang, *Analyze Gauss*, 2014; Canonne, Kamath, Steinke 2020.
     """
@@ -61,7 +60,6 @@ class GaussianRankOne:
     answer: Answer = "cut"
 
     def __post_init__(self) -> None:
-        checked_answer(self.answer)
         checked_budget(self.rho, self.grid)
 
     name = "gaussian-rank-one"
@@ -103,9 +101,8 @@ class GaussianRankOne:
         """About the cut norm of the noise."""
         return usual_cut_norm(self.universe) * math.sqrt(self.variance) * self.grid.unit
 
-    def with_rho(self, rho: float, *, rounds: int) -> Self:
+    def with_rho(self, rho: float, *, rounds: int) -> Self:  # noqa: ARG002
         """See `Distinguisher.with_rho`: all of rho goes into `begin`."""
-        check_rounds(rounds)
         return replace(self, rho=rho)
 
     def with_epsilon(self, epsilon: Fraction, *, rounds: int) -> NoReturn:  # noqa: ARG002
@@ -116,8 +113,8 @@ class GaussianRankOne:
         """
         raise ParameterError("Gaussian noise has no pure bound: use 'response-rank-one', or rho")
 
-    def begin(self, graph: AnyGraph, source: EntropySource) -> MatrixSearch:
-        """See `Distinguisher.begin`. Draws one integer for each pair, about 60 microseconds each.
+    def noisy(self, graph: AnyGraph, source: EntropySource) -> FloatMatrix:
+        """The matrix with noise. Draws one integer for each pair, about 60 microseconds each.
 
         Raises:
             ParameterError: other vertices, or weights counted on another grid.
@@ -125,5 +122,8 @@ class GaussianRankOne:
         checked_graph(graph, self.universe, self.grid)
         steps = sample_discrete_gaussian(self.variance, self.universe.size, source)
         steps[pair_places(graph)] += self.grid.steps(graph.weights)
-        noisy = matrix_of_pairs(steps.astype(np.float64) * self.grid.unit, self.universe)
-        return MatrixSearch(self.universe, noisy, self.answer)
+        return self.universe.matrix_of(steps.astype(np.float64) * self.grid.unit)
+
+    def begin(self, graph: AnyGraph, source: EntropySource) -> GraphSearch:
+        """See `Distinguisher.begin` and `noisy`."""
+        return matrix_search(self.universe, self.noisy(graph, source), self.answer)

@@ -20,8 +20,14 @@ from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.learn.bit_sets import DenseHypothesis
 from graphcuts_dp.offline.power_method import PowerRankOne
-from graphcuts_dp.offline.rank_one import MatrixSearch, ResponseRankOne, heavier_sign, top_pair
-from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.offline.rank_one import (
+    ResponseRankOne,
+    heavier_sign,
+    matrix_search,
+    pair_scale,
+    top_pair,
+)
+from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.entropy import SeededEntropy
@@ -91,25 +97,24 @@ def gaussian_of(setting: RankOneSetting) -> GaussianRankOne:
     return GaussianRankOne(universe=setting.universe, rho=setting.rho, delta=DELTA)
 
 
-def _on_matrix(setting: RankOneSetting, search: MatrixSearch, source: SeededEntropy) -> Found:
-    pair = search.find_pair(setting.hypothesis)
-    found = search.find(setting.hypothesis, source).query
+def _on_matrix(setting: RankOneSetting, noisy: FloatMatrix, source: SeededEntropy) -> Found:
+    pair = top_pair(noisy - setting.hypothesis.dense(), symmetric=True)
+    found = matrix_search(setting.universe, noisy, "cut").find(setting.hypothesis, source).query
     return setting.form(pair.left, pair.right), cast(CutQuery, found)
 
 
 def _response(setting: RankOneSetting, source: SeededEntropy) -> Found:
-    return _on_matrix(setting, response_of(setting).begin(setting.graph, source), source)
+    return _on_matrix(setting, response_of(setting).noisy(setting.graph, source), source)
 
 
 def _gaussian(setting: RankOneSetting, source: SeededEntropy) -> Found:
     of, n = gaussian_of(setting), setting.graph.n
     if n <= _EXACT_GAUSSIAN:
-        return _on_matrix(setting, of.begin(setting.graph, source), source)
+        return _on_matrix(setting, of.noisy(setting.graph, source), source)
     seed = np.frombuffer(source.bytes(8), dtype=np.uint64)
     noise = np.triu(np.random.default_rng(seed).standard_normal((n, n)), 1)
     noise *= math.sqrt(of.variance)
-    noisy = noise + noise.T + setting.graph.dense()
-    return _on_matrix(setting, MatrixSearch(setting.universe, noisy, "cut"), source)
+    return _on_matrix(setting, noise + noise.T + setting.graph.dense(), source)
 
 
 def _power(setting: RankOneSetting, source: SeededEntropy) -> Found:
@@ -117,8 +122,9 @@ def _power(setting: RankOneSetting, source: SeededEntropy) -> Found:
     of = PowerRankOne(universe=setting.universe, rho=setting.rho, delta=DELTA)
     found = of.begin(setting.graph, source).find(setting.hypothesis, source).query
     search = replace(of, answer="pair").begin(setting.graph, source)
-    pair = search.find_pair(setting.hypothesis, source)
-    return setting.form(pair.left, pair.right), cast(CutQuery, found)
+    pair = search.find(setting.hypothesis, source).query
+    (form,) = setting.universe.answers([cast(MatrixQuery, pair)], setting.residual)
+    return float(form) / pair_scale(setting.universe), cast(CutQuery, found)
 
 
 def _sphere(setting: RankOneSetting, source: SeededEntropy) -> Found:
@@ -162,7 +168,7 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
         p_in, p_out = probabilities(case, n)
         setting = RankOneSetting(planted_partition(n, 2, p_in, p_out, seed=seed + place))
         sigma = top_pair(setting.residual, symmetric=True).gap
-        noiseless = MatrixSearch(setting.universe, setting.graph.dense(), "cut")
+        noiseless = matrix_search(setting.universe, setting.graph.dense(), "cut")
         cut = cast(CutQuery, noiseless.find(setting.hypothesis, SeededEntropy(0)).query)
         best = max(setting.gap(cut), setting.gap(CutQuery(setting.block, ~setting.block)))
         found: dict[str, tuple[float, list[float]]] = {}

@@ -32,7 +32,6 @@ import graphcuts_dp as gc
 from graphcuts_dp.cli import main
 from graphcuts_dp.distances import locations as distance_locations
 from graphcuts_dp.distances.locations import Locations
-from graphcuts_dp.estimate.noisy_matrix import KeptEdges
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.ledger import opening, uses
 from graphcuts_dp.measure import (
@@ -47,7 +46,7 @@ from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.release.sparse import sparse_release
 from graphcuts_dp.release.sparse_measure import SparseShares, measure_sparse
 from graphcuts_dp.results.bundle import KINDS, receipt_path
-from graphcuts_dp.session.counts import EdgeCounter
+from graphcuts_dp.session.queries import EdgeCounter
 from graphcuts_dp.session.session import session_of
 from scripts.benchmark import baselines
 from tests.audits.public_names import public_names
@@ -114,11 +113,10 @@ def blindfold(monkeypatch):
     monkeypatch.setattr(
         lists._Net, "scores", lambda self, _: np.zeros(len(self.databases), dtype=np.int64)
     )
-    search = distinguisher.ExactCutsSearch.__init__
     monkeypatch.setattr(
-        distinguisher.ExactCutsSearch,
-        "__init__",
-        lambda self, of, matrix: search(self, of, np.zeros_like(matrix)),
+        distinguisher.ExactCuts,
+        "counted",
+        lambda self, _: np.zeros(self.universe.shape, dtype=np.int64),
     )
     monkeypatch.setattr(
         power_method,
@@ -230,7 +228,7 @@ def all_parts_of_sparse(watch, graph):
         progress=watch.progress,
     )
     made.save(watch.folder / "x.graphml.gz")
-    kept = bought.find(KeptEdges)
+    kept = bought.kept
     return {"repr": repr(made), "kept": repr(kept), "steps": kept.steps.tolist()}
 
 

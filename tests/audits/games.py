@@ -20,7 +20,7 @@ from graphcuts_dp.privacy.value_noise import noise_distribution
 from tests.audits.base import Audit, Entry, Enumerated, Run, Sampled
 from tests.audits.distances import normal_distribution
 from tests.audits.losses import DistributionPair
-from tests.audits.selection import PAIRS, QUERIES, START, UNIVERSE, softmax
+from tests.audits.selection import PAIRS, QUERIES, UNIVERSE, softmax
 
 _ROUNDS, _DELTA = 4, 1e-6
 # Both have the pair that changes, so all four signed cuts move.
@@ -37,13 +37,13 @@ def _game(
     game = PlayerGame(
         queries=_BOTH,
         grid=Grid(),
-        budget=PracticalOffline(epsilon=epsilon, delta=_DELTA),
+        calibration=PracticalOffline(epsilon=epsilon, delta=_DELTA),
         player=cast(Player, player),
         rounds=_ROUNDS,
         draws=1,
         hide=hide,
     )
-    _, _, rest = game.bought()
+    *_, rest = game.calibration.with_total(game.grid.sensitivity)
     return game, game.tune(_TOTAL, _OFF, rest), Claim(rest.cost.rho or 0.0, kind="rho")
 
 
@@ -56,7 +56,7 @@ def _paths(game: PlayerGame, tuning: GameTuning, graph: Graph, factor: float) ->
         plays = np.zeros(UNIVERSE.shape)
         for number, index in enumerate(drawn):
             chance *= softmax(game.scores(true, plays, number, tuning.reach), rate)[index]
-            plays += data.play([game.signed(index)])
+            plays += data([game.signed(index)])
         found.append(chance)
     return found
 
@@ -137,10 +137,7 @@ def _answers(epsilon: float, releases: int, source: EntropySource) -> Run[Graph]
     of = Released(queries=QUERIES, distribution=noise_distribution("binary", epsilon=epsilon))
 
     def run(graph: Graph) -> list[float]:
-        bought = [of.begin(graph, source) for _ in range(releases)]
-        for search in bought:
-            search.find(START, source)
-        answers = np.mean([search.answers for search in bought], axis=0)
+        answers = np.mean([of.answers(graph, source) for _ in range(releases)], axis=0)
         return [float(answers[0]), float(answers.sum())]
 
     return run

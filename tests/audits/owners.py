@@ -144,7 +144,7 @@ def _released(epsilon: float, source: EntropySource) -> Callable[[Owned], list[f
             source=source,
         )
         before, after = known[id(where)]
-        return _seen(noisy.sums[0], before, after, float(rate))
+        return _seen(noisy.steps[0], before, after, float(rate))
 
     return run
 

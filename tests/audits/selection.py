@@ -155,7 +155,7 @@ def _entries(make: Callable[[Universe], Any], source: EntropySource) -> Draw:
         rows, columns = np.triu_indices(n, 1)
         kept = slice(None if full else 0)
         graph = Graph(rows[kept], columns[kept], vertices=n)
-        noisy = make(Universe(n)).begin(graph, source)._noisy[rows, columns]
+        noisy = make(Universe(n)).noisy(graph, source)[rows, columns]
         return np.asarray(noisy[:count, None], dtype=np.float64)
 
     return draw

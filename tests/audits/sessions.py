@@ -15,9 +15,8 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery
 from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
 from graphcuts_dp.session.base import CutMechanism
-from graphcuts_dp.session.counts import linear_count
-from graphcuts_dp.session.per_query import PerQueryNoise
-from graphcuts_dp.session.response import BinaryAnswers
+from graphcuts_dp.session.plain import BinaryAnswers, PerQueryNoise
+from graphcuts_dp.session.queries import linear_count
 from graphcuts_dp.session.session import open_session
 from tests.audits.base import Audit, Entry, Sampled
 from tests.audits.transcripts import EDGE, PAIRS, UNIVERSE, Run, transcript

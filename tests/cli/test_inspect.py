@@ -161,7 +161,7 @@ def test_with_json_nothing_is_said_beside_it(call):
         (b"\xff", "is not a receipt: it is damaged"),
         (b"[1]", "is not a receipt of this version"),
         (b'{"guarantee": {}, "files": {}, "digest": "0"}', "is not a receipt of this version"),
-        (b'{"format": 4, "files": {}, "digest": "0"}', "do not fit its digest"),
+        (b'{"format": 5, "files": {}, "digest": "0"}', "do not fit its digest"),
         (b'{"format": 3, "digest": "0"}', "read it with the version that wrote it"),
     ],
 )

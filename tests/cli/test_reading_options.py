@@ -50,7 +50,7 @@ def test_time_stamps_are_not_published_and_the_user_is_told(call, tmp_path):
         assert "pass --no-header if the file has no header" in err
         status, _, err = call(*command, "--no-header")
         assert status == 2
-        assert "pass --weight 3 if it is a weight, else --ignore-weights" in err
+        assert "pass --weight with its number if it is a weight, else --ignore-weights" in err
 
 
 def test_weights_are_released_only_with_a_cap_or_a_word(call, tmp_path):
@@ -76,7 +76,7 @@ def test_weights_are_released_only_with_a_cap_or_a_word(call, tmp_path):
         ("x.csv", "from,b,c\na,b,3\n", "--source and", ("--source", "1", "--target", "b")),
         ("x.csv", "a,b\nb,c\n", "--no-header if", ("--source", "1", "--target", "2", "--header")),
         ("x.edges", "from to\na b\n", "--header if it is, else --no-header", ("--no-header",)),
-        ("x.edges", "a b 3\n", "--weight 3 if", ("--weight", "3", "--weight-cap", "3")),
+        ("x.edges", "a b 3\n", "--weight", ("--weight", "3", "--weight-cap", "3")),
         ("x.csv", "source;target,to\na;b\n", "--delimiter", ("--delimiter", ";", "--header")),
         ("x.csv", "a:b\n", "--delimiter", ("--delimiter", ":", "--no-header")),
         ("x.csv", b"from,to\nzo\xeb,b\n", "--encoding cp1252", ("--encoding", "cp1252")),
@@ -130,7 +130,7 @@ def test_a_map_is_read_by_the_same_options(call, tmp_path):
     line += ("--delimiter", ";")
     status, _, err = call(*line)
     assert status == 2
-    assert "pass --weight 3 if it is a weight, else --ignore-lengths" in err
+    assert "pass --weight with its number if it is a weight, else --ignore-lengths" in err
     assert call(*line, "--weight", "3")[0] == 0
     assert call(*line, "--ignore-lengths")[0] == 0
 

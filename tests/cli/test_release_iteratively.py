@@ -195,10 +195,10 @@ NET, FEW = (*READ, "--construction", "net"), (*READ, *CUTS, "--construction")
     ("line", "message"),
     [
         (("o.net", *LEARN, "--fit", "spectral"), "No such option"),
-        (("o.net", *LEARN, "--construction", "average"), "unknown construction 'average'; choose"),
+        (("o.net", *LEARN, "--construction", "average"), "unknown construction='average'; choose"),
         (("o.net", *LEARN, "--queries", "nowhere.jsonl"), "does not exist"),
         (("o.net", *READ), "needs delta"),
-        (("o.net", *LEARN, *CUTS, "--hide-queries", "0.5"), "does not take all of: hide_queries"),
+        (("o.net", *LEARN, *CUTS, "--hide-queries", "0.5"), "unknown option 'hide-queries'"),
         (("o.net", *LEARN, "--queries", "asked.jsonl"), "construction='median'"),
         (("o.net", *NET), "needs queries"),
         (("o.net", *NET, *CUTS, "--alpha", "-1"), "alpha must be"),

@@ -25,7 +25,7 @@ from graphcuts_dp.errors import (
     QueryError,
 )
 from graphcuts_dp.privacy.entropy import SystemEntropy
-from graphcuts_dp.session.states import read_state, stored_state
+from graphcuts_dp.session.runner import read_state, stored_state
 
 GRID = Metric.grid(5, 6)
 PEOPLE = Locations(

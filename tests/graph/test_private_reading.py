@@ -36,9 +36,7 @@ def test_a_column_without_a_name_is_never_a_weight_unless_the_caller_says_so(put
     separator = {"x.csv": ",", "x.tsv": "\t"}.get(name, " ")
     path = put(name, "1 2 1597427261\n2 3 1597427999\n".replace(" ", separator))
     none = {"header": False}
-    with pytest.raises(
-        FileFormatError, match="line 1: the third column has no name; pass weight=2"
-    ):
+    with pytest.raises(FileFormatError, match="line 1: the third column has no name; pass weight="):
         read_flat(path, **none)
     with pytest.raises(FileFormatError, match="no name"):
         read_flat(path, weighted=True, **none)

@@ -12,8 +12,7 @@ import session_workers as workers
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import GraphCutsError, LedgerError
-from graphcuts_dp.ledger.ledger import Ledger
-from graphcuts_dp.ledger.records import Kind, StoredState
+from graphcuts_dp.ledger.ledger import Kind, Ledger, StoredState
 from graphcuts_dp.session.session import open_session
 
 SECRET = b"the noise of a running test"
@@ -32,15 +31,15 @@ def master(tmp_path_factory):
     ledger = Ledger(path)
     with ledger.locked():
         with ledger.writing() as entries:
-            entries.plain(Kind.BEGIN, 1, {"name": "default"})
-            entries.with_state(Kind.STARTED, 1, {}, StoredState(b"public", SECRET))
+            entries.add(Kind.BEGIN, 1, {"name": "default"})
+            entries.add(Kind.STARTED, 1, {}, state=StoredState(b"public", SECRET))
         for number in range(5):
             with ledger.writing() as entries:
                 digest = entries.content(content(number))
                 entries.add(Kind.RESERVE, 1, digest)
             with ledger.writing() as entries:
                 state = StoredState(b"public %d" % number, SECRET)
-                entries.with_state(Kind.ANSWER, 1, {"value": number}, state, digest)
+                entries.add(Kind.ANSWER, 1, {"value": number}, query=digest, state=state)
     ledger.close()
     return path.read_bytes()
 
@@ -247,10 +246,10 @@ def test_superseded_secrets_leave_the_store(tmp_path):
     first, second = os.urandom(32), os.urandom(32)
     with ledger.locked():
         with ledger.writing() as entries:
-            entries.plain(Kind.BEGIN, 1, {"name": "default"})
-            entries.with_state(Kind.STARTED, 1, {}, StoredState(b"public", first))
+            entries.add(Kind.BEGIN, 1, {"name": "default"})
+            entries.add(Kind.STARTED, 1, {}, state=StoredState(b"public", first))
         with ledger.writing() as entries:
-            entries.with_state(Kind.INTERRUPTED, 1, {}, StoredState(b"public", second))
+            entries.add(Kind.INTERRUPTED, 1, {}, state=StoredState(b"public", second))
         assert repr(first)[2:-1] not in repr(ledger.state(1))
         assert "secret" not in repr(ledger.state(1))
     ledger.close()
@@ -290,11 +289,11 @@ def test_a_foreign_writer_makes_it_busy(path):
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with ledger.locked(), pytest.raises(LedgerError, match="busy"), ledger.writing() as entries:
-        entries.plain(Kind.RELEASE, 1, {})
+        entries.add(Kind.RELEASE, 1, {})
     other.execute("ROLLBACK")
     other.close()
     with ledger.locked(), ledger.writing() as entries:
-        entries.plain(Kind.RELEASE, 1, {})
+        entries.add(Kind.RELEASE, 1, {})
     assert ledger.records == 13
     ledger.close()
 

@@ -8,10 +8,10 @@ import pytest
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.measure.cells import cell_tree
-from graphcuts_dp.measure.statistics import (
+from graphcuts_dp.measure.cells import (
     buy_group_sums,
     buy_weighted_sum,
+    cell_tree,
     weighted_sensitivity,
 )
 from graphcuts_dp.privacy.entropy import SeededEntropy

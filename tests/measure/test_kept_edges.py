@@ -204,7 +204,7 @@ def test_it_is_repeatable_and_reads_back():
     )
     assert np.array_equal(first.steps, again.steps)
     assert np.array_equal(first.rows, again.rows)
-    read = KeptEdges.from_parts(first.to_dict(), first.arrays(), graph.space)
+    read = KeptEdges.from_parts(*first.parts(), graph.space)
     assert np.array_equal(read.steps, first.steps)
     assert read.epsilon == first.epsilon == 1
     assert str(len(first.rows)) not in repr(first)
@@ -222,10 +222,10 @@ def test_it_is_repeatable_and_reads_back():
 def test_damaged_pairs_are_refused(name, damage):
     graph = random_kind("plain", weighted=True)
     kept = honest(graph, LaplaceNoise(Fraction(1)), 9, SeededEntropy(4))
-    arrays = kept.arrays()
+    fields, arrays = kept.parts()
     arrays[name] = damage(arrays[name])
     with pytest.raises(ValueError, match=r"pair|value"):
-        KeptEdges.from_parts(kept.to_dict(), arrays, graph.space)
+        KeptEdges.from_parts(fields, arrays, graph.space)
 
 
 def test_false_edges_are_the_promised_share():

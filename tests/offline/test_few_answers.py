@@ -6,13 +6,12 @@ import scipy.stats
 from offline_calls import answer_at_once
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError, QueryError
+from graphcuts_dp.errors import GraphError, QueryError
 from graphcuts_dp.offline.lists import Answers, columns_of
 from graphcuts_dp.offline.query_lists import CutList
 from graphcuts_dp.offline.release import Task
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.results.bundle import read_receipt, write_receipt
 
 GRAPH = gc.Graph([0, 0, 1, 3, 4], [1, 2, 2, 4, 5], vertices=6)
 SIDES = gc.BipartiteGraph([0, 1, 2], [0, 1, 1], [0.5, 5, 2.5], left=3, right=2, weight_cap=5.0)
@@ -108,27 +107,6 @@ def test_long_lists_and_protections():
     assert ten.accuracy.error > 8 * one.accuracy.error
 
 
-def test_what_does_not_fit_is_refused():
-    seven = [gc.CutQuery([i % 6]) for i in range(7)]
-    uncapped = gc.Graph([0], [1], [2.0], vertices=3, hide_change=1)
-    for graph, queries, options, error, message in (
-        (GRAPH, seven, {"noise": "k-norm"}, ParameterError, "at most 6"),
-        (GRAPH, CUTS, {"noise": "gaussian"}, ParameterError, "unknown construction"),
-        (GRAPH, CUTS, {"beta": 0.0}, ParameterError, "beta"),
-        (GRAPH, CUTS, {"epsilon": 0}, ParameterError, "epsilon"),
-        (GRAPH, [], {}, ParameterError, "at least one"),
-        (GRAPH, [gc.CutQuery([0])] * 1001, {}, ParameterError, "at most 1000"),
-        (GRAPH, CutList(Universe.of(ARCS), CUTS[:1]), {}, ParameterError, "other vertices"),
-        (GRAPH, [gc.CutQuery([9])], {}, QueryError, "9"),
-        (GRAPH, [gc.Query.rank_one([1] * 6, [1] * 6)], {}, QueryError, "CutQuery"),
-        (uncapped, CUTS[:1], {}, ParameterError, "weight_cap"),
-        (gc.Graph([], [], vertices=1), CUTS[:1], {}, GraphError, "one vertex"),
-        (np.zeros((3, 3)), CUTS[:1], {}, GraphError, "Graph"),
-    ):
-        with pytest.raises(error, match=message):
-            answer_at_once(graph, queries, **{"epsilon": 1.0, **options})
-
-
 def test_cuts_of_the_list_are_found_and_others_refused():
     made = answer_at_once(GRAPH, CUTS, epsilon=1.0, seed=1)
     other_way = made.answer([1, 2], [0])  # a cut of an undirected graph
@@ -150,31 +128,3 @@ def test_cuts_of_the_list_are_found_and_others_refused():
             made.answer(CUTS[0], confidence=level)
     with pytest.raises(GraphError, match="no graph"):
         made.graph  # noqa: B018  # refuses
-
-
-@EACH_KIND
-def test_answers_come_back_from_files_and_damage_is_refused(graph, tmp_path):
-    cuts = cuts_of(graph)
-    made = answer_at_once(graph, cuts, epsilon=1.0, beta=0.1, seed=1)
-    path = tmp_path / "a.npz"
-    made.save(path)
-    again = gc.IterativeRelease.load(path)
-    for level in (0.5, 0.9, 0.999):
-        assert again.answer_all(cuts, confidence=level) == made.answer_all(cuts, confidence=level)
-    receipt = read_receipt(tmp_path / "a.npz.json")
-    receipt.pop("versions")
-    law, accuracy = receipt["law"], receipt["accuracy"]
-    for damage in (
-        {"vertices": [90]},
-        {"law": law | {"weight": 0}},
-        {"law": law | {"rate": "0"}},
-        {"law": law | {"rate": "1/0"}},
-        {"law": law | {"grid": {"step": 1}}},
-        {"law": None},
-        {"accuracy": accuracy | {"queries": 7, "more": 1}},
-        {"guarantee": {}},
-    ):
-        (tmp_path / "a.npz.json").unlink()
-        write_receipt(tmp_path / "a.npz.json", receipt | damage)
-        with pytest.raises(FileFormatError, match="damaged or of another version"):
-            gc.IterativeRelease.load(path)

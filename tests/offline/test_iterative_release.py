@@ -1,18 +1,14 @@
 """Iterative releases as users get them: answers, files, options that do not fit together."""
 
-import json
-
 import numpy as np
 import pytest
 from offline_calls import learn
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError, QueryError
+from graphcuts_dp.errors import ParameterError, QueryError
 from graphcuts_dp.offline.methods import DISTINGUISHERS, LISTED
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.results.bundle import KINDS
-
-hypothesis_path = KINDS["iterative construction"].arrays
 
 PAID_ONCE = ("response-rank-one", "released")
 CUTS = [gc.CutQuery(["a", "b"]), gc.CutQuery(["a"], ["c", "d"]), gc.CutQuery(["e"], ["a"])]
@@ -89,7 +85,7 @@ def test_the_graph_answers_within_its_own_error():
     assert made.accuracy.graph_error >= made.accuracy.error
 
 
-def test_bipartite_and_weighted_graphs(tmp_path):
+def test_bipartite_and_weighted_graphs():
     graph = gc.BipartiteGraph(
         [0, 1], [2, 0], weights=[2.0, 0.5], left=["x", "y"], right=3, weight_cap=2.0
     )
@@ -97,85 +93,6 @@ def test_bipartite_and_weighted_graphs(tmp_path):
     assert made.answer(["x"]).confidence == 0.95
     assert made.graph.weight_cap == 2.0
     assert made.guarantee.neighbours == "the weight of any one pair, within 0 .. 2"
-    path = tmp_path / "two.graphml"
-    made.save(path)
-    again = gc.IterativeRelease.load(path)
-    assert again.answer(["x"]) == made.answer(["x"])
-    assert again.graph == made.graph
-
-
-@pytest.mark.parametrize("queries", [None, CUTS])
-def test_saved_and_loaded(tmp_path, queries):
-    made = released(queries=queries, queries_per_round=2)
-    path = tmp_path / "out.graphml"
-    written = made.save(path)
-    assert [str(path), str(hypothesis_path(path)), f"{path}.json"] == list(written)
-    again = gc.IterativeRelease.load(path)
-    for name in ("guarantee", "accuracy", "settings", "cap"):
-        assert getattr(again, name) == getattr(made, name)
-    assert again.graph == made.graph
-    assert again.hypothesis.to_bytes() == made.hypothesis.to_bytes()
-    for old, new in zip(made.transcript, again.transcript, strict=True):
-        assert (old.round, old.value, old.updated) == (new.round, new.value, new.updated)
-        assert old.query.value(made.graph) == new.query.value(made.graph)
-    assert again.answer(CUTS[1]) == made.answer(CUTS[1])
-    with pytest.raises(FileFormatError):
-        made.save(path)
-    made.save(path, force=True)
-
-
-def test_files_that_do_not_belong_together_are_refused(tmp_path):
-    path = tmp_path / "out.graphml"
-    released().save(path)
-    with pytest.raises(FileFormatError, match="not a receipt of this kind"):
-        gc.Release.load(path)
-    content = json.loads((tmp_path / "out.graphml.json").read_text())
-    assert content["guarantee"]["entropy"] == "seeded: not private"
-    with path.open("a") as handle:
-        handle.write("\n")
-    with pytest.raises(FileFormatError, match="changed"):
-        gc.IterativeRelease.load(path)
-    hypothesis_path(path).unlink()
-    with pytest.raises(FileFormatError, match=r"changed|missing"):
-        gc.IterativeRelease.load(path)
-    content["settings"]["rounds"] = 7
-    (tmp_path / "out.graphml.json").write_text(json.dumps(content))
-    with pytest.raises(FileFormatError, match="digest"):
-        gc.IterativeRelease.load(path)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"construction": "average"}, "unknown construction"),
-        ({"distinguisher": "best"}, "unknown distinguisher"),
-        ({"distinguisher": "exponential"}, "need queries"),
-        ({"distinguisher": "exact-cuts", "queries": CUTS}, "need queries"),
-        ({"calibration": "loose"}, "unknown calibration"),
-        ({"calibration": "dr14", "rounds": 3}, "are for the calibrations"),
-        ({"delta": 0.0}, "needs delta"),
-        ({"delta": 2.0, "distinguisher": "response-rank-one"}, "delta must be"),
-        ({"epsilon": -1.0}, "epsilon"),
-        ({"queries": []}, "at least one"),
-        ({"queries": gc.CutList(Universe(3), [gc.CutQuery([0])])}, "other vertices"),
-    ],
-)
-def test_options_that_do_not_fit_are_refused(options, message):
-    with pytest.raises(ParameterError, match=message):
-        released(**options)
-
-
-def test_graphs_that_do_not_suit_are_refused():
-    with pytest.raises(ParameterError, match="22"):
-        released(gc.Graph([0], [1], vertices=30), distinguisher="exact-cuts")
-    with pytest.raises(ParameterError, match="8192"):
-        released(gc.Graph([0], [1], vertices=9000))
-    with pytest.raises(GraphError, match="one vertex"):
-        released(gc.Graph([], [], vertices=1))
-    with pytest.raises(GraphError, match="must be a Graph"):
-        released(np.zeros((3, 3)))
-    with pytest.raises(ParameterError, match="weight_cap"):
-        released(gc.Graph([0], [1], weights=[1.5], vertices=3))
 
 
 def test_each_product_takes_its_own_options():
@@ -196,54 +113,27 @@ def test_paid_once_takes_no_delta():
 
 
 @pytest.mark.parametrize("player", ["query", "both"])
-def test_a_query_player_without_regret(player, tmp_path):
+def test_a_query_player_without_regret(player):
     made = released(queries=CUTS, player=player, rounds=4, queries_per_round=2)
     assert made.settings.used == made.settings.rounds == 4
     assert made.settings.distinguisher == f"player: {player}"
     assert made.accuracy.queries == "listed"
     assert len(made.transcript) == 1
     assert made.answer(CUTS[0]).confidence == 0.95
-    assert made.guarantee.epsilon == pytest.approx(3.0)
     assert made.guarantee.delta == 1e-6
-    assert sum(part for _, part in made.guarantee.parts) == pytest.approx(3.0)
-    made.save(tmp_path / "out.graphml")
-    again = gc.IterativeRelease.load(tmp_path / "out.graphml")
-    assert (again.settings, again.accuracy) == (made.settings, made.accuracy)
+    for spent in (made.guarantee.epsilon, sum(part for _, part in made.guarantee.parts)):
+        assert spent == pytest.approx(3.0)
 
 
 def test_a_hidden_list_is_not_in_the_release(tmp_path):
     pairs = [gc.CutQuery([a], [b]) for a in "abcdefgh" for b in "abcdefgh" if a != b]
     made = released(queries=pairs, player="both", hide_queries=0.5)
-    assert made.listed is None
-    assert made.transcript == ()
-    assert made.accuracy.error is None
+    assert (made.listed, made.transcript, made.accuracy.error) == (None, (), None)
     assert made.answer(pairs[0]).confidence == 1.0
     assert "the number of queries" in made.guarantee.public
-    written = made.save(tmp_path / "out.graphml")
-    with np.load(hypothesis_path(tmp_path / "out.graphml")) as stored:
-        assert not [name for name in stored.files if name.startswith("listed")]
-        assert stored["found_S"].size == 0
-    assert len(written) == 3
-
-
-def test_options_of_players_that_do_not_fit_are_refused():
-    for options, message in (
-        ({"player": "nobody"}, "unknown player"),
-        ({"player": "data"}, "unknown player"),
-        ({"player": "both"}, "needs queries"),
-        ({"player": "both", "queries": CUTS, "calibration": "tight"}, "does not take"),
-        ({"player": "both", "queries": CUTS, "refits": 3}, "does not take"),
-        ({"player": "both", "queries": CUTS, "queries_per_round": 0}, "queries_per_round"),
-        ({"player": "both", "queries": CUTS, "rounds": 1}, "rounds"),
-        ({"player": "both", "queries": CUTS, "rounds": 2001}, "rounds"),
-        ({"player": "both", "queries": CUTS, "delta": 0.0}, "delta"),
-        ({"player": "query", "queries": CUTS, "hide_queries": 0.01}, "too short"),
-        ({"player": "query", "queries": CUTS, "hide_queries": 0.0}, "hide_queries"),
-        ({"player": "query", "queries": CUTS, "hide_queries": 1.0}, "hide_queries"),
-        ({"queries": CUTS, "hide_queries": 0.01}, "does not take"),
-    ):
-        with pytest.raises(ParameterError, match=message):
-            released(**options)
+    made.save(tmp_path / "out.graphml")
+    with np.load(KINDS["iterative construction"].arrays(tmp_path / "out.graphml")) as stored:
+        assert not [name for name in stored.files if name.startswith(("list", "places"))]
 
 
 def test_a_player_that_learns_gets_better_with_more_epsilon():

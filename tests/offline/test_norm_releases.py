@@ -7,7 +7,6 @@ import pytest
 from offline_calls import learn
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.measure.statistics import ROOT_STEPS
 from graphcuts_dp.offline.release import Task
 from graphcuts_dp.privacy.composition import compose
@@ -96,18 +95,3 @@ def test_a_store_keeps_the_norm(tmp_path):
     )
     (use,) = gc.store_status(store).uses
     assert use.use.parameters["construction"] == "mirror-descent, norm 2,p"
-
-
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        ({"norm": "l3"}, "exponent p"),
-        ({"norm": "best"}, "unknown norm"),
-        ({"norm": "l2", "construction": "frieze-kannan"}, "norm is for mirror-descent"),
-    ],
-)
-def test_what_does_not_fit_is_refused(more, message):
-    graph = imbalanced_bipartite(SIDE, seed=2)
-    options = {"construction": "mirror-descent", "epsilon": 1.0, "delta": 1e-6, "queries": cuts()}
-    with pytest.raises(ParameterError, match=message):
-        learn(graph, **(options | more))

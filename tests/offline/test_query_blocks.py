@@ -63,7 +63,7 @@ def test_answers_and_norms_are_kept():
 
 def test_classes_are_as_coarse_as_the_cuts_allow():
     blocks = QueryBlocks.of(CUTS, Universe(*SHAPE))
-    for codes, side in ((blocks.rows, 0), (blocks.columns, 1)):
+    for side, codes in enumerate(blocks.sides):
         kinds = {}
         for place, code in enumerate(codes.tolist()):
             held = tuple(bool(cut.masks(Universe(*SHAPE).space)[side][place]) for cut in CUTS)

@@ -11,7 +11,8 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.ledger.spending import Budget, total_cost
+from graphcuts_dp.ledger.opening import Budget
+from graphcuts_dp.ledger.uses import total_cost
 from graphcuts_dp.privacy.calibration import (
     discrete_gaussian_scale,
     gaussian_scale,

@@ -45,7 +45,7 @@ from graphcuts_dp.privacy.noise import (
     wide_context,
 )
 from graphcuts_dp.privacy.value_noise import ValueNoise
-from graphcuts_dp.session.per_query import PerQueryNoise
+from graphcuts_dp.session.plain import PerQueryNoise
 
 RATES = [Fraction(1), Fraction(1, 10), Fraction(3), Fraction(7, 2**21), Fraction(1, 10**13)]
 EPSILONS = [Fraction(0.01), Fraction(1), Fraction(0.1), Fraction(20), Fraction(50)]

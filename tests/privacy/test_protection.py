@@ -281,7 +281,7 @@ def test_noise_of_flows_is_ten_times_as_large():
 def test_flows_of_small_groups_change_by_less_than_ten_in_squares():
     """Three pairs inside each group, nine between: 10 pairs change squares by 9^2 + 1 at most."""
     made = gc.release_flows(GRAPH, GROUPS, delta=1e-6, noise="gaussian", **TEN)
-    finest = dict(zip(made.noisy.places, made.noisy.changes, strict=True))[1]
+    finest = dict(zip(made.noisy.map.places, made.noisy.changes, strict=True))[1]
     assert finest == (10, 82)
 
 

@@ -26,7 +26,7 @@ from graphcuts_dp.distances import counts, learner
 from graphcuts_dp.errors import BudgetError, ParameterError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.constructions import CONSTRUCTIONS
-from graphcuts_dp.ledger.spending import Budget
+from graphcuts_dp.ledger.opening import Budget
 from graphcuts_dp.measure.statistics import ROOT_STEPS, buy_root_degrees
 from graphcuts_dp.offline import construction, lists, tuning
 from graphcuts_dp.offline.distinguisher import ExactCuts, Exponential, Found
@@ -41,13 +41,10 @@ from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.privacy.protection import EDGE, Protect
 from graphcuts_dp.release import allocation, contributions, flow_release, sparse_measure
-from graphcuts_dp.session import calibrations, online
-from graphcuts_dp.session import per_query as fresh_noise
-from graphcuts_dp.session import response as bits
+from graphcuts_dp.session import calibrations, online, plain
 from graphcuts_dp.session.calibrations import CALIBRATIONS, DR14, GRU12, JT12, Tight
-from graphcuts_dp.session.per_query import PerQueryNoise
-from graphcuts_dp.session.response import BinaryAnswers
-from graphcuts_dp.session.terms import METHODS, make_mechanism
+from graphcuts_dp.session.plain import BinaryAnswers, PerQueryNoise
+from graphcuts_dp.session.terms import METHODS, SessionTerms
 from scripts.figures.gaussian_rank_one import GaussianRankOne
 from tests.audits.registry import _PRODUCTS
 
@@ -126,17 +123,15 @@ def session(method, calibration="tight", delta=1e-6, value_share=0.0, *, protect
     grid = Grid.of_vertices(graph, protection.degree_bound) if vertex else Grid.of(graph)
 
     def begin():
-        mechanism = make_mechanism(
-            method,
-            universe=Universe.of(graph),
-            grid=grid,
-            protection=protection,
+        mechanism = SessionTerms.of(
+            method=method,
             epsilon=1.0,
             delta=delta,
             queries=20,
             calibration=calibration,
             value_share=value_share,
-        )
+            **protection.keywords,
+        ).mechanism(Universe.of(graph), grid)
         mechanism.start(graph, SeededEntropy(1))
         return mechanism
 
@@ -146,17 +141,15 @@ def session(method, calibration="tight", delta=1e-6, value_share=0.0, *, protect
 def with_nuclear_norm():
     def begin():
         graph = gc.BipartiteGraph(*np.divmod(np.arange(900), 30), left=30, right=30)
-        mechanism = make_mechanism(
-            "mirror-descent",
+        mechanism = SessionTerms.of(
+            method="mirror-descent",
             norm="schatten",
             linear=True,
             most_spectral=12.0,
-            universe=Universe(30, 30),
-            grid=Grid.of(graph),
             epsilon=1.0,
             delta=1e-6,
             queries=20,
-        )
+        ).mechanism(Universe(30, 30), Grid.of(graph))
         mechanism.start(graph, SeededEntropy(1))
         return mechanism
 
@@ -166,16 +159,14 @@ def with_nuclear_norm():
 def with_root_degrees(calibration, epsilon=1.0):
     def begin():
         graph = gc.BipartiteGraph(*np.divmod(np.arange(900), 30), left=30, right=30)
-        mechanism = make_mechanism(
-            "mirror-descent",
+        mechanism = SessionTerms.of(
+            method="mirror-descent",
             norm="2,p",
-            universe=Universe(30, 30),
-            grid=Grid.of(graph),
             epsilon=epsilon,
             delta=1e-6,
             queries=20,
             calibration=calibration,
-        )
+        ).mechanism(Universe(30, 30), Grid.of(graph))
         mechanism.start(graph, SeededEntropy(1))
         return mechanism
 
@@ -229,8 +220,8 @@ def dearer_levels(noise):
 
 
 def dearer_bits(monkeypatch):
-    real = bits.BinaryResponse
-    monkeypatch.setattr(bits, "BinaryResponse", lambda e, cap: real(e * Fraction(101, 100), cap))
+    real = plain.BinaryResponse
+    monkeypatch.setattr(plain, "BinaryResponse", lambda e, cap: real(e * Fraction(101, 100), cap))
 
 
 def flows(noise, **protection):
@@ -248,7 +239,7 @@ COORDINATES = of_result(
     "tune_coordinate",
     lambda tuned: replace(tuned, spent=tuned.spent * Fraction(101, 100)),
 )
-ANSWERS = of_noise(fresh_noise, Fraction(101, 100))
+ANSWERS = of_noise(plain, Fraction(101, 100))
 STEP = of_result(Protect, "per_step", lambda e: e * 2)
 ENTRIES = of_argument(allocation, "noise_distribution", "epsilon")
 
@@ -559,13 +550,8 @@ def bought(monkeypatch, run):
 
 
 def root_session():
-    made = make_mechanism(
-        "mirror-descent",
-        norm="2,p",
-        universe=Universe(30, 30),
-        grid=Grid.of(PAIRS),
-        queries=20,
-        **BUDGET,
+    made = SessionTerms.of(method="mirror-descent", norm="2,p", queries=20, **BUDGET).mechanism(
+        Universe(30, 30), Grid.of(PAIRS)
     )
     made.start(PAIRS, SeededEntropy(1))
 

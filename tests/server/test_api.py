@@ -21,7 +21,7 @@ def ann(office):
 
 def told(reply, status=200):
     assert reply.status_code == status, reply.text
-    return reply.json()
+    return reply.json() if reply.content else None
 
 
 def problem(reply, status, kind):
@@ -189,7 +189,7 @@ def test_caps_hold_beside_the_budget(office):
     assert "your cap (epsilon = 0.75)" in found["detail"]
     told(office.open("cleo", "c", epsilon=0.25, queries=15), 201)
     body = {"epsilon": 2.0, "preapproved": True, "queries": 25}
-    told(office.send("curator", "PUT", "/v1/people/cleo", body))
+    told(office.send("curator", "PUT", "/v1/people/cleo", body), 204)
     assert (
         "your cap of 25 queries leaves 0"
         in problem(office.open("cleo", "b"), 409, "budget")["detail"]
@@ -218,12 +218,12 @@ def test_nobody_reads_another_s_answers_unless_the_curator_says_so(ann):
     assert told(ann.send("bob", "GET", "/v1/sessions")) == {"sessions": []}
     grant = {"reader": "bob", "owner": "ann", "allowed": True}
     problem(ann.send("bob", "PUT", "/v1/grants", grant), 403, "role")
-    told(ann.send("curator", "PUT", "/v1/grants", grant))
+    told(ann.send("curator", "PUT", "/v1/grants", grant), 204)
     for path in paths:
         assert ann.send("bob", "GET", f"/v1/sessions/ann.default{path}").status_code == 200
     body = {"queries": [{"S": ["v2"]}]}
     problem(ann.send("bob", "POST", "/v1/sessions/ann.default/answers", body), 403, "not-owner")
-    told(ann.send("curator", "PUT", "/v1/grants", {**grant, "allowed": False}))
+    told(ann.send("curator", "PUT", "/v1/grants", {**grant, "allowed": False}), 204)
     assert ann.send("bob", "GET", "/v1/sessions/ann.default").status_code == 404
 
 
@@ -255,12 +255,7 @@ def test_a_large_set_is_cut_short_unless_asked_for(tmp_path):
         path = "/v1/sessions/ann.default/answers"
         for query, shown in (("", 20), ("?labels=true", 90)):
             (item,) = told(office.send("ann", "GET", path + query))["items"]
-            assert (len(item["S"]), item["S_size"], item["T"], item["T_size"]) == (
-                shown,
-                90,
-                None,
-                110,
-            )
+            assert (len(item["S"]["labels"]), item["S"]["size"], item["T"]) == (shown, 90, None)
 
 
 def test_what_is_free_spends_nothing(ann):
@@ -315,7 +310,8 @@ def test_a_curator_makes_people_and_tokens(office):
     problem(office.send("dan", "GET", "/v1/me"), 401, "401")
     office.tokens["dan"] = found["token"]
     told(office.send("dan", "GET", "/v1/me"))
-    people = told(office.send("curator", "DELETE", "/v1/people/dan"))["people"]
+    told(office.send("curator", "DELETE", "/v1/people/dan"), 204)
+    people = told(office.send("curator", "GET", "/v1/people"))["people"]
     assert [each["active"] for each in people if each["name"] == "dan"] == [False]
     problem(office.send("dan", "GET", "/v1/me"), 401, "401")
     problem(office.send("curator", "POST", "/v1/people", {"name": "dan"}), 422, "value")

@@ -213,7 +213,7 @@ def test_long_queries_are_told_in_short_pages(office, monkeypatch):
     path = "/v1/sessions/ann.default/answers"
     short = office.send("ann", "GET", path).json()
     assert [each["query"] for each in short["items"]] == [None] * 6
-    assert {each["S_group"] for each in short["items"]} == {"rank one"}
+    assert {each["title"] for each in short["items"]} == {"rank one"}
     monkeypatch.setattr(api, "_PAGE", 100)
     page = office.send("ann", "GET", f"{path}?labels=true").json()
     assert (page["total"], len(page["items"])) == (6, 3)

@@ -19,7 +19,7 @@ from graphcuts_dp.privacy.entropy import SeededEntropy, SystemEntropy
 from graphcuts_dp.privacy.value_noise import ValueNoise
 from graphcuts_dp.session.calibrations import Tight
 from graphcuts_dp.session.online import OnlineMechanism
-from graphcuts_dp.session.states import read_state, stored_state
+from graphcuts_dp.session.runner import read_state, stored_state
 
 
 class NoNoise:

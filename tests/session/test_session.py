@@ -23,13 +23,13 @@ from graphcuts_dp.errors import (
     QueryError,
 )
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.ledger.records import Kind
-from graphcuts_dp.ledger.spending import Budget, total_cost
+from graphcuts_dp.ledger.ledger import Kind
+from graphcuts_dp.ledger.opening import Budget
+from graphcuts_dp.ledger.uses import total_cost
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.session import runner
-from graphcuts_dp.session.counts import EdgeCounter
-from graphcuts_dp.session.encoding import decode_query, encode_query
+from graphcuts_dp.session.queries import EdgeCounter, decode_query, encode_query
 from graphcuts_dp.session.session import open_session, session_of
 from graphcuts_dp.session.terms import SessionTerms
 

@@ -7,15 +7,14 @@ Blocks near the threshold: a block model finds what the spectrum merges.
 
 import math
 from dataclasses import replace
-from fractions import Fraction
 
 import numpy as np
 import pytest
 from noisy_cases import gaussian, indicators, planted, planted_bipartite, planted_directed, problem
+from noisy_numbers import total_of
 
 from graphcuts_dp.deadline import Deadline
 from graphcuts_dp.estimate.blocks import Blocks
-from graphcuts_dp.estimate.measurement import NoisyTotal
 from graphcuts_dp.synth.block_model import fit_blocks
 from graphcuts_dp.synth.credible_sums import (
     best_structure,
@@ -123,8 +122,8 @@ def test_a_better_total_is_used(case, degrees):
     graph = make()
     true = graph.dense().sum()
     given = problem(graph, epsilon=0.2, degrees=degrees)
-    known = replace(given, total=NoisyTotal(true, 1e-3, Fraction(1), Fraction(1)))
-    useless = replace(given, total=NoisyTotal(-1e9, 1e30, Fraction(1), Fraction(1)))
+    known = replace(given, total=total_of(true, 1e-3))
+    useless = replace(given, total=total_of(-1e30, 1e30))
     found, plain, same = (
         credible_sums(each, given.blocks.distribution).rows.sum()
         for each in (known, given, useless)
@@ -139,9 +138,9 @@ def test_a_degree_out_of_all_bounds(huge):
     """Noise has tails: one vertex's count may be anything."""
     given = problem(planted((20, 20), 0.5, 0.1)[0], degrees=1)
     (noisy,) = given.degrees
-    rows = noisy.rows.copy()
+    rows = noisy.steps[0].copy()
     rows[0] = huge
-    broken = replace(given, degrees=(replace(noisy, rows=rows, columns=rows),))
+    broken = replace(given, degrees=(replace(noisy, steps=(rows,)),))
     sums = credible_sums(broken, given.blocks.distribution)
     assert np.isfinite(sums.rows).all()
     assert np.isfinite(sums.groups).all()

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import graphcuts_dp as gc
-from graphcuts_dp.estimate.measurement import NoisyDegrees, NoisyGroups
+from graphcuts_dp.estimate.measurement import CellSums, Degrees
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.release.allocation import measure
@@ -54,7 +54,7 @@ def bought(kind, how, epsilon=8.0):
     )
     noisy = found.values[-1]
     cap = noisy.distribution.weight_cap
-    degrees, looks = found.find(NoisyDegrees), found.all_of(NoisyGroups)
+    degrees, looks = found.find(Degrees), found.all_of(CellSums)
     return (
         graph,
         noisy,
@@ -88,7 +88,7 @@ def test_the_synthetic_graph_has_the_sums(kind):
     noise = "laplace" if kind == "weights" else "binary"
     release = gc.release_graph(graph, epsilon=2.0, noise=noise, groups=groups, seed=2)
     plain = gc.release_graph(graph, epsilon=2.0, noise=noise, seed=2)
-    cells = CellEstimates.of(release.measurements.all_of(NoisyGroups))
+    cells = CellEstimates.of(release.measurements.all_of(CellSums))
     left, right = cells.indicators
     errors = [
         np.abs(left.T @ (each.graph.dense() - graph.dense()) @ right).mean()

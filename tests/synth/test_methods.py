@@ -212,10 +212,9 @@ def test_vertices_with_huge_noisy_degrees(bipartite, huge):
     )
     given = problem(graph, degrees=1)
     (noisy,) = given.degrees
-    rows = noisy.rows.copy()
+    rows = noisy.steps[0].copy()
     rows[[0, 3]] = huge
-    columns = noisy.columns if bipartite else rows
-    broken = replace(given, degrees=(replace(noisy, rows=rows, columns=columns),))
+    broken = replace(given, degrees=(replace(noisy, steps=(rows, *noisy.steps[1:])),))
     x = MaximumEntropy()(broken).matrix
     assert np.isfinite(x).all()
     assert 0 <= x.min() <= x.max() <= 1

@@ -14,7 +14,7 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.offline import construction
-from graphcuts_dp.offline.construction import BestResponder, PlayerGame, WeightsPlayer, sum_of
+from graphcuts_dp.offline.construction import PlayerGame, WeightsPlayer, best_response, sum_of
 from graphcuts_dp.offline.query_lists import CutList
 from graphcuts_dp.offline.tuning import PracticalOffline
 from graphcuts_dp.pairs.queries import CutQuery
@@ -41,7 +41,7 @@ def test_the_best_responder_plays_a_best_response(universe, total):
     """Its value is that of the linear program over weights in [0, 1] with this total."""
     for seed in range(5):
         draws = drawn_cuts(universe, 6, seed)
-        played = BestResponder(universe, total).play(draws)
+        played = best_response(universe, total, draws)
         worth = sum_of(universe, draws)
         pairs = universe.pairs()
         found = float(worth[pairs] @ played[pairs])
@@ -92,7 +92,7 @@ def game_beyond_the_range(player, epsilon, **options):
     """More epsilon than users may ask for, where the bound says something."""
     budget = PracticalOffline(epsilon=50.0, delta=1e-6, beta=0.02, rho=epsilon**2 / 2)
     return PlayerGame(
-        queries=halves(10, 20), grid=Grid(), budget=budget, player=player, beta=0.2, **options
+        queries=halves(10, 20), grid=Grid(), calibration=budget, player=player, beta=0.2, **options
     )
 
 
@@ -145,7 +145,7 @@ def test_the_bound_is_the_stated_formula():
 @pytest.mark.parametrize("player", ["query", "both"])
 def test_the_price_of_the_draws_is_the_sum_over_rounds(player):
     game = game_beyond_the_range(player, 3.0, rounds=9, draws=4)
-    _, _, rest = game.bought()
+    *_, rest = game.calibration.with_total(1)
     tuning = game.tune(20.0, 2.0, rest)
     Delta = game.scoring.sensitivity
     rho = sum(4 * (2 * t * Delta * tuning.rate) ** 2 / Fraction(8) for t in range(9))
@@ -191,13 +191,13 @@ def list_distribution(queries, graph, hide, player):
     game = PlayerGame(
         queries=queries,
         grid=Grid(),
-        budget=PracticalOffline(epsilon=50.0, delta=1e-6, rho=1e3),
+        calibration=PracticalOffline(epsilon=50.0, delta=1e-6, rho=1e3),
         player=player,
         rounds=2,
         draws=1,
         hide=hide,
     )
-    _, _, rest = game.bought()
+    *_, rest = game.calibration.with_total(1)
     tuning = game.tune(3.0, 1.0, rest)
     true = queries.counts(graph, Grid()) * game.scoring.substeps
     found = {}
@@ -206,7 +206,7 @@ def list_distribution(queries, graph, hide, player):
         for number, index in enumerate(drawn):
             weights = np.exp(float(tuning.rate) * game.scores(true, plays, number, tuning.reach))
             chance *= weights[index] / weights.sum()
-            plays += data.play([game.signed(index)])
+            plays += data([game.signed(index)])
         key = plays.round(9).tobytes()
         found[key] = found.get(key, 0.0) + chance
     return found, tuning

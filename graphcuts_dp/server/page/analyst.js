@@ -130,9 +130,9 @@ function showAnswer(answer) {
   );
 }
 
-function setText(labelsOfSet, size, group) {
+function setText({ labels, size, group }) {
   if (group) return `${group} (${number(size)})`;
-  const shown = labelsOfSet.slice(0, 4).join(", ");
+  const shown = labels.slice(0, 4).join(", ");
   return size > 4 ? `${shown}, ... (${number(size)})` : shown;
 }
 
@@ -141,8 +141,8 @@ function showHistory() {
     const [low, high] = item.answer.interval;
     return [
       { number: number(item.place) },
-      setText(item.S, item.S_size, item.S_group),
-      item.T === null ? "all others" : setText(item.T, item.T_size, item.T_group),
+      item.S === null ? item.title : setText(item.S),
+      item.T !== null ? setText(item.T) : item.S === null ? "" : "all others",
       { number: number(item.answer.value) + (item.answer.guaranteed ? "" : " (no guarantee)") },
       { number: `${number(low)} to ${high === null ? "any" : number(high)}` },
     ];

@@ -64,7 +64,7 @@ def noisy_count(graph: AnyGraph, *, epsilon: Fraction, source: EntropySource) ->
     """
     plain = noise_distribution("binary", epsilon=epsilon, weight_cap=1.0)
     total = measure_total(graph, plain, epsilon=epsilon, source=source)
-    return min(max(round(total.value / total.unit), 0), _pairs(Layout.of(graph.space)))
+    return min(max(round(total.total / total.unit), 0), _pairs(Layout.of(graph.space)))
 
 
 def filtered(
