@@ -28,10 +28,9 @@ from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
 from graphcuts_dp.pairs.vertices import Label
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.entropy import SEEDED_WARNING, entropy_source
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, Protect, exact_epsilon
 from graphcuts_dp.privacy.level_noise import DistributionPair
-from graphcuts_dp.privacy.protection import Protect
+from graphcuts_dp.privacy.noise import SEEDED_WARNING, entropy_source
 from graphcuts_dp.results import bundle
 from graphcuts_dp.session.base import Answer
 from graphcuts_dp.session.transcript import answer_to_dict

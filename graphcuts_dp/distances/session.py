@@ -40,10 +40,9 @@ from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import DISTANCE_SESSION, Use, check_agreed, check_name
 from graphcuts_dp.pairs.vertices import Label
 from graphcuts_dp.privacy.composition import Cost, as_stored
-from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
-from graphcuts_dp.privacy.guarantee import exact_epsilon, warn_of_delta
+from graphcuts_dp.privacy.guarantee import Protect, exact_epsilon, warn_of_delta
 from graphcuts_dp.privacy.level_noise import DistributionPair
-from graphcuts_dp.privacy.protection import Protect
+from graphcuts_dp.privacy.noise import EntropySource, SeededEntropy
 from graphcuts_dp.session.base import ANSWERED, Answer, Mechanism, Update
 from graphcuts_dp.session.runner import Beginning, Runner, StoreSession, begun_or_resumed
 

@@ -36,14 +36,18 @@ from graphcuts_dp.measure.statistics import (
     buy_nuclear_norm,
     buy_root_degrees,
 )
-from graphcuts_dp.pairs.graph_queries import GraphQuery, Question
-from graphcuts_dp.pairs.linear_steps import Extent, LinearSteps, pair_coefficients
+from graphcuts_dp.pairs.graph_queries import (
+    Extent,
+    GraphQuery,
+    LinearSteps,
+    Question,
+    pair_coefficients,
+)
 from graphcuts_dp.pairs.queries import MatrixQuery
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.calibration import TOTAL_SHARE
-from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.composition import TOTAL_SHARE, Cost
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.privacy.noise import EntropySource
 from graphcuts_dp.session.base import (
     ANSWERED,
     NOTHING,

@@ -17,17 +17,18 @@ from graphcuts_dp.learn.learners import check_disjoint
 from graphcuts_dp.learn.online_bounds import checked_promise
 from graphcuts_dp.ledger.ledger import APART
 from graphcuts_dp.measure.entries import randomized_response
-from graphcuts_dp.pairs.graph_queries import Question
-from graphcuts_dp.pairs.layout import Layout
-from graphcuts_dp.pairs.linear_steps import Extent, LinearSteps
+from graphcuts_dp.pairs.graph_queries import Extent, LinearSteps, Question
 from graphcuts_dp.pairs.queries import CutQuery, RankOneQuery
-from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.calibration import discrete_gaussian_delta, discrete_gaussian_scale
-from graphcuts_dp.privacy.composition import Cost, stated_cost
-from graphcuts_dp.privacy.distributions import BinaryResponse
-from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource
+from graphcuts_dp.pairs.universe import Layout, Universe
+from graphcuts_dp.privacy.composition import (
+    Cost,
+    discrete_gaussian_delta,
+    discrete_gaussian_scale,
+    stated_cost,
+)
+from graphcuts_dp.privacy.distributions import BinaryResponse, ValueNoise, response_radius
 from graphcuts_dp.privacy.guarantee import exact_epsilon
-from graphcuts_dp.privacy.value_noise import ValueNoise, response_radius
+from graphcuts_dp.privacy.noise import SEEDED_WARNING, EntropySource
 from graphcuts_dp.session.base import (
     ANSWERED,
     NOTHING,

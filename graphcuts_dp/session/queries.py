@@ -12,16 +12,22 @@ from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.errors import LedgerError, QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.pairs.graph_queries import GraphQuery, Question
-from graphcuts_dp.pairs.linear_query import LinearQuery
-from graphcuts_dp.pairs.linear_steps import (
+from graphcuts_dp.pairs.graph_queries import (
     Extent,
+    GraphQuery,
     LinearSteps,
+    Question,
     as_cut,
     exact_sums,
     pair_coefficients,
 )
-from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery, pairs_of_cut
+from graphcuts_dp.pairs.queries import (
+    CutQuery,
+    LinearQuery,
+    MatrixQuery,
+    RankOneQuery,
+    pairs_of_cut,
+)
 from graphcuts_dp.pairs.universe import Universe
 
 _COMPLEMENT, _PAIR, _RANK_ONE, _DENSE, _SPARSE, _STATISTIC = range(6)

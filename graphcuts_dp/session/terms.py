@@ -24,8 +24,7 @@ from graphcuts_dp.learn.update_bounds import size_of
 from graphcuts_dp.options import OUTPUT, PRIVACY, check, option
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import as_stored
-from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, PrivacyGuarantee
-from graphcuts_dp.privacy.protection import EDGE, Protect
+from graphcuts_dp.privacy.guarantee import EDGE, LARGEST_EPSILON, PrivacyGuarantee, Protect
 from graphcuts_dp.session.base import CutMechanism
 from graphcuts_dp.session.calibrations import CALIBRATIONS
 from graphcuts_dp.session.choice import (

@@ -13,7 +13,7 @@ import numpy as np
 import graphcuts_dp as gc
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.session.terms import SessionTerms
 from scripts.bench.harness import Table, run
 from scripts.figures.random_graphs import planted_partition

@@ -22,8 +22,8 @@ from graphcuts_dp.pairs.queries import CutQuery, answer_all
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.planning.planner import plan_of
 from graphcuts_dp.plotting.style import COLOURS, PAGE, house_style
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.progress import Progress
+from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.resources import Progress
 from graphcuts_dp.session.choice import Setting
 from graphcuts_dp.session.plain import BinaryAnswers
 from graphcuts_dp.session.terms import SessionTerms

@@ -9,9 +9,8 @@ from graphcuts_dp.distances.embeddings import L1Embedding
 from graphcuts_dp.distances.learner import L1Learner
 from graphcuts_dp.distances.locations import HIDDEN, PUBLIC
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, Protect, exact_epsilon
 from graphcuts_dp.privacy.level_noise import DistributionPair
-from graphcuts_dp.privacy.protection import Protect
 
 
 @final

@@ -39,14 +39,14 @@ from graphcuts_dp.distances.embeddings import exact_embedding
 from graphcuts_dp.distances.learner import L1Learner
 from graphcuts_dp.distances.session import InteractiveDistances
 from graphcuts_dp.errors import AccuracyWarning, ParameterError
+from graphcuts_dp.estimate.noisy_matrix import NOISES, noise_distribution
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.measure.statistics import measure_total
 from graphcuts_dp.offline.lists import Steps
 from graphcuts_dp.offline.rank_one import ResponseRankOne
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.value_noise import NOISES, noise_distribution
+from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.results.bundle import KINDS, receipt_path
 from graphcuts_dp.session.calibrations import CALIBRATIONS
 from graphcuts_dp.session.terms import SessionTerms

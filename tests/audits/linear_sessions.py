@@ -19,7 +19,7 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.norm_learner import MirrorDescentLearner
 from graphcuts_dp.pairs.queries import MatrixQuery
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
+from graphcuts_dp.privacy.noise import EntropySource, SeededEntropy
 from graphcuts_dp.session.online import Counting, OnlineMechanism
 from graphcuts_dp.session.queries import linear_count
 from graphcuts_dp.session.sparse_vector import OneSidedPair

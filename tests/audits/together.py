@@ -26,8 +26,8 @@ from graphcuts_dp.graph.owned_rows import OwnedRows, PrivateData
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.vertices import Space
-from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.protection import Protect
+from graphcuts_dp.privacy.guarantee import Protect
+from graphcuts_dp.privacy.noise import EntropySource
 from graphcuts_dp.release.allocation import measure
 from graphcuts_dp.release.choice import Response
 from graphcuts_dp.release.flow_release import release_flows

@@ -24,7 +24,7 @@ from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.distances.session import InteractiveDistances
 from graphcuts_dp.errors import ExhaustedError, ParameterError, QueryError
 from graphcuts_dp.privacy.composition import zcdp_rho
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.noise import SeededEntropy
 
 GRID = Metric.grid(5, 6)
 

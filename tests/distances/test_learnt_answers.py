@@ -21,7 +21,7 @@ from graphcuts_dp.distances.embeddings import embeddings_of, learnt_cheaply
 from graphcuts_dp.distances.learner import best_learner, coordinate_bounds
 from graphcuts_dp.distances.locations import all_distances
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.privacy.value_noise import ValueNoise
+from graphcuts_dp.privacy.distributions import ValueNoise
 
 WIDTH = 20
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.estimate.strategy import (
     choose_strategy,
     equal_groups,
@@ -26,10 +27,9 @@ from graphcuts_dp.learn.update_bounds import (
     multiplicative_weights_updates,
     shape_of,
 )
-from graphcuts_dp.pairs.cells import CellTree
+from graphcuts_dp.pairs.groups import CellTree
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.planning.planner import VACUOUS, Workload, plan
-from graphcuts_dp.privacy.value_noise import noise_distribution
 from graphcuts_dp.session.session import session_of
 from graphcuts_dp.session.terms import SessionTerms
 

@@ -35,11 +35,17 @@ from graphcuts_dp.offline.query_lists import CutList
 from graphcuts_dp.offline.tuning import PaperOffline, PracticalOffline, PureOffline, TightOffline
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.calibration import TOTAL_SHARE
-from graphcuts_dp.privacy.composition import Cost, check_paid, stated_cost, zcdp_delta, zcdp_rho
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.composition import (
+    TOTAL_SHARE,
+    Cost,
+    check_paid,
+    stated_cost,
+    zcdp_delta,
+    zcdp_rho,
+)
+from graphcuts_dp.privacy.guarantee import EDGE, Protect
 from graphcuts_dp.privacy.level_noise import LevelNoise
-from graphcuts_dp.privacy.protection import EDGE, Protect
+from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release import allocation, contributions, flow_release, sparse_measure
 from graphcuts_dp.session import calibrations, online, plain
 from graphcuts_dp.session.calibrations import CALIBRATIONS, DR14, GRU12, JT12, Tight

@@ -11,10 +11,9 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn import online_bounds
 from graphcuts_dp.learn.update_bounds import multiplicative_weights_updates
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.calibration import TOTAL_SHARE
-from graphcuts_dp.privacy.composition import zcdp_rho
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.value_noise import ValueNoise
+from graphcuts_dp.privacy.composition import TOTAL_SHARE, zcdp_rho
+from graphcuts_dp.privacy.distributions import ValueNoise
+from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.session import sparse_vector
 from graphcuts_dp.session.calibrations import CALIBRATIONS, DR14, GRU12, JT12, Tight
 from graphcuts_dp.session.choice import Setting

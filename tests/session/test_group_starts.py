@@ -13,9 +13,8 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.block_start import MOST_GROUPS
 from graphcuts_dp.measure.cells import weighted_sensitivity
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.calibration import TOTAL_SHARE
-from graphcuts_dp.privacy.composition import zcdp_rho
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.composition import TOTAL_SHARE, zcdp_rho
+from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.session import online
 from graphcuts_dp.session.online import STARTS, TOTAL
 from graphcuts_dp.session.runner import read_state, stored_state

@@ -11,11 +11,11 @@ from helpers import random_graph
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError, QueryError
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.pairs.linear_steps import Extent, LinearSteps
-from graphcuts_dp.pairs.mixed_cuts import MixedCut
+from graphcuts_dp.pairs.graph_queries import Extent, LinearSteps
+from graphcuts_dp.pairs.queries import MixedCut
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.protection import Protect
+from graphcuts_dp.privacy.guarantee import Protect
+from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.session.plain import PerQueryNoise
 from graphcuts_dp.session.queries import EdgeCounter, decode_query, encode_query, linear_count
 from graphcuts_dp.session.query_lines import query_to_dict, read_asked
@@ -272,7 +272,7 @@ def test_a_set_that_mixes_both_sides_counts_each_edge_once(tmp_path):
         assert answer.value == pytest.approx(expected, abs=0.5)
     for S, T in ((["ann", "up"], None), (["ann", "heat"], ["ann", "heat"]), (["up"], ["bob"])):
         asked = gc.CutQuery(S, T)
-        from graphcuts_dp.pairs.mixed_cuts import understood
+        from graphcuts_dp.pairs.queries import understood
 
         mixed = understood(asked, graph.space)
         assert isinstance(mixed, MixedCut)

@@ -13,7 +13,7 @@ from graphcuts_dp.errors import ParameterError, QueryError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.norms import best_exponent, parse_norm
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.session.choice import Setting
 from graphcuts_dp.session.session import open_session, session_of
 from graphcuts_dp.session.terms import SessionTerms, guaranteed_error

@@ -11,9 +11,8 @@ from online_cases import two_communities
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ExhaustedError
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.pairs.layout import most_weight, possible_part
-from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.entropy import SystemEntropy
+from graphcuts_dp.pairs.universe import Universe, most_weight, possible_part
+from graphcuts_dp.privacy.noise import SystemEntropy
 from graphcuts_dp.session.session import Preview, session_of
 from graphcuts_dp.session.terms import METHODS as EVERY_METHOD
 from graphcuts_dp.session.terms import SessionTerms

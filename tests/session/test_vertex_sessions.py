@@ -13,7 +13,7 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import zcdp_rho
-from graphcuts_dp.privacy.protection import Protect
+from graphcuts_dp.privacy.guarantee import Protect
 from graphcuts_dp.session.queries import EdgeCounter
 from graphcuts_dp.session.session import session_of
 from graphcuts_dp.session.sparse_vector import OneSidedPair
