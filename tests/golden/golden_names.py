@@ -59,7 +59,7 @@ def names():
         "mechanisms of a release": ALL_MECHANISMS,
         "workloads": WORKLOADS,
         "fits": FIT_NAMES,
-        "oracles": ORACLES,
+        "oracles": list(ORACLES),
         "protections": PROTECTIONS,
         "session methods": METHODS,
         "session methods for linear queries": LINEAR_METHODS,
