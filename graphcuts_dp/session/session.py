@@ -18,8 +18,8 @@ from graphcuts_dp.errors import (
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph, read_graph
 from graphcuts_dp.graph.owned_rows import PrivateData, bounded_graph, without_rows
-from graphcuts_dp.learn.learners import Learner
-from graphcuts_dp.learn.own_learner import OwnLearner
+from graphcuts_dp.learn.bounds import SessionWorkload
+from graphcuts_dp.learn.learners import Learner, OwnLearner
 from graphcuts_dp.ledger.opening import Store, reading_of, size_of
 from graphcuts_dp.ledger.uses import SESSION, Use, check_agreed, check_name
 from graphcuts_dp.measure.cells import Sides, sides_of_groups
@@ -38,7 +38,7 @@ from graphcuts_dp.session.online import OnlineMechanism, OnlineState
 from graphcuts_dp.session.queries import encode_query
 from graphcuts_dp.session.query_lines import sides
 from graphcuts_dp.session.runner import Beginning, Remaining, Runner, StoreSession, begun_or_resumed
-from graphcuts_dp.session.terms import METHODS, Auto, ByRule, Method, SessionTerms, SessionWorkload
+from graphcuts_dp.session.terms import METHODS, Auto, ByRule, Method, SessionTerms
 from graphcuts_dp.session.transcript import History, export_ledger
 
 if TYPE_CHECKING:
