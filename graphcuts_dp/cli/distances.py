@@ -14,10 +14,9 @@ from graphcuts_dp.cli.options import naming
 from graphcuts_dp.cli.queries import split_words
 from graphcuts_dp.cli.reading import Spending, check_apart, store_named
 from graphcuts_dp.cli.release import released
-from graphcuts_dp.distances.answers import DistanceAnswers, answer_distances, locations_subject
+from graphcuts_dp.distances.answers import MECHANISMS, NOISES, DistanceAnswers, answer_distances
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric, read_map
-from graphcuts_dp.distances.plan import MECHANISMS, NOISES
 from graphcuts_dp.distances.session import DistanceSession, session_on
 from graphcuts_dp.errors import FileFormatError, LedgerError, ParameterError, QueryError
 from graphcuts_dp.files import check_writable_set
@@ -177,7 +176,7 @@ def distances(
     check_writable_set([*answers, *(() if plot is None else (plot,))], force=force)
     metric = reading.read(map_file)
     placed = Locations.read(metric, locations)
-    spending.remind(locations_subject(placed), locations)
+    spending.remind(placed.subject, locations)
     with progress_bar("answering") as progress, metric.reporting(progress):
         made = answer_distances(
             metric, placed, store=charged, mechanism=mechanism, noise=noise, seed=seed, **given
@@ -214,9 +213,9 @@ def _asked(session: DistanceSession, asked: list[str], *, unguaranteed: bool) ->
     replies = session.ask_all(labels, unguaranteed=unguaranteed) if asked else session.history
     status, error = session.status, session.error_bound
     facts = {
-        "session": f"{status.name} ({status.state})",
-        "guarantee": str(status.guarantee),
-        "answers": f"{status.answers:,}, {status.queries_left:,} left",
+        "session": f"{session.name} ({status.state})",
+        "guarantee": str(session.guarantee),
+        "answers": f"{status.answers:,}, {status.remaining.queries:,} left",
         "interruptions": f"{status.interruptions:,}",
         "error": f"up to {error:,.4g} (all guaranteed answers at once)",
     }

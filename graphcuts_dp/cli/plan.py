@@ -11,10 +11,11 @@ from graphcuts_dp.cli.reading import PROTECT
 from graphcuts_dp.display import short
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.strategy import equal_groups
+from graphcuts_dp.learn.bounds import SessionWorkload
 from graphcuts_dp.options import INPUT, OUTPUT, PRIVACY, Option
 from graphcuts_dp.pairs.groups import GroupTree
 from graphcuts_dp.planning import planner
-from graphcuts_dp.planning.planner import Plan, Workload
+from graphcuts_dp.planning.planner import Plan
 from graphcuts_dp.privacy.guarantee import EDGE, PRIORS, Protect
 
 T = TypeVar("T")
@@ -56,16 +57,14 @@ def plan(
         Option(help="A public guess of the number of edges; 10 a vertex if omitted.", group=INPUT),
     ] = None,
     queries: Annotated[
-        Workload, Option(help="How many queries will be asked, and of what.", of=Workload)
-    ] = Workload(),  # noqa: B008
+        SessionWorkload,
+        Option(help="How many queries will be asked, and of what; 1000.", of=SessionWorkload),
+    ] = SessionWorkload(queries=1000),  # noqa: B008
+    rank: Annotated[
+        int | None,
+        Option(help="Of linear queries: a public guess of the rank of the matrix of ratings."),
+    ] = None,
     delta: options.Delta = 0.0,
-    beta: Annotated[
-        float,
-        Option(
-            help="Probability that the error of any answer is larger than guaranteed.",
-            group=PRIVACY,
-        ),
-    ] = 0.05,
     kind: Annotated[
         str, Option(help="Of the graph.", choices=("undirected", "directed"), group=INPUT)
     ] = "undirected",
@@ -170,7 +169,7 @@ def plan(
             edges=edges,
             queries=queries,
             delta=delta,
-            beta=beta,
+            rank=rank,
             directed=kind == "directed",
             protect=protect,
             groups=None if groups is None else _groups(groups, sides),

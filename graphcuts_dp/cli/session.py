@@ -18,6 +18,7 @@ from graphcuts_dp.cli.queries import First, OneQuery, Second, check_sets, read_s
 from graphcuts_dp.cli.reading import GroupFile, Reading, StoreBudget, Whom, check_apart, store_named
 from graphcuts_dp.errors import LedgerError, ParameterError, QueryError
 from graphcuts_dp.files import atomic_write, check_writable
+from graphcuts_dp.learn.bounds import SessionWorkload
 from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.opening import Store, open_ledger
 from graphcuts_dp.options import INPUT, PRIVACY, Option
@@ -29,7 +30,7 @@ from graphcuts_dp.session.online import GROUPS, STARTS
 from graphcuts_dp.session.query_lines import folder_of, read_asked, read_lines
 from graphcuts_dp.session.runner import SessionStatus
 from graphcuts_dp.session.session import Session, named_terms, open_session, session_of
-from graphcuts_dp.session.terms import METHODS, Auto, Method, SessionWorkload
+from graphcuts_dp.session.terms import METHODS, Auto, Method
 from graphcuts_dp.session.transcript import (
     LedgerStatus,
     answer_to_dict,

@@ -32,22 +32,13 @@ def wide_noise(epsilon, weight_cap):
 CLIPPED = '''
 """Every entry on its own, clipped to the box."""
 
-from dataclasses import dataclass
-
 from graphcuts_dp.synth.base import Fit
 from graphcuts_dp.resources import silent
 
 
-@dataclass(frozen=True)
-class Clipped:
-    tolerance: float | None = None
-    time_limit: float | None = None
-    uses_degrees: bool = False
-    needs_cap: bool = True
-
-    def __call__(self, problem, *, progress=silent):
-        x = problem.project(problem.noisy.copy())
-        return Fit(x, "clipped", "distance of each entry", None, None, 1, "settled")
+def clipped(problem, *, time_limit=None, progress=silent):
+    x = problem.project(problem.noisy.copy())
+    return Fit(matrix=x, method="clipped", objective="distance of each entry")
 '''
 
 HALF_STEPS = '''
@@ -56,7 +47,7 @@ HALF_STEPS = '''
 from dataclasses import dataclass
 
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.learn.frieze_kannan import frieze_kannan
+from graphcuts_dp.learn.rules import frieze_kannan
 
 
 @dataclass(frozen=True)
@@ -124,19 +115,18 @@ ADDITIONS = {
     "fit": (
         ("synth/clipped.py", CLIPPED),
         "synth/methods.py",
-        '    "spectral": lambda _, limit: Spectral(time_limit=limit),\n',
-        '    "clipped": lambda _, limit: Clipped(time_limit=limit),\n',
-        "from graphcuts_dp.synth.clipped import Clipped\n",
+        '    "spectral": FitMethod(spectral),\n',
+        '    "clipped": FitMethod(clipped, needs_cap=True),\n',
+        "from graphcuts_dp.synth.clipped import clipped\n",
     ),
     "update rule": (
         ("learn/half_steps.py", HALF_STEPS),
-        "learn/constructions.py",
+        "learn/learners.py",
         "CONSTRUCTIONS: Mapping[str, KnownConstruction] = {\n",
         """    "half-steps": KnownConstruction(
         initials="HS",
         learner=HalfSteps,
         updates=lambda n, edges, rule, _: frieze_kannan_updates(n, edges, rule=rule),
-        online=True,
     ),
 """,
         "from graphcuts_dp.learn.half_steps import HalfSteps\n",
@@ -157,8 +147,8 @@ import numpy as np
 import graphcuts_dp as gc
 from graphcuts_dp.cli import main
 from tests.audits.registry import ENTRIES, exported_mechanisms
-from graphcuts_dp.graph.multiway_cut import MultiwayCut
-from graphcuts_dp.learn.bit_sets import DenseHypothesis
+from graphcuts_dp.pairs.graph_queries import MultiwayCut
+from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.pairs.universe import Universe
 
 warnings.simplefilter("ignore")

@@ -108,7 +108,7 @@ def test_options_that_do_not_fit_leave_no_store(call, ratings, tmp_path, options
 
 def test_a_plan_for_linear_queries(call):
     sizes = ("--n", "800,600", "--edges", "2e4", "--queries", "1e6")
-    more = ("--queries", "linear,most-spectral=55,rank=2")
+    more = ("--queries", "linear,most-spectral=55", "--rank", "2")
     status, out, err = call("plan", *sizes, "--epsilon", "1", "--delta", "1e-6", *more, "--json")
     assert (status, err) == (0, "")
     told = json.loads(out)
@@ -120,8 +120,6 @@ def test_a_plan_for_linear_queries(call):
         "answer 0",
     }
     assert told["rank"] == 2
-    status, _, err = call(
-        "plan", *sizes, "--epsilon", "1", "--delta", "1e-6", "--queries", "rank=2"
-    )
+    status, _, err = call("plan", *sizes, "--epsilon", "1", "--delta", "1e-6", "--rank", "2")
     assert status == 2
     assert "are for linear=True" in err
