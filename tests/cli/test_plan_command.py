@@ -37,7 +37,9 @@ def test_a_table_with_all_that_can_be_added_to_it(call):
 
 def test_json_of_a_plan_for_two_sides(call):
     sizes = ("--n", "300,4000", "--edges", "1e4", "--queries", "100", "--groups", "2,10:3,20")
-    status, out, _ = call(*sizes, *PROMISE, "--beta", "0.1", "--set-sizes", "10,40", "--json")
+    status, out, _ = call(
+        *sizes, *PROMISE, "--queries", "beta=0.1", "--set-sizes", "10,40", "--json"
+    )
     assert status == 0
     read = json.loads(out)
     asked = gc.SessionWorkload(queries=100, beta=0.1, expected_edges=1e4)
@@ -109,7 +111,7 @@ PLAN = (*SIZES, *PROMISE)
         ((*PLAN, "--n", "many"), "--n is a whole number"),
         ((*PLAN, "--n", "3,4,5"), "--n is a whole number"),
         ((*PLAN, "--n", "3000,4000", "--kind", "directed"), "one number of vertices"),
-        ((*PLAN, "--beta", "1"), "beta must be"),
+        ((*PLAN, "--queries", "beta=1"), "beta must be"),
         ((*PLAN, "--target-error", "-1"), "must be a positive"),
         ((*PLAN, "--groups", "50,5"), ""),
         ((*PLAN, "--groups", "0"), ""),
