@@ -126,10 +126,12 @@ class _Offline:
 
     def __post_init__(self) -> None:
         exact_epsilon(self.epsilon)
-        if not self.delta and not self._pure:
+        if not (0 < self.delta < 1 or (self._pure and self.delta == 0)):
             raise ParameterError(
                 "an iterative construction needs delta between 0 and 1, for example delta=1e-6"
             )
+        if not 0 < self.beta < 1:
+            raise ParameterError(f"beta must be between 0 and 1, not {self.beta}")
 
     def parts(self, names: Sequence[str]) -> tuple[tuple[str, float], ...]:
         """What epsilon is spent on, where norms of these names are bought."""
