@@ -40,8 +40,9 @@ if TYPE_CHECKING:
     from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph, read_graph
     from graphcuts_dp.graph.owned_rows import OwnedRows
     from graphcuts_dp.ledger.opening import Store
+    from graphcuts_dp.offline.construction import Game
     from graphcuts_dp.offline.lists import Net, Sensing
-    from graphcuts_dp.offline.methods import Game, Learning, release_iteratively
+    from graphcuts_dp.offline.methods import Learning, release_iteratively
     from graphcuts_dp.offline.query_lists import CutList
     from graphcuts_dp.offline.release import IterativeRelease
     from graphcuts_dp.pairs.graph_queries import Query
@@ -93,8 +94,9 @@ _HOMES = {
     "graph.adjacency": ("BipartiteGraph", "DirectedGraph", "Graph", "read_graph"),
     "graph.owned_rows": ("OwnedRows",),
     "ledger.opening": ("Store",),
+    "offline.construction": ("Game",),
     "offline.lists": ("Net", "Sensing"),
-    "offline.methods": ("Game", "Learning", "release_iteratively"),
+    "offline.methods": ("Learning", "release_iteratively"),
     "offline.query_lists": ("CutList",),
     "offline.release": ("IterativeRelease",),
     "pairs.graph_queries": ("Query",),

@@ -28,9 +28,8 @@ from graphcuts_dp.learn.frieze_kannan import frieze_kannan
 from graphcuts_dp.learn.median import all_graphs as all_databases
 from graphcuts_dp.offline import distinguisher
 from graphcuts_dp.offline.distinguisher import SAMPLINGS, CutSampler, ExactCuts, Exponential
-from graphcuts_dp.offline.power_method import PowerRankOne
 from graphcuts_dp.offline.query_lists import SCORES, CutList, QuestionList, Scoring
-from graphcuts_dp.offline.rank_one import Released, ResponseRankOne
+from graphcuts_dp.offline.rank_one import PowerRankOne, Released, ResponseRankOne
 from graphcuts_dp.pairs.graph_queries import GraphQuery
 from graphcuts_dp.pairs.linear_steps import exact_sums
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery

@@ -13,9 +13,9 @@ from graphcuts_dp.errors import ParameterError, QueryError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.learners import MedianLearner
 from graphcuts_dp.learn.linear_learners import DenseLearner
-from graphcuts_dp.offline.construction import IterativeConstruction
+from graphcuts_dp.offline.construction import IterativeConstruction, nearest_graph
 from graphcuts_dp.offline.distinguisher import Exponential
-from graphcuts_dp.offline.methods import DISTINGUISHERS, LISTED, nearest_graph
+from graphcuts_dp.offline.methods import DISTINGUISHERS, LISTED
 from graphcuts_dp.offline.query_lists import QuestionList
 from graphcuts_dp.offline.tuning import PaperOffline
 from graphcuts_dp.pairs.graph_queries import STATISTICS

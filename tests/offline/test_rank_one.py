@@ -17,27 +17,25 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.bit_sets import DenseHypothesis
-from graphcuts_dp.offline import power_method, rank_one
-from graphcuts_dp.offline.power_method import (
+from graphcuts_dp.offline import rank_one
+from graphcuts_dp.offline.rank_one import (
     COLUMNS,
     STEPS,
     NoisyStep,
     PowerRankOne,
     PowerSearch,
-    largest_possible,
-    noise_length,
-    quotient_sensitivity,
-    squared_sensitivity,
-    start_radius,
-)
-from graphcuts_dp.offline.rank_one import (
     ResponseRankOne,
     _beta_divergence,
     best_partner,
+    largest_possible,
     matrix_search,
+    noise_length,
     pair_places,
     pair_scale,
+    quotient_sensitivity,
     response_norm,
+    squared_sensitivity,
+    start_radius,
     subgaussian_norm,
     top_pair,
 )
@@ -156,7 +154,7 @@ def test_the_stated_shortfall_holds(kind):
     assert of.shortfall(0.2) == pytest.approx(pair_scale(universe) * of.unit_shortfall(0.2))
 
 
-def test_nothing_is_promised_for_cuts_nor_for_the_power_method():
+def test_nothing_is_promised_for_cuts_nor_for_the_rank_one():
     for distinguisher in made(GRAPHS["plain"]):
         assert distinguisher.shortfall(0.1) == math.inf
     assert made(GRAPHS["plain"], answer="pair")[2].shortfall(0.1) == math.inf
@@ -307,7 +305,7 @@ def test_a_call_spends_no_more_than_its_budget(name, vectors, monkeypatch):
 def test_the_double_is_symmetric_and_holds_each_pair_twice_in_steps(name):
     graph = GRAPHS[name]
     grid, rows = Grid.of(graph), Universe.of(graph).shape[0]
-    double = power_method.double(graph, grid).toarray()
+    double = rank_one.double(graph, grid).toarray()
     assert (double == double.T).all()
     corner = double if isinstance(graph, Graph) else double[:rows, rows:]
     np.testing.assert_allclose(corner * grid.unit, graph.dense(), atol=grid.unit)
@@ -315,11 +313,11 @@ def test_the_double_is_symmetric_and_holds_each_pair_twice_in_steps(name):
     assert np.count_nonzero(double) == 2 * len(graph.rows)
 
 
-def test_vectors_of_the_power_method_are_cut_and_whole():
+def test_vectors_of_the_rank_one_are_cut_and_whole():
     """A spike is cut at 1/(2 sqrt(n)), so no vertex's pairs get much more noise than others'."""
     spike = np.zeros((16, 1))
     spike[3] = 7.0
-    found = np.abs(power_method.on_grid(spike, 10))
+    found = np.abs(rank_one.on_grid(spike, 10))
     assert found.max() == found[3] == 2**10 / 8
     assert found.sum() == found[3]
 
@@ -477,7 +475,7 @@ def quick_noise(monkeypatch):
     def normal(variance, size, _):
         return np.rint(rng.normal(scale=math.sqrt(variance), size=size)).astype(np.int64)
 
-    monkeypatch.setattr(power_method, "sample_discrete_gaussian", normal)
+    monkeypatch.setattr(rank_one, "sample_discrete_gaussian", normal)
     monkeypatch.setattr(value_noise, "sample_discrete_gaussian", normal)
 
 
@@ -517,7 +515,7 @@ def test_the_start_is_as_long_as_it_promises():
     for count in (1, 2, 3, 16):
         v = np.zeros(n)
         v[:count] = 1 / math.sqrt(count)
-        X = power_method.uniform_whole(steps, (runs * n, 3), source).reshape(runs, n, 3)
+        X = rank_one.uniform_whole(steps, (runs * n, 3), source).reshape(runs, n, 3)
         lengths = np.linalg.norm(np.einsum("i,rik->rk", v, X), axis=1)
         short = (lengths <= radius).sum()
         assert short <= 1250
@@ -601,7 +599,7 @@ def test_a_certificate_spends_no_more_than_its_budget(kind, monkeypatch):
     universe, grid = Universe.of(graph), Grid.of(graph)
     of = PowerRankOne(universe=universe, rho=1.0, delta=1e-6, grid=grid, certificate=0.3)
     spent, move = [], grid.sensitivity
-    product, quotient = PowerSearch._noisy, power_method.ValueNoise
+    product, quotient = PowerSearch._noisy, rank_one.ValueNoise
     ends = list(zip(*universe.pairs(), strict=True))
 
     def noted_product(self, X, bits, dense, budget, source):
@@ -625,8 +623,8 @@ def test_a_certificate_spends_no_more_than_its_budget(kind, monkeypatch):
         return quotient(kind, variance)
 
     monkeypatch.setattr(PowerSearch, "_noisy", noted_product)
-    monkeypatch.setattr(power_method, "quotient_sensitivity", noted_quotient)
-    monkeypatch.setattr(power_method, "ValueNoise", noted_noise)
+    monkeypatch.setattr(rank_one, "quotient_sensitivity", noted_quotient)
+    monkeypatch.setattr(rank_one, "ValueNoise", noted_noise)
     of.begin(graph, SeededEntropy(1)).certify(hypothesis, SeededEntropy(2))
     assert len(spent) == STEPS + 1
     assert Fraction(8, 10) * Fraction(0.3) < sum(spent) <= Fraction(0.3)

@@ -14,9 +14,8 @@ from graphcuts_dp.errors import AccuracyWarning
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.learners import MedianLearner, MultiplicativeWeightsLearner
 from graphcuts_dp.learn.linear_learners import linear_learner
-from graphcuts_dp.offline.construction import IterativeConstruction, PlayerGame
+from graphcuts_dp.offline.construction import IterativeConstruction, PlayerGame, finished
 from graphcuts_dp.offline.distinguisher import Exponential
-from graphcuts_dp.offline.methods import finished
 from graphcuts_dp.offline.query_lists import CutList, QuestionList
 from graphcuts_dp.offline.rank_one import Released
 from graphcuts_dp.offline.release import Task
@@ -148,11 +147,11 @@ def test_games_are_tuned_to_the_number_of_the_plan(size, player):
     game = PlayerGame(
         queries=CutList(universe, cuts),
         grid=Grid(),
-        budget=PracticalOffline(beta=BETA / 4, **PROMISE),
-        player=player,
+        calibration=PracticalOffline(beta=BETA / 4, **PROMISE),
+        game=gc.Game(player=player),
         beta=BETA,
     )
-    tuning = game.tune(float(len(graph.rows)), 1.0, game.budget)
+    tuning = game.tune(float(len(graph.rows)), 1.0, game.calibration)
     row = row_of(made, f"game {player}")
     assert row.guaranteed == tuning.bound
     outcome = game.run(graph, SeededEntropy(2))
