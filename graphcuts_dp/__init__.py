@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     )
     from graphcuts_dp.cutnorm.certificate import CutNormCertificate as CutNormCertificate
     from graphcuts_dp.cutnorm.cut_norm import cut_norm
+    from graphcuts_dp.estimate.answers import CutAnswer as CutAnswer
     from graphcuts_dp.estimate.consistency import RoundedFlows as RoundedFlows
     from graphcuts_dp.estimate.noisy_contributions import Contributions as Contributions
-    from graphcuts_dp.estimate.noisy_matrix import CutAnswer as CutAnswer
     from graphcuts_dp.evaluation.cut_distance import cut_distance as cut_distance
     from graphcuts_dp.evaluation.cut_error import cut_errors
     from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph, read_graph
@@ -51,8 +51,7 @@ if TYPE_CHECKING:
     from graphcuts_dp.pairs.queries import CutQuery, answer_all
     from graphcuts_dp.pairs.vertices import VertexSet
     from graphcuts_dp.planning.planner import Plan, plan
-    from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
-    from graphcuts_dp.privacy.protection import Protect
+    from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, Protect
     from graphcuts_dp.release.choice import Response
     from graphcuts_dp.release.contributions import ChosenBound as ChosenBound
     from graphcuts_dp.release.contributions import DegreeBound as DegreeBound
@@ -88,7 +87,7 @@ _HOMES = {
     "cutnorm.cut_norm": ("cut_norm",),
     "estimate.consistency": ("RoundedFlows",),
     "estimate.noisy_contributions": ("Contributions",),
-    "estimate.noisy_matrix": ("CutAnswer",),
+    "estimate.answers": ("CutAnswer",),
     "evaluation.cut_distance": ("cut_distance",),
     "evaluation.cut_error": ("cut_errors",),
     "graph.adjacency": ("BipartiteGraph", "DirectedGraph", "Graph", "read_graph"),
@@ -104,8 +103,7 @@ _HOMES = {
     "pairs.queries": ("CutQuery", "answer_all"),
     "pairs.vertices": ("VertexSet",),
     "planning.planner": ("Plan", "plan"),
-    "privacy.guarantee": ("PrivacyGuarantee",),
-    "privacy.protection": ("Protect",),
+    "privacy.guarantee": ("PrivacyGuarantee", "Protect"),
     "release.choice": ("Response",),
     "release.contributions": (
         "ChosenBound",

@@ -5,10 +5,10 @@ import itertools
 import numpy as np
 
 import graphcuts_dp as gc
-from graphcuts_dp.estimate.measurement import NoisyGroups
+from graphcuts_dp.estimate.measurement import CellSums
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.privacy.distributions import TwoSidedGeometric
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release.allocation import measure
 from graphcuts_dp.release.group_shares import group_plan
 from graphcuts_dp.results.release import Release
@@ -74,19 +74,19 @@ def observations(release):
         of_rows = np.arange(rows)[:, None] == i
         of_columns = np.arange(columns)[:, None] == j
         if noisy.symmetric:
-            found.append((of_rows | of_columns, degrees.rows * degrees.unit, law.variance))
+            found.append((of_rows | of_columns, degrees.values[0], law.variance))
         else:
-            found.append((of_rows, degrees.rows * degrees.unit, law.variance))
-            found.append((of_columns, degrees.columns * degrees.unit, law.variance))
+            found.append((of_rows, degrees.values[0], law.variance))
+            found.append((of_columns, degrees.values[1], law.variance))
     for total in [] if release.total is None else [release.total]:
         twice = 2 if noisy.symmetric else 1
-        variance = (total.deviation / twice) ** 2
-        found.append((np.ones((1, len(pairs))), [total.value / twice], variance))
-    for each in release.measurements.all_of(NoisyGroups):
-        ends = np.array([each.rows[i], each.columns[j]])
+        variance = total.law.variance / twice**2
+        found.append((np.ones((1, len(pairs))), [total.total / twice], variance))
+    for each in release.measurements.all_of(CellSums):
+        ends = np.array([side[k] for side, k in zip(each.map.members, (i, j), strict=True)])
         ends = np.sort(ends, axis=0) if noisy.symmetric else ends
-        pattern = [(ends[0] == a) & (ends[1] == b) for a, b in zip(*each.ends, strict=True)]
-        found.append((np.array(pattern), each.values, each.law.variance))
+        pattern = [(ends[0] == a) & (ends[1] == b) for a, b in zip(*each.map.ends, strict=True)]
+        found.append((np.array(pattern), each.values[0], each.law.variance))
     patterns = np.vstack([np.asarray(pattern, dtype=float) for pattern, _, _ in found])
     values = np.concatenate([np.asarray(values) for _, values, _ in found])
     variances = np.concatenate([np.full(len(values), v) for _, values, v in found])

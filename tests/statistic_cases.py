@@ -51,8 +51,8 @@ def many_flows(graph, groups, *, epsilon, count, delta=0.0, seed=0, told=1.0):
     )  # fmt: skip
     for _ in range(count):
         sums = []
-        for place, parameter in zip(noisy.places, noisy.noise.parameters, strict=True):
-            size = noisy.cells.size(place)
+        for place, parameter in zip(noisy.map.places, noisy.noise.parameters, strict=True):
+            size = noisy.map.tree.size(place)
             if noisy.noise.distribution == "laplace":
                 chance = -math.expm1(-float(parameter))
                 drawn = rng.geometric(chance, size) - rng.geometric(chance, size)
@@ -60,7 +60,7 @@ def many_flows(graph, groups, *, epsilon, count, delta=0.0, seed=0, told=1.0):
                 drawn = _discrete_gaussian(rng, float(parameter), size)
             sums.append((np.rint(truth[place]) + drawn).astype(np.int64))
         found = Flows(
-            noisy=dataclasses.replace(noisy, sums=tuple(sums), noise=stated),
+            noisy=dataclasses.replace(noisy, steps=tuple(sums), noise=stated),
             strategy=model.strategy,
             guarantee=model.guarantee,
         )

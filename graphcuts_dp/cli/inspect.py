@@ -14,10 +14,8 @@ from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import out, show_json
 from graphcuts_dp.cli.publishing import KEEP, NOT_PRIVATE
 from graphcuts_dp.errors import FileFormatError, GraphCutsError
-from graphcuts_dp.privacy.explanation import posterior
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, Protect, Protected, posterior
 from graphcuts_dp.privacy.level_noise import NORMS
-from graphcuts_dp.privacy.protection import Protect, Protected
 from graphcuts_dp.results.bundle import check_files, read_receipt, receipt_path
 
 Fields = Mapping[str, Any]
@@ -132,15 +130,14 @@ def _sparse(receipt: Fields) -> dict[str, str]:
 
 
 def _flows(receipt: Fields) -> dict[str, str]:
-    strategy = receipt["strategy"]
     errors = ", ".join(
-        f"{name} {float(error):.3g}" for name, error in strategy["expected_deviations"].items()
+        f"{name} {float(error):.3g}" for name, error in receipt["expected_deviations"].items()
     )
     return {
         "What it is": "a table of what passes between public groups of vertices, with intervals.",
-        "Noise": f"discrete {strategy['noise']}, on sums between groups; standard deviations of "
-        f"the estimates: {errors}.",
-        "How it was made": f"sums of {', '.join(map(str, strategy['measured']))} were measured, "
+        "Noise": f"discrete {receipt['sums']['noise']}, on sums between groups; standard "
+        f"deviations of the estimates: {errors}.",
+        "How it was made": f"sums of {', '.join(map(str, receipt['measured']))} were measured, "
         "and made consistent by least squares.",
         "Intervals": f"{receipt['intervals']}.",
     }

@@ -7,6 +7,6 @@ __getattr__, __dir__, __all__ = exports(
     {
         "consistency": ("RoundedFlows",),
         "noisy_contributions": ("Contributions",),
-        "noisy_matrix": ("CutAnswer",),
+        "answers": ("CutAnswer",),
     },
 )

@@ -9,25 +9,24 @@ estimates between the unbiased answers and those of the synthetic graph, without
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, final, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, final, get_args
 
 import numpy as np
 
 from graphcuts_dp.arrays import BoolVector, FloatVector
 from graphcuts_dp.display import Card, Displayed
 from graphcuts_dp.errors import QueryError
-from graphcuts_dp.estimate.noisy_matrix import CutAnswer, EstimateKind
-from graphcuts_dp.pairs.layout import Layout, possible_part
-from graphcuts_dp.pairs.linear_query import LinearQuery, is_query
-from graphcuts_dp.pairs.queries import CutQuery
-from graphcuts_dp.privacy.distributions import NoiseLaw
-from graphcuts_dp.privacy.value_noise import NoiseSum
+from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, is_query
+from graphcuts_dp.pairs.universe import Layout, possible_part
+from graphcuts_dp.privacy.distributions import NoiseLaw, NoiseSum
 from graphcuts_dp.tables.frames import made_frame
 
 if TYPE_CHECKING:
     from graphcuts_dp.estimate.least_squares import MatrixEstimator
     from graphcuts_dp.estimate.sparse_answers import SparseEstimator
 
+EstimateKind = Literal["unbiased", "shrunk", "model"]
+NO_GUARANTEE = "estimate, no guarantee"
 ESTIMATES: tuple[str, ...] = get_args(EstimateKind)
 ROUNDING = 1e-12  # of all that is added up: what floats may be off
 _COLUMNS = ("value", "low", "high", "confidence", "simultaneous", "estimate")
@@ -40,6 +39,50 @@ _EXACT = 0.5  # chance that they have none, before anything is seen
 # Share of the list whose answers have none all the same, and the chance of each share: lists of
 # one kind of cuts have one ratio, mixed ones have more.
 _SHARES = {0.0: 0.97, 0.5: 0.01, 0.8: 0.01, 0.95: 0.01}
+
+
+@final
+@dataclass(frozen=True)
+class CutAnswer:
+    """An estimate of the value of a cut, with its interval.
+
+    Attributes:
+        value: the estimate. An unbiased one may be negative, or more than the cut can weigh, and
+            then lies outside of the interval; a shrunk one may lie outside of it, too.
+        interval: (low, high) that holds the true value with probability `confidence`, cut to what
+            the pairs of the cut can weigh.
+        confidence: in (0, 1).
+        simultaneous: whether the confidence is for all cuts of the graph at once, so that the cut
+            may have been chosen after looking at other answers; else it is for this cut alone,
+            chosen before.
+        together: how many cuts, chosen before, the confidence is for at once.
+        seeded: whether the noise came from a seed, so that the answer is not private.
+        estimate: which kind of estimate `value` is: "unbiased", or "shrunk", which has no
+            guarantee; the interval is the same proven one. Or "model": what a sparse release's
+            model says where nothing was measured that tells this cut, also without guarantee.
+        typical_error: of an estimate of a model, by the model itself and so no proof; else None.
+    """
+
+    value: float
+    interval: tuple[float, float]
+    confidence: float
+    simultaneous: bool = False
+    seeded: bool = False
+    estimate: EstimateKind = "unbiased"
+    together: int = 1
+    typical_error: float | None = None
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        scope = "this cut" if self.together == 1 else f"{self.together:,} cuts at once"
+        scope = "all cuts at once" if self.simultaneous else scope
+        mark = " [seeded: not private]" if self.seeded else ""
+        note = "" if self.typical_error is None else f" +- {self.typical_error:.1f} typically"
+        note += "" if self.estimate == "unbiased" else f" ({NO_GUARANTEE})"
+        return (
+            f"{self.value:.1f}{note} in [{low:.1f}, {high:.1f}] "
+            f"({self.confidence:.0%}, {scope}){mark}"
+        )
 
 
 @final

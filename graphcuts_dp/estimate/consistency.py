@@ -19,8 +19,8 @@ from typing import final
 import numpy as np
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
-from graphcuts_dp.estimate.measurement import NoisyCells
-from graphcuts_dp.pairs.cells import CellTree
+from graphcuts_dp.estimate.measurement import CellSums, Measurement
+from graphcuts_dp.pairs.groups import CellTree
 from graphcuts_dp.pairs.vertices import Label
 
 Values = list[FloatVector]  # for each place, a number for each cell
@@ -275,7 +275,9 @@ class RoundedFlows:
         return float(self.counts[place][picked].sum() * self.unit)
 
 
-def rounded_cells(noisy: NoisyCells, fit: LeastSquares, estimates: Values) -> RoundedFlows:
+def rounded_cells(
+    noisy: Measurement[CellSums], fit: LeastSquares, estimates: Values
+) -> RoundedFlows:
     """See `Flows.rounded`.
 
     Args:
@@ -283,7 +285,7 @@ def rounded_cells(noisy: NoisyCells, fit: LeastSquares, estimates: Values) -> Ro
         fit: of its least squares.
         estimates: of all cells, in units of weight.
     """
-    cells = noisy.cells
+    cells = noisy.map.tree
     most = [_most(noisy, place) for place in range(cells.depth)]
     counts: Values = [np.clip(np.rint(estimates[0] / noisy.unit), 0, most[0])]
     for place in range(1, cells.depth):
@@ -292,12 +294,12 @@ def rounded_cells(noisy: NoisyCells, fit: LeastSquares, estimates: Values) -> Ro
     return RoundedFlows(cells=cells, counts=counts, unit=noisy.unit)
 
 
-def _most(noisy: NoisyCells, place: int) -> FloatVector:
+def _most(noisy: Measurement[CellSums], place: int) -> FloatVector:
     """What the pairs of each cell can weigh, in whole steps."""
-    pairs = noisy.cells.pairs(place).astype(np.float64)
-    if noisy.weight_cap is None:
+    pairs = noisy.map.tree.pairs(place).astype(np.float64)
+    if noisy.map.weight_cap is None:
         return np.full(len(pairs), np.inf)
-    steps: FloatVector = pairs * np.floor(noisy.weight_cap / noisy.unit)
+    steps: FloatVector = pairs * np.floor(noisy.map.weight_cap / noisy.unit)
     return steps
 
 

@@ -40,20 +40,19 @@ from graphcuts_dp.estimate.answers import (
     AnswerOptions,
     CutEstimate,
     Estimate,
+    EstimateKind,
     Sizes,
     by_precision,
     distinct_cuts,
     shrunk_towards,
 )
-from graphcuts_dp.estimate.measurement import Measurements, NoisyDegrees, NoisyGroups, NoisyTotal
-from graphcuts_dp.estimate.noisy_matrix import EstimateKind, NoisyMatrix
+from graphcuts_dp.estimate.measurement import CellSums, Degrees, Measurement, Measurements, Total
+from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
 from graphcuts_dp.estimate.worst_case import noise_cut_bound
-from graphcuts_dp.pairs.layout import Layout, most_weight
-from graphcuts_dp.pairs.linear_query import LinearQuery
-from graphcuts_dp.pairs.linear_steps import Extent, pair_coefficients
-from graphcuts_dp.pairs.queries import CutQuery, RankOneQuery, pairs_of_cut
-from graphcuts_dp.privacy.distributions import NoiseLaw, TwoSidedGeometric
-from graphcuts_dp.privacy.value_noise import NoiseSum, NoiseTerm
+from graphcuts_dp.pairs.graph_queries import Extent, pair_coefficients
+from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, RankOneQuery, pairs_of_cut
+from graphcuts_dp.pairs.universe import Layout, most_weight
+from graphcuts_dp.privacy.distributions import NoiseLaw, NoiseSum, NoiseTerm, TwoSidedGeometric
 
 _MOST_SPLIT = 12  # groups that a cut splits and that are kept apart; see `group_classes`
 _LINEAR_ROUNDING = 1e-11  # of all that is added up for a query that is no cut
@@ -228,9 +227,9 @@ class MatrixEstimator:
 
     def __init__(self, measurements: Measurements, noisy: NoisyMatrix) -> None:
         self.noisy, self.space, self.shape = noisy, noisy.space, noisy.shape
-        self._degrees = measurements.all_of(NoisyDegrees)
-        self._totals = measurements.all_of(NoisyTotal)
-        self._groups = measurements.all_of(NoisyGroups)
+        self._degrees = measurements.all_of(Degrees)
+        self._totals = measurements.all_of(Total)
+        self._groups = measurements.all_of(CellSums)
 
     @property
     def noise_name(self) -> str:
@@ -305,7 +304,7 @@ class MatrixEstimator:
         """
         if not pairs_of_cut(S, T, self.space):
             return [Estimate(0.0, NoiseSum(()), 0.0)]
-        classes = group_classes(self._groups[0], S, T) if self._groups else None
+        classes = group_classes(self._groups[0].map, S, T) if self._groups else None
         types, joined, cells = cut_types(S, T, self.noisy.blocks.layout, classes=classes)
         of_entries = self.noisy.cut_value(S, T)
         degrees = [self._rows_of_degrees(each, types, cells) for each in self._degrees]
@@ -359,23 +358,25 @@ class MatrixEstimator:
             slack += math.fsum(moved)
         return Estimate(math.fsum(parts), NoiseSum.of(terms), slack)
 
-    def _rows_of_degrees(self, degrees: NoisyDegrees, types: PairTypes, cells: _Sides) -> Rows:
-        count = len(types.sizes)
+    def _rows_of_degrees(
+        self, degrees: Measurement[Degrees], types: PairTypes, cells: _Sides
+    ) -> Rows:
+        count, sums = len(types.sizes), (degrees.steps[0], degrees.steps[-1])
         return Rows(
             patterns=types.ends,
-            values=degrees.unit * _sums_by_cell((degrees.rows, degrees.columns), cells, count),
+            values=degrees.unit * _sums_by_cell(sums, cells, count),
             entries=_sums_by_cell(self._vertex_sums, cells, count),
             noises=[[NoiseTerm(degrees.law, 1.0, size)] for size in types.sizes.tolist()],
             step=degrees.unit,
         )
 
-    def _rows_of_total(self, total: NoisyTotal, types: PairTypes) -> Rows:
+    def _rows_of_total(self, total: Measurement[Total], types: PairTypes) -> Rows:
         """The total counts each pair of an undirected graph twice."""
         twice = 2 if self.noisy.symmetric else 1
         law = TwoSidedGeometric(float(total.rate), total.unit / twice)
         return Rows(
             patterns=np.ones((len(types.counts), 1)),
-            values=np.array([total.value / twice]),
+            values=np.array([total.total / twice]),
             entries=np.array([self._entry_total / twice]),
             noises=[[NoiseTerm(law, 1.0, 1)]],
             step=total.unit / twice,
@@ -383,13 +384,12 @@ class MatrixEstimator:
 
     def _rows_of_groups(self, types: PairTypes, cells: _Sides, classes: _Sides) -> Rows:
         """The sums between every two classes of groups; several looks in their best mean."""
-        first = self._groups[0]
+        first = self._groups[0].map
         of_cells = np.zeros(len(types.sizes), dtype=np.int64)
         for own, cell in zip(classes, cells, strict=True):
             of_cells[cell] = own
         of_groups = [
-            _of_groups(codes, own)
-            for codes, own in zip((first.rows, first.columns), classes, strict=True)
+            _of_groups(codes, own) for codes, own in zip(first.members, classes, strict=True)
         ]
         ends = np.sort([of_groups[0][first.ends[0]], of_groups[1][first.ends[1]]], axis=0)
         blocks, block = np.unique(ends, axis=1, return_inverse=True)
@@ -398,7 +398,7 @@ class MatrixEstimator:
         laws = [each.law for each in self._groups]
         shares = by_precision(laws)
         values = sum(
-            share * np.bincount(block, weights=each.values)
+            share * np.bincount(block, weights=each.values[0])
             for share, each in zip(shares, self._groups, strict=True)
         )
         return Rows(
@@ -409,7 +409,7 @@ class MatrixEstimator:
                 [NoiseTerm(law, share, count) for law, share in zip(laws, shares, strict=True)]
                 for count in np.bincount(block).tolist()
             ],
-            step=max(each.unit for each in self._groups) if first.measured.weighted else 0.0,
+            step=max(each.unit for each in self._groups) if first.weighted else 0.0,
         )
 
     @cached_property
@@ -424,13 +424,12 @@ class MatrixEstimator:
     @cached_property
     def _cell_entries(self) -> FloatVector:
         """Sums of the noisy entries over the cells between groups, each pair once."""
-        first = self._groups[0]
+        first = self._groups[0].map
         left, right = (
-            np.eye(count)[codes]
-            for count, codes in zip(first.shape, (first.rows, first.columns), strict=True)
+            np.eye(count)[codes] for count, codes in zip(first.shape, first.members, strict=True)
         )
         sums = (left.T @ self.noisy.blocks.times(right))[first.ends]
-        if first.symmetric:
+        if first.tree.symmetric:
             sums[first.ends[0] == first.ends[1]] /= 2
         return np.asarray(sums)
 
@@ -516,7 +515,7 @@ class MatrixEstimator:
             sides = 1 if self.noisy.symmetric else 2
             shares = by_precision([degrees.law for degrees in self._degrees])
             for degrees, share in zip(self._degrees, shares, strict=True):
-                values = degrees.rows, degrees.columns
+                values = degrees.steps[0], degrees.steps[-1]
                 for k, given in zip(shifts[:sides], values[:sides], strict=True):
                     parts += (share * k * (degrees.unit * given)).tolist()
                     noises.append((degrees.law, np.abs(share * k)))
@@ -558,7 +557,7 @@ class MatrixEstimator:
         return (entry * rows - entry * all_l) / first, (entry * columns - entry * all_k) / second
 
 
-def group_classes(groups: NoisyGroups, S: BoolVector, T: BoolVector) -> _Sides:
+def group_classes(groups: CellSums, S: BoolVector, T: BoolVector) -> _Sides:
     """A class for each row and each column (one array twice for a plain graph).
 
     Groups that a cut does not split are in one class for each of the ways in which they can
@@ -567,11 +566,12 @@ def group_classes(groups: NoisyGroups, S: BoolVector, T: BoolVector) -> _Sides:
     there are more, the smaller ones are one class. Fewer classes mean fewer numbers that are
     used apart, never a bias.
     """
-    if groups.symmetric:
-        found = _classes(groups.rows, S + 2 * T.astype(np.int64))
+    of_rows, of_columns = groups.members
+    if groups.tree.symmetric:
+        found = _classes(of_rows, S + 2 * T.astype(np.int64))
         return found, found
-    rows = _classes(groups.rows, S.astype(np.int64))
-    columns = _classes(groups.columns, T.astype(np.int64))
+    rows = _classes(of_rows, S.astype(np.int64))
+    columns = _classes(of_columns, T.astype(np.int64))
     return rows, columns + int(rows.max()) + 1
 
 

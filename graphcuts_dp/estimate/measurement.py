@@ -1,44 +1,293 @@
-"""What a measurement is: a noisy value that was bought of the private graph, and its exact cost.
+"""What a measurement is: noisy sums that were bought of the private graph, and their exact cost.
 
-Those that count on the grid of the weights: the total, the degrees, how many edges weigh how much,
-and sums in the cells between public groups. Noisy entries and kept edges are in `noisy_matrix`.
+A measurement counts weights of pairs in whole steps of a grid. What it counts is its linear map:
+the total, the degrees, how many edges weigh how much, or the sums in the cells between groups.
+Noisy entries and kept edges, which have a value for each pair, are in `noisy_matrix`.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Literal, Protocol, Self, TypeVar, final
+from itertools import chain
+from typing import Any, Generic, Self, TypeVar, final
 
 import numpy as np
+import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.pairs.cells import CellTree
-from graphcuts_dp.pairs.group_names import GroupNames
-from graphcuts_dp.pairs.groups import Groups, GroupTree
+from graphcuts_dp.estimate.noisy_matrix import KeptEdges, NoisyMatrix
+from graphcuts_dp.pairs.groups import CellTree, GroupNames, Groups, GroupTree
 from graphcuts_dp.pairs.vertices import Space, vertex_sets
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.distributions import TwoSidedGeometric
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.privacy.guarantee import EDGE, PrivacyGuarantee, Protect
 from graphcuts_dp.privacy.level_noise import Change, LevelNoise
-from graphcuts_dp.privacy.protection import EDGE, Protect
+
+_Arrays = dict[str, npt.NDArray[Any]]
 
 
-class Measurement(Protocol):
-    """A frozen value that may be published: it depends on the private graph through noise alone."""
+@final
+@dataclass(frozen=True)
+class Total:
+    """The sum of the whole matrix: each edge of an undirected graph twice."""
+
+
+@final
+@dataclass(frozen=True)
+class Degrees:
+    """Row sums and column sums of the weights; of an undirected graph the former alone."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """How many pairs have a weight in each public class; pairs without weight are in none.
+
+    Attributes:
+        lower: least whole number of steps of each class, ascending from 1; a class ends where the
+            next begins, and the last one has no end but the cap.
+        step: weight of a step.
+    """
+
+    lower: IntVector
+    step: float
+
+    def __post_init__(self) -> None:
+        if not len(self.lower) or self.lower[0] != 1 or (np.diff(self.lower) <= 0).any():
+            raise ValueError("classes of weight are ascending")
 
     @property
-    def name(self) -> str:
-        """As the parts of a guarantee name it: "total", "degrees", "entries" and the like."""
+    def starts(self) -> FloatVector:
+        """Least weight of each class, shape (classes,)."""
+        starts: FloatVector = self.lower * np.float64(self.step)
+        return starts
+
+
+@final
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CellSums:
+    """The weight in each cell of some places of a table between public groups.
+
+    Attributes:
+        tree: the public cells.
+        places: which places are measured, ascending; the last one always is.
+        codes: public code of the group of each row and of each column, for the finest level; one
+            array twice for a symmetric matrix. None where it is not told.
+        weight_cap: public largest weight; 1 for graphs without weights, None without a cap.
+        weighted: whether edges have weights.
+        whole: whether sums are of whole numbers: of edges, or of weights that were rounded down.
+        degree_bound: None, or D of bounded sums: those of the finest level are f_D of
+            `graph.bounded_cuts`, each for itself, and others are sums of these.
+    """
+
+    tree: CellTree
+    places: tuple[int, ...]
+    codes: tuple[IntVector, IntVector] | None = None
+    weight_cap: float | None
+    weighted: bool
+    whole: bool
+    degree_bound: int | None = None
+
+    @property
+    def ends(self) -> tuple[IntVector, IntVector]:
+        """Codes (a, b) of each finest cell, shape (cells,) each; a <= b if pairs are unordered."""
+        return self.tree.cells(self.places[-1])
+
+    @property
+    def pairs(self) -> IntVector:
+        """How many pairs each finest cell holds, shape (cells,)."""
+        return self.tree.pairs(self.places[-1])
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of the finest groups of the rows and of the columns."""
+        return self.tree.shape(self.places[-1])
+
+    @property
+    def members(self) -> tuple[IntVector, IntVector]:
+        """The codes, of a measurement that tells them."""
+        if self.codes is None:
+            raise ValueError("it is not told who is in which group")
+        return self.codes
+
+    def names(self, space: Space) -> GroupNames:
+        """What reads "@Sales" as the vertices of a measured group of a matrix."""
+        (left, right), (rows, columns) = vertex_sets(space), self.members
+        first = Groups.of_codes(left, self.tree.rows, rows)
+        second = first if right is left else Groups.of_codes(right, self.tree.columns, columns)
+        return GroupNames(first, second)
+
+
+_MAPS = {
+    "total": Total,
+    "degrees": Degrees,
+    "early degrees": Degrees,
+    "weights": Classes,
+    "groups": CellSums,
+    "groups again": CellSums,
+    "found groups": CellSums,
+    "flows": CellSums,
+}
+_NOTES: dict[type, str] = {
+    Total: "sum of the matrix = (released integer) * unit",
+    Degrees: "degree = (released integer) * unit",
+    Classes: "pairs whose weight is lower * step or more, but less than the next class",
+    CellSums: "sum = (released integer) * unit; cells in the order of rows, without those without "
+    "pairs; estimates are least squares over the levels",
+}
+K = TypeVar("K", Total, Degrees, Classes, CellSums)
+
+
+@final
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Measurement(Generic[K]):
+    """Whole numbers that may be published: each is a sum over pairs plus integer noise of its own.
+
+    Attributes:
+        name: as the parts of a guarantee name it: "total", "degrees" ("early degrees" were bought
+            to choose how to spend the rest), "weights", "groups", "groups again" for a second look
+            at the same cells, "found groups" for groups that were made of noisy data, "flows".
+        map: what is summed.
+        steps: released integers, an array for each part of the map: rows and columns, or places of
+            a table.
+        unit: what one of them stands for: a weight, or one pair. The noise is a whole number of
+            these, each sign alike.
+        noise: what was added, one parameter for each part.
+        changes: of each part the largest sums of |change| and of change^2, in steps, between
+            neighbours.
+    """
+
+    name: str
+    map: K
+    steps: tuple[IntVector, ...]
+    unit: float
+    noise: LevelNoise
+    changes: tuple[Change, ...]
+
+    def cost(self, *, delta: float = 0.0) -> Cost:
+        """What all of it cost together, added up from the noise; `delta` is of Gaussian noise."""
+        return self.noise.cost(delta=delta, changes=self.changes)
 
     @property
     def epsilon(self) -> Fraction:
-        """What it cost, exactly, for neighbours that differ in one pair."""
+        """What it cost, exactly, for neighbours that differ in one pair.
+
+        Raises:
+            ParameterError: the noise is Gaussian; see `cost`.
+        """
+        exact = None if self.noise.distribution == "gaussian" else self.cost().pure
+        if exact is None:
+            raise ParameterError("Gaussian noise has no pure cost")
+        return exact
+
+    @property
+    def rate(self) -> Fraction:
+        """The noise k of the first part has probability proportional to e^(-rate |k|)."""
+        return self.noise.parameters[0]
+
+    @property
+    def law(self) -> TwoSidedGeometric:
+        """Of the noise of each number of the first part, in units."""
+        return TwoSidedGeometric(float(self.rate), self.unit)
+
+    @cached_property
+    def values(self) -> tuple[FloatVector, ...]:
+        """Unbiased: the released integers times the unit."""
+        return tuple(each * np.float64(self.unit) for each in self.steps)
+
+    @property
+    def total(self) -> float:
+        """Unbiased sum of all, the mean of the parts: twice the edges for degrees of a `Graph`."""
+        return math.fsum(chain(*self.values)) / len(self.values)
+
+    def parts(self) -> tuple[dict[str, Any], _Arrays]:
+        """Plain values for receipts, and arrays."""
+        arrays = {f"steps {place}": each for place, each in enumerate(self.steps)}
+        fields: dict[str, Any] = {
+            "unit": self.unit,
+            "noise": self.noise.distribution,
+            "parameters": [[each.numerator, each.denominator] for each in self.noise.parameters],
+            "changes": [list(change) for change in self.changes],
+            "note": f"{_NOTES[type(self.map)]}, plus integer noise, symmetric about 0",
+        }
+        if isinstance(self.map, Classes):
+            fields["step"] = self.map.step
+            arrays["lower"] = self.map.lower
+        if isinstance(self.map, CellSums):
+            plain = dict(vars(self.map))
+            tree, codes = plain.pop("tree"), plain.pop("codes") or ()
+            fields["rows"] = tree.rows.to_dict()
+            fields["columns"] = None if tree.one_set else tree.columns.to_dict()
+            fields |= {**plain, "places": list(self.map.places), "directed": tree.directed}
+            arrays |= {
+                f"codes {side}": each
+                for side, each in enumerate(codes[:1] if tree.symmetric else codes)
+            }
+        return fields, arrays
+
+    @classmethod
+    def from_parts(cls, name: str, fields: Mapping[str, Any], arrays: Mapping[str, Any]) -> Self:
+        """Read what `parts` gave; arrays may be lists.
+
+        Raises:
+            GraphError, LookupError, TypeError, ValueError, ArithmeticError: it is something else.
+        """
+        known = {key: np.array(each, dtype=np.int64) for key, each in arrays.items()}
+        kind: Any = _MAPS[name]
+        made: Any = kind() if kind in (Total, Degrees) else None
+        steps = tuple(known[key] for key in sorted(known) if key.startswith("steps "))
+        if kind is Classes:
+            made = Classes(known["lower"], float(fields["step"]))
+            sizes = [len(made.lower)]
+        elif kind is CellSums:
+            made = _cells(fields, [known[key] for key in sorted(known) if "codes " in key])
+            sizes = [made.tree.size(place) for place in made.places]
+        else:
+            sizes = [1] if kind is Total else [len(each) for each in steps[:2]]
+        noise = LevelNoise(fields["noise"], tuple(Fraction(*each) for each in fields["parameters"]))
+        changes = tuple((int(most), int(squared)) for most, squared in fields["changes"])
+        if [each.shape for each in steps] != [(size,) for size in sizes] or not steps:
+            raise ValueError("there are other sums")
+        if not len(steps) == len(noise.parameters) == len(changes) or min(noise.parameters) <= 0:
+            raise ValueError("no such noise")
+        if noise.distribution not in ("laplace", "gaussian"):
+            raise ValueError("no such noise")
+        for each in steps:
+            each.flags.writeable = False
+        unit = float(fields["unit"])
+        return cls(name=name, map=made, steps=steps, unit=unit, noise=noise, changes=changes)
 
 
-M = TypeVar("M")
+def _cells(fields: Mapping[str, Any], codes: list[IntVector]) -> CellSums:
+    rows, columns = (
+        None if fields[side] is None else GroupTree.from_dict(fields[side])
+        for side in ("rows", "columns")
+    )
+    if rows is None:
+        raise ValueError("there are no groups")
+    tree = CellTree(rows, columns, directed=bool(fields["directed"]))
+    places = tuple(int(place) for place in fields["places"])
+    if not places or places[-1] != tree.depth - 1:
+        raise ValueError("the finest level was not measured")
+    for own, side in zip(codes, (tree.rows, tree.columns), strict=False):
+        if not np.array_equal(np.bincount(own, minlength=len(side.sizes())), side.sizes()):
+            raise ValueError("the groups have other sizes")
+    cap, bound = fields["weight_cap"], fields["degree_bound"]
+    return CellSums(
+        tree=tree,
+        places=places,
+        codes=(codes[0], codes[-1]) if codes else None,
+        weight_cap=None if cap is None else float(cap),
+        weighted=bool(fields["weighted"]),
+        whole=bool(fields["whole"]),
+        degree_bound=None if bound is None else int(bound),
+    )
+
+
+Bought = Measurement[Any] | NoisyMatrix | KeptEdges
 
 
 @final
@@ -51,7 +300,7 @@ class Measurements:
         guarantee: for all of them together.
     """
 
-    values: tuple[Measurement, ...]
+    values: tuple[Bought, ...]
     guarantee: PrivacyGuarantee
 
     def protected(self, protection: Protect, *, epsilon: float | Fraction) -> Self:
@@ -70,202 +319,32 @@ class Measurements:
         cost = protection.cost(spent, epsilon=epsilon)
         return replace(self, guarantee=protection.promise(self.guarantee, cost))
 
-    def find(self, kind: type[M]) -> M | None:
-        """The last measurement of a kind, or None if none was bought."""
+    def find(self, kind: type[K]) -> Measurement[K] | None:
+        """The last measurement with a map of a kind, or None if none was bought."""
         return next(iter(self.all_of(kind)[::-1]), None)
 
-    def all_of(self, kind: type[M]) -> tuple[M, ...]:
-        """All measurements of a kind, in the order in which they were bought."""
-        return tuple(value for value in self.values if isinstance(value, kind))
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Fraction):
-        return [value.numerator, value.denominator]
-    return value.tolist() if isinstance(value, np.ndarray) else value
-
-
-_READERS: dict[Any, Callable[[Any], Any]] = {
-    float: float,
-    bool: bool,
-    Fraction: lambda pair: Fraction(*pair),
-    IntVector: lambda numbers: np.array(numbers, dtype=np.int64),
-}
-
-
-class GridNoise:
-    """What whole steps of a grid share that have discrete Laplace noise of one rate.
-
-    A subclass is a dataclass of such fields as `_READERS` reads, these three among them.
-
-    Attributes:
-        unit: weight of a step.
-        rate: the noise k has probability proportional to e^(-rate |k|).
-        epsilon: what all of them cost together, exactly.
-        note: for whoever reads a receipt.
-    """
-
-    unit: float
-    rate: Fraction
-    epsilon: Fraction
-    note: ClassVar[str] = ""
+    def all_of(self, kind: type[K]) -> tuple[Measurement[K], ...]:
+        """All measurements with a map of a kind, in the order in which they were bought."""
+        return measured_by(kind, self.values)
 
     @property
-    def law(self) -> TwoSidedGeometric:
-        """Of the noise of each, in weight."""
-        return TwoSidedGeometric(float(self.rate), self.unit)
+    def matrix(self) -> NoisyMatrix | None:
+        """The noisy entries, if they were bought."""
+        return next((each for each in self.values if isinstance(each, NoisyMatrix)), None)
 
     @property
-    def variance(self) -> float:
-        """Of the noise of one, in units of weight."""
-        return self.law.variance
-
-    @property
-    def deviation(self) -> float:
-        """Standard deviation of the noise of one."""
-        return math.sqrt(self.variance)
-
-    def to_dict(self) -> dict[str, Any]:
-        """For receipts: plain values."""
-        found = {name: _plain(value) for name, value in vars(self).items()}
-        return found | ({"note": self.note} if self.note else {})
-
-    @classmethod
-    def from_dict(cls, stored: dict[str, Any]) -> Self:
-        """Read what `to_dict` wrote.
-
-        Raises:
-            KeyError, TypeError, ValueError, ArithmeticError: it is something else.
-        """
-        fields = cls.__annotations__.items()
-        return cls(**{name: _READERS[kind](stored[name]) for name, kind in fields})
+    def kept(self) -> KeptEdges | None:
+        """The kept edges, if they were bought."""
+        return next((each for each in self.values if isinstance(each, KeptEdges)), None)
 
 
-@final
-@dataclass(frozen=True)
-class NoisyTotal(GridNoise):
-    """The sum of the whole matrix (each edge of an undirected graph twice), with noise.
-
-    Attributes:
-        value: unbiased; may be negative.
-        unit: the noise is a whole number of these, each sign alike: a step of the grid, twice that
-            for an undirected graph.
-        rate: the noise k units has probability proportional to e^(-rate |k|).
-        epsilon: what it cost, exactly.
-    """
-
-    value: float
-    unit: float
-    rate: Fraction
-    epsilon: Fraction
-
-    name = "total"
+def measured_by(kind: type[K], bought: Sequence[Bought]) -> tuple[Measurement[K], ...]:
+    """Those of some measurements that have a map of a kind."""
+    found = (value for value in bought if isinstance(value, Measurement))
+    return tuple(value for value in found if isinstance(value.map, kind))
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class NoisyDegrees(GridNoise):
-    """All degrees (row and column sums of the weights), each with discrete Laplace noise.
-
-    Attributes:
-        rows: released integers, in steps of `unit`, shape (n,) or (n_left,).
-        columns: shape (n_right,); for an adjacency matrix the same object as `rows`.
-        unit: weight of a step; 1 for graphs without weights.
-        rate: the noise k has probability proportional to e^(-rate |k|).
-        epsilon: what all of them cost together, exactly.
-        early: whether they were bought to choose how to spend the rest; there may be later ones.
-    """
-
-    rows: IntVector
-    columns: IntVector
-    unit: float
-    rate: Fraction
-    epsilon: Fraction
-    early: bool = False
-
-    note = "degree = (released integer) * unit, plus two-sided geometric noise"
-
-    @property
-    def name(self) -> str:
-        """See `Measurement.name`."""
-        return "early degrees" if self.early else "degrees"
-
-    @property
-    def symmetric(self) -> bool:
-        """Whether rows and columns are the same vertices."""
-        return self.columns is self.rows
-
-    @property
-    def total(self) -> float:
-        """Unbiased estimate of the sum of all row sums; twice the edges of an adjacency matrix."""
-        return float(self.rows.sum() + self.columns.sum()) / 2 * self.unit
-
-    def to_dict(self) -> dict[str, Any]:
-        """For receipts: plain values; "columns" is None where they are the rows."""
-        found = super().to_dict()
-        del found["early"]
-        return found | ({"columns": None} if self.symmetric else {})
-
-    @classmethod
-    def from_dict(cls, stored: dict[str, Any], *, early: bool = False) -> Self:
-        """Read what `to_dict` wrote; see `GridNoise.from_dict`."""
-        columns = stored["rows"] if stored["columns"] is None else stored["columns"]
-        found = super().from_dict({**stored, "columns": columns, "early": early})
-        return found if stored["columns"] is not None else replace(found, columns=found.rows)
-
-
-_CLASSES_AN_OCTAVE = 1
 LOWEST, _HIGHEST = -2, 12  # powers of two, in scales of the noise of all of epsilon
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class NoisyWeightCounts(GridNoise):
-    """How many pairs have a weight in each public class; pairs without weight are in none.
-
-    Attributes:
-        lower: least whole number of steps of each class, ascending from 1; a class ends where the
-            next begins, and the last one has no end but the cap.
-        counts: released integers, shape (classes,); unbiased, may be negative.
-        unit: weight of a step.
-        rate: the noise k has probability proportional to e^(-rate |k|).
-        epsilon: what all of them cost together, exactly.
-    """
-
-    lower: IntVector
-    counts: IntVector
-    unit: float
-    rate: Fraction
-    epsilon: Fraction
-
-    name = "weights"
-    note = (
-        "pairs whose weight is lower * unit or more, but less than the next class, "
-        "plus two-sided geometric noise"
-    )
-
-    def __post_init__(self) -> None:
-        lower = self.lower
-        if lower.shape != self.counts.shape or lower.ndim != 1 or not len(lower):
-            raise ValueError("there is one count for each class")
-        if lower[0] != 1 or (np.diff(lower) <= 0).any():
-            raise ValueError("classes of weight are ascending")
-
-    @property
-    def law(self) -> TwoSidedGeometric:
-        """Of the noise of each count."""
-        return TwoSidedGeometric(float(self.rate), 1.0)
-
-    @property
-    def edges(self) -> float:
-        """Unbiased number of pairs with weight."""
-        return float(self.counts.sum())
-
-    @property
-    def starts(self) -> FloatVector:
-        """Least weight of each class, shape (classes,)."""
-        starts: FloatVector = self.lower * np.float64(self.unit)
-        return starts
 
 
 def weight_classes(scale: float, cap: int | None) -> IntVector:
@@ -277,69 +356,10 @@ def weight_classes(scale: float, cap: int | None) -> IntVector:
     """
     if cap == 1:
         return np.ones(1, dtype=np.int64)
-    octaves = np.arange(LOWEST * _CLASSES_AN_OCTAVE, _HIGHEST * _CLASSES_AN_OCTAVE + 1)
-    starts = np.ceil(scale * 2.0 ** (octaves / _CLASSES_AN_OCTAVE))
+    octaves = np.arange(LOWEST, _HIGHEST + 1)
+    starts = np.ceil(scale * 2.0**octaves)
     starts = starts[starts <= (2**52 if cap is None else cap)]
     return np.unique(np.concatenate([[1], np.maximum(starts, 1)])).astype(np.int64)
-
-
-@final
-@dataclass(frozen=True, eq=False, kw_only=True)
-class NoisyCells:
-    """The weight in each cell of some places of a table, each with independent noise.
-
-    Attributes:
-        cells: the public cells.
-        places: which places were measured, ascending; the last one always is.
-        sums: for each of them the released integers in steps of `unit`, shape (cells,).
-        noise: what was added, one parameter for each of these places.
-        unit: weight of a step; 1 for graphs without weights.
-        changes: of each of these places the largest sums of |change| and of change^2, in steps,
-            between neighbours; see `cell_changes`.
-        weight_cap: public largest weight; 1 for graphs without weights, None without a cap.
-        weighted: whether edges have weights.
-        whole: whether sums are of whole numbers: of edges, or of weights that were rounded down.
-        degree_bound: None, or D of bounded sums: those of the finest level are f_D of
-            `graph.bounded_cuts`, each for itself, and others are sums of these.
-    """
-
-    cells: CellTree
-    places: tuple[int, ...]
-    sums: tuple[IntVector, ...]
-    noise: LevelNoise
-    unit: float
-    changes: tuple[Change, ...]
-    weight_cap: float | None
-    weighted: bool
-    whole: bool
-    degree_bound: int | None = None
-
-    name = "groups"
-
-    def cost(self, *, delta: float = 0.0) -> Cost:
-        """What all of it cost together, added up from the noise.
-
-        Args:
-            delta: for which the cost of Gaussian noise is stated, in (0, 1).
-        """
-        return self.noise.cost(delta=delta, changes=self.changes)
-
-    @property
-    def epsilon(self) -> Fraction:
-        """What it cost, exactly.
-
-        Raises:
-            ParameterError: the noise is Gaussian; see `cost`.
-        """
-        exact = None if self.noise.distribution == "gaussian" else self.cost().pure
-        if exact is None:
-            raise ParameterError("Gaussian noise has no pure cost")
-        return exact
-
-    @property
-    def variances(self) -> FloatVector:
-        """Of one sum of each place, in squared steps, shape (depth,); infinite if not measured."""
-        return place_variances(self.noise, self.places, self.cells.depth)
 
 
 def place_variances(noise: LevelNoise, places: tuple[int, ...], depth: int) -> FloatVector:
@@ -355,166 +375,15 @@ def place_variances(noise: LevelNoise, places: tuple[int, ...], depth: int) -> F
     return np.array(found)
 
 
-Stage = Literal["groups", "groups again", "found groups"]
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class NoisyGroups:
-    """The weight between every two groups of one level, each with discrete Laplace noise.
-
-    Attributes:
-        name: "groups", "groups again" for a second look at the same cells, or "found groups" for
-            groups that were made of noisy data.
-        rows: public code of the group of each row, shape (n,) or (n_left,).
-        columns: shape (n_right,); for a symmetric matrix the same object as `rows`.
-        measured: the noisy sums; one level, discrete Laplace noise.
-    """
-
-    name: Stage
-    rows: IntVector
-    columns: IntVector
-    measured: NoisyCells
-
-    @property
-    def epsilon(self) -> Fraction:
-        """What all of them cost together, exactly: one pair lies in one cell."""
-        return self.measured.epsilon
-
-    @property
-    def symmetric(self) -> bool:
-        """Whether pairs have no direction: rows and columns are then one object."""
-        return self.columns is self.rows
-
-    @property
-    def unit(self) -> float:
-        """Weight of a step of the noise."""
-        return self.measured.unit
-
-    @property
-    def law(self) -> TwoSidedGeometric:
-        """Of the noise of each sum, in weight."""
-        return TwoSidedGeometric(float(self.measured.noise.parameters[0]), self.unit)
-
-    @property
-    def place(self) -> int:
-        """Of the measured level among the cells."""
-        return self.measured.places[0]
-
-    @cached_property
-    def ends(self) -> tuple[IntVector, IntVector]:
-        """Codes (a, b) of each cell, shape (cells,) each; a <= b for an adjacency matrix."""
-        return self.measured.cells.cells(self.place)
-
-    @cached_property
-    def pairs(self) -> IntVector:
-        """How many pairs each cell holds, shape (cells,)."""
-        return self.measured.cells.pairs(self.place)
-
-    @cached_property
-    def values(self) -> FloatVector:
-        """Unbiased weight of each cell, each pair counted once, shape (cells,)."""
-        values: FloatVector = self.measured.sums[0] * np.float64(self.unit)
-        return values
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Numbers of groups of the rows and of the columns."""
-        return self.measured.cells.shape(self.place)
-
-    @property
-    def total(self) -> float:
-        """Unbiased weight of all pairs, each once."""
-        return math.fsum(self.values)
-
-    def names(self, space: Space) -> GroupNames:
-        """What reads "@Sales" as the vertices of a measured group.
-
-        Args:
-            space: of the matrix.
-        """
-        cells, (left, right) = self.measured.cells, vertex_sets(space)
-        first = Groups.of_codes(left, cells.rows, self.rows)
-        second = first if right is left else Groups.of_codes(right, cells.columns, self.columns)
-        return GroupNames(first, second)
-
-    def to_dict(self) -> dict[str, Any]:
-        """For receipts: plain values."""
-        measured, cells = self.measured, self.measured.cells
-        rate = measured.noise.parameters[0]
-        return {
-            "rows": {**cells.rows.to_dict(), "groups": self.rows.tolist()},
-            "columns": None
-            if self.symmetric
-            else {**cells.columns.to_dict(), "groups": self.columns.tolist()},
-            "directed": cells.directed,
-            "level": self.place,
-            "sums": measured.sums[0].tolist(),
-            "unit": measured.unit,
-            "sensitivity": measured.changes[0][0],
-            "weight_cap": measured.weight_cap,
-            "weighted": measured.weighted,
-            "whole": measured.whole,
-            "rate": [rate.numerator, rate.denominator],
-            "note": "weight between two groups = (released integer) * unit, plus two-sided "
-            "geometric noise; cells in the order of rows, those without pairs left out",
-        }
-
-    @classmethod
-    def from_dict(cls, name: Stage, stored: dict[str, Any]) -> Self:
-        """Read what `to_dict` wrote.
-
-        Raises:
-            GraphError, KeyError, TypeError, ValueError, ArithmeticError: it is something else.
-        """
-        rows = np.array(stored["rows"]["groups"], dtype=np.int64)
-        columns, other = rows, None
-        if stored["columns"] is not None:
-            columns = np.array(stored["columns"]["groups"], dtype=np.int64)
-            other = GroupTree.from_dict(stored["columns"])
-        directed = bool(stored["directed"])
-        cells = CellTree(
-            GroupTree.from_dict(stored["rows"]), None if directed else other, directed=directed
-        )
-        place = int(stored["level"])
-        sums = np.array(stored["sums"], dtype=np.int64)
-        rate = Fraction(*stored["rate"])
-        sizes = [cells.rows.sizes(), cells.columns.sizes()]
-        counted = [
-            np.bincount(codes, minlength=len(own))
-            for codes, own in zip((rows, columns), sizes, strict=True)
-        ]
-        if not all(map(np.array_equal, counted, sizes)) or place != cells.depth - 1:
-            raise ValueError("the groups have other sizes")
-        if sums.shape != (cells.size(place),) or rate <= 0:
-            raise ValueError("there are other cells")
-        cap = stored["weight_cap"]
-        sensitivity = int(stored["sensitivity"])
-        measured = NoisyCells(
-            cells=cells,
-            places=(place,),
-            sums=(sums,),
-            noise=LevelNoise("laplace", (rate,)),
-            unit=float(stored["unit"]),
-            changes=((sensitivity, sensitivity**2),),
-            weight_cap=None if cap is None else float(cap),
-            weighted=bool(stored["weighted"]),
-            whole=bool(stored["whole"]),
-        )
-        return cls(name, rows, columns, measured)
-
-
-def check_members(measured: Sequence[NoisyGroups], shape: tuple[int, int]) -> None:
+def check_members(looks: Sequence[Measurement[CellSums]], shape: tuple[int, int]) -> None:
     """Check that groups which were read are of the vertices of a matrix, and all the same.
 
     Raises:
         ValueError: they are not.
     """
-    for each in measured:
-        if (len(each.rows), len(each.columns)) != shape:
+    for each in looks:
+        if tuple(map(len, each.map.members)) != shape:
             raise ValueError("the groups are of other vertices")
-        same = measured[0].measured.cells == each.measured.cells
-        if not same or not np.array_equal(measured[0].rows, each.rows):
-            raise ValueError("two measurements are of different groups")
-        if not np.array_equal(measured[0].columns, each.columns):
+        pairs = zip(looks[0].map.members, each.map.members, strict=True)
+        if looks[0].map.tree != each.map.tree or not all(np.array_equal(*pair) for pair in pairs):
             raise ValueError("two measurements are of different groups")

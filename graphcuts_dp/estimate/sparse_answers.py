@@ -28,15 +28,14 @@ from graphcuts_dp.estimate.answers import (
     by_precision,
     distinct_cuts,
 )
-from graphcuts_dp.estimate.measurement import Measurements, NoisyDegrees, NoisyGroups
+from graphcuts_dp.estimate.measurement import CellSums, Degrees, Measurement, Measurements
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
 from graphcuts_dp.estimate.sparse_model import CutSets, PartSums, SparseModel
 from graphcuts_dp.pairs.groups import GroupUnion
-from graphcuts_dp.pairs.layout import most_weight
-from graphcuts_dp.pairs.linear_query import LinearQuery, one_set, sides_of
-from graphcuts_dp.pairs.queries import CutQuery, pairs_of_sizes
+from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, one_set, pairs_of_sizes, sides_of
+from graphcuts_dp.pairs.universe import most_weight
 from graphcuts_dp.pairs.vertices import ALL
-from graphcuts_dp.privacy.value_noise import NoiseSum, NoiseTerm
+from graphcuts_dp.privacy.distributions import NoiseSum, NoiseTerm
 
 _MOST_KNOWN = 1 << 22  # numbers that are kept of sets that are known
 _DIGITS = 2  # of a number of noises, which is rounded up
@@ -110,11 +109,11 @@ class SparseEstimator:
 
     def __init__(self, measurements: Measurements, model: SparseModel) -> None:
         self.model, self.space, self.shape = model, model.space, model.layout.shape
-        degrees = measurements.find(NoisyDegrees)
+        degrees = measurements.find(Degrees)
         if degrees is None:
             raise ValueError("a sparse release has degrees")
         self._degrees = degrees
-        self._groups: Sequence[NoisyGroups] = measurements.all_of(NoisyGroups)
+        self._groups: Sequence[Measurement[CellSums]] = measurements.all_of(CellSums)
         self._known: dict[tuple[int, int], tuple[weakref.ref[BoolVector], PartSums]] = {}
         self._noises: dict[tuple[str, int], NoiseSum] = {}
 
@@ -316,10 +315,10 @@ class SparseEstimator:
     @cached_property
     def _between(self) -> list[Between]:
         """Of the cells between groups: their sums, and 1 for each."""
-        first = self._groups[0]
+        first = self._groups[0].map
         sums, numbers = np.zeros(first.shape), np.zeros(first.shape)
         for each, share in zip(self._groups, self._cell_shares, strict=True):
-            sums[first.ends] += share * each.values
+            sums[first.ends] += share * each.values[0]
         numbers[first.ends] = 1
         return [Between(each, self.model.symmetric) for each in (sums, numbers)]
 
@@ -336,9 +335,7 @@ class SparseEstimator:
     @cached_property
     def _degree_values(self) -> tuple[FloatVector, FloatVector]:
         """Noisy degrees of rows and of columns, in weight."""
-        unit = np.float64(self._degrees.unit)
-        rows: FloatVector = self._degrees.rows * unit
-        return rows, rows if self._degrees.symmetric else self._degrees.columns * unit
+        return self._degrees.values[0], self._degrees.values[-1]
 
     def _cell_sum(self, cells: _Sums, row: int) -> Estimate:
         return self._sum("cells", float(cells[0][row]), int(cells[1][row]))

@@ -4,6 +4,7 @@ With a degree bound, sums that one vertex cannot change by much, whatever edges 
 """
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -11,16 +12,17 @@ import numpy as np
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.estimate.changes import Reach, cell_changes
-from graphcuts_dp.estimate.measurement import NoisyCells, NoisyGroups, Stage
+from graphcuts_dp.estimate.measurement import CellSums, Measurement
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.graph.grid import BoundedEdges, Grid, doubled_sums, ends_of, vertices_of
 from graphcuts_dp.graph.owned_rows import PrivateData
-from graphcuts_dp.pairs.cells import CellTree
-from graphcuts_dp.pairs.groups import Groups
+from graphcuts_dp.measure.statistics import draw
+from graphcuts_dp.pairs.groups import CellTree, Groups
 from graphcuts_dp.pairs.vertices import vertex_sets
-from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.distributions import ValueNoise
+from graphcuts_dp.privacy.guarantee import EDGE, Protect
 from graphcuts_dp.privacy.level_noise import Change, LevelNoise
-from graphcuts_dp.privacy.protection import EDGE, Protect
+from graphcuts_dp.privacy.noise import EntropySource
 
 
 def measure_groups(
@@ -29,9 +31,9 @@ def measure_groups(
     *,
     epsilon: Fraction,
     whole: bool,
-    name: Stage,
+    name: str,
     source: EntropySource,
-) -> NoisyGroups:
+) -> Measurement[CellSums]:
     """All sums between the groups of the finest level, with discrete Laplace noise.
 
     Args:
@@ -52,21 +54,21 @@ def measure_groups(
     that sensitivity is epsilon-DP; see `measure_cells`.
     """
     grid = grid_of_cells(graph, epsilon=float(epsilon), whole=whole)
+    rows, columns = (side.codes() for side in sides)
     tree = cell_tree(graph, sides)
-    measured = measure_cells(
+    return measure_cells(
         graph,
         sides,
         tree,
+        name=name,
         places=(tree.depth - 1,),
         noise=LevelNoise("laplace", (epsilon / grid.sensitivity,)),
         grid=grid,
-        whole=whole or not graph.weighted,
+        whole=whole,
+        # The columns are not the same object where there are directions: see `CellSums`.
+        codes=(rows, columns.copy() if tree.directed else columns),
         source=source,
     )
-    rows, columns = (side.codes() for side in sides)
-    if measured.cells.directed:
-        columns = rows.copy()  # not the same object: see `NoisyGroups`
-    return NoisyGroups(name, rows, columns, measured)
 
 
 def bounded_cells(
@@ -216,11 +218,13 @@ def measure_cells(
     places: tuple[int, ...],
     noise: LevelNoise,
     grid: Grid,
+    name: str = "flows",
     whole: bool = False,
+    codes: tuple[IntVector, IntVector] | None = None,
     protection: Protect = EDGE,
     reach: Reach | None = None,
     source: EntropySource,
-) -> NoisyCells:
+) -> Measurement[CellSums]:
     """The weight in each cell of some places, each with its own noise.
 
     Args:
@@ -230,7 +234,9 @@ def measure_cells(
         places: those to measure, ascending.
         noise: with a parameter for each of these places.
         grid: the steps that weights are counted in.
+        name: of the measurement.
         whole: whether these are whole numbers, see `grid_of_cells`.
+        codes: of the groups of rows and columns, if it is to tell them.
         protection: whom the promise is for.
         reach: of an owner: which cells its rows can touch.
         source: where the noise comes from.
@@ -238,7 +244,7 @@ def measure_cells(
     Guarantee: with s = `grid.sensitivity` and discrete Laplace noise of rates r_i, exactly
     (sum s r_i)-DP; with discrete Gaussian noise of variances v_i, (sum s^2/(2 v_i))-zCDP. Whoever
     changes k pairs, or all edges of a vertex (of which the grid is then a bounded one), changes
-    more: `cell_changes` says by how much, and `NoisyCells.cost` counts it.
+    more: `cell_changes` says by how much, and `Measurement.cost` counts it.
     Neighbours are graphs on the same vertices that differ in one pair. Proof: that pair lies in
     exactly one cell of each place, since groups of a level are disjoint and hold all vertices. A
     weight changes its steps by at most s: rounding down to steps keeps that (see `Grid`), adding
@@ -250,24 +256,18 @@ def measure_cells(
     """
     sums = sums_of_cells(graph, sides, cells, grid)
     changes = changes_on(grid, cells, protection, reach)
-    noisy = []
-    for number, place in enumerate(places):
-        drawn = noise.draw(number, cells.size(place), source)
-        noisy.append(np.minimum(sums[place], _LARGEST_SUM) + drawn)
-    for each in noisy:
-        each.flags.writeable = False
-    return NoisyCells(
-        cells=cells,
+    kind = CellSums(
+        tree=cells,
         places=places,
-        sums=tuple(noisy),
-        noise=noise,
-        unit=grid.unit,
-        changes=tuple(changes[place] for place in places),
+        codes=codes,
         weight_cap=graph.weight_cap,
         weighted=graph.weighted,
         whole=whole or not graph.weighted,
         degree_bound=protection.degree_bound,
     )
+    counts = [np.minimum(sums[place], _LARGEST_SUM) for place in places]
+    own = [changes[place] for place in places]
+    return draw(name, kind, counts, own, unit=grid.unit, noise=noise, source=source)
 
 
 def sums_of_cells(graph: AnyGraph, sides: Sides, cells: CellTree, grid: Grid) -> list[IntVector]:
@@ -310,3 +310,84 @@ def _joined(high: IntVector, low: IntVector) -> IntVector:
     full = high >= _LARGEST_SUM >> _HALF
     joined = (np.where(full, 0, high) << _HALF) + (low & (2**_HALF - 1))
     return np.where(full, _LARGEST_SUM, joined)
+
+
+def buy_group_sums(
+    graph: AnyGraph,
+    sides: Sides,
+    cells: CellTree,
+    grid: Grid,
+    noise: ValueNoise,
+    source: EntropySource,
+) -> IntVector:
+    """The weight in each cell of the finest level in steps, each with its own noise.
+
+    Args:
+        graph: the private graph.
+        sides: public groups of its rows and columns.
+        cells: their cells.
+        grid: `Grid.of` the graph.
+        noise: for a count of sensitivity `grid.sensitivity`.
+        source: where the noise comes from.
+
+    Guarantee: the cost of one noisy count, `ValueNoise.cost(grid.sensitivity)`, for all cells
+        together, for neighbours that differ in one pair: it lies in exactly one cell, whose sum
+        changes by at most `grid.sensitivity` steps; the others have the same distribution.
+
+    Raises:
+        ParameterError: a grid of bounded cuts, in which all edges of a vertex change.
+    """
+    sums = _cell_sums(graph, sides, cells, grid)
+    return sums + noise.draw_many(len(sums), source)
+
+
+def buy_weighted_sum(
+    graph: AnyGraph,
+    sides: Sides,
+    cells: CellTree,
+    grid: Grid,
+    coefficients: IntVector,
+    noise: ValueNoise,
+    source: EntropySource,
+) -> int:
+    """floor(sum over cells of a coefficient times the weight of the cell), with noise.
+
+    The weight counts in units of the largest one that a pair can have, of `grid.largest` steps.
+
+    Args:
+        graph: the private graph.
+        sides: public groups of its rows and columns.
+        cells: their cells.
+        grid: `Grid.of` the graph.
+        coefficients: of the cells of the finest level, whole numbers; public.
+        noise: for a count of sensitivity `weighted_sensitivity(coefficients)`.
+        source: where the noise comes from.
+
+    Guarantee: `ValueNoise.cost(weighted_sensitivity(coefficients))`, for neighbours that differ in
+        one pair. It lies in one cell, so that the sum in steps changes by at most c u, where c is
+        the largest |coefficient| and u = `grid.sensitivity` = `grid.largest`; divided by u, by at
+        most c; and floor(x + c) = floor(x) + c for whole c, with floor monotone.
+
+    Raises:
+        ParameterError: as `buy_group_sums`.
+    """
+    sums = _cell_sums(graph, sides, cells, grid)
+    exact = sum(int(c) * int(each) for c, each in zip(coefficients, sums, strict=True))
+    return exact // grid.largest + noise.draw(source)
+
+
+def weighted_sensitivity(coefficients: Sequence[int] | IntVector) -> int:
+    """By how much one pair can move `buy_weighted_sum`, at most, rounded up to a power of two.
+
+    The largest |coefficient| is what it can. Samplers make tables for each scale of noise, which
+    takes longer than to draw; so there are few scales.
+    """
+    return 1 << (max(1, int(np.abs(np.asarray(coefficients)).max())) - 1).bit_length()
+
+
+def _cell_sums(graph: AnyGraph, sides: Sides, cells: CellTree, grid: Grid) -> IntVector:
+    if grid.bounded is not None or grid.cap is None:
+        raise ParameterError(
+            "sums between groups are bought where edges, or owners, are to be hidden"
+        )
+    return sums_of_cells(graph, sides, cells, grid)[-1]

@@ -3,7 +3,7 @@
 The total weight, the degrees, and how many edges weigh how much, for releases; for sessions and
 offline releases the sums between public groups, a weighted sum of these, and two private norms.
 Of each there is a function that counts, on the grid of the weights, and the proof of how far
-neighbours can move what it counts; `with_noise`, or a `ValueNoise`, draws the noise.
+neighbours can move what it counts; `draw`, or a `ValueNoise`, draws the noise.
 
 The sum of the roots of the left degrees of a bipartite graph is JT12's private norm. A row of the
 matrix has a Euclidean norm of at most the root of its degree, so the sum bounds ||X||_{2,1}, which
@@ -30,22 +30,26 @@ import numpy as np
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.measurement import (
-    NoisyDegrees,
-    NoisyTotal,
-    NoisyWeightCounts,
+    Classes,
+    Degrees,
+    K,
+    Measurement,
+    Total,
     weight_classes,
 )
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
 from graphcuts_dp.graph.grid import Grid, checked_bound, most_degree
 from graphcuts_dp.graph.owned_rows import OwnedRows
-from graphcuts_dp.measure.cells import Sides, sums_of_cells
-from graphcuts_dp.pairs.cells import CellTree
-from graphcuts_dp.parallel import one_blas_thread
 from graphcuts_dp.privacy.composition import Cost, rounded_up
-from graphcuts_dp.privacy.distributions import LaplaceNoise, NoiseDistribution
-from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.noise import Choice, exponential_choice, sample_discrete_laplace
-from graphcuts_dp.privacy.value_noise import ValueNoise
+from graphcuts_dp.privacy.distributions import LaplaceNoise, NoiseDistribution, ValueNoise
+from graphcuts_dp.privacy.level_noise import Change, LevelNoise
+from graphcuts_dp.privacy.noise import (
+    Choice,
+    EntropySource,
+    exponential_choice,
+    sample_discrete_laplace,
+)
+from graphcuts_dp.resources import one_blas_thread
 
 _LARGEST_SUM = 2**61  # in steps; with its noise far below 2^63
 _LARGEST_ENTRY = 2**31  # in steps, so that 2^31 of them and their noise fit into 64 bits
@@ -56,26 +60,46 @@ _OFF = 2.0**-11  # how far a computed norm may be from the true one, in units
 _ROUNDING = 2.0**-53
 
 
-def with_noise(
-    counts: Sequence[IntVector], *, sensitivity: int, epsilon: Fraction, source: EntropySource
-) -> tuple[list[IntVector], Fraction]:
-    """Whole numbers, each with its own discrete Laplace noise, and the rate of that.
+def draw(
+    name: str,
+    kind: K,
+    counts: Sequence[IntVector],
+    changes: Sequence[Change],
+    *,
+    unit: float,
+    epsilon: Fraction | None = None,
+    noise: LevelNoise | None = None,
+    source: EntropySource,
+) -> Measurement[K]:
+    """Whole numbers, each with its own noise.
 
     Args:
-        counts: private; their noise is drawn in this order.
-        sensitivity: by how much neighbours move all of them together, at most.
-        epsilon: privacy parameter of all of them together, exact.
+        name: of the measurement.
+        kind: the linear map that was counted by.
+        counts: private, an array for each part of the map; their noise is drawn in this order.
+        changes: of each part the largest sums of |change| and of change^2 between neighbours.
+        unit: what a step stands for.
+        epsilon: privacy parameter of all of them together, exact: for discrete Laplace noise of one
+            rate.
+        noise: in place of that, a parameter for each part.
         source: where the noise comes from.
 
     Guarantee: epsilon-DP. Independent noise with P(k) proportional to e^(-rate |k|),
-    rate = epsilon/sensitivity, on integers of that L1 sensitivity is epsilon-DP.
+    rate = epsilon/sensitivity, on integers of that L1 sensitivity is epsilon-DP; the sensitivity is
+    at most the sum of |change| over all parts. For other noise see `LevelNoise.cost`.
     Source: Dwork, McSherry, Nissim, Smith 2006; Ghosh, Roughgarden, Sundararajan 2009.
     """
-    rate = epsilon / sensitivity
-    noisy = [each + sample_discrete_laplace(rate, len(each), source) for each in counts]
+    if noise is None:
+        if epsilon is None:
+            raise ValueError("give either epsilon or the noise")
+        rate = epsilon / sum(change for change, _ in changes)
+        noise = LevelNoise("laplace", (rate,) * len(counts))
+    noisy = tuple(each + noise.draw(i, len(each), source) for i, each in enumerate(counts))
     for each in noisy:
         each.flags.writeable = False
-    return noisy, rate
+    return Measurement(
+        name=name, map=kind, steps=noisy, unit=unit, noise=noise, changes=tuple(changes)
+    )
 
 
 def measure_total(
@@ -84,7 +108,7 @@ def measure_total(
     *,
     epsilon: Fraction,
     source: EntropySource,
-) -> NoisyTotal:
+) -> Measurement[Total]:
     """The sum of the whole matrix (each edge of a `Graph` twice), with discrete Laplace noise.
 
     Args:
@@ -101,15 +125,10 @@ def measure_total(
     e^(-epsilon |k|/s). May be negative.
     """
     grid = check_sums(distribution)
-    change = grid.sensitivity_steps
-    total = _steps(graph, grid)
-    (noisy,), rate = with_noise(total, sensitivity=change, epsilon=epsilon, source=source)
+    s = grid.sensitivity_steps
     unit = grid.unit * (2 if isinstance(graph, Graph) else 1)
-    return NoisyTotal(int(noisy[0]) * unit, unit, rate, change * rate)
-
-
-def _steps(graph: AnyGraph, grid: LaplaceNoise) -> list[IntVector]:
-    return [whole_steps(graph, grid).sum(keepdims=True)]
+    counts = [whole_steps(graph, grid).sum(keepdims=True)]
+    return draw("total", Total(), counts, [(s, s**2)], unit=unit, epsilon=epsilon, source=source)
 
 
 def measure_degrees(
@@ -120,7 +139,7 @@ def measure_degrees(
     source: EntropySource,
     early: bool = False,
     without_cap: bool = False,
-) -> NoisyDegrees:
+) -> Measurement[Degrees]:
     """All degrees with discrete Laplace noise.
 
     Args:
@@ -148,11 +167,17 @@ def measure_degrees(
     Side channel: adding up takes time proportional to the number of edges.
     """
     grid = check_sums(distribution, without_cap=without_cap)
-    change = 2 * grid.sensitivity_steps
-    sums = _sums(graph, grid)
-    noisy, rate = with_noise(sums, sensitivity=change, epsilon=epsilon, source=source)
-    # The first and the last are one object where there is one vertex set.
-    return NoisyDegrees(noisy[0], noisy[-1], grid.unit, rate, change * rate, early)
+    s, sums = grid.sensitivity_steps, _sums(graph, grid)
+    both = 2 // len(sums)  # one vertex set: two of its sums change
+    return draw(
+        "early degrees" if early else "degrees",
+        Degrees(),
+        sums,
+        [(both * s, both * s**2)] * len(sums),
+        unit=grid.unit,
+        epsilon=epsilon,
+        source=source,
+    )
 
 
 def _sums(graph: AnyGraph, grid: LaplaceNoise) -> list[IntVector]:
@@ -172,7 +197,7 @@ def measure_weight_counts(
     *,
     epsilon: Fraction,
     source: EntropySource,
-) -> NoisyWeightCounts:
+) -> Measurement[Classes]:
     """How many pairs have a weight in each of a few public classes, with discrete Laplace noise.
 
     Args:
@@ -191,10 +216,11 @@ def measure_weight_counts(
     Side channel: counting takes time proportional to the number of edges.
     """
     lower = weight_classes(1 / float(distribution.rate), distribution.most_steps)
-    counts = _counted(graph, distribution, lower)
-    sensitivity = min(2, len(lower))
-    (noisy,), rate = with_noise(counts, sensitivity=sensitivity, epsilon=epsilon, source=source)
-    return NoisyWeightCounts(lower, noisy, distribution.unit, rate, sensitivity * rate)
+    classes = Classes(lower, distribution.unit)
+    counts, moved = _counted(graph, distribution, lower), min(2, len(lower))
+    return draw(
+        "weights", classes, counts, [(moved, moved)], unit=1.0, epsilon=epsilon, source=source
+    )
 
 
 def _counted(graph: AnyGraph, distribution: LaplaceNoise, lower: IntVector) -> list[IntVector]:
@@ -248,87 +274,6 @@ def whole_steps(graph: AnyGraph, grid: LaplaceNoise) -> IntVector:
     sum over a vertex overflows; with a cap that passes `check_sums` nothing is cut.
     """
     return bounded_steps(graph.weights, grid.unit, _LARGEST_SUM // max(graph.shape))
-
-
-def buy_group_sums(
-    graph: AnyGraph,
-    sides: Sides,
-    cells: CellTree,
-    grid: Grid,
-    noise: ValueNoise,
-    source: EntropySource,
-) -> IntVector:
-    """The weight in each cell of the finest level in steps, each with its own noise.
-
-    Args:
-        graph: the private graph.
-        sides: public groups of its rows and columns.
-        cells: their cells.
-        grid: `Grid.of` the graph.
-        noise: for a count of sensitivity `grid.sensitivity`.
-        source: where the noise comes from.
-
-    Guarantee: the cost of one noisy count, `ValueNoise.cost(grid.sensitivity)`, for all cells
-        together, for neighbours that differ in one pair: it lies in exactly one cell, whose sum
-        changes by at most `grid.sensitivity` steps; the others have the same distribution.
-
-    Raises:
-        ParameterError: a grid of bounded cuts, in which all edges of a vertex change.
-    """
-    sums = _cell_sums(graph, sides, cells, grid)
-    return sums + noise.draw_many(len(sums), source)
-
-
-def buy_weighted_sum(
-    graph: AnyGraph,
-    sides: Sides,
-    cells: CellTree,
-    grid: Grid,
-    coefficients: IntVector,
-    noise: ValueNoise,
-    source: EntropySource,
-) -> int:
-    """floor(sum over cells of a coefficient times the weight of the cell), with noise.
-
-    The weight counts in units of the largest one that a pair can have, of `grid.largest` steps.
-
-    Args:
-        graph: the private graph.
-        sides: public groups of its rows and columns.
-        cells: their cells.
-        grid: `Grid.of` the graph.
-        coefficients: of the cells of the finest level, whole numbers; public.
-        noise: for a count of sensitivity `weighted_sensitivity(coefficients)`.
-        source: where the noise comes from.
-
-    Guarantee: `ValueNoise.cost(weighted_sensitivity(coefficients))`, for neighbours that differ in
-        one pair. It lies in one cell, so that the sum in steps changes by at most c u, where c is
-        the largest |coefficient| and u = `grid.sensitivity` = `grid.largest`; divided by u, by at
-        most c; and floor(x + c) = floor(x) + c for whole c, with floor monotone.
-
-    Raises:
-        ParameterError: as `buy_group_sums`.
-    """
-    sums = _cell_sums(graph, sides, cells, grid)
-    exact = sum(int(c) * int(each) for c, each in zip(coefficients, sums, strict=True))
-    return exact // grid.largest + noise.draw(source)
-
-
-def weighted_sensitivity(coefficients: Sequence[int] | IntVector) -> int:
-    """By how much one pair can move `buy_weighted_sum`, at most, rounded up to a power of two.
-
-    The largest |coefficient| is what it can. Samplers make tables for each scale of noise, which
-    takes longer than to draw; so there are few scales.
-    """
-    return 1 << (max(1, int(np.abs(np.asarray(coefficients)).max())) - 1).bit_length()
-
-
-def _cell_sums(graph: AnyGraph, sides: Sides, cells: CellTree, grid: Grid) -> IntVector:
-    if grid.bounded is not None or grid.cap is None:
-        raise ParameterError(
-            "sums between groups are bought where edges, or owners, are to be hidden"
-        )
-    return sums_of_cells(graph, sides, cells, grid)[-1]
 
 
 def root_degrees(graph: AnyGraph, grid: Grid) -> int:
@@ -488,7 +433,8 @@ def measure_contributions(
     rows, so one count changes, by 1. Noise is independent, P(k) proportional to e^(-rate |k|).
     """
     counts = class_counts(rows, bounds)
-    (noisy,), _ = with_noise([counts], sensitivity=1, epsilon=rate, source=source)
+    noisy = counts + sample_discrete_laplace(rate, len(counts), source)
+    noisy.flags.writeable = False
     return noisy
 
 

@@ -57,12 +57,11 @@ from graphcuts_dp.options import check, option
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost, check_paid, compose, rounded_up
-from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource
+from graphcuts_dp.privacy.distributions import ValueNoise
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
-from graphcuts_dp.privacy.noise import exponential_choices
-from graphcuts_dp.privacy.value_noise import ValueNoise
-from graphcuts_dp.progress import Progress, silent
+from graphcuts_dp.privacy.noise import SEEDED_WARNING, EntropySource, exponential_choices
 from graphcuts_dp.release.job import Job
+from graphcuts_dp.resources import Progress, silent
 from graphcuts_dp.synth.finishing import weights_of
 
 _OF_THE_TOTAL = (

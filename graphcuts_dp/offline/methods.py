@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, ClassVar, cast, final
 
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.owned_rows import PrivateData
@@ -47,11 +48,10 @@ from graphcuts_dp.options import check, chosen, option
 from graphcuts_dp.pairs.graph_queries import Question
 from graphcuts_dp.privacy.composition import as_stored
 from graphcuts_dp.privacy.distributions import NoiseDistribution
+from graphcuts_dp.privacy.guarantee import Protect
 from graphcuts_dp.privacy.level_noise import NORMS
-from graphcuts_dp.privacy.protection import Protect
-from graphcuts_dp.privacy.value_noise import noise_distribution
-from graphcuts_dp.progress import Progress, silent
 from graphcuts_dp.release.job import Job, execute
+from graphcuts_dp.resources import Progress, silent
 
 MEDIAN = "median"  # beside the table of constructions: its hypothesis is no matrix
 LEARNT_BY = (*CONSTRUCTIONS, MEDIAN)

@@ -7,12 +7,14 @@ from fractions import Fraction
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.measurement import (
+    Bought,
+    CellSums,
+    Degrees,
     Measurement,
     Measurements,
-    NoisyDegrees,
-    NoisyGroups,
-    Stage,
+    measured_by,
 )
+from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.graph.adjacency import AnyGraph, DirectedGraph
 from graphcuts_dp.measure.cells import measure_groups
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
@@ -20,15 +22,15 @@ from graphcuts_dp.measure.statistics import check_sums, measure_degrees, measure
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost, stated_cost
 from graphcuts_dp.privacy.distributions import NoiseDistribution
-from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.guarantee import (
+    EDGE,
     SMALLEST_EPSILON,
     PrivacyGuarantee,
+    Protect,
     exact_epsilon,
     hidden_change,
 )
-from graphcuts_dp.privacy.protection import EDGE, Protect
-from graphcuts_dp.privacy.value_noise import noise_distribution
+from graphcuts_dp.privacy.noise import EntropySource
 from graphcuts_dp.release.choice import (
     EARLY_SHARE,
     MOST_BESIDE_GROUPS,
@@ -81,9 +83,9 @@ def measure(
     least_distribution(graph, noise, epsilon, response, groups)
     rest = exact_epsilon(epsilon)
     distribution = distribution_for(graph, noise, epsilon)
-    bought: list[Measurement] = []
+    bought: list[Bought] = []
 
-    def degrees(part: Fraction, *, early: bool = False) -> NoisyDegrees:
+    def degrees(part: Fraction, *, early: bool = False) -> Measurement[Degrees]:
         noisy = measure_degrees(
             graph, distribution, epsilon=rest * part, source=source, early=early
         )
@@ -111,7 +113,7 @@ def measure(
             measured = measure_total(graph, distribution, epsilon=spent, source=source)
             bought.append(measured)
             rest -= spent
-            total = measured.value
+            total = measured.total
         part = prospect.share_from_total(total, alone)
         if part is None:
             early = degrees(EARLY_SHARE, early=True)
@@ -131,12 +133,11 @@ def measure(
 
 def _groups_bought(
     graph: AnyGraph, groups: GroupPlan, epsilon: Fraction, noise: str, source: EntropySource
-) -> list[Measurement]:
+) -> list[Bought]:
     """A first look at all sums between groups, and a second one where it is worth it."""
     whole = noise == "discrete-laplace"
-    parts: tuple[tuple[Stage, Fraction], ...]
     parts = ("groups", groups.first), ("groups again", groups.second)
-    bought: list[Measurement] = []
+    bought: list[Bought] = []
     for name, part in parts:
         measured = measure_groups(
             graph, groups.sides, epsilon=epsilon * part, whole=whole, name=name, source=source
@@ -285,7 +286,7 @@ def _beside_groups(prospect: Prospect, groups: GroupPlan) -> Prospect:
 
 
 def _total_of_groups(
-    bought: Sequence[Measurement], prospect: Prospect, epsilon: Fraction
+    bought: Sequence[Bought], prospect: Prospect, epsilon: Fraction
 ) -> float | None:
     """Sum of the whole matrix from sums between groups, where these tell it well enough.
 
@@ -293,11 +294,11 @@ def _total_of_groups(
     that choice is left to early degrees, which look at the total again, the mean degree up to a
     tenth of what the thresholds are multiples of.
     """
-    looks = [each for each in bought if isinstance(each, NoisyGroups)]
+    looks = measured_by(CellSums, bought)
     if not looks:
         return None
-    twice = 2 if looks[0].symmetric else 1
-    deviation = twice * math.sqrt(len(looks[0].values) * looks[0].law.variance)
+    twice = 2 if looks[0].map.tree.symmetric else 1
+    deviation = twice * math.sqrt(len(looks[0].values[0]) * looks[0].law.variance)
     total = twice * looks[0].total
     choices = {prospect.share_from_total(total + far * deviation, epsilon) for far in range(-3, 4)}
     close = deviation <= _CLOSE * prospect.edge(epsilon) * math.sqrt(math.prod(prospect.shape))

@@ -20,10 +20,10 @@ import scipy
 
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.estimate.measurement import NoisyDegrees
+from graphcuts_dp.estimate.measurement import Degrees, Measurement
+from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.options import check, option
-from graphcuts_dp.privacy.value_noise import noise_distribution
 from graphcuts_dp.results.storage import ANSWERS, WORKLOADS
 
 AUTO, RESPONSE, SPLIT, SPARSE = "auto", "response", "degrees+response", "sparse"
@@ -220,7 +220,9 @@ class Prospect:
             return self.beside
         return None if signal >= _SEEN_BY_ALL * self.edge(epsilon) else self.most
 
-    def share_from_degrees(self, early: NoisyDegrees, total: float, epsilon: Fraction) -> Fraction:
+    def share_from_degrees(
+        self, early: Measurement[Degrees], total: float, epsilon: Fraction
+    ) -> Fraction:
         """The part of epsilon for more degrees, from early ones.
 
         Where degrees are even, entries need all of epsilon and lose nothing by it: the row sums of
@@ -234,12 +236,12 @@ class Prospect:
         """
         rows, columns = self.shape
         noise = self.deviation(epsilon)
-        sides = ((early.rows, columns), (early.columns, rows))
+        sides = ((early.steps[0], columns), (early.steps[-1], rows))
         well = self._signal(total) >= _SEEN_WELL * self.edge(epsilon)
         most = (_EVEN if well else _EVEN_BELOW) * noise
         # Early degrees of few vertices must not hide blocks by their noise: one standard error of
         # the variance that they would have by themselves, and two where blocks are likely to show.
-        doubt = math.sqrt((2 if well else 1) * early.variance)
+        doubt = math.sqrt((2 if well else 1) * early.law.variance)
         even = all(
             spread(side, early) < max(most * math.sqrt(n), doubt * (5 / len(side)) ** 0.25)
             for side, n in sides
@@ -258,7 +260,7 @@ class Prospect:
         return self.edge(epsilon * (1 - self.beside))
 
 
-def spread(sums: IntVector, noisy: NoisyDegrees) -> float:
+def spread(sums: IntVector, noisy: Measurement[Degrees]) -> float:
     """Estimated standard deviation of the true sums: most likely one if they are Gaussian.
 
     Half the error of what the variance has above that of the noise, whose tails are heavy. Where
@@ -274,7 +276,7 @@ def spread(sums: IntVector, noisy: NoisyDegrees) -> float:
     """
     values = sums * noisy.unit
     values = values - np.median(values)
-    scale = math.sqrt(noisy.variance / 2)
+    scale = math.sqrt(noisy.law.variance / 2)
     deviations = scale * np.geomspace(_LEAST_SPREAD, _MOST_SPREAD, _SPREADS)
     s = deviations[:, None]
     up, down = (
@@ -283,5 +285,5 @@ def spread(sums: IntVector, noisy: NoisyDegrees) -> float:
     )
     likelihood = (np.logaddexp(up, down) + s**2 / (2 * scale**2)).sum(axis=1)
     likeliest = float(deviations[int(np.argmax(likelihood))])
-    above = float(np.var(values)) - noisy.variance * (1 + 2 * math.sqrt(5 / len(values)))
+    above = float(np.var(values)) - noisy.law.variance * (1 + 2 * math.sqrt(5 / len(values)))
     return max(likeliest, math.sqrt(max(above, 0.0)))

@@ -10,11 +10,11 @@ import scipy
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.errors import GraphError
-from graphcuts_dp.estimate.measurement import NoisyGroups
+from graphcuts_dp.estimate.measurement import CellSums, Measurement
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.measure.cells import Sides, sides_of_groups
 from graphcuts_dp.pairs.groups import Groups
-from graphcuts_dp.synth.group_targets import CellEstimates
+from graphcuts_dp.synth.targets import CellEstimates
 
 MOST_GROUPS = 256  # of one level: the fit takes O(n^2 groups) a step
 # Tuned with bench_groups.py on its tuning graphs, epsilon = 1, random groups among them.
@@ -109,7 +109,7 @@ def degree_share_beside_groups(vertices: float) -> Fraction:
     return Fraction(7 / (7 + vertices**0.25)).limit_denominator(1000)
 
 
-def telling(measured: NoisyGroups, cap: float) -> bool:
+def telling(measured: Measurement[CellSums], cap: float) -> bool:
     """Whether groups tell more of a graph than degrees do: post-processing of noisy sums.
 
     The sums are compared with those of a graph with the same volumes of groups and no other
@@ -123,8 +123,8 @@ def telling(measured: NoisyGroups, cap: float) -> bool:
     cells = CellEstimates.of([measured])
     found = cells.matrix(cells.values)
     volumes = np.maximum(found.sum(axis=1), cap), np.maximum(found.sum(axis=0), cap)
-    alone = cells.cells(_independent(cells.matrix(cells.pairs.astype(np.float64)), volumes))
-    rate = float(measured.measured.noise.parameters[0]) / measured.unit
+    alone = cells.cells(_independent(cells.matrix(measured.map.pairs.astype(np.float64)), volumes))
+    rate = float(measured.rate) / measured.unit
     moved, missed = [], 0.0
     for kind in cells.kinds:
         expected = np.maximum(alone[kind], cap / 4)

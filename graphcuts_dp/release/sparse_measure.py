@@ -8,8 +8,8 @@ from typing import final
 import numpy as np
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.estimate.measurement import Measurement, Measurements, NoisyWeightCounts
-from graphcuts_dp.estimate.noisy_matrix import KeptEdges, threshold_for
+from graphcuts_dp.estimate.measurement import Bought, Classes, Measurement, Measurements
+from graphcuts_dp.estimate.noisy_matrix import KeptEdges, noise_distribution, threshold_for
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph
 from graphcuts_dp.measure.cells import Sides, measure_groups
 from graphcuts_dp.measure.entries import measure_kept_edges
@@ -18,13 +18,12 @@ from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.vertices import vertex_sets
 from graphcuts_dp.privacy.composition import Cost, stated_cost
 from graphcuts_dp.privacy.distributions import LaplaceNoise
-from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.guarantee import SMALLEST_EPSILON, exact_epsilon
-from graphcuts_dp.privacy.value_noise import noise_distribution
-from graphcuts_dp.progress import Progress, silent
+from graphcuts_dp.privacy.noise import EntropySource
 from graphcuts_dp.release.allocation import promise
 from graphcuts_dp.release.group_shares import GroupPlan
-from graphcuts_dp.synth.block_model import found_groups
+from graphcuts_dp.resources import Progress, silent
+from graphcuts_dp.synth.communities import found_groups
 from graphcuts_dp.synth.sparse_fit import WeightPrior
 
 _LEAST_EPSILON = 100 * SMALLEST_EPSILON  # every part then stays above the smallest
@@ -59,7 +58,7 @@ class SparseShares:
 
 
 def sparse_shares(
-    counts: NoisyWeightCounts,
+    counts: Measurement[Classes],
     distribution: LaplaceNoise,
     *,
     pairs: int,
@@ -251,7 +250,7 @@ def measure_sparse(
     counts = measure_weight_counts(
         graph, made.distribution(graph, whole), epsilon=whole * COUNTS_SHARE, source=source
     )
-    bought: list[Measurement] = [counts]
+    bought: list[Bought] = [counts]
     rest = whole * (1 - COUNTS_SHARE)
     pairs = _pairs(graph)
     asked = "given" if groups is not None else _may_be_found(graph)
@@ -266,7 +265,7 @@ def measure_sparse(
     if shares.kept:
         progress(0.05, "keeping edges")
         noisy = made.distribution(graph, rest * shares.kept)
-        threshold = threshold_for(noisy, pairs=pairs, edges=counts.edges, false_share=FALSE_SHARE)
+        threshold = threshold_for(noisy, pairs=pairs, edges=counts.total, false_share=FALSE_SHARE)
         kept = measure_kept_edges(graph, noisy, threshold=threshold, source=source)
         bought.append(kept)
     left = rest * (1 - shares.kept)

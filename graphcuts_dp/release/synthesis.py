@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.errors import AccuracyWarning, GraphError, ParameterError
-from graphcuts_dp.estimate.measurement import Measurements, NoisyDegrees, NoisyGroups, NoisyTotal
+from graphcuts_dp.estimate.measurement import CellSums, Degrees, Measurements, Total
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
 from graphcuts_dp.estimate.worst_case import accuracy_warning, expected_error_note
 from graphcuts_dp.files import PathLike
@@ -23,13 +23,12 @@ from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.measure.entries import distribution_for
 from graphcuts_dp.options import chosen
 from graphcuts_dp.pairs.groups import Groups
-from graphcuts_dp.pairs.linear_query import sides_of as sides_in
+from graphcuts_dp.pairs.queries import sides_of as sides_in
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import VertexSet
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource
-from graphcuts_dp.privacy.protection import Protect
-from graphcuts_dp.progress import Progress, silent
+from graphcuts_dp.privacy.guarantee import Protect
+from graphcuts_dp.privacy.noise import SEEDED_WARNING, EntropySource
 from graphcuts_dp.release.allocation import least_distribution, measure, promise
 from graphcuts_dp.release.choice import RESPONSE, RESPONSES, SPARSE, SPLIT, Response
 from graphcuts_dp.release.group_shares import group_plan
@@ -42,6 +41,7 @@ from graphcuts_dp.release.sparse import (
 )
 from graphcuts_dp.release.sparse_measure import check_sparse, measure_sparse
 from graphcuts_dp.release.usefulness import check_size, size_note
+from graphcuts_dp.resources import Progress, silent
 from graphcuts_dp.results.release import Release
 from graphcuts_dp.synth.base import FitMethod, FitProblem
 from graphcuts_dp.synth.finishing import finished_fit, weights_of
@@ -212,9 +212,7 @@ def graph_job(
             private, epsilon=each, noise=noise, response=response, source=source, groups=plan
         ).protected(whom, epsilon=epsilon),
         finish=lambda measurements, source, progress: replace(
-            _post_process(
-                measurements, method if fitted else None, fitting.unweighted, source, progress
-            ),
+            _post_process(measurements, method if fitted else None, fitting, source, progress),
             workload=response.workload,
         ),
         warning=accuracy_warning(distribution, left, right, steps=whom.steps),
@@ -254,7 +252,7 @@ def _synthetic_note(graph: AnyGraph, epsilon: float) -> str:
 def _post_process(
     measurements: Measurements,
     method: FitMethod | None,
-    unweighted: bool,
+    fitting: Fitting,
     source: EntropySource,
     progress: Progress,
 ) -> Release:
@@ -268,23 +266,31 @@ def _post_process(
     problem = FitProblem(
         noisy.blocks,
         cap,
-        measurements.all_of(NoisyDegrees),
-        measurements.find(NoisyTotal),
-        measurements.all_of(NoisyGroups),
+        measurements.all_of(Degrees),
+        measurements.find(Total),
+        measurements.all_of(CellSums),
     )
-    made = finished_fit(method, problem, home, unweighted, source, progress)
-    if made.summary.warning is not None:
+    matrix, certificate, summary = finished_fit(
+        method,
+        problem,
+        home,
+        time_limit=fitting.time_limit,
+        unweighted=fitting.unweighted,
+        source=source,
+        progress=progress,
+    )
+    if summary.warning is not None:
         # Where warnings are errors, what was paid for must not be lost.
         with suppress(AccuracyWarning):
-            warnings.warn(made.summary.warning, AccuracyWarning, stacklevel=2)
+            warnings.warn(summary.warning, AccuracyWarning, stacklevel=2)
     return Release(
         measurements=kept,
-        fit=made.summary,
-        certificate=made.certificate,
+        fit=summary,
+        certificate=certificate,
         _graph=_synthetic_graph(
-            (weights_of(rows, cap) for rows in _few_rows(made.matrix)),
+            (weights_of(rows, cap) for rows in _few_rows(matrix)),
             home,
-            weighted=not unweighted,
+            weighted=not fitting.unweighted,
             note="" if measurements.guarantee.is_private else SEEDED_WARNING,
         ),
     )

@@ -17,12 +17,12 @@ from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.display import Card, Displayed, short
 from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.estimate.answers import AnswerOptions
-from graphcuts_dp.estimate.measurement import NoisyGroups
+from graphcuts_dp.estimate.measurement import CellSums
 from graphcuts_dp.graph.adjacency import AnyGraph, on_space
-from graphcuts_dp.memory import memory_limit
-from graphcuts_dp.pairs.layout import Layout
 from graphcuts_dp.pairs.queries import CutQuery, pairs_of_cut
+from graphcuts_dp.pairs.universe import Layout
 from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet
+from graphcuts_dp.resources import memory_limit
 from graphcuts_dp.results.release import Release
 
 # Bytes for each entry of the matrix (n^2; left times right) that a release takes at least. Peaks of
@@ -229,7 +229,7 @@ def usefulness_of(release: Release, *, edges: float | None = None) -> Usefulness
         edges=edges,
         interval=interval,
         questions=tuple(questions),
-        groups=bool(release.measurements.all_of(NoisyGroups)),
+        groups=bool(release.measurements.all_of(CellSums)),
     )
 
 
@@ -276,16 +276,16 @@ def _kinds(release: Release) -> Iterator[tuple[str, list[Masks]]]:
         "one vertex with all others",
         [(one, ~one if one_set else np.ones(columns, dtype=np.bool_))],
     )
-    groups = release.measurements.all_of(NoisyGroups)
+    groups = release.measurements.all_of(CellSums)
     if groups:
-        looked = groups[0]
-        a, b = looked.ends
+        looked = groups[0].map
+        (a, b), (left, right) = looked.ends, looked.members
         apart = np.flatnonzero(a != b) if one_set else np.arange(len(a))
         if len(apart):
             places = apart[np.linspace(0, len(apart) - 1, min(_CELLS, len(apart))).astype(int)]
             yield (
                 "two groups with each other",
-                [(looked.rows == a[place], looked.columns == b[place]) for place in places],
+                [(left == a[place], right == b[place]) for place in places],
             )
     half = np.arange(rows) % 2 == 0
     if rows > 1 and columns > 1:

@@ -27,9 +27,9 @@ from graphcuts_dp.estimate.tails import RatioBounds, Side, error_radii, ratio_bo
 from graphcuts_dp.files import PathLike, atomic_write, check_writable
 from graphcuts_dp.pairs.groups import GroupTree
 from graphcuts_dp.pairs.vertices import Label
-from graphcuts_dp.privacy.entropy import SEEDED_WARNING, entropy_source
 from graphcuts_dp.privacy.guarantee import promise_text
 from graphcuts_dp.privacy.level_noise import Spread
+from graphcuts_dp.privacy.noise import SEEDED_WARNING, entropy_source
 from graphcuts_dp.results.flow_table import ROUNDING, FlowTable, checked_failure
 from graphcuts_dp.tables.frames import made_frame
 
@@ -78,80 +78,61 @@ class Statistic:
         )
 
 
-@final
 @dataclass(frozen=True, eq=False, kw_only=True)
-class GroupStatistic:
-    """A number for each group of a level. May be published.
+class LevelStatistic:
+    """Numbers for the groups, or for every two groups, of a level. May be published.
 
     Attributes:
-        name: what it is.
+        name: what they are.
         level: of the groups.
-        labels: of the groups.
-        values: shape (groups,); see `Statistic.value`.
+        values: see `Statistic.value`.
         low: of the intervals, likewise.
         high: likewise.
         confidence: of each interval, or of all of them at once.
-        simultaneous: whether all intervals hold at once.
+        simultaneous: whether all intervals (of cells: of all levels) hold at once.
         seeded: whether the noise came from a seed, so that the numbers are not private.
     """
 
     name: str
     level: str
-    labels: tuple[Label, ...]
-    values: FloatVector
-    low: FloatVector
-    high: FloatVector
+    values: npt.NDArray[np.float64]
+    low: npt.NDArray[np.float64]
+    high: npt.NDArray[np.float64]
     confidence: float
     simultaneous: bool = False
     seeded: bool = False
+
+    def _frame(self, ends: dict[str, Any], kind: Any) -> Any:
+        numbers = {"value": self.values, "low": self.low, "high": self.high}
+        columns = {name: each.ravel() for name, each in numbers.items()}
+        return made_frame({**ends, **columns}, kind)
+
+
+@final
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GroupStatistic(LevelStatistic):
+    """A number for each group of a level, shape (groups,); `labels` are those of the groups."""
+
+    labels: tuple[Label, ...]
 
     def to_frame(self, kind: Any = None) -> Any:
         """A table, as `Graph.to_frame`, with columns group, value, low, high."""
-        numbers = {"value": self.values, "low": self.low, "high": self.high}
-        return made_frame({"group": list(self.labels), **numbers}, kind)
+        return self._frame({"group": list(self.labels)}, kind)
 
 
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
-class CellStatistic:
-    """A number for each two groups of a level. May be published.
+class CellStatistic(LevelStatistic):
+    """A number for each two groups of a level, shape (rows, columns), which are their labels."""
 
-    Attributes:
-        name: what it is.
-        level: of the groups.
-        rows: labels of the groups of the rows.
-        columns: of the columns.
-        values: shape (rows, columns).
-        low: of the intervals, likewise.
-        high: likewise.
-        confidence: of each interval, or of all of them at once.
-        simultaneous: whether all intervals of all levels hold at once.
-        seeded: whether the noise came from a seed, so that the numbers are not private.
-    """
-
-    name: str
-    level: str
     rows: tuple[Label, ...]
     columns: tuple[Label, ...]
-    values: FloatMatrix
-    low: FloatMatrix
-    high: FloatMatrix
-    confidence: float
-    simultaneous: bool = False
-    seeded: bool = False
 
     def to_frame(self, kind: Any = None) -> Any:
         """A table, as `Graph.to_frame`, with columns from, to, value, low, high."""
-        return made_frame(
-            {
-                "from": np.repeat(np.array(self.rows, dtype=object), len(self.columns)),
-                "to": np.tile(np.array(self.columns, dtype=object), len(self.rows)),
-                "value": self.values.ravel(),
-                "low": self.low.ravel(),
-                "high": self.high.ravel(),
-            },
-            kind,
-        )
+        rows = np.repeat(np.array(self.rows, dtype=object), len(self.columns))
+        columns = np.tile(np.array(self.columns, dtype=object), len(self.rows))
+        return self._frame({"from": rows, "to": columns}, kind)
 
 
 @final
@@ -470,7 +451,7 @@ class FlowStatistics(FlowTable):
         Testing*, 2016, whose Monte Carlo test this is, with the variance of the noise in the
         denominator.
         """
-        if self.noisy.weighted and not counts:
+        if self.noisy.map.weighted and not counts:
             raise QueryError(
                 "chi-square is for counts, and these edges have weights; if each unit of weight "
                 "is an observation of its own, pass counts=True"
@@ -617,18 +598,10 @@ class TableEnds:
         self.level = cells.levels[self.place - 1]
         self.labels = cells.rows.labels(self.level)
         self.codes = cells.cells(self.place)
-        self._diagonal = self.codes[0] == self.codes[1]
-
-    @property
-    def inside(self) -> FloatVector:
-        """Of the trace of E."""
-        found: FloatVector = self._diagonal * (2.0 if self.flows.cells.symmetric else 1.0)
-        return found
-
-    @property
-    def everything(self) -> FloatVector:
-        """Of t."""
-        return np.full(len(self._diagonal), 2.0 if self.flows.cells.symmetric else 1.0)
+        self.diagonal = self.codes[0] == self.codes[1]
+        self.twice = 2.0 if cells.symmetric else 1.0  # an edge has two ends where arcs have one
+        self.everything = np.full(len(self.codes[0]), self.twice)  # of t
+        self.inside: FloatVector = self.everything * self.diagonal  # of the trace of E
 
     def leaving(self, group: int) -> FloatVector:
         """Of r of a group: of the ends in it, or of the arcs from it."""
@@ -638,40 +611,36 @@ class TableEnds:
         return found
 
     def entering(self, group: int) -> FloatVector:
-        """Of c of a group."""
-        if self.flows.cells.symmetric:
-            return self.leaving(group)
+        """Of c of a group, of a table with directions."""
         found: FloatVector = (self.codes[1] == group).astype(np.float64)
         return found
 
-    def crossing(self, group: int) -> FloatVector:
-        """Of what leaves a group for another."""
-        found = self.leaving(group).copy()
-        found[(self.codes[0] == group) & self._diagonal] = 0
-        return found
-
-    def value(self, wanted: FloatVector) -> float:
-        """The estimate of a form, in steps."""
-        return float(wanted @ self.flows.estimates[self.place]) / self.flows.noisy.unit
-
-    def lost(self, wanted: FloatVector) -> float:
-        """By how much rounding weights down, and floats, can have moved the estimate, in steps."""
-        sizes = np.abs(wanted)
-        noisy = self.flows.noisy
-        floats = ROUNDING * float(sizes @ np.abs(self.flows.estimates[self.place])) / noisy.unit
-        if noisy.whole:
-            return floats
-        return floats + float(sizes @ self.flows.cells.pairs(self.place))
+    def forms(self) -> Iterator[FloatVector]:
+        """Of t, trace E, the sums of rows, and those of columns where they differ."""
+        yield self.everything
+        yield self.inside
+        groups = range(len(self.labels))
+        yield from (self.leaving(group) for group in groups)
+        if not self.flows.cells.symmetric:
+            yield from (self.entering(group) for group in groups)
 
     def side(self, wanted: FloatVector) -> Side:
-        """A form as the numerator or the denominator of a ratio."""
-        told = self.flows.fit.coefficients({self.place: wanted})
-        return Side(self.value(wanted), told, self.lost(wanted))
+        """A form as the numerator or the denominator of a ratio, in steps.
+
+        Its slack is what rounding weights down, and floats, can have moved the estimate by.
+        """
+        flows, sizes = self.flows, np.abs(wanted)
+        estimates = flows.estimates[self.place] / flows.noisy.unit
+        slack = ROUNDING * float(sizes @ np.abs(estimates))
+        if not flows.noisy.map.whole:
+            slack += float(sizes @ flows.cells.pairs(self.place))
+        told = flows.fit.coefficients({self.place: wanted})
+        return Side(float(wanted @ estimates), told, slack)
 
     def bounds(self, top: Side, bottom: Side, below: float, above: float) -> RatioBounds:
         """Of a ratio; see `ratio_bounds`."""
         noisy = self.flows.noisy
-        return ratio_bounds(noisy.noise, noisy.places, top, bottom, below=below, above=above)
+        return ratio_bounds(noisy.noise, noisy.map.places, top, bottom, below=below, above=above)
 
     def statistic(
         self,
@@ -709,7 +678,8 @@ def _conductance(ends: TableEnds, group: int, failure: float) -> tuple[float, fl
     only if one of the two does: a quarter each.
     """
     inside = ends.leaving(group)
-    cut = ends.side(ends.crossing(group))
+    crossing = np.where((ends.codes[0] == group) & ends.diagonal, 0, inside)
+    cut = ends.side(crossing)
     sides = [ends.side(wanted) for wanted in (inside, ends.everything - inside)]
     found = [ends.bounds(cut, side, failure / 4, failure / 2) for side in sides]
     low = float(np.clip(max(each.low for each in found), 0, 1))
@@ -742,14 +712,6 @@ def squared_shares(low: FloatVector, high: FloatVector) -> tuple[float, float]:
     given = np.clip(1 - low.sum() - (np.cumsum(room) - room), 0, room)
     taken = low[order] + given
     most = float(((low + high)[order] * taken - (low * high)[order]).sum())
-    return max(least - _OUTWARD, 0.0), min(most + _OUTWARD, 1.0)
-
-
-def multiplied_shares(
-    rows: tuple[FloatVector, FloatVector], columns: tuple[FloatVector, FloatVector]
-) -> tuple[float, float]:
-    """Bounds on sum p q, from those on the shares p and q."""
-    least, most = (float(rows[end] @ columns[end]) for end in (0, 1))
     return max(least - _OUTWARD, 0.0), min(most + _OUTWARD, 1.0)
 
 
@@ -789,21 +751,36 @@ def _by_gradient(
     a norm that is at most d_l for the form l. So 3 d_l d_m for each product is added to the radius
     of the gradient at the estimate.
     """
-    sums = _Sums.of(ends, failure * _BOX)
-    inside, everything = ends.inside, ends.everything
-    total, trace = ends.value(everything), ends.value(inside)
-    products, gradient, slack = sums.products(ends)
-    top = ends.side(total * inside + trace * everything - gradient)
-    bottom = ends.side(2 * total * everything - (gradient if corrected else 0.0))
-    top = Side(
-        total * trace - products,
-        top.told,
-        top.slack + 3 * (sums.total * sums.trace + slack),
+    noisy, count, symmetric = ends.flows.noisy, len(ends.labels), ends.flows.cells.symmetric
+    forms = [ends.side(form) for form in ends.forms()]
+    sizes = [[np.abs(form.told[place]) for place in noisy.map.places] for form in forms]
+    spread = Spread(
+        np.array([[(size**2).sum() for size in own] for own in sizes]),
+        np.array([[size.max(initial=0.0) for size in own] for own in sizes]),
+        len(forms),
     )
-    bottom = Side(
-        total**2 - (products if corrected else 0.0),
-        bottom.told,
-        bottom.slack + 3 * (sums.total**2 + (slack if corrected else 0.0)),
+    errors = noisy.noise.radii(spread, failure=failure * _BOX)  # d
+    errors = errors + np.array([form.slack for form in forms])
+    slack = float(errors[2 : 2 + count] @ errors[-count:])
+    # The sum of r c at the estimates, and its gradient by cells.
+    a, b = ends.codes
+    cells = ends.flows.estimates[ends.place] / noisy.unit
+    rows, columns = (np.bincount(own, weights=cells, minlength=count) for own in ends.codes)
+    if symmetric:
+        rows = columns = rows + columns
+    products, gradient = float(rows @ columns), ends.twice * (columns[a] + rows[b])
+    total, trace = forms[0].value, forms[1].value
+    top = ends.side(total * ends.inside + trace * ends.everything - gradient)
+    bottom = ends.side(2 * total * ends.everything - (gradient if corrected else 0.0))
+    top = replace(
+        top,
+        value=total * trace - products,
+        slack=top.slack + 3 * (errors[0] * errors[1] + slack),
+    )
+    bottom = replace(
+        bottom,
+        value=total**2 - (products if corrected else 0.0),
+        slack=bottom.slack + 3 * (errors[0] ** 2 + (slack if corrected else 0.0)),
     )
     each = failure * (1 - _BOX) / 2
     return (top, bottom), ends.bounds(top, bottom, each, each)
@@ -816,7 +793,7 @@ def _by_shares(ends: TableEnds, failure: float, *, corrected: bool) -> RatioBoun
     (s - P)/(1 - P); both rise with s and fall with P.
     """
     everything = ends.side(ends.everything)
-    wanted = list(_forms(ends))[1:]
+    wanted = list(ends.forms())[1:]
     each = failure / (2 * len(wanted))
     found = [ends.bounds(ends.side(form), everything, each, each) for form in wanted]
     low = np.clip([bounds.low for bounds in found], 0, 1)
@@ -826,7 +803,9 @@ def _by_shares(ends: TableEnds, failure: float, *, corrected: bool) -> RatioBoun
     if ends.flows.cells.symmetric:
         least, most = squared_shares(*rows)
     else:
-        least, most = multiplied_shares(rows, (low[1 + count :], high[1 + count :]))
+        columns = low[1 + count :], high[1 + count :]
+        least = max(float(rows[0] @ columns[0]) - _OUTWARD, 0.0)
+        most = min(float(rows[1] @ columns[1]) + _OUTWARD, 1.0)
     down, up = low[0] - most, high[0] - least
     if not corrected:
         return RatioBounds(float(down), float(up))
@@ -834,59 +813,6 @@ def _by_shares(ends: TableEnds, failure: float, *, corrected: bool) -> RatioBoun
         float(down / (1 - most)) if most < 1 else -1.0,
         float(up / (1 - least)) if least < 1 else 1.0,
     )
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class _Sums:
-    """Bounds on the errors of t, trace E, and of each sum of a row and of a column, all at once."""
-
-    total: float
-    trace: float
-    rows: FloatVector
-    columns: FloatVector
-
-    @classmethod
-    def of(cls, ends: TableEnds, failure: float) -> "_Sums":
-        count = len(ends.labels)
-        noisy = ends.flows.noisy
-        squares, largest, lost = [], [], []
-        for wanted in _forms(ends):
-            told = ends.flows.fit.coefficients({ends.place: wanted})
-            sizes = [np.abs(told[place]) for place in noisy.places]
-            squares.append([(size**2).sum() for size in sizes])
-            largest.append([size.max(initial=0.0) for size in sizes])
-            lost.append(ends.lost(wanted))
-        spread = Spread(np.array(squares), np.array(largest), len(lost))
-        found = noisy.noise.radii(spread, failure=failure) + np.array(lost)
-        rows = found[2 : 2 + count]
-        return cls(
-            found[0], found[1], rows, rows if ends.flows.cells.symmetric else found[2 + count :]
-        )
-
-    def products(self, ends: TableEnds) -> tuple[float, FloatVector, float]:
-        """The sum of r c at the estimates, its gradient by cells, and the sum of d_r d_c."""
-        a, b = ends.codes
-        cells = ends.flows.estimates[ends.place] / ends.flows.noisy.unit
-        count = len(ends.labels)
-        rows = np.bincount(a, weights=cells, minlength=count).astype(np.float64)
-        columns = np.bincount(b, weights=cells, minlength=count).astype(np.float64)
-        if ends.flows.cells.symmetric:
-            rows = columns = rows + columns
-            gradient = 2 * (rows[a] + rows[b])
-        else:
-            gradient = columns[a] + rows[b]
-        return float(rows @ columns), gradient, float(self.rows @ self.columns)
-
-
-def _forms(ends: TableEnds) -> Iterator[FloatVector]:
-    """Coefficients of t, trace E, the sums of rows, and those of columns where they differ."""
-    yield ends.everything
-    yield ends.inside
-    groups = range(len(ends.labels))
-    yield from (ends.leaving(group) for group in groups)
-    if not ends.flows.cells.symmetric:
-        yield from (ends.entering(group) for group in groups)
 
 
 @final
@@ -899,17 +825,17 @@ class _Ranked:
         self._count = count
         self.values: FloatVector = flows.estimates[place]
         self.order = np.argsort(-self.values, kind="stable")
-        lost = 0.0 if flows.noisy.whole else flows.noisy.unit
+        lost = 0.0 if flows.noisy.map.whole else flows.noisy.unit
         self._lost = flows.cells.pairs(place) * lost
 
     def bounds(self, failure: float) -> tuple[FloatVector, FloatVector]:
         """Ends of the intervals, all at once."""
         noisy = self._noisy
         each = failure / len(self.values)
-        radii = error_radii(noisy.noise, noisy.places, self._spread, failure=each) * noisy.unit
+        radii = error_radii(noisy.noise, noisy.map.places, self._spread, failure=each) * noisy.unit
         radii = radii + ROUNDING * np.abs(self.values)
         low, high = self.values - radii, self.values + radii + self._lost
-        return (np.ceil(low), np.floor(high)) if noisy.whole else (low, high)
+        return (np.ceil(low), np.floor(high)) if noisy.map.whole else (low, high)
 
     def chance(self, *, ordered: bool) -> float:
         """One minus the least failure at which the intervals are apart, rounded down."""
@@ -990,7 +916,7 @@ class _Independence:
         def draw() -> FloatVector:
             made = rng.multinomial(total, shares) if total else np.zeros(len(shares))
             sums = {}
-            for number, place in enumerate(noisy.places):
+            for number, place in enumerate(noisy.map.places):
                 sums[place] = noisy.noise.draw(number, flows.cells.size(place), source)
             noise = flows.fit.estimates({p: s.astype(np.float64) for p, s in sums.items()})
             return made + noise[self._place] * noisy.unit
@@ -1017,7 +943,7 @@ def _picture(flows: FlowTable, level: str | None, title: str | None) -> "FlowPic
         breaks=(_breaks(flows.groups, names[0]), _breaks(flows.right_groups, names[1])),
         symmetric=flows.cells.symmetric,
         title=f"{title or f'Flows by {name}'} ({promise_text(flows.guarantee)})",
-        unit="weight" if flows.noisy.weighted else "edges",
+        unit="weight" if flows.noisy.map.weighted else "edges",
     )
 
 

@@ -15,15 +15,13 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.estimate.consistency import LeastSquares, Values
-from graphcuts_dp.estimate.measurement import NoisyCells
+from graphcuts_dp.estimate.measurement import CellSums, Measurement, place_variances
 from graphcuts_dp.estimate.strategy import FlowStrategy
 from graphcuts_dp.estimate.tails import error_radii
-from graphcuts_dp.pairs.cells import CellTree
-from graphcuts_dp.pairs.groups import GroupTree
+from graphcuts_dp.pairs.groups import CellTree, GroupTree
 from graphcuts_dp.pairs.vertices import Label
-from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
-from graphcuts_dp.privacy.level_noise import LevelNoise
+from graphcuts_dp.privacy.noise import SEEDED_WARNING
 from graphcuts_dp.results.bundle import Saved
 from graphcuts_dp.tables.frames import made_frame
 
@@ -38,14 +36,14 @@ ROUNDING = 1e-12  # relative to a value: more than floats lose in the two passes
 class FlowTable:
     """What was measured, its estimates with their intervals; see `Flows`, which is the only one."""
 
-    noisy: NoisyCells
+    noisy: Measurement[CellSums]
     strategy: FlowStrategy
     guarantee: PrivacyGuarantee
 
     @property
     def cells(self) -> CellTree:
         """The public cells."""
-        return self.noisy.cells
+        return self.noisy.map.tree
 
     @property
     def levels(self) -> tuple[str, ...]:
@@ -69,16 +67,21 @@ class FlowTable:
         return left, right
 
     @cached_property
+    def variances(self) -> FloatVector:
+        """Of one sum of each place, in squared steps, shape (depth,); infinite if not measured."""
+        return place_variances(self.noisy.noise, self.noisy.map.places, self.cells.depth)
+
+    @cached_property
     def fit(self) -> LeastSquares:
         """The least squares by which the levels are made consistent."""
-        return LeastSquares(self.cells, self.noisy.variances)
+        return LeastSquares(self.cells, self.variances)
 
     @cached_property
     def estimates(self) -> Values:
         """Estimates of all cells, in units of weight: for place 0 (everything) and each level."""
         sums = {
             place: values.astype(np.float64)
-            for place, values in zip(self.noisy.places, self.noisy.sums, strict=True)
+            for place, values in zip(self.noisy.map.places, self.noisy.steps, strict=True)
         }
         return [values * self.noisy.unit for values in self.fit.estimates(sums)]
 
@@ -173,15 +176,15 @@ class FlowTable:
         failure = checked_failure(confidence) / (self.cells.total_size if simultaneous else 1)
         spread = self.fit.spreads(place)
         noisy = self.noisy
-        radii: FloatVector = error_radii(noisy.noise, noisy.places, spread, failure=failure)
+        radii: FloatVector = error_radii(noisy.noise, noisy.map.places, spread, failure=failure)
         return radii * float(noisy.unit)
 
     def _lost(self, place: int) -> FloatVector:
         """By how much rounding weights down can have lowered the sums."""
-        if self.noisy.whole:
+        if self.noisy.map.whole:
             return np.zeros(self.cells.size(place))
         steps = self.cells.pairs(place)
-        if self.noisy.degree_bound is not None:  # each bounded sum is rounded down itself, too
+        if self.noisy.map.degree_bound is not None:  # each bounded sum is rounded down itself, too
             parts = np.ones(self.cells.size(self.cells.depth - 1), dtype=np.int64)
             for at in range(self.cells.depth - 1, place, -1):
                 parts = self.cells.sums(at, parts)
@@ -201,12 +204,12 @@ class FlowTable:
         self, low: FloatVector, high: FloatVector, pairs: IntVector
     ) -> tuple[FloatVector, FloatVector]:
         """The parts of intervals where sums over so many pairs can lie."""
-        cap = self.noisy.weight_cap
+        cap = self.noisy.map.weight_cap
         most: FloatVector = np.full(len(pairs), np.inf)
         if cap is not None:
-            heaviest = math.floor(cap) if self.noisy.whole else cap
+            heaviest = math.floor(cap) if self.noisy.map.whole else cap
             most = np.nextafter(pairs * float(heaviest), np.inf).astype(np.float64)
-        if self.noisy.whole:
+        if self.noisy.map.whole:
             low, high, most = np.ceil(low), np.floor(high), np.floor(most)
             # No whole number lies between: take those beside.
             low, high = np.minimum(low, high), np.maximum(low, high)
@@ -227,20 +230,22 @@ def checked_failure(confidence: float) -> float:
 
 
 def flows_fields(
-    noisy: NoisyCells, strategy: FlowStrategy
+    noisy: Measurement[CellSums], strategy: FlowStrategy
 ) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
     """The receipt and the arrays of flows, from which all can be made again."""
+    names = ("total", *noisy.map.tree.levels)
+    described, arrays = noisy.parts()
+    deviations = zip(names, strategy.deviations, strict=True)
     fields = {
-        "strategy": _described(strategy, noisy),
-        "intervals": intervals_text(noisy.degree_bound),
-        "cells": {
-            "rows": noisy.cells.rows.to_dict(),
-            "columns": None if noisy.cells.one_set else noisy.cells.columns.to_dict(),
-            "directed": noisy.cells.directed,
-        },
+        "workload": strategy.workload,
+        "measured": [names[place] for place in noisy.map.places],
+        "shares": [[share.numerator, share.denominator] for share in strategy.shares],
+        "expected_deviations": {name: each * noisy.unit for name, each in deviations},
+        "deviations_in_steps": list(strategy.deviations),
+        "intervals": intervals_text(noisy.map.degree_bound),
+        "sums": described,
     }
-    sums = zip(noisy.places, noisy.sums, strict=True)
-    return fields, {f"sums_{place}": values for place, values in sums}
+    return fields, arrays
 
 
 def intervals_text(degree_bound: int | None) -> str:
@@ -262,69 +267,16 @@ def read_flows(saved: Saved) -> dict[str, Any]:
         GraphError, LookupError, TypeError, ValueError, ArithmeticError: other files than
             `flows_fields` describes; see `bundle.opened`.
     """
-    stored, named = saved.fields["strategy"], saved.fields["cells"]
-    columns = None if named["columns"] is None else GroupTree.from_dict(named["columns"])
-    cells = CellTree(GroupTree.from_dict(named["rows"]), columns, directed=named["directed"])
-    places = tuple(int(place) for place in stored["places"])
-    noise = LevelNoise(
-        stored["noise"], tuple(Fraction(*parameter) for parameter in stored["parameters"])
-    )
-    if noise.distribution not in ("laplace", "gaussian") or not len(places) == len(
-        noise.parameters
-    ):
-        raise ValueError("no such noise")
-    arrays = saved.arrays()
-    sums = tuple(arrays[f"sums_{place}"] for place in places)
-    for place, values in zip(places, sums, strict=True):
-        if values.shape != (cells.size(place),) or values.dtype != np.int64:
-            raise ValueError("sums of other cells")
-        values.flags.writeable = False
-    if not places or places[-1] != cells.depth - 1:
-        raise ValueError("the finest level was not measured")
-    noisy = NoisyCells(
-        cells=cells,
-        places=places,
-        sums=sums,
-        noise=noise,
-        unit=float(stored["unit"]),
-        changes=tuple((int(most), int(squared)) for most, squared in stored["changes"]),
-        weight_cap=stored["weight_cap"],
-        weighted=bool(stored["weighted"]),
-        whole=bool(stored["whole"]),
-        degree_bound=None if stored["degree_bound"] is None else int(stored["degree_bound"]),
-    )
+    fields = saved.fields
+    noisy = Measurement[CellSums].from_parts("flows", fields["sums"], saved.arrays())
     strategy = FlowStrategy(
-        workload=stored["workload"],
-        places=places,
-        shares=tuple(Fraction(*share) for share in stored["shares"]),
-        noise=noise,
-        deviations=tuple(float(each) for each in stored["deviations_in_steps"]),
+        workload=fields["workload"],
+        places=noisy.map.places,
+        shares=tuple(Fraction(*share) for share in fields["shares"]),
+        noise=noisy.noise,
+        deviations=tuple(float(each) for each in fields["deviations_in_steps"]),
     )
     return {"noisy": noisy, "strategy": strategy, "guarantee": saved.guarantee}
-
-
-def _described(strategy: FlowStrategy, noisy: NoisyCells) -> dict[str, Any]:
-    names = ("total", *noisy.cells.levels)
-    return {
-        "workload": strategy.workload,
-        "places": list(noisy.places),
-        "measured": [names[place] for place in noisy.places],
-        "shares": [[share.numerator, share.denominator] for share in strategy.shares],
-        "noise": strategy.noise.distribution,
-        "parameters": [[p.numerator, p.denominator] for p in strategy.noise.parameters],
-        "expected_deviations": {
-            name: deviation * noisy.unit
-            for name, deviation in zip(names, strategy.deviations, strict=True)
-        },
-        "deviations_in_steps": list(strategy.deviations),
-        "unit": noisy.unit,
-        "changes": [list(change) for change in noisy.changes],
-        "weight_cap": noisy.weight_cap,
-        "weighted": noisy.weighted,
-        "whole": noisy.whole,
-        "degree_bound": noisy.degree_bound,
-        "note": "sum = (released integer) * unit; estimates are least squares over the levels",
-    }
 
 
 def write_table(tables: Sequence[Table], handle: BinaryIO, *, seeded: bool) -> None:

@@ -15,7 +15,7 @@ from graphcuts_dp.estimate.consistency import RoundedFlows, rounded_cells
 from graphcuts_dp.estimate.tails import error_radii
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.pairs.vertices import Label
-from graphcuts_dp.privacy.entropy import SEEDED_WARNING
+from graphcuts_dp.privacy.noise import SEEDED_WARNING
 from graphcuts_dp.results import bundle
 from graphcuts_dp.results.flow_statistics import FlowStatistics
 from graphcuts_dp.results.flow_table import (
@@ -194,14 +194,14 @@ class Flows(FlowStatistics, Displayed):
     ) -> FlowAnswer:
         failure = checked_failure(confidence)
         told = self.fit.coefficients({place: wanted})
-        used = [self.noisy.variances[p] * float((told[p] ** 2).sum()) for p in self.noisy.places]
+        used = [self.variances[p] * float((told[p] ** 2).sum()) for p in self.noisy.map.places]
         unit = self.noisy.unit
         value = float(wanted @ self.estimates[place])
         if simultaneous:
             radius = float(np.abs(wanted) @ self._radii(place, confidence, True))
         else:
             spread = self.fit.spread_of(told)
-            steps = error_radii(self.noisy.noise, self.noisy.places, spread, failure=failure)
+            steps = error_radii(self.noisy.noise, self.noisy.map.places, spread, failure=failure)
             radius = float(steps[0]) * unit
         lost = wanted * self._lost(place)
         slack = ROUNDING * float(np.abs(wanted) @ np.abs(self.estimates[place]))

@@ -14,26 +14,34 @@ from graphcuts_dp.errors import GraphError, QueryError
 from graphcuts_dp.estimate.answers import (
     AnswerList,
     AnswerOptions,
+    CutAnswer,
     answer_queries,
     check_confidence,
     whole_query,
 )
 from graphcuts_dp.estimate.least_squares import MatrixEstimator
-from graphcuts_dp.estimate.measurement import Measurements, NoisyDegrees, NoisyGroups, NoisyTotal
-from graphcuts_dp.estimate.noisy_matrix import CutAnswer, NoisyMatrix
+from graphcuts_dp.estimate.measurement import CellSums, Degrees, Measurement, Measurements, Total
+from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
 from graphcuts_dp.estimate.sparse_answers import SparseEstimator
 from graphcuts_dp.estimate.sparse_model import SparseModel
 from graphcuts_dp.estimate.worst_case import expected_worst_cut, noise_cut_bound
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.pairs.group_names import GroupNames, asked_query
-from graphcuts_dp.pairs.linear_query import LinearQuery, is_plain, is_query
-from graphcuts_dp.pairs.linear_steps import as_cut
-from graphcuts_dp.pairs.mixed_cuts import understood
-from graphcuts_dp.pairs.queries import CutQuery, RankOneQuery, Subset, answer_all
+from graphcuts_dp.pairs.graph_queries import as_cut
+from graphcuts_dp.pairs.groups import GroupNames, asked_query
+from graphcuts_dp.pairs.queries import (
+    CutQuery,
+    LinearQuery,
+    RankOneQuery,
+    Subset,
+    answer_all,
+    is_plain,
+    is_query,
+    understood,
+)
 from graphcuts_dp.pairs.vertices import Space, sets_in
-from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, promise_text
+from graphcuts_dp.privacy.noise import SEEDED_WARNING
 from graphcuts_dp.results import bundle, storage
 from graphcuts_dp.results.storage import ANSWERS, DENSE, SPARSE
 from graphcuts_dp.synth.base import FitSummary
@@ -79,7 +87,7 @@ class Release(Displayed):
         """What answers queries, as this kind of release can."""
         if self._model is not None:
             return SparseEstimator(self.measurements, self._model)
-        noisy = self.measurements.find(NoisyMatrix)
+        noisy = self.measurements.matrix
         if noisy is None:
             raise ValueError("a release has noisy entries")
         return MatrixEstimator(self.measurements, noisy)
@@ -104,23 +112,23 @@ class Release(Displayed):
         return self.estimator.space
 
     @property
-    def degrees(self) -> NoisyDegrees | None:
+    def degrees(self) -> Measurement[Degrees] | None:
         """Noisy degrees, if the budget was split; they went into the synthetic graph.
 
         Where degrees were bought twice, early ones to choose how to spend the rest, the later.
         """
-        return self.measurements.find(NoisyDegrees)
+        return self.measurements.find(Degrees)
 
     @property
-    def total(self) -> NoisyTotal | None:
+    def total(self) -> Measurement[Total] | None:
         """That the mechanism was chosen from, if it was; it went into the graph, too."""
-        return self.measurements.find(NoisyTotal)
+        return self.measurements.find(Total)
 
     @cached_property
     def groups(self) -> GroupNames | None:
         """The public groups that queries may name, if their sums were measured."""
-        measured = self.measurements.find(NoisyGroups)
-        return None if measured is None else measured.names(self.space)
+        measured = self.measurements.find(CellSums)
+        return None if measured is None else measured.map.names(self.space)
 
     @property
     def graph(self) -> AnyGraph:

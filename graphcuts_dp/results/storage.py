@@ -1,9 +1,8 @@
 """What a release is on disk: fields of its receipt, and arrays."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,12 +10,11 @@ import numpy.typing as npt
 
 from graphcuts_dp.cutnorm.certificate import CutNormCertificate, frozen_mask
 from graphcuts_dp.estimate.measurement import (
+    Bought,
+    CellSums,
+    Degrees,
     Measurement,
     Measurements,
-    NoisyDegrees,
-    NoisyGroups,
-    NoisyTotal,
-    NoisyWeightCounts,
     check_members,
 )
 from graphcuts_dp.estimate.noisy_matrix import KeptEdges, NoisyMatrix
@@ -42,19 +40,7 @@ _TIME_LIMIT = (
     "seconds of the fit, its certificates and mixtures together; not counted: reading, drawing the "
     "noise, one step of the fit, a rounding to weights 0 and 1, one shortest certificate"
 )
-# What stands in the receipt; the noisy entries and the kept edges have a file of their own.
-_IN_RECEIPT: dict[str, Callable[[dict[str, Any]], Measurement]] = {
-    "groups": partial(NoisyGroups.from_dict, "groups"),
-    "groups again": partial(NoisyGroups.from_dict, "groups again"),
-    "found groups": partial(NoisyGroups.from_dict, "found groups"),
-    "total": NoisyTotal.from_dict,
-    "early degrees": partial(NoisyDegrees.from_dict, early=True),
-    "degrees": NoisyDegrees.from_dict,
-    "weights": NoisyWeightCounts.from_dict,
-}
-_OF_VERTICES = ("rows", "columns", "groups")  # lists as long as there are vertices
 _Arrays = dict[str, npt.NDArray[Any]]
-_Described = NoisyTotal | NoisyDegrees | NoisyGroups | NoisyWeightCounts | KeptEdges
 
 
 def dense_fields(
@@ -68,7 +54,10 @@ def dense_fields(
     return {
         "workload": workload,
         "noise": _describe_noise(noisy),
-        "measurements": _described(measurements),
+        "measurements": {
+            value.name: fields | {"arrays": {name: each.tolist() for name, each in arrays.items()}}
+            for value, (fields, arrays) in _in_parts(measurements)
+        },
         "fit": None if fit is None else asdict(fit),
         "time_limit": None if fit is None or fit.time_limit is None else _TIME_LIMIT,
         "certificate": None if certificate is None else _describe_certificate(certificate),
@@ -87,7 +76,10 @@ def read_dense(saved: Saved) -> dict[str, Any]:
     fields = saved.fields
     with saved.arrays_path.open("rb") as handle:
         noisy = NoisyMatrix.read(handle)
-    values = [_IN_RECEIPT[name](stored) for name, stored in fields["measurements"].items()]
+    values = [
+        Measurement.from_parts(name, stored, stored["arrays"])
+        for name, stored in fields["measurements"].items()
+    ]
     if fields["workload"] not in WORKLOADS:
         raise ValueError("an unknown workload")
     certificate = fields["certificate"]
@@ -102,17 +94,11 @@ def read_dense(saved: Saved) -> dict[str, Any]:
 def sparse_parts(
     measurements: Measurements, model: SparseModel, fit: FitSummary | None
 ) -> tuple[dict[str, Any], _Arrays]:
-    """The receipt and the arrays of a sparse release; what is as long as the vertices is an array.
-
-    So are the vertices themselves.
-    """
-    described = _described(measurements)
+    """The receipt and the arrays of a sparse release; the vertices are an array, too."""
     arrays = {f"model/{name}": each for name, each in model.to_parts().items()}
-    for value in measurements.values:
-        if isinstance(value, KeptEdges):
-            arrays |= {f"{value.name}/{name}": each for name, each in value.arrays().items()}
-    for place, within, key in _long_lists(described):
-        arrays[place] = np.array(within.pop(key))
+    described = {}
+    for value, (described[value.name], own) in _in_parts(measurements):
+        arrays |= {f"{value.name}/{name}": each for name, each in own.items()}
     about = space_fields(model.space) | {"weight_cap": model.weight_cap, "whole": model.whole}
     arrays["about"] = np.frombuffer(json.dumps(about).encode(), dtype=np.uint8)
     fields = {
@@ -137,30 +123,26 @@ def read_sparse(saved: Saved) -> dict[str, Any]:
     model = SparseModel.from_parts(
         _named(arrays, "model"), space, weight_cap=cap, whole=bool(about["whole"])
     )
-    values: list[Measurement] = []
-    for name, stored in saved.fields["measurements"].items():
-        own = _named(arrays, name)
-        if name == "kept edges":
-            values.append(KeptEdges.from_parts(stored, own, space))
-            continue
-        for place, array in own.items():
-            within, _, key = place.rpartition("/")
-            (stored[within] if within else stored)[key] = array
-        values.append(_IN_RECEIPT[name](stored))
+    values = [
+        KeptEdges.from_parts(stored, _named(arrays, name), space)
+        if name == KeptEdges.name
+        else Measurement.from_parts(name, stored, _named(arrays, name))
+        for name, stored in saved.fields["measurements"].items()
+    ]
     measurements = _paid_for(saved.guarantee, values, model.layout.shape)
-    _check_degrees(measurements.find(NoisyDegrees), model)
+    _check_degrees(measurements.find(Degrees), model)
     return {"measurements": measurements, "_model": model, **_fitted(saved, space)}
 
 
 def _paid_for(
-    guarantee: PrivacyGuarantee, values: list[Measurement], shape: tuple[int, int]
+    guarantee: PrivacyGuarantee, values: Sequence[Bought], shape: tuple[int, int]
 ) -> Measurements:
     """Measurements, checked to be those that a guarantee is for, of a matrix of this shape."""
     names = [value.name for value in values]
     if ([name for name, _ in guarantee.parts] or names[-1:]) != names:
         raise ValueError("the guarantee is for other measurements")
     measurements = Measurements(tuple(values), guarantee)
-    check_members(measurements.all_of(NoisyGroups), shape)
+    check_members(measurements.all_of(CellSums), shape)
     return measurements
 
 
@@ -171,19 +153,13 @@ def _fitted(saved: Saved, space: Space) -> dict[str, Any]:
     return {"fit": None if graph is None else made, "_graph": graph}
 
 
-def _described(measurements: Measurements) -> dict[str, Any]:
-    """What stands in the receipt."""
-    return {v.name: v.to_dict() for v in measurements.values if isinstance(v, _Described)}
-
-
-def _long_lists(described: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], str]]:
-    """Where lists as long as the vertices stand: name of the array, what they are in, their key."""
-    for name, stored in described.items():
-        for prefix, within in ((name, stored), *((f"{name}/{k}", v) for k, v in stored.items())):
-            if isinstance(within, dict):
-                for key in _OF_VERTICES:
-                    if isinstance(within.get(key), list):
-                        yield f"{prefix}/{key}", within, key
+def _in_parts(
+    measurements: Measurements,
+) -> Iterator[tuple[Measurement[Any] | KeptEdges, tuple[dict[str, Any], _Arrays]]]:
+    """What stands in the receipt; the noisy entries have a file of their own."""
+    for value in measurements.values:
+        if not isinstance(value, NoisyMatrix):
+            yield value, value.parts()
 
 
 def _named(arrays: _Arrays, name: str) -> _Arrays:
@@ -194,11 +170,10 @@ def _named(arrays: _Arrays, name: str) -> _Arrays:
     }
 
 
-def _check_degrees(degrees: NoisyDegrees | None, model: SparseModel) -> None:
-    if degrees is None or (len(degrees.rows), len(degrees.columns)) != model.layout.shape:
-        raise ValueError("the degrees are of other vertices")
-    if degrees.symmetric is not model.symmetric:
-        raise ValueError("the degrees are of another kind of graph")
+def _check_degrees(degrees: Measurement[Degrees] | None, model: SparseModel) -> None:
+    shape = model.layout.shape[: 1 if model.symmetric else 2]
+    if degrees is None or tuple(map(len, degrees.steps)) != shape:
+        raise ValueError("the degrees are of other vertices, or of another kind of graph")
 
 
 def _bipartite(noisy: NoisyMatrix) -> bool:

@@ -15,15 +15,15 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatMatrix, IntVector
 from graphcuts_dp.errors import GraphError
+from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.measure.entries import randomized_response
 from graphcuts_dp.measure.statistics import measure_degrees, measure_total
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.distributions import NoiseDistribution
-from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
-from graphcuts_dp.privacy.value_noise import noise_distribution
-from graphcuts_dp.synth.group_targets import (
+from graphcuts_dp.privacy.noise import EntropySource, entropy_source
+from graphcuts_dp.synth.targets import (
     MAX_ROUNDS,
     chung_lu_ends,
     chung_lu_two_sided_ends,
@@ -78,7 +78,9 @@ def noisy_degrees_chung_lu(graph: AnyGraph, *, epsilon: float, seed: int | None 
     """
     exact, source = _start(graph, epsilon, seed)
     noisy = measure_degrees(graph, _distribution(graph, exact), epsilon=exact, source=source)
-    rows, columns = (steps * (noisy.unit / _cap(graph)) for steps in (noisy.rows, noisy.columns))
+    rows, columns = (
+        steps * (noisy.unit / _cap(graph)) for steps in (noisy.steps[0], noisy.steps[-1])
+    )
     if isinstance(graph, Graph):
         expected = chung_lu(rows)
     elif isinstance(graph, DirectedGraph):
@@ -162,7 +164,7 @@ def noisy_degrees(graph: AnyGraph, epsilon: Fraction, source: EntropySource) -> 
         Shape (n,), or (n_left,).
     """
     distribution = noise_distribution("binary", epsilon=epsilon, weight_cap=1.0)
-    return measure_degrees(graph, distribution, epsilon=epsilon, source=source).rows
+    return measure_degrees(graph, distribution, epsilon=epsilon, source=source).steps[0]
 
 
 def noisy_weight(graph: AnyGraph, epsilon: Fraction, source: EntropySource) -> float:
@@ -177,7 +179,7 @@ def noisy_weight(graph: AnyGraph, epsilon: Fraction, source: EntropySource) -> f
     """
     total = measure_total(graph, _distribution(graph, epsilon), epsilon=epsilon, source=source)
     doubled = 2 if isinstance(graph, Graph) else 1
-    return min(max(total.value / doubled, 0.0), _pairs(graph) * _cap(graph))
+    return min(max(total.total / doubled, 0.0), _pairs(graph) * _cap(graph))
 
 
 def _pairs(graph: AnyGraph) -> int:

@@ -34,23 +34,22 @@ from attack_cases import (
 from offline_calls import choose_from_net, learn, sense
 
 import graphcuts_dp as gc
+from graphcuts_dp.distances.answers import plan_distances
 from graphcuts_dp.distances.embeddings import exact_embedding
-from graphcuts_dp.distances.l1_plan import L1Plan
-from graphcuts_dp.distances.learnt import InteractiveDistances, release_distances
-from graphcuts_dp.distances.plan import plan_distances
+from graphcuts_dp.distances.learner import L1Learner
+from graphcuts_dp.distances.session import InteractiveDistances
 from graphcuts_dp.errors import AccuracyWarning, ParameterError
+from graphcuts_dp.estimate.noisy_matrix import NOISES, noise_distribution
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.measure.statistics import measure_total
 from graphcuts_dp.offline.lists import Steps
 from graphcuts_dp.offline.rank_one import ResponseRankOne
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.value_noise import NOISES, noise_distribution
+from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.results.bundle import KINDS, receipt_path
 from graphcuts_dp.session.calibrations import CALIBRATIONS
-from graphcuts_dp.session.queries import pairs_of
-from graphcuts_dp.session.terms import make_mechanism
+from graphcuts_dp.session.terms import SessionTerms
 from scripts.benchmark.baselines import density_only, noisy_degrees, noisy_weight
 from scripts.figures.gaussian_rank_one import GaussianRankOne
 
@@ -131,10 +130,10 @@ def test_noisy_matrices_and_degrees(pair, noise, tmp_path, epsilons):
                 S, T = CUTS[1].masks(graph)
                 assert not off_grid(made.noisy.cut_value(S, T), unit)
             if made.degrees is not None:
-                assert made.degrees.rows.dtype == made.degrees.columns.dtype == np.int64
-                assert not off_grid(receipt["measurements"]["degrees"]["rows"], 1)
+                assert {each.dtype for each in made.degrees.steps} == {np.dtype(np.int64)}
+                assert not off_grid(receipt["measurements"]["degrees"]["arrays"]["steps 0"], 1)
             degrees = receipt["measurements"].get("degrees", {})
-            stated.append((unit, offset, degrees.get("unit"), degrees.get("rate")))
+            stated.append((unit, offset, degrees.get("unit"), degrees.get("parameters")))
         assert stated[0] == stated[1]
 
 
@@ -148,7 +147,7 @@ def test_noisy_totals(pair, epsilons):
             total = measure_total(graph, distribution, epsilon=exact, source=SeededEntropy(SEED))
             twice = 2 if isinstance(graph, gc.Graph) else 1
             assert not off_grid(
-                total.value, (distribution.unit if noise == "laplace" else 1) * twice
+                total.total, (distribution.unit if noise == "laplace" else 1) * twice
             )
 
 
@@ -170,7 +169,7 @@ def test_answers_with_noise_of_their_own(pair, distribution, tmp_path, epsilons)
                 answers = session.ask_all(CUTS)
                 radius = session.error_bound
             for query, answer in zip(CUTS, answers, strict=True):
-                most = Grid.of(graph).most(pairs_of(query, Universe.of(graph)))
+                most = Grid.of(graph).most(Universe.of(graph).pairs_between(query))
                 assert answer.value in (0.0, most) or not off_grid([answer.value], unit)
                 # The interval is the value and public numbers, whatever the truth is.
                 for end in answer.interval:
@@ -187,16 +186,14 @@ def test_answers_that_constructions_buy(pair, calibration, epsilons):
         for graph in NEIGHBOURS[pair]:
             grid = Grid.of(graph)
             try:
-                mechanism = make_mechanism(
-                    "frieze-kannan",
-                    universe=Universe.of(graph),
-                    grid=grid,
+                mechanism = SessionTerms.of(
+                    method="frieze-kannan",
                     epsilon=epsilon,
                     delta=0.0 if calibration == "dr14" else DELTA,
                     queries=20,
                     calibration=calibration,
                     value_share=0.2 if calibration == "tight" else 0.0,
-                )
+                ).mechanism(Universe.of(graph), grid)
                 source = SeededEntropy(SEED)
                 state = mechanism.start(graph, source)
             except ParameterError:
@@ -301,17 +298,17 @@ def test_distances(distribution, epsilons):
                     mechanism=mechanism,
                     noise=distribution,
                 ).best.built
+                for level in built.noisy(here, SeededEntropy(SEED)):
+                    assert level.dtype == np.int64
                 if mechanism == "per-query":
-                    values = built.answers(here, SeededEntropy(SEED))
-                    counts = (values - built.step / 2) / (built.step / here.people)
+                    values, _ = built.answered(here, SeededEntropy(SEED), confidence=0.95)
+                    step = 2 * built.rounding
+                    counts = (values - step / 2) / (step / here.people)
                     # Floats far from 0 hold fewer digits after the point.
                     slack = 1e-9 + np.abs(counts) * 2.0**-51
                     assert (np.abs(counts - np.rint(counts)) <= slack).all()
-                    again = np.rint(counts) * (built.step / here.people) + built.step / 2
+                    again = np.rint(counts) * (step / here.people) + step / 2
                     assert np.allclose(again, values, rtol=2.0**-51, atol=0)
-                else:
-                    for level in built.noisy_counts(here, SeededEntropy(SEED)):
-                        assert level.dtype == np.int64
 
 
 @pytest.mark.parametrize("delta", [0.0, DELTA])
@@ -321,16 +318,16 @@ def test_tangents_of_private_functions(delta, epsilons):
     embedding = exact_embedding(pair[0].metric)
     for epsilon in epsilons:
         numbers = {"people": pair[0].people, "epsilon": epsilon, "delta": delta}
-        offline = L1Plan(embedding=embedding, queries=None, **numbers)
-        online = InteractiveDistances(L1Plan(embedding=embedding, queries=3, **numbers))
+        offline = L1Learner(embedding=embedding, queries=None, **numbers)
+        online = InteractiveDistances(L1Learner(embedding=embedding, queries=3, **numbers))
         for here in pair:
             source = SeededEntropy(SEED)
-            parts = list(release_distances(offline, here, source).hypothesis.parts)
+            parts = offline.learnt(here, source)
             state = online.start(here, source)
             for row in range(3):
                 state, _ = online.step(state, row, None, source)
-            for part in [*parts, *state.hypothesis.parts]:
-                for line in part.lines:
+            for part in (*parts, *state.coordinates):
+                for line in part.hypothesis.lines:
                     assert all(isinstance(x, int) for x in (line.at, line.value, line.slope))
                     bought += 1
     assert bought > 0
@@ -373,8 +370,8 @@ def test_the_textbook_sampler_gives_a_neighbour_away_and_ours_does_not():
     unit = Grid.of(graph).unit
     counts = [Grid.of(each).count(CutQuery([0]), each) for each in NEIGHBOURS["ratings"]]
     for epsilon in EPSILONS:
-        mechanism = make_mechanism(
-            "laplace", universe=Universe.of(graph), grid=Grid.of(graph), epsilon=epsilon, queries=1
+        mechanism = SessionTerms.of(method="laplace", epsilon=epsilon, queries=1).mechanism(
+            Universe.of(graph), Grid.of(graph)
         )
         source = SeededEntropy(SEED)
         state = mechanism.start(graph, source)

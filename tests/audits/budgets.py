@@ -13,15 +13,13 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from graphcuts_dp.estimate.measurement import NoisyDegrees
-from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
+from graphcuts_dp.estimate.measurement import Degrees, Measurement
+from graphcuts_dp.estimate.noisy_matrix import NOISES, NoisyMatrix
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
 from graphcuts_dp.measure.statistics import measure_degrees, measure_total
-from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.noise import sample_discrete_laplace
-from graphcuts_dp.privacy.value_noise import NOISES
+from graphcuts_dp.privacy.noise import EntropySource, sample_discrete_laplace
 from graphcuts_dp.release.allocation import measure
 from graphcuts_dp.release.choice import Prospect, Response
 from graphcuts_dp.results.release import Release
@@ -74,22 +72,21 @@ WEIGHTS = {
 Run = Callable[[Placed], list[float]]
 
 
-def growths(noisy: NoisyDegrees, where: Placed) -> list[float]:
+def growths(noisy: Measurement[Degrees], where: Placed) -> list[float]:
     """What was released, all of it, above the first neighbour's sums.
 
     An audit looks at the difference of any two numbers of a run, so that noise which any two of
     them share is seen: between vertices, and between the two sides of a bipartite graph, or the
     out- and in-degrees of a directed one.
     """
-    sides = ((noisy.rows, where.before[0]), (noisy.columns, where.before[1]))
-    used = sides[:1] if noisy.symmetric else sides
-    return [float(x) for sums, before in used for x in sums * noisy.unit - before]
+    used = zip(noisy.values, where.before, strict=False)
+    return [float(x) for sums, before in used for x in sums - before]
 
 
-def seen_of_degrees(noisy: NoisyDegrees, where: Placed) -> list[float]:
+def seen_of_degrees(noisy: Measurement[Degrees], where: Placed) -> list[float]:
     """Growth of the two sums that the pair changes, and their log likelihood ratio."""
     row, column = where.ends
-    ends = np.array([noisy.rows[row], noisy.columns[column]]) * noisy.unit
+    ends = np.array([noisy.values[0][row], noisy.values[-1][column]])
     before, after = (np.array([s[0][row], s[1][column]]) for s in (where.before, where.after))
     growth = ends - before
     rate = float(noisy.rate) / noisy.unit
@@ -108,13 +105,13 @@ def seen_of_all(data: Release, where: Placed) -> list[float]:
     of_degrees = of_total = above = 0.0
     sides = sum(map(len, where.before[: 1 if data.noisy.symmetric else 2]))
     released = {True: [0.0] * sides, False: [0.0] * sides}  # of early degrees, and of later ones
-    for noisy in data.measurements.all_of(NoisyDegrees):
+    for noisy in data.measurements.all_of(Degrees):
         of_degrees += seen_of_degrees(noisy, where)[4]
-        released[noisy.early] = growths(noisy, where)
+        released[noisy.name == "early degrees"] = growths(noisy, where)
     if data.total is not None:
-        value = data.total.value
+        value = data.total.total
         before, after = (sums[0].sum() for sums in (where.before, where.after))
-        rate = math.sqrt(2) / data.total.deviation
+        rate = math.sqrt(2 / data.total.law.variance)
         of_total = float(rate * (abs(value - before) - abs(value - after)))
         above = float(value - before) / (2 if data.noisy.symmetric else 1)  # edges count twice
     parts = [entry, of_degrees, of_total, float(data.degrees is None)]
@@ -133,7 +130,7 @@ def _degrees(epsilon: Fraction, noise: str, source: EntropySource) -> Run:
 def _total(epsilon: Fraction, noise: str, source: EntropySource) -> Run:
     def run(where: Placed) -> list[float]:
         distribution = distribution_for(where.graph, noise, 1.0)
-        return [measure_total(where.graph, distribution, epsilon=epsilon, source=source).value]
+        return [measure_total(where.graph, distribution, epsilon=epsilon, source=source).total]
 
     return run
 
@@ -161,9 +158,11 @@ class _AlwaysLooks(Prospect):
         del total, epsilon
         return None
 
-    def share_from_degrees(self, early: NoisyDegrees, total: float, epsilon: Fraction) -> Fraction:
+    def share_from_degrees(
+        self, early: Measurement[Degrees], total: float, epsilon: Fraction
+    ) -> Fraction:
         del total, epsilon
-        return self.beside if early.rows.max() * early.unit > 2 * self.cap else Fraction(0)
+        return self.beside if early.values[0].max() > 2 * self.cap else Fraction(0)
 
 
 def _with_early_degrees(epsilon: float, noise: str, source: EntropySource) -> Run:
@@ -237,11 +236,11 @@ def _same_noise_on_both_sides(epsilon: Fraction, noise: str, source: EntropySour
     def run(where: Placed) -> list[float]:
         distribution = distribution_for(where.graph, noise, 1.0)
         noisy = measure_degrees(where.graph, distribution, epsilon=epsilon, source=source)
-        if not noisy.symmetric:
+        if len(noisy.steps) == 2:
             exact = np.rint(where.graph.dense() / noisy.unit).astype(np.int64)
-            drawn = noisy.rows - exact.sum(axis=1)
-            columns = exact.sum(axis=0) + np.resize(drawn, len(noisy.columns))
-            noisy = replace(noisy, columns=columns)
+            drawn = noisy.steps[0] - exact.sum(axis=1)
+            columns = exact.sum(axis=0) + np.resize(drawn, len(noisy.steps[1]))
+            noisy = replace(noisy, steps=(noisy.steps[0], columns))
         return [*seen_of_degrees(noisy, where), *growths(noisy, where)]
 
     return run

@@ -13,7 +13,7 @@ import numpy as np
 
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.estimate.consistency import LeastSquares
-from graphcuts_dp.estimate.measurement import NoisyCells, place_variances
+from graphcuts_dp.estimate.measurement import CellSums, Measurement, place_variances
 from graphcuts_dp.estimate.strategy import FlowStrategy, choose_strategy
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
@@ -26,12 +26,11 @@ from graphcuts_dp.measure.cells import (
     measure_cells,
     sums_of_cells,
 )
-from graphcuts_dp.pairs.cells import CellTree
-from graphcuts_dp.pairs.groups import Groups
+from graphcuts_dp.pairs.groups import CellTree, Groups
 from graphcuts_dp.pairs.vertices import VertexSet
-from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.guarantee import EDGE, Protect
 from graphcuts_dp.privacy.level_noise import LevelNoise
-from graphcuts_dp.privacy.protection import EDGE, Protect
+from graphcuts_dp.privacy.noise import EntropySource
 from tests.audits.base import Audit, Entry, Enumerated, Sampled
 from tests.audits.distances import normal_distribution
 from tests.audits.graphs import BIPARTITE, LAST_PAIR, UNCAPPED, capped
@@ -84,9 +83,10 @@ class Tabled:
         return [b - a for a, b in zip(self.before, self.after, strict=True)]
 
 
+NoisyTable = Measurement[CellSums]
 Run = Callable[[Tabled], list[float]]
 # Changes noisy sums of one neighbour, in a way that is not allowed.
-Break = Callable[[Tabled, NoisyCells, EntropySource], NoisyCells]
+Break = Callable[[Tabled, NoisyTable, EntropySource], NoisyTable]
 
 
 def small_groups(vertices: VertexSet) -> Groups:
@@ -151,7 +151,7 @@ def _neighbours(epsilon: float, noise: str) -> tuple[Neighbours, ...]:
     return tuple(tabled(pair, epsilon, noise) for pair in pairs)
 
 
-def measured(where: Tabled, noise: LevelNoise, source: EntropySource) -> NoisyCells:
+def measured(where: Tabled, noise: LevelNoise, source: EntropySource) -> NoisyTable:
     """What a release with this noise measures."""
     return measure_cells(
         where.graph,
@@ -165,16 +165,16 @@ def measured(where: Tabled, noise: LevelNoise, source: EntropySource) -> NoisyCe
     )
 
 
-def seen_of_flows(where: Tabled, noisy: NoisyCells) -> list[float]:
+def seen_of_flows(where: Tabled, noisy: NoisyTable) -> list[float]:
     """All sums above the first neighbour's, all estimates, and the log likelihood ratio."""
     scale = where.grid.sensitivity
     loss, above = 0.0, []
-    for sums, place in zip(noisy.sums, noisy.places, strict=True):
+    for sums, place in zip(noisy.steps, noisy.map.places, strict=True):
         rate = float(where.strategy.noise.parameters[where.strategy.places.index(place)])
         before, after = where.before[place], where.after[place]
         loss += rate * float((np.abs(sums - before) - np.abs(sums - after)).sum())
         above += [float(x) / scale for x in sums - before]
-    kept = {p: v.astype(np.float64) for p, v in zip(noisy.places, noisy.sums, strict=True)}
+    kept = {p: v.astype(np.float64) for p, v in zip(noisy.map.places, noisy.steps, strict=True)}
     published = [
         float(x) / scale
         for values, before in zip(where.fit.estimates(kept), where.before, strict=True)
@@ -197,7 +197,7 @@ def honest(where: Tabled) -> LevelNoise:
     return where.strategy.noise
 
 
-def untouched(_where: Tabled, noisy: NoisyCells, _source: EntropySource) -> NoisyCells:
+def untouched(_where: Tabled, noisy: NoisyTable, _source: EntropySource) -> NoisyTable:
     """Nothing is spoilt."""
     return noisy
 
@@ -228,29 +228,29 @@ def scaled_noise(noise: LevelNoise, factors: list[float]) -> LevelNoise:
     )
 
 
-def _reused(where: Tabled, noisy: NoisyCells, source: EntropySource) -> NoisyCells:
+def _reused(where: Tabled, noisy: NoisyTable, source: EntropySource) -> NoisyTable:
     """The noise of the last level is taken for the others, too."""
     true = where.true
-    drawn = where.strategy.noise.draw(len(noisy.places) - 1, len(noisy.sums[-1]), source)
-    return replace(noisy, sums=tuple(true[p] + drawn[: len(true[p])] for p in noisy.places))
+    drawn = where.strategy.noise.draw(len(noisy.map.places) - 1, len(noisy.steps[-1]), source)
+    return replace(noisy, steps=tuple(true[p] + drawn[: len(true[p])] for p in noisy.map.places))
 
 
-def _told_total(where: Tabled, noisy: NoisyCells, _source: EntropySource) -> NoisyCells:
+def _told_total(where: Tabled, noisy: NoisyTable, _source: EntropySource) -> NoisyTable:
     """Consistency that reads the truth: the levels are made to add up to the true total."""
     true = where.true
     sums = []
-    for values in noisy.sums:
+    for values in noisy.steps:
         shifted = values.copy()
         shifted[-1] += true[0][0] - values.sum()
         sums.append(shifted)
-    return replace(noisy, sums=tuple(sums))
+    return replace(noisy, steps=tuple(sums))
 
 
-def _empty_left_out(where: Tabled, noisy: NoisyCells, _source: EntropySource) -> NoisyCells:
+def _empty_left_out(where: Tabled, noisy: NoisyTable, _source: EntropySource) -> NoisyTable:
     """Cells without an edge stay without noise."""
     true = where.true
-    kept = zip(noisy.sums, noisy.places, strict=True)
-    return replace(noisy, sums=tuple(sums * (true[p] != 0) for sums, p in kept))
+    kept = zip(noisy.steps, noisy.map.places, strict=True)
+    return replace(noisy, steps=tuple(sums * (true[p] != 0) for sums, p in kept))
 
 
 def _laplace_audit(epsilon: float) -> Audit:

@@ -8,14 +8,14 @@ from functools import partial
 import numpy as np
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
-from graphcuts_dp.estimate.measurement import Measurements, NoisyGroups
+from graphcuts_dp.estimate.measurement import CellSums, Measurement, Measurements
+from graphcuts_dp.estimate.noisy_matrix import NOISES
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph
 from graphcuts_dp.measure.cells import measure_groups
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
 from graphcuts_dp.pairs.groups import Groups
-from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.value_noise import NOISES
+from graphcuts_dp.privacy.noise import EntropySource
 from graphcuts_dp.release.allocation import measure
 from graphcuts_dp.release.choice import Response
 from graphcuts_dp.release.group_shares import GroupPlan, group_plan
@@ -47,15 +47,14 @@ def plan_for(graph: AnyGraph) -> GroupPlan:
     return found
 
 
-def true_cells(like: NoisyGroups, dense: FloatMatrix) -> FloatVector:
+def true_cells(like: Measurement[CellSums], dense: FloatMatrix) -> FloatVector:
     """The weight of each cell, of a matrix."""
     left, right = (
-        np.eye(count)[codes]
-        for count, codes in zip(like.shape, (like.rows, like.columns), strict=True)
+        np.eye(count)[codes] for count, codes in zip(like.map.shape, like.map.members, strict=True)
     )
-    sums = (left.T @ dense @ right)[like.ends]
-    if like.symmetric:
-        sums[like.ends[0] == like.ends[1]] /= 2
+    sums = (left.T @ dense @ right)[like.map.ends]
+    if like.map.tree.symmetric:
+        sums[np.equal(*like.map.ends)] /= 2
     return np.asarray(sums)
 
 
@@ -84,23 +83,23 @@ def _beside(pair: Neighbours) -> Neighbours:
     return Neighbours(pair.name, first, second)
 
 
-def seen_of_groups(looks: tuple[NoisyGroups, ...], of: Beside) -> list[float]:
+def seen_of_groups(looks: tuple[Measurement[CellSums], ...], of: Beside) -> list[float]:
     """Log likelihood ratio of each look, and all sums above the first neighbour's.
 
     Where there was no second look, its numbers are 0: whether there was one is seen, too.
     """
-    ratios, above = [0.0, 0.0], np.zeros((2, len(looks[0].values)))
+    ratios, above = [0.0, 0.0], np.zeros((2, len(looks[0].values[0])))
     for number, look in enumerate(looks):
         before, after = true_cells(look, of.before), true_cells(look, of.after)
-        rate = float(look.measured.noise.parameters[0]) / look.unit
-        distances = np.abs(look.values - before) - np.abs(look.values - after)
+        rate = float(look.rate) / look.unit
+        distances = np.abs(look.values[0] - before) - np.abs(look.values[0] - after)
         ratios[number] = rate * float(distances.sum())
-        above[number] = look.values - before
+        above[number] = look.values[0] - before
     return [*ratios, sum(ratios), float(len(looks)), *above.ravel().tolist()]
 
 
 def _seen(bought: Measurements, of: Beside) -> list[float]:
-    looks = seen_of_groups(bought.all_of(NoisyGroups), of)
+    looks = seen_of_groups(bought.all_of(CellSums), of)
     others = seen_of_all(Release(measurements=bought), of.where)
     return [looks[2] + others[4], *looks, *others]
 
@@ -153,10 +152,9 @@ def _one_noise_for_all(epsilon: float, noise: str, source: EntropySource) -> Run
 
     def run(of: Beside) -> list[float]:
         bought = _bought(of, epsilon, noise, of.plan, source)
-        look = bought.all_of(NoisyGroups)[0]
+        look = bought.all_of(CellSums)[0]
         true = np.rint(true_cells(look, of.where.graph.dense()) / look.unit).astype(np.int64)
-        sums = true + (look.measured.sums[0] - true)[0]
-        spoilt = replace(look, measured=replace(look.measured, sums=(sums,)))
+        spoilt = replace(look, steps=(true + (look.steps[0] - true)[0],))
         values = tuple(spoilt if each is look else each for each in bought.values)
         return _seen(replace(bought, values=values), of)
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.errors import AccuracyWarning, PrivacyWarning
-from graphcuts_dp.estimate.measurement import NoisyDegrees, NoisyWeightCounts
+from graphcuts_dp.estimate.measurement import Classes, Degrees
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.adjacency import BipartiteGraph
 from graphcuts_dp.graph.grid import Grid
@@ -29,8 +29,8 @@ from graphcuts_dp.offline.methods import Learning, release_iteratively
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import zcdp_rho
-from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.protection import Protect
+from graphcuts_dp.privacy.guarantee import Protect
+from graphcuts_dp.privacy.noise import EntropySource
 from graphcuts_dp.release.sparse_measure import measure_sparse
 from graphcuts_dp.session.online import OnlineMechanism
 from tests.audits.base import Audit, Entry, Enumerated, Sampled
@@ -135,8 +135,8 @@ def _sparse(at_most: int, epsilon: float, source: EntropySource) -> Run:
 
     def run(data: PrivateData) -> FloatVector:
         made = measured_sparse(data, at_most, epsilon, source)
-        degrees = sum(np.clip(each.rows, 0, 3).sum() for each in made.all_of(NoisyDegrees))
-        return np.array([float(degrees), made.find(NoisyWeightCounts).edges])
+        degrees = sum(np.clip(each.steps[0], 0, 3).sum() for each in made.all_of(Degrees))
+        return np.array([float(degrees), made.find(Classes).total])
 
     return run
 

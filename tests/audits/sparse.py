@@ -9,17 +9,18 @@ from functools import partial
 import numpy as np
 
 from graphcuts_dp.estimate.measurement import (
+    CellSums,
+    Classes,
+    Degrees,
+    Measurement,
     Measurements,
-    NoisyDegrees,
-    NoisyGroups,
-    NoisyWeightCounts,
 )
 from graphcuts_dp.estimate.noisy_matrix import KeptEdges, threshold_for
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.measure.entries import measure_kept_edges
 from graphcuts_dp.measure.statistics import measure_weight_counts
-from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.noise import EntropySource
 from graphcuts_dp.release.group_shares import GroupPlan
 from graphcuts_dp.release.sparse_measure import (
     COUNTS_SHARE,
@@ -106,20 +107,21 @@ def seen_of_kept(kept: KeptEdges, side: _Side) -> list[float]:
     return [laws[1] - laws[0], float(here.any()), float(here.sum()), *dense.ravel().tolist()]
 
 
-def seen_of_counts(counts: NoisyWeightCounts, side: _Side) -> list[float]:
+def seen_of_counts(counts: Measurement[Classes], side: _Side) -> list[float]:
     """Log likelihood ratio of all counts, and each above the first neighbour's."""
     true = []
     for graph in (side.first, side.second):
-        steps = np.floor(graph.weights / counts.unit)
-        places = np.searchsorted(counts.lower, steps, side="right")
-        true.append(np.bincount(places, minlength=len(counts.lower) + 1)[1:])
-    apart = np.abs(counts.counts - true[0]) - np.abs(counts.counts - true[1])
-    return [float(counts.rate) * float(apart.sum()), *(counts.counts - true[0]).tolist()]
+        steps = np.floor(graph.weights / counts.map.step)
+        places = np.searchsorted(counts.map.lower, steps, side="right")
+        true.append(np.bincount(places, minlength=len(counts.map.lower) + 1)[1:])
+    (seen,) = counts.steps
+    apart = np.abs(seen - true[0]) - np.abs(seen - true[1])
+    return [float(counts.rate) * float(apart.sum()), *(seen - true[0]).tolist()]
 
 
 def _seen(bought: Measurements, side: _Side) -> list[float]:
-    counts, kept = bought.find(NoisyWeightCounts), bought.find(KeptEdges)
-    degrees, groups = bought.find(NoisyDegrees), bought.find(NoisyGroups)
+    counts, kept = bought.find(Classes), bought.kept
+    degrees, groups = bought.find(Degrees), bought.find(CellSums)
     if counts is None or degrees is None:
         raise ValueError("all parts were bought")
     of_counts = seen_of_counts(counts, side)
@@ -128,8 +130,8 @@ def _seen(bought: Measurements, side: _Side) -> list[float]:
     of_groups = 0.0
     if groups is not None:
         before, after = (true_cells(groups, graph.dense()) for graph in (side.first, side.second))
-        rate = float(groups.measured.noise.parameters[0]) / groups.unit
-        apart = np.abs(groups.values - before) - np.abs(groups.values - after)
+        rate = float(groups.rate) / groups.unit
+        apart = np.abs(groups.values[0] - before) - np.abs(groups.values[0] - after)
         of_groups = rate * float(apart.sum())
     together = of_counts[0] + of_degrees[4] + of_kept[0] + of_groups
     return [together, of_groups, *of_kept, *of_degrees, *of_counts]
@@ -241,11 +243,11 @@ def _one_noise_for_all_counts(epsilon: float, noise: str, source: EntropySource)
         counts = measure_weight_counts(
             side.graph, made, epsilon=Fraction(epsilon) * COUNTS_SHARE, source=source
         )
-        steps = np.floor(side.graph.weights / counts.unit)
-        places = np.searchsorted(counts.lower, steps, side="right")
-        true = np.bincount(places, minlength=len(counts.lower) + 1)[1:]
-        shared = true + (counts.counts - true)[0]
-        return seen_of_counts(replace(counts, counts=shared), side)
+        steps = np.floor(side.graph.weights / counts.map.step)
+        places = np.searchsorted(counts.map.lower, steps, side="right")
+        true = np.bincount(places, minlength=len(counts.map.lower) + 1)[1:]
+        shared = true + (counts.steps[0] - true)[0]
+        return seen_of_counts(replace(counts, steps=(shared,)), side)
 
     return run
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.estimate.measurement import NoisyDegrees, NoisyWeightCounts
-from graphcuts_dp.privacy.entropy import entropy_source
+from graphcuts_dp.estimate.measurement import Classes, Degrees
+from graphcuts_dp.privacy.noise import entropy_source
 from tests.audits.several import HIDDEN, measured_sparse
 from tests.audits.together import plain, protected
 
@@ -20,11 +20,11 @@ def test_a_sparse_release_measures_what_is_audited(whom, at_most):
         given, epsilon=1.0, mechanism="sparse", fit="none", **protection, seed=5
     )
     audited = measured_sparse(data, at_most, 1.0, entropy_source(5))
-    for kind in (NoisyDegrees, NoisyWeightCounts):
+    for kind in (Degrees, Classes):
         (one,), (other,) = (each.all_of(kind) for each in (released.measurements, audited))
         assert one.epsilon == other.epsilon
-    (one,), (other,) = (each.all_of(NoisyDegrees) for each in (released.measurements, audited))
-    np.testing.assert_array_equal(one.rows, other.rows)
+    (one,), (other,) = (each.all_of(Degrees) for each in (released.measurements, audited))
+    np.testing.assert_array_equal(one.steps, other.steps)
 
 
 def test_all_pairs_change_between_neighbours():

@@ -16,10 +16,9 @@ import numpy as np
 from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.distances.answers import answer_distances
 from graphcuts_dp.distances.locations import Locations
-from graphcuts_dp.distances.metric import as_metric
+from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.errors import AccuracyWarning, PrivacyWarning
-from graphcuts_dp.estimate.measurement import NoisyDegrees
-from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
+from graphcuts_dp.estimate.measurement import Degrees, Measurement
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
@@ -27,13 +26,13 @@ from graphcuts_dp.graph.owned_rows import OwnedRows, PrivateData
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.vertices import Space
-from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.protection import Protect
+from graphcuts_dp.privacy.guarantee import Protect
+from graphcuts_dp.privacy.noise import EntropySource
 from graphcuts_dp.release.allocation import measure
 from graphcuts_dp.release.choice import Response
 from graphcuts_dp.release.flow_release import release_flows
 from graphcuts_dp.release.synthesis import release_graph
-from graphcuts_dp.session.terms import make_mechanism
+from graphcuts_dp.session.terms import SessionTerms
 from tests.audits.base import Audit, Entry, Sampled
 from tests.audits.graphs import EMPTY
 from tests.audits.transcripts import UNIVERSE
@@ -57,7 +56,7 @@ def owner_of(space: Space, ends: tuple[IntVector, IntVector]) -> tuple[Neighbour
 
 OWNER = owner_of(EMPTY.vertices, ENDS)
 _DELTA = 0.02  # so large that runs see what it is for
-_LINE = as_metric(Graph([0, 1, 2], [1, 2, 3], vertices=4))
+_LINE = Metric.of(Graph([0, 1, 2], [1, 2, 3], vertices=4))
 
 
 def _people(counts: list[int]) -> Locations:
@@ -98,9 +97,9 @@ def _with_evidence(*seen: float) -> FloatVector:
     return np.array([*seen, sum(seen)], dtype=np.float64)
 
 
-def _of_degrees(noisy: NoisyDegrees) -> float:
+def _of_degrees(noisy: Measurement[Degrees]) -> float:
     """What the log likelihood ratio of Laplace noise is proportional to."""
-    return float(np.clip(noisy.rows, 0, 3).sum())
+    return float(np.clip(noisy.steps[0], 0, 3).sum())
 
 
 def _measured(at_most: int, epsilon: float, source: EntropySource) -> Run:
@@ -115,8 +114,8 @@ def _measured(at_most: int, epsilon: float, source: EntropySource) -> Run:
             source=source,
             response=Response("degrees+response", degree_share=0.5),
         )
-        (degrees,), (matrix,) = made.all_of(NoisyDegrees), made.all_of(NoisyMatrix)
-        bits = matrix.steps[ENDS].sum()
+        (degrees,), matrix = made.all_of(Degrees), made.matrix
+        bits = 0 if matrix is None else matrix.steps[ENDS].sum()
         return _with_evidence(_of_degrees(degrees) / 2, float(bits))
 
     return run
@@ -149,21 +148,15 @@ def _flows(at_most: int, epsilon: float, source: EntropySource) -> Run:
         made = release_flows(
             graph, groups, epsilon=epsilon, seed=seed_of(source), protect=Protect.edges(at_most)
         )
-        return np.concatenate([np.asarray(each, dtype=np.float64) for each in made.noisy.sums])
+        return np.concatenate([np.asarray(each, dtype=np.float64) for each in made.noisy.steps])
 
     return run
 
 
 def _session(method: str, delta: float, at_most: int, epsilon: float, source: EntropySource) -> Run:
-    mechanism = make_mechanism(
-        method,
-        universe=UNIVERSE,
-        grid=Grid(),
-        epsilon=epsilon,
-        delta=delta,
-        queries=2,
-        protection=Protect(steps=at_most),
-    )
+    mechanism = SessionTerms.of(
+        method=method, epsilon=epsilon, delta=delta, queries=2, **Protect(steps=at_most).keywords
+    ).mechanism(UNIVERSE, Grid())
 
     def run(data: Graph | OwnedRows) -> FloatVector:
         graph = plain(data)

@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatVector, IntVector
-from graphcuts_dp.estimate.measurement import NoisyCells
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
@@ -24,14 +23,15 @@ from graphcuts_dp.measure.statistics import bound_candidates, bound_scores, norm
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import zcdp_rho
-from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.guarantee import Protect
 from graphcuts_dp.privacy.level_noise import LevelNoise
-from graphcuts_dp.privacy.protection import Protect
+from graphcuts_dp.privacy.noise import EntropySource
 from graphcuts_dp.session.online import OnlineMechanism
 from graphcuts_dp.session.plain import PerQueryNoise
 from tests.audits.base import Audit, Entry, Enumerated, Sampled
 from tests.audits.distances import normal_distribution
 from tests.audits.flows import (
+    NoisyTable,
     Tabled,
     all_seen,
     exact_changes,
@@ -89,21 +89,21 @@ def _table(where: Tabled, edges: Sequence[tuple[int, int]]) -> IntVector:
     return np.bincount(cells, minlength=where.cells.size(1))
 
 
-def _noise_of(where: Tabled, noisy: NoisyCells) -> IntVector:
-    return noisy.sums[-1] - where.true[1]
+def _noise_of(where: Tabled, noisy: NoisyTable) -> IntVector:
+    return noisy.steps[-1] - where.true[1]
 
 
-def _from_lists(where: Tabled, noisy: NoisyCells, _source: EntropySource) -> NoisyCells:
+def _from_lists(where: Tabled, noisy: NoisyTable, _source: EntropySource) -> NoisyTable:
     kept = _table(where, in_both_lists(where.graph))  # type: ignore[arg-type]
-    return replace(noisy, sums=(kept + _noise_of(where, noisy),))
+    return replace(noisy, steps=(kept + _noise_of(where, noisy),))
 
 
-def _bounded_afterwards(where: Tabled, noisy: NoisyCells, _source: EntropySource) -> NoisyCells:
+def _bounded_afterwards(where: Tabled, noisy: NoisyTable, _source: EntropySource) -> NoisyTable:
     edges = zip(where.graph.rows.tolist(), where.graph.columns.tolist(), strict=True)
     summed = _table(where, list(edges)) + _noise_of(where, noisy)
     left, right = (side.sizes("part") for side in (where.cells.rows, where.cells.columns))
     a, b = where.cells.cells(1)
-    return replace(noisy, sums=(np.minimum(summed, _BOUND * np.minimum(left[a], right[b])),))
+    return replace(noisy, steps=(np.minimum(summed, _BOUND * np.minimum(left[a], right[b])),))
 
 
 def _times(factor: Callable[[Tabled], Fraction], where: Tabled) -> LevelNoise:

@@ -13,10 +13,10 @@ from graphcuts_dp.errors import FileFormatError, GraphError, QueryError
 from graphcuts_dp.estimate.answers import Sizes, log_cuts, shrunk_towards
 from graphcuts_dp.estimate.least_squares import MatrixEstimator
 from graphcuts_dp.graph.adjacency import BipartiteGraph
-from graphcuts_dp.pairs.layout import Layout
 from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.pairs.universe import Layout
 from graphcuts_dp.privacy.distributions import TwoSidedGeometric
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release.allocation import measure
 from graphcuts_dp.release.choice import Response
 from graphcuts_dp.release.synthesis import release_graph
@@ -64,17 +64,17 @@ def observations(release):
         law = TwoSidedGeometric(float(degrees.rate), degrees.unit)
         at_rows = [[i == v or (noisy.symmetric and j == v) for i, j in pairs] for v in range(rows)]
         at_columns = [[j == v for _, j in pairs] for v in range(columns)]
-        sides = [(at_rows, degrees.rows)]
-        sides += [] if noisy.symmetric else [(at_columns, degrees.columns)]
+        sides = [(at_rows, degrees.values[0])]
+        sides += [] if noisy.symmetric else [(at_columns, degrees.values[1])]
         for pattern, given in sides:
             patterns.append(np.array(pattern, dtype=float))
-            values.append(given * degrees.unit)
+            values.append(given)
             variances.append(np.full(len(given), law.variance))
     if total is not None:
         patterns.append(np.ones((1, len(pairs))))
         twice = 2 if noisy.symmetric else 1
-        values.append([total.value / twice])
-        variances.append([(total.deviation / twice) ** 2])
+        values.append([total.total / twice])
+        variances.append([total.law.variance / twice**2])
     return pairs, np.vstack(patterns), np.concatenate(values), np.concatenate(variances)
 
 

@@ -9,10 +9,10 @@ from group_cases import cliques, coefficients, directed, drawn, observations, tw
 
 import graphcuts_dp as gc
 from graphcuts_dp.estimate import least_squares
-from graphcuts_dp.estimate.measurement import NoisyGroups
+from graphcuts_dp.estimate.measurement import CellSums
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.queries import CutQuery
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.noise import SeededEntropy
 
 CASES = {
     "graph": (cliques, "binary"),
@@ -30,11 +30,11 @@ ALARM = 1e-6
 def splitting_cuts(release, count):
     """Cuts in which every group is split, so that each stands for itself."""
     rng = np.random.default_rng(4)
-    measured = release.measurements.find(NoisyGroups)
+    measured = release.measurements.find(CellSums).map
     while count:
         S, T = (rng.random(size) < 0.5 for size in release.noisy.shape)
-        codes = (S + 2 * T, S + 2 * T) if measured.symmetric else (S, T)
-        sides = zip((measured.rows, measured.columns), codes, strict=True)
+        codes = (S + 2 * T, S + 2 * T) if measured.tree.symmetric else (S, T)
+        sides = zip(measured.members, codes, strict=True)
         if all(len(set(code[own == g])) > 1 for own, code in sides for g in set(own)):
             count -= 1
             yield S, T
@@ -78,7 +78,7 @@ def test_unions_of_groups_are_answered_from_the_measured_sums():
     """Eight groups of forty: the noise of a sum is far below that of 1,600 entries."""
     graph, groups = cliques((40,) * 8)
     release = drawn(graph, groups, "auto", epsilon=1.0)
-    looks = release.measurements.all_of(NoisyGroups)
+    looks = release.measurements.all_of(CellSums)
     assert len(looks) == 2
     variance = 1 / sum(1 / look.law.variance for look in looks)
     first, second = (groups.members(label) for label in ("c0", "c5"))
@@ -135,11 +135,14 @@ def test_a_release_is_read_back_with_its_groups(tmp_path):
         cut = CutQuery([0, 1, 2])
         assert again.answer(cut) == made.answer(cut)
         for mine, theirs in zip(
-            made.measurements.all_of(NoisyGroups),
-            again.measurements.all_of(NoisyGroups),
+            made.measurements.all_of(CellSums),
+            again.measurements.all_of(CellSums),
             strict=True,
         ):
-            assert mine.to_dict() == theirs.to_dict()
+            (fields, arrays), (same, others) = mine.parts(), theirs.parts()
+            assert fields == same
+            assert arrays.keys() == others.keys()
+            assert all(np.array_equal(each, others[name]) for name, each in arrays.items())
 
 
 def test_of_nested_levels_the_finest_that_is_not_too_fine_is_measured(monkeypatch):
@@ -147,7 +150,7 @@ def test_of_nested_levels_the_finest_that_is_not_too_fine_is_measured(monkeypatc
     codes = groups.codes().tolist()
     nested = Groups(graph.vertices, {"half": [code // 2 for code in codes], "club": codes})
     found = gc.release_graph(graph, epsilon=1.0, groups=nested, seed=1, fit="none")
-    assert found.measurements.find(NoisyGroups).shape == (3, 3)
+    assert found.measurements.find(CellSums).map.shape == (3, 3)
     monkeypatch.setattr("graphcuts_dp.release.group_shares.MOST_GROUPS", 2)
     found = gc.release_graph(graph, epsilon=1.0, groups=nested, seed=1, fit="none")
-    assert found.measurements.find(NoisyGroups).shape == (2, 2)
+    assert found.measurements.find(CellSums).map.shape == (2, 2)

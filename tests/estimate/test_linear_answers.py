@@ -10,11 +10,10 @@ from helpers import random_graph
 import graphcuts_dp as gc
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.estimate.least_squares import MatrixEstimator, weighted_radius
-from graphcuts_dp.estimate.measurement import NoisyDegrees
+from graphcuts_dp.estimate.measurement import Degrees
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery
-from graphcuts_dp.privacy.distributions import FlippedBit, TwoSidedGeometric
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.value_noise import NoiseSum, NoiseTerm
+from graphcuts_dp.privacy.distributions import FlippedBit, NoiseSum, NoiseTerm, TwoSidedGeometric
+from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release.allocation import measure
 from graphcuts_dp.release.synthesis import release_graph
 from graphcuts_dp.results.release import Release
@@ -70,7 +69,7 @@ def test_the_best_use_of_degrees_is_found(kind):
     graph = graph_of(kind)
     made = made_of(graph, "degrees+response", epsilon=3.0)
     estimator = MatrixEstimator(made.measurements, made.noisy)
-    degrees = made.measurements.find(NoisyDegrees)
+    degrees = made.measurements.find(Degrees)
     entry, own = made.noisy.distribution.law.variance, degrees.law.variance
     coefficients = np.asarray(queries_of(graph)[1].coefficients(graph.space))
     if kind == "plain":

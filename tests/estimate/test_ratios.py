@@ -7,7 +7,7 @@ import pytest
 
 from graphcuts_dp.estimate.tails import LineRadii, Side, ratio_bounds
 from graphcuts_dp.privacy.level_noise import LevelNoise
-from graphcuts_dp.results.flow_statistics import multiplied_shares, squared_shares
+from graphcuts_dp.results.flow_statistics import squared_shares
 
 LAPLACE = LevelNoise("laplace", (Fraction(1, 2), Fraction(2)))
 GAUSSIAN = LevelNoise("gaussian", (Fraction(9), Fraction(40)))
@@ -86,8 +86,6 @@ def test_squared_shares_hold_for_all_shares_within_bounds(seed):
     assert least <= sums.min()
     assert sums.max() <= most
     assert most - least < 1
-    least, most = multiplied_shares((low, high), (low, high))
-    assert least <= (centre**2).sum() <= most
 
 
 def test_known_shares_have_known_squares():

@@ -29,7 +29,7 @@ def measured(result):
     if isinstance(result, gc.Release):
         return {part.name: _part(part) for part in result.measurements.values}
     if isinstance(result, gc.Flows):
-        return {f"level {i}": exact(sums) for i, sums in enumerate(result.noisy.sums)}
+        return {f"level {i}": exact(sums) for i, sums in enumerate(result.noisy.steps)}
     bought = getattr(result, "transcript", None)
     if bought:
         return {"noisy answers": [float(entry.value) for entry in bought]}
@@ -37,18 +37,11 @@ def measured(result):
 
 
 def _part(part):
-    if part.name == "total":
-        return exact(part.value)
-    if part.name in ("degrees", "early degrees"):
-        own = [part.rows] if part.symmetric else [part.rows, part.columns]
-        return exact(np.concatenate(own) * part.unit)
-    if part.name in ("groups", "groups again", "found groups"):
-        return exact(part.values)
     if part.name == "entries":
         return exact(part.steps)
     if part.name == "kept edges":
         return exact([part.rows, part.columns, part.steps * part.unit])
-    return exact(part.counts)  # of weights
+    return exact(np.concatenate(part.values))
 
 
 def promise(guarantee):

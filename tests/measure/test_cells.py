@@ -15,9 +15,9 @@ from graphcuts_dp.measure.cells import (
     sides_of_groups,
     sums_of_cells,
 )
-from graphcuts_dp.pairs.cells import CellTree
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.pairs.groups import CellTree
 from graphcuts_dp.privacy.level_noise import LevelNoise
+from graphcuts_dp.privacy.noise import SeededEntropy
 
 LEVELS = {"top": [0, 0, 1, 1], "fine": [0, 1, 2, 2]}
 CAP = 2.5
@@ -151,10 +151,10 @@ def test_what_is_stated_is_what_the_noise_costs():
             assert cost.rho == pytest.approx(1 / 10 + 1 / 14)
             with pytest.raises(gc.errors.ParameterError, match="no pure cost"):
                 made.epsilon  # noqa: B018
-        assert made.name == "groups"
-        assert [len(values) for values in made.sums] == [cells.size(1), cells.size(2)]
+        assert made.name == "flows"
+        assert [len(values) for values in made.steps] == [cells.size(1), cells.size(2)]
         with pytest.raises(ValueError, match="read-only"):
-            made.sums[0][0] = 1
+            made.steps[0][0] = 1
 
 
 def test_cells_without_pairs_are_left_out():

@@ -12,15 +12,21 @@ import pytest
 import graphcuts_dp as gc
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.owned_rows import OwnedRows
-from graphcuts_dp.measure.cells import cell_tree, grid_of_cells, measure_cells, sums_of_cells
+from graphcuts_dp.measure.cells import (
+    buy_group_sums,
+    buy_weighted_sum,
+    cell_tree,
+    grid_of_cells,
+    measure_cells,
+    sums_of_cells,
+    weighted_sensitivity,
+)
 from graphcuts_dp.measure.entries import distribution_for
 from graphcuts_dp.measure.statistics import (
     NUCLEAR_STEPS,
     ROOT_STEPS,
-    buy_group_sums,
     buy_nuclear_norm,
     buy_root_degrees,
-    buy_weighted_sum,
     class_counts,
     measure_contributions,
     measure_degrees,
@@ -28,12 +34,10 @@ from graphcuts_dp.measure.statistics import (
     measure_weight_counts,
     nuclear_norm,
     root_degrees,
-    weighted_sensitivity,
 )
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.distributions import ValueNoise
 from graphcuts_dp.privacy.level_noise import LevelNoise
-from graphcuts_dp.privacy.noise import sample_discrete_laplace
-from graphcuts_dp.privacy.value_noise import ValueNoise
+from graphcuts_dp.privacy.noise import SeededEntropy, sample_discrete_laplace
 from graphcuts_dp.release.sparse_measure import SparseNoise
 
 EPSILON = Fraction(1, 50)  # noise of about 70 and more: that it is 0 by chance is rare
@@ -64,10 +68,9 @@ def test_degrees(kind, seed):
     graph = GRAPHS[kind]
     entries = distribution_for(graph, "discrete-laplace", 1.0)
     made = measure_degrees(graph, entries, epsilon=EPSILON, source=SeededEntropy(seed))
-    sides = [made.rows] if kind == "undirected" else [made.rows, made.columns]
-    noise = [side - true for side, true in zip(sides, degrees_of(graph), strict=False)]
+    noise = [side - true for side, true in zip(made.steps, degrees_of(graph), strict=False)]
     # An edge changes two degrees by one: a rate of epsilon/2 for each.
-    expected = laplace(EPSILON / 2, map(len, sides), seed)
+    expected = laplace(EPSILON / 2, map(len, made.steps), seed)
     assert [each.tolist() for each in noise] == expected
     assert made.rate * 2 == made.epsilon == EPSILON
 
@@ -79,7 +82,7 @@ def test_the_total(kind, seed):
     entries = distribution_for(graph, "discrete-laplace", 1.0)
     made = measure_total(graph, entries, epsilon=EPSILON, source=SeededEntropy(seed))
     twice = 2 if kind == "undirected" else 1
-    assert made.value / twice - len(ENDS[0]) == laplace(EPSILON, [1], seed)[0][0]
+    assert made.total / twice - len(ENDS[0]) == laplace(EPSILON, [1], seed)[0][0]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -88,10 +91,10 @@ def test_counts_of_weights(seed):
     graph = gc.Graph(*ENDS, weights, vertices=6, hide_change=1)
     entries = SparseNoise.of(graph, "discrete-laplace").distribution(graph, 1.0)
     made = measure_weight_counts(graph, entries, epsilon=EPSILON, source=SeededEntropy(seed))
-    steps = np.floor(np.array(weights) / made.unit)
-    true = np.array([((steps >= a) & (steps < b)).sum() for a, b in _classes(made.lower)])
+    steps = np.floor(np.array(weights) / made.map.step)
+    true = np.array([((steps >= a) & (steps < b)).sum() for a, b in _classes(made.map.lower)])
     assert len(true) > 1
-    assert (made.counts - true).tolist() == laplace(EPSILON / 2, [len(true)], seed)[0]
+    assert (made.steps[0] - true).tolist() == laplace(EPSILON / 2, [len(true)], seed)[0]
 
 
 def _classes(lower):
@@ -137,7 +140,7 @@ def test_sums_between_groups(distribution, seed):
         graph, sides, cells, places=(0, 1), noise=level, grid=grid, source=SeededEntropy(seed)
     )
     exact = sums_of_cells(graph, sides, cells, grid)
-    for number, sums in enumerate(made.sums):
+    for number, sums in enumerate(made.steps):
         drawn = level.draw(number, len(sums), source)
         assert (sums - exact[number]).tolist() == drawn.tolist()
 

@@ -14,12 +14,16 @@ import scipy.stats
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.estimate.noisy_matrix import KeptEdges, pairs_at, threshold_for
+from graphcuts_dp.estimate.noisy_matrix import (
+    KeptEdges,
+    noise_distribution,
+    pairs_at,
+    threshold_for,
+)
 from graphcuts_dp.measure.entries import measure_kept_edges, row_parts
-from graphcuts_dp.pairs.layout import Layout
+from graphcuts_dp.pairs.universe import Layout
 from graphcuts_dp.privacy.distributions import LaplaceNoise
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.value_noise import noise_distribution
+from graphcuts_dp.privacy.noise import SeededEntropy
 
 LEVEL = 1e-9
 RUNS = 3000
@@ -204,7 +208,7 @@ def test_it_is_repeatable_and_reads_back():
     )
     assert np.array_equal(first.steps, again.steps)
     assert np.array_equal(first.rows, again.rows)
-    read = KeptEdges.from_parts(first.to_dict(), first.arrays(), graph.space)
+    read = KeptEdges.from_parts(*first.parts(), graph.space)
     assert np.array_equal(read.steps, first.steps)
     assert read.epsilon == first.epsilon == 1
     assert str(len(first.rows)) not in repr(first)
@@ -222,10 +226,10 @@ def test_it_is_repeatable_and_reads_back():
 def test_damaged_pairs_are_refused(name, damage):
     graph = random_kind("plain", weighted=True)
     kept = honest(graph, LaplaceNoise(Fraction(1)), 9, SeededEntropy(4))
-    arrays = kept.arrays()
+    fields, arrays = kept.parts()
     arrays[name] = damage(arrays[name])
     with pytest.raises(ValueError, match=r"pair|value"):
-        KeptEdges.from_parts(kept.to_dict(), arrays, graph.space)
+        KeptEdges.from_parts(fields, arrays, graph.space)
 
 
 def test_false_edges_are_the_promised_share():

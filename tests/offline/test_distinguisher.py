@@ -21,6 +21,7 @@ from distinguisher_cases import (
 )
 from helpers import random_graph
 
+from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.bit_sets import DenseHypothesis
@@ -30,12 +31,10 @@ from graphcuts_dp.offline import distinguisher
 from graphcuts_dp.offline.distinguisher import SAMPLINGS, CutSampler, ExactCuts, Exponential
 from graphcuts_dp.offline.query_lists import SCORES, CutList, QuestionList, Scoring
 from graphcuts_dp.offline.rank_one import PowerRankOne, Released, ResponseRankOne
-from graphcuts_dp.pairs.graph_queries import GraphQuery
-from graphcuts_dp.pairs.linear_steps import exact_sums
+from graphcuts_dp.pairs.graph_queries import GraphQuery, exact_sums
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.value_noise import noise_distribution
+from graphcuts_dp.privacy.noise import SeededEntropy
 
 UNIVERSE = Universe(12)
 GRAPH = random_graph(12, 1, density=0.4)

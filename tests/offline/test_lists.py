@@ -27,7 +27,7 @@ from graphcuts_dp.offline.release import Task
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery, answer_all
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import zcdp_rho
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.noise import SeededEntropy
 from scripts.figures.small_databases import small_databases
 
 PATH = Graph([0, 1, 2], [1, 2, 3], vertices=["a", "b", "c", "d"])

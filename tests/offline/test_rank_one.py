@@ -14,6 +14,7 @@ from offline_calls import learn
 from scipy.sparse.linalg import ArpackNoConvergence
 
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.bit_sets import DenseHypothesis
@@ -41,11 +42,9 @@ from graphcuts_dp.offline.rank_one import (
 )
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy import value_noise
+from graphcuts_dp.privacy import distributions as value_noise
 from graphcuts_dp.privacy.distributions import BinaryResponse
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.noise import sample_discrete_gaussian
-from graphcuts_dp.privacy.value_noise import noise_distribution
+from graphcuts_dp.privacy.noise import SeededEntropy, sample_discrete_gaussian
 from scripts.figures.gaussian_rank_one import GaussianRankOne
 from scripts.figures.random_graphs import planted_partition
 

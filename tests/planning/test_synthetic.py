@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.estimate.noisy_matrix import KeptEdges, threshold_for
+from graphcuts_dp.estimate.noisy_matrix import noise_distribution, threshold_for
 from graphcuts_dp.learn.update_bounds import ArcsOn, degrees_needed
 from graphcuts_dp.planning.synthetic import synthetic_forecast
-from graphcuts_dp.privacy.value_noise import noise_distribution
 from graphcuts_dp.session.choice import Setting
 
 
@@ -113,7 +112,7 @@ def test_a_release_keeps_what_was_forecast():
     graph = gc.Graph(rows, columns, np.full(m, 60.0), vertices=n, hide_change=1)
     plan = gc.plan(n=n, edges=m, queries=10, epsilon=1.0, delta=1e-6)
     release = gc.release_graph(graph, epsilon=1.0, mechanism="sparse", seed=1)
-    kept = release.measurements.find(KeptEdges)
+    kept = release.measurements.kept
     assert kept.threshold * kept.unit == pytest.approx(plan.sparse.threshold, rel=0.25)
-    errors = np.abs(release.degrees.rows * release.degrees.unit - graph.adjacency.sum(axis=1))
+    errors = np.abs(release.degrees.values[0] - graph.adjacency.sum(axis=1))
     assert errors.mean() < 1.5 * plan.sparse.degree_error

@@ -14,11 +14,9 @@ import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning, BudgetError, ParameterError
 from graphcuts_dp.estimate.changes import cell_changes, largest_squares
 from graphcuts_dp.ledger.opening import Store
-from graphcuts_dp.pairs.cells import CellTree
-from graphcuts_dp.pairs.groups import GroupTree
+from graphcuts_dp.pairs.groups import CellTree, GroupTree
 from graphcuts_dp.privacy.composition import Cost, zcdp_delta, zcdp_rho
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
-from graphcuts_dp.privacy.protection import EDGE, Protect
+from graphcuts_dp.privacy.guarantee import EDGE, PrivacyGuarantee, Protect
 from graphcuts_dp.session.session import session_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
@@ -281,7 +279,7 @@ def test_noise_of_flows_is_ten_times_as_large():
 def test_flows_of_small_groups_change_by_less_than_ten_in_squares():
     """Three pairs inside each group, nine between: 10 pairs change squares by 9^2 + 1 at most."""
     made = gc.release_flows(GRAPH, GROUPS, delta=1e-6, noise="gaussian", **TEN)
-    finest = dict(zip(made.noisy.places, made.noisy.changes, strict=True))[1]
+    finest = dict(zip(made.noisy.map.places, made.noisy.changes, strict=True))[1]
     assert finest == (10, 82)
 
 

@@ -22,9 +22,7 @@ import pytest
 from offline_calls import answer_at_once, choose_from_net, learn, sense
 
 import graphcuts_dp as gc
-from graphcuts_dp.distances import counts, l1_plan
-from graphcuts_dp.distances.embeddings import exact_embedding
-from graphcuts_dp.distances.learnt import release_distances
+from graphcuts_dp.distances import counts, learner
 from graphcuts_dp.errors import BudgetError, ParameterError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.constructions import CONSTRUCTIONS
@@ -37,16 +35,22 @@ from graphcuts_dp.offline.rank_one import PowerRankOne
 from graphcuts_dp.offline.tuning import PaperOffline, PracticalOffline, PureOffline, TightOffline
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.calibration import TOTAL_SHARE
-from graphcuts_dp.privacy.composition import Cost, check_paid, stated_cost, zcdp_delta, zcdp_rho
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.composition import (
+    TOTAL_SHARE,
+    Cost,
+    check_paid,
+    stated_cost,
+    zcdp_delta,
+    zcdp_rho,
+)
+from graphcuts_dp.privacy.guarantee import EDGE, Protect
 from graphcuts_dp.privacy.level_noise import LevelNoise
-from graphcuts_dp.privacy.protection import EDGE, Protect
+from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release import allocation, contributions, flow_release, sparse_measure
 from graphcuts_dp.session import calibrations, online, plain
 from graphcuts_dp.session.calibrations import CALIBRATIONS, DR14, GRU12, JT12, Tight
 from graphcuts_dp.session.plain import BinaryAnswers, PerQueryNoise
-from graphcuts_dp.session.terms import METHODS, make_mechanism
+from graphcuts_dp.session.terms import METHODS, SessionTerms
 from scripts.figures.gaussian_rank_one import GaussianRankOne
 from tests.audits.registry import _PRODUCTS
 
@@ -105,16 +109,6 @@ def distances(mechanism, noise):
     )
 
 
-def learnt_distances(delta):
-    def release():
-        plan = l1_plan.L1Plan(
-            embedding=exact_embedding(MAP), people=6, queries=None, epsilon=1.0, delta=delta
-        )
-        return release_distances(plan, PEOPLE, SeededEntropy(1))
-
-    return release
-
-
 def distance_session(delta):
     def begin():
         terms = {"epsilon": 1.0, "delta": delta, "queries": 3, "seed": 1}
@@ -135,17 +129,15 @@ def session(method, calibration="tight", delta=1e-6, value_share=0.0, *, protect
     grid = Grid.of_vertices(graph, protection.degree_bound) if vertex else Grid.of(graph)
 
     def begin():
-        mechanism = make_mechanism(
-            method,
-            universe=Universe.of(graph),
-            grid=grid,
-            protection=protection,
+        mechanism = SessionTerms.of(
+            method=method,
             epsilon=1.0,
             delta=delta,
             queries=20,
             calibration=calibration,
             value_share=value_share,
-        )
+            **protection.keywords,
+        ).mechanism(Universe.of(graph), grid)
         mechanism.start(graph, SeededEntropy(1))
         return mechanism
 
@@ -155,17 +147,15 @@ def session(method, calibration="tight", delta=1e-6, value_share=0.0, *, protect
 def with_nuclear_norm():
     def begin():
         graph = gc.BipartiteGraph(*np.divmod(np.arange(900), 30), left=30, right=30)
-        mechanism = make_mechanism(
-            "mirror-descent",
+        mechanism = SessionTerms.of(
+            method="mirror-descent",
             norm="schatten",
             linear=True,
             most_spectral=12.0,
-            universe=Universe(30, 30),
-            grid=Grid.of(graph),
             epsilon=1.0,
             delta=1e-6,
             queries=20,
-        )
+        ).mechanism(Universe(30, 30), Grid.of(graph))
         mechanism.start(graph, SeededEntropy(1))
         return mechanism
 
@@ -175,16 +165,14 @@ def with_nuclear_norm():
 def with_root_degrees(calibration, epsilon=1.0):
     def begin():
         graph = gc.BipartiteGraph(*np.divmod(np.arange(900), 30), left=30, right=30)
-        mechanism = make_mechanism(
-            "mirror-descent",
+        mechanism = SessionTerms.of(
+            method="mirror-descent",
             norm="2,p",
-            universe=Universe(30, 30),
-            grid=Grid.of(graph),
             epsilon=epsilon,
             delta=1e-6,
             queries=20,
             calibration=calibration,
-        )
+        ).mechanism(Universe(30, 30), Grid.of(graph))
         mechanism.start(graph, SeededEntropy(1))
         return mechanism
 
@@ -253,7 +241,7 @@ def flows(noise, **protection):
 
 TESTS = of_result(calibrations, "_rates", lambda found: (found[0] * 2, found[1] * 2))
 COORDINATES = of_result(
-    l1_plan,
+    learner,
     "tune_coordinate",
     lambda tuned: replace(tuned, spent=tuned.spent * Fraction(101, 100)),
 )
@@ -342,10 +330,6 @@ CASES = {
         **{
             f"learner, {noise}": (distances("learner", noise), {"coordinates": COORDINATES})
             for noise in ("laplace", "gaussian")
-        },
-        **{
-            f"HR12, delta={delta:g}": (learnt_distances(delta), {"coordinates": COORDINATES})
-            for delta in (0.0, 1e-6)
         },
     },
     "distances.open_distance_session": {
@@ -572,13 +556,8 @@ def bought(monkeypatch, run):
 
 
 def root_session():
-    made = make_mechanism(
-        "mirror-descent",
-        norm="2,p",
-        universe=Universe(30, 30),
-        grid=Grid.of(PAIRS),
-        queries=20,
-        **BUDGET,
+    made = SessionTerms.of(method="mirror-descent", norm="2,p", queries=20, **BUDGET).mechanism(
+        Universe(30, 30), Grid.of(PAIRS)
     )
     made.start(PAIRS, SeededEntropy(1))
 

@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from noisy_numbers import degrees_of, total_of
 
 from graphcuts_dp.errors import FileFormatError, ParameterError
-from graphcuts_dp.estimate.measurement import Measurements, NoisyDegrees, NoisyTotal
+from graphcuts_dp.estimate.measurement import Degrees, Measurement, Measurements
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
-from graphcuts_dp.measure import statistics as degrees_module
-from graphcuts_dp.measure import statistics as total_module
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
 from graphcuts_dp.measure.statistics import measure_degrees, measure_total
+from graphcuts_dp.privacy import level_noise
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.guarantee import SMALLEST_EPSILON
+from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release import allocation as mechanism
 from graphcuts_dp.release.allocation import measure
 from graphcuts_dp.release.choice import (
@@ -124,8 +124,7 @@ def no_noise(monkeypatch):
     def nothing(_, size, __):
         return np.zeros(size, np.int64)
 
-    monkeypatch.setattr(degrees_module, "sample_discrete_laplace", nothing)
-    monkeypatch.setattr(total_module, "sample_discrete_laplace", nothing)
+    monkeypatch.setattr(level_noise, "sample_discrete_laplace", nothing)
 
 
 @st.composite
@@ -167,20 +166,18 @@ def test_the_exact_loss_of_degrees_and_total_is_within_epsilon():
             measure_degrees(graph, distribution, epsilon=epsilon, source=SeededEntropy(0))
             for graph in (first, second)
         )
-        distance = int(np.abs(one.rows - two.rows).sum())
-        if not one.symmetric:
-            distance += int(np.abs(one.columns - two.columns).sum())
+        distance = sum(int(np.abs(a - b).sum()) for a, b in zip(one.steps, two.steps, strict=True))
         assert one.rate == two.rate
         assert one.rate * distance <= epsilon
         totals = [
             measure_total(graph, distribution, epsilon=epsilon, source=SeededEntropy(0))
             for graph in (first, second)
         ]
-        scale = totals[0].deviation
-        assert totals[1].deviation == scale
-        unit = one.unit * (2 if one.symmetric else 1)
+        scale = math.sqrt(totals[0].law.variance)
+        assert totals[0].law == totals[1].law
+        unit = one.unit * (2 if len(one.steps) == 1 else 1)
         rate = 2 * math.asinh(unit / (math.sqrt(2) * scale))
-        change = abs(totals[0].value - totals[1].value) / unit
+        change = abs(totals[0].total - totals[1].total) / unit
         assert rate * change <= float(epsilon) * (1 + 1e-6)
         worst.add(one.rate * distance / epsilon)
 
@@ -189,7 +186,7 @@ def test_the_exact_loss_of_degrees_and_total_is_within_epsilon():
     edge = [Graph(*ends, vertices=4) for ends in (([], []), ([1], [2]))]
     distribution = distribution_for(edge[0], "binary", 1.0)
     one, two = (measure_degrees(g, distribution, epsilon=Fraction(1), source=None) for g in edge)
-    assert one.rate * int(np.abs(one.rows - two.rows).sum()) == 1
+    assert one.rate * int(np.abs(one.steps[0] - two.steps[0]).sum()) == 1
 
 
 @pytest.mark.usefixtures("no_noise")
@@ -202,12 +199,12 @@ def test_without_noise_degrees_and_total_are_right(shape):
         total = measure_total(graph, distribution, epsilon=Fraction(1), source=None)
         dense = graph.dense()
         off = noisy.unit * max(dense.shape)  # rounded down, by less than a step each
-        assert np.abs(noisy.rows * noisy.unit - dense.sum(axis=1)).max() <= off
-        assert np.abs(noisy.columns * noisy.unit - dense.sum(axis=0)).max() <= off
-        assert (noisy.rows * noisy.unit <= dense.sum(axis=1) + 1e-9).all()
+        assert np.abs(noisy.values[0] - dense.sum(axis=1)).max() <= off
+        assert np.abs(noisy.values[-1] - dense.sum(axis=0)).max() <= off
+        assert (noisy.values[0] <= dense.sum(axis=1) + 1e-9).all()
         assert noisy.total == pytest.approx(dense.sum(), abs=off * max(dense.shape))
-        assert total.value == pytest.approx(dense.sum(), abs=off * max(dense.shape))
-        assert noisy.symmetric == (shape is None)
+        assert total.total == pytest.approx(dense.sum(), abs=off * max(dense.shape))
+        assert (len(noisy.steps) == 1) == (shape is None)
 
 
 def test_deviations_are_those_of_the_noise():
@@ -218,16 +215,16 @@ def test_deviations_are_those_of_the_noise():
     noisy = measure_degrees(graph, distribution, epsilon=Fraction(1, 2), source=SeededEntropy(3))
     variance = 1 / (2 * math.sinh(float(noisy.rate) / 2) ** 2)
     # Laplace has fourth moment 6 variance^2: the variance of k^2 is 5 variance^2.
-    assert abs(np.mean(noisy.rows**2.0) / variance - 1) < 5.5 * math.sqrt(5.1 / n)
+    assert abs(np.mean(noisy.steps[0] ** 2.0) / variance - 1) < 5.5 * math.sqrt(5.1 / n)
     assert noisy.rate == Fraction(1, 4)
     small = Graph([], [], vertices=3)
     values = [
         measure_total(small, distribution, epsilon=Fraction(1, 2), source=SeededEntropy(s))
         for s in range(2000)
     ]
-    assert len({total.deviation for total in values}) == 1
-    assert values[0].deviation == pytest.approx(2 * math.sqrt(2) * 2, rel=0.02)
-    ratio = np.mean([total.value**2 for total in values]) / values[0].deviation ** 2
+    assert len({total.law for total in values}) == 1
+    assert values[0].law.variance == pytest.approx(32, rel=0.04)
+    ratio = np.mean([total.total**2 for total in values]) / values[0].law.variance
     assert abs(ratio - 1) < 5.5 * math.sqrt(5.1 / 2000)
 
 
@@ -258,7 +255,7 @@ def test_the_degrees_of_both_sides_have_noise_of_their_own(noise):
     """2000 pairs of independent numbers have a correlation above .15 with probability 2e-11."""
     graph = graph_of((2000, 2000), density=0.0)
     noisy = drawn(graph, "degrees+response", noise=noise).degrees
-    rows, columns = (side - side.mean() for side in (noisy.rows, noisy.columns))
+    rows, columns = (side - side.mean() for side in noisy.steps)
     for other in (columns, columns[::-1], np.roll(rows, 1), np.roll(rows, 1000)):
         assert abs(np.corrcoef(rows, other)[0, 1]) < 0.15
     assert rows.std() > 0
@@ -272,7 +269,7 @@ def test_with_the_parts_replaced_nothing_of_the_graph_is_read(shape, monkeypatch
     noisy = drawn(graph_of(shape), "response", epsilon=0.5).noisy
     degrees = drawn(graph_of(shape), "degrees+response", epsilon=0.4).degrees
     for value in (-1e6, 0.0, 50.0, 300.0, 1e6):
-        total = NoisyTotal(value, 2.0, Fraction(1, 50), Fraction(1, 50))
+        total = total_of(value, 2.0, Fraction(1, 50))
         read = []
         monkeypatch.setattr(mechanism, "measure_total", lambda *_, total=total, **__: total)
         monkeypatch.setattr(mechanism, "measure_degrees", lambda *_, **__: degrees)
@@ -397,7 +394,7 @@ def test_caps_that_sums_of_weights_could_overflow():
     distribution = distribution_for(full, "discrete-laplace", 1.0)
     noisy = measure_degrees(full, distribution, epsilon=Fraction(1), source=SeededEntropy(0))
     # Noise of scale 2^32: 30 of them have probability e^-30 a vertex.
-    assert np.abs(noisy.rows - 49 * 2**31).max() < 30 * 2**32
+    assert np.abs(noisy.steps[0] - 49 * 2**31).max() < 30 * 2**32
 
 
 # On disk.
@@ -408,17 +405,18 @@ def test_noisy_degrees_come_back_from_plain_values(shape):
     graph = graph_of(shape, cap=0.7)
     distribution = distribution_for(graph, "laplace", 1.0)
     noisy = measure_degrees(graph, distribution, epsilon=Fraction(1, 3), source=SeededEntropy(0))
-    back = NoisyDegrees.from_dict(json.loads(json.dumps(noisy.to_dict())))
-    assert np.array_equal(back.rows, noisy.rows)
-    assert np.array_equal(back.columns, noisy.columns)
-    assert (back.unit, back.rate, back.total) == (noisy.unit, noisy.rate, noisy.total)
-    assert back.symmetric == noisy.symmetric == (shape is None)
+    fields, arrays = noisy.parts()
+    lists = {name: each.tolist() for name, each in arrays.items()}
+    back = Measurement.from_parts("degrees", *json.loads(json.dumps([fields, lists])))
+    assert len(back.steps) == len(noisy.steps) == (1 if shape is None else 2)
+    assert all(map(np.array_equal, back.steps, noisy.steps))
+    assert (back.law, back.total, back.epsilon) == (noisy.law, noisy.total, Fraction(1, 3))
 
 
 @pytest.fixture(params=SHAPES)
 def saved(request, tmp_path):
     made = release_graph(graph_of(request.param), epsilon=4.0, mechanism="degrees+response", seed=1)
-    bought = (NoisyTotal(12.0, 2.0, Fraction(1, 9), Fraction(1, 9)), *made.measurements.values)
+    bought = (total_of(12.0, 2.0, Fraction(1, 9)), *made.measurements.values)
     spent = Cost.of_pure(sum((part.epsilon for part in bought), Fraction(0)))
     parts = tuple((part.name, float(part.epsilon)) for part in bought)
     promised = mechanism.promise(graph_of(request.param), spent, seed=1, parts=parts)
@@ -431,11 +429,10 @@ def saved(request, tmp_path):
 def test_a_release_keeps_its_parts(saved):
     made, path = saved
     back = Release.load(path)
-    assert np.array_equal(back.degrees.rows, made.degrees.rows)
-    assert np.array_equal(back.degrees.columns, made.degrees.columns)
-    assert back.degrees.symmetric == made.degrees.symmetric
-    assert back.degrees.rate == made.degrees.rate
-    assert back.total == made.total
+    assert len(back.degrees.steps) == len(made.degrees.steps)
+    assert all(map(np.array_equal, back.degrees.steps, made.degrees.steps))
+    assert back.degrees.noise == made.degrees.noise
+    assert (back.total.total, back.total.noise) == (12.0, made.total.noise)
     assert back.guarantee == made.guarantee
     assert [name for name, _ in back.guarantee.parts] == ["total", "degrees", "entries"]
     assert back.worst_cut_error_bound(0.9) == made.worst_cut_error_bound(0.9)
@@ -457,11 +454,11 @@ def put(where, value):
 @pytest.mark.parametrize(
     "damage",
     [
-        put(["measurements", "degrees", "rows"], "many"),
-        put(["measurements", "degrees", "rows"], [2**70]),
-        put(["measurements", "degrees", "rows"], None),
-        put(["measurements", "degrees", "rate"], [1, 0]),
-        put(["measurements", "degrees", "rate"], ["x", 1]),
+        put(["measurements", "degrees", "arrays", "steps 0"], "many"),
+        put(["measurements", "degrees", "arrays", "steps 0"], [2**70]),
+        put(["measurements", "degrees", "arrays", "steps 0"], None),
+        put(["measurements", "degrees", "parameters"], [[1, 0]]),
+        put(["measurements", "degrees", "parameters"], [["x", 1]]),
         put(["measurements", "degrees", "unit"], "x"),
         put(["measurements", "degrees"], [1, 2]),
         put(["measurements", "degrees"], None),
@@ -487,11 +484,6 @@ def test_damaged_parts_are_refused_even_with_a_right_digest(saved, damage):
 # What early degrees are for.
 
 
-def degrees_of(values, rate=Fraction(1, 12)):
-    steps = np.asarray(values, dtype=np.int64)
-    return NoisyDegrees(steps, steps, 1.0, rate, 2 * rate, early=True)
-
-
 def noisy_normal(spread_of_truth, n=400, seed=0, scale=12.0):
     rng = np.random.default_rng(seed)
     truth = rng.normal(60, spread_of_truth, n)
@@ -502,7 +494,9 @@ def noisy_normal(spread_of_truth, n=400, seed=0, scale=12.0):
 def test_the_spread_of_degrees_is_found_below_their_noise(truth):
     """400 degrees, noise of deviation 17: the error of an estimated deviation is about a tenth of
     both; nine tenths are allowed at 10, a half above, in each of 20 runs."""
-    found = [spread(noisy_normal(truth, seed=seed).rows, noisy_normal(truth)) for seed in range(20)]
+    found = [
+        spread(noisy_normal(truth, seed=seed).steps[0], noisy_normal(truth)) for seed in range(20)
+    ]
     assert max(abs(f - truth) for f in found) < (9 if truth == 10 else truth / 2)
     assert np.mean(found) == pytest.approx(truth, rel=0.2)
 
@@ -510,13 +504,13 @@ def test_the_spread_of_degrees_is_found_below_their_noise(truth):
 def test_a_few_large_degrees_are_a_spread():
     """One in twenty of 300 more: a deviation of 65, where the rest have none."""
     hubs = noisy_normal(1.0)
-    rows = hubs.rows + 300 * (np.arange(400) % 20 == 0)
+    rows = hubs.steps[0] + 300 * (np.arange(400) % 20 == 0)
     assert 45 < spread(rows, hubs) < 85
 
 
 def test_equal_degrees_have_no_spread():
     same = degrees_of(np.full(50, 7))
-    assert spread(same.rows, same) < 1.0
+    assert spread(same.steps[0], same) < 1.0
 
 
 def test_even_degrees_leave_all_to_the_entries_and_uneven_ones_do_not():
@@ -536,9 +530,9 @@ def test_early_degrees_of_few_equal_vertices_are_not_taken_for_uneven():
     total = 100 * 30.0
     noise = prospect.deviation(Fraction(1)) * 10
     draws = [noisy_normal(0.01, n=100, seed=seed, scale=25.0) for seed in range(60)]
-    draws = [replace(each, rate=Fraction(1, 25)) for each in draws]
+    draws = [degrees_of(each.steps[0], Fraction(1, 25)) for each in draws]
     assert prospect._signal(total) > 1.9 * prospect.edge(Fraction(1))
-    assert sum(spread(each.rows, each) > noise for each in draws) > 6
+    assert sum(spread(each.steps[0], each) > noise for each in draws) > 6
     wrong = [each for each in draws if prospect.share_from_degrees(each, total, Fraction(1)) != 0]
     assert len(wrong) <= 3
 
@@ -585,11 +579,10 @@ def test_early_degrees_are_bought_kept_and_charged():
     data = drawn(Graph(*ends, vertices=400), "auto", epsilon=1.0)
     assert [name for name, _ in data.guarantee.parts] == ["total", "early degrees", "entries"]
     assert data.degrees.epsilon == (1 - TOTAL_SHARE) * EARLY_SHARE
-    assert data.degrees.early
     assert sum(part.epsilon for part in data.measurements.values) == 1
-    back = NoisyDegrees.from_dict(json.loads(json.dumps(data.degrees.to_dict())), early=True)
-    assert (back.name, back.variance) == ("early degrees", data.degrees.variance)
+    back = Measurement.from_parts("early degrees", *data.degrees.parts())
+    assert (back.name, back.law) == ("early degrees", data.degrees.law)
     later = drawn(Graph(*ends, vertices=400), "degrees+response").degrees
     both = Measurements((data.degrees, later, data.noisy), data.guarantee)
-    assert both.all_of(NoisyDegrees) == (data.degrees, later)
-    assert both.find(NoisyDegrees) is later
+    assert both.all_of(Degrees) == (data.degrees, later)
+    assert both.find(Degrees) is later

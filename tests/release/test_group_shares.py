@@ -8,10 +8,10 @@ from group_cases import cliques, drawn, two_sided
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import BudgetError, GraphError, ParameterError
-from graphcuts_dp.estimate.measurement import NoisyGroups
+from graphcuts_dp.estimate.measurement import CellSums
 from graphcuts_dp.measure.cells import measure_groups
 from graphcuts_dp.pairs.groups import Groups
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release import group_shares
 from graphcuts_dp.release.allocation import least_distribution, measure
 from graphcuts_dp.release.choice import MOST_BESIDE_GROUPS
@@ -50,7 +50,7 @@ def test_all_parts_add_up_to_epsilon(how, epsilon):
         ]
         assert sum(part for _, part in made.guarantee.parts) == pytest.approx(epsilon)
         plan = group_plan(graph, groups)
-        looks = made.measurements.all_of(NoisyGroups)
+        looks = made.measurements.all_of(CellSums)
         assert looks[0].epsilon == Fraction(epsilon) * plan.first
 
 

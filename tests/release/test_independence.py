@@ -26,7 +26,7 @@ def null_flows(model, shares, edges, count, seed=0):
     for _ in range(count):
         table = rng.multinomial(edges, chances / chances.sum())
         drawn = rng.geometric(chance, len(a)) - rng.geometric(chance, len(a))
-        found = dataclasses.replace(model, noisy=dataclasses.replace(noisy, sums=(table + drawn,)))
+        found = dataclasses.replace(model, noisy=dataclasses.replace(noisy, steps=(table + drawn,)))
         found.__dict__["fit"] = model.fit
         yield found
 
@@ -57,7 +57,7 @@ def test_the_level_holds(model, kind):
 def check_level(model, kind, count):
     # Rejections that a test of this level passes with a chance of less than 1e-7.
     most = int(scipy.stats.binom.isf(1e-7, count, LEVEL))
-    assert model.noisy.places == (2,)
+    assert model.noisy.map.places == (2,)
     shares, edges = CASES[kind]
     rejected = plain = 0
     for flows in null_flows(model, np.array(shares), edges, count):

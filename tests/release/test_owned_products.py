@@ -104,7 +104,7 @@ def test_the_answers_are_those_of_the_bounded_graph():
         rows, groups(), epsilon=50.0, seed=1, protect=gc.Protect.owner(at_most=3)
     )
     # Noise of rate 50/3: more than 3 away with a probability below 1e-20.
-    assert abs(made.noisy.sums[-1].sum() - total) <= 9
+    assert abs(made.noisy.steps[-1].sum() - total) <= 9
     assert total < len(rows.pairs)
 
 

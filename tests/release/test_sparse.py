@@ -10,15 +10,14 @@ import pytest
 import graphcuts_dp as gc
 from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError, QueryError
 from graphcuts_dp.estimate.measurement import (
-    NoisyDegrees,
-    NoisyGroups,
-    NoisyWeightCounts,
+    CellSums,
+    Degrees,
+    Measurement,
     weight_classes,
 )
-from graphcuts_dp.estimate.noisy_matrix import KeptEdges
 from graphcuts_dp.measure.statistics import measure_weight_counts
 from graphcuts_dp.privacy.distributions import LaplaceNoise
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release import sparse
 from graphcuts_dp.release.sparse import takes_sparse
 from graphcuts_dp.release.sparse_measure import sparse_shares
@@ -111,7 +110,7 @@ def test_classes_of_weight_cost_what_they_say():
     counts = measure_weight_counts(
         simple, LaplaceNoise(Fraction(1), 1.0), epsilon=Fraction(1, 9), source=SeededEntropy(1)
     )
-    assert len(counts.counts) == 1
+    assert len(counts.steps[0]) == 1
     assert counts.rate == counts.epsilon == Fraction(1, 9)
 
 
@@ -122,16 +121,17 @@ def test_counts_are_right_but_for_their_noise():
         epsilon=Fraction(100),
         source=SeededEntropy(1),
     )
-    ends = np.append(counts.lower[1:], 2**60)
+    ends = np.append(counts.map.lower[1:], 2**60)
     true = [
         ((GRAPH.weights >= a) & (GRAPH.weights < b)).sum()
-        for a, b in zip(counts.lower, ends, strict=True)
+        for a, b in zip(counts.map.lower, ends, strict=True)
     ]
-    assert (np.abs(counts.counts - true) <= 1).all()  # e^-50 each
-    read = NoisyWeightCounts.from_dict(counts.to_dict())
-    assert read.edges == counts.edges
+    assert (np.abs(counts.steps[0] - true) <= 1).all()  # e^-50 each
+    fields, arrays = counts.parts()
+    read = Measurement.from_parts("weights", fields, arrays)
+    assert read.total == counts.total
     with pytest.raises(ValueError, match="class"):
-        NoisyWeightCounts.from_dict(counts.to_dict() | {"lower": [1]})
+        Measurement.from_parts("weights", fields, arrays | {"lower": np.array([2, 3])})
 
 
 def cuts(rng, count, space=GRAPH.space):
@@ -216,7 +216,7 @@ def test_typical_errors_are_typical(with_groups):
 
 
 def test_it_is_nearer_to_the_truth_than_degrees_alone(with_groups):
-    degrees = with_groups.degrees.rows * with_groups.degrees.unit
+    degrees = with_groups.degrees.values[0]
     independent = np.outer(degrees, degrees) / degrees.sum()
     dense, rng = GRAPH.dense(), np.random.default_rng(9)
     ours, theirs = [], []
@@ -248,8 +248,8 @@ def test_weights_that_drown_leave_degrees_alone():
     graph, codes = made(mean=0)
     groups = gc.Groups(graph.vertices, {"team": codes.tolist()})
     release = released(graph, groups=groups)
-    assert release.measurements.find(KeptEdges) is None
-    degrees = release.measurements.find(NoisyDegrees)
+    assert release.measurements.kept is None
+    degrees = release.measurements.find(Degrees)
     assert degrees.epsilon > Fraction(9, 10)
     assert not release.graph.weighted
     assert len(release.graph.rows) == pytest.approx(len(graph.rows), rel=0.05)
@@ -258,7 +258,7 @@ def test_weights_that_drown_leave_degrees_alone():
 def test_large_epsilon_keeps_edges_of_graphs_without_weights():
     graph, _ = made(mean=0)
     release = released(graph, epsilon=14.0)
-    kept = release.measurements.find(KeptEdges)
+    kept = release.measurements.kept
     assert kept is not None
     here = {(int(i), int(j)) for i, j in zip(graph.rows, graph.columns, strict=True)}
     found = {(int(i), int(j)) for i, j in zip(kept.rows, kept.columns, strict=True)}
@@ -268,10 +268,12 @@ def test_large_epsilon_keeps_edges_of_graphs_without_weights():
 def test_communities_are_found_and_measured():
     graph, codes = made(mean=60, degree=40, inside=0.9)
     release = released(graph, epsilon=2.0)
-    groups = release.measurements.find(NoisyGroups)
+    groups = release.measurements.find(CellSums)
     assert groups is not None
     assert groups.name == "found groups"
-    table = np.array([np.bincount(groups.rows[codes == c], minlength=3) for c in range(3)])
+    table = np.array(
+        [np.bincount(groups.map.members[0][codes == c], minlength=3) for c in range(3)]
+    )
     assert table.max(axis=1).sum() > 0.9 * N
     assert "the groups" not in release.guarantee.public
 
@@ -281,7 +283,7 @@ def test_a_cap_is_kept():
     release = released(graph, epsilon=20.0)
     assert release.graph.weight_cap == 5
     assert release.graph.weights.max() <= 5
-    kept = release.measurements.find(KeptEdges)
+    kept = release.measurements.kept
     assert kept.distribution.weight_cap == 5
     assert kept.distribution.sensitivity_steps * kept.distribution.rate == kept.epsilon
 

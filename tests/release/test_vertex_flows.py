@@ -65,7 +65,7 @@ def test_the_guarantee_says_whom_it_protects_and_comes_back_from_files(tmp_path)
     flows.save(tmp_path / "flows.csv")
     again = gc.load(tmp_path / "flows.csv")
     assert again.guarantee == flows.guarantee
-    assert again.noisy.degree_bound == 7
+    assert again.noisy.map.degree_bound == 7
     assert again.noisy.changes == flows.noisy.changes
     assert "bounded table" in (tmp_path / "flows.csv.json").read_text()
     assert again.between(0, 1) == flows.between(0, 1)

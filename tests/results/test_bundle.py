@@ -187,7 +187,7 @@ def test_other_kinds_and_versions_are_refused(name, tmp_path):
 def test_a_field_that_is_gone_or_something_else_is_refused_though_the_digest_fits(name, tmp_path):
     path = saved(name, tmp_path / "one")
     whole = bundle.receipt_path(path).read_bytes()
-    read = {"guarantee", "kind", "format", "files", "measurements", "strategy", "cells"}
+    read = {"guarantee", "kind", "format", "files", "measurements", "sums", "shares"}
     read |= {"settings", "accuracy", "cost", "rate", "vertices", "grid", "noise"}
     if KIND_OF[name] in ("release", "flows"):
         read -= {"noise"}  # told to people; the file of the matrix has its own

@@ -165,7 +165,7 @@ def test_huge_weights_without_a_cap_are_cut_and_not_told(made):
         graph = gc.Graph([0, 1], [1, 2], [1.0, weight], vertices=30, hide_change=1)
         flows = gc.release_flows(graph, groups, epsilon=1.0, seed=1)
         shown.append((flows.noisy.unit, flows.strategy.shares, repr(flows)))
-        assert all(values.dtype == np.int64 for values in flows.noisy.sums)
+        assert all(values.dtype == np.int64 for values in flows.noisy.steps)
         assert np.isfinite(flows.values()).all()
     assert shown[0] == shown[1]
 
@@ -241,11 +241,11 @@ def test_damaged_files_are_refused(made, tmp_path, ending):
 @pytest.mark.parametrize(
     "change",
     [
-        lambda r: r["strategy"].update(noise="uniform"),
-        lambda r: r["strategy"].update(places=[1]),
-        lambda r: r["strategy"]["parameters"].pop(),
-        lambda r: r["cells"].update(directed=True),
-        lambda r: r["cells"]["rows"]["levels"][0].update(labels=["a"]),
+        lambda r: r["sums"].update(noise="uniform"),
+        lambda r: r["sums"].update(places=[1]),
+        lambda r: r["sums"]["parameters"].pop(),
+        lambda r: r["sums"].update(directed=True),
+        lambda r: r["sums"]["rows"]["levels"][0].update(labels=["a"]),
         lambda r: r.pop("guarantee"),
         lambda r: r.update(files={}),
         lambda r: r.update(format=3),

@@ -84,7 +84,7 @@ def directed_flows(table):
     """Flows of a table of arcs between groups of 20 vertices each."""
     import dataclasses
 
-    from graphcuts_dp.pairs.cells import CellTree
+    from graphcuts_dp.pairs.groups import CellTree
     from graphcuts_dp.results.flows import Flows
 
     size = len(table)
@@ -95,9 +95,11 @@ def directed_flows(table):
     cells = CellTree(groups.tree, directed=True)
     finest = table[cells.cells(1)].astype(np.int64)
     values = {0: np.array([finest.sum()]), 1: finest}
-    sums = tuple(values[place] for place in model.noisy.places)
+    sums = tuple(values[place] for place in model.noisy.map.places)
     return Flows(
-        noisy=dataclasses.replace(model.noisy, cells=cells, sums=sums),
+        noisy=dataclasses.replace(
+            model.noisy, map=dataclasses.replace(model.noisy.map, tree=cells), steps=sums
+        ),
         strategy=model.strategy,
         guarantee=model.guarantee,
     )

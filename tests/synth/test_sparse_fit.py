@@ -8,19 +8,19 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from noisy_numbers import counts_of
 
 import graphcuts_dp as gc
-from graphcuts_dp.estimate.measurement import NoisyWeightCounts, weight_classes
+from graphcuts_dp.estimate.measurement import weight_classes
 from graphcuts_dp.estimate.sparse_answers import sets_of_masks
 from graphcuts_dp.estimate.sparse_model import SparseModel
 from graphcuts_dp.privacy.distributions import LaplaceNoise
 from graphcuts_dp.synth import sparse_fit
-from graphcuts_dp.synth.finishing import sample_edges
+from graphcuts_dp.synth.sampling import sample_edges, saturated_pairs
 from graphcuts_dp.synth.sparse_fit import (
     WeightPrior,
     corrections,
     posterior_residuals,
-    saturated_pairs,
 )
 
 KINDS = {
@@ -205,7 +205,7 @@ def test_posteriors_are_those_of_the_points():
         assert chance == pytest.approx(1 - shares[0], rel=1e-3)
     assert prior.missed(-1e9, 1.0).max() == 0
     assert prior.missed(1e9, 1.0).min() == 1
-    assert prior.left(1e9, 1.0).weight == pytest.approx(110)
+    assert prior.left(1e9, 1.0).moment(1) == pytest.approx(110)
 
 
 def test_a_weight_far_above_all_that_was_counted_is_as_it_is():
@@ -231,13 +231,13 @@ def test_few_edges_of_great_weight_are_seen_in_noisy_counts():
     true = np.zeros(16, dtype=int)
     true[7:12] = 450, 650, 780, 650, 450
     noise = np.array([90, -60, 130, -200, 40, 10, -30, 70, -80, 20, 60, -40, 100, -120, 110, 60])
-    counts = NoisyWeightCounts(lower, true + noise, 1.0, Fraction(1, 100), Fraction(1, 50))
+    counts = counts_of(lower, true + noise)
     prior = WeightPrior.of(counts, pairs=10.0**6, cap=None, whole=True)
-    assert prior.edges == pytest.approx(counts.edges)
+    assert prior.edges == pytest.approx(counts.total)
     heavy = (prior.points >= lower[7]) & (prior.points < lower[12])
     assert prior.masses[heavy].sum() > 0.8 * prior.edges
     assert prior.masses[prior.points >= lower[14]].sum() < 0.02 * prior.edges
-    nothing = NoisyWeightCounts(lower, noise, 1.0, Fraction(1, 100), Fraction(1, 50))
+    nothing = counts_of(lower, noise)
     prior = WeightPrior.of(nothing, pairs=10.0**6, cap=None, whole=True)
     assert prior.masses[prior.points > 2].sum() == 0
 
@@ -260,7 +260,7 @@ def test_noise_in_heavy_classes_makes_no_heavy_edges(seed):
     true = np.zeros(len(lower), dtype=np.int64)
     true[0] = 50_000
     noise = rng.geometric(0.01, len(lower)) - rng.geometric(0.01, len(lower))
-    counts = NoisyWeightCounts(lower, true + noise, 1.0, Fraction(1, 100), Fraction(1, 50))
+    counts = counts_of(lower, true + noise)
     prior = WeightPrior.of(counts, pairs=5e7, cap=None, whole=True)
     squares = float(prior.masses @ prior.points**2)
     assert squares < 1.1 * prior.edges

@@ -10,12 +10,12 @@ import numpy.typing as npt
 import scipy
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
-from graphcuts_dp.estimate.measurement import NoisyDegrees
+from graphcuts_dp.estimate.measurement import Degrees, Measurement
+from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.measure.statistics import measure_degrees
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.value_noise import noise_distribution
+from graphcuts_dp.privacy.noise import EntropySource
 from scripts.benchmark.contenders.block_draws import Edges
 from scripts.benchmark.contenders.opening import Run, contender
 
@@ -186,7 +186,9 @@ def sampled(
     return np.concatenate(rows), np.concatenate(columns)
 
 
-def measured_degrees(graph: Graph, epsilon: Fraction, source: EntropySource) -> NoisyDegrees:
+def measured_degrees(
+    graph: Graph, epsilon: Fraction, source: EntropySource
+) -> Measurement[Degrees]:
     """All degrees with noise for two of them that change by 1: epsilon-DP (`measure_degrees`)."""
     noise = noise_distribution("binary", epsilon=epsilon, weight_cap=1.0)
     return measure_degrees(graph, noise, epsilon=epsilon, source=source)
@@ -201,7 +203,7 @@ def privskg(run: Run) -> AnyGraph:
     """
     run.spend(Cost.of_pure(run.epsilon))
     noisy = measured_degrees(run.graph, run.epsilon, run.source)
-    degrees = noisy.rows * np.float64(noisy.unit)
+    degrees = noisy.values[0]
     levels = max(1, math.ceil(math.log2(run.graph.n)))
     counts = counted_stars(degrees, noisy.law.variance)
     order = np.argsort(-degrees, kind="stable")

@@ -9,11 +9,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
+from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.measure.cells import measure_groups, sides_of_groups
 from graphcuts_dp.measure.statistics import measure_degrees
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.value_noise import noise_distribution
 from scripts.benchmark.base import Answers, Contender, SparseMatrix, Submission
 from scripts.benchmark.baselines import (
     Baseline,
@@ -61,10 +61,10 @@ def _group_sums(run: Run) -> FloatMatrix | Answers:
         name="groups",
         source=run.source,
     )
-    cells, place = noisy.measured.cells, noisy.place
-    density = cells.matrix(place, noisy.values / noisy.pairs)
+    tree, cells = noisy.map.tree, noisy.map
+    density = tree.matrix(cells.places[0], noisy.values[0] / cells.pairs)
     hollow = Universe.of(run.graph).hollow
-    return spread_evenly(density, noisy.rows, noisy.columns, hollow=hollow)
+    return spread_evenly(density, *cells.members, hollow=hollow)
 
 
 def _drawn_degrees(run: Run) -> SparseMatrix:
@@ -81,7 +81,7 @@ def _drawn_degrees(run: Run) -> SparseMatrix:
     noisy = measure_degrees(run.graph, distribution, epsilon=run.epsilon, source=run.source)
     seed = None if run.seed is None else [run.seed, len(_DRAWS)]
     random = np.random.default_rng(seed)  # no noise
-    return drawn_graph(noisy.rows, noisy.columns, random, Universe.of(run.graph))
+    return drawn_graph(noisy.steps[0], noisy.steps[-1], random, Universe.of(run.graph))
 
 
 def drawn_graph(
