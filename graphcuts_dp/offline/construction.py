@@ -22,12 +22,15 @@ from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.errors import HypothesisError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph, from_rows_on
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.learn.base import Hypothesis, Sign
-from graphcuts_dp.learn.bit_sets import DenseHypothesis
-from graphcuts_dp.learn.learners import FriezeKannanLearner, Learner, MultiplicativeWeightsLearner
-from graphcuts_dp.learn.linear_learners import DenseLearner
+from graphcuts_dp.learn.base import DenseHypothesis, Hypothesis, Sign
+from graphcuts_dp.learn.learners import (
+    FriezeKannanLearner,
+    Learner,
+    MirrorDescentLearner,
+    MultiplicativeWeightsLearner,
+    bound_of,
+)
 from graphcuts_dp.learn.median import DatabaseFamily, all_graphs
-from graphcuts_dp.learn.norm_learner import MirrorDescentLearner, bound_of
 from graphcuts_dp.measure.statistics import ROOT_STEPS, buy_root_degrees
 from graphcuts_dp.offline.distinguisher import (
     Distinguisher,
@@ -64,12 +67,8 @@ from graphcuts_dp.release.job import Job
 from graphcuts_dp.resources import Progress, silent
 from graphcuts_dp.synth.finishing import weights_of
 
-_OF_THE_TOTAL = (
-    MultiplicativeWeightsLearner,
-    FriezeKannanLearner,
-    DenseLearner,
-    MirrorDescentLearner,
-)  # their first hypotheses weigh no more than the total
+_OF_THE_TOTAL = (MultiplicativeWeightsLearner, FriezeKannanLearner, MirrorDescentLearner)
+# their first hypotheses weigh no more than the total
 
 
 @final

@@ -24,9 +24,9 @@ from helpers import random_graph
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.learn.bit_sets import DenseHypothesis
-from graphcuts_dp.learn.frieze_kannan import frieze_kannan
+from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.learn.median import all_graphs as all_databases
+from graphcuts_dp.learn.rules import frieze_kannan
 from graphcuts_dp.offline import distinguisher
 from graphcuts_dp.offline.distinguisher import SAMPLINGS, CutSampler, ExactCuts, Exponential
 from graphcuts_dp.offline.query_lists import SCORES, CutList, QuestionList, Scoring

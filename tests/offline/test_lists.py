@@ -17,10 +17,10 @@ from graphcuts_dp.errors import (
     QueryError,
 )
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
-from graphcuts_dp.learn.bit_sets import DenseHypothesis
+from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.learn.median import all_graphs
-from graphcuts_dp.learn.mirror_descent import MirrorDescentRule, minimal_start
 from graphcuts_dp.learn.potentials import LpNorm, SchattenNorm
+from graphcuts_dp.learn.rules import MirrorDescentRule, minimal_start
 from graphcuts_dp.offline.lists import Answers, QueryBlocks, SensingPlan, Steps, columns_of
 from graphcuts_dp.offline.query_lists import CutList
 from graphcuts_dp.offline.release import Task

@@ -17,7 +17,7 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.learn.bit_sets import DenseHypothesis
+from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.offline import rank_one
 from graphcuts_dp.offline.rank_one import (
     COLUMNS,
