@@ -120,7 +120,7 @@ class Rows:
         patterns: how often the sums count a pair of each type, shape (types, columns).
         values: the noisy sums of each column, added up, in weight, shape (columns,).
         entries: the same sums of the noisy entries.
-        law: of the noise of each sum.
+        noises: laws of the noises of each sum, and their factors.
         numbers: how many sums each column adds up, shape (columns,).
         step: by how much each pair may have been rounded down.
     """
@@ -128,9 +128,15 @@ class Rows:
     patterns: FloatMatrix
     values: FloatVector
     entries: FloatVector
-    law: NoiseLaw
+    noises: Sequence[tuple[NoiseLaw, float]]
     numbers: IntVector
     step: float
+
+    @property
+    def variances(self) -> FloatVector:
+        """Of the noise of each column for k = 1."""
+        each = sum(factor**2 * law.variance for law, factor in self.noises)
+        return np.asarray(self.numbers * each)
 
 
 def best_combination(
@@ -304,7 +310,7 @@ class MatrixEstimator:
         classes = group_classes(self._groups[0].map, S, T) if self._groups else None
         types, joined, cells = cut_types(S, T, self.noisy.blocks.layout, classes=classes)
         of_entries = self.noisy.cut_value(S, T)
-        sums: list[Measurement[Any]] = [*self._totals, *self._groups]
+        sums: list[Measurement[Any]] = [*self._totals, *self._groups[:1]]
         rows = [self.rows_for(each, types, cells, classes) for each in (*self._degrees, *sums)]
         found = []
         for distrust in distrusts:
@@ -334,7 +340,7 @@ class MatrixEstimator:
             counts,
             joined,
             np.hstack([np.empty((len(counts), 0)), *(each.patterns for each in rows)]),
-            np.concatenate([[], *(f * each.numbers * each.law.variance for f, each in trusted)]),
+            np.concatenate([[], *(f * each.variances for f, each in trusted)]),
             entry=law.variance,
         )
         parts = [of_entries]
@@ -346,7 +352,8 @@ class MatrixEstimator:
             parts += [*(own * each.values), *(-own * each.entries)]
             moved.append(each.step * float(counts @ np.abs(each.patterns @ own)))
             numbers = zip(own.tolist(), each.numbers.tolist(), strict=True)
-            terms += [NoiseTerm(each.law, factor, number) for factor, number in numbers]
+            for factor, number in numbers:
+                terms += [NoiseTerm(law, factor * c, number) for law, c in each.noises]
         slack = ROUNDING * math.fsum(map(abs, parts))
         if rounding:
             slack += math.fsum(moved)
@@ -357,14 +364,14 @@ class MatrixEstimator:
     ) -> Rows:
         """What a measurement says of the pairs of a cut, whose vertices are in these cells."""
         if isinstance(measured.map, CellSums) and classes is not None:
-            return self._rows_of_groups(measured, types, cells, classes)
+            return self._rows_of_groups(types, cells, classes)
         if isinstance(measured.map, Degrees):
             count, sums = len(types.sizes), (measured.steps[0], measured.steps[-1])
             return Rows(
                 patterns=types.ends,
                 values=measured.unit * _sums_by_cell(sums, cells, count),
                 entries=_sums_by_cell(self._vertex_sums, cells, count),
-                law=measured.law,
+                noises=[(measured.law, 1.0)],
                 numbers=types.sizes,
                 step=measured.unit,
             )
@@ -374,33 +381,39 @@ class MatrixEstimator:
             patterns=np.ones((len(types.counts), 1)),
             values=np.array([measured.total / twice]),
             entries=np.array([math.fsum(self._vertex_sums[0]) / twice]),
-            law=replace(measured.law, step=step),
+            noises=[(replace(measured.law, step=step), 1.0)],
             numbers=np.ones(1, dtype=np.int64),
             step=step,
         )
 
-    def _rows_of_groups(
-        self, look: Measurement[CellSums], types: PairTypes, cells: _Sides, classes: _Sides
-    ) -> Rows:
-        """The sums between every two classes of groups."""
+    def _rows_of_groups(self, types: PairTypes, cells: _Sides, classes: _Sides) -> Rows:
+        """The sums between every two classes of groups; several looks in their best mean."""
+        looks, first = self._groups, self._groups[0].map
+        laws = [look.law for look in looks]
+        shares = by_precision(laws)
         of_cells = np.zeros(len(types.sizes), dtype=np.int64)
         for own, cell in zip(classes, cells, strict=True):
             of_cells[cell] = own
         of_groups = [
-            _of_groups(codes, own) for codes, own in zip(look.map.members, classes, strict=True)
+            _of_groups(codes, own) for codes, own in zip(first.members, classes, strict=True)
         ]
-        a, b = look.map.ends
+        a, b = first.ends
         ends = np.sort([of_groups[0][a], of_groups[1][b]], axis=0)
         blocks, block = np.unique(ends, axis=1, return_inverse=True)
         block = block.ravel()
         joined = np.sort([of_cells[types.first], of_cells[types.second]], axis=0)
         return Rows(
             patterns=(joined[:, :, None] == blocks[:, None, :]).all(axis=0).astype(np.float64),
-            values=np.bincount(block, weights=look.values[0]).astype(np.float64),
+            values=np.asarray(
+                sum(
+                    share * np.bincount(block, weights=look.values[0])
+                    for share, look in zip(shares, looks, strict=True)
+                )
+            ),
             entries=np.bincount(block, weights=self._cell_entries).astype(np.float64),
-            law=look.law,
+            noises=list(zip(laws, shares, strict=True)),
             numbers=np.bincount(block),
-            step=look.unit if look.map.weighted else 0.0,
+            step=max(look.unit for look in looks) if first.weighted else 0.0,
         )
 
     @cached_property
