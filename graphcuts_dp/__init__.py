@@ -50,8 +50,7 @@ if TYPE_CHECKING:
     from graphcuts_dp.pairs.queries import CutQuery, answer_all
     from graphcuts_dp.pairs.vertices import VertexSet
     from graphcuts_dp.planning.planner import Plan, plan
-    from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
-    from graphcuts_dp.privacy.protection import Protect
+    from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, Protect
     from graphcuts_dp.release.choice import Response
     from graphcuts_dp.release.contributions import ChosenBound as ChosenBound
     from graphcuts_dp.release.contributions import DegreeBound as DegreeBound
@@ -102,8 +101,7 @@ _HOMES = {
     "pairs.queries": ("CutQuery", "answer_all"),
     "pairs.vertices": ("VertexSet",),
     "planning.planner": ("Plan", "plan"),
-    "privacy.guarantee": ("PrivacyGuarantee",),
-    "privacy.protection": ("Protect",),
+    "privacy.guarantee": ("PrivacyGuarantee", "Protect"),
     "release.choice": ("Response",),
     "release.contributions": (
         "ChosenBound",

@@ -8,7 +8,7 @@ import graphcuts_dp as gc
 from graphcuts_dp.estimate.measurement import CellSums
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.privacy.distributions import TwoSidedGeometric
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release.allocation import measure
 from graphcuts_dp.release.group_shares import group_plan
 from graphcuts_dp.results.release import Release

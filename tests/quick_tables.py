@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from graphcuts_dp.errors import AccuracyWarning
-from graphcuts_dp.parallel import one_blas_thread
+from graphcuts_dp.resources import one_blas_thread
 from scripts.figures.base import Table
 from scripts.figures.registry import find_figure
 

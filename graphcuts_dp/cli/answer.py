@@ -18,10 +18,9 @@ from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
 from graphcuts_dp.estimate.answers import NO_GUARANTEE, CutAnswer
 from graphcuts_dp.files import atomic_write, check_writable
 from graphcuts_dp.offline.release import IterativeRelease
-from graphcuts_dp.pairs.group_names import asked_query
-from graphcuts_dp.pairs.linear_query import LinearQuery, sides_of
-from graphcuts_dp.pairs.queries import CutQuery
-from graphcuts_dp.privacy.entropy import SEEDED_WARNING
+from graphcuts_dp.pairs.groups import asked_query
+from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, sides_of
+from graphcuts_dp.privacy.noise import SEEDED_WARNING
 from graphcuts_dp.results import bundle
 from graphcuts_dp.results.release import Release
 from graphcuts_dp.results.storage import SPARSE

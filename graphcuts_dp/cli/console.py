@@ -17,7 +17,7 @@ from rich.table import Table
 
 from graphcuts_dp.display import Displayed, cell_text
 from graphcuts_dp.errors import AccuracyWarning, ParameterError, PrivacyWarning
-from graphcuts_dp.progress import Progress, silent
+from graphcuts_dp.resources import Progress, silent
 
 Number = TypeVar("Number", int, float)
 HELP = {"help_option_names": ["-h", "--help"]}

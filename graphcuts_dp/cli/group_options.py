@@ -7,8 +7,7 @@ from typing import final
 from graphcuts_dp.cli.reading import column_of, delimiter_of
 from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
 from graphcuts_dp.options import INPUT, option
-from graphcuts_dp.pairs.group_names import GroupNames
-from graphcuts_dp.pairs.groups import Groups
+from graphcuts_dp.pairs.groups import GroupNames, Groups
 from graphcuts_dp.pairs.vertices import Space, VertexSet, vertex_sets
 
 _OPTIONS = (

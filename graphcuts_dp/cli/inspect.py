@@ -14,10 +14,8 @@ from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import out, show_json
 from graphcuts_dp.cli.publishing import KEEP, NOT_PRIVATE
 from graphcuts_dp.errors import FileFormatError, GraphCutsError
-from graphcuts_dp.privacy.explanation import posterior
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, Protect, Protected, posterior
 from graphcuts_dp.privacy.level_noise import NORMS
-from graphcuts_dp.privacy.protection import Protect, Protected
 from graphcuts_dp.results.bundle import check_files, read_receipt, receipt_path
 
 Fields = Mapping[str, Any]

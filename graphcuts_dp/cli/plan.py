@@ -19,7 +19,7 @@ from graphcuts_dp.options import INPUT, OUTPUT, PRIVACY
 from graphcuts_dp.pairs.groups import GroupTree
 from graphcuts_dp.planning import planner
 from graphcuts_dp.planning.planner import Plan, Workload
-from graphcuts_dp.privacy.explanation import PRIORS
+from graphcuts_dp.privacy.guarantee import PRIORS
 
 EXAMPLE = """\
 Example: graphcuts-dp plan --n 5000 --edges 5e4 --queries 1e6 --epsilon 1 --delta 1e-6

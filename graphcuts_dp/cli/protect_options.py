@@ -10,7 +10,7 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.owned_rows import PrivateData, bounded_graph, without_rows
 from graphcuts_dp.options import PRIVACY, option
-from graphcuts_dp.privacy.protection import Protect
+from graphcuts_dp.privacy.guarantee import Protect
 
 _privacy = partial(option, group=PRIVACY)
 

@@ -6,9 +6,8 @@ from typing import final
 
 from graphcuts_dp.cli.reading import read_set
 from graphcuts_dp.errors import FileFormatError, QueryError
-from graphcuts_dp.pairs.group_names import MARK, GroupNames, asked_query
-from graphcuts_dp.pairs.linear_query import LinearQuery, sides_of
-from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.pairs.groups import MARK, GroupNames, asked_query
+from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, sides_of
 from graphcuts_dp.pairs.vertices import Label, Space, VertexSet
 from graphcuts_dp.session.query_lines import folder_of, read_linear, read_lines
 

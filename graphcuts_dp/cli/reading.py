@@ -12,13 +12,12 @@ from graphcuts_dp.cli.console import say
 from graphcuts_dp.cli.spelling import spelled
 from graphcuts_dp.errors import FileFormatError, GraphCutsError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph, kind_of_graph
+from graphcuts_dp.graph.assemble import GivenVertices
 from graphcuts_dp.graph.edge_store import Merge
 from graphcuts_dp.graph.files import describe_reading, public_vertices_of, read_vertices
 from graphcuts_dp.graph.owned_rows import COUNTINGS, Counting, OwnedRows, PrivateData
-from graphcuts_dp.graph.raw_edges import GivenVertices
 from graphcuts_dp.options import INPUT, option
-from graphcuts_dp.pairs.group_names import GroupNames, is_group
-from graphcuts_dp.pairs.groups import Groups
+from graphcuts_dp.pairs.groups import GroupNames, Groups, is_group
 from graphcuts_dp.pairs.vertices import ALL, Label, VertexSet, sets_in
 from graphcuts_dp.tables.columns import Columns
 

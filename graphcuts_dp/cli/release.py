@@ -14,12 +14,12 @@ from graphcuts_dp.cli.reading import Reading, check_apart
 from graphcuts_dp.cli.store_options import Spending
 from graphcuts_dp.display import short
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.estimate.noisy_matrix import NOISES
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.files import check_labels
 from graphcuts_dp.options import METHOD
 from graphcuts_dp.pairs.vertices import Arcs, VertexSet
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.value_noise import NOISES
+from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release.choice import SPARSE, Response
 from graphcuts_dp.release.sparse import may_be_sparse
 from graphcuts_dp.release.synthesis import graph_job

@@ -26,9 +26,8 @@ from graphcuts_dp.offline.methods import (
 )
 from graphcuts_dp.offline.release import GRAPH, IterativeRelease, NetChoice
 from graphcuts_dp.options import INPUT, METHOD, Option, described, option
-from graphcuts_dp.pairs.group_names import GroupNames
-from graphcuts_dp.pairs.linear_query import space_of
-from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.pairs.groups import GroupNames
+from graphcuts_dp.pairs.queries import CutQuery, space_of
 from graphcuts_dp.pairs.vertices import Space
 from graphcuts_dp.results.bundle import check_path
 from graphcuts_dp.session.query_lines import folder_of, read_asked, read_lines

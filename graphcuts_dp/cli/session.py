@@ -22,7 +22,7 @@ from graphcuts_dp.errors import ParameterError, QueryError
 from graphcuts_dp.files import atomic_write, check_writable
 from graphcuts_dp.options import METHOD
 from graphcuts_dp.pairs.graph_queries import STATISTICS, GraphQuery, Question
-from graphcuts_dp.progress import Progress
+from graphcuts_dp.resources import Progress
 from graphcuts_dp.session.online import GROUPS, STARTS
 from graphcuts_dp.session.query_lines import folder_of, read_asked, read_lines
 from graphcuts_dp.session.session import session_of

@@ -10,7 +10,7 @@ from graphcuts_dp.errors import LedgerError
 from graphcuts_dp.graph.owned_rows import PrivateData
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.pairs.graph_queries import Question
-from graphcuts_dp.pairs.group_names import asked_query
+from graphcuts_dp.pairs.groups import asked_query
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import Label

@@ -22,9 +22,8 @@ from graphcuts_dp.ledger.identity import identity_of_counts
 from graphcuts_dp.ledger.opening import Store, Subject
 from graphcuts_dp.ledger.uses import charged
 from graphcuts_dp.pairs.vertices import Label, labels_or_number
-from graphcuts_dp.privacy.entropy import SEEDED_WARNING, entropy_source
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
-from graphcuts_dp.privacy.protection import Protect
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, Protect, exact_epsilon
+from graphcuts_dp.privacy.noise import SEEDED_WARNING, entropy_source
 from graphcuts_dp.results import bundle
 from graphcuts_dp.tables.frames import made_frame
 

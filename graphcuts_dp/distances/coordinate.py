@@ -26,10 +26,9 @@ import scipy
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.ledger.ledger import SECRET
-from graphcuts_dp.privacy.calibration import at_most
-from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.noise import sample_geometric
-from graphcuts_dp.privacy.value_noise import ValueNoise
+from graphcuts_dp.privacy.composition import at_most
+from graphcuts_dp.privacy.distributions import ValueNoise
+from graphcuts_dp.privacy.noise import EntropySource, sample_geometric
 
 Numbers = npt.NDArray[np.int64] | npt.NDArray[np.float64]
 

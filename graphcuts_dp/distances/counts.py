@@ -31,8 +31,8 @@ from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.distances.shapes import RootedTree
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.level_noise import LevelBudget, LevelNoise, Spread, split_budget
+from graphcuts_dp.privacy.noise import EntropySource
 
 
 @final

@@ -27,9 +27,9 @@ from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.errors import ExhaustedError, FileFormatError, ParameterError
 from graphcuts_dp.ledger.ledger import APART
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.level_noise import DistributionPair
+from graphcuts_dp.privacy.noise import EntropySource
 from graphcuts_dp.session.base import Answer, Mechanism, Update
 
 

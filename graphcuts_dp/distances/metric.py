@@ -32,7 +32,7 @@ from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import Graph, read_graph
 from graphcuts_dp.graph.edge_store import Vertices
 from graphcuts_dp.pairs.vertices import Label, VertexSet
-from graphcuts_dp.progress import Progress, silent
+from graphcuts_dp.resources import Progress, silent
 from graphcuts_dp.tables.columns import Columns
 from graphcuts_dp.tables.file_bytes import read_text
 

@@ -14,9 +14,8 @@ from graphcuts_dp.distances.learnt import LearntDistances
 from graphcuts_dp.distances.locations import checked_people
 from graphcuts_dp.distances.metric import Metric, as_metric
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.privacy.guarantee import exact_epsilon
+from graphcuts_dp.privacy.guarantee import Protect, exact_epsilon
 from graphcuts_dp.privacy.level_noise import DistributionPair
-from graphcuts_dp.privacy.protection import Protect
 
 NOISES = ("auto", "laplace", "gaussian")
 _BUILDERS: dict[str, Callable[..., DistanceMechanism]] = {

@@ -21,9 +21,8 @@ from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import DISTANCE_SESSION, Use, check_agreed, check_name
 from graphcuts_dp.pairs.vertices import Label
 from graphcuts_dp.privacy.composition import as_stored
-from graphcuts_dp.privacy.entropy import SEEDED_WARNING, SeededEntropy
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon, warn_of_delta
-from graphcuts_dp.privacy.protection import Protect
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, Protect, exact_epsilon, warn_of_delta
+from graphcuts_dp.privacy.noise import SEEDED_WARNING, SeededEntropy
 from graphcuts_dp.session.base import Answer
 from graphcuts_dp.session.runner import Beginning, Runner, begun_or_resumed
 

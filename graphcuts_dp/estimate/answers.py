@@ -16,11 +16,9 @@ import numpy as np
 from graphcuts_dp.arrays import BoolVector, FloatVector
 from graphcuts_dp.display import Card, Displayed
 from graphcuts_dp.errors import QueryError
-from graphcuts_dp.pairs.layout import Layout, possible_part
-from graphcuts_dp.pairs.linear_query import LinearQuery, is_query
-from graphcuts_dp.pairs.queries import CutQuery
-from graphcuts_dp.privacy.distributions import NoiseLaw
-from graphcuts_dp.privacy.value_noise import NoiseSum
+from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, is_query
+from graphcuts_dp.pairs.universe import Layout, possible_part
+from graphcuts_dp.privacy.distributions import NoiseLaw, NoiseSum
 from graphcuts_dp.tables.frames import made_frame
 
 if TYPE_CHECKING:

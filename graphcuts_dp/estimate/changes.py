@@ -9,9 +9,9 @@ from typing import final
 import numpy as np
 
 from graphcuts_dp.arrays import IntVector
-from graphcuts_dp.pairs.cells import CellTree
+from graphcuts_dp.pairs.groups import CellTree
+from graphcuts_dp.privacy.guarantee import EDGE, Protect
 from graphcuts_dp.privacy.level_noise import Change
-from graphcuts_dp.privacy.protection import EDGE, Protect
 
 
 def bounded_changes(cells: CellTree, *, bound: int, largest: int | None = 1) -> tuple[Change, ...]:

@@ -20,7 +20,7 @@ import numpy as np
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.estimate.measurement import CellSums, Measurement
-from graphcuts_dp.pairs.cells import CellTree
+from graphcuts_dp.pairs.groups import CellTree
 from graphcuts_dp.pairs.vertices import Label
 
 Values = list[FloatVector]  # for each place, a number for each cell

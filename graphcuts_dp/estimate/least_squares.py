@@ -49,12 +49,10 @@ from graphcuts_dp.estimate.answers import (
 from graphcuts_dp.estimate.measurement import CellSums, Degrees, Measurement, Measurements, Total
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
 from graphcuts_dp.estimate.worst_case import noise_cut_bound
-from graphcuts_dp.pairs.layout import Layout, most_weight
-from graphcuts_dp.pairs.linear_query import LinearQuery
-from graphcuts_dp.pairs.linear_steps import Extent, pair_coefficients
-from graphcuts_dp.pairs.queries import CutQuery, RankOneQuery, pairs_of_cut
-from graphcuts_dp.privacy.distributions import NoiseLaw
-from graphcuts_dp.privacy.value_noise import NoiseSum, NoiseTerm
+from graphcuts_dp.pairs.graph_queries import Extent, pair_coefficients
+from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, RankOneQuery, pairs_of_cut
+from graphcuts_dp.pairs.universe import Layout, most_weight
+from graphcuts_dp.privacy.distributions import NoiseLaw, NoiseSum, NoiseTerm
 
 _MOST_SPLIT = 12  # groups that a cut splits and that are kept apart; see `group_classes`
 _LINEAR_ROUNDING = 1e-11  # of all that is added up for a query that is no cut

@@ -19,15 +19,12 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_matrix import KeptEdges, NoisyMatrix
-from graphcuts_dp.pairs.cells import CellTree
-from graphcuts_dp.pairs.group_names import GroupNames
-from graphcuts_dp.pairs.groups import Groups, GroupTree
+from graphcuts_dp.pairs.groups import CellTree, GroupNames, Groups, GroupTree
 from graphcuts_dp.pairs.vertices import Space, vertex_sets
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.distributions import TwoSidedGeometric
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.privacy.guarantee import EDGE, PrivacyGuarantee, Protect
 from graphcuts_dp.privacy.level_noise import Change, LevelNoise
-from graphcuts_dp.privacy.protection import EDGE, Protect
 
 _Arrays = dict[str, npt.NDArray[Any]]
 

@@ -11,9 +11,9 @@ import numpy as np
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.display import Card, Displayed
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.privacy.distributions import discrete_laplace_radius
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.level_noise import LevelNoise, Spread
-from graphcuts_dp.privacy.value_noise import discrete_laplace_radius
 from graphcuts_dp.tables.frames import made_frame
 
 if TYPE_CHECKING:

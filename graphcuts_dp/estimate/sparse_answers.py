@@ -30,12 +30,10 @@ from graphcuts_dp.estimate.measurement import CellSums, Degrees, Measurement, Me
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
 from graphcuts_dp.estimate.sparse_model import CutSets, PartSums, SparseModel
 from graphcuts_dp.pairs.groups import GroupUnion
-from graphcuts_dp.pairs.layout import most_weight
-from graphcuts_dp.pairs.linear_query import LinearQuery, one_set
-from graphcuts_dp.pairs.queries import CutQuery, pairs_of_sizes
+from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, one_set, pairs_of_sizes
+from graphcuts_dp.pairs.universe import most_weight
 from graphcuts_dp.pairs.vertices import ALL
-from graphcuts_dp.privacy.distributions import NoiseLaw
-from graphcuts_dp.privacy.value_noise import NoiseSum, NoiseTerm
+from graphcuts_dp.privacy.distributions import NoiseLaw, NoiseSum, NoiseTerm
 
 _DIGITS = 2  # of a number of noises, which is rounded up
 _FEW = 8  # queries that are answered one by one

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector, IndexArray, IntVector
 from graphcuts_dp.estimate.noisy_matrix import pairs_at
-from graphcuts_dp.pairs.layout import Layout
+from graphcuts_dp.pairs.universe import Layout
 from graphcuts_dp.pairs.vertices import Space
 
 Marks = TypeVar("Marks", BoolVector, IntVector)

@@ -20,12 +20,10 @@ from graphcuts_dp.estimate.changes import cell_changes
 from graphcuts_dp.estimate.consistency import LeastSquares
 from graphcuts_dp.estimate.measurement import place_variances
 from graphcuts_dp.estimate.tails import error_radii
-from graphcuts_dp.pairs.cells import CellTree
-from graphcuts_dp.pairs.groups import GroupTree
+from graphcuts_dp.pairs.groups import CellTree, GroupTree
 from graphcuts_dp.privacy.composition import as_stored, zcdp_rho
-from graphcuts_dp.privacy.guarantee import exact_epsilon
+from graphcuts_dp.privacy.guarantee import Protect, exact_epsilon
 from graphcuts_dp.privacy.level_noise import Change, DistributionPair, LevelNoise
-from graphcuts_dp.privacy.protection import Protect
 
 ALL_CELLS, ALL_LEVELS, TOTALS = "all cells", "all levels", "totals"
 NOISES = ("auto", "laplace", "gaussian")

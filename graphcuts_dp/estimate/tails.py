@@ -22,8 +22,8 @@ import scipy
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.estimate.consistency import ErrorSpread, Values
+from graphcuts_dp.privacy.distributions import discrete_gaussian_radius, discrete_laplace_radius
 from graphcuts_dp.privacy.level_noise import LevelNoise
-from graphcuts_dp.privacy.value_noise import discrete_gaussian_radius, discrete_laplace_radius
 
 _SEARCH = 2e-3  # relative width at which the search for the best tail bound stops
 _BLOCK = 1 << 15  # combinations at a time

@@ -6,10 +6,10 @@ import math
 import numpy as np
 
 from graphcuts_dp.arrays import FloatVector
+from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.pairs.vertices import VertexSet
 from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, SMALLEST_EPSILON
-from graphcuts_dp.privacy.value_noise import noise_distribution
 
 # Expected cut norm of a symmetric matrix of independent entries of deviation s, over s n^1.5. For
 # n = 60..2000 and all three distributions the largest cuts found have 0.61-0.66 and the proven

@@ -8,7 +8,7 @@ from graphcuts_dp.cutnorm.certificate import CutNormCertificate, NormName
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.errors import GraphError
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, DirectedGraph, Graph
-from graphcuts_dp.pairs.linear_query import sides_of
+from graphcuts_dp.pairs.queries import sides_of
 
 
 def cut_distance(

@@ -16,7 +16,7 @@ from graphcuts_dp.evaluation.tables import CutErrorRow, CutErrorTable, CutPoint
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.pairs.queries import CutQuery, answer_all
 from graphcuts_dp.pairs.vertices import Label
-from graphcuts_dp.progress import Progress, silent
+from graphcuts_dp.resources import Progress, silent
 from graphcuts_dp.results.release import Release
 
 _RANDOM_CUTS = 200

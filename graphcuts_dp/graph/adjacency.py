@@ -14,10 +14,9 @@ import scipy.sparse as sp
 from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph import sources
-from graphcuts_dp.graph.assemble import numbered
+from graphcuts_dp.graph.assemble import Options, RawEdges, numbered
 from graphcuts_dp.graph.edge_store import EdgeParts, EdgeStore, Merge, Vertices, checked_parts
 from graphcuts_dp.graph.files import VertexSource, public_vertices_of, read_raw, write_graph
-from graphcuts_dp.graph.raw_edges import Options, RawEdges
 from graphcuts_dp.pairs.vertices import Arcs, Label, Space, VertexSet
 from graphcuts_dp.tables.columns import Columns
 

@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.errors import FileFormatError, GraphCutsError
+from graphcuts_dp.graph.assemble import RawEdges, Schema, dump_schema, load_schema, token_table
 from graphcuts_dp.graph.edge_lists import integers_of
 from graphcuts_dp.graph.edge_store import EdgeStore
 from graphcuts_dp.graph.gathered import LONGEST, Gathered, TextPieces, words_before
-from graphcuts_dp.graph.raw_edges import RawEdges, Schema, dump_schema, load_schema, token_table
 from graphcuts_dp.pairs.vertices import vertex_sets
 from graphcuts_dp.tables.columns import ColumnPlaces, Columns, find_columns
 from graphcuts_dp.tables.file_bytes import check_unpacked, size_of

@@ -18,6 +18,7 @@ import numpy as np
 
 from graphcuts_dp.arrays import FloatArray, IntegerVector, IntVector
 from graphcuts_dp.errors import FileFormatError
+from graphcuts_dp.graph.assemble import RawEdges, Schema, dump_schema, load_schema, token_table
 from graphcuts_dp.graph.edge_store import EdgeStore
 from graphcuts_dp.graph.gathered import (
     LONGEST,
@@ -27,7 +28,6 @@ from graphcuts_dp.graph.gathered import (
     Words,
     words_before,
 )
-from graphcuts_dp.graph.raw_edges import RawEdges, Schema, dump_schema, load_schema, token_table
 from graphcuts_dp.pairs.vertices import VertexSet, vertex_sets
 from graphcuts_dp.tables.columns import (
     ColumnPlaces,

@@ -16,7 +16,7 @@ from graphcuts_dp.arrays import FloatArray, IndexArray, IntegerVector, IntVector
 from graphcuts_dp.display import Card, Displayed, size_text
 from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.graph.gathered import PIECE, pieces
-from graphcuts_dp.pairs.linear_query import one_set, sides_of
+from graphcuts_dp.pairs.queries import one_set, sides_of
 from graphcuts_dp.pairs.vertices import Arcs, Label, Space, VertexSet
 
 Merge = Literal["max", "min", "sum"]

@@ -20,11 +20,17 @@ from xml.sax.saxutils import escape, quoteattr
 import numpy as np
 
 from graphcuts_dp.errors import FileFormatError
-from graphcuts_dp.graph.assemble import UNDIRECTED, split_sides
+from graphcuts_dp.graph.assemble import (
+    UNDIRECTED,
+    RawEdges,
+    Schema,
+    dump_schema,
+    load_schema,
+    split_sides,
+)
 from graphcuts_dp.graph.edge_lists import write_edges
 from graphcuts_dp.graph.edge_store import EdgeStore
-from graphcuts_dp.graph.raw_edges import RawEdges, Schema, dump_schema, load_schema
-from graphcuts_dp.pairs.linear_query import one_set
+from graphcuts_dp.pairs.queries import one_set
 from graphcuts_dp.pairs.vertices import Arcs, Label, VertexSet, sets_in
 from graphcuts_dp.tables.columns import parse_number
 from graphcuts_dp.tables.graphml import FACTS, Contents, as_text, labels_in, parse_side, pick_names

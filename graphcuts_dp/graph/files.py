@@ -23,6 +23,14 @@ from typing import Any, BinaryIO, cast, final
 from graphcuts_dp.errors import FileFormatError, GraphError
 from graphcuts_dp.files import PathLike, atomic_set, atomic_write, check_writable
 from graphcuts_dp.graph.arrow_tables import read_arrow, read_parquet, write_arrow, write_parquet
+from graphcuts_dp.graph.assemble import (
+    GivenVertices,
+    Options,
+    RawEdges,
+    Schema,
+    dump_schema,
+    load_schema,
+)
 from graphcuts_dp.graph.edge_lists import read_edge_list, write_edge_list
 from graphcuts_dp.graph.edge_store import EdgeStore, Merge, Vertices
 from graphcuts_dp.graph.exchange import (
@@ -34,14 +42,6 @@ from graphcuts_dp.graph.exchange import (
     write_pajek,
 )
 from graphcuts_dp.graph.matrices import read_mtx, read_npz, write_mtx, write_npz
-from graphcuts_dp.graph.raw_edges import (
-    GivenVertices,
-    Options,
-    RawEdges,
-    Schema,
-    dump_schema,
-    load_schema,
-)
 from graphcuts_dp.pairs.vertices import VertexSet
 from graphcuts_dp.tables.file_bytes import TextFormat, as_utf8, opened_unpacked, read_text
 from graphcuts_dp.tables.graphml import Contents, read_graphml

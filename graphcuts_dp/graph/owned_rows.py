@@ -17,14 +17,13 @@ from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
 from graphcuts_dp.estimate.changes import Reach
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph, from_parts_on, kind_of_graph
-from graphcuts_dp.graph.assemble import numbered
+from graphcuts_dp.graph.assemble import Ends, Options, RawEdges, numbered
 from graphcuts_dp.graph.edge_store import EdgeParts, unpacked_keys
 from graphcuts_dp.graph.files import FORMATS, VertexSource, ending_of, public_vertices_of, read_raw
 from graphcuts_dp.graph.gathered import CodedText
-from graphcuts_dp.graph.raw_edges import Ends, Options, RawEdges
 from graphcuts_dp.graph.sources import owned_edges
 from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet, sets_in
-from graphcuts_dp.privacy.protection import Protect
+from graphcuts_dp.privacy.guarantee import Protect
 from graphcuts_dp.tables.columns import ColumnPlaces, Columns
 
 Counting = Literal["edges", "owners", "rows", "weight"]

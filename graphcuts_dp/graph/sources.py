@@ -16,11 +16,10 @@ import scipy.sparse as sp
 from graphcuts_dp.arrays import FloatArray
 from graphcuts_dp.errors import FileFormatError, GraphError
 from graphcuts_dp.graph.arrow_tables import choose_columns, gather, is_label, pyarrow, used_names
-from graphcuts_dp.graph.assemble import listed, split_sides
+from graphcuts_dp.graph.assemble import Ends, Options, RawEdges, Schema, listed, split_sides
 from graphcuts_dp.graph.edge_store import EdgeStore
 from graphcuts_dp.graph.matrices import matrix_edges
-from graphcuts_dp.graph.raw_edges import Ends, Options, RawEdges, Schema
-from graphcuts_dp.pairs.linear_query import one_set
+from graphcuts_dp.pairs.queries import one_set
 from graphcuts_dp.pairs.vertices import Arcs, Label, VertexSet, sets_in, vertex_sets
 from graphcuts_dp.tables.columns import ColumnPlaces, Columns, find_columns
 from graphcuts_dp.tables.frames import frame_of, made_frame

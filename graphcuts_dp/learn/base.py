@@ -15,7 +15,7 @@ import numpy as np
 
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.pairs.linear_query import LinearQuery
+from graphcuts_dp.pairs.queries import LinearQuery
 from graphcuts_dp.pairs.universe import Universe
 
 # +1: the true answer is above the hypothesis; -1: below.

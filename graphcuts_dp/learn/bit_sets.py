@@ -12,9 +12,9 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector
 from graphcuts_dp.errors import FileFormatError, HypothesisError
 from graphcuts_dp.learn.storage import pack, unpack
-from graphcuts_dp.pairs.linear_query import LinearQuery
+from graphcuts_dp.pairs.queries import LinearQuery
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.parallel import in_parallel
+from graphcuts_dp.resources import in_parallel
 
 _KIND = "dense hypothesis"
 

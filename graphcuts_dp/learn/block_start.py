@@ -25,7 +25,7 @@ from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.learn.base import Hypothesis
 from graphcuts_dp.learn.blocks import BlockHypothesis, Labels
-from graphcuts_dp.pairs.cells import CellTree
+from graphcuts_dp.pairs.groups import CellTree
 from graphcuts_dp.pairs.universe import Universe
 
 Distance = Literal["squares", "relative entropy"]

@@ -15,8 +15,7 @@ from graphcuts_dp.errors import FileFormatError, HypothesisError, QueryError
 from graphcuts_dp.learn.bit_sets import tilt
 from graphcuts_dp.learn.chung_lu import answer_bilinear
 from graphcuts_dp.learn.storage import Form, pack, unpack
-from graphcuts_dp.pairs.linear_query import LinearQuery
-from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.pairs.queries import CutQuery, LinearQuery
 from graphcuts_dp.pairs.universe import Universe
 
 _KIND = "hypothesis on blocks"

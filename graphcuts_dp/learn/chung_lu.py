@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.pairs.linear_query import QueryFactors
+from graphcuts_dp.pairs.queries import QueryFactors
 
 
 def answer_bilinear(

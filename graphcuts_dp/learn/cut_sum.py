@@ -20,8 +20,7 @@ from graphcuts_dp.learn.bit_sets import BitSets, pack_bits
 from graphcuts_dp.learn.blocks import BlockHypothesis
 from graphcuts_dp.learn.chung_lu import ChungLu, answer_bilinear
 from graphcuts_dp.learn.storage import Arrays, Form, kind_of, pack, unpack
-from graphcuts_dp.pairs.linear_query import LinearQuery
-from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.pairs.queries import CutQuery, LinearQuery
 from graphcuts_dp.pairs.universe import Universe
 
 _KIND = "sum of cuts"

@@ -23,7 +23,7 @@ from graphcuts_dp.errors import FileFormatError, HypothesisError, ParameterError
 from graphcuts_dp.learn.base import Sign, checked_tuning
 from graphcuts_dp.learn.storage import Form, pack, unpack
 from graphcuts_dp.pairs.graph_queries import GraphQuery
-from graphcuts_dp.pairs.linear_query import LinearQuery
+from graphcuts_dp.pairs.queries import LinearQuery
 from graphcuts_dp.pairs.universe import Universe
 
 _KIND, _GRAPHS = "family of databases", "family of graphs"

@@ -29,7 +29,7 @@ from graphcuts_dp.errors import HypothesisError, ParameterError, QueryError
 from graphcuts_dp.learn.base import Rule, Sign, checked_tuning, step_length
 from graphcuts_dp.learn.bit_sets import DenseHypothesis
 from graphcuts_dp.learn.potentials import Domain, Potential
-from graphcuts_dp.pairs.linear_query import LinearQuery
+from graphcuts_dp.pairs.queries import LinearQuery
 from graphcuts_dp.pairs.universe import Universe
 
 

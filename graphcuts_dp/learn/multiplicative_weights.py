@@ -19,7 +19,7 @@ from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.errors import ParameterError, QueryError
 from graphcuts_dp.learn.base import Hypothesis, Rule, Sign, checked_tuning, step_length
 from graphcuts_dp.learn.blocks import BlockHypothesis
-from graphcuts_dp.pairs.linear_query import LinearQuery
+from graphcuts_dp.pairs.queries import LinearQuery
 from graphcuts_dp.pairs.universe import Universe
 
 

@@ -16,11 +16,10 @@ from graphcuts_dp.learn.learners import Learned, Learner, check_disjoint
 from graphcuts_dp.learn.mirror_descent import FlatStart, MirrorDescentRule
 from graphcuts_dp.learn.norms import AUTO, MOST_VERTICES, CutSizes, NormTerms, parse_norm, terms_of
 from graphcuts_dp.learn.update_bounds import UpdateBound, size_of
-from graphcuts_dp.pairs.linear_query import LinearQuery
-from graphcuts_dp.pairs.linear_steps import MOST_COEFFICIENTS
-from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.pairs.graph_queries import MOST_COEFFICIENTS
+from graphcuts_dp.pairs.queries import CutQuery, LinearQuery
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.parallel import one_blas_thread
+from graphcuts_dp.resources import one_blas_thread
 
 # The norms whose potential at a start from groups is known.
 _DISTANCES: Mapping[str, Distance] = {"l2": "squares", "entropy": "relative entropy"}

@@ -20,8 +20,7 @@ import scipy
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.learn.update_bounds import UpdateBound
-from graphcuts_dp.privacy.calibration import sparse_vector_scales
-from graphcuts_dp.privacy.composition import zcdp_rho
+from graphcuts_dp.privacy.composition import sparse_vector_scales, zcdp_rho
 
 _MOST_UPDATES = 1e15
 _SMALLEST, _LARGEST = 1e-12, 1e30  # where the roots are sought, in edges

@@ -34,7 +34,7 @@ import scipy
 
 from graphcuts_dp.arrays import FloatArray
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.parallel import one_blas_thread
+from graphcuts_dp.resources import one_blas_thread
 
 _NEWTON_STEPS = 60  # quadratic convergence; reached only by the last bit's rounding
 

@@ -13,20 +13,19 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import BoolVector, IndexArray, IntVector
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.blocks import Blocks
-from graphcuts_dp.estimate.noisy_matrix import KeptEdges, NoisyMatrix, pairs_at
+from graphcuts_dp.estimate.noisy_matrix import KeptEdges, NoisyMatrix, noise_distribution, pairs_at
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.measure.statistics import bounded_steps
-from graphcuts_dp.pairs.layout import Layout
-from graphcuts_dp.parallel import in_parallel
+from graphcuts_dp.pairs.universe import Layout
 from graphcuts_dp.privacy.distributions import LaplaceNoise, NoiseDistribution
-from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.noise import (
     LARGEST_POSITIONS,
     LARGEST_THRESHOLD,
+    EntropySource,
     sample_discrete_laplace,
     sample_exceeding,
 )
-from graphcuts_dp.privacy.value_noise import noise_distribution
+from graphcuts_dp.resources import in_parallel
 
 _Edges = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.float64]]
 

@@ -40,13 +40,16 @@ from graphcuts_dp.estimate.measurement import (
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
 from graphcuts_dp.graph.grid import Grid, checked_bound, most_degree
 from graphcuts_dp.graph.owned_rows import OwnedRows
-from graphcuts_dp.parallel import one_blas_thread
 from graphcuts_dp.privacy.composition import Cost, rounded_up
-from graphcuts_dp.privacy.distributions import LaplaceNoise, NoiseDistribution
-from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.distributions import LaplaceNoise, NoiseDistribution, ValueNoise
 from graphcuts_dp.privacy.level_noise import Change, LevelNoise
-from graphcuts_dp.privacy.noise import Choice, exponential_choice, sample_discrete_laplace
-from graphcuts_dp.privacy.value_noise import ValueNoise
+from graphcuts_dp.privacy.noise import (
+    Choice,
+    EntropySource,
+    exponential_choice,
+    sample_discrete_laplace,
+)
+from graphcuts_dp.resources import one_blas_thread
 
 _LARGEST_SUM = 2**61  # in steps; with its noise far below 2^63
 _LARGEST_ENTRY = 2**31  # in steps, so that 2^31 of them and their noise fit into 64 bits

@@ -41,10 +41,9 @@ from graphcuts_dp.offline.tuning import OfflineCalibration, OfflineTuning, buy_t
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost, check_paid, compose, rounded_up
-from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.noise import exponential_choices
-from graphcuts_dp.privacy.value_noise import ValueNoise
-from graphcuts_dp.progress import Progress, silent
+from graphcuts_dp.privacy.distributions import ValueNoise
+from graphcuts_dp.privacy.noise import EntropySource, exponential_choices
+from graphcuts_dp.resources import Progress, silent
 
 _OF_THE_TOTAL = (
     MultiplicativeWeightsLearner,

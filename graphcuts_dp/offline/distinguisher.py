@@ -33,8 +33,13 @@ from graphcuts_dp.pairs.graph_queries import Question
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.noise import Choice, exponential_choice, happens, noisy_maximum
+from graphcuts_dp.privacy.noise import (
+    Choice,
+    EntropySource,
+    exponential_choice,
+    happens,
+    noisy_maximum,
+)
 
 
 @final

@@ -42,19 +42,21 @@ from graphcuts_dp.offline.release import (
     Task,
 )
 from graphcuts_dp.options import check, option
-from graphcuts_dp.pairs.linear_query import LinearQuery
-from graphcuts_dp.pairs.linear_steps import Extent
-from graphcuts_dp.pairs.mixed_cuts import understood
-from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery
+from graphcuts_dp.pairs.graph_queries import Extent
+from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, MatrixQuery, understood
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost, rounded_up, zcdp_rho
-from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource
+from graphcuts_dp.privacy.distributions import ValueNoise
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.level_noise import MOST_COUNTS, NORMS, KNormNoise
-from graphcuts_dp.privacy.noise import exponential_choice, noisy_maximum
-from graphcuts_dp.privacy.value_noise import ValueNoise
-from graphcuts_dp.progress import Progress, silent
+from graphcuts_dp.privacy.noise import (
+    SEEDED_WARNING,
+    EntropySource,
+    exponential_choice,
+    noisy_maximum,
+)
 from graphcuts_dp.release.job import Job
+from graphcuts_dp.resources import Progress, silent
 
 MOST_LISTED = 1 << 24  # members of the family times pairs or queries: 128 MiB
 _UNIT_BITS = 20  # the largest coefficient has 2^20 to 2^21 steps

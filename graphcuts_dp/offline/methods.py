@@ -14,6 +14,7 @@ import numpy as np
 
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import from_rows_on
 from graphcuts_dp.graph.grid import Grid
@@ -59,13 +60,11 @@ from graphcuts_dp.options import check, chosen, option
 from graphcuts_dp.pairs.graph_queries import Question
 from graphcuts_dp.privacy.composition import as_stored
 from graphcuts_dp.privacy.distributions import NoiseDistribution
-from graphcuts_dp.privacy.entropy import SEEDED_WARNING
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, Protect
 from graphcuts_dp.privacy.level_noise import NORMS
-from graphcuts_dp.privacy.protection import Protect
-from graphcuts_dp.privacy.value_noise import noise_distribution
-from graphcuts_dp.progress import Progress, silent
+from graphcuts_dp.privacy.noise import SEEDED_WARNING
 from graphcuts_dp.release.job import Job, execute
+from graphcuts_dp.resources import Progress, silent
 from graphcuts_dp.synth.finishing import weights_of
 
 MEDIAN = "median"  # beside the table of constructions: its hypothesis is no matrix

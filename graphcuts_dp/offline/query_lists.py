@@ -27,11 +27,8 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.base import Hypothesis
 from graphcuts_dp.learn.bit_sets import BitSets, Words, pack_bits
 from graphcuts_dp.learn.learners import MOST_DENSE_VERTICES
-from graphcuts_dp.pairs.graph_queries import GraphQuery, Question
-from graphcuts_dp.pairs.linear_query import LinearQuery
-from graphcuts_dp.pairs.linear_steps import exact_sums, pair_coefficients
-from graphcuts_dp.pairs.mixed_cuts import understood
-from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery
+from graphcuts_dp.pairs.graph_queries import GraphQuery, Question, exact_sums, pair_coefficients
+from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, MatrixQuery, understood
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import Space
 

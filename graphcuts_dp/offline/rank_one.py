@@ -29,6 +29,7 @@ from scipy.sparse.linalg import ArpackError, eigsh, svds
 
 from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector
 from graphcuts_dp.errors import HypothesisError, ParameterError
+from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.base import Hypothesis, Sign
@@ -40,13 +41,11 @@ from graphcuts_dp.offline.distinguisher import (
     written_out,
 )
 from graphcuts_dp.offline.query_lists import CutList
-from graphcuts_dp.pairs.layout import Layout
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery
-from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.pairs.universe import Layout, Universe
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.distributions import BinaryResponse, NoiseDistribution
-from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.value_noise import noise_distribution
+from graphcuts_dp.privacy.noise import EntropySource
 
 # What `find` returns: a cut, or the unit pair itself as a matrix query times scale.
 Answer = Literal["cut", "pair"]

@@ -23,21 +23,23 @@ from graphcuts_dp.graph.owned_rows import PrivateData, paired_graph, without_row
 from graphcuts_dp.learn.bit_sets import DenseHypothesis
 from graphcuts_dp.learn.learners import MOST_DENSE_VERTICES
 from graphcuts_dp.offline.query_lists import CutList, QuestionList, as_list
-from graphcuts_dp.pairs.graph_queries import GraphQuery, Question
-from graphcuts_dp.pairs.linear_query import LinearQuery
-from graphcuts_dp.pairs.linear_steps import Extent, as_cut
-from graphcuts_dp.pairs.mixed_cuts import MixedCut, understood
-from graphcuts_dp.pairs.queries import CutQuery, RankOneQuery, Subset
+from graphcuts_dp.pairs.graph_queries import Extent, GraphQuery, Question, as_cut
+from graphcuts_dp.pairs.queries import (
+    CutQuery,
+    LinearQuery,
+    MixedCut,
+    RankOneQuery,
+    Subset,
+    understood,
+)
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import Space, VertexSet
 from graphcuts_dp.privacy.composition import Cost, as_stored
-from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, hidden_change, promise_text
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, Protect, hidden_change, promise_text
 from graphcuts_dp.privacy.level_noise import KNormNoise
-from graphcuts_dp.privacy.noise import shortfall
-from graphcuts_dp.privacy.protection import Protect
-from graphcuts_dp.progress import Progress
+from graphcuts_dp.privacy.noise import SEEDED_WARNING, EntropySource, shortfall
 from graphcuts_dp.release.job import Job
+from graphcuts_dp.resources import Progress
 from graphcuts_dp.results import bundle
 
 if TYPE_CHECKING:

@@ -25,11 +25,10 @@ from graphcuts_dp.learn.update_bounds import UpdateBound
 from graphcuts_dp.offline.distinguisher import Distinguisher
 from graphcuts_dp.offline.rank_one import usual_cut_norm
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.calibration import TOTAL_SHARE
-from graphcuts_dp.privacy.composition import Cost, compose, zcdp_rho
-from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.composition import TOTAL_SHARE, Cost, compose, zcdp_rho
+from graphcuts_dp.privacy.distributions import ValueNoise
 from graphcuts_dp.privacy.guarantee import exact_epsilon
-from graphcuts_dp.privacy.value_noise import ValueNoise
+from graphcuts_dp.privacy.noise import EntropySource
 
 MOST_ROUNDS = 100_000
 _FINEST = 1e-6  # smallest tolerance tried, in units

@@ -1,9 +1,9 @@
 """Public groups of vertices, on one or several nested levels: departments, tracts in counties.
 
 Groups are public: they come out with everything that is computed from them, as do their sizes. This
-module knows no edges, so post-processing may use it.
-
-Sets that are unions of public groups, held as these.
+module knows no edges, so post-processing may use it. Besides the groups there are sets that are
+unions of them, the cells of a table between them (one for every two groups of a level that can hold
+a pair), and sets of vertices that are written with their names: "@Sales".
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
@@ -24,7 +24,8 @@ from graphcuts_dp.pairs.group_tables import (
     sorted_within,
     with_rest,
 )
-from graphcuts_dp.pairs.vertices import Arcs, Label, NamedSet, VertexSet
+from graphcuts_dp.pairs.queries import CutQuery, Subset
+from graphcuts_dp.pairs.vertices import ALL, Arcs, Label, NamedSet, VertexSet
 from graphcuts_dp.tables.columns import Column, Columns
 
 
@@ -563,3 +564,324 @@ def _label_set(level: str, labels: Iterable[Label]) -> VertexSet:
     except GraphError as problem:
         text = str(problem).replace("vertex label", "group label")
         raise GraphError(f"level {level!r:.60}: {text}") from None
+
+
+@final
+class CellTree:
+    """All cells of all levels, each but the first within a cell of the level before.
+
+    A cell is (a, b): group a of the rows and group b of the columns. It holds the pairs of vertices
+    with one end in each. With one set of groups and no direction, (a, b) and (b, a) are one cell,
+    kept with a <= b, and (a, a) holds the pairs inside a. Cells that can hold no pair, such as that
+    of a single vertex with itself, are left out: they are 0. Each pair of vertices lies in exactly
+    one cell of each place.
+
+    Args:
+        rows: the groups, or those of the left side.
+        columns: groups of the right side; None for one set of vertices. As many levels as `rows`.
+        directed: of one set of vertices, whether (a, b) and (b, a) are two cells.
+
+    Attributes:
+        levels: names of the levels; "left x right" where those of two sides differ.
+        depth: number of places: place 0 is the one cell that holds everything, place i the level
+            i, counted from 1.
+
+    Raises:
+        GraphError: sides with different numbers of levels, or groups without any pair.
+    """
+
+    def __init__(
+        self, rows: GroupTree, columns: GroupTree | None = None, *, directed: bool = False
+    ) -> None:
+        self.rows = rows
+        self.columns = rows if columns is None else columns
+        self.one_set = columns is None
+        self.directed = directed and columns is None
+        if len(self.rows.levels) != len(self.columns.levels):
+            raise GraphError("groups of both sides need the same number of levels; repeat one")
+        pairs = zip(self.rows.levels, self.columns.levels, strict=True)
+        self.levels = tuple(a if a == b else f"{a} x {b}" for a, b in pairs)
+        self.depth = len(self.levels) + 1
+        self._cells: list[tuple[IntVector, IntVector, IntVector]] = []
+        self._parents: list[IntVector] = []
+        for place in range(self.depth):
+            self._add(place)
+
+    def _add(self, place: int) -> None:
+        left, right = self._sizes(place)
+        if self.symmetric:
+            a, b = np.triu_indices(len(left))
+        else:
+            a, b = np.divmod(np.arange(len(left) * len(right)), len(right))
+        pairs = left[a] * right[b]
+        if self.one_set:
+            diagonal = a == b
+            pairs[diagonal] -= left[a[diagonal]]
+            if self.symmetric:
+                pairs[diagonal] //= 2
+        (kept,) = np.nonzero(pairs)
+        if not len(kept):
+            raise GraphError("there are no pairs of vertices: there is nothing to count")
+        self._cells.append((a[kept], b[kept], pairs[kept]))
+        above = np.zeros(len(kept), dtype=np.int64)
+        if place > 1:
+            name = self.rows.levels[place - 1], self.columns.levels[place - 1]
+            up = self.rows.parents(name[0])[a[kept]], self.columns.parents(name[1])[b[kept]]
+            above = self.locate(place - 1, *up)
+        self._parents.append(above)
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether (a, b) and (b, a) are one cell."""
+        return self.one_set and not self.directed
+
+    def _sizes(self, place: int) -> tuple[IntVector, IntVector]:
+        if place == 0:
+            return np.array([self.rows.n]), np.array([self.columns.n])
+        return (
+            self.rows.sizes(self.rows.levels[place - 1]),
+            self.columns.sizes(self.columns.levels[place - 1]),
+        )
+
+    def shape(self, place: int) -> tuple[int, int]:
+        """Numbers of groups of the rows and the columns of a place."""
+        left, right = self._sizes(place)
+        return len(left), len(right)
+
+    def size(self, place: int) -> int:
+        """How many cells a place has."""
+        return len(self._parents[place])
+
+    @cached_property
+    def total_size(self) -> int:
+        """How many cells all levels have, without place 0."""
+        return sum(self.size(place) for place in range(1, self.depth))
+
+    def cells(self, place: int) -> tuple[IntVector, IntVector]:
+        """Codes (a, b) of the cells of a place, shape (cells,) each, in the order of rows."""
+        return self._cells[place][:2]
+
+    def pairs(self, place: int) -> IntVector:
+        """How many pairs of vertices each cell of a place holds, shape (cells,)."""
+        return self._cells[place][2]
+
+    def parents(self, place: int) -> IntVector:
+        """For each cell its cell of the place before, shape (cells,); zeros for places 0 and 1."""
+        return self._parents[place]
+
+    def locate(self, place: int, a: IntVector, b: IntVector) -> IntVector:
+        """Numbers of cells by their codes, which must be cells; either order where that is one."""
+        if self.symmetric:
+            a, b = np.minimum(a, b), np.maximum(a, b)
+        found: IntVector = self._lookup(place)[a * self.shape(place)[1] + b]
+        return found
+
+    def _lookup(self, place: int) -> IntVector:
+        count = self.shape(place)
+        a, b = self.cells(place)
+        table = np.full(count[0] * count[1], -1, dtype=np.int64)
+        table[a * count[1] + b] = np.arange(len(a))
+        return table
+
+    def place(self, level: str | None = None) -> int:
+        """The place of a level; None for the finest.
+
+        Raises:
+            QueryError: no such level.
+        """
+        if level is None:
+            return self.depth - 1
+        if level not in self.levels:
+            raise QueryError(f"unknown level {level!r:.60}; there are {listed(self.levels)}")
+        return self.levels.index(level) + 1
+
+    def picked(
+        self, place: int, a: Label | Iterable[Label], b: Label | Iterable[Label]
+    ) -> BoolVector:
+        """Which cells of a place lie between two groups or unions of groups, shape (cells,).
+
+        Args:
+            place: a level's place.
+            a: label of a group of the rows, or several.
+            b: likewise of the columns; of one set without directions in either order.
+
+        Raises:
+            QueryError: no such group.
+        """
+        level = self.rows.levels[place - 1], self.columns.levels[place - 1]
+        chosen = np.zeros(self.shape(place), dtype=np.bool_)
+        chosen[np.ix_(_codes(self.rows, a, level[0]), _codes(self.columns, b, level[1]))] = True
+        if self.symmetric:
+            chosen |= chosen.T
+        found: BoolVector = chosen[self.cells(place)]
+        return found
+
+    def matrix(self, place: int, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Values of the cells as a matrix, symmetric if cells are; 0 where there is no cell."""
+        a, b = self.cells(place)
+        found = np.zeros(self.shape(place), dtype=values.dtype)
+        found[a, b] = values
+        if self.symmetric:
+            found[b, a] = values
+        return found
+
+    def sums(self, place: int, values: IntVector) -> IntVector:
+        """Sums of integers of the cells of a place over their cells of the place before."""
+        found = np.zeros(self.size(place - 1), dtype=np.int64)
+        np.add.at(found, self.parents(place), values)
+        return found
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, CellTree):
+            return NotImplemented
+        kinds = [(each.one_set, each.directed) for each in (self, other)]
+        return kinds[0] == kinds[1] and self.rows == other.rows and self.columns == other.columns
+
+    def __hash__(self) -> int:
+        return hash((self.rows, self.columns, self.directed))
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{self.size(i + 1):,} of {n}" for i, n in enumerate(self.levels))
+        return f"CellTree({counts})"
+
+
+def _codes(groups: GroupTree, picked: Label | Iterable[Label], level: str) -> list[int]:
+    labels = [picked] if isinstance(picked, str | int | np.integer) else list(picked)
+    return [groups.code(label, level) for label in labels]
+
+
+MARK = "@"
+_MOST_KNOWN = 100_000  # names that were read
+
+
+@final
+class GroupNames:
+    """Reads "@Sales" as all vertices of the group Sales.
+
+    A group is looked for on all levels; "@county:Kent" says which level is meant. A set is one
+    name, or a list of names and vertex labels, which means the vertices of all of them together.
+
+    Args:
+        left: groups of the vertices that S is made of.
+        right: of those that T is made of; the same object unless the graph is bipartite.
+    """
+
+    def __init__(self, left: Groups, right: Groups) -> None:
+        self.left = left
+        self.right = right
+
+    def query(self, S: Subset | str, T: Subset | str | None = None) -> CutQuery:
+        """The cut query between two sets; T as for `CutQuery`.
+
+        Raises:
+            QueryError: an unknown group, or a name that may mean two things.
+        """
+        return CutQuery(members(S, self.left), None if T is None else members(T, self.right))
+
+    def named(self, query: CutQuery) -> CutQuery:
+        """The same query with its names read."""
+        return self.query(query.S, query.T)
+
+
+def members(given: Subset | str, groups: Groups) -> Subset:
+    """The vertices that a set written with names of groups stands for.
+
+    Args:
+        given: a name of a group after "@", a list of such names and vertex labels, or a truth
+            vector or a `NamedSet`, which stays as it is.
+        groups: of the vertices.
+
+    Returns:
+        A `GroupUnion` where all are names of groups.
+
+    Raises:
+        QueryError: an unknown group or vertex, or a name that may mean two things.
+    """
+    if isinstance(given, np.ndarray | NamedSet) or (isinstance(given, str) and given == ALL):
+        return given
+    if isinstance(given, str):
+        if not given.startswith(MARK):
+            raise QueryError(
+                f"a set is a list of labels, or the name of a group, such as '@{given:.60}'"
+            )
+        given = [given]
+    labels: list[Any] = list(given) if isinstance(given, Iterable) else [given]
+    names = [each for each in labels if isinstance(each, str) and each.startswith(MARK)]
+    names = [each for each in names if not _is_vertex(each, groups)]
+    if not names:
+        return labels
+    union = GroupUnion.of([_group(name[len(MARK) :], groups) for name in names])
+    if len(names) == len(labels):
+        return union
+    marked = set(names)
+    others = groups.vertices.mask([each for each in labels if each not in marked])
+    return np.logical_or(others, union.truth_vector())
+
+
+def is_group(name: str, groups: Groups) -> bool:
+    """Whether a group of any level has this name, or "level:name"."""
+    return bool(_found(name, groups))
+
+
+def _is_vertex(name: str, groups: Groups) -> bool:
+    if groups.vertices.find(name) is None:
+        return False
+    if is_group(name[len(MARK) :], groups):
+        raise QueryError(
+            f"{name!r:.60} is a vertex and the name of a group: pass groups.members(...) for the "
+            "group, a truth vector for the vertex"
+        )
+    return True
+
+
+def _group(name: str, groups: Groups) -> GroupUnion:
+    """The group of a name, which is looked for once."""
+    known = groups.read_names
+    found = known.get(name)
+    if not isinstance(found, GroupUnion):
+        if len(known) >= _MOST_KNOWN:
+            known.clear()
+        found = known[name] = GroupUnion(groups, [_label_and_level(name, groups)])
+    return found
+
+
+def _label_and_level(name: str, groups: Groups) -> tuple[Label, str]:
+    found = _found(name, groups)
+    if not found:
+        known = listed([f"{MARK}{label}" for label in groups.labels()])
+        raise QueryError(f"unknown group '@{name:.60}'; there are {known}")
+    sets = [groups.within(label, level) for level, label in found.items()]
+    if any(not np.array_equal(sets[0], other) for other in sets[1:]):
+        raise QueryError(
+            f"'@{name:.60}' is a group of several levels: write one of "
+            + ", ".join(f"'@{level}:{name:.60}'" for level in found)
+        )
+    level, label = next(iter(found.items()))
+    return label, level
+
+
+def _found(name: str, groups: Groups) -> dict[str, Label]:
+    """The labels of this name, by level; labels of a level differ as texts."""
+    found = {level: groups.label_of_text(name, level) for level in groups.levels}
+    level, colon, rest = name.partition(":")
+    if colon and level in groups.levels and not any(each is not None for each in found.values()):
+        found = {level: groups.label_of_text(rest, level)}
+    return {level: each for level, each in found.items() if each is not None}
+
+
+def asked_query(S: Subset | str, T: Subset | str | None, names: GroupNames | None) -> CutQuery:
+    """A cut query that may name groups, if there are any.
+
+    Raises:
+        QueryError: as `GroupNames.query`; a name where no groups were given.
+    """
+    if names is not None:
+        return names.query(S, T)
+    hint = "; to name groups, open the session, or make the release, with groups="
+    for each in (S, T):
+        if isinstance(each, str) and each != ALL:
+            more = hint if each.startswith(MARK) else ""
+            raise QueryError(
+                f"a set of vertices is a list of labels, not the string {each!r}{more}"
+            )
+    return CutQuery(S, T)

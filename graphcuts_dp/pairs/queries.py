@@ -1,12 +1,17 @@
-"""Queries on a graph: values, exact sensitivities, batches.
+"""Linear queries on the weights of vertex pairs: values, exact sensitivities, batches.
 
 A cut query counts every edge once, also when S and T overlap; the matrix form 1_S' A 1_T would
-count edges inside both twice. Source: GRU12 section 2, which mixes the two.
+count edges inside both twice. Source: GRU12 section 2, which mixes the two. `MixedCut` is a cut of
+a two-sided graph whose sets hold vertices of both sides.
+
+This module knows graphs by their public interface only, so that post-processing may use queries
+without being able to reach `graph.adjacency`.
 """
 
-from collections.abc import Iterable, Sequence
+from abc import abstractmethod
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, final
+from typing import Any, NamedTuple, Protocol, TypeGuard, final
 
 import numpy as np
 import numpy.typing as npt
@@ -14,18 +19,213 @@ import scipy.sparse as sp
 
 from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector
 from graphcuts_dp.errors import QueryError
-from graphcuts_dp.pairs.linear_query import (
-    AnyGraph,
-    Data,
-    LinearQuery,
-    QueryFactors,
-    is_plain,
-    matrix_of,
-    one_set,
-    sides_of,
-    space_of,
-)
 from graphcuts_dp.pairs.vertices import ALL, Arcs, Label, NamedSet, Space, VertexSet
+
+
+class _Edges(Protocol):
+    @property
+    def rows(self) -> npt.NDArray[np.int32]: ...
+    @property
+    def columns(self) -> npt.NDArray[np.int32]: ...
+    @property
+    def weights(self) -> FloatVector: ...
+    @property
+    def weighted(self) -> bool: ...
+
+
+class PlainGraph(_Edges, Protocol):
+    """What queries read of a `Graph`."""
+
+    @property
+    def vertices(self) -> VertexSet:
+        """Public vertex set."""
+        ...
+
+    @property
+    def adjacency(self) -> Any:
+        """Symmetric sparse matrix, zero diagonal."""
+        ...
+
+
+class TwoSidedGraph(_Edges, Protocol):
+    """What queries read of a `BipartiteGraph`, or of a `DirectedGraph`."""
+
+    @property
+    def space(self) -> tuple[VertexSet, VertexSet]:
+        """Both vertex sets, or `Arcs`."""
+        ...
+
+    @property
+    def left(self) -> VertexSet:
+        """Public left vertex set."""
+        ...
+
+    @property
+    def right(self) -> VertexSet:
+        """Public right vertex set."""
+        ...
+
+    @property
+    def biadjacency(self) -> Any:
+        """Sparse matrix, shape (n_left, n_right)."""
+        ...
+
+
+AnyGraph = PlainGraph | TwoSidedGraph
+Data = AnyGraph | npt.NDArray[Any]
+
+
+def is_plain(data: Any) -> TypeGuard[PlainGraph]:
+    """Whether a graph is undirected on one vertex set."""
+    return not hasattr(data, "left")
+
+
+def sides_of(space: Any) -> tuple[VertexSet, VertexSet]:
+    """The vertex sets of rows and of columns; the same object for a plain graph."""
+    if isinstance(space, VertexSet):
+        return space, space
+    if isinstance(space, tuple):
+        return space[0], space[1]
+    if is_plain(space):
+        return space.vertices, space.vertices
+    return space.left, space.right
+
+
+def space_of(graph: AnyGraph | Space) -> Space:
+    """The vertex set of a graph, its two, or `Arcs`."""
+    if isinstance(graph, VertexSet | tuple):
+        return graph
+    return graph.vertices if is_plain(graph) else graph.space  # type: ignore[union-attr]
+
+
+def one_set(space: Any) -> bool:
+    """Whether the rows and the columns of a space are the same vertices: all but two sides."""
+    return isinstance(space_of(space), VertexSet | Arcs)
+
+
+def matrix_of(data: Data, bipartite: bool, directed: bool = False) -> tuple[Any, Space]:
+    """The sparse matrix of a graph, or a checked dense one with a zero diagonal; its vertex sets.
+
+    Raises:
+        QueryError: no matrix, or one that is not symmetric where it must be.
+    """
+    if isinstance(data, np.ndarray):
+        matrix = np.array(data, dtype=np.float64)
+        if matrix.ndim != 2 or not matrix.size:
+            raise QueryError("queries are asked of a graph or of a matrix with two dimensions")
+        rows, columns = matrix.shape
+        if bipartite:
+            return matrix, (VertexSet(rows), VertexSet(columns))
+        if rows != columns or (not directed and (matrix != matrix.T).any()):
+            raise QueryError(
+                "the matrix is not symmetric; pass directed=True or bipartite=True if it need not"
+            )
+        np.fill_diagonal(matrix, 0)
+        return matrix, Arcs(VertexSet(rows)) if directed else VertexSet(rows)
+    if is_plain(data):
+        return data.adjacency, data.vertices
+    return data.biadjacency, data.space  # type: ignore[union-attr]  # the other kinds
+
+
+class QueryFactors(NamedTuple):
+    """A query as u' A v, less the pairs within `overlap`, which u' A v counts twice.
+
+    Over `Arcs`, the entries on the diagonal, which u' A v has and no pair has, are zero in A.
+
+    Attributes:
+        left: u.
+        right: v.
+        overlap: 0/1 vector of the vertices on both sides of a cut; None where a pair shall count
+            u_i v_j + u_j v_i, and over two vertex sets.
+    """
+
+    left: FloatVector
+    right: FloatVector
+    overlap: FloatVector | None = None
+
+
+class LinearQuery(Protocol):
+    """A linear query: it has a real coefficient for each vertex pair.
+
+    A class needs its coefficients alone; what it inherits works from them, and can be overridden by
+    something faster.
+
+    It can be asked of graphs, matrices, hypotheses and the mechanisms that take linear queries.
+    """
+
+    @abstractmethod
+    def coefficients(self, space: Space) -> FloatMatrix:
+        """The coefficient of each pair, as a new matrix over the vertex sets.
+
+        Shape (n, n), symmetric with a zero diagonal, for one vertex set; (n_left, n_right) for two,
+        with a zero diagonal if they are `Arcs`.
+
+        Raises:
+            QueryError: a query that does not fit the vertex sets.
+        """
+        ...
+
+    def factors(self, space: Space) -> QueryFactors | None:
+        """The query in factors, if it has them: answers then need no matrix of coefficients."""
+        del space
+        return None
+
+    def value(self, data: Data, *, bipartite: bool = False, directed: bool = False) -> float:
+        """The answer on a graph, or on a matrix whose rows are vertices 0..n-1.
+
+        Raises:
+            QueryError: a query that does not fit, or a matrix that is not symmetric.
+        """
+        return self.value_on_matrix(*matrix_of(data, bipartite, directed))
+
+    def value_on_matrix(self, matrix: Any, space: Space) -> float:
+        """The answer on a matrix over the vertex sets, dense or sparse, which is not checked."""
+        return weighted_sum(self.coefficients(space), matrix, space)
+
+    def sensitivity(self, graph: AnyGraph | Space) -> float:
+        """Largest change of the value when one pair's weight changes by 1.
+
+        Only the vertex sets are read.
+        """
+        return float(np.abs(self.coefficients(space_of(graph))).max(initial=0.0))
+
+    def norm_squared(self, space: Space) -> float:
+        """||q||_2^2 over pairs."""
+        coefficients = self.coefficients(space)
+        return weighted_sum(coefficients, coefficients, space)
+
+    def coefficient_range(self, space: Space) -> tuple[float, float]:
+        """Bounds (low, high) with low <= 0 <= high on the coefficients."""
+        coefficients = self.coefficients(space)
+        return min(0.0, float(coefficients.min())), max(0.0, float(coefficients.max()))
+
+    def coefficients_at(
+        self, rows: npt.NDArray[np.integer], columns: npt.NDArray[np.integer], space: Space
+    ) -> FloatVector:
+        """The coefficients of some pairs."""
+        found: FloatVector = self.coefficients(space)[rows, columns]
+        return found
+
+
+def is_query(given: object) -> TypeGuard[LinearQuery]:
+    """Whether this is a whole query, and not a set of vertices."""
+    return hasattr(given, "coefficients")
+
+
+def weighted_sum(coefficients: FloatMatrix, matrix: Any, space: Space) -> float:
+    """Sum over pairs of coefficient times weight.
+
+    Args:
+        coefficients: a matrix over the vertex sets.
+        matrix: likewise, dense or sparse.
+        space: the vertex set, or the left and the right one.
+    """
+    if sp.issparse(matrix):
+        total = matrix.multiply(coefficients).sum()
+    else:
+        total = np.vdot(coefficients, matrix)
+    return float(total) / (2 if isinstance(space, VertexSet) else 1)
+
 
 Subset = Iterable[Label] | BoolVector
 _BATCH_ENTRIES = 1 << 24  # floats in one block of a batch: 128 MiB
@@ -483,3 +683,105 @@ def _sums_of_others(x: FloatVector) -> FloatVector:
     others[1:] = np.cumsum(x[:-1])
     others[:-1] += np.cumsum(x[:0:-1])[::-1]
     return others
+
+
+@final
+class MixedCut(LinearQuery):
+    """Edges of a bipartite graph with one end in S and the other in T, each once.
+
+    S and T may each hold vertices of both sides, as in a graph that forgets its sides: an edge
+    counts if its left end is in S and its right end in T, or its left end in T and its right end in
+    S. Coefficients are 0 or 1.
+
+    Args:
+        S: masks of its left and of its right vertices.
+        T: likewise.
+    """
+
+    def __init__(self, S: tuple[BoolVector, BoolVector], T: tuple[BoolVector, BoolVector]) -> None:
+        self.S = S
+        self.T = T
+
+    def __repr__(self) -> str:
+        return "MixedCut()"
+
+    @property
+    def parts(self) -> int:
+        """Of how many cuts between a left and a right set it is the sum or difference.
+
+        Two; and where both ends can be in both sets, what these two count twice is a third.
+        """
+        twice = (self.S[0] & self.T[0]).any() and (self.S[1] & self.T[1]).any()
+        return 3 if twice else 2
+
+    def coefficients(self, space: Space) -> FloatMatrix:
+        """See `LinearQuery.coefficients`.
+
+        Raises:
+            QueryError: masks of other vertex sets.
+        """
+        shape = tuple(len(side) for side in space) if isinstance(space, tuple) else ()
+        if shape != (len(self.S[0]), len(self.S[1])):
+            raise QueryError("this query was made for other vertex sets")
+        joined = np.logical_and.outer(self.S[0], self.T[1])
+        joined |= np.logical_and.outer(self.T[0], self.S[1])
+        return joined.astype(np.float64)
+
+    def coefficients_at(
+        self, rows: npt.NDArray[np.integer], columns: npt.NDArray[np.integer], space: Space
+    ) -> FloatVector:
+        """See `LinearQuery.coefficients_at`."""
+        del space
+        found = (self.S[0][rows] & self.T[1][columns]) | (self.T[0][rows] & self.S[1][columns])
+        return np.asarray(found, dtype=np.float64)
+
+
+def understood(query: LinearQuery, space: Space) -> LinearQuery:
+    """A cut whose sets mix both sides as a `MixedCut`; every other query as it is.
+
+    A set without T means all vertices outside S, on both sides, as soon as S holds a right vertex.
+    Where S has left vertices and T right ones alone, nothing changes.
+
+    Raises:
+        QueryError: a label of the other side that both sides have, so that nobody can tell which
+            vertex is meant; an unknown vertex.
+    """
+    if not isinstance(query, CutQuery) or isinstance(space, VertexSet | Arcs):
+        return query
+    left, right = space
+    if _on_its_side(query.S, left) and (query.T is None or _on_its_side(query.T, right)):
+        return query
+    S = _split(query.S, left, right)
+    T = (~S[0], ~S[1]) if query.T is None else _split(query.T, left, right)
+    return MixedCut(S, T)
+
+
+def _on_its_side(subset: Subset, side: VertexSet) -> bool:
+    """Whether a set is on its side; what is unknown on both sides is left to `mask` to refuse."""
+    if isinstance(subset, np.ndarray | str | NamedSet):
+        return True
+    return all(side.find(label) is not None for label in subset)
+
+
+def _split(subset: Subset, left: VertexSet, right: VertexSet) -> tuple[BoolVector, BoolVector]:
+    """The left and the right vertices of a set."""
+    if isinstance(subset, str):  # no other text is a set
+        return np.ones(len(left), dtype=np.bool_), np.ones(len(right), dtype=np.bool_)
+    if isinstance(subset, np.ndarray):
+        raise QueryError(
+            "one set holds vertices of both sides, the other one is a truth vector: write labels"
+        )
+    labels: Iterable[Label] = subset if isinstance(subset, Collection) else tuple(subset)
+    here: list[Label] = []
+    there: list[Label] = []
+    for label in labels:
+        sides = left.find(label), right.find(label)
+        if None not in sides:
+            raise QueryError(
+                f"{label!r:.60} is a vertex of both sides: in a set that mixes them nobody can tell"
+                " which one is meant; ask for S on the left and T on the right"
+            )
+        if sides == (None, None):
+            raise QueryError(f"unknown vertex {label!r:.60}; it is on neither side")
+        (here if sides[0] is not None else there).append(label)
+    return left.mask(here), right.mask(there)

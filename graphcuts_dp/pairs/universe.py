@@ -1,22 +1,149 @@
-"""The universe: every vertex pair that may be joined, and queries as vectors over it.
+"""Which pairs of vertices there are: as places in a matrix, and as the universe of queries.
 
-GRU12 sees a graph as a database over the universe X of pairs, and a linear query as a vector q with
-one coefficient for each pair. A matrix over the universe is symmetric with a zero diagonal (a pair
-of a plain graph thus has two entries, which always agree), or a biadjacency matrix, or that of a
-directed graph, with a zero diagonal.
+`Layout` tells places of one vertex set, of two, of arcs. GRU12 sees a graph as a database over the
+universe X of pairs, and a linear query as a vector q with one coefficient for each pair. A matrix
+over the universe is symmetric with a zero diagonal (a pair of a plain graph thus has two entries,
+which always agree), or a biadjacency matrix, or that of a directed graph, with a zero diagonal.
 """
 
+import math
 from collections.abc import Sequence
-from typing import Any, Self, final
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Self, TypeVar, final
 
 import numpy as np
 import numpy.typing as npt
 
-from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector
+from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.errors import GraphError
-from graphcuts_dp.pairs.linear_query import AnyGraph, LinearQuery, space_of
-from graphcuts_dp.pairs.queries import CutQuery, answer_on_matrix, pairs_of_cut
+from graphcuts_dp.pairs.queries import (
+    AnyGraph,
+    CutQuery,
+    LinearQuery,
+    answer_on_matrix,
+    pairs_of_cut,
+    sides_of,
+    space_of,
+)
 from graphcuts_dp.pairs.vertices import Arcs, Label, Space, VertexSet, public_vertices
+
+Index = TypeVar("Index", int, npt.NDArray[np.int64])
+
+_BLOCK_ENTRIES = 1 << 20  # in float32 four MiB, which caches hold
+_LEAST_BLOCKS = 8  # of a matrix of more than 2^17 entries, so that processors share it
+_SMALL = 1 << 17
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The shape of a noisy matrix and how its rows are cut.
+
+    Attributes:
+        shape: rows and columns.
+        symmetric: whether it is an adjacency matrix: symmetric with zero diagonal.
+        directed: whether it is that of a directed graph: square, each entry a pair of its own, and
+            none on the diagonal, which is zero.
+    """
+
+    shape: tuple[int, int]
+    symmetric: bool
+    directed: bool = False
+
+    @classmethod
+    def of(cls, space: Space) -> Self:
+        """The layout of a matrix over one vertex set, over two, or over `Arcs`."""
+        left, right = sides_of(space)
+        return cls((len(left), len(right)), left is right, isinstance(space, Arcs))
+
+    @property
+    def hollow(self) -> bool:
+        """Whether the diagonal is zero, since no vertex is paired with itself."""
+        return self.symmetric or self.directed
+
+    def bounds(self) -> list[tuple[int, int]]:
+        """First row and end of each block, in order. Each starts at a multiple of eight."""
+        rows, columns = self.shape
+        if rows * columns <= _SMALL:
+            return [(0, rows)]
+        height = min(_BLOCK_ENTRIES // columns, rows // _LEAST_BLOCKS)
+        height = max(8, -(-height // 8) * 8)
+        return [(start, min(start + height, rows)) for start in range(0, rows, height)]
+
+    def pairs_before(self, row: Index) -> Index:
+        """How many pairs lie in the rows above `row`; of a symmetric matrix, pairs i < j."""
+        rows, columns = self.shape
+        if self.symmetric:
+            return row * (2 * rows - row - 1) // 2
+        return row * (columns - self.directed)
+
+    def places(self, rows: IntVector, columns: IntVector) -> IntVector:
+        """The place of each pair among all, in row order; of a symmetric matrix, rows < columns."""
+        along = columns
+        if self.symmetric:
+            along = columns - rows - 1  # row i begins with j = i + 1
+        elif self.directed:
+            along = columns - (columns > rows)
+        return self.pairs_before(rows) + along
+
+    def unfold(self, values: npt.NDArray[Any], start: int, stop: int) -> npt.NDArray[Any]:
+        """Rows start..stop-1 from one value a pair, in row order.
+
+        Returns:
+            All columns; of a symmetric matrix the columns from `start` on, zero where j <= i.
+        """
+        columns = self.shape[1]
+        if self.directed:
+            full = np.zeros((stop - start, columns), dtype=values.dtype)
+            full[self._off_diagonal(start, stop)] = values
+            return full
+        if not self.symmetric:
+            return values.reshape(stop - start, columns)
+        upper = np.zeros((stop - start, columns - start), dtype=values.dtype)
+        taken = 0
+        for i in range(stop - start):
+            count = columns - start - i - 1
+            upper[i, i + 1 :] = values[taken : taken + count]
+            taken += count
+        return upper
+
+    def fold(self, rows: npt.NDArray[Any], start: int) -> npt.NDArray[Any]:
+        """One value a pair, in row order, from full rows that begin at `start`."""
+        if self.directed:
+            return rows[self._off_diagonal(start, start + len(rows))]
+        if not self.symmetric:
+            return rows.ravel()
+        return np.concatenate([row[start + i + 1 :] for i, row in enumerate(rows)])
+
+    def _off_diagonal(self, start: int, stop: int) -> npt.NDArray[np.bool_]:
+        """Which entries of some rows are not on the diagonal."""
+        kept = np.ones((stop - start, self.shape[1]), dtype=np.bool_)
+        kept[np.arange(stop - start), np.arange(start, stop)] = False
+        return kept
+
+
+def most_weight(pairs: int, cap: float | None) -> float:
+    """What so many pairs can weigh at most, rounded up; infinity without a cap."""
+    if cap is None:
+        return math.inf
+    most = cap * pairs
+    exact = math.isinf(most) or Fraction(most) >= Fraction(cap) * pairs
+    return most if exact else math.nextafter(most, math.inf)
+
+
+def possible_part(interval: tuple[float, float], most: float) -> tuple[float, float]:
+    """The part of an interval where a cut can lie: no graph has weights below 0.
+
+    It holds every possible truth that the interval holds. One that lies beside all possible truths
+    becomes the nearest of them.
+
+    Args:
+        interval: (low, high).
+        most: what the pairs of the cut can weigh, see `most_weight`.
+    """
+    low, high = interval
+    return min(max(low, 0.0), most), min(max(high, 0.0), most)
+
 
 Vertices = VertexSet | int | Sequence[Label]
 

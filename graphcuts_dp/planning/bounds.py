@@ -15,10 +15,9 @@ from graphcuts_dp.estimate.noisy_contributions import CONFIDENCE, Contributions
 from graphcuts_dp.estimate.strategy import forecast_flows
 from graphcuts_dp.learn.online_bounds import checked_promise
 from graphcuts_dp.pairs.groups import GroupTree
-from graphcuts_dp.privacy.calibration import discrete_gaussian_scale
-from graphcuts_dp.privacy.guarantee import exact_epsilon
-from graphcuts_dp.privacy.protection import Protect
-from graphcuts_dp.privacy.value_noise import discrete_gaussian_radius, discrete_laplace_radius
+from graphcuts_dp.privacy.composition import discrete_gaussian_scale
+from graphcuts_dp.privacy.distributions import discrete_gaussian_radius, discrete_laplace_radius
+from graphcuts_dp.privacy.guarantee import Protect, exact_epsilon
 
 
 @final

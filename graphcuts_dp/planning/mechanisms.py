@@ -20,8 +20,7 @@ from graphcuts_dp.learn.constructions import CONSTRUCTIONS
 from graphcuts_dp.learn.norms import AUTO, NORMS, CutSizes, norm_updates, parse_norm, terms_of
 from graphcuts_dp.learn.update_bounds import at_least_one, shape_of
 from graphcuts_dp.planning import offline
-from graphcuts_dp.privacy.distributions import LaplaceNoise
-from graphcuts_dp.privacy.value_noise import discrete_laplace_radius
+from graphcuts_dp.privacy.distributions import LaplaceNoise, discrete_laplace_radius
 from graphcuts_dp.session.calibrations import CALIBRATIONS
 from graphcuts_dp.session.choice import Setting, gaussian_deviation, mirror_descent_error
 from graphcuts_dp.session.terms import LINEAR_METHODS, guaranteed_error

@@ -32,9 +32,9 @@ from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import ALL
 from graphcuts_dp.privacy.composition import zcdp_rho
+from graphcuts_dp.privacy.distributions import ValueNoise, discrete_laplace_radius
 from graphcuts_dp.privacy.level_noise import MOST_COUNTS, k_norm_radius
 from graphcuts_dp.privacy.noise import shortfall
-from graphcuts_dp.privacy.value_noise import ValueNoise, discrete_laplace_radius
 from graphcuts_dp.session.choice import Setting
 
 _EDGES = Grid()

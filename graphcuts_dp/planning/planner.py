@@ -17,8 +17,7 @@ from graphcuts_dp.estimate.changes import cell_changes
 from graphcuts_dp.estimate.strategy import choose_strategy, guaranteed_flows
 from graphcuts_dp.learn.update_bounds import ArcsOn, Size, pairs_of, shape_of
 from graphcuts_dp.options import check, option
-from graphcuts_dp.pairs.cells import CellTree
-from graphcuts_dp.pairs.groups import GroupTree
+from graphcuts_dp.pairs.groups import CellTree, GroupTree
 from graphcuts_dp.planning.mechanisms import (
     ANSWERS,
     FIXED,
@@ -36,8 +35,7 @@ from graphcuts_dp.planning.synthetic import (
     sparse_forecast,
     synthetic_forecast,
 )
-from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, SMALLEST_EPSILON
-from graphcuts_dp.privacy.protection import EDGE, Protect
+from graphcuts_dp.privacy.guarantee import EDGE, LARGEST_EPSILON, SMALLEST_EPSILON, Protect
 from graphcuts_dp.session.choice import Setting
 from graphcuts_dp.session.terms import METHODS
 from graphcuts_dp.tables.frames import made_frame

@@ -23,10 +23,14 @@ import scipy.spatial
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntMatrix, IntVector
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.privacy.composition import Cost, rounded_up, zcdp_rho
-from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.distributions import discrete_laplace_radius
 from graphcuts_dp.privacy.guarantee import exact_epsilon
-from graphcuts_dp.privacy.noise import happens, sample_discrete_gaussian, sample_discrete_laplace
-from graphcuts_dp.privacy.value_noise import discrete_laplace_radius
+from graphcuts_dp.privacy.noise import (
+    EntropySource,
+    happens,
+    sample_discrete_gaussian,
+    sample_discrete_laplace,
+)
 
 DistributionPair = Literal["laplace", "gaussian"]
 Change = tuple[int, int]  # the largest sums of |change| and of change^2 of the counts of a level

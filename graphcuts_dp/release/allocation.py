@@ -14,6 +14,7 @@ from graphcuts_dp.estimate.measurement import (
     Measurements,
     measured_by,
 )
+from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.graph.adjacency import AnyGraph, DirectedGraph
 from graphcuts_dp.measure.cells import measure_groups
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
@@ -21,15 +22,15 @@ from graphcuts_dp.measure.statistics import check_sums, measure_degrees, measure
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost, stated_cost
 from graphcuts_dp.privacy.distributions import NoiseDistribution
-from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.guarantee import (
+    EDGE,
     SMALLEST_EPSILON,
     PrivacyGuarantee,
+    Protect,
     exact_epsilon,
     hidden_change,
 )
-from graphcuts_dp.privacy.protection import EDGE, Protect
-from graphcuts_dp.privacy.value_noise import noise_distribution
+from graphcuts_dp.privacy.noise import EntropySource
 from graphcuts_dp.release.choice import (
     EARLY_SHARE,
     MOST_BESIDE_GROUPS,

@@ -21,9 +21,9 @@ import scipy
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.measurement import Degrees, Measurement
+from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.options import check, option
-from graphcuts_dp.privacy.value_noise import noise_distribution
 from graphcuts_dp.results.storage import ANSWERS, WORKLOADS
 
 AUTO, RESPONSE, SPLIT, SPARSE = "auto", "response", "degrees+response", "sparse"

@@ -15,8 +15,7 @@ from graphcuts_dp.measure.cells import (
 )
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.privacy.composition import stated_cost
-from graphcuts_dp.privacy.guarantee import exact_epsilon
-from graphcuts_dp.privacy.protection import EDGE, Protect
+from graphcuts_dp.privacy.guarantee import EDGE, Protect, exact_epsilon
 from graphcuts_dp.release.allocation import promise
 from graphcuts_dp.release.job import Job, execute
 from graphcuts_dp.results.flows import Flows

@@ -16,10 +16,9 @@ from graphcuts_dp.graph.owned_rows import PrivateData, bounded_graph
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
-from graphcuts_dp.privacy.protection import Protect
-from graphcuts_dp.progress import Progress, silent
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, Protect
+from graphcuts_dp.privacy.noise import EntropySource, entropy_source
+from graphcuts_dp.resources import Progress, silent
 
 R = TypeVar("R")
 _FACTS = ("space", "weighted", "weight_cap", "hide_change", "counting", "unit", "owner_is_tail")

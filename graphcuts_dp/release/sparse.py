@@ -12,12 +12,11 @@ from graphcuts_dp.estimate.measurement import (
     Measurements,
 )
 from graphcuts_dp.graph.adjacency import on_space
-from graphcuts_dp.memory import memory_limit
 from graphcuts_dp.pairs.vertices import Space
-from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource
-from graphcuts_dp.progress import Progress
+from graphcuts_dp.privacy.noise import SEEDED_WARNING, EntropySource
 from graphcuts_dp.release.choice import AUTO, SPARSE, Response
 from graphcuts_dp.release.usefulness import needed_memory
+from graphcuts_dp.resources import Progress, memory_limit
 from graphcuts_dp.results.release import Release
 from graphcuts_dp.synth.base import FitSummary
 from graphcuts_dp.synth.finishing import sample_edges

@@ -9,7 +9,7 @@ import numpy as np
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.measurement import Bought, Classes, Measurement, Measurements
-from graphcuts_dp.estimate.noisy_matrix import KeptEdges, threshold_for
+from graphcuts_dp.estimate.noisy_matrix import KeptEdges, noise_distribution, threshold_for
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph
 from graphcuts_dp.measure.cells import Sides, measure_groups
 from graphcuts_dp.measure.entries import measure_kept_edges
@@ -18,12 +18,11 @@ from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.vertices import vertex_sets
 from graphcuts_dp.privacy.composition import Cost, stated_cost
 from graphcuts_dp.privacy.distributions import LaplaceNoise
-from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.guarantee import SMALLEST_EPSILON, exact_epsilon
-from graphcuts_dp.privacy.value_noise import noise_distribution
-from graphcuts_dp.progress import Progress, silent
+from graphcuts_dp.privacy.noise import EntropySource
 from graphcuts_dp.release.allocation import promise
 from graphcuts_dp.release.group_shares import GroupPlan
+from graphcuts_dp.resources import Progress, silent
 from graphcuts_dp.synth.block_model import found_groups
 from graphcuts_dp.synth.sparse_fit import WeightPrior
 

@@ -23,13 +23,12 @@ from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.measure.entries import distribution_for
 from graphcuts_dp.options import chosen
 from graphcuts_dp.pairs.groups import Groups
-from graphcuts_dp.pairs.linear_query import sides_of as sides_in
+from graphcuts_dp.pairs.queries import sides_of as sides_in
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import VertexSet
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource
-from graphcuts_dp.privacy.protection import Protect
-from graphcuts_dp.progress import Progress, silent
+from graphcuts_dp.privacy.guarantee import Protect
+from graphcuts_dp.privacy.noise import SEEDED_WARNING, EntropySource
 from graphcuts_dp.release.allocation import least_distribution, measure, promise
 from graphcuts_dp.release.choice import RESPONSE, RESPONSES, SPARSE, SPLIT, Response
 from graphcuts_dp.release.group_shares import group_plan
@@ -42,6 +41,7 @@ from graphcuts_dp.release.sparse import (
 )
 from graphcuts_dp.release.sparse_measure import check_sparse, measure_sparse
 from graphcuts_dp.release.usefulness import check_size, size_note
+from graphcuts_dp.resources import Progress, silent
 from graphcuts_dp.results.release import Release
 from graphcuts_dp.synth.base import FitMethod, FitProblem
 from graphcuts_dp.synth.finishing import finished_fit, weights_of

@@ -19,10 +19,10 @@ from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.estimate.answers import AnswerOptions
 from graphcuts_dp.estimate.measurement import CellSums
 from graphcuts_dp.graph.adjacency import AnyGraph, on_space
-from graphcuts_dp.memory import memory_limit
-from graphcuts_dp.pairs.layout import Layout
 from graphcuts_dp.pairs.queries import CutQuery, pairs_of_cut
+from graphcuts_dp.pairs.universe import Layout
 from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet
+from graphcuts_dp.resources import memory_limit
 from graphcuts_dp.results.release import Release
 
 # Bytes for each entry of the matrix (n^2; left times right) that a release takes at least. Peaks of

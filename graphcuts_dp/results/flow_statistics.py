@@ -27,9 +27,9 @@ from graphcuts_dp.estimate.tails import RatioBounds, Side, error_radii, ratio_bo
 from graphcuts_dp.files import PathLike, atomic_write, check_writable
 from graphcuts_dp.pairs.groups import GroupTree
 from graphcuts_dp.pairs.vertices import Label
-from graphcuts_dp.privacy.entropy import SEEDED_WARNING, entropy_source
 from graphcuts_dp.privacy.guarantee import promise_text
 from graphcuts_dp.privacy.level_noise import Spread
+from graphcuts_dp.privacy.noise import SEEDED_WARNING, entropy_source
 from graphcuts_dp.results.flow_table import ROUNDING, FlowTable, checked_failure
 from graphcuts_dp.tables.frames import made_frame
 

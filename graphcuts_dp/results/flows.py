@@ -19,7 +19,7 @@ from graphcuts_dp.estimate.strategy import FlowStrategy
 from graphcuts_dp.estimate.tails import error_radii
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.pairs.vertices import Label
-from graphcuts_dp.privacy.entropy import SEEDED_WARNING
+from graphcuts_dp.privacy.noise import SEEDED_WARNING
 from graphcuts_dp.results import bundle
 from graphcuts_dp.results.flow_statistics import FlowStatistics
 from graphcuts_dp.results.flow_table import (

@@ -27,14 +27,21 @@ from graphcuts_dp.estimate.sparse_model import SparseModel
 from graphcuts_dp.estimate.worst_case import expected_worst_cut, noise_cut_bound
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.pairs.group_names import GroupNames, asked_query
-from graphcuts_dp.pairs.linear_query import LinearQuery, is_plain, is_query
-from graphcuts_dp.pairs.linear_steps import as_cut
-from graphcuts_dp.pairs.mixed_cuts import understood
-from graphcuts_dp.pairs.queries import CutQuery, RankOneQuery, Subset, answer_all
+from graphcuts_dp.pairs.graph_queries import as_cut
+from graphcuts_dp.pairs.groups import GroupNames, asked_query
+from graphcuts_dp.pairs.queries import (
+    CutQuery,
+    LinearQuery,
+    RankOneQuery,
+    Subset,
+    answer_all,
+    is_plain,
+    is_query,
+    understood,
+)
 from graphcuts_dp.pairs.vertices import Space, sets_in
-from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, promise_text
+from graphcuts_dp.privacy.noise import SEEDED_WARNING
 from graphcuts_dp.results import bundle, storage
 from graphcuts_dp.results.storage import ANSWERS, DENSE, SPARSE
 from graphcuts_dp.synth.base import FitSummary

@@ -27,11 +27,10 @@ from graphcuts_dp.errors import (
     ServerError,
 )
 from graphcuts_dp.pairs.graph_queries import GraphQuery, Question
-from graphcuts_dp.pairs.linear_query import LinearQuery, is_query
-from graphcuts_dp.pairs.queries import CutQuery, RankOneQuery, Subset
+from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, RankOneQuery, Subset, is_query
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import VertexSet
-from graphcuts_dp.progress import Progress, silent
+from graphcuts_dp.resources import Progress, silent
 from graphcuts_dp.session.base import Answer, Update
 from graphcuts_dp.session.query_lines import query_of, query_to_dict
 from graphcuts_dp.session.runner import Remaining

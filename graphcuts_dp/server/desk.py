@@ -32,9 +32,8 @@ from graphcuts_dp.ledger.opening import Budget, Store, ledger_budget, open_ledge
 from graphcuts_dp.ledger.uses import Use, check_budget
 from graphcuts_dp.measure.cells import sides_of_groups
 from graphcuts_dp.pairs.graph_queries import Question
-from graphcuts_dp.pairs.group_names import GroupNames
-from graphcuts_dp.pairs.groups import Groups
-from graphcuts_dp.pairs.linear_query import LinearQuery
+from graphcuts_dp.pairs.groups import GroupNames, Groups
+from graphcuts_dp.pairs.queries import LinearQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.planning.planner import plan_of, usual_edges
 from graphcuts_dp.server.approval import (

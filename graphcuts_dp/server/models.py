@@ -27,8 +27,7 @@ from pydantic import (
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.options import Option, described
 from graphcuts_dp.pairs.graph_queries import GraphQuery
-from graphcuts_dp.pairs.linear_query import LinearQuery
-from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.pairs.queries import CutQuery, LinearQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.server.people import MOST_QUERIES, Caps
 from graphcuts_dp.session.query_lines import query_of

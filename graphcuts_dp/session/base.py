@@ -20,13 +20,12 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.base import Sign
 from graphcuts_dp.ledger.ledger import plain
 from graphcuts_dp.pairs.graph_queries import GraphQuery, Question
-from graphcuts_dp.pairs.linear_query import LinearQuery
-from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.pairs.queries import CutQuery, LinearQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, hidden_change
-from graphcuts_dp.session.queries import EdgeCounter, EncodedQuery, decode_query
+from graphcuts_dp.privacy.noise import EntropySource
+from graphcuts_dp.session.queries import Counted, EdgeCounter, EncodedQuery, decode_query
 
 
 @final
@@ -86,6 +85,7 @@ class Answer:
         return f"{self.value:.1f} in [{low:.1f}, {high:.1f}] {scope}{mark}"
 
 
+ANSWERED = "the session has given all the answers that it promised; start another one"
 NOTHING = Answer(value=0.0, interval=(0.0, 0.0), confidence=1.0)  # to a cut without pairs
 
 
@@ -299,8 +299,21 @@ class CutMechanism(Mechanism[Question, S]):
         return EdgeCounter(data, self.grid).counts if self.needs_truth else super().counter(data)
 
     def told(self, key: EncodedQuery, answer: Answer) -> Answer:
-        """See `Mechanism.told`: about the number itself, and cut to what it can be."""
-        return possible_answer(in_numbers(answer, key.sensitivity), key.possible(self.grid))
+        """See `Mechanism.told`: about the number itself, cut to what it can be on any graph.
+
+        A statistic of f steps of its sensitivity s lies in [f s, f s + s - 1]. Cutting takes no
+        value farther from the truth, and no truth out of an interval; one that lies beside all
+        possible truths becomes the nearest of them.
+        """
+        counted = Counted.of(key.query, self.universe, self.grid)
+        if counted is None:
+            return answer
+        steps, rest = counted.sensitivity, counted.sensitivity - 1
+        low, high = answer.interval
+        least, most = counted.possible
+        ends = (answer.value * steps + rest / 2, low * steps, high * steps + rest)
+        value, low, high = (min(max(each, least), most) for each in ends)
+        return replace(answer, value=value, interval=(low, high))
 
     def learnt(self, state: S) -> bytes | None:  # noqa: ARG002
         """See `Mechanism.learnt`: nothing."""
@@ -371,36 +384,3 @@ def promise(
         seed=seed,
         parts=parts,
     )
-
-
-def trivial_answer(value: float, pairs: int, grid: Grid) -> Answer:
-    """An answer without guarantee: the interval is what the pairs of the cut can weigh."""
-    return Answer(value=value, interval=(0.0, grid.most(pairs)), confidence=1.0, guaranteed=False)
-
-
-def in_numbers(answer: Answer, sensitivity: int) -> Answer:
-    """An answer about steps, told about the number itself, which was divided by its sensitivity.
-
-    Post-processing with a public number: a number of f steps lies in [f s, f s + s - 1].
-    """
-    if sensitivity == 1:
-        return answer
-    low, high = (end * sensitivity for end in answer.interval)
-    rest = sensitivity - 1
-    value = answer.value * sensitivity + rest / 2
-    return replace(answer, value=value, interval=(low, high + rest))
-
-
-def possible_answer(answer: Answer, possible: tuple[float, float]) -> Answer:
-    """An answer, value and interval, cut to what its query can be on any graph.
-
-    Post-processing with public numbers. It takes no value farther from the truth, and no truth out
-    of an interval; one that lies beside all possible truths becomes the nearest of them.
-
-    Args:
-        answer: as the mechanism gave it.
-        possible: (low, high), see `EncodedQuery.possible`.
-    """
-    least, most = possible
-    value, low, high = (min(max(each, least), most) for each in (answer.value, *answer.interval))
-    return replace(answer, value=value, interval=(low, high))

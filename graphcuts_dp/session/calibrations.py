@@ -22,10 +22,18 @@ from graphcuts_dp.learn.online_bounds import (
     tight_online,
 )
 from graphcuts_dp.learn.update_bounds import UpdateBound, at_least_one
-from graphcuts_dp.privacy.calibration import TOTAL_SHARE, at_most, sparse_vector_scales
-from graphcuts_dp.privacy.composition import Cost, check_paid, compose, zcdp_epsilon, zcdp_rho
+from graphcuts_dp.privacy.composition import (
+    TOTAL_SHARE,
+    Cost,
+    at_most,
+    check_paid,
+    compose,
+    sparse_vector_scales,
+    zcdp_epsilon,
+    zcdp_rho,
+)
+from graphcuts_dp.privacy.distributions import ValueNoise
 from graphcuts_dp.privacy.guarantee import exact_epsilon
-from graphcuts_dp.privacy.value_noise import ValueNoise
 from graphcuts_dp.session.sparse_vector import NoisyComparison, OneSidedPair, SharedThreshold
 
 _LARGEST_SCALE = 2**55  # of noise, in steps: 64-bit integers hold every sample
@@ -329,7 +337,7 @@ class GRU12(_Paper):
     where B < 1, sigma is that of B = 1, so that the first update has been paid for.
 
     Guarantee: (epsilon, delta)-DP, as the paper's Theorem 4.1 says; its proof does not hold as
-    printed, and the constant is loose. Proof, from the theorem in `privacy.calibration`, for any
+    printed, and the constant is loose. Proof, from the theorem in `comparison_moment`, for any
     constant C >= 100 in place of 1000. The threshold is public and without noise, and nothing rests
     on it. Let L = ln(4/delta) > 1.386, e = 1/sigma = epsilon/(C sqrt(B) L) and a = 2 L/epsilon,
     with epsilon <= 1, B >= 1, and at most B updates, after which the mechanism stops:

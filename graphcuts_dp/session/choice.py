@@ -17,14 +17,14 @@ from graphcuts_dp.learn.update_bounds import (
     pairs_of,
     shape_of,
 )
-from graphcuts_dp.privacy.calibration import discrete_gaussian_scale
-from graphcuts_dp.privacy.distributions import BinaryResponse
-from graphcuts_dp.privacy.protection import Protect
-from graphcuts_dp.privacy.value_noise import (
+from graphcuts_dp.privacy.composition import discrete_gaussian_scale
+from graphcuts_dp.privacy.distributions import (
+    BinaryResponse,
     discrete_gaussian_radius,
     discrete_laplace_radius,
     response_radius,
 )
+from graphcuts_dp.privacy.guarantee import Protect
 
 _MOST_QUERIES = 10**18
 _MOST_VERTICES = 10**9

@@ -36,15 +36,20 @@ from graphcuts_dp.measure.statistics import (
     buy_nuclear_norm,
     buy_root_degrees,
 )
-from graphcuts_dp.pairs.graph_queries import GraphQuery, Question
-from graphcuts_dp.pairs.linear_steps import Extent, LinearSteps, pair_coefficients
+from graphcuts_dp.pairs.graph_queries import (
+    Extent,
+    GraphQuery,
+    LinearSteps,
+    Question,
+    pair_coefficients,
+)
 from graphcuts_dp.pairs.queries import MatrixQuery
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.calibration import TOTAL_SHARE
-from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.composition import TOTAL_SHARE, Cost
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.privacy.noise import EntropySource
 from graphcuts_dp.session.base import (
+    ANSWERED,
     NOTHING,
     Answer,
     CutMechanism,
@@ -53,7 +58,6 @@ from graphcuts_dp.session.base import (
     only_cuts,
     only_linear,
     promise,
-    trivial_answer,
 )
 from graphcuts_dp.session.calibrations import Calibration, Tuning
 from graphcuts_dp.session.queries import BOUNDED, Counted
@@ -145,118 +149,6 @@ class BoughtStart:
     gain: float
 
 
-def check_start(start: str, learner: object, grid: Grid) -> None:
-    """Refuse a start that does not exist, or that this learner cannot have.
-
-    Raises:
-        ParameterError: such a start.
-    """
-    if start not in STARTS:
-        raise ParameterError(f"unknown start {start!r:.40}; choose one of {', '.join(STARTS)}")
-    if start == TOTAL:
-        return
-    if not isinstance(learner, GroupLearner) or learner.distance is None:
-        raise ParameterError(
-            "start='groups' is for methods 'multiplicative-weights', 'frieze-kannan', and"
-            " 'mirror-descent' with norm 'l2' or 'entropy', with calibration 'tight'"
-        )
-    if grid.bounded is not None:
-        raise ParameterError(
-            "start='groups' hides edges or owners; with protect='vertex' use 'total'"
-        )
-
-
-def buy_start(
-    graph: AnyGraph,
-    sides: Sides,
-    *,
-    universe: Universe,
-    grid: Grid,
-    learner: GroupLearner,
-    calibration: Calibration,
-    total_weight: float,
-    source: EntropySource,
-) -> BoughtStart:
-    """Buy the sums between groups, and how near the truth the hypothesis is that they make.
-
-    Args:
-        graph: the private graph.
-        sides: public groups of its rows and columns.
-        universe: the public vertex pairs.
-        grid: `Grid.of` the graph.
-        learner: which distance counts.
-        calibration: what is left of the budget.
-        total_weight: noisy, in units.
-        source: where the noise comes from.
-
-    Guarantee: together what `without_start` takes out of the budget, for neighbours that differ in
-        one pair: see `buy_group_sums` and `buy_weighted_sum`. The coefficients of the second are
-        chosen by what the first said, which the composition theorems behind `Calibration` allow.
-
-    Raises:
-        ParameterError: too many groups.
-    """
-    distance = learner.distance
-    if distance is None:
-        raise ParameterError("this learner has no start from groups")
-    cells = cell_tree(graph, sides)
-    noise, _, _, rest = calibration.with_total(grid.sensitivity)
-    sums = buy_group_sums(graph, sides, cells, grid, noise, source) / grid.largest
-    start = start_from_sums(
-        universe,
-        cells,
-        (sides[0].codes(), sides[1].codes()),
-        sums,
-        deviation=noise.deviation / grid.largest,
-        total_weight=total_weight,
-    )
-    coefficients = start.coefficients(distance)
-    noise, radius, *_ = rest.with_total(weighted_sensitivity(coefficients))
-    noisy = buy_weighted_sum(graph, sides, cells, grid, coefficients, noise, source)
-    # A step for what was rounded down; weights were rounded down as well.
-    lost = grid.rounding(universe.size) / (grid.unit * grid.largest)
-    gain = (noisy + radius + 1 + max(0, int(coefficients.max())) * lost) / GAIN_STEPS
-    return BoughtStart(sums, start, gain)
-
-
-def nearer(
-    bought: BoughtStart, learner: Learner, total_weight: float, total_error: float
-) -> tuple[Hypothesis, UpdateBound] | None:
-    """The first hypothesis and B from there; None where the flat start is as near.
-
-    The rule is the same from any start: only the potential at the start, and so B, differ.
-
-    Args:
-        bought: what was bought.
-        learner: the update rule.
-        total_weight: as for `Learner.construction`.
-        total_error: likewise.
-    """
-    if not isinstance(learner, GroupLearner) or learner.distance is None:
-        return None
-    made = cast(
-        Any,
-        learner.construction(
-            alpha=2 * (total_weight + total_error),
-            total_weight=total_weight,
-            total_error=total_error,
-        ),
-    )
-    flat: float = made.start_potential
-    scale = learner.potential_scale(total_weight)
-    found = scale * bought.start.potential(
-        learner.distance,
-        flat=flat / scale,
-        gain=bought.gain,
-        total_weight=total_weight,
-        total_error=total_error,
-    )
-    if found >= flat:
-        return None
-    bound: UpdateBound = replace(made, start_potential=found).update_bound
-    return learner.first(bought.start), bound
-
-
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class OnlineState:
@@ -267,6 +159,7 @@ class OnlineState:
         total_weight: total weight that the construction was given, in units; public.
         total_error: how far it can be from the true one.
         norm_bound: the bound on a private norm that was bought, in units; None where none was.
+        construction: the update rule, tuned.
         current: the hypothesis.
         noise: of the running instances; None when it was lost. Secret.
         queries: answers so far.
@@ -281,6 +174,7 @@ class OnlineState:
     total_weight: float
     total_error: float
     norm_bound: float | None = None
+    construction: Learned = field(repr=False, metadata=APART)
     current: Hypothesis = field(repr=False, metadata=APART)
     noise: Secret | None = field(repr=False, metadata=SECRET)
     queries: int = 0
@@ -317,7 +211,7 @@ class OnlineMechanism(CutMechanism[OnlineState]):
     order of tests and when a step ends are functions of what the tests found, the queries and
     public numbers. Restarts and bought values are interleaved with the analyst's choices, which
     the composition theorems in the calibrations allow for. What a start from groups buys is taken
-    out of the same budget, before the tests are tuned: see `buy_start`.
+    out of the same budget, before the tests are tuned: see `_buy_start`.
     Of a bounded grid the answers are bounded cuts (`graph.bounded_sums`), among them the total.
     Neighbours differ in the edges at one vertex v, and `steps` is 2: without the edges at v no
     answer is larger, and none more than D smaller, so either neighbour is one step of a monotone
@@ -346,7 +240,7 @@ class OnlineMechanism(CutMechanism[OnlineState]):
         steps: how many steps of the grid's neighbours are hidden together; the calibration is for
             one of them, and `cost` for all, by group privacy.
         begins: a name of `STARTS`. "groups" buys the sums between public groups and how near the
-            truth they are, see `buy_start`.
+            truth they are.
         groups: of the rows and columns, for such a start; None in a session that has begun.
 
     Raises:
@@ -381,8 +275,20 @@ class OnlineMechanism(CutMechanism[OnlineState]):
                 "this norm buys the sum of root degrees, of which no noise hides a vertex; use norm"
                 " 'l2', 'lp' or 'entropy'"
             )
-        check_start(self.begins, self.learner, self.grid)
-        if self._linear and self.begins == GROUPS:
+        if self.begins == GROUPS:
+            self._check_groups()
+
+    def _check_groups(self) -> None:
+        if not isinstance(self.learner, GroupLearner) or self.learner.distance is None:
+            raise ParameterError(
+                "start='groups' is for methods 'multiplicative-weights', 'frieze-kannan', and"
+                " 'mirror-descent' with norm 'l2' or 'entropy', with calibration 'tight'"
+            )
+        if self.grid.bounded is not None:
+            raise ParameterError(
+                "start='groups' hides edges or owners; with protect='vertex' use 'total'"
+            )
+        if self._linear:
             raise ParameterError("start='groups' is for cuts: leave out linear=True")
 
     @property
@@ -487,7 +393,7 @@ class OnlineMechanism(CutMechanism[OnlineState]):
         """See `Mechanism.start`: buys the total weight if it is not public, and what begins."""
         check_graph(graph, self.universe, self.grid)
         budget: Calibration = self.calibration
-        total, norm_bound, bought, first = None, None, None, None
+        total, norm_bound, bought, first, nearer = None, None, None, None, None
         if self.total_weight is None:
             noise, _, _, budget = budget.with_total(self.grid.sensitivity)
             total = (self.grid.total(graph) + noise.draw(source)) / self.grid.largest
@@ -496,57 +402,113 @@ class OnlineMechanism(CutMechanism[OnlineState]):
             noise, radius, _, budget = budget.with_total(steps)
             norm_bound = buy(graph, self.grid, noise, radius, source)
         if self.begins == GROUPS:
-            bought = self._bought_start(graph, budget, self._total(total)[0], source)
-            first = nearer(bought, self.learner, *self._total(total))
-        tuning, weight, error = self._tuned(total, norm_bound, None if first is None else first[1])
-        start = self._construction(tuning, weight, error, norm_bound)
+            bought = self._buy_start(graph, budget, self._total(total)[0], source)
+            first, nearer = self._nearer(bought, *self._total(total))
+        tuning = self._tuned(total, norm_bound, nearer)
+        weight, error = self._total(total)
+        construction = self._construction(tuning, weight, error, norm_bound)
         return OnlineState(
             tuning=tuning,
             total_weight=weight,
             total_error=error,
             norm_bound=norm_bound,
-            current=start.initial() if first is None else first[0],
+            construction=construction,
+            current=first or construction.initial(),
             noise=tuning.test.start(source),
             bought=bought,
         )
 
-    def _bought_start(
+    def _construction(
+        self, tuning: Tuning, total_weight: float, total_error: float, norm_bound: float | None
+    ) -> Learned:
+        return self._knowing(norm_bound).construction(
+            alpha=tuning.alpha * self._spread, total_weight=total_weight, total_error=total_error
+        )
+
+    def _buy_start(
         self, graph: AnyGraph, budget: Calibration, total_weight: float, source: EntropySource
     ) -> BoughtStart:
-        if self.groups is None:
+        """Buy the sums between groups, and how near the truth the hypothesis is that they make.
+
+        Guarantee: together what `_left` takes out of the budget, for neighbours that differ in
+            one pair: see `buy_group_sums` and `buy_weighted_sum`. The coefficients of the second
+            are chosen by what the first said, which the composition theorems behind `Calibration`
+            allow.
+
+        Args:
+            budget: what is left of it.
+            total_weight: noisy, in units.
+        """
+        sides, grid = self.groups, self.grid
+        if sides is None:
             raise ParameterError("a session that starts from groups needs them: give groups=")
-        return buy_start(
-            graph,
-            self.groups,
-            universe=self.universe,
-            grid=self.grid,
-            learner=cast(GroupLearner, self.learner),
-            calibration=budget,
+        cells = cell_tree(graph, sides)
+        noise, _, _, rest = budget.with_total(grid.sensitivity)
+        sums = buy_group_sums(graph, sides, cells, grid, noise, source) / grid.largest
+        start = start_from_sums(
+            self.universe,
+            cells,
+            (sides[0].codes(), sides[1].codes()),
+            sums,
+            deviation=noise.deviation / grid.largest,
             total_weight=total_weight,
-            source=source,
         )
+        coefficients = start.coefficients(cast(Any, self.learner).distance)
+        noise, radius, *_ = rest.with_total(weighted_sensitivity(coefficients))
+        noisy = buy_weighted_sum(graph, sides, cells, grid, coefficients, noise, source)
+        # A step for what was rounded down; weights were rounded down as well.
+        lost = grid.rounding(self.universe.size) / self._unit
+        gain = (noisy + radius + 1 + max(0, int(coefficients.max())) * lost) / GAIN_STEPS
+        return BoughtStart(sums, start, gain)
+
+    def _nearer(
+        self, bought: BoughtStart, total_weight: float, total_error: float
+    ) -> tuple[Hypothesis, UpdateBound] | tuple[None, None]:
+        """The first hypothesis and B from there; None where the flat start is as near.
+
+        The rule is the same from any start: only the potential at the start, and so B, differ.
+        """
+        learner: Any = self.learner
+        made = learner.construction(
+            alpha=2 * (total_weight + total_error),
+            total_weight=total_weight,
+            total_error=total_error,
+        )
+        scale = learner.potential_scale(total_weight)
+        found = scale * bought.start.potential(
+            learner.distance,
+            flat=made.start_potential / scale,
+            gain=bought.gain,
+            total_weight=total_weight,
+            total_error=total_error,
+        )
+        if found >= made.start_potential:
+            return None, None
+        return learner.first(bought.start), replace(made, start_potential=found).update_bound
 
     def _total(self, total: float | None) -> tuple[float, float]:
         """The total weight that constructions get, and how far it can be off, in units."""
-        error = 0.0
+        error = self.grid.rounding(self.universe.size) / self._unit
         if self.total_weight is not None:
             total = self.total_weight / self._unit
         else:
             _, radius, *_ = self.calibration.with_total(self.grid.sensitivity)
-            error = radius / self.grid.largest
-        error += self.grid.rounding(self.universe.size) / self._unit
+            error = radius / self.grid.largest + error
         return min(max(total or 0.0, 1.0), float(self.universe.size)), error
 
-    @property
-    def _purchases(self) -> int:
-        """How many noisy numbers the start buys."""
+    @cached_property
+    def _left(self) -> Calibration:
+        """What is left of the budget for the tests, after all that the start buys."""
         bought = (self.total_weight is None) + (self._buys is not None)
-        return bought + 2 * (self.begins == GROUPS)
+        rest: Calibration = self.calibration
+        for _ in range(bought + 2 * (self.begins == GROUPS)):
+            rest = rest.with_total(1)[3]
+        return rest
 
     def _tuned(
         self, total: float | None, norm_bound: float | None, nearer: UpdateBound | None = None
-    ) -> tuple[Tuning, float, float]:
-        """Tuning, total weight and its error, the latter two in units.
+    ) -> Tuning:
+        """The tuning.
 
         Args:
             total: the noisy one in units; not used where the total weight is fixed.
@@ -554,23 +516,23 @@ class OnlineMechanism(CutMechanism[OnlineState]):
                 that it can come to.
             nearer: B at a start that was bought and is nearer than the flat one; None without it.
         """
-        total, error = self._total(total)
+        weight, error = self._total(total)
         bound = nearer or bound_of(
-            self._knowing(norm_bound),
-            alpha=total + error,
-            total_weight=total,
-            total_error=error,
+            self._knowing(norm_bound), alpha=weight + error, total_weight=weight, total_error=error
         )
-        bound = _careful(bound)
-        rest = self.calibration
-        for _ in range(self._purchases):
-            rest = rest.with_total(1)[3]
-        tuning = rest.tune(lambda alpha: bound(alpha * self._spread), self._counting.sensitivity)
-        return tuning, total, error
+
+        def careful(alpha: float) -> float:
+            """B, very large where the construction says that no tolerance so small is possible."""
+            try:
+                return min(1e300, bound(alpha * self._spread))
+            except ParameterError:
+                return 1e300
+
+        return self._left.tune(careful, self._counting.sensitivity)
 
     def expected_error(self, total_weight: float) -> float:
         """See `Mechanism.expected_error`; of a start from groups as if these said nothing."""
-        return self._widest(self._tuned(total_weight / self._unit, None)[0])
+        return self._widest(self._tuned(total_weight / self._unit, None))
 
     def error_bound(self, state: OnlineState) -> float:
         """See `Mechanism.error_bound`; it goes by the noisy total weight."""
@@ -589,11 +551,20 @@ class OnlineMechanism(CutMechanism[OnlineState]):
 
         Of mirror descent that was announced to have others, every linear query.
         """
+        self._checked(state, query)
+
+    def _checked(self, state: OnlineState, query: Question) -> tuple[Counted, Question] | None:
+        if state.halted:
+            raise ExhaustedError(
+                "the session has used all its updates and gives no more guaranteed answers; start"
+                " another one, or ask for answers without guarantee"
+            )
         if state.stopped:
-            raise ExhaustedError(_why_stopped(state))
+            raise ExhaustedError(ANSWERED)
         asked = self._asked(query)
         if asked is not None and not isinstance(query, GraphQuery):
             self.learner.check(cast(Any, asked[1]))
+        return asked
 
     def _asked(self, query: Question) -> tuple[Counted, Question] | None:
         """How a query is counted, and what the update rule sees of it; None where it is 0.
@@ -613,8 +584,7 @@ class OnlineMechanism(CutMechanism[OnlineState]):
         self, state: OnlineState, query: Question, truth: int | None, source: EntropySource
     ) -> tuple[OnlineState, Answer]:
         """See `Mechanism.step`. A cut without pairs is 0, free and certain."""
-        self.check(state, query)
-        asked = self._asked(query)
+        asked = self._checked(state, query)
         if asked is None:
             return state, self._finished(NOTHING, state)
         if truth is None or state.noise is None:
@@ -632,9 +602,6 @@ class OnlineMechanism(CutMechanism[OnlineState]):
     ) -> tuple[OnlineState, Answer]:
         """Steps 1 to 5: test and correct until an answer is found."""
         tuning, steps = state.tuning, self._counting.unit
-        construction = self._construction(
-            tuning, state.total_weight, state.total_error, state.norm_bound
-        )
         made: tuple[Update, ...] = ()
         while True:
             estimate = state.current.estimate(query)
@@ -643,15 +610,15 @@ class OnlineMechanism(CutMechanism[OnlineState]):
             if found.sign is None:
                 return state, self._answer(estimate * float(steps), tuning.error, made)
             if not state.updates_left:
-                answer = trivial_answer(estimate * self._unit, 0, self.grid)
-                return replace(state, halted=True, noise=()), replace(answer, updates=made)
+                answer = replace(self._unpromised(estimate), updates=made)
+                return replace(state, halted=True, noise=()), answer
             bought = found.value
             if tuning.value_noise is not None:
                 bought = truth + tuning.value_noise.draw(source)
             made += (self._update(tuning, found.sign, bought),)
             state = replace(
                 state,
-                current=construction.update(state.current, query, found.sign, made[-1].value),
+                current=state.construction.update(state.current, query, found.sign, made[-1].value),
                 updates=state.updates + 1,
                 noise=tuning.test.restart(noise, found.sign, source),
             )
@@ -659,6 +626,11 @@ class OnlineMechanism(CutMechanism[OnlineState]):
                 state = replace(state, halted=True, noise=())
             if bought is not None:
                 return state, self._answer(bought, tuning.value_error, made)
+
+    def _unpromised(self, estimate: float) -> Answer:
+        """Without an interval, which `Counting.told` makes the trivial one."""
+        value = estimate * self._unit
+        return Answer(value=value, interval=(0.0, 0.0), confidence=1.0, guaranteed=False)
 
     def _update(self, tuning: Tuning, sign: Sign, bought: int | None) -> Update:
         """The value is left out where it may be too far off for the rule's use of it."""
@@ -710,9 +682,8 @@ class OnlineMechanism(CutMechanism[OnlineState]):
         if asked is None:
             return self._finished(replace(NOTHING, guaranteed=False), state)
         counted, taken = asked
-        value = float(cast(Any, state.current).estimate(taken)) * self._unit
-        answer = self._counting.told(trivial_answer(value, 0, self.grid), counted)
-        return self._finished(answer, state)
+        estimate = float(cast(Any, state.current).estimate(taken))
+        return self._finished(self._counting.told(self._unpromised(estimate), counted), state)
 
     def learnt(self, state: OnlineState) -> bytes:
         """See `Mechanism.learnt`: the hypothesis, after how many updates."""
@@ -729,7 +700,7 @@ class OnlineMechanism(CutMechanism[OnlineState]):
         construction = self._construction(
             state.tuning, state.total_weight, state.total_error, state.norm_bound
         )
-        current = type(construction.initial()).from_bytes(learnt[8:], self.universe)
+        current: Hypothesis = construction.initial().from_bytes(learnt[8:], self.universe)
         for query, update in since:
             asked = self._asked(query)
             if asked is None:
@@ -741,32 +712,4 @@ class OnlineMechanism(CutMechanism[OnlineState]):
             raise FileFormatError(
                 f"the state has seen {state.updates} updates, its hypothesis {seen}"
             )
-        return replace(state, current=current)
-
-    def _construction(
-        self, tuning: Tuning, total_weight: float, total_error: float, bought: float | None
-    ) -> Learned:
-        return self._knowing(bought).construction(
-            alpha=tuning.alpha * self._spread, total_weight=total_weight, total_error=total_error
-        )
-
-
-def _careful(update_bound: UpdateBound) -> UpdateBound:
-    """B, very large where the construction says that no tolerance so small is possible."""
-
-    def bound(alpha: float) -> float:
-        try:
-            return min(1e300, update_bound(alpha))
-        except ParameterError:
-            return 1e300
-
-    return bound
-
-
-def _why_stopped(state: OnlineState) -> str:
-    if state.halted:
-        return (
-            "the session has used all its updates and gives no more guaranteed answers; start"
-            " another one, or ask for answers without guarantee"
-        )
-    return "the session has given all the answers that it promised; start another one"
+        return replace(state, construction=construction, current=current)

@@ -17,18 +17,20 @@ from graphcuts_dp.learn.learners import check_disjoint
 from graphcuts_dp.learn.online_bounds import checked_promise
 from graphcuts_dp.ledger.ledger import APART
 from graphcuts_dp.measure.entries import randomized_response
-from graphcuts_dp.pairs.graph_queries import Question
-from graphcuts_dp.pairs.layout import Layout
-from graphcuts_dp.pairs.linear_steps import Extent, LinearSteps
+from graphcuts_dp.pairs.graph_queries import Extent, LinearSteps, Question
 from graphcuts_dp.pairs.queries import CutQuery, RankOneQuery
-from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.calibration import discrete_gaussian_delta, discrete_gaussian_scale
-from graphcuts_dp.privacy.composition import Cost, stated_cost
-from graphcuts_dp.privacy.distributions import BinaryResponse
-from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource
+from graphcuts_dp.pairs.universe import Layout, Universe
+from graphcuts_dp.privacy.composition import (
+    Cost,
+    discrete_gaussian_delta,
+    discrete_gaussian_scale,
+    stated_cost,
+)
+from graphcuts_dp.privacy.distributions import BinaryResponse, ValueNoise, response_radius
 from graphcuts_dp.privacy.guarantee import exact_epsilon
-from graphcuts_dp.privacy.value_noise import ValueNoise, response_radius
+from graphcuts_dp.privacy.noise import SEEDED_WARNING, EntropySource
 from graphcuts_dp.session.base import (
+    ANSWERED,
     NOTHING,
     Answer,
     CutMechanism,
@@ -36,7 +38,7 @@ from graphcuts_dp.session.base import (
     check_graph,
     only_linear,
 )
-from graphcuts_dp.session.queries import Counted, pairs_of
+from graphcuts_dp.session.queries import Counted
 
 
 @final
@@ -174,9 +176,7 @@ class PerQueryNoise(CutMechanism[CountState]):
     def check(self, state: CountState, query: Question) -> None:
         """See `Mechanism.check`: every query, of bounded cuts cuts alone."""
         if state.stopped:
-            raise ExhaustedError(
-                "the session has given all the answers that it promised; start another one"
-            )
+            raise ExhaustedError(ANSWERED)
         Counted.of(query, self.universe, self.grid)
 
     def step(
@@ -397,7 +397,7 @@ class BinaryAnswers(CutMechanism[ResponseState]):
             raise QueryError("method 'binary' answers cut and rank-one queries")
         S, T = self.universe.masks(query)
         radius = self._radius(
-            pairs_of(query, self.universe),
+            self.universe.pairs_between(query),
             disjoint=self.universe.bipartite or not (S & T).any(),
         )
         return state.matrix.cut_value(S, T), radius

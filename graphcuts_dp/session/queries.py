@@ -12,20 +12,28 @@ from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.errors import LedgerError, QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.pairs.graph_queries import GraphQuery, Question
-from graphcuts_dp.pairs.linear_query import LinearQuery
-from graphcuts_dp.pairs.linear_steps import (
+from graphcuts_dp.pairs.graph_queries import (
     Extent,
+    GraphQuery,
     LinearSteps,
+    Question,
     as_cut,
     exact_sums,
     pair_coefficients,
 )
-from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery, pairs_of_cut
+from graphcuts_dp.pairs.queries import (
+    CutQuery,
+    LinearQuery,
+    MatrixQuery,
+    RankOneQuery,
+    pairs_of_cut,
+)
 from graphcuts_dp.pairs.universe import Universe
 
 _COMPLEMENT, _PAIR, _RANK_ONE, _DENSE, _SPARSE, _STATISTIC = range(6)
 _BITS, _ROWS, _NAMED = 0, 1, 2
+_WORD = 8  # queries that one pass over the edges answers
+_EDGES = 1 << 15  # edges at a time: their bytes stay in the cache
 _SHORT = 64  # bytes: longer sets are kept once each, and queries name them
 
 
@@ -42,8 +50,6 @@ class EncodedQuery:
         sets: long parts as bytes, which `data` names by their SHA-256: to be kept with it.
         pairs: how many vertex pairs it counts, or has to; of a `GraphQuery` the largest it can be:
             0 if the answer is 0 on every graph.
-        extent: of the coefficients; None of a cut and of a `GraphQuery`.
-        sensitivity: of a `GraphQuery`: what its number is divided by; else 1.
     """
 
     query: Question = field(repr=False)
@@ -51,14 +57,6 @@ class EncodedQuery:
     digest: bytes
     sets: tuple[bytes, ...] = field(repr=False)
     pairs: int
-    extent: Extent | None = None
-    sensitivity: int = 1
-
-    def possible(self, grid: Grid) -> tuple[float, float]:
-        """(low, high) between which the answer lies on every graph of the grid."""
-        if self.extent is None:
-            return 0.0, grid.most(self.pairs)
-        return self.extent.possible(grid.cap)
 
 
 def encode_query(query: Question, universe: Universe) -> EncodedQuery:
@@ -73,11 +71,17 @@ def encode_query(query: Question, universe: Universe) -> EncodedQuery:
         QueryError: no linear query, unknown vertices, or a truth vector of the wrong length.
     """
     if isinstance(query, GraphQuery):
-        return _encode_statistic(query, universe)
+        query.check(universe.space)
+        parts = [query.statistic.encode()]
+        return _of_parts(_STATISTIC, parts, query, query.largest(universe.space))
     if isinstance(query, RankOneQuery):
         cut = as_cut(query, universe.space)
         if cut is None:
-            return _encode_rank_one(query, universe)
+            parts = [_encode_numbers(x) for x in query.vectors(universe.shape)]
+            if universe.symmetric:
+                parts.sort()
+            some = query.sensitivity(universe.space) > 0
+            return _of_parts(_RANK_ONE, parts, query, universe.size * some)
         query = cut
     if not isinstance(query, CutQuery):
         return _encode_coefficients(query, universe)
@@ -88,108 +92,49 @@ def encode_query(query: Question, universe: Universe) -> EncodedQuery:
         complement = query.T is None or np.array_equal(T, ~S)
         if universe.symmetric and _later(S, T):
             S, T = T, S
-    sets = [_encode_set(mask) for mask in ((S,) if complement else (S, T))]
-    found = CutQuery(S) if complement else CutQuery(S, T)
     pairs = pairs_of_cut(S, T, universe.space)
-    return _named(_COMPLEMENT if complement else _PAIR, sets, found, pairs)
+    if complement:
+        return _of_parts(_COMPLEMENT, [_encode_set(S)], CutQuery(S), pairs)
+    return _of_parts(_PAIR, [_encode_set(S), _encode_set(T)], CutQuery(S, T), pairs)
 
 
-def _named(
-    tag: int, parts: list[bytes], query: LinearQuery, pairs: int, extent: Extent | None = None
-) -> EncodedQuery:
+def _of_parts(tag: int, parts: list[bytes], query: Question, pairs: int) -> EncodedQuery:
     """A query from its parts, of which long ones are named."""
-    named = [each if len(each) <= _SHORT else _name_of(each) for each in parts]
-    data = bytes([tag]) + b"".join(named)
     long = tuple(each for each in parts if len(each) > _SHORT)
-    return EncodedQuery(query, data, hashlib.sha256(data).digest(), long, pairs, extent)
-
-
-def _encode_statistic(query: GraphQuery, universe: Universe) -> EncodedQuery:
-    query.check(universe.space)
-    data = bytes([_STATISTIC]) + query.statistic.encode()
-    return EncodedQuery(
-        query,
-        data,
-        hashlib.sha256(data).digest(),
-        sets=(),
-        pairs=query.largest(universe.space),
-        sensitivity=query.sensitivity(universe.space),
-    )
-
-
-def _encode_rank_one(query: RankOneQuery, universe: Universe) -> EncodedQuery:
-    u, v = query.vectors(universe.shape)
-    parts = [_encode_numbers(x) for x in (u, v)]
-    if universe.symmetric:
-        parts.sort()
-    extent = Extent.of(query, universe.space)
-    return _named(_RANK_ONE, parts, query, universe.size if extent.largest else 0, extent)
+    named = [
+        each if len(each) <= _SHORT else _encoded(_NAMED, hashlib.sha256(each).digest())
+        for each in parts
+    ]
+    data = bytes([tag]) + b"".join(named)
+    return EncodedQuery(query, data, hashlib.sha256(data).digest(), long, pairs)
 
 
 def _encode_coefficients(query: LinearQuery, universe: Universe) -> EncodedQuery:
     coefficients = pair_coefficients(query, universe.space)
     rows, columns = np.nonzero(coefficients)
     if 2 * len(rows) < universe.size:
-        ends = [ends.astype("<u4").tobytes() for ends in (rows, columns)]
-        values = coefficients[rows, columns].astype("<f8").tobytes()
-        tag, parts = _SPARSE, [_encoded(_ROWS, part) for part in (*ends, values)]
+        ends = [_encoded(_ROWS, each.astype("<u4").tobytes()) for each in (rows, columns)]
+        tag, parts = _SPARSE, [*ends, _encode_numbers(coefficients[rows, columns])]
     else:
         tag, parts = _DENSE, [_encode_numbers(coefficients)]
-    found = MatrixQuery(coefficients)
-    extent = Extent.of(found, universe.space)
-    return _named(tag, parts, found, universe.size if extent.largest else 0, extent)
+    some = len(rows) > 0
+    return _of_parts(tag, parts, MatrixQuery(coefficients), universe.size * some)
 
 
 def _encode_numbers(numbers: npt.NDArray[np.float64]) -> bytes:
     return _encoded(_ROWS, (numbers + 0.0).astype("<f8").tobytes())
 
 
-def decode_query(data: bytes, universe: Universe, content: Callable[[bytes], bytes]) -> Question:
-    """The query that `encode_query` made these bytes of.
-
-    Args:
-        data: the bytes.
-        universe: the public vertex pairs.
-        content: gives a long set by its SHA-256.
-
-    Raises:
-        LedgerError: other bytes.
-    """
-    try:
-        if data[0] in (_RANK_ONE, _DENSE, _SPARSE):
-            return _decode_linear(data, universe.shape, content)
-        if data[0] == _STATISTIC:
-            return GraphQuery(data[1:].decode())
-        S, rest = _decode_set(data[1:], universe.shape[0], content)
-        if data[0] == _COMPLEMENT and not rest:
-            return CutQuery(S)
-        T, rest = _decode_set(rest, universe.shape[1], content)
-        if data[0] == _PAIR and not rest:
-            return CutQuery(S, T)
-    except (ValueError, IndexError, QueryError):
-        pass
-    raise LedgerError("a query on the record is of another version or another graph")
+def _encode_set(mask: BoolVector) -> bytes:
+    """Row numbers or bits, whichever is shorter."""
+    rows = np.flatnonzero(mask)
+    if 4 * len(rows) < len(mask) / 8:
+        return _encoded(_ROWS, rows.astype("<u4").tobytes())
+    return _encoded(_BITS, np.packbits(mask).tobytes())
 
 
-def _decode_linear(
-    data: bytes, shape: tuple[int, int], content: Callable[[bytes], bytes]
-) -> LinearQuery:
-    parts, rest = [], data[1:]
-    while rest:
-        part, rest = _decode_part(rest, content)
-        parts.append(part)
-    if data[0] == _RANK_ONE:
-        u, v = (np.frombuffer(part, "<f8") for part in parts)
-        found = RankOneQuery(u, v)
-        found.vectors(shape)
-        return found
-    if data[0] == _DENSE:
-        (values,) = parts
-        return MatrixQuery(np.frombuffer(values, "<f8").reshape(shape))
-    first, second, values = parts
-    matrix = np.zeros(shape)
-    matrix[np.frombuffer(first, "<u4"), np.frombuffer(second, "<u4")] = np.frombuffer(values, "<f8")
-    return MatrixQuery(matrix)
+def _encoded(form: int, payload: bytes) -> bytes:
+    return bytes([form]) + len(payload).to_bytes(4, "little") + payload
 
 
 def _later(S: BoolVector, T: BoolVector) -> bool:
@@ -201,52 +146,73 @@ def _later(S: BoolVector, T: BoolVector) -> bool:
     return bool(T[first] and not S[first])
 
 
-def _encode_set(mask: BoolVector) -> bytes:
-    """Row numbers or bits, whichever is shorter."""
-    rows = np.flatnonzero(mask)
-    if 4 * len(rows) < len(mask) / 8:
-        form, payload = _ROWS, rows.astype("<u4").tobytes()
-    else:
-        form, payload = _BITS, np.packbits(mask).tobytes()
-    return _encoded(form, payload)
+def decode_query(data: bytes, universe: Universe, content: Callable[[bytes], bytes]) -> Question:
+    """The query that `encode_query` made these bytes of.
+
+    Args:
+        data: the bytes.
+        universe: the public vertex pairs.
+        content: gives a long part by its SHA-256.
+
+    Raises:
+        LedgerError: other bytes.
+    """
+    try:
+        return _decoded(data[0], data[1:], universe.shape, content)
+    except (ValueError, IndexError, QueryError):
+        raise LedgerError("a query on the record is of another version or another graph") from None
 
 
-def _encoded(form: int, payload: bytes) -> bytes:
-    return bytes([form]) + len(payload).to_bytes(4, "little") + payload
+def _decoded(
+    tag: int, rest: bytes, shape: tuple[int, int], content: Callable[[bytes], bytes]
+) -> Question:
+    if tag == _STATISTIC:
+        return GraphQuery(rest.decode())
+    parts = []
+    while rest:
+        form, payload, rest = _decode_part(rest, content)
+        parts.append((form, payload))
+    if tag == _COMPLEMENT:
+        (part,) = parts
+        return CutQuery(_decode_set(*part, shape[0]))
+    if tag == _PAIR:
+        first, second = parts
+        return CutQuery(_decode_set(*first, shape[0]), _decode_set(*second, shape[1]))
+    *ends, values = (payload for _, payload in parts)
+    numbers = np.frombuffer(values, "<f8")
+    if tag == _RANK_ONE:
+        (u,) = ends
+        found = RankOneQuery(np.frombuffer(u, "<f8"), numbers)
+        found.vectors(shape)
+        return found
+    if tag == _DENSE:
+        return MatrixQuery(numbers.reshape(shape))
+    rows, columns = (np.frombuffer(end, "<u4") for end in ends)
+    matrix = np.zeros(shape)
+    matrix[rows, columns] = numbers
+    return MatrixQuery(matrix)
 
 
-def _decode_part(data: bytes, content: Callable[[bytes], bytes]) -> tuple[bytes, bytes]:
-    """The payload of the first part, and what follows it."""
-    length = int.from_bytes(data[1:5], "little")
+def _decode_part(data: bytes, content: Callable[[bytes], bytes]) -> tuple[int, bytes, bytes]:
+    """Form and payload of the first part, and what follows it."""
+    form, length = data[0], int.from_bytes(data[1:5], "little")
     payload, rest = data[5 : 5 + length], data[5 + length :]
     if len(payload) < length:
         raise ValueError
-    return (_decode_part(content(payload), content)[0] if data[0] == _NAMED else payload), rest
+    if form == _NAMED:
+        form, payload, _ = _decode_part(content(payload), content)
+    return form, payload, rest
 
 
-def _name_of(encoded: bytes) -> bytes:
-    return _encoded(_NAMED, hashlib.sha256(encoded).digest())
-
-
-def _decode_set(
-    data: bytes, size: int, content: Callable[[bytes], bytes]
-) -> tuple[BoolVector, bytes]:
-    length = int.from_bytes(data[1:5], "little")
-    payload, rest = data[5 : 5 + length], data[5 + length :]
-    if data[0] == _NAMED:
-        return _decode_set(content(payload), size, content)[0], rest
-    if data[0] == _BITS:
+def _decode_set(form: int, payload: bytes, size: int) -> BoolVector:
+    if form == _BITS:
         bits: npt.NDArray[np.uint8] = np.unpackbits(np.frombuffer(payload, np.uint8))
         if not 0 <= len(bits) - size < 8:
             raise ValueError
-        return bits[:size].astype(np.bool_), rest
+        return bits[:size].astype(np.bool_)
     mask = np.zeros(size, dtype=np.bool_)
     mask[np.frombuffer(payload, "<u4")] = True
-    return mask, rest
-
-
-_WORD = 8  # queries that one pass over the edges answers
-_EDGES = 1 << 15  # edges at a time: their bytes stay in the cache
+    return mask
 
 
 @final
@@ -279,12 +245,9 @@ class EdgeCounter:
         Raises:
             QueryError: a query that does not fit the graph.
         """
-        cuts = [query for query in queries if isinstance(query, CutQuery)]
-        if len(cuts) == len(queries):
-            return self._cuts(cuts)
-        counted = iter(self._cuts(cuts))
+        cuts = iter(self._cuts([query for query in queries if isinstance(query, CutQuery)]))
         return [
-            next(counted) if isinstance(query, CutQuery) else self._one(query) for query in queries
+            next(cuts) if isinstance(query, CutQuery) else self._one(query) for query in queries
         ]
 
     def _cuts(self, queries: Sequence[CutQuery]) -> list[int]:
@@ -360,6 +323,7 @@ class Counted:
         lowered: by how much rounding may have raised the count, in weight.
         raised: by how much it may have lowered it.
         possible: what the answer can be on any graph.
+        sensitivity: of a `GraphQuery`: what its number is divided by before it is counted; else 1.
     """
 
     steps: LinearSteps | None = None
@@ -368,6 +332,7 @@ class Counted:
     lowered: float = 0.0
     raised: float
     possible: tuple[float, float]
+    sensitivity: int = 1
 
     @classmethod
     def of(cls, query: Question, universe: Universe, grid: Grid) -> "Counted | None":
@@ -377,10 +342,22 @@ class Counted:
             QueryError: a query that does not fit, or another one than a bounded cut where such are
                 counted, or coefficients whose rounding nobody can bound.
         """
-        if isinstance(query, CutQuery | GraphQuery):
-            pairs = pairs_of(query, universe)
+        if isinstance(query, CutQuery):
+            pairs = universe.pairs_between(query)
             possible, raised = (0.0, grid.most(pairs)), grid.rounding(pairs)
             return cls(step=grid.unit, raised=raised, possible=possible) if pairs else None
+        if isinstance(query, GraphQuery):
+            query.check(universe.space)
+            largest = query.largest(universe.space)
+            sensitivity = query.sensitivity(universe.space)
+            if not largest:
+                return None
+            return cls(
+                step=grid.unit,
+                raised=grid.rounding(-(-largest // sensitivity)),
+                possible=(0.0, grid.most(largest)),
+                sensitivity=sensitivity,
+            )
         if grid.bounded is not None:
             raise QueryError(BOUNDED)
         extent = Extent.of(query, universe.space)
@@ -398,18 +375,6 @@ class Counted:
             raised=rounded + down * extent.positive,
             possible=extent.possible(grid.cap),
         )
-
-
-def pairs_of(query: CutQuery | GraphQuery, universe: Universe) -> int:
-    """How many pairs a cut has; of a statistic of the whole graph its largest number of steps.
-
-    Raises:
-        QueryError: unknown vertices, or another query.
-    """
-    if isinstance(query, GraphQuery):
-        query.check(universe.space)
-        return -(-query.largest(universe.space) // query.sensitivity(universe.space))
-    return universe.pairs_between(query)
 
 
 BOUNDED = (

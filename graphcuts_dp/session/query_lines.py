@@ -11,11 +11,22 @@ import scipy.sparse as sp
 
 from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector
 from graphcuts_dp.errors import FileFormatError, QueryError
-from graphcuts_dp.pairs.graph_queries import STATISTICS, GraphQuery, Question
-from graphcuts_dp.pairs.group_names import MARK
-from graphcuts_dp.pairs.linear_query import LinearQuery, one_set, sides_of
-from graphcuts_dp.pairs.linear_steps import MOST_COEFFICIENTS, pair_coefficients
-from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery
+from graphcuts_dp.pairs.graph_queries import (
+    MOST_COEFFICIENTS,
+    STATISTICS,
+    GraphQuery,
+    Question,
+    pair_coefficients,
+)
+from graphcuts_dp.pairs.groups import MARK
+from graphcuts_dp.pairs.queries import (
+    CutQuery,
+    LinearQuery,
+    MatrixQuery,
+    RankOneQuery,
+    one_set,
+    sides_of,
+)
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import ALL, Label, Space, VertexSet
 from graphcuts_dp.tables.file_bytes import read_bytes

@@ -25,24 +25,20 @@ from graphcuts_dp.ledger.uses import SESSION, Use, check_agreed, check_name
 from graphcuts_dp.measure.cells import Sides, sides_of_groups
 from graphcuts_dp.options import chosen
 from graphcuts_dp.pairs.graph_queries import GraphQuery, Question
-from graphcuts_dp.pairs.group_names import GroupNames, asked_query
-from graphcuts_dp.pairs.groups import Groups
-from graphcuts_dp.pairs.linear_query import is_query
-from graphcuts_dp.pairs.mixed_cuts import understood
-from graphcuts_dp.pairs.queries import CutQuery, Subset
+from graphcuts_dp.pairs.groups import GroupNames, Groups, asked_query
+from graphcuts_dp.pairs.queries import CutQuery, Subset, is_query, understood
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import VertexSet
 from graphcuts_dp.privacy.composition import as_stored
-from graphcuts_dp.privacy.entropy import SEEDED_WARNING, SeededEntropy
-from graphcuts_dp.privacy.guarantee import warn_of_delta
-from graphcuts_dp.privacy.protection import Protect
-from graphcuts_dp.progress import Progress, silent
+from graphcuts_dp.privacy.guarantee import Protect, warn_of_delta
+from graphcuts_dp.privacy.noise import SEEDED_WARNING, SeededEntropy
+from graphcuts_dp.resources import Progress, silent
 from graphcuts_dp.session.base import Answer, CutMechanism
 from graphcuts_dp.session.online import OnlineMechanism, OnlineState
 from graphcuts_dp.session.queries import encode_query
 from graphcuts_dp.session.query_lines import sides
 from graphcuts_dp.session.runner import Beginning, Remaining, Runner, StoreSession, begun_or_resumed
-from graphcuts_dp.session.terms import METHODS, Auto, Method, OwnRule, SessionTerms, SessionWorkload
+from graphcuts_dp.session.terms import METHODS, Auto, ByRule, Method, SessionTerms, SessionWorkload
 from graphcuts_dp.session.transcript import History, export_ledger
 
 if TYPE_CHECKING:
@@ -399,7 +395,7 @@ def named_terms(
         given |= vars(queries)
     if isinstance(method, str) and ":" not in method:
         return given | {"method": method}
-    found = method if isinstance(method, str | Method) else OwnRule(rule=OwnLearner.of(method))
+    found = method if isinstance(method, str | Method) else ByRule(rule=OwnLearner.of(method))
     taken = chosen(found, {Auto.name: Auto, **METHODS}, "method")
     return given | {**vars(taken), "method": taken.name}
 

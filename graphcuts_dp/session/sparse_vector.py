@@ -14,10 +14,8 @@ from fractions import Fraction
 from typing import Protocol, final
 
 from graphcuts_dp.learn.base import Sign
-from graphcuts_dp.privacy.calibration import comparison_epsilon
-from graphcuts_dp.privacy.composition import Cost, rounded_up
-from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.noise import sample_discrete_laplace, sample_geometric
+from graphcuts_dp.privacy.composition import Cost, comparison_epsilon, rounded_up
+from graphcuts_dp.privacy.noise import EntropySource, sample_discrete_laplace, sample_geometric
 
 Secret = tuple[int, ...]
 
@@ -217,7 +215,7 @@ class NoisyComparison:
 
     Fires when |q + Z - h| > T, and the value is q + Z.
 
-    Guarantee: the theorem of `privacy.calibration`, with e = s rate and B = c, for any number of
+    Guarantee: the theorem of `comparison_moment`, with e = s rate and B = c, for any number of
     tests.
 
     Attributes:

@@ -11,12 +11,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
-from typing import Any, ClassVar, Self, final
+from typing import Any, ClassVar, Self, cast, final
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.learn.base import Rule
 from graphcuts_dp.learn.constructions import CONSTRUCTIONS, learner_of
 from graphcuts_dp.learn.learners import Learner, MedianLearner
 from graphcuts_dp.learn.norms import NORM_HELP, CutSizes
@@ -25,8 +24,7 @@ from graphcuts_dp.learn.update_bounds import size_of
 from graphcuts_dp.options import OUTPUT, PRIVACY, check, option
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import as_stored
-from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, PrivacyGuarantee
-from graphcuts_dp.privacy.protection import EDGE, Protect
+from graphcuts_dp.privacy.guarantee import EDGE, LARGEST_EPSILON, PrivacyGuarantee, Protect
 from graphcuts_dp.session.base import CutMechanism
 from graphcuts_dp.session.calibrations import CALIBRATIONS
 from graphcuts_dp.session.choice import (
@@ -122,10 +120,12 @@ class Method(ABC):
     Attributes:
         name: as users type it.
         linear: whether it answers every linear query, where that was announced.
+        needs_delta: whether it is for delta > 0.
     """
 
     name: ClassVar[str]
     linear: ClassVar[bool] = False
+    needs_delta: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check(self)
@@ -153,54 +153,41 @@ class Method(ABC):
         """
 
 
+@dataclass(frozen=True, kw_only=True)
+class _NoiseOnEach(Method):
+    linear = True
+
+    def mechanism(self, terms: "SessionTerms", universe: Universe, grid: Grid) -> PerQueryNoise:
+        """See `Method.mechanism`."""
+        return PerQueryNoise(
+            distribution=cast(Any, self.name),
+            universe=universe,
+            grid=grid,
+            epsilon=terms.epsilon,
+            queries=terms.workload.queries,
+            delta=terms.delta if self.needs_delta else 0.0,
+            beta=terms.workload.beta,
+            steps=terms.protect.steps,
+        )
+
+
 @final
 @dataclass(frozen=True, kw_only=True)
-class Gaussian(Method):
+class Gaussian(_NoiseOnEach):
     """Discrete Gaussian noise on each answer."""
 
     name = "gaussian"
-    linear = True
-
-    def mechanism(self, terms: "SessionTerms", universe: Universe, grid: Grid) -> PerQueryNoise:
-        """See `Method.mechanism`."""
-        terms.check_delta()
-        return _noise_on_each("gaussian", terms, universe, grid)
-
-    def error(self, setting: Setting, adaptive: bool = True) -> float:
-        """See `Method.error`."""
-        return gaussian_error(setting, adaptive)
+    needs_delta = True
+    error = staticmethod(gaussian_error)
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Laplace(Method):
+class Laplace(_NoiseOnEach):
     """Discrete Laplace noise on each answer: pure differential privacy."""
 
     name = "laplace"
-    linear = True
-
-    def mechanism(self, terms: "SessionTerms", universe: Universe, grid: Grid) -> PerQueryNoise:
-        """See `Method.mechanism`."""
-        return _noise_on_each("laplace", terms, universe, grid)
-
-    def error(self, setting: Setting, adaptive: bool = True) -> float:
-        """See `Method.error`."""
-        return laplace_error(setting, adaptive)
-
-
-def _noise_on_each(
-    name: Any, terms: "SessionTerms", universe: Universe, grid: Grid
-) -> PerQueryNoise:
-    return PerQueryNoise(
-        distribution=name,
-        universe=universe,
-        grid=grid,
-        epsilon=terms.epsilon,
-        queries=terms.workload.queries,
-        delta=terms.delta if name == "gaussian" else 0.0,
-        beta=terms.workload.beta,
-        steps=terms.protect.steps,
-    )
+    error = staticmethod(laplace_error)
 
 
 @final
@@ -209,25 +196,22 @@ class RandomizedResponse(Method):
     """Binary randomised response of all pairs, once: pure differential privacy."""
 
     name = "binary"
+    error = staticmethod(binary_error)
 
     def mechanism(self, terms: "SessionTerms", universe: Universe, grid: Grid) -> BinaryAnswers:
         """See `Method.mechanism`."""
-        protect, most = terms.protect, max(universe.shape) - 1
         if grid.bounded is not None:
+            most = max(universe.shape) - 1
             Protect.of_pairs("vertex", at_most=None, others=most, epsilon=terms.epsilon)
         return BinaryAnswers(
             universe=universe,
             grid=grid,
-            epsilon=as_stored(protect.per_step(terms.epsilon)),
-            steps=protect.steps,
+            epsilon=as_stored(terms.protect.per_step(terms.epsilon)),
+            steps=terms.protect.steps,
             queries=terms.workload.queries,
             beta=terms.workload.beta,
             disjoint=terms.workload.disjoint,
         )
-
-    def error(self, setting: Setting, adaptive: bool = True) -> float:
-        """See `Method.error`."""
-        return binary_error(setting, adaptive)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -262,27 +246,31 @@ class LearningMethod(Method):
         choices=tuple(STARTS),
     )
 
-    def learner(
-        self, universe: Universe, workload: SessionWorkload, rule: Rule, grid: Grid
-    ) -> Learner:
-        """The update rule, with what was announced."""
-        del grid
-        return learner_of(self.name, universe, disjoint=workload.disjoint, rule=rule)
+    def construction(self, universe: Universe) -> str | Learner:  # noqa: ARG002
+        """The update rule, see `learner_of`."""
+        return self.name
+
+    @property
+    def needs_delta(self) -> bool:  # type: ignore[override]
+        """See `Method`: the calibration decides."""
+        return not CALIBRATIONS[self.calibration].pure
+
+    def announced(self, work: SessionWorkload, grid: Grid) -> dict[str, Any]:  # noqa: ARG002
+        """What the update rule is told, for `learner_of`."""
+        rule = "tight" if self.calibration == "tight" else "as printed"
+        return {"disjoint": work.disjoint, "rule": rule}
 
     def mechanism(self, terms: "SessionTerms", universe: Universe, grid: Grid) -> OnlineMechanism:
         """See `Method.mechanism`."""
         tight, work = self.calibration == "tight", terms.workload
-        known = CALIBRATIONS[self.calibration]
-        if not known.pure:
-            terms.check_delta()
         if self.value_share and not tight:
             raise ParameterError("value_share is for calibration 'tight'")
         protect = terms.protect.either_way if work.linear else terms.protect.monotone
         epsilon, delta = protect.step_budget(epsilon=terms.epsilon, delta=terms.delta, zcdp=tight)
         share = {"value_share": self.value_share} if tight else {}
         return OnlineMechanism(
-            learner=self.learner(universe, work, "tight" if tight else "as printed", grid),
-            calibration=known(
+            learner=learner_of(self.construction(universe), universe, **self.announced(work, grid)),
+            calibration=CALIBRATIONS[self.calibration](
                 epsilon=epsilon, delta=delta, queries=work.queries, beta=work.beta, **share
             ),
             grid=grid,
@@ -337,25 +325,17 @@ class MirrorDescent(LearningMethod):
 
     norm: str | None = option(None, help=f"Norm of mirror-descent: {NORM_HELP}.")
 
-    def learner(
-        self, universe: Universe, workload: SessionWorkload, rule: Rule, grid: Grid
-    ) -> Learner:
-        """See `LearningMethod.learner`; a bounded grid allows no norm that has a price."""
-        return learner_of(
-            self.name,
-            universe,
-            disjoint=workload.disjoint,
-            rule=rule,
-            norm=self.norm,
-            most_right=workload.most_right,
-            may_buy=grid.bounded is None,
-            linear=workload.linear,
-            most_spectral=workload.most_spectral,
-        )
+    error = staticmethod(mirror_descent_error)
 
-    def error(self, setting: Setting, adaptive: bool = True) -> float:
-        """See `Method.error`."""
-        return mirror_descent_error(setting, adaptive)
+    def announced(self, work: SessionWorkload, grid: Grid) -> dict[str, Any]:
+        """See `LearningMethod.announced`; a bounded grid allows no norm that has a price."""
+        return super().announced(work, grid) | {
+            "norm": self.norm,
+            "most_right": work.most_right,
+            "may_buy": grid.bounded is None,
+            "linear": work.linear,
+            "most_spectral": work.most_spectral,
+        }
 
 
 @final
@@ -364,68 +344,43 @@ class MedianOfGraphs(LearningMethod):
     """The median of all graphs that the answers still allow: for up to 16 pairs."""
 
     name = "median"
+    error = staticmethod(median_error)
 
-    def learner(
-        self, universe: Universe, workload: SessionWorkload, rule: Rule, grid: Grid
-    ) -> Learner:
-        """See `LearningMethod.learner`."""
-        del workload, rule
+    def construction(self, universe: Universe) -> Learner:
+        """See `LearningMethod.construction`."""
+        return MedianLearner(universe)
+
+    def mechanism(self, terms: "SessionTerms", universe: Universe, grid: Grid) -> OnlineMechanism:
+        """See `Method.mechanism`; it needs no total weight."""
         if grid.weighted or grid.bounded is not None:
             raise ParameterError(
                 "the median lists graphs without weights, and has no bounded cuts: use another"
                 " method"
             )
-        return MedianLearner(universe)
-
-    def mechanism(self, terms: "SessionTerms", universe: Universe, grid: Grid) -> OnlineMechanism:
-        """See `Method.mechanism`; it needs no total weight."""
         made = super().mechanism(terms, universe, grid)
         return replace(made, total_weight=float(universe.size))
 
-    def error(self, setting: Setting, adaptive: bool = True) -> float:
-        """See `Method.error`."""
-        return median_error(setting, adaptive)
-
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class RuleOfTable(LearningMethod):
-    """A method that learns by another rule of `learn.constructions`.
+class ByRule(LearningMethod):
+    """A method that learns by another rule.
 
     Attributes:
-        rule: its name there.
+        rule: a name of `learn.constructions`, or a rule of one's own: an object as
+            `learn.learners.Learner` describes it, with a `version`.
     """
 
-    rule: str
-
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        """See `Method`."""
-        return self.rule
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class OwnRule(LearningMethod):
-    """A method that learns by a rule of one's own.
-
-    Attributes:
-        rule: an object as `learn.learners.Learner` describes it, with a `version`.
-    """
-
-    rule: OwnLearner
+    rule: str | Learner
 
     @property
     def name(self) -> str:  # type: ignore[override]
         """What a store keeps of it."""
-        return self.rule.method
+        return self.rule.method if isinstance(self.rule, OwnLearner) else str(self.rule)
 
-    def learner(
-        self, universe: Universe, workload: SessionWorkload, rule: Rule, grid: Grid
-    ) -> Learner:
-        """See `LearningMethod.learner`."""
-        del workload, rule, grid
-        return learner_of(self.rule, universe)
+    def construction(self, universe: Universe) -> str | Learner:  # noqa: ARG002
+        """See `LearningMethod.construction`."""
+        return self.rule
 
 
 @final
@@ -441,20 +396,18 @@ class Auto(LearningMethod):
 
 
 # What `method=` can name.
+_CLASSES = (
+    MultiplicativeWeights,
+    FriezeKannan,
+    MirrorDescent,
+    MedianOfGraphs,
+    Gaussian,
+    Laplace,
+    RandomizedResponse,
+)
 METHODS: Mapping[str, Callable[..., Method]] = {
-    MultiplicativeWeights.name: MultiplicativeWeights,
-    FriezeKannan.name: FriezeKannan,
-    **{
-        name: partial(RuleOfTable, rule=name)
-        for name, known in CONSTRUCTIONS.items()
-        if known.online
-        and name not in (MultiplicativeWeights.name, FriezeKannan.name, MirrorDescent.name)
-    },
-    MirrorDescent.name: MirrorDescent,
-    MedianOfGraphs.name: MedianOfGraphs,
-    Gaussian.name: Gaussian,
-    Laplace.name: Laplace,
-    RandomizedResponse.name: RandomizedResponse,
+    **{name: partial(ByRule, rule=name) for name, known in CONSTRUCTIONS.items() if known.online},
+    **{each.name: each for each in _CLASSES},
 }
 LINEAR_METHODS = tuple(name for name, kind in METHODS.items() if kind().linear)
 
@@ -546,7 +499,7 @@ class SessionTerms:
         if not name.startswith(OWN):
             found = method_named(name, **left)
         elif own is not None and own.method == name:
-            found = OwnRule(rule=own, **left)
+            found = ByRule(rule=own, **left)
         else:
             raise ParameterError(
                 f"the session learns by one of your own ({name.partition(': ')[2]}): open it in"
@@ -574,18 +527,6 @@ class SessionTerms:
         }
         return {name: value for name, value in values.items() if value is not None}
 
-    def check_delta(self) -> None:
-        """Refuse a method that needs a delta where there is none.
-
-        Raises:
-            ParameterError: so it is.
-        """
-        if not self.delta:
-            raise ParameterError(
-                f"method {self.method.name!r} needs delta, far below one part of the number of"
-                " vertices, for example delta=1e-6; methods 'laplace' and 'binary' need none"
-            )
-
     def grid(self, graph: AnyGraph) -> Grid:
         """How true answers are counted, for whom the session protects. Reads the schema only.
 
@@ -610,6 +551,11 @@ class SessionTerms:
             raise ParameterError(
                 f"linear=True needs a method that answers every linear query: "
                 f"{', '.join(LINEAR_METHODS)}; method 'binary' answers rank-one queries without it"
+            )
+        if method.needs_delta and not self.delta:
+            raise ParameterError(
+                f"method {method.name!r} needs delta, far below one part of the number of"
+                " vertices, for example delta=1e-6; methods 'laplace' and 'binary' need none"
             )
         CutSizes.of(size_of(universe), disjoint=work.disjoint, most_right=work.most_right)
         if (grid.bounded is None) is (self.protect.degree_bound is not None):
@@ -741,15 +687,3 @@ def _taken(left: dict[str, Any], kind: Any) -> dict[str, Any]:
 
 def _shown(error: float) -> str:
     return f"{error:,.0f}" if error >= 10 else f"{error:.2g}"
-
-
-def make_mechanism(
-    method: str, *, universe: Universe, grid: Grid, protection: Protect = EDGE, **given: Any
-) -> CutMechanism[Any]:
-    """The mechanism of terms that are given by name; see `SessionTerms.of`.
-
-    Raises:
-        ParameterError: an unknown name, a number out of range, or a graph that does not suit.
-    """
-    terms = replace(SessionTerms.of(method=method, **given), protect=protection)
-    return terms.mechanism(universe, grid)

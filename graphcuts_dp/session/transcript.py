@@ -22,7 +22,7 @@ from graphcuts_dp.ledger.uses import (
 )
 from graphcuts_dp.pairs.graph_queries import Question
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.entropy import SEEDED_WARNING
+from graphcuts_dp.privacy.noise import SEEDED_WARNING
 from graphcuts_dp.session.base import Answer
 from graphcuts_dp.session.queries import decode_query
 from graphcuts_dp.session.query_lines import labels_of_cut, query_to_dict

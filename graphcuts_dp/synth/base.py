@@ -17,7 +17,7 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import FloatVector, RealMatrix
 from graphcuts_dp.estimate.blocks import Blocks, RowBlock
 from graphcuts_dp.estimate.measurement import CellSums, Degrees, Measurement, Total
-from graphcuts_dp.progress import Progress, silent
+from graphcuts_dp.resources import Progress, silent
 
 _PIECE = 1 << 16  # entries worked on at a time: they stay in the cache
 

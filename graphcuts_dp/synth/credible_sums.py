@@ -14,9 +14,9 @@ from typing import final
 import numpy as np
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
-from graphcuts_dp.deadline import NEVER, Deadline
 from graphcuts_dp.estimate.measurement import Degrees, Measurement
 from graphcuts_dp.privacy.distributions import NoiseDistribution
+from graphcuts_dp.resources import NEVER, Deadline
 from graphcuts_dp.synth.base import FitProblem
 from graphcuts_dp.synth.block_model import BlockModel, fit_blocks
 from graphcuts_dp.synth.group_targets import (

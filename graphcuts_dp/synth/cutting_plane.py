@@ -17,9 +17,8 @@ from graphcuts_dp.arrays import BoolVector, FloatVector, RealMatrix
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
 from graphcuts_dp.cutnorm.spectral import prefix_cuts
-from graphcuts_dp.deadline import NEVER, Deadline
 from graphcuts_dp.errors import SolverError
-from graphcuts_dp.progress import Progress, silent
+from graphcuts_dp.resources import NEVER, Deadline, Progress, silent
 from graphcuts_dp.synth.base import Fit, FitProblem, gap_between
 from graphcuts_dp.synth.first_order import FirstOrder
 

@@ -20,13 +20,12 @@ from scipy.sparse.csgraph import connected_components
 from graphcuts_dp.arrays import FloatVector, IntegerVector, IntVector, RealMatrix
 from graphcuts_dp.cutnorm.certificate import CutNormCertificate
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
-from graphcuts_dp.deadline import NEVER, Deadline
 from graphcuts_dp.estimate.blocks import RowBlock
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
 from graphcuts_dp.estimate.sparse_model import SparseModel
 from graphcuts_dp.estimate.worst_case import noise_cut_bound
-from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.progress import Progress
+from graphcuts_dp.privacy.noise import EntropySource
+from graphcuts_dp.resources import NEVER, Deadline, Progress
 from graphcuts_dp.synth.base import FitMethod, FitProblem, FitSummary
 from graphcuts_dp.synth.first_order import FirstOrder
 from graphcuts_dp.synth.sparse_fit import saturated_pairs

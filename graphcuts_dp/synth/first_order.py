@@ -15,10 +15,8 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatVector, RealMatrix
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
-from graphcuts_dp.deadline import Deadline
 from graphcuts_dp.estimate.blocks import Blocks, RowBlock, mirror_upper
-from graphcuts_dp.parallel import one_blas_thread
-from graphcuts_dp.progress import Progress, silent
+from graphcuts_dp.resources import Deadline, Progress, one_blas_thread, silent
 from graphcuts_dp.synth.base import Fit, FitProblem, Stopped, degree_matched_shifts, shifted
 
 _PIECE = 1 << 16  # entries: a handful of such float32 arrays fit into a core's cache

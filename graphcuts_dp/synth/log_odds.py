@@ -17,7 +17,7 @@ import scipy
 
 from graphcuts_dp.arrays import FloatVector, RealMatrix
 from graphcuts_dp.estimate.blocks import Blocks, RowBlock
-from graphcuts_dp.progress import Progress, silent
+from graphcuts_dp.resources import Progress, silent
 from graphcuts_dp.synth.base import Stopped
 
 _PIECE = 1 << 17  # entries worked on at once, so that they stay in the cache

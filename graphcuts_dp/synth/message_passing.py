@@ -20,7 +20,7 @@ from typing import Self, final
 import numpy as np
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
-from graphcuts_dp.deadline import NEVER, Deadline
+from graphcuts_dp.resources import NEVER, Deadline
 from graphcuts_dp.synth.structure import Spectrum, Structure, View, find_spectrum, structure_along
 
 # Tuned with bench_fit_quality.py: over the twelve graphs of docs/releases.md the median worst cut

@@ -17,12 +17,10 @@ import scipy
 from threadpoolctl import threadpool_limits
 
 from graphcuts_dp.arrays import RealMatrix
-from graphcuts_dp.deadline import Deadline
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.blocks import mirror_upper
 from graphcuts_dp.options import OUTPUT, check, option, read_options
-from graphcuts_dp.parallel import one_blas_thread
-from graphcuts_dp.progress import Progress, silent
+from graphcuts_dp.resources import Deadline, Progress, one_blas_thread, silent
 from graphcuts_dp.synth.base import (
     Fit,
     FitMethod,

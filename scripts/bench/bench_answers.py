@@ -28,7 +28,7 @@ import numpy as np
 
 import graphcuts_dp as gc
 from graphcuts_dp.pairs.queries import pairs_between
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release.allocation import measure
 from scripts.figures.random_graphs import power_law_bipartite
 

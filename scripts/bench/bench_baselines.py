@@ -28,7 +28,7 @@ import numpy as np
 import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning
 from graphcuts_dp.measure.entries import distribution_for
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release.allocation import measure as buy
 from graphcuts_dp.results.storage import WORKLOADS
 from scripts.bench.baseline_graphs import MADE, Entry, bundled, from_folder

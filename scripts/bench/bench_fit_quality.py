@@ -35,8 +35,8 @@ import networkx as nx
 import numpy as np
 
 import graphcuts_dp as gc
+from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.evaluation.cut_error import cut_families
-from graphcuts_dp.privacy.value_noise import noise_distribution
 from scripts.benchmark.baselines import BASELINES
 
 DATA_VARIABLE = "GRAPHCUTS_DP_DATA"

@@ -10,7 +10,7 @@ import numpy as np
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.synth.base import FitMethod, FitProblem
 from graphcuts_dp.synth.first_order import FirstOrder
 from graphcuts_dp.synth.methods import QueryGame

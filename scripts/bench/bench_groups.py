@@ -27,7 +27,7 @@ import numpy as np
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning
-from graphcuts_dp.privacy.value_noise import noise_distribution
+from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from scripts.bench.baseline_graphs import drawn, ends
 
 Matrix = Any

@@ -13,8 +13,8 @@ import numpy as np
 import graphcuts_dp as gc
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.session.terms import make_mechanism
+from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.session.terms import SessionTerms
 from scripts.bench.harness import Table, run
 from scripts.figures.random_graphs import planted_partition
 
@@ -55,15 +55,9 @@ def main(quick: bool) -> None:
     table = Table("method:<24 :<14 guaranteed:>11,.0f largest:>9,.0f mean:>8,.0f ms/query:>10.2f")
     guaranteed = {}
     for method, options in METHODS:
-        mechanism = make_mechanism(
-            method,
-            universe=universe,
-            grid=grid,
-            epsilon=1.0,
-            delta=1e-6,
-            queries=10**6,
-            disjoint="disjoint" in options,
-        )
+        mechanism = SessionTerms.of(
+            method=method, epsilon=1.0, delta=1e-6, queries=10**6, disjoint="disjoint" in options
+        ).mechanism(universe, grid)
         if "adaptive" in options:
             mechanism = replace(mechanism, adaptive=options["adaptive"])
         source = SeededEntropy(2)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import graphcuts_dp as gc
-from graphcuts_dp.privacy.value_noise import noise_distribution
+from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from scripts.bench.harness import Table
 
 SEEDS, QUICK_SEEDS = 50, 3

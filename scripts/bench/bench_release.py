@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 
 import graphcuts_dp as gc
-from graphcuts_dp.privacy.value_noise import NOISES
+from graphcuts_dp.estimate.noisy_matrix import NOISES
 from scripts.bench.harness import Table, median_seconds, run, timed
 from scripts.figures.random_graphs import planted_partition
 

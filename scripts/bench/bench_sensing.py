@@ -16,8 +16,7 @@ import numpy as np
 from graphcuts_dp.graph.adjacency import BipartiteGraph
 from graphcuts_dp.offline.lists import Sensing
 from graphcuts_dp.offline.methods import release_iteratively
-from graphcuts_dp.pairs.linear_query import LinearQuery
-from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, answer_all
+from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, MatrixQuery, answer_all
 from graphcuts_dp.privacy.composition import zcdp_rho
 from scripts.bench.harness import Table, run, timed
 

@@ -32,12 +32,11 @@ from unittest import mock
 import numpy as np
 
 import graphcuts_dp as gc
-from graphcuts_dp.estimate.noisy_matrix import threshold_for
+from graphcuts_dp.estimate.noisy_matrix import noise_distribution, threshold_for
 from graphcuts_dp.measure.cells import measure_groups
 from graphcuts_dp.measure.entries import measure_kept_edges
 from graphcuts_dp.measure.statistics import measure_degrees, measure_weight_counts
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.value_noise import noise_distribution
+from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release import sparse_measure
 from graphcuts_dp.synth.sparse_fit import Bought, fit_sparse
 

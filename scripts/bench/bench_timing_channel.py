@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.measure.entries import randomized_response
@@ -25,11 +26,9 @@ from graphcuts_dp.measure.statistics import measure_degrees
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.distributions import NoiseDistribution
-from graphcuts_dp.privacy.entropy import SystemEntropy
-from graphcuts_dp.privacy.noise import sample_discrete_laplace, sample_flips
-from graphcuts_dp.privacy.value_noise import noise_distribution
+from graphcuts_dp.privacy.noise import SystemEntropy, sample_discrete_laplace, sample_flips
 from graphcuts_dp.session.queries import EdgeCounter
-from graphcuts_dp.session.terms import make_mechanism
+from graphcuts_dp.session.terms import SessionTerms
 from scripts.bench.harness import Table, run
 
 SOURCE = SystemEntropy()
@@ -109,9 +108,9 @@ def cases(n: int) -> list[Case]:
 
 
 def _one_answer(n: int) -> Callable[[int], object]:
-    mechanism = make_mechanism(
-        "gaussian", universe=Universe(n), grid=Grid(), epsilon=1.0, delta=1e-6, queries=10**6
-    )
+    mechanism = SessionTerms.of(
+        method="gaussian", epsilon=1.0, delta=1e-6, queries=10**6
+    ).mechanism(Universe(n), Grid())
     state = mechanism.start(graph_of(0, n), SOURCE)
     query = CutQuery(np.arange(n) < n // 2)
     return lambda truth: mechanism.step(state, query, truth, SOURCE)

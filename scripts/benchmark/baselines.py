@@ -15,14 +15,14 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatMatrix, IntVector
 from graphcuts_dp.errors import GraphError
+from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.measure.entries import randomized_response
 from graphcuts_dp.measure.statistics import measure_degrees, measure_total
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.distributions import NoiseDistribution
-from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
-from graphcuts_dp.privacy.value_noise import noise_distribution
+from graphcuts_dp.privacy.noise import EntropySource, entropy_source
 from graphcuts_dp.synth.group_targets import (
     MAX_ROUNDS,
     chung_lu_ends,

@@ -14,7 +14,7 @@ from graphcuts_dp._version import __version__
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.privacy.guarantee import exact_epsilon
-from graphcuts_dp.progress import Progress, silent
+from graphcuts_dp.resources import Progress, silent
 from scripts.benchmark.contenders.table import CONTENDERS
 from scripts.benchmark.entering import is_audited, load_contender
 from scripts.benchmark.graphs import GraphCase, find_cases

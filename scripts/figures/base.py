@@ -7,7 +7,7 @@ from typing import Any, Protocol, final
 import numpy as np
 import numpy.typing as npt
 
-from graphcuts_dp.progress import Progress
+from graphcuts_dp.resources import Progress
 
 
 @final

@@ -35,7 +35,7 @@ from graphcuts_dp.learn.potentials import near_one
 from graphcuts_dp.learn.update_bounds import UpdateBound
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.plotting.style import PAGE, house_style
-from graphcuts_dp.progress import Progress
+from graphcuts_dp.resources import Progress
 from graphcuts_dp.session.session import session_of
 from scripts.figures.analysts import worst_cut
 from scripts.figures.base import Finding, Table, exponent_finding, finding, near

@@ -20,7 +20,7 @@ from graphcuts_dp.learn.online_bounds import (
     whole,
 )
 from graphcuts_dp.learn.update_bounds import Size, UpdateBound, pairs_of
-from graphcuts_dp.privacy.calibration import comparison_moment
+from graphcuts_dp.privacy.composition import comparison_moment
 from scripts.figures.small_databases import small_database_size
 
 

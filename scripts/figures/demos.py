@@ -7,7 +7,7 @@ import graphcuts_dp as gc
 from graphcuts_dp.datasets import load_groups
 from graphcuts_dp.distances.locations import all_distances
 from graphcuts_dp.evaluation.cut_error_figure import cut_error_figure
-from graphcuts_dp.parallel import one_blas_thread
+from graphcuts_dp.resources import one_blas_thread
 from scripts import demo, demo_distances, demo_flows
 from scripts.figures.style import save_figure
 

@@ -21,17 +21,17 @@ from matplotlib.lines import Line2D
 
 from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
+from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.offline.methods import Learning, release_iteratively
 from graphcuts_dp.pairs.queries import CutQuery, answer_all
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.plotting.style import PAGE, house_style
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.value_noise import noise_distribution
-from graphcuts_dp.progress import Progress
+from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release.synthesis import release_graph
-from graphcuts_dp.session.terms import make_mechanism
+from graphcuts_dp.resources import Progress
+from graphcuts_dp.session.terms import SessionTerms
 from graphcuts_dp.synth.cutting_plane import CuttingPlane
 from scripts.benchmark.baselines import density_only, elementwise_clip
 from scripts.figures.base import Finding, Table, exponent_finding, finding, fitted_exponent, near
@@ -106,14 +106,9 @@ def _fitted(graph: Graph, seed: int, **options: Any) -> FloatMatrix:
 
 def _online(graph: Graph, seed: int) -> FloatMatrix:
     """The hypothesis of multiplicative weights after it was asked unions of blocks, and halves."""
-    mechanism = make_mechanism(
-        "multiplicative-weights",
-        universe=Universe(graph.vertices),
-        grid=Grid.of(graph),
-        epsilon=_EPSILON,
-        delta=_DELTA,
-        queries=_PROMISED,
-    )
+    mechanism = SessionTerms.of(
+        method="multiplicative-weights", epsilon=_EPSILON, delta=_DELTA, queries=_PROMISED
+    ).mechanism(Universe(graph.vertices), Grid.of(graph))
     source = SeededEntropy(seed)
     state = mechanism.start(graph, source)
     for cut in _asked(graph.n, seed):

@@ -23,8 +23,8 @@ from graphcuts_dp.distances.locations import Locations, all_distances
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.distances.plan import plan_distances
 from graphcuts_dp.plotting.style import COLOURS, PAGE, house_style
-from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
-from graphcuts_dp.progress import Progress
+from graphcuts_dp.privacy.noise import EntropySource, SeededEntropy
+from graphcuts_dp.resources import Progress
 from scripts.figures.base import Finding, Table, exponent_finding, finding
 from scripts.figures.distance_bounds import hr12_offline_error
 from scripts.figures.style import draw_series, label_ends, log_log, look, trivial_look

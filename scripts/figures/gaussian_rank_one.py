@@ -23,8 +23,7 @@ from graphcuts_dp.offline.rank_one import (
 )
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.noise import sample_discrete_gaussian
+from graphcuts_dp.privacy.noise import EntropySource, sample_discrete_gaussian
 
 
 @final

@@ -30,9 +30,8 @@ from matplotlib.lines import Line2D
 from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.learn.mirror_descent import step_size
 from graphcuts_dp.learn.potentials import LpNorm, Potential, SchattenNorm, near_one
-from graphcuts_dp.parallel import one_blas_thread
 from graphcuts_dp.plotting.style import PAGE, house_style
-from graphcuts_dp.progress import Progress
+from graphcuts_dp.resources import Progress, one_blas_thread
 from scripts.figures.base import Finding, Table, exponent_finding, finding, fitted_exponent
 from scripts.figures.style import draw_series, draw_slope, label_ends, log_log, trivial_look
 

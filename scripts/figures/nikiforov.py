@@ -15,11 +15,11 @@ from matplotlib.ticker import MaxNLocator
 from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.cutnorm.operand import Operand
 from graphcuts_dp.cutnorm.spectral import exact_normalised, largest_singular_value, prefix_cuts
+from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.measure.entries import randomized_response
 from graphcuts_dp.plotting.style import PAGE, house_style
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.value_noise import noise_distribution
-from graphcuts_dp.progress import Progress
+from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.resources import Progress
 from scripts.figures.base import Finding, Table, finding, near
 from scripts.figures.random_graphs import planted_partition
 from scripts.figures.style import draw_series, label_ends, light_grid, look, trivial_look

@@ -22,11 +22,11 @@ from graphcuts_dp.pairs.queries import CutQuery, answer_all
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.planning.planner import plan_of
 from graphcuts_dp.plotting.style import COLOURS, PAGE, house_style
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.progress import Progress
+from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.resources import Progress
 from graphcuts_dp.session.choice import Setting
 from graphcuts_dp.session.plain import BinaryAnswers
-from graphcuts_dp.session.terms import make_mechanism
+from graphcuts_dp.session.terms import SessionTerms
 from scripts.figures.base import Finding, Table, exponent_finding, finding, near
 from scripts.figures.random_graphs import planted_partition
 from scripts.figures.style import draw_series, label_ends, light_grid, log_log, look, trivial_look
@@ -106,15 +106,9 @@ def _measured(
 ) -> tuple[float, float, int]:
     """Largest and mean error, and how many answers lay outside their intervals."""
     name, options = _RUN[method]
-    mechanism = make_mechanism(
-        name,
-        universe=Universe(graph.vertices),
-        grid=Grid.of(graph),
-        epsilon=_EPSILON,
-        queries=k,
-        beta=_BETA,
-        **options,
-    )
+    mechanism = SessionTerms.of(
+        method=name, epsilon=_EPSILON, queries=k, beta=_BETA, **options
+    ).mechanism(Universe(graph.vertices), Grid.of(graph))
     if isinstance(mechanism, BinaryAnswers):  # the cuts are chosen before any answer
         mechanism = replace(mechanism, adaptive=False)
     state = mechanism.start(graph, source)

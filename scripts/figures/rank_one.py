@@ -17,6 +17,7 @@ from typing import Any, cast
 import numpy as np
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
+from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.learn.bit_sets import DenseHypothesis
 from graphcuts_dp.offline.power_method import PowerRankOne
@@ -30,9 +31,8 @@ from graphcuts_dp.offline.rank_one import (
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import zcdp_rho
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.value_noise import noise_distribution
-from graphcuts_dp.progress import Progress
+from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.resources import Progress
 from scripts.figures.base import Table, finding
 from scripts.figures.bingham import bingham_samples
 from scripts.figures.gaussian_rank_one import GaussianRankOne

@@ -12,8 +12,7 @@ from matplotlib.figure import Figure
 from graphcuts_dp.errors import AccuracyWarning, FileFormatError, ParameterError
 from graphcuts_dp.evaluation.tables import NOT_PRIVATE
 from graphcuts_dp.files import atomic_write
-from graphcuts_dp.parallel import one_blas_thread
-from graphcuts_dp.progress import Progress, silent
+from graphcuts_dp.resources import Progress, one_blas_thread, silent
 from scripts.figures import (
     bipartite_cuts,
     density,

@@ -7,8 +7,7 @@ from typing import final
 from graphcuts_dp.distances.embeddings import L1Embedding
 from graphcuts_dp.distances.l1_plan import L1Plan
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
-from graphcuts_dp.privacy.protection import Protect
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, Protect, exact_epsilon
 
 
 @final

@@ -15,6 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.learn.base import Rule
 from graphcuts_dp.learn.update_bounds import (
     UpdateBound,
@@ -24,8 +25,7 @@ from graphcuts_dp.learn.update_bounds import (
 )
 from graphcuts_dp.plotting.style import PAGE, house_style
 from graphcuts_dp.privacy.composition import zcdp_rho
-from graphcuts_dp.privacy.value_noise import noise_distribution
-from graphcuts_dp.progress import Progress
+from graphcuts_dp.resources import Progress
 from scripts.figures.base import Finding, Table, exponent_finding, finding
 from scripts.figures.bounds import median_updates
 from scripts.figures.rates import table_1_all_cuts

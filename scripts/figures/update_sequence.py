@@ -14,7 +14,7 @@ from graphcuts_dp.learn.median import Median
 from graphcuts_dp.learn.mirror_descent import MirrorDescentRule, coordinates
 from graphcuts_dp.learn.multiplicative_weights import MultiplicativeWeightsRule
 from graphcuts_dp.learn.potentials import bregman
-from graphcuts_dp.pairs.linear_query import LinearQuery
+from graphcuts_dp.pairs.queries import LinearQuery
 from graphcuts_dp.pairs.universe import Universe
 
 

@@ -35,7 +35,7 @@ from graphcuts_dp.learn.potentials import (
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.plotting.style import COLOURS, PAGE, house_style
-from graphcuts_dp.progress import Progress
+from graphcuts_dp.resources import Progress
 from scripts.figures.analysts import worst_cut
 from scripts.figures.base import Finding, Table, finding
 from scripts.figures.random_graphs import imbalanced_bipartite, planted_partition

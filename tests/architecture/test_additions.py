@@ -35,7 +35,7 @@ CLIPPED = '''
 from dataclasses import dataclass
 
 from graphcuts_dp.synth.base import Fit
-from graphcuts_dp.progress import silent
+from graphcuts_dp.resources import silent
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ MULTIWAY_CUT = '''
 
 import numpy as np
 
-from graphcuts_dp.pairs.linear_query import LinearQuery
+from graphcuts_dp.pairs.queries import LinearQuery
 
 
 class MultiwayCut(LinearQuery):
@@ -116,7 +116,7 @@ class MultiwayCut(LinearQuery):
 ADDITIONS = {
     "noise": (
         ("privacy/wide_noise.py", WIDE_NOISE),
-        "privacy/value_noise.py",
+        "estimate/noisy_matrix.py",
         '    "discrete-laplace": _discrete_laplace,\n',
         '    "wide": wide_noise,\n',
         "from graphcuts_dp.privacy.wide_noise import wide_noise\n",

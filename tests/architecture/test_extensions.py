@@ -17,7 +17,7 @@ from graphcuts_dp.learn.frieze_kannan import FriezeKannanRule
 from graphcuts_dp.learn.learners import Learner
 from graphcuts_dp.offline.distinguisher import Distinguisher, Found
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.progress import silent
+from graphcuts_dp.resources import silent
 from graphcuts_dp.synth.base import Fit, FitMethod
 
 CUTS = [gc.CutQuery(["a", "b"]), gc.CutQuery(["a"], ["c", "d"]), gc.CutQuery(["e"], ["a"])]

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from graphcuts_dp.privacy.entropy import SystemEntropy
 from graphcuts_dp.privacy.noise import (
+    SystemEntropy,
     sample_discrete_gaussian,
     sample_discrete_laplace,
     sample_flips,

@@ -39,18 +39,17 @@ from graphcuts_dp.distances.l1_plan import L1Plan
 from graphcuts_dp.distances.learnt import InteractiveDistances, release_distances
 from graphcuts_dp.distances.plan import plan_distances
 from graphcuts_dp.errors import AccuracyWarning, ParameterError
+from graphcuts_dp.estimate.noisy_matrix import NOISES, noise_distribution
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.measure.statistics import measure_total
 from graphcuts_dp.offline.lists import Steps
 from graphcuts_dp.offline.rank_one import ResponseRankOne
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.value_noise import NOISES, noise_distribution
+from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.results.bundle import KINDS, receipt_path
 from graphcuts_dp.session.calibrations import CALIBRATIONS
-from graphcuts_dp.session.queries import pairs_of
-from graphcuts_dp.session.terms import make_mechanism
+from graphcuts_dp.session.terms import SessionTerms
 from scripts.benchmark.baselines import density_only, noisy_degrees, noisy_weight
 from scripts.figures.gaussian_rank_one import GaussianRankOne
 
@@ -170,7 +169,7 @@ def test_answers_with_noise_of_their_own(pair, distribution, tmp_path, epsilons)
                 answers = session.ask_all(CUTS)
                 radius = session.error_bound
             for query, answer in zip(CUTS, answers, strict=True):
-                most = Grid.of(graph).most(pairs_of(query, Universe.of(graph)))
+                most = Grid.of(graph).most(Universe.of(graph).pairs_between(query))
                 assert answer.value in (0.0, most) or not off_grid([answer.value], unit)
                 # The interval is the value and public numbers, whatever the truth is.
                 for end in answer.interval:
@@ -187,16 +186,14 @@ def test_answers_that_constructions_buy(pair, calibration, epsilons):
         for graph in NEIGHBOURS[pair]:
             grid = Grid.of(graph)
             try:
-                mechanism = make_mechanism(
-                    "frieze-kannan",
-                    universe=Universe.of(graph),
-                    grid=grid,
+                mechanism = SessionTerms.of(
+                    method="frieze-kannan",
                     epsilon=epsilon,
                     delta=0.0 if calibration == "dr14" else DELTA,
                     queries=20,
                     calibration=calibration,
                     value_share=0.2 if calibration == "tight" else 0.0,
-                )
+                ).mechanism(Universe.of(graph), grid)
                 source = SeededEntropy(SEED)
                 state = mechanism.start(graph, source)
             except ParameterError:
@@ -375,8 +372,8 @@ def test_the_textbook_sampler_gives_a_neighbour_away_and_ours_does_not():
     unit = Grid.of(graph).unit
     counts = [Grid.of(each).count(CutQuery([0]), each) for each in NEIGHBOURS["ratings"]]
     for epsilon in EPSILONS:
-        mechanism = make_mechanism(
-            "laplace", universe=Universe.of(graph), grid=Grid.of(graph), epsilon=epsilon, queries=1
+        mechanism = SessionTerms.of(method="laplace", epsilon=epsilon, queries=1).mechanism(
+            Universe.of(graph), Grid.of(graph)
         )
         source = SeededEntropy(SEED)
         state = mechanism.start(graph, source)

@@ -18,13 +18,20 @@ import numpy as np
 import pytest
 import scipy.stats
 
+from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.measure.entries import randomized_response
-from graphcuts_dp.pairs.layout import Layout
+from graphcuts_dp.pairs.universe import Layout
 from graphcuts_dp.privacy import noise
-from graphcuts_dp.privacy.entropy import SeededEntropy, SystemEntropy
-from graphcuts_dp.privacy.noise import Choice, exponential_choice, happens, noisy_maximum
-from graphcuts_dp.privacy.value_noise import ValueNoise, noise_distribution
+from graphcuts_dp.privacy.distributions import ValueNoise
+from graphcuts_dp.privacy.noise import (
+    Choice,
+    SeededEntropy,
+    SystemEntropy,
+    exponential_choice,
+    happens,
+    noisy_maximum,
+)
 
 SIZE = 40_001  # odd, so that words of two bytes and of eight never have the same total
 LEVEL = 1e-9

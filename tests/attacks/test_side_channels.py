@@ -43,7 +43,7 @@ from graphcuts_dp.measure import (
 from graphcuts_dp.offline import distinguisher, lists, power_method
 from graphcuts_dp.offline.query_lists import CutList, QuestionList
 from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release.sparse import sparse_release
 from graphcuts_dp.release.sparse_measure import SparseShares, measure_sparse
 from graphcuts_dp.results.bundle import KINDS, receipt_path

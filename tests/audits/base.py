@@ -18,7 +18,7 @@ from graphcuts_dp.evaluation.audit import (
     audit_worst,
     one_by_one,
 )
-from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.noise import EntropySource
 from tests.audits.losses import DistributionPair, loss_by_ratio, visible_by_ratio, worst_exact
 
 T = TypeVar("T")

@@ -14,14 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.estimate.measurement import Degrees, Measurement
-from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
+from graphcuts_dp.estimate.noisy_matrix import NOISES, NoisyMatrix
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
 from graphcuts_dp.measure.statistics import measure_degrees, measure_total
-from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.noise import sample_discrete_laplace
-from graphcuts_dp.privacy.value_noise import NOISES
+from graphcuts_dp.privacy.noise import EntropySource, sample_discrete_laplace
 from graphcuts_dp.release.allocation import measure
 from graphcuts_dp.release.choice import Prospect, Response
 from graphcuts_dp.results.release import Release

@@ -24,13 +24,13 @@ from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.constructions import CONSTRUCTIONS
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.protection import EDGE, Protect
+from graphcuts_dp.privacy.guarantee import EDGE, Protect
+from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.session.calibrations import CALIBRATIONS, Tuning
 from graphcuts_dp.session.online import OnlineMechanism
 from graphcuts_dp.session.plain import PerQueryNoise
 from graphcuts_dp.session.sparse_vector import NoisyComparison, OneSidedPair, SharedThreshold
-from graphcuts_dp.session.terms import make_mechanism
+from graphcuts_dp.session.terms import SessionTerms
 from tests.audits.base import Audit, Entry, Enumerated
 from tests.audits.losses import DistributionPair
 
@@ -223,16 +223,14 @@ def calibrated(
 ) -> tuple[Tuning, Claim]:
     """The tuning of a session as users make it, and what is promised for all changes together."""
     pure, n = calibration == "dr14", _VERTICES.get(calibration, 24)
-    made = make_mechanism(
-        construction,
-        universe=Universe(n),
-        grid=Grid(),
+    made = SessionTerms.of(
+        method=construction,
         epsilon=epsilon,
         queries=_QUERIES,
         delta=0.0 if pure else _DELTA,
         calibration=calibration,
-        protection=protection,
-    )
+        **protection.keywords,
+    ).mechanism(Universe(n), Grid())
     if not isinstance(made, OnlineMechanism):
         raise TypeError("a construction is run by an online mechanism")
     made = replace(made, total_weight=n * (n - 1) / 4)  # the audit is of what comes after it

@@ -13,7 +13,7 @@ import numpy as np
 from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
+from graphcuts_dp.privacy.noise import EntropySource, entropy_source
 from scripts.benchmark.contenders import privgraph, super_graph
 from scripts.benchmark.contenders.louvain_dp import LouvainShares
 from scripts.benchmark.contenders.privgraph import PrivGraphDraws, PrivGraphRates

@@ -9,9 +9,9 @@ from functools import partial
 import numpy as np
 
 from graphcuts_dp.arrays import FloatVector
+from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.evaluation.audit import Claim
 from graphcuts_dp.privacy.distributions import LaplaceNoise
-from graphcuts_dp.privacy.value_noise import noise_distribution
 from scripts.benchmark.contenders import high_pass_filter, topology_sampler
 from tests.audits.base import Audit, Entry, Enumerated
 from tests.audits.losses import DistributionPair

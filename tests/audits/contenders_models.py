@@ -10,7 +10,7 @@ import scipy
 
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.evaluation.audit import Claim
-from graphcuts_dp.privacy.entropy import entropy_source
+from graphcuts_dp.privacy.noise import entropy_source
 from scripts.benchmark.contenders.privskg import measured_degrees
 from tests.audits.base import Audit, Entry, Enumerated
 from tests.audits.graphs import LAST_PAIR

@@ -10,9 +10,8 @@ import numpy as np
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.pairs.layout import Layout
-from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.noise import sample_discrete_laplace
+from graphcuts_dp.pairs.universe import Layout
+from graphcuts_dp.privacy.noise import EntropySource, sample_discrete_laplace
 from scripts.benchmark.baselines import noisy_degrees
 from scripts.benchmark.contenders import dp_1k, isotonic_degrees, tmf
 from tests.audits.base import Audit, Entry, Enumerated, Sampled

@@ -10,7 +10,7 @@ import scipy
 
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.noise import EntropySource
 from scripts.benchmark.contenders import johnson_lindenstrauss as transform
 from scripts.benchmark.contenders.johnson_lindenstrauss import ProjectionNoise
 from tests.audits.base import Audit, Entry, Enumerated, Sampled

@@ -12,7 +12,7 @@ import numpy as np
 from graphcuts_dp.arrays import FloatVector, IntMatrix, IntVector
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
-from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.noise import EntropySource
 from scripts.benchmark.contenders import der
 from scripts.benchmark.contenders.der import pairs_of, reconstructed
 from scripts.benchmark.contenders.quadtree import (

@@ -14,7 +14,7 @@ from graphcuts_dp.evaluation.audit import Claim
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.noise import EntropySource
 from scripts.benchmark.baselines import noisy_degrees
 from scripts.benchmark.contenders.simple import DRAWN, GROUP_SUMS, drawn_graph
 from tests.audits.base import Audit, Entry, Sampled

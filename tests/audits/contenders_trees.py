@@ -12,7 +12,7 @@ import numpy as np
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.noise import EntropySource
 from scripts.benchmark.contenders import hrg
 from scripts.benchmark.contenders.dendrogram import Dendrogram
 from tests.audits.base import Audit, Entry, Enumerated, Sampled

@@ -28,9 +28,9 @@ from graphcuts_dp.distances.learnt import InteractiveDistances, release_distance
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
-from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.distributions import ValueNoise
 from graphcuts_dp.privacy.level_noise import LevelNoise
-from graphcuts_dp.privacy.value_noise import ValueNoise
+from graphcuts_dp.privacy.noise import EntropySource
 from tests.audits.base import Audit, Entry, Enumerated, Sampled
 from tests.audits.losses import DistributionPair
 

@@ -15,10 +15,10 @@ from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.learn.update_bounds import UpdateBound
 from graphcuts_dp.measure.statistics import ROOT_STEPS
-from graphcuts_dp.pairs.linear_query import LinearQuery
+from graphcuts_dp.pairs.queries import LinearQuery
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.value_noise import ValueNoise
+from graphcuts_dp.privacy.distributions import ValueNoise
+from graphcuts_dp.privacy.noise import EntropySource
 from graphcuts_dp.session.calibrations import Calibration, Tuning
 from graphcuts_dp.session.online import OnlineMechanism, OnlineState
 from graphcuts_dp.session.sparse_vector import OneSidedPair

@@ -26,12 +26,11 @@ from graphcuts_dp.measure.cells import (
     measure_cells,
     sums_of_cells,
 )
-from graphcuts_dp.pairs.cells import CellTree
-from graphcuts_dp.pairs.groups import Groups
+from graphcuts_dp.pairs.groups import CellTree, Groups
 from graphcuts_dp.pairs.vertices import VertexSet
-from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.guarantee import EDGE, Protect
 from graphcuts_dp.privacy.level_noise import LevelNoise
-from graphcuts_dp.privacy.protection import EDGE, Protect
+from graphcuts_dp.privacy.noise import EntropySource
 from tests.audits.base import Audit, Entry, Enumerated, Sampled
 from tests.audits.distances import normal_distribution
 from tests.audits.graphs import BIPARTITE, LAST_PAIR, UNCAPPED, capped

@@ -7,6 +7,7 @@ from typing import cast
 
 import numpy as np
 
+from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.evaluation.audit import Claim
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
@@ -15,8 +16,7 @@ from graphcuts_dp.offline.query_lists import CutList
 from graphcuts_dp.offline.rank_one import Released
 from graphcuts_dp.offline.tuning import PracticalOffline
 from graphcuts_dp.pairs.queries import CutQuery
-from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.value_noise import noise_distribution
+from graphcuts_dp.privacy.noise import EntropySource
 from tests.audits.base import Audit, Entry, Enumerated, Run, Sampled
 from tests.audits.distances import normal_distribution
 from tests.audits.losses import DistributionPair

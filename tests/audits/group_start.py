@@ -15,7 +15,7 @@ from graphcuts_dp.learn.learners import FriezeKannanLearner
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.noise import EntropySource
 from graphcuts_dp.session.online import GROUPS, OnlineMechanism
 from tests.audits.base import Audit, Entry, Sampled
 from tests.audits.equal_parts import EqualParts, asked_until_it_stops

@@ -9,13 +9,13 @@ import numpy as np
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.estimate.measurement import CellSums, Measurement, Measurements
+from graphcuts_dp.estimate.noisy_matrix import NOISES
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph
 from graphcuts_dp.measure.cells import measure_groups
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
 from graphcuts_dp.pairs.groups import Groups
-from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.value_noise import NOISES
+from graphcuts_dp.privacy.noise import EntropySource
 from graphcuts_dp.release.allocation import measure
 from graphcuts_dp.release.choice import Response
 from graphcuts_dp.release.group_shares import GroupPlan, group_plan

@@ -31,9 +31,9 @@ from graphcuts_dp.offline.tuning import CALIBRATIONS, OfflineTuning
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.protection import Protect
-from graphcuts_dp.privacy.value_noise import ValueNoise
+from graphcuts_dp.privacy.distributions import ValueNoise
+from graphcuts_dp.privacy.guarantee import Protect
+from graphcuts_dp.privacy.noise import EntropySource
 from tests.audits.base import Audit, Entry, Enumerated, Sampled
 from tests.audits.distances import normal_distribution
 from tests.audits.losses import DistributionPair

@@ -12,8 +12,8 @@ from graphcuts_dp.offline.lists import Answers
 from graphcuts_dp.offline.query_lists import CutList
 from graphcuts_dp.offline.release import Task
 from graphcuts_dp.pairs.queries import CutQuery
-from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.level_noise import NORMS, KNormNoise
+from graphcuts_dp.privacy.noise import EntropySource
 from tests.audits.base import Audit, Entry, Run, Sampled
 
 _CUTS = [CutQuery([0]), CutQuery([0, 2]), CutQuery([0], [1])]  # the pair (0, 1) is in all of them

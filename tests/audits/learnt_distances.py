@@ -15,9 +15,9 @@ from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.plan import plan_distances
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.privacy.composition import zcdp_rho
-from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.distributions import ValueNoise
 from graphcuts_dp.privacy.level_noise import DistributionPair
-from graphcuts_dp.privacy.value_noise import ValueNoise
+from graphcuts_dp.privacy.noise import EntropySource
 from graphcuts_dp.session.runner import read_state, stored_state
 from tests.audits.base import Audit, Entry, Sampled
 from tests.audits.distances import ACROSS, ALWAYS, EMBEDDING, GRID

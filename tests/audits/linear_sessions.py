@@ -19,11 +19,11 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.norm_learner import MirrorDescentLearner
 from graphcuts_dp.pairs.queries import MatrixQuery
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
+from graphcuts_dp.privacy.noise import EntropySource, SeededEntropy
 from graphcuts_dp.session.online import Counting, OnlineMechanism
 from graphcuts_dp.session.queries import linear_count
 from graphcuts_dp.session.sparse_vector import OneSidedPair
-from graphcuts_dp.session.terms import make_mechanism
+from graphcuts_dp.session.terms import SessionTerms
 from tests.audits.base import Audit, Entry, Enumerated, Sampled
 from tests.audits.calibrations import instance
 from tests.audits.equal_parts import EqualParts, norm_and_answers
@@ -64,16 +64,14 @@ def _distributions(
 
 
 def _signed_audit(epsilon: float) -> Audit:
-    made = make_mechanism(
-        "mirror-descent",
-        universe=Universe(_SIDE, _SIDE),
-        grid=Grid(),
+    made = SessionTerms.of(
+        method="mirror-descent",
         epsilon=epsilon,
         delta=_DELTA,
         queries=_QUERIES,
         norm="l2",
         linear=True,
-    )
+    ).mechanism(Universe(_SIDE, _SIDE), Grid())
     if not isinstance(made, OnlineMechanism):
         raise TypeError("a construction is run by an online mechanism")
     made = replace(made, total_weight=_SIDE**2 / 2)  # the audit is of what comes after it

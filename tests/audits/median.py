@@ -13,7 +13,7 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.learners import MedianLearner
 from graphcuts_dp.pairs.graph_queries import GraphQuery
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.noise import EntropySource
 from graphcuts_dp.session.online import OnlineMechanism
 from tests.audits.base import Audit, Entry, Sampled
 from tests.audits.transcripts import ByHand, Kind, Run

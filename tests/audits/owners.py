@@ -27,10 +27,9 @@ from graphcuts_dp.measure.statistics import (
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.vertices import VertexSet
 from graphcuts_dp.privacy.composition import zcdp_rho
-from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.guarantee import Protect
 from graphcuts_dp.privacy.level_noise import LevelNoise
-from graphcuts_dp.privacy.noise import sample_discrete_laplace
-from graphcuts_dp.privacy.protection import Protect
+from graphcuts_dp.privacy.noise import EntropySource, sample_discrete_laplace
 from tests.audits.base import Audit, Entry, Enumerated, Sampled
 from tests.audits.distances import normal_distribution
 from tests.audits.losses import DistributionPair

@@ -7,17 +7,17 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 
 from graphcuts_dp.distances import plan as distance_plan
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.estimate.noisy_matrix import NOISES
 from graphcuts_dp.evaluation.audit import ALPHA
 from graphcuts_dp.learn.constructions import CONSTRUCTIONS
 from graphcuts_dp.offline.construction import PLAYERS
 from graphcuts_dp.offline.methods import DISTINGUISHERS, MEDIAN
 from graphcuts_dp.offline.tuning import CALIBRATIONS as OFFLINE_CALIBRATIONS
-from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.level_noise import NORMS
-from graphcuts_dp.privacy.value_noise import NOISES
-from graphcuts_dp.progress import Progress, silent
+from graphcuts_dp.privacy.noise import EntropySource, entropy_source
 from graphcuts_dp.release.choice import MECHANISMS
+from graphcuts_dp.resources import Progress, silent
 from graphcuts_dp.session.calibrations import CALIBRATIONS
 from graphcuts_dp.session.online import STARTS, TOTAL
 from graphcuts_dp.session.terms import METHODS

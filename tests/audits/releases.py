@@ -9,11 +9,11 @@ import numpy as np
 
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.errors import AccuracyWarning, PrivacyWarning
+from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.evaluation.audit import Claim
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.measure.entries import randomized_response
-from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.value_noise import noise_distribution
+from graphcuts_dp.privacy.noise import EntropySource
 from graphcuts_dp.release.synthesis import release_graph
 from graphcuts_dp.synth.methods import FIT_NAMES
 from scripts.benchmark.baselines import BASELINES, chung_lu, noisy_degrees

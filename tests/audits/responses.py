@@ -6,13 +6,12 @@ from functools import partial
 import numpy as np
 
 from graphcuts_dp.arrays import FloatVector
-from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
+from graphcuts_dp.estimate.noisy_matrix import NOISES, NoisyMatrix, noise_distribution
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
 from graphcuts_dp.privacy.distributions import NoiseDistribution
-from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
-from graphcuts_dp.privacy.value_noise import NOISES, noise_distribution
+from graphcuts_dp.privacy.noise import EntropySource, SeededEntropy
 from tests.audits.base import Audit, Entry, Sampled
 from tests.audits.graphs import (
     BIPARTITE,

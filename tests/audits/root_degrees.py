@@ -13,7 +13,7 @@ from graphcuts_dp.learn.norm_learner import MirrorDescentLearner
 from graphcuts_dp.measure.statistics import ROOT_STEPS, root_degrees
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.noise import EntropySource
 from graphcuts_dp.session.online import OnlineMechanism
 from tests.audits.base import Audit, ByLaw, Entry, Sampled
 from tests.audits.equal_parts import EqualParts, norm_and_answers, ratio_of_bought

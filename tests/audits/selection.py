@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatVector
+from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.evaluation.audit import Claim, Draw, Neighbours
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.learn.bit_sets import DenseHypothesis
@@ -25,12 +26,10 @@ from graphcuts_dp.offline.lists import Steps
 from graphcuts_dp.offline.power_method import PowerRankOne
 from graphcuts_dp.offline.query_lists import CutList
 from graphcuts_dp.offline.rank_one import ResponseRankOne
-from graphcuts_dp.pairs.linear_query import LinearQuery
-from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery
+from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, MatrixQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import zcdp_rho
-from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
-from graphcuts_dp.privacy.value_noise import noise_distribution
+from graphcuts_dp.privacy.noise import EntropySource, SeededEntropy
 from scripts.figures.gaussian_rank_one import GaussianRankOne
 from tests.audits.base import Audit, Entry, Enumerated, Sampled
 from tests.audits.distances import normal_distribution

@@ -13,7 +13,7 @@ from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery
-from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
+from graphcuts_dp.privacy.noise import EntropySource, SeededEntropy
 from graphcuts_dp.session.base import CutMechanism
 from graphcuts_dp.session.plain import BinaryAnswers, PerQueryNoise
 from graphcuts_dp.session.queries import linear_count

@@ -20,7 +20,7 @@ from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.measure.entries import measure_kept_edges
 from graphcuts_dp.measure.statistics import measure_weight_counts
-from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.noise import EntropySource
 from graphcuts_dp.release.group_shares import GroupPlan
 from graphcuts_dp.release.sparse_measure import (
     COUNTS_SHARE,

@@ -14,7 +14,7 @@ from graphcuts_dp.distances.learnt import InteractiveDistances, release_distance
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.evaluation.audit import audit
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.noise import SeededEntropy
 
 GRID = Metric.grid(3, 3)
 EMBEDDING = exact_embedding(GRID)

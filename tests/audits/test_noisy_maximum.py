@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.noise import exponential_choice, noisy_maximum, shortfall
+from graphcuts_dp.privacy.noise import SeededEntropy, exponential_choice, noisy_maximum, shortfall
 from tests.audits.selection import choice_probabilities
 
 SCORES = np.array([0, -2, 0, 1, -5])

@@ -10,7 +10,7 @@ from online_cases import EDGE, toy, toy_graph
 
 from graphcuts_dp.evaluation.audit import audit
 from graphcuts_dp.pairs.queries import CutQuery
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.session.sparse_vector import OneSidedPair
 
 R1, R2 = Fraction(1, 5), Fraction(1)

@@ -6,6 +6,7 @@ epsilon exactly is in tests/release.
 
 import numpy as np
 
+from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.evaluation.audit import audit
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
@@ -14,8 +15,7 @@ from graphcuts_dp.offline.construction import IterativeConstruction
 from graphcuts_dp.offline.rank_one import ResponseRankOne
 from graphcuts_dp.offline.tuning import PureOffline
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.value_noise import noise_distribution
+from graphcuts_dp.privacy.noise import SeededEntropy
 
 UNIVERSE = Universe(4)
 WITHOUT = Graph([], [], vertices=4)

@@ -20,7 +20,7 @@ from graphcuts_dp.learn.bit_sets import DenseHypothesis
 from graphcuts_dp.offline import power_method
 from graphcuts_dp.offline.power_method import PowerRankOne
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.noise import SeededEntropy
 
 COPIES = 2000
 ORDERS = 1 + np.geomspace(0.05, 50, 400)

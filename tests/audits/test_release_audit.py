@@ -7,11 +7,11 @@ Every audit may exceed the claimed epsilon with probability 1e-6 if its seed wer
 import numpy as np
 import pytest
 
+from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.evaluation.audit import audit
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.value_noise import noise_distribution
+from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release.synthesis import release_graph
 from tests.audits import responses
 

@@ -16,9 +16,10 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from graphcuts_dp.privacy.entropy import SeededEntropy, SystemEntropy
 from graphcuts_dp.privacy.noise import (
     _BLOCK,
+    SeededEntropy,
+    SystemEntropy,
     sample_discrete_laplace,
     sample_flips,
     sample_geometric,

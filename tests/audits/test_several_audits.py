@@ -5,7 +5,7 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.estimate.measurement import Classes, Degrees
-from graphcuts_dp.privacy.entropy import entropy_source
+from graphcuts_dp.privacy.noise import entropy_source
 from tests.audits.several import HIDDEN, measured_sparse
 from tests.audits.together import plain, protected
 

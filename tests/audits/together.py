@@ -26,13 +26,13 @@ from graphcuts_dp.graph.owned_rows import OwnedRows, PrivateData
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.vertices import Space
-from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.protection import Protect
+from graphcuts_dp.privacy.guarantee import Protect
+from graphcuts_dp.privacy.noise import EntropySource
 from graphcuts_dp.release.allocation import measure
 from graphcuts_dp.release.choice import Response
 from graphcuts_dp.release.flow_release import release_flows
 from graphcuts_dp.release.synthesis import release_graph
-from graphcuts_dp.session.terms import make_mechanism
+from graphcuts_dp.session.terms import SessionTerms
 from tests.audits.base import Audit, Entry, Sampled
 from tests.audits.graphs import EMPTY
 from tests.audits.transcripts import UNIVERSE
@@ -154,15 +154,9 @@ def _flows(at_most: int, epsilon: float, source: EntropySource) -> Run:
 
 
 def _session(method: str, delta: float, at_most: int, epsilon: float, source: EntropySource) -> Run:
-    mechanism = make_mechanism(
-        method,
-        universe=UNIVERSE,
-        grid=Grid(),
-        epsilon=epsilon,
-        delta=delta,
-        queries=2,
-        protection=Protect(steps=at_most),
-    )
+    mechanism = SessionTerms.of(
+        method=method, epsilon=epsilon, delta=delta, queries=2, **Protect(steps=at_most).keywords
+    ).mechanism(UNIVERSE, Grid())
 
     def run(data: Graph | OwnedRows) -> FloatVector:
         graph = plain(data)

@@ -24,8 +24,8 @@ from graphcuts_dp.learn.update_bounds import UpdateBound
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
-from graphcuts_dp.privacy.value_noise import ValueNoise
+from graphcuts_dp.privacy.distributions import ValueNoise
+from graphcuts_dp.privacy.noise import EntropySource, SeededEntropy
 from graphcuts_dp.session.base import CutMechanism
 from graphcuts_dp.session.calibrations import Calibration, Tuning
 from graphcuts_dp.session.online import OnlineMechanism

@@ -23,9 +23,9 @@ from graphcuts_dp.measure.statistics import bound_candidates, bound_scores, norm
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import zcdp_rho
-from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.guarantee import Protect
 from graphcuts_dp.privacy.level_noise import LevelNoise
-from graphcuts_dp.privacy.protection import Protect
+from graphcuts_dp.privacy.noise import EntropySource
 from graphcuts_dp.session.online import OnlineMechanism
 from graphcuts_dp.session.plain import PerQueryNoise
 from tests.audits.base import Audit, Entry, Enumerated, Sampled

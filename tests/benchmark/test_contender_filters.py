@@ -11,9 +11,9 @@ import scipy
 from contender_runs import run
 from helpers import random_graph
 
+from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.value_noise import noise_distribution
+from graphcuts_dp.privacy.noise import SeededEntropy
 from scripts.benchmark.contenders import high_pass_filter as filters
 from scripts.benchmark.contenders import topology_sampler as sampler
 from scripts.benchmark.contenders.high_pass_filter import HIGH_PASS_FILTER

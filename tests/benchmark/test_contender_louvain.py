@@ -9,7 +9,7 @@ import scipy
 from contender_runs import run
 from helpers import random_graph
 
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.noise import SeededEntropy
 from scripts.benchmark.contenders import louvain_dp
 from scripts.benchmark.contenders.louvain_dp import LOUVAIN_DP, LouvainShares
 

@@ -11,7 +11,7 @@ from helpers import random_graph
 
 from graphcuts_dp.evaluation.audit import Claim
 from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.noise import SeededEntropy
 from scripts.benchmark.contenders import tmf
 from scripts.benchmark.contenders.tmf import TMF, filtered
 from scripts.benchmark.subsets import uniform_subset

@@ -23,7 +23,7 @@ from graphcuts_dp.distances.learnt import InteractiveDistances, release_distance
 from graphcuts_dp.distances.locations import Locations, all_distances
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.errors import ExhaustedError, ParameterError, QueryError
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.noise import SeededEntropy
 
 GRID = Metric.grid(5, 6)
 

@@ -22,7 +22,7 @@ from graphcuts_dp.distances.l1_plan import coordinate_bounds
 from graphcuts_dp.distances.learnt import LearntDistances
 from graphcuts_dp.distances.locations import all_distances
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.privacy.value_noise import ValueNoise
+from graphcuts_dp.privacy.distributions import ValueNoise
 
 WIDTH = 20
 

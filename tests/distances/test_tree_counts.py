@@ -22,9 +22,9 @@ from graphcuts_dp.distances.counts import (
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.privacy.composition import zcdp_rho
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.distributions import discrete_laplace_radius
 from graphcuts_dp.privacy.level_noise import LevelNoise, Spread, split_budget
-from graphcuts_dp.privacy.value_noise import discrete_laplace_radius
+from graphcuts_dp.privacy.noise import SeededEntropy
 
 
 def some_maps():

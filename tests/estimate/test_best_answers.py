@@ -13,10 +13,10 @@ from graphcuts_dp.errors import FileFormatError, GraphError, QueryError
 from graphcuts_dp.estimate.answers import Sizes, log_cuts, shrunk_towards
 from graphcuts_dp.estimate.least_squares import MatrixEstimator
 from graphcuts_dp.graph.adjacency import BipartiteGraph
-from graphcuts_dp.pairs.layout import Layout
 from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.pairs.universe import Layout
 from graphcuts_dp.privacy.distributions import TwoSidedGeometric
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release.allocation import measure
 from graphcuts_dp.release.choice import Response
 from graphcuts_dp.release.synthesis import release_graph

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from helpers import random_graph
 
-from graphcuts_dp import parallel
+from graphcuts_dp import resources
 from graphcuts_dp.estimate.blocks import Blocks, RowBlock
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
-from graphcuts_dp.pairs import layout
-from graphcuts_dp.pairs.layout import Layout
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.pairs import universe
+from graphcuts_dp.pairs.universe import Layout
+from graphcuts_dp.privacy.noise import SeededEntropy
 
 NOISES = ["binary", "laplace", "discrete-laplace"]
 KINDS = [random_graph(45), random_graph((45, 21)), random_graph(45, directed=True)]
@@ -28,8 +28,8 @@ def noisy_matrix(graph, noise="binary", seed=0, epsilon=1.0):
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Cut even tiny matrices into blocks of eight or sixteen rows."""
-    monkeypatch.setattr(layout, "_SMALL", 0)
-    monkeypatch.setattr(layout, "_BLOCK_ENTRIES", 600)
+    monkeypatch.setattr(universe, "_SMALL", 0)
+    monkeypatch.setattr(universe, "_BLOCK_ENTRIES", 600)
 
 
 @pytest.mark.parametrize("rows", [1, 7, 8, 9, 300, 2000, 10_000])
@@ -108,7 +108,7 @@ def test_a_seed_gives_one_matrix_on_any_number_of_processors(noise, monkeypatch)
     graph = random_graph(90)
     drawn = []
     for processors in (1, 2, 5):
-        monkeypatch.setattr(parallel, "_processors", lambda count=processors: count)
+        monkeypatch.setattr(resources, "_processors", lambda count=processors: count)
         drawn.append(noisy_matrix(graph, noise, seed=4))
     assert np.array_equal(drawn[0].steps, drawn[1].steps)
     assert np.array_equal(drawn[0].steps, drawn[2].steps)
@@ -137,7 +137,7 @@ def test_cuts_and_files_do_not_depend_on_the_blocks(noise, graph, monkeypatch, t
     whole = noisy_matrix(graph, noise)
     with (tmp_path / "whole").open("wb") as handle:
         whole.write(handle, entropy="x")
-    monkeypatch.setattr(layout, "_SMALL", 0)
+    monkeypatch.setattr(universe, "_SMALL", 0)
     with (tmp_path / "whole").open("rb") as handle:
         cut = NoisyMatrix.read(handle)
     assert len(cut.blocks.layout.bounds()) == 6

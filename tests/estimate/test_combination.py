@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from graphcuts_dp.estimate.least_squares import best_combination, cut_types
-from graphcuts_dp.pairs.layout import Layout
+from graphcuts_dp.pairs.universe import Layout
 
 N = 7
 LAYOUTS = {

@@ -15,12 +15,11 @@ from graphcuts_dp.estimate.answers import Sizes, log_cuts
 from graphcuts_dp.estimate.measurement import Measurements
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
-from graphcuts_dp.pairs.layout import Layout
 from graphcuts_dp.pairs.queries import CutQuery, answer_all
+from graphcuts_dp.pairs.universe import Layout
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.value_noise import NoiseSum, NoiseTerm
+from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise, NoiseSum, NoiseTerm
+from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release.allocation import measure, promise
 from graphcuts_dp.release.choice import Response
 from graphcuts_dp.release.synthesis import release_graph

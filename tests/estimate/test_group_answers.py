@@ -12,7 +12,7 @@ from graphcuts_dp.estimate import least_squares
 from graphcuts_dp.estimate.measurement import CellSums
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.queries import CutQuery
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.noise import SeededEntropy
 
 CASES = {
     "graph": (cliques, "binary"),

@@ -5,9 +5,9 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.estimate.answers import AnswerOptions
-from graphcuts_dp.pairs.group_names import GroupNames
-from graphcuts_dp.pairs.layout import most_weight
+from graphcuts_dp.pairs.groups import GroupNames
 from graphcuts_dp.pairs.queries import CutQuery, pairs_of_cut
+from graphcuts_dp.pairs.universe import most_weight
 
 KINDS = ("undirected", "directed", "bipartite")
 

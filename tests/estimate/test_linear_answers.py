@@ -12,9 +12,8 @@ from graphcuts_dp.errors import QueryError
 from graphcuts_dp.estimate.least_squares import MatrixEstimator, weighted_radius
 from graphcuts_dp.estimate.measurement import Degrees
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery
-from graphcuts_dp.privacy.distributions import FlippedBit, TwoSidedGeometric
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.value_noise import NoiseSum, NoiseTerm
+from graphcuts_dp.privacy.distributions import FlippedBit, NoiseSum, NoiseTerm, TwoSidedGeometric
+from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release.allocation import measure
 from graphcuts_dp.release.synthesis import release_graph
 from graphcuts_dp.results.release import Release

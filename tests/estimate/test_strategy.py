@@ -11,8 +11,7 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.consistency import LeastSquares
 from graphcuts_dp.estimate.measurement import place_variances
 from graphcuts_dp.estimate.strategy import _Shape, choose_strategy
-from graphcuts_dp.pairs.cells import CellTree
-from graphcuts_dp.pairs.groups import GroupTree
+from graphcuts_dp.pairs.groups import CellTree, GroupTree
 
 
 def regular(*arities, size=5):

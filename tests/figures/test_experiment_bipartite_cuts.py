@@ -7,7 +7,7 @@ from graphcuts_dp.learn.mirror_descent import MirrorDescentRule, minimal_start
 from graphcuts_dp.learn.online_bounds import tight_online
 from graphcuts_dp.learn.potentials import Entropy, GroupNorm, LpNorm, bregman, near_one
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.progress import silent
+from graphcuts_dp.resources import silent
 from scripts.figures import bipartite_cuts
 from scripts.figures.bipartite_cuts import METHODS, update_bounds
 from scripts.figures.random_graphs import imbalanced_bipartite

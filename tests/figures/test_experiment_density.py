@@ -2,7 +2,7 @@
 
 import pytest
 
-from graphcuts_dp.progress import silent
+from graphcuts_dp.resources import silent
 from scripts.figures import density
 from scripts.figures.density import (
     CUTTING_PLANES,

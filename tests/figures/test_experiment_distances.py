@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from graphcuts_dp.progress import silent
+from graphcuts_dp.resources import silent
 from scripts.figures import distances
 from scripts.figures.distances import (
     BOUNDS,

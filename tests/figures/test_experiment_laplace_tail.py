@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from graphcuts_dp.progress import silent
+from graphcuts_dp.resources import silent
 from scripts.figures.laplace_tail import measure, theorem_6_5
 
 

@@ -7,7 +7,7 @@ from graphcuts_dp.learn.mirror_descent import MirrorDescentRule, minimal_start
 from graphcuts_dp.learn.potentials import LpNorm, SchattenNorm
 from graphcuts_dp.pairs.queries import MatrixQuery
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.progress import silent
+from graphcuts_dp.resources import silent
 from scripts.figures import low_rank
 from scripts.figures.low_rank import (
     BEST,

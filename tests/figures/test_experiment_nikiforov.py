@@ -5,7 +5,7 @@ import pytest
 
 from graphcuts_dp.cutnorm.operand import Operand
 from graphcuts_dp.cutnorm.spectral import exact_normalised
-from graphcuts_dp.progress import silent
+from graphcuts_dp.resources import silent
 from scripts.figures.nikiforov import FAMILIES, WORST, harmonic_factor, measure
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from graphcuts_dp.planning.planner import plan
-from graphcuts_dp.progress import silent
+from graphcuts_dp.resources import silent
 from scripts.figures.queries import METHODS, PAPERS, measure
 
 

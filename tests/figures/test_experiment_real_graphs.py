@@ -2,7 +2,7 @@
 
 import pytest
 
-from graphcuts_dp.progress import silent
+from graphcuts_dp.resources import silent
 from scripts.figures.real_graphs import DEFAULT, TRIVIAL, _crossing, measure
 
 

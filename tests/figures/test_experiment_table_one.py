@@ -10,7 +10,7 @@ from graphcuts_dp.learn.update_bounds import (
     multiplicative_weights_updates,
     pairs_of,
 )
-from graphcuts_dp.progress import silent
+from graphcuts_dp.resources import silent
 from scripts.figures.table_one import (
     CONSTRUCTIONS,
     SIZES,

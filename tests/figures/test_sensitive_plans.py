@@ -11,7 +11,7 @@ from graphcuts_dp.distances.embeddings import exact_embedding
 from graphcuts_dp.distances.learnt import release_distances
 from graphcuts_dp.distances.locations import all_distances
 from graphcuts_dp.errors import BudgetError, ParameterError
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.noise import SeededEntropy
 from scripts.figures.sensitive_plans import plan_sensitive
 
 METRIC = gc.distances.Metric.path(30)

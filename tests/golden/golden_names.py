@@ -5,6 +5,7 @@ import inspect
 from graphcuts_dp.cli.main import COMMANDS
 from graphcuts_dp.cutnorm.cut_norm import NORMS as CUT_NORMS
 from graphcuts_dp.distances.plan import MECHANISMS as DISTANCES
+from graphcuts_dp.estimate.noisy_matrix import NOISES
 from graphcuts_dp.graph.files import FORMATS
 from graphcuts_dp.learn.constructions import CONSTRUCTIONS
 from graphcuts_dp.learn.norms import NORMS as LEARNING_NORMS
@@ -12,9 +13,8 @@ from graphcuts_dp.offline.construction import PLAYERS
 from graphcuts_dp.offline.methods import DISTINGUISHER_NAMES, MEDIAN
 from graphcuts_dp.offline.tuning import CALIBRATIONS as OFFLINE_CALIBRATIONS
 from graphcuts_dp.pairs.graph_queries import STATISTICS
+from graphcuts_dp.privacy.guarantee import PROTECTIONS
 from graphcuts_dp.privacy.level_noise import NORMS as ANSWER_NOISES
-from graphcuts_dp.privacy.protection import PROTECTIONS
-from graphcuts_dp.privacy.value_noise import NOISES
 from graphcuts_dp.release.choice import ALL_MECHANISMS
 from graphcuts_dp.results.storage import WORKLOADS
 from graphcuts_dp.session.calibrations import CALIBRATIONS

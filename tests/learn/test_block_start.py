@@ -13,7 +13,7 @@ from graphcuts_dp.learn.cut_sum import CutSum
 from graphcuts_dp.learn.learners import FriezeKannanLearner, MultiplicativeWeightsLearner
 from graphcuts_dp.learn.norm_learner import MirrorDescentLearner
 from graphcuts_dp.learn.storage import pack
-from graphcuts_dp.pairs.cells import CellTree
+from graphcuts_dp.pairs.groups import CellTree
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import VertexSet

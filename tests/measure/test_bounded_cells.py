@@ -17,7 +17,7 @@ from graphcuts_dp.measure.cells import (
     sums_of_cells,
 )
 from graphcuts_dp.pairs.groups import Groups
-from graphcuts_dp.privacy.protection import EDGE, Protect
+from graphcuts_dp.privacy.guarantee import EDGE, Protect
 from scripts.figures.random_graphs import planted_partition
 
 

@@ -35,10 +35,9 @@ from graphcuts_dp.measure.statistics import (
     nuclear_norm,
     root_degrees,
 )
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.distributions import ValueNoise
 from graphcuts_dp.privacy.level_noise import LevelNoise
-from graphcuts_dp.privacy.noise import sample_discrete_laplace
-from graphcuts_dp.privacy.value_noise import ValueNoise
+from graphcuts_dp.privacy.noise import SeededEntropy, sample_discrete_laplace
 from graphcuts_dp.release.sparse_measure import SparseNoise
 
 EPSILON = Fraction(1, 50)  # noise of about 70 and more: that it is 0 by chance is rare

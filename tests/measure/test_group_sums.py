@@ -14,8 +14,8 @@ from graphcuts_dp.measure.cells import (
     cell_tree,
     weighted_sensitivity,
 )
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.value_noise import ValueNoise
+from graphcuts_dp.privacy.distributions import ValueNoise
+from graphcuts_dp.privacy.noise import SeededEntropy
 
 SILENT = ValueNoise("laplace", Fraction(60))  # 0 but for a chance of e^-60
 COEFFICIENTS = np.array([700, -2048, 3])

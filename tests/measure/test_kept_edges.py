@@ -14,12 +14,16 @@ import scipy.stats
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.estimate.noisy_matrix import KeptEdges, pairs_at, threshold_for
+from graphcuts_dp.estimate.noisy_matrix import (
+    KeptEdges,
+    noise_distribution,
+    pairs_at,
+    threshold_for,
+)
 from graphcuts_dp.measure.entries import measure_kept_edges, row_parts
-from graphcuts_dp.pairs.layout import Layout
+from graphcuts_dp.pairs.universe import Layout
 from graphcuts_dp.privacy.distributions import LaplaceNoise
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.value_noise import noise_distribution
+from graphcuts_dp.privacy.noise import SeededEntropy
 
 LEVEL = 1e-9
 RUNS = 3000

@@ -12,8 +12,8 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.measure import statistics as measured
 from graphcuts_dp.measure.statistics import NUCLEAR_STEPS, buy_nuclear_norm, nuclear_norm
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.value_noise import ValueNoise
+from graphcuts_dp.privacy.distributions import ValueNoise
+from graphcuts_dp.privacy.noise import SeededEntropy
 
 
 def graph_of(matrix, cap=None):

@@ -9,10 +9,9 @@ from graphcuts_dp.estimate.changes import Reach, cell_changes
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.owned_rows import OwnedRows, reach_of
 from graphcuts_dp.measure.cells import cell_tree, sides_of_groups, sums_of_cells
-from graphcuts_dp.pairs.cells import CellTree
-from graphcuts_dp.pairs.groups import Groups
+from graphcuts_dp.pairs.groups import CellTree, Groups
 from graphcuts_dp.pairs.vertices import Arcs, VertexSet
-from graphcuts_dp.privacy.protection import Protect
+from graphcuts_dp.privacy.guarantee import Protect
 
 GROUPS = ([0, 0, 1, 1], [0, 0, 0, 1], [0, 1, 2, 2])
 SPACES = {

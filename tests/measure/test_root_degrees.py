@@ -11,8 +11,8 @@ import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.measure.statistics import ROOT_STEPS, buy_root_degrees, root_degrees
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.value_noise import ValueNoise
+from graphcuts_dp.privacy.distributions import ValueNoise
+from graphcuts_dp.privacy.noise import SeededEntropy
 
 PAIRS = list(itertools.product(range(2), range(3)))
 

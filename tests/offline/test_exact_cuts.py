@@ -27,7 +27,7 @@ from graphcuts_dp.offline import distinguisher
 from graphcuts_dp.offline.distinguisher import CutSampler, ExactCuts
 from graphcuts_dp.offline.query_lists import SCORES
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.noise import SeededEntropy
 
 
 def random_gaps(shape, seed, *, largest=3):

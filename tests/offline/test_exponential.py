@@ -21,7 +21,7 @@ from graphcuts_dp.offline.distinguisher import SAMPLINGS, Exponential
 from graphcuts_dp.offline.query_lists import SCORES, CutList, Scoring
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.noise import SeededEntropy
 
 UNIVERSE = Universe(12)
 GRAPH = random_graph(12, 1, density=0.4)

@@ -11,7 +11,7 @@ from graphcuts_dp.offline.lists import Answers, columns_of
 from graphcuts_dp.offline.query_lists import CutList
 from graphcuts_dp.offline.release import Task
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.noise import SeededEntropy
 
 GRAPH = gc.Graph([0, 0, 1, 3, 4], [1, 2, 2, 4, 5], vertices=6)
 SIDES = gc.BipartiteGraph([0, 1, 2], [0, 1, 1], [0.5, 5, 2.5], left=3, right=2, weight_cap=5.0)

@@ -20,7 +20,7 @@ from graphcuts_dp.offline.query_lists import QuestionList
 from graphcuts_dp.offline.tuning import PaperOffline
 from graphcuts_dp.pairs.graph_queries import STATISTICS
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.noise import SeededEntropy
 from scripts.figures.bounds import dr14_offline
 
 N = 5

@@ -9,11 +9,10 @@ import pytest
 import scipy.integrate
 import scipy.stats
 
+from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.offline.rank_one import _beta_divergence, response_norm, subgaussian_norm
 from graphcuts_dp.privacy.distributions import BinaryResponse
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.noise import sample_discrete_gaussian
-from graphcuts_dp.privacy.value_noise import noise_distribution
+from graphcuts_dp.privacy.noise import SeededEntropy, sample_discrete_gaussian
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 3.0, 12.0])

@@ -10,7 +10,7 @@ import graphcuts_dp as gc
 from graphcuts_dp.measure.statistics import ROOT_STEPS
 from graphcuts_dp.offline.release import Task
 from graphcuts_dp.privacy.composition import compose
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.noise import SeededEntropy
 from scripts.figures.random_graphs import imbalanced_bipartite
 
 SIDE = 12

@@ -27,8 +27,8 @@ from graphcuts_dp.offline.power_method import (
     start_radius,
 )
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy import value_noise
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy import distributions as value_noise
+from graphcuts_dp.privacy.noise import SeededEntropy
 from scripts.figures.random_graphs import planted_partition
 
 

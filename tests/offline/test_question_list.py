@@ -12,11 +12,10 @@ from graphcuts_dp.learn.bit_sets import DenseHypothesis
 from graphcuts_dp.learn.median import all_graphs
 from graphcuts_dp.offline.distinguisher import Exponential
 from graphcuts_dp.offline.query_lists import QuestionList, Scoring
-from graphcuts_dp.pairs.graph_queries import GraphQuery
-from graphcuts_dp.pairs.linear_steps import exact_sums
+from graphcuts_dp.pairs.graph_queries import GraphQuery, exact_sums
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.noise import SeededEntropy
 
 GRAPHS = {
     "plain": random_graph(7, 1, density=0.5),

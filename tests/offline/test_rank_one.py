@@ -11,6 +11,7 @@ from distinguisher_cases import disjoint_pairs
 from helpers import random_graph
 from scipy.sparse.linalg import ArpackNoConvergence
 
+from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.graph.adjacency import DirectedGraph, Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.bit_sets import DenseHypothesis
@@ -27,8 +28,7 @@ from graphcuts_dp.offline.rank_one import (
 )
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.value_noise import noise_distribution
+from graphcuts_dp.privacy.noise import SeededEntropy
 from scripts.figures.gaussian_rank_one import GaussianRankOne
 from scripts.figures.random_graphs import planted_partition
 

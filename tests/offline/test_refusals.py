@@ -10,6 +10,7 @@ from offline_calls import learn
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import GraphError, HypothesisError, ParameterError, QueryError
+from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.learners import MultiplicativeWeightsLearner
 from graphcuts_dp.learn.linear_learners import DenseLearner
@@ -21,8 +22,7 @@ from graphcuts_dp.offline.query_lists import CutList, QuestionList
 from graphcuts_dp.offline.rank_one import Released, ResponseRankOne
 from graphcuts_dp.offline.tuning import PaperOffline, PracticalOffline, PureOffline, TightOffline
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.value_noise import noise_distribution
+from graphcuts_dp.privacy.noise import SeededEntropy
 
 GRAPH = gc.Graph([0, 1, 2, 0], [1, 2, 3, 4], vertices=8)
 SIDES = gc.BipartiteGraph([0, 2], [1, 3], [1.0, 4.5], left=6, right=4, weight_cap=5.0)

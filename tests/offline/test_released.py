@@ -9,6 +9,7 @@ import scipy.stats
 from distinguisher_cases import random_cuts
 from helpers import random_graph
 
+from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.bit_sets import DenseHypothesis
@@ -16,8 +17,7 @@ from graphcuts_dp.offline.query_lists import CutList
 from graphcuts_dp.offline.rank_one import Released
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.value_noise import noise_distribution
+from graphcuts_dp.privacy.noise import SeededEntropy
 
 UNIVERSE = Universe(12)
 GRAPH = random_graph(12, 1, density=0.4)

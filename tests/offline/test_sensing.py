@@ -18,7 +18,7 @@ from graphcuts_dp.offline.lists import SensingPlan, Steps
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery, answer_all
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import zcdp_rho
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.noise import SeededEntropy
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 

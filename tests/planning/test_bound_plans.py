@@ -8,8 +8,8 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.grid import Grid, bounded_total
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.planning import plan_degree_bounds
-from graphcuts_dp.privacy.protection import Protect
-from graphcuts_dp.session.terms import make_mechanism
+from graphcuts_dp.privacy.guarantee import Protect
+from graphcuts_dp.session.terms import SessionTerms
 from scripts.figures.random_graphs import planted_partition
 
 GRAPH = planted_partition(200, 2, 0.2, 0.1, seed=1)
@@ -22,15 +22,15 @@ def test_a_cut_is_promised_what_the_better_session_promises(delta):
     assert [row.degree_bound for row in plan.rows] == [5, 20]
     for row in plan.rows:
         errors = [
-            make_mechanism(
-                method,
-                universe=Universe(200),
-                grid=Grid.of_vertices(GRAPH, row.degree_bound),
+            SessionTerms.of(
+                method=method,
                 epsilon=1.0,
                 delta=delta,
                 queries=50,
-                protection=Protect(kind="vertex", degree_bound=row.degree_bound),
-            ).expected_error(0.0)
+                **Protect(kind="vertex", degree_bound=row.degree_bound).keywords,
+            )
+            .mechanism(Universe(200), Grid.of_vertices(GRAPH, row.degree_bound))
+            .expected_error(0.0)
             for method in (("laplace", "gaussian") if delta else ("laplace",))
         ]
         assert row.cut == pytest.approx(min(errors), rel=1e-9)

@@ -11,6 +11,7 @@ from offline_calls import answer_at_once, choose_from_net, sense
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning
+from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.learners import MedianLearner, MultiplicativeWeightsLearner
 from graphcuts_dp.learn.linear_learners import linear_learner
@@ -23,9 +24,8 @@ from graphcuts_dp.offline.release import Task
 from graphcuts_dp.offline.tuning import PracticalOffline, TightOffline
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.planning.planner import Workload, plan_of
-from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.level_noise import KNormNoise
-from graphcuts_dp.privacy.value_noise import noise_distribution
+from graphcuts_dp.privacy.noise import SeededEntropy
 
 PROMISE = {"epsilon": 2.0, "delta": 1e-6}
 BETA = 0.05

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.estimate.strategy import (
     choose_strategy,
     equal_groups,
@@ -26,12 +27,11 @@ from graphcuts_dp.learn.update_bounds import (
     multiplicative_weights_updates,
     shape_of,
 )
-from graphcuts_dp.pairs.cells import CellTree
+from graphcuts_dp.pairs.groups import CellTree
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.planning.planner import VACUOUS, Workload, plan
-from graphcuts_dp.privacy.value_noise import noise_distribution
 from graphcuts_dp.session.session import session_of
-from graphcuts_dp.session.terms import make_mechanism
+from graphcuts_dp.session.terms import SessionTerms
 
 PROMISE = {"epsilon": 1.0, "delta": 1e-6}
 MW, FK, MD = "multiplicative-weights", "frieze-kannan", "mirror-descent"
@@ -482,15 +482,9 @@ def test_low_rank_and_spread_queries_bring_the_row_of_schatten_down():
 
 @pytest.mark.parametrize("norm", ["l2", "lp", "2,p", "entropy", "schatten"])
 def test_a_linear_session_promises_what_its_row_says_but_for_what_it_buys(norm):
-    mechanism = make_mechanism(
-        MD,
-        universe=Universe(800, 600),
-        grid=Grid(),
-        norm=norm,
-        linear=True,
-        queries=10**6,
-        **PROMISE,
-    )
+    mechanism = SessionTerms.of(
+        method=MD, norm=norm, linear=True, queries=10**6, **PROMISE
+    ).mechanism(Universe(800, 600), Grid())
     planned = linear_errors()[MD, norm]
     assert planned * (1 - 1e-6) <= mechanism.expected_error(20_000.0) <= 1.06 * planned
 

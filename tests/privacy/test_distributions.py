@@ -16,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.estimate.noisy_matrix import NOISES, noise_distribution
 from graphcuts_dp.privacy import noise
 from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.value_noise import NOISES, noise_distribution
+from graphcuts_dp.privacy.noise import SeededEntropy
 
 EPSILONS = [0.01, 0.1, 0.5, 1.0, 3.0, 20.0]
 CAPS = [None, 0.3, 1.0, 2.0, 7.3, 1000.0, 1e-3]

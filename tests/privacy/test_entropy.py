@@ -18,8 +18,8 @@ import pytest
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.privacy import noise
-from graphcuts_dp.privacy.entropy import SeededEntropy, SystemEntropy, entropy_source
-from graphcuts_dp.session import base
+from graphcuts_dp.privacy.noise import SeededEntropy, SystemEntropy, entropy_source
+from graphcuts_dp.session.base import CutMechanism
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 
@@ -211,7 +211,7 @@ SESSIONS = {
 @pytest.mark.parametrize("method", SESSIONS)
 def test_answers_of_a_session_without_a_hypothesis(method, tmp_path, monkeypatch):
     # As the noise left them: what is cut to the possible range is the same for many noises.
-    monkeypatch.setattr(base, "possible_answer", lambda answer, *_: answer)
+    monkeypatch.setattr(CutMechanism, "told", lambda _, __, answer: answer)
     graph = graph_of("simple")
     queries = [gc.CutQuery(range(k), range(k, 60)) for k in range(1, 40)]
     delta = 1e-6 if method == "gaussian" else 0.0

@@ -7,7 +7,7 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.privacy.explanation import posterior
+from graphcuts_dp.privacy.guarantee import posterior
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])

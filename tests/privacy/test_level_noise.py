@@ -9,9 +9,9 @@ import scipy.optimize
 import scipy.stats
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.distributions import discrete_laplace_radius
 from graphcuts_dp.privacy.level_noise import NORMS, KNormNoise, k_norm_radius
-from graphcuts_dp.privacy.value_noise import discrete_laplace_radius
+from graphcuts_dp.privacy.noise import SeededEntropy
 
 COLUMNS = {
     "all of two": [[1, 0], [0, 1], [1, 1]],

@@ -31,9 +31,10 @@ from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy import noise
 from graphcuts_dp.privacy import noise as drawing
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.distributions import ValueNoise
 from graphcuts_dp.privacy.noise import (
     Choice,
+    SeededEntropy,
     happens,
     sample_discrete_gaussian,
     sample_discrete_laplace,
@@ -44,7 +45,6 @@ from graphcuts_dp.privacy.noise import (
     uniform_below,
     wide_context,
 )
-from graphcuts_dp.privacy.value_noise import ValueNoise
 from graphcuts_dp.session.plain import PerQueryNoise
 
 RATES = [Fraction(1), Fraction(1, 10), Fraction(3), Fraction(7, 2**21), Fraction(1, 10**13)]

@@ -14,11 +14,9 @@ import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning, BudgetError, ParameterError
 from graphcuts_dp.estimate.changes import cell_changes, largest_squares
 from graphcuts_dp.ledger.opening import Store
-from graphcuts_dp.pairs.cells import CellTree
-from graphcuts_dp.pairs.groups import GroupTree
+from graphcuts_dp.pairs.groups import CellTree, GroupTree
 from graphcuts_dp.privacy.composition import Cost, zcdp_delta, zcdp_rho
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
-from graphcuts_dp.privacy.protection import EDGE, Protect
+from graphcuts_dp.privacy.guarantee import EDGE, PrivacyGuarantee, Protect
 from graphcuts_dp.session.session import session_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")

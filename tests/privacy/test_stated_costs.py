@@ -37,16 +37,22 @@ from graphcuts_dp.offline.query_lists import CutList
 from graphcuts_dp.offline.tuning import PaperOffline, PracticalOffline, PureOffline, TightOffline
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.calibration import TOTAL_SHARE
-from graphcuts_dp.privacy.composition import Cost, check_paid, stated_cost, zcdp_delta, zcdp_rho
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.composition import (
+    TOTAL_SHARE,
+    Cost,
+    check_paid,
+    stated_cost,
+    zcdp_delta,
+    zcdp_rho,
+)
+from graphcuts_dp.privacy.guarantee import EDGE, Protect
 from graphcuts_dp.privacy.level_noise import LevelNoise
-from graphcuts_dp.privacy.protection import EDGE, Protect
+from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release import allocation, contributions, flow_release, sparse_measure
 from graphcuts_dp.session import calibrations, online, plain
 from graphcuts_dp.session.calibrations import CALIBRATIONS, DR14, GRU12, JT12, Tight
 from graphcuts_dp.session.plain import BinaryAnswers, PerQueryNoise
-from graphcuts_dp.session.terms import METHODS, make_mechanism
+from graphcuts_dp.session.terms import METHODS, SessionTerms
 from scripts.figures.gaussian_rank_one import GaussianRankOne
 from tests.audits.registry import _PRODUCTS
 
@@ -135,17 +141,15 @@ def session(method, calibration="tight", delta=1e-6, value_share=0.0, *, protect
     grid = Grid.of_vertices(graph, protection.degree_bound) if vertex else Grid.of(graph)
 
     def begin():
-        mechanism = make_mechanism(
-            method,
-            universe=Universe.of(graph),
-            grid=grid,
-            protection=protection,
+        mechanism = SessionTerms.of(
+            method=method,
             epsilon=1.0,
             delta=delta,
             queries=20,
             calibration=calibration,
             value_share=value_share,
-        )
+            **protection.keywords,
+        ).mechanism(Universe.of(graph), grid)
         mechanism.start(graph, SeededEntropy(1))
         return mechanism
 
@@ -155,17 +159,15 @@ def session(method, calibration="tight", delta=1e-6, value_share=0.0, *, protect
 def with_nuclear_norm():
     def begin():
         graph = gc.BipartiteGraph(*np.divmod(np.arange(900), 30), left=30, right=30)
-        mechanism = make_mechanism(
-            "mirror-descent",
+        mechanism = SessionTerms.of(
+            method="mirror-descent",
             norm="schatten",
             linear=True,
             most_spectral=12.0,
-            universe=Universe(30, 30),
-            grid=Grid.of(graph),
             epsilon=1.0,
             delta=1e-6,
             queries=20,
-        )
+        ).mechanism(Universe(30, 30), Grid.of(graph))
         mechanism.start(graph, SeededEntropy(1))
         return mechanism
 
@@ -175,16 +177,14 @@ def with_nuclear_norm():
 def with_root_degrees(calibration, epsilon=1.0):
     def begin():
         graph = gc.BipartiteGraph(*np.divmod(np.arange(900), 30), left=30, right=30)
-        mechanism = make_mechanism(
-            "mirror-descent",
+        mechanism = SessionTerms.of(
+            method="mirror-descent",
             norm="2,p",
-            universe=Universe(30, 30),
-            grid=Grid.of(graph),
             epsilon=epsilon,
             delta=1e-6,
             queries=20,
             calibration=calibration,
-        )
+        ).mechanism(Universe(30, 30), Grid.of(graph))
         mechanism.start(graph, SeededEntropy(1))
         return mechanism
 
@@ -572,13 +572,8 @@ def bought(monkeypatch, run):
 
 
 def root_session():
-    made = make_mechanism(
-        "mirror-descent",
-        norm="2,p",
-        universe=Universe(30, 30),
-        grid=Grid.of(PAIRS),
-        queries=20,
-        **BUDGET,
+    made = SessionTerms.of(method="mirror-descent", norm="2,p", queries=20, **BUDGET).mechanism(
+        Universe(30, 30), Grid.of(PAIRS)
     )
     made.start(PAIRS, SeededEntropy(1))
 

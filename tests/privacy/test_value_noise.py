@@ -9,20 +9,18 @@ import pytest
 import scipy.stats
 from scipy.stats import binom, norm
 
+from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.privacy.distributions import (
     BinaryResponse,
     FlippedBit,
     LaplaceNoise,
-    TwoSidedGeometric,
-)
-from graphcuts_dp.privacy.value_noise import (
     NoiseSum,
     NoiseTerm,
+    TwoSidedGeometric,
     _Spectrum,
     discrete_gaussian_radius,
     discrete_laplace_radius,
     equal_bits_radius,
-    noise_distribution,
     response_radius,
 )
 

@@ -18,8 +18,8 @@ from graphcuts_dp.measure.entries import distribution_for, randomized_response
 from graphcuts_dp.measure.statistics import measure_degrees, measure_total
 from graphcuts_dp.privacy import level_noise
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.guarantee import SMALLEST_EPSILON
+from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release import allocation as mechanism
 from graphcuts_dp.release.allocation import measure
 from graphcuts_dp.release.choice import (

@@ -11,7 +11,7 @@ from graphcuts_dp.errors import BudgetError, GraphError, ParameterError
 from graphcuts_dp.estimate.measurement import CellSums
 from graphcuts_dp.measure.cells import measure_groups
 from graphcuts_dp.pairs.groups import Groups
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release import group_shares
 from graphcuts_dp.release.allocation import least_distribution, measure
 from graphcuts_dp.release.choice import MOST_BESIDE_GROUPS

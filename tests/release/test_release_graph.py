@@ -12,12 +12,12 @@ from noisy_cases import matrix_problem
 
 from graphcuts_dp.errors import AccuracyWarning, GraphError, ParameterError
 from graphcuts_dp.estimate.measurement import Measurements
+from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.measure.entries import randomized_response
 from graphcuts_dp.pairs.vertices import VertexSet
-from graphcuts_dp.privacy import entropy
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.value_noise import noise_distribution
+from graphcuts_dp.privacy import noise
+from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release import allocation as mechanism
 from graphcuts_dp.release import synthesis
 from graphcuts_dp.release.choice import Response
@@ -393,8 +393,8 @@ def test_a_warning_comes_before_noise_and_names_an_epsilon_that_helps(
     if graph.weighted and (noise == "binary" or graph.weight_cap == 0.3):
         noise = "laplace"
     with monkeypatch.context() as patch:
-        patch.setattr(entropy.SystemEntropy, "bytes", forbidden)
-        patch.setattr(entropy.SeededEntropy, "bytes", forbidden)
+        patch.setattr(noise.SystemEntropy, "bytes", forbidden)
+        patch.setattr(noise.SeededEntropy, "bytes", forbidden)
         forbid_noise(patch)
         for seed in (None, 1):
             with pytest.raises(AccuracyWarning, match="worthless at this size") as caught:
@@ -434,7 +434,7 @@ def test_noise_made_for_another_schema_is_refused():
         noise_distribution("binary", epsilon=1.0),
     ):
         with pytest.raises(ParameterError, match="does not suit"):
-            randomized_response(weighted, distribution, entropy.SeededEntropy(0))
+            randomized_response(weighted, distribution, noise.SeededEntropy(0))
 
 
 def test_two_sides_given_by_one_vertex_set_stay_two():

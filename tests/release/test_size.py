@@ -8,11 +8,11 @@ import pytest
 import graphcuts_dp as gc
 from graphcuts_dp.cli import main
 from graphcuts_dp.errors import GraphError
-from graphcuts_dp.memory import memory_limit
-from graphcuts_dp.privacy import entropy
+from graphcuts_dp.privacy import noise
 from graphcuts_dp.release import usefulness
 from graphcuts_dp.release.synthesis import release_graph
 from graphcuts_dp.release.usefulness import check_size, needed_memory, size_note
+from graphcuts_dp.resources import memory_limit
 
 EVERY_PAIR = [(i, j) for i in range(30) for j in range(i)]
 
@@ -27,7 +27,7 @@ def test_a_release_beyond_the_memory_is_refused_before_noise_in_words_without_ed
     def forbidden(*_):
         raise AssertionError("noise was drawn")
 
-    monkeypatch.setattr(entropy.SystemEntropy, "bytes", forbidden)
+    monkeypatch.setattr(noise.SystemEntropy, "bytes", forbidden)
     texts = []
     for pairs in ([], EVERY_PAIR):
         graph = gc.Graph.of(pairs, vertices=30)

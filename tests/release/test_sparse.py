@@ -17,7 +17,7 @@ from graphcuts_dp.estimate.measurement import (
 )
 from graphcuts_dp.measure.statistics import measure_weight_counts
 from graphcuts_dp.privacy.distributions import LaplaceNoise
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release import sparse
 from graphcuts_dp.release.sparse import takes_sparse
 from graphcuts_dp.release.sparse_measure import sparse_shares

@@ -84,7 +84,7 @@ def directed_flows(table):
     """Flows of a table of arcs between groups of 20 vertices each."""
     import dataclasses
 
-    from graphcuts_dp.pairs.cells import CellTree
+    from graphcuts_dp.pairs.groups import CellTree
     from graphcuts_dp.results.flows import Flows
 
     size = len(table)

@@ -16,9 +16,10 @@ import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.ledger import uses
 from graphcuts_dp.privacy.distributions import BinaryResponse
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.server.app import POLICY
 from graphcuts_dp.server.settings import Binding, Limits
+from graphcuts_dp.session import runner
 from graphcuts_dp.session.queries import EdgeCounter
 
 ASK = "/v1/sessions/ann.default/answers"
@@ -291,7 +292,7 @@ def test_replies_are_the_same_for_all_graphs_but_for_noise(tmp_path, monkeypatch
             "respond",
             lambda self, pairs, _e, _p, source: respond(self, pairs, *nothing, source),
         )
-    monkeypatch.setattr(uses, "SystemEntropy", lambda: SeededEntropy(7))
+    monkeypatch.setattr(runner, "SystemEntropy", lambda: SeededEntropy(7))
     monkeypatch.setattr(uses, "datetime", StandingClock)
     for module in ("people", "approval", "book"):
         monkeypatch.setattr(f"graphcuts_dp.server.{module}.now", lambda: "2012-03-19T12:00:00.000")

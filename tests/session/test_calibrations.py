@@ -11,15 +11,14 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn import online_bounds
 from graphcuts_dp.learn.update_bounds import multiplicative_weights_updates
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.calibration import TOTAL_SHARE
-from graphcuts_dp.privacy.composition import zcdp_rho
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.value_noise import ValueNoise
+from graphcuts_dp.privacy.composition import TOTAL_SHARE, zcdp_rho
+from graphcuts_dp.privacy.distributions import ValueNoise
+from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.session import sparse_vector
 from graphcuts_dp.session.calibrations import CALIBRATIONS, DR14, GRU12, JT12, Tight
 from graphcuts_dp.session.choice import Setting
 from graphcuts_dp.session.sparse_vector import NoisyComparison, OneSidedPair, SharedThreshold
-from graphcuts_dp.session.terms import guaranteed_error, make_mechanism
+from graphcuts_dp.session.terms import SessionTerms, guaranteed_error
 
 PROMISE = {"epsilon": 1.0, "delta": 1e-6, "queries": 10**6, "beta": 0.05}
 UPDATES = multiplicative_weights_updates(5000, 50_000)
@@ -158,7 +157,7 @@ def test_a_session_is_within_three_percent_of_the_formula_with_a_known_total(n_m
     grid, universe = Grid(), Universe(n)
     numbers = {"epsilon": 1.0, "delta": 1e-6, "queries": 10**6}
     expected = guaranteed_error("multiplicative-weights", Setting(n=n, edges=edges, **numbers))
-    known = make_mechanism("multiplicative-weights", universe=universe, grid=grid, **numbers)
+    known = SessionTerms.of(method="multiplicative-weights", **numbers).mechanism(universe, grid)
     bound = known.learner.construction(alpha=1.0, total_weight=edges, total_error=0.0).update_bound
     assert known.calibration.tune(bound, 1).error == pytest.approx(expected, rel=1e-3)
     rest = known.calibration.with_total(1)[3]
@@ -177,15 +176,9 @@ def test_a_session_is_within_three_percent_of_the_formula_with_a_known_total(n_m
 @pytest.mark.parametrize("method", ["multiplicative-weights", "frieze-kannan"])
 def test_every_construction_runs_with_every_calibration(method, calibration):
     graph = two_communities(30, 1)
-    mechanism = make_mechanism(
-        method,
-        universe=Universe(30),
-        grid=Grid.of(graph),
-        epsilon=1.0,
-        delta=1e-6,
-        queries=10,
-        calibration=calibration,
-    )
+    mechanism = SessionTerms.of(
+        method=method, epsilon=1.0, delta=1e-6, queries=10, calibration=calibration
+    ).mechanism(Universe(30), Grid.of(graph))
     source = SeededEntropy(2)
     state = mechanism.start(graph, source)
     assert (mechanism.name, mechanism.calibration.name) == (method, calibration)
@@ -207,21 +200,20 @@ def test_every_construction_runs_with_every_calibration(method, calibration):
         ({"delta": 0.0}, "delta"),
         ({"queries": 0}, "queries"),
         ({"value_share": 1.0}, "value_share"),
-        ({"universe": Universe(9000)}, "frieze-kannan"),
+        ({"n": 9000}, "frieze-kannan"),
     ],
 )
 def test_bad_parameters_are_refused(change, message):
     given = {
         "method": "multiplicative-weights",
-        "universe": Universe(10),
-        "grid": Grid(),
         "epsilon": 1.0,
         "delta": 1e-6,
         "queries": 10,
         **change,
     }
+    n = given.pop("n", 10)
     with pytest.raises(ParameterError, match=message):
-        make_mechanism(given.pop("method"), **given)
+        SessionTerms.of(**given).mechanism(Universe(n), Grid())
 
 
 @pytest.mark.parametrize("calibration", [GRU12, JT12, DR14])

@@ -14,8 +14,8 @@ import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning, ParameterError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.value_noise import ValueNoise
+from graphcuts_dp.privacy.distributions import ValueNoise
+from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.session.calibrations import CALIBRATIONS
 from graphcuts_dp.session.choice import Setting
 from graphcuts_dp.session.online import OnlineMechanism

@@ -13,14 +13,13 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.block_start import MOST_GROUPS
 from graphcuts_dp.measure.cells import weighted_sensitivity
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.calibration import TOTAL_SHARE
-from graphcuts_dp.privacy.composition import zcdp_rho
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.composition import TOTAL_SHARE, zcdp_rho
+from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.session import online
 from graphcuts_dp.session.online import STARTS, TOTAL
 from graphcuts_dp.session.runner import read_state, stored_state
 from graphcuts_dp.session.session import session_of
-from graphcuts_dp.session.terms import make_mechanism
+from graphcuts_dp.session.terms import SessionTerms
 from scripts.figures.random_graphs import planted_partition
 
 N, BLOCKS = 120, 4
@@ -149,8 +148,8 @@ def test_the_noise_that_is_drawn_costs_no_more_than_its_part(monkeypatch):
 def mechanism(of=None, members=None, **more):
     of, members = of or graph(), members or groups()
     terms = {"epsilon": 8.0, "delta": 1e-6, "queries": 200, "start": "groups"} | more
-    made = make_mechanism(
-        "multiplicative-weights", universe=Universe.of(of), grid=Grid.of(of), **terms
+    made = SessionTerms.of(method="multiplicative-weights", **terms).mechanism(
+        Universe.of(of), Grid.of(of)
     )
     return replace(made, groups=(members, members))
 

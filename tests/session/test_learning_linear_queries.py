@@ -19,7 +19,7 @@ from graphcuts_dp.session.base import Answer
 from graphcuts_dp.session.online import Counting
 from graphcuts_dp.session.queries import Counted, linear_count
 from graphcuts_dp.session.session import open_session, session_of
-from graphcuts_dp.session.terms import SessionTerms, make_mechanism
+from graphcuts_dp.session.terms import SessionTerms
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 SIDE = 40
@@ -160,15 +160,15 @@ def test_counts_are_the_exact_ones_rounded_down_and_change_by_the_sensitivity():
 def test_the_cost_is_of_two_monotone_steps():
     """Signed answers change either way: a session has half of the noise's budget of one of cuts."""
     universe, given = Universe(20, 20), {"epsilon": 1.0, "delta": 1e-6, "queries": 100}
-    signed = make_mechanism(
-        "mirror-descent", universe=universe, grid=Grid(), norm="l2", linear=True, **given
+    signed = SessionTerms.of(method="mirror-descent", norm="l2", linear=True, **given).mechanism(
+        universe, Grid()
     )
     assert signed.steps == 2
     assert signed.cost.epsilon <= 1.0
     rho = signed.calibration.cost.rho
     assert 4 * rho <= zcdp_rho(epsilon=1.0, delta=1e-6)
     assert signed.cost.rho == pytest.approx(4 * rho)
-    cuts = make_mechanism("mirror-descent", universe=universe, grid=Grid(), norm="l2", **given)
+    cuts = SessionTerms.of(method="mirror-descent", norm="l2", **given).mechanism(universe, Grid())
     assert cuts.steps == 1
     assert 1.1 < signed.expected_error(200.0) / cuts.expected_error(200.0) < 2.1
     several = SessionTerms.of(**TERMS | {"at_most": 3}).mechanism(universe, Grid())
@@ -225,17 +225,15 @@ def test_low_rank_ratings_are_answered_within_less_with_schatten():
     graph = gc.BipartiteGraph(rows, columns, left=n, right=n)
     bounds = {}
     for norm in ("l2", "schatten", "auto"):
-        mechanism = make_mechanism(
-            "mirror-descent",
-            universe=Universe.of(graph),
-            grid=Grid(),
+        mechanism = SessionTerms.of(
+            method="mirror-descent",
             norm=norm,
             linear=True,
             most_spectral=58.0,
             epsilon=4.0,
             delta=1e-6,
             queries=10_000,
-        )
+        ).mechanism(Universe.of(graph), Grid())
         state = mechanism.start(graph, gc.privacy.entropy.SeededEntropy(2))
         bounds[norm] = mechanism.error_bound(state)
         if norm != "l2":

@@ -11,16 +11,16 @@ from helpers import random_graph
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError, QueryError
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.pairs.linear_steps import Extent, LinearSteps
-from graphcuts_dp.pairs.mixed_cuts import MixedCut
+from graphcuts_dp.pairs.graph_queries import Extent, LinearSteps
+from graphcuts_dp.pairs.queries import MixedCut
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.protection import Protect
+from graphcuts_dp.privacy.guarantee import Protect
+from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.session.plain import PerQueryNoise
 from graphcuts_dp.session.queries import EdgeCounter, decode_query, encode_query, linear_count
 from graphcuts_dp.session.query_lines import query_to_dict, read_asked
 from graphcuts_dp.session.session import session_of
-from graphcuts_dp.session.terms import LINEAR_METHODS, make_mechanism
+from graphcuts_dp.session.terms import LINEAR_METHODS, SessionTerms
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 
@@ -104,15 +104,13 @@ def test_intervals_hold_the_truth_and_are_as_wide_as_the_noise(tmp_path, kind, m
 
 @pytest.mark.parametrize("method", ["laplace", "gaussian"])
 def test_noise_is_that_of_a_cut_times_the_largest_coefficient(method):
-    made = make_mechanism(
-        method,
-        universe=Universe(9),
-        grid=Grid(),
+    made = SessionTerms.of(
+        method=method,
         epsilon=0.7,
         queries=5,
         delta=1e-6 if method == "gaussian" else 0.0,
-        protection=Protect.of("edges", at_most=3),
-    )
+        **Protect.of("edges", at_most=3).keywords,
+    ).mechanism(Universe(9), Grid())
     assert isinstance(made, PerQueryNoise)
     most, power = LinearSteps.most, 1 if method == "laplace" else -2
     assert made.linear_noise.parameter * Fraction(most) ** power == made.noise.parameter
@@ -227,7 +225,7 @@ def test_binary_answers_of_rank_one_queries_are_as_far_off_as_proven(shape, over
     """All corners of a rank-one query are cuts; the bound is the worst of all drawn ones."""
     graph = random_graph(shape, 1)
     universe = Universe.of(graph)
-    made = make_mechanism("binary", universe=universe, grid=Grid(), epsilon=0.5, queries=10**6)
+    made = SessionTerms.of(method="binary", epsilon=0.5, queries=10**6).mechanism(universe, Grid())
     truth = graph.dense() if isinstance(shape, int) else graph.biadjacency.toarray()
     rng = np.random.default_rng(3)
     worst = 0.0
@@ -274,7 +272,7 @@ def test_a_set_that_mixes_both_sides_counts_each_edge_once(tmp_path):
         assert answer.value == pytest.approx(expected, abs=0.5)
     for S, T in ((["ann", "up"], None), (["ann", "heat"], ["ann", "heat"]), (["up"], ["bob"])):
         asked = gc.CutQuery(S, T)
-        from graphcuts_dp.pairs.mixed_cuts import understood
+        from graphcuts_dp.pairs.queries import understood
 
         mixed = understood(asked, graph.space)
         assert isinstance(mixed, MixedCut)

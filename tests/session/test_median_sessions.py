@@ -13,12 +13,12 @@ from graphcuts_dp.learn.median import DatabaseFamily, all_graphs
 from graphcuts_dp.pairs.graph_queries import STATISTICS, GraphQuery
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.session.choice import Setting, median_error
 from graphcuts_dp.session.queries import decode_query, encode_query
 from graphcuts_dp.session.query_lines import read_asked
 from graphcuts_dp.session.session import open_session, session_of
-from graphcuts_dp.session.terms import make_mechanism
+from graphcuts_dp.session.terms import SessionTerms
 
 # At so few vertices the median promises little for most budgets, and says so.
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
@@ -68,9 +68,9 @@ def test_corrections_are_made_again_when_the_session_is_resumed(tmp_path):
 
 def test_each_correction_halves_the_graphs_at_least_and_keeps_the_true_one():
     universe = Universe.of(GRAPH)
-    made = make_mechanism(
-        "median", universe=universe, grid=Grid(), epsilon=50.0, queries=60, delta=0.1, beta=0.5
-    )
+    made = SessionTerms.of(
+        method="median", epsilon=50.0, queries=60, delta=0.1, beta=0.5
+    ).mechanism(universe, Grid())
     source = SeededEntropy(5)
     state = made.start(GRAPH, source)
     rows, columns = universe.pairs()
@@ -136,15 +136,9 @@ def test_graphs_of_other_kinds_refuse(tmp_path):
 def test_no_answer_is_wider_than_what_was_stated_before(calibration):
     """The median buys no total weight: what is expected is what comes, whatever the graph."""
     universe, source = Universe.of(GRAPH), SeededEntropy(2)
-    made = make_mechanism(
-        "median",
-        universe=universe,
-        grid=Grid(),
-        epsilon=1.0,
-        queries=9,
-        delta=1e-6,
-        calibration=calibration,
-    )
+    made = SessionTerms.of(
+        method="median", epsilon=1.0, queries=9, delta=1e-6, calibration=calibration
+    ).mechanism(universe, Grid())
     assert made.cost.keeps(epsilon=1.0, delta=1e-6)
     assert "total weight" not in dict(made.guarantee().parts)
     with pytest.raises(ParameterError, match="other vertices or weights"):
@@ -201,8 +195,8 @@ def test_the_error_of_plans_is_infinite_where_graphs_cannot_be_listed():
     assert median_error(Setting(n=7, edges=5, queries=10, epsilon=50.0, delta=1e-6)) == np.inf
     assert median_error(Setting(n=5, edges=5, queries=10, epsilon=50.0, delta=0.0)) == np.inf
     universe = Universe(5)
-    made = make_mechanism(
-        "median", universe=universe, grid=Grid(), epsilon=50.0, queries=10, delta=1e-6
+    made = SessionTerms.of(method="median", epsilon=50.0, queries=10, delta=1e-6).mechanism(
+        universe, Grid()
     )
     assert made.expected_error(5.0) == pytest.approx(median_error(tiny), rel=0.2)
 

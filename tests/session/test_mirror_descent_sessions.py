@@ -13,10 +13,10 @@ from graphcuts_dp.errors import ParameterError, QueryError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.norms import best_exponent, parse_norm
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.session.choice import Setting
 from graphcuts_dp.session.session import open_session, session_of
-from graphcuts_dp.session.terms import guaranteed_error, make_mechanism
+from graphcuts_dp.session.terms import SessionTerms, guaranteed_error
 from scripts.figures.random_graphs import imbalanced_bipartite
 
 SIDE, RIGHT = 48, 12
@@ -99,16 +99,9 @@ def test_what_is_bought_bounds_the_sum_and_p_follows_from_it():
     """A matching of hubs: few full rows, so that the group norm is small."""
     rows, columns = np.divmod(np.arange(4 * 400), 400)
     made = gc.BipartiteGraph(rows, columns, left=4000, right=400)
-    mechanism = make_mechanism(
-        "mirror-descent",
-        universe=Universe.of(made),
-        grid=Grid.of(made),
-        norm="2,p",
-        most_right=2,
-        epsilon=4.0,
-        delta=1e-6,
-        queries=50,
-    )
+    mechanism = SessionTerms.of(
+        method="mirror-descent", norm="2,p", most_right=2, epsilon=4.0, delta=1e-6, queries=50
+    ).mechanism(Universe.of(made), Grid.of(made))
     state = mechanism.start(made, SeededEntropy(2))
     truth = 4 * 20
     # A row of nothing may be rounded down by a step of 1/1024; the rest is noise.
@@ -119,16 +112,9 @@ def test_what_is_bought_bounds_the_sum_and_p_follows_from_it():
     expected = best_exponent(np.log(4000 * total) - 2 * np.log(state.norm_bound))
     assert p == pytest.approx(expected, rel=1e-5)
     assert p < 1.5
-    l2 = make_mechanism(
-        "mirror-descent",
-        universe=Universe.of(made),
-        grid=Grid.of(made),
-        norm="l2",
-        most_right=2,
-        epsilon=4.0,
-        delta=1e-6,
-        queries=50,
-    )
+    l2 = SessionTerms.of(
+        method="mirror-descent", norm="l2", most_right=2, epsilon=4.0, delta=1e-6, queries=50
+    ).mechanism(Universe.of(made), Grid.of(made))
     assert mechanism.error_bound(state) < l2.error_bound(l2.start(made, SeededEntropy(2)))
 
 
@@ -159,16 +145,14 @@ def test_auto_guarantees_within_5_percent_of_the_best_norm():
         for norm in ("auto", "l2", "lp", "2,p", "entropy", "schatten"):
             if norm == "schatten" and max(setting.n) > 2048:
                 continue
-            mechanism = make_mechanism(
-                "mirror-descent",
-                universe=universe,
-                grid=Grid(),
+            mechanism = SessionTerms.of(
+                method="mirror-descent",
                 norm=norm,
                 epsilon=setting.epsilon,
                 delta=setting.delta,
                 queries=setting.queries,
                 most_right=setting.most_right,
-            )
+            ).mechanism(universe, Grid())
             errors[norm] = mechanism.expected_error(setting.edges)
         auto = errors.pop("auto")
         worst = max(worst, auto / min(errors.values()))

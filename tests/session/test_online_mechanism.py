@@ -14,9 +14,9 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.learners import FriezeKannanLearner, MultiplicativeWeightsLearner
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.calibration import TOTAL_SHARE
-from graphcuts_dp.privacy.entropy import SeededEntropy, SystemEntropy
-from graphcuts_dp.privacy.value_noise import ValueNoise
+from graphcuts_dp.privacy.composition import TOTAL_SHARE
+from graphcuts_dp.privacy.distributions import ValueNoise
+from graphcuts_dp.privacy.noise import SeededEntropy, SystemEntropy
 from graphcuts_dp.session.calibrations import Tight
 from graphcuts_dp.session.online import OnlineMechanism
 from graphcuts_dp.session.runner import read_state, stored_state

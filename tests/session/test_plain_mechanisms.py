@@ -13,13 +13,13 @@ from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.entropy import SeededEntropy, SystemEntropy
-from graphcuts_dp.privacy.value_noise import ValueNoise
+from graphcuts_dp.privacy.distributions import ValueNoise
+from graphcuts_dp.privacy.noise import SeededEntropy, SystemEntropy
 from graphcuts_dp.session.base import Answer, Update
 from graphcuts_dp.session.plain import BinaryAnswers, PerQueryNoise
 from graphcuts_dp.session.runner import read_state, stored_state
 from graphcuts_dp.session.terms import METHODS as EVERY_METHOD
-from graphcuts_dp.session.terms import make_mechanism
+from graphcuts_dp.session.terms import SessionTerms
 
 # The median lists all graphs, and refuses as many pairs as here: see test_median_sessions.
 METHODS = [name for name in EVERY_METHOD if name != "median"]
@@ -29,7 +29,7 @@ GRAPH = two_communities(24, 3)
 
 def made(method, graph=GRAPH, **numbers):
     given = {"epsilon": 2.0, "delta": 1e-6, "queries": 6, **numbers}
-    return make_mechanism(method, universe=Universe.of(graph), grid=Grid.of(graph), **given)
+    return SessionTerms.of(method=method, **given).mechanism(Universe.of(graph), Grid.of(graph))
 
 
 def random_query(rng, n=24):

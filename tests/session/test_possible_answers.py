@@ -11,12 +11,11 @@ from online_cases import two_communities
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ExhaustedError
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.pairs.layout import most_weight, possible_part
-from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.entropy import SystemEntropy
+from graphcuts_dp.pairs.universe import Universe, most_weight, possible_part
+from graphcuts_dp.privacy.noise import SystemEntropy
 from graphcuts_dp.session.session import Preview, session_of
 from graphcuts_dp.session.terms import METHODS as EVERY_METHOD
-from graphcuts_dp.session.terms import SessionTerms, make_mechanism
+from graphcuts_dp.session.terms import SessionTerms
 
 # The median lists all graphs, and refuses as many pairs as here: see test_median_sessions.
 METHODS = [name for name in EVERY_METHOD if name != "median"]
@@ -155,7 +154,9 @@ def test_a_cut_without_pairs_is_free_and_certain(tmp_path, method, kind, monkeyp
 def test_a_mechanism_gives_nothing_away_for_a_cut_without_pairs(method):
     graph = graph_of("plain")
     numbers = {key: value for key, value in terms(method).items() if key != "method"}
-    mechanism = make_mechanism(method, universe=Universe.of(graph), grid=Grid.of(graph), **numbers)
+    mechanism = SessionTerms.of(method=method, **numbers).mechanism(
+        Universe.of(graph), Grid.of(graph)
+    )
     state = mechanism.start(graph, SystemEntropy())
     same, answer = mechanism.step(state, gc.CutQuery([4], [4]), None, None)
     assert same is state

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import graphcuts_dp as gc
 from graphcuts_dp.cli.main import app
 from graphcuts_dp.errors import FileFormatError, QueryError
-from graphcuts_dp.pairs.mixed_cuts import understood
+from graphcuts_dp.pairs.queries import understood
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.session.query_lines import query_to_dict, read_asked
 from graphcuts_dp.session.session import session_of

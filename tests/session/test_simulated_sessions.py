@@ -15,8 +15,8 @@ from online_cases import two_communities
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.session.terms import make_mechanism
+from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.session.terms import SessionTerms
 
 BETA = 0.2
 
@@ -61,7 +61,7 @@ def failures(n, seeds, queries, **numbers):
     for seed in range(seeds):
         graph = two_communities(n, seed)
         given = {"delta": 1e-6, "beta": BETA, **numbers}
-        mechanism = make_mechanism(universe=Universe(n), grid=Grid(), queries=queries, **given)
+        mechanism = SessionTerms.of(queries=queries, **given).mechanism(Universe(n), Grid())
         failed, made = run_session(mechanism, graph, seed, queries)
         found += failed
         updates += made
@@ -91,14 +91,9 @@ def test_a_twin_with_too_little_room_fails():
     seeds, found = 10, 0
     for seed in range(seeds):
         graph = two_communities(50, seed)
-        mechanism = make_mechanism(
-            "frieze-kannan",
-            universe=Universe(50),
-            grid=Grid(),
-            epsilon=20.0,
-            delta=1e-6,
-            queries=40,
-        )
+        mechanism = SessionTerms.of(
+            method="frieze-kannan", epsilon=20.0, delta=1e-6, queries=40
+        ).mechanism(Universe(50), Grid())
         rng, source = np.random.default_rng(seed), SeededEntropy(seed)
         ask = adversary(graph, rng, 10)
         state = mechanism.start(graph, source)
@@ -125,15 +120,9 @@ def test_a_hundred_thousand_adversarial_queries():
     n, queries = 5000, 10**5
     graph = two_communities(n, 1, inside=0.0078, across=0.0002)
     assert 45_000 < len(graph.rows) < 55_000
-    mechanism = make_mechanism(
-        "frieze-kannan",
-        universe=Universe(n),
-        grid=Grid(),
-        epsilon=4.0,
-        delta=1e-6,
-        queries=queries,
-        disjoint=True,
-    )
+    mechanism = SessionTerms.of(
+        method="frieze-kannan", epsilon=4.0, delta=1e-6, queries=queries, disjoint=True
+    ).mechanism(Universe(n), Grid())
     rng, source = np.random.default_rng(5), SeededEntropy(5)
     half = np.arange(n) < n // 2
     noisy_halves = [half ^ (rng.random(n) < flips) for flips in np.linspace(0, 0.5, 200)]

@@ -13,11 +13,11 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import zcdp_rho
-from graphcuts_dp.privacy.protection import Protect
+from graphcuts_dp.privacy.guarantee import Protect
 from graphcuts_dp.session.queries import EdgeCounter
 from graphcuts_dp.session.session import session_of
 from graphcuts_dp.session.sparse_vector import OneSidedPair
-from graphcuts_dp.session.terms import make_mechanism
+from graphcuts_dp.session.terms import SessionTerms
 from scripts.figures.random_graphs import planted_partition
 
 N = 300
@@ -32,16 +32,14 @@ QUERIES = [
 
 
 def mechanism(method, grid, **options):
-    return make_mechanism(
-        method,
-        universe=Universe(N),
-        grid=grid,
+    return SessionTerms.of(
+        method=method,
         epsilon=1.0,
         delta=1e-6,
         queries=10,
-        protection=Protect(kind="vertex", degree_bound=grid.sensitivity),
         **options,
-    )
+        **Protect(kind="vertex", degree_bound=grid.sensitivity).keywords,
+    ).mechanism(Universe(N), grid)
 
 
 @pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
@@ -81,8 +79,8 @@ def test_noise_on_answers_is_made_for_the_bound():
         grid = Grid.of_vertices(GRAPH, bound)
         assert mechanism("laplace", grid).noise.parameter == Fraction(1) / (10 * bound)
         gaussian = mechanism("gaussian", grid)
-        one = make_mechanism(
-            "gaussian", universe=Universe(N), grid=Grid(), epsilon=1.0, delta=1e-6, queries=10
+        one = SessionTerms.of(method="gaussian", epsilon=1.0, delta=1e-6, queries=10).mechanism(
+            Universe(N), Grid()
         )
         assert gaussian.noise.parameter == one.noise.parameter * bound**2
         assert gaussian.cost.epsilon == 1.0
@@ -99,8 +97,8 @@ def test_tests_are_paid_for_both_steps(method):
     tuning = made._tuned(2000.0, None)[0]
     assert tuning.cost(5, delta=1e-6).rho <= made.calibration.cost.rho * (1 + 1e-12)
     # The tolerance is chosen in units of the bound, and the construction works in edges.
-    one = make_mechanism(
-        method, universe=Universe(N), grid=Grid(), epsilon=1.0, delta=1e-6, queries=10
+    one = SessionTerms.of(method=method, epsilon=1.0, delta=1e-6, queries=10).mechanism(
+        Universe(N), Grid()
     )
     assert made.expected_error(2000.0) > one.expected_error(2000.0)
 
@@ -147,8 +145,8 @@ def test_entries_cannot_hide_a_vertex():
 
 def test_a_grid_for_others_is_refused():
     with pytest.raises(ParameterError, match="vertex"):
-        make_mechanism(
-            "laplace", universe=Universe(N), grid=Grid.of_vertices(GRAPH, 5), epsilon=1.0, queries=1
+        SessionTerms.of(method="laplace", epsilon=1.0, queries=1).mechanism(
+            Universe(N), Grid.of_vertices(GRAPH, 5)
         )
 
 

@@ -13,8 +13,8 @@ import pytest
 from noisy_cases import gaussian, indicators, planted, planted_bipartite, planted_directed, problem
 from noisy_numbers import total_of
 
-from graphcuts_dp.deadline import Deadline
 from graphcuts_dp.estimate.blocks import Blocks
+from graphcuts_dp.resources import Deadline
 from graphcuts_dp.synth.block_model import fit_blocks
 from graphcuts_dp.synth.credible_sums import (
     best_structure,

@@ -5,13 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from graphcuts_dp import parallel
+from graphcuts_dp import resources
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
 from graphcuts_dp.estimate.blocks import Blocks, RowBlock
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
-from graphcuts_dp.pairs import layout
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.pairs import universe
+from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.synth import first_order
 from graphcuts_dp.synth.base import FitProblem, degree_matched_shifts, degree_matched_start
 from graphcuts_dp.synth.first_order import FirstOrder
@@ -41,8 +41,8 @@ def cut_again(given):
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Blocks of eight rows, worked on in pieces of three."""
-    monkeypatch.setattr(layout, "_SMALL", 0)
-    monkeypatch.setattr(layout, "_BLOCK_ENTRIES", 1)
+    monkeypatch.setattr(universe, "_SMALL", 0)
+    monkeypatch.setattr(universe, "_BLOCK_ENTRIES", 1)
     monkeypatch.setattr(first_order, "_PIECE", 300)
 
 
@@ -51,7 +51,7 @@ def small_blocks(monkeypatch):
 def test_any_number_of_processors_gives_the_same_fit_to_the_last_bit(symmetric, monkeypatch):
     fits = []
     for processors in (1, 2, 3):
-        monkeypatch.setattr(parallel, "_processors", lambda count=processors: count)
+        monkeypatch.setattr(resources, "_processors", lambda count=processors: count)
         fits.append(FirstOrder(max_steps=25)(problem(symmetric=symmetric)))
     assert len(problem(symmetric=symmetric).blocks.layout.bounds()) == 12
     for other in fits[1:]:
@@ -67,9 +67,9 @@ def test_any_cut_into_blocks_gives_the_same_fit_up_to_rounding(symmetric, cap, n
     given = problem(symmetric=symmetric, noise=noise, cap=cap)
     fits = []
     for entries in (1, 2000, 1 << 20):
-        monkeypatch.setattr(layout, "_SMALL", 0)
-        monkeypatch.setattr(layout, "_LEAST_BLOCKS", 1)
-        monkeypatch.setattr(layout, "_BLOCK_ENTRIES", entries)
+        monkeypatch.setattr(universe, "_SMALL", 0)
+        monkeypatch.setattr(universe, "_LEAST_BLOCKS", 1)
+        monkeypatch.setattr(universe, "_BLOCK_ENTRIES", entries)
         monkeypatch.setattr(first_order, "_PIECE", entries)
         fits.append(FirstOrder(max_steps=40)(cut_again(given)))
     for other in fits[1:]:

@@ -8,9 +8,9 @@ import pytest
 from noisy_cases import indicators, planted, planted_bipartite, planted_directed, problem
 from threadpoolctl import threadpool_limits
 
-from graphcuts_dp import parallel
+from graphcuts_dp import resources
 from graphcuts_dp.estimate import blocks
-from graphcuts_dp.pairs import layout
+from graphcuts_dp.pairs import universe
 from graphcuts_dp.synth import log_odds
 from graphcuts_dp.synth.log_odds import GroupSums, OutOfTimeError, sigmoid, solve, synthetic_rows
 from graphcuts_dp.synth.methods import MaximumEntropy
@@ -214,8 +214,8 @@ def test_evidence_that_settles_everything():
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Blocks of eight rows, worked on in pieces of a few."""
-    monkeypatch.setattr(layout, "_SMALL", 0)
-    monkeypatch.setattr(layout, "_BLOCK_ENTRIES", 1)
+    monkeypatch.setattr(universe, "_SMALL", 0)
+    monkeypatch.setattr(universe, "_BLOCK_ENTRIES", 1)
     monkeypatch.setattr(log_odds, "_PIECE", 200)
 
 
@@ -231,7 +231,7 @@ def test_any_number_of_threads_gives_the_same_fit_to_the_last_bit(symmetric, deg
     )
     fits = []
     for threads in (1, 2, 3):
-        monkeypatch.setattr(parallel, "_processors", lambda count=threads: count)
+        monkeypatch.setattr(resources, "_processors", lambda count=threads: count)
         with threadpool_limits(threads, user_api="blas"):
             fits.append(MaximumEntropy()(problem(graph, epsilon=2.0, degrees=degrees)).matrix)
     for other in fits[1:]:

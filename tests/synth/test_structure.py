@@ -17,9 +17,9 @@ from noisy_cases import (
     spectral_structure,
 )
 
-from graphcuts_dp.deadline import Deadline
 from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.pairs import layout
+from graphcuts_dp.pairs import universe
+from graphcuts_dp.resources import Deadline
 from graphcuts_dp.synth.group_targets import (
     chung_lu_ends,
     chung_lu_two_sided_ends,
@@ -349,8 +349,8 @@ def views(kind, cap=1.0):
 @pytest.mark.parametrize("kind", ["symmetric", "bipartite", "directed"])
 def test_products_are_the_dense_ones(kind, cap, rows_at_once, monkeypatch):
     if rows_at_once:
-        monkeypatch.setattr(layout, "_SMALL", 0)
-        monkeypatch.setattr(layout, "_BLOCK_ENTRIES", 1)
+        monkeypatch.setattr(universe, "_SMALL", 0)
+        monkeypatch.setattr(universe, "_BLOCK_ENTRIES", 1)
     rng = np.random.default_rng(0)
     for view, dense, expected in views(kind, cap):
         n, m = dense.shape

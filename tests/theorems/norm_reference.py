@@ -6,7 +6,7 @@ import numpy as np
 
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.noise import SeededEntropy
 
 NOISES = ["binary", "laplace", "discrete-laplace"]
 KRIVINE = 1.7823  # Grothendieck's constant is at most pi/(2 ln(1+sqrt 2)) = 1.78222

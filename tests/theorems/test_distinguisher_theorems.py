@@ -24,7 +24,7 @@ from graphcuts_dp.offline.tuning import MARGINS, PaperOffline, PracticalOffline,
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost, compose
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.noise import SeededEntropy
 from scripts.figures.update_sequence import UpdateSequence
 
 N = 12

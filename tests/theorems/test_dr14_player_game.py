@@ -19,7 +19,7 @@ from graphcuts_dp.offline.query_lists import CutList
 from graphcuts_dp.offline.tuning import PracticalOffline
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.noise import SeededEntropy
 from scripts.figures.update_sequence import checked
 from tests.audits.games import _game, _paths
 

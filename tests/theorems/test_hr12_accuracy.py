@@ -24,7 +24,7 @@ from graphcuts_dp.distances.learnt import InteractiveDistances, release_distance
 from graphcuts_dp.distances.locations import Locations, all_distances
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.noise import SeededEntropy
 from scripts.figures.distance_bounds import (
     embedded_range,
     hr12_interactive_error,

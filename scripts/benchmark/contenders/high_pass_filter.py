@@ -6,13 +6,12 @@ from fractions import Fraction
 import numpy as np
 
 from graphcuts_dp.arrays import FloatVector
+from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.measure.statistics import bounded_steps
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.distributions import LaplaceNoise
-from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.noise import sample_discrete_laplace
-from graphcuts_dp.privacy.value_noise import noise_distribution
+from graphcuts_dp.privacy.noise import EntropySource, sample_discrete_laplace
 from scripts.benchmark.contenders.opening import Run, contender
 
 _LARGEST_STEPS = 2**52

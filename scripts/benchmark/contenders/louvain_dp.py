@@ -10,8 +10,7 @@ import numpy as np
 from graphcuts_dp.arrays import FloatMatrix, IntVector
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.noise import sample_discrete_laplace, sample_exceeding
+from graphcuts_dp.privacy.noise import EntropySource, sample_discrete_laplace, sample_exceeding
 from scripts.benchmark.contenders.opening import Run, contender
 from scripts.benchmark.contenders.super_graph import (
     cell_ends,

@@ -10,8 +10,7 @@ import numpy as np
 from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.noise import exponential_choice, sample_discrete_laplace
+from graphcuts_dp.privacy.noise import EntropySource, exponential_choice, sample_discrete_laplace
 from scripts.benchmark.contenders.block_draws import (
     Edges,
     drawn_between,

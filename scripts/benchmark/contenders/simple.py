@@ -9,11 +9,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
+from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.measure.cells import measure_groups, sides_of_groups
 from graphcuts_dp.measure.statistics import measure_degrees
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.value_noise import noise_distribution
 from scripts.benchmark.base import Answers, Contender, SparseMatrix, Submission
 from scripts.benchmark.baselines import (
     Baseline,

@@ -6,14 +6,13 @@ from fractions import Fraction
 import numpy as np
 
 from graphcuts_dp.arrays import IntegerVector, IntVector
-from graphcuts_dp.estimate.noisy_matrix import pairs_at
+from graphcuts_dp.estimate.noisy_matrix import noise_distribution, pairs_at
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.measure.entries import measure_kept_edges
 from graphcuts_dp.measure.statistics import measure_total
-from graphcuts_dp.pairs.layout import Layout
+from graphcuts_dp.pairs.universe import Layout
 from graphcuts_dp.privacy.distributions import LaplaceNoise
-from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.value_noise import noise_distribution
+from graphcuts_dp.privacy.noise import EntropySource
 from scripts.benchmark.contenders.opening import Run, contender
 from scripts.benchmark.subsets import uniform_subset
 

@@ -9,10 +9,9 @@ import numpy as np
 from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.estimate.noisy_matrix import pairs_at
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.pairs.layout import Layout
+from graphcuts_dp.pairs.universe import Layout
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.noise import Choice, sample_discrete_laplace
+from graphcuts_dp.privacy.noise import Choice, EntropySource, sample_discrete_laplace
 from scripts.benchmark.contenders.opening import Run, contender
 from scripts.benchmark.subsets import uniform_subset
 
