@@ -15,7 +15,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, final
 
-from graphcuts_dp.estimate.worst_case import noise_cut_bound
+from graphcuts_dp.estimate.noisy_matrix import noise_cut_bound
 from graphcuts_dp.learn.constructions import CONSTRUCTIONS
 from graphcuts_dp.learn.norms import AUTO, NORMS, CutSizes, norm_updates, parse_norm, terms_of
 from graphcuts_dp.learn.update_bounds import at_least_one, shape_of

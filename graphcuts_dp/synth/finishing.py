@@ -21,9 +21,8 @@ from graphcuts_dp.arrays import FloatVector, IntegerVector, IntVector, RealMatri
 from graphcuts_dp.cutnorm.certificate import CutNormCertificate
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.estimate.blocks import RowBlock
-from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
+from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix, noise_cut_bound
 from graphcuts_dp.estimate.sparse_model import SparseModel
-from graphcuts_dp.estimate.worst_case import noise_cut_bound
 from graphcuts_dp.privacy.noise import EntropySource
 from graphcuts_dp.resources import NEVER, Deadline, Progress
 from graphcuts_dp.synth.base import FitMethod, FitProblem, FitSummary
@@ -463,7 +462,7 @@ def _single(model: SparseModel, rng: np.random.Generator) -> tuple[IntVector, In
     sure = rng.random(len(chances)) < chances
     more = -np.log1p(-_RARE) / _RARE  # 1 - e^(-more q) >= q up to q = _RARE
     places = np.unique(model.layout.places(*_thrown(model, rng, more)))
-    rows, columns = model.pairs_at(places)
+    rows, columns = model.layout.ends(places)
     chances = model.residual_at(rows, columns) / mean
     rare = chances <= _RARE
     met = -np.expm1(-more * chances)
@@ -494,4 +493,4 @@ def _added_up(
     if not whole:
         sums = np.round(sums, 4)
     there = sums > 0
-    return Sample(*model.pairs_at(places[there]), sums[there])
+    return Sample(*model.layout.ends(places[there]), sums[there])

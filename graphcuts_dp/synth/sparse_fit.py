@@ -15,8 +15,7 @@ import numpy as np
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IndexArray, IntVector
 from graphcuts_dp.estimate.measurement import LOWEST, CellSums, Classes, Degrees, Measurement
-from graphcuts_dp.estimate.noisy_matrix import KeptEdges
-from graphcuts_dp.estimate.sparse_model import SparseModel
+from graphcuts_dp.estimate.sparse_model import KeptEdges, SparseModel
 from graphcuts_dp.pairs.universe import Layout
 from graphcuts_dp.pairs.vertices import Space
 from graphcuts_dp.synth.credible_sums import posterior_shares
