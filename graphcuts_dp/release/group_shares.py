@@ -14,7 +14,7 @@ from graphcuts_dp.estimate.measurement import CellSums, Measurement
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.measure.cells import Sides, sides_of_groups
 from graphcuts_dp.pairs.groups import Groups
-from graphcuts_dp.synth.group_targets import CellEstimates
+from graphcuts_dp.synth.targets import CellEstimates
 
 MOST_GROUPS = 256  # of one level: the fit takes O(n^2 groups) a step
 # Tuned with bench_groups.py on its tuning graphs, epsilon = 1, random groups among them.
@@ -123,7 +123,7 @@ def telling(measured: Measurement[CellSums], cap: float) -> bool:
     cells = CellEstimates.of([measured])
     found = cells.matrix(cells.values)
     volumes = np.maximum(found.sum(axis=1), cap), np.maximum(found.sum(axis=0), cap)
-    alone = cells.cells(_independent(cells.matrix(cells.pairs.astype(np.float64)), volumes))
+    alone = cells.cells(_independent(cells.matrix(measured.map.pairs.astype(np.float64)), volumes))
     rate = float(measured.rate) / measured.unit
     moved, missed = [], 0.0
     for kind in cells.kinds:

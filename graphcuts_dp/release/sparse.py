@@ -5,12 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.estimate.measurement import (
-    CellSums,
-    Classes,
-    Degrees,
-    Measurements,
-)
+from graphcuts_dp.estimate.measurement import Measurements
 from graphcuts_dp.graph.adjacency import on_space
 from graphcuts_dp.pairs.vertices import Space
 from graphcuts_dp.privacy.noise import SEEDED_WARNING, EntropySource
@@ -19,22 +14,13 @@ from graphcuts_dp.release.usefulness import needed_memory
 from graphcuts_dp.resources import Progress, memory_limit
 from graphcuts_dp.results.release import Release
 from graphcuts_dp.synth.base import FitSummary
-from graphcuts_dp.synth.finishing import sample_edges
-from graphcuts_dp.synth.methods import ORACLES, Fitting
-from graphcuts_dp.synth.sparse_fit import Bought, fit_sparse
+from graphcuts_dp.synth.methods import Fitting
+from graphcuts_dp.synth.sampling import sample_edges
+from graphcuts_dp.synth.sparse_fit import fit_sparse
 
 _MANY_VERTICES = 2000  # of weights without a cap
 _SUMMARY = FitSummary(
-    method=SPARSE,
-    objective="posterior of kept edges and residual degrees",
-    value=None,
-    lower=None,
-    gap=None,
-    rounds=0,
-    stopped="settled",
-    tolerance=None,
-    time_limit=None,
-    unweighted=False,
+    method=SPARSE, objective="posterior of kept edges and residual degrees", rounds=0
 )
 
 
@@ -100,7 +86,7 @@ def check_fitting(fitting: Fitting) -> None:
     """
     given = {
         "fit": fitting.fit not in ("auto", "none"),
-        "oracle": fitting.oracle != ORACLES[0],
+        "oracle": fitting.oracle != Fitting().oracle,
         "unweighted": fitting.unweighted,
     }
     for name, is_given in given.items():
@@ -132,7 +118,7 @@ def sparse_release(
         progress: called with the fraction done.
     """
     progress(0.6, "fitting")
-    model = fit_sparse(_bought(measurements, space, weight_cap=weight_cap, whole=whole))
+    model = fit_sparse(measurements, space, weight_cap=weight_cap, whole=whole)
     if not with_graph:
         return Release(measurements=measurements, _model=model)
     progress(0.8, "drawing the synthetic graph")
@@ -149,20 +135,3 @@ def sparse_release(
     progress(1.0, "done")
     summary = replace(_SUMMARY, unweighted=not weighted)
     return Release(measurements=measurements, fit=summary, _graph=graph, _model=model)
-
-
-def _bought(
-    measurements: Measurements, space: Space, *, weight_cap: float | None, whole: bool
-) -> Bought:
-    counts = measurements.find(Classes)
-    if counts is None:
-        raise ValueError("a sparse release has counts of weights")
-    return Bought(
-        space=space,
-        counts=counts,
-        kept=measurements.kept,
-        degrees=measurements.find(Degrees),
-        groups=measurements.all_of(CellSums),
-        weight_cap=weight_cap,
-        whole=whole,
-    )

@@ -24,7 +24,7 @@ from graphcuts_dp.privacy.noise import EntropySource
 from graphcuts_dp.release.allocation import promise
 from graphcuts_dp.release.group_shares import GroupPlan
 from graphcuts_dp.resources import Progress, silent
-from graphcuts_dp.synth.block_model import found_groups
+from graphcuts_dp.synth.communities import found_groups
 from graphcuts_dp.synth.sparse_fit import WeightPrior
 
 _LEAST_EPSILON = 100 * SMALLEST_EPSILON  # every part then stays above the smallest

@@ -211,9 +211,7 @@ def graph_job(
             private, epsilon=each, noise=noise, response=response, source=source, groups=plan
         ).protected(whom, epsilon=epsilon),
         finish=lambda measurements, source, progress: replace(
-            _post_process(
-                measurements, method if fitted else None, fitting.unweighted, source, progress
-            ),
+            _post_process(measurements, method if fitted else None, fitting, source, progress),
             workload=response.workload,
         ),
         warning=accuracy_warning(distribution, left, right, steps=whom.steps),
@@ -253,7 +251,7 @@ def _synthetic_note(graph: AnyGraph, epsilon: float) -> str:
 def _post_process(
     measurements: Measurements,
     method: FitMethod | None,
-    unweighted: bool,
+    fitting: Fitting,
     source: EntropySource,
     progress: Progress,
 ) -> Release:
@@ -271,19 +269,27 @@ def _post_process(
         measurements.find(Total),
         measurements.all_of(CellSums),
     )
-    made = finished_fit(method, problem, home, unweighted, source, progress)
-    if made.summary.warning is not None:
+    matrix, certificate, summary = finished_fit(
+        method,
+        problem,
+        home,
+        time_limit=fitting.time_limit,
+        unweighted=fitting.unweighted,
+        source=source,
+        progress=progress,
+    )
+    if summary.warning is not None:
         # Where warnings are errors, what was paid for must not be lost.
         with suppress(AccuracyWarning):
-            warnings.warn(made.summary.warning, AccuracyWarning, stacklevel=2)
+            warnings.warn(summary.warning, AccuracyWarning, stacklevel=2)
     return Release(
         measurements=kept,
-        fit=made.summary,
-        certificate=made.certificate,
+        fit=summary,
+        certificate=certificate,
         _graph=_synthetic_graph(
-            (weights_of(rows, cap) for rows in _few_rows(made.matrix)),
+            (weights_of(rows, cap) for rows in _few_rows(matrix)),
             home,
-            weighted=not unweighted,
+            weighted=not fitting.unweighted,
             note="" if measurements.guarantee.is_private else SEEDED_WARNING,
         ),
     )
