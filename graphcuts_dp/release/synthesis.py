@@ -17,7 +17,7 @@ from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix, accuracy_warning, ex
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, from_rows_on
 from graphcuts_dp.graph.owned_rows import PrivateData, paired_graph, without_rows
-from graphcuts_dp.learn.update_bounds import degrees_needed, size_of
+from graphcuts_dp.learn.bounds import degrees_needed, size_of
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.measure.entries import distribution_for
 from graphcuts_dp.options import chosen
