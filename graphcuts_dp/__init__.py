@@ -39,9 +39,11 @@ if TYPE_CHECKING:
     from graphcuts_dp.evaluation.cut_error import cut_errors
     from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph, read_graph
     from graphcuts_dp.graph.owned_rows import OwnedRows
+    from graphcuts_dp.learn.bounds import SessionWorkload
     from graphcuts_dp.ledger.opening import Store
+    from graphcuts_dp.offline.construction import Game
     from graphcuts_dp.offline.lists import Net, Sensing
-    from graphcuts_dp.offline.methods import Game, Learning, release_iteratively
+    from graphcuts_dp.offline.methods import Learning, release_iteratively
     from graphcuts_dp.offline.query_lists import CutList
     from graphcuts_dp.offline.release import IterativeRelease
     from graphcuts_dp.pairs.graph_queries import Query
@@ -67,12 +69,7 @@ if TYPE_CHECKING:
     from graphcuts_dp.server.client import connect
     from graphcuts_dp.session.base import Answer
     from graphcuts_dp.session.session import Session, open_session
-    from graphcuts_dp.session.terms import (
-        FriezeKannan,
-        MirrorDescent,
-        MultiplicativeWeights,
-        SessionWorkload,
-    )
+    from graphcuts_dp.session.terms import FriezeKannan, MirrorDescent, MultiplicativeWeights
     from graphcuts_dp.session.transcript import LedgerStatus as LedgerStatus
     from graphcuts_dp.session.transcript import store_status
     from graphcuts_dp.synth.methods import Fitting
@@ -91,9 +88,11 @@ _HOMES = {
     "evaluation.cut_error": ("cut_errors",),
     "graph.adjacency": ("BipartiteGraph", "DirectedGraph", "Graph", "read_graph"),
     "graph.owned_rows": ("OwnedRows",),
+    "learn.bounds": ("SessionWorkload",),
     "ledger.opening": ("Store",),
+    "offline.construction": ("Game",),
     "offline.lists": ("Net", "Sensing"),
-    "offline.methods": ("Game", "Learning", "release_iteratively"),
+    "offline.methods": ("Learning", "release_iteratively"),
     "offline.query_lists": ("CutList",),
     "offline.release": ("IterativeRelease",),
     "pairs.graph_queries": ("Query",),
@@ -118,7 +117,7 @@ _HOMES = {
     "server.client": ("RemoteSession", "connect"),
     "session.base": ("Answer",),
     "session.session": ("Session", "open_session"),
-    "session.terms": ("FriezeKannan", "MirrorDescent", "MultiplicativeWeights", "SessionWorkload"),
+    "session.terms": ("FriezeKannan", "MirrorDescent", "MultiplicativeWeights"),
     "session.transcript": ("LedgerStatus", "store_status"),
     "synth.methods": ("Fitting",),
     "tables.columns": ("Columns",),

@@ -32,31 +32,29 @@ TARGETS = (
     "offline/construction",
     "offline/*tuning",
     "offline/lists",
-    "session/calibrations",
-    "session/choice",
+    "learn/calibrations",
+    "learn/bounds",
     "session/online",
     "session/plain",
     "session/queries",
     "session/runner",
-    "session/sparse_vector",
     "ledger/ledger",
     "ledger/opening",
     "ledger/uses",
     "offline/query_lists",
     "offline/distinguisher*",
     "offline/rank_one",
-    "offline/power_method",
     "distances/coordinate",
     "distances/counts",
 )
 # Files that draw noise or account for it.
 CORE = re.compile(
     "privacy/(calibration|composition|distributions|level_noise|noise|value_noise)|"
-    "session/(calibrations|online|plain|runner|sparse_vector)|"
+    "(learn/calibrations|privacy/sparse_vector|session/(online|plain|runner))|"
     "ledger/uses|"
     "measure/(cells|entries|statistics)|release/allocation|estimate/strategy|"
     "offline/(construction|lists|tuning)[.]|"
-    "offline/(distinguisher|power_method)[.]|"
+    "offline/(distinguisher|rank_one)[.]|"
     "distances/(coordinate|counts)[.]"
 )
 GUARDED = re.compile(r"1e-\d+|_SLACK")  # margins for rounding: a flip changes the last digits

@@ -19,13 +19,12 @@ from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.evaluation.audit import Claim, Draw, Neighbours
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
-from graphcuts_dp.learn.bit_sets import DenseHypothesis
+from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.offline import lists
 from graphcuts_dp.offline.distinguisher import ExactCuts, Exponential
 from graphcuts_dp.offline.lists import Steps
-from graphcuts_dp.offline.power_method import PowerRankOne
 from graphcuts_dp.offline.query_lists import CutList
-from graphcuts_dp.offline.rank_one import ResponseRankOne
+from graphcuts_dp.offline.rank_one import PowerRankOne, ResponseRankOne
 from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, MatrixQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import zcdp_rho

@@ -22,18 +22,18 @@ import pytest
 from offline_calls import answer_at_once, choose_from_net, learn, sense
 
 import graphcuts_dp as gc
-from graphcuts_dp.distances import counts, l1_plan
-from graphcuts_dp.distances.embeddings import exact_embedding
-from graphcuts_dp.distances.learnt import release_distances
+from graphcuts_dp.distances import counts, learner
 from graphcuts_dp.errors import BudgetError, ParameterError
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.learn.constructions import CONSTRUCTIONS
+from graphcuts_dp.learn import bounds, calibrations
+from graphcuts_dp.learn.calibrations import CALIBRATIONS, DR14, GRU12, JT12, Tight
+from graphcuts_dp.learn.learners import CONSTRUCTIONS
 from graphcuts_dp.ledger.opening import Budget
 from graphcuts_dp.measure.statistics import ROOT_STEPS, buy_root_degrees
 from graphcuts_dp.offline import construction, lists, tuning
 from graphcuts_dp.offline.distinguisher import ExactCuts, Exponential, Found
-from graphcuts_dp.offline.power_method import PowerRankOne
 from graphcuts_dp.offline.query_lists import CutList
+from graphcuts_dp.offline.rank_one import PowerRankOne
 from graphcuts_dp.offline.tuning import PaperOffline, PracticalOffline, PureOffline, TightOffline
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
@@ -49,8 +49,7 @@ from graphcuts_dp.privacy.guarantee import EDGE, Protect
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release import allocation, contributions, flow_release, sparse_measure
-from graphcuts_dp.session import calibrations, online, plain
-from graphcuts_dp.session.calibrations import CALIBRATIONS, DR14, GRU12, JT12, Tight
+from graphcuts_dp.session import online, plain
 from graphcuts_dp.session.plain import BinaryAnswers, PerQueryNoise
 from graphcuts_dp.session.terms import METHODS, SessionTerms
 from scripts.figures.gaussian_rank_one import GaussianRankOne
@@ -109,16 +108,6 @@ def distances(mechanism, noise):
     return lambda: gc.distances.answer_distances(
         MAP, PEOPLE, epsilon=1.0, delta=1e-6, mechanism=mechanism, noise=noise, seed=1
     )
-
-
-def learnt_distances(delta):
-    def release():
-        plan = l1_plan.L1Plan(
-            embedding=exact_embedding(MAP), people=6, queries=None, epsilon=1.0, delta=delta
-        )
-        return release_distances(plan, PEOPLE, SeededEntropy(1))
-
-    return release
 
 
 def distance_session(delta):
@@ -253,11 +242,11 @@ def flows(noise, **protection):
 
 TESTS = of_result(calibrations, "_rates", lambda found: (found[0] * 2, found[1] * 2))
 COORDINATES = of_result(
-    l1_plan,
+    learner,
     "tune_coordinate",
     lambda tuned: replace(tuned, spent=tuned.spent * Fraction(101, 100)),
 )
-ANSWERS = of_noise(plain, Fraction(101, 100))
+ANSWERS = of_noise(bounds, Fraction(101, 100))
 STEP = of_result(Protect, "per_step", lambda e: e * 2)
 ENTRIES = of_argument(allocation, "noise_distribution", "epsilon")
 
@@ -342,10 +331,6 @@ CASES = {
         **{
             f"learner, {noise}": (distances("learner", noise), {"coordinates": COORDINATES})
             for noise in ("laplace", "gaussian")
-        },
-        **{
-            f"HR12, delta={delta:g}": (learnt_distances(delta), {"coordinates": COORDINATES})
-            for delta in (0.0, 1e-6)
         },
     },
     "distances.open_distance_session": {
@@ -683,13 +668,6 @@ def test_a_rho_out_of_range_is_refused(made, rho):
         made(universe=UNIVERSE, grid=Grid(), rho=rho, delta=1e-6)
 
 
-@pytest.mark.parametrize("made", [GaussianRankOne, PowerRankOne])
-@pytest.mark.parametrize("rounds", [0, -1, True, 2.0])
-def test_a_number_of_rounds_out_of_range_is_refused(made, rounds):
-    with pytest.raises(ParameterError, match="rounds"):
-        made(universe=UNIVERSE, grid=Grid(), rho=0.1, delta=1e-6).with_rho(0.1, rounds=rounds)
-
-
 DISTINGUISHERS = [
     Exponential(queries=LIST, epsilon=Fraction(1)),
     ExactCuts(universe=UNIVERSE, epsilon=Fraction(1)),
@@ -698,10 +676,5 @@ DISTINGUISHERS = [
 
 @pytest.mark.parametrize("distinguisher", DISTINGUISHERS, ids=lambda made: made.name)
 def test_a_call_with_hardly_any_epsilon_is_refused(distinguisher):
-    for rounds in (0, -1, True, 2.0):
-        with pytest.raises(ParameterError, match="rounds"):
-            distinguisher.with_rho(0.1, rounds=rounds)
-        with pytest.raises(ParameterError, match="rounds"):
-            distinguisher.with_epsilon(Fraction(1), rounds=rounds)
     with pytest.raises(ParameterError, match="fewer rounds"):
         distinguisher.with_epsilon(Fraction(1, 10**30), rounds=1)
