@@ -8,8 +8,7 @@ import sys
 from graphcuts_dp.cli.console import Report
 from graphcuts_dp.display import short
 from graphcuts_dp.errors import FileFormatError, ParameterError
-from graphcuts_dp.estimate.noisy_matrix import noise_distribution
-from graphcuts_dp.estimate.worst_case import expected_worst_cut, largest_cut
+from graphcuts_dp.estimate.noisy_matrix import expected_worst_cut, largest_cut, noise_distribution
 from graphcuts_dp.options import read_options
 from graphcuts_dp.planning.planner import least_epsilon
 from graphcuts_dp.privacy.distributions import discrete_laplace_radius
