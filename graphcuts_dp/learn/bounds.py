@@ -41,6 +41,7 @@ _USUAL_DEGREE = 20  # average, of a graph of which nobody says how many edges it
 _MOST_QUERIES = 10**18
 _MOST_VERTICES = 10**9
 _MOST_UPDATES = 1e15
+_PLACES = {True: 3, False: 4}  # where a vertex can be: in S, in T, in none; in both if not disjoint
 _SMALLEST, _LARGEST = 1e-12, 1e30  # where the roots are sought, in edges
 
 # Sizes
@@ -730,7 +731,7 @@ def all_cuts_radius(
     if isinstance(n, tuple):
         cuts = (rows + columns) * math.log(2)
     else:
-        cuts = rows * math.log(3 if disjoint else 4) + math.log(2) * isinstance(n, ArcsOn)
+        cuts = rows * math.log(_PLACES[disjoint]) + math.log(2) * isinstance(n, ArcsOn)
     return distribution.radius(pairs, log_failures=cuts - math.log(beta))
 
 
