@@ -66,7 +66,6 @@ from graphcuts_dp.session.base import (
     check_graph,
     only_cuts,
     only_linear,
-    promise,
 )
 from graphcuts_dp.session.queries import BOUNDED, Counted
 
@@ -380,10 +379,12 @@ class OnlineMechanism(CutMechanism[OnlineState]):
         learnt: FloatMatrix = current.median_weights() if family else current.dense()
         return learnt * self._unit
 
-    def guarantee(self, seed: int | None = None) -> PrivacyGuarantee:
-        """See `Mechanism.guarantee`; its parts are shares of the budget."""
+    def guarantee(
+        self, seed: int | None = None, parts: tuple[tuple[str, float], ...] = ()
+    ) -> PrivacyGuarantee:
+        """See `CutMechanism.guarantee`; its parts are shares of the budget."""
         if self.total_weight is not None:
-            return promise(self.cost, self.universe, self.grid, seed=seed)
+            return super().guarantee(seed, parts)
         total = self.cost.epsilon * float(TOTAL_SHARE)
         left = self.cost.epsilon - total
         norm = left * float(TOTAL_SHARE) if self._buys else 0.0
@@ -394,7 +395,7 @@ class OnlineMechanism(CutMechanism[OnlineState]):
             bought += [("how near they are", (left - sums) * float(TOTAL_SHARE))]
         spent = sum(part for _, part in bought)
         parts = (("total weight", total), *bought, ("answers", left - spent))
-        return promise(self.cost, self.universe, self.grid, seed=seed, parts=parts)
+        return super().guarantee(seed, parts)
 
     def start(self, graph: AnyGraph, source: EntropySource) -> OnlineState:
         """See `Mechanism.start`: buys the total weight if it is not public, and what begins."""

@@ -30,8 +30,8 @@ from graphcuts_dp.pairs.queries import CutQuery, Subset, is_query, understood
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import VertexSet
 from graphcuts_dp.privacy.composition import as_stored
-from graphcuts_dp.privacy.guarantee import Protect, warn_of_delta
-from graphcuts_dp.privacy.noise import SEEDED_WARNING, SeededEntropy
+from graphcuts_dp.privacy.guarantee import Protect, promise_text, warn_of_delta
+from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.resources import Progress, silent
 from graphcuts_dp.session.base import Answer, CutMechanism
 from graphcuts_dp.session.online import OnlineMechanism, OnlineState
@@ -291,11 +291,7 @@ class Session(StoreSession[CutMechanism[Any]], Displayed):
         points = [(each.value, *each.interval, each.updated) for each in given]
         if not points:
             raise QueryError("there are no answers to draw yet")
-        promise = self.guarantee
-        text = f"{title or f'Session {self.name}'} (epsilon = {promise.epsilon:g}"
-        text += f", delta = {promise.delta:g})" if promise.delta else ")"
-        if not promise.is_private:
-            text += f"  {SEEDED_WARNING}"
+        text = f"{title or f'Session {self.name}'} ({promise_text(self.guarantee)})"
         return session_answers_figure(points, title=text)
 
     def export(self) -> dict[str, Any]:
