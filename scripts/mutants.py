@@ -32,13 +32,12 @@ TARGETS = (
     "offline/construction",
     "offline/*tuning",
     "offline/lists",
-    "session/calibrations",
-    "session/choice",
+    "learn/calibrations",
+    "learn/bounds",
     "session/online",
     "session/plain",
     "session/queries",
     "session/runner",
-    "session/sparse_vector",
     "ledger/ledger",
     "ledger/opening",
     "ledger/uses",
@@ -52,7 +51,7 @@ TARGETS = (
 # Files that draw noise or account for it.
 CORE = re.compile(
     "privacy/(calibration|composition|distributions|level_noise|noise|value_noise)|"
-    "session/(calibrations|online|plain|runner|sparse_vector)|"
+    "(learn/calibrations|privacy/sparse_vector|session/(online|plain|runner))|"
     "ledger/uses|"
     "measure/(cells|entries|statistics)|release/allocation|estimate/strategy|"
     "offline/(construction|lists|tuning)[.]|"
