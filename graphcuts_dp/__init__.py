@@ -40,8 +40,9 @@ if TYPE_CHECKING:
     from graphcuts_dp.graph.owned_rows import OwnedRows
     from graphcuts_dp.learn.bounds import SessionWorkload
     from graphcuts_dp.ledger.opening import Store
+    from graphcuts_dp.offline.construction import Game
     from graphcuts_dp.offline.lists import Net, Sensing
-    from graphcuts_dp.offline.methods import Game, Learning, release_iteratively
+    from graphcuts_dp.offline.methods import Learning, release_iteratively
     from graphcuts_dp.offline.query_lists import CutList
     from graphcuts_dp.offline.release import IterativeRelease
     from graphcuts_dp.pairs.graph_queries import Query
@@ -87,8 +88,9 @@ _HOMES = {
     "graph.owned_rows": ("OwnedRows",),
     "learn.bounds": ("SessionWorkload",),
     "ledger.opening": ("Store",),
+    "offline.construction": ("Game",),
     "offline.lists": ("Net", "Sensing"),
-    "offline.methods": ("Game", "Learning", "release_iteratively"),
+    "offline.methods": ("Learning", "release_iteratively"),
     "offline.query_lists": ("CutList",),
     "offline.release": ("IterativeRelease",),
     "pairs.graph_queries": ("Query",),
