@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from graphcuts_dp.estimate.answers import CutAnswer as CutAnswer
     from graphcuts_dp.estimate.consistency import RoundedFlows as RoundedFlows
     from graphcuts_dp.estimate.noisy_contributions import Contributions as Contributions
-    from graphcuts_dp.evaluation.cut_distance import cut_distance as cut_distance
     from graphcuts_dp.evaluation.cut_error import cut_errors
     from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph, read_graph
     from graphcuts_dp.graph.owned_rows import OwnedRows
@@ -84,7 +83,6 @@ _HOMES = {
     "estimate.consistency": ("RoundedFlows",),
     "estimate.noisy_contributions": ("Contributions",),
     "estimate.answers": ("CutAnswer",),
-    "evaluation.cut_distance": ("cut_distance",),
     "evaluation.cut_error": ("cut_errors",),
     "graph.adjacency": ("BipartiteGraph", "DirectedGraph", "Graph", "read_graph"),
     "graph.owned_rows": ("OwnedRows",),

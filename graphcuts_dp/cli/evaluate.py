@@ -10,7 +10,6 @@ from graphcuts_dp.cli.console import Report, Table, progress_bar, say
 from graphcuts_dp.cli.options import Commands, command_first
 from graphcuts_dp.cli.reading import Reading, check_apart
 from graphcuts_dp.cutnorm.cut_norm import METHODS, NORMS, cut_norm
-from graphcuts_dp.evaluation.cut_distance import cut_distance, matrix_of
 from graphcuts_dp.evaluation.cut_error import cut_errors, graph_cut_errors
 from graphcuts_dp.evaluation.cut_error_figure import cut_error_figure
 from graphcuts_dp.evaluation.tables import NOT_PRIVATE, CutErrorTable
@@ -137,9 +136,9 @@ def norm_of(
     }
     graph = reading.read(first)
     if second is None:
-        found = cut_norm(matrix_of(graph), **asked)
+        found = cut_norm(graph.to_scipy(), **asked)
     else:
-        found = cut_distance(graph, reading.read(second), **asked)
+        found = cut_norm(graph, reading.read(second), **asked)
     left, right = (
         (graph.vertices, graph.vertices) if isinstance(graph, Graph) else (graph.left, graph.right)
     )

@@ -719,7 +719,7 @@ NAMES = {
         Groups GroupTree RemoteSession connect
         planning.plan_bounds planning.BoundPlan planning.BoundRow
         planning.plan_degree_bounds planning.DegreePlan planning.DegreeRow""",
-    "of whoever holds the graph": """answer_all cut_distance cut_errors cut_norm
+    "of whoever holds the graph": """answer_all cut_errors cut_norm
         read_graph Columns""",
 }
 
