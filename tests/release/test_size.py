@@ -9,9 +9,8 @@ import graphcuts_dp as gc
 from graphcuts_dp.cli import main
 from graphcuts_dp.errors import GraphError
 from graphcuts_dp.privacy import noise
-from graphcuts_dp.release import usefulness
-from graphcuts_dp.release.synthesis import release_graph
-from graphcuts_dp.release.usefulness import check_size, needed_memory, size_note
+from graphcuts_dp.release import releases
+from graphcuts_dp.release.releases import check_size, needed_memory, release_graph, size_note
 from graphcuts_dp.resources import memory_limit
 
 EVERY_PAIR = [(i, j) for i in range(30) for j in range(i)]
@@ -19,7 +18,7 @@ EVERY_PAIR = [(i, j) for i in range(30) for j in range(i)]
 
 @pytest.fixture
 def small_machine(monkeypatch):
-    monkeypatch.setattr(usefulness, "memory_limit", lambda: 1000)
+    monkeypatch.setattr(releases, "memory_limit", lambda: 1000)
 
 
 @pytest.mark.usefixtures("small_machine")
@@ -52,7 +51,7 @@ def test_only_what_would_do_is_offered():
 
 
 def test_where_nobody_knows_the_memory_nothing_is_refused(monkeypatch):
-    monkeypatch.setattr(usefulness, "memory_limit", lambda: None)
+    monkeypatch.setattr(releases, "memory_limit", lambda: None)
     check_size((10**9, 10**9), noise="binary", fit=True)
 
 

@@ -9,8 +9,8 @@ from noisy_cases import matrix_problem, planted, planted_bipartite, problem
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
-from graphcuts_dp.release.choice import Response
-from graphcuts_dp.release.synthesis import release_graph
+from graphcuts_dp.release.releases import release_graph
+from graphcuts_dp.release.shares import Response
 from graphcuts_dp.results.release import Release
 from graphcuts_dp.synth.base import FitProblem
 from graphcuts_dp.synth.first_order import FirstOrder
