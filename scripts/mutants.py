@@ -25,10 +25,9 @@ TARGETS = (
     "measure/cells",
     "measure/entries",
     "estimate/measurement",
-    "release/flow_release",
+    "release/releases",
     "estimate/strategy",
-    "release/allocation",
-    "release/sparse_measure",
+    "release/measuring",
     "offline/construction",
     "offline/*tuning",
     "offline/lists",
@@ -51,10 +50,10 @@ TARGETS = (
 )
 # Files that draw noise or account for it.
 CORE = re.compile(
-    "privacy/(calibration|composition|distributions|level_noise|noise|value_noise)|"
+    "privacy/(composition|distributions|level_noise|noise)|"
     "session/(calibrations|online|plain|runner|sparse_vector)|"
     "ledger/uses|"
-    "measure/(cells|entries|statistics)|release/allocation|estimate/strategy|"
+    "measure/(cells|entries|statistics)|release/measuring|estimate/strategy|"
     "offline/(construction|lists|tuning)[.]|"
     "offline/(distinguisher|power_method)[.]|"
     "distances/(coordinate|counts)[.]"

@@ -24,10 +24,14 @@ from graphcuts_dp.cli.publishing import tell_publishing
 from graphcuts_dp.cli.reading import TextReading, check_apart
 from graphcuts_dp.cli.spelling import spelled
 from graphcuts_dp.cli.store_options import Spending, store_named
-from graphcuts_dp.distances.answers import DistanceAnswers, answer_distances, locations_subject
+from graphcuts_dp.distances.answers import (
+    MECHANISMS,
+    NOISES,
+    DistanceAnswers,
+    answer_distances,
+)
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric, read_map
-from graphcuts_dp.distances.plan import MECHANISMS, NOISES
 from graphcuts_dp.distances.session import DistanceSession, session_on
 from graphcuts_dp.errors import (
     FileFormatError,
@@ -185,7 +189,7 @@ def distances(
     check_writable_set([*answers, *(() if plot is None else (plot,))], force=force)
     metric = reading.read(map_file)
     placed = Locations.read(metric, locations)
-    spending.remind(locations_subject(placed), locations)
+    spending.remind(placed.subject, locations)
     with accuracy_notes(), progress_bar("answering") as progress, metric.reporting(progress):
         made = answer_distances(
             metric,
@@ -244,9 +248,9 @@ def _show_session(
     if not asked:
         show_facts(
             {
-                "session": f"{status.name} ({status.state})",
-                "guarantee": str(status.guarantee),
-                "answers": f"{status.answers:,}, {status.queries_left:,} left",
+                "session": f"{session.name} ({status.state})",
+                "guarantee": str(session.guarantee),
+                "answers": f"{status.answers:,}, {status.remaining.queries:,} left",
                 "interruptions": f"{status.interruptions:,}",
                 "error": f"up to {error:,.4g} (all guaranteed answers at once)",
             }

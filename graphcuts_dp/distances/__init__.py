@@ -1,9 +1,14 @@
 """Where people are, on a public map: average distances to all of them, privately."""
 
-from graphcuts_dp.distances.answers import DistanceAnswer, DistanceAnswers, answer_distances
+from graphcuts_dp.distances.answers import (
+    DistanceAnswer,
+    DistanceAnswers,
+    DistancePlan,
+    answer_distances,
+    plan_distances,
+)
 from graphcuts_dp.distances.locations import DistanceQuery, Locations
 from graphcuts_dp.distances.metric import Metric, read_map
-from graphcuts_dp.distances.plan import DistancePlan, plan_distances
 from graphcuts_dp.distances.session import DistanceSession, open_distance_session
 
 __all__ = [

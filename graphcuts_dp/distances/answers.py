@@ -1,63 +1,321 @@
-"""The way in: a public map and private locations in, answers of all vertices out."""
+"""The way in: a public map and private locations in, answers of all vertices out.
+
+Which mechanism answers best is planned from public things alone.
+"""
 
 import csv
 import io
-import os
+import math
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
+from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, BinaryIO, final
 
 import numpy as np
 
-from graphcuts_dp.arrays import FloatVector
-from graphcuts_dp.display import Card, Displayed
-from graphcuts_dp.distances.locations import HIDDEN, PUBLIC, Locations
-from graphcuts_dp.distances.metric import Metric, as_metric
-from graphcuts_dp.distances.plan import DistancePlan, plan_distances
-from graphcuts_dp.errors import AccuracyWarning, ParameterError, QueryError
+from graphcuts_dp.arrays import BoolVector, FloatVector
+from graphcuts_dp.display import Card, Displayed, Tabled
+from graphcuts_dp.distances.counts import NoisySums, histogram, per_query, tree_counts
+from graphcuts_dp.distances.embeddings import embeddings_of, learnt_cheaply
+from graphcuts_dp.distances.learner import L1Learner, best_learner
+from graphcuts_dp.distances.locations import HIDDEN, PUBLIC, Locations, checked_people
+from graphcuts_dp.distances.metric import Metric
+from graphcuts_dp.errors import AccuracyWarning, ParameterError
 from graphcuts_dp.files import PathLike
-from graphcuts_dp.ledger.identity import identity_of_counts
-from graphcuts_dp.ledger.opening import Store, Subject
+from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
-from graphcuts_dp.pairs.vertices import Label, labels_or_number
+from graphcuts_dp.pairs.vertices import Label
+from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, Protect, exact_epsilon
+from graphcuts_dp.privacy.level_noise import DistributionPair
 from graphcuts_dp.privacy.noise import SEEDED_WARNING, entropy_source
 from graphcuts_dp.results import bundle
+from graphcuts_dp.session.base import Answer
+from graphcuts_dp.session.transcript import answer_to_dict
 from graphcuts_dp.tables.frames import made_frame
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+NOISES = ("auto", "laplace", "gaussian")
+_COUNTS = {"tree-counts": tree_counts, "histogram": histogram, "per-query": per_query}
+MECHANISMS = ("auto", *_COUNTS, L1Learner.name)
+_MOST_FOR_BASELINES = 8192  # vertices: beyond it noise on each answer is only tried when asked for
+_MOST_COORDINATES = 64  # beyond it the learner is only tried when asked for
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class DistancePlanRow:
+    """One mechanism and what it promises, in the units of the map's lengths.
+
+    Attributes:
+        mechanism: the name that `answer_distances` takes.
+        noise: "laplace" or "gaussian".
+        guaranteed: with the plan's confidence, no vertex's answer is farther off. Proven.
+        typical: the largest standard deviation of an answer; None where no formula tells it.
+        built: the mechanism, ready to run.
+    """
+
+    mechanism: str
+    noise: str
+    guaranteed: float
+    typical: float | None
+    built: NoisySums | L1Learner
+
+    @property
+    def name(self) -> str:
+        """For people: "tree-counts, laplace"."""
+        return f"{self.mechanism}, {self.noise}"
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class DistancePlan(Tabled):
+    """Mechanisms for one map, number of people and budget, best first. Reads no data.
+
+    Attributes:
+        metric: the map.
+        people: n.
+        epsilon: budget.
+        delta: likewise.
+        confidence: of the guaranteed errors, for all vertices at once.
+        rows: by guaranteed error.
+    """
+
+    metric: Metric
+    people: int
+    epsilon: float
+    delta: float
+    confidence: float
+    rows: tuple[DistancePlanRow, ...]
+
+    @property
+    def best(self) -> DistancePlanRow:
+        """The row with the least guaranteed error."""
+        return self.rows[0]
+
+    @property
+    def trivial(self) -> float:
+        """What half the diameter as the answer of every vertex guarantees, without any data."""
+        return self.metric.diameter / 2
+
+    @property
+    def vacuous(self) -> bool:
+        """Whether even the best mechanism guarantees no more than the trivial answer."""
+        return self.best.guaranteed >= self.trivial
+
+    @cached_property
+    def reason(self) -> str:
+        """Why the best one is chosen, in a sentence."""
+        best = self.best
+        if self.vacuous:
+            return (
+                f"nothing beats the answer {self.trivial:.4g} for every vertex: raise epsilon, "
+                "or ask more people"
+            )
+        text = f"{best.name} guarantees {best.guaranteed:.4g} for all vertices at once"
+        for other in self.rows:
+            if other.mechanism != best.mechanism:
+                times = other.guaranteed / best.guaranteed
+                return f"{text}, {times:.2g} times less than {other.name}"
+        return text
+
+    @property
+    def title(self) -> str:
+        """The setting in words."""
+        return (
+            f"{self.metric.kind} of {len(self.metric):,} vertices, diameter "
+            f"{self.metric.diameter:.4g}, {self.people:,} people, epsilon = {self.epsilon:g}, "
+            f"delta = {self.delta:g}"
+        )
+
+    def _card(self) -> Card:
+        """The trivial answer included."""
+        rows = [
+            (row.guaranteed, row.name, "-" if row.typical is None else f"{row.typical:.4g}")
+            for row in self.rows
+        ]
+        rows.append((self.trivial, "half the diameter (no data)", "-"))
+        return Card(
+            title=self.title,
+            columns=("mechanism", f"guaranteed ({self.confidence:g})", "typical"),
+            rows=[(name, f"{error:.4g}", typical) for error, name, typical in sorted(rows)],
+            notes=(f"Choice: {self.reason}",),
+        )
+
+    def __repr__(self) -> str:
+        return f"DistancePlan({len(self.rows)} mechanisms, best={self.best.name!r})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "map": self.metric.kind,
+            "vertices": len(self.metric),
+            "diameter": self.metric.diameter,
+            "people": self.people,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "confidence": self.confidence,
+            "rows": [
+                {
+                    "mechanism": row.mechanism,
+                    "noise": row.noise,
+                    "guaranteed_error": row.guaranteed,
+                    "typical_error": row.typical,
+                }
+                for row in self.rows
+            ],
+            "trivial_error": self.trivial,
+            "reason": self.reason,
+        }
+
+
+def plan_distances(
+    map_graph: Any,
+    *,
+    people: int,
+    epsilon: float,
+    delta: float = 0.0,
+    at_most: int = 1,
+    confidence: float = 0.95,
+    mechanism: str = "auto",
+    noise: str = "auto",
+) -> DistancePlan:
+    """Compare what mechanisms would guarantee for all vertices of a map. Reads no locations.
+
+    Args:
+        map_graph: the public map: a `Metric`, `Graph`, or graph of networkx or igraph.
+        people: n, public, at least 1.
+        epsilon: privacy parameter of one person's location, in [1e-6, 50].
+        delta: in [0, 1); at 0 there is no Gaussian noise.
+        at_most: how many people are protected together.
+        confidence: of the guaranteed errors, in (0, 1).
+        mechanism: one of `MECHANISMS`; "auto" for all of them, except where they would never win:
+            noise on each answer on large maps that are no trees, and the learner where its
+            embedding is not exact, has many coordinates, or promises nothing.
+        noise: one of `NOISES`; "auto" for both distributions.
+
+    Raises:
+        ParameterError: a number out of range, an unknown name, Gaussian noise without delta, or a
+            map of a single vertex.
+        GraphError: a map that is not connected, or has lengths that are not positive.
+    """
+    metric = Metric.of(map_graph)
+    checked_people(people)
+    check_terms(metric, delta=delta, confidence=confidence)
+    protection, rows = Protect.of_people(at_most), []
+    for name, distribution in _wanted(metric, mechanism, noise, delta):
+        each = step_epsilon(protection, distribution, epsilon=epsilon, delta=delta)
+        built: NoisySums | L1Learner
+        if name == L1Learner.name:
+            built = best_learner(
+                embeddings_of(metric),
+                people=people,
+                queries=None,
+                epsilon=each,
+                delta=delta if distribution == "gaussian" else 0.0,
+                beta=1 - confidence,
+            )
+        else:
+            built = _COUNTS[name](
+                metric, people, distribution=distribution, epsilon=each, delta=delta
+            )
+        guaranteed = float(built.radii(confidence=confidence).max())
+        if mechanism == "auto" and name == L1Learner.name and guaranteed >= metric.diameter / 2:
+            continue  # its intervals end where the map does: that is no better than no data
+        rows.append(DistancePlanRow(name, distribution, guaranteed, built.typical, built))
+    return DistancePlan(
+        metric=metric,
+        people=people,
+        epsilon=float(epsilon),
+        delta=float(delta),
+        confidence=confidence,
+        rows=tuple(sorted(rows, key=lambda row: row.guaranteed)),
+    )
+
+
+def _wanted(
+    metric: Metric, mechanism: str, noise: str, delta: float
+) -> Iterator[tuple[str, DistributionPair]]:
+    for what, given, known in (("mechanism", mechanism, MECHANISMS), ("noise", noise, NOISES)):
+        if given not in known:
+            raise ParameterError(f"unknown {what} {given!r}; choose one of {', '.join(known)}")
+    if noise == "gaussian" and delta == 0:
+        raise ParameterError("Gaussian noise needs a delta above 0, for example 1e-6")
+    chosen = [mechanism]
+    if mechanism == "auto":
+        chosen = ["tree-counts", "histogram"]
+        if metric.tree is not None or len(metric) <= _MOST_FOR_BASELINES:
+            chosen.append("per-query")
+        if learnt_cheaply(metric, most_coordinates=_MOST_COORDINATES):
+            chosen.append(L1Learner.name)
+    for name in chosen:
+        if noise != "gaussian":
+            yield name, "laplace"
+        if noise != "laplace" and delta > 0:
+            yield name, "gaussian"
+
+
+def check_terms(metric: Metric, *, delta: float, confidence: float) -> None:
+    """Refuse what cannot be promised to anybody.
+
+    Raises:
+        ParameterError: a number out of range, or a map of a single vertex.
+    """
+    if not (math.isfinite(delta) and 0 <= delta < 1):
+        raise ParameterError(f"delta must be at least 0 and below 1, not {delta}")
+    if not 0 < confidence < 1:
+        raise ParameterError(f"confidence must be between 0 and 1, not {confidence}")
+    if len(metric) < 2:
+        raise ParameterError("a map with one vertex has no distances; give at least two")
+
+
+def step_epsilon(
+    protection: Protect, distribution: DistributionPair, *, epsilon: float | Fraction, delta: float
+) -> float | Fraction:
+    """The epsilon for one person with which a mechanism keeps that of all who are protected.
+
+    Raises:
+        ParameterError: out of range, or too little is left for one.
+    """
+    exact = exact_epsilon(epsilon)
+    if distribution == "laplace":
+        return protection.per_step(exact)
+    return protection.step_budget(epsilon=exact, delta=delta, zcdp=True)[0]
+
+
+def promise_to_people(
+    protection: Protect, built: Cost, *, epsilon: float, delta: float, seed: int | None
+) -> tuple[Cost, PrivacyGuarantee]:
+    """What a mechanism costs for all who are protected together, and what they are promised.
+
+    Raises:
+        BudgetError: it costs more than was asked for.
+    """
+    cost = protection.cost(built, epsilon=exact_epsilon(epsilon), delta=delta)
+    one = PrivacyGuarantee(
+        epsilon=cost.epsilon, delta=cost.delta, neighbours=HIDDEN, public=PUBLIC, seed=seed
+    )
+    return cost, protection.promise(one, cost)
+
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class DistanceAnswer:
+class DistanceAnswer(Answer):
     """The answer for one vertex, in the units of the map's lengths. It may be published.
+
+    Of noisy counts the value is unbiased, so it may be below 0; of the learner and of sessions it
+    is the middle of its interval. The intervals of all vertices, or of all guaranteed answers of a
+    session, hold at once, so a vertex may be picked by its answer.
 
     Attributes:
         vertex: label.
-        value: estimate of the average distance to all people; of noisy counts it is unbiased, so
-            it may be below 0; of the learner and of sessions it is the middle of its interval.
-        interval: (low, high); the intervals of all vertices, or of all guaranteed answers of a
-            session, hold their true values at once with probability `confidence`, so a vertex may
-            be picked by its answer.
-        confidence: in (0, 1).
-        guaranteed: false where a session has run out: the interval is what is possible at all.
-        corrected: whether an answer of a session bought anything.
-        queries_left: how many more answers a session promises; None where all are answered.
-        seeded: whether the noise came from a seed, so that the answer is not private.
     """
 
     vertex: Label
-    value: float
-    interval: tuple[float, float]
-    confidence: float
-    guaranteed: bool = True
-    corrected: bool = False
-    queries_left: int | None = None
-    seeded: bool = False
 
     def __str__(self) -> str:
         low, high = self.interval
@@ -70,7 +328,10 @@ class DistanceAnswer:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        return {**vars(self), "interval": list(self.interval)}
+        return {"vertex": self.vertex, **answer_to_dict(self)}
+
+
+_COLUMNS = ("vertex", "value", "low", "high")
 
 
 @final
@@ -95,26 +356,20 @@ class DistanceAnswers(Displayed):
     plan: DistancePlan
 
     @property
-    def mechanism(self) -> str:
-        """The mechanism that was run."""
-        return self.plan.best.mechanism
-
-    @property
-    def noise(self) -> str:
-        """The distribution of its noise."""
-        return self.plan.best.noise
-
-    @property
     def best(self) -> DistanceAnswer:
         """The vertex with the least estimate: where to put a clinic."""
         return self._at(int(np.argmin(self.values)))
 
+    @cached_property
+    def possible(self) -> BoolVector:
+        """Whether the intervals leave it open that a vertex is the best one, shape (V,)."""
+        return np.asarray(self.values - self.radii <= (self.values + self.radii).min())
+
     @property
     def candidates(self) -> tuple[Label, ...]:
         """The vertices whose intervals leave it open whether they are the best one."""
-        open_rows = self.values - self.radii <= (self.values + self.radii).min()
         labels = self.metric.vertices.labels
-        return tuple(labels[row] for row in np.flatnonzero(open_rows).tolist())
+        return tuple(labels[row] for row in np.flatnonzero(self.possible).tolist())
 
     def answer(self, vertex: Label) -> DistanceAnswer:
         """The answer of one vertex.
@@ -140,19 +395,21 @@ class DistanceAnswers(Displayed):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON: guarantee, plan, answers."""
+        told, best = [answer.to_dict() for answer in self.all()], self.plan.best
         return {
             "guarantee": self.guarantee.to_dict(),
-            "mechanism": self.mechanism,
-            "noise": self.noise,
-            "noise_parameters": [str(p) for p in self.plan.best.built.noise_parameters],
+            "mechanism": best.mechanism,
+            "noise": best.noise,
+            "noise_parameters": [str(p) for p in best.built.noise_parameters],
             "confidence": self.confidence,
             "plan": self.plan.to_dict(),
             "best": self.best.vertex,
-            "answers": [
-                {"vertex": a.vertex, "value": a.value, "interval": list(a.interval)}
-                for a in self.all()
-            ],
+            "answers": [{key: one[key] for key in ("vertex", "value", "interval")} for one in told],
         }
+
+    @property
+    def _rows(self) -> list[tuple[Any, ...]]:
+        return [(answer.vertex, answer.value, *answer.interval) for answer in self.all()]
 
     def save(self, path: PathLike, *, force: bool = False) -> tuple[str, str]:
         """Write the answers as CSV, and a receipt (`path`.json) beside it.
@@ -180,8 +437,8 @@ class DistanceAnswers(Displayed):
         table = csv.writer(text, lineterminator="\n")
         # A column, since a comment would be taken for the heads of the columns.
         head, mark = ((), ()) if self.guarantee.is_private else (("mark",), (SEEDED_WARNING,))
-        table.writerow(("vertex", "value", "low", "high", *head))
-        table.writerows((a.vertex, a.value, *a.interval, *mark) for a in self.all())
+        table.writerow((*_COLUMNS, *head))
+        table.writerows((*row, *mark) for row in self._rows)
         handle.write(text.getvalue().encode())
 
     def plot(self, *, unit: str = "") -> "Figure":
@@ -193,39 +450,34 @@ class DistanceAnswers(Displayed):
         Returns:
             A figure of matplotlib.
         """
-        from graphcuts_dp.plotting import distance_map  # matplotlib is slow to import
+        # matplotlib is slow to import
+        from graphcuts_dp.plotting.distance_map import distance_map_figure
 
-        metric = self.metric
-        entries = metric.lengths.tocoo()
-        once = (entries.row < entries.col) & (metric.positions is None)  # else all pairs are edges
-        edges = np.column_stack([entries.row[once], entries.col[once]]).astype(np.int64)
-        points = metric.coordinates
-        if points is None:
-            points = distance_map.layout(edges, entries.data[once], len(metric))
+        entries = self.metric.lengths.tocoo()
+        once = entries.row < entries.col
+        if self.metric.positions is not None:
+            once[:] = False  # all pairs are edges
         best = self.best
-        possible = set(self.candidates)
-        drawing = distance_map.DistanceMap(
-            points=points,
-            edges=edges,
+        seeded = "" if self.guarantee.is_private else ", seeded: not private"
+        return distance_map_figure(
+            self.metric.coordinates,
+            np.column_stack([entries.row[once], entries.col[once]]).astype(np.int64),
+            entries.data[once],
             values=self.values,
-            possible=np.array([label in possible for label in metric.vertices.labels]),
-            best=metric.row(best.vertex),
-            label=f"{best.vertex}  {best.value:,.4g}{f' {unit}' if unit else ''}",
-            title=f"How far all people are, on average (epsilon = {self.guarantee.epsilon:g}"
-            f"{'' if self.guarantee.is_private else ', seeded: not private'})",
+            possible=self.possible,
+            label=f"{best.vertex}  {best.value:,.4g} {unit}".rstrip(),
+            title="How far all people are, on average"
+            f" (epsilon = {self.guarantee.epsilon:g}{seeded})",
             unit=unit,
         )
-        return distance_map.distance_map_figure(drawing)
 
     def to_frame(self, kind: Any = None) -> Any:
         """One row a vertex, as `Graph.to_frame`: vertex, value, low, high."""
-        rows = [(answer.vertex, answer.value, *answer.interval) for answer in self.all()]
-        names = ("vertex", "value", "low", "high")
-        return made_frame({name: [row[i] for row in rows] for i, name in enumerate(names)}, kind)
+        columns = zip(*self._rows, strict=True)
+        return made_frame(dict(zip(_COLUMNS, map(list, columns), strict=True)), kind)
 
     def _card(self) -> Card:
         order = np.argsort(self.values, kind="stable").tolist()
-        shown = [self._at(row) for row in order[:20]]
         return Card(
             title="Average distances to all people",
             facts=(
@@ -235,7 +487,7 @@ class DistanceAnswers(Displayed):
                 *self.guarantee.facts,
             ),
             columns=("vertex", "distance", "low", "high"),
-            rows=[(a.vertex, a.value, *a.interval) for a in shown],
+            rows=[self._rows[row] for row in order[:20]],
             size=len(order),
             warning=self.guarantee.warning,
             notes=(f"Nearest first; all intervals hold at once, {self.confidence:.0%}.",),
@@ -245,7 +497,7 @@ class DistanceAnswers(Displayed):
         mark = "" if self.guarantee.is_private else f", {SEEDED_WARNING}"
         return (
             f"DistanceAnswers({len(self.values)} vertices, "
-            f"epsilon={self.guarantee.epsilon:g}, mechanism={self.mechanism!r}{mark})"
+            f"epsilon={self.guarantee.epsilon:g}, mechanism={self.plan.best.mechanism!r}{mark})"
         )
 
     def __str__(self) -> str:
@@ -306,9 +558,8 @@ def answer_distances(
         >>> homes = gc.distances.Locations.from_labels(street, [10, 40, 70] * 100)
         >>> best = gc.distances.answer_distances(street, homes, epsilon=1.0).best.vertex  # near 40
     """
-    metric = as_metric(map_graph)
-    source = entropy_source(seed)
-    placed = placed_on(metric, locations)
+    metric, source = Metric.of(map_graph), entropy_source(seed)
+    placed = Locations.of(metric, locations)
     plan = plan_distances(
         metric,
         people=placed.people,
@@ -322,61 +573,23 @@ def answer_distances(
     if plan.vacuous:
         warnings.warn(plan.reason, AccuracyWarning, stacklevel=2)
     built = plan.best.built
-    protection = Protect.of_people(at_most)
-    cost = protection.cost(built.cost, epsilon=exact_epsilon(epsilon), delta=delta)
-    guarantee = PrivacyGuarantee(
-        epsilon=cost.epsilon,
-        delta=cost.delta,
-        neighbours=HIDDEN,
-        public=PUBLIC,
-        seed=source.seed,
+    cost, guarantee = promise_to_people(
+        Protect.of_people(at_most), built.cost, epsilon=epsilon, delta=delta, seed=source.seed
     )
-    guarantee = protection.promise(guarantee, cost)
     with charged(
         store,
-        locations_subject(placed),
+        placed.subject,
         kind="distances",
         parameters={"mechanism": built.name},
         cost=cost,
         guarantee=guarantee,
     ):
-        answered = built.answered(placed, source, confidence=confidence)
+        values, radii = built.answered(placed, source, confidence=confidence)
     return DistanceAnswers(
         metric=metric,
-        values=answered.values,
-        radii=answered.radii + 1e-9 * metric.diameter,  # the rounding of floats
+        values=values,
+        radii=radii + 1e-9 * metric.diameter,  # the rounding of floats
         confidence=confidence,
         guarantee=guarantee,
         plan=plan,
     )
-
-
-def locations_subject(placed: Locations) -> Subject:
-    """Locations as the subject of a ledger: where people are is private, how many is not."""
-    schema = {
-        "kind": "locations",
-        "vertices": [labels_or_number(placed.metric.vertices)],
-        "people": placed.people,
-    }
-    return Subject(schema, partial(identity_of_counts, placed.counts))
-
-
-def placed_on(metric: Metric, locations: Any) -> Locations:
-    """Locations on a map, from whatever users have.
-
-    Raises:
-        QueryError: locations on another map, or that are not on this one.
-        ParameterError: something that holds no locations.
-        FileFormatError: a file that cannot be read.
-    """
-    if isinstance(locations, Locations):
-        if locations.metric is not metric and locations.metric.vertices != metric.vertices:
-            raise QueryError("these locations are on another map; make them from this one")
-        return Locations(metric, locations.counts)
-    if isinstance(locations, str | os.PathLike):
-        return Locations.read(metric, locations)
-    if isinstance(locations, Mapping):
-        return Locations.from_counts(metric, locations)
-    if isinstance(locations, Iterable):
-        return Locations.from_labels(metric, locations)
-    raise ParameterError("locations are a Locations, labels, numbers by label, or a CSV file")

@@ -13,11 +13,10 @@ averaged: all private numbers are whole, and whole numbers stay whole numbers.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import final
+from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
@@ -29,8 +28,6 @@ from graphcuts_dp.ledger.ledger import SECRET
 from graphcuts_dp.privacy.composition import at_most
 from graphcuts_dp.privacy.distributions import ValueNoise
 from graphcuts_dp.privacy.noise import EntropySource, sample_geometric
-
-Numbers = npt.NDArray[np.int64] | npt.NDArray[np.float64]
 
 
 @final
@@ -48,8 +45,8 @@ class Line:
     value: float
     slope: float
 
-    def __call__(self, x: float) -> float:
-        """The value at x."""
+    def __call__(self, x: Any) -> Any:
+        """The value at x, or at many points."""
         return self.value + self.slope * (x - self.at)
 
 
@@ -66,60 +63,16 @@ class PiecewiseLinear:
 
     lines: tuple[Line, ...] = ()
 
-    def __call__(self, x: float) -> float:
-        """The value at x; a whole number if x and all lines are."""
-        return max([0, *(line(x) for line in self.lines)])
-
-    def at(self, points: Numbers) -> Numbers:
-        """The values at many points, of their shape and type."""
-        result = np.zeros_like(points)
+    def __call__(self, x: npt.ArrayLike) -> Any:
+        """The value at a point, or at many; a whole number if x and all lines are."""
+        found = np.zeros_like(x)
         for line in self.lines:
-            np.maximum(result, line.value + line.slope * (points - line.at), out=result)
-        return result
+            found = np.maximum(found, line(x))
+        return found
 
     def with_line(self, line: Line) -> "PiecewiseLinear":
         """The hypothesis after a mistake at `line.at`: a tangent of the function there."""
         return PiecewiseLinear((*self.lines, line))
-
-
-@final
-@dataclass(frozen=True)
-class DecomposableHypothesis:
-    """A sum of one-dimensional hypotheses. Immutable.
-
-    Attributes:
-        parts: one for each coordinate.
-
-    Source: HR12, Lemma 6.
-    """
-
-    parts: tuple[PiecewiseLinear, ...]
-
-    @classmethod
-    def zero(cls, dimensions: int) -> "DecomposableHypothesis":
-        """The hypothesis before the first mistake: 0 everywhere."""
-        return cls((PiecewiseLinear(),) * dimensions)
-
-    def __call__(self, point: Sequence[float]) -> float:
-        """The value at a point, one number for each coordinate."""
-        return sum(part(x) for part, x in zip(self.parts, point, strict=True))
-
-    def at(self, points: Numbers) -> Numbers:
-        """The values at many points, shape (k, coordinates); returns shape (k,)."""
-        result = np.zeros_like(points[:, 0])
-        for j, part in enumerate(self.parts):
-            result += part.at(points[:, j])
-        return result
-
-    def with_lines(self, lines: Sequence[Line]) -> "DecomposableHypothesis":
-        """The hypothesis after a mistake at a point: a tangent in every coordinate.
-
-        All of them, not only those that were off, as HR12 has it: which ones were off depends on
-        the data alone, without noise, so that which lines are new would tell it. More lines never
-        do harm.
-        """
-        pairs = zip(self.parts, lines, strict=True)
-        return replace(self, parts=tuple(part.with_line(line) for part, line in pairs))
 
 
 @final
@@ -159,14 +112,7 @@ class AboveThreshold:
         return int(sample_geometric(self.threshold_rate, 1, source)[0])
 
     def fires(self, secret: int, truth: int, estimate: int, source: EntropySource) -> bool:
-        """Test once.
-
-        Args:
-            secret: R of the running instance.
-            truth: q, in steps.
-            estimate: h, in steps.
-            source: of N.
-        """
+        """Test q, the truth, against h, the estimate; the secret is R of the running instance."""
         noise = int(sample_geometric(self.query_rate, 1, source)[0])
         return truth + noise >= estimate + self.threshold + secret
 
@@ -180,13 +126,10 @@ def geometric_quantile(rate: Fraction, *, failure: float) -> int:
     return max(0, math.ceil(-math.log(failure) / float(rate) * (1 + 1e-12)) - 1)
 
 
-LARGEST_SUM = 2**58  # people times width: 64-bit integers hold every sum with its noise
-
-
+_LARGEST_SUM = 2**58  # people times width: 64-bit integers hold every sum with its noise
 _LARGEST_SCALE = 2**55
-
-
 _CANDIDATES = 160  # caps that are tried
+_PARTS = 2**20  # budgets are whole multiples of a whole one over this
 
 
 @final
@@ -207,13 +150,17 @@ class CoordinateTask:
     points: int
 
     def __post_init__(self) -> None:
-        if self.people * self.width > LARGEST_SUM:
+        if self.people * self.width > _LARGEST_SUM:
             raise ParameterError("too many people for so fine a grid; take a larger unit of length")
 
     @property
     def most_updates(self) -> int:
         """No point needs two, no query two."""
         return min(self.queries, self.points)
+
+    def largest_sum(self, at: IntVector) -> IntVector:
+        """No sums of distances from positions are larger: all people at the farther end."""
+        return np.asarray(self.people * np.maximum(at, self.width - at))
 
 
 @final
@@ -262,11 +209,7 @@ def tune_coordinate(
     at least g, and there are at most 1 + sqrt(2 n W/g) <= c (HR12, Lemma 4). A silent test
     shows q - h < T + R. All with probability 1 - beta, a quarter each for N, R, values and counts.
 
-    Args:
-        task: public numbers.
-        budget: epsilon, or rho.
-        pure: whether the budget is a pure epsilon (geometric noise), or rho (discrete Gaussian).
-        beta: in (0, 1).
+    A budget is a pure epsilon (geometric noise), or rho (discrete Gaussian).
 
     Raises:
         ParameterError: noise too large for 64-bit integers.
@@ -280,22 +223,19 @@ def tune_coordinate(
 def _predict(
     task: CoordinateTask, c: int, budget: float, pure: bool, beta: float
 ) -> tuple[float, float]:
-    """Error in steps, and the part of the budget that tangents get, before any rounding."""
+    """Error in steps, and the part of the budget that tangents get, before any rounding.
+
+    Radii of noise fall with a budget as its power -p, and errors a/x^p + b/(1-x)^p of two parts are
+    least where x : 1-x is as a^(1/(1+p)) : b^(1/(1+p)).
+    """
     log_r, log_n = _logs(task, c, beta)
-    tests = task.width * (math.sqrt(log_r) + math.sqrt(2 * log_n)) ** 2
-    if pure:
-        quantile = math.log(4 * c / beta)
-        tests *= (c + 1) / budget
-        lines = task.width * quantile * c / budget * (1 + math.sqrt(2)) ** 2
-        part = math.sqrt(lines) / (math.sqrt(lines) + math.sqrt(tests))
-        noise = lines / part + tests / (1 - part)
-    else:
-        quantile = float(-scipy.special.ndtri(beta / (8 * c)))
-        tests *= math.sqrt((c + 1) / (2 * budget))
-        lines = task.width * quantile * math.sqrt(c / (2 * budget)) * (1 + 2 ** (2 / 3)) ** 1.5
-        part = lines ** (2 / 3) / (lines ** (2 / 3) + tests ** (2 / 3))
-        noise = lines / math.sqrt(part) + tests / math.sqrt(1 - part)
-    return noise + _gap(task, c), part
+    power, unit = (1.0, budget) if pure else (0.5, 2 * budget)
+    least = 1 / (1 + power)
+    quantile = math.log(4 * c / beta) if pure else -scipy.special.ndtri(beta / (8 * c))
+    lines = task.width * quantile * (c / unit) ** power * (1 + 2**least) ** (1 / least)
+    tests = task.width * (math.sqrt(log_r) + math.sqrt(2 * log_n)) ** 2 * ((c + 1) / unit) ** power
+    part = float(lines**least / (lines**least + tests**least))
+    return lines / part**power + tests / (1 - part) ** power + _gap(task, c), part
 
 
 def _logs(task: CoordinateTask, c: int, beta: float) -> tuple[float, float]:
@@ -315,8 +255,11 @@ def _tuned(
     task: CoordinateTask, c: int, budget: Fraction, pure: bool, beta: float
 ) -> CoordinateTuning:
     _, part = _predict(task, c, float(budget), pure, beta)
-    for_lines = budget * Fraction(round(part * 2**20), 2**20)
-    value, count = _line_noise(task.width, for_lines / c, pure)
+    for_lines = _share(budget, part)
+    # One value and one count, such that their radius + 2 width radius is least.
+    for_value = _share(for_lines / c, 1 / (1 + 2 ** (1 / 2 if pure else 2 / 3)))
+    value = _line_noise(task.width, for_value, pure)
+    count = _line_noise(1, for_lines / c - for_value, pure)
     log_r, log_n = _logs(task, c, beta)
     each = (budget - for_lines) / (c + 1)  # for an instance
     total = float(each) if pure else math.sqrt(2 * float(each))
@@ -332,12 +275,12 @@ def _tuned(
     rise = geometric_quantile(r1, failure=failure / (c + 1))
     tolerance = line_error + _gap(task, c)
     test = AboveThreshold(r1, r2, tolerance + margin)
-    one = test.cost(task.width)
-    spent = (c + 1) * (one if pure else one**2 / 2) + c * (
-        _spent(value, task.width) + _spent(count, 1)
-    )
-    if spent > budget:  # cannot happen: everything above is rounded to less
-        raise ArithmeticError("a coordinate would spend more than its budget")
+    one, v, n = test.cost(task.width), value.parameter, count.parameter
+    if pure:
+        line = task.width * v + n
+    else:
+        one, line = one**2 / 2, task.width**2 / (2 * v) + 1 / (2 * n)
+    spent = (c + 1) * one + c * line
     return CoordinateTuning(
         task=task,
         updates=c,
@@ -352,31 +295,16 @@ def _tuned(
     )
 
 
-def _line_noise(width: int, budget: Fraction, pure: bool) -> tuple[ValueNoise, ValueNoise]:
-    """For one value and one count, such that their radius + 2 width radius is least."""
-    part = 1 / (1 + math.sqrt(2)) if pure else 1 / (1 + 2 ** (2 / 3))
-    for_value = budget * Fraction(round(part * 2**20), 2**20)
-    for_count = budget - for_value
+def _share(budget: Fraction, part: float) -> Fraction:
+    return budget * Fraction(round(part * _PARTS), _PARTS)
+
+
+def _line_noise(sensitivity: int, budget: Fraction, pure: bool) -> ValueNoise:
     if pure:
-        return (
-            ValueNoise("laplace", at_most(float(for_value) / width)),
-            ValueNoise("laplace", at_most(float(for_count))),
-        )
-    return (
-        ValueNoise("gaussian", _variance(width, for_value)),
-        ValueNoise("gaussian", _variance(1, for_count)),
-    )
-
-
-def _variance(sensitivity: int, rho: Fraction) -> Fraction:
-    """At least s^2/(2 rho), and not long to write."""
-    return Fraction(math.ceil(sensitivity**2 / (2 * rho) * 1024), 1024)
-
-
-def _spent(noise: ValueNoise, sensitivity: int) -> Fraction:
-    if noise.distribution == "laplace":
-        return sensitivity * noise.parameter
-    return sensitivity**2 / (2 * noise.parameter)
+        return ValueNoise("laplace", at_most(float(budget) / sensitivity))
+    # At least s^2/(2 rho), and not long to write.
+    variance = Fraction(math.ceil(sensitivity**2 / (2 * budget) * 1024), 1024)
+    return ValueNoise("gaussian", variance)
 
 
 @final
@@ -453,13 +381,6 @@ def step_coordinate(
 
     Guarantee, for moving one person: `tuning.spent`, as pure epsilon or as rho, for all steps from
     a start together. At most c tangents are bought and c + 1 instances started, whatever happens.
-
-    Args:
-        tuning: of the coordinate.
-        state: the present one.
-        profile: private.
-        at: position, 0..W.
-        source: of noise.
     """
     secret = state.secret
     if secret is None or state.tests >= tuning.task.queries:
@@ -470,7 +391,7 @@ def step_coordinate(
         return state
     if state.updates >= tuning.updates:
         return replace(state, secret=None)
-    people, most = tuning.task.people, largest_sum(tuning, at)
+    people, most = tuning.task.people, int(tuning.task.largest_sum(np.array(at)))
     value = min(max(profile.value(at) + tuning.value_noise.draw(source), 0), most)
     count = min(max(profile.count(at) + tuning.count_noise.draw(source), 0), people)
     line = Line(at=at, value=value, slope=2 * count - people)
@@ -488,24 +409,10 @@ def lose_step(
 
     Its running noise may have been used, so it is never used again: a new instance begins, of the
     c + 1 that are paid for. Reads nothing private.
-
-    Args:
-        tuning: of the coordinate.
-        state: before that step.
-        source: of noise.
     """
     if state.secret is None or state.tests >= tuning.task.queries:
         return replace(state, secret=None)
+    state = replace(state, tests=state.tests + 1)
     if state.updates >= tuning.updates:
-        return replace(state, tests=state.tests + 1, secret=None)
-    return replace(
-        state,
-        tests=state.tests + 1,
-        lost=state.lost + 1,
-        secret=tuning.test.start(source),
-    )
-
-
-def largest_sum(tuning: CoordinateTuning, at: int) -> int:
-    """No sum of distances from this position is larger: all people at the farther end."""
-    return tuning.task.people * max(at, tuning.task.width - at)
+        return replace(state, secret=None)
+    return replace(state, lost=state.lost + 1, secret=tuning.test.start(source))

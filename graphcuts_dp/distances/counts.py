@@ -1,6 +1,4 @@
-"""What a mechanism for the answers of all vertices is, and those that add noise to counts.
-
-Noisy counts on a tree of parts of the map.
+"""Noisy counts of people: answers for all vertices at once, by a tree of parts of the map.
 
 The map is cut in parts of near vertices, these in parts, and so on down to single vertices: on a
 path, intervals. Every part gets a noisy count of the people in it; n, which is public, and the
@@ -16,11 +14,11 @@ the levels follow from the distances.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
-from typing import Protocol, Unpack, final
+from functools import cached_property, lru_cache, partial
+from typing import NamedTuple, Unpack, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -28,181 +26,170 @@ from scipy.sparse import csgraph
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.distances.locations import Locations
-from graphcuts_dp.distances.metric import Metric
-from graphcuts_dp.distances.shapes import RootedTree
+from graphcuts_dp.distances.metric import Metric, RootedTree
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.level_noise import LevelBudget, LevelNoise, Spread, split_budget
+from graphcuts_dp.privacy.level_noise import (
+    Change,
+    LevelBudget,
+    LevelNoise,
+    Spread,
+    split_budget,
+)
 from graphcuts_dp.privacy.noise import EntropySource
+
+_GRID_BITS = 16  # the diameter has 2^16 to 2^17 grid steps
+_SMALL = 8  # parts of so few vertices keep the order they have
+_FANOUTS = (4, 8, 16, 32, 64)
+_EXACT_VERTICES = 8192  # on larger trees, one bound stands for the errors of all vertices
+_PARTS_CHANGE = (2, 2)  # what a move changes in the parts of a level, in sum and in squares
 
 
 @final
-@dataclass(frozen=True, eq=False)
-class Answered:
-    """Estimates for all vertices, and how far off they are at most. Public.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class NoisySums:
+    """Answers the distance queries of all vertices by a public linear map of noisy counts.
+
+    Guarantee: epsilon-DP, or rho-zCDP, for a change of one person's location, which changes the
+    exact counts of each level by no more than `changes`: see who makes it.
 
     Attributes:
-        values: in the units of the map's lengths, shape (V,).
-        radii: half widths of intervals that hold at once with the confidence that was asked for,
-            shape (V,).
+        name: under which users ask for it.
+        exact: whole numbers by level, from the numbers of people at the vertices. Private.
+        estimates: answers, shape (V,), from such numbers with noise.
+        noise: with a parameter for each level of counts.
+        spread: what it does to the answers, in the units of the map's lengths.
+        changes: of each level, see `LevelNoise.cost`.
+        delta: for which a zCDP cost is stated.
+        rounding: the most by which answers are off besides noise, in the units of the lengths.
     """
 
-    values: FloatVector
-    radii: FloatVector
-
-
-class DistanceMechanism(Protocol):
-    """Answers the distance queries of all vertices at once. It is made from public things."""
-
-    @property
-    def name(self) -> str:
-        """The name under which users ask for it."""
+    name: str
+    exact: Callable[[IntVector], list[IntVector]]
+    estimates: Callable[[list[IntVector]], FloatVector]
+    noise: LevelNoise
+    spread: Spread
+    changes: Sequence[Change]
+    delta: float
+    rounding: float = 0.0
 
     @property
     def noise_parameters(self) -> tuple[Fraction, ...]:
-        """Rates or variances of its noise, exactly."""
+        """Rates or variances of the noise, exactly."""
+        return self.noise.parameters
 
-    @property
+    @cached_property
     def typical(self) -> float | None:
-        """The largest standard deviation of an answer; None where no formula tells it."""
+        """The largest standard deviation of an answer."""
+        return float(self.noise.deviations(self.spread).max())
 
     @property
     def cost(self) -> Cost:
-        """What one call of `answered` spends, for a change of one person's location."""
+        """What all answers cost together, for a change of one person's location."""
+        return self.noise.cost(delta=self.delta, changes=self.changes)
 
     def radii(self, *, confidence: float) -> FloatVector:
         """How far off the answers are at most, beforehand: all at once with this probability.
 
         Shape (V,), or (1,) for one bound on all. In the units of the lengths; proven.
         """
-
-    def answered(
-        self, locations: Locations, source: EntropySource, *, confidence: float
-    ) -> Answered:
-        """The only place that reads the locations."""
-
-
-class NoisySums:
-    """What mechanisms share whose answers are a public linear map of noisy counts.
-
-    Attributes:
-        noise: the noise they draw.
-        spread: what that noise does to the answers, in the units of the map's lengths.
-        rounding: the most by which answers are off besides noise, likewise.
-    """
-
-    noise: LevelNoise
-    spread: Spread
-
-    @property
-    def rounding(self) -> float:
-        """See the class."""
-        return 0.0
-
-    @property
-    def noise_parameters(self) -> tuple[Fraction, ...]:
-        """See `DistanceMechanism`."""
-        return self.noise.parameters
-
-    @property
-    def typical(self) -> float | None:
-        """See `DistanceMechanism`."""
-        return float(self.noise.deviations(self.spread).max())
-
-    def radii(self, *, confidence: float) -> FloatVector:
-        """See `DistanceMechanism`."""
         return self.noise.radii(self.spread, failure=1 - confidence) + self.rounding
 
+    def noisy(self, locations: Locations, source: EntropySource) -> list[IntVector]:
+        """Fresh noise on the exact numbers, by level: all that is ever read of the data."""
+        return [
+            exact + self.noise.draw(level, len(exact), source)
+            for level, exact in enumerate(self.exact(locations.counts))
+        ]
+
     def answered(
         self, locations: Locations, source: EntropySource, *, confidence: float
-    ) -> Answered:
-        """See `DistanceMechanism`."""
-        values = self.answers(locations, source)
-        return Answered(values, np.broadcast_to(self.radii(confidence=confidence), values.shape))
-
-    def answers(self, locations: Locations, source: EntropySource) -> FloatVector:
-        """Estimates for all vertices, shape (V,); the only place that reads the locations."""
-        raise NotImplementedError
+    ) -> tuple[FloatVector, FloatVector]:
+        """Estimates for all vertices, and half widths of intervals that all hold, shape (V,)."""
+        values = self.estimates(self.noisy(locations, source))
+        return values, np.broadcast_to(self.radii(confidence=confidence), values.shape)
 
 
-_GRID_BITS = 16  # the diameter has 2^16 to 2^17 grid steps
-
-
-@final
-@dataclass(frozen=True, eq=False, kw_only=True)
-class PerQuery(NoisySums):
+def per_query(metric: Metric, people: int, **budget: Unpack[LevelBudget]) -> NoisySums:
     """Every answer as a query of its own: distances in whole steps, summed, plus integer noise.
 
     Guarantee: the distances from v are rounded down to whole steps of a public grid, each between 0
     and s_v = floor(ecc(v)/step), so a person who moves changes the sum at v by at most s_v, and all
     sums together by at most `changes` in sum and in sum of squares. That is what composing V
-    queries costs, each with its exact sensitivity; noise is the same for all.
+    queries costs, each with its exact sensitivity; noise is the same for all. Answers are off by
+    half a step besides: distances are rounded down, and half a step is added.
 
-    Attributes:
-        metric: the public map.
-        people: n, public.
-        step: of the grid, a power of two, in the units of the lengths.
-        changes: see above.
-        noise: with one parameter.
-        spread: what it does to the answers.
-        delta: for which a zCDP cost is stated.
+    Raises:
+        ParameterError: epsilon or delta out of range.
     """
+    step = 2.0 ** (math.floor(math.log2(metric.diameter)) - _GRID_BITS)
+    # Two searches on a tree round differently: one step more covers that.
+    most = (np.floor(metric.eccentricities / step) + 1).astype(np.int64).tolist()
+    changes = [(sum(most), sum(value**2 for value in most))]
+    spread = Spread(np.array([[1.0]]), np.array([[1.0]]), len(metric)).scaled(step / people)
 
-    metric: Metric
-    people: int
-    step: float
-    changes: tuple[int, int]
-    noise: LevelNoise
-    spread: Spread
-    delta: float
-    name: str = "per-query"
+    def exact(counts: IntVector) -> list[IntVector]:
+        found = [np.floor(each / step).astype(np.int64) @ counts for _, each in metric.blocks()]
+        return [np.concatenate(found)]
 
-    @classmethod
-    def build(cls, metric: Metric, people: int, **budget: Unpack[LevelBudget]) -> "PerQuery":
-        """Choose grid and scale. Reads public things only.
-
-        Raises:
-            ParameterError: epsilon or delta out of range.
-        """
-        step = 2.0 ** (math.floor(math.log2(metric.diameter)) - _GRID_BITS)
-        # Two searches on a tree round differently: one step more covers that.
-        most = (np.floor(metric.eccentricities / step) + 1).astype(np.int64).tolist()
-        changes = sum(most), sum(value**2 for value in most)
-        spread = Spread(np.array([[1.0]]), np.array([[1.0]]), len(metric)).scaled(step / people)
-        return cls(
-            metric=metric,
-            people=people,
-            step=step,
-            changes=changes,
-            noise=split_budget(spread, [changes], **budget),
-            spread=spread,
-            delta=budget["delta"],
-        )
-
-    @property
-    def rounding(self) -> float:
-        """Half a step: distances are rounded down, and half a step is added."""
-        return self.step / 2
-
-    @property
-    def cost(self) -> Cost:
-        """What all answers cost together; see the class."""
-        return self.noise.cost(delta=self.delta, changes=[self.changes])
-
-    def answers(self, locations: Locations, source: EntropySource) -> FloatVector:
-        """See `NoisySums.answers`."""
-        sums = np.zeros(len(self.metric), dtype=np.int64)
-        for rows, distances in self.metric.blocks():
-            sums[rows] = np.floor(distances / self.step).astype(np.int64) @ locations.counts
-        released = sums + self.noise.draw(0, len(sums), source)
-        return np.asarray(released * (self.step / self.people) + self.step / 2, dtype=np.float64)
+    return NoisySums(
+        name="per-query",
+        exact=exact,
+        estimates=lambda released: np.asarray(released[0] * (step / people) + step / 2),
+        noise=split_budget(spread, changes, **budget),
+        spread=spread,
+        changes=changes,
+        delta=budget["delta"],
+        rounding=step / 2,
+    )
 
 
-_SMALL = 8  # parts of so few vertices keep the order they have
+def tree_counts(metric: Metric, people: int, **budget: Unpack[LevelBudget]) -> NoisySums:
+    """Noisy numbers of people in all parts of all levels of a public tree of parts.
+
+    Parts and scales have the least largest deviation.
+
+    Guarantee: a person who moves leaves one part of a level and comes into another, or stays in the
+    same: two counts of the level change by 1 each, or none. Moves between parts of the first level
+    change two counts on every level, so epsilon = sum of 2 rate_j and rho = sum of 1/variance_j,
+    exactly.
+
+    Raises:
+        ParameterError: epsilon or delta out of range.
+    """
+    trees = _candidates(metric)[:-1]
+    found = [_of_parts("tree-counts", *tree, metric, people, budget) for tree in trees]
+    return min(found, key=lambda made: made.typical or 0.0)
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Level:
+def histogram(metric: Metric, people: int, **budget: Unpack[LevelBudget]) -> NoisySums:
+    """Counts at the vertices alone: noise on each, and one shift so that they add up to n.
+
+    Raises:
+        ParameterError: epsilon or delta out of range.
+    """
+    return _of_parts("histogram", *_candidates(metric)[-1], metric, people, budget)
+
+
+def _of_parts(
+    name: str, parts: "Parts", spread: Spread, metric: Metric, people: int, budget: LevelBudget
+) -> NoisySums:
+    spread, changes = spread.scaled(1 / people), [_PARTS_CHANGE] * len(parts.levels)
+
+    def estimates(released: list[IntVector]) -> FloatVector:
+        return metric.weighted_sums(consistent_counts(parts, people, released)) / people
+
+    return NoisySums(
+        name=name,
+        exact=partial(part_counts, parts),
+        estimates=estimates,
+        noise=split_budget(spread, changes, **budget),
+        spread=spread,
+        changes=changes,
+        delta=budget["delta"],
+    )
+
+
+class Level(NamedTuple):
     """All parts of one depth: together they hold every vertex once.
 
     Attributes:
@@ -216,28 +203,23 @@ class Level:
     siblings: IntVector
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Parts:
+class Parts(NamedTuple):
     """Nested parts of the vertices; the last level has one vertex in each.
 
     Attributes:
         order: rows in an order in which every part is an interval, shape (V,).
-        fanout: the most parts that a part is cut into.
         levels: from the first cut of the whole map down.
     """
 
     order: IntVector
-    fanout: int
     levels: tuple[Level, ...]
 
 
 def nested_parts(order: IntVector, fanout: int) -> Parts:
     """Cut an order of the vertices in `fanout` parts, which are cut in `fanout`, and so on.
 
-    Args:
-        order: of the rows, such that near vertices are in the same halves of halves.
-        fanout: a power of two from 2 on; from V on there is a single level, of vertices.
+    In the order of rows near vertices are in the same halves of halves. The fan-out is a power of
+    two; from V on there is a single level, of vertices.
     """
     size = len(order)
     bounds, levels = np.array([0, size]), []
@@ -246,9 +228,9 @@ def nested_parts(order: IntVector, fanout: int) -> Parts:
         for _ in range(fanout.bit_length() - 1):
             finer = np.union1d(finer, (finer[:-1] + finer[1:] + 1) // 2)
         parent = np.searchsorted(bounds, finer[:-1], side="right") - 1
-        levels.append(Level(start=finer[:-1], parent=parent, siblings=np.bincount(parent)))
+        levels.append(Level(finer[:-1], parent, np.bincount(parent)))
         bounds = finer
-    return Parts(order=order, fanout=min(fanout, size), levels=tuple(levels))
+    return Parts(order, tuple(levels))
 
 
 def halving_order(metric: Metric) -> IntVector:
@@ -292,116 +274,13 @@ def _reach(lengths: sp.csr_array, row: int) -> FloatVector:
     return np.where(np.isfinite(found), found, -1.0)
 
 
-_FANOUTS = (4, 8, 16, 32, 64)
-
-
-_EXACT_VERTICES = 8192  # on larger trees, one bound stands for the errors of all vertices
-
-
-@final
-@dataclass(frozen=True, eq=False, kw_only=True)
-class TreeCounts(NoisySums):
-    """Noisy numbers of people in all parts of all levels of a public tree of parts.
-
-    Guarantee: epsilon-DP, or rho-zCDP, for a change of one person's location. A person who moves
-    leaves one part of a level and comes into another, or stays in the same: two counts of the level
-    change by 1 each, or none. Moves between parts of the first level change two counts on every
-    level, so epsilon = sum of 2 rate_j and rho = sum of 1/variance_j, exactly.
-
-    Attributes:
-        name: "tree-counts", or "histogram" when the only parts are the vertices.
-        metric: the public map.
-        people: n, public.
-        parts: of the map.
-        noise: with a parameter for each level.
-        spread: what it does to the answers.
-        delta: for which a zCDP cost is stated.
-    """
-
-    name: str
-    metric: Metric
-    people: int
-    parts: Parts
-    noise: LevelNoise
-    spread: Spread
-    delta: float
-
-    @classmethod
-    def build(cls, metric: Metric, people: int, **budget: Unpack[LevelBudget]) -> "TreeCounts":
-        """Choose the parts and the scales with the least largest deviation, from public things.
-
-        Raises:
-            ParameterError: epsilon or delta out of range.
-        """
-        found = [
-            cls._built("tree-counts", metric, people, parts, spread, budget)
-            for parts, spread in _candidates(metric)[:-1]
-        ]
-        return min(found, key=lambda made: made.noise.deviations(made.spread).max())
-
-    @classmethod
-    def build_histogram(
-        cls, metric: Metric, people: int, **budget: Unpack[LevelBudget]
-    ) -> "TreeCounts":
-        """Counts at the vertices alone: noise on each, and one shift so that they add up to n.
-
-        Raises:
-            ParameterError: epsilon or delta out of range.
-        """
-        parts, spread = _candidates(metric)[-1]
-        return cls._built("histogram", metric, people, parts, spread, budget)
-
-    @classmethod
-    def _built(
-        cls,
-        name: str,
-        metric: Metric,
-        people: int,
-        parts: Parts,
-        spread: Spread,
-        budget: LevelBudget,
-    ) -> "TreeCounts":
-        scaled = spread.scaled(1 / people)
-        return cls(
-            name=name,
-            metric=metric,
-            people=people,
-            parts=parts,
-            noise=split_budget(scaled, _changes(parts), **budget),
-            spread=scaled,
-            delta=budget["delta"],
-        )
-
-    @property
-    def cost(self) -> Cost:
-        """What all answers cost together; see the class."""
-        return self.noise.cost(delta=self.delta, changes=_changes(self.parts))
-
-    def noisy_counts(self, locations: Locations, source: EntropySource) -> list[IntVector]:
-        """Fresh noise on the counts of all parts, by level: all that is ever read of the data."""
-        return [
-            exact + self.noise.draw(level, len(exact), source)
-            for level, exact in enumerate(part_counts(self.parts, locations.counts))
-        ]
-
-    def answers(self, locations: Locations, source: EntropySource) -> FloatVector:
-        """See `NoisySums.answers`."""
-        released = self.noisy_counts(locations, source)
-        counts = consistent_counts(self.parts, self.people, released)
-        return self.metric.weighted_sums(counts) / self.people
-
-
 @lru_cache(maxsize=1)  # a plan and its run, and both distributions of noise, need the same ones
-def _candidates(metric: Metric) -> tuple[tuple[Parts, Spread], ...]:
+def _candidates(metric: Metric) -> list[tuple[Parts, Spread]]:
     """Trees of all fan-outs with their spreads, and last the histogram. Public things only."""
     order = halving_order(metric)
     fanouts = [fanout for fanout in _FANOUTS if fanout < len(metric)] or [2]
     trees = [nested_parts(order, f) for f in (*fanouts, 1 << len(metric).bit_length())]
-    return tuple(zip(trees, part_spreads(metric, trees), strict=True))
-
-
-def _changes(parts: Parts) -> list[tuple[int, int]]:
-    return [(2, 2)] * len(parts.levels)
+    return list(zip(trees, part_spreads(metric, trees), strict=True))
 
 
 def part_counts(parts: Parts, counts: IntVector) -> list[IntVector]:
@@ -416,15 +295,7 @@ def consistent_counts(
     """Estimates of the numbers of people at the vertices from the counts of the parts.
 
     From the top down, what the parts of a part lack to its own count is shared evenly by them.
-    Linear, and exact without noise.
-
-    Args:
-        parts: of the map.
-        people: n.
-        released: a count for each part, by level.
-
-    Returns:
-        Shape (V,), adding up to n.
+    Linear, and exact without noise; they add up to n.
     """
     held = np.array([float(people)])
     for level, noisy in zip(parts.levels, released, strict=True):
@@ -454,52 +325,23 @@ def part_spreads(metric: Metric, trees: Sequence[Parts]) -> list[Spread]:
 
 
 def _block_spread(means: FloatMatrix, parts: Parts) -> tuple[FloatMatrix, FloatMatrix]:
-    """Sums of squares and largest coefficients of k answers.
+    """Sums of squares and largest coefficients of k answers, both of shape (k, levels).
 
-    Args:
-        means: distances from the places of the order to the k vertices, shape (V, k).
-        parts: of the map.
-
-    Returns:
-        Two tables, shape (k, levels).
+    `means` are the distances from the places of the order to the k vertices, shape (V, k).
     """
-    shape = means.shape[1], len(parts.levels)
-    squares, largest = np.zeros(shape), np.zeros(shape)
-    for j in reversed(range(len(parts.levels))):
-        siblings = parts.levels[j].siblings
-        sums, highest, lowest = _over_siblings(means, siblings)
-        above = sums / siblings[:, None]
-        # Squares about the means, rounded up; the extreme siblings are the farthest from them.
+    squares, largest = (np.zeros((means.shape[1], len(parts.levels))) for _ in range(2))
+    for j, level in reversed(list(enumerate(parts.levels))):
+        size = len(level.parent)
+        inside = sp.csr_array((np.ones(size), (level.parent, np.arange(size))))
+        sums = inside @ means
+        above = sums / level.siblings[:, None]
+        # Squares about the means, rounded up.
         total = np.einsum("ij,ij->j", means, means)
         around = total - np.einsum("ij,ij->j", above, sums)
         squares[:, j] = np.maximum(around, 0) + 1e-13 * total
-        largest[:, j] = np.maximum(highest - above, above - lowest).max(axis=0)
+        largest[:, j] = np.abs(means - above[level.parent]).max(axis=0)
         means = above
     return squares, largest
-
-
-def _over_siblings(
-    values: FloatMatrix, siblings: IntVector
-) -> tuple[FloatMatrix, FloatMatrix, FloatMatrix]:
-    """Sums, maxima and minima over the rows of each run of so many; `reduceat` is much slower."""
-    first = np.cumsum(siblings) - siblings
-    if len(siblings) < siblings.max():
-        runs = np.split(values, first[1:])
-        tables = [np.array([f(run, axis=0) for run in runs]) for f in (np.sum, np.max, np.min)]
-        return tables[0], tables[1], tables[2]
-    sums = values[first]
-    highest, lowest = sums.copy(), sums.copy()
-    for i in range(1, int(siblings.max())):
-        more = siblings > i
-        if more.all():
-            row = values[first + i]
-            sums += row
-        else:
-            row = values[first + np.minimum(i, siblings - 1)]
-            sums[more] += row[more]
-        np.maximum(highest, row, out=highest)
-        np.minimum(lowest, row, out=lowest)
-    return sums, highest, lowest
 
 
 def _bounded_spread(tree: RootedTree, parts: Parts) -> Spread:

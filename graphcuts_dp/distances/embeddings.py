@@ -16,14 +16,14 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntMatrix, IntVector
-from graphcuts_dp.distances.metric import Metric
-from graphcuts_dp.distances.shapes import NormedPoints, RootedTree
+from graphcuts_dp.distances.metric import Metric, RootedTree, norm_distances
 from graphcuts_dp.errors import ParameterError, QueryError
 
 STEPS = 2**24  # of the grid, in a diameter, where distances are not whole numbers
-
-
 _MOST_ENTRIES = 2**27  # 1 GiB of coordinates
+_REPETITIONS = (1, 2, 4)  # of each size of random sets: few, since coordinates are dear
+_DIRECTIONS = (4, 8, 16)  # of projections
+_PUBLIC_SEED = 0  # of random sets and directions, which protect nothing
 
 
 @final
@@ -139,7 +139,7 @@ def tree_points(tree: RootedTree) -> FloatMatrix:
         else:
             chain[v], position[v] = chains, tree.length[v]
             chains += 1
-    check_entries(size, chains)
+    _check_entries(size, chains)
     points = np.zeros((size, max(chains, 1)))
     for v in tree.order[1:].tolist():
         points[v] = points[tree.parent[v]]
@@ -161,51 +161,55 @@ def on_grid(points: npt.NDArray[np.float64], unit: float) -> IntMatrix:
     return kept if kept.shape[1] else table[:, :1]
 
 
-def measured(
-    points: IntMatrix, unit: float, distances: FloatMatrix, queries: IntVector
+def _measured(
+    points: IntMatrix,
+    unit: float,
+    distances: FloatMatrix,
+    queries: IntVector,
+    *,
+    longest: bool = False,
 ) -> L1Embedding:
-    """An embedding with its exact distortion: over all vertices and these query vertices.
+    """An embedding with its exact distortion: over all vertices and these k query vertices.
 
     Args:
         points: shape (V, l).
         unit: length of a step.
         distances: true ones, between query vertices and all, shape (k, V).
         queries: row numbers, shape (k,).
+        longest: take a unit with which the largest ratio of any pair, also below 1, becomes 1.
 
     Raises:
         ParameterError: two vertices at a distance have the same point, so that the contraction is
             infinite; draw again, or take more dimensions.
     """
-    reach, farthest, expansion, contraction = 0.0, 0.0, 1.0, 1.0
+    reach, ratios = 0.0, [1.0, 1.0] if not longest else []
     for row, true in zip(queries, distances, strict=True):
         found = np.abs(points - points[row]).sum(axis=1) * unit
-        reach, farthest = max(reach, float(found.max())), max(farthest, float(true.max()))
+        reach = max(reach, float(found.max()))
         apart = true > 0
         if not (found[apart] > 0).all():
             raise ParameterError(
                 "the embedding maps two vertices to one point; take more dimensions or another seed"
             )
         if apart.any():
-            expansion = max(expansion, float((found[apart] / true[apart]).max()))
-            contraction = max(contraction, float((true[apart] / found[apart]).max()))
+            between = found[apart] / true[apart]
+            ratios += [float(between.max()), float(between.min())]
+    largest, least = max(ratios), min(ratios)
+    if longest:
+        return _measured(points, unit / largest, distances, queries)
     slack = 1 + 1e-12  # rounding of floats
     return L1Embedding(
         points=points,
         unit=unit,
         reach=reach * slack,
-        diameter=farthest * slack,
-        expansion=expansion * slack,
-        contraction=contraction * slack,
+        diameter=float(distances.max()) * slack,
+        expansion=largest * slack,
+        contraction=slack / least,
         queries=None if len(queries) == len(points) else frozenset(queries.tolist()),
     )
 
 
-def check_entries(vertices: int, dimensions: int) -> None:
-    """Refuse a table that is too large.
-
-    Raises:
-        ParameterError: more than 2^27 entries.
-    """
+def _check_entries(vertices: int, dimensions: int) -> None:
     if vertices * dimensions > _MOST_ENTRIES:
         raise ParameterError(
             f"an embedding of {vertices} vertices into {dimensions} dimensions is too large"
@@ -257,60 +261,24 @@ def bourgain_embedding(
             measured, and fewer do well.
 
     Raises:
-        ParameterError: arguments out of range, a table of more than 2^27 entries, or an unlucky
-            seed with too few repetitions.
+        ParameterError: a table of more than 2^27 entries, or an unlucky seed with too few
+            repetitions.
 
     Source: HR12, Figure 3 and Theorem 11.
     """
     rows = np.arange(len(metric)) if queries is None else np.unique(np.asarray(queries, np.int64))
-    if not len(rows) or rows[0] < 0 or rows[-1] >= len(metric):
-        raise ParameterError("query points are row numbers of the map, at least one")
     levels = bourgain_levels(len(rows))
     count = bourgain_repetitions(len(rows), len(metric)) if repetitions is None else repetitions
-    if count < 1:
-        raise ParameterError("there is at least one repetition")
-    check_entries(len(metric), count * levels)
+    _check_entries(len(metric), count * levels)
     distances = metric.distances_from(rows)
     step = grid_unit(distances, float(distances.max()) or 1.0)
-    raw = _set_distances(distances, levels, count, public_seed)
-    return measured(on_grid(raw, step), step / (count * levels), distances, rows)
-
-
-def _set_distances(distances: FloatMatrix, levels: int, count: int, seed: int) -> FloatMatrix:
-    """d(x, S_ij), shape (V, levels * count)."""
-    coins = np.random.default_rng(seed)
-    size = len(distances)
-    result = np.zeros((distances.shape[1], levels * count))
-    for level in range(levels):
-        for j in range(count):
-            chosen = coins.random(size) < 2.0**-level
-            if chosen.any():
-                result[:, level * count + j] = distances[chosen].min(axis=0)
-    return result
-
-
-_REPETITIONS = (1, 2, 4)  # of each size of random sets: few, since coordinates are dear
-
-
-_DIRECTIONS = (4, 8, 16)  # of projections
-
-
-_PUBLIC_SEED = 0  # of random sets and directions, which protect nothing
-
-
-def learnt_cheaply(metric: Metric, *, most_coordinates: int) -> bool:
-    """Whether the learner has an exact embedding of so few coordinates that trying it costs little.
-
-    Args:
-        metric: the public map.
-        most_coordinates: what counts as few.
-    """
-    if metric.l1_coordinates is not None:
-        return True
-    if metric.tree is None:
-        return False
-    ends = np.bincount(metric.tree.parent[1:], minlength=len(metric)) == 0
-    return int(ends.sum()) <= most_coordinates
+    coins = np.random.default_rng(public_seed)
+    to_sets = np.zeros((len(metric), count * levels))
+    for column in range(count * levels):
+        chosen = coins.random(len(rows)) < 2.0 ** -(column // count)
+        if chosen.any():
+            to_sets[:, column] = distances[chosen].min(axis=0)
+    return _measured(on_grid(to_sets, step), step / (count * levels), distances, rows)
 
 
 @lru_cache(maxsize=1)  # both distributions of noise, and a plan and its run, need the same ones
@@ -332,12 +300,21 @@ def embeddings_of(metric: Metric) -> tuple[L1Embedding, ...]:
                 made = bourgain_embedding(metric, public_seed=_PUBLIC_SEED, repetitions=count)
             else:
                 made = projection_embedding(
-                    placed.points, dimensions=count, public_seed=_PUBLIC_SEED, p=placed.p
+                    placed, dimensions=count, public_seed=_PUBLIC_SEED, p=metric.p
                 )
             found.append(made)
     if not found:
         raise ParameterError("no embedding of this map was found; choose another mechanism")
     return tuple(found)
+
+
+def learnt_cheaply(metric: Metric, *, most_coordinates: int) -> bool:
+    """Whether an exact embedding has so few coordinates that trying the learner costs little."""
+    if metric.l1_coordinates is not None:
+        return True
+    if metric.tree is None:
+        return False
+    return len(metric) - len(np.unique(metric.tree.parent[1:])) <= most_coordinates
 
 
 def projection_embedding(
@@ -356,49 +333,25 @@ def projection_embedding(
     It is measured: all pairs are public. The directions are public coins that protect nothing,
     hence a seed; so the embedding is oblivious to the people, and also to the queries.
 
-    Args:
-        positions: public, of the vertices, finite and not all the same, shape (V, coordinates).
-        dimensions: of the l1 space, >= 1.
-        public_seed: of the directions.
-        p: of the norm, in (1, 2].
-
     Raises:
-        ParameterError: arguments out of range, or an unlucky seed with too few dimensions.
+        ParameterError: too large a table, or an unlucky seed with too few dimensions.
 
     Source: HR12, Lemma 9, Theorem 10 and the remark after it (Johnson, Schechtman 1982).
     """
     given = np.asarray(positions, dtype=np.float64)
-    if given.ndim != 2 or not np.isfinite(given).all() or not np.ptp(given, axis=0).any():
-        raise ParameterError("positions are finite, shape (V, coordinates), and not all the same")
-    if dimensions < 1:
-        raise ParameterError("a projection has at least one dimension")
-    if not 1 < p <= 2:
-        raise ParameterError(f"projections are for norms with 1 < p <= 2, not {p}")
-    check_entries(len(given), dimensions)
+    _check_entries(len(given), dimensions)
     shape = given.shape[1], dimensions
     projected = given @ stable_variables(p, shape, np.random.default_rng(public_seed)) / dimensions
     rows = np.arange(len(given))
-    true = NormedPoints(given, p).distances(rows)
     unit = float(np.ptp(projected, axis=0).max()) / STEPS
-    raw = measured(on_grid(projected, unit), unit, true, rows)
-    # The largest ratio of any pair, also where it is below 1, becomes 1.
-    largest = max(
-        float((raw.distances_from(row)[apart] / true[row][apart]).max())
-        for row in rows.tolist()
-        if (apart := true[row] > 0).any()
-    )
-    return measured(raw.points, unit / largest, true, rows)
+    true = norm_distances(given, p, rows)
+    return _measured(on_grid(projected, unit), unit, true, rows, longest=True)
 
 
 def stable_variables(
     p: float, shape: tuple[int, ...], source: np.random.Generator
 ) -> npt.NDArray[np.float64]:
-    """Symmetric p-stable variables, with characteristic function e^(-|t|^p): public coins.
-
-    Args:
-        p: in (1, 2].
-        shape: of the result.
-        source: of the coins.
+    """Symmetric p-stable variables, 1 < p <= 2, with characteristic function e^(-|t|^p).
 
     Source: Chambers, Mallows, Stuck 1976.
     """

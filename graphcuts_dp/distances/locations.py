@@ -1,37 +1,28 @@
 """Where people are: a private multiset of vertices of a public map; and queries about it."""
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Self, final
+from functools import partial
+from typing import Any, Self, final
 
 import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatVector, IntVector
-from graphcuts_dp.distances.metric import Metric
+from graphcuts_dp.distances.metric import Metric, read_table
 from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
 from graphcuts_dp.files import PathLike
-from graphcuts_dp.pairs.vertices import Label
-from graphcuts_dp.tables.columns import Columns
-from graphcuts_dp.tables.file_bytes import TextFormat, read_text
-from graphcuts_dp.tables.rows import read_rows
+from graphcuts_dp.ledger.identity import identity_of_counts
+from graphcuts_dp.ledger.opening import Subject
+from graphcuts_dp.pairs.vertices import Label, labels_or_number
+from graphcuts_dp.tables.file_bytes import read_text
 
 _VERTEX_HEADS = ("vertex", "location", "place", "label")
-
-
 _COUNT_HEADS = ("people", "count")
-
-
-_FORMS = {".csv": TextFormat(","), ".tsv": TextFormat("\t")}
-
-
+_LONGEST_COUNT = 12  # digits of a number of people
 MOST_PEOPLE = 2**40
-
-
 HIDDEN = "where any one person is"
-
-
 PUBLIC = "the map and the number of people"
 
 
@@ -50,17 +41,35 @@ class Locations:
     """
 
     def __init__(self, metric: Metric, counts: npt.ArrayLike) -> None:
-        given = np.asarray(counts)
-        if given.shape != (len(metric),):
-            raise QueryError(f"one number of people for each of the {len(metric)} vertices, please")
-        if given.dtype.kind not in "iu" or (given < 0).any() or (given > MOST_PEOPLE).any():
-            raise QueryError("numbers of people are whole numbers >= 0")
         self.metric = metric
-        self.counts: IntVector = given.astype(np.int64)
+        self.counts = _whole_numbers(counts)
+        if self.counts.shape != (len(metric),):
+            raise QueryError(f"one number of people for each of the {len(metric)} vertices, please")
         self.counts.flags.writeable = False
         self.people = int(self.counts.sum())
         if not 1 <= self.people <= MOST_PEOPLE:
             raise QueryError("there are no people; give at least one location")
+
+    @classmethod
+    def of(cls, metric: Metric, source: Any) -> "Locations":
+        """Locations on a map, from whatever users have; see `answer_distances`.
+
+        Raises:
+            QueryError: locations on another map, or that are not on this one.
+            ParameterError: something that holds no locations.
+            FileFormatError: a file that cannot be read.
+        """
+        if isinstance(source, Locations):
+            if source.metric is not metric and source.metric.vertices != metric.vertices:
+                raise QueryError("these locations are on another map; make them from this one")
+            return Locations(metric, source.counts)
+        if isinstance(source, str | os.PathLike):
+            return cls.read(metric, source)
+        if isinstance(source, Mapping):
+            return cls.from_counts(metric, source)
+        if isinstance(source, Iterable):
+            return cls.from_labels(metric, source)
+        raise ParameterError("locations are a Locations, labels, numbers by label, or a CSV file")
 
     @classmethod
     def from_labels(cls, metric: Metric, labels: Iterable[Label]) -> Self:
@@ -69,12 +78,7 @@ class Locations:
         Raises:
             QueryError: a label that is not on the map (told by its number, not its name), or none.
         """
-        rows = [metric.vertices.find(label) for label in labels]
-        if None in rows:
-            raise QueryError(
-                f"location {rows.index(None) + 1} (counted from 1) is not a vertex of the map"
-            )
-        return cls(metric, np.bincount(np.array(rows, dtype=np.int64), minlength=len(metric)))
+        return cls(metric, np.bincount(_rows_of(metric, labels), minlength=len(metric)))
 
     @classmethod
     def from_counts(cls, metric: Metric, counts: Mapping[Label, int]) -> Self:
@@ -84,13 +88,7 @@ class Locations:
             QueryError: as for `from_labels`, or a number that is not whole or below 0.
         """
         held = np.zeros(len(metric), dtype=np.int64)
-        for place, (label, count) in enumerate(counts.items()):
-            row = metric.vertices.find(label)
-            if row is None:
-                raise QueryError(f"entry {place + 1} of the counts is not a vertex of the map")
-            if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 0:
-                raise QueryError("numbers of people are whole numbers >= 0")
-            held[row] += count
+        np.add.at(held, _rows_of(metric, counts), _whole_numbers(list(counts.values())))
         return cls(metric, held)
 
     @classmethod
@@ -106,17 +104,9 @@ class Locations:
             FileFormatError: the file cannot be read, holds no location, or names in a row (told by
                 its number) a vertex that is not on the map, or no whole number of people.
         """
-        form = _FORMS.get(Path(str(path).lower().removesuffix(".gz")).suffix)
-        text = read_text(path)
         vertex, people = 0, None
-        lines = enumerate(text.split("\n"), 1)
-        rows = [(number, [line]) for number, line in lines if line.strip()]
-        if form is not None:
-            try:
-                names, rows = read_rows(text.encode(), form, Columns(header=True))
-            except FileFormatError as problem:
-                raise FileFormatError(f"{path!s}: {problem}") from None
-            heads = [cell.strip().lower() for cell in names or ()]
+        if str(path).lower().removesuffix(".gz").endswith((".csv", ".tsv")):
+            heads, rows = read_table(path)
             found = [i for i, head in enumerate(heads) if head in _VERTEX_HEADS]
             people = next((i for i, head in enumerate(heads) if head in _COUNT_HEADS), None)
             if not found:
@@ -125,26 +115,53 @@ class Locations:
                     "rows, or name a file with one vertex on each line .txt"
                 )
             vertex = found[0]
+        else:
+            lines = enumerate(read_text(path).split("\n"), 1)
+            rows = [(number, [line]) for number, line in lines if line.strip()]
         counts = np.zeros(len(metric), dtype=np.int64)
         for line, cells in rows:
             row = metric.vertices.find_text(cells[vertex].strip()) if vertex < len(cells) else None
             if row is None:
                 raise FileFormatError(f"{path!s}: line {line}: not a vertex of the map")
-            counts[row] += 1 if people is None else _people(cells, people, f"{path!s}: line {line}")
+            number = "1" if people is None else "".join(cells[people : people + 1]).strip()
+            if not (number.isascii() and number.isdecimal()) or len(number) > _LONGEST_COUNT:
+                raise FileFormatError(
+                    f"{path!s}: line {line}: the number of people is not a whole number >= 0"
+                )
+            counts[row] += int(number)
         try:
             return cls(metric, counts)
         except QueryError as problem:
             raise FileFormatError(f"{path!s}: {problem}") from None
 
+    @property
+    def subject(self) -> Subject:
+        """What a ledger is about: where people are is private, how many there are is not."""
+        schema = {
+            "kind": "locations",
+            "vertices": [labels_or_number(self.metric.vertices)],
+            "people": self.people,
+        }
+        return Subject(schema, partial(identity_of_counts, self.counts))
+
     def __repr__(self) -> str:
         return f"Locations(people={self.people}, {self.metric!r})"
 
 
-def _people(cells: list[str], column: int, where: str) -> int:
-    text = cells[column].strip() if column < len(cells) else ""
-    if not (text.isascii() and text.isdecimal()) or len(text) > 12:
-        raise FileFormatError(f"{where}: the number of people is not a whole number >= 0")
-    return int(text)
+def _rows_of(metric: Metric, labels: Iterable[Label]) -> IntVector:
+    rows = [metric.vertices.find(label) for label in labels]
+    if None in rows:
+        raise QueryError(
+            f"location {rows.index(None) + 1} (counted from 1) is not a vertex of the map"
+        )
+    return np.array(rows, dtype=np.int64)
+
+
+def _whole_numbers(counts: npt.ArrayLike) -> IntVector:
+    given = np.asarray(counts)
+    if given.dtype.kind not in "iu" or (given < 0).any() or (given > MOST_PEOPLE).any():
+        raise QueryError("numbers of people are whole numbers >= 0")
+    return given.astype(np.int64)
 
 
 @final
@@ -176,15 +193,12 @@ class DistanceQuery:
         ecc(v)/n: a person can move from v itself, at distance 0, to a farthest vertex, and no two
         distances from v differ by more. The largest over all v is diameter/n.
 
-        Args:
-            metric: of the map.
-            people: n >= 1, public.
-
         Raises:
             QueryError: the vertex is not on the map.
-            ParameterError: n below 1.
+            ParameterError: n is not a whole number from 1 on.
         """
-        return metric.eccentricity(metric.row(self.vertex)) / checked_people(people)
+        distances = metric.distances_from([metric.row(self.vertex)])
+        return float(distances.max()) / checked_people(people)
 
 
 def all_distances(locations: Locations) -> FloatVector:

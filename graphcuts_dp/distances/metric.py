@@ -2,31 +2,21 @@
 
 The map is public, all of it: vertices, edges and lengths. Who is where on it is private, and is not
 known here. Maps come from graphs, or from files: a graph file for the lengths, a CSV file for where
-vertices are drawn.
+vertices are drawn. On trees, grids with coordinates and points with a norm, distances are cheap.
 """
 
-import csv
-import io
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self, final
+from typing import Any, Self, final
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 from scipy.sparse import csgraph
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
-from graphcuts_dp.distances.shapes import (
-    COORDINATES,
-    NormedPoints,
-    RootedTree,
-    attribute_coordinates,
-    grid_positions,
-    length_matrix,
-    numbers,
-)
 from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError, QueryError
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import Graph, read_graph
@@ -34,17 +24,13 @@ from graphcuts_dp.graph.edge_store import Vertices
 from graphcuts_dp.pairs.vertices import Label, VertexSet
 from graphcuts_dp.resources import Progress, silent
 from graphcuts_dp.tables.columns import Columns
-from graphcuts_dp.tables.file_bytes import read_text
+from graphcuts_dp.tables.file_bytes import TextFormat, read_text
+from graphcuts_dp.tables.rows import read_rows
 
-if TYPE_CHECKING:
-    import igraph
-    import networkx as nx
-
-
+_COORDINATES = (("x", "y"), ("lon", "lat"), ("longitude", "latitude"))
 _BLOCK_ENTRIES = 1 << 20  # distances worked on at once: 8 MiB, within a cache
-
-
 _KEPT_ENTRIES = 1 << 26  # up to so many, all distances are kept for the next time: 512 MiB
+_MOST_POINTS = 2048  # all their distances are held
 
 
 @final
@@ -62,7 +48,8 @@ class Metric:
         coordinates: where the vertices are drawn, shape (V, 2), finite; None if nobody knows.
 
     Attributes:
-        positions: of the vertices, where distances are those of a norm; else None.
+        positions: of the vertices, where distances are those of a norm, shape (V, k); else None.
+        p: of that norm.
 
     Raises:
         GraphError: a length that is not positive and finite, ends outside the vertex set, a map
@@ -79,79 +66,64 @@ class Metric:
         coordinates: npt.ArrayLike | None = None,
     ) -> None:
         self.vertices = vertices if isinstance(vertices, VertexSet) else VertexSet(vertices)
-        self.lengths = length_matrix(rows, columns, lengths, len(self))
+        self.lengths = _length_matrix(rows, columns, lengths, len(self))
         parts = int(csgraph.connected_components(self.lengths, directed=False)[0])
         if parts > 1:
             raise GraphError(
                 f"the map is not connected: it has {parts} parts; keep one of them, or join them"
             )
-        self.coordinates = _checked_coordinates(coordinates, len(self))
-        self.positions: NormedPoints | None = None
+        self.coordinates: FloatMatrix | None = None
+        if coordinates is not None:
+            self.coordinates = _numbers(coordinates)
+            if self.coordinates.shape != (len(self), 2) or not np.isfinite(self.coordinates).all():
+                raise GraphError(
+                    f"coordinates are finite, one pair for each of the {len(self)} vertices"
+                )
+            self.coordinates.flags.writeable = False
+        self.positions: FloatMatrix | None = None
+        self.p = 0.0
         self._progress: Progress = silent
 
     @classmethod
-    def from_graph(cls, graph: Graph, *, coordinates: npt.ArrayLike | None = None) -> Self:
-        """Metric of a `Graph`; weights are lengths, and each edge of a simple graph has length 1.
-
-        Raises:
-            GraphError: not connected, not undirected on one vertex set, or coordinates that do not
-                fit.
-        """
-        if not isinstance(graph, Graph):
-            raise GraphError("distances are measured in undirected graphs: the map must be a Graph")
-        return cls(
-            graph.rows,
-            graph.columns,
-            graph.weights,
-            vertices=graph.vertices,
-            coordinates=coordinates,
-        )
-
-    @classmethod
-    def from_networkx(cls, graph: "nx.Graph[Any]", *, weight: str = "weight") -> Self:
-        """Metric of a networkx graph; arcs are edges.
+    def of(
+        cls, source: Any, *, weight: str = "weight", coordinates: npt.ArrayLike | None = None
+    ) -> "Metric":
+        """The metric of a graph; a `Metric` is what it is.
 
         Args:
-            graph: nodes are strings or integers. Node attributes x and y, or lon and lat, are
-                coordinates if all nodes have them.
-            weight: edge attribute with the length; 1 for edges without it.
+            source: a `Graph`, whose weights are lengths (each edge of a simple graph has length
+                1), or a graph of networkx or igraph, see `Graph.of`; arcs are edges. Attributes x
+                and y, or lon and lat, are coordinates if all nodes have them.
+            weight: edge attribute of networkx and igraph with the length; without it all are 1.
+            coordinates: where the vertices are drawn, as for `Metric`.
 
         Raises:
-            GraphError: other nodes, or what `Metric` refuses.
+            ParameterError: something else.
+            GraphError: what `Metric` or `Graph.of` refuses.
         """
-        table = {node: row for row, node in enumerate(graph.nodes)}
-        edges = [(table[u], table[v], length) for u, v, length in graph.edges(data=weight)]
-        held = {key: list(graph.nodes(data=key)) for pair in COORDINATES for key in pair}
-        values = {key: [value for _, value in pairs] for key, pairs in held.items()}
-        return cls(
-            [edge[0] for edge in edges],
-            [edge[1] for edge in edges],
-            numbers([1.0 if edge[2] is None else edge[2] for edge in edges]),
-            vertices=list(graph.nodes),
-            coordinates=attribute_coordinates(values),
-        )
-
-    @classmethod
-    def from_igraph(cls, graph: "igraph.Graph", *, weight: str = "weight") -> Self:
-        """Metric of an igraph graph; labels are the vertex attribute `name`, or 0..V-1.
-
-        Args:
-            graph: vertex attributes x and y, or lon and lat, are coordinates.
-            weight: edge attribute with the length; all lengths are 1 without it.
-
-        Raises:
-            GraphError: as for `from_networkx`.
-        """
-        known = graph.vs.attributes()
-        pairs = np.array(graph.get_edgelist(), dtype=np.int64).reshape(-1, 2)
-        weighted = weight in graph.es.attributes()
-        return cls(
-            pairs[:, 0],
-            pairs[:, 1],
-            numbers(graph.es[weight]) if weighted else np.ones(len(pairs)),
-            vertices=graph.vs["name"] if "name" in known else graph.vcount(),
-            coordinates=attribute_coordinates({key: graph.vs[key] for key in known}),
-        )
+        if isinstance(source, Metric):
+            return source
+        graph, drawn = source, {key for pair in _COORDINATES for key in pair}
+        held: dict[str, list[Any]] = {}
+        if hasattr(source, "get_edgelist"):
+            known = source.vs.attributes()
+            labels = source.vs["name"] if "name" in known else source.vcount()
+            held = {key: source.vs[key] for key in drawn & set(known)}
+        elif hasattr(source, "nodes") and hasattr(source, "edges"):
+            labels = list(source.nodes)
+            held = {key: [value for _, value in source.nodes(data=key)] for key in drawn}
+        elif not isinstance(source, Graph):
+            raise ParameterError(
+                "a map is a Metric, an undirected Graph, or a graph of networkx or igraph"
+            )
+        if not isinstance(source, Graph):
+            graph = Graph.of(source, vertices=labels, columns=Columns(weight=weight), merge="min")
+        for x, y in _COORDINATES:
+            pairs = list(zip(held.get(x, ()), held.get(y, ()), strict=True))
+            if coordinates is None and pairs and not any(None in pair for pair in pairs):
+                coordinates = pairs
+        ends = graph.rows, graph.columns
+        return cls(*ends, graph.weights, vertices=graph.vertices, coordinates=coordinates)
 
     @classmethod
     def path(cls, vertices: Vertices, lengths: npt.ArrayLike | None = None) -> Self:
@@ -166,7 +138,7 @@ class Metric:
         """
         labels = vertices if isinstance(vertices, VertexSet) else VertexSet(vertices)
         row = np.arange(len(labels))
-        given = np.ones(len(labels) - 1) if lengths is None else numbers(lengths)
+        given = np.ones(len(labels) - 1) if lengths is None else lengths
         return cls(row[:-1], row[1:], given, vertices=labels)
 
     @classmethod
@@ -198,16 +170,26 @@ class Metric:
 
         Raises:
             ParameterError: points or a p that will not do.
-            GraphError: another number of labels.
+            GraphError: points that are no numbers, or another number of labels.
         """
-        placed = NormedPoints.of(points, p)
-        size, table = len(placed.points), placed.distances(np.arange(len(placed.points)))
+        given = _numbers(points)
+        if given.ndim != 2 or not given.size or not np.isfinite(given).all():
+            raise ParameterError("points are finite numbers, shape (V, k)")
+        size = len(given)
+        if size > _MOST_POINTS:
+            raise ParameterError(f"at most {_MOST_POINTS:,} points, not {size:,}")
+        if len(np.unique(given, axis=0)) != size:
+            raise ParameterError("two points are the same; give each place once")
+        if isinstance(p, bool) or not isinstance(p, int | float) or not 1 <= p <= 2:
+            raise ParameterError(f"the p of a norm is a number from 1 to 2, not {p!r:.30}")
         if vertices is not None and len(VertexSet(vertices)) != size:
             raise GraphError(f"one label for each of the {size} points, please")
+        given.flags.writeable = False
+        table = norm_distances(given, p, np.arange(size))
         rows, columns = np.triu_indices(size, 1)
-        flat = placed.points if placed.points.shape[1] == 2 else None
+        flat = given if given.shape[1] == 2 else None
         made = cls(rows, columns, table[rows, columns], vertices=vertices or size, coordinates=flat)
-        made.positions = placed
+        made.positions, made.p = given, float(p)
         return made
 
     def __len__(self) -> int:
@@ -231,23 +213,21 @@ class Metric:
     def kind(self) -> str:
         """What the map was recognised as: "path", "tree", "grid", "points" or "graph"."""
         if self.tree is not None:
-            return "tree" if np.diff(self.lengths.indptr).max(initial=0) > 2 else "path"
+            return "path" if self._unbranched else "tree"
         if self.positions is not None:
             return "points"
         return "graph" if self.l1_coordinates is None else "grid"
 
+    @property
+    def _unbranched(self) -> bool:
+        return bool(np.diff(self.lengths.indptr).max(initial=0) <= 2)
+
     @cached_property
-    def tree(self) -> RootedTree | None:
+    def tree(self) -> "RootedTree | None":
         """The map as a rooted tree, or None if it has a cycle."""
         if self.lengths.nnz != 2 * (len(self) - 1):
             return None
-        order, parent = csgraph.breadth_first_order(self.lengths, 0, directed=False)
-        parent = np.where(parent < 0, -1, parent).astype(np.int64)
-        length = np.zeros(len(self))
-        below = np.flatnonzero(parent >= 0)
-        if len(below):
-            length[below] = np.asarray(self.lengths[below, parent[below]]).ravel()
-        return RootedTree(order=order.astype(np.int64), parent=parent, length=length)
+        return RootedTree(self.lengths)
 
     @cached_property
     def l1_coordinates(self) -> FloatMatrix | None:
@@ -257,22 +237,15 @@ class Metric:
         all crossings of some columns and rows of the given coordinates, edges between neighbours
         only, whose lengths depend on their column or row alone. None for everything else.
         """
-        if self.tree is not None and np.diff(self.lengths.indptr).max(initial=0) <= 2:
+        if self.tree is not None and self._unbranched:
             end = int(np.argmin(np.diff(self.lengths.indptr)))
             return self._search(np.array([end])).T
         if self.positions is not None:
-            return self.positions.points if self.positions.p == 1 else None
-        return None if self.coordinates is None else grid_positions(self.coordinates, self.lengths)
+            return self.positions if self.p == 1 else None
+        return None if self.coordinates is None else _grid_positions(self.coordinates, self.lengths)
 
     def distances_from(self, rows: npt.ArrayLike) -> FloatMatrix:
-        """Distances from some vertices to all.
-
-        Args:
-            rows: k row numbers.
-
-        Returns:
-            Shape (k, V). Asked for all vertices it is the V x V matrix.
-        """
+        """Distances from k vertices, given by row numbers, to all, shape (k, V)."""
         index = np.asarray(rows, dtype=np.int64).reshape(-1)
         points = self.l1_coordinates
         if points is None:
@@ -284,7 +257,7 @@ class Metric:
 
     def _search(self, index: IntVector) -> FloatMatrix:
         if self.positions is not None:
-            return self.positions.distances(index)
+            return norm_distances(self.positions, self.p, index)
         found = csgraph.dijkstra(self.lengths, directed=False, indices=index)
         return np.asarray(found, dtype=np.float64).reshape(len(index), len(self))
 
@@ -320,25 +293,14 @@ class Metric:
         return found
 
     def weighted_sums(self, weights: npt.ArrayLike) -> FloatVector:
-        """The sum over x of d(v, x) weights[x], for all vertices v.
+        """The sum over x of d(v, x) weights[x], for all vertices v; weights are real.
 
-        Args:
-            weights: real, shape (V,).
-
-        Returns:
-            Shape (V,). O(V) on trees, V shortest-path searches on other maps.
+        O(V) on trees, V shortest-path searches on other maps.
         """
         mass = np.asarray(weights, dtype=np.float64)
         if self.tree is not None:
             return self.tree.sums(mass)
-        result = np.empty(len(self))
-        for rows, distances in self.blocks():
-            result[rows] = distances @ mass
-        return result
-
-    def eccentricity(self, row: int) -> float:
-        """The largest distance from a vertex."""
-        return float(self.distances_from([row]).max())
+        return np.concatenate([distances @ mass for _, distances in self.blocks()])
 
     @cached_property
     def eccentricities(self) -> FloatVector:
@@ -348,10 +310,7 @@ class Metric:
             other = self.distances_from([end])[0]
             far = self.distances_from([int(np.argmax(other))])[0]
             return np.asarray(np.maximum(other, far))
-        result = np.empty(len(self))
-        for rows, distances in self.blocks():
-            result[rows] = distances.max(axis=1)
-        return result
+        return np.concatenate([distances.max(axis=1) for _, distances in self.blocks()])
 
     @cached_property
     def diameter(self) -> float:
@@ -382,38 +341,130 @@ class Metric:
         return longest
 
 
-def as_metric(source: Any) -> Metric:
-    """A `Metric` of whatever it is: a `Metric`, a `Graph`, a networkx or an igraph graph.
+def _numbers(values: npt.ArrayLike) -> FloatMatrix:
+    try:
+        return np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise GraphError("a length or coordinate of the map is not a number") from None
 
-    Raises:
-        ParameterError: something else.
-        GraphError: what `Metric` refuses.
+
+def _length_matrix(
+    rows: npt.ArrayLike, columns: npt.ArrayLike, lengths: npt.ArrayLike, size: int
+) -> sp.csr_array:
+    """Symmetric matrix of the lengths of edges; of parallel edges the shortest, without loops."""
+    ends = [np.asarray(end, dtype=np.int64).reshape(-1) for end in (rows, columns)]
+    length = _numbers(lengths).reshape(-1)
+    if not len(ends[0]) == len(ends[1]) == len(length):
+        raise GraphError("edge ends and lengths must have the same length")
+    low, high = np.minimum(*ends), np.maximum(*ends)
+    if len(low) and (low.min() < 0 or high.max() >= size):
+        raise GraphError("an edge of the map ends outside its vertex set")
+    if not (np.isfinite(length) & (length > 0)).all():
+        raise GraphError("a length of the map is not a positive, finite number")
+    order = np.argsort(length, kind="stable")
+    order = order[low[order] != high[order]]
+    _, shortest = np.unique(low[order] * size + high[order], return_index=True)
+    kept = order[shortest]
+    ends = [np.concatenate([low[kept], high[kept]]), np.concatenate([high[kept], low[kept]])]
+    return sp.coo_array((np.tile(length[kept], 2), tuple(ends)), shape=(size, size)).tocsr()
+
+
+def norm_distances(points: FloatMatrix, p: float, rows: IntVector) -> FloatMatrix:
+    """The l_p distances from some points to all, shape (k, V)."""
+    total = np.zeros((len(rows), len(points)))
+    largest = float(np.ptp(points, axis=0).max()) or 1.0  # no power of it overflows
+    for axis in points.T / largest:
+        total += np.abs(axis[rows, None] - axis) ** p
+    return np.asarray(total ** (1 / p) * largest)
+
+
+@final
+class RootedTree:
+    """A tree, with vertex 0 as its root.
+
+    Attributes:
+        order: all rows, each after its parent, shape (V,).
+        parent: row of each vertex's parent, -1 for the root, shape (V,).
+        length: of the edge to the parent, 0 for the root, shape (V,).
+        depth: distances to the root, shape (V,).
     """
-    if isinstance(source, Metric):
-        return source
-    if isinstance(source, Graph):
-        return Metric.from_graph(source)
-    if hasattr(source, "get_edgelist"):
-        return Metric.from_igraph(source)
-    if hasattr(source, "nodes") and hasattr(source, "edges"):
-        return Metric.from_networkx(source)
-    raise ParameterError("a map is a Metric, a Graph, or a graph of networkx or igraph")
+
+    def __init__(self, lengths: sp.csr_array) -> None:
+        order, parent = csgraph.breadth_first_order(lengths, 0, directed=False)
+        self.order: IntVector = order.astype(np.int64)
+        self.parent: IntVector = np.where(parent < 0, -1, parent).astype(np.int64)
+        self.length = np.zeros(len(order))
+        below = self.order[1:]
+        if len(below):
+            self.length[below] = np.asarray(lengths[below, self.parent[below]]).ravel()
+        self.depth: FloatVector = csgraph.dijkstra(lengths, directed=False, indices=0)
+        steps = csgraph.dijkstra(lengths, directed=False, indices=0, unweighted=True)
+        self._level: IntVector = steps.astype(np.int64)
+
+    def sums(self, mass: FloatVector) -> FloatVector:
+        """The sum over x of d(v, x) mass[x] for all v, shape (V,), in O(V).
+
+        Crossing an edge of length l with mass b below it changes the sum by l (total - 2 b).
+        """
+        below = mass.copy()
+        order = self.order.tolist()
+        for v in reversed(order[1:]):
+            below[self.parent[v]] += below[v]
+        total = below[order[0]]
+        result = np.empty(len(mass))
+        result[order[0]] = self.depth @ mass
+        for v in order[1:]:
+            result[v] = result[self.parent[v]] + self.length[v] * (total - 2 * below[v])
+        return result
+
+    def distances_between(self, first: IntVector, second: IntVector) -> FloatVector:
+        """Distances of k pairs of rows, in O(log V) each."""
+        u, v = np.array(first), np.array(second)
+        swap = self._level[u] < self._level[v]
+        u[swap], v[swap] = v[swap], u[swap]
+        for power, above in reversed(list(enumerate(self._ancestors))):
+            u = np.where(self._level[u] - self._level[v] >= 1 << power, above[u], u)
+        for above in reversed(self._ancestors):
+            apart = above[u] != above[v]
+            u, v = np.where(apart, above[u], u), np.where(apart, above[v], v)
+        meeting = np.where(u == v, u, self._ancestors[0][u])
+        return np.asarray(self.depth[first] + self.depth[second] - 2 * self.depth[meeting])
+
+    @cached_property
+    def _ancestors(self) -> list[IntVector]:
+        """Rows 1, 2, 4, ... edges above; the root for what would be beyond it."""
+        ancestors = [np.maximum(self.parent, 0)]
+        while 1 << len(ancestors) <= self._level.max():
+            ancestors.append(ancestors[-1][ancestors[-1]])
+        return ancestors
 
 
-def _checked_coordinates(coordinates: npt.ArrayLike | None, size: int) -> FloatMatrix | None:
-    if coordinates is None:
+def _grid_positions(points: FloatMatrix, lengths: sp.csr_array) -> FloatMatrix | None:
+    """Points, shape (V, 2), whose l1 distances are the shortest ones, if the map is a grid.
+
+    Of the given coordinates only which of them are equal, and their order, count.
+    """
+    axes = [np.unique(points[:, axis], return_inverse=True) for axis in (0, 1)]
+    places = np.column_stack([axis[1] for axis in axes])
+    sizes = [len(axis[0]) for axis in axes]
+    full = sizes[0] * sizes[1] == len(points) == len(np.unique(places @ [sizes[1], 1]))
+    edges = sizes[0] * (sizes[1] - 1) + sizes[1] * (sizes[0] - 1)
+    if not full or lengths.nnz != 2 * edges:
         return None
-    points = np.array(coordinates, dtype=np.float64)
-    if points.shape != (size, 2) or not np.isfinite(points).all():
-        raise GraphError(f"coordinates are finite, one pair for each of the {size} vertices")
-    points.flags.writeable = False
-    return points
-
-
-_PLANE = ("x", "y")
-
-
-_SPHERE = (("lon", "lat"), ("longitude", "latitude"))
+    entries = lengths.tocoo()
+    steps = places[entries.col] - places[entries.row]
+    if not (np.abs(steps).sum(axis=1) == 1).all():
+        return None
+    positions = np.zeros((len(points), 2))
+    for axis in (0, 1):
+        forward = steps[:, axis] == 1
+        start = places[entries.row[forward], axis]
+        gap = np.full(sizes[axis] - 1, -1.0)
+        gap[start] = entries.data[forward]
+        if (gap[start] != entries.data[forward]).any():
+            return None
+        positions[:, axis] = np.concatenate([[0.0], np.cumsum(gap)])[places[:, axis]]
+    return positions
 
 
 def read_map(
@@ -438,58 +489,57 @@ def read_map(
     """
     graph = read_graph(path, columns=text, weighted=False if ignore_lengths else None, merge="min")
     points = None if coordinates is None else read_coordinates(coordinates, graph.vertices)
-    return Metric.from_graph(graph, coordinates=points)
+    return Metric.of(graph, coordinates=points)
+
+
+def read_table(path: PathLike) -> tuple[list[str], list[tuple[int, list[str]]]]:
+    """The names of the columns of a .csv or .tsv file, in small letters, and rows by line number.
+
+    Raises:
+        FileFormatError: it cannot be read, or is malformed.
+    """
+    tabs = str(path).lower().removesuffix(".gz").endswith(".tsv")
+    data = read_text(path).encode()
+    try:
+        names, rows = read_rows(data, TextFormat("\t" if tabs else ","), Columns(header=True))
+    except FileFormatError as problem:
+        raise FileFormatError(f"{path!s}: {problem}") from None
+    return [cell.strip().lower() for cell in names or ()], list(rows)
 
 
 def read_coordinates(path: PathLike, vertices: VertexSet) -> FloatMatrix:
-    """Read where vertices are from a CSV file with a header.
+    """Where the vertices of a map are, shape (V, 2), from a CSV file with a header.
 
     The first column is the vertex; two others are called x and y, or lon and lat, or longitude and
     latitude. These last become kilometres on a plane that is true along the middle latitude.
-
-    Args:
-        path: the file; vertices that are not on the map are skipped.
-        vertices: of the map.
-
-    Returns:
-        Shape (V, 2).
+    Vertices that are not on the map are skipped.
 
     Raises:
         FileFormatError: the file cannot be read, has no such columns, a cell is not a number (told
             by its line), or a vertex of the map is missing.
     """
-    try:
-        rows = list(csv.reader(io.StringIO(read_text(path), newline=""), strict=True))
-    except csv.Error:
-        raise FileFormatError(f"cannot read {path!s}: it is not a CSV file") from None
-    heads = [cell.strip().lower() for cell in rows[0]] if rows else []
-    pair = next((p for p in (_PLANE, *_SPHERE) if set(p) <= set(heads)), None)
+    heads, rows = read_table(path)
+    pair = next((names for names in _COORDINATES if set(names) <= set(heads)), None)
     if pair is None:
         raise FileFormatError(f"{path!s}: the first row must name columns x and y, or lon and lat")
     columns = [heads.index(name) for name in pair]
     points = np.full((len(vertices), 2), np.nan)
-    for line, cells in enumerate(rows[1:], start=2):
+    for line, cells in rows:
         row = vertices.find_text(cells[0].strip()) if cells else None
-        if row is not None:
-            points[row] = [_number(cells, column, f"{path!s}: line {line}") for column in columns]
+        if row is None:
+            continue
+        try:
+            points[row] = [float(cells[column]) for column in columns]
+        except (IndexError, ValueError):
+            raise FileFormatError(f"{path!s}: line {line}: a coordinate is not a number") from None
+        if not np.isfinite(points[row]).all():
+            raise FileFormatError(f"{path!s}: line {line}: a coordinate is not finite")
     missing = np.flatnonzero(np.isnan(points[:, 0])).tolist()
     if missing:
         first = vertices.labels[missing[0]]
         raise FileFormatError(f"{path!s}: no row for {len(missing)} vertices, such as {first!r}")
-    return points if pair == _PLANE else _on_plane(points)
-
-
-def _on_plane(points: FloatMatrix) -> FloatMatrix:
+    if pair == _COORDINATES[0]:
+        return points
     middle = math.radians(float(points[:, 1].min() + points[:, 1].max()) / 2)
     kilometres = np.array([math.cos(middle), 1.0]) * 6371.0
     return np.asarray(np.radians(points) * kilometres)
-
-
-def _number(cells: list[str], column: int, where: str) -> float:
-    try:
-        value = float(cells[column])
-    except (IndexError, ValueError):
-        raise FileFormatError(f"{where}: a coordinate is not a number") from None
-    if not math.isfinite(value):
-        raise FileFormatError(f"{where}: a coordinate is not finite")
-    return value

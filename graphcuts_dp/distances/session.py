@@ -4,27 +4,180 @@ import hashlib
 import json
 import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass
-from fractions import Fraction
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Self, final
+from itertools import chain
+from typing import Any, final
 
-from graphcuts_dp.distances.answers import DistanceAnswer, locations_subject, placed_on
+import numpy as np
+
+from graphcuts_dp.distances.answers import (
+    DistanceAnswer,
+    check_terms,
+    promise_to_people,
+    step_epsilon,
+)
+from graphcuts_dp.distances.coordinate import (
+    CoordinateState,
+    Profile,
+    lose_step,
+    start_coordinate,
+    step_coordinate,
+)
 from graphcuts_dp.distances.embeddings import embeddings_of
-from graphcuts_dp.distances.l1_plan import L1Plan, best_plan
-from graphcuts_dp.distances.learnt import InteractiveDistances
+from graphcuts_dp.distances.learner import L1Learner, best_learner, guaranteed
 from graphcuts_dp.distances.locations import Locations
-from graphcuts_dp.distances.metric import Metric, as_metric
-from graphcuts_dp.errors import AccuracyWarning, LedgerError, ParameterError
+from graphcuts_dp.distances.metric import Metric
+from graphcuts_dp.errors import (
+    AccuracyWarning,
+    ExhaustedError,
+    LedgerError,
+    ParameterError,
+)
 from graphcuts_dp.files import PathLike
+from graphcuts_dp.ledger.ledger import APART, plain
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import DISTANCE_SESSION, Use, check_agreed, check_name
 from graphcuts_dp.pairs.vertices import Label
-from graphcuts_dp.privacy.composition import as_stored
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, Protect, exact_epsilon, warn_of_delta
-from graphcuts_dp.privacy.noise import SEEDED_WARNING, SeededEntropy
-from graphcuts_dp.session.base import Answer
-from graphcuts_dp.session.runner import Beginning, Runner, begun_or_resumed
+from graphcuts_dp.privacy.composition import Cost, as_stored
+from graphcuts_dp.privacy.guarantee import Protect, exact_epsilon, warn_of_delta
+from graphcuts_dp.privacy.level_noise import DistributionPair
+from graphcuts_dp.privacy.noise import EntropySource, SeededEntropy
+from graphcuts_dp.session.base import ANSWERED, Answer, Mechanism, Update
+from graphcuts_dp.session.runner import Beginning, Runner, StoreSession, begun_or_resumed
+
+
+@final
+@dataclass(frozen=True)
+class InteractiveState:
+    """Where the mechanism stands. Immutable; its repr shows no secret.
+
+    Attributes:
+        profiles: the private side.
+        coordinates: one state each.
+        limit: how many answers are promised.
+        queries: answers given so far, lost ones among them.
+    """
+
+    profiles: tuple[Profile, ...] = field(repr=False, metadata=APART)
+    coordinates: tuple[CoordinateState, ...] = field(repr=False)
+    limit: int
+    queries: int = 0
+
+    @property
+    def stopped(self) -> bool:
+        """See `session.base.State`."""
+        return self.queries >= self.limit or not guaranteed(self.coordinates)
+
+
+@final
+@dataclass(frozen=True)
+class InteractiveDistances(Mechanism[int, InteractiveState]):
+    """Answers distance queries about private locations, one by one; queries are rows of the map.
+
+    A step tests each coordinate at the vertex's position, buys a tangent where a test fires, and
+    answers from what was learnt by the middle of an interval. A step's state is used once: steps
+    from the same state would draw new noise against the same running tests.
+
+    Guarantee: `learner.cost`, for moving any one person, for all answers together, also when
+    queries are chosen after earlier answers. Coordinates are mechanisms on the same people and add
+    up, interleaved with the analyst's choices (Lyu 2022); each spends at most its share, a hard cap
+    that does not rest on the mistake bound. With probability 1 - beta all guaranteed intervals
+    hold, and no coordinate runs out of tangents.
+
+    Attributes:
+        learner: with `queries` set.
+        together: what all answers cost for those who are protected together; None for one person.
+        seed: of the noise, or None.
+
+    Source: HR12, Theorem 1; deviations in `L1Learner` and `tune_coordinate`.
+    """
+
+    learner: L1Learner
+    together: Cost | None = None
+    seed: int | None = None
+
+    name = "distances"
+    version = 2
+    state = InteractiveState
+
+    @cached_property
+    def parameters(self) -> Any:
+        """See `Mechanism.parameters`: all that noise and intervals depend on."""
+        of = self.learner.embedding
+        points = hashlib.sha256(of.points.astype("<i8").tobytes()).hexdigest()
+        lengths = of.unit, of.reach, of.diameter, of.expansion, of.contraction, of.rounding
+        return plain((self.learner.tunings, lengths, points))
+
+    @property
+    def cost(self) -> Cost:
+        """See `Mechanism.cost`."""
+        return self.together or self.learner.cost
+
+    def start(self, data: Locations, source: EntropySource) -> InteractiveState:
+        """See `Mechanism.start`.
+
+        Raises:
+            ParameterError: locations that the learner was not made for.
+        """
+        profiles = self.learner.profiles(data)
+        states = tuple(start_coordinate(tuning, source) for tuning in self.learner.tunings)
+        return InteractiveState(profiles, states, self.learner.queries or 0)
+
+    def check(self, state: InteractiveState, query: int) -> None:
+        """See `Mechanism.check`.
+
+        Raises:
+            ExhaustedError: all promised answers were given.
+            QueryError: a row that may not be asked about.
+        """
+        self.learner.embedding.check(query)
+        if state.queries >= state.limit:
+            raise ExhaustedError(ANSWERED)
+
+    def step(
+        self, state: InteractiveState, query: int, _truth: int | None, source: EntropySource
+    ) -> tuple[InteractiveState, Answer]:
+        """See `Mechanism.step`; the state holds the private side, so nothing is asked besides."""
+        self.check(state, query)
+        point = self.learner.embedding.points[query].tolist()
+        parts = zip(self.learner.tunings, state.coordinates, state.profiles, point, strict=True)
+        after = tuple(step_coordinate(*part, source) for part in parts)
+        pairs = zip(state.coordinates, after, strict=True)
+        updates = (Update(1),) if any(new.updates > old.updates for old, new in pairs) else ()
+        state = replace(state, coordinates=after, queries=state.queries + 1)
+        answer = self._answer(state, query, tested=guaranteed(after), seed=source.seed)
+        left = 0 if state.stopped else state.limit - state.queries
+        return state, replace(answer, updates=updates, queries_left=left)
+
+    def _answer(
+        self, state: InteractiveState, query: int, *, tested: bool, seed: int | None
+    ) -> Answer:
+        row = np.array([query])
+        low, high = self.learner.ranges(state.coordinates, row, tested=tested)
+        value = (low + high) / 2 if tested else self.learner.values(state.coordinates, row)
+        return Answer(
+            value=float(value[0]),
+            interval=(float(low[0]), float(high[0])),
+            confidence=1 - self.learner.beta,
+            guaranteed=tested,
+            queries_left=0,
+            seeded=seed is not None,
+        )
+
+    def interrupted(self, state: InteractiveState, source: EntropySource) -> InteractiveState:
+        """See `Mechanism.interrupted`: the answer counts as given, see `lose_step`."""
+        parts = zip(self.learner.tunings, state.coordinates, strict=True)
+        after = tuple(lose_step(tuning, part, source) for tuning, part in parts)
+        return replace(state, coordinates=after, queries=state.queries + 1)
+
+    def unguaranteed(self, state: InteractiveState, query: int) -> Answer:
+        """See `Mechanism.unguaranteed`."""
+        return self._answer(state, query, tested=False, seed=self.seed)
+
+    def resumed(self, state: InteractiveState, data: Locations, *_: Any) -> InteractiveState:
+        """See `Mechanism.resumed`: with the private side made again."""
+        return replace(state, profiles=self.learner.profiles(data))
 
 
 @final
@@ -41,55 +194,14 @@ class MapQuery:
         """The query as bytes."""
         return json.dumps({"distance_from_row": self.query}).encode()
 
-    @classmethod
-    def row_of(cls, data: bytes) -> int:
-        """The row that `data` was made of."""
-        return int(json.loads(data)["distance_from_row"])
-
     @cached_property
     def digest(self) -> bytes:
         """What the records name it by."""
         return hashlib.sha256(self.data).digest()
 
 
-_CHUNK = 16  # queries that are reserved, and lost in a crash, together
-
-
-_DEFAULTS = {"delta": 0.0, "at_most": 1, "confidence": 0.95}
-
-
 @final
-@dataclass(frozen=True, kw_only=True)
-class DistanceSessionStatus:
-    """Where a session of distances stands.
-
-    Attributes:
-        name: of the session.
-        state: "open", or "stopped": no further answer is guaranteed.
-        answers: on the record.
-        corrections: answers that bought something.
-        interruptions: times that a step was lost; what it can have used counts as spent.
-        queries_left: promised answers that are left.
-        parameters: what was agreed when it began.
-        guarantee: what is promised for all answers together.
-    """
-
-    name: str
-    state: str
-    answers: int
-    corrections: int
-    interruptions: int
-    queries_left: int
-    parameters: dict[str, Any]
-    guarantee: PrivacyGuarantee
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return {**vars(self), "guarantee": self.guarantee.to_dict()}
-
-
-@final
-class DistanceSession:
+class DistanceSession(StoreSession[InteractiveDistances]):
     """A session that answers average distances of all people; made by `open_distance_session`.
 
     Several sessions, threads and processes may work on one store. All answers together have
@@ -97,45 +209,16 @@ class DistanceSession:
     from the record, free. Use it as a context manager, or call `close`.
     """
 
+    chunk = 16
+
     def __init__(self, terms: Use, runner: Runner[InteractiveDistances], metric: Metric) -> None:
-        self._ledger = runner.ledger
-        self._terms = terms
-        self._runner = runner
-        self._metric = metric
-
-    def __repr__(self) -> str:
-        mark = "" if self._terms.seed is None else f", {SEEDED_WARNING}"
-        return f"DistanceSession({self.name!r}{mark})"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *problem: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Give the store back. Nothing is lost without it, but files stay beside the store."""
-        self._ledger.close()
-
-    @property
-    def name(self) -> str:
-        """Of the session within the store."""
-        return self._terms.name
-
-    @property
-    def metric(self) -> Metric:
-        """The public map."""
-        return self._metric
-
-    @property
-    def guarantee(self) -> PrivacyGuarantee:
-        """What is promised for all answers of this session together."""
-        return self._terms.guarantee
+        super().__init__(terms, runner)
+        self.metric = metric
 
     @property
     def error_bound(self) -> float:
         """The largest half width of an interval that a guaranteed answer can have."""
-        return self._runner.mechanism.plan.radius
+        return self._runner.mechanism.learner.radius
 
     def ask(self, vertex: Label, *, unguaranteed: bool = False) -> DistanceAnswer:
         """How far a vertex is from all people, on average. It is on the disk before it is returned.
@@ -168,26 +251,12 @@ class DistanceSession:
             BudgetError: as for `ask`.
             LedgerError: likewise.
         """
-        rows = [self._metric.row(vertex) for vertex in vertices]
-        found: list[DistanceAnswer] = []
-        for first in range(0, len(rows), _CHUNK):
-            asked = rows[first : first + _CHUNK]
-            keys = [MapQuery(row) for row in asked]
-            answers = self._runner.answers(keys, unguaranteed=unguaranteed)
-            found += [self._reply(*pair) for pair in zip(asked, answers, strict=True)]
-        return found
+        rows = [self.metric.row(vertex) for vertex in vertices]
+        chunks = self._answers(map(MapQuery, rows), unguaranteed=unguaranteed)
+        return list(map(self._reply, rows, chain.from_iterable(chunks)))
 
     def _reply(self, row: int, answer: Answer) -> DistanceAnswer:
-        return DistanceAnswer(
-            vertex=self._metric.vertices.labels[row],
-            value=answer.value,
-            interval=answer.interval,
-            confidence=answer.confidence,
-            guaranteed=answer.guaranteed,
-            corrected=answer.updated,
-            queries_left=answer.queries_left,
-            seeded=answer.seeded,
-        )
+        return DistanceAnswer(vertex=self.metric.vertices.labels[row], **vars(answer))
 
     @property
     def history(self) -> list[DistanceAnswer]:
@@ -195,31 +264,9 @@ class DistanceSession:
         with self._ledger.locked():
             found = []
             for seq in self._runner.totals.shown:
-                row = MapQuery.row_of(self._ledger.content(self._ledger.record(seq)[0]))
-                found.append(self._reply(row, self._runner.recorded(seq)))
+                query = json.loads(self._ledger.content(self._ledger.record(seq)[0]))
+                found.append(self._reply(query["distance_from_row"], self._runner.recorded(seq)))
             return found
-
-    @property
-    def status(self) -> DistanceSessionStatus:
-        """Where the session stands.
-
-        Raises:
-            BudgetError: the session was interrupted while it started.
-            LedgerError: the store cannot be used.
-        """
-        with self._ledger.locked():
-            state, totals = self._runner.present(), self._runner.totals
-            stopped = state.stopped
-            return DistanceSessionStatus(
-                name=self.name,
-                state="stopped" if stopped else "open",
-                answers=len(totals.shown),
-                corrections=totals.corrected,
-                interruptions=totals.interruptions,
-                queries_left=0 if stopped else state.limit - state.queries,
-                parameters=dict(self._terms.parameters),
-                guarantee=self.guarantee,
-            )
 
 
 def open_distance_session(
@@ -273,7 +320,7 @@ def open_distance_session(
     Warns:
         AccuracyWarning: half the diameter for every vertex guarantees as much.
     """
-    metric = as_metric(map_graph)
+    metric = Metric.of(map_graph)
     terms = {
         "epsilon": epsilon,
         "delta": delta,
@@ -281,39 +328,38 @@ def open_distance_session(
         "at_most": at_most,
         "confidence": confidence,
     }
-    given = {key: value for key, value in terms.items() if value is not None}
-    return session_on(
-        metric, placed_on(metric, locations), given, store=store, name=name, seed=seed
-    )
+    placed = Locations.of(metric, locations)
+    return session_on(metric, placed, terms, store=store, name=name, seed=seed)
 
 
 def session_on(
     metric: Metric,
     placed: Locations,
-    wanted: dict[str, Any],
+    terms: dict[str, Any],
     *,
     store: PathLike | Store,
     name: str,
     seed: int | None = None,
     source: dict[str, Any] | None = None,
 ) -> DistanceSession:
-    """A session as `open_distance_session` opens it.
+    """A session as `open_distance_session` opens it, of whose terms those that are None are open.
 
     Args:
         metric: the map.
         placed: the locations on it.
-        wanted: those of its terms that are given.
+        terms: of the session, by name.
         store: as there.
         name: likewise.
         seed: likewise.
         source: how the files were read, kept for the command line.
     """
     check_name(name)
+    wanted = {key: value for key, value in terms.items() if value is not None}
     if "epsilon" in wanted:
-        wanted = wanted | {"epsilon": as_stored(exact_epsilon(wanted["epsilon"]))}
+        wanted["epsilon"] = as_stored(exact_epsilon(wanted["epsilon"]))
     use, runner = begun_or_resumed(
         Store.of(store),
-        locations_subject(placed),
+        placed.subject,
         kind=DISTANCE_SESSION,
         name=name,
         seed=seed,
@@ -333,76 +379,62 @@ def _fresh(
             raise ParameterError(f"a new session needs {key}, for example {key}={example}")
     if seed is not None:
         SeededEntropy(seed)
-    asked = _DEFAULTS | wanted
-    plan, protection = _plan(metric, placed.people, asked)
-    if plan.radius >= metric.diameter / 2:
+    asked = {"delta": 0.0, "at_most": 1, "confidence": 0.95} | wanted
+    learner = _learner(placed, **asked)
+    if learner.radius >= metric.diameter / 2:
         warnings.warn(
             "half the diameter for every vertex guarantees as much as this session: raise epsilon,"
             " ask more people, promise fewer answers, or use answer_distances",
             AccuracyWarning,
             stacklevel=5,
         )
-    cost = protection.cost(
-        plan.built_cost, epsilon=exact_epsilon(asked["epsilon"]), delta=asked["delta"]
+    cost, guarantee = promise_to_people(
+        Protect.of_people(asked["at_most"]),
+        learner.cost,
+        epsilon=asked["epsilon"],
+        delta=asked["delta"],
+        seed=seed,
     )
     warn_of_delta(cost.delta, count=placed.people, of="people", stacklevel=5)
     return Beginning(
-        mechanism=InteractiveDistances(plan, cost, seed),
+        mechanism=InteractiveDistances(learner, cost, seed),
         data=placed,
-        parameters={**asked, "map": metric_digest(metric), "plan": plan.digest},
-        guarantee=protection.promise(plan.guarantee(seed), cost),
+        parameters=asked,
+        guarantee=guarantee,
     )
 
 
-def _plan(metric: Metric, people: int, asked: dict[str, Any]) -> tuple[L1Plan, Protect]:
-    delta, confidence, queries = asked["delta"], asked["confidence"], asked["queries"]
+def _learner(
+    placed: Locations,
+    *,
+    queries: int,
+    epsilon: float,
+    delta: float,
+    at_most: int,
+    confidence: float,
+) -> L1Learner:
     if isinstance(queries, bool) or not isinstance(queries, int) or queries < 1:
         raise ParameterError("queries is a whole number from 1 on: how many answers are promised")
-    if not 0 <= delta < 1:
-        raise ParameterError(f"delta must be at least 0 and below 1, not {delta}")
-    if not 0 < confidence < 1:
-        raise ParameterError(f"confidence must be between 0 and 1, not {confidence}")
-    if len(metric) < 2:
-        raise ParameterError("a map with one vertex has no distances; give at least two")
-    protection = Protect.of_people(asked["at_most"])
-    exact = exact_epsilon(asked["epsilon"])
-    each: float | Fraction = protection.per_step(exact)
-    if delta:
-        each, _ = protection.step_budget(epsilon=exact, delta=delta, zcdp=True)
-    plan = best_plan(
-        embeddings_of(metric),
-        people=people,
+    check_terms(placed.metric, delta=delta, confidence=confidence)
+    protection = Protect.of_people(at_most)
+    noise: DistributionPair = "gaussian" if delta else "laplace"
+    return best_learner(
+        embeddings_of(placed.metric),
+        people=placed.people,
         queries=queries,
-        epsilon=each,
+        epsilon=step_epsilon(protection, noise, epsilon=epsilon, delta=delta),
         delta=delta,
         beta=1 - confidence,
     )
-    return plan, protection
 
 
 def _agreed(
-    terms: Use, placed: Locations, wanted: dict[str, Any], seed: int | None
+    use: Use, placed: Locations, wanted: dict[str, Any], seed: int | None
 ) -> InteractiveDistances:
     """The mechanism of a session on the store."""
-    agreed = terms.parameters
-    check_agreed(terms, agreed, wanted if seed is None else {**wanted, "seed": seed})
-    if agreed.get("map") != metric_digest(placed.metric):
-        raise ParameterError(
-            f"session {terms.name!r} was begun on another map; give that one, or another name"
-        )
+    check_agreed(use, use.parameters, wanted if seed is None else {**wanted, "seed": seed})
     try:
-        plan, _ = _plan(placed.metric, placed.people, terms.parameters)
-    except (LookupError, TypeError):
-        plan = None
-    if plan is None or plan.digest != agreed.get("plan"):
-        raise LedgerError("the session was begun by another version of this program")
-    return InteractiveDistances(plan, terms.cost, terms.seed)
-
-
-def metric_digest(metric: Metric) -> str:
-    """SHA-256 of a public map: its vertices and its lengths."""
-    entries = metric.lengths.tocoo()
-    digest = hashlib.sha256(repr(metric.vertices.labels).encode())
-    for array, form in ((entries.row, "<i8"), (entries.col, "<i8"), (entries.data, "<f8")):
-        digest.update(array.astype(form).tobytes())
-    return digest.hexdigest()
+        learner = _learner(placed, **use.parameters)
+    except TypeError:
+        raise LedgerError("the session was begun by another version of this program") from None
+    return InteractiveDistances(learner, use.cost, use.seed)

@@ -1,55 +1,21 @@
 """A map whose vertices are coloured by their answers: where all people are near."""
 
 import random
-from dataclasses import dataclass
-from typing import Any, final
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.figure import Figure
 
-from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntMatrix
+from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector, IntMatrix
 from graphcuts_dp.plotting.style import PAGE, house_style
 
 _MANY = 1000  # edges beyond which they are drawn thinner, vertices beyond which smaller
 
 
-@final
-@dataclass(frozen=True, eq=False, kw_only=True)
-class DistanceMap:
-    """What is drawn.
-
-    Attributes:
-        points: of the vertices, shape (V, 2), equal units on both axes.
-        edges: pairs of row numbers, shape (E, 2).
-        values: answers, shape (V,).
-        possible: which vertices may be the best one, shape (V,).
-        best: row of the vertex with the least answer.
-        label: of that vertex, with its answer.
-        title: what is shown, with the guarantee.
-        unit: of the lengths, or empty.
-    """
-
-    points: FloatMatrix
-    edges: IntMatrix
-    values: FloatVector
-    possible: npt.NDArray[np.bool_]
-    best: int
-    label: str
-    title: str
-    unit: str = ""
-
-
-def layout(edges: IntMatrix, lengths: FloatVector, size: int) -> FloatMatrix:
-    """Points for a map without coordinates, the same ones every time, shape (V, 2).
-
-    Args:
-        edges: pairs of row numbers, shape (E, 2).
-        lengths: of the edges, shape (E,).
-        size: number of vertices.
-    """
+def _layout(edges: IntMatrix, lengths: FloatVector, size: int) -> FloatMatrix:
+    """Points for a map without coordinates, the same ones every time, shape (V, 2)."""
     import igraph  # slow to import, and only needed here
 
     graph = igraph.Graph(n=size, edges=edges.tolist())
@@ -64,68 +30,84 @@ def layout(edges: IntMatrix, lengths: FloatVector, size: int) -> FloatMatrix:
     return np.array(found.coords, dtype=np.float64)
 
 
-def distance_map_figure(drawn: DistanceMap) -> Figure:
+def distance_map_figure(
+    points: FloatMatrix | None,
+    edges: IntMatrix,
+    lengths: FloatVector,
+    *,
+    values: FloatVector,
+    possible: BoolVector,
+    label: str,
+    title: str,
+    unit: str = "",
+) -> Figure:
     """Draw a map.
 
     Args:
-        drawn: the map and its answers.
+        points: of the vertices, shape (V, 2), equal units on both axes; None for a layout.
+        edges: pairs of row numbers, shape (E, 2).
+        lengths: of the edges, shape (E,).
+        values: answers, shape (V,).
+        possible: which vertices may be the best one, shape (V,).
+        label: of the vertex with the least answer.
+        title: what is shown, with the guarantee.
+        unit: of the lengths, or empty.
 
     Returns:
         A figure: dark vertices are near to all people, light ones far; those that may be the best
         are squares with a black rim, and the best one is a star with its name.
     """
-    spans = np.ptp(drawn.points, axis=0)
+    points = _layout(edges, lengths, len(values)) if points is None else points
+    spans = np.ptp(points, axis=0)
     ratio = float(np.clip(spans[1] / spans[0], 0.25, 1.1)) if spans[0] > 0 else 1.1
     with house_style():
         figure = Figure(figsize=(PAGE, PAGE * 0.86 * ratio + 0.9))
         axes = figure.subplots()
-        _draw_edges(axes, drawn)
-        shades = _draw_vertices(axes, drawn)
+        few = len(edges) <= _MANY
+        lines = LineCollection(
+            list(points[edges]),
+            colors="#c4c4c4",
+            linewidths=0.6 if few else 0.25,
+            alpha=1.0 if few else 0.5,
+            zorder=1,
+        )
+        axes.add_collection(lines)
+        shades = _draw_vertices(axes, points, values, possible, label)
         bar = figure.colorbar(shades, ax=axes, fraction=0.035, pad=0.02)
-        bar.set_label("average distance to all people" + (f" ({drawn.unit})" if drawn.unit else ""))
+        bar.set_label("average distance to all people" + (f" ({unit})" if unit else ""))
         bar.outline.set_visible(False)
         axes.set_aspect("equal" if ratio < 1.1 and spans[1] > 0.2 * spans[0] else "auto")
         axes.margins(0.03, 0.06)
         axes.set_axis_off()
-        axes.set_title(drawn.title)
+        axes.set_title(title)
         axes.legend(loc="lower left", fontsize=8, handletextpad=0.2)
     return figure
 
 
-def _draw_edges(axes: Axes, drawn: DistanceMap) -> None:
-    few = len(drawn.edges) <= _MANY
-    lines = LineCollection(
-        list(drawn.points[drawn.edges]),
-        colors="#c4c4c4",
-        linewidths=0.6 if few else 0.25,
-        alpha=1.0 if few else 0.5,
-        zorder=1,
-    )
-    axes.add_collection(lines)
+def _draw_vertices(
+    axes: Axes, points: FloatMatrix, values: FloatVector, possible: BoolVector, label: str
+) -> PathCollection:
+    size = 26 if len(values) <= _MANY else 6
+    limits, best = (float(values.min()), float(values.max())), int(np.argmin(values))
+    x, y = points.T
 
-
-def _draw_vertices(axes: Axes, drawn: DistanceMap) -> PathCollection:
-    size = 26 if len(drawn.values) <= _MANY else 6
-    limits = float(drawn.values.min()), float(drawn.values.max())
-    x, y = drawn.points.T
-
-    def draw(chosen: npt.NDArray[np.bool_], **look: Any) -> PathCollection:
+    def draw(chosen: BoolVector, **look: Any) -> PathCollection:
         return axes.scatter(
             x[chosen],
             y[chosen],
-            c=drawn.values[chosen],
+            c=values[chosen],
             cmap="viridis",
             vmin=limits[0],
             vmax=limits[1],
             **look,
         )
 
-    draw(~drawn.possible, s=size, edgecolors="#404040", linewidths=0.35, zorder=2)
+    draw(~possible, s=size, edgecolors="#404040", linewidths=0.35, zorder=2)
     look = {"s": 1.5 * size, "marker": "s", "edgecolors": "black", "linewidths": 0.9}
-    shades = draw(drawn.possible, zorder=3, label="may be the best", **look)
+    shades = draw(possible, zorder=3, label="may be the best", **look)
     axes.scatter(
-        x[drawn.best],
-        y[drawn.best],
+        x[best],
+        y[best],
         s=170,
         marker="*",
         color="white",
@@ -135,8 +117,8 @@ def _draw_vertices(axes: Axes, drawn: DistanceMap) -> PathCollection:
         label="best answer",
     )
     axes.annotate(
-        drawn.label,
-        (x[drawn.best], y[drawn.best]),
+        label,
+        (x[best], y[best]),
         xytext=(9, 9),
         textcoords="offset points",
         fontsize=9,

@@ -16,7 +16,6 @@ import numpy as np
 from graphcuts_dp.errors import AccuracyWarning, GraphError, ParameterError
 from graphcuts_dp.estimate.measurement import (
     CellSums,
-    Classes,
     Degrees,
     Measurements,
     Total,
@@ -71,9 +70,10 @@ from graphcuts_dp.resources import Progress, memory_limit, silent
 from graphcuts_dp.results.flows import Flows
 from graphcuts_dp.results.release import Release
 from graphcuts_dp.synth.base import FitMethod, FitProblem, FitSummary
-from graphcuts_dp.synth.finishing import finished_fit, sample_edges, weights_of
-from graphcuts_dp.synth.methods import ORACLES, Fitting
-from graphcuts_dp.synth.sparse_fit import Bought, fit_sparse
+from graphcuts_dp.synth.finishing import finished_fit, weights_of
+from graphcuts_dp.synth.methods import Fitting
+from graphcuts_dp.synth.sampling import sample_edges
+from graphcuts_dp.synth.sparse_fit import fit_sparse
 
 _ROW_ENTRIES = 1 << 20  # entries of the synthetic matrix turned into edges at a time
 
@@ -240,9 +240,7 @@ def graph_job(
             private, epsilon=each, noise=noise, response=response, source=source, groups=plan
         ).protected(whom, epsilon=epsilon),
         finish=lambda measurements, _, source, progress: replace(
-            _post_process(
-                measurements, method if fitted else None, fitting.unweighted, source, progress
-            ),
+            _post_process(measurements, method if fitted else None, fitting, source, progress),
             workload=response.workload,
         ),
         warning=accuracy_warning(distribution, *vertex_sets(graph.space), steps=whom.steps),
@@ -282,7 +280,7 @@ def _synthetic_note(graph: AnyGraph, epsilon: float) -> str:
 def _post_process(
     measurements: Measurements,
     method: FitMethod | None,
-    unweighted: bool,
+    fitting: Fitting,
     source: EntropySource,
     progress: Progress,
 ) -> Release:
@@ -300,35 +298,34 @@ def _post_process(
         measurements.find(Total),
         measurements.all_of(CellSums),
     )
-    made = finished_fit(method, problem, home, unweighted, source, progress)
-    if made.summary.warning is not None:
+    matrix, certificate, summary = finished_fit(
+        method,
+        problem,
+        home,
+        time_limit=fitting.time_limit,
+        unweighted=fitting.unweighted,
+        source=source,
+        progress=progress,
+    )
+    if summary.warning is not None:
         # Where warnings are errors, what was paid for must not be lost.
         with suppress(AccuracyWarning):
-            warnings.warn(made.summary.warning, AccuracyWarning, stacklevel=2)
-    height = max(1, _ROW_ENTRIES // made.matrix.shape[1])
-    starts = range(0, len(made.matrix), height)
+            warnings.warn(summary.warning, AccuracyWarning, stacklevel=2)
+    height = max(1, _ROW_ENTRIES // matrix.shape[1])
+    starts = range(0, len(matrix), height)
     graph = from_rows_on(
         noisy.space,
-        (weights_of(made.matrix[start : start + height], cap) for start in starts),
-        weighted=not unweighted,
-        weight_cap=None if unweighted else noisy.distribution.weight_cap,
+        (weights_of(matrix[start : start + height], cap) for start in starts),
+        weighted=not fitting.unweighted,
+        weight_cap=None if fitting.unweighted else noisy.distribution.weight_cap,
         note="" if measurements.guarantee.is_private else SEEDED_WARNING,
     )
-    return Release(measurements=kept, fit=made.summary, certificate=made.certificate, _graph=graph)
+    return Release(measurements=kept, fit=summary, certificate=certificate, _graph=graph)
 
 
 _MANY_VERTICES = 2000  # of weights without a cap
 _SUMMARY = FitSummary(
-    method=SPARSE,
-    objective="posterior of kept edges and residual degrees",
-    value=None,
-    lower=None,
-    gap=None,
-    rounds=0,
-    stopped="settled",
-    tolerance=None,
-    time_limit=None,
-    unweighted=False,
+    method=SPARSE, objective="posterior of kept edges and residual degrees", rounds=0
 )
 
 
@@ -394,7 +391,7 @@ def _check_sparse(fitting: Fitting, epsilon: float | Fraction) -> None:
     """
     given = {
         "fit": fitting.fit not in ("auto", "none"),
-        "oracle": fitting.oracle != ORACLES[0],
+        "oracle": fitting.oracle != Fitting().oracle,
         "unweighted": fitting.unweighted,
     }
     for name, is_given in given.items():
@@ -430,20 +427,7 @@ def sparse_release(
         progress: called with the fraction done.
     """
     progress(0.6, "fitting")
-    counts = measurements.find(Classes)
-    if counts is None:
-        raise ValueError("a sparse release has counts of weights")
-    model = fit_sparse(
-        Bought(
-            space=space,
-            counts=counts,
-            kept=measurements.kept,
-            degrees=measurements.find(Degrees),
-            groups=measurements.all_of(CellSums),
-            weight_cap=weight_cap,
-            whole=whole,
-        )
-    )
+    model = fit_sparse(measurements, space, weight_cap=weight_cap, whole=whole)
     if not with_graph:
         return Release(measurements=measurements, _model=model)
     progress(0.8, "drawing the synthetic graph")

@@ -40,8 +40,8 @@ from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.privacy.distributions import LaplaceNoise, NoiseDistribution
 from graphcuts_dp.privacy.guarantee import SMALLEST_EPSILON
 from graphcuts_dp.results.release import ANSWERS, WORKLOADS
-from graphcuts_dp.synth.group_targets import CellEstimates
 from graphcuts_dp.synth.sparse_fit import WeightPrior
+from graphcuts_dp.synth.targets import CellEstimates
 
 AUTO, RESPONSE, SPLIT, SPARSE = "auto", "response", "degrees+response", "sparse"
 ALL_MECHANISMS = (AUTO, RESPONSE, SPLIT, SPARSE)
@@ -477,7 +477,7 @@ def telling(measured: Measurement[CellSums], cap: float) -> bool:
     cells = CellEstimates.of([measured])
     found = cells.matrix(cells.values)
     volumes = np.maximum(found.sum(axis=1), cap), np.maximum(found.sum(axis=0), cap)
-    alone = cells.cells(_independent(cells.matrix(cells.pairs.astype(np.float64)), volumes))
+    alone = cells.cells(_independent(cells.matrix(measured.map.pairs.astype(np.float64)), volumes))
     rate = float(measured.rate) / measured.unit
     moved, missed = [], 0.0
     for kind in cells.kinds:

@@ -42,7 +42,6 @@ class Update:
     value: float | None = None
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Answer:
     """An answer of a session to one query. All of it may be published.

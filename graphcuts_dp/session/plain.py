@@ -41,7 +41,6 @@ from graphcuts_dp.session.base import (
 from graphcuts_dp.session.queries import Counted
 
 
-@final
 @dataclass(frozen=True)
 class CountState:
     """State of `PerQueryNoise`: how many answers were paid for. Nothing is secret.
@@ -58,6 +57,15 @@ class CountState:
     def stopped(self) -> bool:
         """See `State.stopped`."""
         return self.queries >= self.limit
+
+
+@final
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ResponseState(CountState):
+    """State of `BinaryAnswers`: the noisy matrix as well, which is public, and its seed's mark."""
+
+    matrix: NoisyMatrix = field(repr=False, metadata=APART)
+    seeded: bool
 
 
 @final
@@ -104,10 +112,6 @@ class PerQueryNoise(CutMechanism[CountState]):
     def __post_init__(self) -> None:
         exact_epsilon(self.epsilon)
         checked_promise(self.queries, self.epsilon, self.delta or 0.5, self.beta)
-        if self.distribution not in ("gaussian", "laplace"):
-            raise ParameterError(
-                f"the distribution is 'gaussian' or 'laplace', not {self.distribution!r}"
-            )
         if (self.distribution == "gaussian") is not (self.delta > 0):
             raise ParameterError("gaussian noise needs delta > 0; laplace noise is for delta = 0")
 
@@ -215,29 +219,6 @@ class PerQueryNoise(CutMechanism[CountState]):
 
 
 @final
-@dataclass(frozen=True, eq=False)
-class ResponseState:
-    """State of `BinaryAnswers`: the noisy matrix, which is public.
-
-    Attributes:
-        matrix: the noisy matrix.
-        limit: number of answers promised, or None.
-        seeded: whether the noise came from a seed.
-        queries: answers so far.
-    """
-
-    matrix: NoisyMatrix = field(repr=False, metadata=APART)
-    limit: int | None
-    seeded: bool
-    queries: int = 0
-
-    @property
-    def stopped(self) -> bool:
-        """See `State.stopped`."""
-        return self.limit is not None and self.queries >= self.limit
-
-
-@final
 @dataclass(frozen=True, kw_only=True)
 class BinaryAnswers(CutMechanism[ResponseState]):
     """Binary randomised response: all of epsilon is spent by `start`, answers are free.
@@ -265,7 +246,7 @@ class BinaryAnswers(CutMechanism[ResponseState]):
         universe: the public vertex pairs.
         grid: how true answers are counted; of a graph without weights.
         epsilon: in [1e-6, 50].
-        queries: k, or None for any number.
+        queries: k >= 1.
         beta: in (0, 1).
         disjoint: only cuts with disjoint S and T are answered.
         steps: how many pairs are hidden together; `epsilon` is for one of them, `cost` for all.
@@ -274,7 +255,7 @@ class BinaryAnswers(CutMechanism[ResponseState]):
             that were chosen after an answer was seen.
 
     Raises:
-        ParameterError: a graph with weights, a number out of range, or adaptive=False without k.
+        ParameterError: a graph with weights, or a number out of range.
 
     Source: GRU12 section 6 and Remark 6.4; Warner 1965.
     """
@@ -282,7 +263,7 @@ class BinaryAnswers(CutMechanism[ResponseState]):
     universe: Universe
     grid: Grid
     epsilon: float
-    queries: int | None = None
+    queries: int
     beta: float = 0.05
     disjoint: bool = False
     adaptive: bool = True
@@ -290,14 +271,9 @@ class BinaryAnswers(CutMechanism[ResponseState]):
 
     def __post_init__(self) -> None:
         exact_epsilon(self.epsilon)
+        checked_promise(self.queries, self.epsilon, 0.5, self.beta)
         if self.grid.weighted:
             raise ParameterError("binary noise is for graphs without weights: use method 'laplace'")
-        if self.queries is not None and self.queries < 1:
-            raise ParameterError("queries must be at least 1")
-        if not 0 < self.beta < 1:
-            raise ParameterError(f"beta must be between 0 and 1, not {self.beta}")
-        if self.queries is None and not self.adaptive:
-            raise ParameterError("intervals for fixed queries need their number: pass queries")
 
     name = "binary"
     state = ResponseState
@@ -324,7 +300,7 @@ class BinaryAnswers(CutMechanism[ResponseState]):
         """See `Mechanism.start`: draws the noisy matrix."""
         check_graph(graph, self.universe, self.grid)
         matrix = randomized_response(graph, self.distribution, source)
-        return ResponseState(matrix, self.queries, source.seed is not None)
+        return ResponseState(self.queries, matrix=matrix, seeded=source.seed is not None)
 
     def check(self, state: ResponseState, query: Question) -> None:
         """See `Mechanism.check`: cuts and rank-one queries."""
@@ -367,8 +343,7 @@ class BinaryAnswers(CutMechanism[ResponseState]):
         """See `Mechanism.step`: draws no noise. A cut without pairs is 0, free and certain."""
         self.check(state, query)
         if not self._value_and_radius(state, query)[1]:
-            left = None if state.limit is None else state.limit - state.queries
-            return state, replace(NOTHING, queries_left=left)
+            return state, replace(NOTHING, queries_left=state.limit - state.queries)
         state = replace(state, queries=state.queries + 1)
         return state, self._answer(state, query)
 
@@ -378,12 +353,11 @@ class BinaryAnswers(CutMechanism[ResponseState]):
 
     def _answer(self, state: ResponseState, query: Question) -> Answer:
         value, radius = self._value_and_radius(state, query)
-        left = None if state.limit is None else max(0, state.limit - state.queries)
         return Answer(
             value=value,
             interval=(value - radius, value + radius),
             confidence=1 - self.beta,
-            queries_left=left,
+            queries_left=max(0, state.limit - state.queries),
             seeded=state.seeded,
         )
 
@@ -420,7 +394,7 @@ class BinaryAnswers(CutMechanism[ResponseState]):
         return min(disjoint, 2 * self._radius(math.ceil(pairs / 2), disjoint=False))
 
     def _radius(self, pairs: int, *, disjoint: bool) -> float:
-        if not self.adaptive and self.queries is not None:
+        if not self.adaptive:
             return _fixed_radius(self.distribution, pairs, self.beta / self.queries)
         rows, columns = self.universe.shape
         if self.universe.bipartite:

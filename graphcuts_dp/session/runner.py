@@ -54,25 +54,16 @@ class Runner(Generic[M]):
 
     Args:
         ledger: the open ledger.
-        number: of the session.
+        use: the session, as it is there.
         mechanism: the session's.
         data: private: what the mechanism's `start` and `counter` read.
-        seed: of the noise, or None.
     """
 
-    def __init__(
-        self,
-        ledger: Ledger,
-        number: int,
-        mechanism: M,
-        data: Any,
-        seed: int | None,
-    ) -> None:
+    def __init__(self, ledger: Ledger, use: Use, mechanism: M, data: Any) -> None:
         self.ledger = ledger
         self.mechanism = mechanism
-        self._number = number
+        self._use = use
         self._data = data
-        self._seed = seed
         self._truths = mechanism.counter(data)
         self._state: Any = None
         self._record = 0  # that `_state` belongs to
@@ -81,14 +72,13 @@ class Runner(Generic[M]):
     @property
     def totals(self) -> UseTotals:
         """What the records of the session add up to; within `Ledger.locked`."""
-        return self.ledger.uses[self._number]
+        return self.ledger.uses[self._use.number]
 
     def start(self) -> None:
         """Make the first state. BEGIN is on the disk already: its cost counts from then on."""
         state = self.mechanism.start(self._data, self._source())
         with self.ledger.writing() as entries:
-            stored = stored_state(self.mechanism, state)
-            entries.add(Kind.STARTED, self._number, {}, state=stored)
+            self._add(entries, Kind.STARTED, {}, state=state)
             self._keep_learnt(entries, state)
         self._keep(state)
 
@@ -99,7 +89,12 @@ class Runner(Generic[M]):
             BudgetError: the session was interrupted while it started.
             LedgerError: the stored state does not belong to this session's mechanism.
         """
-        totals = begun_totals(self.ledger, self._number)
+        totals = self.totals
+        if not totals.started:
+            raise BudgetError(
+                "this session was interrupted while it started, which counts as spent; "
+                "start another under a new name"
+            )
         lost = False
         if self._state is None or self._record != totals.state:
             self._state, lost = self._restored()
@@ -113,8 +108,7 @@ class Runner(Generic[M]):
                     "queries": state.queries - before.queries,
                     "stopped": state.stopped,
                 }
-                stored = stored_state(self.mechanism, state)
-                entries.add(Kind.INTERRUPTED, self._number, body, state=stored)
+                self._add(entries, Kind.INTERRUPTED, body, state=state)
             self._keep(state)
         return self._state
 
@@ -155,13 +149,13 @@ class Runner(Generic[M]):
             with self.ledger.writing() as entries:  # 1.
                 for key in fresh:
                     _keep_query(entries, key)
-                entries.add(Kind.RESERVE, self._number, b"".join(key.digest for key in fresh))
+                self._add(entries, Kind.RESERVE, b"".join(key.digest for key in fresh))
             self._state = None  # never step twice from one state
             made, state, problem = self._steps(fresh, truths, state)  # 2.
             with self.ledger.writing() as entries:  # 3.
                 self._write(entries, fresh, made, state)
                 if len(made) < len(fresh):
-                    entries.add(Kind.RELEASE, self._number, {})
+                    self._add(entries, Kind.RELEASE, {})
             self._keep(state)
             answered, refusal = len(made), problem or refusal
         if answered < len(fresh):
@@ -211,9 +205,8 @@ class Runner(Generic[M]):
     ) -> None:
         for index, (key, answer) in enumerate(zip(keys, answers, strict=False)):
             kind = Kind.CORRECTION if answer.updated else Kind.ANSWER
-            last = index + 1 == len(answers)
-            stored = stored_state(self.mechanism, state) if last else None
-            entries.add(kind, self._number, plain(answer), query=key.digest, state=stored)
+            after = state if index + 1 == len(answers) else None
+            self._add(entries, kind, plain(answer), query=key.digest, state=after)
         corrections = len(self.totals.corrections) + sum(each.updated for each in answers)
         if corrections >= _LEARNT_EVERY:
             self._keep_learnt(entries, state)
@@ -224,16 +217,16 @@ class Runner(Generic[M]):
         with self.ledger.writing() as entries:
             for key, answer in zip(rest, made, strict=True):
                 _keep_query(entries, key)
-                entries.add(Kind.UNGUARANTEED, self._number, plain(answer), query=key.digest)
+                self._add(entries, Kind.UNGUARANTEED, plain(answer), query=key.digest)
 
     def _keep_learnt(self, entries: Entries, state: Any) -> None:
         learnt = self.mechanism.learnt(state)
         if learnt is not None:
-            entries.add(Kind.SNAPSHOT, self._number, {}, query=entries.content(learnt))
+            self._add(entries, Kind.SNAPSHOT, {}, query=entries.content(learnt))
 
     def _restored(self) -> tuple[Any, bool]:
         """The state that the ledger keeps, and whether its secret was lost."""
-        stored = self.ledger.state(self._number)
+        stored = self.ledger.state(self._use.number)
         if stored is None:
             raise LedgerError("the store was altered: a session has no state")
         learnt, since = self._learnt_since()
@@ -263,30 +256,25 @@ class Runner(Generic[M]):
         self._state, self._record = state, self.totals.state or 0
 
     def _source(self) -> EntropySource:
-        return noise_of(self.ledger, self._number, self._seed)
+        """Where noise comes from; a seeded session goes on the same way when it is resumed."""
+        seed = self._use.seed
+        if seed is None:
+            return SystemEntropy()
+        key = hashlib.sha256(f"{seed} {self._use.number} {self.ledger.records}".encode())
+        return SeededEntropy(int.from_bytes(key.digest()[:16], "big"))
 
-
-def noise_of(ledger: Ledger, number: int, seed: int | None) -> EntropySource:
-    """Where a session's noise comes from; a seeded one goes on the same way when it is resumed."""
-    if seed is None:
-        return SystemEntropy()
-    key = hashlib.sha256(f"{seed} {number} {ledger.records}".encode())
-    return SeededEntropy(int.from_bytes(key.digest()[:16], "big"))
-
-
-def begun_totals(ledger: Ledger, number: int) -> UseTotals:
-    """The totals of a session that has started; within `Ledger.locked`.
-
-    Raises:
-        BudgetError: it was interrupted while it started.
-    """
-    totals = ledger.uses[number]
-    if not totals.started:
-        raise BudgetError(
-            "this session was interrupted while it started, which counts as spent; "
-            "start another under a new name"
-        )
-    return totals
+    def _add(
+        self,
+        entries: Entries,
+        kind: Kind,
+        body: bytes | dict[str, Any],
+        *,
+        query: bytes = b"",
+        state: Any = None,
+    ) -> None:
+        """A record of the session; with a state, which it goes on from after that."""
+        stored = None if state is None else stored_state(self.mechanism, state)
+        entries.add(kind, self._use.number, body, query=query, state=stored)
 
 
 def stored_state(mechanism: Mechanism[Any, Any], state: Any) -> StoredState:
@@ -504,7 +492,7 @@ def begun_or_resumed(
     *,
     kind: str,
     name: str,
-    seed: int | None,
+    seed: int | None,  # noqa: ARG001
     fresh: Callable[[], Beginning],
     resume: Callable[[Use], tuple[Mechanism[Any, Any], Any]],
     **noted: dict[str, Any] | None,
@@ -537,7 +525,7 @@ def begun_or_resumed(
             known = {use.name: use for use in uses_of(ledger) if use.kind == kind}
             if name in known:
                 use = known[name]
-                runner = Runner[Any](ledger, use.number, *resume(use), use.seed)
+                runner = Runner[Any](ledger, use, *resume(use))
                 if runner.totals.started:
                     runner.present()
                 return use, runner
@@ -551,7 +539,7 @@ def begun_or_resumed(
                 guarantee=beginning.guarantee,
                 **noted,
             )
-            runner = Runner[Any](ledger, use.number, beginning.mechanism, beginning.data, seed)
+            runner = Runner[Any](ledger, use, beginning.mechanism, beginning.data)
             runner.start()
             return use, runner
     except BaseException:

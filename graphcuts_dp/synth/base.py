@@ -7,9 +7,11 @@ a point whose value is at most c times the minimum has ||x - A|| <= (1 + c) ||A 
 Fits read z alone, so they are post-processing: they cost no privacy.
 """
 
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, Protocol, Self, final
+from typing import Literal, final
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +19,11 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import FloatVector, RealMatrix
 from graphcuts_dp.estimate.blocks import Blocks, RowBlock
 from graphcuts_dp.estimate.measurement import CellSums, Degrees, Measurement, Total
-from graphcuts_dp.resources import Progress, silent
+from graphcuts_dp.resources import Deadline, Progress
 
 _PIECE = 1 << 16  # entries worked on at a time: they stay in the cache
+_SWEEPS = 15
+_STEP = 0.7
 
 Stopped = Literal["gap", "settled", "rounds", "time"]
 
@@ -88,61 +92,22 @@ def gap_between(value: float, lower: float) -> float:
     return max(0.0, 1.0 - lower / value) if value > 0 else 0.0
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Fit:
-    """A point of the box and how good it is.
-
-    Attributes:
-        matrix: x, same shape and symmetry as z, every entry in [0, cap].
-        method: name of the fit.
-        objective: which norm of x - z was minimised, or "relative entropy".
-        value: that norm at x, as the method found it; None if it is no norm.
-        lower: no point of the box has a smaller value, up to rounding; never below 0. None
-            likewise.
-        rounds: steps taken.
-        stopped: why it ended: "gap" (within the tolerance), "settled" (stood still), "rounds" or
-            "time".
-        near_noise: how many directions of z stand out of its noise by so little that x may have
-            merged the communities behind them.
-        directions: how many directions of z beyond its noise x was held to; None where that tells
-            nothing of communities.
-    """
-
-    matrix: RealMatrix
-    method: str
-    objective: str
-    value: float | None
-    lower: float | None
-    rounds: int
-    stopped: Stopped
-    near_noise: int = 0
-    directions: int | None = None
-
-    @property
-    def gap(self) -> float | None:
-        """How far above the minimum the value may be, as a fraction of the value; in [0, 1]."""
-        if self.value is None or self.lower is None:
-            return None
-        return gap_between(self.value, self.lower)
-
-
-@final
 @dataclass(frozen=True, kw_only=True)
 class FitSummary:
     """How the synthetic graph was fitted; plain values, all from noisy data.
 
     Attributes:
-        method: "maximum-entropy", "cutting-plane", "first-order" or "spectral".
+        method: name of the fit.
         objective: the norm of x - z that was minimised, or "relative entropy".
-        value: that norm, before the weights were rounded; None for relative entropy, as are
-            `lower`, `gap` and `tolerance`.
-        lower: no point of the box does better.
-        gap: 1 - lower/value.
+        value: that norm at x, as the method found it, before the weights were rounded; None if it
+            is no norm.
+        lower: no point of the box has a smaller value, up to rounding; never below 0. None
+            likewise.
         rounds: steps taken.
-        stopped: "gap", "settled", "rounds" or "time" (also when the time was over before a mixture
-            was proven to be within the bound that it was to keep).
-        tolerance: gap at which the method was to stop.
+        stopped: why it ended: "gap" (within the tolerance), "settled" (stood still), "rounds" or
+            "time" (also when the time was over before a mixture was proven to be within the bound
+            that it was to keep).
+        tolerance: gap at which the method was to stop; None if it has none.
         time_limit: seconds that it, mixtures and certificates were given together, or None.
         unweighted: whether the weights were then rounded to 0 and 1 by coin flips.
         mixed: share of the first-order fit that was mixed in to keep a bound; nearly always 0.
@@ -156,17 +121,23 @@ class FitSummary:
 
     method: str
     objective: str
-    value: float | None
-    lower: float | None
-    gap: float | None
-    rounds: int
-    stopped: str
-    tolerance: float | None
-    time_limit: float | None
-    unweighted: bool
+    value: float | None = None
+    lower: float | None = None
+    rounds: int = 1
+    stopped: Stopped = "settled"
+    tolerance: float | None = None
+    time_limit: float | None = None
+    unweighted: bool = False
     mixed: float = 0.0
     near_noise: int = 0
     directions: int | None = None
+
+    @property
+    def gap(self) -> float | None:
+        """How far above the minimum the value may be, as a fraction of the value; in [0, 1]."""
+        if self.value is None or self.lower is None:
+            return None
+        return gap_between(self.value, self.lower)
 
     @property
     def warning(self) -> str | None:
@@ -184,95 +155,133 @@ class FitSummary:
             "passed its noise; ask answer for sums between groups, or raise epsilon"
         )
 
-    @classmethod
-    def of(cls, fit: Fit, method: "FitMethod", *, unweighted: bool, mixed: float = 0.0) -> Self:
-        """Summary of a fit by a method."""
-        said = {key: value for key, value in vars(fit).items() if key != "matrix"}
-        return cls(
-            gap=fit.gap,
-            tolerance=method.tolerance,
-            time_limit=method.time_limit,
-            unweighted=unweighted,
-            mixed=mixed,
-            **said,
+
+@final
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Fit(FitSummary):
+    """A point of the box and how it was found.
+
+    Attributes:
+        matrix: x, same shape and symmetry as z, every entry in [0, cap].
+    """
+
+    matrix: RealMatrix
+
+
+class GapSearch:
+    """The state of a fit that closes the gap between the best value so far and a lower bound.
+
+    Attributes:
+        method, objective: see `FitSummary`.
+        best: least value found.
+        best_matrix: where.
+        lower: no point of the box has less.
+        rounds: done so far.
+    """
+
+    method: str
+    objective: str
+    best = math.inf
+    best_matrix: RealMatrix
+    lower = 0.0
+    rounds = 0
+
+    def round(self) -> None:
+        """One step, which counts itself and may find a better point or a larger bound."""
+        raise NotImplementedError
+
+    def confirm(self) -> float:
+        """Look at the best point again, lest its value is understated; the gap with that."""
+        return self.gap()
+
+    def best_point(self) -> RealMatrix:
+        """The best x, dense; ends the search."""
+        return self.best_matrix
+
+    def gap(self) -> float:
+        """How far above the lower bound the best value may be."""
+        return gap_between(self.best, self.lower)
+
+    def run(self, tolerance: float, max_rounds: int, deadline: Deadline, progress: Progress) -> Fit:
+        """Rounds until the gap is at most the tolerance, they are all done, or time is up."""
+        stopped: Stopped | None = None
+        while stopped is None:
+            self.round()
+            progress(self.rounds / max_rounds, f"error {self.best:.4g}, gap {self.gap():.0%}")
+            if self.gap() <= tolerance and self.confirm() <= tolerance:
+                stopped = "gap"
+            elif deadline.passed():
+                stopped = "time"
+            elif self.rounds == max_rounds:
+                stopped = "rounds"
+        if stopped != "gap":
+            self.confirm()
+        return Fit(
+            matrix=self.best_point(),
+            method=self.method,
+            objective=self.objective,
+            value=self.best,
+            lower=self.lower,
+            rounds=self.rounds,
+            stopped=stopped,
+            tolerance=tolerance,
         )
 
 
-class FitMethod(Protocol):
-    """An algorithm that solves a `FitProblem`, to a gap or within a time.
+@final
+@dataclass(frozen=True)
+class FitMethod:
+    """A way to solve a `FitProblem`, and what it needs.
 
-    A fit of your own, which `release_graph(graph, epsilon=1.0, fit=Clipped())` takes::
-
-        @dataclass(frozen=True)
-        class Clipped:
-            tolerance: float | None = None
-            time_limit: float | None = None
-            uses_degrees: bool = False
-            needs_cap: bool = True
-
-            def __call__(self, problem, *, progress=silent):
-                x = problem.project(problem.noisy.copy())
-                return Fit(
-                    matrix=x,
-                    method="clipped",
-                    objective="distance of each entry",
-                    value=None,
-                    lower=None,
-                    rounds=1,
-                    stopped="settled",
-                )
+    Attributes:
+        run: gets the problem, `time_limit`, seconds after which it is to return the best point so
+            far, or None, and `progress`, called with the fraction done and a message.
+        uses_degrees: whether noisy degrees and a noisy total help it: a budget may then be split.
+        needs_cap: whether it refuses weights without a public cap.
 
     It reads noisy data alone, so it needs no audit and no budget. One that minimises no norm
     (`value` is None) is mixed with the first-order fit where its certificate exceeds
-    `noise_cut_bound`.
+    `noise_cut_bound`. A fit of your own, which `release_graph(graph, epsilon=1.0,
+    fit=FitMethod(clipped))` takes::
+
+        def clipped(problem, *, time_limit=None, progress=silent):
+            x = problem.project(problem.noisy.copy())
+            return Fit(matrix=x, method="clipped", objective="distance of each entry")
     """
 
-    @property
-    def tolerance(self) -> float | None:
-        """Stop when the gap is at most this; None if the method has no gap."""
-
-    @property
-    def time_limit(self) -> float | None:
-        """Seconds after which the best point so far is returned, and after which a release looks
-        for no better certificate and no mixture; None for no limit.
-        """
-
-    @property
-    def uses_degrees(self) -> bool:
-        """Whether noisy degrees and a noisy total help it: a budget may then be split."""
-
-    @property
-    def needs_cap(self) -> bool:
-        """Whether it refuses weights without a public cap."""
-
-    def __call__(self, problem: FitProblem, *, progress: Progress = silent) -> Fit:
-        """Minimise the norm of x - z over the box."""
+    run: Callable[..., Fit]
+    uses_degrees: bool = False
+    needs_cap: bool = False
 
 
 def degree_matched_start(problem: FitProblem) -> RealMatrix:
     """A start x = clip(z + a_i + b_j) whose row and column sums are near those of z; dense."""
     rows, columns = degree_matched_shifts(problem)
-    blocks = problem.blocks
-    return blocks.gather(
+    return problem.blocks.gather(
         shifted, rows, columns, problem.cap, np.float64, width=problem.shape[1], dtype=np.float64
     )
 
 
-def degree_matched_shifts(problem: FitProblem, sweeps: int = 15) -> tuple[FloatVector, FloatVector]:
+def degree_matched_shifts(problem: FitProblem) -> tuple[FloatVector, FloatVector]:
     """Vectors a, b such that clip(z + a_i + b_j) has nearly the row and column sums of z.
 
     Clipping z alone moves cuts by order n^2; shifting rows and columns takes most of that back.
     """
     row_target, column_target, *_ = _all_margins(problem, None, None)
     rows, columns = np.zeros(problem.shape[0]), np.zeros(problem.shape[1])
-    for _ in range(sweeps):
+    for _ in range(_SWEEPS):
         by_row, by_column, free_rows, free_columns = _all_margins(problem, rows, columns)
-        rows = rows + 0.7 * _share(row_target - by_row, free_rows)
+        rows = rows + _share(row_target - by_row, free_rows)
         if problem.symmetric:
             columns = rows  # the very same numbers: x stays symmetric to the last bit
         else:
-            columns = columns + 0.7 * _share(column_target - by_column, free_columns)
+            columns = columns + _share(column_target - by_column, free_columns)
     return rows, columns
+
+
+def _share(missing: FloatVector, free: FloatVector) -> FloatVector:
+    # Moving both ends of a pair would overshoot when nothing is clipped, hence a floor.
+    return _STEP * (missing / np.maximum(free, 0.05 * len(missing)) / 2)
 
 
 def shifted(
@@ -282,15 +291,7 @@ def shifted(
     cap: float,
     dtype: npt.DTypeLike = np.float32,
 ) -> RealMatrix:
-    """clip(z + a_i + b_j) for the rows of a block, zero on the diagonal.
-
-    Args:
-        block: rows of z.
-        rows: a, for all rows of the matrix.
-        columns: b.
-        cap: upper side of the box.
-        dtype: of the result.
-    """
+    """clip(z + a_i + b_j) for the rows of a block, zero on the diagonal."""
     x = block.estimate(dtype)
     x += np.add(rows[block.start : block.stop, None], columns, dtype=dtype)
     np.maximum(x, x.dtype.type(0), out=x)
@@ -300,26 +301,25 @@ def shifted(
 
 def _all_margins(
     problem: FitProblem, rows: FloatVector | None, columns: FloatVector | None
-) -> tuple[FloatVector, FloatVector, FloatVector, FloatVector]:
+) -> list[FloatVector]:
     """Row and column sums, and how many entries lie inside the box in each row and column."""
-    parts = problem.blocks.map(_margins, rows, columns, problem.cap)
-    by_row, by_column, free_rows, free_columns = zip(*parts, strict=True)
-    return (
+    parts = zip(*problem.blocks.map(_margins, rows, columns, problem.cap), strict=True)
+    by_row, by_column, free_rows, free_columns = parts
+    return [
         np.concatenate(by_row),
         np.sum(by_column, axis=0),
         np.concatenate(free_rows),
         np.sum(free_columns, axis=0),
-    )
+    ]
 
 
 def _margins(
     block: RowBlock, rows: FloatVector | None, columns: FloatVector | None, cap: float
-) -> tuple[FloatVector, FloatVector, FloatVector, FloatVector]:
+) -> list[FloatVector]:
     """Sums and free counts of a block of z, or of clip(z + a_i + b_j) if there are shifts."""
-    by_row, free_rows = np.zeros(block.shape[0]), np.zeros(block.shape[0])
-    by_column, free_columns = np.zeros(block.shape[1]), np.zeros(block.shape[1])
-    for part in block.parts(_PIECE):
-        where = slice(part.start - block.start, part.stop - block.start)
+    height, width = block.shape
+    by_row, by_column, free_rows, free_columns = map(np.zeros, (height, width, height, width))
+    for part, where in pieces(block, _PIECE):
         if rows is None or columns is None:
             x = part.estimate()
         else:
@@ -331,9 +331,10 @@ def _margins(
         by_row[where] = x.sum(axis=1)
         if not block.symmetric:
             by_column += x.sum(axis=0)
-    return by_row, by_column, free_rows, free_columns
+    return [by_row, by_column, free_rows, free_columns]
 
 
-def _share(missing: FloatVector, free: FloatVector) -> FloatVector:
-    # Moving both ends of a pair would overshoot when nothing is clipped, hence a floor.
-    return missing / np.maximum(free, 0.05 * len(missing)) / 2
+def pieces(block: RowBlock, entries: int) -> Iterator[tuple[RowBlock, slice]]:
+    """Parts of a block that fit into the cache, each with its place in the block."""
+    for part in block.parts(entries):
+        yield part, slice(part.start - block.start, part.stop - block.start)

@@ -5,25 +5,27 @@ edge is lost. A model of blocks takes all entries together: it sees k blocks who
 near the edge, since every vertex must belong to one of them. Memberships stay soft where the data
 leave them open, and how soft they are tells how much of the true blocks they hold.
 
-`found_groups` finds communities in kept edges, by the likelihood of their blocks. Leiden's
-algorithm takes longest where there are none. Of many edges, a few products with their matrix tell
-first whether it has a direction that the degrees alone do not give it.
+`best_structure` believes the blocks or the vectors, whichever the noisy matrix bears out.
 """
 
 import math
-import random
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self, final
 
 import numpy as np
-import scipy.sparse as sp
 
-from graphcuts_dp.arrays import FloatMatrix, FloatVector, IndexArray, IntVector
+from graphcuts_dp.arrays import FloatMatrix, FloatVector
+from graphcuts_dp.resources import NEVER, Deadline
 from graphcuts_dp.synth.structure import (
     Structure,
     Triples,
     View,
+    directions_near_noise,
+    far_apart,
+    find_spectrum,
+    largest_triples,
+    sharpened_structure,
+    squares_between,
 )
 
 _STARTS = 16
@@ -130,91 +132,107 @@ class _Point:
     before: tuple[FloatMatrix, ...]
     kernel: FloatMatrix | None = None
 
+    @property
+    def moments(self) -> list[_Moments]:
+        return [_Moments.of(side) for side in self.sides]
+
 
 _Sums = tuple[FloatMatrix, ...]  # Z Q and Z^T P; of an adjacency matrix Z P
 
 
-@dataclass(frozen=True)
-class _Law:
-    """What is known of a noisy matrix beforehand: its layout, the noise s, the cap."""
+@dataclass(frozen=True, eq=False)
+class _Equations:
+    """Those of a noisy matrix, its noise s and cap: see `fit_blocks`."""
 
-    shape: tuple[int, int]
-    symmetric: bool
-    hollow: bool
+    view: View
     deviation: float
     cap: float
 
     @property
     def times(self) -> int:
         """How often a pair is in the matrix."""
-        return 2 if self.symmetric else 1
+        return 2 if self.view.symmetric else 1
 
     @property
     def doubt(self) -> float:
         """Entries that the prior law of the kernel counts for."""
         return float(self.times * (self.deviation / (_SPREAD * self.cap)) ** 2)
 
-    def pairs(self, sides: tuple[FloatMatrix, ...]) -> FloatMatrix:
+    def settled(self, points: list[_Point], rounds: int) -> list[_Point]:
+        """Step 2 from several points at once: one product with the matrix serves them all."""
+        for _ in range(rounds):
+            sums = self._products(points)
+            points = [self._step(point, each) for point, each in zip(points, sums, strict=True)]
+        return points
+
+    def models(self, points: list[_Point]) -> list[BlockModel]:
+        """The models at some points."""
+        sums = self._products(points)
+        return [self._model(point, each) for point, each in zip(points, sums, strict=True)]
+
+    def _products(self, points: list[_Point]) -> list[_Sums]:
+        of_right = self.view.times(np.hstack([point.sides[-1] for point in points]))
+        sums = [np.split(of_right, len(points), axis=1)]
+        if not self.view.symmetric:
+            of_left = self.view.transposed_times(np.hstack([point.sides[0] for point in points]))
+            sums.append(np.split(of_left, len(points), axis=1))
+        return list(zip(*sums, strict=True))
+
+    def _pairs(self, sides: tuple[FloatMatrix, ...]) -> FloatMatrix:
         """Expected number of ordered pairs between each two blocks."""
         sizes = [side.sum(axis=0) for side in sides]
         found: FloatMatrix = np.outer(sizes[0], sizes[-1])
-        if self.symmetric:
+        if self.view.symmetric:
             found = found - np.diag(sizes[0])
-        elif self.hollow:
+        elif self.view.blocks.hollow:
             found = found - sides[0].T @ sides[-1]
         return np.maximum(found, 0.0)
 
-    def mean(self, totals: FloatMatrix) -> float:
+    def _mean(self, totals: FloatMatrix) -> float:
         """Of all entries."""
-        rows, columns = self.shape
-        return float(totals.sum()) / (rows * (columns - self.hollow))
+        rows, columns = self.view.shape
+        return float(totals.sum()) / (rows * (columns - self.view.blocks.hollow))
 
-    def kernel(self, point: _Point, sums: _Sums) -> tuple[FloatMatrix, FloatMatrix]:
+    def _kernel(self, point: _Point, sums: _Sums) -> tuple[FloatMatrix, FloatMatrix]:
         """The next kernel, and P^T Z Q."""
-        moments = [_Moments.of(side) for side in point.sides]
+        moments = point.moments
         totals = point.sides[0].T @ sums[0]
         last = point.kernel
-        if self.symmetric:
+        if self.view.symmetric:
             totals = (totals + totals.T) / 2
         if last is None:
             apart = np.outer(moments[0].sizes, moments[-1].sizes)
-            apart -= point.sides[0].T @ point.sides[-1] if self.hollow else 0.0
+            apart -= point.sides[0].T @ point.sides[-1] if self.view.blocks.hollow else 0.0
             last = totals / np.maximum(apart, 1.0)
         found = totals + moments[0].covariance @ last @ moments[-1].covariance
-        found = (found + self.doubt * self.mean(totals)) / (self.pairs(point.sides) + self.doubt)
+        found = (found + self.doubt * self._mean(totals)) / (self._pairs(point.sides) + self.doubt)
         return np.clip(found, -self.cap, self.cap), totals
 
-    def step(self, point: _Point, sums: _Sums) -> _Point:
+    def _step(self, point: _Point, sums: _Sums) -> _Point:
         """One round of the equations."""
-        kernel, _ = self.kernel(point, sums)
-        moments = [_Moments.of(side) for side in point.sides]
-        fresh = [self._heard(0, point, sums[0], kernel, moments[-1])]
-        if not self.symmetric:
-            fresh.append(self._heard(1, point, sums[1], kernel.T, moments[0]))
+        kernel, _ = self._kernel(point, sums)
+        kernels, others = (kernel, kernel.T), reversed(point.moments)
+        fresh = []
+        for now, before, heard, B, other in zip(
+            point.sides, point.before, sums, kernels, others, strict=False
+        ):
+            logs = heard @ B.T - before @ (B @ other.covariance @ B.T)
+            logs = (logs - np.diag(B @ other.products @ B.T) / 2) / self.deviation**2
+            logs += np.log(now.mean(axis=0) + _TINY)
+            logs -= logs.max(axis=1, keepdims=True)
+            next_one = np.exp(logs)
+            next_one /= next_one.sum(axis=1, keepdims=True)
+            fresh.append((1 - _DAMPING) * now + _DAMPING * next_one)
         return _Point(tuple(fresh), point.sides, kernel)
 
-    def _heard(
-        self, side: int, point: _Point, sums: FloatMatrix, kernel: FloatMatrix, other: _Moments
-    ) -> FloatMatrix:
-        """The next memberships of one side, from the other's."""
-        now = point.sides[side]
-        logs = sums @ kernel.T - point.before[side] @ (kernel @ other.covariance @ kernel.T)
-        logs = (logs - np.diag(kernel @ other.products @ kernel.T) / 2) / self.deviation**2
-        logs += np.log(now.mean(axis=0) + _TINY)
-        logs -= logs.max(axis=1, keepdims=True)
-        fresh = np.exp(logs)
-        fresh /= fresh.sum(axis=1, keepdims=True)
-        mixed: FloatMatrix = (1 - _DAMPING) * now + _DAMPING * fresh
-        return mixed
-
-    def model(self, point: _Point, sums: _Sums) -> BlockModel:
+    def _model(self, point: _Point, sums: _Sums) -> BlockModel:
         """The model at a point."""
-        kernel, totals = self.kernel(point, sums)
-        moments = [_Moments.of(side) for side in point.sides]
+        kernel, totals = self._kernel(point, sums)
+        moments = point.moments
         echo = moments[0].covariance @ kernel @ moments[-1].covariance
         gained = ((totals + echo / 2) * kernel).sum()
-        gained -= (self.pairs(point.sides) * kernel**2).sum() / 2
-        prior = ((kernel - self.mean(totals)) ** 2).sum() / (2 * (_SPREAD * self.cap) ** 2)
+        gained -= (self._pairs(point.sides) * kernel**2).sum() / 2
+        prior = ((kernel - self._mean(totals)) ** 2).sum() / (2 * (_SPREAD * self.cap) ** 2)
         evidence = (gained / self.deviation**2 - prior) / self.times - self._volume(moments)
         for side in point.sides:
             evidence += (side * np.log((side.mean(axis=0) + _TINY) / (side + _TINY))).sum()
@@ -229,7 +247,7 @@ class _Law:
         """
         told = [np.maximum(np.linalg.eigvalsh(each.products), 0.0) for each in moments]
         precision = np.outer(told[0], told[-1]) * (_SPREAD * self.cap / self.deviation) ** 2
-        if self.symmetric:
+        if self.view.symmetric:
             precision[np.diag_indices(len(precision))] /= 2
             precision = np.triu(precision)
         return float(np.log1p(precision).sum() / 2)
@@ -265,238 +283,114 @@ def fit_blocks(
     Source: Thouless, Anderson, Palmer 1977; Plefka 1982; for blocks in Gaussian noise Lesieur,
     Krzakala, Zdeborova 2017.
     """
-    law = _Law(view.shape, view.symmetric, view.blocks.layout.hollow, deviation, cap)
+    equations = _Equations(view, deviation, cap)
     random = np.random.default_rng(count)  # starting points only: nothing private, no noise
     vectors = triples[1:2] if view.symmetric else triples[1:]
     if count == 1:  # nothing is left to find
         whole = tuple(np.ones((len(side), 1)) for side in vectors)
-        return _models(view, law, [_Point(whole, whole)])[0]
+        return equations.models([_Point(whole, whole)])[0]
     points = []
     for number in range(max(_FEWEST_STARTS, min(_STARTS, _PRODUCTS // max(view.shape)))):
         hard = [_clustered(side[:, : count + number % 2], count, random) for side in vectors]
         soft = tuple(_FAITH * side + (1 - _FAITH) / count for side in hard)
         points.append(_Point(soft, soft))
-    points = _settled(view, law, points, _SHORT_ROUNDS)
-    reached = [model.evidence for model in _models(view, law, points)]
-    best = _settled(view, law, [points[int(np.argmax(reached))]], _ROUNDS)
-    return _models(view, law, best)[0]
-
-
-def _settled(view: View, law: _Law, points: list[_Point], rounds: int) -> list[_Point]:
-    """Step 2 from several points at once: one product with the matrix serves them all."""
-    for _ in range(rounds):
-        sums = _products(view, points)
-        points = [law.step(point, each) for point, each in zip(points, sums, strict=True)]
-    return points
-
-
-def _models(view: View, law: _Law, points: list[_Point]) -> list[BlockModel]:
-    sums = _products(view, points)
-    return [law.model(point, each) for point, each in zip(points, sums, strict=True)]
-
-
-def _products(view: View, points: list[_Point]) -> list[_Sums]:
-    of_right = view.times(np.hstack([point.sides[-1] for point in points]))
-    sums = [np.split(of_right, len(points), axis=1)]
-    if not view.symmetric:
-        of_left = view.transposed_times(np.hstack([point.sides[0] for point in points]))
-        sums.append(np.split(of_left, len(points), axis=1))
-    return list(zip(*sums, strict=True))
+    points = equations.settled(points, _SHORT_ROUNDS)
+    reached = [model.evidence for model in equations.models(points)]
+    best = equations.settled([points[int(np.argmax(reached))]], _ROUNDS)
+    return equations.models(best)[0]
 
 
 def _clustered(points: FloatMatrix, count: int, random: np.random.Generator) -> FloatMatrix:
     """Hard memberships by k-means, from points chosen far from each other."""
-    centres = points[[random.integers(len(points))]]
-    for _ in range(1, count):
-        nearest = _squares(points, centres).min(axis=1)
-        total = nearest.sum()
-        chances = nearest / total if total > 0 else None
-        centres = np.vstack([centres, points[random.choice(len(points), p=chances)]])
+    centres = far_apart(points, count, random)
     for _ in range(_LLOYD_ROUNDS):
-        memberships: FloatMatrix = np.eye(count)[_squares(points, centres).argmin(axis=1)]
+        memberships: FloatMatrix = np.eye(count)[squares_between(points, centres).argmin(axis=1)]
         sizes = memberships.sum(axis=0)[:, None]
         centres = np.where(sizes > 0, memberships.T @ points / np.maximum(sizes, 1), centres)
     return memberships
 
 
-def _squares(points: FloatMatrix, centres: FloatMatrix) -> FloatMatrix:
-    return np.stack([((points - centre) ** 2).sum(axis=1) for centre in centres], axis=1)
+_MOST_VERTICES = 2048  # for block models, which read the matrix some hundred times
+_MOST_BLOCKS = 10
+_FEWEST = 6  # numbers of blocks up to this one are tried in any case
+_PATIENCE = 2  # above, until so many in a row are no better
+_MARGIN = 3.0  # above the evidence of one block: matrices of noise alone reached 2
 
 
-_Edges = tuple[IndexArray, IndexArray, FloatVector]
-_RESOLUTIONS = (0.05, 0.15, 0.4, 1.0, 2.5)
-_FEW_RESOLUTIONS = (0.3, 1.0)
-_MANY = 500_000  # edges, from which few resolutions are tried, and only after `shows_structure`
-_HELD_OUT = 5  # every fifth edge
-_WORTH = 0.02  # log likelihood of an edge that groups, or more of them, have to gain
-_LEAST_SHARE = 1 / 200  # of all vertices: smaller groups are not measured
-_MOST = 64
-_MOVES = 6
-_STEPS = 32  # of Lanczos
-_BEYOND = 1.05  # times the edge of the bulk; where Leiden finds groups, it is 1.18 at least
-_LEAST = 1e-20  # where the space is exhausted
-_DRAWN = 100_000  # vertices of the graph that has degrees alone
+def best_structure(
+    view: View, deviation: float, deadline: Deadline = NEVER, *, cap: float = 1.0
+) -> Structure:
+    """The structure that the noisy matrix bears out.
 
-
-def found_groups(
-    rows: IndexArray, columns: IndexArray, chances: FloatVector, vertices: int
-) -> IntVector | None:
-    """A group for each vertex, or None where kept edges show none worth measuring.
-
-    Leiden's algorithm for modularity at several resolutions; of its partitions, with small groups
-    put where most of their edges go, the one is taken whose degree-corrected blocks tell most of
-    a fifth of the edges that were held out. Reads kept edges, so noisy data, alone.
+    Singular vectors, sharpened (`sharpened_structure`), find structure of
+    any kind, but what lies near the edge of the noise they lose, and then two blocks become one.
+    Block models (`fit_blocks`) find blocks there, and nothing else. Of these the one of largest
+    evidence competes, where that is clearly above one block's. Of both the one is kept whose
+    estimate has the larger likelihood under the law of the noise, less half the logarithm of the
+    number of pairs for each entry of the kernel, and of the vertices for each share. Blocks without
+    a direction that stands out count as near the noise.
 
     Args:
-        rows: ends of the kept edges.
-        columns: other ends.
-        chances: probability that each is an edge.
-        vertices: how many.
+        view: the matrix.
+        deviation: s, of the noise of an entry.
+        deadline: when to stop.
+        cap: of an entry.
 
-    Source: Traag, Waltman, van Eck 2019 (Leiden); Karrer, Newman 2011 (likelihood).
+    Source: Schwarz 1978 (the penalty).
     """
-    if len(rows) < 4 * math.sqrt(vertices):
-        return None
-    if len(rows) > _MANY and not shows_structure(rows, columns, chances, vertices):
-        return None
-    held = np.arange(len(rows)) % _HELD_OUT == 0
-    parts = [(rows[where], columns[where], chances[where]) for where in (~held, held)]
-    best, chosen = 0.0, 0.0
-    resolutions = _RESOLUTIONS if len(rows) <= _MANY else _FEW_RESOLUTIONS
-    for resolution, codes in zip(
-        resolutions, _partitions(*parts[0], vertices, resolutions), strict=True
-    ):
-        gain = 0.0 if codes is None else _gain(codes, parts[0], parts[1])
-        if gain > best + _WORTH * float(parts[1][2].sum()):
-            best, chosen = gain, resolution
-    return next(_partitions(rows, columns, chances, vertices, (chosen,))) if chosen else None
+    triples = largest_triples(view)
+    seen, near = find_spectrum(view, triples), directions_near_noise(view, triples)
+    best = sharpened_structure(view, deadline, seen=seen)
+    if max(view.shape) > _MOST_VERTICES:
+        return replace(best, near=near)
+    deviation = max(deviation, seen.deviation)  # what edges have of their own is noise, too
+    blocks = _likeliest(view, triples, deviation, cap, deadline)
+    if blocks is not None:
+        if not len(seen.signal):
+            near = max(near, 1)
+        found = blocks.structure()
+        ahead = explained(found, view) - explained(best, view)
+        if ahead > deviation**2 * _penalty(blocks.count, view):
+            best = found
+    return replace(best, near=near)
 
 
-def shows_structure(
-    rows: IndexArray, columns: IndexArray, chances: FloatVector, vertices: int
-) -> bool:
-    """Whether kept edges have a direction that their degrees alone do not give.
-
-    With A the matrix of the edges and d its degrees of mean t, the largest eigenvalue of
-    D^(-1/2) (A - d d'/sum d) D^(-1/2), D = diag(d + t), is compared with that of a graph whose
-    ends are joined at random: those of all vertices, or of as many as tell the edge of the bulk.
-    Groups that modularity can find lie beyond it. Both eigenvalues are estimated from below, by as
-    many steps of Lanczos. Reads kept edges, so noisy data, alone.
-
-    Source: Qin, Rohe 2013 (the matrix); Decelle, Krzakala, Moore, Zdeborova 2011 (which groups
-    can be found).
-    """
-    rng = np.random.default_rng(1)  # a start and a comparison, no noise of privacy
-    drawn = np.zeros(vertices, dtype=np.bool_)
-    drawn[rng.permutation(vertices)[:_DRAWN]] = True
-    ends = np.concatenate([rows[drawn[rows]], columns[drawn[columns]]])
-    weights = np.concatenate([chances[drawn[rows]], chances[drawn[columns]]])
-    half = len(ends) // 2
-    order = rng.permutation(len(ends))[: 2 * half]
-    weights = weights[order[:half]]
-    if not weights.any():
-        return True  # nothing to compare with
-    first, second = (np.cumsum(drawn) - 1)[ends[order]].reshape(2, half)
-    alone = _largest(first, second, weights, int(drawn.sum()), rng)
-    return _largest(rows, columns, chances, vertices, rng) > _BEYOND * alone
-
-
-def _largest(
-    rows: IndexArray,
-    columns: IndexArray,
-    chances: FloatVector,
-    vertices: int,
-    rng: np.random.Generator,
-) -> float:
-    """The largest eigenvalue of the scaled matrix of edges, less what degrees explain."""
-    half = sp.csr_matrix((chances.astype(np.float32), (rows, columns)), shape=(vertices, vertices))
-    degrees = np.bincount(rows, chances, minlength=vertices)
-    degrees += np.bincount(columns, chances, minlength=vertices)
-    scale = (1 / np.sqrt(degrees + degrees.mean())).astype(np.float32)
-    along = (degrees / math.sqrt(degrees.sum())).astype(np.float32) * scale
-    vector = rng.standard_normal(vertices, dtype=np.float32)
-    vector /= np.linalg.norm(vector)
-    before = np.zeros_like(vector)
-    diagonal, beside = np.zeros(_STEPS), np.zeros(_STEPS)
-    for step in range(_STEPS):
-        scaled = scale * vector
-        image = scale * (half @ scaled + half.T @ scaled) - along * (along @ vector)
-        image -= np.float32(beside[step - 1]) * before
-        diagonal[step] = image @ vector
-        image -= np.float32(diagonal[step]) * vector
-        beside[step] = max(float(np.linalg.norm(image)), _LEAST)
-        before, vector = vector, image / np.float32(beside[step])
-    small = np.diag(diagonal) + np.diag(beside[:-1], 1) + np.diag(beside[:-1], -1)
-    return float(np.linalg.eigvalsh(small)[-1])
-
-
-def _partitions(
-    rows: IndexArray,
-    columns: IndexArray,
-    chances: FloatVector,
-    vertices: int,
-    resolutions: Sequence[float],
-) -> Iterator[IntVector | None]:
-    """Leiden's groups at each resolution."""
-    import igraph  # slow to load, and seldom needed
-
-    graph = igraph.Graph(n=vertices, edges=np.column_stack([rows, columns]))
-    weights = chances.tolist()
-    for resolution in resolutions:
-        # The same groups for the same edges, whatever was drawn before.
-        igraph.set_random_number_generator(random.Random(1))  # noqa: S311  # no noise
-        try:
-            found = graph.community_leiden(
-                objective_function="modularity",
-                weights=weights,
-                resolution=resolution,
-                n_iterations=2,
-            )
-        finally:
-            igraph.set_random_number_generator(random)
-        yield _large(np.array(found.membership), rows, columns, chances)
-
-
-def _large(
-    codes: IntVector, rows: IndexArray, columns: IndexArray, chances: FloatVector
-) -> IntVector | None:
-    """With members of small groups moved to the large group that they send most weight to."""
-    sizes = np.bincount(codes)
-    large = np.flatnonzero(sizes >= max(_LEAST_SHARE * len(codes), 8))
-    if len(large) > _MOST:
-        large = large[np.argsort(-sizes[large])[:_MOST]]
-    if len(large) < 2:
-        return None
-    place = np.full(len(sizes), -1)
-    place[large] = np.arange(len(large))
-    found = place[codes]
-    for _ in range(_MOVES):
-        if (found >= 0).all():
+def _likeliest(
+    view: View, triples: Triples, deviation: float, cap: float, deadline: Deadline
+) -> BlockModel | None:
+    """The block model of largest evidence, or None where one block explains as much."""
+    one = fit_blocks(view, triples, 1, deviation, cap).evidence
+    best, score, worse = None, one + _MARGIN, 0
+    most = min(_MOST_BLOCKS, min(view.shape) // 2, len(triples[0]))
+    for count in range(2, most + 1):
+        if deadline.passed() or (count > _FEWEST and worse >= _PATIENCE):
             break
-        ends = np.concatenate([rows, columns]), np.concatenate([columns, rows])
-        here = (found[ends[0]] < 0) & (found[ends[1]] >= 0)
-        if not here.any():
-            break
-        keys = ends[0][here].astype(np.int64) * len(large) + found[ends[1][here]]
-        unique, at = np.unique(keys, return_inverse=True)
-        sums = np.bincount(at, np.concatenate([chances, chances])[here])
-        order = np.argsort(sums, kind="stable")  # the largest last, and so kept
-        found[unique[order] // len(large)] = unique[order] % len(large)
-    lost = np.flatnonzero(found < 0)
-    found[lost] = np.argmax(sizes[large])
-    return found
+        blocks = fit_blocks(view, triples, count, deviation, cap)
+        if blocks.evidence > score:
+            best, score, worse = blocks, blocks.evidence, 0
+        else:
+            worse += 1
+    return best
 
 
-def _gain(codes: IntVector, shown: _Edges, held: _Edges) -> float:
-    """Log likelihood of edges that were held out, under blocks over that under degrees alone.
+def _penalty(count: int, view: View) -> float:
+    """For the kernel's entries, and the shares of the blocks of each side."""
+    n, m = view.shape
+    if view.symmetric:
+        return count * (count + 1) / 4 * math.log(n * (n - 1) / 2) + (count - 1) / 2 * math.log(n)
+    return count**2 / 2 * math.log(n * m) + (count - 1) / 2 * math.log(n * m)
 
-    Both are degree-corrected, so that degrees cancel: an edge between groups a and b gains
-    ln(m_ab M/(v_a v_b)), with the blocks m and volumes v of the edges that were shown.
+
+def explained(structure: Structure, view: View) -> float:
+    """Log likelihood of a noisy matrix above that of no structure, times s^2.
+
+    With T the structure's estimate, the sum over pairs of z T - T^2/2.
     """
-    k = int(codes.max()) + 1
-    rows, columns, chances = shown
-    counted = np.bincount(codes[rows] * k + codes[columns], chances, minlength=k * k)
-    blocks = counted.reshape(k, k) + counted.reshape(k, k).T + 1.0
-    volumes = blocks.sum(axis=1)
-    gains = np.log(blocks * blocks.sum() / np.outer(volumes, volumes))
-    return float(gains[codes[held[0]], codes[held[1]]] @ held[2])
+    left, right = structure.left, structure.right
+    shown = (left * view.times(right)).sum(axis=0)
+    squares = float((structure.sizes**2).sum())
+    if view.blocks.layout.hollow:
+        diagonal = (left * right) @ structure.sizes
+        squares -= float(diagonal @ diagonal)
+    found = float(np.dot(structure.sizes, shown) - squares / 2)
+    return found / 2 if view.symmetric else found

@@ -1,46 +1,44 @@
-"""The cutting-plane fit: a linear program whose separation oracle is the cut norm.
+"""Fits against the largest cuts that an oracle finds: the cutting plane, and the game.
 
-The linear program of the cutting-plane method, grown row by row and warm-started.
+The cutting plane solves a linear program, grown row by row and warm-started. The query release game
+has a synthetic matrix as the average of plays against the worst cuts.
 """
 
 import math
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol, final
+from collections.abc import Callable, Mapping
+from typing import Any, final
 
 import highspy
 import numpy as np
 import numpy.typing as npt
 import scipy
-from threadpoolctl import threadpool_limits
 
 from graphcuts_dp.arrays import BoolVector, FloatVector, RealMatrix
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
 from graphcuts_dp.cutnorm.spectral import prefix_cuts
 from graphcuts_dp.errors import SolverError
-from graphcuts_dp.resources import NEVER, Deadline, Progress, silent
-from graphcuts_dp.synth.base import Fit, FitProblem, gap_between
-from graphcuts_dp.synth.first_order import FirstOrder
+from graphcuts_dp.resources import NEVER, Deadline, Progress, one_blas_thread, silent
+from graphcuts_dp.synth.base import Fit, FitProblem, GapSearch, degree_matched_start
+from graphcuts_dp.synth.first_order import first_order
 
 _FADE = 0.25  # a row's importance when it was not used in a round
 _MEMORY = 4  # rounds without use after which projections leave a row out
+_PREFIX_CUTS = 12  # that a spectral oracle finds at most
 
 
 @final
 class Master:
     """min t subject to <a_k, x> - b_k <= t for the rows so far, 0 <= x <= cap, t >= 0.
 
-    Args:
-        variables: number of entries of x.
-        cap: upper side of the box, or infinity.
+    `variables` is the number of entries of x, `matrix` has the rows a_k.
     """
 
     def __init__(self, variables: int, cap: float) -> None:
         self.cap = cap
-        self._matrix = np.empty((0, variables))
+        self.matrix = np.empty((0, variables))
         self._constants = np.empty(0)
         self._multipliers = np.empty(0)  # of the last program and projection: who is active
-        self._variables = variables
         self._lp: Any = highspy.Highs()  # type: ignore[no-untyped-call]
         self._lp.setOptionValue("output_flag", False)
         self._lp.setOptionValue("threads", 1)
@@ -53,20 +51,12 @@ class Master:
         """Add inequalities <row, x> - constant <= objective, each row of shape (variables,)."""
         for row, constant in zip(rows, constants, strict=True):
             used = np.flatnonzero(row)
-            index = np.append(used, self._variables).astype(np.int32)
+            index = np.append(used, len(row)).astype(np.int32)
             values = np.append(row[used], -1.0)
             self._lp.addRow(-self._lp.inf, constant, len(index), index, values)
         self._constants = np.append(self._constants, constants)
-        self._matrix = np.vstack([self._matrix, *rows])
+        self.matrix = np.vstack([self.matrix, *rows])
         self._multipliers = np.append(self._multipliers, np.ones(len(rows)))
-
-    def largest(self, residual: FloatVector) -> float:
-        """Largest |<a_k, residual>| over the rows so far; 0 without rows.
-
-        Args:
-            residual: x - z, shape (variables,).
-        """
-        return float(np.abs(self._matrix @ residual).max(initial=0.0))
 
     def lower_bound(self) -> float:
         """A proven lower bound on the program, and so on the minimum over all cuts.
@@ -87,7 +77,7 @@ class Master:
             return 0.0
         multipliers /= max(total, 1.0)
         self._multipliers = np.maximum(multipliers, self._multipliers * _FADE)
-        reduced = multipliers @ self._matrix
+        reduced = multipliers @ self.matrix
         negative = float(np.minimum(reduced, 0).sum())
         if math.isinf(self.cap):
             # Rounding may leave a tiny negative sum, for which the box has no lower side.
@@ -104,7 +94,7 @@ class Master:
         that mattered lately. Approximate: the method needs a good next point, not an exact one.
         """
         active = np.flatnonzero(self._multipliers > _FADE**_MEMORY)
-        matrix = self._matrix[active]
+        matrix = self.matrix[active]
         limits = self._constants[active] + level
 
         def dual(multipliers: FloatVector) -> tuple[float, FloatVector]:
@@ -130,91 +120,82 @@ class Master:
 Cut = tuple[BoolVector, BoolVector]
 
 
-class SeparationOracle(Protocol):
-    """Finds cuts of a matrix that are nearly the largest of a norm."""
-
-    objective: str
-
-    def weight(self, S: BoolVector, T: BoolVector) -> float:
-        """Factor of |M(S,T)| in the norm."""
-
-    def separate(self, residual: RealMatrix) -> list[Cut]:
-        """Distinct cuts, the best first."""
-
-    def search(self, residual: RealMatrix) -> list[Cut]:
-        """As `separate`, with more effort to find the largest; asked before a run ends."""
-
-
 @final
 class CutNormOracle:
-    """Largest |M(S,T)|, by the low-rank method, warm-started from call to call.
+    """Finds cuts with nearly the largest |M(S,T)|, by the low-rank method, warm-started.
 
     Source: GRU12 Lemma 6.2; Alon, Naor 2006.
 
     Args:
         shape: of the matrices to come.
-        cuts: how many cuts a call returns at most.
         deadline: of `search`, beyond its shortest form.
+        cuts: how many cuts a call returns at most.
     """
 
-    objective: str = "cut norm"
+    objective = "cut norm"
 
-    def __init__(self, shape: tuple[int, int], cuts: int = 12, deadline: Deadline = NEVER) -> None:
+    def __init__(self, shape: tuple[int, int], deadline: Deadline = NEVER, cuts: int = 12) -> None:
         self._deadline = deadline
         self._solver = LowRankSolver(shape, rank=min(32, max(shape) + 1), seed=0)
         self._cuts = cuts
         self._alternations = 30
 
     def weight(self, S: BoolVector, T: BoolVector) -> float:  # noqa: ARG002
-        """1: the cut norm itself."""
+        """Factor of |M(S,T)| in the norm: 1."""
         return 1.0
 
     def separate(self, residual: RealMatrix) -> list[Cut]:
-        """The best distinct cuts of 128 hyperplanes, each improved by alternation."""
+        """Distinct cuts, the best first, of 128 hyperplanes, each improved by alternation."""
         self._solver.step(residual, self._alternations)
         self._alternations = 8
         batch = self._solver.round_batch(residual, 128, self._cuts)
         return list(zip(batch.S, batch.T, strict=True))
 
     def search(self, residual: RealMatrix) -> list[Cut]:
-        """The cut of a whole cut-norm search, exact for small matrices."""
+        """The cut of a whole cut-norm search, exact for small matrices; asked before a run ends."""
         found = cut_norm(residual, time_limit=self._deadline.seconds_left)
         return [(found.S, found.T)]
 
 
 @final
 class SpectralOracle:
-    """Largest |M(S,T)|/sqrt(|S||T|), by prefixes of the leading singular vectors.
+    """Finds cuts with nearly the largest |M(S,T)|/sqrt(|S||T|), by prefixes of singular vectors.
 
     Source: GRU12 section 6.2; Nikiforov 2009.
-
-    Args:
-        cuts: how many cuts a call returns at most.
     """
 
-    objective: str = "normalised cut norm"
-
-    def __init__(self, cuts: int = 12) -> None:
-        self._cuts = cuts
+    objective = "normalised cut norm"
 
     def weight(self, S: BoolVector, T: BoolVector) -> float:
-        """1/sqrt(|S||T|)."""
+        """Factor of |M(S,T)| in the norm: 1/sqrt(|S||T|)."""
         return 1.0 / math.sqrt(max(1, int(S.sum()) * int(T.sum())))
 
-    def separate(self, residual: RealMatrix) -> list[Cut]:
+    def separate(self, residual: RealMatrix, pairs: int = 3) -> list[Cut]:
         """The best prefix cuts of several singular pairs."""
-        batch = prefix_cuts(residual, self._cuts)
+        batch = prefix_cuts(residual, _PREFIX_CUTS, pairs=pairs)
         return list(zip(batch.S, batch.T, strict=True))
 
     def search(self, residual: RealMatrix) -> list[Cut]:
-        """Prefix cuts of more singular pairs."""
-        batch = prefix_cuts(residual, self._cuts, pairs=min(12, *residual.shape))
-        return list(zip(batch.S, batch.T, strict=True))
+        """Prefix cuts of more singular pairs; asked before a run ends."""
+        return self.separate(residual, pairs=min(12, *residual.shape))
 
 
-@final
-@dataclass(frozen=True)
-class CuttingPlane:
+Oracle = CutNormOracle | SpectralOracle
+ORACLES: Mapping[str, Callable[[tuple[int, int], Deadline], Oracle]] = {
+    "cut-norm": CutNormOracle,
+    "spectral": lambda _, __: SpectralOracle(),
+}
+
+
+def cutting_plane(
+    problem: FitProblem,
+    *,
+    oracle: str = "cut-norm",
+    tolerance: float = 0.05,
+    max_rounds: int = 100,
+    time_limit: float | None = None,
+    progress: Progress = silent,
+) -> Fit:
     """Minimise the norm of x - z over the box by a stabilised cutting-plane method.
 
     1. Start from the first-order fit; add the cuts that the oracle finds there.
@@ -233,88 +214,50 @@ class CuttingPlane:
     Source: GRU12 Lemma 6.2 and section 6.2; Lemarechal, Nemirovskii, Nesterov 1995 (level
     method). Deviation: a linear program in place of the ellipsoid method.
 
-    Attributes:
+    Args:
+        problem: z and the box.
         oracle: "cut-norm" or "spectral".
         tolerance: stop when the gap is at most this.
         max_rounds: most rounds.
         time_limit: seconds after which the best point so far is returned; None for no limit.
+        progress: called with the fraction done and a message.
     """
-
-    oracle: Literal["cut-norm", "spectral"] = "cut-norm"
-    tolerance: float = 0.05
-    max_rounds: int = 100
-    time_limit: float | None = None
-    uses_degrees: ClassVar[bool] = False  # sums of noisy entries stand for them
-    needs_cap: ClassVar[bool] = False
-
-    def __call__(self, problem: FitProblem, *, progress: Progress = silent) -> Fit:
-        """Run the steps above; same input, same output, unless the time limit strikes."""
-        # Thousands of products of a few hundred numbers: threads would only wait for each other.
-        with threadpool_limits(1, "blas"):
-            return self._run(problem, progress)
-
-    def _run(self, problem: FitProblem, progress: Progress) -> Fit:
-        deadline = Deadline.after(self.time_limit)
-        spectral = self.oracle == "spectral"
-        oracle = SpectralOracle() if spectral else CutNormOracle(problem.shape, deadline=deadline)
-        run = _Run(problem, oracle, deadline)
-        stopped: Literal["gap", "rounds", "time"] = "rounds"
-        rounds = 0
-        for rounds in range(1, self.max_rounds + 1):
-            run.round()
-            progress(rounds / self.max_rounds, f"error {run.best:.4g}, gap {run.gap():.0%}")
-            if run.gap() <= self.tolerance and run.confirm() <= self.tolerance:
-                stopped = "gap"
-                break
-            if deadline.passed():
-                stopped = "time"
-                break
-        if stopped != "gap":
-            run.confirm()
-        return Fit(
-            matrix=run.best_matrix,
-            method="cutting-plane",
-            objective=run.oracle.objective,
-            value=run.best,
-            lower=run.lower,
-            rounds=rounds,
-            stopped=stopped,
-        )
+    deadline = Deadline.after(time_limit)
+    # Thousands of products of a few hundred numbers: threads would only wait for each other.
+    with one_blas_thread():
+        run = _Run(problem, ORACLES[oracle](problem.shape, deadline), deadline)
+        return run.run(tolerance, max_rounds, deadline, progress)
 
 
-class _Run:
+class _Run(GapSearch):
     """State of one run: the master program, the best point, both bounds."""
 
-    def __init__(
-        self, problem: FitProblem, oracle: SeparationOracle, deadline: Deadline = NEVER
-    ) -> None:
+    method = "cutting-plane"
+
+    def __init__(self, problem: FitProblem, oracle: Oracle, deadline: Deadline = NEVER) -> None:
         self.problem = problem
-        self.oracle = oracle
-        shape = problem.noisy.shape
+        self.oracle, self.objective = oracle, oracle.objective
+        n, m = problem.shape
         # Variables: the entries above the diagonal, or off it, or all of a biadjacency matrix.
-        self.places: tuple[npt.NDArray[np.intp], ...] | None = None
-        if problem.symmetric:
-            self.places = np.triu_indices(shape[0], 1)
-        elif problem.hollow:
-            self.places = np.nonzero(~np.eye(shape[0], dtype=np.bool_))
+        among = np.ones((n, m), dtype=np.bool_)
+        if problem.hollow:
+            among = np.triu(among, 1) if problem.symmetric else ~np.eye(n, dtype=np.bool_)
+        self.places: tuple[npt.NDArray[np.intp], ...] = np.nonzero(among)
         self.z = self._vector(problem.noisy)
         self.master = Master(len(self.z), problem.cap)
-        self.lower = 0.0
-        self.best = math.inf
-        self.best_matrix: RealMatrix = problem.noisy
-        start = FirstOrder(max_steps=100, time_limit=deadline.seconds_left)(problem)
+        start = first_order(problem, max_rounds=100, time_limit=deadline.seconds_left)
         self._consider(start.matrix.astype(np.float64))
 
-    def gap(self) -> float:
-        return gap_between(self.best, self.lower)
-
     def round(self) -> None:
+        self.rounds += 1
         self.lower = max(self.lower, self.master.lower_bound())
         level = self.lower + 0.5 * (self.best - self.lower)
-        self._consider(self._matrix(self.master.project(self._vector(self.best_matrix), level)))
+        matrix = np.zeros(self.problem.shape)
+        matrix[self.places] = self.master.project(self._vector(self.best_matrix), level)
+        self._consider(matrix + matrix.T if self.problem.symmetric else matrix)
 
     def confirm(self) -> float:
-        """Search the best point for larger cuts; the gap with what was found."""
+        """GapSearch the best point for larger cuts; the gap with what was found."""
         residual = self.best_matrix - self.problem.noisy
         self.best = max(self.best, self._add(residual, self.oracle.search(residual)))
         return self.gap()
@@ -325,7 +268,7 @@ class _Run:
         Its value counts the cuts found earlier too: the oracle may overlook them here.
         """
         residual = matrix - self.problem.noisy
-        known = self.master.largest(self._vector(residual))
+        known = float(np.abs(self.master.matrix @ self._vector(residual)).max(initial=0.0))
         value = max(self._add(residual, self.oracle.separate(residual)), known)
         if value < self.best:
             self.best, self.best_matrix = value, matrix
@@ -333,25 +276,197 @@ class _Run:
     def _add(self, residual: RealMatrix, cuts: list[Cut]) -> float:
         """Add inequalities of cuts, each with the sign it has at a point; the largest value."""
         vector = self._vector(residual)
-        rows = [self._coefficients(S, T) for S, T in cuts]
-        reached = [float(row @ vector) for row in rows]
-        rows = [-row if value < 0 else row for row, value in zip(rows, reached, strict=True)]
+        largest = 0.0
+        rows = []
+        for S, T in cuts:
+            form = np.outer(S, T).astype(np.float64)
+            if self.problem.symmetric:
+                form += form.T
+            row = self._vector(form) * self.oracle.weight(S, T)
+            value = float(row @ vector)
+            rows.append(-row if value < 0 else row)
+            largest = max(largest, abs(value))
         self.master.add(rows, [float(row @ self.z) for row in rows])
-        return max(map(abs, reached), default=0.0)
-
-    def _coefficients(self, S: BoolVector, T: BoolVector) -> FloatVector:
-        form = np.outer(S, T).astype(np.float64)
-        if self.problem.symmetric:
-            form += form.T
-        return self._vector(form) * self.oracle.weight(S, T)
+        return largest
 
     def _vector(self, matrix: RealMatrix) -> FloatVector:
-        entries = matrix.ravel() if self.places is None else matrix[self.places]
-        return np.asarray(entries, dtype=np.float64)
+        return np.asarray(matrix[self.places], dtype=np.float64)
 
-    def _matrix(self, vector: FloatVector) -> RealMatrix:
-        if self.places is None:
-            return vector.reshape(self.problem.noisy.shape)
-        matrix = np.zeros(self.problem.noisy.shape)
-        matrix[self.places] = vector
-        return matrix + matrix.T if self.problem.symmetric else matrix
+
+# bench_game.py: values over n^1.5 of .250, .230, .245 at n = 60, 150, 400, the first-order fit
+# .248, .227, .228.
+_SCALE = 0.1  # of the data player's steps, in diameters of the box; see `Play.regret_bound`
+_CUTS = 8  # that the query player mixes
+_LOOK = 25  # rounds between looks at the average
+
+
+def query_game(
+    problem: FitProblem,
+    *,
+    tolerance: float = 0.05,
+    max_rounds: int | None = None,
+    time_limit: float | None = None,
+    progress: Progress = silent,
+) -> Fit:
+    """Minimise ||x - z||_C over the box by playing the query release game.
+
+    The data player has the points x of the box, the query player the signed cuts
+    Q = +-1_S 1_T', and the data player pays <Q, x - z>. The value of the game is
+    min over x of ||x - z||_C; against the private data themselves it would be 0 (DR14,
+    Proposition 5.16), against a noisy matrix it is what no synthetic graph can avoid.
+
+    Each round, with weight w_t = t (late rounds are better):
+
+    1. The query player answers x_t with a mixture Q_t of the largest cuts that the oracle finds,
+       each with its sign: nearly a best response.
+    2. The data player, who has no regret, goes x <- project(x - eta_t w_t Q_t) with
+       eta_t = D/sqrt(sum of ||w_s Q_s||^2, s <= t): online gradient descent.
+
+    The average of the x_t is the fit. The average of the Q_t is a mixed strategy of the query
+    player: the least <Q, x - z> over the box is a lower bound, whatever the oracle found. So the
+    gap needs no trust in either player.
+
+    Guarantee, with gap g as reported and an exact last search: ||x - A||_C <=
+    (1 + 1/(1-g)) ||A - z||_C for every A in the box; the release's certificate bounds the norm
+    from above as well. The gap falls as 1/sqrt(rounds): see `Play.regret_bound`. Weights without a
+    public cap have no lower bound but 0.
+
+    Source: DR14 section 5.3.3; step lengths: Duchi, Hazan, Singer 2011. Deviations: the database
+    player plays points of the box against z, not universe elements against the private data, so
+    this is post-processing; queries are all cuts, by an oracle, not a list.
+
+    Args:
+        problem: z and the box.
+        tolerance: stop when the gap is at most this.
+        max_rounds: most rounds; None chooses from n.
+        time_limit: seconds after which the best point so far is returned; None for no limit.
+        progress: called with the fraction done and a message.
+    """
+    deadline = Deadline.after(time_limit)
+    with one_blas_thread():
+        run = _Game(problem, deadline)
+        return run.run(tolerance, max_rounds or default_rounds(problem.shape), deadline, progress)
+
+
+def default_rounds(shape: tuple[int, int]) -> int:
+    """Rounds after which the gap is about 10 %, or 20 % above 300 vertices; seconds of work."""
+    return 1000 if max(shape) <= 300 else 400
+
+
+class _Game(GapSearch):
+    """State of one game, whose average is looked at now and then."""
+
+    method = "game"
+    objective = "cut norm"
+
+    def __init__(self, problem: FitProblem, deadline: Deadline) -> None:
+        self.problem = problem
+        self.play = Play(problem, CutNormOracle(problem.shape, cuts=_CUTS))
+        self.judge = CutNormOracle(problem.shape, deadline)
+
+    def round(self) -> None:
+        self.rounds += 1
+        self.play.round()
+        if self.rounds % _LOOK == 0:
+            self._look()
+
+    def confirm(self) -> float:
+        """GapSearch the best average for larger cuts; the gap with what was found."""
+        if self.rounds % _LOOK:
+            self._look()
+        residual = self.best_matrix - self.problem.noisy
+        self.best = max(self.best, _largest(self.judge.search(residual), residual))
+        return self.gap()
+
+    def _look(self) -> None:
+        average, self.lower = self.play.average, self.play.lower
+        residual = average - self.problem.noisy
+        value = _largest(self.judge.separate(residual), residual)
+        if value < self.best:
+            self.best, self.best_matrix = value, average
+
+
+@final
+class Play:
+    """The game between two players, one round at a time.
+
+    `x` is the data player's next point; `oracle` is the query player's.
+    """
+
+    def __init__(self, problem: FitProblem, oracle: CutNormOracle) -> None:
+        self.rounds = 0
+        self.x: RealMatrix = degree_matched_start(problem)
+        self._problem = problem
+        self._oracle = oracle
+        # Without a cap, entries move about as far as the noise does.
+        reach = min(problem.cap, float(problem.noisy.std())) or 1.0
+        self._scale = _SCALE * reach * math.sqrt(problem.noisy.size)
+        self._points = np.zeros_like(self.x)
+        self._queries = np.zeros_like(self.x)
+        self._weight = self._payoffs = self._squares = 0.0
+
+    def round(self) -> None:
+        """One play of each."""
+        residual = self.x - self._problem.noisy
+        query = self._mixture(residual)
+        self.rounds += 1
+        w = float(self.rounds)
+        self._weight += w
+        self._points += w * self.x
+        self._queries += w * query
+        self._payoffs += w * float(np.vdot(query, residual))
+        self._squares += w**2 * float(np.vdot(query, query))
+        if self._squares > 0:
+            length = self._scale / math.sqrt(self._squares)
+            self.x = self._problem.project(self.x - length * w * query)
+
+    @property
+    def average(self) -> RealMatrix:
+        """The data player's average play."""
+        average: RealMatrix = self._points / self._weight
+        return average
+
+    @property
+    def payoff(self) -> float:
+        """What the data player has paid a round."""
+        return self._payoffs / self._weight
+
+    @property
+    def lower(self) -> float:
+        """The best answer to the query player's average: no point of the box has less."""
+        return max(0.0, self._problem.dual_value(self._queries / self._weight))
+
+    @property
+    def regret_bound(self) -> float:
+        """What the data player pays a round more than the best point would have, at most.
+
+        (R^2/(2 D) + D) sqrt(sum of ||w_t Q_t||^2) / sum of w_t for a box of diameter R: the usual
+        sum of ||x_t - x*||^2 - ||x_{t+1} - x*||^2 over decreasing steps, and
+        sum a_t/sqrt(a_1 + ... + a_t) <= 2 sqrt(a_1 + ... + a_T). With weights t it is
+        O(1/sqrt(rounds)). With D = R/sqrt(2) the factor is least; a smaller D does better here,
+        since plays stay near each other.
+
+        So payoff - lower <= regret_bound. And ||average - z||_C is at most the mean of the
+        ||x_t - z||_C, which with an exact oracle for the query player is the payoff: then
+        (average, mixture) is an approximate equilibrium, ||average - z||_C - min <= regret_bound.
+        """
+        rows, columns = self._problem.shape
+        diameter = self._problem.cap * math.sqrt(rows * (columns - self._problem.hollow))
+        factor = diameter**2 / (2 * self._scale) + self._scale
+        return factor * math.sqrt(self._squares) / self._weight
+
+    def _mixture(self, residual: RealMatrix) -> RealMatrix:
+        """The mean of the oracle's cuts, each with the sign that it has here."""
+        cuts = self._oracle.separate(residual)
+        S, T = (np.array(sides, dtype=np.float64) for sides in zip(*cuts, strict=True))
+        signs = np.sign(np.einsum("ki,ki->k", S @ residual, T))
+        query: RealMatrix = (S * signs[:, None]).T @ T / len(cuts)
+        if self._problem.symmetric:
+            query = (query + query.T) / 2
+        if self._problem.hollow:
+            np.fill_diagonal(query, 0)
+        return query
+
+
+def _largest(cuts: list[Cut], residual: RealMatrix) -> float:
+    return max(abs(float(S @ residual @ T)) for S, T in cuts)

@@ -1,34 +1,28 @@
-"""From a fit to a graph: rounded, certified, within a bound; or drawn from a sparse model.
-
-A graph that is drawn takes time of its edges, and its cuts are right in expectation.
+"""From a fit to a graph: rounded, certified, within a bound.
 
 Post-processing of noisy data: costs no privacy. The coins of rounding come from the entropy source
 all the same, so that a release has one origin of randomness.
 """
 
-import dataclasses
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import NamedTuple, final
+from dataclasses import fields, replace
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from graphcuts_dp.arrays import FloatVector, IntegerVector, IntVector, RealMatrix
+from graphcuts_dp.arrays import FloatVector, IntegerVector, RealMatrix
 from graphcuts_dp.cutnorm.certificate import CutNormCertificate
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.estimate.blocks import RowBlock
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
-from graphcuts_dp.estimate.sparse_model import SparseModel
 from graphcuts_dp.estimate.worst_case import noise_cut_bound
 from graphcuts_dp.privacy.noise import EntropySource
 from graphcuts_dp.resources import NEVER, Deadline, Progress
 from graphcuts_dp.synth.base import FitMethod, FitProblem, FitSummary
-from graphcuts_dp.synth.first_order import FirstOrder
-from graphcuts_dp.synth.sparse_fit import saturated_pairs
+from graphcuts_dp.synth.first_order import first_order
 
 DECIMALS = 4  # of the weights of a synthetic graph
 # Enough for a release, whose promises use the upper bound alone: a closer lower one takes a third
@@ -80,9 +74,7 @@ def certify(
     if not narrow:
         return found
     slack = max(gained, lost) * (1 + 1e-6)
-    return dataclasses.replace(
-        found, lower=max(0.0, found.lower - slack), upper=found.upper + slack
-    )
+    return replace(found, lower=max(0.0, found.lower - slack), upper=found.upper + slack)
 
 
 BitMatrix = npt.NDArray[np.uint8]
@@ -280,45 +272,36 @@ def _by_column(rows: IntegerVector, columns: IntegerVector, width: int) -> Integ
 _MARGINS = (0.001, 0.01, 0.1, 0.4)  # each try costs a certificate, a share too large costs accuracy
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class FinishedFit:
-    """What a synthetic graph is made from.
-
-    Attributes:
-        matrix: as `weights_of` takes it.
-        certificate: of the synthetic weights minus the noisy matrix, in the cut norm.
-        summary: how it was made.
-    """
-
-    matrix: npt.NDArray[np.number]
-    certificate: CutNormCertificate
-    summary: FitSummary
-
-
 def finished_fit(
     method: FitMethod,
     problem: FitProblem,
     noisy: NoisyMatrix,
+    *,
+    time_limit: float | None,
     unweighted: bool,
     source: EntropySource,
     progress: Progress,
-) -> FinishedFit:
+) -> tuple[npt.NDArray[np.number], CutNormCertificate, FitSummary]:
     """Fit, round, certify; a fit that minimises no norm is kept within `noise_cut_bound`.
 
     Where ||x - z||_C of such a fit is not proven to be within that bound, x is mixed with the
-    first-order fit until it is, as far as that itself is. The method's time limit is for all of
-    this: when it is over no mixture is begun, and certificates are the shortest ones.
+    first-order fit until it is, as far as that itself is. The time limit is for all of this: when
+    it is over no mixture is begun, and certificates are the shortest ones.
 
     Args:
         method: the fit.
         problem: what it solves.
         noisy: the noisy matrix, its blocks on this machine.
+        time_limit: in seconds, or None.
         unweighted: whether to round to weights 0 and 1.
         source: of the coins for that; no private data are involved.
         progress: called with the fraction done and a message.
+
+    Returns:
+        What the synthetic graph is made from, as `weights_of` takes it; the certificate of its
+        weights minus the noisy matrix, in the cut norm; and how it was made.
     """
-    deadline = Deadline.after(method.time_limit)
+    deadline = Deadline.after(time_limit)
 
     def finished(x: RealMatrix) -> tuple[npt.NDArray[np.number], CutNormCertificate]:
         matrix: npt.NDArray[np.number] = x
@@ -328,23 +311,24 @@ def finished_fit(
         progress(1.0, "certifying")
         return matrix, certify(matrix, noisy, problem.cap, deadline)
 
-    found = method(problem, progress=progress)
-    matrix, certificate = finished(found.matrix)
-    mixed = 0.0
-    if found.value is None:
+    fit = method.run(problem, time_limit=time_limit, progress=progress)
+    matrix, certificate = finished(fit.matrix)
+    mixed, stopped = 0.0, fit.stopped
+    if fit.value is None:
         bound = noise_cut_bound(noisy.distribution, noisy.shape, symmetric=noisy.symmetric)
         if certificate.upper > bound and not deadline.passed():
-            other = FirstOrder(time_limit=deadline.seconds_left)(problem, progress=progress)
+            other = first_order(problem, time_limit=deadline.seconds_left, progress=progress)
             least = certify(other.matrix, noisy, problem.cap, deadline).upper
             for share in _shares(certificate.upper, least, bound):
                 if certificate.upper <= bound or deadline.passed():
                     break
                 mixed = share
-                matrix, certificate = finished((1 - mixed) * found.matrix + mixed * other.matrix)
+                matrix, certificate = finished((1 - mixed) * fit.matrix + mixed * other.matrix)
         if certificate.upper > bound and deadline.passed():
-            found = replace(found, stopped="time")
-    summary = FitSummary.of(found, method, unweighted=unweighted, mixed=mixed)
-    return FinishedFit(matrix, certificate, summary)
+            stopped = "time"
+    told = {field.name: getattr(fit, field.name) for field in fields(FitSummary)}
+    told |= {"stopped": stopped, "time_limit": time_limit, "unweighted": unweighted}
+    return matrix, certificate, FitSummary(**told | {"mixed": mixed})
 
 
 def _shares(upper: float, least: float, bound: float) -> Iterator[float]:
@@ -355,143 +339,10 @@ def _shares(upper: float, least: float, bound: float) -> Iterator[float]:
     the same gap. So the aim is below the bound by a growing part of the way to `least`, and at last
     the other fit alone.
 
-    Args:
-        upper: proven bound of the fit, above `bound`.
-        least: proven bound of the other fit.
-        bound: what a mixture must not pass.
+    `upper` is the proven bound of the fit, `least` that of the other one, and `bound`, below
+    `upper`, what a mixture must not pass.
     """
     if least < bound:
         for margin in _MARGINS:
             yield (upper - bound + margin * (bound - least)) / (upper - least)
     yield 1.0
-
-
-_RARE = 0.1  # chance of an edge up to which pairs are met by throwing ends
-_ROUND = 1e4  # synthetic weights have four decimals
-
-
-@final
-class Sample(NamedTuple):
-    """Edges of a synthetic graph, each pair once.
-
-    Attributes:
-        rows: shape (edges,).
-        columns: of an undirected graph never the same as the row.
-        weights: > 0.
-    """
-
-    rows: IntVector
-    columns: IntVector
-    weights: FloatVector
-
-
-def sample_edges(model: SparseModel, rng: np.random.Generator, *, weighted: bool) -> Sample:
-    """Draw a graph: each pair's expected weight is that of the model.
-
-    A kept pair is an edge with its chance, and weighs its expected weight over that. A residual
-    edge weighs what left-out edges weigh, mean w. Without a cap, a Poisson number of them falls on
-    each pair, of mean x/w, x being the residual weight there, and they are added up. With one, a
-    pair of chance q = x/w is one edge or none: pairs with q above a tenth, which are found by
-    sorting, are drawn one by one; ends of others are thrown Poisson at a slightly larger rate, so
-    that a pair is met with probability 1 - e^(-c q) >= q, and a met pair stays with q over that.
-    The pairs are then independent, and exactly as likely as they should be.
-
-    Args:
-        model: what to draw from; made of noisy data alone.
-        rng: ordinary random numbers: they protect nobody.
-        weighted: whether there are weights; else every edge weighs 1.
-    """
-    kept = rng.random(len(model.weights)) < model.chances
-    rows, columns = (each[kept].astype(np.int64) for each in (model.rows, model.columns))
-    weights = model.weights[kept] / np.maximum(model.chances[kept], 1e-300)
-    if not weighted:  # an edge of weight 1 is there as often as its weight says
-        there = rng.random(len(model.weights)) < model.weights
-        rows, columns = (each[there].astype(np.int64) for each in (model.rows, model.columns))
-        weights = np.ones(int(there.sum()))
-    thrown = _thrown(model, rng) if model.weight_cap is None else _single(model, rng)
-    drawn = rng.choice(model.left_points, len(thrown[0]), p=model.left_shares)
-    if not weighted:
-        drawn = np.ones(len(thrown[0]))
-    return _added_up(
-        model,
-        np.concatenate([rows, thrown[0]]),
-        np.concatenate([columns, thrown[1]]),
-        np.concatenate([weights, drawn]),
-        rng,
-    )
-
-
-def _thrown(
-    model: SparseModel, rng: np.random.Generator, factor: float = 1.0
-) -> tuple[IntVector, IntVector]:
-    """Ends of a Poisson number of edges on each pair, of mean factor x/w."""
-    means = model.blocks / max(model.left_mean, 1e-300) * factor
-    if model.symmetric:
-        means = means / 2  # either end may be the first
-    counts = rng.poisson(np.minimum(means, 1e12))
-    first = np.repeat(np.repeat(np.arange(counts.shape[0]), counts.shape[1]), counts.ravel())
-    second = np.repeat(np.tile(np.arange(counts.shape[1]), counts.shape[0]), counts.ravel())
-    rows = _ends(model.row_codes, model.row_factors, first, rng)
-    columns = _ends(model.column_codes, model.column_factors, second, rng)
-    if model.layout.hollow:
-        apart = rows != columns
-        rows, columns = rows[apart], columns[apart]
-    if model.symmetric:
-        rows, columns = np.minimum(rows, columns), np.maximum(rows, columns)
-    return rows, columns
-
-
-def _ends(
-    codes: IntVector, factors: FloatVector, groups: IntVector, rng: np.random.Generator
-) -> IntVector:
-    """A vertex of each of these groups, with probabilities by factor."""
-    order = np.argsort(codes, kind="stable")
-    ends = np.searchsorted(codes[order], np.arange(int(codes.max(initial=0)) + 2))
-    totals = np.concatenate([[0.0], np.cumsum(factors[order])])
-    low, high = totals[ends[groups]], totals[ends[groups + 1]]
-    at = np.searchsorted(totals, low + rng.random(len(groups)) * (high - low), side="right") - 1
-    at = np.clip(at, ends[groups], np.maximum(ends[groups + 1] - 1, ends[groups]))
-    found: IntVector = order[np.minimum(at, len(order) - 1)]
-    return found
-
-
-def _single(model: SparseModel, rng: np.random.Generator) -> tuple[IntVector, IntVector]:
-    """Pairs that are residual edges, each with chance q = x/w, at most once."""
-    mean = max(model.left_mean, 1e-300)
-    often = saturated_pairs(model, _RARE * mean)
-    chances = np.minimum(model.residual_at(*often) / mean, 1.0)
-    sure = rng.random(len(chances)) < chances
-    more = -np.log1p(-_RARE) / _RARE  # 1 - e^(-more q) >= q up to q = _RARE
-    places = np.unique(model.layout.places(*_thrown(model, rng, more)))
-    rows, columns = model.pairs_at(places)
-    chances = model.residual_at(rows, columns) / mean
-    rare = chances <= _RARE
-    met = -np.expm1(-more * chances)
-    stays = rare & (rng.random(len(rows)) * met < chances)
-    return (
-        np.concatenate([often[0][sure], rows[stays]]),
-        np.concatenate([often[1][sure], columns[stays]]),
-    )
-
-
-def _added_up(
-    model: SparseModel,
-    rows: IntVector,
-    columns: IntVector,
-    weights: FloatVector,
-    rng: np.random.Generator,
-) -> Sample:
-    """Each pair once, with all that fell on it, rounded without bias."""
-    cap, whole = model.weight_cap, model.whole
-    places, at = np.unique(model.layout.places(rows, columns), return_inverse=True)
-    sums: FloatVector = np.bincount(at, weights, minlength=len(places)).astype(np.float64)
-    if cap is not None:
-        sums = np.minimum(sums, cap)
-    step = 1.0 if whole else 1 / _ROUND
-    sums = np.floor(sums / step + rng.random(len(sums))) * step
-    if cap is not None:
-        sums = np.minimum(sums, cap)
-    if not whole:
-        sums = np.round(sums, 4)
-    there = sums > 0
-    return Sample(*model.pairs_at(places[there]), sums[there])

@@ -5,10 +5,8 @@ point so far in 16 bits an entry. All are updated in pieces that stay in the pro
 """
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, final
+from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +15,14 @@ from graphcuts_dp.arrays import FloatVector, RealMatrix
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
 from graphcuts_dp.estimate.blocks import Blocks, RowBlock, mirror_upper
 from graphcuts_dp.resources import Deadline, Progress, one_blas_thread, silent
-from graphcuts_dp.synth.base import Fit, FitProblem, Stopped, degree_matched_shifts, shifted
+from graphcuts_dp.synth.base import (
+    Fit,
+    FitProblem,
+    GapSearch,
+    degree_matched_shifts,
+    pieces,
+    shifted,
+)
 
 _PIECE = 1 << 16  # entries: a handful of such float32 arrays fit into a core's cache
 _LEVELS = 65535  # of a stored best point
@@ -25,12 +30,7 @@ _LEVELS = 65535  # of a stored best point
 
 @final
 class Residual:
-    """z - x as a matrix known by its products with thin ones.
-
-    Args:
-        blocks: that hold the residual.
-        transpose: whether this is its transpose.
-    """
+    """z - x, which blocks hold, as a matrix known by its products with thin ones."""
 
     def __init__(self, blocks: Blocks, *, transpose: bool = False) -> None:
         self._blocks = blocks
@@ -44,26 +44,20 @@ class Residual:
     def __matmul__(self, thin: RealMatrix) -> RealMatrix:
         if self._transpose and not self._blocks.symmetric:
             total = np.zeros((self._blocks.shape[1], thin.shape[1]), dtype=thin.dtype)
-            for part in self._blocks.results(_transposed_product, thin):
+            for part in self._blocks.results(
+                lambda block: block.held["residual"].T @ thin[block.start : block.stop]
+            ):
                 total += part
             return total
-        return self._blocks.gather(_product, thin, width=thin.shape[1], dtype=thin.dtype)
-
-
-def _product(block: RowBlock, thin: RealMatrix) -> RealMatrix:
-    product: RealMatrix = block.held["residual"] @ thin
-    return product
-
-
-def _transposed_product(block: RowBlock, thin: RealMatrix) -> RealMatrix:
-    product: RealMatrix = block.held["residual"].T @ thin[block.start : block.stop]
-    return product
+        return self._blocks.gather(
+            lambda block: block.held["residual"] @ thin, width=thin.shape[1], dtype=thin.dtype
+        )
 
 
 def begin(block: RowBlock, rows: FloatVector, columns: FloatVector, cap: float) -> None:
     """Hold the residual of x = clip(z + rows + columns), and nothing else yet."""
     residual = np.empty(block.shape, dtype=np.float32)
-    for part, where in _pieces(block):
+    for part, where in pieces(block, _PIECE):
         np.subtract(part.estimate(), shifted(part, rows, columns, cap), out=residual[where])
     block.held["residual"] = residual
     block.held["average"] = np.zeros(block.shape, dtype=np.float32)
@@ -82,16 +76,9 @@ def move_on(
 ) -> tuple[float, float]:
     """Keep the present point if it is the best, add the direction to the running sum W, and move.
 
-    Args:
-        block: rows of the matrix.
-        left: shape (rows, k).
-        right: shape (columns, k): the new direction, scaled for the running sum, is
-            left @ right^T with zero diagonal.
-        fade: the running sum is multiplied by this first.
-        length: x moves by this times the scaled direction.
-        cap: upper side of the box.
-        keep: whether the present point, before the move, is the best so far.
-        bound: whether the sums that are returned are wanted.
+    The new direction, scaled for the running sum, is left right^T with zero diagonal. W is
+    multiplied by `fade` first; x moves by `length` times the scaled direction. `keep` says that the
+    present point is the best so far, `bound` whether the sums that are returned are wanted.
 
     Returns:
         Where they are wanted, the sum of W's positive entries over these rows, and <W, z>.
@@ -103,7 +90,7 @@ def move_on(
     direction = left[block.start : block.stop] @ right.T
     block.clear_diagonal(direction)
     positive = product = 0.0
-    for part, where in _pieces(block):
+    for part, where in pieces(block, _PIECE):
         z = part.estimate()
         if keep:
             block.held["best"][where] = _stored(z - residual[where], cap)
@@ -126,7 +113,7 @@ def move_on(
 
 def return_to_best(block: RowBlock, cap: float) -> None:
     """Hold the residual of the best point again."""
-    for part, where in _pieces(block):
+    for part, where in pieces(block, _PIECE):
         x = _restored(block.held["best"][where], cap)
         np.subtract(part.estimate(), x, out=block.held["residual"][where])
 
@@ -155,12 +142,6 @@ def _restored(stored: npt.NDArray[Any], cap: float) -> RealMatrix:
     return x
 
 
-def _pieces(block: RowBlock) -> Iterator[tuple[RowBlock, slice]]:
-    """Parts of a block that fit into the cache, each with its place in the block."""
-    for part in block.parts(_PIECE):
-        yield part, slice(part.start - block.start, part.stop - block.start)
-
-
 # Tuned with bench_release.py for the time to a gap of 5 %: 0.3 s at n = 300, 5 s at n = 2,000.
 _FIRST_ALTERNATIONS = 30
 _AVERAGE = 0.03  # weight of the newest direction in the running average
@@ -174,9 +155,14 @@ _AIM_SHARE = 0.25  # of the gap: targets stay at least this far under the best v
 _LEAST_AIM = 0.01  # targets stay at least this fraction under the best value
 
 
-@final
-@dataclass(frozen=True)
-class FirstOrder:
+def first_order(
+    problem: FitProblem,
+    *,
+    tolerance: float = 0.05,
+    max_rounds: int | None = None,
+    time_limit: float | None = None,
+    progress: Progress = silent,
+) -> Fit:
     """Minimise F(x) = SDP(x - z)/4 over the box.
 
     SDP is the Alon-Naor relaxation of the bordered matrix, so
@@ -207,62 +193,30 @@ class FirstOrder:
     Source: GRU12 section 6.2 and Lemma 6.2 (program); Alon, Naor 2006 (relaxation);
     Polyak 1969 (step). Deviation: first-order steps in place of the ellipsoid method.
 
-    Attributes:
+    Args:
+        problem: z and the box.
         tolerance: stop when the gap is at most this.
-        max_steps: most steps; None chooses from n.
+        max_rounds: most steps; None chooses from n.
         time_limit: seconds after which the best point so far is returned; None for no limit.
+        progress: called with the fraction done and a message.
     """
-
-    tolerance: float = 0.05
-    max_steps: int | None = None
-    time_limit: float | None = None
-    uses_degrees: ClassVar[bool] = False  # sums of noisy entries stand for them
-    needs_cap: ClassVar[bool] = False
-
-    def __call__(self, problem: FitProblem, *, progress: Progress = silent) -> Fit:
-        """Run the steps above; same input, same output, unless the time limit strikes."""
-        # The blocks are shared out over threads; what is left is small.
-        with one_blas_thread():
-            return self._run(problem, progress)
-
-    def _run(self, problem: FitProblem, progress: Progress) -> Fit:
-        deadline = Deadline.after(self.time_limit)
+    deadline = Deadline.after(time_limit)
+    with one_blas_thread():  # the blocks are shared out over threads; what is left is small
         run = _Run(problem)
-        max_steps = self.max_steps or default_steps(max(problem.shape))
-        stopped: Stopped = "rounds"
-        steps = 0
-        for steps in range(1, max_steps + 1):
-            run.step()
-            gap = run.gap()
-            progress(steps / max_steps, f"error bound {run.best:.4g}, gap {gap:.0%}")
-            if gap <= self.tolerance and run.confirm() <= self.tolerance:
-                stopped = "gap"
-                break
-            if deadline.passed():
-                stopped = "time"
-                break
-        if stopped != "gap":
-            run.confirm()
-        return Fit(
-            matrix=run.best_point(),
-            method="first-order",
-            objective="cut norm (semidefinite)",
-            value=run.best,
-            lower=max(run.lower, 0.0),
-            rounds=steps,
-            stopped=stopped,
-        )
+        return run.run(tolerance, max_rounds or default_rounds(problem.shape), deadline, progress)
 
 
-def default_steps(n: int) -> int:
+def default_rounds(shape: tuple[int, int]) -> int:
     """Steps that take seconds at n = 2,000, minutes at 10,000; the gap is then 5-20 %."""
-    if n <= 1000:
-        return 800
-    return 300 if n <= 5000 else 100
+    n = max(shape)
+    return 800 if n <= 1000 else 300 if n <= 5000 else 100
 
 
-class _Run:
+class _Run(GapSearch):
     """State of one descent: the point and the averages, held by the blocks, and the best so far."""
+
+    method = "first-order"
+    objective = "cut norm (semidefinite)"
 
     def __init__(self, problem: FitProblem) -> None:
         self.problem = problem
@@ -273,29 +227,30 @@ class _Run:
         # low: at n = 10,000 the gap is 19 % after 150 steps with 32 columns, 15 % after 90 with 64.
         rank = 32 if max(problem.shape) <= 2000 else 64
         self.solver = LowRankSolver(problem.shape, rank=rank, dtype=np.float32, seed=0)
-        self.best = math.inf
-        self.lower = -math.inf
         self.aim = _LARGEST_AIM
         self.stalled = 0
-        self.steps = 0
         self.scale = 1.0  # the running average is the running sum over this
         self.alternations = _ALTERNATIONS
 
-    def gap(self) -> float:
-        return 1.0 - max(self.lower, 0.0) / self.best if self.best > 0 else 0.0
-
-    def step(self) -> None:
-        self.steps += 1
-        first = self.steps == 1
+    def round(self) -> None:
+        self.rounds += 1
+        first = self.rounds == 1
         value = self.solver.step(self.residual, _FIRST_ALTERNATIONS if first else self.alternations)
-        keep = self._remember(value)
+        keep = value < self.best
+        self.stalled = 0 if value < self.best * (1 - 5e-4) else self.stalled + 1
+        self.best = min(self.best, value)
+        if self.stalled >= _PATIENCE:
+            self.aim, self.stalled = max(self.aim / 2, _LEAST_AIM), 0
         fade, weight = self._weights()
-        left, right = self._direction()
+        left, right = self.solver.subgradient_factors()
+        if self.problem.symmetric:
+            half = np.float32(0.5)
+            left, right = np.hstack([left * half, right * half]), np.hstack([right, left])
         # While the gap is wide, steps towards values just under the best are too short.
         aim = max(self.aim, min(_LARGEST_AIM, _AIM_SHARE * self.gap()))
         target = max(self.best * (1 - aim), self.lower)
         square = self._square(left, right)
-        bound = self.steps % 5 == 0
+        bound = self.rounds % 5 == 0
         step = partial(
             move_on,
             left=left * np.float32(weight),
@@ -307,8 +262,10 @@ class _Run:
             bound=bound,
         )
         sums = self.blocks.map(step)
-        if bound:
-            self._bound(sums)
+        if bound:  # the least <W, z - x> over the box
+            positive, product = (sum(each) for each in zip(*sums, strict=True))
+            box = self.problem.cap * positive if positive else 0.0
+            self.lower = max(self.lower, (product - box) / self.scale)
 
     def confirm(self) -> float:
         """Compute the value of the best point until it stands still; the gap with that value."""
@@ -326,31 +283,11 @@ class _Run:
     def best_point(self) -> RealMatrix:
         """The best x, dense; ends the run."""
         x = self.blocks.gather(
-            kept_point,
-            self.problem.cap,
-            width=self.problem.shape[1],
-            dtype=np.float32,
+            kept_point, self.problem.cap, width=self.problem.shape[1], dtype=np.float32
         )
         if self.problem.symmetric:
             mirror_upper(x, self.blocks.layout)
         return x
-
-    def _remember(self, value: float) -> bool:
-        """Note the value of the present point; whether it is the best so far."""
-        self.stalled = 0 if value < self.best * (1 - 5e-4) else self.stalled + 1
-        keep = value < self.best
-        self.best = min(self.best, value)
-        if self.stalled >= _PATIENCE:
-            self.aim, self.stalled = max(self.aim / 2, _LEAST_AIM), 0
-        return keep
-
-    def _direction(self) -> tuple[RealMatrix, RealMatrix]:
-        """Factors L, R of the subgradient L R^T, symmetrised, but for its diagonal."""
-        P, Q = self.solver.subgradient_factors()
-        if not self.problem.symmetric:
-            return P, Q
-        half = np.float32(0.5)
-        return np.hstack([P * half, Q * half]), np.hstack([Q, P])
 
     def _square(self, left: RealMatrix, right: RealMatrix) -> float:
         """Sum of the squared entries of L R^T, without the diagonal of a hollow matrix."""
@@ -366,18 +303,11 @@ class _Run:
         The average W <- (1-w) W + w G is kept as a sum of c G over a scale, so that old terms
         need no work: the scale grows by 1/(1-w), and c = w times the scale.
         """
-        weight = max(1.0 / self.steps, _AVERAGE)
-        if self.steps == 1:
+        weight = max(1.0 / self.rounds, _AVERAGE)
+        if self.rounds == 1:
             return 1.0, 1.0
         fade = 1.0
         if self.scale > _LARGEST_SCALE:
             fade, self.scale = 1.0 / self.scale, 1.0
         self.scale /= 1 - weight
         return fade, weight * self.scale
-
-    def _bound(self, sums: list[tuple[float, float]]) -> None:
-        """Raise the lower bound to the least <W, z - x> over the box."""
-        positive = sum(positive for positive, _ in sums)
-        box = self.problem.cap * positive if positive else 0.0
-        product = sum(product for _, product in sums)
-        self.lower = max(self.lower, (product - box) / self.scale)

@@ -1,25 +1,30 @@
 """From kept edges, noisy degrees and noisy sums between groups to a sparse model of the graph.
 
 Noisy counts of weights tell of one pair whose noisy weight was kept, or was not (`WeightPrior`);
-noisy degrees tell of kept edges by their best linear combination, by conjugate gradients. The file
-is long because a fit weighs all of these against each other.
+noisy degrees tell of kept edges by their best linear combination, by conjugate gradients.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import pairwise
-from typing import final
+from typing import NamedTuple, Self, final
 
 import numpy as np
 
-from graphcuts_dp.arrays import FloatMatrix, FloatVector, IndexArray, IntVector
-from graphcuts_dp.estimate.measurement import LOWEST, CellSums, Classes, Degrees, Measurement
-from graphcuts_dp.estimate.noisy_matrix import KeptEdges
+from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
+from graphcuts_dp.estimate.measurement import (
+    LOWEST,
+    CellSums,
+    Classes,
+    Degrees,
+    Measurement,
+    Measurements,
+)
 from graphcuts_dp.estimate.sparse_model import SparseModel
 from graphcuts_dp.pairs.universe import Layout
 from graphcuts_dp.pairs.vertices import Space
-from graphcuts_dp.synth.credible_sums import posterior_shares
+from graphcuts_dp.synth.sampling import saturated_pairs
+from graphcuts_dp.synth.targets import CellEstimates, posterior_shares
 
 _POINTS = 6  # of each class, at least
 _OPEN = 8.0  # the class without an end is taken to end at so many times its start
@@ -54,14 +59,11 @@ class WeightPrior:
         pairs: float,
         cap: float | None,
         whole: bool,
-    ) -> "WeightPrior":
+    ) -> Self:
         """From noisy counts: each class spread evenly over its weights, in the logarithm.
 
-        Args:
-            counts: noisy counts of classes.
-            pairs: how many pairs there are.
-            cap: largest weight, or None.
-            whole: whether weights are whole numbers.
+        There are so many pairs; `cap` is the largest weight, or None, and `whole` says that weights
+        are whole numbers.
         """
         found = _believed(counts)
         found *= max(counts.total, 1.0) / found.sum()
@@ -96,19 +98,16 @@ class WeightPrior:
         chances: FloatVector = np.where(beyond > 0, 1 - tail, tail)
         return chances
 
-    def left(self, threshold: float, scale: float) -> "LeftOver":
+    def left(self, threshold: float, scale: float) -> Self:
         """The edges that a filter is expected to leave out."""
-        masses = self.masses * self.missed(threshold, scale)
-        number = max(float(masses.sum()), 1e-9)
-        first, second = (float(masses @ self.points**k) for k in (1, 2))
-        return LeftOver(number, first, second, self.points, masses)
+        return replace(self, masses=self.masses * self.missed(threshold, scale))
+
+    def moment(self, power: int) -> float:
+        """Sum of a power of the weights of all edges."""
+        return float(self.masses @ self.points**power)
 
     def posterior(self, noisy: FloatVector, scale: float) -> "KeptPosterior":
         """Weights of pairs with given noisy values, under Laplace noise of a scale.
-
-        Args:
-            noisy: values, shape (k,).
-            scale: of the noise, in weight.
 
         Cost: one table look-up for each value.
         """
@@ -160,28 +159,7 @@ def _believed(counts: Measurement[Classes]) -> FloatVector:
 
 
 @final
-@dataclass(frozen=True, eq=False)
-class LeftOver:
-    """Edges that a filter leaves out, as expected.
-
-    Attributes:
-        edges: how many.
-        weight: of all of them.
-        squares: sum of the squares of their weights.
-        points: weights that they may have, shape (p,).
-        masses: how many of each.
-    """
-
-    edges: float
-    weight: float
-    squares: float
-    points: FloatVector
-    masses: FloatVector
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class KeptPosterior:
+class KeptPosterior(NamedTuple):
     """What is known of kept pairs.
 
     Attributes:
@@ -195,9 +173,239 @@ class KeptPosterior:
     chance: FloatVector
 
 
+def fit_sparse(
+    measurements: Measurements, space: Space, *, weight_cap: float | None, whole: bool
+) -> SparseModel:
+    """The model that explains what was measured: kept edges first, then degrees and groups.
+
+    1. Noisy counts give the law of weights before anything else is seen (`WeightPrior`).
+    2. A kept pair weighs its posterior mean: much noise on a pair without weight is known for it;
+       and what noisy degrees tell of it is added (`corrections`).
+    3. What kept pairs leave of noisy degrees is freed of noise (`posterior_residuals`).
+    4. What they leave of the sums between groups, none below 0, is spread over pairs by residual
+       degrees: a degree-corrected block model, raked to both.
+    5. Where a weight would pass the cap, pairs are listed at the cap, and 3 and 4 repeated.
+
+    `weight_cap` is the public largest weight, or None; `whole` says that weights are whole numbers.
+    """
+    fit = _SparseFit(measurements, space, weight_cap)
+    counts = measurements.find(Classes)
+    if counts is None:
+        raise ValueError("a sparse release has counts of weights")
+    prior = WeightPrior.of(counts, pairs=fit.pairs, cap=weight_cap, whole=whole)
+    kept = measurements.kept
+    none = np.zeros(0)
+    rows = columns = np.zeros(0, dtype=np.int32)
+    known, left = KeptPosterior(none, none, none), prior
+    if kept is not None:
+        scale = kept.unit / float(kept.distribution.rate)
+        known = prior.posterior(kept.weights, scale)
+        left = prior.left(kept.threshold * kept.unit, scale)
+        rows, columns = kept.rows, kept.columns
+        if weight_cap is not None:
+            known = known._replace(mean=np.minimum(known.mean, weight_cap))
+    shares = left.masses / max(float(left.masses.sum()), _LEAST)
+    if not shares.any():
+        shares = np.full(len(left.points), 1 / len(left.points))
+    shares = shares / shares.sum()
+    codes = fit.codes
+    shape = fit.layout.shape
+    ends = np.zeros(shape[0])
+    other_ends = ends if fit.layout.symmetric else np.zeros(shape[1])
+    model = SparseModel(
+        space=space,
+        weight_cap=weight_cap,
+        whole=whole,
+        rows=rows,
+        columns=columns,
+        weights=known.mean,
+        spread=known.variance,
+        chances=known.chance,
+        row_codes=codes[0],
+        column_codes=codes[1],
+        row_factors=ends,
+        column_factors=other_ends,
+        blocks=np.zeros([int(each.max(initial=0)) + 1 for each in codes]),
+        row_spread=ends,
+        column_spread=other_ends,
+        left_mean=float(shares @ left.points),
+        left_square=float(shares @ left.points**2),
+        left_points=left.points,
+        left_shares=shares,
+    )
+    model = fit.with_residual(fit.corrected(model), left)
+    if weight_cap is None:
+        return model
+    for _ in range(_LISTINGS):
+        pairs = saturated_pairs(model, weight_cap)
+        if not len(pairs[0]):
+            break
+        model = fit.with_residual(_with_full(model, pairs, weight_cap), left)
+    return model
+
+
+def _with_full(model: SparseModel, pairs: tuple[IntVector, IntVector], cap: float) -> SparseModel:
+    """With more pairs listed, at the cap; those that were listed before are raised to it."""
+    listed = model.layout.places(model.rows.astype(np.int64), model.columns.astype(np.int64))
+    full = model.layout.places(*pairs)
+    known, fresh = np.isin(listed, full), ~np.isin(full, listed)
+    count = int(fresh.sum())
+    return replace(
+        model,
+        rows=np.concatenate([model.rows, pairs[0][fresh].astype(np.int32)]),
+        columns=np.concatenate([model.columns, pairs[1][fresh].astype(np.int32)]),
+        weights=np.concatenate([np.where(known, cap, model.weights), np.full(count, cap)]),
+        spread=np.concatenate([model.spread, np.zeros(count)]),
+        chances=np.concatenate([np.where(known, 1.0, model.chances), np.ones(count)]),
+    )
+
+
+class _SparseFit:
+    """What noisy degrees and noisy sums between groups say of a model."""
+
+    def __init__(self, measurements: Measurements, space: Space, cap: float | None) -> None:
+        self.cap = cap
+        self.layout = Layout.of(space)
+        self.pairs = float(self.layout.pairs_before(self.layout.shape[0]))
+        self.sides = 1 if self.layout.symmetric else 2
+        self.degrees = measurements.find(Degrees)
+        self.groups = measurements.all_of(CellSums)
+        self.cells = CellEstimates.of(self.groups) if self.groups else None
+        if self.groups:
+            self.codes = self.groups[0].map.members
+        else:
+            rows, columns = (np.zeros(size, dtype=np.int64) for size in self.layout.shape)
+            self.codes = rows, rows if self.layout.symmetric else columns
+
+    @property
+    def total(self) -> float | None:
+        """Weight of all pairs, from degrees and sums between groups, by their precision."""
+        twice = 2 if self.layout.symmetric else 1
+        found = [(each.total, len(each.values[0]) * each.law.variance) for each in self.groups]
+        if self.degrees is not None:
+            sides = len(self.degrees.steps[0]) if self.layout.symmetric else sum(self.layout.shape)
+            share = 1.0 if self.layout.symmetric else 0.25
+            found.append(
+                (self.degrees.total / twice, self.degrees.law.variance * sides * share / twice**2)
+            )
+        if not found:
+            return None
+        weights = np.array([1 / variance for _, variance in found])
+        return max(float(weights @ [value for value, _ in found] / weights.sum()), 0.0)
+
+    def corrected(self, model: SparseModel) -> SparseModel:
+        """With what noisy degrees tell of kept pairs."""
+        if self.degrees is None or not len(model.rows):
+            return model
+        rest = self._left_of(self.degrees, model)
+        offset = 0 if model.symmetric else len(rest[0])
+        added = corrections(
+            (model.rows.astype(np.int64), model.columns.astype(np.int64) + offset),
+            model.spread,
+            np.concatenate(rest),
+            self.degrees.law.variance,
+            np.concatenate(self._kept_sums(model, model.chances)),
+        )
+        return replace(model, weights=np.clip(model.weights + added, 0.0, self.cap))
+
+    def with_residual(self, model: SparseModel, left: WeightPrior) -> SparseModel:
+        """The block model of what kept pairs leave."""
+        model = self._within_groups(model)
+        residuals = self._residual_degrees(model, left)
+        degrees = [mean for mean, _ in residuals]
+        shape = model.blocks.shape
+        masses = [
+            np.bincount(codes, mean, minlength=count)
+            for codes, mean, count in zip(self.codes, degrees, shape, strict=False)
+        ]
+        # Residual weight between groups, ordered: row sums are the residual volumes of groups.
+        if self.cells is not None:
+            kept = self._kept_blocks(model, model.weights)
+            blocks = np.maximum(self.cells.matrix(self.cells.values) - kept, 0.0)
+        else:
+            blocks = np.outer(masses[0], masses[-1]) / max(masses[0].sum(), _LEAST)
+        factors = []
+        for codes, mean, mass in zip(self.codes, degrees, masses, strict=False):
+            even = 1 / np.maximum(np.bincount(codes, minlength=len(mass)), 1)
+            some = mass[codes] > _LEAST
+            factors.append(np.where(some, mean / np.maximum(mass[codes], _LEAST), even[codes]))
+        if model.layout.hollow:  # what falls on no pair, a vertex and itself, is made up for
+            lost = np.zeros(shape)
+            np.add.at(lost, self.codes, factors[0] * factors[-1])
+            blocks = blocks / np.maximum(1 - lost, 0.1)
+        return replace(
+            model,
+            row_factors=factors[0],
+            column_factors=factors[-1],
+            row_spread=residuals[0][1],
+            column_spread=residuals[-1][1],
+            blocks=blocks,
+        )
+
+    def _within_groups(self, model: SparseModel) -> SparseModel:
+        """With less weight on kept pairs where they weigh more than groups hold, by precision."""
+        if self.cells is None:
+            return model
+        measured, variance = self.cells.matrix(self.cells.values), self.cells.variances[0]
+        kept, spread = (self._kept_blocks(model, each) for each in (model.weights, model.spread))
+        trusted = spread / np.maximum(spread + variance, _LEAST)
+        excess = np.maximum(kept - np.maximum(measured, 0), 0) * trusted
+        factors = 1 - np.divide(excess, kept, out=np.zeros_like(kept), where=kept > 0)
+        at = model.row_codes[model.rows], model.column_codes[model.columns]
+        return replace(model, weights=model.weights * factors[at])
+
+    def _residual_degrees(
+        self, model: SparseModel, left: WeightPrior
+    ) -> list[tuple[FloatVector, FloatVector]]:
+        """Mean and variance of what kept pairs leave of each degree; of rows, and columns."""
+        likely = self._kept_sums(model, model.chances)
+        twice = 2 if model.symmetric else 1
+        total = self.total
+        rest = left.moment(1) if total is None else max(total - float(model.weights.sum()), 0.0)
+        found = []
+        if self.degrees is None:
+            # As many left out as kept, by the count of kept edges of each vertex.
+            for each in likely:
+                mean = twice * rest * ((each + 1) / float((each + 1).sum()))
+                spread = mean * left.moment(2) / max(left.moment(1), _LEAST)
+                found.append((mean, spread + mean**2 / (each + 1)))
+            return found
+        deviation = math.sqrt(self.degrees.law.variance)
+        known = self._left_of(self.degrees, model), likely, self._kept_sums(model, model.spread)
+        for noisy, each, own_spread in zip(*known, strict=True):
+            mean, variance = posterior_residuals(noisy, each, deviation, own_spread)
+            mean = np.maximum(mean, 0)
+            mean = mean * (twice * rest / max(float(mean.sum()), _LEAST)) if rest else mean * 0
+            found.append((mean, variance))
+        return found
+
+    def _left_of(self, degrees: Measurement[Degrees], model: SparseModel) -> list[FloatVector]:
+        """Noisy degrees less kept weights; of the rows, and of the columns if they are others."""
+        sums = self._kept_sums(model, model.weights)
+        noisy = (degrees.values[0], degrees.values[-1])
+        return [each - own for each, own in zip(noisy, sums, strict=False)]
+
+    def _kept_sums(self, model: SparseModel, values: FloatVector) -> list[FloatVector]:
+        """Sums of values of kept pairs at each row, and each column if they are others."""
+        shape = self.layout.shape
+        rows = np.bincount(model.rows, values, minlength=shape[0]).astype(np.float64)
+        columns = np.bincount(model.columns, values, minlength=shape[1]).astype(np.float64)
+        return [rows + columns] if model.symmetric else [rows, columns]
+
+    def _kept_blocks(self, model: SparseModel, values: FloatVector) -> FloatMatrix:
+        """Sums of values of kept pairs between groups."""
+        shape = model.blocks.shape
+        at = model.row_codes[model.rows] * shape[1] + model.column_codes[model.columns]
+        sums = np.bincount(at, values, minlength=shape[0] * shape[1])
+        found = sums.reshape(shape).astype(np.float64)  # without kept pairs they are integers
+        return np.asarray(found + found.T) if model.symmetric else found
+
+
 _ROUNDS = 30
 _SOLUTIONS = 4  # with more and more residual degrees at 0
 _NEAR = 1e-3  # of the right-hand side, where rounds end
+_LEAST = 1e-9
+_LISTINGS = 3  # of pairs at the cap
 
 
 def corrections(
@@ -291,285 +499,6 @@ def _moments(
     return mean, variance
 
 
-_LEAST = 1e-9
-
-
-@final
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Bought:
-    """What a sparse release knows of the private graph.
-
-    Attributes:
-        space: which pairs there are.
-        counts: how many edges weigh how much.
-        kept: kept edges, or None.
-        degrees: noisy degrees, or None.
-        groups: noisy sums between groups, all of the same groups.
-        weight_cap: public largest weight, or None.
-        whole: whether weights are whole numbers.
-    """
-
-    space: Space
-    counts: Measurement[Classes]
-    kept: KeptEdges | None = None
-    degrees: Measurement[Degrees] | None = None
-    groups: Sequence[Measurement[CellSums]] = ()
-    weight_cap: float | None = None
-    whole: bool = False
-
-    @property
-    def layout(self) -> Layout:
-        """The matrix that is not made."""
-        return Layout.of(self.space)
-
-    @property
-    def pairs(self) -> int:
-        """How many pairs there are."""
-        return self.layout.pairs_before(self.layout.shape[0])
-
-    @property
-    def total(self) -> float | None:
-        """Weight of all pairs, from degrees and sums between groups, by their precision."""
-        twice = 2 if self.layout.symmetric else 1
-        found = [(each.total, len(each.values[0]) * each.law.variance) for each in self.groups]
-        if self.degrees is not None:
-            sides = len(self.degrees.steps[0]) if self.layout.symmetric else sum(self.layout.shape)
-            share = 1.0 if self.layout.symmetric else 0.25
-            found.append(
-                (self.degrees.total / twice, self.degrees.law.variance * sides * share / twice**2)
-            )
-        if not found:
-            return None
-        weights = np.array([1 / variance for _, variance in found])
-        return max(float(weights @ [value for value, _ in found] / weights.sum()), 0.0)
-
-
-def fit_sparse(bought: Bought) -> SparseModel:
-    """The model that explains what was bought: kept edges first, then degrees and groups.
-
-    1. Noisy counts give the law of weights before anything else is seen (`WeightPrior`).
-    2. A kept pair weighs its posterior mean: much noise on a pair without weight is known for it;
-       and what noisy degrees tell of it is added (`corrections`).
-    3. What kept pairs leave of noisy degrees is freed of noise (`posterior_residuals`).
-    4. What they leave of the sums between groups, none below 0, is spread over pairs by residual
-       degrees: a degree-corrected block model, raked to both.
-    5. Where a weight would pass the cap, pairs are listed at the cap, and 3 and 4 repeated.
-    """
-    prior = WeightPrior.of(
-        bought.counts,
-        pairs=float(bought.pairs),
-        cap=bought.weight_cap,
-        whole=bought.whole,
-    )
-    kept = bought.kept
-    if kept is None:
-        none = np.zeros(0)
-        known, left = KeptPosterior(none, none, none), prior.left(math.inf, 1.0)
-        rows = columns = np.zeros(0, dtype=np.int32)
-    else:
-        scale = kept.unit / float(kept.distribution.rate)
-        known = prior.posterior(kept.weights, scale)
-        left = prior.left(kept.threshold * kept.unit, scale)
-        rows, columns = kept.rows, kept.columns
-        if bought.weight_cap is not None:
-            known = replace(known, mean=np.minimum(known.mean, bought.weight_cap))
-    model = _corrected(_kept_alone(bought, (rows, columns), known, left), bought)
-    model = _with_residual(model, bought, left)
-    if bought.weight_cap is None:
-        return model
-    for _ in range(3):
-        pairs = saturated_pairs(model, bought.weight_cap)
-        if not len(pairs[0]):
-            break
-        model = _with_residual(_with_full(model, pairs, bought.weight_cap), bought, left)
-    return model
-
-
-def _codes(bought: Bought) -> tuple[IntVector, IntVector]:
-    if bought.groups:
-        return bought.groups[0].map.members
-    rows = np.zeros(bought.layout.shape[0], dtype=np.int64)
-    if bought.layout.symmetric:
-        return rows, rows
-    return rows, np.zeros(bought.layout.shape[1], dtype=np.int64)
-
-
-def _kept_alone(
-    bought: Bought, ends: tuple[IndexArray, IndexArray], known: KeptPosterior, left: LeftOver
-) -> SparseModel:
-    """Kept pairs, and a residual part of no weight."""
-    layout, codes = bought.layout, _codes(bought)
-    counts = [int(each.max(initial=0)) + 1 for each in codes]
-    rows = np.zeros(layout.shape[0])
-    columns = rows if layout.symmetric else np.zeros(layout.shape[1])
-    shares = left.masses / max(float(left.masses.sum()), _LEAST)
-    if not shares.any():
-        shares = np.full(len(left.points), 1 / len(left.points))
-    shares = shares / shares.sum()
-    return SparseModel(
-        space=bought.space,
-        weight_cap=bought.weight_cap,
-        whole=bought.whole,
-        rows=ends[0],
-        columns=ends[1],
-        weights=known.mean,
-        spread=known.variance,
-        chances=known.chance,
-        row_codes=codes[0],
-        column_codes=codes[1],
-        row_factors=rows,
-        column_factors=columns,
-        blocks=np.zeros((counts[0], counts[1])),
-        row_spread=rows,
-        column_spread=columns,
-        left_mean=float(shares @ left.points),
-        left_square=float(shares @ left.points**2),
-        left_points=left.points,
-        left_shares=shares,
-    )
-
-
-def _corrected(model: SparseModel, bought: Bought) -> SparseModel:
-    """With what noisy degrees tell of kept pairs."""
-    if bought.degrees is None or not len(model.rows):
-        return model
-    sums, likely = _kept_sums(model, model.weights), _kept_sums(model, model.chances)
-    noisy = [bought.degrees.values[0], bought.degrees.values[-1]]
-    offset = 0 if model.symmetric else len(noisy[0])
-    sides = 1 if model.symmetric else 2
-    added = corrections(
-        (model.rows.astype(np.int64), model.columns.astype(np.int64) + offset),
-        model.spread,
-        np.concatenate([noisy[side] - sums[side] for side in range(sides)]),
-        bought.degrees.law.variance,
-        np.concatenate(likely[:sides]),
-    )
-    weights = np.clip(model.weights + added, 0.0, bought.weight_cap)
-    return replace(model, weights=weights)
-
-
-def _with_full(model: SparseModel, pairs: tuple[IntVector, IntVector], cap: float) -> SparseModel:
-    """With more pairs listed, at the cap; those that were listed before are raised to it."""
-    layout = model.layout
-    places = layout.places(model.rows.astype(np.int64), model.columns.astype(np.int64))
-    full = np.unique(layout.places(*pairs))
-    known = np.isin(places, full)
-    weights = np.where(known, cap, model.weights)
-    fresh = ~np.isin(layout.places(*pairs), places)
-    count = int(fresh.sum())
-    return replace(
-        model,
-        rows=np.concatenate([model.rows, pairs[0][fresh].astype(np.int32)]),
-        columns=np.concatenate([model.columns, pairs[1][fresh].astype(np.int32)]),
-        weights=np.concatenate([weights, np.full(count, cap)]),
-        spread=np.concatenate([model.spread, np.zeros(count)]),
-        chances=np.concatenate([np.where(known, 1.0, model.chances), np.ones(count)]),
-    )
-
-
-def _with_residual(model: SparseModel, bought: Bought, left: LeftOver) -> SparseModel:
-    """The block model of what kept pairs leave."""
-    model = _within_groups(model, bought)
-    residuals = _residual_degrees(model, bought, left)
-    groups = (model.row_codes, model.column_codes)[: len(residuals)]
-    shape, degrees = model.blocks.shape, [mean for mean, _ in residuals]
-    masses = [
-        np.bincount(codes, mean, minlength=count)
-        for codes, mean, count in zip(groups, degrees, shape, strict=False)
-    ]
-    # Residual weight between groups, ordered: row sums are the residual volumes of groups.
-    if bought.groups:
-        kept = _kept_blocks(model, model.weights)
-        blocks = np.maximum(_measured_blocks(model, bought)[0] - kept, 0.0)
-    else:
-        blocks = np.outer(masses[0], masses[-1]) / max(masses[0].sum(), _LEAST)
-    factors = []
-    for codes, mean, mass in zip(groups, degrees, masses, strict=True):
-        even = 1 / np.maximum(np.bincount(codes, minlength=len(mass)), 1)
-        some = mass[codes] > _LEAST
-        factors.append(np.where(some, mean / np.maximum(mass[codes], _LEAST), even[codes]))
-    if model.layout.hollow:  # what falls on no pair, a vertex and itself, is made up for
-        lost = np.zeros(shape)
-        np.add.at(lost, (model.row_codes, model.column_codes), factors[0] * factors[-1])
-        blocks = blocks / np.maximum(1 - lost, 0.1)
-    return replace(
-        model,
-        row_factors=factors[0],
-        column_factors=factors[-1],
-        row_spread=residuals[0][1],
-        column_spread=residuals[-1][1],
-        blocks=blocks,
-    )
-
-
-def _measured_blocks(model: SparseModel, bought: Bought) -> tuple[FloatMatrix, float]:
-    """Weight between groups as measured, and the variance of its noise."""
-    precision = [1 / each.law.variance for each in bought.groups]
-    measured = np.average([each.values[0] for each in bought.groups], axis=0, weights=precision)
-    matrix = np.zeros(model.blocks.shape)
-    matrix[bought.groups[0].map.ends] = measured
-    if model.symmetric:
-        matrix = matrix + matrix.T
-    return matrix, 1 / sum(precision)
-
-
-def _within_groups(model: SparseModel, bought: Bought) -> SparseModel:
-    """With less weight on kept pairs where they weigh more than groups hold, by precision."""
-    if not bought.groups:
-        return model
-    measured, variance = _measured_blocks(model, bought)
-    kept, spread = (_kept_blocks(model, each) for each in (model.weights, model.spread))
-    trusted = spread / np.maximum(spread + variance, _LEAST)
-    excess = np.maximum(kept - np.maximum(measured, 0), 0) * trusted
-    factors = 1 - np.divide(excess, kept, out=np.zeros_like(kept), where=kept > 0)
-    at = model.row_codes[model.rows], model.column_codes[model.columns]
-    return replace(model, weights=model.weights * factors[at])
-
-
-def _kept_sums(model: SparseModel, values: FloatVector) -> list[FloatVector]:
-    shape = model.layout.shape
-    rows = np.bincount(model.rows, values, minlength=shape[0]).astype(np.float64)
-    columns = np.bincount(model.columns, values, minlength=shape[1]).astype(np.float64)
-    return [rows + columns] * 2 if model.symmetric else [rows, columns]
-
-
-def _residual_degrees(
-    model: SparseModel, bought: Bought, left: LeftOver
-) -> list[tuple[FloatVector, FloatVector]]:
-    """Mean and variance of what kept pairs leave of each degree; of the rows, and the columns."""
-    sums, spread, likely = (
-        _kept_sums(model, each) for each in (model.weights, model.spread, model.chances)
-    )
-    twice = 2 if model.symmetric else 1
-    total = bought.total
-    rest = left.weight if total is None else max(total - float(model.weights.sum()), 0.0)
-    found = []
-    for side in range(1 if model.symmetric else 2):
-        if bought.degrees is None:
-            # As many left out as kept, by the count of kept edges of each vertex.
-            share = (likely[side] + 1) / float((likely[side] + 1).sum())
-            mean = twice * rest * share
-            variance = mean * left.squares / max(left.weight, _LEAST) + mean**2 / (likely[side] + 1)
-        else:
-            noisy = (bought.degrees.values[0], bought.degrees.values[-1])[side]
-            deviation = math.sqrt(bought.degrees.law.variance)
-            mean, variance = posterior_residuals(
-                noisy - sums[side], likely[side], deviation, spread[side]
-            )
-            mean = np.maximum(mean, 0)
-            mean = mean * (twice * rest / max(float(mean.sum()), _LEAST)) if rest else mean * 0
-        found.append((mean, variance))
-    return found
-
-
-def _kept_blocks(model: SparseModel, values: FloatVector) -> FloatMatrix:
-    shape = model.blocks.shape
-    at = model.row_codes[model.rows] * shape[1] + model.column_codes[model.columns]
-    found = np.bincount(at, values, minlength=shape[0] * shape[1]).reshape(shape)
-    found = found.astype(np.float64)  # without kept pairs they are integers
-    return np.asarray(found + found.T) if model.symmetric else np.asarray(found)
-
-
 _STRATA = 12  # vertices with alike kept edges have alike residual degrees
 _BINS = 400
 _GRID = 160
@@ -656,49 +585,3 @@ def _binned(observed: FloatVector) -> tuple[FloatVector, FloatVector, IntVector]
     filled = counts > 0
     renumbered = np.cumsum(filled) - 1
     return sums[filled] / counts[filled], counts[filled].astype(np.float64), renumbered[at]
-
-
-_MOST_LISTED = 1 << 25  # pairs listed at once
-
-
-def saturated_pairs(model: SparseModel, limit: float) -> tuple[IntVector, IntVector]:
-    """Pairs whose residual weight is above a limit; of an undirected graph, rows < columns.
-
-    For each block both sides are sorted by factor, so that only pairs above the limit are met.
-
-    Cost: O(n log n + groups^2 n + pairs found) at most; groups without such pairs are skipped.
-    """
-    rows = _by_group(model.row_codes, model.row_factors, model.blocks.shape[0])
-    columns = _by_group(model.column_codes, model.column_factors, model.blocks.shape[1])
-    tops = [np.array([g[1][0] if len(g[1]) else 0.0 for g in side]) for side in (rows, columns)]
-    met = np.outer(*tops) * model.blocks > limit
-    found: list[tuple[IntVector, IntVector]] = []
-    total = 0
-    for a, b in zip(*np.nonzero(met), strict=True):
-        (left, r), (right, c) = rows[a], columns[b]
-        needed = limit / (r * model.blocks[a, b] + 1e-300)
-        counts = np.searchsorted(-c, -needed, side="left")
-        total += int(counts.sum())
-        if total > _MOST_LISTED:
-            break
-        here = np.repeat(left, counts)
-        starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
-        there = right[np.arange(len(here)) - np.repeat(starts, counts)]
-        if model.symmetric:
-            ordered = here < there
-        else:
-            ordered = here != there if model.layout.hollow else np.ones(len(here), dtype=np.bool_)
-        found.append((here[ordered], there[ordered]))
-    if not found:
-        none = np.zeros(0, dtype=np.int64)
-        return none, none
-    return np.concatenate([f[0] for f in found]), np.concatenate([f[1] for f in found])
-
-
-def _by_group(
-    codes: IntVector, factors: np.ndarray, count: int
-) -> list[tuple[IntVector, np.ndarray]]:
-    """Members of each group with their factors, the largest first."""
-    order = np.lexsort((-factors, codes))
-    ends = np.searchsorted(codes[order], np.arange(count + 1))
-    return [(order[start:end], factors[order[start:end]]) for start, end in pairwise(ends)]

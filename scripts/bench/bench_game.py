@@ -5,22 +5,24 @@ certified interval of ||x - z||_C, which first-order minimises through its relax
 is each method's own bound on the minimum (of the relaxation, for first-order).
 """
 
+from functools import partial
+
 import numpy as np
 
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
 from graphcuts_dp.privacy.noise import SeededEntropy
-from graphcuts_dp.synth.base import FitMethod, FitProblem
-from graphcuts_dp.synth.first_order import FirstOrder
-from graphcuts_dp.synth.methods import QueryGame
+from graphcuts_dp.synth.base import FitProblem
+from graphcuts_dp.synth.cutting_plane import query_game
+from graphcuts_dp.synth.first_order import first_order
 from scripts.bench.harness import Table, run, timed
 
-METHODS: tuple[FitMethod, ...] = (
-    FirstOrder(),
-    QueryGame(max_rounds=100),
-    QueryGame(max_rounds=300),
-    QueryGame(max_rounds=1000),
+METHODS = (
+    first_order,
+    partial(query_game, max_rounds=100),
+    partial(query_game, max_rounds=300),
+    partial(query_game, max_rounds=1000),
 )
 
 

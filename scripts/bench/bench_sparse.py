@@ -32,13 +32,14 @@ from unittest import mock
 import numpy as np
 
 import graphcuts_dp as gc
+from graphcuts_dp.estimate.measurement import Measurements
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution, threshold_for
 from graphcuts_dp.measure.cells import measure_groups
 from graphcuts_dp.measure.entries import measure_kept_edges
 from graphcuts_dp.measure.statistics import measure_degrees, measure_weight_counts
 from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release import measuring
-from graphcuts_dp.synth.sparse_fit import Bought, fit_sparse
+from graphcuts_dp.synth.sparse_fit import fit_sparse
 
 SIZES = (0.4, 0.3, 0.2, 0.1)
 COLUMNS = ("halves", "sets", "degrees", "pairs", "half groups", "worst")
@@ -146,23 +147,28 @@ def baseline(graph, groups, method, epsilon, seed):
     whole = noise_distribution("discrete-laplace", epsilon=epsilon, weight_cap=cap)
     counts = measure_weight_counts(graph, whole, epsilon=COUNTS * Fraction(epsilon), source=source)
     rest = (1 - COUNTS) * Fraction(epsilon)
-    bought = {"space": graph.space, "counts": counts, "weight_cap": cap, "whole": True}
+
+    def model(*others):
+        bought = Measurements((counts, *others), None)
+        return fit_sparse(bought, graph.space, weight_cap=cap, whole=True)
+
     if method in ("filter", "top-m"):
         noise = noise_distribution("discrete-laplace", epsilon=rest, weight_cap=cap)
         share = 0.05 if method == "filter" else 1.0
         pairs = graph.n * (graph.n - 1) // 2
         threshold = threshold_for(noise, pairs=pairs, edges=counts.edges, false_share=share)
         kept = measure_kept_edges(graph, noise, threshold=threshold, source=source)
-        return listed(fit_sparse(Bought(**bought, kept=kept)), kept)
+        return listed(model(kept), kept)
+    sums = []
     if method == "blocks":
         part = rest / 20
         sides = (groups, groups)
-        bought["groups"] = (
-            measure_groups(graph, sides, epsilon=part, whole=True, name="groups", source=source),
-        )
+        sums = [
+            measure_groups(graph, sides, epsilon=part, whole=True, name="groups", source=source)
+        ]
         rest -= part
     degrees = measure_degrees(graph, whole, epsilon=rest, source=source, without_cap=True)
-    return fit_sparse(Bought(**bought, degrees=degrees))
+    return model(*sums, degrees)
 
 
 def listed(model, kept):

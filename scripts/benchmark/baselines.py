@@ -23,7 +23,7 @@ from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
 from graphcuts_dp.privacy.noise import EntropySource, entropy_source
-from graphcuts_dp.synth.group_targets import (
+from graphcuts_dp.synth.targets import (
     MAX_ROUNDS,
     chung_lu_ends,
     chung_lu_two_sided_ends,

@@ -58,8 +58,8 @@ def draw_distances() -> None:
             "dataset": "us_flights_2008",
             "people": demo_distances.PEOPLE,
             "epsilon": epsilon,
-            "mechanism": answers.mechanism,
-            "noise": answers.noise,
+            "mechanism": answers.plan.best.mechanism,
+            "noise": answers.plan.best.noise,
             "seed": seed,
         },
     )

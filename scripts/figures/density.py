@@ -32,7 +32,7 @@ from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release.releases import release_graph
 from graphcuts_dp.resources import Progress
 from graphcuts_dp.session.terms import SessionTerms
-from graphcuts_dp.synth.cutting_plane import CuttingPlane
+from graphcuts_dp.synth.methods import Fitting
 from scripts.benchmark.baselines import density_only, elementwise_clip
 from scripts.figures.base import Finding, Table, exponent_finding, finding, fitted_exponent, near
 from scripts.figures.random_graphs import planted_partition
@@ -156,7 +156,7 @@ GROWING = {
 _WINNERS = ("binary", "maximum-entropy", "online weights", "offline weights")
 CUTTING_PLANES: dict[str, Method] = {
     "cutting-plane": partial(_fitted, fit="cutting-plane"),
-    "cutting-plane, spectral": partial(_fitted, fit=CuttingPlane(oracle="spectral")),
+    "cutting-plane, spectral": partial(_fitted, fit=Fitting("cutting-plane", oracle="spectral")),
 }
 
 

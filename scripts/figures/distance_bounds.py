@@ -1,7 +1,7 @@
 """HR12's error bounds with all constants, from sizes alone, for a diameter of 1.
 
-What the mechanisms here guarantee is `L1Plan.error`; these are the paper's own formulas, which its
-O(.) hides. With epsilon = 1, one dimension and a thousand queries they say less than the trivial
+What is guaranteed here is `L1Learner.error`; these are the paper's own formulas, which its O(.)
+hides. With epsilon = 1, one dimension and a thousand queries they say less than the trivial
 error, 1, from two million people on (pure), or from eleven million (delta = 1e-6).
 """
 

@@ -1,7 +1,7 @@
 """The largest error of distance answers on a path against the number of people n.
 
-The mechanisms run, HR12's learner with the constants of `L1Plan` among them; HR12's own bounds are
-formulas with its constants. Distances are scaled to a diameter of 1. People are made: a third live
+The mechanisms run, HR12's learner with our constants among them; HR12's own bounds are formulas
+with its constants. Distances are scaled to a diameter of 1. People are made: a third live
 anywhere, the others in three towns.
 """
 
@@ -15,13 +15,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from graphcuts_dp.arrays import FloatVector, IntVector
-from graphcuts_dp.distances.counts import DistanceMechanism
+from graphcuts_dp.distances.answers import plan_distances
+from graphcuts_dp.distances.counts import NoisySums
 from graphcuts_dp.distances.embeddings import exact_embedding
-from graphcuts_dp.distances.l1_plan import L1Plan
-from graphcuts_dp.distances.learnt import release_distances
+from graphcuts_dp.distances.learner import L1Learner
 from graphcuts_dp.distances.locations import Locations, all_distances
 from graphcuts_dp.distances.metric import Metric
-from graphcuts_dp.distances.plan import plan_distances
 from graphcuts_dp.plotting.style import COLOURS, PAGE, house_style
 from graphcuts_dp.privacy.noise import EntropySource, SeededEntropy
 from graphcuts_dp.resources import Progress
@@ -109,10 +108,10 @@ def _runner(metric: Metric, method: str, n: int) -> tuple[_Run, FloatVector]:
         mechanism = _mechanism(metric, method, n)
 
         def noisy(located: Locations, source: EntropySource) -> FloatVector:
-            return mechanism.answered(located, source, confidence=1 - _BETA).values
+            return mechanism.answered(located, source, confidence=1 - _BETA)[0]
 
         return noisy, mechanism.radii(confidence=1 - _BETA)
-    planned = L1Plan(
+    planned = L1Learner(
         embedding=exact_embedding(metric),
         people=n,
         queries=None,
@@ -122,12 +121,12 @@ def _runner(metric: Metric, method: str, n: int) -> tuple[_Run, FloatVector]:
     )
 
     def run(located: Locations, source: EntropySource) -> FloatVector:
-        return release_distances(planned, located, source).values()
+        return planned.values(planned.learnt(located, source))
 
     return run, np.array([planned.error])
 
 
-def _mechanism(metric: Metric, method: str, n: int) -> DistanceMechanism:
+def _mechanism(metric: Metric, method: str, n: int) -> NoisySums | L1Learner:
     name, noise = METHODS[method]
     delta = _DELTA if noise == "gaussian" else 0.0
     planned = plan_distances(

@@ -4,10 +4,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
 
+from graphcuts_dp.distances.answers import step_epsilon
 from graphcuts_dp.distances.embeddings import L1Embedding
-from graphcuts_dp.distances.l1_plan import L1Plan
+from graphcuts_dp.distances.learner import L1Learner
+from graphcuts_dp.distances.locations import HIDDEN, PUBLIC
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, Protect, exact_epsilon
+from graphcuts_dp.privacy.level_noise import DistributionPair
 
 
 @final
@@ -25,7 +28,7 @@ class SensitivePlan:
     known that gains by this; with s = 1 it is the plan itself.
 
     Attributes:
-        plan: for `release_distances` and `InteractiveDistances`.
+        plan: for all vertices at once, or for `InteractiveDistances`.
         sensitivity: s.
         epsilon: what was asked for, for one person's move.
         delta: likewise.
@@ -33,7 +36,7 @@ class SensitivePlan:
     Source: HR12, Definition 6 and Remark 8.1.
     """
 
-    plan: L1Plan
+    plan: L1Learner
     sensitivity: int
     epsilon: Fraction
     delta: float
@@ -46,7 +49,7 @@ class SensitivePlan:
             BudgetError: more than was asked for.
         """
         protection = Protect.of_people(self.sensitivity)
-        return protection.cost(self.plan.built_cost, epsilon=self.epsilon, delta=self.delta)
+        return protection.cost(self.plan.cost, epsilon=self.epsilon, delta=self.delta)
 
     def guarantee(self, seed: int | None = None) -> PrivacyGuarantee:
         """What is promised to one person.
@@ -54,12 +57,12 @@ class SensitivePlan:
         Raises:
             BudgetError: as for `cost`.
         """
-        cost, step = self.cost, self.plan.guarantee(seed)
+        cost = self.cost
         return PrivacyGuarantee(
             epsilon=cost.epsilon,
             delta=cost.delta,
-            neighbours=f"{step.neighbours}, which moves up to {self.sensitivity:,} points",
-            public=step.public,
+            neighbours=f"{HIDDEN}, which moves up to {self.sensitivity:,} points",
+            public=PUBLIC,
             seed=seed,
         )
 
@@ -79,20 +82,19 @@ def plan_sensitive(
     Args:
         embedding: the public table of points.
         sensitivity: s >= 1, proven by whoever makes the points.
-        people: as for `L1Plan`.
+        people: as for `L1Learner`.
         queries: likewise.
         epsilon: for one person's move.
         delta: likewise.
-        beta: as for `L1Plan`.
+        beta: as for `L1Learner`.
 
     Raises:
         ParameterError: a number out of range, or too little is left for each of the s moves.
     """
     protection, exact = Protect.of_people(sensitivity), exact_epsilon(epsilon)
-    each: float | Fraction = protection.per_step(exact)
-    if delta:
-        each, _ = protection.step_budget(epsilon=exact, delta=delta, zcdp=True)
-    plan = L1Plan(
+    noise: DistributionPair = "gaussian" if delta else "laplace"
+    each = step_epsilon(protection, noise, epsilon=exact, delta=delta)
+    plan = L1Learner(
         embedding=embedding,
         people=people,
         queries=queries,

@@ -32,22 +32,13 @@ def wide_noise(epsilon, weight_cap):
 CLIPPED = '''
 """Every entry on its own, clipped to the box."""
 
-from dataclasses import dataclass
-
 from graphcuts_dp.synth.base import Fit
 from graphcuts_dp.resources import silent
 
 
-@dataclass(frozen=True)
-class Clipped:
-    tolerance: float | None = None
-    time_limit: float | None = None
-    uses_degrees: bool = False
-    needs_cap: bool = True
-
-    def __call__(self, problem, *, progress=silent):
-        x = problem.project(problem.noisy.copy())
-        return Fit(x, "clipped", "distance of each entry", None, None, 1, "settled")
+def clipped(problem, *, time_limit=None, progress=silent):
+    x = problem.project(problem.noisy.copy())
+    return Fit(matrix=x, method="clipped", objective="distance of each entry")
 '''
 
 HALF_STEPS = '''
@@ -124,9 +115,9 @@ ADDITIONS = {
     "fit": (
         ("synth/clipped.py", CLIPPED),
         "synth/methods.py",
-        '    "spectral": lambda _, limit: Spectral(time_limit=limit),\n',
-        '    "clipped": lambda _, limit: Clipped(time_limit=limit),\n',
-        "from graphcuts_dp.synth.clipped import Clipped\n",
+        '    "spectral": FitMethod(spectral),\n',
+        '    "clipped": FitMethod(clipped, needs_cap=True),\n',
+        "from graphcuts_dp.synth.clipped import clipped\n",
     ),
     "update rule": (
         ("learn/half_steps.py", HALF_STEPS),

@@ -3,7 +3,7 @@
 import inspect
 import math
 import textwrap
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def released(graph, **options):
 
 
 def example(protocol, **names):
-    """The class in a protocol's docstring."""
+    """What a protocol's docstring has as an example."""
     lines = inspect.getdoc(protocol).split("::\n", 1)[1].splitlines()
     code = [line for line in lines if not line or line.startswith("    ")]
     exec(textwrap.dedent("\n".join(code)), names)  # noqa: S102  # our own documentation
@@ -68,19 +68,20 @@ def test_a_construction_of_your_own():
 
 
 def test_a_fit_of_your_own():
-    clipped = example(FitMethod, dataclass=dataclass, Fit=Fit, silent=silent)["Clipped"]
-    made = gc.release_graph(small_graph(), epsilon=3.0, fit=clipped(), seed=1)
+    clipped = FitMethod(example(FitMethod, Fit=Fit, silent=silent)["clipped"])
+    made = gc.release_graph(small_graph(), epsilon=3.0, fit=clipped, seed=1)
     assert made.fit.method == "clipped"
     assert made.certificate.upper <= noise_cut_bound(
         made.noisy.distribution, (8, 8), symmetric=True
     )
-    with pytest.raises(ParameterError, match="its own oracle and time_limit"):
-        gc.release_graph(small_graph(), epsilon=3.0, fit=gc.Fitting(clipped(), time_limit=1.0))
+    with pytest.raises(ParameterError, match="an oracle can be chosen"):
+        gc.release_graph(small_graph(), epsilon=3.0, fit=gc.Fitting(clipped, oracle="spectral"))
     with pytest.raises(ParameterError, match="an object as `FitMethod`"):
         gc.release_graph(small_graph(), epsilon=3.0, fit=7)
     uncapped = gc.Graph([0], [1], [2.0], vertices=3, hide_change=1)
+    capped = replace(clipped, needs_cap=True)
     with pytest.raises(ParameterError, match="needs a public largest weight"):
-        gc.release_graph(uncapped, epsilon=3.0, noise="laplace", fit=clipped())
+        gc.release_graph(uncapped, epsilon=3.0, noise="laplace", fit=capped)
 
 
 def test_a_query_class_of_your_own():

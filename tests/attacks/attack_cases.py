@@ -70,7 +70,7 @@ def tree():
     """A public map whose lengths are like 0.1 + 0.2."""
     made = nx.random_labeled_tree(9, seed=2)
     nx.set_edge_attributes(made, dict(zip(made.edges, WEIGHTS[:4] * 2, strict=True)), "weight")
-    return Metric.from_networkx(made)
+    return Metric.of(made)
 
 
 def path():

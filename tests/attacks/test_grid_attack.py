@@ -34,10 +34,10 @@ from attack_cases import (
 from offline_calls import choose_from_net, learn, sense
 
 import graphcuts_dp as gc
+from graphcuts_dp.distances.answers import plan_distances
 from graphcuts_dp.distances.embeddings import exact_embedding
-from graphcuts_dp.distances.l1_plan import L1Plan
-from graphcuts_dp.distances.learnt import InteractiveDistances, release_distances
-from graphcuts_dp.distances.plan import plan_distances
+from graphcuts_dp.distances.learner import L1Learner
+from graphcuts_dp.distances.session import InteractiveDistances
 from graphcuts_dp.errors import AccuracyWarning, ParameterError
 from graphcuts_dp.estimate.noisy_matrix import NOISES, noise_distribution
 from graphcuts_dp.graph.grid import Grid
@@ -300,17 +300,17 @@ def test_distances(distribution, epsilons):
                     mechanism=mechanism,
                     noise=distribution,
                 ).best.built
+                for level in built.noisy(here, SeededEntropy(SEED)):
+                    assert level.dtype == np.int64
                 if mechanism == "per-query":
-                    values = built.answers(here, SeededEntropy(SEED))
-                    counts = (values - built.step / 2) / (built.step / here.people)
+                    values, _ = built.answered(here, SeededEntropy(SEED), confidence=0.95)
+                    step = 2 * built.rounding
+                    counts = (values - step / 2) / (step / here.people)
                     # Floats far from 0 hold fewer digits after the point.
                     slack = 1e-9 + np.abs(counts) * 2.0**-51
                     assert (np.abs(counts - np.rint(counts)) <= slack).all()
-                    again = np.rint(counts) * (built.step / here.people) + built.step / 2
+                    again = np.rint(counts) * (step / here.people) + step / 2
                     assert np.allclose(again, values, rtol=2.0**-51, atol=0)
-                else:
-                    for level in built.noisy_counts(here, SeededEntropy(SEED)):
-                        assert level.dtype == np.int64
 
 
 @pytest.mark.parametrize("delta", [0.0, DELTA])
@@ -320,16 +320,16 @@ def test_tangents_of_private_functions(delta, epsilons):
     embedding = exact_embedding(pair[0].metric)
     for epsilon in epsilons:
         numbers = {"people": pair[0].people, "epsilon": epsilon, "delta": delta}
-        offline = L1Plan(embedding=embedding, queries=None, **numbers)
-        online = InteractiveDistances(L1Plan(embedding=embedding, queries=3, **numbers))
+        offline = L1Learner(embedding=embedding, queries=None, **numbers)
+        online = InteractiveDistances(L1Learner(embedding=embedding, queries=3, **numbers))
         for here in pair:
             source = SeededEntropy(SEED)
-            parts = list(release_distances(offline, here, source).hypothesis.parts)
+            parts = offline.learnt(here, source)
             state = online.start(here, source)
             for row in range(3):
                 state, _ = online.step(state, row, None, source)
-            for part in [*parts, *state.hypothesis.parts]:
-                for line in part.lines:
+            for part in (*parts, *state.coordinates):
+                for line in part.hypothesis.lines:
                     assert all(isinstance(x, int) for x in (line.at, line.value, line.slope))
                     bought += 1
     assert bought > 0

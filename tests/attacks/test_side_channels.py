@@ -30,8 +30,7 @@ from offline_calls import answer_at_once, choose_from_net, learn, sense
 
 import graphcuts_dp as gc
 from graphcuts_dp.cli import main
-from graphcuts_dp.distances import answers as distance_answers
-from graphcuts_dp.distances import session as distance_session
+from graphcuts_dp.distances import locations as distance_locations
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.ledger import opening, uses
@@ -128,18 +127,17 @@ def blindfold(monkeypatch):
         ),
     )
     # The ledger keeps digests of the data, keyed by random bytes that lie beside them.
-    for where, kind in ((opening, "edges"), (opening, "rows"), (distance_answers, "counts")):
+    for where, kind in ((opening, "edges"), (opening, "rows"), (distance_locations, "counts")):
         monkeypatch.setattr(where, f"identity_of_{kind}", lambda *_: {"entries": "00"})
     monkeypatch.setattr(secrets, "token_bytes", lambda count: bytes(count))
     monkeypatch.setattr(uses, "datetime", StandingClock)
-    placed = distance_answers.placed_on
+    placed = Locations.of
 
     def all_at_one_place(metric, given):
         people = placed(metric, given).people
         return Locations(metric, np.eye(1, len(metric), dtype=np.int64)[0] * people)
 
-    for module in (distance_answers, distance_session):
-        monkeypatch.setattr(module, "placed_on", all_at_one_place)
+    monkeypatch.setattr(Locations, "of", all_at_one_place)
 
 
 class Watch:

@@ -21,12 +21,12 @@ from graphcuts_dp.distances.coordinate import (
     start_coordinate,
     step_coordinate,
 )
-from graphcuts_dp.distances.counts import PerQuery, TreeCounts, part_counts
+from graphcuts_dp.distances.counts import NoisySums, histogram, per_query, tree_counts
 from graphcuts_dp.distances.embeddings import exact_embedding
-from graphcuts_dp.distances.l1_plan import L1Plan
-from graphcuts_dp.distances.learnt import InteractiveDistances, release_distances
+from graphcuts_dp.distances.learner import L1Learner
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric
+from graphcuts_dp.distances.session import InteractiveDistances
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.privacy.distributions import ValueNoise
 from graphcuts_dp.privacy.level_noise import LevelNoise
@@ -40,37 +40,24 @@ MOVES = (
     Neighbours("from 2 to 3", Locations(MAP, [2, 0, 1, 0]), Locations(MAP, [1, 0, 1, 1])),
     Neighbours("one step", Locations(MAP, [2, 0, 1, 0]), Locations(MAP, [1, 1, 1, 0])),
 )
-_MAKERS: dict[str, Callable[..., Any]] = {
-    "tree-counts": TreeCounts.build,
-    "histogram": TreeCounts.build_histogram,
-    "per-query": PerQuery.build,
+_MAKERS: dict[str, Callable[..., NoisySums]] = {
+    "tree-counts": tree_counts,
+    "histogram": histogram,
+    "per-query": per_query,
 }
 _TINY = Fraction(1, 10**6)
 
 
-def counts(mechanism: Any, locations: Locations) -> list[npt.NDArray[np.int64]]:
-    """What is released before noise is added, by level."""
-    if isinstance(mechanism, TreeCounts):
-        return part_counts(mechanism.parts, locations.counts)
-    steps = np.floor(MAP.matrix / mechanism.step).astype(np.int64)
-    return [steps @ locations.counts]
-
-
-def _released(mechanism: Any, locations: Locations, source: EntropySource) -> list[Any]:
-    if isinstance(mechanism, TreeCounts):
-        return mechanism.noisy_counts(locations, source)
-    answers = mechanism.answers(locations, source) - mechanism.step / 2
-    return [answers * (mechanism.people / mechanism.step)]
-
-
-def log_ratio(honest: Any, mechanism: Any, pair: Neighbours, source: EntropySource) -> Run:
+def log_ratio(
+    honest: NoisySums, mechanism: NoisySums, pair: Neighbours, source: EntropySource
+) -> Run:
     """Log likelihood ratio of the honest mechanism, of what the other one releases."""
-    here, there = (counts(honest, place) for place in (pair.first, pair.second))
+    here, there = (honest.exact(place.counts) for place in (pair.first, pair.second))
 
     def run(locations: Locations) -> list[float]:
         levels = zip(
             honest.noise.parameters,
-            _released(mechanism, locations, source),
+            mechanism.noisy(locations, source),
             here,
             there,
             strict=True,
@@ -85,16 +72,16 @@ def log_ratio(honest: Any, mechanism: Any, pair: Neighbours, source: EntropySour
     return run
 
 
-def _louder(mechanism: Any, factor: int) -> Any:
+def _louder(mechanism: NoisySums, factor: int) -> NoisySums:
     rates = tuple(factor * rate for rate in mechanism.noise.parameters)
     return replace(mechanism, noise=LevelNoise("laplace", rates))
 
 
-def _same_noise_on_levels(mechanism: TreeCounts, source: EntropySource) -> Run:
+def _same_noise_on_levels(mechanism: NoisySums, source: EntropySource) -> Run:
     """The noise of the vertices is taken for the larger parts, too: a difference has none."""
 
     def run(locations: Locations) -> list[float]:
-        large, small = part_counts(mechanism.parts, locations.counts)
+        large, small = mechanism.exact(locations.counts)
         noise = mechanism.noise.draw(1, 4, source)
         return [float(large[0] + noise[0]), float(small[0] + noise[0])]
 
@@ -134,14 +121,12 @@ def normal_distribution(variance: float, shift: float) -> DistributionPair:
     )
 
 
-def _all_moves(mechanism: Any, factor: float) -> Iterator[DistributionPair]:
+def _all_moves(mechanism: NoisySums, factor: float) -> Iterator[DistributionPair]:
     """Exact losses of every count that changes, for all moves of one person."""
     places = np.eye(4, dtype=np.int64)
     for x in range(4):
         for y in range(x):
-            before, after = (
-                counts(mechanism, Locations(MAP, places[end] + [1, 1, 0, 0])) for end in (x, y)
-            )
+            before, after = (mechanism.exact(places[end] + [1, 1, 0, 0]) for end in (x, y))
             parts = [
                 normal_distribution(float(variance) / factor**2, int(change))
                 for variance, a, b in zip(mechanism.noise.parameters, after, before, strict=True)
@@ -154,7 +139,7 @@ def _all_moves(mechanism: Any, factor: float) -> Iterator[DistributionPair]:
 def _gaussian_audit(name: str, epsilon: float) -> Audit:
     made = _MAKERS[name](MAP, 3, distribution="gaussian", epsilon=epsilon, delta=1e-6)
     return Enumerated(
-        claim=Claim(made.cost.rho, kind="rho"),
+        claim=Claim(made.cost.rho or 0.0, kind="rho"),
         distributions=partial(_all_moves, made, 1),
         twins={
             "half the noise": partial(_all_moves, made, 2),
@@ -281,21 +266,21 @@ ACROSS = (
 )
 
 
-def _asked(plan: L1Plan, source: EntropySource) -> Run:
+def _asked(plan: L1Learner, source: EntropySource) -> Run:
     """Answers of three queries, and the pattern of updates."""
     mechanism = InteractiveDistances(plan)
 
     def run(locations: Locations) -> list[float]:
         state, seen = mechanism.start(locations, source), []
         for row in (8, 8, 0):
-            state, answer = mechanism.step(state, row, None, source)
-            seen.append(answer.value)
+            state, _ = mechanism.step(state, row, None, source)
+            seen.append(float(plan.values(state.coordinates)[row]))
         return [*seen, *(float(part.updates) for part in state.coordinates)]
 
     return run
 
 
-def _which_coordinates_erred(plan: L1Plan, source: EntropySource) -> Run:
+def _which_coordinates_erred(plan: L1Learner, source: EntropySource) -> Run:
     """HR12's Lemma 6 as printed: which coordinates are far off is told without noise."""
     del source
 
@@ -307,15 +292,14 @@ def _which_coordinates_erred(plan: L1Plan, source: EntropySource) -> Run:
     return run
 
 
-def _offline(plan: L1Plan, source: EntropySource) -> Run:
+def _offline(plan: L1Learner, source: EntropySource) -> Run:
     def run(locations: Locations) -> npt.NDArray[np.float64]:
-        values: npt.NDArray[np.float64] = release_distances(plan, locations, source).values()
-        return values[[0, 8]]
+        return plan.values(plan.learnt(locations, source))[[0, 8]]
 
     return run
 
 
-def _without_noise(plan: L1Plan, source: EntropySource) -> Run:
+def _without_noise(plan: L1Learner, source: EntropySource) -> Run:
     """Values and counts that are bought come without noise."""
     bare = ValueNoise("laplace", Fraction(50))
     tunings = [
@@ -327,7 +311,7 @@ def _without_noise(plan: L1Plan, source: EntropySource) -> Run:
 
 
 def _hr12_audit(queries: int | None, epsilon: float) -> Audit:
-    plan = L1Plan(embedding=EMBEDDING, people=3, queries=queries, epsilon=epsilon)
+    plan = L1Learner(embedding=EMBEDDING, people=3, queries=queries, epsilon=epsilon)
     if queries is None:
         twins = {"no noise on what is bought": partial(_without_noise, plan)}
     else:

@@ -9,10 +9,10 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from graphcuts_dp.distances.l1_plan import L1Plan
-from graphcuts_dp.distances.learnt import InteractiveDistances, LearntDistances
+from graphcuts_dp.distances.answers import plan_distances
+from graphcuts_dp.distances.learner import L1Learner
 from graphcuts_dp.distances.locations import Locations
-from graphcuts_dp.distances.plan import plan_distances
+from graphcuts_dp.distances.session import InteractiveDistances
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.distributions import ValueNoise
@@ -27,21 +27,21 @@ _CONFIDENCE = 0.95
 Run = Callable[[Any], npt.ArrayLike]
 
 
-def _released(built: LearntDistances, source: EntropySource) -> Run:
+def _released(built: L1Learner, source: EntropySource) -> Run:
     """Values and radii of two corners: all that comes out is made of the same lines."""
 
     def run(locations: Locations) -> npt.ArrayLike:
-        answered = built.answered(locations, source, confidence=_CONFIDENCE)
-        return np.concatenate([answered.values[[0, 8]], answered.radii[[0, 8]]])
+        values, radii = built.answered(locations, source, confidence=_CONFIDENCE)
+        return np.concatenate([values[[0, 8]], radii[[0, 8]]])
 
     return run
 
 
-def without_noise(built: LearntDistances) -> LearntDistances:
+def without_noise(built: L1Learner) -> L1Learner:
     """A twin that buys values and counts without noise, at every position."""
     bare = ValueNoise("laplace", Fraction(50))
-    plan = replace(built.plan)
-    vars(plan)["tunings"] = tuple(
+    loud = replace(built)
+    vars(loud)["tunings"] = tuple(
         replace(
             tuned,
             updates=tuned.task.queries,
@@ -51,15 +51,28 @@ def without_noise(built: LearntDistances) -> LearntDistances:
             value_radius=0,
             count_radius=0,
         )
-        for tuned in built.plan.tunings
+        for tuned in built.tunings
     )
-    return replace(built, plan=plan)
+    return loud
+
+
+def _learner(noise: DistributionPair, epsilon: float, *, at_most: int) -> L1Learner:
+    """The one that `answer_distances` runs."""
+    found = plan_distances(
+        GRID,
+        people=3,
+        epsilon=epsilon,
+        delta=1e-6 if noise == "gaussian" else 0.0,
+        at_most=at_most,
+        mechanism="learner",
+        noise=noise,
+        confidence=_CONFIDENCE,
+    )
+    return cast(L1Learner, found.best.built)
 
 
 def _audit(noise: DistributionPair, epsilon: float) -> Audit:
-    built = LearntDistances.build(
-        GRID, 3, distribution=noise, epsilon=epsilon, delta=1e-6, confidence=_CONFIDENCE
-    )
+    built = _learner(noise, epsilon, at_most=1)
     rho = built.cost.rho or 0.0
     return Sampled(
         claim=Claim(epsilon) if noise == "laplace" else Claim(rho, kind="rho"),
@@ -73,21 +86,10 @@ def _audit(noise: DistributionPair, epsilon: float) -> Audit:
 
 def _several_audit(noise: DistributionPair, epsilon: float) -> Audit:
     """Three people move together, from one corner to the other."""
-    delta = 1e-6 if noise == "gaussian" else 0.0
-    found = plan_distances(
-        GRID,
-        people=3,
-        epsilon=epsilon,
-        delta=delta,
-        at_most=3,
-        mechanism="learner",
-        noise=noise,
-        confidence=_CONFIDENCE,
-    )
-    built = cast(LearntDistances, found.best.built)
-    rho = zcdp_rho(epsilon=epsilon, delta=delta) if delta else 0.0
+    built = _learner(noise, epsilon, at_most=3)
+    rho = zcdp_rho(epsilon=epsilon, delta=1e-6)
     return Sampled(
-        claim=Claim(rho, kind="rho") if delta else Claim(epsilon),
+        claim=Claim(rho, kind="rho") if noise == "gaussian" else Claim(epsilon),
         pairs=(Neighbours("three people move", *(_together(corner) for corner in (0, 8))),),
         start=partial(_released, built),
         twins={"no noise on what is bought": partial(_released, without_noise(built))},
@@ -100,7 +102,7 @@ def _together(corner: int) -> Locations:
     return Locations(GRID, 3 * np.eye(len(GRID), dtype=np.int64)[corner])
 
 
-def _session(plan: L1Plan, source: EntropySource) -> Run:
+def _session(plan: L1Learner, source: EntropySource) -> Run:
     """A session that loses a step and goes on from the store: answers, and what was bought."""
     mechanism = InteractiveDistances(plan)
 
@@ -108,7 +110,7 @@ def _session(plan: L1Plan, source: EntropySource) -> Run:
         state, seen = mechanism.start(locations, source), []
         for row in (8, 0):
             state, answer = mechanism.step(state, row, None, source)
-            seen += [mechanism.told(None, answer).value, answer.interval[1]]
+            seen += [answer.value, answer.interval[1]]
             if len(seen) == 2:
                 state = mechanism.interrupted(state, source)
                 kept = read_state(mechanism, stored_state(mechanism, state))
@@ -119,15 +121,15 @@ def _session(plan: L1Plan, source: EntropySource) -> Run:
 
 
 def _session_audit(noise: DistributionPair, epsilon: float) -> Audit:
-    plan = L1Plan(
+    plan = L1Learner(
         embedding=EMBEDDING,
         people=3,
         queries=3,
         epsilon=epsilon,
         delta=1e-6 if noise == "gaussian" else 0.0,
     )
-    twin = without_noise(LearntDistances(plan=plan)).plan
-    rho = plan.built_cost.rho or 0.0
+    twin = without_noise(plan)
+    rho = plan.cost.rho or 0.0
     return Sampled(
         claim=Claim(epsilon) if noise == "laplace" else Claim(rho, kind="rho"),
         pairs=ACROSS[:1],

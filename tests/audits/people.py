@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from graphcuts_dp.distances.answers import MECHANISMS, plan_distances
 from graphcuts_dp.distances.locations import Locations
-from graphcuts_dp.distances.plan import MECHANISMS, plan_distances
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.privacy.composition import zcdp_rho
 from tests.audits.base import Audit, Entry, Enumerated, Sampled
-from tests.audits.distances import MAP, counts, log_ratio, normal_distribution
+from tests.audits.distances import MAP, log_ratio, normal_distribution
 from tests.audits.losses import DistributionPair
 
 _MOST, _DELTA = 3, 1e-6
@@ -56,7 +56,7 @@ def _all_moves(mechanism: Any) -> Iterator[DistributionPair]:
     """
     places = np.eye(len(MAP), dtype=np.int64)
     for x, y in itertools.combinations(range(len(MAP)), 2):
-        ends = (counts(mechanism, Locations(MAP, _MOST * places[end])) for end in (x, y))
+        ends = (mechanism.exact(_MOST * places[end]) for end in (x, y))
         parts = [
             normal_distribution(float(variance), int(change))
             for variance, a, b in zip(mechanism.noise.parameters, *ends, strict=True)

@@ -5,7 +5,7 @@ import multiprocessing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 
-from graphcuts_dp.distances import plan as distance_plan
+from graphcuts_dp.distances import answers as distance_answers
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_matrix import NOISES
 from graphcuts_dp.evaluation.audit import ALPHA
@@ -146,7 +146,7 @@ def _iterative() -> Iterator[str]:
 
 
 def _distances() -> Iterator[str]:
-    for name in distance_plan.MECHANISMS:
+    for name in distance_answers.MECHANISMS:
         if name != "auto":
             yield from (
                 f"distances: {name}, {distribution}" for distribution in ("laplace", "gaussian")

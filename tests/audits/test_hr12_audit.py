@@ -9,10 +9,10 @@ import pytest
 
 from graphcuts_dp.distances.coordinate import PiecewiseLinear
 from graphcuts_dp.distances.embeddings import exact_embedding
-from graphcuts_dp.distances.l1_plan import L1Plan
-from graphcuts_dp.distances.learnt import InteractiveDistances, release_distances
+from graphcuts_dp.distances.learner import L1Learner
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric
+from graphcuts_dp.distances.session import InteractiveDistances
 from graphcuts_dp.evaluation.audit import audit
 from graphcuts_dp.privacy.noise import SeededEntropy
 
@@ -44,7 +44,7 @@ def test_erratum_which_coordinate_erred_is_private():
     the promise.
     """
     first, second = on_grid(0, 4, 2), on_grid(0, 4, 6)
-    plan = L1Plan(embedding=EMBEDDING, people=3, queries=2, epsilon=1.0)
+    plan = L1Learner(embedding=EMBEDDING, people=3, queries=2, epsilon=1.0)
 
     def printed(locations, _):
         zero = [PiecewiseLinear()] * 2
@@ -68,20 +68,20 @@ def test_whole_mechanisms_keep_their_promise(delta):
     """For rho-zCDP this looks at epsilon alone, which errs to our disadvantage."""
     epsilon = 3.0
     online = InteractiveDistances(
-        L1Plan(embedding=EMBEDDING, people=3, queries=3, epsilon=epsilon, delta=delta)
+        L1Learner(embedding=EMBEDDING, people=3, queries=3, epsilon=epsilon, delta=delta)
     )
-    offline = L1Plan(embedding=EMBEDDING, people=3, queries=None, epsilon=epsilon, delta=delta)
+    offline = L1Learner(embedding=EMBEDDING, people=3, queries=None, epsilon=epsilon, delta=delta)
     source = SeededEntropy(7)
 
     def interactive(locations, _):
         state, values = online.start(locations, source), []
         for row in (8, 8, 0):
-            state, answer = online.step(state, row, None, source)
-            values.append(answer.value)
+            state, _ = online.step(state, row, None, source)
+            values.append(online.learner.values(state.coordinates)[row])
         return values
 
     def at_once(locations, _):
-        return release_distances(offline, locations, source).values()[[0, 8]]
+        return offline.values(offline.learnt(locations, source))[[0, 8]]
 
     for mechanism in (interactive, at_once):
         found = audit(mechanism, FIRST, SECOND, runs=800)

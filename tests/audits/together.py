@@ -16,7 +16,7 @@ import numpy as np
 from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.distances.answers import answer_distances
 from graphcuts_dp.distances.locations import Locations
-from graphcuts_dp.distances.metric import as_metric
+from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.errors import AccuracyWarning, PrivacyWarning
 from graphcuts_dp.estimate.measurement import Degrees, Measurement
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
@@ -55,7 +55,7 @@ def owner_of(space: Space, ends: tuple[IntVector, IntVector]) -> tuple[Neighbour
 
 OWNER = owner_of(EMPTY.vertices, ENDS)
 _DELTA = 0.02  # so large that runs see what it is for
-_LINE = as_metric(Graph([0, 1, 2], [1, 2, 3], vertices=4))
+_LINE = Metric.of(Graph([0, 1, 2], [1, 2, 3], vertices=4))
 
 
 def _people(counts: list[int]) -> Locations:

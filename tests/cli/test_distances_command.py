@@ -110,7 +110,7 @@ def test_a_session_begins_is_asked_and_says_where_it_stands(call):
     (reply,) = told["replies"]
     assert (reply["vertex"], reply["guaranteed"]) == ("v9", True)
     assert reply["interval"][0] <= reply["value"] <= reply["interval"][1]
-    assert (told["state"], told["answers"], told["queries_left"]) == ("open", 2, 1)
+    assert (told["state"], told["answers"], told["remaining"]["queries"]) == ("open", 2, 1)
     told = json.loads(call(*ON, "--json")[1])
     assert [reply["vertex"] for reply in told["replies"]] == ["v3", "v9"]
     assert "v9:" in call(*ON)[1]
@@ -200,7 +200,7 @@ def test_mistakes_are_one_line(call, arguments, message):
         ("v,x,y\nv0,far,2\n", "line 2: a coordinate is not a number"),
         ("v,x,y\nv0,inf,2\n", "line 2: a coordinate is not finite"),
         ("v,x,y\nv0,1\n", "line 2"),
-        ('"', "CSV"),
+        ('"', "malformed row: check its quotes"),
     ],
 )
 def test_bad_coordinates(call, tmp_path, text, message):

@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 from graphcuts_dp.distances import Locations, Metric, answer_distances, plan_distances
-from graphcuts_dp.distances import counts as tree_counts
+from graphcuts_dp.distances import answers as answers_module
+from graphcuts_dp.distances import counts as counts_module
 from graphcuts_dp.distances import metric as metric_module
-from graphcuts_dp.distances import plan as plan_module
 from graphcuts_dp.distances.locations import all_distances
 from graphcuts_dp.errors import (
     AccuracyWarning,
@@ -106,7 +106,7 @@ def test_all_kinds_of_locations(tmp_path):
     graph = nx.path_graph(3)
     file = tmp_path / "people.txt"
     file.write_text("0\n2\n2\n")
-    maps = Metric.from_networkx(graph)
+    maps = Metric.of(graph)
     given = (file, str(file), [0, 2, 2], {0: 1, 2: 2}, Locations(maps, [1, 0, 2]))
     values = [
         answer_distances(graph, places, epsilon=20.0, seed=3).values.tolist() for places in given
@@ -123,7 +123,7 @@ def test_files(tmp_path):
     told = json.loads(Path(receipt).read_bytes())
     assert told["files"]["answers.csv"] == hashlib.sha256(data).hexdigest()
     assert told["guarantee"]["entropy"] == "seeded: not private"
-    assert told["mechanism"] == answers.mechanism
+    assert told["mechanism"] == answers.plan.best.mechanism
     with pytest.raises(FileFormatError, match="exists"):
         answers.save(tmp_path / "answers.csv")
     assert answers.save(tmp_path / "answers.csv", force=True) == (table, receipt)
@@ -181,7 +181,7 @@ def test_worthless_answers_warn():
 
 def test_large_trees_have_one_bound_for_all_vertices(monkeypatch):
     """Half widths there are proven too; all runs hold but for a chance of 5e-8."""
-    monkeypatch.setattr(tree_counts, "_EXACT_VERTICES", 10)
+    monkeypatch.setattr(counts_module, "_EXACT_VERTICES", 10)
     metric = Metric([0, 0, *range(1, 30)], range(1, 32), np.ones(31), vertices=32)
     people = Locations(metric, np.arange(32) * 10)
     truth = all_distances(people)
@@ -204,7 +204,7 @@ def test_large_maps_are_worked_on_a_few_rows_at_a_time(monkeypatch):
     assert np.allclose(parts.radii, whole.radii)
     assert parts.metric.diameter == whole.metric.diameter
     assert {row.mechanism for row in parts.plan.rows} == {"tree-counts", "histogram", "per-query"}
-    monkeypatch.setattr(plan_module, "_MOST_FOR_BASELINES", 10)
+    monkeypatch.setattr(answers_module, "_MOST_FOR_BASELINES", 10)
     few = plan_distances(ring, people=510, epsilon=3.0)
     assert {row.mechanism for row in few.rows} == {"tree-counts", "histogram"}
     asked = plan_distances(ring, people=510, epsilon=3.0, mechanism="per-query")

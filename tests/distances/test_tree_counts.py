@@ -9,15 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphcuts_dp.distances import counts as tree_counts
+from graphcuts_dp.distances import counts as counts_module
 from graphcuts_dp.distances.counts import (
-    PerQuery,
-    TreeCounts,
     consistent_counts,
     halving_order,
+    histogram,
     nested_parts,
     part_counts,
     part_spreads,
+    per_query,
+    tree_counts,
 )
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric
@@ -37,7 +38,7 @@ def some_maps():
         "tree": Metric(range(1, 13), parents, random.uniform(0.1, 2, 12), vertices=13),
         "star": Metric(range(1, 8), [0] * 7, np.ones(7), vertices=8),
         "grid": Metric.grid(3, 4),
-        "graph": Metric.from_networkx(ring),
+        "graph": Metric.of(ring),
     }
 
 
@@ -45,14 +46,17 @@ MAPS = some_maps()
 each_map = pytest.mark.parametrize("metric", MAPS.values(), ids=MAPS.keys())
 
 
+FANOUTS = (2, 4, 8, 64)
+
+
 def trees(metric):
     order = halving_order(metric)
-    return [nested_parts(order, fanout) for fanout in (2, 4, 8, 64)]
+    return [nested_parts(order, fanout) for fanout in FANOUTS]
 
 
 @each_map
 def test_parts_are_nested(metric):
-    for parts in trees(metric):
+    for fanout, parts in zip(FANOUTS, trees(metric), strict=True):
         assert sorted(parts.order) == list(range(len(metric)))
         above = [(0, len(metric))]
         for level in parts.levels:
@@ -62,7 +66,7 @@ def test_parts_are_nested(metric):
             for (start, end), parent in zip(here, level.parent, strict=True):
                 assert above[parent][0] <= start < end <= above[parent][1]
             assert level.siblings.tolist() == np.bincount(level.parent).tolist()
-            assert level.siblings.max() <= parts.fanout
+            assert level.siblings.max() <= fanout
             above = here
         assert len(above) == len(metric)
     assert len(trees(metric)[-1].levels) == 1
@@ -112,7 +116,7 @@ def test_bounds_for_large_trees_hold(metric):
         return
     all_parts = trees(metric)
     for parts, exact in zip(all_parts, part_spreads(metric, all_parts), strict=True):
-        bound = tree_counts._bounded_spread(metric.tree, parts)
+        bound = counts_module._bounded_spread(metric.tree, parts)
         assert (exact.squares <= bound.squares * (1 + 1e-9)).all()
         assert (exact.largest <= bound.largest * (1 + 1e-9)).all()
     rows = np.arange(len(metric))
@@ -125,17 +129,17 @@ def test_bounds_for_large_trees_are_within_a_factor_of_two():
     metric = Metric.path(512)
     (parts,) = [nested_parts(halving_order(metric), 8)]
     (exact,) = part_spreads(metric, [parts])
-    bound = tree_counts._bounded_spread(metric.tree, parts)
+    bound = counts_module._bounded_spread(metric.tree, parts)
     ratio = np.sqrt(bound.squares[0] / exact.squares.max(axis=0))
     assert (ratio >= 1 - 1e-9).all()
     assert (ratio < 2).all()
 
 
-def losses(parts, size):
+def losses(made, size):
     """Changes of each level, in sum and in squares, for all moves of one person."""
     rows = np.eye(size, dtype=np.int64)
     for x, y in itertools.permutations(range(size), 2):
-        before, after = (part_counts(parts, rows[place]) for place in (x, y))
+        before, after = (made.exact(rows[place]) for place in (x, y))
         moved = [a - b for a, b in zip(after, before, strict=True)]
         yield [(int(np.abs(d).sum()), int((d**2).sum())) for d in moved]
 
@@ -143,8 +147,8 @@ def losses(parts, size):
 @each_map
 @pytest.mark.parametrize("epsilon", [0.1, 1.0])
 def test_the_cost_is_the_largest_loss_of_all_neighbours(metric, epsilon):
-    laplace = TreeCounts.build(metric, 5, distribution="laplace", epsilon=epsilon, delta=0)
-    moves = list(losses(laplace.parts, len(metric)))
+    laplace = tree_counts(metric, 5, distribution="laplace", epsilon=epsilon, delta=0)
+    moves = list(losses(laplace, len(metric)))
     assert max(change[0] for changes in moves for change in changes) == 2
     worst = max(
         sum(rate * move[0] for rate, move in zip(laplace.noise.parameters, changes, strict=True))
@@ -152,7 +156,7 @@ def test_the_cost_is_the_largest_loss_of_all_neighbours(metric, epsilon):
     )
     assert worst == laplace.cost.pure <= Fraction(epsilon)
     assert laplace.cost.pure > Fraction(epsilon) * Fraction(999, 1000)
-    gaussian = TreeCounts.build(metric, 5, distribution="gaussian", epsilon=epsilon, delta=1e-6)
+    gaussian = tree_counts(metric, 5, distribution="gaussian", epsilon=epsilon, delta=1e-6)
     worst = max(
         float(sum(move[1] / (2 * v) for v, move in zip(gaussian.noise.parameters, c, strict=True)))
         for c in moves
@@ -164,19 +168,18 @@ def test_the_cost_is_the_largest_loss_of_all_neighbours(metric, epsilon):
 
 @each_map
 def test_other_mechanisms_cost_what_their_worst_move_loses(metric):
-    size, matrix = len(metric), metric.matrix
-    histogram = TreeCounts.build_histogram(metric, 5, distribution="laplace", epsilon=1.0, delta=0)
-    assert histogram.cost.pure == 2 * histogram.noise.parameters[0] == 1
+    matrix = metric.matrix
+    flat = histogram(metric, 5, distribution="laplace", epsilon=1.0, delta=0)
+    assert flat.cost.pure == 2 * flat.noise.parameters[0] == 1
     centred = matrix - matrix.mean(axis=1, keepdims=True)
-    assert np.allclose(histogram.spread.squares[:, 0], (centred**2).sum(axis=1) / 25)
-    assert np.allclose(histogram.spread.largest[:, 0], np.abs(centred).max(axis=1) / 5)
-    queries = PerQuery.build(metric, 5, distribution="laplace", epsilon=1.0, delta=0)
-    steps = np.floor(matrix / queries.step)
-    for x, y in itertools.permutations(range(size), 2):
-        change = np.abs(steps[:, x] - steps[:, y])
-        assert change.sum() <= queries.changes[0]
-        assert (change**2).sum() <= queries.changes[1]
-    assert queries.changes[0] <= (np.floor(matrix.max(axis=1) / queries.step) + 1).sum()
+    assert np.allclose(flat.spread.squares[:, 0], (centred**2).sum(axis=1) / 25)
+    assert np.allclose(flat.spread.largest[:, 0], np.abs(centred).max(axis=1) / 5)
+    queries = per_query(metric, 5, distribution="laplace", epsilon=1.0, delta=0)
+    for ((total, squares),) in losses(queries, len(metric)):
+        assert total <= queries.changes[0][0]
+        assert squares <= queries.changes[0][1]
+    step = 2 * queries.rounding
+    assert queries.changes[0][0] <= (np.floor(matrix.max(axis=1) / step) + 1).sum()
     assert queries.cost.pure == 1
 
 
@@ -228,13 +231,13 @@ def test_shares_of_levels_add_up_to_the_budget_exactly_however_small_some_are(
 
 def test_more_levels_get_budgets_that_add_up():
     metric = Metric.path(300)
-    built = TreeCounts.build(metric, 100, distribution="laplace", epsilon=0.7, delta=0)
+    built = tree_counts(metric, 100, distribution="laplace", epsilon=0.7, delta=0)
     shares = [float(2 * rate / Fraction(0.7)) for rate in built.noise.parameters]
     assert shares == sorted(shares, reverse=True)
     assert sum(shares) == pytest.approx(1, abs=1e-4)
     deviation = built.noise.deviations(built.spread).max() / metric.diameter
     assert deviation < 6 / (100 * 0.7)  # without a logarithm of the number of vertices
-    longer = TreeCounts.build(Metric.path(2400), 100, distribution="laplace", epsilon=0.7, delta=0)
+    longer = tree_counts(Metric.path(2400), 100, distribution="laplace", epsilon=0.7, delta=0)
     assert longer.noise.deviations(longer.spread).max() / 2399 < 1.15 * deviation
 
 
@@ -262,8 +265,9 @@ def test_the_noise_of_a_level_is_of_its_own_size_and_independent_in_each_count(d
 def test_distances_are_rounded_by_half_a_step_at_most(monkeypatch):
     """Down to a step, and half a step is added: without noise that is all the error there is."""
     metric = Metric.path(40, np.random.default_rng(0).uniform(0.1, 1.0, 39))
-    made = PerQuery.build(metric, 1, distribution="laplace", epsilon=1.0, delta=0)
+    made = per_query(metric, 1, distribution="laplace", epsilon=1.0, delta=0)
     monkeypatch.setattr(LevelNoise, "draw", lambda _, __, size, ___: np.zeros(size, np.int64))
-    answers = made.answers(Locations(metric, 1 * (np.arange(40) == 7)), None)
+    here = Locations(metric, 1 * (np.arange(40) == 7))
+    answers, _ = made.answered(here, None, confidence=0.95)
     off = np.abs(answers - metric.matrix[7]).max()
     assert off <= made.rounding * (1 + 1e-6) < 1.1 * off

@@ -8,7 +8,6 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.distances.embeddings import exact_embedding
-from graphcuts_dp.distances.learnt import release_distances
 from graphcuts_dp.distances.locations import all_distances
 from graphcuts_dp.errors import BudgetError, ParameterError
 from graphcuts_dp.privacy.noise import SeededEntropy
@@ -25,7 +24,7 @@ def planned(sensitivity, **options):
 @pytest.mark.parametrize("sensitivity", [1, 2, 7])
 def test_pure_costs_of_all_moves_add_up_to_what_was_asked_for(sensitivity):
     made = planned(sensitivity)
-    assert made.cost.pure == sensitivity * made.plan.built_cost.pure <= 1
+    assert made.cost.pure == sensitivity * made.plan.cost.pure <= 1
     assert made.cost.pure > Fraction(99, 100)
     assert made.guarantee().epsilon == 1
     assert f"up to {sensitivity}" in str(made.guarantee())
@@ -34,8 +33,8 @@ def test_pure_costs_of_all_moves_add_up_to_what_was_asked_for(sensitivity):
 def test_rho_grows_with_the_square():
     made = planned(5, delta=1e-6)
     one = planned(1, delta=1e-6)
-    assert made.cost.rho == pytest.approx(25 * made.plan.built_cost.rho)
-    assert made.plan.built_cost.rho == pytest.approx(one.plan.built_cost.rho / 25, rel=1e-3)
+    assert made.cost.rho == pytest.approx(25 * made.plan.cost.rho)
+    assert made.plan.cost.rho == pytest.approx(one.plan.cost.rho / 25, rel=1e-3)
     assert (made.guarantee().epsilon, made.guarantee().delta) == (1, 1e-6)
 
 
@@ -52,7 +51,7 @@ def test_errors_grow_with_the_sensitivity_and_still_hold():
     radii = []
     for sensitivity in (1, 4):
         made = planned(sensitivity, beta=1e-8)
-        low, high = release_distances(made.plan, here, SeededEntropy(1)).ranges
+        low, high = made.plan.ranges(made.plan.learnt(here, SeededEntropy(1)))
         assert (low <= truth).all()
         assert (truth <= high).all()
         radii.append(made.plan.radius)

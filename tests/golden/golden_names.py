@@ -4,7 +4,7 @@ import inspect
 
 from graphcuts_dp.cli.main import COMMANDS
 from graphcuts_dp.cutnorm.cut_norm import NORMS as CUT_NORMS
-from graphcuts_dp.distances.plan import MECHANISMS as DISTANCES
+from graphcuts_dp.distances.answers import MECHANISMS as DISTANCES
 from graphcuts_dp.estimate.noisy_matrix import NOISES
 from graphcuts_dp.graph.files import FORMATS
 from graphcuts_dp.learn.constructions import CONSTRUCTIONS
@@ -59,7 +59,7 @@ def names():
         "mechanisms of a release": ALL_MECHANISMS,
         "workloads": WORKLOADS,
         "fits": FIT_NAMES,
-        "oracles": ORACLES,
+        "oracles": list(ORACLES),
         "protections": PROTECTIONS,
         "session methods": METHODS,
         "session methods for linear queries": LINEAR_METHODS,

@@ -64,14 +64,14 @@ def check(path, shown):
         known = {reply.vertex: reply.value for reply in session.history}
         status = session.status
         assert known.items() >= dict(shown).items()
-        assert status.queries_left <= 8 - len(known) - status.interruptions or (
+        assert status.remaining.queries <= 8 - len(known) - status.interruptions or (
             status.state == "stopped"
         )
         with session._ledger.locked():
             runner = session._runner
             state, reserved = runner.present(), runner.totals.reserved
         assert reserved == 0
-        for tuning, part in zip(runner.mechanism.plan.tunings, state.coordinates, strict=True):
+        for tuning, part in zip(runner.mechanism.learner.tunings, state.coordinates, strict=True):
             assert part.updates <= tuning.updates
             assert part.lost >= status.interruptions or part.secret is None
         for vertex, value in known.items():

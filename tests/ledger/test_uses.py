@@ -38,7 +38,7 @@ def ratings():
 
 
 def a_map():
-    return gc.distances.Metric.from_graph(gc.Graph([0, 1, 2], [1, 2, 3], vertices=4))
+    return gc.distances.Metric.of(gc.Graph([0, 1, 2], [1, 2, 3], vertices=4))
 
 
 CUTS = [gc.CutQuery([0]), gc.CutQuery([1, 2])]

@@ -22,9 +22,7 @@ import pytest
 from offline_calls import answer_at_once, choose_from_net, learn, sense
 
 import graphcuts_dp as gc
-from graphcuts_dp.distances import counts, l1_plan
-from graphcuts_dp.distances.embeddings import exact_embedding
-from graphcuts_dp.distances.learnt import release_distances
+from graphcuts_dp.distances import counts, learner
 from graphcuts_dp.errors import BudgetError, ParameterError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.constructions import CONSTRUCTIONS
@@ -109,16 +107,6 @@ def distances(mechanism, noise):
     return lambda: gc.distances.answer_distances(
         MAP, PEOPLE, epsilon=1.0, delta=1e-6, mechanism=mechanism, noise=noise, seed=1
     )
-
-
-def learnt_distances(delta):
-    def release():
-        plan = l1_plan.L1Plan(
-            embedding=exact_embedding(MAP), people=6, queries=None, epsilon=1.0, delta=delta
-        )
-        return release_distances(plan, PEOPLE, SeededEntropy(1))
-
-    return release
 
 
 def distance_session(delta):
@@ -253,7 +241,7 @@ def flows(noise, **protection):
 
 TESTS = of_result(calibrations, "_rates", lambda found: (found[0] * 2, found[1] * 2))
 COORDINATES = of_result(
-    l1_plan,
+    learner,
     "tune_coordinate",
     lambda tuned: replace(tuned, spent=tuned.spent * Fraction(101, 100)),
 )
@@ -342,10 +330,6 @@ CASES = {
         **{
             f"learner, {noise}": (distances("learner", noise), {"coordinates": COORDINATES})
             for noise in ("laplace", "gaussian")
-        },
-        **{
-            f"HR12, delta={delta:g}": (learnt_distances(delta), {"coordinates": COORDINATES})
-            for delta in (0.0, 1e-6)
         },
     },
     "distances.open_distance_session": {

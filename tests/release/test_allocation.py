@@ -301,7 +301,7 @@ def test_nothing_is_drawn_before_all_parts_are_accepted(monkeypatch):
     for part in ("measure_total", "measure_degrees", "randomized_response"):
         monkeypatch.setattr(mechanism, part, never)
     with pytest.raises(ParameterError, match="too large for this epsilon"):
-        drawn(graph, "auto", epsilon=epsilon, noise="discrete-laplace")
+        release_graph(graph, epsilon=epsilon, noise="discrete-laplace")
 
 
 # Shares and options.

@@ -123,7 +123,7 @@ def test_what_cannot_be_bought_is_refused_before_anything_is_drawn(monkeypatch):
         with pytest.raises(kind, match=told):
             gc.release_graph(graph, epsilon=1.0, groups=given)
     with pytest.raises(ParameterError, match="leave the groups out"):
-        drawn(graph, groups, "auto", epsilon=1e-6)
+        gc.release_graph(graph, epsilon=1e-6, groups=groups)
     monkeypatch.setattr(shares, "MOST_GROUPS", 2)
     with pytest.raises(GraphError, match="at most 2 groups"):
         gc.release_graph(graph, epsilon=1.0, groups=groups)

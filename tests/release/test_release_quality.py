@@ -17,7 +17,7 @@ from graphcuts_dp.errors import AccuracyWarning
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.release.releases import release_graph
 from graphcuts_dp.results.release import Release
-from graphcuts_dp.synth.first_order import FirstOrder
+from graphcuts_dp.synth.first_order import first_order
 
 SIZES = (100, 100, 100, 100)
 GROUPS = indicators(SIZES)
@@ -103,5 +103,5 @@ def test_communities_near_the_noise_are_announced(tmp_path):
 def test_the_first_order_fit_is_why():
     """It spends its freedom on cuts between communities; 60 steps are enough to show it."""
     graph, _ = planted(SIZES, 0.5, 0.05, 0)
-    found = FirstOrder(max_steps=60)(problem(graph))
+    found = first_order(problem(graph), max_rounds=60)
     assert community_error(found.matrix, graph.dense()) > 3 * expected_raw_error()

@@ -8,7 +8,7 @@ import pytest
 import graphcuts_dp as gc
 from graphcuts_dp.cli import main
 from graphcuts_dp.errors import GraphError
-from graphcuts_dp.privacy import noise
+from graphcuts_dp.privacy.noise import SystemEntropy
 from graphcuts_dp.release import releases
 from graphcuts_dp.release.releases import check_size, needed_memory, release_graph, size_note
 from graphcuts_dp.resources import memory_limit
@@ -26,7 +26,7 @@ def test_a_release_beyond_the_memory_is_refused_before_noise_in_words_without_ed
     def forbidden(*_):
         raise AssertionError("noise was drawn")
 
-    monkeypatch.setattr(noise.SystemEntropy, "bytes", forbidden)
+    monkeypatch.setattr(SystemEntropy, "bytes", forbidden)
     texts = []
     for pairs in ([], EVERY_PAIR):
         graph = gc.Graph.of(pairs, vertices=30)

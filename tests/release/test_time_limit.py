@@ -16,18 +16,17 @@ from graphcuts_dp.release.releases import release_graph
 from graphcuts_dp.resources import Deadline
 from graphcuts_dp.results.bundle import receipt_path
 from graphcuts_dp.results.release import Release
-from graphcuts_dp.synth import cutting_plane, finishing, first_order, log_odds, message_passing
-from graphcuts_dp.synth.message_passing import sharpened_structure
+from graphcuts_dp.synth import cutting_plane, finishing, first_order, maximum_entropy, structure
 from graphcuts_dp.synth.methods import Fitting
-from graphcuts_dp.synth.structure import View
+from graphcuts_dp.synth.structure import View, sharpened_structure
 
 GRAPH = planted((20, 20), 0.9, 0.05)[0]
 OVER = 1e-9
 # Pieces of work between which the clock is looked at.
 PIECES = [
-    (message_passing, "_best_of"),
-    (log_odds._Dual, "__call__"),
-    (first_order._Run, "step"),
+    (structure, "_best_of"),
+    (maximum_entropy._Dual, "__call__"),
+    (first_order._Run, "round"),
     (cutting_plane._Run, "round"),
     (LowRankSolver, "step"),
     (low_rank, "tabu_search"),

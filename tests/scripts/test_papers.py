@@ -12,7 +12,7 @@ import pytest
 import graphcuts_dp as gc
 from graphcuts_dp.cli import main
 from graphcuts_dp.cutnorm.cut_norm import METHODS as CUT_NORM_METHODS
-from graphcuts_dp.distances.plan import MECHANISMS as DISTANCE_MECHANISMS
+from graphcuts_dp.distances.answers import MECHANISMS as DISTANCE_MECHANISMS
 from graphcuts_dp.estimate.noisy_matrix import NOISES
 from graphcuts_dp.offline.construction import PLAYERS
 from graphcuts_dp.offline.methods import DISTINGUISHERS, NAMES

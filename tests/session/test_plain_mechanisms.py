@@ -16,7 +16,7 @@ from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.distributions import ValueNoise
 from graphcuts_dp.privacy.noise import SeededEntropy, SystemEntropy
 from graphcuts_dp.session.base import Answer, Update
-from graphcuts_dp.session.plain import BinaryAnswers, PerQueryNoise
+from graphcuts_dp.session.plain import BinaryAnswers
 from graphcuts_dp.session.runner import read_state, stored_state
 from graphcuts_dp.session.terms import METHODS as EVERY_METHOD
 from graphcuts_dp.session.terms import SessionTerms
@@ -125,7 +125,7 @@ def test_response_reads_the_graph_once_and_survives_without_it():
     assert (free.value, free.guaranteed, free.queries_left) == (answer.value, True, 0)
 
 
-def test_adaptive_intervals_are_wider_and_fixed_ones_need_a_number():
+def test_adaptive_intervals_are_wider():
     query = CutQuery(range(12))
     halves = {}
     for adaptive in (True, False):
@@ -134,9 +134,6 @@ def test_adaptive_intervals_are_wider_and_fixed_ones_need_a_number():
         halves[adaptive] = answer.interval[1] - answer.value
     assert halves[False] < halves[True]
     assert not mechanism.unguaranteed(mechanism.start(GRAPH, SeededEntropy(1)), query).guaranteed
-    with pytest.raises(ParameterError, match="number"):
-        replace(mechanism, queries=None)
-    assert replace(made("binary"), queries=None).queries is None
 
 
 @pytest.mark.parametrize(
@@ -164,14 +161,10 @@ def test_a_graph_of_other_vertices_or_weights_is_refused_before_noise_is_drawn(m
             made(method).start(other, None)
 
 
-def test_binary_noise_and_unknown_distributions_are_refused_where_they_do_not_fit():
+def test_binary_noise_is_refused_where_it_does_not_fit():
     weights = Graph([0, 1], [1, 2], [0.5, 3.0], vertices=3, weight_cap=3.0)
     with pytest.raises(ParameterError, match="laplace"):
         made("binary", weights)
-    with pytest.raises(ParameterError, match="distribution"):
-        PerQueryNoise(
-            distribution="cauchy", universe=Universe.of(GRAPH), grid=Grid(), epsilon=1.0, queries=1
-        )
 
 
 def test_grids_count_in_steps_and_never_raise_the_sensitivity():
@@ -234,7 +227,7 @@ def test_a_union_over_directed_cuts_has_twice_as_many():
     """(S, T) and (T, S) are two cuts: the intervals of plain graphs would fail twice as often."""
     for n, kind in ((30, False), (30, True)):
         universe = Universe(n, directed=kind)
-        mechanism = BinaryAnswers(universe=universe, grid=Grid(), epsilon=1.0)
+        mechanism = BinaryAnswers(universe=universe, grid=Grid(), epsilon=1.0, queries=1)
         for disjoint, base in ((True, 3), (False, 4)):
             cuts = base**n if kind else base**n // 2
             failures = math.log(cuts) - math.log(mechanism.beta)

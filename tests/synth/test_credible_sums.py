@@ -15,19 +15,9 @@ from noisy_numbers import total_of
 
 from graphcuts_dp.estimate.blocks import Blocks
 from graphcuts_dp.resources import Deadline
-from graphcuts_dp.synth.block_model import fit_blocks
-from graphcuts_dp.synth.credible_sums import (
-    best_structure,
-    credible_sums,
-    explained,
-    gaussian_log_likelihood,
-    grid_for,
-    laplace_log_likelihood,
-    posterior_means,
-    weighed_sums,
-)
-from graphcuts_dp.synth.message_passing import sharpened_structure
-from graphcuts_dp.synth.structure import View, largest_triples
+from graphcuts_dp.synth.block_model import best_structure, explained, fit_blocks
+from graphcuts_dp.synth.structure import View, largest_triples, sharpened_structure
+from graphcuts_dp.synth.targets import credible_sums, grid_for, posterior_means, weighed_sums
 
 
 def heavy_tailed(count, seed):
@@ -41,11 +31,11 @@ def test_posterior_means_beat_raw_on_a_heavy_tail(distribution, seed):
     true = heavy_tailed(500, seed)
     if distribution == "gaussian":
         observed = true + rng.normal(0, 10, 500)
-        likelihood = gaussian_log_likelihood(observed, grid_for(observed), 10.0)
+        means = posterior_means(observed, 10.0, grid_for(observed))
     else:
         observed = true + rng.laplace(0, 10 / 2**0.5, 500)
-        likelihood = laplace_log_likelihood(observed, grid_for(observed), 2**0.5 / 10)
-    means = posterior_means(likelihood, grid_for(observed))
+        counts = [(observed, 2**0.5 / 10)]
+        means = posterior_means(observed, math.inf, grid_for(observed), counts)
     assert ((means - true) ** 2).mean() < 0.6 * ((observed - true) ** 2).mean()
     # The tail is not shrunk away.
     large = true > 100
@@ -57,7 +47,7 @@ def test_equal_degrees_shrink_to_their_common_value(seed):
     """500 observations of 40 with deviation 10: their mean is off by 0.45."""
     observed = 40 + np.random.default_rng(seed).normal(0, 10, 500)
     grid = grid_for(observed)
-    means = posterior_means(gaussian_log_likelihood(observed, grid, 10.0), grid)
+    means = posterior_means(observed, 10.0, grid)
     assert means.mean() == pytest.approx(observed.mean(), abs=0.5)
     assert ((means - 40) ** 2).mean() < 0.1 * 10**2
 
@@ -67,7 +57,7 @@ def test_single_equal_and_far_observations(observed):
     grid = grid_for(observed)
     assert grid.min() >= observed.min()
     assert grid.max() <= observed.max()
-    means = posterior_means(gaussian_log_likelihood(observed, grid, 1.0), grid)
+    means = posterior_means(observed, 1.0, grid)
     assert means == pytest.approx(observed, rel=0.02, abs=1e-9)
 
 
@@ -286,7 +276,7 @@ def test_the_likelier_one_is_kept(monkeypatch):
     view, _ = planted_noise([100] * 4, 1.7 * 20 / 100)
     best = best_structure(view, 1.0)
     assert explained(best, view) >= explained(sharpened_structure(view), view)
-    monkeypatch.setattr("graphcuts_dp.synth.credible_sums._MOST_VERTICES", 10)
+    monkeypatch.setattr("graphcuts_dp.synth.block_model._MOST_VERTICES", 10)
     alone = best_structure(view, 1.0)
     assert np.array_equal(alone.sizes, sharpened_structure(view).sizes)
 

@@ -12,9 +12,9 @@ from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
 from graphcuts_dp.pairs import universe
 from graphcuts_dp.privacy.noise import SeededEntropy
-from graphcuts_dp.synth import first_order
+from graphcuts_dp.synth import first_order as module
 from graphcuts_dp.synth.base import FitProblem, degree_matched_shifts, degree_matched_start
-from graphcuts_dp.synth.first_order import FirstOrder
+from graphcuts_dp.synth.first_order import first_order
 
 
 def problem(n=90, *, symmetric=True, noise="binary", cap=1.0, seed=0):
@@ -43,7 +43,7 @@ def small_blocks(monkeypatch):
     """Blocks of eight rows, worked on in pieces of three."""
     monkeypatch.setattr(universe, "_SMALL", 0)
     monkeypatch.setattr(universe, "_BLOCK_ENTRIES", 1)
-    monkeypatch.setattr(first_order, "_PIECE", 300)
+    monkeypatch.setattr(module, "_PIECE", 300)
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -52,7 +52,7 @@ def test_any_number_of_processors_gives_the_same_fit_to_the_last_bit(symmetric, 
     fits = []
     for processors in (1, 2, 3):
         monkeypatch.setattr(resources, "_processors", lambda count=processors: count)
-        fits.append(FirstOrder(max_steps=25)(problem(symmetric=symmetric)))
+        fits.append(first_order(problem(symmetric=symmetric), max_rounds=25))
     assert len(problem(symmetric=symmetric).blocks.layout.bounds()) == 12
     for other in fits[1:]:
         assert np.array_equal(fits[0].matrix, other.matrix)
@@ -70,8 +70,8 @@ def test_any_cut_into_blocks_gives_the_same_fit_up_to_rounding(symmetric, cap, n
         monkeypatch.setattr(universe, "_SMALL", 0)
         monkeypatch.setattr(universe, "_LEAST_BLOCKS", 1)
         monkeypatch.setattr(universe, "_BLOCK_ENTRIES", entries)
-        monkeypatch.setattr(first_order, "_PIECE", entries)
-        fits.append(FirstOrder(max_steps=40)(cut_again(given)))
+        monkeypatch.setattr(module, "_PIECE", entries)
+        fits.append(first_order(cut_again(given), max_rounds=40))
     for other in fits[1:]:
         assert math.isclose(fits[0].value, other.value, rel_tol=1e-3)
         assert math.isclose(fits[0].lower, other.lower, rel_tol=1e-2, abs_tol=1e-3 * other.value)
@@ -83,7 +83,7 @@ def test_value_and_bound_are_those_of_the_dense_formulas(symmetric):
     """The value against a solver on the dense residual, the bound against all points of the box."""
     given = problem(symmetric=symmetric)
     z = given.noisy
-    found = FirstOrder(max_steps=60)(given)
+    found = first_order(given, max_rounds=60)
     rivals = [found.matrix.astype(float), degree_matched_start(given), np.clip(z, 0, 1)]
     values = []
     for x in rivals:
@@ -98,11 +98,11 @@ def test_value_and_bound_are_those_of_the_dense_formulas(symmetric):
 @pytest.mark.parametrize("symmetric", [True, False])
 def test_the_running_sum_is_the_average_of_the_directions(symmetric, monkeypatch):
     """Over 60 steps the weights change twice and the scale is taken back to one."""
-    monkeypatch.setattr(first_order, "_LARGEST_SCALE", 40.0)
-    run = first_order._Run(problem(symmetric=symmetric))
+    monkeypatch.setattr(module, "_LARGEST_SCALE", 40.0)
+    run = module._Run(problem(symmetric=symmetric))
     average = np.zeros(run.problem.shape)
     for step in range(1, 61):
-        run.step()
+        run.round()
         P, Q = run.solver.subgradient_factors()
         direction = (P @ Q.T).astype(np.float64)
         if symmetric:
@@ -136,15 +136,15 @@ def test_shifts_bring_row_and_column_sums_near_those_of_the_noisy_matrix(symmetr
 @pytest.mark.parametrize("cap", [1.0, 0.3, 1000.0])
 def test_a_stored_point_is_right_to_sixteen_bits_and_exact_at_the_ends(cap):
     x = np.linspace(0, cap, 1001, dtype=np.float32)
-    again = first_order._restored(first_order._stored(x.copy(), cap), cap)
+    again = module._restored(module._stored(x.copy(), cap), cap)
     assert np.abs(again - x).max() <= cap / 65535
     assert (again[0], again[-1]) == (0, np.float32(cap))
-    assert first_order._stored(x, math.inf) is x
+    assert module._stored(x, math.inf) is x
 
 
 def test_an_early_end_returns_the_best_point_and_leaves_the_noisy_matrix_clean():
     given = problem()
-    found = FirstOrder(time_limit=1e-9)(given)
+    found = first_order(given, time_limit=1e-9)
     assert (found.stopped, found.rounds) == ("time", 1)
     assert np.allclose(found.matrix, degree_matched_start(given), atol=2 / 65535)
     assert given.blocks.map(lambda block: len(block.held)) == [0]

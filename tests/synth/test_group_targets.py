@@ -15,8 +15,7 @@ from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release.measuring import measure
 from graphcuts_dp.release.shares import group_plan
 from graphcuts_dp.synth.base import FitProblem
-from graphcuts_dp.synth.credible_sums import credible_sums
-from graphcuts_dp.synth.group_targets import CellEstimates, _shrunk
+from graphcuts_dp.synth.targets import CellEstimates, credible_sums, shrunk
 from scripts.benchmark.baselines import chung_lu, chung_lu_bipartite, chung_lu_directed
 
 SIZES = (30, 20, 25, 15)
@@ -70,7 +69,7 @@ def test_degrees_and_sums_between_groups_agree_and_are_near_the_truth(kind, how)
     cells = CellEstimates.of(problem.groups)
     left, right = cells.indicators
     lengths = [np.sqrt(each.sum(axis=0)) for each in (left, right)]
-    count = cells.shape
+    count = cells.groups.shape
     wanted = sums.groups[: count[0], : count[1]] * np.outer(*lengths)
     # The frame begins with the groups, and degrees have the volumes of the groups as their sums.
     assert np.allclose(sums.left[:, : count[0]] * lengths[0], left)
@@ -105,18 +104,18 @@ def test_generalised_least_squares_of_cells_sums_of_entries_and_degrees():
         cells = CellEstimates.of(problem.groups)
         random = np.random.default_rng(1)
         seen = random.normal(size=len(cells.values)) * 50
-        volumes = tuple(random.normal(size=count) * 50 for count in cells.shape)
-        spreads = tuple(random.random(count) + 1 for count in cells.shape)
+        volumes = tuple(random.normal(size=count) * 50 for count in cells.groups.shape)
+        spreads = tuple(random.random(count) + 1 for count in cells.groups.shape)
         both = cells.with_entries(seen, 0.9).with_volumes(volumes, spreads)
-        ends = np.zeros((sum(cells.shape), len(cells.a)))
-        for cell, (a, b) in enumerate(zip(cells.a, cells.b, strict=True)):
+        ends = np.zeros((sum(cells.groups.shape), len(cells.values)))
+        for cell, (a, b) in enumerate(zip(*cells.groups.ends, strict=True)):
             ends[a, cell] += 1
-            ends[b if cells.symmetric else cells.shape[0] + b, cell] += 1
+            ends[b if cells.symmetric else cells.groups.shape[0] + b, cell] += 1
         if cells.symmetric:
-            ends, volumes, spreads = ends[: cells.shape[0]], volumes[:1], spreads[:1]
+            ends, volumes, spreads = ends[: cells.groups.shape[0]], volumes[:1], spreads[:1]
         patterns = np.vstack([np.eye(len(seen)), np.eye(len(seen)), ends])
         values = np.concatenate([cells.values, seen, *volumes])
-        variances = np.concatenate([cells.variances, 0.9 * cells.pairs, *spreads])
+        variances = np.concatenate([cells.variances, 0.9 * cells.groups.pairs, *spreads])
         inverse = np.linalg.inv(patterns.T @ (patterns / variances[:, None]))
         assert np.allclose(both.values, inverse @ patterns.T @ (values / variances))
         assert np.allclose(both.variances, np.diag(inverse))
@@ -127,10 +126,10 @@ def test_what_noise_explains_is_drawn_to_what_degrees_expect():
     expected = random.random(300) * 50 + 20
     variances = np.full(300, 900.0)
     noise = random.normal(size=300) * 30
-    quiet = _shrunk(expected + noise, expected, variances, cap=1.0)
+    quiet = shrunk(expected + noise, expected, variances, cap=1.0)
     assert np.abs(quiet - expected).mean() < 0.15 * np.abs(noise).mean()
     structure = expected * (1 + 3 * random.normal(size=300))
-    loud = _shrunk(structure + noise, expected, variances, cap=1.0)
+    loud = shrunk(structure + noise, expected, variances, cap=1.0)
     assert np.abs(loud - structure).mean() < 1.05 * np.abs(noise).mean()
 
 

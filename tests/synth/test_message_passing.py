@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from graphcuts_dp.synth.message_passing import Mixture, fit_mixture
+from graphcuts_dp.synth.structure import Mixture, fit_mixture
 
 
 def clusters(centres, size, seed=0):

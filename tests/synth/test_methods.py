@@ -13,8 +13,10 @@ from graphcuts_dp.release.releases import release_graph
 from graphcuts_dp.release.shares import Response
 from graphcuts_dp.results.release import Release
 from graphcuts_dp.synth.base import FitProblem
-from graphcuts_dp.synth.first_order import FirstOrder
-from graphcuts_dp.synth.methods import Fitting, MaximumEntropy, QueryGame, default_rounds
+from graphcuts_dp.synth.cutting_plane import default_rounds, query_game
+from graphcuts_dp.synth.first_order import first_order
+from graphcuts_dp.synth.maximum_entropy import maximum_entropy
+from graphcuts_dp.synth.methods import Fitting
 from scripts.benchmark.baselines import chung_lu
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
@@ -24,8 +26,8 @@ PROBLEM = problem(GRAPH)
 
 
 def test_the_gap_closes_and_the_value_is_a_cut_of_the_residual():
-    short = QueryGame(max_rounds=50, tolerance=0)(PROBLEM)
-    long = QueryGame()(PROBLEM)
+    short = query_game(PROBLEM, max_rounds=50, tolerance=0)
+    long = query_game(PROBLEM)
     assert long.gap < 0.1 < short.gap
     for found in (short, long):
         certificate = cut_norm(found.matrix - PROBLEM.noisy)
@@ -38,28 +40,28 @@ def test_the_gap_closes_and_the_value_is_a_cut_of_the_residual():
 
 def test_no_worse_in_the_cut_norm_than_the_relaxation():
     """Both minimise nearly the same norm: the game's value is at most first-order's."""
-    relaxed = FirstOrder()(PROBLEM)
-    assert QueryGame()(PROBLEM).value <= 1.02 * cut_norm(relaxed.matrix - PROBLEM.noisy).upper
+    relaxed = first_order(PROBLEM)
+    assert query_game(PROBLEM).value <= 1.02 * cut_norm(relaxed.matrix - PROBLEM.noisy).upper
 
 
 def test_the_same_input_gives_the_same_output():
-    first, second = (QueryGame(max_rounds=60)(PROBLEM) for _ in range(2))
+    first, second = (query_game(PROBLEM, max_rounds=60) for _ in range(2))
     assert np.array_equal(first.matrix, second.matrix)
     assert (first.value, first.lower, first.rounds) == (second.value, second.lower, second.rounds)
 
 
 def test_it_stops_at_its_tolerance_its_rounds_or_its_time():
-    assert QueryGame(tolerance=0.5)(PROBLEM).stopped == "gap"
-    few = QueryGame(max_rounds=7)(PROBLEM)
+    assert query_game(PROBLEM, tolerance=0.5).stopped == "gap"
+    few = query_game(PROBLEM, max_rounds=7)
     assert (few.stopped, few.rounds) == ("rounds", 7)
-    hurried = QueryGame(time_limit=1e-9)(PROBLEM)
+    hurried = query_game(PROBLEM, time_limit=1e-9)
     assert (hurried.stopped, hurried.rounds) == ("time", 1)
-    assert default_rounds(100) > default_rounds(1000)
+    assert default_rounds((100, 100)) > default_rounds((1000, 9))
 
 
 def test_weights_without_a_cap_have_no_lower_bound():
     noisy = np.random.default_rng(0).normal(1, 2, (12, 12))
-    found = QueryGame(max_rounds=50)(matrix_problem(noisy, symmetric=False, cap=np.inf))
+    found = query_game(matrix_problem(noisy, symmetric=False, cap=np.inf), max_rounds=50)
     start = np.maximum(noisy, 0) - noisy
     assert found.lower == 0
     assert found.value < cut_norm(start).lower
@@ -68,7 +70,7 @@ def test_weights_without_a_cap_have_no_lower_bound():
 
 def test_a_constant_matrix_is_fitted():
     flat = matrix_problem(np.full((6, 6), 1.5), symmetric=False)
-    found = QueryGame()(flat)
+    found = query_game(flat)
     assert found.matrix == pytest.approx(np.ones((6, 6)))
     assert found.value == pytest.approx(18)
     assert found.gap < 1e-9
@@ -197,7 +199,7 @@ def test_matrices_without_a_distribution_or_a_cap_are_refused():
     uncapped = FitProblem(problem(star(9)).blocks, np.inf)
     for given in (plain, uncapped):
         with pytest.raises(ParameterError, match="weight cap") as caught:
-            MaximumEntropy()(given)
+            maximum_entropy(given)
         assert "\n" not in str(caught.value)
 
 
@@ -215,7 +217,7 @@ def test_vertices_with_huge_noisy_degrees(bipartite, huge):
     rows = noisy.steps[0].copy()
     rows[[0, 3]] = huge
     broken = replace(given, degrees=(replace(noisy, steps=(rows, *noisy.steps[1:])),))
-    x = MaximumEntropy()(broken).matrix
+    x = maximum_entropy(broken).matrix
     assert np.isfinite(x).all()
     assert 0 <= x.min() <= x.max() <= 1
     if not bipartite:

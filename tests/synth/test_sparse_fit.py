@@ -16,12 +16,11 @@ from graphcuts_dp.estimate.sparse_answers import sets_of_masks
 from graphcuts_dp.estimate.sparse_model import SparseModel
 from graphcuts_dp.privacy.distributions import LaplaceNoise
 from graphcuts_dp.synth import sparse_fit
-from graphcuts_dp.synth.finishing import sample_edges
+from graphcuts_dp.synth.sampling import sample_edges, saturated_pairs
 from graphcuts_dp.synth.sparse_fit import (
     WeightPrior,
     corrections,
     posterior_residuals,
-    saturated_pairs,
 )
 
 KINDS = {
@@ -206,7 +205,7 @@ def test_posteriors_are_those_of_the_points():
         assert chance == pytest.approx(1 - shares[0], rel=1e-3)
     assert prior.missed(-1e9, 1.0).max() == 0
     assert prior.missed(1e9, 1.0).min() == 1
-    assert prior.left(1e9, 1.0).weight == pytest.approx(110)
+    assert prior.left(1e9, 1.0).moment(1) == pytest.approx(110)
 
 
 def test_a_weight_far_above_all_that_was_counted_is_as_it_is():

@@ -12,8 +12,8 @@ import pytest
 from scipy.stats import binom
 
 import graphcuts_dp as gc
+from graphcuts_dp.distances.answers import plan_distances
 from graphcuts_dp.distances.locations import all_distances
-from graphcuts_dp.distances.plan import plan_distances
 from graphcuts_dp.privacy.noise import SeededEntropy
 
 CONFIDENCE = 0.95
@@ -22,13 +22,13 @@ CONFIDENCE = 0.95
 def ring():
     graph = nx.cycle_graph(40)
     graph.add_edge(0, 13)
-    return gc.distances.Metric.from_networkx(graph)
+    return gc.distances.Metric.of(graph)
 
 
 MAPS = {
     "path": gc.distances.Metric.path(128),
     "grid": gc.distances.Metric.grid(9, 12),
-    "tree": gc.distances.Metric.from_networkx(nx.random_labeled_tree(80, seed=1)),
+    "tree": gc.distances.Metric.of(nx.random_labeled_tree(80, seed=1)),
     "ring": ring(),
 }
 CASES = [
@@ -53,7 +53,7 @@ def worst_shares(kind, mechanism, noise, runs):
     answered = (
         built.answered(here, SeededEntropy(seed), confidence=CONFIDENCE) for seed in range(runs)
     )
-    return np.array([(np.abs(one.values - truth) / one.radii).max() for one in answered])
+    return np.array([(np.abs(values - truth) / radii).max() for values, radii in answered])
 
 
 def refuted(reached, runs):

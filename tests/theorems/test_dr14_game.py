@@ -11,8 +11,7 @@ from norm_reference import (
 )
 
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
-from graphcuts_dp.synth.cutting_plane import CuttingPlane
-from graphcuts_dp.synth.methods import Play, QueryGame
+from graphcuts_dp.synth.cutting_plane import Play, cutting_plane, query_game
 
 ROUNDING = 1 + 1e-9
 
@@ -75,8 +74,8 @@ def test_a_data_player_who_steps_the_wrong_way_breaks_the_bound():
 def test_the_value_of_the_game_is_that_of_the_linear_program():
     for A, z, symmetric in instances(3):
         problem = matrix_problem(z, symmetric)
-        found = QueryGame(tolerance=0.08)(problem)
-        exact = CuttingPlane(tolerance=0.01)(problem)
+        found = query_game(problem, tolerance=0.08)
+        exact = cutting_plane(problem, tolerance=0.01)
         assert found.lower <= exact.value * (1 + 1e-6)
         assert exact.lower <= found.value * (1 + 1e-6)
         assert found.value == pytest.approx(exact_cut_norm(found.matrix - z), rel=1e-9)
@@ -89,6 +88,6 @@ def test_the_value_of_the_game_is_that_of_the_linear_program():
 def test_against_the_true_database_the_value_is_zero():
     """Proposition 5.16: the data player can play the database itself."""
     A = random_graph(9, 3, density=0.4).dense()
-    found = QueryGame()(matrix_problem(A, symmetric=True))
+    found = query_game(matrix_problem(A, symmetric=True))
     assert found.value == found.lower == found.gap == 0
     assert np.array_equal(found.matrix, A)

@@ -22,10 +22,10 @@ from norm_reference import (
 
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
-from graphcuts_dp.synth import cutting_plane
-from graphcuts_dp.synth.cutting_plane import CutNormOracle, CuttingPlane
-from graphcuts_dp.synth.first_order import FirstOrder
-from graphcuts_dp.synth.methods import Spectral
+from graphcuts_dp.synth.cutting_plane import CutNormOracle, cutting_plane
+from graphcuts_dp.synth.cutting_plane import _Run as Run
+from graphcuts_dp.synth.first_order import first_order
+from graphcuts_dp.synth.methods import spectral
 
 SEEDS = 24  # every combination of density, noise level and kind of graph that there is
 ROUNDING = 1 + 1e-7
@@ -63,7 +63,7 @@ def test_the_brute_force_norm_agrees_with_plain_enumeration():
 @pytest.mark.parametrize("noise", NOISES)
 def test_cutting_plane_in_the_cut_norm(noise):
     for A, z, symmetric in instances(noise, (5, 7, 9, 12)):
-        found = CuttingPlane()(matrix_problem(z, symmetric))
+        found = cutting_plane(matrix_problem(z, symmetric))
         x, g = found.matrix, found.gap
         noise_norm = exact_cut_norm(A - z)
         assert exact_cut_norm(x - z) <= noise_norm / (1 - g) * ROUNDING
@@ -71,7 +71,7 @@ def test_cutting_plane_in_the_cut_norm(noise):
         assert found.value == pytest.approx(exact_cut_norm(x - z), rel=1e-6)
         assert found.lower <= noise_norm * ROUNDING
         assert found.lower <= found.value * ROUNDING
-        assert g <= CuttingPlane().tolerance + 1e-12
+        assert g <= found.tolerance + 1e-12
 
 
 @pytest.mark.parametrize("noise", NOISES)
@@ -79,7 +79,7 @@ def test_cutting_plane_in_the_normalised_cut_norm(noise):
     """The oracle is a heuristic here, so the gap is restated with the exact norm of x - z."""
     exact = 0
     for A, z, symmetric in instances(noise, (4, 6, 8)):
-        found = CuttingPlane(oracle="spectral")(matrix_problem(z, symmetric))
+        found = cutting_plane(matrix_problem(z, symmetric), oracle="spectral")
         x = found.matrix
         noise_norm, value = exact_normalised_norm(A - z), exact_normalised_norm(x - z)
         assert found.lower <= noise_norm * ROUNDING
@@ -95,7 +95,7 @@ def test_cutting_plane_in_the_normalised_cut_norm(noise):
 @pytest.mark.parametrize("noise", NOISES)
 def test_first_order_with_krivines_constant(noise):
     for A, z, symmetric in instances(noise, (5, 7, 9, 12)):
-        found = FirstOrder()(matrix_problem(z, symmetric))
+        found = first_order(matrix_problem(z, symmetric))
         x, g = found.matrix.astype(float), found.gap
         noise_norm = exact_cut_norm(A - z)
         assert exact_cut_norm(x - z) <= found.value * SINGLE
@@ -132,7 +132,7 @@ def test_the_relaxation_is_within_krivines_constant():
 @pytest.mark.parametrize("noise", NOISES)
 def test_spectral_fit(noise):
     for A, z, symmetric in instances(noise, (5, 7, 9, 12)):
-        found = Spectral()(matrix_problem(z, symmetric))
+        found = spectral(matrix_problem(z, symmetric))
         x, g = found.matrix, found.gap
         noise_norm = spectral_norm(A - z)
         assert found.value == pytest.approx(spectral_norm(x - z), rel=1e-9)
@@ -157,7 +157,7 @@ def check_larger(noise, seed):
     graph = random_graph(60, seed, density=(0.05, 0.3, 0.7)[seed % 3])
     A, z = truth_and_noisy(graph, noise, seed)
     problem = matrix_problem(z, True)
-    found = CuttingPlane()(problem)
+    found = cutting_plane(problem)
     certificate = cut_norm(found.matrix - z)
     assert found.lower <= found.value <= certificate.upper * ROUNDING
     # Within the stated gap, up to what the certificate leaves open.
@@ -165,8 +165,8 @@ def check_larger(noise, seed):
     rivals = {
         "truth": A,
         "clipped": problem.project(z.copy()),
-        "first-order": FirstOrder(tolerance=0.01, max_steps=1500)(problem).matrix,
-        "spectral": Spectral()(problem).matrix,
+        "first-order": first_order(problem, tolerance=0.01, max_rounds=1500).matrix,
+        "spectral": spectral(problem).matrix,
     }
     for name, rival in rivals.items():
         assert found.lower <= cut_norm(rival - z).upper * ROUNDING, name
@@ -202,7 +202,7 @@ def test_the_value_counts_cuts_that_the_oracle_overlooks(seed):
     """Else the value falls under the proven lower bound, and a gap of 0 is claimed."""
     _, z = truth_and_noisy(random_graph(30, 0), "binary", seed)
     oracle = ForgetfulOracle(z.shape)
-    run = cutting_plane._Run(matrix_problem(z, True), oracle)
+    run = Run(matrix_problem(z, True), oracle)
     for _ in range(6):
         run.round()
         assert run.lower <= run.best * ROUNDING

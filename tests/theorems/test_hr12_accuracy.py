@@ -19,10 +19,10 @@ from graphcuts_dp.distances.embeddings import (
     exact_embedding,
     projection_embedding,
 )
-from graphcuts_dp.distances.l1_plan import L1Plan
-from graphcuts_dp.distances.learnt import InteractiveDistances, release_distances
+from graphcuts_dp.distances.learner import L1Learner, guaranteed
 from graphcuts_dp.distances.locations import Locations, all_distances
 from graphcuts_dp.distances.metric import Metric
+from graphcuts_dp.distances.session import InteractiveDistances
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.privacy.noise import SeededEntropy
 from scripts.figures.distance_bounds import (
@@ -36,7 +36,7 @@ RUNS, BETA = 24, 0.2
 MAPS = {
     "path": Metric.path(60),
     "grid": Metric.grid(7, 9),
-    "tree": Metric.from_networkx(nx.balanced_tree(2, 3)),
+    "tree": Metric.of(nx.balanced_tree(2, 3)),
 }
 
 
@@ -51,7 +51,7 @@ def possible(failures):
 
 def plan(embedding, **numbers):
     fixed = {"people": 10**6, "queries": None, "epsilon": 1.0, "delta": 0.0, "beta": BETA}
-    return L1Plan(embedding=embedding, **(fixed | numbers))
+    return L1Learner(embedding=embedding, **(fixed | numbers))
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
@@ -64,9 +64,9 @@ def test_theorem_2_offline_errors(kind, delta):
     for run in range(RUNS):
         here = placed(metric, 10**6, run)
         truth = all_distances(here)
-        release = release_distances(made, here, SeededEntropy(run))
-        off.append(np.abs(release.values() - truth).max())
-        failures += not release.guaranteed or off[-1] > made.error
+        learnt = made.learnt(here, SeededEntropy(run))
+        off.append(np.abs(made.values(learnt) - truth).max())
+        failures += not guaranteed(learnt) or off[-1] > made.error
     assert possible(failures)
     assert min(off) > 0
 
@@ -87,11 +87,11 @@ def test_theorem_1_interactive_errors_and_intervals(kind, delta):
             fresh = not found or step % 2
             row = int(rng.integers(len(metric))) if fresh else min(found, key=found.get)
             state, answer = mechanism.step(state, row, None, source)
-            found[row] = answer.value
+            found[row] = mechanism.learner.values(state.coordinates)[row]
             low, high = answer.interval
-            off.append(abs(answer.value - truth[row]))
+            off.append(abs(found[row] - truth[row]))
             wrong |= not (answer.guaranteed and low <= truth[row] <= high)
-            wrong |= off[-1] > mechanism.plan.error
+            wrong |= off[-1] > mechanism.learner.error
         failures += wrong
     assert possible(failures)
     assert max(off) > 0
@@ -103,8 +103,8 @@ def test_a_twin_that_promises_a_tenth_of_the_error_is_caught():
     failures = 0
     for run in range(RUNS):
         here = placed(metric, 10**6, run)
-        off = np.abs(release_distances(made, here, SeededEntropy(run)).values()
-                     - all_distances(here))  # fmt: skip
+        learnt = made.learnt(here, SeededEntropy(run))
+        off = np.abs(made.values(learnt) - all_distances(here))
         failures += off.max() > made.error / 10
     assert not possible(failures)
 
@@ -116,8 +116,8 @@ def embedded_runs(embedding, truth_of, metric):
     for run in range(RUNS):
         here = placed(metric, 10**7, run)
         truth = truth_of(here)
-        release = release_distances(made, here, SeededEntropy(run))
-        wrong = not release.guaranteed
+        learnt = made.learnt(here, SeededEntropy(run))
+        wrong, values, ranges = not guaranteed(learnt), made.values(learnt), made.ranges(learnt)
         for row in range(len(metric)):
             low, high = embedded_range(
                 truth[row],
@@ -125,10 +125,9 @@ def embedded_runs(embedding, truth_of, metric):
                 contraction=embedding.contraction,
                 error=made.error,
             )
-            answer = release.answer(row)
-            wrong |= not low <= answer.value <= high
-            wrong |= not answer.interval[0] <= truth[row] <= answer.interval[1]
-            says += answer.interval[0] > 0
+            wrong |= not low <= values[row] <= high
+            wrong |= not ranges[0][row] <= truth[row] <= ranges[1][row]
+            says += ranges[0][row] > 0
         failures += wrong
     assert possible(failures)
     return says / RUNS / len(metric)
@@ -145,7 +144,7 @@ def test_theorem_10_straight_line_distances():
 def test_theorems_7_and_11_any_metric():
     graph = nx.cycle_graph(14)
     nx.set_edge_attributes(graph, {edge: 1 + edge[0] % 3 for edge in graph.edges}, "weight")
-    metric = Metric.from_networkx(graph)
+    metric = Metric.of(graph)
     embedding = bourgain_embedding(metric, public_seed=2, repetitions=4)
     assert 1 < embedding.contraction < 10
     assert embedded_runs(embedding, all_distances, metric) > 0.5

@@ -29,7 +29,7 @@ def random_metric(size, seed):
     rng = np.random.default_rng(seed)
     for edge in graph.edges:
         graph.edges[edge]["weight"] = int(rng.integers(1, 30))
-    return Metric.from_networkx(graph)
+    return Metric.of(graph)
 
 
 @settings(max_examples=40, deadline=None)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from graphcuts_dp.distances.coordinate import DecomposableHypothesis, Line, PiecewiseLinear
+from graphcuts_dp.distances.coordinate import Line, PiecewiseLinear
 from scripts.figures.distance_bounds import (
     decomposable_mistakes,
     decomposable_tolerance,
@@ -44,7 +44,7 @@ def play(values, slopes, alpha, noise, pick, rng):
         at = pick(wrong, gaps, rng)
         off = noise * (rng.choice([-1, 1], 2) if noise else np.zeros(2))
         line = Line(float(POINTS[at]), float(values[at] + off[0]), float(slopes[at] + off[1]))
-        found = np.maximum(found, PiecewiseLinear((line,)).at(POINTS))
+        found = np.maximum(found, PiecewiseLinear((line,))(POINTS))
         count += 1
         assert count <= 1000
 
@@ -89,11 +89,11 @@ def test_lemma_6_mistake_bound_with_tangents_in_all_coordinates(dimensions):
     alpha = 0.05 * dimensions
     noise = decomposable_tolerance(alpha, dimensions)
     parts = sums(dimensions, rng)
-    hypothesis, mistakes = DecomposableHypothesis.zero(dimensions), 0
+    hypothesis, mistakes = [PiecewiseLinear()] * dimensions, 0
     queries = rng.integers(0, len(POINTS), (600, dimensions))
     for query in queries:
         truth = sum(values[at] for (values, _), at in zip(parts, query, strict=True))
-        gap = truth - hypothesis(POINTS[query].tolist())
+        gap = truth - sum(part(x) for part, x in zip(hypothesis, POINTS[query], strict=True))
         assert gap >= -alpha / 2 - 1e-12
         if gap > alpha:
             lines = [
@@ -104,7 +104,8 @@ def test_lemma_6_mistake_bound_with_tangents_in_all_coordinates(dimensions):
                 )
                 for (values, slopes), at in zip(parts, query, strict=True)
             ]
-            hypothesis, mistakes = hypothesis.with_lines(lines), mistakes + 1
+            pairs = zip(hypothesis, lines, strict=True)
+            hypothesis, mistakes = [part.with_line(line) for part, line in pairs], mistakes + 1
     assert 1 <= mistakes <= decomposable_mistakes(alpha, dimensions)
 
 
