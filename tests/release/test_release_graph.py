@@ -390,7 +390,7 @@ def test_a_warning_comes_before_noise_and_names_an_epsilon_that_helps(
         noise = "laplace"
     with monkeypatch.context() as patch:
         patch.setattr(SystemEntropy, "bytes", forbidden)
-        patch.setattr(noise.SeededEntropy, "bytes", forbidden)
+        patch.setattr(SeededEntropy, "bytes", forbidden)
         forbid_noise(patch)
         for seed in (None, 1):
             with pytest.raises(AccuracyWarning, match="worthless at this size") as caught:
