@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from graphcuts_dp.evaluation.cut_error import cut_errors
     from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph, read_graph
     from graphcuts_dp.graph.owned_rows import OwnedRows
+    from graphcuts_dp.learn.bounds import SessionWorkload
     from graphcuts_dp.ledger.opening import Store
     from graphcuts_dp.offline.lists import Net, Sensing
     from graphcuts_dp.offline.methods import Game, Learning, release_iteratively
@@ -66,12 +67,7 @@ if TYPE_CHECKING:
     from graphcuts_dp.server.client import connect
     from graphcuts_dp.session.base import Answer
     from graphcuts_dp.session.session import Session, open_session
-    from graphcuts_dp.session.terms import (
-        FriezeKannan,
-        MirrorDescent,
-        MultiplicativeWeights,
-        SessionWorkload,
-    )
+    from graphcuts_dp.session.terms import FriezeKannan, MirrorDescent, MultiplicativeWeights
     from graphcuts_dp.session.transcript import LedgerStatus as LedgerStatus
     from graphcuts_dp.session.transcript import store_status
     from graphcuts_dp.synth.methods import Fitting
@@ -90,6 +86,7 @@ _HOMES = {
     "evaluation.cut_error": ("cut_errors",),
     "graph.adjacency": ("BipartiteGraph", "DirectedGraph", "Graph", "read_graph"),
     "graph.owned_rows": ("OwnedRows",),
+    "learn.bounds": ("SessionWorkload",),
     "ledger.opening": ("Store",),
     "offline.lists": ("Net", "Sensing"),
     "offline.methods": ("Game", "Learning", "release_iteratively"),
@@ -116,7 +113,7 @@ _HOMES = {
     "server.client": ("RemoteSession", "connect"),
     "session.base": ("Answer",),
     "session.session": ("Session", "open_session"),
-    "session.terms": ("FriezeKannan", "MirrorDescent", "MultiplicativeWeights", "SessionWorkload"),
+    "session.terms": ("FriezeKannan", "MirrorDescent", "MultiplicativeWeights"),
     "session.transcript": ("LedgerStatus", "store_status"),
     "synth.methods": ("Fitting",),
     "tables.columns": ("Columns",),

@@ -31,13 +31,12 @@ TARGETS = (
     "offline/construction",
     "offline/*tuning",
     "offline/lists",
-    "session/calibrations",
-    "session/choice",
+    "learn/calibrations",
+    "learn/bounds",
     "session/online",
     "session/plain",
     "session/queries",
     "session/runner",
-    "session/sparse_vector",
     "ledger/ledger",
     "ledger/opening",
     "ledger/uses",
@@ -50,8 +49,8 @@ TARGETS = (
 )
 # Files that draw noise or account for it.
 CORE = re.compile(
-    "privacy/(composition|distributions|level_noise|noise)|"
-    "session/(calibrations|online|plain|runner|sparse_vector)|"
+    "privacy/(composition|distributions|level_noise|noise|sparse_vector)|"
+    "learn/calibrations|session/(online|plain|runner)|"
     "ledger/uses|"
     "measure/(cells|entries|statistics)|release/measuring|estimate/strategy|"
     "offline/(construction|lists|tuning)[.]|"

@@ -8,14 +8,14 @@ import numpy as np
 
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.learn.bit_sets import DenseHypothesis
+from graphcuts_dp.learn.base import DenseHypothesis
+from graphcuts_dp.learn.calibrations import Tuning
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.session.calibrations import Tuning
+from graphcuts_dp.privacy.sparse_vector import OneSidedPair
 from graphcuts_dp.session.online import OnlineMechanism
 from graphcuts_dp.session.runner import read_state, stored_state
-from graphcuts_dp.session.sparse_vector import OneSidedPair
 
 EDGE = CutQuery([0], [1])
 UNIVERSE = Universe(4)

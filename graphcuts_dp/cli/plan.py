@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, final
 
 import typer
 
@@ -15,10 +16,11 @@ from graphcuts_dp.cli.protect_options import Protecting
 from graphcuts_dp.display import short
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.strategy import equal_groups
-from graphcuts_dp.options import INPUT, OUTPUT, PRIVACY
+from graphcuts_dp.learn.bounds import SessionWorkload
+from graphcuts_dp.options import INPUT, OUTPUT, PRIVACY, check, option
 from graphcuts_dp.pairs.groups import GroupTree
 from graphcuts_dp.planning import planner
-from graphcuts_dp.planning.planner import Plan, Workload
+from graphcuts_dp.planning.planner import Plan
 from graphcuts_dp.privacy.guarantee import PRIORS
 
 EXAMPLE = """\
@@ -37,7 +39,41 @@ prints the command to type; it takes the defaults where nobody sits at a termina
 _input = partial(typer.Option, rich_help_panel=INPUT)
 _privacy = partial(typer.Option, rich_help_panel=PRIVACY)
 _output = partial(typer.Option, rich_help_panel=OUTPUT)
+_ANNOUNCED = SessionWorkload.__dataclass_fields__
 _N = "--n is a whole number, or LEFT,RIGHT of a graph with two sides"
+
+
+def _announced(name: str) -> Any:
+    """An option of a session's workload."""
+    return field(default=_ANNOUNCED[name].default, metadata=_ANNOUNCED[name].metadata)
+
+
+def _whole_number(text: str) -> int:
+    """A whole number as people type it: 1000, or 1e6."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not number.is_integer():
+        raise ParameterError(f"{text!r:.40} is no whole number such as 1000 or 1e6")
+    return int(number)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What will be asked, of which a plan makes a `SessionWorkload`."""
+
+    queries: int = option(
+        1000, help="Number of cuts that will be asked.", least=1, parse=_whole_number
+    )
+    beta: float = _announced("beta")
+    linear: bool = _announced("linear")
+    most_right: int | None = _announced("most_right")
+    most_spectral: float | None = _announced("most_spectral")
+
+    def __post_init__(self) -> None:
+        check(self)
 
 
 @with_options
@@ -55,12 +91,12 @@ def plan(
         _input(help="A public guess of the number of edges; 10 a vertex if omitted."),
     ] = None,
     *,
-    workload: Workload,
+    asked: Asked,
+    rank: Annotated[
+        int | None,
+        _input(help="With --linear: a public guess of the rank of the matrix of ratings."),
+    ] = None,
     delta: options.Delta = 0.0,
-    beta: Annotated[
-        float,
-        _privacy(help="Probability that the error of any answer is larger than guaranteed."),
-    ] = 0.05,
     directed: Annotated[
         bool, _input("--directed", help="Plan for a graph whose edges have a direction.")
     ] = False,
@@ -120,11 +156,11 @@ def plan(
             (sides[0], sides[1]) if len(sides) == 2 else sides[0],
             epsilon=each,
             edges=edges,
-            queries=workload,
+            queries=SessionWorkload(**vars(asked)),
             delta=delta,
-            beta=beta,
             directed=directed,
             protect=protecting.of,
+            rank=rank,
             groups=None if groups is None else _groups(groups, sides),
             target_error=target_error,
         )

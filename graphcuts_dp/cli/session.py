@@ -20,13 +20,14 @@ from graphcuts_dp.cli.session_options import answer_text, remembered, resume, ty
 from graphcuts_dp.cli.store_options import store_named
 from graphcuts_dp.errors import ParameterError, QueryError
 from graphcuts_dp.files import atomic_write, check_writable
+from graphcuts_dp.learn.bounds import SessionWorkload
 from graphcuts_dp.options import METHOD
 from graphcuts_dp.pairs.graph_queries import STATISTICS, GraphQuery, Question
 from graphcuts_dp.resources import Progress
 from graphcuts_dp.session.online import GROUPS, STARTS
 from graphcuts_dp.session.query_lines import folder_of, read_asked, read_lines
 from graphcuts_dp.session.session import session_of
-from graphcuts_dp.session.terms import METHODS, MirrorDescent, SessionWorkload
+from graphcuts_dp.session.terms import METHODS, MirrorDescent
 from graphcuts_dp.session.transcript import answer_to_dict
 
 START_EXAMPLE = """Example: graphcuts-dp session start mail.edges.gz --store mail.db --epsilon 1

@@ -4,7 +4,7 @@ A sum of distances is convex and Lipschitz; it is learnt from tangents, one at e
 hypothesis is the largest of its lines. With exact tangents it never lies above the function; with
 tangents that are off by at most e anywhere in the interval, it lies at most e above it. So all
 mistakes of more than that are of one sign: the function is above the hypothesis. The tests of
-`session.sparse_vector` do not fit: `OneSidedPair` needs neighbours of which one is never below the
+`privacy.sparse_vector` do not fit: `OneSidedPair` needs neighbours of which one is never below the
 other, and when a person moves some distances grow and others shrink; `SharedThreshold` tests both
 signs, and a learner whose hypothesis lies below the truth needs one.
 

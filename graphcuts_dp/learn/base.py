@@ -5,16 +5,23 @@ answers, the rule makes a better hypothesis out of it, and a potential argument 
 that can happen: B(alpha) = start potential / least drop of an update. Everything here reads
 noisy answers only, so it is post-processing.
 
+Hypotheses are kept as bytes: a magic line, a SHA-256, a line of JSON, and plain arrays. No pickle.
+
 Source: GRU12 section 3; DR14 section 5.2 (database update algorithms).
 """
 
-from collections.abc import Sequence
-from typing import Literal, Protocol, Self, TypeVar
+import hashlib
+import json
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, final
 
 import numpy as np
+import numpy.typing as npt
 
-from graphcuts_dp.arrays import FloatVector
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.arrays import FloatMatrix, FloatVector
+from graphcuts_dp.errors import FileFormatError, HypothesisError, ParameterError
 from graphcuts_dp.pairs.queries import LinearQuery
 from graphcuts_dp.pairs.universe import Universe
 
@@ -22,15 +29,25 @@ from graphcuts_dp.pairs.universe import Universe
 Sign = Literal[1, -1]
 # The paper's steps and constants to the letter, or the best that the same proof gives.
 Rule = Literal["tight", "as printed"]
+Arrays = dict[str, npt.NDArray[Any]]
+# The dtype of each array and its shape, where None stands for any length.
+Form = Mapping[str, tuple[npt.DTypeLike, tuple[int | None, ...]]]
+_MAGIC = b"graphcuts-dp hypothesis 1\n"
+_BODY = len(_MAGIC) + hashlib.sha256().digest_size  # where it starts
 
 
-class Hypothesis(Protocol):
-    """An immutable data structure that answers linear queries."""
+class Hypothesis(ABC):
+    """An immutable data structure that answers linear queries.
 
-    @property
-    def universe(self) -> Universe:
-        """The public vertex pairs."""
+    Attributes:
+        kind: what its bytes say that they are.
+        universe: the public vertex pairs.
+    """
 
+    kind: ClassVar[str]
+    universe: Universe
+
+    @abstractmethod
     def estimate(self, query: LinearQuery) -> float:
         """The answer to one query.
 
@@ -40,9 +57,29 @@ class Hypothesis(Protocol):
 
     def estimate_all(self, queries: Sequence[LinearQuery]) -> FloatVector:
         """Answers to many queries, shape (len(queries),)."""
+        return np.array([self.estimate(query) for query in queries], dtype=np.float64)
+
+    @abstractmethod
+    def arrays(self) -> Arrays:
+        """The state, without the vertex labels; equal hypotheses have equal arrays."""
+
+    @classmethod
+    @abstractmethod
+    def form(cls, universe: Universe) -> Form:
+        """Of the arrays, in their order."""
+
+    @classmethod
+    @abstractmethod
+    def of_arrays(cls, universe: Universe, arrays: Arrays) -> Self:
+        """The hypothesis that has these arrays.
+
+        Raises:
+            HypothesisError: arrays that do not belong together.
+        """
 
     def to_bytes(self) -> bytes:
-        """The state, without the vertex labels; equal hypotheses give equal bytes."""
+        """The state; equal hypotheses give equal bytes."""
+        return pack(self.kind, self.universe, self.arrays())
 
     @classmethod
     def from_bytes(cls, data: bytes, universe: Universe) -> Self:
@@ -51,21 +88,185 @@ class Hypothesis(Protocol):
         Raises:
             FileFormatError: bytes that are damaged, of another kind, or for another universe.
         """
+        found = unpack(data, cls.kind, universe, cls.form(universe))
+        try:
+            return cls.of_arrays(universe, found)
+        except HypothesisError as problem:
+            raise FileFormatError(f"the stored hypothesis is damaged: {problem}") from problem
+
+
+def pack(kind: str, universe: Universe, arrays: Arrays) -> bytes:
+    """Bytes that `unpack` reads back: numbers are little-endian on every machine."""
+    plain = {key: np.asarray(a, dtype=a.dtype.newbyteorder("<")) for key, a in arrays.items()}
+    header = {
+        "kind": kind,
+        **_pairs_of(universe),
+        "arrays": [[key, array.dtype.str, array.shape] for key, array in plain.items()],
+    }
+    body = json.dumps(header).encode() + b"\n" + b"".join(a.tobytes() for a in plain.values())
+    return _MAGIC + hashlib.sha256(body).digest() + body
+
+
+def _pairs_of(universe: Universe) -> dict[str, Any]:
+    """What is stored of the vertex pairs: no labels."""
+    pairs = {"shape": [*universe.shape], "bipartite": universe.bipartite}
+    return pairs | {"directed": True} if universe.directed else pairs
+
+
+def unpack(data: bytes, kind: str, universe: Universe, form: Form) -> Arrays:
+    """The arrays that `pack` wrote, checked.
+
+    Raises:
+        FileFormatError: damaged bytes, another kind, universe or form, or floating-point numbers
+            that are not finite.
+    """
+    body = memoryview(data)[_BODY:]
+    if data[:_BODY] != _MAGIC + hashlib.sha256(body).digest():
+        raise FileFormatError("these bytes are not a stored hypothesis, or damaged")
+    end = data.find(b"\n", _BODY)
+    try:
+        header = json.loads(data[_BODY:end])
+        if header.pop("kind") != kind:
+            raise FileFormatError(f"these bytes do not hold a {kind} of this version")
+        stored = header.pop("arrays")
+        if header != _pairs_of(universe):
+            raise FileFormatError("the stored hypothesis is for another universe")
+        found: Arrays = {}
+        at = end + 1
+        for (key, (dtype, lengths)), (name, code, shape) in zip(form.items(), stored, strict=True):
+            little = np.dtype(dtype).newbyteorder("<")
+            if (name, np.dtype(code)) != (key, little) or not _fits(shape, lengths):
+                raise FileFormatError(f"the stored hypothesis is damaged: {key} has another form")
+            array = np.frombuffer(data, dtype=little, count=math.prod(shape), offset=at)
+            found[key] = array.reshape(shape).astype(dtype)
+            at += array.nbytes
+            if array.dtype.kind == "f" and not np.isfinite(array).all():
+                raise FileFormatError(f"the stored hypothesis is damaged: {key} is not finite")
+    except (AttributeError, LookupError, TypeError, ValueError) as problem:
+        raise FileFormatError("the stored hypothesis is damaged") from problem
+    if at != len(data):
+        raise FileFormatError("the stored hypothesis is damaged: it is too long")
+    return found
+
+
+def _fits(shape: list[int], lengths: tuple[int | None, ...]) -> bool:
+    return len(shape) == len(lengths) and all(
+        length >= 0 and wanted in (None, length)
+        for length, wanted in zip(shape, lengths, strict=True)
+    )
+
+
+@final
+class DenseHypothesis(Hypothesis):
+    """A matrix over the universe, n1 x n2 numbers. Entries may be negative or above 1.
+
+    Args:
+        universe: the public vertex pairs.
+        matrix: of the universe's shape, finite; symmetric if plain (the diagonal is set to 0, too
+            if directed). It is copied. A released synthetic graph as such is a warm start.
+
+    Attributes:
+        universe: as given.
+        matrix: shape (n1, n2), read-only.
+
+    Raises:
+        HypothesisError: a matrix that is none over the universe.
+    """
+
+    kind = "dense hypothesis"
+
+    def __init__(self, universe: Universe, matrix: npt.ArrayLike) -> None:
+        copy = np.array(matrix, dtype=np.float64)
+        if copy.shape != universe.shape or not np.isfinite(copy).all():
+            raise HypothesisError(f"a dense hypothesis needs finite numbers, {universe.shape}")
+        universe.clear_diagonal(copy)
+        if universe.symmetric and (copy != copy.T).any():
+            raise HypothesisError("the matrix of a plain universe must be symmetric")
+        copy.flags.writeable = False
+        self.universe = universe
+        self.matrix: FloatMatrix = copy
+
+    @classmethod
+    def constant(cls, universe: Universe, weight: float) -> Self:
+        """The same weight on every pair."""
+        return cls(universe, np.full(universe.shape, weight))
+
+    def estimate(self, query: LinearQuery) -> float:
+        """The answer to one query."""
+        return float(self.estimate_all([query])[0])
+
+    def estimate_all(self, queries: Sequence[LinearQuery]) -> FloatVector:
+        """Answers to many queries."""
+        return self.universe.answers(queries, self.matrix)
+
+    def dense(self) -> FloatMatrix:
+        """The matrix, read-only."""
+        return self.matrix
+
+    def plus(self, query: LinearQuery, weight: float) -> Self:
+        """A new hypothesis with `weight` times the query's coefficients added."""
+        return type(self)(self.universe, self.matrix + weight * self.universe.coefficients(query))
+
+    def tilted(self, query: LinearQuery, exponent: float) -> Self:
+        """A new hypothesis, weights times exp(exponent * coefficient), with the same total."""
+        weights = tilt(self.matrix, self.universe.coefficients(query), exponent)
+        self.universe.clear_diagonal(weights)
+        return type(self)(self.universe, weights * (self.total() / self.universe.total(weights)))
+
+    def total(self) -> float:
+        """Sum of the weights of all pairs."""
+        return self.universe.total(self.matrix)
+
+    def arrays(self) -> Arrays:
+        """See `Hypothesis`."""
+        return {"matrix": self.matrix}
+
+    @classmethod
+    def form(cls, universe: Universe) -> Form:
+        """See `Hypothesis`."""
+        return {"matrix": (np.float64, universe.shape)}
+
+    @classmethod
+    def of_arrays(cls, universe: Universe, arrays: Arrays) -> Self:
+        """See `Hypothesis`."""
+        return cls(universe, **arrays)
+
+
+def tilt(
+    weights: FloatMatrix, coefficients: npt.NDArray[np.generic], exponent: float
+) -> FloatMatrix:
+    """Weights times exp(exponent * coefficient); a positive one never reaches 0.
+
+    Raises:
+        HypothesisError: a negative weight.
+    """
+    if (weights < 0).any():
+        raise HypothesisError("multiplicative weights need a start without negative weights")
+    tilted: FloatMatrix = weights * np.exp(exponent * coefficients.astype(np.float64))
+    return np.maximum(tilted, np.finfo(np.float64).tiny)
 
 
 H = TypeVar("H", bound=Hypothesis)
 
 
-class Construction(Protocol[H]):
-    """An update rule with its start, tuned to one tolerance."""
+class Construction(ABC, Generic[H]):
+    """An update rule with its start, tuned to one tolerance.
 
-    @property
-    def alpha(self) -> float:
-        """Tolerance: an update is due when an answer is off by at least this, in edges."""
+    Attributes:
+        start: the hypothesis before the first update.
+        alpha: tolerance: an update is due when an answer is off by at least this, in edges.
+        start_potential: upper bound on the potential at the start.
+    """
+
+    start: H
+    alpha: float
+    start_potential: float
 
     def initial(self) -> H:
         """The hypothesis before the first update; the same each time."""
+        return self.start
 
+    @abstractmethod
     def update(
         self, hypothesis: H, query: LinearQuery, sign: Sign, value: float | None = None
     ) -> H:
@@ -83,36 +284,22 @@ class Construction(Protocol[H]):
             HypothesisError: an update that cannot be made.
         """
 
+    @abstractmethod
     def least_drop(self, alpha: float) -> float:
         """By how much an update lowers the potential at least, if the rule is tuned to alpha."""
 
     def update_bound(self, alpha: float) -> float:
         """B(alpha): no update sequence is longer, if the rule is tuned to alpha."""
+        return self.start_potential / self.least_drop(alpha)
 
 
-def checked_tuning(universe: Universe, alpha: float, rule: str, value_error: float | None) -> None:
-    """Check what all rules with a step length have in common.
+def checked_tuning(universe: Universe, alpha: float) -> None:
+    """Check what all rules have in common.
 
     Raises:
-        ParameterError: a universe without pairs, alpha not positive, an unknown rule, or a
-            negative value_error.
+        ParameterError: a universe without pairs, or alpha not positive.
     """
     if not universe.size:
         raise ParameterError("a universe without vertex pairs has nothing to learn")
     if not 0 < alpha < np.inf:
         raise ParameterError(f"alpha must be a finite number > 0, not {alpha}")
-    if rule not in ("tight", "as printed"):
-        raise ParameterError(f"rule is 'tight' or 'as printed', not {rule!r}")
-    if value_error is not None and not 0 <= value_error < np.inf:
-        raise ParameterError(f"value_error must be a finite number >= 0, not {value_error}")
-
-
-def step_length(alpha: float, off: float, value_error: float | None) -> float:
-    """The longest step that is certainly not longer than the true discrepancy.
-
-    Args:
-        alpha: tolerance; an update is only due when the discrepancy is at least this.
-        off: value minus estimate, times the sign.
-        value_error: how far the value may be from the truth; None means alpha.
-    """
-    return max(alpha, off - (alpha if value_error is None else value_error))

@@ -1,40 +1,114 @@
 """A hypothesis that is a start plus a weighted sum of cuts, stored as bit sets.
 
-H = C + sum_k w_k 1_k, where C is a Chung-Lu matrix or constant between public groups, and 1_k is
-the indicator of the pairs between S_k and T_k. The answer to a cut query needs only how many
-vertices its sets share with each S_k and T_k, so it costs O(updates * n / 64), and the memory is
+H = C + sum_k w_k 1_k, where C is constant between public groups, or everywhere, and 1_k is the
+indicator of the pairs between S_k and T_k. The answer to a cut query needs only how many vertices
+its sets share with each S_k and T_k, so it costs O(updates * n / 64), and the memory is
 updates * n / 4 bytes at most.
 
 Source: GRU12 section 5, after Frieze and Kannan 1999 (cut decompositions).
 """
 
-from collections.abc import Sequence
 from typing import Self, final
 
 import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector
-from graphcuts_dp.errors import FileFormatError, HypothesisError, ParameterError, QueryError
-from graphcuts_dp.learn.bit_sets import BitSets, pack_bits
+from graphcuts_dp.errors import HypothesisError, QueryError
+from graphcuts_dp.learn.base import Arrays, Form, Hypothesis
 from graphcuts_dp.learn.blocks import BlockHypothesis
-from graphcuts_dp.learn.chung_lu import ChungLu, answer_bilinear
-from graphcuts_dp.learn.storage import Arrays, Form, kind_of, pack, unpack
 from graphcuts_dp.pairs.queries import CutQuery, LinearQuery
 from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.resources import in_parallel
 
-_KIND = "sum of cuts"
-_ON_BLOCKS = "sum of cuts on blocks"
+Words = npt.NDArray[np.uint64]
+_SHARED_OUT = 1 << 18  # words from which all processors count
+_BLOCK_WORDS = 1 << 16  # 512 KiB at a time: between two passes it stays in the cache
+
+
+def pack_bits(mask: BoolVector) -> Words:
+    """A truth vector as 64-bit words, the last one filled up with zeros."""
+    packed = np.zeros(-(-len(mask) // 64) * 8, dtype=np.uint8)
+    bits = np.packbits(mask, bitorder="little")
+    packed[: len(bits)] = bits
+    return packed.view(np.uint64)
 
 
 @final
-class CutSum:
-    """A Chung-Lu matrix, or one of blocks, plus weighted cuts; entries may be negative or above 1.
+class BitSets:
+    """An immutable sequence of vertex sets.
+
+    Appending is cheap: sequences that grow out of one another share their rows. Not for use by
+    several threads at once.
+
+    Args:
+        n: number of vertices, at least 1.
+        rows: shape (count, ceil(n / 64)), read; None for no sets.
+
+    Attributes:
+        n: as given.
+        rows: the words of the sets, shape (count, ceil(n / 64)). Do not write to it.
+        sizes: numbers of elements, shape (count,).
+    """
+
+    def __init__(self, n: int, rows: Words | None = None) -> None:
+        self.n = n
+        self.rows: Words = np.empty((0, -(-n // 64)), dtype=np.uint64) if rows is None else rows
+        # The rows lie at the front of a buffer; whoever holds the longest sequence may write on.
+        self._buffer, self._used = self.rows, [len(self.rows)]
+        self.sizes = np.bitwise_count(self.rows).sum(axis=1, dtype=np.int64)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def appended(self, words: Words) -> Self:
+        """A sequence with one more set, given as words of `pack_bits`."""
+        count = len(self)
+        longer = object.__new__(type(self))
+        longer.n, longer._buffer, longer._used = self.n, self._buffer, self._used
+        if self._used[0] != count or count == len(self._buffer):
+            longer._buffer = np.empty((max(8, 2 * count), self.rows.shape[1]), dtype=np.uint64)
+            longer._buffer[:count] = self.rows
+            longer._used = [count]
+        longer._buffer[count] = words
+        longer._used[0] = count + 1
+        longer.rows = longer._buffer[: count + 1]
+        longer.sizes = np.append(self.sizes, np.bitwise_count(words).sum(dtype=np.int64))
+        return longer
+
+    def shared(self, *others: Words) -> npt.NDArray[np.float64]:
+        """Numbers of elements that each set shares with other sets, shape (others, count).
+
+        Costs count * n / 64 word operations for each; several at once share the memory traffic.
+        """
+        step = max(1, _BLOCK_WORDS // self.rows.shape[1])
+        parts = [self.rows[start : start + step] for start in range(0, len(self), step)]
+
+        def count(part: Words) -> npt.NDArray[np.float64]:
+            common = [
+                np.bitwise_count(part & words).sum(axis=1, dtype=np.uint32) for words in others
+            ]
+            return np.array(common, dtype=np.float64)
+
+        if self.rows.size < _SHARED_OUT:
+            found = [count(part) for part in parts]
+        else:
+            found = list(in_parallel(count, parts))
+        return np.hstack(found) if found else np.zeros((len(others), 0))
+
+    def masks(self) -> npt.NDArray[np.bool_]:
+        """Truth vectors, shape (count, n)."""
+        packed = self.rows.view(np.uint8)
+        return np.unpackbits(packed, axis=1, count=self.n, bitorder="little").view(np.bool_)
+
+
+@final
+class CutSum(Hypothesis):
+    """A matrix constant on blocks plus weighted cuts; entries may be negative or above 1.
 
     Args:
         universe: the public vertex pairs.
-        start: C. Two vectors of a Chung-Lu matrix must be equal if the universe is plain; blocks
-            must be of the same universe.
+        start: C, over the same universe.
 
     Attributes:
         universe: as given.
@@ -45,14 +119,10 @@ class CutSum:
         HypothesisError: a start that does not fit the universe.
     """
 
-    def __init__(self, universe: Universe, start: ChungLu | BlockHypothesis) -> None:
-        if isinstance(start, BlockHypothesis):
-            fits = start.universe == universe
-        else:
-            fits = (len(start.a), len(start.b)) == universe.shape
-            if fits and universe.symmetric and (start.a != start.b).any():
-                raise HypothesisError("the start of a plain universe needs the same degrees twice")
-        if not fits:
+    kind = "sum of cuts on blocks"
+
+    def __init__(self, universe: Universe, start: BlockHypothesis) -> None:
+        if start.universe != universe:
             raise HypothesisError(f"the start does not fit a universe of shape {universe.shape}")
         self.universe = universe
         self.start = start
@@ -64,8 +134,8 @@ class CutSum:
 
     @classmethod
     def constant(cls, universe: Universe, weight: float) -> Self:
-        """The same weight in [0, 1] on every pair."""
-        return cls(universe, ChungLu.constant(universe.shape, weight))
+        """The same weight on every pair."""
+        return cls(universe, BlockHypothesis.constant(universe, weight))
 
     def plus(self, query: LinearQuery, weight: float) -> Self:
         """A new hypothesis with `weight` times a cut added.
@@ -75,12 +145,7 @@ class CutSum:
         """
         if not isinstance(query, CutQuery):
             raise QueryError("a sum of cuts is updated by cut queries; use a DenseHypothesis")
-        S, T = self.universe.masks(query)
-        return self._with_cut(pack_bits(S), pack_bits(T), weight)
-
-    def _with_cut(
-        self, S: npt.NDArray[np.uint64], T: npt.NDArray[np.uint64], weight: float
-    ) -> Self:
+        S, T = (pack_bits(mask) for mask in self.universe.masks(query))
         longer = type(self)(self.universe, self.start)
         longer.weights = np.append(self.weights, weight)
         longer._S, longer._T = self._S.appended(S), self._T.appended(T)
@@ -96,22 +161,12 @@ class CutSum:
         Raises:
             QueryError: a query that does not fit the vertex sets.
         """
-        factors, is_cut = query.factors(self.universe.space), isinstance(query, CutQuery)
-        if factors is None or (factors.overlap is not None and not is_cut):
-            return self.universe.total(self.universe.coefficients(query) * self.dense())
-        hollow = self.universe.hollow
-        start = answer_bilinear(factors, hollow, self.start.bilinear, self.start.diagonal_sum)
-        if is_cut:
-            shared = self._cuts_of_cut(factors.left != 0, factors.right != 0)
-        else:
-            shared = self._cuts_of_rank_one(factors.left, factors.right)
-        return start + float(self.weights @ shared)
+        if not isinstance(query, CutQuery):
+            return float(self.universe.answers([query], self.dense())[0])
+        shared = self._shared(*self.universe.masks(query))
+        return self.start.estimate(query) + float(self.weights @ shared)
 
-    def estimate_all(self, queries: Sequence[LinearQuery]) -> FloatVector:
-        """Answers to many queries, one after the other."""
-        return np.array([self.estimate(query) for query in queries], dtype=np.float64)
-
-    def _cuts_of_cut(self, S_mask: BoolVector, T_mask: BoolVector) -> FloatVector:
+    def _shared(self, S_mask: BoolVector, T_mask: BoolVector) -> FloatVector:
         """How many pairs the cut between S and T shares with each cut."""
         S, T = pack_bits(S_mask), pack_bits(T_mask)
         if not self.universe.symmetric:
@@ -138,19 +193,6 @@ class CutSum:
             count[self._overlapping] += by_both[2] * (by_both[2] - 1) / 2
         return np.asarray(count)
 
-    def _cuts_of_rank_one(self, u: FloatVector, v: FloatVector) -> FloatVector:
-        """The answer of u' A v on each cut's indicator: u' (1_k) v without the diagonal."""
-        if not self.universe.symmetric:
-            product = (self._S.dots(u[:, None]) * self._T.dots(v[:, None]))[:, 0]
-            if self.universe.hollow and len(self._overlapping):
-                product[self._overlapping] -= self._both.dots((u * v)[:, None])[:, 0]
-            return np.asarray(product, dtype=np.float64)
-        vectors = np.stack([u, v, u * v], axis=1)
-        S, T, both = (sets.dots(vectors) for sets in (self._S, self._T, self._both))
-        count = S[:, 0] * T[:, 1] + S[:, 1] * T[:, 0]
-        count[self._overlapping] -= both[:, 0] * both[:, 1] + both[:, 2]
-        return np.asarray(count, dtype=np.float64)
-
     def dense(self) -> FloatMatrix:
         """The matrix, shape (n1, n2): for small universes."""
         matrix = self.start.dense()
@@ -159,63 +201,43 @@ class CutSum:
         self.universe.clear_diagonal(matrix)
         return matrix
 
-    def to_bytes(self) -> bytes:
-        """The state; see `Hypothesis`."""
-        cuts: Arrays = {"weights": self.weights, "S": self._S.rows, "T": self._T.rows}
-        if isinstance(self.start, BlockHypothesis):
-            left, right = self.start.labels
-            blocks: Arrays = {"left": left, "right": right, "blocks": self.start.weights}
-            return pack(_ON_BLOCKS, self.universe, blocks | cuts)
-        return pack(_KIND, self.universe, {"a": self.start.a, "b": self.start.b} | cuts)
+    def arrays(self) -> Arrays:
+        """See `Hypothesis`."""
+        left, right = self.start.labels
+        blocks: Arrays = {"left": left, "right": right, "blocks": self.start.weights}
+        return blocks | {"weights": self.weights, "S": self._S.rows, "T": self._T.rows}
 
     @classmethod
-    def from_bytes(cls, data: bytes, universe: Universe) -> Self:
-        """The hypothesis that `to_bytes` wrote.
-
-        Raises:
-            FileFormatError: see `Hypothesis`.
-        """
-        n_left, n_right = universe.shape
-        on_blocks = kind_of(data) == _ON_BLOCKS
-        starts: Form = (
-            {
-                "left": (np.int32, (n_left,)),
-                "right": (np.int32, (n_right,)),
-                "blocks": (np.float64, (None, None)),
-            }
-            if on_blocks
-            else {"a": (np.float64, (n_left,)), "b": (np.float64, (n_right,))}
-        )
-        form: Form = {
-            **starts,
+    def form(cls, universe: Universe) -> Form:
+        """See `Hypothesis`."""
+        left, right = universe.shape
+        return {
+            "left": (np.int32, (left,)),
+            "right": (np.int32, (right,)),
+            "blocks": (np.float64, (None, None)),
             "weights": (np.float64, (None,)),
-            "S": (np.uint64, (None, -(-n_left // 64))),
-            "T": (np.uint64, (None, -(-n_right // 64))),
+            "S": (np.uint64, (None, -(-left // 64))),
+            "T": (np.uint64, (None, -(-right // 64))),
         }
-        found = unpack(data, _ON_BLOCKS if on_blocks else _KIND, universe, form)
-        S: npt.NDArray[np.uint64] = found["S"]
-        T: npt.NDArray[np.uint64] = found["T"]
-        if not len(S) == len(T) == len(found["weights"]):
-            raise FileFormatError("the stored hypothesis is damaged: its cuts differ in number")
-        for rows, n in ((S, n_left), (T, n_right)):
+
+    @classmethod
+    def of_arrays(cls, universe: Universe, arrays: Arrays) -> Self:
+        """See `Hypothesis`."""
+        S: Words = arrays["S"]
+        T: Words = arrays["T"]
+        if not len(S) == len(T) == len(arrays["weights"]):
+            raise HypothesisError("its cuts differ in number")
+        for rows, n in zip((S, T), universe.shape, strict=True):
             if n % 64 and len(rows) and (rows[:, -1] >> np.uint64(n % 64)).any():
-                raise FileFormatError(
-                    "the stored hypothesis is damaged: a set has unknown vertices"
-                )
-        start: ChungLu | BlockHypothesis
-        try:
-            if on_blocks:
-                right = None if universe.symmetric else found["right"]
-                start = BlockHypothesis(universe, found["left"], found["blocks"], right)
-            else:
-                start = ChungLu(found["a"], found["b"])
-            read = cls(universe, start)
-        except (HypothesisError, ParameterError) as problem:
-            raise FileFormatError(f"the stored hypothesis is damaged: {problem}") from problem
-        read.weights = found["weights"]
-        read._S, read._T = BitSets(n_left, S), BitSets(n_right, T)
+                raise HypothesisError("a set has unknown vertices")
+        right = None if universe.symmetric else arrays["right"]
+        read = cls(universe, BlockHypothesis(universe, arrays["left"], arrays["blocks"], right))
+        read.weights = arrays["weights"]
+        read._S, read._T = (
+            BitSets(n, rows) for rows, n in zip((S, T), universe.shape, strict=True)
+        )
         if universe.hollow:
             both = S & T
             read._overlapping = np.flatnonzero(both.any(axis=1))
-            read._both = BitSets(n_left, both[read._overlapping])
+            read._both = BitSets(universe.shape[0], both[read._overlapping])
         return read

@@ -1,23 +1,54 @@
-"""Constructions that wait for their tolerance and for the total weight of the graph."""
+"""Update rules that wait for their tolerance and for the total weight, and the table of them.
 
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, NotRequired, Protocol, TypedDict, Unpack, final
+`CONSTRUCTIONS` is what `construction=` and a session's `method=` can name. Sessions, iterative
+releases, the planner and the audits read it: a new construction is its file and a line there.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+from typing import Any, NotRequired, Protocol, Self, TypedDict, Unpack, final
+
+import numpy as np
 
 from graphcuts_dp.errors import ParameterError, QueryError
-from graphcuts_dp.learn.base import Construction, Rule
-from graphcuts_dp.learn.block_start import BlockStart, Distance
-from graphcuts_dp.learn.blocks import BlockHypothesis
+from graphcuts_dp.learn.base import Construction, DenseHypothesis, Hypothesis, Rule
+from graphcuts_dp.learn.blocks import BlockHypothesis, BlockStart, Distance
+from graphcuts_dp.learn.bounds import (
+    CutSizes,
+    Size,
+    UpdateBound,
+    frieze_kannan_updates,
+    multiplicative_weights_updates,
+    size_of,
+)
 from graphcuts_dp.learn.cut_sum import CutSum
-from graphcuts_dp.learn.frieze_kannan import frieze_kannan
 from graphcuts_dp.learn.median import Median, all_graphs
-from graphcuts_dp.learn.multiplicative_weights import multiplicative_weights
-from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.learn.norms import (
+    AUTO,
+    MOST_VERTICES,
+    OF_TWO_SIDES,
+    NormTerms,
+    norm_updates,
+    norms_of,
+    parse_norm,
+    terms_of,
+    worth_buying,
+    worth_nuclear,
+)
+from graphcuts_dp.learn.potentials import Box, Entropy, GroupNorm, LpNorm, Potential, SchattenNorm
+from graphcuts_dp.learn.rules import MirrorDescentRule, frieze_kannan, multiplicative_weights
+from graphcuts_dp.pairs.graph_queries import MOST_COEFFICIENTS
+from graphcuts_dp.pairs.queries import CutQuery, LinearQuery
 from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.resources import one_blas_thread
 
 # A side, where a matrix of all pairs is held: 8 n^2 bytes are then 512 MiB.
 MOST_DENSE_VERTICES = 8192
 MOST_PAIRS = 16  # of the median: it lists 2^16 graphs
+OWN = "own: "  # how a stored method of somebody's own begins
+_LONGEST = 60
 Learned = Construction[Any]
 
 
@@ -52,7 +83,7 @@ class Learner(Protocol):
             def check(self, query):
                 self.universe.masks(query)
 
-    With a `version` of its own it is also a method of sessions, see `learn.own_learner.OwnLearner`.
+    With a `version` of its own it is also a method of sessions, see `OwnLearner`.
     """
 
     @property
@@ -91,37 +122,62 @@ class Learner(Protocol):
         """
 
 
-@final
 @dataclass(frozen=True)
-class FriezeKannanLearner:
-    """Sums of cuts: for graphs of any size. `disjoint` limits it to queries with disjoint S and T.
-
-    That halves the number of updates: see `learn.frieze_kannan`.
-    """
+class GroupLearner:
+    """A learner that can begin from a `BlockStart`, and knows its potential there."""
 
     universe: Universe
+
+    @property
+    def distance(self) -> Distance | None:
+        """Its potential is a multiple of this; None where no bound is known for such a start."""
+        return None
+
+    def potential_scale(self, total_weight: float) -> float:  # noqa: ARG002
+        """The potential over the distance."""
+        return 1.0
+
+    def first(self, start: BlockStart) -> Hypothesis:
+        """The first hypothesis."""
+        return start.blocks(max(self.universe.shape))
+
+    def check(self, query: CutQuery) -> None:
+        """See `Learner.check`."""
+        self.universe.masks(query)
+
+
+@final
+@dataclass(frozen=True)
+class FriezeKannanLearner(GroupLearner):
+    """Sums of cuts: for graphs of any size.
+
+    Attributes:
+        universe: the public vertex pairs.
+        disjoint: whether S and T of all queries are disjoint, which halves the number of updates;
+            others are then refused.
+        rule: see `Rule`. As printed it starts from nothing.
+        dense: whether any linear queries with coefficients in [-1, 1] come, not only cuts: then a
+            matrix is held. ||q||^2 is at most X for all of them, which is what B is for.
+    """
+
     disjoint: bool = False
     rule: Rule = "tight"
+    dense: bool = False
 
     name = "frieze-kannan"
 
     def construction(self, **terms: Unpack[ToleranceTerms]) -> Learned:
         """See `Learner.construction`."""
-        return frieze_kannan(
-            self.universe,
-            **terms,
-            rule=self.rule,
-            largest_norm_squared=self.universe.disjoint_norm_squared if self.disjoint else None,
+        limit = self.universe.disjoint_norm_squared if self.disjoint else None
+        made: Learned = frieze_kannan(
+            self.universe, **terms, rule=self.rule, largest_norm_squared=limit
         )
+        return _on_matrix(made) if self.dense else made
 
     @property
     def distance(self) -> Distance | None:
-        """See `GroupLearner`. The paper's rule starts from nothing."""
-        return "squares" if self.rule == "tight" else None
-
-    def potential_scale(self, total_weight: float) -> float:  # noqa: ARG002
         """See `GroupLearner`."""
-        return 1.0
+        return "squares" if self.rule == "tight" else None
 
     def first(self, start: BlockStart) -> CutSum:
         """See `GroupLearner`."""
@@ -132,6 +188,13 @@ class FriezeKannanLearner:
         self.universe.masks(query)
         if self.disjoint:
             check_disjoint(query, self.universe)
+
+
+def _on_matrix(made: Any, **changed: float) -> Learned:
+    """The rule with its start as a matrix, which any linear queries can correct."""
+    start = DenseHypothesis(made.start.universe, made.start.dense())
+    changed_rule: Learned = replace(made, start=start, **changed)
+    return changed_rule
 
 
 def check_disjoint(query: CutQuery, universe: Universe) -> None:
@@ -149,15 +212,24 @@ def check_disjoint(query: CutQuery, universe: Universe) -> None:
 
 @final
 @dataclass(frozen=True)
-class MultiplicativeWeightsLearner:
+class MultiplicativeWeightsLearner(GroupLearner):
     """A weight for every pair in the end: for up to 8192 vertices a side.
+
+    Attributes:
+        universe: the public vertex pairs.
+        rule: see `Rule`.
+        span: of any linear queries, not only cuts: R of their coefficients, 1 for those in [0, 1],
+            2 where some are negative; B grows with its square, and a matrix is held. None for cuts,
+            and blocks, of which no update can make more than there are vertices.
 
     Raises:
         ParameterError: more vertices than that.
     """
 
-    universe: Universe
     rule: Rule = "tight"
+    span: float | None = None
+
+    name = "multiplicative-weights"
 
     def __post_init__(self) -> None:
         if max(self.universe.shape) > MOST_DENSE_VERTICES:
@@ -166,33 +238,17 @@ class MultiplicativeWeightsLearner:
                 " vertices; use construction='frieze-kannan'"
             )
 
-    name = "multiplicative-weights"
-
     def construction(self, **terms: Unpack[ToleranceTerms]) -> Learned:
-        """See `Learner.construction`. No update can make more blocks than there are vertices."""
-        return multiplicative_weights(
-            self.universe,
-            **terms,
-            rule=self.rule,
-            max_blocks=max(self.universe.shape),
+        """See `Learner.construction`."""
+        made: Learned = multiplicative_weights(
+            self.universe, **terms, rule=self.rule, max_blocks=max(self.universe.shape)
         )
+        return made if self.span is None else _on_matrix(made, span=self.span)
 
     @property
     def distance(self) -> Distance | None:
         """See `GroupLearner`."""
         return "relative entropy" if self.rule == "tight" else None
-
-    def potential_scale(self, total_weight: float) -> float:  # noqa: ARG002
-        """See `GroupLearner`."""
-        return 1.0
-
-    def first(self, start: BlockStart) -> BlockHypothesis:
-        """See `GroupLearner`."""
-        return start.blocks(max(self.universe.shape))
-
-    def check(self, query: CutQuery) -> None:
-        """See `Learner.check`."""
-        self.universe.masks(query)
 
 
 @final
@@ -208,14 +264,14 @@ class MedianLearner:
 
     universe: Universe
 
+    name = "median"
+
     def __post_init__(self) -> None:
         if not 1 <= self.universe.size <= MOST_PAIRS:
             raise ParameterError(
                 f"the median lists all graphs: up to {MOST_PAIRS} vertex pairs; use"
                 " multiplicative-weights or frieze-kannan"
             )
-
-    name = "median"
 
     def construction(self, **terms: Unpack[ToleranceTerms]) -> Learned:
         """See `Learner.construction`: the total weight plays no part."""
@@ -227,3 +283,412 @@ class MedianLearner:
 
 
 _every_graph = lru_cache(maxsize=4)(all_graphs)
+
+# The norms whose potential at a start from groups is known.
+_DISTANCES: Mapping[str, Distance] = {"l2": "squares", "entropy": "relative entropy"}
+
+
+@final
+@dataclass(frozen=True)
+class MirrorDescentLearner(GroupLearner):
+    """Mirror descent with a norm of `learn.norms`: a matrix of weights is held.
+
+    The hypothesis of l2, lp and 2,p stays a matrix of weights in [0, 1]. With l2 it makes
+    Frieze-Kannan steps, each followed by a projection; with entropy multiplicative weights.
+
+    Attributes:
+        universe: the public vertex pairs.
+        disjoint: whether all cuts have disjoint S and T; others are then refused.
+        rule: see `Rule`.
+        norm: see `parse_norm`; "auto" is, for each tolerance, the one of least B.
+        most_right: of a bipartite graph: T has at most so many right vertices; None for any number.
+        may_buy: whether "auto" may want the sum of root degrees.
+        roots: an upper bound of that sum, public; None where nobody has bought it.
+        linear: whether any linear queries with coefficients in [-1, 1] come, not only cuts.
+        most_spectral: of these: none has a larger singular value; None for any.
+        nuclear: an upper bound of the nuclear norm, public; None where nobody has bought it.
+
+    Raises:
+        ParameterError: an unknown norm, one that such a graph cannot have, or too many vertices.
+    """
+
+    disjoint: bool = False
+    rule: Rule = "tight"
+    norm: str = "l2"
+    most_right: int | None = None
+    may_buy: bool = True
+    roots: float | None = None
+    linear: bool = False
+    most_spectral: float | None = None
+    nuclear: float | None = None
+
+    name = "mirror-descent"
+
+    def __post_init__(self) -> None:
+        if self.linear and self.disjoint:
+            raise ParameterError("disjoint=True is for cuts; leave it out with linear=True")
+        if self.most_spectral is not None and not self.linear:
+            raise ParameterError("most_spectral is for linear=True: cuts need none")
+        rows, columns = self.universe.shape
+        if self.linear and rows * columns > MOST_COEFFICIENTS:
+            raise ParameterError(
+                f"mirror descent learns from linear queries with up to {MOST_COEFFICIENTS:,}"
+                " coefficients; use method 'gaussian'"
+            )
+        norm = self._parsed[0]
+        limit = MOST_VERTICES["l2" if norm == AUTO else norm]
+        if max(self.universe.shape) > limit:
+            raise ParameterError(
+                f"mirror descent with norm {self.norm!r} holds a number for each pair: up to"
+                f" {limit} vertices; use 'frieze-kannan'"
+            )
+        if not self.universe.size:
+            raise ParameterError("a universe without vertex pairs has nothing to learn")
+        for each in self._norms:
+            self._terms(each, 1.0, 0.0)
+
+    @cached_property
+    def _parsed(self) -> tuple[str, float | None]:
+        return parse_norm(self.norm)
+
+    @cached_property
+    def _sizes(self) -> CutSizes:
+        return CutSizes.of(
+            size_of(self.universe),
+            disjoint=self.disjoint,
+            most_right=self.most_right,
+            linear=self.linear,
+            spectral=self.most_spectral,
+        )
+
+    @property
+    def _norms(self) -> tuple[str, ...]:
+        norm = self._parsed[0]
+        return norms_of(self._sizes) if norm == AUTO else (norm,)
+
+    @property
+    def buys_roots(self) -> bool:
+        """Whether it wants a bound on the sum of root degrees: for 2,p, "auto" if it may help."""
+        if self._parsed[0] == AUTO:
+            wanted = worth_buying(self._sizes) and not self.buys_nuclear
+            return self.may_buy and "2,p" in self._norms and wanted
+        return self._parsed[0] == "2,p"
+
+    def with_roots(self, roots: float) -> Self:
+        """The learner that knows an upper bound of that sum, noisy or not; in units."""
+        return replace(self, roots=roots)
+
+    @property
+    def buys_nuclear(self) -> bool:
+        """Whether it wants a bound on the nuclear norm: for schatten, and "auto" if it may help."""
+        norm, p = self._parsed
+        if norm == AUTO:
+            return self.may_buy and "schatten" in self._norms and worth_nuclear(self._sizes)
+        return norm == "schatten" and p != 2 and self.most_spectral is not None
+
+    def with_nuclear(self, nuclear: float) -> Self:
+        """The learner that knows an upper bound of the nuclear norm, noisy or not; in units."""
+        return replace(self, nuclear=nuclear)
+
+    def _terms(self, norm: str, total_weight: float, total_error: float) -> NormTerms:
+        return terms_of(
+            norm,
+            self._parsed[1],
+            self._sizes,
+            total_weight=total_weight,
+            total_error=total_error,
+            roots=self.roots,
+            nuclear=self.nuclear,
+            rule=self.rule,
+        )
+
+    def chosen(self, *, alpha: float, total_weight: float, total_error: float) -> NormTerms:
+        """The terms of the norm that it takes at this tolerance."""
+        found = (self._terms(norm, total_weight, total_error) for norm in self._norms)
+        return min(found, key=lambda terms: terms.updates(alpha))
+
+    def settled(self, *, alpha: float, total_weight: float, total_error: float) -> Self:
+        """The learner with the norm that it takes at this tolerance."""
+        terms = self.chosen(alpha=alpha, total_weight=total_weight, total_error=total_error)
+        return replace(self, norm=terms.norm) if self._parsed[0] == AUTO else self
+
+    def update_bound(self, *, total_weight: float, total_error: float) -> UpdateBound:
+        """B for all tolerances: with "auto" the least of all norms, for each."""
+        found = [self._terms(norm, total_weight, total_error) for norm in self._norms]
+        return lambda alpha: min(terms.updates(alpha) for terms in found)
+
+    def construction(
+        self,
+        *,
+        alpha: float,
+        total_weight: float,
+        total_error: float,
+        value_error: float | None = None,
+    ) -> Learned:
+        """See `Learner.construction`."""
+        terms = self.chosen(alpha=alpha, total_weight=total_weight, total_error=total_error)
+        return MirrorDescentRule(
+            start=BlockHypothesis.constant(self.universe, terms.weight),
+            psi=potential_of(terms, total_weight),
+            alpha=alpha,
+            zeta=terms.zeta,
+            start_potential=terms.start_potential,
+            domain=Box() if terms.boxed else None,
+            rule=self.rule,
+            value_error=value_error,
+            shift=terms.shift,
+        )
+
+    @property
+    def distance(self) -> Distance | None:
+        """See `GroupLearner`: of norms "l2" and "entropy", named as such."""
+        return _DISTANCES.get(self._parsed[0]) if self.rule == "tight" else None
+
+    def potential_scale(self, total_weight: float) -> float:
+        """See `GroupLearner`: half of all squares, or M^2 times the relative entropy."""
+        return 0.5 if self.distance == "squares" else total_weight**2
+
+    def first(self, start: BlockStart) -> DenseHypothesis:
+        """See `GroupLearner`. Of l2 within [0, 1], which is nearer to every truth in there."""
+        weights = start.weights
+        if self.distance == "squares":
+            weights = np.minimum(weights, 1.0)
+        return DenseHypothesis(self.universe, weights[np.ix_(*start.labels)])
+
+    def check(self, query: LinearQuery) -> None:
+        """See `Learner.check`. Refuses queries that were announced not to come."""
+        if isinstance(query, CutQuery):
+            S, T = self.universe.masks(query)
+            if self.disjoint:
+                check_disjoint(query, self.universe)
+            right, spectral = int(T.sum()), math.sqrt(float(S.sum()) * float(T.sum()))
+        elif not self.linear:
+            raise QueryError("only cuts were announced; start again with linear=True")
+        elif (self.most_right, self.most_spectral) == (None, None):
+            return
+        else:
+            coefficients = self.universe.coefficients(query)
+            right = int(coefficients.any(axis=0).sum())
+            with one_blas_thread():
+                known = self.most_spectral is None
+                spectral = 0.0 if known else float(np.linalg.norm(coefficients, 2))
+        if self.most_right is not None and right > self.most_right:
+            kind = "queries" if self.linear else "cuts"
+            raise QueryError(
+                f"only {kind} with at most {self.most_right:,} right vertices were announced; start"
+                " again with a larger most_right, or without it"
+            )
+        if self.most_spectral is not None and spectral > self.most_spectral * (1 + 1e-9):
+            raise QueryError(
+                f"the query's largest singular value is {spectral:,.4g} times its largest"
+                f" coefficient, but at most {self.most_spectral:,.4g} was announced; start again"
+                " with a larger most_spectral, or without it"
+            )
+
+
+def potential_of(terms: NormTerms, total_weight: float) -> Potential:
+    """The potential of a norm; of the entropy with this total."""
+    if terms.p is None:
+        return Entropy(total_weight)
+    # With p = 2 the norms are one, and that of entries is the fastest.
+    if terms.p < 2 and terms.norm in OF_TWO_SIDES:
+        return GroupNorm(terms.p) if terms.norm == "2,p" else SchattenNorm(terms.p)
+    return LpNorm(terms.p)
+
+
+def bound_of(
+    learner: Learner, *, alpha: float, total_weight: float, total_error: float
+) -> UpdateBound:
+    """B of a learner, for all tolerances.
+
+    Args:
+        learner: any.
+        alpha: a tolerance that it can surely be tuned to.
+        total_weight: as for `Learner.construction`.
+        total_error: likewise.
+    """
+    if isinstance(learner, MirrorDescentLearner):
+        return learner.update_bound(total_weight=total_weight, total_error=total_error)
+    made = learner.construction(alpha=alpha, total_weight=total_weight, total_error=total_error)
+    return made.update_bound
+
+
+@final
+@dataclass(frozen=True)
+class OwnLearner:
+    """A learner of one's own, of which name and version alone are kept.
+
+    A session makes its corrections again from the record when it is opened. So whoever changes what
+    the learner does must change its version; a store with another one then refuses to go on.
+    Privacy does not rest on that, nor on the learner at all: it sees noisy numbers, queries and
+    what tests found, and the number of corrections is capped whatever it does. It must not look at
+    the graph.
+
+    Attributes:
+        universe: the public vertex pairs.
+        name: of the learner.
+        version: as text.
+        learner: itself; not part of what is compared or shown.
+    """
+
+    universe: Universe
+    name: str
+    version: str
+    learner: Learner = field(repr=False, compare=False)
+
+    @classmethod
+    def of(cls, learner: Any) -> "OwnLearner":
+        """A learner with a name and a version.
+
+        Args:
+            learner: as `Learner` describes it, with `version`, a text or a whole number.
+
+        Raises:
+            ParameterError: it has none, or is no learner.
+        """
+        if not all(
+            hasattr(learner, name) for name in ("construction", "check", "universe", "name")
+        ):
+            raise ParameterError("method is a name, or an object as `Learner` describes it")
+        version = getattr(learner, "version", None)
+        if not isinstance(version, str | int) or isinstance(version, bool):
+            raise ParameterError(
+                "a learner of your own needs a version in a session, for example version = 1: the"
+                " store keeps its name and its version, and takes no other when it is opened again"
+            )
+        for text in (learner.name, str(version)):
+            if not isinstance(text, str) or not 0 < len(text) <= _LONGEST or not text.isprintable():
+                raise ParameterError(
+                    f"name and version of a learner are printable texts of up to {_LONGEST} letters"
+                )
+        return cls(learner.universe, learner.name, str(version), learner)
+
+    @property
+    def method(self) -> str:
+        """What a store keeps of it."""
+        return f"{OWN}{self.name}, version {self.version}"
+
+    def construction(self, **terms: Unpack[ToleranceTerms]) -> Learned:
+        """See `Learner.construction`."""
+        return self.learner.construction(**terms)
+
+    def check(self, query: CutQuery) -> None:
+        """See `Learner.check`."""
+        self.learner.check(query)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class KnownConstruction:
+    """A line of the table.
+
+    Attributes:
+        initials: for tables.
+        learner: makes it from the universe, whether only cuts with disjoint S and T will come,
+            and which form of its rule.
+        updates: B on simple graphs, from the size, the number of edges, the form of the rule and
+            whether S and T are disjoint; None where a start decides it.
+    """
+
+    initials: str
+    learner: Callable[[Universe, bool, Rule], Learner]
+    updates: Callable[[Size, float, Rule, bool], UpdateBound] | None
+
+
+CONSTRUCTIONS: Mapping[str, KnownConstruction] = {
+    "multiplicative-weights": KnownConstruction(
+        initials="MW",
+        learner=lambda universe, _, rule: MultiplicativeWeightsLearner(universe, rule),
+        updates=lambda n, edges, rule, _: multiplicative_weights_updates(n, edges, rule=rule),
+    ),
+    "frieze-kannan": KnownConstruction(
+        initials="FK",
+        learner=FriezeKannanLearner,
+        updates=lambda n, edges, rule, disjoint: frieze_kannan_updates(
+            n, edges, rule=rule, disjoint=disjoint
+        ),
+    ),
+    "mirror-descent": KnownConstruction(
+        initials="MD", learner=MirrorDescentLearner, updates=norm_updates
+    ),
+}
+
+
+def learner_of(
+    construction: str | Learner,
+    universe: Universe,
+    *,
+    disjoint: bool = False,
+    rule: Rule = "tight",
+    norm: str | None = None,
+    **announced: Any,
+) -> Learner:
+    """The learner of a name, or a given one.
+
+    Args:
+        construction: a name of the table, or an object that satisfies `Learner`.
+        universe: the public vertex pairs.
+        disjoint: whether only cuts with disjoint S and T will come.
+        rule: of the named ones: the proven best, or as its paper prints it.
+        norm: of mirror descent, see `parse_norm`; None for "auto".
+        announced: `most_right`, `may_buy`, `linear` and `most_spectral` of mirror descent, see
+            `MirrorDescentLearner`; others do not look at them.
+
+    Raises:
+        ParameterError: an unknown name, too many vertices, a learner over other vertices, or a norm
+            for another construction.
+    """
+    if norm is not None and construction != "mirror-descent":
+        raise ParameterError("norm is for mirror-descent; the others have none to choose")
+    if construction == "mirror-descent":
+        return MirrorDescentLearner(universe, disjoint, rule, norm=norm or AUTO, **announced)
+    if isinstance(construction, str):
+        if construction not in CONSTRUCTIONS:
+            raise ParameterError(
+                f"unknown construction {construction!r}; choose one of {', '.join(CONSTRUCTIONS)}"
+            )
+        return CONSTRUCTIONS[construction].learner(universe, disjoint, rule)
+    if not hasattr(construction, "construction") or not hasattr(construction, "universe"):
+        raise ParameterError("construction is a name, or an object as `Learner` describes it")
+    if construction.universe != universe:
+        raise ParameterError("the construction is over other vertices than the graph's")
+    return construction
+
+
+def linear_learner(
+    construction: str | Learner, universe: Universe, *, signed: bool, rule: Rule, norm: str | None
+) -> Learner:
+    """The learner of a name for lists of any linear queries with coefficients in [-1, 1].
+
+    Args:
+        construction: a name, or a learner of one's own, which is taken as it is.
+        universe: the public vertex pairs.
+        signed: whether some coefficients are negative.
+        rule: see `Rule`.
+        norm: of mirror descent.
+
+    Raises:
+        ParameterError: a construction that has no bound for such queries.
+    """
+    if not isinstance(construction, str):
+        return construction
+    if norm is not None and construction != "mirror-descent":
+        raise ParameterError("norm is for mirror-descent; the others have none to choose")
+    if construction == "multiplicative-weights":
+        if signed and rule == "as printed":
+            raise ParameterError(
+                "multiplicative weights as printed take coefficients in [0, 1] alone; use"
+                " 'frieze-kannan', or the calibrations 'practical' or 'tight'"
+            )
+        return MultiplicativeWeightsLearner(universe, rule, span=2.0 if signed else 1.0)
+    if construction == "frieze-kannan":
+        return FriezeKannanLearner(universe, rule=rule, dense=True)
+    if construction != "mirror-descent":
+        raise ParameterError(
+            f"the construction {construction!r:.40} learns from no other queries than cuts"
+        )
+    if signed and norm in ("entropy", "auto"):
+        raise ParameterError(
+            f"mirror descent with norm {norm!r} is for coefficients that are not negative; use 'l2'"
+        )
+    return MirrorDescentLearner(universe, False, rule, norm=norm or "l2")

@@ -19,19 +19,24 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
-from graphcuts_dp.errors import FileFormatError, HypothesisError, ParameterError, QueryError
-from graphcuts_dp.learn.base import Sign, checked_tuning
-from graphcuts_dp.learn.storage import Form, pack, unpack
+from graphcuts_dp.errors import HypothesisError, ParameterError, QueryError
+from graphcuts_dp.learn.base import (
+    Arrays,
+    Construction,
+    Form,
+    Hypothesis,
+    Sign,
+    checked_tuning,
+)
 from graphcuts_dp.pairs.graph_queries import GraphQuery
 from graphcuts_dp.pairs.queries import LinearQuery
 from graphcuts_dp.pairs.universe import Universe
 
-_KIND, _GRAPHS = "family of databases", "family of graphs"
 _MOST_NUMBERS = 1 << 24  # 128 MiB
 
 
 @final
-class DatabaseFamily:
+class DatabaseFamily(Hypothesis):
     """A median data structure: databases over one universe, answered by the median.
 
     Args:
@@ -46,6 +51,8 @@ class DatabaseFamily:
     Raises:
         HypothesisError: no database, or an array of another form.
     """
+
+    kind = "family of graphs"
 
     def __init__(self, universe: Universe, databases: npt.ArrayLike) -> None:
         copy = np.array(databases, dtype=np.float64)
@@ -83,10 +90,6 @@ class DatabaseFamily:
         """The median answer; the mean of the middle two if their number is even."""
         return float(np.median(self.answers(query)))
 
-    def estimate_all(self, queries: Sequence[LinearQuery]) -> FloatVector:
-        """Median answers to many queries."""
-        return np.array([self.estimate(query) for query in queries], dtype=np.float64)
-
     def median_weights(self) -> FloatMatrix:
         """The median weight of each pair, as a matrix over the universe.
 
@@ -96,35 +99,30 @@ class DatabaseFamily:
         matrix[self.universe.pairs()] = np.median(self.databases, axis=0)
         return matrix + matrix.T if self.universe.symmetric else matrix
 
-    def to_bytes(self) -> bytes:
-        """The state; see `Hypothesis`. A bit for each pair if there are no weights."""
-        if self.graphs:
-            bits = np.packbits(self.databases.astype(np.bool_), axis=1)
-            return pack(_GRAPHS, self.universe, {"graphs": bits})
-        return pack(_KIND, self.universe, {"databases": self.databases})
-
-    @classmethod
-    def from_bytes(cls, data: bytes, universe: Universe) -> Self:
-        """The hypothesis that `to_bytes` wrote.
+    def arrays(self) -> Arrays:
+        """See `Hypothesis`: a bit for each pair.
 
         Raises:
-            FileFormatError: see `Hypothesis`.
+            HypothesisError: databases with weights, which nothing keeps.
         """
-        if f'"{_GRAPHS}"'.encode() in data[:200]:
-            width = -(-universe.size // 8)
-            bits = unpack(data, _GRAPHS, universe, {"graphs": (np.uint8, (None, width))})
-            return cls(universe, np.unpackbits(bits["graphs"], axis=1, count=universe.size))
-        form: Form = {"databases": (np.float64, (None, universe.size))}
-        found = unpack(data, _KIND, universe, form)
-        try:
-            return cls(universe, found["databases"])
-        except HypothesisError as problem:
-            raise FileFormatError(f"the stored hypothesis is damaged: {problem}") from problem
+        if not self.graphs:
+            raise HypothesisError("only families of graphs without weights are kept")
+        return {"graphs": np.packbits(self.databases.astype(np.bool_), axis=1)}
+
+    @classmethod
+    def form(cls, universe: Universe) -> Form:
+        """See `Hypothesis`."""
+        return {"graphs": (np.uint8, (None, -(-universe.size // 8)))}
+
+    @classmethod
+    def of_arrays(cls, universe: Universe, arrays: Arrays) -> Self:
+        """See `Hypothesis`."""
+        return cls(universe, np.unpackbits(arrays["graphs"], axis=1, count=universe.size))
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Median:
+class Median(Construction[DatabaseFamily]):
     """The halving rule on a family.
 
     Args:
@@ -145,11 +143,12 @@ class Median:
     lenient: bool = False
 
     def __post_init__(self) -> None:
-        checked_tuning(self.start.universe, self.alpha, "tight", None)
+        checked_tuning(self.start.universe, self.alpha)
 
-    def initial(self) -> DatabaseFamily:
-        """The whole family."""
-        return self.start
+    @property
+    def start_potential(self) -> float:  # type: ignore[override]
+        """log2(N): how often a family of N databases can be halved."""
+        return math.log2(len(self.start))
 
     def update(
         self,
@@ -175,10 +174,6 @@ class Median:
     def least_drop(self, alpha: float) -> float:  # noqa: ARG002  # halves, whatever alpha
         """1: every update halves the family at least."""
         return 1.0
-
-    def update_bound(self, alpha: float) -> float:
-        """B = log2(N), for every alpha that the family is fine enough for."""
-        return math.log2(len(self.start)) / self.least_drop(alpha)
 
 
 def all_graphs(universe: Universe, edges: int | None = None) -> DatabaseFamily:

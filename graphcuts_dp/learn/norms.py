@@ -33,26 +33,44 @@ from typing import final
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.learn.base import Rule
-from graphcuts_dp.learn.mirror_descent import printed_step_size, proven_drop, step_size
-from graphcuts_dp.learn.potentials import (
-    Box,
-    Domain,
-    Entropy,
-    GroupNorm,
-    LpNorm,
-    Potential,
-    SchattenNorm,
-    near_one,
-)
-from graphcuts_dp.learn.update_bounds import (
+from graphcuts_dp.learn.bounds import (
+    CutSizes,
     Size,
     UpdateBound,
+    entropy_start,
     frieze_kannan_updates,
-    largest_disjoint_cut,
     multiplicative_weights_updates,
-    pairs_of,
-    shape_of,
+    squared_start,
 )
+from graphcuts_dp.learn.potentials import near_one
+
+
+def step_size(alpha: float, zeta: float, order: float) -> float:
+    """The step eta = alpha^(s-1)/zeta^s, which has the largest proven drop.
+
+    Args:
+        alpha: least discrepancy of an update, > 0 (T/2 in JT12).
+        zeta: dual norm of the query, or the largest one of the class, > 0.
+        order: s >= 2.
+    """
+    return float(alpha ** (order - 1) / zeta**order)
+
+
+def printed_step_size(alpha: float, zeta: float, order: float) -> float:
+    """The eta that JT12, Alg. 2 prints: (s-1)^(s-1)/s^s of `step_size`, with its arguments."""
+    return float((order - 1) ** (order - 1) / order**order) * step_size(alpha, zeta, order)
+
+
+def proven_drop(eta: float, alpha: float, zeta: float, order: float) -> float:
+    """Least fall of Delta(x*; x) in a step of eta: eta alpha - ((s-1)/s) (eta zeta)^(s/(s-1))."""
+    return float(eta * alpha - (order - 1) / order * (eta * zeta) ** (order / (order - 1)))
+
+
+def mirror_drop(alpha: float, zeta: float, order: float = 2.0, rule: Rule = "tight") -> float:
+    """The drop of the rule's own step: alpha^s/(s zeta^s); as printed 7/16 of it for s = 2."""
+    step = printed_step_size if rule == "as printed" else step_size
+    return proven_drop(step(alpha, zeta, order), alpha, zeta, order)
+
 
 NORMS = ("l2", "lp", "2,p", "entropy", "schatten")
 AUTO = "auto"
@@ -84,109 +102,34 @@ def parse_norm(text: str) -> tuple[str, float | None]:
     raise ParameterError(f"unknown norm {text!r:.60}; choose one of {NORM_HELP}")
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class CutSizes:
-    """Public sizes that a bound for cuts rests on.
+def worth_nuclear(sizes: CutSizes) -> bool:
+    """Whether the nuclear norm can make Schatten's the norm of least B, for some graph.
 
-    Attributes:
-        shape: of the matrix.
-        pairs: X.
-        most: N, the most pairs of a query.
-        right: t, the most columns that a query has pairs in.
-        bipartite: whether rows and columns are two sides.
-        span: largest difference of two coefficients of a query: 1 of cuts, 2 where some are -1.
-        spectral: the largest singular value that a query can have; None where it is not known, or
-            of cuts, whose only one is their Euclidean norm.
+    The exponent of least B is below 2 if N M > e^2 (spectral R)^2, where R, the nuclear norm,
+    is at least M^(1/2) for a matrix of 0 and 1.
     """
+    return sizes.spectral is not None and math.e * sizes.spectral < math.sqrt(sizes.most)
 
-    shape: tuple[int, int]
-    pairs: int
-    most: int
-    right: int
-    bipartite: bool
-    span: float = 1.0
-    spectral: float | None = None
 
-    @classmethod
-    def of(cls, n: Size, *, disjoint: bool, most_right: int | None = None) -> "CutSizes":
-        """From the size of a graph.
+def norms_of(sizes: CutSizes) -> tuple[str, ...]:
+    """Those of `NORMS` that such a graph can have."""
+    return tuple(
+        norm
+        for norm in NORMS
+        if (sizes.bipartite or norm not in OF_TWO_SIDES) and max(sizes.shape) <= MOST_VERTICES[norm]
+    )
 
-        Args:
-            n: its size.
-            disjoint: whether S and T of all queries are disjoint.
-            most_right: the most right vertices that T has, of a bipartite graph; None for all.
 
-        Raises:
-            ParameterError: a `most_right` that is none.
-        """
-        shape, bipartite = shape_of(n), isinstance(n, tuple)
-        right = shape[1]
-        if most_right is not None:
-            if not bipartite:
-                raise ParameterError("most_right is for bipartite graphs: the other side of a cut")
-            if isinstance(most_right, bool) or not isinstance(most_right, int) or most_right < 1:
-                raise ParameterError("most_right must be a whole number of right vertices, >= 1")
-            right = min(right, most_right)
-        most = shape[0] * right if bipartite else pairs_of(n)
-        if disjoint and not bipartite:
-            most = largest_disjoint_cut(n)
-        return cls(shape=shape, pairs=pairs_of(n), most=most, right=right, bipartite=bipartite)
+def worth_buying(sizes: CutSizes) -> bool:
+    """Whether the sum of root degrees can make 2,p the norm of least B, for some graph.
 
-    @classmethod
-    def linear(
-        cls, n: Size, *, most_right: int | None = None, spectral: float | None = None
-    ) -> "CutSizes":
-        """Of any linear queries with coefficients in [-1, 1].
-
-        Args:
-            n: the size of the graph.
-            most_right: the most right vertices that a query has coefficients at; None for all.
-            spectral: the largest singular value of a query's matrix of coefficients.
-
-        Raises:
-            ParameterError: a number out of range, or one that is for bipartite graphs.
-        """
-        sizes = cls.of(n, disjoint=False, most_right=most_right)
-        if spectral is not None:
-            if not sizes.bipartite:
-                raise ParameterError("most_spectral is for bipartite graphs")
-            if isinstance(spectral, bool) or not isinstance(spectral, int | float):
-                raise ParameterError("most_spectral is a number, for example 50.0")
-            if not 1 <= spectral < math.inf:
-                raise ParameterError(
-                    "most_spectral is at least 1: no query of largest coefficient 1 has less"
-                )
-            spectral = min(float(spectral), math.sqrt(sizes.most))
-        return replace(sizes, span=2.0, spectral=spectral)
-
-    def worth_nuclear(self) -> bool:
-        """Whether the nuclear norm can make Schatten's the norm of least B, for some graph.
-
-        The exponent of least B is below 2 if N M > e^2 (spectral R)^2, where R, the nuclear norm,
-        is at least M^(1/2) for a matrix of 0 and 1.
-        """
-        return self.spectral is not None and math.e * self.spectral < math.sqrt(self.most)
-
-    def norms(self) -> tuple[str, ...]:
-        """Those of `NORMS` that such a graph can have."""
-        return tuple(
-            norm
-            for norm in NORMS
-            if (self.bipartite or norm not in OF_TWO_SIDES)
-            and max(self.shape) <= MOST_VERTICES[norm]
-        )
-
-    def worth_buying(self) -> bool:
-        """Whether the sum of root degrees can make 2,p the norm of least B, for some graph.
-
-        With T of more than e^-2 of all right vertices entropy is never worse. R is at least
-        M V_2^(-1/2), in full rows: then, with L = ln(X/M), the group norm has
-        B alpha^2 = (t/V_2) X^2 e^(-2L/p)/(p-1), entropy X^2 e^(-2L) L/2. If L <= 2 that has its
-        minimum at p = 2, where l2 has no more; at L = 2 they meet for t/V_2 = e^-2, and the larger
-        L, the smaller is the t/V_2 where they do.
-        """
-        return self.bipartite and self.right < math.exp(-2) * self.shape[1]
+    With T of more than e^-2 of all right vertices entropy is never worse. R is at least
+    M V_2^(-1/2), in full rows: then, with L = ln(X/M), the group norm has
+    B alpha^2 = (t/V_2) X^2 e^(-2L/p)/(p-1), entropy X^2 e^(-2L) L/2. If L <= 2 that has its
+    minimum at p = 2, where l2 has no more; at L = 2 they meet for t/V_2 = e^-2, and the larger
+    L, the smaller is the t/V_2 where they do.
+    """
+    return sizes.bipartite and sizes.right < math.exp(-2) * sizes.shape[1]
 
 
 @final
@@ -221,28 +164,17 @@ class NormTerms:
         start = next(start for start, norm in _WRITTEN.items() if norm == self.norm)
         return f"{start}{self.p:.6g}"
 
-    def psi(self, total: float) -> Potential:
-        """The potential; of the entropy with this total."""
-        if self.p is None:
-            return Entropy(total)
-        # With p = 2 the norms are one, and that of entries is the fastest.
-        if self.p < 2 and self.norm in OF_TWO_SIDES:
-            return GroupNorm(self.p) if self.norm == "2,p" else SchattenNorm(self.p)
-        return LpNorm(self.p)
-
     @property
-    def domain(self) -> Domain:
-        """Where the truth is known to be: [0, 1], where the potential has a projection on it."""
-        boxed = self.p == 2 or self.norm not in ("entropy", "schatten")
-        return Box() if boxed else None
+    def boxed(self) -> bool:
+        """Whether the truth is sought in [0, 1] alone: where the potential has a projection."""
+        return self.p == 2 or self.norm not in ("entropy", "schatten")
 
     def updates(self, alpha: float) -> float:
         """B(alpha); infinite for a tolerance that the shift does not allow."""
         left = alpha - self.shift
         if not left > 0:
             return math.inf
-        step = printed_step_size if self.rule == "as printed" else step_size
-        return self.start_potential / proven_drop(step(left, self.zeta, 2), left, self.zeta, 2)
+        return self.start_potential / mirror_drop(left, self.zeta, rule=self.rule)
 
 
 def terms_of(
@@ -276,19 +208,18 @@ def terms_of(
         raise ParameterError(f"norm {norm!r} is for bipartite graphs; use 'l2', 'lp' or 'entropy'")
     most = min(total_weight + total_error, float(sizes.pairs))
     least = max(total_weight - total_error, 0.0)
-    density = total_weight / sizes.pairs
+    density, off = squared_start(sizes.pairs, total_weight, total_error=total_error)
     if norm == "entropy":
-        entropy = math.log(max(1.0, least))
+        entropy = entropy_start(sizes.pairs, total_weight, total_error=total_error)
         return NormTerms(
             norm=norm,
             p=None,
             zeta=sizes.span / 2,
-            start_potential=total_weight**2 * (math.log(sizes.pairs) - entropy),
+            start_potential=total_weight**2 * entropy,
             weight=density,
             shift=total_error,
             rule=rule,
         )
-    off = total_weight * (1 - density) + total_error * abs(1 - 2 * density)
     euclidean = NormTerms(
         norm=norm,
         p=2.0,
@@ -358,7 +289,6 @@ def norm_updates(
     disjoint: bool = False,
     *,
     norm: str = AUTO,
-    most_right: int | None = None,
     sizes: CutSizes | None = None,
     nuclear: float | None = None,
 ) -> UpdateBound:
@@ -370,19 +300,15 @@ def norm_updates(
         rule: see `Rule`.
         disjoint: whether all queries have disjoint S and T.
         norm: see `parse_norm`; "auto" is the least of all, for each alpha.
-        most_right: see `CutSizes.of`.
-        sizes: of other queries than cuts, in place of `disjoint` and `most_right`.
+        sizes: of the queries; None for those of all cuts.
         nuclear: a guess of the nuclear norm, for schatten.
 
     Raises:
         ParameterError: a number out of range, or a norm that such a graph cannot have.
     """
-    if sizes is None:
-        sizes = CutSizes.of(n, disjoint=disjoint, most_right=most_right)
-    else:
-        disjoint = False
+    sizes = sizes or CutSizes.of(n, disjoint=disjoint)
     name, p = parse_norm(norm)
-    names = sizes.norms() if name == AUTO else (name,)
+    names = norms_of(sizes) if name == AUTO else (name,)
     if not names:
         raise ParameterError(f"mirror descent is for up to {max(MOST_VERTICES.values())} vertices")
 
@@ -392,7 +318,7 @@ def norm_updates(
         if rule == "tight" and terms.norm == "entropy" and sizes.span == 1:
             return multiplicative_weights_updates(n, edges)
         if rule == "tight" and terms.p == 2 and sizes.right == sizes.shape[1]:
-            return frieze_kannan_updates(n, edges, disjoint=disjoint)
+            return frieze_kannan_updates(n, edges, disjoint=sizes.most < sizes.pairs)
         return terms.updates
 
     bounds = [updates(each) for each in names]

@@ -108,7 +108,6 @@ class UseTotals:
         begin: number of its BEGIN record.
         started: whether a session's mechanism has a state, or another use has its result.
         reserved: steps that are reserved and not yet answered.
-        steps: answered steps.
         corrected: answers that corrected the hypothesis.
         interruptions: times that reserved steps were lost.
         lost: records of interruptions since the latest answer.
@@ -123,7 +122,6 @@ class UseTotals:
     begin: int
     started: bool = False
     reserved: int = 0
-    steps: int = 0
     corrected: int = 0
     interruptions: int = 0
     lost: list[int] = field(default_factory=list)
@@ -140,7 +138,6 @@ class UseTotals:
             self.shown.append(seq)
             self.lost.clear()
             self.reserved -= 1
-            self.steps += 1
             self.state = seq
             if kind == Kind.CORRECTION:
                 self.corrections.append(seq)

@@ -15,7 +15,6 @@ from typing import Any, final
 from graphcuts_dp._version import __version__
 from graphcuts_dp.errors import LedgerError, ParameterError
 from graphcuts_dp.files import PathLike
-from graphcuts_dp.graph.adjacency import AnyGraph, DirectedGraph
 from graphcuts_dp.graph.owned_rows import OwnedRows, PrivateData
 from graphcuts_dp.ledger.file import APPLICATION
 from graphcuts_dp.ledger.identity import (
@@ -168,16 +167,17 @@ class Subject:
 
 def data_schema(data: PrivateData) -> dict[str, Any]:
     """What is public of private data that a ledger is about. Reads no row."""
+    schema: dict[str, Any] = {
+        "vertices": [labels_or_number(side) for side in sets_in(data.space)],
+        "weighted": data.weighted,
+        "directed": isinstance(data.space, Arcs),
+    }
     if isinstance(data, OwnedRows):
-        return {
-            "kind": "rows with owners",
-            "vertices": [labels_or_number(side) for side in sets_in(data.space)],
-            "counting": data.counting,
-            "unit": data.unit,
-            "weighted": data.weighted,
-            "directed": isinstance(data.space, Arcs),
-        }
-    return graph_schema(data)
+        own = {"kind": "rows with owners", "counting": data.counting, "unit": data.unit}
+        return schema | own
+    cap = data.weight_cap
+    finite = None if cap is None or math.isinf(cap) else cap
+    return schema | {"kind": "graph", "weight_cap": finite}
 
 
 def size_of(data: PrivateData | Subject) -> tuple[int, str]:
@@ -195,18 +195,6 @@ def reading_of(data: PrivateData) -> dict[str, Any]:
     schema = data_schema(data)
     names = "counting", "unit", "weighted", "weight_cap"
     return {name: schema[name] for name in names if name in schema}
-
-
-def graph_schema(graph: AnyGraph) -> dict[str, Any]:
-    """What is public of a graph that a ledger is about. Reads no edge."""
-    cap = graph.weight_cap
-    return {
-        "kind": "graph",
-        "vertices": [labels_or_number(side) for side in sets_in(graph.space)],
-        "weighted": graph.weighted,
-        "weight_cap": None if cap is None or math.isinf(cap) else cap,
-        "directed": isinstance(graph, DirectedGraph),
-    }
 
 
 def open_ledger(store: PathLike | Store, data: PrivateData | Subject | None = None) -> Ledger:
@@ -300,13 +288,6 @@ def create_ledger(store: Store, data: PrivateData | Subject, *, protects: str) -
     Ledger.create(store.file, header)
 
 
-def is_about(header: dict[str, Any], subject: Subject) -> bool:
-    """Whether a ledger with this header is about these data, however they are read."""
-    if header["format"] != _FORMAT:
-        return False
-    return _in_common(header, subject.identify(bytes.fromhex(header["salt"])))
-
-
 def _in_common(header: dict[str, Any], given: Identity) -> bool:
     return not set(given.values()).isdisjoint(header["data"].values())
 
@@ -390,7 +371,10 @@ def _concerns(path: Path, subject: Subject) -> bool:
     try:
         uri = f"{path.absolute().as_uri()}?mode=ro"
         with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=1.0)) as connection:
-            (header,) = connection.execute("SELECT header FROM ledger").fetchone()
-        return is_about(json.loads(header), subject)
+            (text,) = connection.execute("SELECT header FROM ledger").fetchone()
+        header = json.loads(text)
+        if header["format"] != _FORMAT:
+            return False
+        return _in_common(header, subject.identify(bytes.fromhex(header["salt"])))
     except (sqlite3.Error, ValueError, LookupError, TypeError):
         return False

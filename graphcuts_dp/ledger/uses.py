@@ -76,11 +76,6 @@ def uses_of(ledger: Ledger) -> list[Use]:
         raise LedgerError(f"the store {path} was written by another version") from None
 
 
-def sessions_of(ledger: Ledger) -> dict[str, Use]:
-    """All sessions by name, in order; within `Ledger.locked`."""
-    return {use.name: use for use in uses_of(ledger) if use.kind == SESSION}
-
-
 def check_name(name: str) -> None:
     """Refuse what no session can be called.
 

@@ -21,11 +21,14 @@ from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.errors import HypothesisError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.learn.base import Hypothesis, Sign
-from graphcuts_dp.learn.bit_sets import DenseHypothesis
-from graphcuts_dp.learn.learners import FriezeKannanLearner, Learner, MultiplicativeWeightsLearner
-from graphcuts_dp.learn.linear_learners import DenseLearner
-from graphcuts_dp.learn.norm_learner import MirrorDescentLearner, bound_of
+from graphcuts_dp.learn.base import DenseHypothesis, Hypothesis, Sign
+from graphcuts_dp.learn.learners import (
+    FriezeKannanLearner,
+    Learner,
+    MirrorDescentLearner,
+    MultiplicativeWeightsLearner,
+    bound_of,
+)
 from graphcuts_dp.measure.statistics import ROOT_STEPS, buy_root_degrees
 from graphcuts_dp.offline.distinguisher import (
     Distinguisher,
@@ -45,12 +48,8 @@ from graphcuts_dp.privacy.distributions import ValueNoise
 from graphcuts_dp.privacy.noise import EntropySource, exponential_choices
 from graphcuts_dp.resources import Progress, silent
 
-_OF_THE_TOTAL = (
-    MultiplicativeWeightsLearner,
-    FriezeKannanLearner,
-    DenseLearner,
-    MirrorDescentLearner,
-)  # their first hypotheses weigh no more than the total
+_OF_THE_TOTAL = (MultiplicativeWeightsLearner, FriezeKannanLearner, MirrorDescentLearner)
+# their first hypotheses weigh no more than the total
 
 
 @final

@@ -22,11 +22,10 @@ from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector, IntMatrix,
 from graphcuts_dp.errors import GraphError, HypothesisError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, on_space
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.learn.base import Sign
-from graphcuts_dp.learn.bit_sets import DenseHypothesis
+from graphcuts_dp.learn.base import DenseHypothesis, Sign
 from graphcuts_dp.learn.median import DatabaseFamily, all_graphs, alpha_net
-from graphcuts_dp.learn.mirror_descent import MirrorDescentRule, minimal_start
 from graphcuts_dp.learn.potentials import LpNorm, Potential, SchattenNorm, near_one
+from graphcuts_dp.learn.rules import MirrorDescentRule, minimal_start
 from graphcuts_dp.offline.distinguisher import root_at_most
 from graphcuts_dp.offline.query_lists import CutList, as_list
 from graphcuts_dp.offline.release import (
@@ -583,7 +582,7 @@ class Sensing:
     cap; independent noise of variance v on each is D^2/(2 v)-zCDP.
     Accuracy: `Accuracy.error`: the last gap, plus what its noise, the choice and rounding
     may hide; or the noise of the measured values, times a union bound. Mirror descent needs at most
-    B(alpha) corrections by queries that are off by alpha (`learn.mirror_descent`), fewer for p near
+    B(alpha) corrections by queries that are off by alpha (`learn.rules`), fewer for p near
     1 than for p = 2 as soon as r ln(mn) is well below the smaller side and queries are spread; with
     one rating of sensitivity Delta that takes large matrices.
 

@@ -19,11 +19,14 @@ from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import from_rows_on
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.owned_rows import PrivateData
-from graphcuts_dp.learn.base import Rule
-from graphcuts_dp.learn.bit_sets import DenseHypothesis
-from graphcuts_dp.learn.constructions import CONSTRUCTIONS, learner_of
-from graphcuts_dp.learn.learners import Learner, MedianLearner
-from graphcuts_dp.learn.linear_learners import linear_learner
+from graphcuts_dp.learn.base import DenseHypothesis, Rule
+from graphcuts_dp.learn.learners import (
+    CONSTRUCTIONS,
+    Learner,
+    MedianLearner,
+    learner_of,
+    linear_learner,
+)
 from graphcuts_dp.learn.median import DatabaseFamily, all_graphs
 from graphcuts_dp.learn.norms import NORM_HELP
 from graphcuts_dp.ledger.opening import Store

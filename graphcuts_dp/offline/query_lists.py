@@ -25,7 +25,7 @@ from graphcuts_dp.errors import ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.base import Hypothesis
-from graphcuts_dp.learn.bit_sets import BitSets, Words, pack_bits
+from graphcuts_dp.learn.cut_sum import BitSets, Words, pack_bits
 from graphcuts_dp.learn.learners import MOST_DENSE_VERTICES
 from graphcuts_dp.pairs.graph_queries import GraphQuery, Question, exact_sums, pair_coefficients
 from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, MatrixQuery, understood

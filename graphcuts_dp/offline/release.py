@@ -20,7 +20,7 @@ from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.owned_rows import PrivateData, paired_graph, without_rows
-from graphcuts_dp.learn.bit_sets import DenseHypothesis
+from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.learn.learners import MOST_DENSE_VERTICES
 from graphcuts_dp.offline.query_lists import CutList, QuestionList, as_list
 from graphcuts_dp.pairs.graph_queries import Extent, GraphQuery, Question, as_cut

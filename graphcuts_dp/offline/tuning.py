@@ -21,7 +21,7 @@ from typing import ClassVar, Protocol, Self, final
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.learn.update_bounds import UpdateBound
+from graphcuts_dp.learn.bounds import UpdateBound
 from graphcuts_dp.offline.distinguisher import Distinguisher
 from graphcuts_dp.offline.rank_one import usual_cut_norm
 from graphcuts_dp.pairs.universe import Universe

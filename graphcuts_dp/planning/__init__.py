@@ -8,7 +8,7 @@ from graphcuts_dp.planning.bounds import (
     plan_bounds,
     plan_degree_bounds,
 )
-from graphcuts_dp.planning.planner import Plan, PlanRow, Workload, plan
+from graphcuts_dp.planning.planner import Plan, PlanRow, plan
 
 __all__ = [
     "BoundPlan",
@@ -17,7 +17,6 @@ __all__ = [
     "DegreeRow",
     "Plan",
     "PlanRow",
-    "Workload",
     "plan",
     "plan_bounds",
     "plan_degree_bounds",

@@ -13,7 +13,7 @@ from graphcuts_dp.display import Card, Tabled
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_contributions import CONFIDENCE, Contributions
 from graphcuts_dp.estimate.strategy import forecast_flows
-from graphcuts_dp.learn.online_bounds import checked_promise
+from graphcuts_dp.learn.bounds import checked_promise
 from graphcuts_dp.pairs.groups import GroupTree
 from graphcuts_dp.privacy.composition import discrete_gaussian_scale
 from graphcuts_dp.privacy.distributions import discrete_gaussian_radius, discrete_laplace_radius

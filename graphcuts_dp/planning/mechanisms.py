@@ -15,24 +15,26 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, final
 
-from graphcuts_dp.estimate.worst_case import noise_cut_bound
-from graphcuts_dp.learn.constructions import CONSTRUCTIONS
-from graphcuts_dp.learn.norms import AUTO, NORMS, CutSizes, norm_updates, parse_norm, terms_of
-from graphcuts_dp.learn.update_bounds import at_least_one, shape_of
+from graphcuts_dp.estimate.noisy_matrix import noise_cut_bound
+from graphcuts_dp.learn.bounds import Setting, noise_of, shape_of
+from graphcuts_dp.learn.calibrations import (
+    CALIBRATIONS,
+    Tight,
+    guaranteed_error,
+    learning_error,
+    mirror_descent_error,
+)
+from graphcuts_dp.learn.learners import CONSTRUCTIONS
+from graphcuts_dp.learn.norms import AUTO, NORMS, norms_of, parse_norm, terms_of
 from graphcuts_dp.planning import offline
 from graphcuts_dp.privacy.distributions import LaplaceNoise, discrete_laplace_radius
-from graphcuts_dp.session.calibrations import CALIBRATIONS
-from graphcuts_dp.session.choice import Setting, gaussian_deviation, mirror_descent_error
-from graphcuts_dp.session.terms import LINEAR_METHODS, guaranteed_error
 
 ANSWERS = "answers"
 ADAPTIVE, FIXED, ALL, LINEAR = "any k", "fixed k", "all", "linear k"
-TIGHT = "tight"
+TIGHT = Tight.name
 _PAPERS = tuple(name for name in CALIBRATIONS if name != TIGHT)
 _MIRROR, _MEDIAN = "mirror-descent", "median"
-_CONSTRUCTIONS = tuple(
-    name for name, known in CONSTRUCTIONS.items() if known.online and name != _MIRROR
-)
+_CONSTRUCTIONS = tuple(name for name in CONSTRUCTIONS if name != _MIRROR)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,12 +131,12 @@ def _empty_hypothesis(setting: Setting) -> float:
 
 def _gaussian_typical(setting: Setting) -> float:
     """Scale times sqrt(2/pi), the discrete distribution taken as the continuous one."""
-    return mean_absolute(gaussian_deviation(setting))
+    return mean_absolute(noise_of("gaussian", setting).deviation)
 
 
 def _laplace_typical(setting: Setting) -> float:
     """Mean of the discrete distribution, exactly: 1/sinh(epsilon/k) for one edge."""
-    return 1 / math.sinh(setting.epsilon / (setting.queries * setting.change))
+    return 1 / math.sinh(setting.epsilon / (setting.workload.queries * setting.change))
 
 
 def _binary_typical(setting: Setting) -> float:
@@ -149,7 +151,7 @@ def _binary_typical(setting: Setting) -> float:
 
 def _count_radius(setting: Setting) -> int:
     """Of the noisy number of edges: discrete Laplace noise with all of epsilon."""
-    return discrete_laplace_radius(setting.epsilon / setting.change, failure=setting.beta)
+    return discrete_laplace_radius(setting.epsilon / setting.change, failure=setting.workload.beta)
 
 
 def count_deviation(setting: Setting) -> float:
@@ -160,7 +162,7 @@ def count_deviation(setting: Setting) -> float:
 
 def _zero(setting: Setting) -> float:
     """All edges may lie in one cut."""
-    return min(setting.edges, setting.largest_cut)
+    return min(setting.edges, setting.sizes.most)
 
 
 def _midpoint(setting: Setting) -> float:
@@ -178,7 +180,7 @@ def _midpoint_typical(setting: Setting) -> float:
 
 def _density(setting: Setting) -> float:
     """The worst p: all edges in p = m pairs, or none in as many pairs as can be without."""
-    m, pairs, most = setting.edges, setting.pairs, setting.largest_cut
+    m, pairs, most = setting.edges, setting.pairs, setting.sizes.most
     worst = max(min(m, most) * (1 - m / pairs), m / pairs * min(most, pairs - m))
     return worst + most / pairs * _count_radius(setting)
 
@@ -191,24 +193,11 @@ def _density_typical(setting: Setting) -> float:
 # Mechanisms
 
 
-def _paper(paper: str, construction: str, setting: Setting, *, norm: str = "") -> float:
-    """A paper's mechanism to the letter, its rule as printed."""
-    known, updates = CALIBRATIONS[paper], CONSTRUCTIONS[construction].updates
-    if norm:
-        updates = partial(norm_updates, norm=norm, most_right=setting.most_right)
-    if updates is None or (setting.delta == 0 and not known.pure):
+def _learning(construction: str, calibration: str, setting: Setting) -> float:
+    updates = CONSTRUCTIONS[construction].updates
+    if updates is None:
         return math.inf
-    epsilon, delta = setting.protection.step_budget(
-        epsilon=setting.epsilon, delta=setting.delta, zcdp=False
-    )
-    bound = known.bound(
-        at_least_one(updates(setting.n, setting.edges, "as printed", False)),
-        queries=setting.queries,
-        epsilon=epsilon,
-        delta=delta,
-        beta=setting.beta,
-    )
-    return bound.error
+    return learning_error(updates, setting, calibration=calibration)
 
 
 def _release(setting: Setting) -> float:
@@ -220,40 +209,34 @@ def _release(setting: Setting) -> float:
         setting.distribution,
         shape_of(setting.n),
         symmetric=isinstance(setting.n, int),
-        confidence=1 - setting.beta,
+        confidence=1 - setting.workload.beta,
     )
-
-
-_FOR_LINEAR = (*LINEAR_METHODS, "answer 0")
-_FOR_VERTICES = ("gaussian", "laplace", "answer 0", "midpoint", "density only")
 
 
 def _norm_typical(norm: str, setting: Setting) -> float:
     """Of the start: the density, or nothing where p is below 2."""
-    sizes = CutSizes.of(setting.n, disjoint=True, most_right=setting.most_right)
-    start = terms_of(norm, parse_norm(norm)[1], sizes, total_weight=setting.edges).weight
+    start = terms_of(norm, parse_norm(norm)[1], setting.sizes, total_weight=setting.edges).weight
     return _first_hypothesis(setting) if start else _empty_hypothesis(setting)
+
+
+_ANY_LINEAR = (_MIRROR, "gaussian", "laplace", "answer 0")
+_FOR_VERTICES = ("gaussian", "laplace", "answer 0", "midpoint", "density only")
 
 
 def mechanisms_for(setting: Setting) -> tuple[PlannedMechanism, ...]:
     """Those that suit the graph, can protect whom the setting names, and have formulas here."""
-    if setting.linear:
-        norms = setting.sizes.norms()
-        return tuple(
-            each
-            for each in MECHANISMS
-            if (
-                each.method in _FOR_LINEAR
-                and each.calibration in ("", TIGHT)
-                and (each.method != _MIRROR or each.norm in norms)
-            )
-            or (each.cuts == LINEAR and each.fits(setting))
-        )
-    if setting.protect != "vertex":
-        norms = CutSizes.of(setting.n, disjoint=True).norms()
-        suiting = {"", *norms, *([AUTO] if norms else [])}
-        return tuple(each for each in MECHANISMS if each.norm in suiting and each.fits(setting))
-    return tuple(each for each in MECHANISMS if each.method in _FOR_VERTICES)
+    if setting.protect.kind == "vertex":
+        return tuple(each for each in MECHANISMS if each.method in _FOR_VERTICES)
+    norms = norms_of(setting.sizes)
+    suiting = {"", *norms, *([AUTO] if norms else [])}
+    found = (each for each in MECHANISMS if each.norm in suiting and each.fits(setting))
+    if not setting.workload.linear:
+        return tuple(found)
+    return tuple(
+        each
+        for each in found
+        if each.cuts == LINEAR or (each.method in _ANY_LINEAR and each.calibration in ("", TIGHT))
+    )
 
 
 def _line(
@@ -273,7 +256,7 @@ _listed = partial(_line, offline=True)
 
 MECHANISMS = (
     *(
-        _line(rule, ADAPTIVE, partial(guaranteed_error, rule), _first_hypothesis, calibration=TIGHT)
+        _line(rule, ADAPTIVE, partial(_learning, rule, TIGHT), _first_hypothesis, calibration=TIGHT)
         for rule in _CONSTRUCTIONS
     ),
     *(
@@ -303,7 +286,7 @@ MECHANISMS = (
         _line(
             rule,
             ADAPTIVE,
-            partial(_paper, paper, rule),
+            partial(_learning, rule, paper),
             _empty_hypothesis if rule == "frieze-kannan" else _first_hypothesis,
             calibration=paper,
         )
@@ -313,7 +296,7 @@ MECHANISMS = (
     _line(
         _MIRROR,
         ADAPTIVE,
-        partial(_paper, "jt12", _MIRROR, norm=AUTO),
+        partial(mirror_descent_error, norm=AUTO, calibration="jt12"),
         calibration="jt12",
         norm=AUTO,
     ),

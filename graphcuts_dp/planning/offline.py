@@ -13,19 +13,19 @@ from functools import lru_cache
 from typing import Any, cast, final
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.learn.learners import MOST_DENSE_VERTICES, MOST_PAIRS
-from graphcuts_dp.learn.update_bounds import (
+from graphcuts_dp.learn.bounds import (
     ArcsOn,
+    Setting,
     Size,
     UpdateBound,
     multiplicative_weights_updates,
     shape_of,
 )
+from graphcuts_dp.learn.learners import MOST_DENSE_VERTICES, MOST_PAIRS
 from graphcuts_dp.offline.construction import Player, PlayerGame
 from graphcuts_dp.offline.distinguisher import Distinguisher, Exponential
 from graphcuts_dp.offline.lists import FOR_TEST, MOST_LISTED, MOST_SENSED_PAIRS, Steps
-from graphcuts_dp.offline.query_lists import MOST_NUMBERS, CutList, rounding_of
+from graphcuts_dp.offline.query_lists import EDGES, MOST_NUMBERS, CutList, rounding_of
 from graphcuts_dp.offline.rank_one import Released
 from graphcuts_dp.offline.tuning import PracticalOffline, TightOffline
 from graphcuts_dp.pairs.queries import CutQuery
@@ -35,9 +35,7 @@ from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.distributions import ValueNoise, discrete_laplace_radius
 from graphcuts_dp.privacy.level_noise import MOST_COUNTS, k_norm_radius
 from graphcuts_dp.privacy.noise import shortfall
-from graphcuts_dp.session.choice import Setting
 
-_EDGES = Grid()
 _SIGNED = 2.0  # span of coefficients in [-1, 1]
 
 
@@ -63,7 +61,7 @@ class PlannedList:
     @classmethod
     def of(cls, setting: Setting) -> CutList:
         """For a setting; taken for a list, of which a tuning reads no more than is here."""
-        made: Any = cls(_universe(setting.n), setting.queries, setting.largest_cut)
+        made: Any = cls(_universe(setting.n), setting.workload.queries, setting.sizes.most)
         return cast(CutList, made)
 
 
@@ -76,9 +74,11 @@ def few_answers_error(setting: Setting) -> float:
     Laplace noise is for the largest number of cuts that a pair is in, at most k, and its radius
     grows with that; K-norm noise has a radius that holds for any columns.
     """
-    rate, k = float(Fraction(setting.protection.per_step(setting.epsilon))), setting.queries
-    single = discrete_laplace_radius(rate / k, failure=setting.beta / k)
-    return float(single if k > MOST_COUNTS else min(single, k_norm_radius(k, rate, setting.beta)))
+    rate, k = float(Fraction(setting.protect.per_step(setting.epsilon))), setting.workload.queries
+    single = discrete_laplace_radius(rate / k, failure=setting.workload.beta / k)
+    return float(
+        single if k > MOST_COUNTS else min(single, k_norm_radius(k, rate, setting.workload.beta))
+    )
 
 
 def few_answers_typical(setting: Setting) -> float:
@@ -91,12 +91,12 @@ def few_answers_typical(setting: Setting) -> float:
     the rate; likewise of those below 0. The mean of (j (j + 1) + (k - j)(k - j + 1))/(2 k) over
     j = 0..k is (k + 2)/3.
     """
-    return (setting.queries + 2) / (3 * float(setting.protection.per_step(setting.epsilon)))
+    return (setting.workload.queries + 2) / (3 * float(setting.protect.per_step(setting.epsilon)))
 
 
 def few_answers_fit(setting: Setting) -> bool:
     """Whether there are so few cuts that K-norm noise is drawn: for more, see the row "laplace"."""
-    return setting.queries <= MOST_COUNTS
+    return setting.workload.queries <= MOST_COUNTS
 
 
 # Iterative releases with the calibration "tight"
@@ -119,9 +119,11 @@ def linear_error(setting: Setting) -> float:
     such a query moves by up to twice the total weight.
     """
     # Unlike a stream of such queries a list pays for both signs at once.
-    setting = replace(setting, linear=False, most_spectral=None, rank=None)
+    setting = replace(
+        setting, rank=None, workload=replace(setting.workload, linear=False, most_spectral=None)
+    )
     found = _tight(setting, _listed, _weights(setting, span=_SIGNED))
-    return found + rounding_of(setting.pairs, _EDGES)
+    return found + rounding_of(setting.pairs, EDGES)
 
 
 def median_offline_error(setting: Setting) -> float:
@@ -141,7 +143,7 @@ def lists_fit(setting: Setting) -> bool:
 
 def linear_fits(setting: Setting) -> bool:
     """Whether the coefficients of k queries can be held."""
-    return lists_fit(setting) and setting.queries * setting.pairs <= MOST_NUMBERS
+    return lists_fit(setting) and setting.workload.queries * setting.pairs <= MOST_NUMBERS
 
 
 def median_fits(setting: Setting) -> bool:
@@ -151,13 +153,13 @@ def median_fits(setting: Setting) -> bool:
 
 def _weights(setting: Setting, *, span: float = 1.0) -> UpdateBound:
     m = setting.edges
-    updates = multiplicative_weights_updates(setting.n, m)
+    updates = multiplicative_weights_updates(setting.n, m, span=span)
     # No answers of the start and of the truth are farther apart than this.
-    return lambda alpha: 0.0 if alpha > span * m else span**2 * updates(alpha)
+    return lambda alpha: 0.0 if alpha > span * m else updates(alpha)
 
 
 def _listed(setting: Setting) -> Distinguisher:
-    return Exponential(queries=PlannedList.of(setting), epsilon=Fraction(1), grid=_EDGES)
+    return Exponential(queries=PlannedList.of(setting), epsilon=Fraction(1))
 
 
 def _released(setting: Setting) -> Distinguisher:
@@ -172,7 +174,7 @@ def _tight(
     one = _for_one(setting)
     if one is None:
         return math.inf
-    budget = TightOffline(epsilon=one.epsilon, delta=one.delta, beta=one.beta)
+    budget = TightOffline(epsilon=one.epsilon, delta=one.delta, beta=one.workload.beta)
     try:
         error = budget.tune(bound, finder(one), one=1.0, steps=1).error
     except ParameterError:  # the budget is too small for any number of rounds
@@ -192,10 +194,12 @@ def game_error(player: Player, setting: Setting) -> float:
         return math.inf
     game = PlayerGame(
         queries=PlannedList.of(one),
-        grid=_EDGES,
-        calibration=PracticalOffline(epsilon=one.epsilon, delta=one.delta, beta=one.beta / 4),
+        grid=EDGES,
+        calibration=PracticalOffline(
+            epsilon=one.epsilon, delta=one.delta, beta=one.workload.beta / 4
+        ),
         player=player,
-        beta=one.beta,
+        beta=one.workload.beta,
     )
     try:
         bound = game.tune(one.edges, 1.0, game.calibration).bound
@@ -212,13 +216,13 @@ def net_error(setting: Setting) -> float:
 
     It lists one graph for each way to answer them, which is at most every graph.
     """
-    rate = setting.protection.per_step(setting.epsilon) / 2
-    return float(shortfall(2**setting.pairs, rate, failure=setting.beta))
+    rate = setting.protect.per_step(setting.epsilon) / 2
+    return float(shortfall(2**setting.pairs, rate, failure=setting.workload.beta))
 
 
 def net_fits(setting: Setting) -> bool:
     """Whether the net mechanism can list all graphs."""
-    most = max(setting.pairs, setting.queries)
+    most = max(setting.pairs, setting.workload.queries)
     return 2.0 ** min(setting.pairs, 999) * most <= MOST_LISTED
 
 
@@ -230,9 +234,9 @@ def sensing_error(setting: Setting) -> float:
     """
     if setting.delta == 0:
         return math.inf
-    k, beta = setting.queries, setting.beta
+    k, beta = setting.workload.queries, setting.workload.beta
     rho = Fraction(zcdp_rho(epsilon=setting.epsilon, delta=setting.delta))
-    rho /= setting.protection.steps**2
+    rho /= setting.protect.steps**2
     steps = Steps(_universe(setting.n), [CutQuery(ALL, ALL)], 1.0)
     try:
         rate, tested = steps.noise(rho * FOR_TEST, 1)

@@ -13,10 +13,18 @@ import numpy as np
 
 from graphcuts_dp.display import Card, Tabled
 from graphcuts_dp.errors import GraphError, ParameterError
-from graphcuts_dp.estimate.changes import cell_changes
+from graphcuts_dp.estimate.measurement import cell_changes
 from graphcuts_dp.estimate.strategy import choose_strategy, guaranteed_flows
-from graphcuts_dp.learn.update_bounds import ArcsOn, Size, pairs_of, shape_of
-from graphcuts_dp.options import check, option
+from graphcuts_dp.learn.bounds import (
+    ArcsOn,
+    SessionWorkload,
+    Setting,
+    Size,
+    shape_of,
+    usual_edges,
+)
+from graphcuts_dp.learn.calibrations import SESSION_ERRORS
+from graphcuts_dp.learn.learners import CONSTRUCTIONS
 from graphcuts_dp.pairs.groups import CellTree, GroupTree
 from graphcuts_dp.planning.mechanisms import (
     ANSWERS,
@@ -36,8 +44,6 @@ from graphcuts_dp.planning.synthetic import (
     synthetic_forecast,
 )
 from graphcuts_dp.privacy.guarantee import EDGE, LARGEST_EPSILON, SMALLEST_EPSILON, Protect
-from graphcuts_dp.session.choice import Setting
-from graphcuts_dp.session.terms import METHODS
 from graphcuts_dp.tables.frames import made_frame
 
 if TYPE_CHECKING:
@@ -68,60 +74,7 @@ _OF_LINEAR = """\
 Linear queries: errors for a largest coefficient of 1, of any such queries; others are
 off by so many times their largest one. Statistics need gaussian or laplace."""
 _PRECISION = 1e-5  # relative, of an epsilon that is looked for
-_USUAL_DEGREE = 20.0  # of a graph of which nobody says how many edges it has
-
-
-def whole_number(text: str) -> int:
-    """A whole number as people type it: 1000, or 1e6.
-
-    Raises:
-        ParameterError: it is none.
-    """
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not number.is_integer():
-        raise ParameterError(f"{text!r:.40} is no whole number such as 1000 or 1e6")
-    return int(number)
-
-
-@final
-@dataclass(frozen=True)
-class Workload:
-    """Which queries are planned for. A number alone stands for so many cuts.
-
-    Attributes:
-        queries: k, how many cuts between disjoint sets, 1 to 10^18.
-        linear: whether they are any linear queries, not only cuts; errors are for a largest
-            coefficient of 1.
-        most_right: of a bipartite graph: no cut has more right vertices, as in `open_session`.
-        most_spectral: of linear queries on a bipartite graph: see `open_session`.
-        rank: likewise, a public guess of the rank of the matrix of ratings: how many kinds of users
-            explain them. The row of norm "schatten" goes by it.
-
-    Raises:
-        ParameterError: a number of another type; ranges are checked with those of the graph.
-    """
-
-    queries: int = option(
-        1000, help="Number of cuts that will be asked.", least=1, most=10**18, parse=whole_number
-    )
-    linear: bool = option(False, help="Any linear queries will be asked, not only cuts.")
-    most_right: int | None = option(
-        None, help="Of a graph with two sides: no cut has more right vertices than this."
-    )
-    most_spectral: float | None = option(
-        None,
-        help="With --linear and two sides: no query's largest singular value is more than so many"
-        " times its largest coefficient.",
-    )
-    rank: int | None = option(
-        None, help="Likewise: a public guess of the rank of the matrix of ratings."
-    )
-
-    def __post_init__(self) -> None:
-        check(self)
+_ANNOUNCED = ("queries", "beta", "linear", "most_right", "most_spectral")
 
 
 @final
@@ -169,7 +122,9 @@ class Plan(Tabled):
         return next(
             row
             for row in self.rows
-            if row.method in METHODS and row.calibration in ("", TIGHT) and row.cuts != FIXED
+            if row.method in {*CONSTRUCTIONS, *SESSION_ERRORS}
+            and row.calibration in ("", TIGHT)
+            and row.cuts != FIXED
         )
 
     @property
@@ -229,29 +184,30 @@ class Plan(Tabled):
     @property
     def title(self) -> str:
         """The setting in words."""
-        s = self.setting
+        s, work = self.setting, self.setting.workload
         sides = s.n if isinstance(s.n, tuple) else shape_of(s.n)[:1]
-        told = " x ".join(f"{side:,}" for side in sides)
-        if isinstance(s.n, ArcsOn):
-            told += " (directed)"
+        size = " x ".join(f"{side:,}" for side in sides)
+        directed = " (directed)" if isinstance(s.n, ArcsOn) else ""
         guess = "assumed, since no edges are given" if self.assumed else "a public guess"
-        told = (
-            f"n = {told}, m = {s.edges:,.0f} ({guess}), k = {s.queries:,}, "
-            f"epsilon = {s.epsilon:g}, delta = {s.delta:g}, beta = {s.beta:g}"
+        numbers = (
+            f"n = {size}{directed}, m = {s.edges:,.0f} ({guess}), k = {work.queries:,}, "
+            f"epsilon = {s.epsilon:g}, delta = {s.delta:g}, beta = {work.beta:g}"
         )
-        if s.protection != EDGE:
-            told += f", protects {s.protection}"
-        if s.linear:
-            told += ", any linear queries"
-        if s.most_spectral is not None:
-            told += f" of singular values up to {s.most_spectral:,g}"
+        told = [numbers]
+        if s.protect != EDGE:
+            told.append(f"protects {s.protect}")
+        if work.linear:
+            spectral = work.most_spectral
+            limit = "" if spectral is None else f" of singular values up to {spectral:,g}"
+            told.append(f"any linear queries{limit}")
         if s.rank is not None:
-            told += f", rank {s.rank:,} (a public guess)"
-        if s.most_right is not None:
-            told += f", at most {s.most_right:,} right vertices"
-        if self.target_error is not None:
-            told += f"; epsilon for an error of {self.target_error:,g}"
-        return told
+            told.append(f"rank {s.rank:,} (a public guess)")
+        if work.most_right is not None:
+            told.append(f"at most {work.most_right:,} right vertices")
+        target = self.target_error
+        return ", ".join(told) + (
+            "" if target is None else f"; epsilon for an error of {target:,g}"
+        )
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -261,9 +217,9 @@ class Plan(Tabled):
             told.append(_OF_FLOWS)
         if any(row.offline for row in self.shown):
             told.append(_OF_LISTS)
-        if self.setting.linear:
+        if self.setting.workload.linear:
             told.append(_OF_LINEAR)
-        elif self.setting.protect == "vertex":
+        elif self.setting.protect.kind == "vertex":
             told.append(_OF_VERTICES)
         else:
             told += [f"Synthetic graph: {self.synthetic}.", f"Sparse release: {self.sparse}."]
@@ -319,16 +275,22 @@ class Plan(Tabled):
 
         Infinity becomes None, or "never" of an epsilon.
         """
-        s, synthetic = self.setting, None
-        if s.protect != "vertex" and not s.linear:
+        s, work, synthetic = self.setting, self.setting.workload, None
+        if s.protect.kind != "vertex" and not work.linear:
             synthetic = {
                 name: _or_never(value) if name.startswith("epsilon") else value
                 for name, value in asdict(self.synthetic).items()
             }
-        return asdict(s) | {
+        return {
             "n": list(s.n) if isinstance(s.n, tuple) else shape_of(s.n)[0],
             "directed": isinstance(s.n, ArcsOn),
-            "protects": str(s.protection),
+            "edges": s.edges,
+            "epsilon": s.epsilon,
+            "delta": s.delta,
+            **{name: getattr(work, name) for name in _ANNOUNCED},
+            "rank": s.rank,
+            **s.protect.keywords,
+            "protects": str(s.protect),
             "target_error": self.target_error,
             "rows": [_row_dict(row) for row in self.rows],
             "best_method": self.best_method,
@@ -342,11 +304,11 @@ def plan(
     *,
     epsilon: float,
     edges: float | None = None,
-    queries: int | Workload = 1000,
+    queries: int | SessionWorkload = 1000,
     delta: float = 0.0,
-    beta: float = 0.05,
     directed: bool = False,
     protect: str | Protect = EDGE,
+    rank: int | None = None,
     groups: Groupings | None = None,
     target_error: float | None = None,
 ) -> Plan:
@@ -355,15 +317,17 @@ def plan(
     Args:
         n: vertices, or (left, right) of a bipartite graph.
         epsilon: privacy parameter, in [1e-6, 50].
-        edges: m, a public guess; never look it up in the private graph. If None, an average degree
-            of 20 is assumed, and at most half of all pairs.
-        queries: k, cuts between disjoint sets, at least 1; or a `Workload`, for other queries.
+        edges: m, a public guess; never look it up in the private graph. If None, what the workload
+            expects, else an average degree of 20, and at most half of all pairs.
+        queries: k, cuts between disjoint sets, at least 1; or a `SessionWorkload`, which also says
+            how sure errors are to hold, and what is announced of queries, as to `open_session`.
         delta: in [0, 1); at 0 the mechanisms that need it are listed without a guarantee.
-        beta: probability that any answer is farther off than guaranteed.
         directed: whether the graph is directed: n (n - 1) pairs.
         protect: whom promises are for. Of a vertex, errors are those of bounded cuts (what the
             bound takes away is told by `plan_degree_bounds`), and only mechanisms are listed that a
             formula is known for.
+        rank: of any linear queries on a bipartite graph: a public guess of the rank of the matrix
+            of ratings: how many kinds of users explain them. The row of norm "schatten" goes by it.
         groups: public groups of the vertices, a `Groups` or sizes alone (a pair of them for two
             sides): rows for flows between them are added.
         target_error: also find the epsilon that guarantees this, in edges.
@@ -381,15 +345,17 @@ def plan(
         if isinstance(n, tuple):
             raise ParameterError("a directed graph has one number of vertices")
         size = ArcsOn(n)
-    asked = queries if isinstance(queries, Workload) else Workload(queries)
+    work = queries if isinstance(queries, SessionWorkload) else SessionWorkload(queries=queries)
+    if edges is None:
+        edges = work.expected_edges
     setting = Setting(
         n=size,
         edges=usual_edges(size) if edges is None else edges,
+        workload=work,
         epsilon=epsilon,
         delta=delta,
-        beta=beta,
-        **Protect.of(protect).keywords,
-        **vars(asked),
+        protect=Protect.of(protect),
+        rank=rank,
     )
     return plan_of(setting, groups=groups, target_error=target_error, assumed=edges is None)
 
@@ -414,7 +380,7 @@ def plan_of(
     Raises:
         ParameterError: as for `plan`.
     """
-    if setting.linear and groups is not None:
+    if setting.workload.linear and groups is not None:
         raise ParameterError("flows between groups are sums of cuts: plan them without linear")
     if target_error is not None and not (math.isfinite(target_error) and target_error > 0):
         raise ParameterError("target_error must be a positive, finite number of edges")
@@ -430,17 +396,12 @@ def plan_of(
     return Plan(setting=setting, rows=rows, target_error=target_error, assumed=assumed)
 
 
-def usual_edges(n: Size) -> float:
-    """How many edges are assumed where nobody guesses it."""
-    return max(1.0, min(_USUAL_DEGREE * sum(shape_of(n)) / 4, pairs_of(n) / 2))
-
-
 def _row(
     mechanism: PlannedMechanism, setting: Setting, least: float, target: float | None
 ) -> PlanRow:
     guaranteed = mechanism.guaranteed(setting)
     typical = None
-    halves = not setting.linear or mechanism.method in ("gaussian", "laplace")
+    halves = not setting.workload.linear or mechanism.method in ("gaussian", "laplace")
     if mechanism.typical is not None and halves and math.isfinite(guaranteed):
         typical = min(mechanism.typical(setting), guaranteed)
     most = setting.edges if mechanism.cuts == LINEAR else least
@@ -449,7 +410,7 @@ def _row(
     if target is not None and mechanism.monotone and not (mechanism.offline and vacuous):
         needed = least_epsilon(
             lambda epsilon: mechanism.guaranteed(replace(setting, epsilon=epsilon)) <= target,
-            steps=setting.protection.steps,
+            steps=setting.protect.steps,
         )
     return PlanRow(
         **{each.name: getattr(mechanism, each.name) for each in fields(Named)},
@@ -473,17 +434,19 @@ def _flow_rows(setting: Setting, groups: Groupings, target: float | None) -> lis
         cells = CellTree(*pair, directed=isinstance(setting.n, ArcsOn))
     except GraphError as problem:
         raise ParameterError(str(problem)) from None
-    changes = cell_changes(cells, setting.protection)
+    changes = cell_changes(cells, setting.protect)
 
     def errors(epsilon: float) -> dict[str, tuple[float, float]]:
         strategy = choose_strategy(cells, epsilon=epsilon, delta=setting.delta, changes=changes)
-        return guaranteed_flows(cells, strategy, failure=setting.beta / setting.queries)
+        return guaranteed_flows(
+            cells, strategy, failure=setting.workload.beta / setting.workload.queries
+        )
 
     def needed(kind: str) -> float | None:
         if target is None:
             return None
         return least_epsilon(
-            lambda epsilon: errors(epsilon)[kind][0] <= target, steps=setting.protection.steps
+            lambda epsilon: errors(epsilon)[kind][0] <= target, steps=setting.protect.steps
         )
 
     return [
@@ -535,11 +498,11 @@ def _advice(setting: Setting, rows: tuple[PlanRow, ...]) -> str:
     ways = []
     fewer = _most_queries(setting)
     if fewer:
-        winner = _winner(replace(setting, queries=fewer))
+        winner = _winner(_with_queries(setting, fewer))
         ways.append(f"ask at most {fewer:,} queries ({winner})")
     needed = least_epsilon(
         lambda epsilon: bool(_winner(replace(setting, epsilon=epsilon))),
-        steps=setting.protection.steps,
+        steps=setting.protect.steps,
     )
     if math.isfinite(needed):
         winner = _winner(replace(setting, epsilon=needed))
@@ -565,14 +528,18 @@ def _least_trivial(setting: Setting) -> float:
 
 def _most_queries(setting: Setting) -> int:
     """The most queries, to a tenth, with which something is useful; 0 for none."""
-    if not _winner(replace(setting, queries=1)):
+    if not _winner(_with_queries(setting, 1)):
         return 0
-    low, high = 1, setting.queries
+    low, high = 1, setting.workload.queries
     while high - low > max(1, low // 10):
         middle = math.isqrt(low * high) if low * 4 < high else (low + high) // 2
-        enough = _winner(replace(setting, queries=middle))
+        enough = _winner(_with_queries(setting, middle))
         low, high = (middle, high) if enough else (low, middle)
     return low
+
+
+def _with_queries(setting: Setting, queries: int) -> Setting:
+    return replace(setting, workload=replace(setting.workload, queries=queries))
 
 
 def _rounded_up(value: float) -> float:

@@ -23,9 +23,8 @@ import math
 from dataclasses import dataclass
 from typing import Literal, final
 
-from graphcuts_dp.learn.update_bounds import SHOWN, root_and_side
+from graphcuts_dp.learn.bounds import SHOWN, Setting, root_and_side
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON
-from graphcuts_dp.session.choice import Setting
 
 _KEPT_SHARE, _DEGREE_SHARE = 0.65, 0.21  # of epsilon, with public groups, where edges are kept
 _ALL_DEGREES = 0.93  # where none are
@@ -127,7 +126,7 @@ def synthetic_forecast(setting: Setting) -> SyntheticForecast:
         setting: the public numbers; `queries`, `delta` and `beta` do not matter.
     """
     root, side = root_and_side(setting.n)
-    epsilon, together = setting.for_one().epsilon, setting.protection.steps
+    epsilon, together = setting.for_one().epsilon, setting.protect.steps
     m, missing = setting.edges, setting.pairs - setting.edges
     degree = m * side
     strength = min(degree, missing * side)

@@ -482,6 +482,9 @@ def exact(cost: Cost) -> Fraction:
 TOTAL_SHARE = Fraction(1, 40)  # of a construction's budget and beta, for a noisy total weight
 
 
+_OF_THRESHOLDS, _OF_TESTS = 2, 4  # half of beta is for each, and tests have two sides
+
+
 @final
 @dataclass(frozen=True, kw_only=True)
 class SparseVectorScales:
@@ -498,6 +501,8 @@ class SparseVectorScales:
         query_scale: b2, mean of a query's noise.
         margin: b2 ln(4(k+c)/beta): threshold minus alpha.
         slack: (sqrt(L1) + sqrt(2 L2))^2 / eta: largest error minus alpha.
+        log_thresholds: L1 = ln(2(c+2)/beta).
+        log_tests: L2 = ln(4(k+c)/beta).
     """
 
     range: float
@@ -505,6 +510,8 @@ class SparseVectorScales:
     query_scale: float
     margin: float
     slack: float
+    log_thresholds: float
+    log_tests: float
 
 
 def sparse_vector_scales(
@@ -532,8 +539,8 @@ def sparse_vector_scales(
     if not 0 < beta < 1:
         raise ParameterError(f"beta must be between 0 and 1, not {beta}")
     eta = math.sqrt(8 * rho / (updates + 2))
-    log_thresholds = math.log(2 * (updates + 2) / beta)
-    log_tests = math.log(4 * (queries + updates) / beta)
+    log_thresholds = math.log(_OF_THRESHOLDS * (updates + 2) / beta)
+    log_tests = math.log(_OF_TESTS * (queries + updates) / beta)
     both = math.sqrt(log_thresholds) + math.sqrt(2 * log_tests)
     query_scale = 2 * both / (eta * math.sqrt(2 * log_tests))
     return SparseVectorScales(
@@ -542,6 +549,8 @@ def sparse_vector_scales(
         query_scale=query_scale,
         margin=query_scale * log_tests,
         slack=both**2 / eta,
+        log_thresholds=log_thresholds,
+        log_tests=log_tests,
     )
 
 

@@ -11,7 +11,8 @@ from graphcuts_dp.estimate.measurement import (
     Bought,
     Measurements,
 )
-from graphcuts_dp.estimate.noisy_matrix import KeptEdges, noise_distribution, threshold_for
+from graphcuts_dp.estimate.noisy_matrix import noise_distribution
+from graphcuts_dp.estimate.sparse_model import KeptEdges, threshold_for
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, DirectedGraph
 from graphcuts_dp.measure.cells import Sides, measure_groups
 from graphcuts_dp.measure.entries import distribution_for, measure_kept_edges, randomized_response

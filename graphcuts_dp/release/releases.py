@@ -20,8 +20,8 @@ from graphcuts_dp.estimate.measurement import (
     Measurements,
     Total,
 )
+from graphcuts_dp.estimate.noisy_matrix import accuracy_warning, expected_error_note
 from graphcuts_dp.estimate.strategy import ALL_LEVELS, choose_strategy, forecast_of
-from graphcuts_dp.estimate.worst_case import accuracy_warning, expected_error_note
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, from_rows_on, on_space
 from graphcuts_dp.graph.owned_rows import (
@@ -31,7 +31,7 @@ from graphcuts_dp.graph.owned_rows import (
     reach_of,
     without_rows,
 )
-from graphcuts_dp.learn.update_bounds import degrees_needed, size_of
+from graphcuts_dp.learn.bounds import degrees_needed, size_of
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.measure.cells import (
     cell_tree,

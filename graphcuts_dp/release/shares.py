@@ -31,7 +31,8 @@ from graphcuts_dp.estimate.measurement import (
     Measurement,
     measured_by,
 )
-from graphcuts_dp.estimate.noisy_matrix import noise_distribution, threshold_for
+from graphcuts_dp.estimate.noisy_matrix import noise_distribution
+from graphcuts_dp.estimate.sparse_model import threshold_for
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.measure.cells import Sides, sides_of_groups
 from graphcuts_dp.measure.statistics import check_sums

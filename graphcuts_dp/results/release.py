@@ -32,10 +32,9 @@ from graphcuts_dp.estimate.measurement import (
     Total,
     check_members,
 )
-from graphcuts_dp.estimate.noisy_matrix import KeptEdges, NoisyMatrix
+from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix, expected_worst_cut, noise_cut_bound
 from graphcuts_dp.estimate.sparse_answers import SparseEstimator
-from graphcuts_dp.estimate.sparse_model import SparseModel
-from graphcuts_dp.estimate.worst_case import expected_worst_cut, noise_cut_bound
+from graphcuts_dp.estimate.sparse_model import KeptEdges, SparseModel
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.pairs.graph_queries import as_cut

@@ -17,6 +17,7 @@ from graphcuts_dp.ledger.uses import total_cost
 from graphcuts_dp.pairs.graph_queries import Question
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery
 from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.server import models
 from graphcuts_dp.server.access import (
     Analyst,
     At,
@@ -31,41 +32,6 @@ from graphcuts_dp.server.approval import Request as Asked
 from graphcuts_dp.server.approval import forecast
 from graphcuts_dp.server.chain import line_of, log_text
 from graphcuts_dp.server.desk import Desk
-from graphcuts_dp.server.models import (
-    AnswerOut,
-    AnswersOut,
-    Ask,
-    BudgetOut,
-    CapsIn,
-    DecisionIn,
-    DummyIn,
-    GrantIn,
-    GraphOut,
-    GroupsOut,
-    HistoryItem,
-    HistoryOut,
-    LineOut,
-    LogOut,
-    MeOut,
-    PeopleOut,
-    PersonIn,
-    PersonName,
-    PersonOut,
-    PlanIn,
-    PreviewOut,
-    Problem,
-    Queries,
-    SessionIn,
-    SessionOut,
-    SessionsOut,
-    SetOut,
-    SpendingOut,
-    Spent,
-    TokenOut,
-    UseOut,
-    VerticesOut,
-    finite,
-)
 from graphcuts_dp.server.people import Person
 from graphcuts_dp.server.problems import RefusedError
 from graphcuts_dp.server.service import Service, stored
@@ -74,7 +40,7 @@ from graphcuts_dp.session.query_lines import query_title, query_to_dict, sides
 from graphcuts_dp.session.transcript import LedgerStatus
 
 PROBLEMS: dict[int | str, dict[str, Any]] = {
-    status: {"model": Problem, "content": {"application/problem+json": {}}}
+    status: {"model": models.Problem, "content": {"application/problem+json": {}}}
     for status in (400, 401, 403, 404, 408, 409, 413, 415, 422, 429, 503)
 }
 SessionId = Annotated[str, Path(max_length=81, pattern=r"^[a-z0-9][a-z0-9_-]*\.[A-Za-z0-9_-]+$")]
@@ -92,19 +58,19 @@ curating = APIRouter(prefix="/v1", responses=PROBLEMS, dependencies=[for_curator
 
 
 @router.get("/me")
-async def me(who: Who) -> MeOut:
+async def me(who: Who) -> models.MeOut:
     """Who asks."""
-    return MeOut(name=who.person.name, role=who.person.role, csrf=who.csrf)
+    return models.MeOut(name=who.person.name, role=who.person.role, csrf=who.csrf)
 
 
 @router.get("/graph", dependencies=[for_readers])
-async def graph(service: At) -> GraphOut:
+async def graph(service: At) -> models.GraphOut:
     """What is public about the graph: sizes, kind, groups."""
     desk = service.desk
     universe, names = desk.universe, desk.names
     groups = [] if names is None else [names.left, names.right][: 1 + universe.bipartite]
     left, right = sides(universe)
-    return GraphOut(
+    return models.GraphOut(
         vertices=[len(left), len(right)] if universe.bipartite else [len(left)],
         bipartite=universe.bipartite,
         directed=universe.directed,
@@ -112,7 +78,7 @@ async def graph(service: At) -> GraphOut:
         weight_cap=desk.grid.cap,
         groups=[
             [
-                GroupsOut(
+                models.GroupsOut(
                     level=level,
                     names=[str(label) for label in each.labels(level)],
                     sizes=each.sizes(level).tolist(),
@@ -133,37 +99,37 @@ async def vertices(
     side: Annotated[int, Query(ge=0, le=1)] = 0,
     first: After = 0,
     limit: Annotated[int, Query(ge=1, le=100_000)] = 10_000,
-) -> VerticesOut:
+) -> models.VerticesOut:
     """Labels of the public vertices, some at a time."""
     chosen = sides(service.desk.universe)[side]
     labels = list(chosen.labels[first : first + limit])
-    return VerticesOut(side=side, first=first, total=len(chosen), labels=labels)
+    return models.VerticesOut(side=side, first=first, total=len(chosen), labels=labels)
 
 
 @router.post("/plan", dependencies=[for_readers])
-async def plan(service: At, asked: PlanIn) -> dict[str, Any]:
+async def plan(service: At, asked: models.PlanIn) -> dict[str, Any]:
     """What every mechanism would guarantee. Free: it reads public numbers alone."""
     return await service.aside(service.desk.plan, asked)
 
 
 @router.post("/dummy", dependencies=[for_analysts])
-async def dummy(service: At, request: Request, asked: DummyIn) -> AnswersOut:
+async def dummy(service: At, request: Request, asked: models.DummyIn) -> models.AnswersOut:
     """Queries to a made graph on the same vertices, under given terms. Free, of no use."""
     _check_batch(service, request, asked)
     if sum(service.desk.universe.shape) > 2 * service.limits.dummy:
         raise RefusedError(422, "there is no made graph of this size", kind="value")
     answers = await service.aside(service.desk.dummy, asked)
-    return AnswersOut(session="dummy", answers=answers, new=len(answers))
+    return models.AnswersOut(session="dummy", answers=answers, new=len(answers))
 
 
 @router.get("/budget")
 @stored
-def budget(who: Reader, service: At) -> BudgetOut:
+def budget(who: Reader, service: At) -> models.BudgetOut:
     """What all uses of the graph have spent together, and your sessions."""
     status, person = service.desk.status, who.person
     claims = service.desk.claims(person.name, [each.use for each in status.uses])
     own = total_cost(claims.costs, person.cap) if claims.costs else None
-    return BudgetOut(
+    return models.BudgetOut(
         all=_spent(status, service.desk.budget),
         yours=_spent(own, person.cap),
         queries=claims.queries,
@@ -172,8 +138,8 @@ def budget(who: Reader, service: At) -> BudgetOut:
     )
 
 
-def _spent(spent: Cost | LedgerStatus | None, cap: Budget | None) -> Spent:
-    return Spent(
+def _spent(spent: Cost | LedgerStatus | None, cap: Budget | None) -> models.Spent:
+    return models.Spent(
         epsilon=spent.epsilon if spent else 0.0,
         delta=spent.delta if spent else 0.0,
         cap_epsilon=cap.epsilon if cap else None,
@@ -183,21 +149,21 @@ def _spent(spent: Cost | LedgerStatus | None, cap: Budget | None) -> Spent:
 
 @router.get("/sessions")
 @stored
-def sessions(who: Reader, service: At) -> SessionsOut:
+def sessions(who: Reader, service: At) -> models.SessionsOut:
     """Sessions that you may see."""
     desk = service.desk
-    return SessionsOut(sessions=[_session(desk, each) for each in desk.visible(who.person)])
+    return models.SessionsOut(sessions=[_session(desk, each) for each in desk.visible(who.person)])
 
 
 @router.post("/forecast", dependencies=[for_readers])
-async def forecast_session(service: At, asked: SessionIn) -> dict[str, Any]:
+async def forecast_session(service: At, asked: models.SessionIn) -> dict[str, Any]:
     """What a session of these terms would cost and promise. Nothing is asked for. Free."""
     return await service.aside(_forecast, service.desk, asked)
 
 
 @router.post("/sessions", status_code=201)
 @stored
-def open_session(who: Analyst, service: At, asked: SessionIn) -> SessionOut:
+def open_session(who: Analyst, service: At, asked: models.SessionIn) -> models.SessionOut:
     """Ask for a session; it begins at once if the curator has said so. The same again is free.
 
     When it begins, its whole cost is charged to the graph's budget. One that was approved and
@@ -208,25 +174,25 @@ def open_session(who: Analyst, service: At, asked: SessionIn) -> SessionOut:
 
 @router.get("/sessions/{name}")
 @stored
-def session(who: Who, service: At, name: SessionId) -> SessionOut:
+def session(who: Who, service: At, name: SessionId) -> models.SessionOut:
     """Where a session stands."""
     return _session(service.desk, service.desk.readable(who.person, name))
 
 
 @router.post("/sessions/{name}/cost")
 async def cost(
-    who: Who, service: At, request: Request, name: SessionId, asked: Queries
-) -> PreviewOut:
+    who: Who, service: At, request: Request, name: SessionId, asked: models.Queries
+) -> models.PreviewOut:
     """What queries would use, and how far off an answer may be. Nothing is asked. Free."""
     _check_batch(service, request, asked)
     found, error = await service.at_store(service.desk.cost, who.person, name, asked.queries)
-    return PreviewOut(**vars(found), allowed=found.allowed, error_bound=error)
+    return models.PreviewOut(**vars(found), allowed=found.allowed, error_bound=error)
 
 
 @router.post("/sessions/{name}/answers")
 async def ask(
-    who: Analyst, service: At, request: Request, name: SessionId, asked: Ask, key: Key = None
-) -> AnswersOut:
+    who: Analyst, service: At, request: Request, name: SessionId, asked: models.Ask, key: Key = None
+) -> models.AnswersOut:
     """Answer queries. What is on the record is free.
 
     With an `Idempotency-Key`, send the same request again after a lost connection: it has the
@@ -234,7 +200,7 @@ async def ask(
     """
     _check_batch(service, request, asked)
     answers, new = await service.at_store(service.desk.ask, who.person, name, asked, key)
-    return AnswersOut(session=name, answers=answers, new=new)
+    return models.AnswersOut(session=name, answers=answers, new=new)
 
 
 @router.get("/sessions/{name}/answers")
@@ -246,17 +212,17 @@ def history(
     after: After = 0,
     limit: Annotated[int, Query(ge=1, le=200)] = 100,
     labels: bool = False,
-) -> HistoryOut:
+) -> models.HistoryOut:
     """Answers on the record, oldest first. `labels`: also all labels of large sets."""
     total, found = service.desk.history(who.person, name, after, limit)
     most = None if labels else _SHOWN
-    items, numbers = list[HistoryItem](), 0
+    items, numbers = list[models.HistoryItem](), 0
     for record, query, answer in found:
         items.append(_item(service.desk, record, query, answer, most))
         numbers += _length(query)
         if numbers > _PAGE:
             break
-    return HistoryOut(session=name, total=total, after=after, items=items)
+    return models.HistoryOut(session=name, total=total, after=after, items=items)
 
 
 @router.get("/sessions/{name}/export", response_class=StreamingResponse)
@@ -281,12 +247,12 @@ async def export(who: Who, service: At, name: SessionId) -> StreamingResponse:
 
 @curating.get("/people")
 @stored
-def everybody(service: At) -> PeopleOut:
+def everybody(service: At) -> models.PeopleOut:
     """Everybody with a token."""
     people = service.desk.people
-    return PeopleOut(
+    return models.PeopleOut(
         people=[
-            PersonOut(**vars(each), reads=sorted(people.owners_read_by(each.name)))
+            models.PersonOut(**vars(each), reads=sorted(people.owners_read_by(each.name)))
             for each in people.all()
         ]
     )
@@ -294,43 +260,47 @@ def everybody(service: At) -> PeopleOut:
 
 @curating.post("/people", status_code=201)
 @stored
-def add(who: Curator, service: At, asked: PersonIn) -> TokenOut:
+def add(who: Curator, service: At, asked: models.PersonIn) -> models.TokenOut:
     """Make a person; the token is shown this once."""
     token = service.desk.people.add(Person(**asked.model_dump()), by=who.person.name)
-    return TokenOut(name=asked.name, token=token.text)
+    return models.TokenOut(name=asked.name, token=token.text)
 
 
 @curating.put("/people/{name}", status_code=204)
 @stored
-def change(who: Curator, service: At, name: PersonName, asked: CapsIn) -> None:
+def change(who: Curator, service: At, name: models.PersonName, asked: models.CapsIn) -> None:
     """Change the caps of an analyst, and whether their sessions need approval."""
     service.desk.people.change(Person(name=name, **asked.model_dump()), by=who.person.name)
 
 
 @curating.post("/people/{name}/token", status_code=201)
 @stored
-def renew(who: Curator, service: At, name: PersonName) -> TokenOut:
+def renew(who: Curator, service: At, name: models.PersonName) -> models.TokenOut:
     """Withdraw all tokens of a person and make another, which is shown this once."""
-    return TokenOut(name=name, token=service.desk.people.renew(name, by=who.person.name).text)
+    return models.TokenOut(
+        name=name, token=service.desk.people.renew(name, by=who.person.name).text
+    )
 
 
 @curating.delete("/people/{name}", status_code=204)
 @stored
-def revoke(who: Curator, service: At, name: PersonName) -> None:
+def revoke(who: Curator, service: At, name: models.PersonName) -> None:
     """Withdraw all tokens of a person. Answers stay on the record."""
     service.desk.people.revoke(name, by=who.person.name)
 
 
 @curating.put("/grants", status_code=204)
 @stored
-def grant(who: Curator, service: At, asked: GrantIn) -> None:
+def grant(who: Curator, service: At, asked: models.GrantIn) -> None:
     """Let one analyst read the answers of another, or no longer."""
     service.desk.people.grant(**asked.model_dump(), by=who.person.name)
 
 
 @curating.post("/sessions/{name}/decision")
 @stored
-def decide(who: Curator, service: At, name: SessionId, asked: DecisionIn) -> SessionOut:
+def decide(
+    who: Curator, service: At, name: SessionId, asked: models.DecisionIn
+) -> models.SessionOut:
     """Approve a session that waits, which begins it and spends its cost; or refuse it.
 
     One that was approved and has not begun can be approved again, or refused after all.
@@ -343,11 +313,11 @@ def decide(who: Curator, service: At, name: SessionId, asked: DecisionIn) -> Ses
 @stored
 def audit(
     service: At, after: After = 0, limit: Annotated[int, Query(ge=1, le=1000)] = 200
-) -> LogOut:
+) -> models.LogOut:
     """Lines of the audit log, and its head: keep that to verify the log later."""
     people = service.desk.people
-    lines = [LineOut(**line_of(*each)) for each in people.log_lines(after, limit)]
-    return LogOut(head=str(people.log_head), lines=lines)
+    lines = [models.LineOut(**line_of(*each)) for each in people.log_lines(after, limit)]
+    return models.LogOut(head=str(people.log_head), lines=lines)
 
 
 @curating.get("/audit/export", response_class=PlainTextResponse)
@@ -361,17 +331,17 @@ def export_log(service: At) -> PlainTextResponse:
 
 @curating.get("/spending")
 @stored
-def spending(service: At) -> SpendingOut:
+def spending(service: At) -> models.SpendingOut:
     """Every use of the graph, in order, and what they have spent."""
     status, cap = service.desk.status, service.desk.budget
     uses = [each.use for each in status.uses]
     costs = [use.cost for use in uses]
-    return SpendingOut(
+    return models.SpendingOut(
         budget=status.budget,
         head=status.head,
         overruns=service.overruns,
         uses=[
-            UseOut(
+            models.UseOut(
                 number=use.number,
                 kind=use.kind,
                 name=use.name,
@@ -385,7 +355,7 @@ def spending(service: At) -> SpendingOut:
     )
 
 
-def _check_batch(service: Service, request: Request, asked: Queries) -> None:
+def _check_batch(service: Service, request: Request, asked: models.Queries) -> None:
     """Refuse more than fits, and say for how much work the reply is to be allotted time."""
     count, limits = len(asked.queries), service.limits
     if count > limits.batch:
@@ -401,23 +371,23 @@ def _check_batch(service: Service, request: Request, asked: Queries) -> None:
     request.scope.setdefault("state", {})["queries"] = count + numbers // _NUMBERS
 
 
-def _forecast(desk: Desk, asked: SessionIn) -> dict[str, Any]:
+def _forecast(desk: Desk, asked: models.SessionIn) -> dict[str, Any]:
     """What a session would cost and promise."""
     found = forecast(desk.terms_of(asked), desk.universe, desk.grid)
     return {
         "epsilon": found.cost.epsilon,
         "delta": found.cost.delta,
         "guarantee": found.guarantee,
-        "error": finite(found.error),
+        "error": models.finite(found.error),
         "warning": found.warning,
     }
 
 
-def _session(desk: Desk, request: Asked, warning: str | None = None) -> SessionOut:
+def _session(desk: Desk, request: Asked, warning: str | None = None) -> models.SessionOut:
     """Where a session stands."""
     status = desk.on_store(request)
     told = forecast(request.terms, desk.universe, desk.grid)
-    return SessionOut(
+    return models.SessionOut(
         id=request.id,
         owner=request.owner,
         name=request.name,
@@ -446,8 +416,8 @@ def _length(query: Question) -> int:
 
 def _item(
     desk: Desk, record: int, query: Question, answer: Answer, most: int | None
-) -> HistoryItem:
-    item = HistoryItem(record=record, answer=AnswerOut.model_validate(answer))
+) -> models.HistoryItem:
+    item = models.HistoryItem(record=record, answer=models.AnswerOut.model_validate(answer))
     if not isinstance(query, CutQuery):  # no sets to show
         shown = _length(query) <= (_LONGEST if most is None else most)
         plain = query_to_dict(query, desk.universe) if shown else None
@@ -458,7 +428,7 @@ def _item(
     for side, (name, mask) in enumerate(zip(given, masks, strict=True)):
         if given[name]:
             labels = sides(desk.universe)[side].labels
-            sets[name] = SetOut(
+            sets[name] = models.SetOut(
                 labels=[labels[int(row)] for row in mask.nonzero()[0][:most]],
                 size=int(mask.sum()),
                 group=desk.group_of(mask, side),

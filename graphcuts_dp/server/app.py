@@ -17,7 +17,8 @@ import h11
 import uvicorn
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import PlainTextResponse
+from fastapi.responses import FileResponse, PlainTextResponse
+from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -42,12 +43,6 @@ from graphcuts_dp.server.service import Service, log
 from graphcuts_dp.server.settings import Binding
 
 _FOLDER = Path(__file__).resolve().parent / "page"
-_KINDS = {
-    ".html": "text/html",
-    ".css": "text/css",
-    ".js": "text/javascript",
-    ".svg": "image/svg+xml",
-}
 _PLACES = {"/": "login.html", "/analyst": "analyst.html", "/curator": "curator.html"}
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -286,12 +281,9 @@ async def metrics(service: At) -> str:
     return service.metrics()
 
 
-def _giver(file: Path) -> Callable[[], Awaitable[Response]]:
-    """A handler that serves a file as it lies here: it holds nothing of the graph."""
-    content, kind = file.read_bytes(), _KINDS[file.suffix]
-
-    async def give() -> Response:
-        return Response(content, media_type=kind)
+def _page(name: str) -> Callable[[], Awaitable[FileResponse]]:
+    async def give() -> FileResponse:
+        return FileResponse(_FOLDER / name)
 
     return give
 
@@ -325,10 +317,9 @@ def make_app(service: Service) -> FastAPI:
     app.state.service = service
     for routes in (router, curating, pages):
         app.include_router(routes)
-    files = {f"/page/{file.name}": file for file in sorted(_FOLDER.iterdir())}
-    files |= {place: _FOLDER / name for place, name in _PLACES.items()}
-    for place, file in files.items():
-        app.add_api_route(place, _giver(file), include_in_schema=False)
+    for place, name in _PLACES.items():
+        app.add_api_route(place, _page(name), include_in_schema=False)
+    app.mount("/page", StaticFiles(directory=_FOLDER))
     app.add_exception_handler(GraphCutsError, _package_error)
     app.add_exception_handler(RequestValidationError, _not_valid)
     app.add_exception_handler(HTTPException, _http_error)

@@ -66,6 +66,14 @@ def _beside(store: Path, what: str) -> Path:
     return store.with_name(f"{store.name}-{what}")
 
 
+def _opened(path: Path, trouble: str) -> int:
+    """A handle on a file of the owner's alone, which is made if it is missing."""
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    except OSError as problem:
+        raise LedgerError(f"{trouble}: {problem.strerror}") from None
+
+
 def now() -> str:
     """The time in UTC, as ISO 8601 writes it."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -107,48 +115,35 @@ class Book:
         self._local = threading.local()
         self._all: list[sqlite3.Connection] = []
         self._turn = threading.Lock()
-        try:
-            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        except OSError as problem:
-            raise LedgerError(f"cannot open the book {path}: {problem.strerror}") from None
+        handle = _opened(path, f"cannot open the book {path}")
         try:
             if os.fstat(handle).st_mode & 0o077:
                 raise LedgerError(f"others may read {path}, which holds secrets; run: chmod 600 it")
         finally:
             os.close(handle)
         try:
-            with self._explained():
-                self._prepare()
+            self._prepare()
         except BaseException:
             self.close()
             raise
 
     def _prepare(self) -> None:
-        connection = self._connection()
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            (application,) = connection.execute("PRAGMA application_id").fetchone()
-            (version,) = connection.execute("PRAGMA user_version").fetchone()
-            tables = connection.execute("SELECT COUNT(*) FROM sqlite_schema").fetchone()[0]
+        with explained(self.path):
+            self._connection().execute("PRAGMA journal_mode = WAL")
+        with self.writing() as changes:
+            (application,) = changes.execute("PRAGMA application_id").fetchone()
+            (version,) = changes.execute("PRAGMA user_version").fetchone()
+            (tables,) = changes.execute("SELECT COUNT(*) FROM sqlite_schema").fetchone()
             if not tables and not application:
                 for name, columns in _TABLES.items():
-                    connection.execute(f"CREATE TABLE {name} {columns}")
+                    changes.execute(f"CREATE TABLE {name} {columns}")
                 for trigger in _TRIGGERS.values():
-                    connection.execute(trigger)
-                connection.execute("INSERT INTO about VALUES (1, ?)", (secrets.token_bytes(32),))
-                connection.execute(f"PRAGMA application_id = {APPLICATION}")
-                connection.execute(f"PRAGMA user_version = {VERSION}")
+                    changes.execute(trigger)
+                changes.execute("INSERT INTO about VALUES (1, ?)", (secrets.token_bytes(32),))
+                changes.execute(f"PRAGMA application_id = {APPLICATION}")
+                changes.execute(f"PRAGMA user_version = {VERSION}")
             elif (application, version) != (APPLICATION, VERSION):
                 raise LedgerError(f"{self.path} is no book of this version of the program")
-            connection.execute("COMMIT")
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
-
-    def _explained(self) -> contextlib.AbstractContextManager[None]:
-        return explained(self.path)
 
     def _connection(self) -> sqlite3.Connection:
         found: sqlite3.Connection | None = getattr(self._local, "connection", None)
@@ -166,13 +161,13 @@ class Book:
 
     def rows(self, statement: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         """What a question gives."""
-        with self._explained():
+        with explained(self.path):
             return self._connection().execute(statement, values).fetchall()
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Changes]:
         """One change: on the disk once the body has ended without an exception, or undone."""
-        with self._explained():
+        with explained(self.path):
             connection = self._connection()
             connection.execute("BEGIN IMMEDIATE")
             try:
@@ -206,11 +201,7 @@ def serving(store: Path) -> Iterator[None]:
     Raises:
         LedgerError: another server has it, or the file cannot be made.
     """
-    path = _beside(store, "serving")
-    try:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    except OSError as problem:
-        raise LedgerError(f"cannot lock {store}: {problem.strerror}") from None
+    handle = _opened(_beside(store, "serving"), f"cannot lock {store}")
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield

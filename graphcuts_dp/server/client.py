@@ -14,6 +14,7 @@ import secrets
 import ssl
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import Any, Self, cast, final
 from urllib.parse import urlencode, urlsplit
 
@@ -26,6 +27,7 @@ from graphcuts_dp.errors import (
     QueryError,
     ServerError,
 )
+from graphcuts_dp.learn.bounds import SessionWorkload
 from graphcuts_dp.pairs.graph_queries import GraphQuery, Question
 from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, RankOneQuery, Subset, is_query
 from graphcuts_dp.pairs.universe import Universe
@@ -35,7 +37,7 @@ from graphcuts_dp.session.base import Answer, Update
 from graphcuts_dp.session.query_lines import query_of, query_to_dict
 from graphcuts_dp.session.runner import Remaining
 from graphcuts_dp.session.session import Preview, named_terms
-from graphcuts_dp.session.terms import Method, SessionWorkload
+from graphcuts_dp.session.terms import Method
 
 _PAUSES = (0.1, 0.2, 0.5, 1.0, *[2.0] * 20)  # seconds before a request is sent again
 _AGAIN = (429, 503)
@@ -139,9 +141,6 @@ class RemoteSession:
     def __init__(self, line: Connection, told: dict[str, Any]) -> None:
         self._line = line
         self._told = told
-        self._sides: tuple[VertexSet, VertexSet] | None = None
-        self._graph: dict[str, Any] | None = None
-        self._pairs: Universe | None = None
 
     def __repr__(self) -> str:
         return f"RemoteSession({self.id!r}, {self._told['state']})"
@@ -173,8 +172,7 @@ class RemoteSession:
         "waiting" is for the curator; "approved" has not begun, since the store could not take it:
         `connect` again with the same terms begins it.
         """
-        self._told = self._line.ask("GET", self._path())
-        return str(self._told["state"])
+        return str(self._now()["state"])
 
     @property
     def guarantee(self) -> str:
@@ -189,32 +187,32 @@ class RemoteSession:
     @property
     def error_bound(self) -> float | None:
         """The largest half width of an interval, in weight; None before it has begun."""
-        found = self._line.ask("GET", self._path())["error_bound"]
+        found = self._now()["error_bound"]
         return None if found is None else float(found)
 
     @property
+    def remaining(self) -> Remaining:
+        """What is left, as of the latest answer."""
+        found = self._now()
+        return Remaining(found["queries_left"], found["updates_left"])
+
+    @cached_property
     def vertices(self) -> tuple[VertexSet, VertexSet]:
         """The public vertex sets of S and of T; the same one unless the graph is bipartite."""
-        if self._sides is None:
-            left = self._labels(0)
-            self._sides = left, (self._labels(1) if self.graph["bipartite"] else left)
-        return self._sides
+        left = self._labels(0)
+        return left, self._labels(1) if self.graph["bipartite"] else left
 
-    @property
+    @cached_property
     def graph(self) -> dict[str, Any]:
         """What is public about the graph: sizes, kind, groups."""
-        if self._graph is None:
-            self._graph = dict(self._line.ask("GET", "/v1/graph"))
-        return self._graph
+        return dict(self._line.ask("GET", "/v1/graph"))
 
-    @property
+    @cached_property
     def universe(self) -> Universe:
         """All public vertex pairs; the labels are asked for once."""
-        if self._pairs is None:
-            left, right = self.vertices
-            directed = bool(self.graph["directed"])
-            self._pairs = Universe(left, None if right is left else right, directed=directed)
-        return self._pairs
+        left, right = self.vertices
+        directed = bool(self.graph["directed"])
+        return Universe(left, None if right is left else right, directed=directed)
 
     def ask(
         self,
@@ -268,12 +266,6 @@ class RemoteSession:
         return Preview(found["queries"], found["free"], found["new"], found["left"])
 
     @property
-    def remaining(self) -> Remaining:
-        """What is left, as of the latest answer."""
-        self._told = self._line.ask("GET", self._path())
-        return Remaining(self._told["queries_left"], self._told["updates_left"])
-
-    @property
     def history(self) -> list[tuple[Question, Answer]]:
         """All answers so far, oldest first, each with its query.
 
@@ -293,6 +285,10 @@ class RemoteSession:
         lines = self._line.send("GET", self._path("/export")).splitlines()
         header, *answers = map(json.loads, lines)
         return {**header, "answers": answers}
+
+    def _now(self) -> dict[str, Any]:
+        self._told = self._line.ask("GET", self._path())
+        return self._told
 
     def _path(self, more: str = "") -> str:
         return f"/v1/sessions/{self.id}{more}"

@@ -27,7 +27,7 @@ from graphcuts_dp.errors import (
     PrivacyWarning,
 )
 from graphcuts_dp.graph.adjacency import AnyGraph, on_space
-from graphcuts_dp.learn.update_bounds import size_of
+from graphcuts_dp.learn.bounds import SessionWorkload, Setting, size_of
 from graphcuts_dp.ledger.opening import Budget, Store, ledger_budget, open_ledger
 from graphcuts_dp.ledger.uses import Use, check_budget
 from graphcuts_dp.measure.cells import sides_of_groups
@@ -35,7 +35,7 @@ from graphcuts_dp.pairs.graph_queries import Question
 from graphcuts_dp.pairs.groups import GroupNames, Groups
 from graphcuts_dp.pairs.queries import LinearQuery
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.planning.planner import plan_of, usual_edges
+from graphcuts_dp.planning.planner import plan_of
 from graphcuts_dp.server.approval import (
     APPROVED,
     REFUSED,
@@ -53,7 +53,6 @@ from graphcuts_dp.server.models import AnswerOut, Ask, DummyIn, PlanIn, QueryIn,
 from graphcuts_dp.server.people import CURATOR, People, Person
 from graphcuts_dp.server.problems import RefusedError
 from graphcuts_dp.session.base import Answer
-from graphcuts_dp.session.choice import Setting
 from graphcuts_dp.session.online import GROUPS
 from graphcuts_dp.session.runner import SessionStatus
 from graphcuts_dp.session.session import Session, session_of
@@ -203,15 +202,16 @@ class Desk:
             ParameterError: a number out of range.
         """
         size = size_of(self.universe)
-        edges = usual_edges(size) if asked.edges is None else asked.edges
+        workload = SessionWorkload(
+            queries=asked.queries, beta=asked.beta, expected_edges=asked.edges
+        )
         setting = Setting(
             n=size,
-            edges=min(edges, self.universe.size),
-            queries=asked.queries,
+            edges=workload.expected(size),
+            workload=workload,
             epsilon=asked.epsilon,
             delta=asked.delta,
-            beta=asked.beta,
-            **self._protecting,
+            protect=self.protection,
         )
         return plan_of(setting, offline=False).to_dict()
 

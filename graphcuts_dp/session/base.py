@@ -266,13 +266,28 @@ class CutMechanism(Mechanism[Question, S]):
     grid: Grid
     needs_truth = True
 
-    def guarantee(self, seed: int | None = None) -> PrivacyGuarantee:
+    def guarantee(
+        self, seed: int | None = None, parts: tuple[tuple[str, float], ...] = ()
+    ) -> PrivacyGuarantee:
         """What its whole life promises: all that it ever outputs, taken together.
 
         Args:
             seed: of the noise, or None; a seed voids the promise.
+            parts: of epsilon, see `PrivacyGuarantee`.
         """
-        return promise(self.cost, self.universe, self.grid, seed=seed)
+        universe, grid = self.universe, self.grid
+        capped = ", the weight cap" if grid.weighted and grid.cap is not None else ""
+        bounded = "" if grid.bounded is None else ", the degree bound"
+        return PrivacyGuarantee(
+            epsilon=self.cost.epsilon,
+            delta=self.cost.delta,
+            neighbours=hidden_change(
+                weighted=grid.weighted, weight_cap=grid.cap, directed=universe.directed
+            ),
+            public=universe.public + capped + bounded,
+            seed=seed,
+            parts=parts,
+        )
 
     @abstractmethod
     def expected_error(self, total_weight: float) -> float:
@@ -356,30 +371,4 @@ def only_cuts(query: Question, method: str) -> CutQuery:
         " (a cut that mixes both sides counts as such, unless it is asked in two parts); methods"
         " 'gaussian', 'laplace' and 'mirror-descent' answer every linear query, 'binary' rank-one"
         " ones: start a session with linear=True"
-    )
-
-
-def promise(
-    cost: Cost,
-    universe: Universe,
-    grid: Grid,
-    *,
-    seed: int | None,
-    parts: tuple[tuple[str, float], ...] = (),
-) -> PrivacyGuarantee:
-    """The guarantee of a mechanism of this cost."""
-    public = universe.public
-    if grid.weighted and grid.cap is not None:
-        public += ", the weight cap"
-    if grid.bounded is not None:
-        public += ", the degree bound"
-    return PrivacyGuarantee(
-        epsilon=cost.epsilon,
-        delta=cost.delta,
-        neighbours=hidden_change(
-            weighted=grid.weighted, weight_cap=grid.cap, directed=universe.directed
-        ),
-        public=public,
-        seed=seed,
-        parts=parts,
     )

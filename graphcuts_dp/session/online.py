@@ -17,11 +17,19 @@ from graphcuts_dp.errors import ExhaustedError, FileFormatError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.base import Hypothesis, Sign
-from graphcuts_dp.learn.block_start import GAIN_STEPS, BlockStart, GroupLearner, start_from_sums
-from graphcuts_dp.learn.learners import MOST_DENSE_VERTICES, Learned, Learner, MedianLearner
+from graphcuts_dp.learn.blocks import GAIN_STEPS, BlockStart, start_from_sums
+from graphcuts_dp.learn.bounds import UpdateBound
+from graphcuts_dp.learn.calibrations import Calibration, Tuning
+from graphcuts_dp.learn.learners import (
+    MOST_DENSE_VERTICES,
+    GroupLearner,
+    Learned,
+    Learner,
+    MedianLearner,
+    MirrorDescentLearner,
+    bound_of,
+)
 from graphcuts_dp.learn.median import DatabaseFamily
-from graphcuts_dp.learn.norm_learner import MirrorDescentLearner, bound_of
-from graphcuts_dp.learn.update_bounds import UpdateBound
 from graphcuts_dp.ledger.ledger import APART, SECRET
 from graphcuts_dp.measure.cells import (
     Sides,
@@ -48,6 +56,7 @@ from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import TOTAL_SHARE, Cost
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.noise import EntropySource
+from graphcuts_dp.privacy.sparse_vector import Secret
 from graphcuts_dp.session.base import (
     ANSWERED,
     NOTHING,
@@ -57,11 +66,8 @@ from graphcuts_dp.session.base import (
     check_graph,
     only_cuts,
     only_linear,
-    promise,
 )
-from graphcuts_dp.session.calibrations import Calibration, Tuning
 from graphcuts_dp.session.queries import BOUNDED, Counted
-from graphcuts_dp.session.sparse_vector import Secret
 
 TOTAL, GROUPS = "total", "groups"
 # What `start=` can name, and what it buys.
@@ -140,7 +146,7 @@ class BoughtStart:
     Attributes:
         sums: noisy weight of each cell, in units.
         start: the first hypothesis, made of them.
-        gain: upper bound on G of `learn.block_start`, in units, for the learner's distance; it is
+        gain: upper bound on G of `learn.blocks`, in units, for the learner's distance; it is
             wrong with the probability that the calibration sets aside for one bought number.
     """
 
@@ -373,10 +379,12 @@ class OnlineMechanism(CutMechanism[OnlineState]):
         learnt: FloatMatrix = current.median_weights() if family else current.dense()
         return learnt * self._unit
 
-    def guarantee(self, seed: int | None = None) -> PrivacyGuarantee:
-        """See `Mechanism.guarantee`; its parts are shares of the budget."""
+    def guarantee(
+        self, seed: int | None = None, parts: tuple[tuple[str, float], ...] = ()
+    ) -> PrivacyGuarantee:
+        """See `CutMechanism.guarantee`; its parts are shares of the budget."""
         if self.total_weight is not None:
-            return promise(self.cost, self.universe, self.grid, seed=seed)
+            return super().guarantee(seed, parts)
         total = self.cost.epsilon * float(TOTAL_SHARE)
         left = self.cost.epsilon - total
         norm = left * float(TOTAL_SHARE) if self._buys else 0.0
@@ -387,7 +395,7 @@ class OnlineMechanism(CutMechanism[OnlineState]):
             bought += [("how near they are", (left - sums) * float(TOTAL_SHARE))]
         spent = sum(part for _, part in bought)
         parts = (("total weight", total), *bought, ("answers", left - spent))
-        return promise(self.cost, self.universe, self.grid, seed=seed, parts=parts)
+        return super().guarantee(seed, parts)
 
     def start(self, graph: AnyGraph, source: EntropySource) -> OnlineState:
         """See `Mechanism.start`: buys the total weight if it is not public, and what begins."""

@@ -5,7 +5,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, Literal, final
 
 from graphcuts_dp.arrays import FloatVector
@@ -13,8 +13,15 @@ from graphcuts_dp.errors import ExhaustedError, FileFormatError, ParameterError,
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.learn.bounds import (
+    all_cuts_radius,
+    checked_promise,
+    fixed_cuts_radius,
+    noise_on_each,
+    radius_of_each,
+    size_of,
+)
 from graphcuts_dp.learn.learners import check_disjoint
-from graphcuts_dp.learn.online_bounds import checked_promise
 from graphcuts_dp.ledger.ledger import APART
 from graphcuts_dp.measure.entries import randomized_response
 from graphcuts_dp.pairs.graph_queries import Extent, LinearSteps, Question
@@ -23,10 +30,9 @@ from graphcuts_dp.pairs.universe import Layout, Universe
 from graphcuts_dp.privacy.composition import (
     Cost,
     discrete_gaussian_delta,
-    discrete_gaussian_scale,
     stated_cost,
 )
-from graphcuts_dp.privacy.distributions import BinaryResponse, ValueNoise, response_radius
+from graphcuts_dp.privacy.distributions import BinaryResponse, ValueNoise
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.noise import SEEDED_WARNING, EntropySource
 from graphcuts_dp.session.base import (
@@ -126,20 +132,15 @@ class PerQueryNoise(CutMechanism[CountState]):
         return self.grid.sensitivity * self.steps
 
     @cached_property
-    def _scale_squared(self) -> Fraction:
-        """Of Gaussian noise for sensitivity 1, rounded up."""
-        scale = discrete_gaussian_scale(
-            epsilon=self.epsilon, delta=self.delta, queries=self.queries
-        )
-        return Fraction(scale * (1 + 1e-12)) ** 2
-
-    @cached_property
     def noise(self) -> ValueNoise:
         """On each answer, in steps."""
-        if self.distribution == "laplace":
-            rate = Fraction(self.epsilon) / (self.queries * self._sensitivity)
-            return ValueNoise("laplace", rate)
-        return ValueNoise("gaussian", self._scale_squared * self._sensitivity**2)
+        return noise_on_each(
+            self.distribution,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            queries=self.queries,
+            sensitivity=self._sensitivity,
+        )
 
     @cached_property
     def linear_noise(self) -> ValueNoise:
@@ -162,11 +163,11 @@ class PerQueryNoise(CutMechanism[CountState]):
 
     @cached_property
     def _radius(self) -> int:
-        return self.noise.radius(self.beta / self.queries)
+        return radius_of_each(self.noise, queries=self.queries, beta=self.beta)
 
     @cached_property
     def _linear_radius(self) -> int:
-        return self.linear_noise.radius(self.beta / self.queries)
+        return radius_of_each(self.linear_noise, queries=self.queries, beta=self.beta)
 
     def expected_error(self, total_weight: float) -> float:  # noqa: ARG002
         """See `Mechanism.expected_error`: the same for all graphs."""
@@ -225,10 +226,7 @@ class BinaryAnswers(CutMechanism[ResponseState]):
 
     Guarantee: epsilon-DP; see `randomized_response`. Everything after it is post-processing. All
     answers come from the same noise, so who has seen some can ask for a cut where it is large.
-    Adaptive intervals therefore hold for all cuts at once: a failure probability of beta/3^n for
-    each of the at most 3^n/2 pairs of disjoint sets, beta/4^n for the at most 4^n/2 others,
-    beta/2^(left + right) for each cut of a bipartite graph. In a directed graph, where (S, T) and
-    (T, S) are two cuts, half of those of the plain one. They grow as n^1.5.
+    Adaptive intervals therefore hold for all cuts at once (`all_cuts_radius`); they grow as n^1.5.
 
     Rank-one queries, proven on the same event, so that nothing more may fail. Let E be the noise,
     and draw each vertex i into S with chance u_i and into T with v_i, independently of the others.
@@ -395,15 +393,10 @@ class BinaryAnswers(CutMechanism[ResponseState]):
 
     def _radius(self, pairs: int, *, disjoint: bool) -> float:
         if not self.adaptive:
-            return _fixed_radius(self.distribution, pairs, self.beta / self.queries)
-        rows, columns = self.universe.shape
-        if self.universe.bipartite:
-            cuts = (rows + columns) * math.log(2)
-        else:
-            cuts = rows * math.log(3 if disjoint else 4)
-            if self.universe.directed:  # there are twice as many
-                cuts += math.log(2)
-        return _adaptive_radius(self.distribution, pairs, cuts - math.log(self.beta))
+            return fixed_cuts_radius(self.distribution, pairs, queries=self.queries, beta=self.beta)
+        return all_cuts_radius(
+            self.distribution, size_of(self.universe), pairs, beta=self.beta, disjoint=disjoint
+        )
 
     def learnt(self, state: ResponseState) -> bytes:
         """See `Mechanism.learnt`: n^2/16 bytes; the same from start to end."""
@@ -425,14 +418,3 @@ class BinaryAnswers(CutMechanism[ResponseState]):
         if not same or matrix.distribution != self.distribution:
             raise FileFormatError("the noisy matrix belongs to another session")
         return replace(state, matrix=matrix)
-
-
-# Each is a search for the best exponent, a millisecond; many cuts have equally many pairs.
-@lru_cache(maxsize=1 << 16)
-def _fixed_radius(distribution: BinaryResponse, pairs: int, failure: float) -> float:
-    return response_radius(distribution, pairs, failure=failure)
-
-
-@lru_cache(maxsize=1 << 16)
-def _adaptive_radius(distribution: BinaryResponse, pairs: int, log_failures: float) -> float:
-    return distribution.radius(pairs, log_failures=log_failures)

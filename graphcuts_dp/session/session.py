@@ -18,8 +18,8 @@ from graphcuts_dp.errors import (
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph, read_graph
 from graphcuts_dp.graph.owned_rows import PrivateData, bounded_graph, without_rows
-from graphcuts_dp.learn.learners import Learner
-from graphcuts_dp.learn.own_learner import OwnLearner
+from graphcuts_dp.learn.bounds import SessionWorkload
+from graphcuts_dp.learn.learners import Learner, OwnLearner
 from graphcuts_dp.ledger.opening import Store, reading_of, size_of
 from graphcuts_dp.ledger.uses import SESSION, Use, check_agreed, check_name
 from graphcuts_dp.measure.cells import Sides, sides_of_groups
@@ -30,15 +30,15 @@ from graphcuts_dp.pairs.queries import CutQuery, Subset, is_query, understood
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import VertexSet
 from graphcuts_dp.privacy.composition import as_stored
-from graphcuts_dp.privacy.guarantee import Protect, warn_of_delta
-from graphcuts_dp.privacy.noise import SEEDED_WARNING, SeededEntropy
+from graphcuts_dp.privacy.guarantee import Protect, promise_text, warn_of_delta
+from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.resources import Progress, silent
 from graphcuts_dp.session.base import Answer, CutMechanism
 from graphcuts_dp.session.online import OnlineMechanism, OnlineState
 from graphcuts_dp.session.queries import encode_query
 from graphcuts_dp.session.query_lines import sides
 from graphcuts_dp.session.runner import Beginning, Remaining, Runner, StoreSession, begun_or_resumed
-from graphcuts_dp.session.terms import METHODS, Auto, ByRule, Method, SessionTerms, SessionWorkload
+from graphcuts_dp.session.terms import METHODS, Auto, ByRule, Method, SessionTerms
 from graphcuts_dp.session.transcript import History, export_ledger
 
 if TYPE_CHECKING:
@@ -291,11 +291,7 @@ class Session(StoreSession[CutMechanism[Any]], Displayed):
         points = [(each.value, *each.interval, each.updated) for each in given]
         if not points:
             raise QueryError("there are no answers to draw yet")
-        promise = self.guarantee
-        text = f"{title or f'Session {self.name}'} (epsilon = {promise.epsilon:g}"
-        text += f", delta = {promise.delta:g})" if promise.delta else ")"
-        if not promise.is_private:
-            text += f"  {SEEDED_WARNING}"
+        text = f"{title or f'Session {self.name}'} ({promise_text(self.guarantee)})"
         return session_answers_figure(points, title=text)
 
     def export(self) -> dict[str, Any]:

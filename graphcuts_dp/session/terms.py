@@ -2,7 +2,7 @@
 
 Each is an object of options: Python, the command line and HTTP are made from them. Sessions, the
 planner and the audits read the table `METHODS`: a new method is an object here, or the line of its
-update rule in `learn.constructions`, and a mechanism in a file of its own. The file is long, since
+update rule in `learn.learners`, and a mechanism in a file of its own. The file is long, since
 every option of a session is described here and nowhere else.
 """
 
@@ -16,102 +16,27 @@ from typing import Any, ClassVar, Self, cast, final
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.learn.constructions import CONSTRUCTIONS, learner_of
-from graphcuts_dp.learn.learners import Learner, MedianLearner
-from graphcuts_dp.learn.norms import NORM_HELP, CutSizes
-from graphcuts_dp.learn.own_learner import OWN, OwnLearner
-from graphcuts_dp.learn.update_bounds import size_of
-from graphcuts_dp.options import OUTPUT, PRIVACY, check, option
+from graphcuts_dp.learn.bounds import CutSizes, SessionWorkload, Setting, size_of
+from graphcuts_dp.learn.calibrations import CALIBRATIONS
+from graphcuts_dp.learn.learners import (
+    CONSTRUCTIONS,
+    OWN,
+    Learner,
+    MedianLearner,
+    OwnLearner,
+    learner_of,
+)
+from graphcuts_dp.learn.norms import NORM_HELP
+from graphcuts_dp.options import PRIVACY, check, option
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import as_stored
 from graphcuts_dp.privacy.guarantee import EDGE, LARGEST_EPSILON, PrivacyGuarantee, Protect
 from graphcuts_dp.session.base import CutMechanism
-from graphcuts_dp.session.calibrations import CALIBRATIONS
-from graphcuts_dp.session.choice import (
-    Setting,
-    binary_error,
-    construction_error,
-    gaussian_error,
-    laplace_error,
-    median_error,
-    mirror_descent_error,
-)
 from graphcuts_dp.session.online import STARTS, TOTAL, OnlineMechanism
 from graphcuts_dp.session.plain import BinaryAnswers, PerQueryNoise
 from graphcuts_dp.session.queries import BOUNDED
 
-_GUESSED_DEGREE = 20  # average, where nobody says how many edges to expect
 _STEPS = 12  # of a bisection on the logarithm of epsilon: two digits
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class SessionWorkload:
-    """What will be asked of a session: how much, and which queries. The less, the less noise.
-
-    Attributes:
-        queries: k >= 1: how many answers are promised.
-        beta: probability that any of the k intervals is wrong, in (0, 1).
-        disjoint: only cuts with disjoint S and T will be asked: smaller errors of "frieze-kannan",
-            "mirror-descent" and "binary", which then refuse others.
-        linear: rank-one, matrix and other linear queries will be asked, too: "auto" then chooses
-            among the methods that answer them all, and others are refused. Since answers then
-            change either way, "mirror-descent" has twice the noise that it has for cuts.
-        most_right: of a bipartite graph: only cuts with at most so many right vertices will be
-            asked: smaller errors of "mirror-descent", which then refuses others. Without it its
-            norm "entropy" is never worse.
-        most_spectral: of "mirror-descent" with `linear`, on a bipartite graph: no query that will
-            be asked has a matrix of coefficients of which the largest singular value is more than
-            so many times the largest coefficient. With norm "schatten" or "auto" the nuclear norm
-            of the graph is then bought, and the error is smaller if that is.
-        expected_edges: a public guess of the number of edges, for method "auto" and warnings; not
-            kept.
-
-    Raises:
-        ParameterError: a number out of range.
-
-    Examples:
-        >>> gc.SessionWorkload(queries=0)
-        Traceback (most recent call last):
-        graphcuts_dp.errors.ParameterError: queries must be a whole number from 1 on, not 0
-    """
-
-    queries: int = option(help="Number of answers that the session promises.", least=1)
-    beta: float = option(
-        0.05,
-        help="Probability that any of the intervals is wrong.",
-        above=0,
-        below=1,
-        group=OUTPUT,
-    )
-    disjoint: bool = option(False, help="Promise that all queries have disjoint sets.")
-    linear: bool = option(
-        False, help="All linear queries, not only cuts (with --method auto or mirror-descent)."
-    )
-    most_right: int | None = option(
-        None, help="For a bipartite graph: no set T will have more vertices than this.", least=1
-    )
-    most_spectral: float | None = option(
-        None,
-        help="With --linear, for a bipartite graph: no query's largest singular value will be more"
-        " than so many times its largest coefficient.",
-        least=1,
-    )
-    expected_edges: float | None = option(
-        None, help="A public guess of the number of edges, used only to choose the method.", above=0
-    )
-
-    def __post_init__(self) -> None:
-        check(self)
-
-    def expected(self, universe: Universe) -> float:
-        """The number of edges to expect, or of the largest weights that can change."""
-        guess = self.expected_edges
-        if guess is None:
-            vertices = sum(universe.shape) if universe.bipartite else universe.shape[0]
-            # Hardly any graph has more than half of all pairs.
-            guess = min(vertices * _GUESSED_DEGREE, max(universe.size, 2)) / 2
-        return min(max(1.0, float(guess)), float(universe.size))
 
 
 class Method(ABC):
@@ -136,20 +61,6 @@ class Method(ABC):
 
         Raises:
             ParameterError: terms that do not suit it.
-        """
-
-    @abstractmethod
-    def error(self, setting: Setting, adaptive: bool = True) -> float:
-        """With probability 1 - beta no answer about disjoint sets is farther off than this.
-
-        For plans, which know no vertex set; a mechanism knows its own errors.
-
-        Args:
-            setting: the public numbers.
-            adaptive: whether queries may depend on earlier answers.
-
-        Returns:
-            Infinity where delta is 0 and must not be.
         """
 
 
@@ -178,7 +89,6 @@ class Gaussian(_NoiseOnEach):
 
     name = "gaussian"
     needs_delta = True
-    error = staticmethod(gaussian_error)
 
 
 @final
@@ -187,7 +97,6 @@ class Laplace(_NoiseOnEach):
     """Discrete Laplace noise on each answer: pure differential privacy."""
 
     name = "laplace"
-    error = staticmethod(laplace_error)
 
 
 @final
@@ -196,7 +105,6 @@ class RandomizedResponse(Method):
     """Binary randomised response of all pairs, once: pure differential privacy."""
 
     name = "binary"
-    error = staticmethod(binary_error)
 
     def mechanism(self, terms: "SessionTerms", universe: Universe, grid: Grid) -> BinaryAnswers:
         """See `Method.mechanism`."""
@@ -278,11 +186,6 @@ class LearningMethod(Method):
             begins=self.start,
         )
 
-    def error(self, setting: Setting, adaptive: bool = True) -> float:
-        """See `Method.error`: of the tight calibration."""
-        updates = CONSTRUCTIONS[self.name].updates
-        return math.inf if updates is None else construction_error(updates, setting, adaptive)
-
 
 @final
 @dataclass(frozen=True, kw_only=True)
@@ -325,8 +228,6 @@ class MirrorDescent(LearningMethod):
 
     norm: str | None = option(None, help=f"Norm of mirror-descent: {NORM_HELP}.")
 
-    error = staticmethod(mirror_descent_error)
-
     def announced(self, work: SessionWorkload, grid: Grid) -> dict[str, Any]:
         """See `LearningMethod.announced`; a bounded grid allows no norm that has a price."""
         return super().announced(work, grid) | {
@@ -344,7 +245,6 @@ class MedianOfGraphs(LearningMethod):
     """The median of all graphs that the answers still allow: for up to 16 pairs."""
 
     name = "median"
-    error = staticmethod(median_error)
 
     def construction(self, universe: Universe) -> Learner:
         """See `LearningMethod.construction`."""
@@ -367,7 +267,7 @@ class ByRule(LearningMethod):
     """A method that learns by another rule.
 
     Attributes:
-        rule: a name of `learn.constructions`, or a rule of one's own: an object as
+        rule: a name of `learn.learners`, or a rule of one's own: an object as
             `learn.learners.Learner` describes it, with a `version`.
     """
 
@@ -406,7 +306,7 @@ _CLASSES = (
     RandomizedResponse,
 )
 METHODS: Mapping[str, Callable[..., Method]] = {
-    **{name: partial(ByRule, rule=name) for name, known in CONSTRUCTIONS.items() if known.online},
+    **{name: partial(ByRule, rule=name) for name in CONSTRUCTIONS},
     **{each.name: each for each in _CLASSES},
 }
 LINEAR_METHODS = tuple(name for name, kind in METHODS.items() if kind().linear)
@@ -436,15 +336,6 @@ def method_named(name: str, **options: Any) -> Method:
             f" method {name!r} has none to choose"
         )
     return kind(**options)
-
-
-def guaranteed_error(method: str, setting: Setting, *, adaptive: bool = True) -> float:
-    """See `Method.error`, of the method of a name, in edges.
-
-    Raises:
-        ParameterError: an unknown method.
-    """
-    return method_named(method).error(setting, adaptive)
 
 
 @final
@@ -572,11 +463,10 @@ class SessionTerms:
             return self
         Setting(
             n=size_of(universe),
-            edges=self.workload.expected(universe),
-            queries=self.workload.queries,
+            edges=self.workload.expected(size_of(universe)),
+            workload=SessionWorkload(queries=self.workload.queries),
             epsilon=self.epsilon,
             delta=self.delta,
-            beta=self.workload.beta,
         )
         if self.workload.linear and grid.bounded is not None:
             raise ParameterError(BOUNDED)
@@ -607,7 +497,7 @@ class SessionTerms:
         Raises:
             ParameterError: as `mechanism`.
         """
-        edges = self.workload.expected(universe)
+        edges = self.workload.expected(size_of(universe))
         return self.mechanism(universe, grid).expected_error(edges * grid.unit * grid.largest)
 
     def guarantee(self, made: CutMechanism[Any], seed: int | None) -> PrivacyGuarantee:

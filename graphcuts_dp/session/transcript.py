@@ -16,7 +16,6 @@ from graphcuts_dp.ledger.uses import (
     DISTANCE_SESSION,
     SESSION,
     Use,
-    sessions_of,
     total_cost,
     uses_of,
 )
@@ -277,7 +276,7 @@ def session_source(
         ParameterError: no such session, or nobody knows where the graph is.
     """
     with closing(open_ledger(store)) as ledger, ledger.locked():
-        sessions = sessions_of(ledger)
+        sessions = {use.name: use for use in uses_of(ledger) if use.kind == SESSION}
     if name not in sessions:
         known = ", ".join(sessions) or "none"
         raise ParameterError(f"no session {name!r} in {ledger.file.path}; there is: {known}")

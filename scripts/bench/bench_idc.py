@@ -8,7 +8,7 @@ import tracemalloc
 import numpy as np
 
 import graphcuts_dp as gc
-from graphcuts_dp.learn.bit_sets import DenseHypothesis
+from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.learn.blocks import BlockHypothesis
 from graphcuts_dp.learn.cut_sum import CutSum
 from graphcuts_dp.pairs.universe import Universe

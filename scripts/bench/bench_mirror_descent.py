@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 
 import graphcuts_dp as gc
-from graphcuts_dp.learn.mirror_descent import MirrorDescentRule, minimal_start
 from graphcuts_dp.learn.potentials import (
     Box,
     Entropy,
@@ -24,6 +23,7 @@ from graphcuts_dp.learn.potentials import (
     bregman,
     near_one,
 )
+from graphcuts_dp.learn.rules import MirrorDescentRule, minimal_start
 from graphcuts_dp.pairs.universe import Universe
 from scripts.bench.harness import Table, run
 from scripts.figures.random_graphs import imbalanced_bipartite, power_law_bipartite

@@ -31,8 +31,8 @@ from matplotlib.lines import Line2D
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.errors import AccuracyWarning
 from graphcuts_dp.graph.adjacency import BipartiteGraph
+from graphcuts_dp.learn.bounds import UpdateBound
 from graphcuts_dp.learn.potentials import near_one
-from graphcuts_dp.learn.update_bounds import UpdateBound
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.plotting.style import PAGE, house_style
 from graphcuts_dp.resources import Progress

@@ -1,6 +1,6 @@
 """The errors that the papers' mechanisms guarantee, from sizes alone: no data is read.
 
-The online ones are in `graphcuts_dp.learn.online_bounds`, where a session finds them too. The
+The online ones are in `graphcuts_dp.learn.bounds`, where a session finds them too. The
 offline ones ask a distinguisher for the worst query.
 """
 
@@ -12,14 +12,16 @@ import scipy
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.learn.base import Rule
-from graphcuts_dp.learn.mirror_descent import printed_step_size, proven_drop, step_size
-from graphcuts_dp.learn.online_bounds import (
+from graphcuts_dp.learn.bounds import (
     ErrorBound,
+    Size,
+    UpdateBound,
     checked_promise,
+    pairs_of,
     solve_circle,
     whole,
 )
-from graphcuts_dp.learn.update_bounds import Size, UpdateBound, pairs_of
+from graphcuts_dp.learn.norms import printed_step_size, proven_drop, step_size
 from graphcuts_dp.privacy.composition import comparison_moment
 from scripts.figures.small_databases import small_database_size
 

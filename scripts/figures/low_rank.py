@@ -28,7 +28,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from graphcuts_dp.arrays import FloatMatrix
-from graphcuts_dp.learn.mirror_descent import step_size
+from graphcuts_dp.learn.norms import step_size
 from graphcuts_dp.learn.potentials import LpNorm, Potential, SchattenNorm, near_one
 from graphcuts_dp.plotting.style import PAGE, house_style
 from graphcuts_dp.resources import Progress, one_blas_thread

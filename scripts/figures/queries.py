@@ -18,13 +18,13 @@ from matplotlib.lines import Line2D
 
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.learn.bounds import SessionWorkload, Setting
 from graphcuts_dp.pairs.queries import CutQuery, answer_all
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.planning.planner import plan_of
 from graphcuts_dp.plotting.style import COLOURS, PAGE, house_style
 from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.resources import Progress
-from graphcuts_dp.session.choice import Setting
 from graphcuts_dp.session.plain import BinaryAnswers
 from graphcuts_dp.session.terms import SessionTerms
 from scripts.figures.base import Finding, Table, exponent_finding, finding, near
@@ -84,7 +84,8 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
 
 
 def _guaranteed(n: int, edges: int, k: int) -> list[tuple[Any, ...]]:
-    setting = Setting(n=n, edges=edges, queries=k, epsilon=_EPSILON, delta=_DELTA, beta=_BETA)
+    asked = SessionWorkload(queries=k, beta=_BETA)
+    setting = Setting(n=n, edges=edges, workload=asked, epsilon=_EPSILON, delta=_DELTA)
     planned = plan_of(setting, offline=False)
     errors: dict[str, float] = {}
     for row in planned.rows:

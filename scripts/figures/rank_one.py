@@ -19,7 +19,7 @@ import numpy as np
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.learn.bit_sets import DenseHypothesis
+from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.offline.power_method import PowerRankOne
 from graphcuts_dp.offline.rank_one import (
     ResponseRankOne,

@@ -1,7 +1,7 @@
 """GRU12's Table 1 with its constants solved: the error for all cuts against the number of edges.
 
 Formulas only: no graph is made and no noise drawn, so `seed` changes nothing. All cuts of n
-vertices are k = 4^n queries (S, T), far beyond floats, so the circles of `learn.online_bounds` are
+vertices are k = 4^n queries (S, T), far beyond floats, so the circles of `learn.bounds` are
 solved here in ln k; a test holds them to that module where k is small enough for it.
 """
 
@@ -17,7 +17,7 @@ from matplotlib.lines import Line2D
 
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.learn.base import Rule
-from graphcuts_dp.learn.update_bounds import (
+from graphcuts_dp.learn.bounds import (
     UpdateBound,
     frieze_kannan_updates,
     multiplicative_weights_updates,
@@ -89,7 +89,7 @@ def log_all_cuts(n: int) -> float:
 
 
 def tight_error(bound: UpdateBound, *, log_queries: float) -> float:
-    """`learn.online_bounds.tight_online` for ln k, c taken as a real number.
+    """`learn.bounds.tight_online` for ln k, c taken as a real number.
 
     Args:
         bound: B, proportional to 1/alpha^2.
@@ -111,7 +111,7 @@ def tight_error(bound: UpdateBound, *, log_queries: float) -> float:
 
 
 def gru12_error(bound: UpdateBound, *, log_queries: float) -> float:
-    """`online_bounds.gru12_online` for ln k: alpha^2 = 3000 sqrt(B(1)) ln(4/delta) ln(2k/beta).
+    """`bounds.gru12_online` for ln k: alpha^2 = 3000 sqrt(B(1)) ln(4/delta) ln(2k/beta).
 
     Args:
         bound: B, proportional to 1/alpha^2.

@@ -9,11 +9,14 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.errors import HypothesisError, MatrixError
 from graphcuts_dp.learn.base import Construction, H, Sign
-from graphcuts_dp.learn.frieze_kannan import FriezeKannanRule
 from graphcuts_dp.learn.median import Median
-from graphcuts_dp.learn.mirror_descent import MirrorDescentRule, coordinates
-from graphcuts_dp.learn.multiplicative_weights import MultiplicativeWeightsRule
 from graphcuts_dp.learn.potentials import bregman
+from graphcuts_dp.learn.rules import (
+    FriezeKannanRule,
+    MirrorDescentRule,
+    MultiplicativeWeightsRule,
+    coordinates,
+)
 from graphcuts_dp.pairs.queries import LinearQuery
 from graphcuts_dp.pairs.universe import Universe
 

@@ -20,10 +20,7 @@ from matplotlib.figure import Figure
 
 from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.learn.base import Construction, Rule
-from graphcuts_dp.learn.frieze_kannan import frieze_kannan
 from graphcuts_dp.learn.median import DatabaseFamily, Median, all_graphs
-from graphcuts_dp.learn.mirror_descent import MirrorDescentRule, minimal_start
-from graphcuts_dp.learn.multiplicative_weights import multiplicative_weights
 from graphcuts_dp.learn.potentials import (
     Entropy,
     GroupNorm,
@@ -31,6 +28,12 @@ from graphcuts_dp.learn.potentials import (
     Potential,
     SchattenNorm,
     near_one,
+)
+from graphcuts_dp.learn.rules import (
+    MirrorDescentRule,
+    frieze_kannan,
+    minimal_start,
+    multiplicative_weights,
 )
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe

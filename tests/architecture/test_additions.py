@@ -47,7 +47,7 @@ HALF_STEPS = '''
 from dataclasses import dataclass
 
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.learn.frieze_kannan import frieze_kannan
+from graphcuts_dp.learn.rules import frieze_kannan
 
 
 @dataclass(frozen=True)
@@ -121,13 +121,12 @@ ADDITIONS = {
     ),
     "update rule": (
         ("learn/half_steps.py", HALF_STEPS),
-        "learn/constructions.py",
+        "learn/learners.py",
         "CONSTRUCTIONS: Mapping[str, KnownConstruction] = {\n",
         """    "half-steps": KnownConstruction(
         initials="HS",
         learner=HalfSteps,
         updates=lambda n, edges, rule, _: frieze_kannan_updates(n, edges, rule=rule),
-        online=True,
     ),
 """,
         "from graphcuts_dp.learn.half_steps import HalfSteps\n",
@@ -148,8 +147,8 @@ import numpy as np
 import graphcuts_dp as gc
 from graphcuts_dp.cli import main
 from tests.audits.registry import ENTRIES, exported_mechanisms
-from graphcuts_dp.graph.multiway_cut import MultiwayCut
-from graphcuts_dp.learn.bit_sets import DenseHypothesis
+from graphcuts_dp.pairs.graph_queries import MultiwayCut
+from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.pairs.universe import Universe
 
 warnings.simplefilter("ignore")

@@ -41,6 +41,7 @@ from graphcuts_dp.distances.session import InteractiveDistances
 from graphcuts_dp.errors import AccuracyWarning, ParameterError
 from graphcuts_dp.estimate.noisy_matrix import NOISES, noise_distribution
 from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.learn.calibrations import CALIBRATIONS
 from graphcuts_dp.measure.statistics import measure_total
 from graphcuts_dp.offline.lists import Steps
 from graphcuts_dp.offline.rank_one import ResponseRankOne
@@ -48,7 +49,6 @@ from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.results.bundle import KINDS, receipt_path
-from graphcuts_dp.session.calibrations import CALIBRATIONS
 from graphcuts_dp.session.terms import SessionTerms
 from scripts.benchmark.baselines import density_only, noisy_degrees, noisy_weight
 from scripts.figures.gaussian_rank_one import GaussianRankOne

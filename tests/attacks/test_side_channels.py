@@ -702,7 +702,7 @@ NAMES = {
         Response Fitting SessionWorkload FriezeKannan MirrorDescent MultiplicativeWeights
         distances.DistanceQuery distances.Metric Plan VertexSet __version__ plan datasets
         distances.plan_distances
-        Protect distances.read_map planning.PlanRow planning.Workload
+        Protect distances.read_map planning.PlanRow
         Groups GroupTree RemoteSession connect
         planning.plan_bounds planning.BoundPlan planning.BoundRow
         planning.plan_degree_bounds planning.DegreePlan planning.DegreeRow""",

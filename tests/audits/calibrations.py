@@ -22,14 +22,14 @@ from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.evaluation.audit import Claim
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.learn.constructions import CONSTRUCTIONS
+from graphcuts_dp.learn.calibrations import CALIBRATIONS, Tuning
+from graphcuts_dp.learn.learners import CONSTRUCTIONS
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.guarantee import EDGE, Protect
 from graphcuts_dp.privacy.noise import SeededEntropy
-from graphcuts_dp.session.calibrations import CALIBRATIONS, Tuning
+from graphcuts_dp.privacy.sparse_vector import NoisyComparison, OneSidedPair, SharedThreshold
 from graphcuts_dp.session.online import OnlineMechanism
 from graphcuts_dp.session.plain import PerQueryNoise
-from graphcuts_dp.session.sparse_vector import NoisyComparison, OneSidedPair, SharedThreshold
 from graphcuts_dp.session.terms import SessionTerms
 from tests.audits.base import Audit, Entry, Enumerated
 from tests.audits.losses import DistributionPair
@@ -315,8 +315,7 @@ ENTRIES = (
             (f"session: {construction}, {calibration}",),
             unseen=_GENEROUS if calibration in ("gru12", "jt12") else "",
         )
-        for construction, known in CONSTRUCTIONS.items()
-        if known.online
+        for construction in CONSTRUCTIONS
         for calibration in CALIBRATIONS
     ),
 )

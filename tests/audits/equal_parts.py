@@ -7,26 +7,26 @@ less, which no number of runs tells apart.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import final
+from typing import Self, final
 
 import numpy as np
 
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.learn.update_bounds import UpdateBound
+from graphcuts_dp.learn.bounds import UpdateBound
+from graphcuts_dp.learn.calibrations import Calibration, Tuning
 from graphcuts_dp.measure.statistics import ROOT_STEPS
 from graphcuts_dp.pairs.queries import LinearQuery
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.distributions import ValueNoise
 from graphcuts_dp.privacy.noise import EntropySource
-from graphcuts_dp.session.calibrations import Calibration, Tuning
+from graphcuts_dp.privacy.sparse_vector import OneSidedPair
 from graphcuts_dp.session.online import OnlineMechanism, OnlineState
-from graphcuts_dp.session.sparse_vector import OneSidedPair
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class EqualParts:
+class EqualParts(Calibration):
     """The same part of epsilon for each thing that is bought, and one for the tests.
 
     Attributes:
@@ -47,17 +47,14 @@ class EqualParts:
     queries: int = 2
     beta: float = 0.05
 
-    @property
-    def name(self) -> str:
-        """As users type it."""
-        return "equal parts"
+    name = "equal parts"
 
     @property
     def cost(self) -> Cost:
         """Pure epsilon, whatever happens."""
         return Cost.of_pure(self.epsilon)
 
-    def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, Calibration]:
+    def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, Self]:
         """See `Calibration.with_total`."""
         each = self.epsilon / self.parts
         rate = each * self.factor

@@ -14,14 +14,14 @@ import scipy
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.learn.constructions import CONSTRUCTIONS
+from graphcuts_dp.learn.bounds import UpdateBound
 from graphcuts_dp.learn.learners import (
+    CONSTRUCTIONS,
     FriezeKannanLearner,
     Learner,
+    MirrorDescentLearner,
     MultiplicativeWeightsLearner,
 )
-from graphcuts_dp.learn.norm_learner import MirrorDescentLearner
-from graphcuts_dp.learn.update_bounds import UpdateBound
 from graphcuts_dp.offline.construction import IterativeConstruction
 from graphcuts_dp.offline.distinguisher import Distinguisher, Exponential
 from graphcuts_dp.offline.methods import Learning

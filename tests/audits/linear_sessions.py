@@ -16,13 +16,13 @@ from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.learn.norm_learner import MirrorDescentLearner
+from graphcuts_dp.learn.learners import MirrorDescentLearner
 from graphcuts_dp.pairs.queries import MatrixQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.noise import EntropySource, SeededEntropy
+from graphcuts_dp.privacy.sparse_vector import OneSidedPair
 from graphcuts_dp.session.online import Counting, OnlineMechanism
 from graphcuts_dp.session.queries import linear_count
-from graphcuts_dp.session.sparse_vector import OneSidedPair
 from graphcuts_dp.session.terms import SessionTerms
 from tests.audits.base import Audit, Entry, Enumerated, Sampled
 from tests.audits.calibrations import instance

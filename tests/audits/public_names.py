@@ -7,7 +7,7 @@ import graphcuts_dp as gc
 
 
 def public_names() -> dict[str, Any]:
-    """Each name with what it names; of a submodule's names such as "planning.Workload"."""
+    """Each name with what it names; of a submodule's names such as "planning.PlanRow"."""
     found: dict[str, Any] = {}
     for name in gc.__all__:
         value = getattr(gc, name)

@@ -9,7 +9,8 @@ from graphcuts_dp.distances import answers as distance_answers
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_matrix import NOISES
 from graphcuts_dp.evaluation.audit import ALPHA
-from graphcuts_dp.learn.constructions import CONSTRUCTIONS
+from graphcuts_dp.learn.calibrations import CALIBRATIONS
+from graphcuts_dp.learn.learners import CONSTRUCTIONS
 from graphcuts_dp.offline.construction import PLAYERS
 from graphcuts_dp.offline.methods import DISTINGUISHERS, MEDIAN
 from graphcuts_dp.offline.tuning import CALIBRATIONS as OFFLINE_CALIBRATIONS
@@ -18,7 +19,6 @@ from graphcuts_dp.privacy.level_noise import NORMS
 from graphcuts_dp.privacy.noise import EntropySource, entropy_source
 from graphcuts_dp.release.shares import MECHANISMS
 from graphcuts_dp.resources import Progress, silent
-from graphcuts_dp.session.calibrations import CALIBRATIONS
 from graphcuts_dp.session.online import STARTS, TOTAL
 from graphcuts_dp.session.terms import METHODS
 from graphcuts_dp.synth.methods import FIT_NAMES

@@ -23,7 +23,7 @@ from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.adjacency import BipartiteGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.owned_rows import PrivateData
-from graphcuts_dp.learn.norm_learner import MirrorDescentLearner
+from graphcuts_dp.learn.learners import MirrorDescentLearner
 from graphcuts_dp.offline.lists import Sensing
 from graphcuts_dp.offline.methods import Learning, release_iteratively
 from graphcuts_dp.pairs.queries import CutQuery

@@ -11,7 +11,7 @@ from online_cases import EDGE, toy, toy_graph
 from graphcuts_dp.evaluation.audit import audit
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.privacy.noise import SeededEntropy
-from graphcuts_dp.session.sparse_vector import OneSidedPair
+from graphcuts_dp.privacy.sparse_vector import OneSidedPair
 
 R1, R2 = Fraction(1, 5), Fraction(1)
 BOUND = float(R1 + R2)  # of one instance

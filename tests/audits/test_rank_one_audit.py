@@ -16,7 +16,7 @@ import pytest
 
 from graphcuts_dp.evaluation.audit import ALPHA, clopper_pearson
 from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.learn.bit_sets import DenseHypothesis
+from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.offline import power_method
 from graphcuts_dp.offline.power_method import PowerRankOne
 from graphcuts_dp.pairs.universe import Universe

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, Literal, final
+from typing import Any, Literal, Self, final
 
 import numpy as np
 import numpy.typing as npt
@@ -18,18 +18,20 @@ from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.learn.learners import FriezeKannanLearner, Learner, MultiplicativeWeightsLearner
-from graphcuts_dp.learn.norm_learner import MirrorDescentLearner
-from graphcuts_dp.learn.update_bounds import UpdateBound
+from graphcuts_dp.learn.bounds import UpdateBound
+from graphcuts_dp.learn.calibrations import Calibration, Tuning
+from graphcuts_dp.learn.learners import (
+    FriezeKannanLearner,
+    Learner,
+    MirrorDescentLearner,
+    MultiplicativeWeightsLearner,
+)
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.distributions import ValueNoise
 from graphcuts_dp.privacy.noise import EntropySource, SeededEntropy
-from graphcuts_dp.session.base import CutMechanism
-from graphcuts_dp.session.calibrations import Calibration, Tuning
-from graphcuts_dp.session.online import OnlineMechanism
-from graphcuts_dp.session.sparse_vector import (
+from graphcuts_dp.privacy.sparse_vector import (
     GapFinding,
     GapTest,
     NoisyComparison,
@@ -37,6 +39,8 @@ from graphcuts_dp.session.sparse_vector import (
     Secret,
     SharedThreshold,
 )
+from graphcuts_dp.session.base import CutMechanism
+from graphcuts_dp.session.online import OnlineMechanism
 from tests.audits.base import Audit, Entry, Sampled
 
 Kind = Literal["one-sided", "shared", "comparison"]
@@ -58,7 +62,7 @@ TESTS: dict[str, Kind] = {"tight": "one-sided", "dr14": "shared", "gru12": "comp
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class ByHand:
+class ByHand(Calibration):
     """A calibration with few updates and little noise, for a pure epsilon.
 
     A quarter of epsilon buys the total weight. "one-sided": one update, hence three instances of
@@ -81,17 +85,14 @@ class ByHand:
     queries: int = 4
     beta: float = 0.05
 
-    @property
-    def name(self) -> str:
-        """As users type it."""
-        return "by hand"
+    name = "by hand"
 
     @property
     def cost(self) -> Cost:
         """Pure epsilon, whatever happens."""
         return Cost.of_pure(self.epsilon)
 
-    def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, Calibration]:
+    def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, Self]:
         """See `Calibration.with_total`."""
         spent = self.epsilon * _TOTAL
         rate = _NO_NOISE if self.raw else spent

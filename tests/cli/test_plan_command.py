@@ -40,8 +40,8 @@ def test_json_of_a_plan_for_two_sides(call):
     status, out, _ = call(*sizes, *PROMISE, "--beta", "0.1", "--set-sizes", "10,40", "--json")
     assert status == 0
     read = json.loads(out)
-    options = {"edges": 1e4, "queries": 100, "epsilon": 1.0, "delta": 1e-6, "beta": 0.1}
-    made = gc.plan((300, 4000), **options)
+    asked = gc.SessionWorkload(queries=100, beta=0.1, expected_edges=1e4)
+    made = gc.plan((300, 4000), queries=asked, epsilon=1.0, delta=1e-6)
     assert read["n"] == [300, 4000]
     assert sum(row["method"] == "flows" for row in read["rows"]) == 3
     rest = [row for row in read["rows"] if row["method"] != "flows"]

@@ -6,8 +6,14 @@ import numpy as np
 import pytest
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.learn.online_bounds import dr14_online, gru12_online, jt12_online, tight_online
-from graphcuts_dp.learn.update_bounds import frieze_kannan_updates, multiplicative_weights_updates
+from graphcuts_dp.learn.bounds import (
+    dr14_online,
+    frieze_kannan_updates,
+    gru12_online,
+    jt12_online,
+    multiplicative_weights_updates,
+    tight_online,
+)
 from graphcuts_dp.privacy.composition import sparse_vector_scales, zcdp_rho
 from scripts.figures import rates
 from scripts.figures.bounds import (

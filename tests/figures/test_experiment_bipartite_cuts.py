@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from graphcuts_dp.learn.mirror_descent import MirrorDescentRule, minimal_start
-from graphcuts_dp.learn.online_bounds import tight_online
+from graphcuts_dp.learn.bounds import tight_online
 from graphcuts_dp.learn.potentials import Entropy, GroupNorm, LpNorm, bregman, near_one
+from graphcuts_dp.learn.rules import MirrorDescentRule, minimal_start
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.resources import silent
 from scripts.figures import bipartite_cuts

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from graphcuts_dp.learn.mirror_descent import MirrorDescentRule, minimal_start
 from graphcuts_dp.learn.potentials import LpNorm, SchattenNorm
+from graphcuts_dp.learn.rules import MirrorDescentRule, minimal_start
 from graphcuts_dp.pairs.queries import MatrixQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.resources import silent

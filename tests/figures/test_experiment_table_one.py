@@ -1,14 +1,15 @@
-"""GRU12's Table 1 with its constants: the formulas in ln k are those of `learn.online_bounds`."""
+"""GRU12's Table 1 with its constants: the formulas in ln k are those of `learn.bounds`."""
 
 import math
 
 import pytest
 
-from graphcuts_dp.learn.online_bounds import gru12_online, tight_online
-from graphcuts_dp.learn.update_bounds import (
+from graphcuts_dp.learn.bounds import (
     frieze_kannan_updates,
+    gru12_online,
     multiplicative_weights_updates,
     pairs_of,
+    tight_online,
 )
 from graphcuts_dp.resources import silent
 from scripts.figures.table_one import (

@@ -7,7 +7,7 @@ import pytest
 
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.errors import HypothesisError
-from graphcuts_dp.learn.frieze_kannan import frieze_kannan
+from graphcuts_dp.learn.rules import frieze_kannan
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.resources import silent
 from scripts.figures import updates

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.learn.online_bounds import gru12_online
-from graphcuts_dp.learn.update_bounds import (
+from graphcuts_dp.learn.bounds import (
     frieze_kannan_updates,
+    gru12_online,
     multiplicative_weights_updates,
 )
 from scripts.figures import rates

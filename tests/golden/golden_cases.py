@@ -28,15 +28,15 @@ from offline_calls import answer_at_once, choose_from_net, learn, sense
 
 import graphcuts_dp as gc
 from graphcuts_dp.estimate.noisy_matrix import NOISES
-from graphcuts_dp.learn.constructions import CONSTRUCTIONS
+from graphcuts_dp.learn.calibrations import CALIBRATIONS
+from graphcuts_dp.learn.learners import CONSTRUCTIONS
 from graphcuts_dp.offline.construction import PLAYERS
 from graphcuts_dp.offline.tuning import CALIBRATIONS as OFFLINE_CALIBRATIONS
 from graphcuts_dp.privacy.level_noise import NORMS
 from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.privacy.sparse_vector import NoisyComparison, OneSidedPair, SharedThreshold
 from graphcuts_dp.release.shares import MECHANISMS
-from graphcuts_dp.session.calibrations import CALIBRATIONS
 from graphcuts_dp.session.session import session_of
-from graphcuts_dp.session.sparse_vector import NoisyComparison, OneSidedPair, SharedThreshold
 from graphcuts_dp.session.terms import METHODS
 from graphcuts_dp.synth.methods import FIT_NAMES
 from scripts.benchmark.baselines import BASELINES

@@ -7,7 +7,8 @@ from graphcuts_dp.cutnorm.cut_norm import NORMS as CUT_NORMS
 from graphcuts_dp.distances.answers import MECHANISMS as DISTANCES
 from graphcuts_dp.estimate.noisy_matrix import NOISES
 from graphcuts_dp.graph.files import FORMATS
-from graphcuts_dp.learn.constructions import CONSTRUCTIONS
+from graphcuts_dp.learn.calibrations import CALIBRATIONS
+from graphcuts_dp.learn.learners import CONSTRUCTIONS
 from graphcuts_dp.learn.norms import NORMS as LEARNING_NORMS
 from graphcuts_dp.offline.construction import PLAYERS
 from graphcuts_dp.offline.methods import DISTINGUISHER_NAMES, MEDIAN
@@ -17,10 +18,10 @@ from graphcuts_dp.privacy.guarantee import PROTECTIONS
 from graphcuts_dp.privacy.level_noise import NORMS as ANSWER_NOISES
 from graphcuts_dp.release.shares import ALL_MECHANISMS
 from graphcuts_dp.results.release import WORKLOADS
-from graphcuts_dp.session.calibrations import CALIBRATIONS
 from graphcuts_dp.session.online import STARTS
 from graphcuts_dp.session.terms import LINEAR_METHODS, METHODS
-from graphcuts_dp.synth.methods import FIT_NAMES, ORACLES
+from graphcuts_dp.synth.cutting_plane import ORACLES
+from graphcuts_dp.synth.methods import FIT_NAMES
 from scripts.benchmark.baselines import BASELINES
 from scripts.benchmark.contenders.table import CONTENDERS
 from scripts.figures.registry import FIGURES

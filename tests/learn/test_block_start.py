@@ -7,12 +7,15 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import FileFormatError, HypothesisError, ParameterError
-from graphcuts_dp.learn.block_start import GAIN_STEPS, MOST_GROUPS, GroupLearner, start_from_sums
-from graphcuts_dp.learn.blocks import BlockHypothesis
+from graphcuts_dp.learn.base import pack
+from graphcuts_dp.learn.blocks import GAIN_STEPS, MOST_GROUPS, BlockHypothesis, start_from_sums
 from graphcuts_dp.learn.cut_sum import CutSum
-from graphcuts_dp.learn.learners import FriezeKannanLearner, MultiplicativeWeightsLearner
-from graphcuts_dp.learn.norm_learner import MirrorDescentLearner
-from graphcuts_dp.learn.storage import pack
+from graphcuts_dp.learn.learners import (
+    FriezeKannanLearner,
+    GroupLearner,
+    MirrorDescentLearner,
+    MultiplicativeWeightsLearner,
+)
 from graphcuts_dp.pairs.groups import CellTree
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe

@@ -8,13 +8,13 @@ import pytest
 from idc_cases import extreme_cuts, random_cut, universe_of
 
 from graphcuts_dp.errors import HypothesisError, MatrixError, ParameterError, QueryError
-from graphcuts_dp.learn.base import step_length
-from graphcuts_dp.learn.bit_sets import DenseHypothesis
-from graphcuts_dp.learn.chung_lu import ChungLu
+from graphcuts_dp.learn.base import DenseHypothesis
+from graphcuts_dp.learn.blocks import BlockHypothesis
 from graphcuts_dp.learn.cut_sum import CutSum
-from graphcuts_dp.learn.frieze_kannan import FriezeKannanRule, frieze_kannan
-from graphcuts_dp.learn.multiplicative_weights import (
+from graphcuts_dp.learn.rules import (
+    FriezeKannanRule,
     MultiplicativeWeightsRule,
+    frieze_kannan,
     multiplicative_weights,
 )
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery
@@ -122,11 +122,10 @@ def test_queries_outside_the_class_are_refused():
     assert disjoint.update(disjoint.initial(), CutQuery([0, 1, 2]), 1).estimate(everything) > 3
 
 
-def test_starts_from_degrees_and_from_a_released_graph():
-    ends = np.array([5.0, 3, 2, 2, 1, 1.2]) / 5
-    chung_lu = CutSum(SIX, ChungLu(ends, ends))
-    released = DenseHypothesis(SIX, chung_lu.dense())
-    for start in (chung_lu, released):
+def test_starts_from_blocks_and_from_a_released_graph():
+    blocks = CutSum(SIX, BlockHypothesis(SIX, [0, 0, 0, 1, 1, 1], [[0.5, 0.1], [0.1, 0.8]]))
+    released = DenseHypothesis(SIX, blocks.dense())
+    for start in (blocks, released):
         construction = FriezeKannanRule(start=start, alpha=1.0, start_potential=5.0)
         before = construction.initial().estimate(CUT)
         assert construction.update(start, CUT, 1).estimate(CUT) == pytest.approx(before + 1)
@@ -282,10 +281,3 @@ def test_truths_with_weights_above_one_are_refused():
         UpdateSequence(construction, np.full((6, 6), 1.01))
     with pytest.raises(MatrixError, match="shape"):
         UpdateSequence(construction, np.ones((5, 5)))
-
-
-def test_steps():
-    assert step_length(1.0, 5.0, None) == 4.0
-    assert step_length(1.0, 5.0, 0.5) == 4.5
-    assert step_length(1.0, 1.2, 0.5) == 1.0
-    assert step_length(1.0, -3.0, 0.0) == 1.0

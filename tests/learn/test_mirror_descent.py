@@ -7,10 +7,7 @@ import numpy as np
 import pytest
 
 from graphcuts_dp.errors import HypothesisError, ParameterError, QueryError
-from graphcuts_dp.learn.bit_sets import DenseHypothesis
-from graphcuts_dp.learn.frieze_kannan import FriezeKannanRule
-from graphcuts_dp.learn.mirror_descent import MirrorDescentRule, minimal_start
-from graphcuts_dp.learn.multiplicative_weights import MultiplicativeWeightsRule
+from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.learn.potentials import (
     Ball,
     Box,
@@ -19,6 +16,12 @@ from graphcuts_dp.learn.potentials import (
     LpNorm,
     SchattenNorm,
     near_one,
+)
+from graphcuts_dp.learn.rules import (
+    FriezeKannanRule,
+    MirrorDescentRule,
+    MultiplicativeWeightsRule,
+    minimal_start,
 )
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery
 from graphcuts_dp.pairs.universe import Universe

@@ -8,18 +8,19 @@ import numpy as np
 import pytest
 
 from graphcuts_dp.errors import ParameterError, QueryError
-from graphcuts_dp.learn.norm_learner import MirrorDescentLearner
+from graphcuts_dp.learn.bounds import ArcsOn, CutSizes
+from graphcuts_dp.learn.learners import MirrorDescentLearner, potential_of
 from graphcuts_dp.learn.norms import (
     MOST_VERTICES,
     NORMS,
-    CutSizes,
     best_exponent,
     norm_updates,
+    norms_of,
     parse_norm,
     terms_of,
+    worth_buying,
 )
 from graphcuts_dp.learn.potentials import GroupNorm, LpNorm, SchattenNorm, bregman, near_one
-from graphcuts_dp.learn.update_bounds import ArcsOn
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from scripts.figures.update_sequence import UpdateSequence
@@ -78,7 +79,7 @@ def test_start_potentials_bound_the_divergence_of_the_truth(norm, weighted, seed
         terms = terms_of(
             name, p, sizes, total_weight=near, total_error=error, roots=roots_of(truth)
         )
-        psi, start = terms.psi(near), np.full(SIZES, terms.weight)
+        psi, start = potential_of(terms, near), np.full(SIZES, terms.weight)
         shifted = truth * (near / total) if norm == "entropy" else truth
         assert bregman(psi, shifted, start) <= terms.start_potential * (1 + 1e-9)
         assert np.abs(shifted - truth).sum() <= terms.shift + 1e-9
@@ -90,7 +91,7 @@ def test_zeta_bounds_the_dual_norm_of_every_cut_and_is_met_by_the_largest(norm, 
     sizes = CutSizes.of(SIZES, disjoint=False, most_right=right)
     name, p = parse_norm(norm)
     terms = terms_of(name, p, sizes, total_weight=20.0, roots=15.0)
-    psi, rng = terms.psi(20.0), np.random.default_rng(1)
+    psi, rng = potential_of(terms, 20.0), np.random.default_rng(1)
     for most in (False, True):
         S, T = (np.ones(side, dtype=bool) if most else rng.random(side) < 0.6 for side in SIZES)
         if right is not None:
@@ -146,13 +147,11 @@ def cases():
 
 def test_auto_is_the_least_of_all_norms_whatever_the_tolerance():
     for n, edges, right in cases():
-        norms = CutSizes.of(n, disjoint=True).norms()
+        sizes = CutSizes.of(n, disjoint=True, most_right=right)
+        norms = norms_of(sizes)
         for alpha in (3.0, 50.0, 1e4):
-            bounds = [
-                norm_updates(n, edges, "tight", True, norm=norm, most_right=right)(alpha)
-                for norm in norms
-            ]
-            auto = norm_updates(n, edges, "tight", True, most_right=right)(alpha)
+            bounds = [norm_updates(n, edges, norm=norm, sizes=sizes)(alpha) for norm in norms]
+            auto = norm_updates(n, edges, sizes=sizes)(alpha)
             assert auto == min(bounds)
 
 
@@ -179,7 +178,7 @@ def test_root_degrees_help_only_where_few_right_vertices_were_announced():
         }
         if bounds["2,p"] < 0.999 * min(bounds[norm] for norm in ("l2", "lp", "entropy")):
             helped.add(right)
-            assert sizes.worth_buying()
+            assert worth_buying(sizes)
     assert helped == {1, 8, 32}
 
 
@@ -189,7 +188,9 @@ def test_as_printed_the_exponents_are_the_papers():
         terms = terms_of(norm, None, sizes, total_weight=90.0, rule="as printed")
         assert terms.p == near_one(size)
     made = {norm: terms_of(norm, 1.5, sizes, total_weight=90.0) for norm in NORMS[1:]}
-    kinds = {name: type(terms.psi(90.0)) for name, terms in made.items() if name != "entropy"}
+    kinds = {
+        name: type(potential_of(terms, 90.0)) for name, terms in made.items() if name != "entropy"
+    }
     assert kinds == {"lp": LpNorm, "2,p": GroupNorm, "schatten": SchattenNorm}
 
 
@@ -208,12 +209,6 @@ def test_as_printed_the_exponents_are_the_papers():
 def test_norms_that_do_not_suit_are_refused(given, message):
     with pytest.raises(ParameterError, match=message):
         MirrorDescentLearner(Universe(8), **given)
-
-
-@pytest.mark.parametrize("right", [0, -1, 2.0, True])
-def test_most_right_is_a_whole_number(right):
-    with pytest.raises(ParameterError, match="most_right must be"):
-        MirrorDescentLearner(Universe(8, 9), most_right=right)
 
 
 def test_too_many_vertices_are_refused():

@@ -3,14 +3,13 @@
 import pytest
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.learn.frieze_kannan import frieze_kannan
-from graphcuts_dp.learn.multiplicative_weights import multiplicative_weights
-from graphcuts_dp.learn.update_bounds import (
+from graphcuts_dp.learn.bounds import (
     frieze_kannan_updates,
     largest_disjoint_cut,
     multiplicative_weights_updates,
     pairs_of,
 )
+from graphcuts_dp.learn.rules import frieze_kannan, multiplicative_weights
 from graphcuts_dp.pairs.universe import Universe
 
 SIZES = [(20, Universe(20)), (21, Universe(21)), ((7, 12), Universe(7, 12))]

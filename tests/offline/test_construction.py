@@ -14,12 +14,12 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.learners import (
     FriezeKannanLearner,
     MedianLearner,
+    MirrorDescentLearner,
     MultiplicativeWeightsLearner,
 )
 from graphcuts_dp.learn.median import Median, all_graphs
-from graphcuts_dp.learn.mirror_descent import MirrorDescentRule, minimal_start
-from graphcuts_dp.learn.norm_learner import MirrorDescentLearner
 from graphcuts_dp.learn.potentials import SchattenNorm
+from graphcuts_dp.learn.rules import MirrorDescentRule, minimal_start
 from graphcuts_dp.offline.construction import IterativeConstruction
 from graphcuts_dp.offline.distinguisher import ExactCuts, Exponential, Found
 from graphcuts_dp.offline.query_lists import CutList

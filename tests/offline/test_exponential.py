@@ -14,9 +14,9 @@ from helpers import random_graph
 
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.learn.bit_sets import DenseHypothesis
-from graphcuts_dp.learn.frieze_kannan import frieze_kannan
+from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.learn.median import all_graphs
+from graphcuts_dp.learn.rules import frieze_kannan
 from graphcuts_dp.offline.distinguisher import SAMPLINGS, Exponential
 from graphcuts_dp.offline.query_lists import SCORES, CutList, Scoring
 from graphcuts_dp.pairs.queries import CutQuery

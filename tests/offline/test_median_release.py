@@ -11,8 +11,7 @@ from offline_calls import learn
 import graphcuts_dp as gc
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.learn.learners import MedianLearner
-from graphcuts_dp.learn.linear_learners import DenseLearner
+from graphcuts_dp.learn.learners import MedianLearner, linear_learner
 from graphcuts_dp.offline.construction import IterativeConstruction
 from graphcuts_dp.offline.distinguisher import Exponential
 from graphcuts_dp.offline.methods import nearest_graph
@@ -162,7 +161,7 @@ def test_updates_by_linear_queries_stay_within_their_bound():
     universe = Universe(6)
     rows, columns = universe.pairs()
     for name in ("multiplicative-weights", "frieze-kannan"):
-        learner = DenseLearner(universe, name, span=2.0)
+        learner = linear_learner(name, universe, signed=True, rule="tight", norm=None)
         for _ in range(4):
             truth = np.zeros((6, 6))
             truth[rows, columns] = rng.random(15) < 0.4

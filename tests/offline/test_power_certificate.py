@@ -13,7 +13,7 @@ from offline_calls import learn
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import BipartiteGraph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.learn.bit_sets import DenseHypothesis
+from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.offline import power_method
 from graphcuts_dp.offline.power_method import (
     COLUMNS,

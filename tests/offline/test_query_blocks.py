@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from graphcuts_dp.learn.bit_sets import DenseHypothesis
-from graphcuts_dp.learn.mirror_descent import MirrorDescentRule, minimal_start
+from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.learn.potentials import LpNorm, SchattenNorm
+from graphcuts_dp.learn.rules import MirrorDescentRule, minimal_start
 from graphcuts_dp.offline.lists import QueryBlocks
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery
 from graphcuts_dp.pairs.universe import Universe

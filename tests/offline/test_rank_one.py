@@ -14,7 +14,7 @@ from scipy.sparse.linalg import ArpackNoConvergence
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.graph.adjacency import DirectedGraph, Graph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.learn.bit_sets import DenseHypothesis
+from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.offline import power_method, rank_one
 from graphcuts_dp.offline.power_method import PowerRankOne, squared_sensitivity
 from graphcuts_dp.offline.rank_one import (

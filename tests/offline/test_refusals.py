@@ -13,7 +13,6 @@ from graphcuts_dp.errors import GraphError, HypothesisError, ParameterError, Que
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.learners import MultiplicativeWeightsLearner
-from graphcuts_dp.learn.linear_learners import DenseLearner
 from graphcuts_dp.learn.median import DatabaseFamily, all_graphs
 from graphcuts_dp.offline.construction import IterativeConstruction
 from graphcuts_dp.offline.distinguisher import ExactCuts, Exponential, Found
@@ -275,7 +274,6 @@ class Pairs:
             P,
             "paid once",
         ),
-        (lambda: DenseLearner(FIVE, "median"), P, "dense construction"),
     ],
 )
 def test_objects_made_by_hand_are_refused(make, error, message):

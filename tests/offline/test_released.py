@@ -12,7 +12,7 @@ from helpers import random_graph
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.learn.bit_sets import DenseHypothesis
+from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.offline.query_lists import CutList
 from graphcuts_dp.offline.rank_one import Released
 from graphcuts_dp.pairs.queries import CutQuery

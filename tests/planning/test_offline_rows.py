@@ -13,8 +13,7 @@ import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.learn.learners import MedianLearner, MultiplicativeWeightsLearner
-from graphcuts_dp.learn.linear_learners import linear_learner
+from graphcuts_dp.learn.learners import MedianLearner, MultiplicativeWeightsLearner, linear_learner
 from graphcuts_dp.offline.construction import IterativeConstruction, PlayerGame
 from graphcuts_dp.offline.distinguisher import Exponential
 from graphcuts_dp.offline.methods import finished
@@ -23,12 +22,12 @@ from graphcuts_dp.offline.rank_one import Released
 from graphcuts_dp.offline.release import Task
 from graphcuts_dp.offline.tuning import PracticalOffline, TightOffline
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.planning.planner import Workload, plan_of
+from graphcuts_dp.planning.planner import plan_of
 from graphcuts_dp.privacy.level_noise import KNormNoise
 from graphcuts_dp.privacy.noise import SeededEntropy
 
 PROMISE = {"epsilon": 2.0, "delta": 1e-6}
-BETA = 0.05
+BETA = 0.05  # as a plan has it
 SIZES = [12, (5, 7), "directed"]
 SEEDED = gc.PrivacyGuarantee(epsilon=2.0, neighbours="an edge", seed=1)
 
@@ -62,7 +61,6 @@ def small(size):
         directed=size == "directed",
         edges=len(graph.rows),
         queries=len(cuts),
-        beta=BETA,
         **PROMISE,
     )
     return graph, Universe.of(graph), cuts, made
@@ -124,7 +122,7 @@ def test_the_median_states_at_most_twice_what_holds_of_it():
     graph = gc.Graph([0, 1, 2, 0], [1, 2, 3, 4], vertices=5)
     universe = Universe.of(graph)
     cuts = CutList(universe, [gc.CutQuery([0]), gc.CutQuery([1, 2]), gc.CutQuery([0], [3, 4])])
-    made = gc.plan(5, edges=4, queries=3, epsilon=40.0, delta=1e-3, beta=BETA)
+    made = gc.plan(5, edges=4, queries=3, epsilon=40.0, delta=1e-3)
     mechanism = IterativeConstruction(
         learner=MedianLearner(universe),
         distinguisher=Exponential(queries=cuts, epsilon=Fraction(1), grid=Grid()),
@@ -148,11 +146,11 @@ def test_games_are_tuned_to_the_number_of_the_plan(size, player):
     game = PlayerGame(
         queries=CutList(universe, cuts),
         grid=Grid(),
-        budget=PracticalOffline(beta=BETA / 4, **PROMISE),
+        calibration=PracticalOffline(beta=BETA / 4, **PROMISE),
         player=player,
         beta=BETA,
     )
-    tuning = game.tune(float(len(graph.rows)), 1.0, game.budget)
+    tuning = game.tune(float(len(graph.rows)), 1.0, game.calibration)
     row = row_of(made, f"game {player}")
     assert row.guaranteed == tuning.bound
     outcome = game.run(graph, SeededEntropy(2))
@@ -275,7 +273,7 @@ def test_the_net_states_the_number_of_the_plan(n):
     universe = Universe.of(graph)
     cuts = [gc.CutQuery([int(a)], [int(b)]) for a, b in zip(*universe.pairs(), strict=True)]
     protect = gc.Protect.edges(2)
-    made = gc.plan(n, edges=2, queries=len(cuts), epsilon=3.0, protect=protect, beta=BETA)
+    made = gc.plan(n, edges=2, queries=len(cuts), epsilon=3.0, protect=protect)
     found = choose_from_net(graph, cuts, epsilon=3.0, at_most=2, seed=1)
     assert row_of(made, "net").guaranteed == found.law.error(BETA)
     fewer = choose_from_net(graph, cuts[:2], epsilon=3.0, at_most=2, seed=1)
@@ -296,7 +294,7 @@ def test_sensing_states_the_number_of_the_plan(k, at_most):
         matrix[0, 0] = 1.0
         asked.append(gc.Query.matrix(matrix))
     protect = gc.Protect.edges(at_most or 1)
-    made = gc.plan((5, 7), edges=3, queries=k, protect=protect, beta=BETA, **PROMISE)
+    made = gc.plan((5, 7), edges=3, queries=k, protect=protect, **PROMISE)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AccuracyWarning)  # it is told what is promised
         found = sense(graph, asked, at_most=at_most, beta=BETA, seed=1, **PROMISE)
@@ -314,7 +312,7 @@ def test_sensing_states_the_number_of_the_plan(k, at_most):
 
 def test_plans_of_linear_queries_have_the_rows_of_lists_of_them():
     cuts, linear = (
-        gc.plan((5, 7), edges=12, queries=Workload(4, linear=linear), **PROMISE)
+        gc.plan((5, 7), edges=12, queries=gc.SessionWorkload(queries=4, linear=linear), **PROMISE)
         for linear in (False, True)
     )
     for method in ("offline MW", "sensing"):

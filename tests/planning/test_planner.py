@@ -10,26 +10,26 @@ from hypothesis import strategies as st
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.estimate.noisy_matrix import noise_distribution
+from graphcuts_dp.estimate.noisy_matrix import noise_cut_bound, noise_distribution
 from graphcuts_dp.estimate.strategy import (
     choose_strategy,
     equal_groups,
     forecast_flows,
     guaranteed_flows,
 )
-from graphcuts_dp.estimate.worst_case import noise_cut_bound
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.learn import online_bounds
-from graphcuts_dp.learn.norms import CutSizes
-from graphcuts_dp.learn.update_bounds import (
+from graphcuts_dp.learn import bounds
+from graphcuts_dp.learn.bounds import (
+    CutSizes,
     at_least_one,
     frieze_kannan_updates,
     multiplicative_weights_updates,
     shape_of,
 )
+from graphcuts_dp.learn.norms import norms_of
 from graphcuts_dp.pairs.groups import CellTree
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.planning.planner import VACUOUS, Workload, plan
+from graphcuts_dp.planning.planner import VACUOUS, plan
 from graphcuts_dp.session.session import session_of
 from graphcuts_dp.session.terms import SessionTerms
 
@@ -53,8 +53,12 @@ def rows_of(made):
     }
 
 
-def guarantees(*arguments, **named):
-    rows = rows_of(plan(*arguments, **named))
+def plan_for(n, *, queries, beta=0.05, **named):
+    return plan(n, queries=gc.SessionWorkload(queries=queries, beta=beta), **named)
+
+
+def guarantees(n, **named):
+    rows = rows_of(plan_for(n, **named))
     return {key: row.guaranteed for key, row in rows.items()}
 
 
@@ -83,7 +87,7 @@ def test_paper_rows_are_their_formulas(n, m, k):
     ):
         printed = at_least_one(updates(n, m, rule="as printed"))  # as a session takes it
         for name in ("gru12", "jt12", "dr14"):
-            formula = getattr(online_bounds, f"{name}_online")
+            formula = getattr(bounds, f"{name}_online")
             bound = formula(printed, queries=k, beta=0.05, **PROMISE)
             assert rows[construction, name, "any k"].guaranteed == bound.error
     # GRU12 with multiplicative weights in closed form: 5/3 alpha, where alpha solves equation (3).
@@ -97,7 +101,7 @@ def test_paper_rows_are_their_formulas(n, m, k):
         assert found > 5 / 3 * closed
     tight = rows[FK, "tight", "any k"].guaranteed
     disjoint = frieze_kannan_updates(n, m, disjoint=True)
-    assert tight == online_bounds.tight_online(disjoint, queries=k, beta=0.05, **PROMISE).error
+    assert tight == bounds.tight_online(disjoint, queries=k, beta=0.05, **PROMISE).error
 
 
 def test_release_and_all_cuts():
@@ -106,10 +110,8 @@ def test_release_and_all_cuts():
     bound = noise_cut_bound(distribution, (500, 500), symmetric=True, confidence=0.95)
     assert rows["release", "", "all"].guaranteed == pytest.approx(2 * bound)
     assert rows["release", "", "all"].typical is None
-    # 3^n/2 pairs of disjoint sets, at most n^2/4 pairs each
-    every = distribution.radius(
-        62_500, log_failures=500 * math.log(3) - math.log(2) - math.log(0.05)
-    )
+    # beta/3^n for each pair of disjoint sets, at most n^2/4 pairs each
+    every = distribution.radius(62_500, log_failures=500 * math.log(3) - math.log(0.05))
     assert rows["binary", "", "all"].guaranteed == pytest.approx(every)
     assert rows["binary", "", "fixed k"].guaranteed < every / 3
 
@@ -197,7 +199,9 @@ def test_a_directed_plan():
     made = plan(500, directed=True, edges=3e4, queries=10, **PROMISE)
     rows = rows_of(made)
     distribution = noise_distribution("binary", epsilon=1.0)
-    every = distribution.radius(62_500, log_failures=500 * math.log(3) - math.log(0.05))
+    every = distribution.radius(
+        62_500, log_failures=500 * math.log(3) + math.log(2) - math.log(0.05)
+    )
     assert rows["binary", "", "all"].guaranteed == pytest.approx(every)
     bound = noise_cut_bound(distribution, (500, 500), symmetric=False, confidence=0.95)
     assert rows["release", "", "all"].guaranteed == pytest.approx(2 * bound)
@@ -210,7 +214,7 @@ def test_a_size_and_an_epsilon_are_enough():
     made = plan(5000, epsilon=1.0)
     assert "m = 50,000 (assumed, since no edges are given), k = 1,000, " in made.title
     assert "Needs delta: give one" in str(made)
-    assert made.rows == plan(5000, edges=5e4, queries=Workload(), epsilon=1.0, delta=0.0).rows
+    assert made.rows == plan(5000, edges=5e4, queries=1000, epsilon=1.0, delta=0.0).rows
     assert plan((3, 4), epsilon=1.0).setting.edges == 6
     assert plan(10, epsilon=1.0, directed=True).setting.edges == 45
 
@@ -374,8 +378,8 @@ def test_more_epsilon_fewer_queries_and_fewer_vertices_never_hurt(drawn):
 @given(small)
 def test_every_plan_is_whole(drawn):
     n, named = setting_of(drawn)
-    made = plan(n, **named)
-    norms = CutSizes.of(n, disjoint=True).norms()
+    made = plan_for(n, **named)
+    norms = norms_of(CutSizes.of(n, disjoint=True))
     rows = 16 + len(norms) + bool(norms)
     X, k = made.setting.pairs, named["queries"]
     rows += 2 * (X <= 16)  # the median lists all graphs
@@ -453,9 +457,9 @@ def test_a_session_promises_what_the_plan_said(tmp_path, method):
 # Any linear queries
 
 
-def linear_errors(n=(800, 600), *, protect="edges", **more):
-    workload = Workload(10**6, linear=True, **more)
-    made = plan(n, edges=20_000, queries=workload, protect=protect, **PROMISE)
+def linear_errors(n=(800, 600), *, protect="edges", rank=None, **more):
+    workload = gc.SessionWorkload(queries=10**6, linear=True, **more)
+    made = plan(n, edges=20_000, queries=workload, protect=protect, rank=rank, **PROMISE)
     return {(row.method, row.norm): row.guaranteed for row in made.rows}
 
 
@@ -499,8 +503,8 @@ def test_signed_answers_cost_more_than_cuts_and_noise_on_each_does_not():
 
 
 def test_the_plan_says_that_it_is_for_linear_queries():
-    asked = Workload(10**6, linear=True, most_spectral=55.0, rank=2)
-    made = plan((800, 600), edges=20_000, queries=asked, target_error=900, **PROMISE)
+    asked = gc.SessionWorkload(queries=10**6, linear=True, most_spectral=55.0)
+    made = plan((800, 600), edges=20_000, queries=asked, rank=2, target_error=900, **PROMISE)
     assert "any linear queries of singular values up to 55, rank 2 (a public guess)" in made.title
     assert "off by so many times their largest one" in str(made)
     told = made.to_dict()
@@ -591,8 +595,8 @@ def test_a_plan_has_rows_for_cells_unions_and_halves():
         ({"delta": 1.0}, "delta must be"),
         ({"delta": -1e-9}, "delta must be"),
         ({"delta": math.nan}, "delta must be"),
-        ({"beta": 0.0}, "beta must be"),
-        ({"beta": 1.0}, "beta must be"),
+        ({"queries": {"beta": 0.0}}, "beta must be"),
+        ({"queries": {"beta": 1.0}}, "beta must be"),
         ({"edges": 0.5}, "edges must lie"),
         ({"edges": 46.0}, "edges must lie between 1 and the number of pairs, 45"),
         ({"edges": math.nan}, "edges must lie"),
@@ -611,11 +615,11 @@ def test_a_plan_has_rows_for_cells_unions_and_halves():
         ({"target_error": math.nan}, "target_error must be"),
         ({"protect": "vertex"}, "needs degree_bound"),
         ({"protect": "owner"}, "needs at_most"),
-        ({"queries": {"rank": 2}}, "are for linear=True"),
+        ({"rank": 2}, "are for linear=True"),
         ({"queries": {"most_spectral": 9.0}}, "are for linear=True"),
-        ({"n": (8, 6), "queries": {"linear": True, "rank": 7}}, "smaller side"),
-        ({"n": (8, 6), "queries": {"linear": True, "rank": 0}}, "smaller side"),
-        ({"n": (8, 6), "queries": {"linear": True, "most_spectral": 0.1}}, "at least 1"),
+        ({"n": (8, 6), "queries": {"linear": True}, "rank": 7}, "smaller side"),
+        ({"n": (8, 6), "queries": {"linear": True}, "rank": 0}, "smaller side"),
+        ({"n": (8, 6), "queries": {"linear": True, "most_spectral": 0.1}}, "from 1 on"),
         ({"queries": {"linear": True, "most_spectral": 9.0}}, "for bipartite graphs"),
         ({"queries": {"linear": True}, "protect": gc.Protect.vertex(degree_bound=3)}, "for cuts"),
         ({"queries": {"linear": True}, "groups": equal_groups(10, [2])}, "without linear"),
@@ -626,8 +630,8 @@ def test_a_plan_has_rows_for_cells_unions_and_halves():
 )
 def test_numbers_out_of_range_are_refused(wrong, message):
     named = {"n": 10, "edges": 9, "queries": 3, **PROMISE} | wrong
-    if isinstance(named["queries"], dict):
-        named["queries"] = Workload(**named["queries"])
+    asked = named.pop("queries")
+    asked = {"queries": 3, **asked} if isinstance(asked, dict) else {"queries": asked}
     with pytest.raises(ParameterError, match=message) as problem:
-        plan(**named)
+        plan(queries=gc.SessionWorkload(**asked), **named)
     assert "\n" not in str(problem.value)

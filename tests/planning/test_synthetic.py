@@ -6,14 +6,16 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.estimate.noisy_matrix import noise_distribution, threshold_for
-from graphcuts_dp.learn.update_bounds import ArcsOn, degrees_needed
+from graphcuts_dp.estimate.noisy_matrix import noise_distribution
+from graphcuts_dp.estimate.sparse_model import threshold_for
+from graphcuts_dp.learn.bounds import ArcsOn, Setting, degrees_needed
 from graphcuts_dp.planning.synthetic import synthetic_forecast
-from graphcuts_dp.session.choice import Setting
+
+ONE = gc.SessionWorkload(queries=1)
 
 
 def forecast(n, edges, epsilon):
-    return synthetic_forecast(Setting(n=n, edges=edges, queries=1, epsilon=epsilon, delta=0.0))
+    return synthetic_forecast(Setting(n=n, edges=edges, workload=ONE, epsilon=epsilon))
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])

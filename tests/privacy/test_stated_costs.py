@@ -25,7 +25,9 @@ import graphcuts_dp as gc
 from graphcuts_dp.distances import counts, learner
 from graphcuts_dp.errors import BudgetError, ParameterError
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.learn.constructions import CONSTRUCTIONS
+from graphcuts_dp.learn import bounds, calibrations
+from graphcuts_dp.learn.calibrations import CALIBRATIONS, DR14, GRU12, JT12, Tight
+from graphcuts_dp.learn.learners import CONSTRUCTIONS
 from graphcuts_dp.ledger.opening import Budget
 from graphcuts_dp.measure.statistics import ROOT_STEPS, buy_root_degrees
 from graphcuts_dp.offline import construction, lists, tuning
@@ -47,8 +49,7 @@ from graphcuts_dp.privacy.guarantee import EDGE, Protect
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release import contributions, measuring, releases
-from graphcuts_dp.session import calibrations, online, plain
-from graphcuts_dp.session.calibrations import CALIBRATIONS, DR14, GRU12, JT12, Tight
+from graphcuts_dp.session import online, plain
 from graphcuts_dp.session.plain import BinaryAnswers, PerQueryNoise
 from graphcuts_dp.session.terms import METHODS, SessionTerms
 from scripts.figures.gaussian_rank_one import GaussianRankOne
@@ -245,7 +246,7 @@ COORDINATES = of_result(
     "tune_coordinate",
     lambda tuned: replace(tuned, spent=tuned.spent * Fraction(101, 100)),
 )
-ANSWERS = of_noise(plain, Fraction(101, 100))
+ANSWERS = of_noise(bounds, Fraction(101, 100))
 STEP = of_result(Protect, "per_step", lambda e: e * 2)
 ENTRIES = of_argument(measuring, "noise_distribution", "epsilon")
 

@@ -14,15 +14,16 @@ from graphcuts_dp.cli import main
 from graphcuts_dp.cutnorm.cut_norm import METHODS as CUT_NORM_METHODS
 from graphcuts_dp.distances.answers import MECHANISMS as DISTANCE_MECHANISMS
 from graphcuts_dp.estimate.noisy_matrix import NOISES
+from graphcuts_dp.learn.calibrations import CALIBRATIONS
 from graphcuts_dp.offline.construction import PLAYERS
 from graphcuts_dp.offline.methods import DISTINGUISHERS, NAMES
 from graphcuts_dp.offline.tuning import CALIBRATIONS as OFFLINE
 from graphcuts_dp.pairs.graph_queries import STATISTICS
 from graphcuts_dp.privacy.guarantee import PROTECTIONS
 from graphcuts_dp.release.shares import MECHANISMS
-from graphcuts_dp.session.calibrations import CALIBRATIONS
 from graphcuts_dp.session.terms import METHODS
-from graphcuts_dp.synth.methods import FIT_NAMES, ORACLES
+from graphcuts_dp.synth.cutting_plane import ORACLES
+from graphcuts_dp.synth.methods import FIT_NAMES
 from scripts.figures.registry import find_figure
 from tests.audits.registry import find_audits
 

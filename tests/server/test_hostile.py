@@ -142,7 +142,7 @@ def test_tokens_that_are_none(ann, token):
         "/v1/sessions/ann.default/answers?limit=1000000",
         "/v1/vertices?side=7",
         "/page/%2e%2e/app.py",
-        "/page//app.css",
+        "/page//etc/passwd",
     ],
 )
 def test_paths_that_are_none(ann, path):

@@ -8,26 +8,25 @@ from online_cases import two_communities
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.learn import online_bounds
-from graphcuts_dp.learn.update_bounds import multiplicative_weights_updates
+from graphcuts_dp.learn import bounds
+from graphcuts_dp.learn.bounds import SessionWorkload, Setting, multiplicative_weights_updates
+from graphcuts_dp.learn.calibrations import CALIBRATIONS, DR14, GRU12, JT12, Tight, guaranteed_error
 from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.privacy import sparse_vector
 from graphcuts_dp.privacy.composition import TOTAL_SHARE, zcdp_rho
 from graphcuts_dp.privacy.distributions import ValueNoise
 from graphcuts_dp.privacy.noise import SeededEntropy
-from graphcuts_dp.session import sparse_vector
-from graphcuts_dp.session.calibrations import CALIBRATIONS, DR14, GRU12, JT12, Tight
-from graphcuts_dp.session.choice import Setting
-from graphcuts_dp.session.sparse_vector import NoisyComparison, OneSidedPair, SharedThreshold
-from graphcuts_dp.session.terms import SessionTerms, guaranteed_error
+from graphcuts_dp.privacy.sparse_vector import NoisyComparison, OneSidedPair, SharedThreshold
+from graphcuts_dp.session.terms import SessionTerms
 
 PROMISE = {"epsilon": 1.0, "delta": 1e-6, "queries": 10**6, "beta": 0.05}
 UPDATES = multiplicative_weights_updates(5000, 50_000)
 # So large that the papers' modes allow for updates.
 PAPERS = multiplicative_weights_updates(10**6, 10**9, rule="as printed")
 FORMULAS = {
-    GRU12: online_bounds.gru12_online,
-    JT12: online_bounds.jt12_online,
-    DR14: online_bounds.dr14_online,
+    GRU12: bounds.gru12_online,
+    JT12: bounds.jt12_online,
+    DR14: bounds.dr14_online,
 }
 
 
@@ -93,7 +92,7 @@ def test_the_tight_budget_is_never_passed(sensitivity, share):
 
 def test_tight_tuning_is_the_formula():
     tuning = Tight(**PROMISE).tune(UPDATES, 1)
-    bound = online_bounds.tight_online(UPDATES, **PROMISE)
+    bound = bounds.tight_online(UPDATES, **PROMISE)
     assert (tuning.updates, tuning.halts) == (bound.updates, False)
     assert tuning.alpha == pytest.approx(bound.alpha, rel=1e-6)
     assert bound.error - 3 <= tuning.error <= bound.error * (1 + 1e-6) + 1
@@ -156,7 +155,9 @@ def test_a_session_is_within_three_percent_of_the_formula_with_a_known_total(n_m
     n, edges = n_m
     grid, universe = Grid(), Universe(n)
     numbers = {"epsilon": 1.0, "delta": 1e-6, "queries": 10**6}
-    expected = guaranteed_error("multiplicative-weights", Setting(n=n, edges=edges, **numbers))
+    asked = SessionWorkload(queries=numbers["queries"])
+    setting = Setting(n=n, edges=edges, workload=asked, epsilon=1.0, delta=1e-6)
+    expected = guaranteed_error("multiplicative-weights", setting)
     known = SessionTerms.of(method="multiplicative-weights", **numbers).mechanism(universe, grid)
     bound = known.learner.construction(alpha=1.0, total_weight=edges, total_error=0.0).update_bound
     assert known.calibration.tune(bound, 1).error == pytest.approx(expected, rel=1e-3)

@@ -13,15 +13,15 @@ from online_cases import two_communities
 import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning, ParameterError
 from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.learn.bounds import Setting
+from graphcuts_dp.learn.calibrations import CALIBRATIONS, guaranteed_error
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.distributions import ValueNoise
 from graphcuts_dp.privacy.noise import SeededEntropy
-from graphcuts_dp.session.calibrations import CALIBRATIONS
-from graphcuts_dp.session.choice import Setting
 from graphcuts_dp.session.online import OnlineMechanism
 from graphcuts_dp.session.session import session_of
 from graphcuts_dp.session.terms import METHODS as EVERY_METHOD
-from graphcuts_dp.session.terms import SessionTerms, guaranteed_error
+from graphcuts_dp.session.terms import SessionTerms
 
 # The median lists all graphs, and refuses as many pairs as here: see test_median_sessions.
 METHODS = [name for name in EVERY_METHOD if name != "median"]
@@ -156,7 +156,8 @@ def test_plans_and_sessions_about_disjoint_sets_promise_the_same(method, n):
     """A plan knows the number of edges; a session, if it is told, has the same error."""
     universe = Universe(n) if isinstance(n, int) else Universe(*n)
     numbers = {"epsilon": 2.0, "delta": 1e-6, "queries": 500}
-    setting = Setting(n=n, edges=200.0, **numbers)
+    asked = gc.SessionWorkload(queries=500)
+    setting = Setting(n=n, edges=200.0, workload=asked, epsilon=2.0, delta=1e-6)
     session = SessionTerms.of(method=method, disjoint=True, **numbers).mechanism(universe, Grid())
     planned = guaranteed_error(method, setting)
     # Noise of sessions is on whole numbers: up to three times a part of an edge is rounded.

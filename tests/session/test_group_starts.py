@@ -10,7 +10,7 @@ from session_workers import kept_groups, private_graph
 import graphcuts_dp as gc
 from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.learn.block_start import MOST_GROUPS
+from graphcuts_dp.learn.blocks import MOST_GROUPS
 from graphcuts_dp.measure.cells import weighted_sensitivity
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import TOTAL_SHARE, zcdp_rho

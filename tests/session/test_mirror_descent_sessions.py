@@ -11,12 +11,13 @@ import pytest
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError, QueryError
 from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.learn.bounds import Setting
+from graphcuts_dp.learn.calibrations import guaranteed_error
 from graphcuts_dp.learn.norms import best_exponent, parse_norm
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.noise import SeededEntropy
-from graphcuts_dp.session.choice import Setting
 from graphcuts_dp.session.session import open_session, session_of
-from graphcuts_dp.session.terms import SessionTerms, guaranteed_error
+from graphcuts_dp.session.terms import SessionTerms
 from scripts.figures.random_graphs import imbalanced_bipartite
 
 SIDE, RIGHT = 48, 12
@@ -127,10 +128,9 @@ def settings():
                     yield Setting(
                         n=n,
                         edges=max(20.0, share * pairs),
-                        queries=queries,
+                        workload=gc.SessionWorkload(queries=queries, most_right=right),
                         epsilon=1.0,
                         delta=1e-6,
-                        most_right=right,
                     )
 
 

@@ -8,7 +8,7 @@ from online_cases import two_communities
 import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.learn import online_bounds
+from graphcuts_dp.learn import bounds
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.session.terms import MultiplicativeWeights, SessionTerms
 
@@ -43,9 +43,9 @@ def stated(folder, calibration):
 @pytest.mark.parametrize("calibration", ["gru12", "jt12"])
 def test_a_constant_changes_all_who_state_the_bound(tmp_path, calibration, monkeypatch):
     before = stated(tmp_path / "a.db", calibration)
-    known = online_bounds.COMPARISONS[calibration]
-    changed = {**online_bounds.COMPARISONS, calibration: replace(known, error=2 * known.error)}
-    monkeypatch.setattr(online_bounds, "COMPARISONS", changed)
+    known = bounds.PAPERS[calibration]
+    changed = {**bounds.PAPERS, calibration: replace(known, error=2 * known.error)}
+    monkeypatch.setattr(bounds, "PAPERS", changed)
     after = stated(tmp_path / "b.db", calibration)
     for once, twice in zip(before, after, strict=True):
         assert twice == pytest.approx(2 * once, rel=1e-3)

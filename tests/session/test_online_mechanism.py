@@ -11,13 +11,13 @@ from online_cases import EDGE, Fixed, StubbornLearner, from_store, toy, toy_grap
 from graphcuts_dp.errors import ExhaustedError, FileFormatError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.learn.calibrations import Tight
 from graphcuts_dp.learn.learners import FriezeKannanLearner, MultiplicativeWeightsLearner
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import TOTAL_SHARE
 from graphcuts_dp.privacy.distributions import ValueNoise
 from graphcuts_dp.privacy.noise import SeededEntropy, SystemEntropy
-from graphcuts_dp.session.calibrations import Tight
 from graphcuts_dp.session.online import OnlineMechanism
 from graphcuts_dp.session.runner import read_state, stored_state
 
@@ -62,7 +62,7 @@ def test_no_more_than_the_promised_number_of_answers():
 
 def count_instances(monkeypatch, mechanism):
     """How many threshold noises the mechanism's tests have drawn, as a list that grows."""
-    from graphcuts_dp.session import sparse_vector
+    from graphcuts_dp.privacy import sparse_vector
 
     drawn = []
     real = sparse_vector.sample_geometric

@@ -7,9 +7,9 @@ import pytest
 import session_workers as workers
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.learn.bit_sets import DenseHypothesis
-from graphcuts_dp.learn.frieze_kannan import FriezeKannanRule
-from graphcuts_dp.learn.own_learner import OwnLearner
+from graphcuts_dp.learn.base import DenseHypothesis
+from graphcuts_dp.learn.learners import OwnLearner
+from graphcuts_dp.learn.rules import FriezeKannanRule
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.session.session import open_session
 

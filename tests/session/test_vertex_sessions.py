@@ -14,9 +14,9 @@ from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.guarantee import Protect
+from graphcuts_dp.privacy.sparse_vector import OneSidedPair
 from graphcuts_dp.session.queries import EdgeCounter
 from graphcuts_dp.session.session import session_of
-from graphcuts_dp.session.sparse_vector import OneSidedPair
 from graphcuts_dp.session.terms import SessionTerms
 from scripts.figures.random_graphs import planted_partition
 

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graphcuts_dp.learn.bit_sets import DenseHypothesis
-from graphcuts_dp.learn.frieze_kannan import FriezeKannanRule, frieze_kannan
+from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.learn.median import DatabaseFamily, Median, all_graphs, alpha_net
-from graphcuts_dp.learn.multiplicative_weights import (
+from graphcuts_dp.learn.rules import (
+    FriezeKannanRule,
     MultiplicativeWeightsRule,
+    frieze_kannan,
     multiplicative_weights,
 )
 from graphcuts_dp.pairs.queries import CutQuery, RankOneQuery

@@ -9,9 +9,8 @@ from offline_calls import choose_from_net
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import HypothesisError, ParameterError
-from graphcuts_dp.learn.learners import MultiplicativeWeightsLearner
+from graphcuts_dp.learn.learners import MirrorDescentLearner, MultiplicativeWeightsLearner
 from graphcuts_dp.learn.median import all_graphs
-from graphcuts_dp.learn.norm_learner import MirrorDescentLearner
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, answer_all
 from graphcuts_dp.pairs.universe import Universe
 from scripts.figures import construction_net as nets

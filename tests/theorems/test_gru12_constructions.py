@@ -20,11 +20,10 @@ from hypothesis import strategies as st
 
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.errors import HypothesisError, QueryError
-from graphcuts_dp.learn.bit_sets import DenseHypothesis
+from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.learn.cut_sum import CutSum
-from graphcuts_dp.learn.frieze_kannan import FriezeKannanRule, frieze_kannan
 from graphcuts_dp.learn.median import DatabaseFamily, Median
-from graphcuts_dp.learn.multiplicative_weights import multiplicative_weights
+from graphcuts_dp.learn.rules import FriezeKannanRule, frieze_kannan, multiplicative_weights
 from graphcuts_dp.pairs.queries import CutQuery, RankOneQuery
 from graphcuts_dp.pairs.universe import Universe
 from scripts.figures.update_sequence import UpdateSequence, checked, potential

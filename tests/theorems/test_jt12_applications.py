@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphcuts_dp.learn.mirror_descent import MirrorDescentRule, minimal_start
 from graphcuts_dp.learn.potentials import Box, GroupNorm, LpNorm, SchattenNorm, near_one
+from graphcuts_dp.learn.rules import MirrorDescentRule, minimal_start
 from graphcuts_dp.pairs.queries import MatrixQuery
 from graphcuts_dp.pairs.universe import Universe
 from scripts.figures.random_graphs import imbalanced_bipartite, power_law_bipartite

@@ -9,7 +9,7 @@ import math
 import numpy as np
 import pytest
 
-from graphcuts_dp.learn.online_bounds import tight_online
+from graphcuts_dp.learn.bounds import tight_online
 from graphcuts_dp.learn.potentials import LpNorm, SchattenNorm, near_one
 from scripts.figures.base import fitted_exponent
 

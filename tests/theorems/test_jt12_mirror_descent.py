@@ -10,13 +10,7 @@ from hypothesis import strategies as st
 from mirror_reference import BOXED, NORMS, POTENTIALS, FourthPower, attack, point, random_cuts
 
 from graphcuts_dp.errors import HypothesisError
-from graphcuts_dp.learn.mirror_descent import (
-    MirrorDescentRule,
-    minimal_start,
-    printed_step_size,
-    proven_drop,
-    step_size,
-)
+from graphcuts_dp.learn.norms import printed_step_size, proven_drop, step_size
 from graphcuts_dp.learn.potentials import (
     Ball,
     Box,
@@ -26,6 +20,7 @@ from graphcuts_dp.learn.potentials import (
     SchattenNorm,
     bregman,
 )
+from graphcuts_dp.learn.rules import MirrorDescentRule, minimal_start
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from scripts.figures.bounds import printed_update_bound

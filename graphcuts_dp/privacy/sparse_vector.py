@@ -11,13 +11,13 @@ A test never decides what an answer is; it tells the sign of the discrepancy, or
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol, final
+from typing import Literal, Protocol, final
 
-from graphcuts_dp.learn.base import Sign
 from graphcuts_dp.privacy.composition import Cost, comparison_epsilon, rounded_up
 from graphcuts_dp.privacy.noise import EntropySource, sample_discrete_laplace, sample_geometric
 
 Secret = tuple[int, ...]
+Sign = Literal[1, -1]  # +1: the truth is above the hypothesis; -1: below
 
 
 @final

@@ -2,7 +2,7 @@
 
 All lengths in real numbers are in units of the answers' sensitivity (edges, in a graph without
 weights); noise and thresholds are in steps of the grid, of which `sensitivity` make one unit. What
-is promised is a function of `learn.online_bounds`, which each calibration names as its `bound`.
+is promised is a function of `learn.bounds`, which each calibration names as its `bound`.
 """
 
 import math
@@ -10,21 +10,33 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Protocol, Self, final
+from functools import partial
+from typing import Any, ClassVar, Self, final
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.learn.online_bounds import (
+from graphcuts_dp.learn.base import Rule
+from graphcuts_dp.learn.bounds import (
+    CutSizes,
     ErrorBound,
+    Setting,
+    Size,
+    UpdateBound,
+    at_least_one,
     checked_promise,
     dr14_online,
     gru12_online,
     jt12_online,
+    noise_error,
+    response_error,
+    shape_of,
     tight_online,
 )
-from graphcuts_dp.learn.update_bounds import UpdateBound, at_least_one
+from graphcuts_dp.learn.learners import CONSTRUCTIONS, MOST_PAIRS
+from graphcuts_dp.learn.norms import AUTO, MOST_VERTICES, norm_updates
 from graphcuts_dp.privacy.composition import (
     TOTAL_SHARE,
     Cost,
+    SparseVectorScales,
     at_most,
     check_paid,
     compose,
@@ -34,7 +46,7 @@ from graphcuts_dp.privacy.composition import (
 )
 from graphcuts_dp.privacy.distributions import ValueNoise
 from graphcuts_dp.privacy.guarantee import exact_epsilon
-from graphcuts_dp.session.sparse_vector import NoisyComparison, OneSidedPair, SharedThreshold
+from graphcuts_dp.privacy.sparse_vector import NoisyComparison, OneSidedPair, SharedThreshold
 
 _LARGEST_SCALE = 2**55  # of noise, in steps: 64-bit integers hold every sample
 
@@ -79,26 +91,26 @@ class Tuning:
         return compose(parts, delta=delta)
 
 
-class Calibration(Protocol):
-    """A budget and a promise, and the tuning that they give."""
+class Calibration(ABC):
+    """A budget and a promise, and the tuning that they give.
+
+    Attributes:
+        name: as users type it.
+        queries: k >= 1: how many answers are promised.
+        beta: probability that any interval is wrong, in (0, 1).
+    """
+
+    name: ClassVar[str]
+    queries: int
+    beta: float
 
     @property
-    def name(self) -> str:
-        """As users type it."""
-
-    @property
-    def queries(self) -> int:
-        """k: how many answers are promised."""
-
-    @property
-    def beta(self) -> float:
-        """Probability that any interval is wrong."""
-
-    @property
+    @abstractmethod
     def cost(self) -> Cost:
         """What is spent, whatever happens."""
 
-    def with_total(self, sensitivity: int) -> "tuple[ValueNoise, int, Cost, Calibration]":
+    @abstractmethod
+    def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, Self]:
         """Pay for a noisy number, such as the total weight, out of this budget.
 
         Returns:
@@ -106,6 +118,7 @@ class Calibration(Protocol):
             same whatever the sensitivity. Both costs together are `cost`.
         """
 
+    @abstractmethod
     def tune(self, update_bound: UpdateBound, sensitivity: int) -> Tuning:
         """Choose the tolerance for a construction with this bound.
 
@@ -116,23 +129,21 @@ class Calibration(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class KnownCalibration(ABC):
-    """One of the table: terms, the bound that they promise, and the tuning of it.
+class KnownCalibration(Calibration):
+    """One of the table.
 
     Attributes:
-        name: as users type it.
         bound: the error that is promised, from B and epsilon, delta, queries and beta.
         pure: whether delta may be 0.
         epsilon: > 0.
         delta: in (0, 1), or 0 where it may be.
-        queries: k >= 1.
-        beta: in (0, 1).
+        queries: see `Calibration`.
+        beta: likewise.
 
     Raises:
         ParameterError: a number out of range.
     """
 
-    name: ClassVar[str]
     bound: ClassVar[Callable[..., ErrorBound]]
     pure: ClassVar[bool] = False
 
@@ -146,11 +157,6 @@ class KnownCalibration(ABC):
         checked_promise(self.queries, self.epsilon, delta, self.beta)
         exact_epsilon(self.epsilon)
 
-    @property
-    @abstractmethod
-    def cost(self) -> Cost:
-        """See `Calibration.cost`."""
-
     def _promised(self, update_bound: UpdateBound, **changed: float) -> ErrorBound:
         terms: dict[str, Any] = {
             "queries": self.queries,
@@ -158,7 +164,7 @@ class KnownCalibration(ABC):
             "delta": self.delta,
             "beta": self.beta,
         }
-        return type(self).bound(update_bound, **{**terms, **changed})
+        return type(self).bound(update_bound, **terms | changed)
 
     def _tuned(
         self, sensitivity: int, rates: tuple[Fraction, ...], bound: ErrorBound, **chosen: Any
@@ -186,7 +192,7 @@ class Tight(KnownCalibration):
 
     Guarantee: rho-zCDP, rho = `zcdp_rho(epsilon, delta)`, hence (epsilon, delta)-DP. With
     probability 1 - beta every update is a valid one and every guaranteed answer within
-    alpha + slack (in `learn.online_bounds.tight_online`), up to a step of rounding, in our favour:
+    alpha + slack (in `learn.bounds.tight_online`), up to a step of rounding, in our favour:
     P(N > t) = e^(-r (t+1)) for whole t, so t = ceil(L/r) - 1 suffices.
 
     Attributes:
@@ -240,10 +246,13 @@ class Tight(KnownCalibration):
             update_bound, epsilon=zcdp_epsilon(float(for_tests), delta=self.delta), beta=beta
         )
         c = bound.updates
-        r1, r2 = _rates(for_tests, c, self.queries, beta)
+        scales = sparse_vector_scales(
+            rho=float(for_tests), updates=c, queries=self.queries, beta=beta
+        )
+        r1, r2 = _rates(scales, for_tests, c)
         # In steps: P(N > margin) and P(R > rise) are what the union bounds ask for.
-        margin = _quantile(math.log(4 * (self.queries + c) / beta), r2 / sensitivity)
-        rise = _quantile(math.log(2 * (c + 2) / beta), r1 / sensitivity)
+        margin = _quantile(scales.log_tests, r2 / sensitivity)
+        rise = _quantile(scales.log_thresholds, r1 / sensitivity)
         alpha = Fraction(bound.alpha) * sensitivity
         test = OneSidedPair(r1 / sensitivity, r2 / sensitivity, alpha + margin)
         error = math.ceil(alpha) + margin + rise
@@ -265,9 +274,8 @@ class Tight(KnownCalibration):
         )
 
 
-def _rates(rho: Fraction, c: int, queries: int, beta: float) -> tuple[Fraction, Fraction]:
+def _rates(scales: SparseVectorScales, rho: Fraction, c: int) -> tuple[Fraction, Fraction]:
     """r1 and r2 for one unit, with (c + 2) (r1 + 2 r2)^2/8 <= rho exactly."""
-    scales = sparse_vector_scales(rho=float(rho), updates=c, queries=queries, beta=beta)
     r1, r2 = at_most(1 / scales.threshold_scale), at_most(1 / scales.query_scale)
     while (c + 2) * (r1 + 2 * r2) ** 2 / 8 > rho:
         r1, r2 = r1 * (1 - Fraction(1, 10**12)), r2 * (1 - Fraction(1, 10**12))
@@ -438,4 +446,103 @@ class DR14(_Paper):
 # What `calibration=` can name.
 CALIBRATIONS: Mapping[str, type[Tight | GRU12 | JT12 | DR14]] = {
     each.name: each for each in (Tight, GRU12, JT12, DR14)
+}
+
+
+# The error of a session of each method: with probability 1 - beta no answer about disjoint sets is
+# farther off; infinite where delta is 0 and must not be, or epsilon too small for so many edges.
+
+Updates = Callable[[Size, float, Rule, bool], UpdateBound]
+
+
+def learning_error(updates: Updates, setting: Setting, *, calibration: str = Tight.name) -> float:
+    """Of a construction, with m known, however the cuts are chosen.
+
+    A session buys m with a small part of its budget and is about 2 % worse.
+
+    Args:
+        updates: B from size, edges, the form of the rule and whether sets are disjoint. The papers'
+            mechanisms have their rules as printed, which know nothing of disjoint sets.
+        setting: the public numbers.
+        calibration: a name of the table.
+    """
+    known, tight = CALIBRATIONS[calibration], calibration == Tight.name
+    if setting.delta == 0 and not known.pure:
+        return math.inf
+    work = setting.workload
+    try:
+        one = setting.for_one(zcdp=tight)
+    except ParameterError:  # too little is left for one of many edges
+        return math.inf
+    bound = updates(one.n, one.edges, "tight" if tight else "as printed", tight)
+    return known.bound(
+        bound if tight else at_least_one(bound),
+        queries=work.queries,
+        epsilon=one.epsilon,
+        delta=one.delta,
+        beta=work.beta,
+    ).error
+
+
+def mirror_descent_error(
+    setting: Setting, *, norm: str = AUTO, calibration: str = Tight.name
+) -> float:
+    """Of mirror descent, whose norm and announced right vertices B depends on.
+
+    Args:
+        setting: the public numbers.
+        norm: see `parse_norm`; for "2,p" of a graph with the largest sum of root degrees.
+        calibration: as for `learning_error`.
+
+    Returns:
+        Infinity for more vertices than a matrix of all pairs can have.
+
+    Raises:
+        ParameterError: a norm that such a graph cannot have.
+    """
+    if max(shape_of(setting.n)) > max(MOST_VERTICES.values()):
+        return math.inf
+    sizes = setting.sizes
+    if calibration != Tight.name:
+        sizes = CutSizes.of(setting.n, most_right=setting.workload.most_right)
+    updates = partial(norm_updates, norm=norm, sizes=sizes, nuclear=setting.nuclear)
+    return learning_error(updates, setting, calibration=calibration)
+
+
+def median_error(setting: Setting) -> float:
+    """Of the median of all graphs: B is the number of pairs; infinite for more than it can list."""
+    if setting.pairs > MOST_PAIRS or setting.protect.kind == "vertex":
+        return math.inf
+    pairs = float(setting.pairs)
+    return learning_error(lambda *_: lambda _: pairs, setting)
+
+
+def guaranteed_error(method: str, setting: Setting, *, adaptive: bool = True) -> float:
+    """Of the method of a name, in edges.
+
+    Args:
+        method: a name of `SESSION_ERRORS`, or of `CONSTRUCTIONS`.
+        setting: the public numbers.
+        adaptive: whether queries may depend on earlier answers.
+
+    Raises:
+        ParameterError: an unknown method.
+    """
+    if method == "binary":
+        return response_error(setting, adaptive)
+    if method in SESSION_ERRORS:
+        return SESSION_ERRORS[method](setting)
+    if method not in CONSTRUCTIONS:
+        names = ", ".join((*CONSTRUCTIONS, *SESSION_ERRORS))
+        raise ParameterError(f"unknown method {method!r:.60}; choose one of {names}")
+    updates = CONSTRUCTIONS[method].updates
+    return math.inf if updates is None else learning_error(updates, setting)
+
+
+SESSION_ERRORS: Mapping[str, Callable[[Setting], float]] = {
+    "mirror-descent": mirror_descent_error,
+    "median": median_error,
+    "gaussian": partial(noise_error, "gaussian"),
+    "laplace": partial(noise_error, "laplace"),
+    "binary": response_error,
 }
