@@ -11,8 +11,7 @@ from graphcuts_dp.cli.console import out, say, show_json
 from graphcuts_dp.cli.protect_options import Protecting
 from graphcuts_dp.display import short
 from graphcuts_dp.errors import FileFormatError, ParameterError
-from graphcuts_dp.estimate.noisy_matrix import noise_distribution
-from graphcuts_dp.estimate.worst_case import expected_worst_cut, largest_cut
+from graphcuts_dp.estimate.noisy_matrix import expected_worst_cut, largest_cut, noise_distribution
 from graphcuts_dp.options import INPUT, option
 from graphcuts_dp.planning.planner import least_epsilon
 from graphcuts_dp.privacy.distributions import discrete_laplace_radius

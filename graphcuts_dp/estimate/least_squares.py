@@ -28,7 +28,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import final
+from typing import Any, final
 
 import numpy as np
 import scipy
@@ -47,12 +47,11 @@ from graphcuts_dp.estimate.answers import (
     shrunk_towards,
 )
 from graphcuts_dp.estimate.measurement import CellSums, Degrees, Measurement, Measurements, Total
-from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
-from graphcuts_dp.estimate.worst_case import noise_cut_bound
+from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix, noise_cut_bound
 from graphcuts_dp.pairs.graph_queries import Extent, pair_coefficients
 from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, RankOneQuery, pairs_of_cut
 from graphcuts_dp.pairs.universe import Layout, most_weight
-from graphcuts_dp.privacy.distributions import NoiseLaw, NoiseSum, NoiseTerm, TwoSidedGeometric
+from graphcuts_dp.privacy.distributions import NoiseLaw, NoiseSum, NoiseTerm
 
 _MOST_SPLIT = 12  # groups that a cut splits and that are kept apart; see `group_classes`
 _LINEAR_ROUNDING = 1e-11  # of all that is added up for a query that is no cut
@@ -118,22 +117,23 @@ class Rows:
         patterns: how often the sums count a pair of each type, shape (types, columns).
         values: the noisy sums of each column, added up, in weight, shape (columns,).
         entries: the same sums of the noisy entries.
-        noises: of each column for k = 1: so many independent ones of each law.
+        noises: laws of the noises of each sum, and their factors.
+        numbers: how many sums each column adds up, shape (columns,).
         step: by how much each pair may have been rounded down.
     """
 
     patterns: FloatMatrix
     values: FloatVector
     entries: FloatVector
-    noises: Sequence[Sequence[NoiseTerm]]
+    noises: Sequence[tuple[NoiseLaw, float]]
+    numbers: IntVector
     step: float
 
     @property
     def variances(self) -> FloatVector:
         """Of the noise of each column for k = 1."""
-        return np.array(
-            [sum(count * c**2 * law.variance for law, c, count in own) for own in self.noises]
-        )
+        each = sum(factor**2 * law.variance for law, factor in self.noises)
+        return np.asarray(self.numbers * each)
 
 
 def best_combination(
@@ -307,16 +307,14 @@ class MatrixEstimator:
         classes = group_classes(self._groups[0].map, S, T) if self._groups else None
         types, joined, cells = cut_types(S, T, self.noisy.blocks.layout, classes=classes)
         of_entries = self.noisy.cut_value(S, T)
-        degrees = [self._rows_of_degrees(each, types, cells) for each in self._degrees]
-        sums = [self._rows_of_total(each, types) for each in self._totals]
-        if classes is not None:
-            sums.append(self._rows_of_groups(types, cells, classes))
+        sums: list[Measurement[Any]] = [*self._totals, *self._groups[:1]]
+        rows = [self.rows_for(each, types, cells, classes) for each in (*self._degrees, *sums)]
         found = []
         for distrust in distrusts:
-            rows = [*degrees, *sums] if distrust is not None else []
             of_degrees, of_sums = distrust or (1.0, 1.0)
-            factors = [of_degrees] * len(degrees) + [of_sums] * len(sums)
-            found.append(self._combined(types, joined, of_entries, rows, factors))
+            factors = [of_degrees] * len(self._degrees) + [of_sums] * len(sums)
+            used = rows if distrust is not None else []
+            found.append(self._combined(types, joined, of_entries, used, factors))
         return found
 
     def _combined(
@@ -334,13 +332,12 @@ class MatrixEstimator:
         """
         law, rounding = self.noisy.distribution.law, self.noisy.distribution.rounding
         counts = types.counts
+        trusted = zip(distrust, rows, strict=False)
         entries, k = best_combination(
             counts,
             joined,
             np.hstack([np.empty((len(counts), 0)), *(each.patterns for each in rows)]),
-            np.concatenate(
-                [[], *(f * each.variances for f, each in zip(distrust, rows, strict=False))]
-            ),
+            np.concatenate([[], *(f * each.variances for f, each in trusted)]),
             entry=law.variance,
         )
         parts = [of_entries]
@@ -348,78 +345,78 @@ class MatrixEstimator:
         terms = [NoiseTerm(law, weight, count) for weight, count in weights]
         moved = [rounding * float(counts @ np.abs(entries))]
         for each in rows:
-            own, k = k[: len(each.noises)], k[len(each.noises) :]
+            own, k = k[: len(each.numbers)], k[len(each.numbers) :]
             parts += [*(own * each.values), *(-own * each.entries)]
             moved.append(each.step * float(counts @ np.abs(each.patterns @ own)))
-            for factor, noises in zip(own.tolist(), each.noises, strict=True):
-                terms += [NoiseTerm(law, factor * c, count) for law, c, count in noises]
+            numbers = zip(own.tolist(), each.numbers.tolist(), strict=True)
+            for factor, number in numbers:
+                terms += [NoiseTerm(law, factor * c, number) for law, c in each.noises]
         slack = ROUNDING * math.fsum(map(abs, parts))
         if rounding:
             slack += math.fsum(moved)
         return Estimate(math.fsum(parts), NoiseSum.of(terms), slack)
 
-    def _rows_of_degrees(
-        self, degrees: Measurement[Degrees], types: PairTypes, cells: _Sides
+    def rows_for(
+        self, measured: Measurement[Any], types: PairTypes, cells: _Sides, classes: _Sides | None
     ) -> Rows:
-        count, sums = len(types.sizes), (degrees.steps[0], degrees.steps[-1])
-        return Rows(
-            patterns=types.ends,
-            values=degrees.unit * _sums_by_cell(sums, cells, count),
-            entries=_sums_by_cell(self._vertex_sums, cells, count),
-            noises=[[NoiseTerm(degrees.law, 1.0, size)] for size in types.sizes.tolist()],
-            step=degrees.unit,
-        )
-
-    def _rows_of_total(self, total: Measurement[Total], types: PairTypes) -> Rows:
-        """The total counts each pair of an undirected graph twice."""
-        twice = 2 if self.noisy.symmetric else 1
-        law = TwoSidedGeometric(float(total.rate), total.unit / twice)
+        """What a measurement says of the pairs of a cut, whose vertices are in these cells."""
+        if isinstance(measured.map, CellSums) and classes is not None:
+            return self._rows_of_groups(types, cells, classes)
+        if isinstance(measured.map, Degrees):
+            count, sums = len(types.sizes), (measured.steps[0], measured.steps[-1])
+            return Rows(
+                patterns=types.ends,
+                values=measured.unit * _sums_by_cell(sums, cells, count),
+                entries=_sums_by_cell(self._vertex_sums, cells, count),
+                noises=[(measured.law, 1.0)],
+                numbers=types.sizes,
+                step=measured.unit,
+            )
+        twice = 2 if self.noisy.symmetric else 1  # the total counts each pair so often
+        step = measured.unit / twice
         return Rows(
             patterns=np.ones((len(types.counts), 1)),
-            values=np.array([total.total / twice]),
-            entries=np.array([self._entry_total / twice]),
-            noises=[[NoiseTerm(law, 1.0, 1)]],
-            step=total.unit / twice,
+            values=np.array([measured.total / twice]),
+            entries=np.array([math.fsum(self._vertex_sums[0]) / twice]),
+            noises=[(replace(measured.law, step=step), 1.0)],
+            numbers=np.ones(1, dtype=np.int64),
+            step=step,
         )
 
     def _rows_of_groups(self, types: PairTypes, cells: _Sides, classes: _Sides) -> Rows:
         """The sums between every two classes of groups; several looks in their best mean."""
-        first = self._groups[0].map
+        looks, first = self._groups, self._groups[0].map
+        laws = [look.law for look in looks]
+        shares = by_precision(laws)
         of_cells = np.zeros(len(types.sizes), dtype=np.int64)
         for own, cell in zip(classes, cells, strict=True):
             of_cells[cell] = own
         of_groups = [
             _of_groups(codes, own) for codes, own in zip(first.members, classes, strict=True)
         ]
-        ends = np.sort([of_groups[0][first.ends[0]], of_groups[1][first.ends[1]]], axis=0)
+        a, b = first.ends
+        ends = np.sort([of_groups[0][a], of_groups[1][b]], axis=0)
         blocks, block = np.unique(ends, axis=1, return_inverse=True)
         block = block.ravel()
         joined = np.sort([of_cells[types.first], of_cells[types.second]], axis=0)
-        laws = [each.law for each in self._groups]
-        shares = by_precision(laws)
-        values = sum(
-            share * np.bincount(block, weights=each.values[0])
-            for share, each in zip(shares, self._groups, strict=True)
-        )
         return Rows(
             patterns=(joined[:, :, None] == blocks[:, None, :]).all(axis=0).astype(np.float64),
-            values=np.asarray(values),
+            values=np.asarray(
+                sum(
+                    share * np.bincount(block, weights=look.values[0])
+                    for share, look in zip(shares, looks, strict=True)
+                )
+            ),
             entries=np.bincount(block, weights=self._cell_entries).astype(np.float64),
-            noises=[
-                [NoiseTerm(law, share, count) for law, share in zip(laws, shares, strict=True)]
-                for count in np.bincount(block).tolist()
-            ],
-            step=max(each.unit for each in self._groups) if first.weighted else 0.0,
+            noises=list(zip(laws, shares, strict=True)),
+            numbers=np.bincount(block),
+            step=max(look.unit for look in looks) if first.weighted else 0.0,
         )
 
     @cached_property
     def _vertex_sums(self) -> tuple[FloatVector, FloatVector]:
         """Sums of the noisy entries at each vertex: of rows, of columns."""
         return self.noisy.vertex_sums()
-
-    @cached_property
-    def _entry_total(self) -> float:
-        return math.fsum(self._vertex_sums[0])
 
     @cached_property
     def _cell_entries(self) -> FloatVector:

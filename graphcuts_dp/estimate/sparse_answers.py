@@ -6,12 +6,10 @@ of some cuts as bits of a number. Values differ from those of single cuts by the
 about 1e-12 of what is added up.
 """
 
-import itertools
 import math
-import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple, final
 
 import numpy as np
@@ -32,21 +30,20 @@ from graphcuts_dp.estimate.measurement import CellSums, Degrees, Measurement, Me
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
 from graphcuts_dp.estimate.sparse_model import CutSets, PartSums, SparseModel
 from graphcuts_dp.pairs.groups import GroupUnion
-from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, one_set, pairs_of_sizes, sides_of
+from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, one_set, pairs_of_sizes
 from graphcuts_dp.pairs.universe import most_weight
 from graphcuts_dp.pairs.vertices import ALL
-from graphcuts_dp.privacy.distributions import NoiseSum, NoiseTerm
+from graphcuts_dp.privacy.distributions import NoiseLaw, NoiseSum, NoiseTerm
 
-_MOST_KNOWN = 1 << 22  # numbers that are kept of sets that are known
 _DIGITS = 2  # of a number of noises, which is rounded up
 _FEW = 8  # queries that are answered one by one
 _MOST_PARTS = 2048  # of a side
 _OFTEN = 8  # queries for each truth vector that is looked at as a part
-_SPLIT = 40  # truth vectors that divide parts at a time
 _BLOCK = 1 << 21  # numbers in a matrix of cuts and parts
 _AT_ONCE = 12  # cuts whose truth vectors are bits of a number
 
 BoolMatrix = npt.NDArray[np.bool_]
+_Laws = tuple[tuple[NoiseLaw, float], ...]  # with the factor of a noise of each
 _Sums = tuple[FloatVector, IntVector]  # of some cells, and how many they are
 
 
@@ -114,8 +111,6 @@ class SparseEstimator:
             raise ValueError("a sparse release has degrees")
         self._degrees = degrees
         self._groups: Sequence[Measurement[CellSums]] = measurements.all_of(CellSums)
-        self._known: dict[tuple[int, int], tuple[weakref.ref[BoolVector], PartSums]] = {}
-        self._noises: dict[tuple[str, int], NoiseSum] = {}
 
     @property
     def noisy(self) -> NoisyMatrix:
@@ -185,30 +180,15 @@ class SparseEstimator:
             yield some, sets_of_masks(self.model, [queries[i].masks(self.space) for i in some])
 
     def _sets_of_one(self, S: BoolVector, T: BoolVector) -> CutSets:
-        """A cut. Cost: O(|S| + |T| + groups + kept pairs at the smaller set), and a look at both.
-
-        Sets that cannot be written to, such as those that a group's name stands for, are looked at
-        once: later they are known by the object that they are.
-        """
+        """A cut. Cost: O(|S| + |T| + groups + kept pairs at the smaller set), and a look."""
         both = S & T if self.model.layout.hollow else S[:0]
-        sums = self._look(S, 0), self._look(T, 1), PartSums.of_one(self.model, 0, both)
+        sides = (0, S), (1, T), (0, both)
+        sums = [PartSums.of_one(self.model, side, each) for side, each in sides]
 
         def kept() -> FloatMatrix:
             return np.array(self.model.kept_sums(S, T, both))[:, None]
 
-        return CutSets(sums, (np.ones((1, 1)),) * 3, kept)
-
-    def _look(self, mask: BoolVector, side: int) -> PartSums:
-        """Sums over a set of rows (0) or of columns (1)."""
-        known = self._known.get((id(mask), side))
-        if known is not None and known[0]() is mask:
-            return known[1]
-        found = PartSums.of_one(self.model, side, mask)
-        if not mask.flags.writeable:
-            if sum(each.size for _, each in self._known.values()) + found.size > _MOST_KNOWN:
-                self._known.clear()
-            self._known[id(mask), side] = weakref.ref(mask), found
-        return found
+        return CutSets((sums[0], sums[1], sums[2]), (np.ones((1, 1)),) * 3, kept)
 
     def _estimates(
         self, sets: CutSets, log_failures: Callable[[Sizes], float], *, model_only: bool
@@ -317,15 +297,16 @@ class SparseEstimator:
         """Of the cells between groups: their sums, and 1 for each."""
         first = self._groups[0].map
         sums, numbers = np.zeros(first.shape), np.zeros(first.shape)
-        for each, share in zip(self._groups, self._cell_shares, strict=True):
+        for each, (_, share) in zip(self._groups, self._cell_laws, strict=True):
             sums[first.ends] += share * each.values[0]
         numbers[first.ends] = 1
         return [Between(each, self.model.symmetric) for each in (sums, numbers)]
 
     @cached_property
-    def _cell_shares(self) -> list[float]:
-        """Of measurements of the same cells."""
-        return by_precision([each.law for each in self._groups])
+    def _cell_laws(self) -> _Laws:
+        """Of measurements of the same cells, each with its share in their best mean."""
+        laws = [each.law for each in self._groups]
+        return tuple(zip(laws, by_precision(laws), strict=True))
 
     @cached_property
     def _group_sizes(self) -> list[IntVector]:
@@ -338,24 +319,21 @@ class SparseEstimator:
         return self._degrees.values[0], self._degrees.values[-1]
 
     def _cell_sum(self, cells: _Sums, row: int) -> Estimate:
-        return self._sum("cells", float(cells[0][row]), int(cells[1][row]))
+        return _sum(self._cell_laws, float(cells[0][row]), int(cells[1][row]))
 
     def _degree_sum(self, value: float, count: int, factor: float = 1.0) -> Estimate:
         """So many degrees that add up to this, times a factor."""
-        return self._sum("degrees" if factor == 1 else "half degrees", factor * value, count)
+        return _sum(((self._degrees.law, factor),), factor * value, count)
 
-    def _sum(self, kind: str, value: float, count: int) -> Estimate:
-        """So many cells, or degrees, that add up to this; each sum of noises is made once."""
-        number = _rounded_up(count)
-        if (kind, number) not in self._noises:
-            terms = [NoiseTerm(self._degrees.law, 1.0 if kind == "degrees" else 0.5, number)]
-            if kind == "cells":
-                terms = [
-                    NoiseTerm(each.law, share, number)
-                    for share, each in zip(self._cell_shares, self._groups, strict=True)
-                ]
-            self._noises[kind, number] = NoiseSum.of(terms)
-        return Estimate(value, self._noises[kind, number], ROUNDING * abs(value))
+
+def _sum(laws: _Laws, value: float, count: int) -> Estimate:
+    """So many numbers that add up to this, each with noises of these laws times a factor."""
+    return Estimate(value, _noises(laws, _rounded_up(count)), ROUNDING * abs(value))
+
+
+@lru_cache(maxsize=1 << 12)
+def _noises(laws: _Laws, number: int) -> NoiseSum:
+    return NoiseSum.of([NoiseTerm(law, factor, number) for law, factor in laws])
 
 
 def _rounded_up(count: int) -> int:
@@ -368,33 +346,28 @@ def _rounded_up(count: int) -> int:
     return -(-count // step) * step
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class CommonParts:
-    """The vertices of one side in parts that no set of a list divides.
+def common_parts(tables: Iterable[IntVector | BoolVector]) -> tuple[IntVector, IntVector] | None:
+    """Parts of the vertices that no table divides; None if they are too many.
 
-    Attributes:
-        of: part of each vertex, shape (n,).
-        first: a vertex of each part, shape (parts,).
+    Args:
+        tables: numbers from 0 on, one for each vertex; each of them occurs.
+
+    Returns:
+        The part of each vertex, and a vertex of each part.
     """
-
-    of: IntVector
-    first: IntVector
-
-    @classmethod
-    def common(
-        cls, codes: Sequence[IntVector], masks: Sequence[BoolVector]
-    ) -> "CommonParts | None":
-        """Parts that neither a group nor a truth vector divides; None if they are too many."""
-        of = np.zeros(len(codes[0]), dtype=np.int64)
-        first = np.zeros(1, dtype=np.int64)
-        bits = (_numbers(masks[start : start + _SPLIT]) for start in range(0, len(masks), _SPLIT))
-        for each in itertools.chain(codes, bits):
-            both = of * (int(each.max()) + 1) + each
-            _, first, of = np.unique(both, return_index=True, return_inverse=True)
-            if len(first) > _MOST_PARTS:
-                return None
-        return cls(of, first)
+    of: IntVector = np.zeros(1, dtype=np.int64)
+    for table in tables:
+        count = int(table.max(initial=0)) + 1
+        if count > _MOST_PARTS:
+            return None
+        both = of * count + table
+        found = np.bincount(both) > 0
+        if np.count_nonzero(found) > _MOST_PARTS:
+            return None
+        of = (np.cumsum(found) - 1)[both]
+    first = np.zeros(int(of.max(initial=0)) + 1, dtype=np.int64)
+    first[of] = np.arange(len(of))
+    return of, first
 
 
 @final
@@ -404,26 +377,21 @@ class PartedCuts:
 
     Attributes:
         places: which of the list they are, ascending, q of them.
-        left: parts of the rows.
-        right: parts of the columns; the same object where both are one set.
+        of: part of each row, and of each column; one object twice where both are one set.
         S: parts of each S, shape (q, left parts).
         T: parts of each T, shape (q, right parts).
     """
 
     places: list[int]
-    left: CommonParts
-    right: CommonParts
+    of: tuple[IntVector, IntVector]
     S: BoolMatrix
     T: BoolMatrix
 
     def sets(self, model: SparseModel) -> Iterator[tuple[list[int], CutSets]]:
         """The sets of some cuts at a time; each takes products of small matrices."""
-        shape = len(self.left.first), len(self.right.first)
-        left, right = (
-            PartSums(model, side, parts.of, count)
-            for side, parts, count in zip((0, 1), (self.left, self.right), shape, strict=True)
-        )
-        ends = np.ravel_multi_index((self.left.of[model.rows], self.right.of[model.columns]), shape)
+        shape = self.S.shape[1], self.T.shape[1]
+        left, right = (PartSums(model, side, self.of[side], shape[side]) for side in (0, 1))
+        ends = np.ravel_multi_index((self.of[0][model.rows], self.of[1][model.columns]), shape)
         kept = []
         for each in (model.weights, model.spread):
             sums = np.bincount(ends, each, shape[0] * shape[1]).astype(np.float64)
@@ -443,70 +411,61 @@ class PartedCuts:
 def parted_cuts(queries: Sequence[CutQuery], model: SparseModel) -> PartedCuts | None:
     """The cuts of a list whose sets are unions of public groups, or sets that are asked often.
 
-    Parts of rows and of columns lie in the groups of the model. None if there is no such cut, or
-    the parts are too many.
+    None if there is no such cut, or the parts are too many.
     """
-    one = one_set(model.space)
+    one, (left, right) = one_set(model.space), model.layout.shape
     masks = {id(each) for query in queries for each in (query.S, query.T) if _is_mask(each)}
     often = len(masks) * _OFTEN <= len(queries) and len(masks) <= _MOST_PARTS
-    sizes = tuple(len(side) for side in sides_of(model.space))
-    places = [
-        place
-        for place, query in enumerate(queries)
-        if _known(query.S, sizes[0], often)
-        and (query.T is None or _known(query.T, sizes[1], often))
-    ]
-    if not places:
+    known: dict[int, tuple[_Known, _Known]] = {}
+    for place, query in enumerate(queries):
+        given = _known(query.S, left, often)
+        other = _known(ALL if query.T is None else query.T, right, often)
+        if given is not None and other is not None:
+            rest = query.T is None and one
+            known[place] = given, (given[0], ~given[1]) if rest else other
+    if not known:
         return None
-    sides = [queries[place].S for place in places], [queries[place].T for place in places]
+    S, T = ([each[side] for each in known.values()] for side in (0, 1))
     if one:
-        left = right = _parts([*sides[0], *sides[1]], model.codes[0])
-    else:
-        left, right = (_parts(sides[side], model.codes[side]) for side in (0, 1))
-    if left is None or right is None:
+        both = _chosen([*S, *T], left)
+        if both is None:
+            return None
+        of, chosen = both
+        return PartedCuts(list(known), (of, of), chosen[: len(S)], chosen[len(S) :])
+    rows, columns = _chosen(S, left), _chosen(T, right)
+    if rows is None or columns is None:
         return None
-    S = _chosen(sides[0], left)
-    T = _chosen([ALL if each is None and not one else each for each in sides[1]], right)
-    if one:
-        rest = [each is None for each in sides[1]]
-        T[rest] = ~S[rest]
-    return PartedCuts(places, left, right, S, T)
+    return PartedCuts(list(known), (rows[0], columns[0]), rows[1], columns[1])
 
 
-def _parts(sets: Sequence[object], codes: IntVector) -> CommonParts | None:
-    """Parts that none of some sets divides, and that lie in the groups of some codes."""
-    tables = {id(each.groups): each.groups.codes() for each in sets if isinstance(each, GroupUnion)}
-    masks = {id(each): each for each in sets if isinstance(each, np.ndarray)}
-    return CommonParts.common([codes, *tables.values()], list(masks.values()))
+_Known = tuple[IntVector | BoolVector | None, BoolVector]  # numbers of vertices, those in a set
 
 
 def _is_mask(given: object) -> bool:
     return isinstance(given, np.ndarray) and given.dtype == np.bool_
 
 
-def _known(given: object, size: int, often: bool) -> bool:
-    if isinstance(given, GroupUnion):
-        return len(given.groups.vertices) == size
-    if isinstance(given, str):
-        return given == ALL
-    return often and isinstance(given, np.ndarray) and _is_mask(given) and given.shape == (size,)
+def _known(given: object, size: int, often: bool) -> _Known | None:
+    """A set of vertices by a table of numbers and which of them it has; None: it is no such set."""
+    if isinstance(given, GroupUnion) and len(given.groups.vertices) == size:
+        return given.groups.codes(), given.chosen
+    if isinstance(given, str) and given == ALL:
+        return None, np.ones(1, dtype=np.bool_)
+    if often and isinstance(given, np.ndarray) and _is_mask(given) and given.shape == (size,):
+        return given, np.array([False, True])
+    return None
 
 
-def _chosen(sets: Sequence[object], parts: CommonParts) -> BoolMatrix:
-    """Which parts each set has; of None no part."""
-    found = np.zeros((len(sets), len(parts.first)), dtype=np.bool_)
-    tables: dict[int, IntVector] = {}
-    for row, given in zip(found, sets, strict=True):
-        if isinstance(given, GroupUnion):
-            groups = given.groups
-            if id(groups) not in tables:
-                tables[id(groups)] = groups.codes()[parts.first]
-            row[:] = given.chosen[tables[id(groups)]]
-        elif isinstance(given, np.ndarray):
-            row[:] = given[parts.first]
-        elif given is not None:
-            row[:] = True
-    return found
+def _chosen(sets: Sequence[_Known], size: int) -> tuple[IntVector, BoolMatrix] | None:
+    """Parts that none of some sets divides, and which of them each set has."""
+    tables = {id(table): table for table, _ in sets if table is not None}
+    parts = common_parts([np.zeros(size, dtype=np.int64), *tables.values()])
+    if parts is None:
+        return None
+    of, first = parts
+    numbers = {key: table[first].astype(np.int64) for key, table in tables.items()}
+    numbers[id(None)] = np.zeros(len(first), dtype=np.int64)
+    return of, np.array([chosen[numbers[id(table)]] for table, chosen in sets])
 
 
 def sets_of_masks(model: SparseModel, masks: Sequence[tuple[BoolVector, BoolVector]]) -> CutSets:

@@ -16,9 +16,8 @@ import numpy as np
 
 from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.estimate.changes import cell_changes
 from graphcuts_dp.estimate.consistency import LeastSquares
-from graphcuts_dp.estimate.measurement import place_variances
+from graphcuts_dp.estimate.measurement import cell_changes, place_variances
 from graphcuts_dp.estimate.tails import error_radii
 from graphcuts_dp.pairs.groups import CellTree, GroupTree
 from graphcuts_dp.privacy.composition import as_stored, zcdp_rho

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatArray, IntegerVector, IntVector
 from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
-from graphcuts_dp.estimate.changes import Reach
+from graphcuts_dp.estimate.measurement import Reach
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph, from_parts_on, kind_of_graph
 from graphcuts_dp.graph.assemble import Ends, Options, RawEdges, numbered

@@ -11,8 +11,7 @@ import numpy as np
 
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.errors import GraphError, ParameterError
-from graphcuts_dp.estimate.changes import Reach, cell_changes
-from graphcuts_dp.estimate.measurement import CellSums, Measurement
+from graphcuts_dp.estimate.measurement import CellSums, Measurement, Reach, cell_changes
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.graph.grid import BoundedEdges, Grid, doubled_sums, ends_of, vertices_of
 from graphcuts_dp.graph.owned_rows import PrivateData
@@ -86,7 +85,7 @@ def bounded_cells(
         cells: the public cells.
         grid: a bounded one.
 
-    Guarantee: sensitivities are those of `estimate.changes.bounded_changes`.
+    Guarantee: sensitivities are those of `estimate.measurement.bounded_changes`.
     """
     place = cells.depth - 1
     codes = tuple(side.codes() for side in sides)

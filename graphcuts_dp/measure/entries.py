@@ -13,7 +13,8 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import BoolVector, IndexArray, IntVector
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.blocks import Blocks
-from graphcuts_dp.estimate.noisy_matrix import KeptEdges, NoisyMatrix, noise_distribution, pairs_at
+from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix, noise_distribution
+from graphcuts_dp.estimate.sparse_model import KeptEdges
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.measure.statistics import bounded_steps
 from graphcuts_dp.pairs.universe import Layout
@@ -221,7 +222,7 @@ def keep_part(
     places = np.concatenate([edges[reached], false.places[empty]])
     values = np.concatenate([noisy[reached], false.values[empty]])
     order = np.argsort(places)
-    kept_rows, kept_columns = pairs_at(layout, places[order] + first, *bounds)
+    kept_rows, kept_columns = layout.ends(places[order] + first, *bounds)
     return kept_rows.astype(np.int32), kept_columns.astype(np.int32), values[order]
 
 

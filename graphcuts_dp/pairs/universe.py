@@ -86,6 +86,24 @@ class Layout:
             along = columns - (columns > rows)
         return self.pairs_before(rows) + along
 
+    def ends(
+        self, places: IntVector, start: int = 0, stop: int | None = None
+    ) -> tuple[IntVector, IntVector]:
+        """Row and column of each place, shape (k,); the inverse of `places`.
+
+        No place lies in rows before `start`, nor in row `stop` or later ones; None for the end.
+        """
+        stop = self.shape[0] if stop is None else stop
+        before = self.pairs_before(np.arange(start, stop + 1, dtype=np.int64))
+        rows = np.searchsorted(before, places, side="right") - 1
+        along = places - before[rows]
+        rows += start
+        if self.symmetric:
+            along += rows + 1
+        elif self.directed:
+            along += along >= rows
+        return rows, along
+
     def unfold(self, values: npt.NDArray[Any], start: int, stop: int) -> npt.NDArray[Any]:
         """Rows start..stop-1 from one value a pair, in row order.
 

@@ -15,7 +15,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, final
 
-from graphcuts_dp.estimate.worst_case import noise_cut_bound
+from graphcuts_dp.estimate.noisy_matrix import noise_cut_bound
 from graphcuts_dp.learn.bounds import Setting, noise_of, shape_of
 from graphcuts_dp.learn.calibrations import (
     CALIBRATIONS,

@@ -13,7 +13,7 @@ import numpy as np
 
 from graphcuts_dp.display import Card, Tabled
 from graphcuts_dp.errors import GraphError, ParameterError
-from graphcuts_dp.estimate.changes import cell_changes
+from graphcuts_dp.estimate.measurement import cell_changes
 from graphcuts_dp.estimate.strategy import choose_strategy, guaranteed_flows
 from graphcuts_dp.learn.bounds import (
     ArcsOn,

@@ -9,7 +9,8 @@ import numpy as np
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.measurement import Bought, Classes, Measurement, Measurements
-from graphcuts_dp.estimate.noisy_matrix import KeptEdges, noise_distribution, threshold_for
+from graphcuts_dp.estimate.noisy_matrix import noise_distribution
+from graphcuts_dp.estimate.sparse_model import KeptEdges, threshold_for
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph
 from graphcuts_dp.measure.cells import Sides, measure_groups
 from graphcuts_dp.measure.entries import measure_kept_edges

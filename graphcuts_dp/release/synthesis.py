@@ -13,8 +13,7 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.errors import AccuracyWarning, GraphError, ParameterError
 from graphcuts_dp.estimate.measurement import CellSums, Degrees, Measurements, Total
-from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
-from graphcuts_dp.estimate.worst_case import accuracy_warning, expected_error_note
+from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix, accuracy_warning, expected_error_note
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, from_rows_on
 from graphcuts_dp.graph.owned_rows import PrivateData, paired_graph, without_rows

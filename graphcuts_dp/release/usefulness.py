@@ -251,13 +251,7 @@ def made_up_graph(space: Space, edges: float, *, weighted: bool, **schema: Any) 
     generator = np.random.default_rng(0)
     places = np.unique(generator.integers(0, pairs, 3 * int(edges) + 20))
     places = generator.permutation(places)[: int(edges)]
-    before = layout.pairs_before(np.arange(layout.shape[0] + 1))
-    rows = np.searchsorted(before, places, side="right") - 1
-    columns = places - before[rows]
-    if layout.symmetric:
-        columns += rows + 1
-    elif layout.directed:
-        columns += columns >= rows
+    rows, columns = layout.ends(places)
     weights = np.full(len(rows), min(1.0, schema["weight_cap"] or 1.0)) if weighted else None
     return on_space(space, rows, columns, weights, **schema)
 

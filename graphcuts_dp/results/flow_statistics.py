@@ -820,43 +820,43 @@ class _Ranked:
     """Cells in the order of their estimates, and intervals for all of them at once."""
 
     def __init__(self, flows: FlowTable, place: int, count: int) -> None:
-        self._noisy = flows.noisy
+        self._flows, self._place, self._count = flows, place, count
         self._spread = flows.fit.spreads(place)
-        self._count = count
         self.values: FloatVector = flows.estimates[place]
         self.order = np.argsort(-self.values, kind="stable")
-        lost = 0.0 if flows.noisy.map.whole else flows.noisy.unit
-        self._lost = flows.cells.pairs(place) * lost
 
     def bounds(self, failure: float) -> tuple[FloatVector, FloatVector]:
         """Ends of the intervals, all at once."""
-        noisy = self._noisy
-        each = failure / len(self.values)
+        noisy, each = self._flows.noisy, failure / len(self.values)
         radii = error_radii(noisy.noise, noisy.map.places, self._spread, failure=each) * noisy.unit
         radii = radii + ROUNDING * np.abs(self.values)
-        low, high = self.values - radii, self.values + radii + self._lost
-        return (np.ceil(low), np.floor(high)) if noisy.map.whole else (low, high)
+        low, high = self.values - radii, self.values + radii
+        if noisy.map.whole:
+            return np.ceil(low), np.floor(high)
+        return low, high + self._flows.cells.pairs(self._place) * noisy.unit
+
+    def _apart(self, log_failure: float, *, ordered: bool) -> bool:
+        """Whether the intervals prove that these are the largest cells, in this order or any."""
+        low, high = self.bounds(math.exp(log_failure))
+        top, rest = self.order[: self._count], self.order[self._count :]
+        beside = float(high[rest].max(initial=-math.inf))
+        if ordered:
+            return bool((low[top] > np.append(high[top][1:], beside)).all())
+        return bool(low[top].min() > beside)
 
     def chance(self, *, ordered: bool) -> float:
         """One minus the least failure at which the intervals are apart, rounded down."""
-
-        def apart(log_failure: float) -> bool:
-            low, high = self.bounds(math.exp(log_failure))
-            top, rest = self.order[: self._count], self.order[self._count :]
-            beside = float(high[rest].max(initial=-math.inf))
-            if ordered:
-                below = np.append(high[top][1:], beside)
-                return bool((low[top] > below).all())
-            return bool(low[top].min() > beside)
-
         left, right = math.log(_LEAST), math.log(1 - 1e-9)
-        if not apart(right):
+        if not self._apart(right, ordered=ordered):
             return 0.0
-        if apart(left):
+        if self._apart(left, ordered=ordered):
             return 1 - _LEAST
         for _ in range(_HALVINGS):
             middle = (left + right) / 2
-            left, right = (left, middle) if apart(middle) else (middle, right)
+            if self._apart(middle, ordered=ordered):
+                right = middle
+            else:
+                left = middle
         return 1 - math.exp(right)
 
 

@@ -5,7 +5,6 @@ import io
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import Any, BinaryIO
 
@@ -13,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
-from graphcuts_dp.errors import QueryError
+from graphcuts_dp.estimate.answers import check_confidence
 from graphcuts_dp.estimate.consistency import LeastSquares, Values
 from graphcuts_dp.estimate.measurement import CellSums, Measurement, place_variances
 from graphcuts_dp.estimate.strategy import FlowStrategy
@@ -22,7 +21,6 @@ from graphcuts_dp.pairs.groups import CellTree, GroupTree
 from graphcuts_dp.pairs.vertices import Label
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.noise import SEEDED_WARNING
-from graphcuts_dp.results.bundle import Saved
 from graphcuts_dp.tables.frames import made_frame
 
 Table = dict[str, npt.NDArray[Any]]  # columns of one level, see `COLUMNS`
@@ -222,30 +220,8 @@ def checked_failure(confidence: float) -> float:
     Raises:
         QueryError: it is no number between 0 and 1.
     """
-    if isinstance(confidence, bool) or not isinstance(confidence, float | int):
-        raise QueryError("confidence must be a number between 0 and 1, for example 0.95")
-    if not 0 < confidence < 1:
-        raise QueryError("confidence must lie between 0 and 1, for example 0.95")
+    check_confidence(confidence)
     return 1 - confidence
-
-
-def flows_fields(
-    noisy: Measurement[CellSums], strategy: FlowStrategy
-) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-    """The receipt and the arrays of flows, from which all can be made again."""
-    names = ("total", *noisy.map.tree.levels)
-    described, arrays = noisy.parts()
-    deviations = zip(names, strategy.deviations, strict=True)
-    fields = {
-        "workload": strategy.workload,
-        "measured": [names[place] for place in noisy.map.places],
-        "shares": [[share.numerator, share.denominator] for share in strategy.shares],
-        "expected_deviations": {name: each * noisy.unit for name, each in deviations},
-        "deviations_in_steps": list(strategy.deviations),
-        "intervals": intervals_text(noisy.map.degree_bound),
-        "sums": described,
-    }
-    return fields, arrays
 
 
 def intervals_text(degree_bound: int | None) -> str:
@@ -260,45 +236,15 @@ def intervals_text(degree_bound: int | None) -> str:
     )
 
 
-def read_flows(saved: Saved) -> dict[str, Any]:
-    """The fields of `Flows`.
-
-    Raises:
-        GraphError, LookupError, TypeError, ValueError, ArithmeticError: other files than
-            `flows_fields` describes; see `bundle.opened`.
-    """
-    fields = saved.fields
-    noisy = Measurement[CellSums].from_parts("flows", fields["sums"], saved.arrays())
-    strategy = FlowStrategy(
-        workload=fields["workload"],
-        places=noisy.map.places,
-        shares=tuple(Fraction(*share) for share in fields["shares"]),
-        noise=noisy.noise,
-        deviations=tuple(float(each) for each in fields["deviations_in_steps"]),
-    )
-    return {"noisy": noisy, "strategy": strategy, "guarantee": saved.guarantee}
-
-
 def write_table(tables: Sequence[Table], handle: BinaryIO, *, seeded: bool) -> None:
     """Write the table of flows as CSV; of a seeded run, every row says that it is not private."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
     # A column, since a comment would be taken for the heads of the columns.
-    head, mark = (("mark",), f",{SEEDED_WARNING}") if seeded else ((), "")
-    handle.write((",".join((*COLUMNS, *head)) + "\n").encode())
+    head, mark = (("mark",), (SEEDED_WARNING,)) if seeded else ((), ())
+    writer.writerow((*COLUMNS, *head))
     for table in tables:
-        texts = [_quoted(table[name]) for name in COLUMNS[:3]]
-        numbers = [table[name].tolist() for name in COLUMNS[3:]]
-        lines = [
-            f"{level},{a},{b},{value:.{_DIGITS}g},{low:.{_DIGITS}g},{high:.{_DIGITS}g}{mark}\n"
-            for level, a, b, value, low, high in zip(*texts, *numbers, strict=True)
-        ]
-        handle.write("".join(lines).encode())
-
-
-def _quoted(labels: npt.NDArray[Any]) -> list[str]:
-    """Cells of a table; labels that need it stand in quotes."""
-    known: dict[Any, str] = {}
-    for label in dict.fromkeys(labels.tolist()):
-        text = io.StringIO()
-        csv.writer(text, lineterminator="").writerow([label])
-        known[label] = text.getvalue()
-    return [known[label] for label in labels.tolist()]
+        names = [table[name].tolist() for name in COLUMNS[:3]]
+        numbers = [[f"{x:.{_DIGITS}g}" for x in table[name].tolist()] for name in COLUMNS[3:]]
+        writer.writerows((*row, *mark) for row in zip(*names, *numbers, strict=True))
+    handle.write(text.getvalue().encode())

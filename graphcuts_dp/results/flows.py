@@ -1,7 +1,9 @@
 """The object that a user gets: what passes between public groups, with intervals."""
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property, partial
 from typing import Any, Self, final
 
@@ -12,6 +14,8 @@ from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.display import Card, Displayed
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.estimate.consistency import RoundedFlows, rounded_cells
+from graphcuts_dp.estimate.measurement import CellSums, Measurement
+from graphcuts_dp.estimate.strategy import FlowStrategy
 from graphcuts_dp.estimate.tails import error_radii
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.pairs.vertices import Label
@@ -21,8 +25,7 @@ from graphcuts_dp.results.flow_statistics import FlowStatistics
 from graphcuts_dp.results.flow_table import (
     ROUNDING,
     checked_failure,
-    flows_fields,
-    read_flows,
+    intervals_text,
     write_table,
 )
 
@@ -167,7 +170,19 @@ class Flows(FlowStatistics, Displayed):
         """
         tables = [self.rows_of(place, 0.95, False) for place in range(1, self.cells.depth)]
         table = partial(write_table, tables, seeded=not self.guarantee.is_private)
-        fields, sums = flows_fields(self.noisy, self.strategy)
+        strategy, unit = self.strategy, self.noisy.unit
+        names = ("total", *self.levels)
+        described, sums = self.noisy.parts()
+        deviations = zip(names, strategy.deviations, strict=True)
+        fields = {
+            "workload": strategy.workload,
+            "measured": [names[place] for place in self.noisy.map.places],
+            "shares": [[share.numerator, share.denominator] for share in strategy.shares],
+            "expected_deviations": {name: each * unit for name, each in deviations},
+            "deviations_in_steps": list(strategy.deviations),
+            "intervals": intervals_text(self.noisy.map.degree_bound),
+            "sums": described,
+        }
         return bundle.save("flows", path, self.guarantee, fields, sums, table=table, force=force)
 
     @classmethod
@@ -181,7 +196,16 @@ class Flows(FlowStatistics, Displayed):
             FileFormatError: a file is missing, damaged, or not the one that the receipt names.
         """
         with bundle.opened(path, "flows") as saved:
-            return cls(**read_flows(saved))
+            fields = saved.fields
+            noisy = Measurement[CellSums].from_parts("flows", fields["sums"], saved.arrays())
+            strategy = FlowStrategy(
+                workload=fields["workload"],
+                places=noisy.map.places,
+                shares=tuple(Fraction(*share) for share in fields["shares"]),
+                noise=noisy.noise,
+                deviations=tuple(float(each) for each in fields["deviations_in_steps"]),
+            )
+            return cls(noisy=noisy, strategy=strategy, guarantee=saved.guarantee)
 
     def _answer(
         self,
@@ -192,32 +216,27 @@ class Flows(FlowStatistics, Displayed):
         *,
         possible: bool,
     ) -> FlowAnswer:
-        failure = checked_failure(confidence)
-        told = self.fit.coefficients({place: wanted})
-        used = [self.variances[p] * float((told[p] ** 2).sum()) for p in self.noisy.map.places]
-        unit = self.noisy.unit
+        failure, noisy = checked_failure(confidence), self.noisy
+        spread = self.fit.spread_of(self.fit.coefficients({place: wanted}))
+        measured = list(noisy.map.places)
+        variance = float(spread.squares[0, measured] @ self.variances[measured])
         value = float(wanted @ self.estimates[place])
         if simultaneous:
             radius = float(np.abs(wanted) @ self._radii(place, confidence, True))
         else:
-            spread = self.fit.spread_of(told)
-            steps = error_radii(self.noisy.noise, self.noisy.map.places, spread, failure=failure)
-            radius = float(steps[0]) * unit
+            steps = error_radii(noisy.noise, noisy.map.places, spread, failure=failure)
+            radius = float(steps[0]) * noisy.unit
         lost = wanted * self._lost(place)
-        slack = ROUNDING * float(np.abs(wanted) @ np.abs(self.estimates[place]))
-        ends = (
-            value - radius + np.minimum(lost, 0).sum() - slack,
-            value + radius + np.maximum(lost, 0).sum() + slack,
-        )
+        radius += ROUNDING * float(np.abs(wanted) @ np.abs(self.estimates[place]))
+        low = np.array([value - radius + np.minimum(lost, 0).sum()])
+        high = np.array([value + radius + np.maximum(lost, 0).sum()])
         if possible:
-            pairs = self.cells.pairs(place)[wanted > 0]
-            low, high = (np.array([end]) for end in ends)
-            low, high = self._possible(low, high, np.array([pairs.sum()]))
-            ends = low[0], high[0]
+            pairs = self.cells.pairs(place)[wanted > 0].sum(keepdims=True)
+            low, high = self._possible(low, high, pairs)
         return FlowAnswer(
             value=value,
-            deviation=float(np.sqrt(sum(used))) * unit,
-            interval=(float(ends[0]), float(ends[1])),
+            deviation=math.sqrt(variance) * noisy.unit,
+            interval=(float(low[0]), float(high[0])),
             confidence=confidence,
             simultaneous=simultaneous,
             seeded=not self.guarantee.is_private,

@@ -21,10 +21,9 @@ from graphcuts_dp.estimate.answers import (
 )
 from graphcuts_dp.estimate.least_squares import MatrixEstimator
 from graphcuts_dp.estimate.measurement import CellSums, Degrees, Measurement, Measurements, Total
-from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
+from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix, expected_worst_cut, noise_cut_bound
 from graphcuts_dp.estimate.sparse_answers import SparseEstimator
 from graphcuts_dp.estimate.sparse_model import SparseModel
-from graphcuts_dp.estimate.worst_case import expected_worst_cut, noise_cut_bound
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.pairs.graph_queries import as_cut

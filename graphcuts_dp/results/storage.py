@@ -17,9 +17,8 @@ from graphcuts_dp.estimate.measurement import (
     Measurements,
     check_members,
 )
-from graphcuts_dp.estimate.noisy_matrix import KeptEdges, NoisyMatrix
-from graphcuts_dp.estimate.sparse_model import SparseModel
-from graphcuts_dp.estimate.worst_case import noise_cut_bound
+from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix, noise_cut_bound
+from graphcuts_dp.estimate.sparse_model import KeptEdges, SparseModel
 from graphcuts_dp.pairs.vertices import Space
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.results.bundle import Saved, space_fields, space_from

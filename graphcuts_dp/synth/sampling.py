@@ -105,7 +105,7 @@ def _single(model: SparseModel, rng: np.random.Generator) -> tuple[IntVector, In
     sure = rng.random(len(chances)) < chances
     more = -np.log1p(-_RARE) / _RARE  # 1 - e^(-more q) >= q up to q = _RARE
     places = np.unique(model.layout.places(*_thrown(model, rng, more)))
-    rows, columns = model.pairs_at(places)
+    rows, columns = model.layout.ends(places)
     chances = model.residual_at(rows, columns) / mean
     rare = chances <= _RARE
     met = -np.expm1(-more * chances)
@@ -136,7 +136,7 @@ def _added_up(
     if not whole:
         sums = np.round(sums, 4)
     there = sums > 0
-    return Sample(*model.pairs_at(places[there]), sums[there])
+    return Sample(*model.layout.ends(places[there]), sums[there])
 
 
 _MOST_LISTED = 1 << 25  # pairs listed at once

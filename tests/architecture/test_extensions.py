@@ -11,7 +11,7 @@ from offline_calls import learn
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.estimate.worst_case import noise_cut_bound
+from graphcuts_dp.estimate.noisy_matrix import noise_cut_bound
 from graphcuts_dp.learn.cut_sum import CutSum
 from graphcuts_dp.learn.learners import Learner
 from graphcuts_dp.learn.rules import FriezeKannanRule

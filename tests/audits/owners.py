@@ -13,7 +13,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from graphcuts_dp.arrays import IntVector
-from graphcuts_dp.estimate.changes import cell_changes
+from graphcuts_dp.estimate.measurement import cell_changes
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.owned_rows import Counting, OwnedRows, bounded_graph, reach_of

@@ -15,7 +15,7 @@ from graphcuts_dp.estimate.measurement import (
     Measurement,
     Measurements,
 )
-from graphcuts_dp.estimate.noisy_matrix import KeptEdges, threshold_for
+from graphcuts_dp.estimate.sparse_model import KeptEdges, threshold_for
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.measure.entries import measure_kept_edges

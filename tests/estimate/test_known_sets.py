@@ -50,19 +50,6 @@ def test_answers_by_name_are_those_of_the_same_sets_written_out(kind, cap):
         assert again.most == most_weight(pairs_of_cut(S, T, release.space), 1.0 if cap else None)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_an_object_that_was_freed_is_not_mistaken_for_another(kind):
-    """Other sets may get the address of one that is gone."""
-    release, _ = made(kind, cap=True)
-    estimator = release.estimator
-    for seed in range(200):
-        S = np.random.default_rng(seed).random(24) < 0.5
-        S.flags.writeable = False
-        counts = np.bincount(np.arange(24) // 6, S)
-        assert estimator._look(S, 0).table(None)[0].tolist() == counts.tolist()
-        del S
-
-
 def test_queries_share_a_set_that_nobody_can_write_to():
     groups = gc.Groups(gc.Graph([], [], vertices=4).vertices, {"part": ["a", "a", "b", "b"]})
     first, second = (GroupNames(groups, groups).query("@a", "@b") for _ in range(2))

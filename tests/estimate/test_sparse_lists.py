@@ -5,7 +5,7 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.estimate import sparse_answers
-from graphcuts_dp.estimate.sparse_answers import CommonParts, parted_cuts
+from graphcuts_dp.estimate.sparse_answers import common_parts, parted_cuts
 from graphcuts_dp.pairs.groups import GroupUnion
 
 N, M = 60, 40  # rows, and columns of two sides
@@ -130,12 +130,12 @@ def test_parts_are_divided_by_no_set():
     rng = np.random.default_rng(2)
     codes = rng.integers(0, 3, 200)
     masks = list(rng.random((90, 200)) < 0.03)
-    parts = CommonParts.common([codes], masks)
+    of, first = common_parts([codes, *masks])
     for each in (codes, *masks):
-        assert np.array_equal(each[parts.first][parts.of], each)
+        assert np.array_equal(each[first][of], each)
     names = {(codes[v], *(mask[v] for mask in masks)) for v in range(200)}
-    assert len(parts.first) == len(names)
-    assert CommonParts.common([np.arange(5000)], []) is None
+    assert len(first) == len(names)
+    assert common_parts([np.arange(5000)]) is None
 
 
 def test_a_set_of_other_vertices_is_refused_as_ever():

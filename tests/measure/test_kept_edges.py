@@ -14,12 +14,8 @@ import scipy.stats
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.estimate.noisy_matrix import (
-    KeptEdges,
-    noise_distribution,
-    pairs_at,
-    threshold_for,
-)
+from graphcuts_dp.estimate.noisy_matrix import noise_distribution
+from graphcuts_dp.estimate.sparse_model import KeptEdges, threshold_for
 from graphcuts_dp.measure.entries import measure_kept_edges, row_parts
 from graphcuts_dp.pairs.universe import Layout
 from graphcuts_dp.privacy.distributions import LaplaceNoise
@@ -154,7 +150,7 @@ def test_places_are_turned_into_pairs(graph):
     assert bounds[-1][1] == layout.shape[0]
     for start, stop in bounds:
         first, end = layout.pairs_before(start), layout.pairs_before(stop)
-        rows, columns = pairs_at(layout, np.arange(end - first) + first, start, stop)
+        rows, columns = layout.ends(np.arange(end - first) + first, start, stop)
         assert rows.min(initial=start) >= start
         assert rows.max(initial=start) < stop
         assert columns.max(initial=0) < layout.shape[1]

@@ -5,7 +5,7 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 
-from graphcuts_dp.estimate.changes import Reach, cell_changes
+from graphcuts_dp.estimate.measurement import Reach, cell_changes
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.owned_rows import OwnedRows, reach_of
 from graphcuts_dp.measure.cells import cell_tree, sides_of_groups, sums_of_cells

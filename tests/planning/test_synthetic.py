@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.estimate.noisy_matrix import noise_distribution, threshold_for
+from graphcuts_dp.estimate.noisy_matrix import noise_distribution
+from graphcuts_dp.estimate.sparse_model import threshold_for
 from graphcuts_dp.learn.bounds import ArcsOn, Setting, degrees_needed
 from graphcuts_dp.planning.synthetic import synthetic_forecast
 

@@ -12,7 +12,7 @@ from offline_calls import answer_at_once, choose_from_net, learn, sense
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning, BudgetError, ParameterError
-from graphcuts_dp.estimate.changes import cell_changes, largest_squares
+from graphcuts_dp.estimate.measurement import cell_changes, largest_squares
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.pairs.groups import CellTree, GroupTree
 from graphcuts_dp.privacy.composition import Cost, zcdp_delta, zcdp_rho

@@ -13,8 +13,7 @@ from norm_reference import NOISES, exact_cut_norm, truth_and_noisy
 
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
-from graphcuts_dp.estimate.noisy_matrix import noise_distribution
-from graphcuts_dp.estimate.worst_case import expected_worst_cut
+from graphcuts_dp.estimate.noisy_matrix import expected_worst_cut, noise_distribution
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.measure.entries import distribution_for
 from graphcuts_dp.pairs.queries import CutQuery

@@ -17,8 +17,7 @@ from helpers import random_graph
 from norm_reference import NOISES, exact_cut_norm, truth_and_noisy
 
 from graphcuts_dp.errors import GraphError, QueryError
-from graphcuts_dp.estimate.noisy_matrix import noise_distribution
-from graphcuts_dp.estimate.worst_case import noise_cut_bound
+from graphcuts_dp.estimate.noisy_matrix import noise_cut_bound, noise_distribution
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.measure.entries import distribution_for
 from graphcuts_dp.release.synthesis import release_graph

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 
 from graphcuts_dp.arrays import IntegerVector, IntVector
-from graphcuts_dp.estimate.noisy_matrix import noise_distribution, pairs_at
+from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.measure.entries import measure_kept_edges
 from graphcuts_dp.measure.statistics import measure_total
@@ -101,7 +101,7 @@ def filtered(
     if pairs <= _FEW_PAIRS or wanted > _LARGEST_CHANCE * pairs:
         edges = layout.places(graph.rows.astype(np.int64), graph.columns.astype(np.int64))
         values = noise.respond(pairs, graph.weights, edges, source)
-        return pairs_at(layout, _largest(values, count, source))
+        return layout.ends(_largest(values, count, source))
     kept = measure_kept_edges(
         graph, noise, threshold=_threshold(noise, wanted / pairs), source=source
     )

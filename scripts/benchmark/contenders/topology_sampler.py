@@ -7,7 +7,6 @@ from fractions import Fraction
 import numpy as np
 
 from graphcuts_dp.arrays import FloatVector, IntVector
-from graphcuts_dp.estimate.noisy_matrix import pairs_at
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.pairs.universe import Layout
 from graphcuts_dp.privacy.composition import Cost
@@ -125,7 +124,7 @@ def topology_sampler(run: Run) -> AnyGraph:
     edges = np.sort(layout.places(graph.rows.astype(np.int64), graph.columns.astype(np.int64)))
     size = noisy_size(len(edges), pairs, rate=for_size, source=run.source)
     places = sampled_topology(edges, size, pairs, rate=for_set, source=run.source)
-    return run.made(*pairs_at(layout, places))
+    return run.made(*layout.ends(places))
 
 
 def set_chance(overlap: int, edges: int, chosen: int, pairs: int, rate: Fraction) -> float:
