@@ -31,8 +31,7 @@ from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, sides_of
 from graphcuts_dp.pairs.vertices import Space
 from graphcuts_dp.privacy.noise import SEEDED_WARNING
 from graphcuts_dp.results import bundle
-from graphcuts_dp.results.release import Release
-from graphcuts_dp.results.storage import SPARSE
+from graphcuts_dp.results.release import SPARSE, Release
 from graphcuts_dp.session.query_lines import read_linear
 
 _Answering = Release | IterativeRelease

@@ -20,7 +20,7 @@ from graphcuts_dp.options import Option, check, option
 from graphcuts_dp.planning.bounds import BoundPlan, plan_bounds
 from graphcuts_dp.privacy.guarantee import EDGE, exact_epsilon
 from graphcuts_dp.release.contributions import choose_bound, release_contributions
-from graphcuts_dp.release.flow_release import flows_job
+from graphcuts_dp.release.releases import flows_job
 from graphcuts_dp.results.bundle import check_path
 from graphcuts_dp.results.flows import Flows
 

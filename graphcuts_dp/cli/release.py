@@ -27,11 +27,10 @@ from graphcuts_dp.pairs.queries import CutQuery, space_of
 from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet
 from graphcuts_dp.privacy.guarantee import EDGE, PrivacyGuarantee
 from graphcuts_dp.privacy.noise import SeededEntropy
-from graphcuts_dp.release.choice import RESPONSES, SPARSE, Response
 from graphcuts_dp.release.job import Job, execute
-from graphcuts_dp.release.sparse import may_be_sparse
-from graphcuts_dp.release.synthesis import graph_job
-from graphcuts_dp.release.usefulness import Usefulness, check_size, made_up_graph, usefulness_of
+from graphcuts_dp.release.releases import check_size, graph_job, may_be_sparse
+from graphcuts_dp.release.shares import RESPONSES, SPARSE, Response
+from graphcuts_dp.release.usefulness import Usefulness, made_up_graph, usefulness_of
 from graphcuts_dp.results.bundle import check_path
 from graphcuts_dp.session.query_lines import folder_of, read_asked, read_lines
 from graphcuts_dp.synth.methods import FITTINGS, Fitting
