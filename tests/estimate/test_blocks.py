@@ -164,7 +164,7 @@ def test_plain_matrices_have_blocks_too():
     made = Blocks.from_matrix(z, symmetric=False)
     assert np.array_equal(made.estimate(), z)
     assert made.distribution is None
-    assert (made.shape, made.symmetric) == ((30, 11), False)
+    assert (made.shape, made.layout.symmetric) == ((30, 11), False)
     with pytest.raises(ValueError, match="no distribution"):
         made.map(RowBlock.evidence)
 
