@@ -10,7 +10,7 @@ from helpers import random_graph
 
 from graphcuts_dp.errors import GraphError, QueryError
 from graphcuts_dp.estimate.answers import Sizes, log_cuts, shrunk_towards
-from graphcuts_dp.estimate.least_squares import best_combination, cut_types
+from graphcuts_dp.estimate.least_squares import PairTypes, best_combination
 from graphcuts_dp.graph.adjacency import BipartiteGraph
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Layout
@@ -119,12 +119,14 @@ def test_the_closed_form_for_degrees():
     n, s2, t2 = 30, 0.9, 40.0
     rng = np.random.default_rng(1)
     S, T = rng.random(n) < 0.5, rng.random(n) < 0.3
-    types, query, (cells, _) = cut_types(S, T, Layout((n, n), symmetric=True))
-    entries, k = best_combination(types.counts, query, types.ends, t2 * types.sizes, entry=s2)
+    types = PairTypes.of(S, T, Layout((n, n), symmetric=True))
+    entries, k = best_combination(
+        types.counts, types.joined, types.ends, t2 * types.sizes, entry=s2
+    )
     crossing = np.logical_or(np.outer(S, T), np.outer(T, S)) & ~np.eye(n, dtype=bool)
     w = crossing.sum(axis=1)
     M = (s2 * (n - 2) + t2) * np.eye(n) + s2 * np.ones((n, n))
-    assert k[cells] == pytest.approx(s2 * np.linalg.solve(M, w))
+    assert k[types.cell] == pytest.approx(s2 * np.linalg.solve(M, w))
     variance = s2 * types.counts @ entries**2 + t2 * types.sizes @ k**2
     expected = s2 * crossing.sum() / 2 - s2**2 * w @ np.linalg.solve(M, w)
     assert variance == pytest.approx(expected)
