@@ -35,14 +35,14 @@ if TYPE_CHECKING:
     from graphcuts_dp.estimate.answers import CutAnswer as CutAnswer
     from graphcuts_dp.estimate.consistency import RoundedFlows as RoundedFlows
     from graphcuts_dp.estimate.noisy_contributions import Contributions as Contributions
-    from graphcuts_dp.evaluation.cut_distance import cut_distance as cut_distance
     from graphcuts_dp.evaluation.cut_error import cut_errors
     from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph, read_graph
     from graphcuts_dp.graph.owned_rows import OwnedRows
     from graphcuts_dp.learn.bounds import SessionWorkload
     from graphcuts_dp.ledger.opening import Store
+    from graphcuts_dp.offline.construction import Game
     from graphcuts_dp.offline.lists import Net, Sensing
-    from graphcuts_dp.offline.methods import Game, Learning, release_iteratively
+    from graphcuts_dp.offline.methods import Learning, release_iteratively
     from graphcuts_dp.offline.query_lists import CutList
     from graphcuts_dp.offline.release import IterativeRelease
     from graphcuts_dp.pairs.graph_queries import Query
@@ -83,14 +83,14 @@ _HOMES = {
     "estimate.consistency": ("RoundedFlows",),
     "estimate.noisy_contributions": ("Contributions",),
     "estimate.answers": ("CutAnswer",),
-    "evaluation.cut_distance": ("cut_distance",),
     "evaluation.cut_error": ("cut_errors",),
     "graph.adjacency": ("BipartiteGraph", "DirectedGraph", "Graph", "read_graph"),
     "graph.owned_rows": ("OwnedRows",),
     "learn.bounds": ("SessionWorkload",),
     "ledger.opening": ("Store",),
+    "offline.construction": ("Game",),
     "offline.lists": ("Net", "Sensing"),
-    "offline.methods": ("Game", "Learning", "release_iteratively"),
+    "offline.methods": ("Learning", "release_iteratively"),
     "offline.query_lists": ("CutList",),
     "offline.release": ("IterativeRelease",),
     "pairs.graph_queries": ("Query",),

@@ -44,7 +44,6 @@ TARGETS = (
     "offline/query_lists",
     "offline/distinguisher*",
     "offline/rank_one",
-    "offline/power_method",
     "distances/coordinate",
     "distances/counts",
 )
@@ -55,7 +54,7 @@ CORE = re.compile(
     "ledger/uses|"
     "measure/(cells|entries|statistics)|release/allocation|estimate/strategy|"
     "offline/(construction|lists|tuning)[.]|"
-    "offline/(distinguisher|power_method)[.]|"
+    "offline/(distinguisher|rank_one)[.]|"
     "distances/(coordinate|counts)[.]"
 )
 GUARDED = re.compile(r"1e-\d+|_SLACK")  # margins for rounding: a flip changes the last digits

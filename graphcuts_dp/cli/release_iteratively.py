@@ -16,10 +16,10 @@ from graphcuts_dp.cli.reading import Reading, check_apart
 from graphcuts_dp.cli.store_options import Spending
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.files import check_labels
+from graphcuts_dp.offline.construction import Game
 from graphcuts_dp.offline.lists import Net, Sensing
 from graphcuts_dp.offline.methods import (
     NAMES,
-    Game,
     Learning,
     construction_of,
     release_iteratively,

@@ -12,14 +12,15 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, ClassVar, Literal, cast, final
+from typing import Any, ClassVar, cast, final
 
 import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatMatrix
+from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.errors import HypothesisError, ParameterError, QueryError
-from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.adjacency import AnyGraph, from_rows_on
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.base import DenseHypothesis, Hypothesis, Sign
 from graphcuts_dp.learn.learners import (
@@ -29,6 +30,7 @@ from graphcuts_dp.learn.learners import (
     MultiplicativeWeightsLearner,
     bound_of,
 )
+from graphcuts_dp.learn.median import DatabaseFamily, all_graphs
 from graphcuts_dp.measure.statistics import ROOT_STEPS, buy_root_degrees
 from graphcuts_dp.offline.distinguisher import (
     Distinguisher,
@@ -39,14 +41,31 @@ from graphcuts_dp.offline.distinguisher import (
 )
 from graphcuts_dp.offline.query_lists import CutList, QuestionList, Scoring
 from graphcuts_dp.offline.rank_one import usual_cut_norm
-from graphcuts_dp.offline.release import Measured
-from graphcuts_dp.offline.tuning import OfflineCalibration, OfflineTuning, buy_total, round_numbers
+from graphcuts_dp.offline.release import (
+    GRAPH,
+    Accuracy,
+    IterativeRelease,
+    Measured,
+    Settings,
+    Task,
+)
+from graphcuts_dp.offline.tuning import (
+    OfflineCalibration,
+    OfflineTuning,
+    PracticalOffline,
+    buy_total,
+    round_numbers,
+)
+from graphcuts_dp.options import check, option
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost, check_paid, compose, rounded_up
 from graphcuts_dp.privacy.distributions import ValueNoise
-from graphcuts_dp.privacy.noise import EntropySource, exponential_choices
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.privacy.noise import SEEDED_WARNING, EntropySource, exponential_choices
+from graphcuts_dp.release.job import Job
 from graphcuts_dp.resources import Progress, silent
+from graphcuts_dp.synth.finishing import weights_of
 
 _OF_THE_TOTAL = (MultiplicativeWeightsLearner, FriezeKannanLearner, MirrorDescentLearner)
 # their first hypotheses weigh no more than the total
@@ -149,6 +168,104 @@ class RoundsMechanism(ABC):
         built = outcome.tuning.built(self.grid.sensitivity, delta=delta)
         check_paid(compose(built, delta=delta), rest.cost)
         check_paid(compose([*parts, rest.cost], delta=delta), self.cost)
+
+    def job(
+        self, task: Task, parameters: dict[str, Any], calibration: str, public: str = ""
+    ) -> Job[IterativeRelease]:
+        """A run, whose cost is checked by the scales of the noise that was drawn.
+
+        Args:
+            task: what is asked for.
+            parameters: for the ledger.
+            calibration: as results name it.
+            public: what is public besides the vertices and the cap.
+        """
+
+        def measure(graph: Any, source: Any, progress: Progress) -> Outcome:
+            outcome = self.run(graph, source, progress=progress)
+            self.check_paid(outcome)
+            return outcome
+
+        known = ["the weight cap"] * task.graph.weighted + [public] * bool(public)
+        return task.job(
+            kind="release-iteratively",
+            parameters=parameters,
+            step=self.cost,
+            public=", ".join(known),
+            parts=self.parts,
+            measure=measure,
+            release=partial(finished, task, self, calibration=calibration),
+        )
+
+
+def finished(
+    task: Task,
+    mechanism: RoundsMechanism,
+    outcome: Outcome,
+    guarantee: PrivacyGuarantee,
+    *,
+    calibration: str = "practical",
+) -> IterativeRelease:
+    """What is made of an outcome: post-processing."""
+    cap, listed, error = mechanism.grid.cap or 1.0, mechanism.listed, outcome.error
+    learnt, universe = outcome.hypothesis, mechanism.universe
+    if isinstance(learnt, DatabaseFamily) and listed is not None:
+        learnt, off = nearest_graph(learnt, listed)
+        error = None if error is None else error + off
+    matrix = learnt.dense() * mechanism.unit
+    weights = weights_of(np.clip(matrix, 0, cap), cap)
+    proven, graph_error = "none", None
+    if error is not None:
+        error = error * mechanism.unit + mechanism.grid.rounding(universe.size)
+        if listed is None:
+            proven, moved = "disjoint", cut_norm(weights - matrix).upper
+        else:
+            error = (error + listed.rounding(mechanism.grid)) * listed.scale
+            off_listed = np.abs(listed.on_matrix(weights - matrix))
+            proven, moved = "listed", float(off_listed.max()) * listed.scale
+        graph_error = error + moved
+    rows = (weights[start : start + 512] for start in range(0, len(weights), 512))
+    note = "" if guarantee.is_private else SEEDED_WARNING
+    return IterativeRelease(
+        universe=universe,
+        guarantee=guarantee,
+        accuracy=Accuracy(
+            error=error, confidence=task.confidence, queries=proven, graph_error=graph_error
+        ),
+        settings=Settings(
+            construction=mechanism.name,
+            distinguisher=mechanism.found_by,
+            calibration=calibration,
+            rounds=outcome.tuning.rounds,
+            used=outcome.used,
+            stopped=outcome.stopped,
+            total=outcome.total_weight * mechanism.unit,
+        ),
+        _graph=from_rows_on(task.graph.space, rows, weighted=True, weight_cap=cap, note=note),
+        hypothesis=DenseHypothesis(universe, matrix),
+        transcript=tuple(outcome.transcript),
+        cap=cap,
+        listed=listed,
+    )
+
+
+def nearest_graph(
+    learnt: DatabaseFamily, listed: CutList | QuestionList
+) -> tuple[DenseHypothesis, float]:
+    """The graph whose answers to a list are nearest to those of a median, and how far they are.
+
+    Every graph without weights is looked at, so the true one is among them: where the median is
+    within E of the truth on the whole list, the nearest graph is within E of the median.
+
+    Source: DR14 Theorem 5.10, whose mechanism returns a database.
+    """
+    family = all_graphs(learnt.universe)
+    off = np.zeros(len(family))
+    for query in listed:
+        off = np.maximum(off, np.abs(family.answers(query) - learnt.estimate(query)))
+    nearest = int(np.argmin(off))
+    graph = DatabaseFamily(learnt.universe, family.databases[nearest : nearest + 1])
+    return DenseHypothesis(learnt.universe, graph.median_weights()), float(off[nearest])
 
 
 @final
@@ -459,10 +576,61 @@ def sum_of(universe: Universe, draws: Sequence[Signed]) -> FloatMatrix:
     return found
 
 
-Player = Literal["query", "both"]
+PLAYERS = ("data", "query", "both")
 MOST_PLAYS = 2000  # rounds
 _TEST = Fraction(1, 4)  # of what is left after the total: for the test at the end
 _LARGEST = 1 << 60  # scores stay below
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Game:
+    """Play the query release game over a list of cuts: the query player, or both, have no regret.
+
+    Attributes:
+        player: who has no regret: "query", by multiplicative weights over the list, against best
+            responses; or "both".
+        rounds: None for the number that is usually best.
+        queries_per_round: cuts that the query player draws.
+        hide_queries: most total variation by which one query of the list may show in what is
+            released, in (0, 1); the list is then not published, and no error is proven.
+
+    Raises:
+        ParameterError: a value out of range.
+
+    Guarantee: see `PlayerGame`.
+    """
+
+    player: str = option("both", help="Who learns in the query release game.", choices=PLAYERS[1:])
+    rounds: int | None = option(None, help="Number of rounds.", least=2, most=MOST_PLAYS)
+    queries_per_round: int = option(1, help="Cuts that are drawn.", least=1, most=1000)
+    hide_queries: float | None = option(
+        None, help="How much one query of the list of a game may show.", above=0.0, below=1.0
+    )
+    files: ClassVar[str] = GRAPH
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    def job(self, task: Task) -> Job[IterativeRelease]:
+        """A whole game."""
+        hidden = self.hide_queries
+        how = "practical" if hidden is None else f"practical, queries hidden: {hidden:g}"
+        names = {"construction": f"game, player {self.player}"}
+        public = "" if hidden is None else "the number of queries"
+        return self.mechanism(task).job(task, names, how, public)
+
+    def mechanism(self, task: Task) -> "PlayerGame":
+        """The game of these options, whose cost is that of one step of the protection."""
+        task.check_size()
+        task.given("the query release game")
+        if not isinstance(task.listed, CutList):
+            raise ParameterError("the query release game has a list of cuts, and no other queries")
+        epsilon, delta = task.protect.step_budget(epsilon=task.epsilon, delta=task.delta, zcdp=True)
+        calibration = PracticalOffline(epsilon=epsilon, delta=delta, beta=task.beta / 4)
+        return PlayerGame(
+            game=self, queries=task.listed, grid=task.grid, calibration=calibration, beta=task.beta
+        )
 
 
 @final
@@ -537,25 +705,23 @@ class PlayerGame(RoundsMechanism):
         every pair (Hoeffding), which moves gains by at most 2 D times that, even for plays that
         follow the draws; and G scaled gains the draws 0, so a best response no more.
 
-    Hiding the list: with `hide`, each cut of the list is drawn in a round with chance at most
+    Hiding the list: each cut of a hidden list is drawn in a round with chance at most
         c = cosh(eta reach)/(cosh(eta reach) + k - 1), since it weighs 2 cosh(eta score), and every
         other at least 2. Given that it is never drawn, the other draws, and all that is computed
         from them, do not depend on which cut it is: they are drawn in proportion to their own
         weights. So replacing one cut of the list by any other moves the distribution of the result
-        by at most 1 - (1 - c)^(L T), at most `hide`, in total variation. Nothing else may be
+        by at most 1 - (1 - c)^(L T), at most that, in total variation. Nothing else may be
         released of the list then: there is no test, and cut scores prove no error.
 
     Attributes:
-        queries: the public list; with `hide`, known to the curator and k alone public.
+        game: the player, T as `rounds` (None for a choice, see `tune`), L as `queries_per_round`,
+            and how much of the list is to be hidden: then there is no test.
+        queries: the public list; if it is hidden, known to the curator and k alone public.
         calibration: a budget with zCDP accounting.
-        player: "query": the query player has no regret, the data player best responses; "both".
-        rounds: T; None for a choice, see `tune`.
-        draws: L, >= 1.
-        hide: most total variation by which one cut of the list may show, in (0, 1); None to test.
         beta: probability that the stated error fails, in (0, 1).
 
     Raises:
-        ParameterError: an unknown player, weights without a public cap, or a number out of range.
+        ParameterError: weights without a public cap, or a number out of range.
 
     Source: DR14 section 5.3.3 (both ways beside the best response of the query player); both
     without regret, and what it hides of the list: Hsu, Roth, Ullman, *Differential Privacy for the
@@ -564,11 +730,8 @@ class PlayerGame(RoundsMechanism):
     projecting them.
     """
 
+    game: Game
     queries: CutList
-    player: Player = "both"
-    rounds: int | None = None
-    draws: int = 1
-    hide: float | None = None
     beta: float = 0.05
 
     def __post_init__(self) -> None:
@@ -589,12 +752,12 @@ class PlayerGame(RoundsMechanism):
     @property
     def found_by(self) -> str:
         """Who looks for queries."""
-        return f"player: {self.player}"
+        return f"player: {self.game.player}"
 
     @property
     def listed(self) -> CutList | None:
         """The list, unless it is hidden."""
-        return self.queries if self.hide is None else None
+        return self.queries if self.game.hide_queries is None else None
 
     @property
     def parts(self) -> tuple[tuple[str, float], ...]:
@@ -643,7 +806,7 @@ class PlayerGame(RoundsMechanism):
         Raises:
             ParameterError: the list is too short to be hidden, or no game fits the budget.
         """
-        sizes = round_numbers(2, MOST_PLAYS) if self.rounds is None else [self.rounds]
+        sizes = round_numbers(2, MOST_PLAYS) if self.game.rounds is None else [self.game.rounds]
         found = [self._tuned(rounds, total, off, rest) for rounds in sizes]
         possible = [tuned for tuned in found if tuned is not None]
         if not possible:
@@ -655,17 +818,17 @@ class PlayerGame(RoundsMechanism):
     def _tuned(
         self, rounds: int, total: float, off: float, rest: OfflineCalibration
     ) -> tuple[float, GameTuning] | None:
-        draws, steps, delta = self.draws, self.scoring.sensitivity, rest.cost.delta
+        draws, steps, delta = self.game.queries_per_round, self.scoring.sensitivity, rest.cost.delta
         if self.universe.size * steps * rounds >= _LARGEST:
             return None
         rho = Fraction(rest.cost.rho or 0.0)
         squares = (rounds - 1) * rounds * (2 * rounds - 1) // 6
-        test = rho * _TEST if self.hide is None else Fraction(0)
+        test = rho * _TEST if self.game.hide_queries is None else Fraction(0)
         rate = root_at_most(2 * (rho - test) / (draws * steps**2 * squares))
         spent = [Cost.of_rho(rounded_up(draws * (steps * rate) ** 2 * squares / 2), delta=delta)]
         reach = finder = noise = None
-        if self.hide is not None:
-            reach = self._reach(rate, rounds * draws, self.hide)
+        if self.game.hide_queries is not None:
+            reach = self._reach(rate, rounds * draws, self.game.hide_queries)
             if reach is None:
                 return None
         else:
@@ -692,7 +855,7 @@ class PlayerGame(RoundsMechanism):
         k, X, most = len(self.queries), self.universe.size, total + off
         gamma = self.beta / 4
         regret = math.log(2 * k) / (eta * rounds) + eta * most**2 / 2
-        if self.player == "query":
+        if self.game.player == "query":
             uneven = math.sqrt(2 * math.log(2 * X * rounds / gamma) / draws)
             return regret + 2 * most * uneven + off
         data = total * math.sqrt(2 * _entropy(X, total, off) / rounds)
@@ -713,7 +876,7 @@ class PlayerGame(RoundsMechanism):
             total: of its plays, in units.
             rounds: T.
         """
-        if self.player == "query":
+        if self.game.player == "query":
             return partial(best_response, self.universe, total)
         entropy = max(_entropy(self.universe.size, total, 1.0), 0.1)
         return WeightsPlayer(self.universe, total, math.sqrt(2 * entropy / rounds)).play
@@ -765,9 +928,6 @@ class PlayerGame(RoundsMechanism):
         outcome.error = error if outcome.error is None else min(error, outcome.error)
         made = Measured(round=outcome.used, query=found, value=value * self.unit, updated=False)
         outcome.transcript.append(made)
-
-
-PLAYERS = ("data", "query", "both")
 
 
 def _entropy(pairs: int, total: float, off: float) -> float:

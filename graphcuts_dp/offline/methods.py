@@ -10,16 +10,12 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, ClassVar, cast, final
 
-import numpy as np
-
-from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.files import PathLike
-from graphcuts_dp.graph.adjacency import from_rows_on
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.owned_rows import PrivateData
-from graphcuts_dp.learn.base import DenseHypothesis, Rule
+from graphcuts_dp.learn.base import Rule
 from graphcuts_dp.learn.learners import (
     CONSTRUCTIONS,
     Learner,
@@ -27,17 +23,11 @@ from graphcuts_dp.learn.learners import (
     learner_of,
     linear_learner,
 )
-from graphcuts_dp.learn.median import DatabaseFamily, all_graphs
 from graphcuts_dp.learn.norms import NORM_HELP
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.offline.construction import (
-    MOST_PLAYS,
-    PLAYERS,
+    Game,
     IterativeConstruction,
-    Outcome,
-    Player,
-    PlayerGame,
-    RoundsMechanism,
 )
 from graphcuts_dp.offline.distinguisher import (
     MOST_VERTICES,
@@ -46,10 +36,9 @@ from graphcuts_dp.offline.distinguisher import (
     Exponential,
 )
 from graphcuts_dp.offline.lists import Answers, Net, Sensing
-from graphcuts_dp.offline.power_method import PowerRankOne
 from graphcuts_dp.offline.query_lists import CutList, QuestionList
-from graphcuts_dp.offline.rank_one import Released, ResponseRankOne
-from graphcuts_dp.offline.release import GRAPH, Accuracy, IterativeRelease, Settings, Task
+from graphcuts_dp.offline.rank_one import PowerRankOne, Released, ResponseRankOne
+from graphcuts_dp.offline.release import GRAPH, IterativeRelease, Task
 from graphcuts_dp.offline.tuning import (
     CALIBRATIONS,
     MOST_ROUNDS,
@@ -63,12 +52,10 @@ from graphcuts_dp.options import check, chosen, option
 from graphcuts_dp.pairs.graph_queries import Question
 from graphcuts_dp.privacy.composition import as_stored
 from graphcuts_dp.privacy.distributions import NoiseDistribution
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, Protect
+from graphcuts_dp.privacy.guarantee import Protect
 from graphcuts_dp.privacy.level_noise import NORMS
-from graphcuts_dp.privacy.noise import SEEDED_WARNING
 from graphcuts_dp.release.job import Job, execute
 from graphcuts_dp.resources import Progress, silent
-from graphcuts_dp.synth.finishing import weights_of
 
 MEDIAN = "median"  # beside the table of constructions: its hypothesis is no matrix
 LEARNT_BY = (*CONSTRUCTIONS, MEDIAN)
@@ -161,7 +148,7 @@ class Learning:
             of them once, and prove the result), "exact-cuts" (all cuts, up to 22 vertices),
             "response-rank-one" or "power-rank-one" (no accuracy is proven; the latter for
             thousands of vertices), "power-rank-one-certified" (half of its budget proves at the
-            end how far off the result is: see `power_method`), or "auto": the first of these that
+            end how far off the result is: see `rank_one`), or "auto": the first of these that
             fits; or an object of your own, see `Distinguisher`, whose costs are then yours to
             prove.
         calibration: "practical" (all rounds are used, the error is measured), "tight" (stops when
@@ -206,7 +193,7 @@ class Learning:
             "distinguisher": mechanism.found_by,
             "calibration": self.calibration,
         }
-        return _job(task, mechanism, names, self.calibration)
+        return mechanism.job(task, names, self.calibration)
 
     def mechanism(self, task: Task) -> IterativeConstruction:
         """The mechanism of these options, whose cost is that of one step of the protection."""
@@ -244,62 +231,6 @@ class Learning:
         return PaperOffline(paper=self.calibration, epsilon=epsilon, delta=delta, beta=task.beta)
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class Game:
-    """Play the query release game over a list of cuts: the query player, or both, have no regret.
-
-    Attributes:
-        player: who has no regret: "query", by multiplicative weights over the list, against best
-            responses; or "both".
-        rounds: None for the number that is usually best.
-        queries_per_round: cuts that the query player draws.
-        hide_queries: most total variation by which one query of the list may show in what is
-            released, in (0, 1); the list is then not published, and no error is proven.
-
-    Raises:
-        ParameterError: a value out of range.
-
-    Guarantee: see `PlayerGame`.
-    """
-
-    player: str = option("both", help="Who learns in the query release game.", choices=PLAYERS[1:])
-    rounds: int | None = option(None, help="Number of rounds.", least=2, most=MOST_PLAYS)
-    queries_per_round: int = option(1, help="Cuts that are drawn.", least=1, most=1000)
-    hide_queries: float | None = option(
-        None, help="How much one query of the list of a game may show.", above=0.0, below=1.0
-    )
-    files: ClassVar[str] = GRAPH
-
-    def __post_init__(self) -> None:
-        check(self)
-
-    def job(self, task: Task) -> Job[IterativeRelease]:
-        """A whole game."""
-        hidden = self.hide_queries
-        how = "practical" if hidden is None else f"practical, queries hidden: {hidden:g}"
-        names = {"construction": f"game, player {self.player}"}
-        return _job(task, self.mechanism(task), names, how)
-
-    def mechanism(self, task: Task) -> PlayerGame:
-        """The game of these options, whose cost is that of one step of the protection."""
-        task.check_size()
-        task.given("the query release game")
-        if not isinstance(task.listed, CutList):
-            raise ParameterError("the query release game has a list of cuts, and no other queries")
-        epsilon, delta = task.protect.step_budget(epsilon=task.epsilon, delta=task.delta, zcdp=True)
-        return PlayerGame(
-            queries=task.listed,
-            grid=task.grid,
-            calibration=PracticalOffline(epsilon=epsilon, delta=delta, beta=task.beta / 4),
-            player=cast(Player, self.player),
-            rounds=self.rounds,
-            draws=self.queries_per_round,
-            hide=self.hide_queries,
-            beta=task.beta,
-        )
-
-
 CONSTRUCTION: Mapping[str, Callable[[], Any]] = {
     **{name: partial(Learning, rule=name) for name in LEARNT_BY},
     "game": Game,
@@ -323,99 +254,6 @@ def construction_of(given: Any) -> Any:
     if isinstance(given, str):
         return chosen(given, CONSTRUCTION, "construction")
     return given if hasattr(given, "job") else Learning(rule=given)
-
-
-def _job(
-    task: Task, mechanism: RoundsMechanism, parameters: dict[str, Any], calibration: str
-) -> Job[IterativeRelease]:
-    """A run of a mechanism, whose cost is checked by the scales of the noise that was drawn."""
-
-    def measure(graph: Any, source: Any, progress: Progress) -> Outcome:
-        outcome = mechanism.run(graph, source, progress=progress)
-        mechanism.check_paid(outcome)
-        return outcome
-
-    hides = isinstance(mechanism, PlayerGame) and mechanism.hide is not None
-    public = ["the weight cap"] * task.graph.weighted + ["the number of queries"] * hides
-    return task.job(
-        kind="release-iteratively",
-        parameters=parameters,
-        step=mechanism.cost,
-        public=", ".join(public),
-        parts=mechanism.parts,
-        measure=measure,
-        release=partial(finished, task, mechanism, calibration=calibration),
-    )
-
-
-def finished(
-    task: Task,
-    mechanism: RoundsMechanism,
-    outcome: Outcome,
-    guarantee: PrivacyGuarantee,
-    *,
-    calibration: str = "practical",
-) -> IterativeRelease:
-    """What is made of an outcome: post-processing."""
-    cap, listed, error = mechanism.grid.cap or 1.0, mechanism.listed, outcome.error
-    learnt, universe = outcome.hypothesis, mechanism.universe
-    if isinstance(learnt, DatabaseFamily) and listed is not None:
-        learnt, off = nearest_graph(learnt, listed)
-        error = None if error is None else error + off
-    matrix = learnt.dense() * mechanism.unit
-    weights = weights_of(np.clip(matrix, 0, cap), cap)
-    proven, graph_error = "none", None
-    if error is not None:
-        error = error * mechanism.unit + mechanism.grid.rounding(universe.size)
-        if listed is None:
-            proven, moved = "disjoint", cut_norm(weights - matrix).upper
-        else:
-            error = (error + listed.rounding(mechanism.grid)) * listed.scale
-            off_listed = np.abs(listed.on_matrix(weights - matrix))
-            proven, moved = "listed", float(off_listed.max()) * listed.scale
-        graph_error = error + moved
-    rows = (weights[start : start + 512] for start in range(0, len(weights), 512))
-    note = "" if guarantee.is_private else SEEDED_WARNING
-    return IterativeRelease(
-        universe=universe,
-        guarantee=guarantee,
-        accuracy=Accuracy(
-            error=error, confidence=task.confidence, queries=proven, graph_error=graph_error
-        ),
-        settings=Settings(
-            construction=mechanism.name,
-            distinguisher=mechanism.found_by,
-            calibration=calibration,
-            rounds=outcome.tuning.rounds,
-            used=outcome.used,
-            stopped=outcome.stopped,
-            total=outcome.total_weight * mechanism.unit,
-        ),
-        _graph=from_rows_on(task.graph.space, rows, weighted=True, weight_cap=cap, note=note),
-        hypothesis=DenseHypothesis(universe, matrix),
-        transcript=tuple(outcome.transcript),
-        cap=cap,
-        listed=listed,
-    )
-
-
-def nearest_graph(
-    learnt: DatabaseFamily, listed: CutList | QuestionList
-) -> tuple[DenseHypothesis, float]:
-    """The graph whose answers to a list are nearest to those of a median, and how far they are.
-
-    Every graph without weights is looked at, so the true one is among them: where the median is
-    within E of the truth on the whole list, the nearest graph is within E of the median.
-
-    Source: DR14 Theorem 5.10, whose mechanism returns a database.
-    """
-    family = all_graphs(learnt.universe)
-    off = np.zeros(len(family))
-    for query in listed:
-        off = np.maximum(off, np.abs(family.answers(query) - learnt.estimate(query)))
-    nearest = int(np.argmin(off))
-    graph = DatabaseFamily(learnt.universe, family.databases[nearest : nearest + 1])
-    return DenseHypothesis(learnt.universe, graph.median_weights()), float(off[nearest])
 
 
 def _learner(

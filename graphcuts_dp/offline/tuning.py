@@ -14,7 +14,6 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
 from operator import itemgetter
 from typing import ClassVar, Protocol, Self, final
 
@@ -126,10 +125,12 @@ class _Offline:
 
     def __post_init__(self) -> None:
         exact_epsilon(self.epsilon)
-        if not self.delta and not self._pure:
+        if not (0 < self.delta < 1 or (self._pure and self.delta == 0)):
             raise ParameterError(
                 "an iterative construction needs delta between 0 and 1, for example delta=1e-6"
             )
+        if not 0 < self.beta < 1:
+            raise ParameterError(f"beta must be between 0 and 1, not {self.beta}")
 
     def parts(self, names: Sequence[str]) -> tuple[tuple[str, float], ...]:
         """What epsilon is spent on, where norms of these names are bought."""
@@ -175,15 +176,45 @@ class _ZcdpOffline(_Offline):
         self, update_bound: UpdateBound, distinguisher: Distinguisher, *, one: float, steps: int
     ) -> OfflineTuning:
         """See `OfflineCalibration.tune`."""
+        rho = Fraction(self._rho)
+
+        def split(rounds: int, alpha: float, share: Fraction) -> tuple[float, OfflineTuning]:
+            """The tuning with these rounds and this share, and a score of which least is best."""
+            calls = rounds * self.calls
+            tuned = distinguisher.with_rho(float(rho * share) * (1 - 1e-15), rounds=calls)
+            noise = ValueNoise("gaussian", steps**2 * calls / (2 * rho * (1 - share)))
+            # An answer is within the radius, and a call so short, in all rounds that count.
+            union = 2 * self.calls * (rounds if self._stops else 1)
+            once = tuned.call is None  # then short once, not in each call
+            short = tuned.shortfall(self.beta / (2 if once else union)) / one
+            proven, radius = math.isfinite(short), noise.radius(self.beta / union) / steps
+            threshold: float | None = None
+            value_error = math.sqrt(noise.parameter) / steps
+            error = radius + short
+            score = alpha / 4 + value_error + tuned.usual_shortfall / one
+            if self._stops:
+                threshold, value_error = alpha + radius, radius
+                score = error = alpha + 2 * radius + (short if proven else 0.0)
+            return score, OfflineTuning(
+                rounds=rounds,
+                alpha=alpha,
+                threshold=threshold,
+                distinguisher=tuned,
+                noise=noise,
+                value_error=value_error,
+                error=error if proven else None,
+                cost=Cost.of_rho(self._rho, delta=self.delta),
+                calls=self.calls,
+            )
+
         best: tuple[float, OfflineTuning] | None = None
-        proven = math.isfinite(distinguisher.shortfall(self.beta))
-        least = 2 if proven and not self._stops else 1  # the last round of others is a test
-        for rounds in round_numbers(least, MOST_ROUNDS) if self.rounds is None else (self.rounds,):
+        proves = math.isfinite(distinguisher.shortfall(self.beta))
+        least = 2 if proves and not self._stops else 1  # the last round of others is a test
+        for rounds in [self.rounds] if self.rounds else round_numbers(least, MOST_ROUNDS):
             alpha = least_tolerance(update_bound, rounds)
             if alpha is None:
                 continue
-            split = partial(self._split, rounds, alpha, distinguisher, one, steps)
-            here = min(map(split, self._shares), key=itemgetter(0))
+            here = min((split(rounds, alpha, share) for share in self._shares), key=itemgetter(0))
             if best is None or here[0] < best[0]:
                 best = here
             elif here[0] > 2 * best[0]:
@@ -193,45 +224,6 @@ class _ZcdpOffline(_Offline):
                 "no number of rounds is proven to be enough here; use fewer rounds or more epsilon"
             )
         return best[1]
-
-    def _split(
-        self,
-        rounds: int,
-        alpha: float,
-        distinguisher: Distinguisher,
-        one: float,
-        steps: int,
-        share: Fraction,
-    ) -> tuple[float, OfflineTuning]:
-        """The tuning with so many rounds and this share, and a score of which the least is best."""
-        calls, rho = rounds * self.calls, Fraction(self._rho)
-        noise = ValueNoise("gaussian", steps**2 * calls / (2 * rho * (1 - share)))
-        split = OfflineTuning(
-            rounds=rounds,
-            alpha=alpha,
-            distinguisher=distinguisher.with_rho(float(rho * share) * (1 - 1e-15), rounds=calls),
-            noise=noise,
-            value_error=math.sqrt(noise.parameter) / steps,
-            cost=Cost.of_rho(self._rho, delta=self.delta),
-            calls=self.calls,
-        )
-        # An answer is within the radius, and a call so short, in all rounds that count.
-        union = 2 * self.calls * (rounds if self._stops else 1)
-        once = split.distinguisher.call is None  # then short once, not in each call
-        short = split.distinguisher.shortfall(self.beta / (2 if once else union)) / one
-        radius = noise.radius(self.beta / union) / steps
-        proven = math.isfinite(short)
-        if not self._stops:
-            usual = split.distinguisher.usual_shortfall / one
-            stated = replace(split, error=radius + short if proven else None)
-            return alpha / 4 + split.value_error + usual, stated
-        error = alpha + 2 * radius + (short if proven else 0.0)
-        return error, replace(
-            split,
-            threshold=alpha + radius,
-            value_error=radius,
-            error=error if proven else None,
-        )
 
 
 @final
@@ -543,7 +535,41 @@ class PaperOffline(_Offline):
                 "the papers' calibrations are for distinguishers that pay by the call: exponential"
                 " or exact-cuts"
             )
-        at = partial(self._with, update_bound, distinguisher, one, steps)
+        margins = MARGINS[self.paper]
+
+        def at(alpha: float) -> OfflineTuning | None:
+            """The tuning with this alpha, or None where the margins are too narrow."""
+            tolerance = float(margins.tolerance) * alpha
+            bound = update_bound(tolerance)
+            if not bound < MOST_ROUNDS:
+                return None
+            rounds = math.floor(bound)
+            tuning = OfflineTuning(
+                rounds=rounds,
+                alpha=tolerance,
+                threshold=tolerance,
+                distinguisher=distinguisher,
+                error=tolerance,
+                cost=self.cost,
+            )
+            if not rounds:  # the start is within the tolerance already
+                return tuning
+            each = self.each(rounds)
+            tuned = distinguisher.with_epsilon(each * rounds, rounds=rounds)
+            noise = ValueNoise("laplace", each / steps)
+            value_error = noise.radius(self.beta / (2 * rounds)) / steps
+            short = tuned.shortfall(self.beta / (2 * rounds)) / one
+            if value_error > margins.noise * alpha or short > margins.shortfall * alpha:
+                return None
+            return replace(
+                tuning,
+                threshold=float(margins.threshold) * alpha,
+                distinguisher=tuned,
+                noise=noise,
+                value_error=value_error,
+                error=float(margins.error) * alpha,
+            )
+
         alpha = least_that_fits(lambda alpha: at(alpha) is not None)
         found = None if alpha is None else at(alpha)
         if found is None:
@@ -554,49 +580,6 @@ class PaperOffline(_Offline):
             if spent.epsilon > self.epsilon * (1 + 1e-9):
                 raise ParameterError("epsilon is too large for this calibration; use 'tight'")
         return found
-
-    def _with(
-        self,
-        update_bound: UpdateBound,
-        distinguisher: Distinguisher,
-        one: float,
-        steps: int,
-        alpha: float,
-    ) -> OfflineTuning | None:
-        """The tuning with this alpha, or None where the margins are too narrow."""
-        margins = MARGINS[self.paper]
-        tolerance = float(margins.tolerance) * alpha
-        bound = update_bound(tolerance)
-        if not bound < MOST_ROUNDS:
-            return None
-        rounds = math.floor(bound)
-        error = float(margins.error) * alpha
-        if not rounds:  # the start is within the tolerance already
-            return OfflineTuning(
-                rounds=0,
-                alpha=tolerance,
-                threshold=tolerance,
-                distinguisher=distinguisher,
-                error=tolerance,
-                cost=self.cost,
-            )
-        each = self.each(rounds)
-        tuned = distinguisher.with_epsilon(each * rounds, rounds=rounds)
-        noise = ValueNoise("laplace", each / steps)
-        value_error = noise.radius(self.beta / (2 * rounds)) / steps
-        short = tuned.shortfall(self.beta / (2 * rounds)) / one
-        if value_error > margins.noise * alpha or short > margins.shortfall * alpha:
-            return None
-        return OfflineTuning(
-            rounds=rounds,
-            alpha=tolerance,
-            threshold=float(margins.threshold) * alpha,
-            distinguisher=tuned,
-            noise=noise,
-            value_error=value_error,
-            error=error,
-            cost=self.cost,
-        )
 
 
 def buy_total(

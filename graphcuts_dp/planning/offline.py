@@ -22,7 +22,7 @@ from graphcuts_dp.learn.bounds import (
     shape_of,
 )
 from graphcuts_dp.learn.learners import MOST_DENSE_VERTICES, MOST_PAIRS
-from graphcuts_dp.offline.construction import Player, PlayerGame
+from graphcuts_dp.offline.construction import PLAYERS, Game, PlayerGame
 from graphcuts_dp.offline.distinguisher import Distinguisher, Exponential
 from graphcuts_dp.offline.lists import FOR_TEST, MOST_LISTED, MOST_SENSED_PAIRS, Steps
 from graphcuts_dp.offline.query_lists import EDGES, MOST_NUMBERS, CutList, rounding_of
@@ -184,10 +184,10 @@ def _tight(
 
 # The query release game
 
-LEARNING: tuple[Player, ...] = ("query", "both")
+LEARNING = PLAYERS[1:]
 
 
-def game_error(player: Player, setting: Setting) -> float:
+def game_error(player: str, setting: Setting) -> float:
     """Of the query release game: the proven bound of the game that is usually best."""
     one = _for_one(setting)
     if one is None:
@@ -198,7 +198,7 @@ def game_error(player: Player, setting: Setting) -> float:
         calibration=PracticalOffline(
             epsilon=one.epsilon, delta=one.delta, beta=one.workload.beta / 4
         ),
-        player=player,
+        game=Game(player=player),
         beta=one.workload.beta,
     )
     try:

@@ -257,7 +257,7 @@ class _Run(GapSearch):
         self._consider(matrix + matrix.T if self.problem.symmetric else matrix)
 
     def confirm(self) -> float:
-        """GapSearch the best point for larger cuts; the gap with what was found."""
+        """Search the best point for larger cuts; the gap with what was found."""
         residual = self.best_matrix - self.problem.noisy
         self.best = max(self.best, self._add(residual, self.oracle.search(residual)))
         return self.gap()
@@ -371,7 +371,7 @@ class _Game(GapSearch):
             self._look()
 
     def confirm(self) -> float:
-        """GapSearch the best average for larger cuts; the gap with what was found."""
+        """Search the best average for larger cuts; the gap with what was found."""
         if self.rounds % _LOOK:
             self._look()
         residual = self.best_matrix - self.problem.noisy

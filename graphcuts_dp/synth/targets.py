@@ -661,11 +661,8 @@ def public_targets(
 
 def expected_view(blocks: Blocks, degrees: list[FloatVector], cap: float) -> View:
     """Z less the graph that degrees alone expect."""
-    if blocks.layout.symmetric:
-        ends = chung_lu_ends(degrees[0] / cap)
-        return View(blocks, (ends, ends), cap)
-    wanted = degrees[0] / cap, degrees[1] / cap
-    return View(blocks, chung_lu_two_sided_ends(*wanted, hollow=blocks.layout.hollow), cap)
+    columns = None if blocks.layout.symmetric else degrees[1] / cap
+    return View(blocks, chung_lu_ends(degrees[0] / cap, columns, hollow=blocks.layout.hollow), cap)
 
 
 def _with_degrees(view: View, degrees: list[FloatVector]) -> View:
@@ -695,48 +692,12 @@ _LARGEST = 1e100
 _SMALLEST = 1e-30  # lower degrees are zeros
 
 
-def chung_lu_ends(degrees: npt.ArrayLike, *, max_rounds: int = MAX_ROUNDS) -> FloatVector:
-    """The t whose matrix min(1, t_i t_j), with zero diagonal, has the given degrees as row sums.
-
-    In a = ln t, the row sums are the gradient of a convex function less the degrees. A round solves
-    every row for its own t_i with the others held, and goes half of the way in a: since both ends
-    of a pair move, that minimises a majorant of the function. A row is solved exactly from sorted
-    prefix sums, so a round takes O(n log n). Real graphs take 30 to 130 rounds; slow are graphs
-    near a star, whose t are near 0 and infinity.
-
-    Args:
-        degrees: shape (n,), finite. Each is first brought into 0 .. number of other vertices of
-            positive degree, which no row sum can leave.
-        max_rounds: stop after so many rounds even if the sums do not match yet.
-
-    Returns:
-        t >= 0, shape (n,). Row sums match to 1e-9 of the mean degree if
-        some t > 0 has those sums and max_rounds allows. Otherwise (a few degrees take more than
-        the others have to give) they are as near as the rounds came.
-
-    Source: Chung, Lu, "Connected components in random graphs with given expected degree
-    sequences", 2002; there without the cap, for which max t_i t_j <= 1 is assumed.
-    """
-    wanted = np.array(degrees, dtype=np.float64)
-    positive = wanted > _SMALLEST
-    target = np.clip(wanted[positive], 0.0, max(positive.sum() - 1, 0))
-    ends = np.zeros(len(wanted))
-    if len(target) < 2:
-        return ends
-    t = np.clip(target / np.sqrt(target.sum()), 1 / _LARGEST, _LARGEST)
-    before = np.full_like(t, np.inf)
-    for _ in range(max_rounds):
-        loops = np.minimum(t * t, 1.0)
-        sums = _sums(t, t) - loops
-        if _settled(sums, before, target):
-            break
-        t, before = np.sqrt(t * _solve(t, target + loops)), sums
-    ends[positive] = t
-    return ends
-
-
-def chung_lu_two_sided_ends(
-    rows: npt.ArrayLike, columns: npt.ArrayLike, *, hollow: bool, max_rounds: int = MAX_ROUNDS
+def chung_lu_ends(
+    rows: npt.ArrayLike,
+    columns: npt.ArrayLike | None = None,
+    *,
+    hollow: bool = True,
+    max_rounds: int = MAX_ROUNDS,
 ) -> tuple[FloatVector, FloatVector]:
     """The r and c whose matrix min(1, r_i c_j) has given row and column sums.
 
@@ -744,21 +705,36 @@ def chung_lu_two_sided_ends(
     what a row of a hollow matrix is to have, what its entry on the diagonal would be is added as
     the last step tells it, a small part of a row, which settles in a few rounds.
 
+    Of a symmetric matrix r = c = t. In a = ln t its row sums are the gradient of a convex function
+    less the degrees. A round solves every row for its own t_i with the others held, and goes half
+    of the way in a: since both ends of a pair move, that minimises a majorant of the function. Real
+    graphs take 30 to 130 rounds; slow are graphs near a star, whose t are near 0 and infinity.
+
+    A row is solved exactly from sorted prefix sums, so a round takes O(n log n).
+
     Args:
-        rows: wanted row sums, shape (n_left,), finite; negative ones count as 0. If the totals of
-            rows and columns differ, both are scaled to their mean.
-        columns: wanted column sums, shape (n_right,), likewise.
-        hollow: whether the matrix has a zero diagonal, as that of a directed graph.
+        rows: wanted row sums, shape (n_left,), finite; negative ones count as 0, and none can be
+            more than the number of columns with a positive sum.
+        columns: wanted column sums, shape (n_right,), likewise; None for those of a symmetric
+            matrix. If the totals of rows and columns differ, both are scaled to their mean.
+        hollow: whether the matrix has a zero diagonal.
         max_rounds: stop after so many rounds even if the sums do not match yet.
 
     Returns:
-        r and c, shapes (n_left,) and (n_right,), >= 0; sums as for `chung_lu_ends`.
+        r and c, shapes (n_left,) and (n_right,), >= 0; of a symmetric matrix one object. Sums match
+        to 1e-9 of the mean degree if some ends > 0 have those sums and max_rounds allows. Otherwise
+        (a few degrees take more than the others have to give) they are as near as the rounds came.
+
+    Source: Chung, Lu, "Connected components in random graphs with given expected degree
+    sequences", 2002; there without the cap, for which max t_i t_j <= 1 is assumed.
     """
-    wanted, others = (np.maximum(np.array(x, dtype=np.float64), 0.0) for x in (rows, columns))
+    symmetric = columns is None
+    wanted = np.maximum(np.array(rows, dtype=np.float64), 0.0)
+    others = wanted if columns is None else np.maximum(np.array(columns, dtype=np.float64), 0.0)
     r, c = np.zeros(len(wanted)), np.zeros(len(others))
     left, right = wanted > _SMALLEST, others > _SMALLEST
-    if not left.any() or not right.any():
-        return r, c
+    if not left.any() or not right.any() or (symmetric and left.sum() < 2):
+        return c if symmetric else r, c
 
     def loops(where: BoolVector) -> FloatVector:
         return np.minimum(r * c, 1.0)[where] if hollow else np.zeros(int(where.sum()))
@@ -771,13 +747,14 @@ def chung_lu_two_sided_ends(
     c[right] = np.clip(start, 1 / _LARGEST, _LARGEST)
     before = np.full_like(column_target, np.inf)
     for _ in range(max_rounds):
-        r[left] = _solve(c[right], row_target + loops(left))
+        r[left] = c[right] if symmetric else _solve(c[right], row_target + loops(left))
         lost = loops(right)
         sums = _sums(r[left], c[right]) - lost
         if _settled(sums, before, column_target):
             break
-        c[right], before = _solve(r[left], column_target + lost), sums
-    return r, c
+        solved, before = _solve(r[left], column_target + lost), sums
+        c[right] = np.sqrt(c[right] * solved) if symmetric else solved
+    return c if symmetric else r, c
 
 
 def _settled(sums: FloatVector, before: FloatVector, target: FloatVector) -> bool:

@@ -26,7 +26,6 @@ from graphcuts_dp.privacy.noise import EntropySource, entropy_source
 from graphcuts_dp.synth.targets import (
     MAX_ROUNDS,
     chung_lu_ends,
-    chung_lu_two_sided_ends,
 )
 from scripts.benchmark.base import hidden
 
@@ -225,7 +224,7 @@ def chung_lu(degrees: npt.ArrayLike, *, max_rounds: int = MAX_ROUNDS) -> FloatMa
     Returns:
         Symmetric, entries in [0, 1], shape (n, n).
     """
-    t = chung_lu_ends(degrees, max_rounds=max_rounds)
+    t, _ = chung_lu_ends(degrees, max_rounds=max_rounds)
     matrix: FloatMatrix = np.minimum(np.outer(t, t), 1.0)
     np.fill_diagonal(matrix, 0.0)
     return matrix
@@ -237,14 +236,14 @@ def chung_lu_bipartite(
     """The matrix min(1, r_i c_j) with given row and column sums.
 
     Args:
-        rows: as for `chung_lu_two_sided_ends`.
+        rows: as for `chung_lu_ends`.
         columns: likewise.
         max_rounds: likewise.
 
     Returns:
         Entries in [0, 1], shape (n_left, n_right).
     """
-    r, c = chung_lu_two_sided_ends(rows, columns, hollow=False, max_rounds=max_rounds)
+    r, c = chung_lu_ends(rows, columns, hollow=False, max_rounds=max_rounds)
     matrix: FloatMatrix = np.minimum(np.outer(r, c), 1.0)
     return matrix
 
@@ -253,13 +252,13 @@ def chung_lu_directed(rows: npt.ArrayLike, columns: npt.ArrayLike) -> FloatMatri
     """The matrix min(1, r_i c_j) with zero diagonal and given row and column sums.
 
     Args:
-        rows: as for `chung_lu_two_sided_ends`.
+        rows: as for `chung_lu_ends`.
         columns: likewise.
 
     Returns:
         Entries in [0, 1], shape (n, n).
     """
-    r, c = chung_lu_two_sided_ends(rows, columns, hollow=True)
+    r, c = chung_lu_ends(rows, columns, hollow=True)
     matrix: FloatMatrix = np.minimum(np.outer(r, c), 1.0)
     np.fill_diagonal(matrix, 0.0)
     return matrix

@@ -20,8 +20,8 @@ from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.learn.base import DenseHypothesis
-from graphcuts_dp.offline.power_method import PowerRankOne
 from graphcuts_dp.offline.rank_one import (
+    PowerRankOne,
     ResponseRankOne,
     heavier_sign,
     matrix_search,

@@ -244,15 +244,13 @@ def test_what_distinguishers_buy_at_the_start(epsilons):
                     noise, epsilon=epsilon, weight_cap=graph.weight_cap
                 )
                 source = SeededEntropy(SEED)
-                search = ResponseRankOne(universe=universe, distribution=distribution).begin(
-                    graph, source
-                )
+                bought = ResponseRankOne(universe=universe, distribution=distribution)
                 if noise == "laplace":
-                    assert not off_grid(search._noisy, distribution.unit)
+                    assert not off_grid(bought.noisy(graph, source), distribution.unit)
                 rank_one = GaussianRankOne(
                     universe=universe, rho=epsilon**2 / 2, delta=DELTA, grid=grid
                 )
-                assert not off_grid(rank_one.begin(graph, source)._noisy, grid.unit)
+                assert not off_grid(rank_one.noisy(graph, source), grid.unit)
 
 
 def test_sensing_measurements(epsilons):

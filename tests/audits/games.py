@@ -3,7 +3,6 @@
 import itertools
 from collections.abc import Iterator
 from functools import partial
-from typing import cast
 
 import numpy as np
 
@@ -11,7 +10,7 @@ from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.evaluation.audit import Claim
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.offline.construction import PLAYERS, GameTuning, Player, PlayerGame
+from graphcuts_dp.offline.construction import PLAYERS, Game, GameTuning, PlayerGame
 from graphcuts_dp.offline.query_lists import CutList
 from graphcuts_dp.offline.rank_one import Released
 from graphcuts_dp.offline.tuning import PracticalOffline
@@ -38,10 +37,7 @@ def _game(
         queries=_BOTH,
         grid=Grid(),
         calibration=PracticalOffline(epsilon=epsilon, delta=_DELTA),
-        player=cast(Player, player),
-        rounds=_ROUNDS,
-        draws=1,
-        hide=hide,
+        game=Game(player=player, rounds=_ROUNDS, hide_queries=hide),
     )
     *_, rest = game.calibration.with_total(game.grid.sensitivity)
     return game, game.tune(_TOTAL, _OFF, rest), Claim(rest.cost.rho or 0.0, kind="rho")

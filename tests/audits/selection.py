@@ -23,9 +23,8 @@ from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.offline import lists
 from graphcuts_dp.offline.distinguisher import ExactCuts, Exponential
 from graphcuts_dp.offline.lists import Steps
-from graphcuts_dp.offline.power_method import PowerRankOne
 from graphcuts_dp.offline.query_lists import CutList
-from graphcuts_dp.offline.rank_one import ResponseRankOne
+from graphcuts_dp.offline.rank_one import PowerRankOne, ResponseRankOne
 from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, MatrixQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import zcdp_rho

@@ -17,8 +17,8 @@ import pytest
 from graphcuts_dp.evaluation.audit import ALPHA, clopper_pearson
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.learn.base import DenseHypothesis
-from graphcuts_dp.offline import power_method
-from graphcuts_dp.offline.power_method import PowerRankOne
+from graphcuts_dp.offline import rank_one
+from graphcuts_dp.offline.rank_one import PowerRankOne
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.noise import SeededEntropy
 
@@ -106,14 +106,14 @@ def test_noisy_products_keep_their_promise(columns):
 
 def test_a_sensitivity_of_the_largest_entry_is_caught(monkeypatch):
     """Both ends of a pair move, in all columns; the noise must be for all of that."""
-    monkeypatch.setattr(power_method, "squared_sensitivity", lambda X, _: int(np.abs(X).max()) ** 2)
+    monkeypatch.setattr(rank_one, "squared_sensitivity", lambda X, _: int(np.abs(X).max()) ** 2)
     assert rho_lower(*towards_the_edge(1.0, ALIKE)) > 1.0
 
 
 def test_half_the_noise_is_caught(monkeypatch):
-    sample = power_method.sample_discrete_gaussian
+    sample = rank_one.sample_discrete_gaussian
     monkeypatch.setattr(
-        power_method,
+        rank_one,
         "sample_discrete_gaussian",
         lambda variance, size, source: sample(variance / 4, size, source),
     )
@@ -131,9 +131,9 @@ def test_noise_reused_between_products_is_caught(monkeypatch):
     assert rho_lower(*map(difference, fresh)) <= 2.0
     assert 0.3 < rho_lower(*(along(noisy, columns, turns) for noisy in fresh)) <= 2.0
 
-    sample = power_method.sample_discrete_gaussian
+    sample = rank_one.sample_discrete_gaussian
     monkeypatch.setattr(
-        power_method,
+        rank_one,
         "sample_discrete_gaussian",
         lambda variance, size, _: sample(variance, size, SeededEntropy(7)),
     )

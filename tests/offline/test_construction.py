@@ -185,29 +185,6 @@ def test_all_parts_of_a_pure_calibration_cost_the_budget(rounds, calls, steps):
     assert [part for _, part in parts] == pytest.approx(bought)
 
 
-def test_the_matrix_gets_nearly_all_of_epsilon_on_large_graphs():
-    shares = [
-        PureOffline(universe=Universe(n), epsilon=1.0).parts(["total weight"])[0][1]
-        for n in (10, 100, 1000)
-    ]
-    assert shares == sorted(shares)
-    assert shares[0] > 0.4
-    assert shares[-1] > 0.95
-
-
-def test_paid_once_is_as_good_as_the_blocks_are_clear():
-    """Two cliques of 20 at epsilon = 20: the cut between them is off by less than 40, not 205.
-
-    Measured below 15 for seeds 1 to 30.
-    """
-    made = mechanism(PureOffline(universe=UNIVERSE, epsilon=20.0), distinguisher=paid_once())
-    outcome = made.run(blocks_graph(), SeededEntropy(1))
-    assert abs(outcome.hypothesis.estimate(HALF)) < 40
-    assert outcome.error is None
-    assert len(outcome.transcript) == 8
-    assert made.cost.delta == 0
-
-
 def test_the_last_round_corrects_where_there_is_nothing_to_state():
     calibration = PureOffline(universe=UNIVERSE, epsilon=20.0, rounds=1)
     outcome = run(calibration, distinguisher=paid_once(), seed=2)
@@ -333,11 +310,6 @@ def test_a_total_is_public_or_the_true_one_and_the_noise_that_is_paid_for():
         assert run(calibration, seed=seed).total_weight == edges + number
         none = run(calibration, seed=seed, graph=Graph([], [], vertices=N))
         assert min(none.total_weight, none.total_error) >= 1  # some weight to begin with
-
-
-@pytest.mark.parametrize("kind", [PracticalOffline, TightOffline])
-def test_distinguishers_that_prove_nothing(kind):
-    assert run(kind(epsilon=4.0, delta=1e-6), distinguisher=paid_once()).error is None
 
 
 def test_runs_repeat_by_seed_and_report_progress():

@@ -1,4 +1,4 @@
-"""Rank-one distinguishers: proven shortfalls, cuts against brute force, exact sensitivities."""
+"""Rank-one distinguishers: proven shortfalls, norms of noise, sensitivities, certificates."""
 
 import itertools
 import math
@@ -6,29 +6,45 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import scipy.integrate
 import scipy.stats
 from distinguisher_cases import disjoint_pairs
 from helpers import random_graph
+from offline_calls import learn
 from scipy.sparse.linalg import ArpackNoConvergence
 
+from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
-from graphcuts_dp.graph.adjacency import DirectedGraph, Graph
+from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.base import DenseHypothesis
-from graphcuts_dp.offline import power_method, rank_one
-from graphcuts_dp.offline.power_method import PowerRankOne, squared_sensitivity
+from graphcuts_dp.offline import rank_one
 from graphcuts_dp.offline.rank_one import (
+    COLUMNS,
+    STEPS,
+    NoisyStep,
+    PowerRankOne,
+    PowerSearch,
     ResponseRankOne,
+    _beta_divergence,
     best_partner,
+    largest_possible,
     matrix_search,
+    noise_length,
     pair_places,
     pair_scale,
+    quotient_sensitivity,
+    response_norm,
+    squared_sensitivity,
+    start_radius,
     subgaussian_norm,
     top_pair,
 )
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.privacy import distributions as value_noise
+from graphcuts_dp.privacy.distributions import BinaryResponse
+from graphcuts_dp.privacy.noise import SeededEntropy, sample_discrete_gaussian
 from scripts.figures.gaussian_rank_one import GaussianRankOne
 from scripts.figures.random_graphs import planted_partition
 
@@ -137,7 +153,7 @@ def test_the_stated_shortfall_holds(kind):
     assert of.shortfall(0.2) == pytest.approx(pair_scale(universe) * of.unit_shortfall(0.2))
 
 
-def test_nothing_is_promised_for_cuts_nor_for_the_power_method():
+def test_nothing_is_promised_for_cuts_nor_for_the_rank_one():
     for distinguisher in made(GRAPHS["plain"]):
         assert distinguisher.shortfall(0.1) == math.inf
     assert made(GRAPHS["plain"], answer="pair")[2].shortfall(0.1) == math.inf
@@ -252,6 +268,13 @@ def test_the_sensitivity_of_products_by_enumeration(universe, columns):
         assert squared_sensitivity(X, universe) == largest
 
 
+def worst_pair(X, universe):
+    """By how much, squared, A X moves with the pair that moves it most, by enumeration."""
+    lengths = np.square(X).sum(axis=1)
+    shift = 0 if universe.symmetric else universe.shape[0]
+    return max(int(lengths[i] + lengths[j + shift]) for i, j in zip(*universe.pairs(), strict=True))
+
+
 @pytest.mark.parametrize("vectors", [1, 2])
 @pytest.mark.parametrize("name", ["plain", "weighted"])
 def test_a_call_spends_no_more_than_its_budget(name, vectors, monkeypatch):
@@ -262,40 +285,26 @@ def test_a_call_spends_no_more_than_its_budget(name, vectors, monkeypatch):
         graph = random_graph((3, 5), 3, density=0.5, largest=0.7, weight_cap=0.7)
     universe, grid = Universe.of(graph), Grid.of(graph)
     of = PowerRankOne(universe=universe, rho=0.3, delta=1e-6, grid=grid, steps=3, vectors=vectors)
-    seen, variances = [], []
-    product, sample = power_method.PowerSearch._product, power_method.sample_discrete_gaussian
+    spent, noisy = [], PowerSearch._noisy
+    step = int(grid.steps(np.array([graph.weight_cap]))[0])  # the largest move of a weight
 
-    def spy(self, X, *rest):
-        seen.append(X.copy())
-        return product(self, X, *rest)
+    def noted(self, X, *rest):
+        reached, variance = noisy(self, X, *rest)
+        spent.append(worst_pair(X, universe) * step**2 / (2 * variance))
+        return reached, variance
 
-    def noted(variance, size, source):
-        variances.append((variance, size))
-        return sample(variance, size, source)
-
-    monkeypatch.setattr(power_method.PowerSearch, "_product", spy)
-    monkeypatch.setattr(power_method, "sample_discrete_gaussian", noted)
+    monkeypatch.setattr(PowerSearch, "_noisy", noted)
     hypothesis = DenseHypothesis.constant(universe, 0.1)
     of.begin(graph, SeededEntropy(1)).find(hypothesis, SeededEntropy(2))
-    spent = Fraction(0)
-    step = int(grid.steps(np.array([graph.weight_cap]))[0])  # the largest move of a weight
-    for X, (variance, size) in zip(seen, variances, strict=True):
-        lengths = np.square(X).sum(axis=1)
-        ends = [
-            lengths[i] + lengths[j + (0 if universe.symmetric else universe.shape[0])]
-            for i, j in zip(*universe.pairs(), strict=True)
-        ]
-        assert size == X.size
-        spent += int(max(ends)) * step**2 / (2 * variance)
-    assert len(seen) == of.products == 4
-    assert Fraction(9, 10) * Fraction(0.3) < spent <= Fraction(0.3)
+    assert len(spent) == of.products == 4
+    assert Fraction(9, 10) * Fraction(0.3) < sum(spent) <= Fraction(0.3)
 
 
 @pytest.mark.parametrize("name", GRAPHS)
 def test_the_double_is_symmetric_and_holds_each_pair_twice_in_steps(name):
     graph = GRAPHS[name]
     grid, rows = Grid.of(graph), Universe.of(graph).shape[0]
-    double = power_method.double(graph, grid).toarray()
+    double = rank_one.double(graph, grid).toarray()
     assert (double == double.T).all()
     corner = double if isinstance(graph, Graph) else double[:rows, rows:]
     np.testing.assert_allclose(corner * grid.unit, graph.dense(), atol=grid.unit)
@@ -303,36 +312,13 @@ def test_the_double_is_symmetric_and_holds_each_pair_twice_in_steps(name):
     assert np.count_nonzero(double) == 2 * len(graph.rows)
 
 
-def test_budgets():
-    response, gaussian, power, _ = made(GRAPHS["plain"])
-    tuned = response.with_rho(0.02, rounds=5)
-    assert Fraction(0.0199999) < tuned.distribution.epsilon**2 / 2 <= Fraction(0.02)
-    assert tuned.call is None
-    assert response.with_epsilon(Fraction(1, 3), rounds=9).setup.pure == Fraction(1, 3)
-    assert gaussian.with_rho(0.02, rounds=5).setup.rho == 0.02
-    assert gaussian.variance == Fraction(1, 20_000)
-    tuned = power.with_rho(0.02, rounds=5)
-    assert tuned.setup is None
-    assert 5 * Fraction(tuned.call.rho) <= Fraction(0.02)
-
-
-def test_vectors_of_the_power_method_are_cut_and_whole():
+def test_vectors_of_the_rank_one_are_cut_and_whole():
     """A spike is cut at 1/(2 sqrt(n)), so no vertex's pairs get much more noise than others'."""
     spike = np.zeros((16, 1))
     spike[3] = 7.0
-    found = np.abs(power_method.on_grid(spike, 10))
+    found = np.abs(rank_one.on_grid(spike, 10))
     assert found.max() == found[3] == 2**10 / 8
     assert found.sum() == found[3]
-
-
-@pytest.mark.parametrize("universe", [Universe(3, 9), Universe(9, 3), Universe(9)])
-def test_a_rank_one_shortfall_allows_for_the_rounding_of_the_longer_side(universe):
-    made = GaussianRankOne(universe=universe, grid=Grid(1.0, 3, 3.0), rho=0.1, delta=1e-6)
-    norm = subgaussian_norm(
-        float(made.variance), universe.shape, symmetric=universe.symmetric, failure=0.05
-    )
-    assert made.unit_shortfall(0.05) == pytest.approx(2 * (norm + made.grid.rounding(9)))
-    assert made.grid.rounding(9) > made.grid.rounding(3) > 0
 
 
 @pytest.mark.parametrize("made", [GaussianRankOne, PowerRankOne])
@@ -349,3 +335,330 @@ def test_usual_shortfalls_are_weights(made):
 def test_vectors_of_equal_entries_have_enough_steps_on_the_longer_side(universe):
     made = PowerRankOne(universe=universe, grid=Grid(), rho=0.1, delta=1e-6)
     assert 2**made.vector_bits / math.sqrt(64) == 2**8
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 3.0, 12.0])
+def test_the_proxy_of_a_centred_bit(epsilon):
+    """Kearns-Saul: E exp(t xi) <= exp(t^2 proxy / 2), and no proxy below the variance would do."""
+    distribution = BinaryResponse(Fraction(epsilon), 1.0)
+    proxy, q = distribution.unit / (2 * epsilon), distribution.offset
+    t = np.linspace(-30, 30, 4001) / distribution.unit
+    for p in (q, 1 - q):
+        log_mgf = np.logaddexp(
+            np.log1p(-p) - t * p * distribution.unit, np.log(p) + t * (1 - p) * distribution.unit
+        )
+        assert (log_mgf <= t**2 * proxy / 2 + 1e-12).all()
+    assert proxy >= distribution.standard_deviation**2
+
+
+@pytest.mark.parametrize("variance", [0.05, 0.3, 1.0, 20.0])
+def test_the_proxy_of_the_discrete_gaussian_distribution(variance):
+    k = np.arange(-400, 401)
+    log_mass = -(k**2) / (2 * variance)
+    for t in np.linspace(-8, 8, 161) / max(1.0, math.sqrt(variance)):
+        log_mgf = np.logaddexp.reduce(log_mass + t * k) - np.logaddexp.reduce(log_mass)
+        assert log_mgf <= t**2 * variance / 2 + 1e-12
+
+
+@pytest.mark.parametrize(("a", "start", "b"), [(2.0, 0.5, 1.5), (7.5, 0.5, 3.0), (9.0, 3.0, 3.0)])
+def test_the_divergence_of_two_beta_distributions(a, start, b):
+    first, second = scipy.stats.beta(a, b), scipy.stats.beta(start, b)
+    value, _ = scipy.integrate.quad(
+        lambda r: first.pdf(r) * (first.logpdf(r) - second.logpdf(r)), 0, 1
+    )
+    assert _beta_divergence(a, start, b) == pytest.approx(value, rel=1e-6)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+@pytest.mark.parametrize("edges", [0, 3, 6])
+def test_exactly_on_four_vertices(epsilon, edges):
+    """All 2^6 outcomes with their probabilities: the norm is larger no more often than stated."""
+    distribution = BinaryResponse(Fraction(epsilon), 1.0)
+    truth = np.arange(6) < edges
+    rows, columns = np.triu_indices(4, 1)
+    norms, masses = [], []
+    for bits in itertools.product((0, 1), repeat=6):
+        noise = (np.array(bits) - distribution.offset) * distribution.unit - truth
+        matrix = np.zeros((4, 4))
+        matrix[rows, columns] = matrix[columns, rows] = noise
+        norms.append(np.abs(np.linalg.eigvalsh(matrix)).max())
+        flips = int((np.array(bits) != truth).sum())
+        masses.append(distribution.offset**flips * (1 - distribution.offset) ** (6 - flips))
+    assert sum(masses) == pytest.approx(1)
+    for failure in (0.9, 0.3, 0.05, 1e-3):
+        bound = response_norm(distribution, (4, 4), symmetric=True, failure=failure)
+        larger = np.array(norms) > bound
+        assert np.array(masses)[larger].sum() <= failure
+
+
+def noise_matrix(entries, shape, symmetric):
+    if not symmetric:
+        return entries.reshape(shape)
+    matrix = np.zeros(shape)
+    matrix[np.triu_indices(shape[0], 1)] = entries
+    return matrix + matrix.T
+
+
+@pytest.mark.parametrize("shape", [(40, 40), (25, 60), (1, 50)])
+@pytest.mark.parametrize("noise", ["binary", "discrete-laplace", "laplace", "gaussian"])
+def test_seeded_noise_stays_below_and_not_far(noise, shape):
+    """60 draws, each above the bound with probability 0.05 at most: more than 20 failures have
+    probability below 1e-9. The bound for sub-Gaussian noise is at most 1.7 times the mean norm."""
+    symmetric, source, count = shape[0] == shape[1], SeededEntropy(1), 60
+    pairs = shape[0] * (shape[0] - 1) // 2 if symmetric else shape[0] * shape[1]
+    if noise == "gaussian":
+        draws = sample_discrete_gaussian(Fraction(4), pairs * 4, source).reshape(4, pairs)
+        bound = subgaussian_norm(4.0, shape, symmetric=symmetric, failure=0.05)
+    else:
+        distribution = noise_distribution(noise, epsilon=1.0, weight_cap=1.0)
+        nothing = np.empty(0), np.empty(0, np.int64)
+        draws = [
+            distribution.estimate(distribution.respond(pairs, *nothing, source))
+            for _ in range(count)
+        ]
+        bound = response_norm(distribution, shape, symmetric=symmetric, failure=0.05)
+    norms = [np.linalg.norm(noise_matrix(draw * 1.0, shape, symmetric), 2) for draw in draws]
+    assert scipy.stats.binom.sf(20, 60, 0.05) < 1e-9
+    assert (np.array(norms) > bound).sum() <= 20
+    if noise in ("binary", "gaussian"):
+        assert bound < 1.7 * np.mean(norms)
+
+
+def test_the_constant_for_large_matrices():
+    """2.22 sqrt(n proxy), and 2.31 sqrt(n) for randomised response at epsilon = 1."""
+    n = 10**6
+    gaussian = subgaussian_norm(1.0, (n, n), symmetric=True, failure=1e-6) / math.sqrt(n)
+    assert 2.0 < gaussian < 2.22
+    distribution = noise_distribution("binary", epsilon=1.0)
+    of_bits = response_norm(distribution, (n, n), symmetric=True, failure=1e-6) / math.sqrt(n)
+    assert 1.92 < of_bits < 2.31
+
+
+def test_one_vertex_has_no_noise():
+    alone = {"shape": (1, 1), "symmetric": True, "failure": 0.5}
+    assert subgaussian_norm(1.0, **alone) == 0
+    assert response_norm(noise_distribution("binary", epsilon=1.0), **alone) == 0
+
+
+def all_cuts(R, *, bipartite):
+    """The largest |1_S'R 1_T| over disjoint S and T (all, if bipartite), by enumeration."""
+    best, places = 0.0, np.arange(len(R))
+    for code in range(2 ** len(R)):
+        S = (code >> places & 1).astype(float)
+        sums = S @ R
+        if not bipartite:
+            sums = sums * (1 - S)
+        best = max(best, sums[sums > 0].sum(), -sums[sums < 0].sum())
+    return best
+
+
+def setting(kind):
+    """A graph, with noise so small or beta so large that bounds can fail, and a hypothesis."""
+    if kind == "bipartite":
+        graph = random_graph((9, 30), 5, density=0.6)
+    elif kind == "directed":
+        graph = random_graph(10, 6, density=0.5, directed=True)
+    elif kind == "weighted":
+        graph = random_graph(12, 4, density=0.7, largest=3.0, weight_cap=3.0)
+    else:
+        graph = planted_partition(12, 2, 1.0, 0.1, seed=1)
+    return graph, DenseHypothesis.constant(Universe.of(graph), 0.4)
+
+
+@pytest.fixture
+def quick_noise(monkeypatch):
+    """Rounded normal noise: at thousands of steps nothing tells it from the discrete Gaussian,
+    whose tables take a second for each certificate."""
+    rng = np.random.default_rng(11)
+
+    def normal(variance, size, _):
+        return np.rint(rng.normal(scale=math.sqrt(variance), size=size)).astype(np.int64)
+
+    monkeypatch.setattr(rank_one, "sample_discrete_gaussian", normal)
+    monkeypatch.setattr(value_noise, "sample_discrete_gaussian", normal)
+
+
+@pytest.mark.usefixtures("quick_noise")
+@pytest.mark.parametrize("kind", ["plain", "bipartite", "weighted"])
+@pytest.mark.parametrize("rho", [0.5, 50.0])
+def test_bounds_hold_as_often_as_they_promise(kind, rho):
+    """120 certificates, each wrong with probability 0.3 at most: more than 72 wrong ones have
+    probability below 1e-9. Beside sigma_1 the cut norm of disjoint sets is bounded, exactly."""
+    graph, hypothesis = setting(kind)
+    universe = Universe.of(graph)
+    R = graph.dense() - hypothesis.dense()
+    sigma, cut = np.linalg.norm(R, 2), all_cuts(R, bipartite=universe.bipartite)
+    of = PowerRankOne(
+        universe=universe, rho=1.0, delta=1e-6, grid=Grid.of(graph), certificate=rho, beta=0.3
+    )
+    source, wrong, runs = SeededEntropy(7), 0, 120
+    for _ in range(runs):
+        found = of.begin(graph, source).certify(hypothesis, source)
+        value = found.pair.left @ R @ found.pair.right
+        assert np.linalg.norm(found.pair.left) == pytest.approx(1)
+        assert np.linalg.norm(found.pair.right) == pytest.approx(1)
+        right = found.lower <= value and sigma <= found.upper and cut <= found.cut_bound
+        wrong += not right
+        if right and found.lower > 0:
+            assert sigma <= found.upper / found.lower * value * (1 + 1e-9)
+    assert scipy.stats.binom.sf(72, runs, 0.3) < 1e-9
+    assert wrong <= 72
+
+
+def test_the_start_is_as_long_as_it_promises():
+    """Against the worst directions that are known: few equal entries, and all alike. 4000 starts
+    each, shorter with probability 0.25 at most: 1250 have probability below 1e-9."""
+    source, steps, n, runs = SeededEntropy(1), 40, 16, 4000
+    radius = start_radius(steps, 3, 0.25)
+    assert scipy.stats.binom.sf(1250, runs, 0.25) < 1e-9
+    for count in (1, 2, 3, 16):
+        v = np.zeros(n)
+        v[:count] = 1 / math.sqrt(count)
+        X = rank_one.uniform_whole(steps, (runs * n, 3), source).reshape(runs, n, 3)
+        lengths = np.linalg.norm(np.einsum("i,rik->rk", v, X), axis=1)
+        short = (lengths <= radius).sum()
+        assert short <= 1250
+        # Not vacuous: a promise of twice the length fails.
+        assert (lengths <= 2.2 * radius).sum() > 1250
+
+
+def test_one_column_of_a_start_is_short_exactly_as_the_cube_is():
+    """For v with two equal entries the density is the largest there is: sqrt(2)/(2 K + 1)."""
+    radius = start_radius(1000, 1, 0.1)
+    values = np.add.outer(np.arange(-1000, 1001), np.arange(-1000, 1001)).ravel() / math.sqrt(2)
+    chance = (np.abs(values) <= radius).mean()
+    assert 0.06 < chance <= 0.1
+
+
+def test_the_noise_is_as_short_as_it_promises():
+    rng = np.random.default_rng(3)
+    noise = rng.normal(scale=2.0, size=(20_000, COLUMNS))
+    for failure in (0.3, 0.01):
+        longer = (np.linalg.norm(noise, axis=1) > noise_length(4.0, COLUMNS, failure)).sum()
+        assert longer <= scipy.stats.binom.isf(1e-9, len(noise), failure)
+
+
+def test_without_noise_the_bound_is_what_the_start_leaves():
+    """sigma^T |z_0| = product of norms: here sigma = 8, and the start is half as long as it is."""
+    steps = [NoisyStep(norm=norm, noise=0.0, scale=1 / norm, rounding=0.0) for norm in (4, 8, 8)]
+    assert largest_possible(0.5, steps, 100.0) == pytest.approx(8.0)
+    assert largest_possible(0.25, steps, 100.0) == pytest.approx(8 * 2 ** (1 / 3))
+    assert largest_possible(0.25, steps, 9.0) == 9.0
+    noisy = [NoisyStep(norm=4.0, noise=1.0, scale=0.25, rounding=0.0)]
+    assert largest_possible(0.5, noisy, 100.0) == pytest.approx(10.0)
+    drowned = [NoisyStep(norm=4.0, noise=1e9, scale=0.25, rounding=0.0)]
+    assert largest_possible(0.5, drowned, 100.0) == 100.0
+    rounded = [
+        NoisyStep(norm=4.0, noise=0.0, scale=0.25, rounding=0.3),
+        NoisyStep(norm=1.0, noise=0.0, scale=1.0, rounding=0.0),
+    ]
+    sigma = largest_possible(0.5, rounded, 100.0)
+    assert sigma * (sigma / 8 - 0.3) == pytest.approx(1.0, rel=1e-6)
+
+
+def test_planted_blocks_are_proven_to_be_found_and_noise_alone_is_not():
+    """At the budget of epsilon = 1 and delta = 1e-6; deterministic, seeded."""
+    n = 900
+    graph = planted_partition(n, 2, 0.95, 0.05, seed=4)
+    universe = Universe.of(graph)
+    of = PowerRankOne(universe=universe, rho=0.0243, delta=1e-6, certificate=0.0243)
+    missed = DenseHypothesis.constant(universe, 0.5)
+    found = of.begin(graph, SeededEntropy(1)).certify(missed, SeededEntropy(2))
+    assert found.lower < found.upper < 2 * found.lower
+    block = np.arange(n) < n // 2
+    learnt = DenseHypothesis(universe, np.where(block[:, None] == block, 0.95, 0.05))
+    found = of.begin(graph, SeededEntropy(1)).certify(learnt, SeededEntropy(2))
+    assert found.upper > 10 * found.lower
+    # Even so it is proven to be better than nothing: no entry of the hypothesis can be off by more.
+    assert found.upper <= n * 0.95
+
+
+def test_a_certificate_is_bought_once_and_stated():
+    graph, hypothesis = setting("plain")
+    of = PowerRankOne(universe=Universe.of(graph), rho=1.0, delta=1e-6, certificate=0.25)
+    assert (of.setup.rho, of.name) == (0.25, "power-rank-one-certified")
+    search = of.begin(graph, SeededEntropy(1))
+    bound = search.prove(hypothesis, SeededEntropy(2))
+    found = of.begin(graph, SeededEntropy(1)).certify(hypothesis, SeededEntropy(2))
+    assert bound == found.cut_bound == found.scale * found.upper
+    plain = PowerRankOne(universe=Universe.of(graph), rho=1.0, delta=1e-6)
+    assert plain.setup is None
+    for spent in (search, plain.begin(graph, SeededEntropy(1))):
+        assert spent.prove is None
+        with pytest.raises(ParameterError, match="no budget"):
+            spent.certify(hypothesis, SeededEntropy(2))
+    assert of.with_rho(1.0, rounds=4).certificate == 0.5
+
+
+@pytest.mark.parametrize("kind", ["plain", "bipartite", "weighted", "directed"])
+def test_a_certificate_spends_no_more_than_its_budget(kind, monkeypatch):
+    """Products and quotient with the variances of their noise: the exact costs of the worst pair
+    of each add up to no more than rho, in fractions, and to nearly all of it."""
+    graph, hypothesis = setting(kind)
+    universe, grid = Universe.of(graph), Grid.of(graph)
+    of = PowerRankOne(universe=universe, rho=1.0, delta=1e-6, grid=grid, certificate=0.3)
+    spent, move = [], grid.sensitivity
+    product, quotient = PowerSearch._noisy, rank_one.ValueNoise
+    ends = list(zip(*universe.pairs(), strict=True))
+
+    def noted_product(self, X, bits, dense, budget, source):
+        reached, variance = product(self, X, bits, dense, budget, source)
+        spent.append(worst_pair(X, universe) * move**2 / (2 * variance))
+        return reached, variance
+
+    pairs = []
+
+    def noted_quotient(left, right, of):
+        pairs.append((left, right))
+        return quotient_sensitivity(left, right, of)
+
+    def noted_noise(kind, variance):
+        left, right = pairs[-1]
+        worst = max(
+            abs(int(left[i] * right[j]) + (int(left[j] * right[i]) if universe.symmetric else 0))
+            for i, j in ends
+        )
+        spent.append(Fraction(worst * move) ** 2 / (2 * variance))
+        return quotient(kind, variance)
+
+    monkeypatch.setattr(PowerSearch, "_noisy", noted_product)
+    monkeypatch.setattr(rank_one, "quotient_sensitivity", noted_quotient)
+    monkeypatch.setattr(rank_one, "ValueNoise", noted_noise)
+    of.begin(graph, SeededEntropy(1)).certify(hypothesis, SeededEntropy(2))
+    assert len(spent) == STEPS + 1
+    assert Fraction(8, 10) * Fraction(0.3) < sum(spent) <= Fraction(0.3)
+
+
+def test_the_sensitivity_of_a_quotient_by_enumeration():
+    rng = np.random.default_rng(5)
+    for universe in (Universe(5), Universe(3, 4), Universe(4, directed=True)):
+        U, V = (rng.integers(-9, 10, size) for size in universe.shape)
+        moves = [
+            abs(U[i] * V[j] + (U[j] * V[i] if universe.symmetric else 0))
+            for i, j in itertools.product(*map(range, universe.shape))
+            if not universe.hollow or i != j
+        ]
+        assert max(moves) <= quotient_sensitivity(U, V, universe)
+
+
+def test_an_iterative_release_ends_with_a_proven_error():
+    """The bound is for all cuts between disjoint sets; it is checked against the largest."""
+    graph = planted_partition(14, 2, 0.9, 0.2, seed=2)
+    made = learn(
+        graph,
+        epsilon=50.0,
+        delta=1e-6,
+        distinguisher="power-rank-one-certified",
+        rounds=3,
+        seed=3,
+    )
+    assert made.accuracy.queries == "disjoint"
+    worst = all_cuts(graph.dense() - made.hypothesis.matrix, bipartite=False)
+    assert worst <= made.accuracy.error
+    worst = all_cuts(graph.dense() - made.graph.dense(), bipartite=False)
+    assert worst <= made.accuracy.graph_error
+    bipartite = BipartiteGraph([0, 1], [1, 0], left=3, right=4)
+    made = learn(
+        bipartite, epsilon=9.0, delta=1e-6, distinguisher="power-rank-one-certified", seed=3
+    )
+    assert 0 < made.accuracy.error <= 12 * (1 + 1e-6)

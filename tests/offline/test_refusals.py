@@ -16,9 +16,8 @@ from graphcuts_dp.learn.learners import MultiplicativeWeightsLearner
 from graphcuts_dp.learn.median import DatabaseFamily, all_graphs
 from graphcuts_dp.offline.construction import IterativeConstruction
 from graphcuts_dp.offline.distinguisher import ExactCuts, Exponential, Found
-from graphcuts_dp.offline.power_method import PowerRankOne
 from graphcuts_dp.offline.query_lists import CutList, QuestionList
-from graphcuts_dp.offline.rank_one import Released, ResponseRankOne
+from graphcuts_dp.offline.rank_one import PowerRankOne, Released, ResponseRankOne
 from graphcuts_dp.offline.tuning import PaperOffline, PracticalOffline, PureOffline, TightOffline
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.noise import SeededEntropy

@@ -14,9 +14,8 @@ from graphcuts_dp.errors import AccuracyWarning
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.learners import MedianLearner, MultiplicativeWeightsLearner, linear_learner
-from graphcuts_dp.offline.construction import IterativeConstruction, PlayerGame
+from graphcuts_dp.offline.construction import IterativeConstruction, PlayerGame, finished
 from graphcuts_dp.offline.distinguisher import Exponential
-from graphcuts_dp.offline.methods import finished
 from graphcuts_dp.offline.query_lists import CutList, QuestionList
 from graphcuts_dp.offline.rank_one import Released
 from graphcuts_dp.offline.release import Task
@@ -147,7 +146,7 @@ def test_games_are_tuned_to_the_number_of_the_plan(size, player):
         queries=CutList(universe, cuts),
         grid=Grid(),
         calibration=PracticalOffline(beta=BETA / 4, **PROMISE),
-        player=player,
+        game=gc.Game(player=player),
         beta=BETA,
     )
     tuning = game.tune(float(len(graph.rows)), 1.0, game.calibration)

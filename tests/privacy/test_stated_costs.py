@@ -32,8 +32,8 @@ from graphcuts_dp.ledger.opening import Budget
 from graphcuts_dp.measure.statistics import ROOT_STEPS, buy_root_degrees
 from graphcuts_dp.offline import construction, lists, tuning
 from graphcuts_dp.offline.distinguisher import ExactCuts, Exponential, Found
-from graphcuts_dp.offline.power_method import PowerRankOne
 from graphcuts_dp.offline.query_lists import CutList
+from graphcuts_dp.offline.rank_one import PowerRankOne
 from graphcuts_dp.offline.tuning import PaperOffline, PracticalOffline, PureOffline, TightOffline
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
@@ -668,13 +668,6 @@ def test_a_rho_out_of_range_is_refused(made, rho):
         made(universe=UNIVERSE, grid=Grid(), rho=rho, delta=1e-6)
 
 
-@pytest.mark.parametrize("made", [GaussianRankOne, PowerRankOne])
-@pytest.mark.parametrize("rounds", [0, -1, True, 2.0])
-def test_a_number_of_rounds_out_of_range_is_refused(made, rounds):
-    with pytest.raises(ParameterError, match="rounds"):
-        made(universe=UNIVERSE, grid=Grid(), rho=0.1, delta=1e-6).with_rho(0.1, rounds=rounds)
-
-
 DISTINGUISHERS = [
     Exponential(queries=LIST, epsilon=Fraction(1)),
     ExactCuts(universe=UNIVERSE, epsilon=Fraction(1)),
@@ -683,10 +676,5 @@ DISTINGUISHERS = [
 
 @pytest.mark.parametrize("distinguisher", DISTINGUISHERS, ids=lambda made: made.name)
 def test_a_call_with_hardly_any_epsilon_is_refused(distinguisher):
-    for rounds in (0, -1, True, 2.0):
-        with pytest.raises(ParameterError, match="rounds"):
-            distinguisher.with_rho(0.1, rounds=rounds)
-        with pytest.raises(ParameterError, match="rounds"):
-            distinguisher.with_epsilon(Fraction(1), rounds=rounds)
     with pytest.raises(ParameterError, match="fewer rounds"):
         distinguisher.with_epsilon(Fraction(1, 10**30), rounds=1)

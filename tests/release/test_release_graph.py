@@ -34,7 +34,7 @@ SEEDED = "seeded: not private"
 
 @pytest.fixture(autouse=True)
 def short_games(monkeypatch):
-    """What holds here holds after any round; test_methods.py plays to the end."""
+    """What holds here holds after any round; tests of fits play to the end."""
     monkeypatch.setattr(cutting_plane, "default_rounds", lambda _: 60)
 
 

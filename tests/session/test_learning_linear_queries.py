@@ -234,7 +234,7 @@ def test_low_rank_ratings_are_answered_within_less_with_schatten():
             delta=1e-6,
             queries=10_000,
         ).mechanism(Universe.of(graph), Grid())
-        state = mechanism.start(graph, gc.privacy.entropy.SeededEntropy(2))
+        state = mechanism.start(graph, gc.privacy.noise.SeededEntropy(2))
         bounds[norm] = mechanism.error_bound(state)
         if norm != "l2":
             assert mechanism.norm_of(state).startswith("schatten-1.")

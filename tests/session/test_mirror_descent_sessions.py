@@ -150,8 +150,8 @@ def test_auto_guarantees_within_5_percent_of_the_best_norm():
                 norm=norm,
                 epsilon=setting.epsilon,
                 delta=setting.delta,
-                queries=setting.queries,
-                most_right=setting.most_right,
+                queries=setting.workload.queries,
+                most_right=setting.workload.most_right,
             ).mechanism(universe, Grid())
             errors[norm] = mechanism.expected_error(setting.edges)
         auto = errors.pop("auto")

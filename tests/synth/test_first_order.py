@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from graphcuts_dp import resources
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
 from graphcuts_dp.estimate.blocks import Blocks, RowBlock
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
@@ -44,19 +43,6 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr(universe, "_SMALL", 0)
     monkeypatch.setattr(universe, "_BLOCK_ENTRIES", 1)
     monkeypatch.setattr(module, "_PIECE", 300)
-
-
-@pytest.mark.usefixtures("small_blocks")
-@pytest.mark.parametrize("symmetric", [True, False])
-def test_any_number_of_processors_gives_the_same_fit_to_the_last_bit(symmetric, monkeypatch):
-    fits = []
-    for processors in (1, 2, 3):
-        monkeypatch.setattr(resources, "_processors", lambda count=processors: count)
-        fits.append(first_order(problem(symmetric=symmetric), max_rounds=25))
-    assert len(problem(symmetric=symmetric).blocks.layout.bounds()) == 12
-    for other in fits[1:]:
-        assert np.array_equal(fits[0].matrix, other.matrix)
-        assert (fits[0].value, fits[0].lower) == (other.value, other.lower)
 
 
 @pytest.mark.parametrize("noise", ["binary", "laplace"])
@@ -140,11 +126,3 @@ def test_a_stored_point_is_right_to_sixteen_bits_and_exact_at_the_ends(cap):
     assert np.abs(again - x).max() <= cap / 65535
     assert (again[0], again[-1]) == (0, np.float32(cap))
     assert module._stored(x, math.inf) is x
-
-
-def test_an_early_end_returns_the_best_point_and_leaves_the_noisy_matrix_clean():
-    given = problem()
-    found = first_order(given, time_limit=1e-9)
-    assert (found.stopped, found.rounds) == ("time", 1)
-    assert np.allclose(found.matrix, degree_matched_start(given), atol=2 / 65535)
-    assert given.blocks.map(lambda block: len(block.held)) == [0]

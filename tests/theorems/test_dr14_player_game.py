@@ -14,7 +14,7 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.offline import construction
-from graphcuts_dp.offline.construction import PlayerGame, WeightsPlayer, best_response, sum_of
+from graphcuts_dp.offline.construction import Game, PlayerGame, WeightsPlayer, best_response, sum_of
 from graphcuts_dp.offline.query_lists import CutList
 from graphcuts_dp.offline.tuning import PracticalOffline
 from graphcuts_dp.pairs.queries import CutQuery
@@ -92,7 +92,11 @@ def game_beyond_the_range(player, epsilon, **options):
     """More epsilon than users may ask for, where the bound says something."""
     budget = PracticalOffline(epsilon=50.0, delta=1e-6, beta=0.02, rho=epsilon**2 / 2)
     return PlayerGame(
-        queries=halves(10, 20), grid=Grid(), calibration=budget, player=player, beta=0.2, **options
+        queries=halves(10, 20),
+        grid=Grid(),
+        calibration=budget,
+        game=Game(player=player, **options),
+        beta=0.2,
     )
 
 
@@ -106,7 +110,7 @@ def test_the_average_play_is_within_the_bound(player, rounds, draws):
     Each run fails with probability 0.1 at most; that both do has 1e-2, were the seeds at random.
     """
     graph = blocks()
-    game = game_beyond_the_range(player, 170.0, rounds=rounds, draws=draws)
+    game = game_beyond_the_range(player, 170.0, rounds=rounds, queries_per_round=draws)
     truth = game.queries.counts(graph, Grid())
     start = np.abs(game.queries.on_matrix(np.full((10, 10), 20 / 45)) - truth).max()
     wrong = 0
@@ -121,7 +125,7 @@ def test_the_average_play_is_within_the_bound(player, rounds, draws):
 
 
 def test_the_bound_is_the_stated_formula():
-    game = game_beyond_the_range("both", 100.0, rounds=50, draws=2)
+    game = game_beyond_the_range("both", 100.0, rounds=50, queries_per_round=2)
     rounds, draws, eta, total, off = 50, 2, 0.01, 18.0, 2.0
     D, K = total + off, math.log(45 / 16)
     both = (
@@ -132,7 +136,7 @@ def test_the_bound_is_the_stated_formula():
         + off
     )
     assert game._bound(rounds, draws, eta, total, off) == pytest.approx(both)
-    game = game_beyond_the_range("query", 100.0, rounds=50, draws=2)
+    game = game_beyond_the_range("query", 100.0, rounds=50, queries_per_round=2)
     query = (
         math.log(40) / (eta * rounds)
         + eta * D**2 / 2
@@ -144,7 +148,7 @@ def test_the_bound_is_the_stated_formula():
 
 @pytest.mark.parametrize("player", ["query", "both"])
 def test_the_price_of_the_draws_is_the_sum_over_rounds(player):
-    game = game_beyond_the_range(player, 3.0, rounds=9, draws=4)
+    game = game_beyond_the_range(player, 3.0, rounds=9, queries_per_round=4)
     *_, rest = game.calibration.with_total(1)
     tuning = game.tune(20.0, 2.0, rest)
     Delta = game.scoring.sensitivity
@@ -157,7 +161,7 @@ def test_the_price_of_the_draws_is_the_sum_over_rounds(player):
 
 def test_draws_are_made_with_the_scores_and_the_rate_that_are_paid_for(monkeypatch):
     """What the game hands to the sampler, against sums written out here."""
-    game, graph = game_beyond_the_range("both", 3.0, rounds=4, draws=1), blocks()
+    game, graph = game_beyond_the_range("both", 3.0, rounds=4, queries_per_round=1), blocks()
     seen, real = [], construction.exponential_choices
 
     def spy(scores, rate, count, source):
@@ -192,10 +196,7 @@ def list_distribution(queries, graph, hide, player):
         queries=queries,
         grid=Grid(),
         calibration=PracticalOffline(epsilon=50.0, delta=1e-6, rho=1e3),
-        player=player,
-        rounds=2,
-        draws=1,
-        hide=hide,
+        game=Game(player=player, rounds=2, hide_queries=hide),
     )
     *_, rest = game.calibration.with_total(1)
     tuning = game.tune(3.0, 1.0, rest)

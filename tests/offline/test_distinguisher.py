@@ -1,0 +1,571 @@
+"""Distinguishers over a list, and over all cuts: exact counts, probabilities, shortfalls.
+
+Chi-square tests fail with probability 1e-7 if their seed were drawn at random.
+"""
+
+import decimal
+import itertools
+import math
+from collections import Counter
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.stats
+from distinguisher_cases import (
+    all_graphs,
+    check_frequencies,
+    disjoint_pairs,
+    random_cuts,
+)
+from helpers import random_graph
+
+from graphcuts_dp.estimate.noisy_matrix import noise_distribution
+from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
+from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.learn.base import DenseHypothesis
+from graphcuts_dp.learn.median import all_graphs as all_databases
+from graphcuts_dp.learn.rules import frieze_kannan
+from graphcuts_dp.offline import distinguisher
+from graphcuts_dp.offline.distinguisher import SAMPLINGS, CutSampler, ExactCuts, Exponential
+from graphcuts_dp.offline.query_lists import SCORES, CutList, QuestionList, Scoring
+from graphcuts_dp.offline.rank_one import PowerRankOne, Released, ResponseRankOne
+from graphcuts_dp.pairs.graph_queries import GraphQuery, exact_sums
+from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery
+from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.privacy.noise import SeededEntropy
+
+UNIVERSE = Universe(12)
+GRAPH = random_graph(12, 1, density=0.4)
+
+
+def tuned(queries, epsilon=Fraction(1), **options):
+    return Exponential(queries=CutList(UNIVERSE, queries), epsilon=epsilon, **options)
+
+
+def noisy_max_distribution(scores, rate):
+    """P(i wins), ties to the first, by summing over the winner's noise."""
+    r = math.exp(-rate)
+    top = max(scores) - min(scores) + int(40 / rate) + 2
+    chances = []
+    for i, own in enumerate(scores):
+        chance = 0.0
+        for t in range(top):
+            value = own + t
+            term = (1 - r) * r**t
+            for j, other in enumerate(scores):
+                if j != i:
+                    below = value - other + (0 if j < i else 1)  # its noise is less than this
+                    term *= 1 - r**below if below > 0 else 0.0
+            chance += term
+        chances.append(chance)
+    return np.array(chances)
+
+
+@pytest.mark.parametrize("sampling", SAMPLINGS)
+def test_drawn_entries_have_the_stated_probabilities(sampling):
+    scores = [4, 2, 2, 0, -3]
+    rate = Fraction(1, 2)
+    epsilon = rate * (1 << 20)  # a sub-step is 2^-20 of an edge
+    found_by = tuned([CutQuery([0])] * 5, epsilon, score="signed", sampling=sampling)
+    assert found_by.scoring.rate(epsilon) == rate
+    source = SeededEntropy(1)
+    drawn = [found_by.draw(np.array(scores), source) for _ in range(5000)]
+    if sampling == "noisy-max":
+        distribution = noisy_max_distribution(scores, float(rate))
+    else:
+        distribution = np.exp(float(rate) * np.array(scores))
+        distribution /= distribution.sum()
+    check_frequencies(np.bincount(drawn, minlength=5), distribution)
+
+
+@pytest.mark.parametrize("monotone", [False, True])
+def test_noisy_max_is_private_by_enumeration(monotone):
+    """All neighbouring scores of three entries; twice the rate would break the promise."""
+    rate, worst = 0.7, 0.0
+    epsilon = rate if monotone else 2 * rate
+    distributions = {}
+    moves = itertools.product((0, 1) if monotone else (-1, 0, 1), repeat=3)
+    for move in moves:
+        for base in itertools.product((0,), (0, 2), (0, 1, 4)):
+            one = distributions.setdefault(base, noisy_max_distribution(base, rate))
+            other = noisy_max_distribution([b + d for b, d in zip(base, move, strict=True)], rate)
+            worst = max(worst, np.abs(np.log(one / other)).max())
+    assert worst <= epsilon * (1 + 1e-9)
+    assert worst >= 0.6 * epsilon
+
+
+@pytest.mark.parametrize("sampling", SAMPLINGS)
+@pytest.mark.parametrize("score", SCORES)
+def test_shortfall_and_signs(score, sampling):
+    """50 calls: each falls short with probability 1e-8 at most."""
+    queries = random_cuts(UNIVERSE, 30, 2)
+    found_by = tuned(queries, Fraction(20), score=score, sampling=sampling)
+    hypothesis = DenseHypothesis.constant(UNIVERSE, 0.45)
+    gaps = np.array([q.value(GRAPH) - hypothesis.estimate(q) for q in queries])
+    source = SeededEntropy(3)
+    search = found_by.begin(GRAPH, source)
+    best = gaps.max() if score == "signed" else np.abs(gaps).max()
+    for _ in range(50):
+        found = search.find(hypothesis, source)
+        gap = found.query.value(GRAPH) - hypothesis.estimate(found.query)
+        assert (found.sign is None) is (score == "absolute")
+        reached = abs(gap) if found.sign is None else found.sign * gap
+        assert reached >= best - found_by.shortfall(1e-8)
+
+
+def test_shortfall_is_that_of_the_paper():
+    """DR14 Theorem 5.5, in edges: (2/epsilon) ln(k/gamma)."""
+    found_by = tuned(random_cuts(UNIVERSE, 30, 2), Fraction(1, 2), score="absolute")
+    assert found_by.shortfall(0.1) == pytest.approx(4 * math.log(300), abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        GRAPH,
+        random_graph(12, 1, density=0.4, largest=3.0, weight_cap=3.0),
+        random_graph((2, 4), 2, density=0.4),
+        random_graph(7, 2, density=0.4, directed=True),
+    ],
+    ids=["plain", "weighted", "sides", "arcs"],
+)
+def test_counts_of_a_list_are_exact(graph):
+    grid, universe = Grid.of(graph), Universe.of(graph)
+    queries = random_cuts(universe, 40, 5)
+    listed = CutList(universe, queries)
+    expected = [grid.count(query, graph) for query in queries]
+    assert listed.counts(graph, grid).tolist() == expected
+    assert listed.most_pairs == max(universe.pairs_between(query) for query in queries)
+
+
+def test_lists_answer_as_their_queries():
+    queries = random_cuts(UNIVERSE, 20, 6)
+    cuts = CutList(UNIVERSE, queries)
+    S, T = (np.array(masks) for masks in zip(*(UNIVERSE.masks(q) for q in queries), strict=True))
+    assert list(map(repr, CutList.of_masks(UNIVERSE, S, T))) == list(map(repr, cuts))
+    assert len(cuts[3:5]) == 2
+    assert cuts[-1].value(GRAPH) == queries[-1].value(GRAPH)
+    for hypothesis in (
+        DenseHypothesis(UNIVERSE, GRAPH.dense() * 0.7),
+        frieze_kannan(UNIVERSE, alpha=1.0, total_weight=20.0).initial(),
+        all_databases(Universe(4)),
+    ):
+        universe = hypothesis.universe
+        some = random_cuts(universe, 20, 7)
+        expected = [hypothesis.estimate(query) for query in some]
+        np.testing.assert_allclose(CutList(universe, some).answers(hypothesis), expected)
+
+
+def test_large_sparse_graphs():
+    large = Graph([0, 5], [9999, 7], vertices=10_000)
+    queries = [CutQuery(range(6)), CutQuery(range(9000, 10_000))]
+    cuts = CutList(Universe(10_000), queries)
+    assert cuts.counts(large, Grid()).tolist() == [2, 1]
+    sparse = frieze_kannan(Universe(10_000), alpha=10.0, total_weight=50.0).initial()
+    np.testing.assert_allclose(cuts.answers(sparse), sparse.estimate_all(queries))
+
+
+def test_answers_of_a_hypothesis_far_off_overflow_nothing():
+    scoring = Scoring(Universe(5), Grid(), "two-signed")
+    found = scoring.rounded(np.array([1e200, -1e200, 3.0]))
+    assert found.tolist() == [2**60, -(2**60), 3 * scoring.substeps]
+
+
+UNIVERSE = Universe(12)
+GRAPH = random_graph(12, 1, density=0.4)
+CUTS = CutList(UNIVERSE, random_cuts(UNIVERSE, 30, 2))
+HALF = DenseHypothesis.constant(UNIVERSE, 0.5)
+
+
+def released(epsilon=1.0, noise="binary", cap=None, **options):
+    distribution = noise_distribution(noise, epsilon=epsilon, weight_cap=cap)
+    return Released(queries=CUTS, distribution=distribution, **options)
+
+
+def test_it_names_the_largest_released_gap_and_its_sign():
+    gaps = released().answers(GRAPH, SeededEntropy(1)) - CUTS.answers(HALF)
+    worst = int(np.argmax(np.abs(gaps)))
+    search = released().begin(GRAPH, SeededEntropy(1))
+    for seed in (9, 10):  # draws nothing more
+        found = search.find(HALF, SeededEntropy(seed))
+        assert found.query in CUTS[worst : worst + 1]
+        assert found.sign == np.sign(gaps[worst])
+    off = np.abs(gaps).max() + released().radius(0.05)
+    assert search.prove(HALF, SeededEntropy(9)) == off
+
+
+@pytest.mark.parametrize("noise", ["binary", "laplace"])
+def test_dr14_the_reduction_of_section_5_3_2(noise):
+    """True signed gaps are within 2 r of the largest, at every call, as often as is promised.
+
+    Also every hypothesis's error is within what is proven. More failures than are allowed have
+    probability 1e-6 if each run fails with probability gamma.
+    """
+    gamma, runs = 0.2, 60
+    weights = {"weights": np.full(len(GRAPH.rows), 0.7), "weight_cap": 1.0}
+    weights = weights if noise == "laplace" else {}
+    graph = Graph(GRAPH.rows, GRAPH.columns, vertices=12, **weights)
+    of = released(4.0, noise=noise, cap=weights.get("weight_cap"), beta=gamma)
+    grid = Grid.of(graph)
+    truth = CUTS.counts(graph, grid) * grid.unit
+    hypotheses = [DenseHypothesis.constant(UNIVERSE, level) for level in (0.0, 0.3, 0.5, 1.0)]
+    short, wrong = of.shortfall(gamma), 0
+    for seed in range(runs):
+        search = of.begin(graph, SeededEntropy(seed))
+        failed = False
+        for hypothesis in hypotheses:
+            gaps = truth - CUTS.answers(hypothesis)
+            found = search.find(hypothesis, SeededEntropy(0))
+            failed |= found.sign * gaps[CUTS.find(found.query)] < np.abs(gaps).max() - short
+            failed |= np.abs(gaps).max() > search.prove(hypothesis, SeededEntropy(0))
+        wrong += failed
+    assert wrong <= scipy.stats.binom.isf(1e-6, runs, gamma)
+    assert short < np.abs(truth).max() * 3  # it says something
+
+
+GRAPHS = {
+    "plain": random_graph(7, 1, density=0.5),
+    "directed": random_graph(7, 1, density=0.5, directed=True),
+    "bipartite": random_graph((4, 6), 1, density=0.5, largest=5.0, weight_cap=5.0),
+}
+
+
+def queries_of(universe, seed=2):
+    rng = np.random.default_rng(seed)
+    rows, columns = universe.shape
+    return [
+        MatrixQuery(rng.normal(size=(rows, columns)) * 3),
+        RankOneQuery(rng.random(rows), rng.random(columns)),
+        CutQuery([0, 1], [2, 3]),
+        MatrixQuery(-np.abs(rng.normal(size=(rows, columns)))),
+    ]
+
+
+@pytest.mark.parametrize("kind", GRAPHS)
+def test_answers_are_those_of_the_queries_over_the_largest_coefficient(kind):
+    graph = GRAPHS[kind]
+    universe, grid = Universe.of(graph), Grid.of(graph)
+    queries = queries_of(universe)
+    listed = QuestionList(universe, queries)
+    assert listed.scale == pytest.approx(max(q.sensitivity(universe.space) for q in queries))
+    assert listed.signed
+    truth = np.array([query.value(graph) for query in queries]) / listed.scale
+    scoring = Scoring(universe, grid, "two-signed")
+    off = listed.rounding(grid) + grid.rounding(universe.size)
+    np.testing.assert_allclose(
+        listed.scored(graph, scoring) * scoring.unit, truth, atol=off + scoring.unit
+    )
+    counted = [listed.counted(own, graph, grid) * grid.unit for own in listed]
+    np.testing.assert_allclose(counted, truth, atol=off)
+    hypothesis = DenseHypothesis(universe, graph.dense())
+    np.testing.assert_allclose(listed.answers(hypothesis), truth)
+    assert [listed.given(own)[0] for own in listed] == list(listed.asked)
+    assert all(query in listed for query in queries)
+    assert MatrixQuery(np.ones(universe.shape)) not in listed
+    assert queries[0] in listed[:1]
+    assert queries[1] not in listed[:1]
+
+
+@pytest.mark.parametrize("kind", GRAPHS)
+def test_no_pair_moves_a_score_or_a_count_by_more_than_is_paid_for(kind):
+    """Every pair taken away, or its weight made the cap; the largest moves are reached."""
+    graph = GRAPHS[kind]
+    universe, grid = Universe.of(graph), Grid.of(graph)
+    listed = QuestionList(universe, queries_of(universe))
+    scoring = Scoring(universe, grid, "two-signed")
+    base = listed.scored(graph, scoring)
+    counts = np.array([listed.counted(own, graph, grid) for own in listed])
+    most = most_count = 0
+    for i, j in zip(*universe.pairs(), strict=True):
+        edges = zip(graph.rows, graph.columns, graph.weights, strict=True)
+        weights = {(a, b): weight for a, b, weight in edges}
+        present = weights.pop((i, j), weights.pop((j, i), None) if kind == "plain" else None)
+        if present is None:
+            weights[i, j] = graph.weight_cap
+        ends = np.array(list(weights)).T
+        if kind == "bipartite":
+            other = BipartiteGraph(*ends, list(weights.values()), left=4, right=6, weight_cap=5.0)
+        else:
+            other = type(graph)(*ends, vertices=7)
+        most = max(most, np.abs(listed.scored(other, scoring) - base).max())
+        moved = [listed.counted(own, other, grid) for own in listed] - counts
+        most_count = max(most_count, np.abs(moved).max())
+    assert 0.5 * scoring.sensitivity < most <= scoring.sensitivity
+    assert 0.5 * grid.sensitivity < most_count <= grid.sensitivity
+
+
+def test_statistics_are_counted_in_their_steps():
+    universe = Universe(5)
+    listed = QuestionList(universe, [GraphQuery("triangles"), GraphQuery("max-cut"), CutQuery([0])])
+    family = all_databases(Universe(5))
+    scoring = Scoring(universe, Grid(), "two-signed")
+    for bits in range(0, 1024, 37):
+        present = family.databases[bits] > 0
+        rows, columns = (ends[present] for ends in universe.pairs())
+        graph = Graph(rows, columns, vertices=5)
+        found = [listed.counted(own, graph, Grid()) for own in listed]
+        expected = [GraphQuery("triangles").value(graph) // 3, GraphQuery("max-cut").value(graph)]
+        assert found[:2] == expected
+        assert (listed.scored(graph, scoring) == np.array(found) * scoring.substeps).all()
+        own = type(family)(universe, family.databases[bits : bits + 1])
+        np.testing.assert_array_equal(listed.answers(own), found)
+    assert listed.given(listed[0]) == (GraphQuery("triangles"), 3.0)
+    assert GraphQuery("min-cut") not in listed
+    assert GraphQuery("triangles") in listed
+
+
+def test_sums_of_products_are_exact():
+    rng = np.random.default_rng(5)
+    coefficients = rng.integers(-(2**30), 2**30 + 1, size=(6, 50))
+    weights = rng.integers(0, 2**52, size=50)
+    expected = [
+        sum(int(c) * int(w) for c, w in zip(row, weights, strict=True)) for row in coefficients
+    ]
+    assert exact_sums(coefficients, weights) == expected
+
+
+def test_the_worst_query_is_found_when_epsilon_is_large():
+    graph = GRAPHS["bipartite"]
+    universe, grid = Universe.of(graph), Grid.of(graph)
+    listed = QuestionList(universe, queries_of(universe))
+    search = Exponential(queries=listed, epsilon=Fraction(10**4), grid=grid).begin(
+        graph, SeededEntropy(1)
+    )
+    for level in (0.0, 2.5, 5.0):
+        hypothesis = DenseHypothesis.constant(universe, level)
+        gaps = np.array([q.value(graph) for q in listed.asked]) / listed.scale - listed.answers(
+            hypothesis
+        )
+        found = search.find(hypothesis, SeededEntropy(2))
+        worst = int(np.argmax(np.abs(gaps)))
+        assert found.query is listed[worst]
+        assert found.sign == np.sign(gaps[worst])
+
+
+def random_gaps(shape, seed, *, largest=3):
+    gaps = np.random.default_rng(seed).integers(-largest, largest + 1, shape)
+    if shape[0] == shape[1]:
+        gaps = np.triu(gaps, 1)
+        gaps = gaps + gaps.T
+    return gaps
+
+
+def distribution(gaps, rate, score, pairs):
+    """Outcome -> probability by enumeration."""
+    weights = {}
+    for S, T in pairs:
+        r = int(gaps[S][:, T].sum())
+        name = (*S, *T)
+        if score == "two-signed":
+            weights |= {(name, 1): math.exp(rate * r), (name, -1): math.exp(-rate * r)}
+        elif score == "absolute":
+            weights[name, None] = math.exp(rate * abs(r))
+        else:
+            weights[name, 1] = math.exp(rate * r)
+    total = math.fsum(weights.values())
+    return {outcome: weight / total for outcome, weight in weights.items()}
+
+
+def check_sampler(gaps, rate, score, draws, seed, *, bipartite=False, drawn_at=None):
+    sampler = CutSampler(gaps, drawn_at or rate, score=score, bipartite=bipartite)
+    source = SeededEntropy(seed)
+    seen = Counter()
+    for _ in range(draws):
+        S, T, sign = sampler.draw(source)
+        seen[(*S, *T), sign] += 1
+    pairs = disjoint_pairs(len(gaps))
+    if bipartite:
+        sides = [itertools.product((False, True), repeat=size) for size in gaps.shape]
+        pairs = [tuple(map(np.array, pair)) for pair in itertools.product(*sides)]
+    expected = distribution(gaps, float(rate), score, pairs)
+    assert set(seen) <= set(expected)
+    check_frequencies([seen[o] for o in expected], list(expected.values()))
+
+
+ARCS = np.random.default_rng(7).integers(-3, 4, (4, 4))
+np.fill_diagonal(ARCS, 0)
+
+
+@pytest.mark.parametrize("score", SCORES)
+def test_probabilities_are_those_of_enumeration(score):
+    check_sampler(random_gaps((4, 4), 1), Fraction(1, 5), score, 4000, 1)
+    check_sampler(ARCS, Fraction(1, 5), score, 4000, 7)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("score", SCORES)
+def test_probabilities_are_those_of_enumeration_in_a_million_draws(score):
+    check_sampler(random_gaps((6, 6), 2), Fraction(1, 5), score, 1_000_000, 2)
+
+
+@pytest.mark.parametrize("shape", [(2, 4), (4, 2)])
+@pytest.mark.parametrize("score", SCORES)
+def test_bipartite_probabilities(shape, score):
+    check_sampler(random_gaps(shape, 3), Fraction(1, 4), score, 2000, 3, bipartite=True)
+
+
+def test_a_sampler_with_twice_the_rate_does_not_fit():
+    with pytest.raises(AssertionError):
+        check_sampler(
+            random_gaps((4, 4), 1), Fraction(1, 5), "signed", 4000, 1, drawn_at=Fraction(2, 5)
+        )
+
+
+@pytest.mark.parametrize("score", SCORES)
+def test_sums_in_floats_are_within_their_bound(score):
+    """Also over several chunks, and with gaps that make e^x overflow."""
+    gaps = random_gaps((12, 12), 4, largest=500)
+    sampler = CutSampler(gaps, Fraction(3, 2), score=score, bipartite=False)
+    sums = list(sampler._log_sums())
+    for index in np.random.default_rng(5).integers(0, len(sampler._signs) << 12, 20):
+        exact = sampler._exact_log_sum(int(index))
+        chunk, row = divmod(int(index) & ((1 << 12) - 1), 1 << 10)
+        found = sums[chunk][int(index) >> 12][row]
+        assert abs(float(exact) - found) <= sampler._choice._error
+
+
+@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize("weights", ["nothing", "much", "both"])
+@pytest.mark.parametrize("directed", [False, True])
+def test_privacy_by_enumeration_of_all_neighbours(score, weights, directed):
+    """Log-ratios of all outcomes on all pairs of neighbours with 4 vertices, 3 if directed."""
+    n = 3 if directed else 4
+    matrix = np.full((n, n), 3.0 if weights == "much" else 0.0)
+    if weights == "both":  # the pair {0, 1} is in a cut of large positive gap, and of negative
+        matrix[0, 1:] = matrix[1:, 0] = (3, -10) if directed else (3, -10, 10)
+    epsilon = Fraction(6)
+    universe = Universe(n, directed=directed)
+    tuned = ExactCuts(universe=universe, epsilon=epsilon, score=score)
+    rate = tuned.scoring.rate(epsilon)
+    hypothesis = DenseHypothesis(universe, matrix)
+    distributions = {}
+    pairs = list(disjoint_pairs(n))
+    for bits, graph in all_graphs(n, directed=directed):
+        gaps = tuned.counted(graph) - tuned.scoring.rounded(hypothesis.dense())
+        distributions[bits] = np.log(list(distribution(gaps, float(rate), score, pairs).values()))
+    worst = 0.0
+    for bits, logs in distributions.items():
+        for pair in range(6):
+            other = tuple(bit != (i == pair) for i, bit in enumerate(bits))
+            ratios = logs - distributions[other]
+            worst = max(worst, np.abs(ratios).max())
+            # the range that the zCDP bound rests on
+            assert ratios.max() - ratios.min() <= float(epsilon) * (1 + 1e-9)
+    assert worst <= float(epsilon) * (1 + 1e-9)
+    if directed:  # gaps of both signs need a third vertex beside a pair
+        assert worst >= 0.4 * float(epsilon)
+    elif weights == "both" or score != "absolute":  # else all |gaps| move in one direction
+        assert worst >= 0.9 * float(epsilon)
+
+
+@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize("directed", [False, True])
+def test_shortfall_holds(score, directed):
+    """The probability of falling short, by enumeration, is at most gamma for any gamma."""
+    graph = random_graph(6, 6, density=0.5, directed=directed)
+    universe = Universe.of(graph)
+    hypothesis = DenseHypothesis.constant(universe, 0.3)
+    tuned = ExactCuts(universe=universe, epsilon=Fraction(2), score=score)
+    gaps = tuned.counted(graph) - tuned.scoring.rounded(hypothesis.dense())
+    rate, unit = float(tuned.scoring.rate(tuned.epsilon)), tuned.scoring.unit
+    found = distribution(gaps, rate, score, disjoint_pairs(6))
+
+    def value(outcome):
+        name, sign = outcome
+        S, T = np.array(name[:6], bool), np.array(name[6:], bool)
+        r = gaps[S][:, T].sum() * unit
+        return abs(r) if sign is None else sign * r
+
+    values = np.array([value(outcome) for outcome in found])
+    chances = np.array(list(found.values()))
+    for gamma in (0.5, 0.1, 1e-3):
+        short = values < values.max() - tuned.shortfall(gamma)
+        assert chances[short].sum() <= gamma
+
+
+@pytest.mark.parametrize(("n", "epsilon"), [(14, 20), pytest.param(22, 50, marks=pytest.mark.slow)])
+def test_found_cuts_are_near_the_largest_gap(n, epsilon):
+    """Near the best of 2000 cuts, but for 1e-6 if the seed were drawn at random; 22 is the most."""
+    graph, universe = random_graph(n, 10, density=0.4), Universe(n)
+    hypothesis = DenseHypothesis.constant(universe, 0.4)
+    tuned = ExactCuts(universe=universe, epsilon=Fraction(epsilon))
+    source = SeededEntropy(10)
+    found = tuned.begin(graph, source).find(hypothesis, source)
+    gap = found.sign * (found.query.value(graph) - hypothesis.estimate(found.query))
+    cuts = random_cuts(universe, 2000, 11, disjoint=True)
+    best = max(abs(cut.value(graph) - hypothesis.estimate(cut)) for cut in cuts)
+    assert gap >= best - tuned.shortfall(1e-6)
+
+
+def test_weighted_graphs():
+    graph = Graph([0, 1], [1, 2], weights=[2.5, 0.5], vertices=3, weight_cap=4.0)
+    tuned = ExactCuts(universe=Universe(3), epsilon=Fraction(40), grid=Grid.of(graph))
+    assert (tuned.counted(graph) * tuned.scoring.unit == graph.dense()).all()
+
+
+ONE, BITS = {"epsilon": Fraction(1)}, noise_distribution("binary", epsilon=1.0)
+POWER = {"universe": UNIVERSE, "rho": 1.0, "delta": 1e-6}
+EVERY = {
+    "exponential": Exponential(queries=CUTS, **ONE),
+    "noisy-max": Exponential(queries=CUTS, sampling="noisy-max", **ONE),
+    "exact-cuts": ExactCuts(universe=UNIVERSE, **ONE),
+    "response": ResponseRankOne(universe=UNIVERSE, distribution=BITS),
+    "released": Released(queries=CUTS, distribution=BITS),
+    "power": PowerRankOne(**POWER),
+    "certified": PowerRankOne(**POWER, certificate=1.0),
+}
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_a_budget_is_kept_and_all_of_it_is_used(name):
+    tuned, rho = EVERY[name].with_rho(0.02, rounds=5), Fraction(0.02)
+    parts = [(1, tuned.setup), (5, tuned.call)]
+    spent = sum(count * Fraction(part.rho) for count, part in parts if part is not None)
+    assert rho * (1 - Fraction(1, 10**6)) < spent <= rho * (1 + Fraction(1, 10**12))
+    if not name.startswith(("power", "certified")):
+        tuned = EVERY[name].with_epsilon(Fraction(1, 3), rounds=5)
+        parts = [(1, tuned.setup), (5, tuned.call)]
+        assert sum(n * part.pure for n, part in parts if part is not None) == Fraction(1, 3)
+
+
+def test_bipartite_graphs_with_one_long_side():
+    graph = BipartiteGraph([0, 1], [5, 30], left=3, right=40)
+    tuned = ExactCuts(universe=Universe(3, 40), epsilon=Fraction(1))
+    hypothesis, source = DenseHypothesis.constant(tuned.universe, 0.5), SeededEntropy(9)
+    S, T = tuned.universe.masks(tuned.begin(graph, source).find(hypothesis, source).query)
+    assert (len(S), len(T)) == (3, 40)
+
+
+@pytest.mark.parametrize("largest", [0, 3, 10**6])
+@pytest.mark.parametrize("score", SCORES)
+def test_logarithms_are_within_the_error_that_the_draw_allows_for(monkeypatch, score, largest):
+    """The draw is exact only if floats are off by no more than the error it is told."""
+    told = []
+    monkeypatch.setattr(distinguisher, "Choice", lambda *given: told.append(given))
+    for shape in ((5, 5), (3, 6)):
+        gaps = random_gaps(shape, 1, largest=largest)
+        CutSampler(gaps, Fraction(1, 7), score=score, bipartite=shape == (3, 6))
+        logs, error, exact = told.pop()
+        with decimal.localcontext(prec=60):
+            off = max(abs(Decimal(float(log)) - exact(i)) for i, log in enumerate(logs))
+        assert off <= error < 1e-2
+
+
+@pytest.mark.parametrize("score", ["signed", "two-signed"])
+def test_gaps_that_no_exponential_of_a_float_holds(score):
+    """Probabilities are 1 but for e^-2000."""
+    gaps = np.array([[0, 2000, 0], [2000, 0, -2000], [0, -2000, 0]])
+    sampler = CutSampler(gaps, Fraction(1), score=score, bipartite=False)
+    for seed in range(10):
+        S, T, sign = sampler.draw(SeededEntropy(seed))
+        assert sign * gaps[S][:, T].sum() == 2000
+
+
+@pytest.mark.parametrize(("score", "signs", "moves"), [("signed", 1, 1), ("two-signed", 2, 2)])
+def test_the_shortfall_counts_every_pair_of_sets_and_sign(score, signs, moves):
+    cuts = ExactCuts(universe=Universe(3, 4), epsilon=Fraction(1, 100), score=score)
+    outcomes = 2**7 * signs
+    found = cuts.shortfall(0.1)
+    assert found == pytest.approx(100 * moves * math.log(outcomes / 0.1), rel=1e-3)

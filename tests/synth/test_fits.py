@@ -1,0 +1,249 @@
+"""What every fit must satisfy, on matrices of every kind and on graphs at the edge."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from noisy_cases import matrix_problem, planted, planted_bipartite, planted_directed, problem
+from threadpoolctl import threadpool_limits
+
+from graphcuts_dp import resources
+from graphcuts_dp.cutnorm.cut_norm import cut_norm
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
+from graphcuts_dp.pairs import universe
+from graphcuts_dp.release.choice import Response
+from graphcuts_dp.release.synthesis import release_graph
+from graphcuts_dp.synth import first_order, maximum_entropy
+from graphcuts_dp.synth.base import FitProblem
+from graphcuts_dp.synth.cutting_plane import query_game
+from graphcuts_dp.synth.methods import FITS
+from scripts.benchmark.baselines import chung_lu
+
+pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
+
+GAP_FITS = [name for name in FITS if name != "maximum-entropy"]
+KINDS = {
+    "undirected": problem(planted((12, 12), 0.6, 0.1)[0]),
+    "directed": problem(planted_directed((9, 9), 0.6, 0.1, 0.2)[0]),
+    "bipartite": problem(planted_bipartite((8, 8), (6, 6), 0.7, 0.1)[0]),
+}
+# Of the value, over the cut norm of the residual: Krivine's constant for the relaxation; what the
+# oracles find may be less than the largest cut.
+WITHIN = {"first-order": (0.999, 1.783), "game": (0.97, 1.0), "cutting-plane": (0.97, 1.0)}
+
+
+def check_in_box(x, given):
+    assert x.shape == given.shape
+    assert np.isfinite(x).all()
+    assert 0 <= x.min() <= x.max() <= given.cap
+    if given.symmetric:
+        assert np.array_equal(x, x.T)
+    if given.hollow:
+        assert not x.diagonal().any()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("fit", FITS)
+def test_a_fit_is_a_point_of_the_box_and_its_value_that_of_the_residual(fit, kind):
+    given = KINDS[kind]
+    found, again = (FITS[fit].run(given) for _ in range(2))
+    check_in_box(found.matrix, given)
+    assert np.array_equal(found.matrix, again.matrix)
+    assert (found.value, found.lower, found.rounds) == (again.value, again.lower, again.rounds)
+    assert found.method == fit
+    if fit == "maximum-entropy":
+        assert (found.value, found.lower, found.gap, found.tolerance) == (None,) * 4
+        return
+    assert found.stopped in ("gap", "rounds")
+    assert found.gap <= (found.tolerance if found.stopped == "gap" else 0.2)
+    residual = found.matrix - given.noisy
+    if fit == "spectral":
+        assert found.value == pytest.approx(np.linalg.norm(residual, 2))
+        return
+    certificate = cut_norm(residual)
+    low, high = WITHIN[fit]
+    assert low * certificate.lower <= found.value <= high * certificate.upper * (1 + 1e-9)
+    assert 0 < found.lower <= high * certificate.upper
+
+
+@pytest.mark.parametrize("fit", FITS)
+def test_no_time_gives_a_point_of_the_box_after_one_round(fit):
+    told, given = [], KINDS["undirected"]
+    found = FITS[fit].run(given, time_limit=1e-9, progress=lambda *step: told.append(step))
+    assert (found.stopped, found.rounds) == ("time", 1)
+    check_in_box(found.matrix, given)
+    assert told
+    assert all(0 <= done <= 1 for done, _ in told)
+    assert given.blocks.map(lambda block: len(block.held)) == [0]  # nothing is left behind
+
+
+@pytest.mark.parametrize("fit", GAP_FITS)
+def test_a_search_stops_at_its_rounds_or_its_tolerance(fit):
+    few = FITS[fit].run(KINDS["undirected"], max_rounds=3, tolerance=0)
+    assert (few.stopped, few.rounds) == ("rounds", 3)
+    rough = FITS[fit].run(KINDS["undirected"], tolerance=0.5)
+    assert rough.stopped == "gap"
+    assert rough.gap <= 0.5
+
+
+def test_the_game_goes_on_to_a_smaller_gap_and_no_more_than_the_relaxation():
+    """Both minimise nearly the same norm: the game's value is at most first-order's."""
+    given = KINDS["undirected"]
+    short, long = query_game(given, max_rounds=50, tolerance=0), query_game(given)
+    assert long.gap < 0.1 < short.gap
+    relaxed = first_order.first_order(given).matrix - given.noisy
+    assert long.value <= 1.02 * cut_norm(relaxed).upper
+
+
+@pytest.mark.parametrize("fit", GAP_FITS)
+def test_weights_without_a_cap_have_no_lower_bound_to_speak_of(fit):
+    noisy = np.random.default_rng(0).normal(1, 2, (12, 12))
+    found = FITS[fit].run(matrix_problem(noisy, symmetric=False, cap=np.inf))
+    residual = np.maximum(noisy, 0) - noisy
+    assert found.lower <= found.value
+    assert cut_norm(found.matrix - noisy).lower < cut_norm(residual).lower
+    assert found.matrix.max() > 1
+    assert found.matrix.min() >= 0
+
+
+@pytest.mark.parametrize("fit", WITHIN)
+def test_a_constant_matrix_is_fitted(fit):
+    found = FITS[fit].run(matrix_problem(np.full((6, 6), 1.5), symmetric=False))
+    assert found.matrix == pytest.approx(np.ones((6, 6)))
+    assert found.value == pytest.approx(18, rel=1e-5)
+    assert found.gap < 1e-5
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+@pytest.mark.parametrize(("fit", "degrees"), [("first-order", None), ("maximum-entropy", None),
+                                              ("maximum-entropy", 1)])  # fmt: skip
+def test_any_number_of_threads_gives_the_same_fit_to_the_last_bit(
+    fit, degrees, symmetric, monkeypatch
+):
+    monkeypatch.setattr(universe, "_SMALL", 0)
+    monkeypatch.setattr(universe, "_BLOCK_ENTRIES", 1)
+    monkeypatch.setattr(maximum_entropy, "_PIECE", 200)
+    monkeypatch.setattr(first_order, "_PIECE", 300)
+    sizes, other = (30, 30, 30), (20, 20, 20)
+    graph = planted(sizes, 0.9, 0.05)[0]
+    if not symmetric:
+        graph = planted_bipartite(sizes, other, 0.9, 0.05)[0]
+    options = {"max_rounds": 25} if fit == "first-order" else {}
+    fits = []
+    for threads in (1, 2, 3):
+        monkeypatch.setattr(resources, "_processors", lambda count=threads: count)
+        given = problem(graph, epsilon=2.0, degrees=degrees)
+        assert len(given.blocks.layout.bounds()) == 12
+        with threadpool_limits(threads, user_api="blas"):
+            fits.append(FITS[fit].run(given, **options))
+    for found in fits:
+        assert np.array_equal(found.matrix, fits[0].matrix)
+        assert (found.value, found.lower) == (fits[0].value, fits[0].lower)
+        check_in_box(found.matrix, given)
+
+
+def test_matrices_without_a_distribution_or_a_cap_are_refused():
+    plain = matrix_problem(np.ones((6, 4)), symmetric=False)
+    uncapped = FitProblem(KINDS["undirected"].blocks, np.inf)
+    for given in (plain, uncapped):
+        with pytest.raises(ParameterError, match="weight cap") as caught:
+            FITS["maximum-entropy"].run(given)
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("huge", [10**6, -(10**6), 2**60])
+@pytest.mark.parametrize("bipartite", [False, True])
+def test_vertices_with_huge_noisy_degrees(bipartite, huge):
+    """The noise has no bound: the fit must have none on what it can take."""
+    graph = planted((20, 20), 0.5, 0.1)[0]
+    if bipartite:
+        graph = planted_bipartite((15, 15), (10, 10), 0.5, 0.1)[0]
+    given = problem(graph, degrees=1)
+    (noisy,) = given.degrees
+    rows = noisy.steps[0].copy()
+    rows[[0, 3]] = huge
+    broken = replace(given, degrees=(replace(noisy, steps=(rows, *noisy.steps[1:])),))
+    check_in_box(FITS["maximum-entropy"].run(broken).matrix, given)
+
+
+def star(n):
+    return Graph(np.zeros(n - 1, int), np.arange(1, n), vertices=n)
+
+
+GRAPHS = {
+    "two vertices": Graph([0], [1], vertices=2),
+    "three vertices": Graph([0], [1], vertices=3),
+    "no edges": Graph([], [], vertices=25),
+    "complete": Graph(*np.triu_indices(25, 1), vertices=25),
+    "star": star(40),
+    "matching": Graph(np.arange(0, 40, 2), np.arange(1, 40, 2), vertices=40),
+    "two cliques": planted((15, 15), 1.0, 0.0)[0],
+    "1 x 1": BipartiteGraph([0], [0], left=1, right=1),
+    "1 x 5": BipartiteGraph([0, 0], [1, 4], left=1, right=5),
+    "5 x 1": BipartiteGraph([1, 4], [0, 0], left=5, right=1),
+    "full bipartite": BipartiteGraph(*np.indices((8, 5)).reshape(2, -1), left=8, right=5),
+    "bipartite star": BipartiteGraph(np.zeros(30, int), np.arange(30), left=30, right=30),
+    "one arc": DirectedGraph([0], [1], vertices=2),
+    "no arcs": DirectedGraph([], [], vertices=25),
+    "all arcs": DirectedGraph(*np.nonzero(1 - np.eye(15)), vertices=15),
+    "out-star": DirectedGraph(np.zeros(30, int), np.arange(1, 31), vertices=31),
+    "arc weights": DirectedGraph([0, 1], [1, 0], [0.5, 2.5], vertices=9, weight_cap=2.5),
+    "weights": Graph([0, 1, 4], [1, 2, 5], [0.5, 2.0, 1.25], vertices=20, weight_cap=2.5),
+    "bipartite weights": BipartiteGraph(
+        [0, 1], [1, 2], [0.5, 2.5], left=5, right=9, weight_cap=2.5
+    ),
+}
+
+
+@pytest.mark.parametrize("mechanism", ["auto", "response", "degrees+response"])
+@pytest.mark.parametrize("epsilon", [1e-4, 1.0, 50.0])
+@pytest.mark.parametrize("name", GRAPHS)
+def test_graphs_at_the_edge(name, epsilon, mechanism):
+    """Warnings are errors here: no overflow, no division by zero, no entry out of the box."""
+    graph = GRAPHS[name]
+    noise = "laplace" if graph.weighted else "binary"
+    made = release_graph(graph, epsilon=epsilon, noise=noise, mechanism=mechanism, seed=0)
+    check_in_box(made.graph.dense(), FitProblem(made.noisy.blocks, graph.weight_cap))
+    assert made.certificate.upper >= made.certificate.lower >= 0
+    assert made.degrees is not None or mechanism != "degrees+response"
+
+
+@pytest.mark.parametrize("name", ["no edges", "complete", "two cliques", "full bipartite",
+                                  "all arcs"])  # fmt: skip
+def test_without_noise_to_speak_of_the_graph_comes_back(name):
+    graph = GRAPHS[name]
+    made = release_graph(graph, epsilon=50.0, mechanism="response", seed=0)
+    assert np.abs(made.graph.dense() - graph.dense()).mean() < 0.02
+
+
+@pytest.mark.parametrize("fit", GAP_FITS)
+def test_the_smallest_graph(fit):
+    made = release_graph(GRAPHS["two vertices"], epsilon=9.0, fit=fit, seed=0)
+    assert made.certificate.upper >= 0
+    assert made.fit.lower <= made.fit.value * (1 + 1e-4)
+
+
+def test_the_least_epsilon_is_left_whole():
+    made = release_graph(star(20), epsilon=1e-6, seed=0)
+    assert made.guarantee.epsilon == 1e-6
+    assert made.guarantee.parts == ()
+
+
+@pytest.mark.parametrize("seed", [1, 2, 4])
+def test_noise_in_the_direction_of_the_degrees_makes_no_core(seed):
+    """Entries with little of epsilon do not tell whether vertices of many neighbours are
+    neighbours. The sum that says so has a noise of more than the mean degree; the graph may move
+    from what its degrees expect by a twentieth of that, not by a tenth to a quarter."""
+    n, density = 200, 0.3
+    rng = np.random.default_rng(100)
+    rows, columns = np.nonzero(np.triu(rng.random((n, n)) < density, 1))
+    made = release_graph(
+        Graph(rows, columns, vertices=n),
+        epsilon=0.5,
+        seed=seed,
+        mechanism=Response("degrees+response", degree_share=0.97),
+    )
+    x = made.graph.dense()
+    away = np.linalg.norm(x - chung_lu(x.sum(axis=1)), 2)
+    assert away < 0.05 * density * n
