@@ -117,7 +117,7 @@ def test_it_shares_the_store_and_the_budget_with_everything_else(path):
     ]
 
 
-def test_parameters_must_agree_when_it_is_resumed(path):
+def test_what_was_agreed_must_be_the_same_when_it_is_resumed(path, monkeypatch):
     begin(path).close()
     with pytest.raises(ParameterError, match=r"with epsilon=2\.0"):
         resume(path, epsilon=3.0)
@@ -125,19 +125,10 @@ def test_parameters_must_agree_when_it_is_resumed(path):
         resume(path, seed=1)
     with pytest.raises(LedgerError, match="other private data"):
         begin(path, people=Locations(GRID, np.roll(PEOPLE.counts, 1)))
-
-
-def test_another_map_of_the_same_vertices_is_refused(path):
-    short, long = Metric.path(9), Metric.path(9, [1.0] * 7 + [3.0])
-    counts = np.arange(9) * 10_000
-    begin(path, metric=short, people=Locations(short, counts)).close()
+    longer = Metric(GRID.lengths.tocoo().row, GRID.lengths.tocoo().col, np.full(98, 2), vertices=30)
     with pytest.raises(LedgerError, match="belongs to a mechanism with other parameters"):
-        begin(path, metric=long, people=Locations(long, counts))
-
-
-def test_noise_that_this_version_would_choose_otherwise_is_refused(path, monkeypatch):
-    begin(path).close()
-    monkeypatch.setattr(learner, "_PURE_POWER", 0.5)
+        begin(path, metric=longer, people=Locations(longer, PEOPLE.counts))
+    monkeypatch.setattr(learner, "_PURE_POWER", 0.5)  # noise that another version would choose
     with pytest.raises(LedgerError, match="belongs to a mechanism with other parameters"):
         resume(path)
 
