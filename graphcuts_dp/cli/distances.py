@@ -273,7 +273,6 @@ def _session(
     resolved = replace(reading, coordinates=None if drawn is None else str(Path(drawn).resolve()))
     metric = reading.read(map_file)
     return session_on(
-        metric,
         Locations.read(metric, locations),
         terms,
         store=store,

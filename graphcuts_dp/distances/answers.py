@@ -197,18 +197,14 @@ def plan_distances(
     check_terms(metric, delta=delta, confidence=confidence)
     protection, rows = Protect.of_people(at_most), []
     for name, distribution in _wanted(metric, mechanism, noise, delta):
-        each = step_epsilon(protection, distribution, epsilon=epsilon, delta=delta)
+        budget: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "protection": protection}
         built: NoisySums | L1Learner
         if name == L1Learner.name:
-            built = best_learner(
-                embeddings_of(metric),
-                people=people,
-                queries=None,
-                epsilon=each,
-                delta=delta if distribution == "gaussian" else 0.0,
-                beta=1 - confidence,
+            built = learner_for(
+                metric, people, None, distribution=distribution, confidence=confidence, **budget
             )
         else:
+            each = step_epsilon(distribution, **budget)
             built = _COUNTS[name](
                 metric, people, distribution=distribution, epsilon=each, delta=delta
             )
@@ -263,7 +259,7 @@ def check_terms(metric: Metric, *, delta: float, confidence: float) -> None:
 
 
 def step_epsilon(
-    protection: Protect, distribution: DistributionPair, *, epsilon: float | Fraction, delta: float
+    distribution: DistributionPair, *, protection: Protect, epsilon: float | Fraction, delta: float
 ) -> float | Fraction:
     """The epsilon for one person with which a mechanism keeps that of all who are protected.
 
@@ -274,6 +270,27 @@ def step_epsilon(
     if distribution == "laplace":
         return protection.per_step(exact)
     return protection.step_budget(epsilon=exact, delta=delta, zcdp=True)[0]
+
+
+def learner_for(
+    metric: Metric,
+    people: int,
+    queries: int | None,
+    *,
+    distribution: DistributionPair,
+    confidence: float,
+    delta: float,
+    **budget: Any,
+) -> L1Learner:
+    """The learner on the best embedding of a map, for a budget as `step_epsilon` takes it."""
+    return best_learner(
+        embeddings_of(metric),
+        people=people,
+        queries=queries,
+        epsilon=step_epsilon(distribution, delta=delta, **budget),
+        delta=delta if distribution == "gaussian" else 0.0,
+        beta=1 - confidence,
+    )
 
 
 def promise_to_people(
