@@ -43,6 +43,11 @@ def resume(path, **options):
     return open_distance_session(GRID, PEOPLE, store=path, **options)
 
 
+def state_of(session):
+    with session._ledger.locked():
+        return session._runner.present()
+
+
 @pytest.fixture
 def path(tmp_path):
     return tmp_path / "p.db"
@@ -194,13 +199,11 @@ def interrupt(session, monkeypatch, rows):
 def test_a_lost_step_counts_as_spent_once(path, monkeypatch):
     with begin(path) as session:
         session.ask(4)
-        with session._ledger.locked():
-            before = session._runner.present()
+        before = state_of(session)
         interrupt(session, monkeypatch, [5, 6])
-    with resume(path) as session, session._ledger.locked():
-        after = session._runner.present()
-        again = session._runner.present()
-    assert after.coordinates == again.coordinates
+    with resume(path) as session:
+        after = state_of(session)
+        assert after.coordinates == state_of(session).coordinates
     assert after.queries == before.queries + 2
     for old, new in zip(before.coordinates, after.coordinates, strict=True):
         assert new.secret is None or new.secret != old.secret or new.lost > old.lost
@@ -226,8 +229,7 @@ def test_interruptions_cannot_start_more_instances_than_were_paid_for(path, monk
     with resume(path) as session:
         with pytest.raises(ExhaustedError):
             session.ask(29)
-        with session._ledger.locked():
-            state = session._runner.present()
+        state = state_of(session)
     for tuning, part in zip(tunings, state.coordinates, strict=True):
         assert part.updates <= tuning.updates
         assert (part.secret is None) == (interruptions > tuning.updates)
