@@ -52,14 +52,13 @@ if TYPE_CHECKING:
     from graphcuts_dp.pairs.vertices import VertexSet
     from graphcuts_dp.planning.planner import Plan, plan
     from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, Protect
-    from graphcuts_dp.release.choice import Response
     from graphcuts_dp.release.contributions import ChosenBound as ChosenBound
     from graphcuts_dp.release.contributions import DegreeBound as DegreeBound
     from graphcuts_dp.release.contributions import choose_bound as choose_bound
     from graphcuts_dp.release.contributions import choose_degree_bound as choose_degree_bound
     from graphcuts_dp.release.contributions import release_contributions as release_contributions
-    from graphcuts_dp.release.flow_release import release_flows
-    from graphcuts_dp.release.synthesis import release_graph
+    from graphcuts_dp.release.releases import release_flows, release_graph
+    from graphcuts_dp.release.shares import Response
     from graphcuts_dp.results.bundle import load
     from graphcuts_dp.results.flows import FlowAnswer as FlowAnswer
     from graphcuts_dp.results.flows import Flows
@@ -99,7 +98,7 @@ _HOMES = {
     "pairs.vertices": ("VertexSet",),
     "planning.planner": ("Plan", "plan"),
     "privacy.guarantee": ("PrivacyGuarantee", "Protect"),
-    "release.choice": ("Response",),
+    "release.shares": ("Response",),
     "release.contributions": (
         "ChosenBound",
         "DegreeBound",
@@ -107,8 +106,7 @@ _HOMES = {
         "choose_degree_bound",
         "release_contributions",
     ),
-    "release.flow_release": ("release_flows",),
-    "release.synthesis": ("release_graph",),
+    "release.releases": ("release_flows", "release_graph"),
     "results.bundle": ("load",),
     "results.flows": ("FlowAnswer", "Flows"),
     "results.release": ("Release",),
