@@ -65,6 +65,7 @@ class Report:
     data: Any
     parts: Sequence["Mapping[str, object] | Table | Displayed | str"]
     notes: Sequence[str] = ()
+    most: int | None = None  # rows of what shows itself; None for all
 
 
 def show(report: Report, *, as_json: bool) -> None:
@@ -76,7 +77,7 @@ def show(report: Report, *, as_json: bool) -> None:
         if isinstance(part, Table):
             show_table(part.title, part.columns, part.rows)
         elif isinstance(part, Displayed):
-            _show_card(part)
+            _show_card(part, report.most)
         elif isinstance(part, str):
             out.print(part, markup=False)
         else:
@@ -115,12 +116,14 @@ def show_table(title: str, columns: Iterable[str], rows: Iterable[Iterable[str]]
     out.print(table)
 
 
-def _show_card(shown: Displayed) -> None:
+def _show_card(shown: Displayed, most: int | None) -> None:
     """What an object shows of itself: its title, facts, table and notes."""
     card = shown._card()
+    if card.warning:
+        out.print(card.warning, markup=False)
     for name, value in card.facts:
         out.print(f"{name}: {value}\n", markup=False)
-    show_table(card.title, card.columns, [list(map(cell_text, row)) for row in card.rows])
+    show_table(card.title, card.columns, [list(map(cell_text, row)) for row in card.rows[:most]])
     for note in card.notes:
         out.print(note, markup=False)
 

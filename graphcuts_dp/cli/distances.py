@@ -5,16 +5,15 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, final
 
-import numpy as np
 import typer
 
 from graphcuts_dp.cli import options
-from graphcuts_dp.cli.console import Report, Table, progress_bar
+from graphcuts_dp.cli.console import Report, progress_bar
 from graphcuts_dp.cli.options import naming
 from graphcuts_dp.cli.queries import split_words
 from graphcuts_dp.cli.reading import Spending, check_apart, store_named
 from graphcuts_dp.cli.release import released
-from graphcuts_dp.distances.answers import MECHANISMS, NOISES, DistanceAnswers, answer_distances
+from graphcuts_dp.distances.answers import MECHANISMS, NOISES, answer_distances
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric, read_map
 from graphcuts_dp.distances.session import DistanceSession, session_on
@@ -185,31 +184,18 @@ def distances(
     if plot is not None:
         write_figure(made.plot(), plot, force=force)
         written.append(plot)
-    facts = {
-        "guarantee": str(made.guarantee),
-        "map": made.plan.title,
-        "choice": made.plan.reason,
-        "may be the best": f"{len(made.candidates)} of {len(made.values)} vertices",
-    }
-    report = released(facts, made.guarantee, written, locations, _nearest(made, top))
-    return replace(report, data=made.to_dict() | {"files": written})
-
-
-def _nearest(made: DistanceAnswers, top: int) -> Table:
-    order = np.argsort(made.values, kind="stable").tolist()
-    answers = made.all()
-    shown = [answers[row] for row in (order[:top] if top else order)]
-    return Table(
-        f"Average distance to all people, nearest {len(shown)} of {len(order)}; intervals hold at "
-        f"once, {made.confidence:.0%}",
-        ("vertex", "distance", "low", "high"),
-        [(str(a.vertex), *(f"{x:,.4g}" for x in (a.value, *a.interval))) for a in shown],
-    )
+    report = released({}, made.guarantee, written, locations)
+    return replace(report, data=made.to_dict() | {"files": written}, parts=[made], most=top or None)
 
 
 def _asked(session: DistanceSession, asked: list[str], *, unguaranteed: bool) -> Report:
     """What is asked; of a session that is asked nothing, where it stands and all answers so far."""
-    labels = [_label(session.metric, text) for text in asked]
+    labels, vertices = [], session.metric.vertices
+    for text in asked:
+        row = vertices.find_text(text)
+        if row is None:
+            raise QueryError(f"{text!r} is not a vertex of the map")
+        labels.append(vertices.labels[row])
     replies = session.ask_all(labels, unguaranteed=unguaranteed) if asked else session.history
     status, error = session.status, session.error_bound
     facts = {
@@ -225,13 +211,6 @@ def _asked(session: DistanceSession, asked: list[str], *, unguaranteed: bool) ->
         {**status.to_dict(), "error_bound": error, "replies": told},
         lines if asked else [facts, *lines],
     )
-
-
-def _label(metric: Metric, text: str) -> Any:
-    row = metric.vertices.find_text(text)
-    if row is None:
-        raise QueryError(f"{text!r} is not a vertex of the map")
-    return metric.vertices.labels[row]
 
 
 def _session(
@@ -268,7 +247,6 @@ def _session(
         raise ParameterError("a new session needs the files MAP and LOCATIONS")
     metric = reading.read(map_file)
     return session_on(
-        metric,
         Locations.read(metric, locations),
         terms,
         store=store,

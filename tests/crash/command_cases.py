@@ -208,11 +208,11 @@ def quick_work() -> Iterator[None]:
 
     with contextlib.ExitStack() as patches:
         for place, stand_in in {
-            "cli.publishing.execute": _quick_job,
-            "cli.release_iteratively.release_iteratively": _quick_release,
+            "cli.release.execute": _quick_job,
+            "cli.release.release_iteratively": _quick_release,
             "cli.distances.answer_distances": ready(answered),
             "distances.answers.DistanceAnswers.plot": _small,
-            "cli.evaluations.cut_error_figure": _small,
+            "cli.evaluate.cut_error_figure": _small,
             "session.session.Session.plot": _small,
         }.items():
             patches.enter_context(mock.patch(f"graphcuts_dp.{place}", stand_in))
