@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from graphcuts_dp.estimate.answers import CutAnswer as CutAnswer
     from graphcuts_dp.estimate.consistency import RoundedFlows as RoundedFlows
     from graphcuts_dp.estimate.noisy_contributions import Contributions as Contributions
-    from graphcuts_dp.evaluation.cut_distance import cut_distance as cut_distance
     from graphcuts_dp.evaluation.cut_error import cut_errors
     from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph, read_graph
     from graphcuts_dp.graph.owned_rows import OwnedRows
@@ -53,14 +52,13 @@ if TYPE_CHECKING:
     from graphcuts_dp.pairs.vertices import VertexSet
     from graphcuts_dp.planning.planner import Plan, plan
     from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, Protect
-    from graphcuts_dp.release.choice import Response
     from graphcuts_dp.release.contributions import ChosenBound as ChosenBound
     from graphcuts_dp.release.contributions import DegreeBound as DegreeBound
     from graphcuts_dp.release.contributions import choose_bound as choose_bound
     from graphcuts_dp.release.contributions import choose_degree_bound as choose_degree_bound
     from graphcuts_dp.release.contributions import release_contributions as release_contributions
-    from graphcuts_dp.release.flow_release import release_flows
-    from graphcuts_dp.release.synthesis import release_graph
+    from graphcuts_dp.release.releases import release_flows, release_graph
+    from graphcuts_dp.release.shares import Response
     from graphcuts_dp.results.bundle import load
     from graphcuts_dp.results.flows import FlowAnswer as FlowAnswer
     from graphcuts_dp.results.flows import Flows
@@ -84,7 +82,6 @@ _HOMES = {
     "estimate.consistency": ("RoundedFlows",),
     "estimate.noisy_contributions": ("Contributions",),
     "estimate.answers": ("CutAnswer",),
-    "evaluation.cut_distance": ("cut_distance",),
     "evaluation.cut_error": ("cut_errors",),
     "graph.adjacency": ("BipartiteGraph", "DirectedGraph", "Graph", "read_graph"),
     "graph.owned_rows": ("OwnedRows",),
@@ -101,7 +98,7 @@ _HOMES = {
     "pairs.vertices": ("VertexSet",),
     "planning.planner": ("Plan", "plan"),
     "privacy.guarantee": ("PrivacyGuarantee", "Protect"),
-    "release.choice": ("Response",),
+    "release.shares": ("Response",),
     "release.contributions": (
         "ChosenBound",
         "DegreeBound",
@@ -109,8 +106,7 @@ _HOMES = {
         "choose_degree_bound",
         "release_contributions",
     ),
-    "release.flow_release": ("release_flows",),
-    "release.synthesis": ("release_graph",),
+    "release.releases": ("release_flows", "release_graph"),
     "results.bundle": ("load",),
     "results.flows": ("FlowAnswer", "Flows"),
     "results.release": ("Release",),

@@ -25,10 +25,9 @@ TARGETS = (
     "measure/cells",
     "measure/entries",
     "estimate/measurement",
-    "release/flow_release",
+    "release/releases",
     "estimate/strategy",
-    "release/allocation",
-    "release/sparse_measure",
+    "release/measuring",
     "offline/construction",
     "offline/*tuning",
     "offline/lists",
@@ -49,10 +48,10 @@ TARGETS = (
 )
 # Files that draw noise or account for it.
 CORE = re.compile(
-    "privacy/(calibration|composition|distributions|level_noise|noise|value_noise)|"
-    "(learn/calibrations|privacy/sparse_vector|session/(online|plain|runner))|"
+    "privacy/(composition|distributions|level_noise|noise|sparse_vector)|"
+    "learn/calibrations|session/(online|plain|runner)|"
     "ledger/uses|"
-    "measure/(cells|entries|statistics)|release/allocation|estimate/strategy|"
+    "measure/(cells|entries|statistics)|release/measuring|estimate/strategy|"
     "offline/(construction|lists|tuning)[.]|"
     "offline/(distinguisher|rank_one)[.]|"
     "distances/(coordinate|counts)[.]"

@@ -9,8 +9,8 @@ from graphcuts_dp.estimate.measurement import CellSums
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.privacy.distributions import TwoSidedGeometric
 from graphcuts_dp.privacy.noise import SeededEntropy
-from graphcuts_dp.release.allocation import measure
-from graphcuts_dp.release.group_shares import group_plan
+from graphcuts_dp.release.measuring import measure
+from graphcuts_dp.release.shares import group_plan
 from graphcuts_dp.results.release import Release
 
 

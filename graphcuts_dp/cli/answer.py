@@ -22,8 +22,7 @@ from graphcuts_dp.pairs.groups import asked_query
 from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, sides_of
 from graphcuts_dp.privacy.noise import SEEDED_WARNING
 from graphcuts_dp.results import bundle
-from graphcuts_dp.results.release import Release
-from graphcuts_dp.results.storage import SPARSE
+from graphcuts_dp.results.release import SPARSE, Release
 from graphcuts_dp.session.query_lines import read_linear
 
 EXAMPLE = """Example: graphcuts-dp answer synthetic.graphml --from "SFO,LAX,SAN" --to "JFK,LGA,EWR"

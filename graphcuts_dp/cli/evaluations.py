@@ -12,7 +12,6 @@ from graphcuts_dp.cli.options import Commands, with_options
 from graphcuts_dp.cli.reading import Reading, check_apart
 from graphcuts_dp.cutnorm.certificate import CutNormCertificate
 from graphcuts_dp.cutnorm.cut_norm import METHODS, NORMS, cut_norm
-from graphcuts_dp.evaluation.cut_distance import cut_distance, matrix_of
 from graphcuts_dp.evaluation.cut_error import cut_errors, graph_cut_errors
 from graphcuts_dp.evaluation.cut_error_figure import cut_error_figure
 from graphcuts_dp.evaluation.tables import NOT_PRIVATE, CutErrorTable
@@ -68,9 +67,9 @@ def evaluate_cut_norm(
     }
     graph = reading.read(first)
     if second is None:
-        certificate = cut_norm(matrix_of(graph), **asked)
+        certificate = cut_norm(graph.to_scipy(), **asked)
     else:
-        certificate = cut_distance(graph, reading.read(second), **asked)
+        certificate = cut_norm(graph, reading.read(second), **asked)
     if as_json:
         show_json(_facts(certificate, graph))
     else:

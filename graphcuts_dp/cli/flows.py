@@ -15,7 +15,7 @@ from graphcuts_dp.cli.reading import Reading, check_apart
 from graphcuts_dp.cli.store_options import Spending
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.strategy import ALL_LEVELS, NOISES
-from graphcuts_dp.release.flow_release import flows_job
+from graphcuts_dp.release.releases import flows_job
 from graphcuts_dp.results.bundle import check_path
 from graphcuts_dp.results.flows import Flows
 

@@ -20,10 +20,9 @@ from graphcuts_dp.graph.files import check_labels
 from graphcuts_dp.options import METHOD
 from graphcuts_dp.pairs.vertices import Arcs, VertexSet
 from graphcuts_dp.privacy.noise import SeededEntropy
-from graphcuts_dp.release.choice import SPARSE, Response
-from graphcuts_dp.release.sparse import may_be_sparse
-from graphcuts_dp.release.synthesis import graph_job
-from graphcuts_dp.release.usefulness import Usefulness, check_size, made_up_graph, usefulness_of
+from graphcuts_dp.release.releases import check_size, graph_job, may_be_sparse
+from graphcuts_dp.release.shares import SPARSE, Response
+from graphcuts_dp.release.usefulness import Usefulness, made_up_graph, usefulness_of
 from graphcuts_dp.results.bundle import check_path
 from graphcuts_dp.synth.methods import Fitting
 

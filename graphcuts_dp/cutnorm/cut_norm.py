@@ -353,6 +353,7 @@ _MOST_NORMALISED = 20  # rows or columns whose sets are tried
 
 def cut_norm(
     matrix: Any,
+    other: Any = None,
     *,
     norm: NormName = "cut",
     method: Method = "auto",
@@ -366,7 +367,10 @@ def cut_norm(
 
     Args:
         matrix: real, shape (n1, n2): array-like, any scipy sparse matrix, or a `LinearOperator`.
-            Integers and bools are welcome; entries from 1e-300 to 1e300 are.
+            Integers and bools are welcome; entries from 1e-300 to 1e300 are. Or a graph, with:
+        other: a graph of the same kind on the same vertices, in any order. What is bounded is their
+            distance, the largest difference of any cut; divide it by n^2 for that of graph limits.
+            S and T are rows and columns of the first one. NOT PRIVATE if one of them is private.
         norm: "cut"; "infinity-to-one", ||A||_{inf->1} = max over signs x, y of x^T A y, between one
             and four times the cut norm; or "normalised", ||A||_NC = max over nonempty S, T of
             |A(S, T)| / sqrt(|S||T|).
@@ -392,6 +396,7 @@ def cut_norm(
 
     Raises:
         MatrixError: the matrix is not usable (nan, empty, too large for the method).
+        GraphError: graphs on other vertices, or of two kinds.
         ParameterError: an unknown norm, a method that it does not have, a negative tolerance or
             time limit, or a limit, start or rank for a norm that is not searched for.
 
@@ -399,6 +404,9 @@ def cut_norm(
         >>> certificate = gc.cut_norm([[1.0, -2.0], [-3.0, 4.0]])
         >>> certificate.lower, round(certificate.upper, 6)
         (4.0, 4.0)
+
+    Source: Frieze, Kannan 1999; Lovasz, *Large Networks and Graph Limits*, section 8.1
+    (without the minimum over relabellings).
     """
     if norm not in NORMS:
         raise ParameterError(f"norm must be one of {', '.join(NORMS)}, not {norm!r}")
@@ -409,6 +417,8 @@ def cut_norm(
         raise ParameterError(f"tolerance must be at least 0, not {tolerance}")
     if time_limit is not None and not time_limit >= 0.0:
         raise ParameterError(f"time_limit must be at least 0 seconds, not {time_limit}")
+    if other is not None:
+        matrix = matrix.difference(other)
     operand, name = Operand.from_matrix(matrix), str(method)
     if norm == "normalised":
         if (time_limit, start, rank) != (None, None, None):

@@ -155,10 +155,7 @@ class DistancePlan(Tabled):
             "map": self.metric.kind,
             "vertices": len(self.metric),
             "diameter": self.metric.diameter,
-            "people": self.people,
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "confidence": self.confidence,
+            **{name: getattr(self, name) for name in ("people", "epsilon", "delta", "confidence")},
             "rows": [
                 {
                     "mechanism": row.mechanism,

@@ -14,6 +14,7 @@ from typing import final
 
 import numpy as np
 import numpy.typing as npt
+from scipy.spatial.distance import cdist
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntMatrix, IntVector
 from graphcuts_dp.distances.metric import Metric, RootedTree, norm_distances
@@ -182,26 +183,23 @@ def _measured(
         ParameterError: two vertices at a distance have the same point, so that the contraction is
             infinite; draw again, or take more dimensions.
     """
-    reach, ratios = 0.0, [1.0, 1.0] if not longest else []
-    for row, true in zip(queries, distances, strict=True):
-        found = np.abs(points - points[row]).sum(axis=1) * unit
-        reach = max(reach, float(found.max()))
-        apart = true > 0
-        if not (found[apart] > 0).all():
-            raise ParameterError(
-                "the embedding maps two vertices to one point; take more dimensions or another seed"
-            )
-        if apart.any():
-            between = found[apart] / true[apart]
-            ratios += [float(between.max()), float(between.min())]
-    largest, least = max(ratios), min(ratios)
+    found = cdist(points[queries], points, "cityblock") * unit
+    apart = distances > 0
+    if not (found[apart] > 0).all():
+        raise ParameterError(
+            "the embedding maps two vertices to one point; take more dimensions or another seed"
+        )
+    ratios = found[apart] / distances[apart]
+    if not longest:
+        ratios = np.append(ratios, 1.0)
+    largest, least = float(ratios.max()), float(ratios.min())
     if longest:
         return _measured(points, unit / largest, distances, queries)
     slack = 1 + 1e-12  # rounding of floats
     return L1Embedding(
         points=points,
         unit=unit,
-        reach=reach * slack,
+        reach=float(found.max()) * slack,
         diameter=float(distances.max()) * slack,
         expansion=largest * slack,
         contraction=slack / least,

@@ -37,14 +37,20 @@ from graphcuts_dp.errors import (
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.ledger.ledger import APART, plain
 from graphcuts_dp.ledger.opening import Store
-from graphcuts_dp.ledger.uses import DISTANCE_SESSION, Use, check_agreed, check_name
+from graphcuts_dp.ledger.uses import DISTANCE_SESSION, Use
 from graphcuts_dp.pairs.vertices import Label
-from graphcuts_dp.privacy.composition import Cost, as_stored
-from graphcuts_dp.privacy.guarantee import Protect, exact_epsilon, warn_of_delta
+from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.privacy.guarantee import Protect, warn_of_delta
 from graphcuts_dp.privacy.level_noise import DistributionPair
-from graphcuts_dp.privacy.noise import EntropySource, SeededEntropy
+from graphcuts_dp.privacy.noise import EntropySource
 from graphcuts_dp.session.base import ANSWERED, Answer, Mechanism, Update
-from graphcuts_dp.session.runner import Beginning, Runner, StoreSession, begun_or_resumed
+from graphcuts_dp.session.runner import (
+    Beginning,
+    Runner,
+    StoreSession,
+    begun_or_resumed,
+    check_agreed,
+)
 
 
 @final
@@ -353,18 +359,15 @@ def session_on(
         seed: likewise.
         source: how the files were read, kept for the command line.
     """
-    check_name(name)
-    wanted = {key: value for key, value in terms.items() if value is not None}
-    if "epsilon" in wanted:
-        wanted["epsilon"] = as_stored(exact_epsilon(wanted["epsilon"]))
     use, runner = begun_or_resumed(
         Store.of(store),
         placed.subject,
+        terms,
         kind=DISTANCE_SESSION,
         name=name,
         seed=seed,
-        fresh=lambda: _fresh(metric, placed, wanted, seed),
-        resume=lambda use: (_agreed(use, placed, wanted, seed), placed),
+        fresh=lambda wanted: _fresh(metric, placed, wanted, seed),
+        resume=lambda use, wanted: (_agreed(use, placed, wanted), placed),
         source=source,
     )
     return DistanceSession(use, runner, metric)
@@ -374,11 +377,6 @@ def _fresh(
     metric: Metric, placed: Locations, wanted: dict[str, Any], seed: int | None
 ) -> Beginning:
     """A new session, before anything is spent."""
-    for key, example in (("epsilon", "1.0"), ("queries", "100")):
-        if key not in wanted:
-            raise ParameterError(f"a new session needs {key}, for example {key}={example}")
-    if seed is not None:
-        SeededEntropy(seed)
     asked = {"delta": 0.0, "at_most": 1, "confidence": 0.95} | wanted
     learner = _learner(placed, **asked)
     if learner.radius >= metric.diameter / 2:
@@ -386,7 +384,7 @@ def _fresh(
             "half the diameter for every vertex guarantees as much as this session: raise epsilon,"
             " ask more people, promise fewer answers, or use answer_distances",
             AccuracyWarning,
-            stacklevel=5,
+            stacklevel=6,
         )
     cost, guarantee = promise_to_people(
         Protect.of_people(asked["at_most"]),
@@ -395,7 +393,7 @@ def _fresh(
         delta=asked["delta"],
         seed=seed,
     )
-    warn_of_delta(cost.delta, count=placed.people, of="people", stacklevel=5)
+    warn_of_delta(cost.delta, count=placed.people, of="people", stacklevel=6)
     return Beginning(
         mechanism=InteractiveDistances(learner, cost, seed),
         data=placed,
@@ -428,11 +426,9 @@ def _learner(
     )
 
 
-def _agreed(
-    use: Use, placed: Locations, wanted: dict[str, Any], seed: int | None
-) -> InteractiveDistances:
+def _agreed(use: Use, placed: Locations, wanted: dict[str, Any]) -> InteractiveDistances:
     """The mechanism of a session on the store."""
-    check_agreed(use, use.parameters, wanted if seed is None else {**wanted, "seed": seed})
+    check_agreed(use, use.parameters, wanted)
     try:
         learner = _learner(placed, **use.parameters)
     except TypeError:

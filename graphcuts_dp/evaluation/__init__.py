@@ -5,6 +5,6 @@ from graphcuts_dp._lazy import exports
 __getattr__, __dir__, __all__ = exports(
     __name__,
     {
-        "cut_distance": ("cut_distance",),
+        "cut_error": ("cut_errors",),
     },
 )

@@ -11,9 +11,15 @@ import numpy.typing as npt
 
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.errors import GraphError, QueryError
-from graphcuts_dp.evaluation.cut_distance import check_kinds
 from graphcuts_dp.evaluation.tables import CutErrorRow, CutErrorTable, CutPoint
-from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, DirectedGraph, Graph
+from graphcuts_dp.graph.adjacency import (
+    OTHER_VERTICES,
+    AnyGraph,
+    BipartiteGraph,
+    DirectedGraph,
+    Graph,
+    check_kinds,
+)
 from graphcuts_dp.pairs.queries import CutQuery, answer_all
 from graphcuts_dp.pairs.vertices import Label
 from graphcuts_dp.resources import Progress, silent
@@ -109,7 +115,7 @@ def graph_cut_errors(
     """
     check_kinds(graph, synthetic)
     if graph.space != synthetic.space:
-        raise GraphError("the graphs have different vertices; read both with the same vertices=")
+        raise GraphError(OTHER_VERTICES)
     truth = graph.dense()
     density = np.full_like(truth, truth.sum() / max(1, truth.size - _diagonal(graph)))
     if not isinstance(graph, BipartiteGraph):

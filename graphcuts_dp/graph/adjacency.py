@@ -17,8 +17,10 @@ from graphcuts_dp.graph import sources
 from graphcuts_dp.graph.assemble import Options, RawEdges, numbered
 from graphcuts_dp.graph.edge_store import EdgeParts, EdgeStore, Merge, Vertices, checked_parts
 from graphcuts_dp.graph.files import VertexSource, public_vertices_of, read_raw, write_graph
-from graphcuts_dp.pairs.vertices import Arcs, Label, Space, VertexSet
+from graphcuts_dp.pairs.vertices import Arcs, Label, Space, VertexSet, vertex_sets
 from graphcuts_dp.tables.columns import Columns
+
+OTHER_VERTICES = "the graphs have different vertices; read both with the same vertices="
 
 if TYPE_CHECKING:
     import igraph
@@ -265,6 +267,21 @@ class _Kind(EdgeStore):
         """Make a sparse matrix of `shape`: row u, column v for u -> v; symmetric without arcs."""
         return self._matrix().copy()
 
+    def difference(self, other: "AnyGraph") -> sp.csr_array:
+        """`to_scipy` of this graph less that of another one on the same vertices, in any order.
+
+        Raises:
+            GraphError: other vertices, or a graph of another kind.
+        """
+        check_kinds(self, other)
+        rows, columns = (
+            [given.find(label) for label in wanted.labels] if len(wanted) == len(given) else [None]
+            for wanted, given in zip(*map(vertex_sets, (self.space, other.space)), strict=True)
+        )
+        if None in rows or None in columns:
+            raise GraphError(OTHER_VERTICES)
+        return self._matrix() - other.to_scipy()[rows][:, columns]
+
     def to_frame(self, kind: Any = None) -> Any:
         """Make a table with columns source, target and weight (if any), one row for each edge.
 
@@ -481,6 +498,17 @@ class DirectedGraph(_TwoSided):
 
 AnyGraph = Graph | BipartiteGraph | DirectedGraph
 read_graph = Graph.read
+
+
+def check_kinds(g: EdgeStore, h: EdgeStore) -> None:
+    """Refuse two graphs of which only one is bipartite, or directed.
+
+    Raises:
+        GraphError: such graphs.
+    """
+    for kind, name in ((BipartiteGraph, "bipartite"), (DirectedGraph, "directed")):
+        if isinstance(g, kind) != isinstance(h, kind):
+            raise GraphError(f"one graph is {name} and the other is not")
 
 
 def kind_of_graph(*, bipartite: bool, directed: bool) -> type[AnyGraph]:

@@ -41,6 +41,7 @@ _USUAL_DEGREE = 20  # average, of a graph of which nobody says how many edges it
 _MOST_QUERIES = 10**18
 _MOST_VERTICES = 10**9
 _MOST_UPDATES = 1e15
+_PLACES = {True: 3, False: 4}  # where a vertex can be: in S, in T, in none; in both if not disjoint
 _SMALLEST, _LARGEST = 1e-12, 1e30  # where the roots are sought, in edges
 
 # Sizes
@@ -355,14 +356,15 @@ def gru12_online(update_bound: UpdateBound, **promise: float) -> ErrorBound:
     return _compared(PAPERS["gru12"], update_bound, **promise)
 
 
-def jt12_online(update_bound: UpdateBound, **promise: float) -> ErrorBound:
+def jt12_online(update_bound: UpdateBound, *, gamma: float = 1.0, **promise: float) -> ErrorBound:
     """JT12's Algorithm 1: T = (4/epsilon0) ln(2k/beta), error 2T, updates where |d| >= T/2.
 
-    epsilon0 = epsilon/(100 sqrt(B) ln(4/delta)), in units of gamma, the l_1 distance of neighbours.
-    The paper takes B as given, but it is B(T/2): the circle is solved here.
+    epsilon0 = epsilon/(100 gamma sqrt(B) ln(4/delta)). The paper takes B as given, but it is
+    B(T/2): the circle is solved here.
 
     Args:
         update_bound: B.
+        gamma: l_1 distance of neighbours, > 0.
         promise: as for `gru12_online`; the theorem's own beta is half of this one.
 
     Raises:
@@ -370,7 +372,10 @@ def jt12_online(update_bound: UpdateBound, **promise: float) -> ErrorBound:
 
     Source: JT12, Algorithm 1 and Theorem 2.
     """
-    return _compared(PAPERS["jt12"], update_bound, **promise)
+    if not gamma > 0:
+        raise ParameterError(f"gamma must be positive, not {gamma}")
+    known = PAPERS["jt12"]
+    return _compared(replace(known, noise=known.noise * gamma), update_bound, **promise)
 
 
 def dr14_online(
@@ -683,8 +688,12 @@ def _is_whole(value: object, most: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= most
 
 
+Distribution = Literal["laplace", "gaussian"]
+DISTRIBUTIONS: tuple[Distribution, Distribution] = ("laplace", "gaussian")
+
+
 def noise_on_each(
-    distribution: Literal["gaussian", "laplace"],
+    distribution: Distribution,
     *,
     epsilon: float,
     delta: float,
@@ -730,11 +739,11 @@ def all_cuts_radius(
     if isinstance(n, tuple):
         cuts = (rows + columns) * math.log(2)
     else:
-        cuts = rows * math.log(3 if disjoint else 4) + math.log(2) * isinstance(n, ArcsOn)
+        cuts = rows * math.log(_PLACES[disjoint]) + math.log(2) * isinstance(n, ArcsOn)
     return distribution.radius(pairs, log_failures=cuts - math.log(beta))
 
 
-def noise_error(distribution: Literal["gaussian", "laplace"], setting: Setting) -> float:
+def noise_error(distribution: Distribution, setting: Setting) -> float:
     """With probability 1 - beta no answer with noise of its own is farther off than this.
 
     Infinity for Gaussian noise where delta is 0.
@@ -746,7 +755,7 @@ def noise_error(distribution: Literal["gaussian", "laplace"], setting: Setting) 
     return float(radius_of_each(noise, queries=work.queries, beta=work.beta))
 
 
-def noise_of(distribution: Literal["gaussian", "laplace"], setting: Setting) -> ValueNoise:
+def noise_of(distribution: Distribution, setting: Setting) -> ValueNoise:
     """The noise on each answer of a session of this setting."""
     return noise_on_each(
         distribution,

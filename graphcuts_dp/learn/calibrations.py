@@ -455,7 +455,7 @@ CALIBRATIONS: Mapping[str, type[Tight | GRU12 | JT12 | DR14]] = {
 Updates = Callable[[Size, float, Rule, bool], UpdateBound]
 
 
-def learning_error(updates: Updates, setting: Setting, *, calibration: str = Tight.name) -> float:
+def learning_error(updates: Updates, setting: Setting, calibration: str = Tight.name) -> float:
     """Of a construction, with m known, however the cuts are chosen.
 
     A session buys m with a small part of its budget and is about 2 % worse.

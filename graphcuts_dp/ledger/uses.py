@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any, final
 
 from graphcuts_dp._version import __version__
-from graphcuts_dp.errors import BudgetError, LedgerError, ParameterError
+from graphcuts_dp.errors import BudgetError, LedgerError
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.owned_rows import PrivateData
 from graphcuts_dp.ledger.ledger import DAMAGED, Kind, Ledger, from_plain, plain
@@ -74,31 +74,6 @@ def uses_of(ledger: Ledger) -> list[Use]:
     except DAMAGED:
         path = ledger.file.path
         raise LedgerError(f"the store {path} was written by another version") from None
-
-
-def check_name(name: str) -> None:
-    """Refuse what no session can be called.
-
-    Raises:
-        ParameterError: such a name.
-    """
-    if not isinstance(name, str) or not 0 < len(name) <= 100 or not name.isprintable():
-        raise ParameterError("a session's name is a printable text of 1 to 100 characters")
-
-
-def check_agreed(terms: Use, agreed: dict[str, Any], wanted: dict[str, Any]) -> None:
-    """Refuse to resume a session with other parameters than it was begun with.
-
-    Raises:
-        ParameterError: one differs.
-    """
-    agreed = {**agreed, "seed": terms.seed}
-    for key, value in wanted.items():
-        if agreed.get(key) != value:
-            raise ParameterError(
-                f"session {terms.name!r} is on the store with {key}={agreed.get(key)!r}; "
-                "leave that out, or choose another name"
-            )
 
 
 def total_cost(costs: Sequence[Cost], budget: Budget | None = None) -> Cost:

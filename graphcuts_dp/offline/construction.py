@@ -6,7 +6,6 @@ stand in this long file, since they share their steps, their budget and what the
 """
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -101,7 +100,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RoundsMechanism(ABC):
+class RoundsMechanism:
     """What learns in rounds, from a total weight that is bought first.
 
     Attributes:
@@ -111,27 +110,6 @@ class RoundsMechanism(ABC):
 
     calibration: OfflineCalibration
     grid: Grid
-
-    name: ClassVar[Any]  # of the construction
-    found_by: ClassVar[Any]  # who looks for queries
-    universe: ClassVar[Any]  # the public vertex pairs
-    listed: ClassVar[Any]  # the public list that queries are found in, if it may be shown
-
-    @abstractmethod
-    def run(
-        self, graph: AnyGraph, source: EntropySource, *, progress: Progress = silent
-    ) -> Outcome:
-        """Run on a private graph.
-
-        Args:
-            graph: over the universe and the grid.
-            source: where the noise comes from.
-            progress: called after each round.
-
-        Raises:
-            ParameterError: another graph, or a budget that allows nothing; nothing is drawn before
-                the total weight.
-        """
 
     @property
     def unit(self) -> float:
@@ -168,104 +146,6 @@ class RoundsMechanism(ABC):
         built = outcome.tuning.built(self.grid.sensitivity, delta=delta)
         check_paid(compose(built, delta=delta), rest.cost)
         check_paid(compose([*parts, rest.cost], delta=delta), self.cost)
-
-    def job(
-        self, task: Task, parameters: dict[str, Any], calibration: str, public: str = ""
-    ) -> Job[IterativeRelease]:
-        """A run, whose cost is checked by the scales of the noise that was drawn.
-
-        Args:
-            task: what is asked for.
-            parameters: for the ledger.
-            calibration: as results name it.
-            public: what is public besides the vertices and the cap.
-        """
-
-        def measure(graph: Any, source: Any, progress: Progress) -> Outcome:
-            outcome = self.run(graph, source, progress=progress)
-            self.check_paid(outcome)
-            return outcome
-
-        known = ["the weight cap"] * task.graph.weighted + [public] * bool(public)
-        return task.job(
-            kind="release-iteratively",
-            parameters=parameters,
-            step=self.cost,
-            public=", ".join(known),
-            parts=self.parts,
-            measure=measure,
-            release=partial(finished, task, self, calibration=calibration),
-        )
-
-
-def finished(
-    task: Task,
-    mechanism: RoundsMechanism,
-    outcome: Outcome,
-    guarantee: PrivacyGuarantee,
-    *,
-    calibration: str = "practical",
-) -> IterativeRelease:
-    """What is made of an outcome: post-processing."""
-    cap, listed, error = mechanism.grid.cap or 1.0, mechanism.listed, outcome.error
-    learnt, universe = outcome.hypothesis, mechanism.universe
-    if isinstance(learnt, DatabaseFamily) and listed is not None:
-        learnt, off = nearest_graph(learnt, listed)
-        error = None if error is None else error + off
-    matrix = learnt.dense() * mechanism.unit
-    weights = weights_of(np.clip(matrix, 0, cap), cap)
-    proven, graph_error = "none", None
-    if error is not None:
-        error = error * mechanism.unit + mechanism.grid.rounding(universe.size)
-        if listed is None:
-            proven, moved = "disjoint", cut_norm(weights - matrix).upper
-        else:
-            error = (error + listed.rounding(mechanism.grid)) * listed.scale
-            off_listed = np.abs(listed.on_matrix(weights - matrix))
-            proven, moved = "listed", float(off_listed.max()) * listed.scale
-        graph_error = error + moved
-    rows = (weights[start : start + 512] for start in range(0, len(weights), 512))
-    note = "" if guarantee.is_private else SEEDED_WARNING
-    return IterativeRelease(
-        universe=universe,
-        guarantee=guarantee,
-        accuracy=Accuracy(
-            error=error, confidence=task.confidence, queries=proven, graph_error=graph_error
-        ),
-        settings=Settings(
-            construction=mechanism.name,
-            distinguisher=mechanism.found_by,
-            calibration=calibration,
-            rounds=outcome.tuning.rounds,
-            used=outcome.used,
-            stopped=outcome.stopped,
-            total=outcome.total_weight * mechanism.unit,
-        ),
-        _graph=from_rows_on(task.graph.space, rows, weighted=True, weight_cap=cap, note=note),
-        hypothesis=DenseHypothesis(universe, matrix),
-        transcript=tuple(outcome.transcript),
-        cap=cap,
-        listed=listed,
-    )
-
-
-def nearest_graph(
-    learnt: DatabaseFamily, listed: CutList | QuestionList
-) -> tuple[DenseHypothesis, float]:
-    """The graph whose answers to a list are nearest to those of a median, and how far they are.
-
-    Every graph without weights is looked at, so the true one is among them: where the median is
-    within E of the truth on the whole list, the nearest graph is within E of the median.
-
-    Source: DR14 Theorem 5.10, whose mechanism returns a database.
-    """
-    family = all_graphs(learnt.universe)
-    off = np.zeros(len(family))
-    for query in listed:
-        off = np.maximum(off, np.abs(family.answers(query) - learnt.estimate(query)))
-    nearest = int(np.argmin(off))
-    graph = DatabaseFamily(learnt.universe, family.databases[nearest : nearest + 1])
-    return DenseHypothesis(learnt.universe, graph.median_weights()), float(off[nearest])
 
 
 @final
@@ -358,7 +238,17 @@ class IterativeConstruction(RoundsMechanism):
     def run(
         self, graph: AnyGraph, source: EntropySource, *, progress: Progress = silent
     ) -> Outcome:
-        """See `RoundsMechanism.run`."""
+        """Run on a private graph.
+
+        Args:
+            graph: over the universe and the grid.
+            source: where the noise comes from.
+            progress: called after each round.
+
+        Raises:
+            ParameterError: another graph, or a budget that allows nothing; nothing is drawn before
+                the total weight.
+        """
         checked_graph(graph, self.universe, self.grid)
         rounding = self.grid.rounding(self.universe.size) / self.unit
         if self.total_weight is None:
@@ -618,7 +508,7 @@ class Game:
         how = "practical" if hidden is None else f"practical, queries hidden: {hidden:g}"
         names = {"construction": f"game, player {self.player}"}
         public = "" if hidden is None else "the number of queries"
-        return self.mechanism(task).job(task, names, how, public)
+        return job_of(self.mechanism(task), task, names, how, public)
 
     def mechanism(self, task: Task) -> "PlayerGame":
         """The game of these options, whose cost is that of one step of the protection."""
@@ -768,7 +658,7 @@ class PlayerGame(RoundsMechanism):
     def run(
         self, graph: AnyGraph, source: EntropySource, *, progress: Progress = silent
     ) -> Outcome:
-        """See `RoundsMechanism.run`."""
+        """See `IterativeConstruction.run`: play on a private graph."""
         checked_graph(graph, self.universe, self.grid)
         total, error, rest = buy_total(self.calibration, graph, self.grid, source)
         tuning = self.tune(total, error + 1, rest)
@@ -933,3 +823,110 @@ class PlayerGame(RoundsMechanism):
 def _entropy(pairs: int, total: float, off: float) -> float:
     """K: relative entropy of any truth to the uniform start, at most."""
     return math.log(pairs / max(1.0, min(total - off, pairs)))
+
+
+InRounds = IterativeConstruction | PlayerGame
+
+
+def job_of(
+    mechanism: InRounds,
+    task: Task,
+    parameters: dict[str, Any],
+    calibration: str,
+    public: str = "",
+) -> Job[IterativeRelease]:
+    """A run, whose cost is checked by the scales of the noise that was drawn.
+
+    Args:
+        mechanism: what is run.
+        task: what is asked for.
+        parameters: for the ledger.
+        calibration: as results name it.
+        public: what is public besides the vertices and the cap.
+    """
+
+    def measure(graph: Any, source: Any, progress: Progress) -> Outcome:
+        outcome = mechanism.run(graph, source, progress=progress)
+        mechanism.check_paid(outcome)
+        return outcome
+
+    known = ["the weight cap"] * task.graph.weighted + [public] * bool(public)
+    return task.job(
+        kind="release-iteratively",
+        parameters=parameters,
+        step=mechanism.cost,
+        public=", ".join(known),
+        parts=mechanism.parts,
+        measure=measure,
+        release=partial(finished, task, mechanism, calibration=calibration),
+    )
+
+
+def finished(
+    task: Task,
+    mechanism: InRounds,
+    outcome: Outcome,
+    guarantee: PrivacyGuarantee,
+    *,
+    calibration: str = "practical",
+) -> IterativeRelease:
+    """What is made of an outcome: post-processing."""
+    cap, listed, error = mechanism.grid.cap or 1.0, mechanism.listed, outcome.error
+    learnt, universe = outcome.hypothesis, mechanism.universe
+    if isinstance(learnt, DatabaseFamily) and listed is not None:
+        learnt, off = nearest_graph(learnt, listed)
+        error = None if error is None else error + off
+    matrix = learnt.dense() * mechanism.unit
+    weights = weights_of(np.clip(matrix, 0, cap), cap)
+    proven, graph_error = "none", None
+    if error is not None:
+        error = error * mechanism.unit + mechanism.grid.rounding(universe.size)
+        if listed is None:
+            proven, moved = "disjoint", cut_norm(weights - matrix).upper
+        else:
+            error = (error + listed.rounding(mechanism.grid)) * listed.scale
+            off_listed = np.abs(listed.on_matrix(weights - matrix))
+            proven, moved = "listed", float(off_listed.max()) * listed.scale
+        graph_error = error + moved
+    rows = (weights[start : start + 512] for start in range(0, len(weights), 512))
+    note = "" if guarantee.is_private else SEEDED_WARNING
+    return IterativeRelease(
+        universe=universe,
+        guarantee=guarantee,
+        accuracy=Accuracy(
+            error=error, confidence=task.confidence, queries=proven, graph_error=graph_error
+        ),
+        settings=Settings(
+            construction=mechanism.name,
+            distinguisher=mechanism.found_by,
+            calibration=calibration,
+            rounds=outcome.tuning.rounds,
+            used=outcome.used,
+            stopped=outcome.stopped,
+            total=outcome.total_weight * mechanism.unit,
+        ),
+        _graph=from_rows_on(task.graph.space, rows, weighted=True, weight_cap=cap, note=note),
+        hypothesis=DenseHypothesis(universe, matrix),
+        transcript=tuple(outcome.transcript),
+        cap=cap,
+        listed=listed,
+    )
+
+
+def nearest_graph(
+    learnt: DatabaseFamily, listed: CutList | QuestionList
+) -> tuple[DenseHypothesis, float]:
+    """The graph whose answers to a list are nearest to those of a median, and how far they are.
+
+    Every graph without weights is looked at, so the true one is among them: where the median is
+    within E of the truth on the whole list, the nearest graph is within E of the median.
+
+    Source: DR14 Theorem 5.10, whose mechanism returns a database.
+    """
+    family = all_graphs(learnt.universe)
+    off = np.zeros(len(family))
+    for query in listed:
+        off = np.maximum(off, np.abs(family.answers(query) - learnt.estimate(query)))
+    nearest = int(np.argmin(off))
+    graph = DatabaseFamily(learnt.universe, family.databases[nearest : nearest + 1])
+    return DenseHypothesis(learnt.universe, graph.median_weights()), float(off[nearest])

@@ -21,7 +21,6 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector, IntMatrix, IntVector
 from graphcuts_dp.errors import GraphError, HypothesisError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, on_space
-from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.base import DenseHypothesis, Sign
 from graphcuts_dp.learn.median import DatabaseFamily, all_graphs, alpha_net
 from graphcuts_dp.learn.potentials import LpNorm, Potential, SchattenNorm, near_one
@@ -208,13 +207,13 @@ def _checked_family(
     universe: Universe, family: DatabaseFamily | None, queries: int
 ) -> DatabaseFamily:
     """The family, or every graph; refused before anything large is built."""
-    X = universe.size
-    members = 2.0 ** min(X, 999) if family is None else float(len(family))
-    if members * max(X, queries) > MOST_LISTED:
-        count = f"2^{X} graphs" if family is None else f"{len(family)} databases"
+    most = max(universe.size, queries)
+    members = 2.0 ** min(universe.size, 999) if family is None else float(len(family))
+    if members * most > MOST_LISTED:
+        count = f"2^{universe.size} graphs" if family is None else f"{len(family)} databases"
         raise HypothesisError(
-            f"a net would list {count} with {max(X, queries)} numbers each, more than"
-            f" {MOST_LISTED}: use release_graph, or give a smaller family or fewer queries"
+            f"a net would list {count} with {most} numbers each, more than {MOST_LISTED}: use"
+            " release_graph, or give a smaller family or fewer queries"
         )
     if family is None:
         return all_graphs(universe)
@@ -303,7 +302,12 @@ class Answers:
 
     def laws(self, task: Task, listed: CutList) -> dict[str, CountNoise]:
         """The noises that may be drawn, by name."""
-        grid = _coarse(Grid.of(task.graph))
+        grid = task.grid
+        if grid.cap is None:
+            raise ParameterError("answers need a public weight_cap; read the graph with one")
+        if grid.weighted:
+            steps = -(-grid.sensitivity // _COARSER)
+            grid = replace(grid, unit=grid.unit * _COARSER, sensitivity=steps)
         rate = Fraction(task.protect.per_step(task.epsilon)) / grid.sensitivity
         columns = columns_of(listed)
         names: tuple[str, ...] = (self.noise,)
@@ -321,33 +325,19 @@ def columns_of(queries: CutList) -> IntMatrix:
     A kind of vertex is told by the sets of the list that it is in. Where only one vertex is of a
     kind, two such make no pair; their column does no harm.
     """
-    S, T = (
-        np.array([query_masks[side] for query_masks in map(queries.universe.masks, queries)])
-        for side in (0, 1)
-    )
-    symmetric = queries.universe.symmetric
-    k = len(queries)
+    masks = [queries.universe.masks(query) for query in queries]
+    S, T = (np.array(side) for side in zip(*masks, strict=True))
+    symmetric, k = queries.universe.symmetric, len(queries)
     rows = np.unique(np.concatenate([S, T]).T if symmetric else S.T, axis=0)
     others = rows if symmetric else np.unique(T.T, axis=0)
     found: set[bytes] = set()
     for row in rows:
-        here = _either(row, others, k) if symmetric else row & others
+        here = row & others
+        if symmetric:  # one vertex in S and the other in T, either way round
+            here = (row[:k] & others[:, k:]) | (row[k:] & others[:, :k])
         found |= {column.tobytes() for column in np.unique(here, axis=0)}
     columns = [np.frombuffer(column, dtype=np.bool_) for column in sorted(found)]
     return np.array(columns).astype(np.int64)
-
-
-def _either(row: BoolVector, others: npt.NDArray[np.bool_], k: int) -> npt.NDArray[np.bool_]:
-    """Which cuts have one vertex in S and the other in T, either way round."""
-    return (row[:k] & others[:, k:]) | (row[k:] & others[:, :k])
-
-
-def _coarse(grid: Grid) -> Grid:
-    if grid.cap is None:
-        raise ParameterError("answers need a public weight_cap; read the graph with one")
-    if not grid.weighted:
-        return grid
-    return replace(grid, unit=grid.unit * _COARSER, sensitivity=-(-grid.sensitivity // _COARSER))
 
 
 SUM_BITS = 61  # of answers in steps: differences of two fit into 64 bits

@@ -28,6 +28,7 @@ from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.offline.construction import (
     Game,
     IterativeConstruction,
+    job_of,
 )
 from graphcuts_dp.offline.distinguisher import (
     MOST_VERTICES,
@@ -193,7 +194,7 @@ class Learning:
             "distinguisher": mechanism.found_by,
             "calibration": self.calibration,
         }
-        return mechanism.job(task, names, self.calibration)
+        return job_of(mechanism, task, names, self.calibration)
 
     def mechanism(self, task: Task) -> IterativeConstruction:
         """The mechanism of these options, whose cost is that of one step of the protection."""

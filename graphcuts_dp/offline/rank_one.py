@@ -717,8 +717,6 @@ class PowerRankOne:
         delta: for which its cost is stated, in (0, 1).
         grid: of the graph.
         steps: noisy products that look for the pair, >= 1. A cut costs one more.
-        vectors: columns of X, 1 to 3. They share the noise: one is best unless several singular
-            values are nearly alike.
         answer: "cut" or "pair"; see `rank_one`.
         certificate: zCDP budget of one certificate (see `PowerSearch.certify`); 0 for none. What
             `with_rho` gives is halved if there is one.
@@ -751,15 +749,14 @@ class PowerRankOne:
     delta: float
     grid: Grid = field(default_factory=Grid)
     steps: int = 8
-    vectors: int = 1
     answer: Answer = "cut"
     certificate: float = 0.0
     beta: float = 0.05
 
     def __post_init__(self) -> None:
-        if self.steps < 1 or not 1 <= self.vectors <= min(3, *self.universe.shape):
-            raise ParameterError("steps must be at least 1, vectors from 1 to 3 and at most n")
-        self._check(self.rho, 2 << _ENTRY_BITS, self.vectors * self.products)
+        if self.steps < 1:
+            raise ParameterError("steps must be at least 1")
+        self._check(self.rho, 2 << _ENTRY_BITS, self.products)
         if self.certificate:
             self._check(self.certificate, 8 << _BITS, sum(self.universe.shape) * COLUMNS * STEPS)
 
@@ -991,21 +988,19 @@ class PowerSearch:
             if step + 1 < self._of.steps:
                 for side in self._sides:
                     vectors[side] = on_grid(reached[side], bits)
-        # In the span of X = Q C the noisy R Q is Y C^-1; its top singular pair is what is found.
-        basis, mixing = np.linalg.qr(np.ldexp(vectors[self._right], -bits))
-        left, values, right = np.linalg.svd(
-            reached[self._left] @ np.linalg.pinv(mixing), full_matrices=False
-        )
-        return UnitPair(left[:, 0], basis @ right[0], float(values[0]))
+        left, right = reached[self._left, 0], np.ldexp(vectors[self._right, 0], -bits)
+        lengths = np.linalg.norm(left), np.linalg.norm(right)
+        return UnitPair(left / lengths[0], right / lengths[1], float(lengths[0] / lengths[1]))
 
     def _signs(self, source: EntropySource) -> IntMatrix:
         """Random signs over sqrt(n), on the grid."""
-        shape = self._matrix.shape[0], self._of.vectors
-        coins = np.unpackbits(source.bytes(-(-shape[0] * shape[1] // 8)))[: shape[0] * shape[1]]
-        signs = coins.reshape(shape) * 2.0 - 1
+        size = self._matrix.shape[0]
+        coins = np.unpackbits(source.bytes(-(-size // 8)))[:size]
+        signs = coins[:, None] * 2.0 - 1
         for side in self._sides:
             signs[side] /= np.linalg.norm(signs[side], axis=0)
-        return np.rint(np.ldexp(signs, self._of.vector_bits)).astype(np.int64)
+        whole: IntMatrix = np.rint(np.ldexp(signs, self._of.vector_bits)).astype(np.int64)
+        return whole
 
     def _product(
         self, vectors: IntMatrix, bits: int, dense: FloatMatrix, source: EntropySource

@@ -6,7 +6,7 @@ It is long because one class of results serves every construction: to answer, to
 import hashlib
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, cast, final
@@ -730,6 +730,6 @@ class Task:
             cost=cost,
             guarantee=guarantee,
             measure=measure,
-            finish=lambda drawn, source, _: release(drawn, replace(guarantee, seed=source.seed)),
+            finish=lambda drawn, promised, *_: release(drawn, promised),
             warning=warning,
         )

@@ -51,7 +51,6 @@ class OfflineTuning:
         error: with probability 1 - beta the result is nowhere farther off, in units; None where the
             distinguisher proves nothing. Without a threshold, what comes on top of the last round's
             noisy gaps.
-        cost: of all rounds.
         calls: of the distinguisher in a round, each with an answer.
     """
 
@@ -62,7 +61,6 @@ class OfflineTuning:
     noise: ValueNoise | None = None
     value_error: float = 0.0
     error: float | None = None
-    cost: Cost
     calls: int = 1
 
     def built(self, steps: int, *, delta: float) -> list[Cost]:
@@ -203,7 +201,6 @@ class _ZcdpOffline(_Offline):
                 noise=noise,
                 value_error=value_error,
                 error=error if proven else None,
-                cost=Cost.of_rho(self._rho, delta=self.delta),
                 calls=self.calls,
             )
 
@@ -417,7 +414,6 @@ class PureOffline(_Offline):
             distinguisher=distinguisher.with_epsilon(for_matrix, rounds=1),
             noise=noise,
             value_error=_LAPLACE / float(each),
-            cost=self.cost,
             calls=self.calls,
         )
 
@@ -550,7 +546,6 @@ class PaperOffline(_Offline):
                 threshold=tolerance,
                 distinguisher=distinguisher,
                 error=tolerance,
-                cost=self.cost,
             )
             if not rounds:  # the start is within the tolerance already
                 return tuning

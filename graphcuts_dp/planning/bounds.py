@@ -13,10 +13,13 @@ from graphcuts_dp.display import Card, Tabled
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_contributions import CONFIDENCE, Contributions
 from graphcuts_dp.estimate.strategy import forecast_flows
-from graphcuts_dp.learn.bounds import checked_promise
+from graphcuts_dp.learn.bounds import (
+    DISTRIBUTIONS,
+    checked_promise,
+    noise_on_each,
+    radius_of_each,
+)
 from graphcuts_dp.pairs.groups import GroupTree
-from graphcuts_dp.privacy.composition import discrete_gaussian_scale
-from graphcuts_dp.privacy.distributions import discrete_gaussian_radius, discrete_laplace_radius
 from graphcuts_dp.privacy.guarantee import Protect, exact_epsilon
 
 
@@ -233,11 +236,20 @@ def plan_degree_bounds(
 
     def row(bound: int) -> DegreeRow:
         Protect.vertex(degree_bound=bound)  # refuses what is none
-        rate = float(exact / (queries * bound))
-        cut = float(discrete_laplace_radius(rate, failure=beta / queries))
-        if delta:
-            scale = discrete_gaussian_scale(epsilon=float(exact), delta=delta, queries=queries)
-            cut = min(cut, float(discrete_gaussian_radius(scale * bound, failure=beta / queries)))
+        cut = min(
+            radius_of_each(
+                noise_on_each(
+                    distribution,
+                    epsilon=float(exact),
+                    delta=delta,
+                    queries=queries,
+                    sensitivity=bound,
+                ),
+                queries=queries,
+                beta=beta,
+            )
+            for distribution in DISTRIBUTIONS[: 2 if delta else 1]
+        )
         cell = None
         if groups is not None:
             flows = forecast_flows(
@@ -245,7 +257,7 @@ def plan_degree_bounds(
             )
             cell = flows.levels[-1].cell
         taken = None if guessed is None else _taken(guessed, bound)
-        return DegreeRow(degree_bound=bound, cut=cut, cell=cell, taken=taken)
+        return DegreeRow(degree_bound=bound, cut=float(cut), cell=cell, taken=taken)
 
     return DegreePlan(rows=tuple(row(bound) for bound in sorted(set(bounds))))
 

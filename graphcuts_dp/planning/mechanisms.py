@@ -10,7 +10,7 @@ of a bipartite graph with even degrees, or of a random directed graph, by 3 m (1
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any, final
@@ -34,7 +34,8 @@ ADAPTIVE, FIXED, ALL, LINEAR = "any k", "fixed k", "all", "linear k"
 TIGHT = Tight.name
 _PAPERS = tuple(name for name in CALIBRATIONS if name != TIGHT)
 _MIRROR, _MEDIAN = "mirror-descent", "median"
-_CONSTRUCTIONS = tuple(name for name in CONSTRUCTIONS if name != _MIRROR)
+_CONSTRUCTIONS = {name: known.updates for name, known in CONSTRUCTIONS.items() if name != _MIRROR}
+Error = Callable[[Setting], float]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,8 +91,8 @@ class PlannedMechanism(Named):
         monotone: whether more epsilon never makes what is guaranteed worse.
     """
 
-    guaranteed: Callable[[Setting], float]
-    typical: Callable[[Setting], float] | None = None
+    guaranteed: Error
+    typical: Error | None = None
     fits: Callable[[Setting], bool] = lambda _: True
     monotone: bool = True
 
@@ -136,14 +137,13 @@ def _gaussian_typical(setting: Setting) -> float:
 
 def _laplace_typical(setting: Setting) -> float:
     """Mean of the discrete distribution, exactly: 1/sinh(epsilon/k) for one edge."""
-    return 1 / math.sinh(setting.epsilon / (setting.workload.queries * setting.change))
+    return 1 / math.sinh(float(noise_of("laplace", setting).parameter))
 
 
-def _binary_typical(setting: Setting) -> float:
-    """Deviation of one entry, times the root of the pairs between random halves."""
-    return mean_absolute(
-        setting.distribution.standard_deviation * math.sqrt(_halves(setting) * setting.pairs)
-    )
+def _response_typical(setting: Setting, pairs: float | None = None) -> float:
+    """Deviation of one entry, times the root of the pairs between two sets: random halves."""
+    pairs = _halves(setting) * setting.pairs if pairs is None else pairs
+    return mean_absolute(setting.distribution.standard_deviation * math.sqrt(pairs))
 
 
 # Trivial answers
@@ -151,13 +151,13 @@ def _binary_typical(setting: Setting) -> float:
 
 def _count_radius(setting: Setting) -> int:
     """Of the noisy number of edges: discrete Laplace noise with all of epsilon."""
-    return discrete_laplace_radius(setting.epsilon / setting.change, failure=setting.workload.beta)
+    rate = setting.epsilon / setting.change
+    return discrete_laplace_radius(rate, failure=setting.workload.beta)
 
 
 def count_deviation(setting: Setting) -> float:
     """Of the noisy number of edges, with all of epsilon."""
-    rate = Fraction(setting.epsilon) / setting.change
-    return LaplaceNoise(rate).standard_deviation
+    return LaplaceNoise(Fraction(setting.epsilon) / setting.change).standard_deviation
 
 
 def _zero(setting: Setting) -> float:
@@ -191,13 +191,6 @@ def _density_typical(setting: Setting) -> float:
 
 
 # Mechanisms
-
-
-def _learning(construction: str, calibration: str, setting: Setting) -> float:
-    updates = CONSTRUCTIONS[construction].updates
-    if updates is None:
-        return math.inf
-    return learning_error(updates, setting, calibration=calibration)
 
 
 def _release(setting: Setting) -> float:
@@ -240,66 +233,51 @@ def mechanisms_for(setting: Setting) -> tuple[PlannedMechanism, ...]:
 
 
 def _line(
-    method: str,
-    cuts: str,
-    guaranteed: Callable[[Setting], float],
-    typical: Callable[[Setting], float] | None = None,
-    **more: Any,
+    method: str, cuts: str, guaranteed: Error, typical: Error | None = None, **more: Any
 ) -> PlannedMechanism:
     return PlannedMechanism(
         method=method, cuts=cuts, guaranteed=guaranteed, typical=typical, **more
     )
 
 
+def _learns(rule: str, calibration: str) -> PlannedMechanism:
+    updates = _CONSTRUCTIONS[rule]
+    from_nothing = calibration != TIGHT and rule == "frieze-kannan"
+    return _line(
+        rule,
+        ADAPTIVE,
+        lambda s: math.inf if updates is None else learning_error(updates, s, calibration),
+        _empty_hypothesis if from_nothing else _first_hypothesis,
+        calibration=calibration,
+    )
+
+
+def _descends(norm: str, calibration: str) -> PlannedMechanism:
+    error = partial(mirror_descent_error, norm=norm, calibration=calibration)
+    typical = None if norm == AUTO else partial(_norm_typical, norm)
+    return _line(_MIRROR, ADAPTIVE, error, typical, calibration=calibration, norm=norm)
+
+
+def _session(method: str, typical: Error, cuts: str = ADAPTIVE) -> PlannedMechanism:
+    error = partial(guaranteed_error, method, adaptive=cuts != FIXED)
+    return _line(method, cuts, error, typical)
+
+
 # Of public lists: the guarantee is for k of them that are chosen before.
 _listed = partial(_line, offline=True)
+_matrix, _trivial = partial(_listed, fits=offline.lists_fit), partial(_line, trivial=True)
 
 MECHANISMS = (
-    *(
-        _line(rule, ADAPTIVE, partial(_learning, rule, TIGHT), _first_hypothesis, calibration=TIGHT)
-        for rule in _CONSTRUCTIONS
-    ),
-    *(
-        _line(
-            _MIRROR,
-            ADAPTIVE,
-            partial(mirror_descent_error, norm=norm),
-            partial(_norm_typical, norm),
-            calibration=TIGHT,
-            norm=norm,
-        )
-        for norm in NORMS
-    ),
-    _line(
-        _MEDIAN,
-        ADAPTIVE,
-        partial(guaranteed_error, _MEDIAN),
-        _first_hypothesis,
-        fits=offline.median_fits,
-    ),
-    _line("gaussian", ADAPTIVE, partial(guaranteed_error, "gaussian"), _gaussian_typical),
-    _line("laplace", ADAPTIVE, partial(guaranteed_error, "laplace"), _laplace_typical),
-    _line("binary", FIXED, partial(guaranteed_error, "binary", adaptive=False), _binary_typical),
-    _line("binary", ALL, partial(guaranteed_error, "binary"), _binary_typical),
+    *(_learns(rule, TIGHT) for rule in _CONSTRUCTIONS),
+    *(_descends(norm, TIGHT) for norm in NORMS),
+    replace(_session(_MEDIAN, _first_hypothesis), fits=offline.median_fits),
+    _session("gaussian", _gaussian_typical),
+    _session("laplace", _laplace_typical),
+    _session("binary", _response_typical, FIXED),
+    _session("binary", _response_typical, ALL),
     _line("release", ALL, _release),
-    *(
-        _line(
-            rule,
-            ADAPTIVE,
-            partial(_learning, rule, paper),
-            _empty_hypothesis if rule == "frieze-kannan" else _first_hypothesis,
-            calibration=paper,
-        )
-        for paper in _PAPERS
-        for rule in _CONSTRUCTIONS
-    ),
-    _line(
-        _MIRROR,
-        ADAPTIVE,
-        partial(mirror_descent_error, norm=AUTO, calibration="jt12"),
-        calibration="jt12",
-        norm=AUTO,
-    ),
+    *(_learns(rule, paper) for paper in _PAPERS for rule in _CONSTRUCTIONS),
+    _descends(AUTO, "jt12"),
     _listed(
         ANSWERS,
         FIXED,
@@ -307,31 +285,19 @@ MECHANISMS = (
         offline.few_answers_typical,
         fits=offline.few_answers_fit,
     ),
-    _listed("offline MW", FIXED, offline.listed_error, _first_hypothesis, fits=offline.lists_fit),
+    _matrix("offline MW", FIXED, offline.listed_error, _first_hypothesis),
     _listed("offline MW", LINEAR, offline.linear_error, fits=offline.linear_fits),
-    _listed(
-        "offline MW released",
-        FIXED,
-        offline.released_error,
-        _first_hypothesis,
-        fits=offline.lists_fit,
-    ),
+    _matrix("offline MW released", FIXED, offline.released_error, _first_hypothesis),
     _listed("offline median", FIXED, offline.median_offline_error, fits=offline.median_fits),
     *(
-        _listed(
-            f"game {player}",
-            FIXED,
-            partial(offline.game_error, player),
-            fits=offline.lists_fit,
-            monotone=False,
-        )
+        _matrix(f"game {player}", FIXED, partial(offline.game_error, player), monotone=False)
         for player in offline.LEARNING
     ),
     _listed("net", FIXED, offline.net_error, fits=offline.net_fits),
     _listed("sensing", LINEAR, offline.sensing_error, fits=offline.sensing_fits),
-    _line("answer 0", ALL, _zero, _empty_hypothesis, trivial=True),
-    _line("midpoint", ALL, _midpoint, _midpoint_typical, trivial=True),
-    _line("density only", ALL, _density, _density_typical, trivial=True),
+    _trivial("answer 0", ALL, _zero, _empty_hypothesis),
+    _trivial("midpoint", ALL, _midpoint, _midpoint_typical),
+    _trivial("density only", ALL, _density, _density_typical),
 )
 
 
@@ -355,7 +321,7 @@ def _density_of_sets(setting: Setting, size: int) -> float:
 SET_SIZE_ERRORS: Mapping[str, Callable[[Setting, int], float]] = {
     "gaussian": lambda setting, _: _gaussian_typical(setting),
     "laplace": lambda setting, _: _laplace_typical(setting),
-    "binary": lambda setting, size: mean_absolute(setting.distribution.standard_deviation * size),
+    "binary": lambda setting, size: _response_typical(setting, size * size),
     "answer 0": held,
     "density only": _density_of_sets,
 }

@@ -6,7 +6,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -35,6 +35,7 @@ from graphcuts_dp.planning.mechanisms import (
     Named,
     PlannedMechanism,
     held,
+    mean_absolute,
     mechanisms_for,
 )
 from graphcuts_dp.planning.synthetic import (
@@ -73,8 +74,8 @@ more than the bound across the cut. A synthetic graph cannot hide a vertex."""
 _OF_LINEAR = """\
 Linear queries: errors for a largest coefficient of 1, of any such queries; others are
 off by so many times their largest one. Statistics need gaussian or laplace."""
-_PRECISION = 1e-5  # relative, of an epsilon that is looked for
 _ANNOUNCED = ("queries", "beta", "linear", "most_right", "most_spectral")
+_PRECISION = 1e-5  # relative, of an epsilon that is looked for
 
 
 @final
@@ -189,25 +190,21 @@ class Plan(Tabled):
         size = " x ".join(f"{side:,}" for side in sides)
         directed = " (directed)" if isinstance(s.n, ArcsOn) else ""
         guess = "assumed, since no edges are given" if self.assumed else "a public guess"
-        numbers = (
+        told = (
             f"n = {size}{directed}, m = {s.edges:,.0f} ({guess}), k = {work.queries:,}, "
             f"epsilon = {s.epsilon:g}, delta = {s.delta:g}, beta = {work.beta:g}"
         )
-        told = [numbers]
         if s.protect != EDGE:
-            told.append(f"protects {s.protect}")
-        if work.linear:
-            spectral = work.most_spectral
-            limit = "" if spectral is None else f" of singular values up to {spectral:,g}"
-            told.append(f"any linear queries{limit}")
-        if s.rank is not None:
-            told.append(f"rank {s.rank:,} (a public guess)")
-        if work.most_right is not None:
-            told.append(f"at most {work.most_right:,} right vertices")
-        target = self.target_error
-        return ", ".join(told) + (
-            "" if target is None else f"; epsilon for an error of {target:,g}"
-        )
+            told += f", protects {s.protect}"
+        told += ", any linear queries" * work.linear
+        for value, words in (
+            (work.most_spectral, " of singular values up to {:,g}"),
+            (s.rank, ", rank {:,} (a public guess)"),
+            (work.most_right, ", at most {:,} right vertices"),
+            (self.target_error, "; epsilon for an error of {:,g}"),
+        ):
+            told += "" if value is None else words.format(value)
+        return told
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -278,7 +275,7 @@ class Plan(Tabled):
         s, work, synthetic = self.setting, self.setting.workload, None
         if s.protect.kind != "vertex" and not work.linear:
             synthetic = {
-                name: _or_never(value) if name.startswith("epsilon") else value
+                name: "never" if value == math.inf else value
                 for name, value in asdict(self.synthetic).items()
             }
         return {
@@ -384,16 +381,12 @@ def plan_of(
         raise ParameterError("flows between groups are sums of cuts: plan them without linear")
     if target_error is not None and not (math.isfinite(target_error) and target_error > 0):
         raise ParameterError("target_error must be a positive, finite number of edges")
+    listed = [each for each in mechanisms_for(setting) if offline or not each.offline]
+    listed += [] if groups is None else _flows(setting, groups)
     least = _least_trivial(setting)
-    found = [
-        _row(mechanism, setting, least, target_error)
-        for mechanism in mechanisms_for(setting)
-        if offline or not mechanism.offline
-    ]
-    if groups is not None:
-        found += _flow_rows(setting, groups, target_error)
-    rows = tuple(sorted(found, key=lambda row: row.guaranteed))
-    return Plan(setting=setting, rows=rows, target_error=target_error, assumed=assumed)
+    rows = [_row(each, setting, least, target_error) for each in listed]
+    rows.sort(key=lambda row: row.guaranteed)
+    return Plan(setting=setting, rows=tuple(rows), target_error=target_error, assumed=assumed)
 
 
 def _row(
@@ -405,7 +398,7 @@ def _row(
     if mechanism.typical is not None and halves and math.isfinite(guaranteed):
         typical = min(mechanism.typical(setting), guaranteed)
     most = setting.edges if mechanism.cuts == LINEAR else least
-    vacuous = not mechanism.trivial and guaranteed >= most
+    vacuous = not mechanism.trivial and mechanism.method != FLOWS and guaranteed >= most
     needed = None
     if target is not None and mechanism.monotone and not (mechanism.offline and vacuous):
         needed = least_epsilon(
@@ -421,7 +414,7 @@ def _row(
     )
 
 
-def _flow_rows(setting: Setting, groups: Groupings, target: float | None) -> list[PlanRow]:
+def _flows(setting: Setting, groups: Groupings) -> list[PlannedMechanism]:
     """Cells, unions and halves of groups; they are no arbitrary cuts, so none is called vacuous."""
     pair = groups if isinstance(groups, tuple) else (groups, None)
     rows, columns = shape_of(setting.n)
@@ -434,32 +427,22 @@ def _flow_rows(setting: Setting, groups: Groupings, target: float | None) -> lis
         cells = CellTree(*pair, directed=isinstance(setting.n, ArcsOn))
     except GraphError as problem:
         raise ParameterError(str(problem)) from None
-    changes = cell_changes(cells, setting.protect)
+    changes, work = cell_changes(cells, setting.protect), setting.workload
 
+    @cache
     def errors(epsilon: float) -> dict[str, tuple[float, float]]:
         strategy = choose_strategy(cells, epsilon=epsilon, delta=setting.delta, changes=changes)
-        return guaranteed_flows(
-            cells, strategy, failure=setting.workload.beta / setting.workload.queries
-        )
+        return guaranteed_flows(cells, strategy, failure=work.beta / work.queries)
 
-    def needed(kind: str) -> float | None:
-        if target is None:
-            return None
-        return least_epsilon(
-            lambda epsilon: errors(epsilon)[kind][0] <= target, steps=setting.protect.steps
-        )
-
-    return [
-        PlanRow(
+    def flow(kind: str) -> PlannedMechanism:
+        return PlannedMechanism(
             method=FLOWS,
             cuts=kind,
-            guaranteed=guaranteed,
-            typical=min(guaranteed, deviation * math.sqrt(2 / math.pi)),
-            vacuous=False,
-            epsilon_needed=needed(kind),
+            guaranteed=lambda at: errors(at.epsilon)[kind][0],
+            typical=lambda at: mean_absolute(errors(at.epsilon)[kind][1]),
         )
-        for kind, (guaranteed, deviation) in errors(setting.epsilon).items()
-    ]
+
+    return [flow(kind) for kind in errors(setting.epsilon)]
 
 
 def least_epsilon(enough: Callable[[float], bool], *, steps: int = 1) -> float:
@@ -549,14 +532,9 @@ def _rounded_up(value: float) -> float:
 
 
 def _row_dict(row: PlanRow) -> dict[str, Any]:
-    told, needed = asdict(row), row.epsilon_needed
-    told["guaranteed"] = None if math.isinf(row.guaranteed) else row.guaranteed
-    told["epsilon_needed"] = None if needed is None else _or_never(needed)
-    return told
-
-
-def _or_never(epsilon: float) -> float | str:
-    return "never" if math.isinf(epsilon) else epsilon
+    guaranteed = None if math.isinf(row.guaranteed) else row.guaranteed
+    needed = "never" if row.epsilon_needed == math.inf else row.epsilon_needed
+    return asdict(row) | {"guaranteed": guaranteed, "epsilon_needed": needed}
 
 
 def _shown(error: float) -> str:

@@ -4,7 +4,7 @@ A bound on degrees for what protects vertices, likewise chosen privately.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
 
@@ -77,22 +77,17 @@ def release_contributions(
     found = check_bounds(bounds)
     rate = exact_epsilon(epsilon)
     cost = stated_cost(Cost.of_pure(rate), epsilon=epsilon)
-    guarantee, what = _promise(rows, cost), rows.what
     job = Job(
         kind="contributions",
         public=without_rows(rows),
         parameters={"bounds": len(found)},
         cost=cost,
-        guarantee=guarantee,
+        guarantee=_promise(rows, cost),
         measure=lambda private, source, _: measure_contributions(
             private, found, rate=rate, source=source
         ),
-        finish=lambda counts, source, _: Contributions(
-            bounds=found,
-            counts=counts,
-            rate=rate,
-            what=what,
-            guarantee=replace(guarantee, seed=source.seed),
+        finish=lambda counts, promised, *_: Contributions(
+            bounds=found, counts=counts, rate=rate, what=rows.what, guarantee=promised
         ),
     )
     return execute(job, rows, store=store, seed=seed)
@@ -131,20 +126,17 @@ def choose_bound(
     share = _share(share_above)
     rate = rate_of_choice(share, exact_epsilon(epsilon))
     cost = stated_cost(Cost.of_pure(2 * share_sensitivity(share) * rate), epsilon=epsilon)
-    guarantee = _promise(rows, cost)
     job = Job(
         kind="bound",
         public=without_rows(rows),
         parameters={"share_above": float(share), "bounds": len(found)},
         cost=cost,
-        guarantee=guarantee,
+        guarantee=_promise(rows, cost),
         measure=lambda private, source, _: choose_by_share(
             private, found, share=share, rate=rate, source=source
         ),
-        finish=lambda at_most, source, _: ChosenBound(
-            at_most=at_most,
-            share_above=float(share),
-            guarantee=replace(guarantee, seed=source.seed),
+        finish=lambda at_most, promised, *_: ChosenBound(
+            at_most=at_most, share_above=float(share), guarantee=promised
         ),
     )
     return execute(job, rows, store=store, seed=seed)
@@ -245,10 +237,8 @@ def choose_degree_bound(
         measure=lambda private, source, _: pick_bound(
             private, found, rate=rate, noise=float(noise), source=source
         ),
-        finish=lambda index, source, _: DegreeBound(
-            degree_bound=whole[index],
-            candidates=whole,
-            guarantee=replace(guarantee, seed=source.seed),
+        finish=lambda index, promised, *_: DegreeBound(
+            degree_bound=whole[index], candidates=whole, guarantee=promised
         ),
     )
     return execute(job, graph, store=store, seed=seed)

@@ -59,7 +59,7 @@ def execute(
         kind=job.kind,
         parameters=job.parameters,
         cost=job.cost,
-        guarantee=replace(job.guarantee, seed=source.seed),
+        guarantee=job.promise(source),
     ):
         return job.run(bounded, source, progress)
 
@@ -78,7 +78,7 @@ class Job(Generic[R]):
         guarantee: of the same, without a seed.
         measure: draws all noise: (bounded data, noise, progress) -> what was drawn. The only part
             that reads private data.
-        finish: makes the result: (what was drawn, noise, progress) -> result.
+        finish: makes the result: (drawn, promise with its seed, noise, progress) -> result.
         warning: why the result will be worthless, or None.
         told: makes the notes.
     """
@@ -90,7 +90,7 @@ class Job(Generic[R]):
     cost: Cost
     guarantee: PrivacyGuarantee
     measure: Callable[[Any, EntropySource, Progress], Any]
-    finish: Callable[[Any, EntropySource, Progress], R]
+    finish: Callable[[Any, PrivacyGuarantee, EntropySource, Progress], R]
     warning: str | None = None
     told: Callable[[], Iterable[str | None]] = tuple
 
@@ -121,4 +121,8 @@ class Job(Generic[R]):
         """
         drawn = self.measure(bounded, source, progress)
         # From here on nothing reads the private graph.
-        return self.finish(drawn, source, progress)
+        return self.finish(drawn, self.promise(source), source, progress)
+
+    def promise(self, source: EntropySource) -> PrivacyGuarantee:
+        """The guarantee of a run: a seed voids it."""
+        return replace(self.guarantee, seed=source.seed)

@@ -3,8 +3,6 @@
 Everything is read off noisy data: the total, and how far answers of each kind may be off. What a
 question measures is what it would hold if the weight lay evenly on all pairs, so it is a guide and
 no estimate.
-
-What a release takes of a machine, from public numbers alone: memory and time.
 """
 
 from collections.abc import Iterator
@@ -22,74 +20,7 @@ from graphcuts_dp.graph.adjacency import AnyGraph, on_space
 from graphcuts_dp.pairs.queries import CutQuery, pairs_of_cut
 from graphcuts_dp.pairs.universe import Layout
 from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet
-from graphcuts_dp.resources import memory_limit
 from graphcuts_dp.results.release import Release
-
-# Bytes for each entry of the matrix (n^2; left times right) that a release takes at least. Peaks of
-# ru_maxrss in processes of their own, less what they took after reading the graph (10 n edges,
-# epsilon = 1, two threads), in MB for n = 1000, 2000, 4000, 8000. Binary noise: with the default
-# fit 111, 286, 487, 1456 (at last 20.2 bytes an entry), without a fit 26, 29, 32, 34. Laplace noise
-# with a cap: 124, 325, 626 and -; without a fit -, -, 246, 814 (at last 11.8). No estimate is above
-# a peak.
-_BITS, _STEPS, _FIT = 0.25, 8.0, 20.0
-_SECONDS = 1.2e-6  # for each entry, on two cores
-_LONG = 60.0  # seconds, and
-_LARGE = 1e9  # bytes, from which it is worth a note
-
-
-def needed_memory(shape: tuple[int, int], *, noise: str, fit: bool) -> float:
-    """Bytes that a release needs beside the graph; at least, for large graphs.
-
-    Args:
-        shape: rows and columns of the matrix.
-        noise: of the entries.
-        fit: whether a synthetic graph is made.
-    """
-    each = _BITS if noise == "binary" else _STEPS
-    return shape[0] * shape[1] * (each + (_FIT if fit else 0.0))
-
-
-def check_size(shape: tuple[int, int], *, noise: str, fit: bool) -> None:
-    """Refuse a release that cannot end here. Reads public numbers, and what the machine has.
-
-    Args:
-        shape: rows and columns of the matrix.
-        noise: as for `release_graph`.
-        fit: whether a synthetic graph is made.
-
-    Raises:
-        GraphError: it needs more memory than this process can ever have.
-    """
-    limit = memory_limit()
-    needed = needed_memory(shape, noise=noise, fit=fit)
-    if limit is None or needed <= limit:
-        return
-    ways = ["answer single cuts in a session (open_session, or graphcuts-dp session start)"]
-    if fit and needed_memory(shape, noise=noise, fit=False) <= limit:
-        ways.append("release the noisy matrix alone (fit 'none')")
-    ways.append("release a smaller graph")
-    size = " x ".join(f"{side:,}" for side in sorted(set(shape)))
-    raise GraphError(
-        f"a release of {size} vertices needs about {_gigabytes(needed)} of memory, and "
-        f"{_gigabytes(limit)} are all there is here; nothing was spent: {', or '.join(ways)}"
-    )
-
-
-def size_note(shape: tuple[int, int], *, noise: str, fit: bool) -> str | None:
-    """What a large release will take, for the user, before anything is spent."""
-    if not fit:
-        return None
-    seconds = _SECONDS * shape[0] * shape[1]
-    needed = needed_memory(shape, noise=noise, fit=True)
-    if seconds < _LONG and needed < _LARGE:
-        return None
-    minutes = f"{seconds / 60:,.0f} minutes" if seconds < 7200 else f"{seconds / 3600:,.0f} hours"
-    return f"Takes about {minutes} on two cores, and {_gigabytes(needed)} of memory."
-
-
-def _gigabytes(size: float) -> str:
-    return f"{size / 1e9:,.3g} GB"
-
 
 _SURE = AnswerOptions(confidence=0.95)  # each interval
 _MOST_EDGES = 20_000_000  # of the graph that a forecast makes up
@@ -141,10 +72,7 @@ class Usefulness(Displayed):
     questions: tuple[Question, ...]
     groups: bool
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Heads of the table."""
-        return ("question", "measures about", "off by at most", "basis", "told")
+    columns = ("question", "measures about", "off by at most", "basis", "told")
 
     def cells(self) -> list[tuple[str, ...]]:
         """The table as text."""
@@ -156,11 +84,10 @@ class Usefulness(Displayed):
     @property
     def advice(self) -> str:
         """What to do, in one sentence."""
-        said = {
-            verdict: [each.what for each in self.questions if each.verdict == verdict]
+        good, rough, lost = (
+            [each.what for each in self.questions if each.verdict == verdict]
             for verdict in ("well", "roughly", "drowns in noise")
-        }
-        good, rough, lost = said.values()
+        )
         if not good and not rough:
             return (
                 "Nothing of this is told at this epsilon: raise epsilon, or ask for fewer and "

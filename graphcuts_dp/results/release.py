@@ -1,14 +1,17 @@
 """The object that a user gets: answers, synthetic graph, promise, files."""
 
+import json
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from dataclasses import fields as dataclass_fields
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Self, cast, final
+from typing import TYPE_CHECKING, Any, Self, cast, final
 
 import numpy as np
+import numpy.typing as npt
 
-from graphcuts_dp.cutnorm.certificate import CutNormCertificate
+from graphcuts_dp.cutnorm.certificate import CutNormCertificate, frozen_mask
 from graphcuts_dp.display import Card, Displayed, size_text
 from graphcuts_dp.errors import GraphError, QueryError
 from graphcuts_dp.estimate.answers import (
@@ -20,10 +23,18 @@ from graphcuts_dp.estimate.answers import (
     whole_query,
 )
 from graphcuts_dp.estimate.least_squares import MatrixEstimator
-from graphcuts_dp.estimate.measurement import CellSums, Degrees, Measurement, Measurements, Total
+from graphcuts_dp.estimate.measurement import (
+    Bought,
+    CellSums,
+    Degrees,
+    Measurement,
+    Measurements,
+    Total,
+    check_members,
+)
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix, expected_worst_cut, noise_cut_bound
 from graphcuts_dp.estimate.sparse_answers import SparseEstimator
-from graphcuts_dp.estimate.sparse_model import SparseModel
+from graphcuts_dp.estimate.sparse_model import KeptEdges, SparseModel
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.pairs.graph_queries import as_cut
@@ -41,9 +52,26 @@ from graphcuts_dp.pairs.queries import (
 from graphcuts_dp.pairs.vertices import Space, sets_in
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, promise_text
 from graphcuts_dp.privacy.noise import SEEDED_WARNING
-from graphcuts_dp.results import bundle, storage
-from graphcuts_dp.results.storage import ANSWERS, DENSE, SPARSE
+from graphcuts_dp.results import bundle
+from graphcuts_dp.results.bundle import Saved, space_fields, space_from
 from graphcuts_dp.synth.base import FitSummary
+from graphcuts_dp.synth.finishing import TOLERANCE
+
+DENSE, SPARSE = "release", "sparse"  # kinds of `bundle`
+ANSWERS, SYNTHETIC_GRAPH = "answers", "synthetic graph"
+# What a release is to be good at where degrees and entries compete, and what the other would give.
+WORKLOADS = {
+    ANSWERS: f"where the noisy total shows no communities, workload {SYNTHETIC_GRAPH!r} spends "
+    "nearly all on degrees: a better synthetic graph, answers between groups several times less "
+    "precise",
+    SYNTHETIC_GRAPH: f"workload {ANSWERS!r} never spends so much on degrees: on sparse graphs "
+    "answers between groups are several times more precise, and the synthetic graph is worse",
+}
+_TIME_LIMIT = (
+    "seconds of the fit, its certificates and mixtures together; not counted: reading, drawing the "
+    "noise, one step of the fit, a rounding to weights 0 and 1, one shortest certificate"
+)
+_Arrays = dict[str, npt.NDArray[Any]]
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -341,9 +369,9 @@ class Release(Displayed):
         arrays: bundle.Arrays
         kind = DENSE if self._model is None else SPARSE
         if self._model is not None:
-            fields, arrays = storage.sparse_parts(self.measurements, self._model, self.fit)
+            fields, arrays = _sparse_parts(self.measurements, self._model, self.fit)
         else:
-            fields = storage.dense_fields(
+            fields = _dense_fields(
                 self.measurements, self.noisy, self.fit, self.certificate, self.workload
             )
             arrays = partial(self.noisy.write, entropy=self.guarantee.to_dict()["entropy"])
@@ -366,7 +394,7 @@ class Release(Displayed):
         if not graph:
             graph = bundle.kind_at(path) != SPARSE
         with bundle.opened(path, DENSE, SPARSE, graph=graph) as saved:
-            read = storage.read_sparse if saved.kind == SPARSE else storage.read_dense
+            read = _read_sparse if saved.kind == SPARSE else _read_dense
             return cls(**read(saved))
 
     def facts(self) -> dict[str, object]:
@@ -377,7 +405,7 @@ class Release(Displayed):
             "epsilon_spent_on": dict(guarantee.parts) or {"entries": guarantee.epsilon},
         }
         if noise is not None:
-            found |= {"workload": f"{self.workload}; {storage.WORKLOADS[self.workload]}"}
+            found |= {"workload": f"{self.workload}; {WORKLOADS[self.workload]}"}
             found |= {"noise": noise, "expected_worst_cut_error": self.expected_worst_cut_error}
         found["vertices"] = " x ".join(str(n) for n in self.shape)
         if self.has_graph:
@@ -434,3 +462,155 @@ def read_query(query: LinearQuery, names: GroupNames | None, space: Space) -> Li
     if isinstance(query, RankOneQuery):
         return as_cut(query, space) or query
     return query
+
+
+def _dense_fields(
+    measurements: Measurements,
+    noisy: NoisyMatrix,
+    fit: FitSummary | None,
+    certificate: CutNormCertificate | None,
+    workload: str,
+) -> dict[str, Any]:
+    """The receipt of a release with a noisy matrix, which writes itself."""
+    described = {}
+    for value in measurements.values:
+        if not isinstance(value, NoisyMatrix):
+            fields, arrays = value.parts()
+            listed = {name: each.tolist() for name, each in arrays.items()}
+            described[value.name] = fields | {"arrays": listed}
+    distribution = noisy.distribution
+    return {
+        "workload": workload,
+        "noise": {
+            "distribution": distribution.name,
+            "shape": list(noisy.shape),
+            "bipartite": not (noisy.symmetric or noisy.directed),
+            "directed": noisy.directed,
+            "offset": distribution.offset,
+            "unit": distribution.unit,
+            "standard_deviation": distribution.standard_deviation,
+            "weight_cap": distribution.weight_cap,
+            "note": "estimate of an entry = (released integer - offset) * unit",
+        },
+        "measurements": described,
+        "fit": None if fit is None else asdict(fit),
+        "time_limit": None if fit is None or fit.time_limit is None else _TIME_LIMIT,
+        "certificate": None if certificate is None else _describe_certificate(certificate),
+        "certificate_tolerance": None if certificate is None else TOLERANCE,
+        "noise_bound": noise_cut_bound(distribution, noisy.shape, symmetric=noisy.symmetric),
+    }
+
+
+def _read_dense(saved: Saved) -> dict[str, Any]:
+    """The fields of a `Release` with a noisy matrix.
+
+    Raises:
+        FileFormatError, LookupError, TypeError, ValueError, ArithmeticError: other files than
+            `_dense_fields` describes; see `bundle.opened`.
+    """
+    fields = saved.fields
+    with saved.arrays_path.open("rb") as handle:
+        noisy = NoisyMatrix.read(handle)
+    values = [
+        Measurement.from_parts(name, stored, stored["arrays"])
+        for name, stored in fields["measurements"].items()
+    ]
+    if fields["workload"] not in WORKLOADS:
+        raise ValueError("an unknown workload")
+    certificate = fields["certificate"]
+    return {
+        "measurements": _paid_for(saved.guarantee, [*values, noisy], noisy.shape),
+        "certificate": None if certificate is None else _certificate(certificate, noisy.shape),
+        "workload": fields["workload"],
+        **_fitted(saved, noisy.space),
+    }
+
+
+def _sparse_parts(
+    measurements: Measurements, model: SparseModel, fit: FitSummary | None
+) -> tuple[dict[str, Any], _Arrays]:
+    """The receipt and the arrays of a sparse release; the vertices are an array, too."""
+    arrays = {f"model/{name}": each for name, each in model.to_parts().items()}
+    described = {}
+    for value in measurements.values:
+        if not isinstance(value, NoisyMatrix):
+            described[value.name], own = value.parts()
+            arrays |= {f"{value.name}/{name}": each for name, each in own.items()}
+    about = space_fields(model.space) | {"weight_cap": model.weight_cap, "whole": model.whole}
+    arrays["about"] = np.frombuffer(json.dumps(about).encode(), dtype=np.uint8)
+    fields = {
+        "shape": list(model.layout.shape),
+        "measurements": described,
+        "fit": None if fit is None else asdict(fit),
+    }
+    return fields, arrays
+
+
+def _read_sparse(saved: Saved) -> dict[str, Any]:
+    """The fields of a sparse `Release`.
+
+    Raises:
+        GraphError, FileFormatError, LookupError, TypeError, ValueError, ArithmeticError: other
+            files than `_sparse_parts` describes; see `bundle.opened`.
+    """
+    arrays = saved.arrays()
+    about = json.loads(arrays["about"].tobytes())
+    space = space_from(about)
+    cap = None if about["weight_cap"] is None else float(about["weight_cap"])
+    model = SparseModel.from_parts(
+        _named(arrays, "model"), space, weight_cap=cap, whole=bool(about["whole"])
+    )
+    values = [
+        KeptEdges.from_parts(stored, _named(arrays, name), space)
+        if name == KeptEdges.name
+        else Measurement.from_parts(name, stored, _named(arrays, name))
+        for name, stored in saved.fields["measurements"].items()
+    ]
+    measurements = _paid_for(saved.guarantee, values, model.layout.shape)
+    degrees = measurements.find(Degrees)
+    sides = model.layout.shape[: 1 if model.symmetric else 2]
+    if degrees is None or tuple(map(len, degrees.steps)) != sides:
+        raise ValueError("the degrees are of other vertices, or of another kind of graph")
+    return {"measurements": measurements, "_model": model, **_fitted(saved, space)}
+
+
+def _paid_for(
+    guarantee: PrivacyGuarantee, values: Sequence[Bought], shape: tuple[int, int]
+) -> Measurements:
+    """Measurements, checked to be those that a guarantee is for, of a matrix of this shape."""
+    names = [value.name for value in values]
+    if ([name for name, _ in guarantee.parts] or names[-1:]) != names:
+        raise ValueError("the guarantee is for other measurements")
+    measurements = Measurements(tuple(values), guarantee)
+    check_members(measurements.all_of(CellSums), shape)
+    return measurements
+
+
+def _fitted(saved: Saved, space: Space) -> dict[str, Any]:
+    """The synthetic graph and how it was made, where there is one and it is wanted."""
+    fit, graph = saved.fields["fit"], saved.graph(space)
+    made = None if fit is None else FitSummary(**fit)
+    return {"fit": None if graph is None else made, "_graph": graph}
+
+
+def _named(arrays: _Arrays, name: str) -> _Arrays:
+    """The arrays of one thing, by their own names."""
+    prefix = f"{name}/"
+    return {
+        key.removeprefix(prefix): each for key, each in arrays.items() if key.startswith(prefix)
+    }
+
+
+def _describe_certificate(certificate: CutNormCertificate) -> dict[str, Any]:
+    fields = {each.name: getattr(certificate, each.name) for each in dataclass_fields(certificate)}
+    sets = {name: np.flatnonzero(fields[name]).tolist() for name in ("S", "T")}
+    return {"of": "cut norm (matrix form) of synthetic minus noisy", **fields, **sets}
+
+
+def _certificate(stored: dict[str, Any], shape: tuple[int, ...]) -> CutNormCertificate:
+    fields = {key: value for key, value in stored.items() if key != "of"}
+    for name, size in zip(("S", "T"), shape, strict=True):
+        mask = np.zeros(size, dtype=np.bool_)
+        mask[fields[name]] = True
+        fields[name] = frozen_mask(mask)
+    return CutNormCertificate(**fields)

@@ -266,7 +266,7 @@ class EdgeCounter:
         return query.value(self._graph) // query.sensitivity(self._graph.space)
 
     def _word(self, queries: Sequence[CutQuery]) -> list[int]:
-        masks = [query.masks(self._graph) for query in queries]
+        masks = [query.masks(self._graph.space) for query in queries]
         S = _columns_of_bits([S for S, _ in masks])
         T = _columns_of_bits([T for _, T in masks])
         plain = isinstance(self._graph, Graph)

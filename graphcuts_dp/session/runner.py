@@ -8,6 +8,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from itertools import islice
 from typing import Any, ClassVar, Generic, Self, TypeVar, cast, final
 
@@ -17,6 +18,7 @@ from graphcuts_dp.errors import (
     FileFormatError,
     GraphCutsError,
     LedgerError,
+    ParameterError,
 )
 from graphcuts_dp.graph.owned_rows import PrivateData
 from graphcuts_dp.ledger.ledger import (
@@ -32,7 +34,8 @@ from graphcuts_dp.ledger.ledger import (
 )
 from graphcuts_dp.ledger.opening import Store, Subject, open_ledger
 from graphcuts_dp.ledger.uses import Use, begin_use, opened, uses_of
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.privacy.composition import as_stored
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
 from graphcuts_dp.privacy.noise import SEEDED_WARNING, EntropySource, SeededEntropy, SystemEntropy
 from graphcuts_dp.session.base import (
     NOTHING,
@@ -62,17 +65,20 @@ class Runner(Generic[M]):
     def __init__(self, ledger: Ledger, use: Use, mechanism: M, data: Any) -> None:
         self.ledger = ledger
         self.mechanism = mechanism
-        self._use = use
+        self._number, self._seed = use.number, use.seed
         self._data = data
-        self._truths = mechanism.counter(data)
         self._state: Any = None
         self._record = 0  # that `_state` belongs to
         self._learnt: tuple[int, bytes] | None = None  # the latest snapshot that was read
 
+    @cached_property
+    def _truths(self) -> Callable[[Sequence[Any]], Sequence[int | None]]:
+        return self.mechanism.counter(self._data)
+
     @property
     def totals(self) -> UseTotals:
         """What the records of the session add up to; within `Ledger.locked`."""
-        return self.ledger.uses[self._use.number]
+        return self.ledger.uses[self._number]
 
     def start(self) -> None:
         """Make the first state. BEGIN is on the disk already: its cost counts from then on."""
@@ -226,7 +232,7 @@ class Runner(Generic[M]):
 
     def _restored(self) -> tuple[Any, bool]:
         """The state that the ledger keeps, and whether its secret was lost."""
-        stored = self.ledger.state(self._use.number)
+        stored = self.ledger.state(self._number)
         if stored is None:
             raise LedgerError("the store was altered: a session has no state")
         learnt, since = self._learnt_since()
@@ -257,10 +263,9 @@ class Runner(Generic[M]):
 
     def _source(self) -> EntropySource:
         """Where noise comes from; a seeded session goes on the same way when it is resumed."""
-        seed = self._use.seed
-        if seed is None:
+        if self._seed is None:
             return SystemEntropy()
-        key = hashlib.sha256(f"{seed} {self._use.number} {self.ledger.records}".encode())
+        key = hashlib.sha256(f"{self._seed} {self._number} {self.ledger.records}".encode())
         return SeededEntropy(int.from_bytes(key.digest()[:16], "big"))
 
     def _add(
@@ -274,7 +279,7 @@ class Runner(Generic[M]):
     ) -> None:
         """A record of the session; with a state, which it goes on from after that."""
         stored = None if state is None else stored_state(self.mechanism, state)
-        entries.add(kind, self._use.number, body, query=query, state=stored)
+        entries.add(kind, self._number, body, query=query, state=stored)
 
 
 def stored_state(mechanism: Mechanism[Any, Any], state: Any) -> StoredState:
@@ -486,15 +491,31 @@ class Beginning:
     guarantee: PrivacyGuarantee
 
 
+def check_agreed(terms: Use, agreed: dict[str, Any], wanted: dict[str, Any]) -> None:
+    """Refuse to resume a session with other parameters than it was begun with.
+
+    Raises:
+        ParameterError: one differs.
+    """
+    agreed = {**agreed, "seed": terms.seed}
+    for key, value in wanted.items():
+        if agreed.get(key) != value:
+            raise ParameterError(
+                f"session {terms.name!r} is on the store with {key}={agreed.get(key)!r}; "
+                "leave that out, or choose another name"
+            )
+
+
 def begun_or_resumed(
     store: Store,
     subject: PrivateData | Subject,
+    terms: dict[str, Any],
     *,
     kind: str,
     name: str,
-    seed: int | None,  # noqa: ARG001
-    fresh: Callable[[], Beginning],
-    resume: Callable[[Use], tuple[Mechanism[Any, Any], Any]],
+    seed: int | None,
+    fresh: Callable[[dict[str, Any]], Beginning],
+    resume: Callable[[Use, dict[str, Any]], tuple[Mechanism[Any, Any], Any]],
     **noted: dict[str, Any] | None,
 ) -> tuple[Use, Runner[Any]]:
     """Begin a session, or go on with the one of this name, on the ledger of a store.
@@ -502,34 +523,50 @@ def begun_or_resumed(
     Args:
         store: made if it is not there; what is refused must leave none.
         subject: the private data that it is about.
+        terms: plain values by name; those that are None are open.
         kind: of the use.
         name: of the session.
         seed: of the noise of a new session, or None.
-        fresh: makes a new session; called before a store is made.
-        resume: from what was agreed the mechanism and the data, as it reads them; refuses what
-            does not agree.
+        fresh: makes a new session of its terms; called before a store is made.
+        resume: from what was agreed the mechanism and the data, as it reads them; refuses terms,
+            the seed among them, that do not agree.
         noted: see `begin_use`: how the data were read.
 
     Raises:
         BudgetError: the budget does not allow the session. Nothing was spent.
         LedgerError: the store cannot be used; or the state in it is of another mechanism.
+        ParameterError: no name, epsilon, number of queries or seed of a session.
     """
+    if not isinstance(name, str) or not 0 < len(name) <= 100 or not name.isprintable():
+        raise ParameterError("a session's name is a printable text of 1 to 100 characters")
+    wanted = {key: value for key, value in terms.items() if value is not None}
+    if "epsilon" in wanted:
+        wanted["epsilon"] = as_stored(exact_epsilon(wanted["epsilon"]))
+
+    def made() -> Beginning:
+        for key, example in (("epsilon", "1.0"), ("queries", "100")):
+            if key not in wanted:
+                raise ParameterError(f"a new session needs {key}, for example {key}={example}")
+        if seed is not None:
+            SeededEntropy(seed)
+        return fresh(wanted)
+
     beginning = None
     if store.exists:
         ledger = open_ledger(store, subject)
     else:
-        beginning = fresh()
+        beginning = made()
         ledger = opened(store, subject, beginning.mechanism.cost, beginning.guarantee)
     try:
         with ledger.locked():
             known = {use.name: use for use in uses_of(ledger) if use.kind == kind}
             if name in known:
-                use = known[name]
-                runner = Runner[Any](ledger, use, *resume(use))
+                use, seeded = known[name], {} if seed is None else {"seed": seed}
+                runner = Runner[Any](ledger, use, *resume(use, wanted | seeded))
                 if runner.totals.started:
                     runner.present()
                 return use, runner
-            beginning = beginning or fresh()
+            beginning = beginning or made()
             use = begin_use(
                 ledger,
                 kind=kind,

@@ -21,7 +21,7 @@ from graphcuts_dp.graph.owned_rows import PrivateData, bounded_graph, without_ro
 from graphcuts_dp.learn.bounds import SessionWorkload
 from graphcuts_dp.learn.learners import Learner, OwnLearner
 from graphcuts_dp.ledger.opening import Store, reading_of, size_of
-from graphcuts_dp.ledger.uses import SESSION, Use, check_agreed, check_name
+from graphcuts_dp.ledger.uses import SESSION, Use
 from graphcuts_dp.measure.cells import Sides, sides_of_groups
 from graphcuts_dp.options import chosen
 from graphcuts_dp.pairs.graph_queries import GraphQuery, Question
@@ -29,15 +29,21 @@ from graphcuts_dp.pairs.groups import GroupNames, Groups, asked_query
 from graphcuts_dp.pairs.queries import CutQuery, Subset, is_query, understood
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import VertexSet
-from graphcuts_dp.privacy.composition import as_stored
 from graphcuts_dp.privacy.guarantee import Protect, promise_text, warn_of_delta
 from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.resources import Progress, silent
 from graphcuts_dp.session.base import Answer, CutMechanism
 from graphcuts_dp.session.online import OnlineMechanism, OnlineState
-from graphcuts_dp.session.queries import encode_query
+from graphcuts_dp.session.queries import EncodedQuery, encode_query
 from graphcuts_dp.session.query_lines import sides
-from graphcuts_dp.session.runner import Beginning, Remaining, Runner, StoreSession, begun_or_resumed
+from graphcuts_dp.session.runner import (
+    Beginning,
+    Remaining,
+    Runner,
+    StoreSession,
+    begun_or_resumed,
+    check_agreed,
+)
 from graphcuts_dp.session.terms import METHODS, Auto, ByRule, Method, SessionTerms
 from graphcuts_dp.session.transcript import History, export_ledger
 
@@ -195,9 +201,11 @@ class Session(StoreSession[CutMechanism[Any]], Displayed):
         if is_query(S):
             if T is not None:
                 raise QueryError("give either a whole query or two sets, not both")
-            return self.ask_all([S], unguaranteed=unguaranteed)[0]
-        query = asked_query(cast(Subset | str, S), T, self._names)
-        return self.ask_all([query], unguaranteed=unguaranteed)[0]
+            query: Question = cast(Question, S)
+        else:
+            query = asked_query(cast(Subset | str, S), T, self._names)
+        ((answer,),) = self._answers(self._keys([query]), unguaranteed=unguaranteed)
+        return answer
 
     def ask_all(
         self,
@@ -229,22 +237,21 @@ class Session(StoreSession[CutMechanism[Any]], Displayed):
             LedgerError: likewise.
         """
         total = len(queries) if isinstance(queries, Sequence) else 0
-        keys = (encode_query(query, self.universe) for query in self._named(queries))
         answers: list[Answer] = []
-        for chunk in self._answers(keys, unguaranteed=unguaranteed):
+        for chunk in self._answers(self._keys(queries), unguaranteed=unguaranteed):
             answers += chunk
             progress(len(answers) / total if total else 0.0, f"{len(answers):,} answers")
         return answers
 
-    def _named(self, queries: Iterable[Question]) -> Iterator[Question]:
+    def _keys(self, queries: Iterable[Question]) -> Iterator[EncodedQuery]:
+        """Queries in the form in which the ledger keeps them, with the names of groups replaced."""
         for query in queries:
             if isinstance(query, GraphQuery):
-                yield query
+                yield encode_query(query, self.universe)
                 continue
-            named = query
             if self._names is not None and isinstance(query, CutQuery):
-                named = self._names.named(query)
-            yield understood(named, self.universe.space)
+                query = self._names.named(query)
+            yield encode_query(understood(query, self.universe.space), self.universe)
 
     def cost(self, queries: Iterable[Question]) -> Preview:
         """What `ask_all` would use. Nothing is asked.
@@ -252,8 +259,7 @@ class Session(StoreSession[CutMechanism[Any]], Displayed):
         Raises:
             QueryError: unknown vertices.
         """
-        coded = (encode_query(query, self.universe) for query in self._named(queries))
-        asked = {key.digest: key.pairs for key in coded}
+        asked = {key.digest: key.pairs for key in self._keys(queries)}
         with self._ledger.locked():
             on_record = self._runner.totals.answers.keys()
             new = sum(pairs > 0 for digest, pairs in asked.items() if digest not in on_record)
@@ -424,23 +430,20 @@ def session_of(
     Raises:
         GraphCutsError: as `open_session`.
     """
-    check_name(name)
     if not isinstance(graph, PrivateData):
         source = source or {"path": os.path.realpath(graph)}
         graph = read_graph(graph)
     between = None if groups is None else sides_of_groups(graph, groups)
     names = None if between is None else GroupNames(*between)
-    wanted = {key: value for key, value in given.items() if value is not None}
-    if "epsilon" in wanted:
-        wanted["epsilon"] = as_stored(wanted["epsilon"])
     use, runner = begun_or_resumed(
         Store.of(store),
         graph,
+        given,
         kind=SESSION,
         name=name,
         seed=seed,
-        fresh=lambda: _fresh(graph, wanted, seed, own, between, stacklevel),
-        resume=lambda use: _agreed(use, graph, wanted, seed, own),
+        fresh=lambda wanted: _fresh(graph, wanted, seed, own, between, stacklevel + 1),
+        resume=lambda use, wanted: _agreed(use, graph, wanted, own),
         source=source,
         reading=reading_of(graph),
     )
@@ -456,9 +459,6 @@ def _fresh(
     stacklevel: int,
 ) -> Beginning:
     """A new session, tried out without edges, before anything is spent."""
-    for key, example in (("epsilon", "1.0"), ("queries", "10_000")):
-        if key not in wanted:
-            raise ParameterError(f"a new session needs {key}, for example {key}={example}")
     asked = SessionTerms.of(own=own, **wanted)
     graph = bounded_graph(private, asked.protect)
     universe, grid = Universe.of(graph), asked.grid(graph)
@@ -471,8 +471,6 @@ def _fresh(
         # Whatever cannot start must fail before it is paid for.
         empty = bounded_graph(without_rows(private), terms.protect)
         mechanism.start(empty, SeededEntropy(0))
-    if seed is not None:
-        SeededEntropy(seed)
     count, of = size_of(private)
     warn_of_delta(mechanism.cost.delta, count=count, of=of, stacklevel=stacklevel)
     warning = terms.warning(universe, grid)
@@ -487,15 +485,12 @@ def _agreed(
     use: Use,
     private: PrivateData,
     wanted: dict[str, Any],
-    seed: int | None,
     own: OwnLearner | None,
 ) -> tuple[CutMechanism[Any], AnyGraph]:
     """The mechanism of a session on the store, and the graph for it."""
     wanted = {key: value for key, value in wanted.items() if key != "expected_edges"}
     if wanted.get("method") == Auto.name:
         del wanted["method"]
-    if seed is not None:
-        wanted["seed"] = seed
     check_agreed(use, {**vars(Auto()), **use.parameters}, wanted)
     reading = reading_of(private)
     for key in use.reading | reading:

@@ -12,13 +12,7 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.opening import Store, ledger_budget, ledger_universe, open_ledger
-from graphcuts_dp.ledger.uses import (
-    DISTANCE_SESSION,
-    SESSION,
-    Use,
-    total_cost,
-    uses_of,
-)
+from graphcuts_dp.ledger.uses import DISTANCE_SESSION, SESSION, Use, total_cost, uses_of
 from graphcuts_dp.pairs.graph_queries import Question
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.noise import SEEDED_WARNING
@@ -99,8 +93,8 @@ class UseStatus:
 
     Attributes:
         use: what was agreed when it began.
-        state: of a session as `SessionStatus.state`; of a session of distances "begun"; of another
-            use "finished". "unfinished" is at work, or interrupted: its cost counts as spent.
+        state: of a session as `SessionStatus.state`; of another use "finished", or "unfinished":
+            at work, or interrupted, and its cost counts as spent.
     """
 
     use: Use
@@ -187,17 +181,16 @@ def ledger_status(ledger: Ledger) -> LedgerStatus:
     """
     with ledger.locked():
         uses = uses_of(ledger)
-        sessions = tuple(session_status(ledger, each) for each in uses if each.kind == SESSION)
+        kinds = (SESSION, DISTANCE_SESSION)
+        sessions = [session_status(ledger, each) for each in uses if each.kind in kinds]
         states = {session.terms.number: session.state for session in sessions}
-        begun = {each.number for each in uses if each.kind == DISTANCE_SESSION}
         for number, totals in ledger.uses.items():
-            done = "begun" if number in begun else "finished"
-            states.setdefault(number, done if totals.started else "unfinished")
+            states.setdefault(number, "finished" if totals.started else "unfinished")
         total = total_cost([each.cost for each in uses], ledger_budget(ledger)) if uses else None
         budget, head = ledger_budget(ledger), str(ledger.head)
     return LedgerStatus(
         uses=tuple(UseStatus(each, states[each.number]) for each in uses),
-        sessions=sessions,
+        sessions=tuple(each for each in sessions if each.terms.kind == SESSION),
         epsilon=total.epsilon if total else 0.0,
         delta=total.delta if total else 0.0,
         budget=None if budget is None else str(budget),

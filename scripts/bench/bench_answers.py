@@ -29,7 +29,7 @@ import numpy as np
 import graphcuts_dp as gc
 from graphcuts_dp.pairs.queries import pairs_between
 from graphcuts_dp.privacy.noise import SeededEntropy
-from graphcuts_dp.release.allocation import measure
+from graphcuts_dp.release.measuring import measure
 from scripts.figures.random_graphs import power_law_bipartite
 
 EPSILONS = (0.5, 1.0, 2.0)

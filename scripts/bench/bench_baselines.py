@@ -29,8 +29,8 @@ import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning
 from graphcuts_dp.measure.entries import distribution_for
 from graphcuts_dp.privacy.noise import SeededEntropy
-from graphcuts_dp.release.allocation import measure as buy
-from graphcuts_dp.results.storage import WORKLOADS
+from graphcuts_dp.release.measuring import measure as buy
+from graphcuts_dp.results.release import WORKLOADS
 from scripts.bench.baseline_graphs import MADE, Entry, bundled, from_folder
 from scripts.benchmark.baselines import BASELINES
 

@@ -39,7 +39,7 @@ from graphcuts_dp.measure.cells import measure_groups
 from graphcuts_dp.measure.entries import measure_kept_edges
 from graphcuts_dp.measure.statistics import measure_degrees, measure_weight_counts
 from graphcuts_dp.privacy.noise import SeededEntropy
-from graphcuts_dp.release import sparse_measure
+from graphcuts_dp.release import measuring
 from graphcuts_dp.synth.sparse_fit import fit_sparse
 
 SIZES = (0.4, 0.3, 0.2, 0.1)
@@ -182,7 +182,7 @@ def listed(model, kept):
 def ours(graph, groups, epsilon, seed, share=None):
     """The released model; groups are public ones, "found" or "none"."""
     options = {} if isinstance(groups, str) else {"groups": groups}
-    looking = mock.patch.object(sparse_measure, "_may_be_found", return_value="none")
+    looking = mock.patch.object(measuring, "_may_be_found", return_value="none")
     with looking if groups == "none" else nullcontext():
         release = gc.release_graph(
             graph,

@@ -6,7 +6,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from graphcuts_dp.errors import MatrixError
-from graphcuts_dp.evaluation.cut_distance import matrix_of
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, DirectedGraph, Graph
 from scripts.benchmark.base import Answers, Estimate, SparseMatrix
 
@@ -17,7 +16,7 @@ _ASYMMETRY = 1e-9  # relative, of rounding
 
 def truth_of(graph: AnyGraph) -> SparseMatrix:
     """The sparse matrix of a graph: each edge of an undirected one twice."""
-    return matrix_of(graph)
+    return graph.to_scipy()
 
 
 def checked_estimate(estimate: Estimate, graph: AnyGraph) -> SparseMatrix | Answers:
@@ -37,7 +36,7 @@ def checked_estimate(estimate: Estimate, graph: AnyGraph) -> SparseMatrix | Answ
     if isinstance(estimate, Graph | DirectedGraph | BipartiteGraph):
         if type(estimate) is not type(graph):
             raise MatrixError("the estimate is a graph of another kind")
-        return _one_form(matrix_of(estimate), graph)
+        return _one_form(estimate.to_scipy(), graph)
     if callable(estimate):
         return estimate
     return _one_form(estimate, graph)

@@ -20,7 +20,7 @@ from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.offline.methods import release_iteratively
 from graphcuts_dp.plotting.style import PAGE, house_style
-from graphcuts_dp.release.synthesis import release_graph
+from graphcuts_dp.release.releases import release_graph
 from graphcuts_dp.resources import Progress
 from scripts.benchmark.baselines import noisy_degrees_chung_lu
 from scripts.figures.base import Finding, Table, exponent_finding, finding

@@ -43,8 +43,9 @@ from graphcuts_dp.offline import distinguisher, lists, rank_one
 from graphcuts_dp.offline.query_lists import CutList, QuestionList
 from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
 from graphcuts_dp.privacy.noise import SeededEntropy
-from graphcuts_dp.release.sparse import sparse_release
-from graphcuts_dp.release.sparse_measure import SparseShares, measure_sparse
+from graphcuts_dp.release.measuring import measure_sparse
+from graphcuts_dp.release.releases import sparse_release
+from graphcuts_dp.release.shares import SparseShares
 from graphcuts_dp.results.bundle import KINDS, receipt_path
 from graphcuts_dp.session.queries import EdgeCounter
 from graphcuts_dp.session.session import session_of
@@ -705,7 +706,7 @@ NAMES = {
         Groups GroupTree RemoteSession connect
         planning.plan_bounds planning.BoundPlan planning.BoundRow
         planning.plan_degree_bounds planning.DegreePlan planning.DegreeRow""",
-    "of whoever holds the graph": """answer_all cut_distance cut_errors cut_norm
+    "of whoever holds the graph": """answer_all cut_errors cut_norm
         read_graph Columns""",
 }
 

@@ -20,10 +20,9 @@ from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
 from graphcuts_dp.measure.statistics import measure_degrees, measure_total
 from graphcuts_dp.privacy.noise import EntropySource, sample_discrete_laplace
-from graphcuts_dp.release.allocation import measure
-from graphcuts_dp.release.choice import Prospect, Response
-from graphcuts_dp.results.release import Release
-from graphcuts_dp.results.storage import ANSWERS, SYNTHETIC_GRAPH
+from graphcuts_dp.release.measuring import measure
+from graphcuts_dp.release.shares import Prospect, Response
+from graphcuts_dp.results.release import ANSWERS, SYNTHETIC_GRAPH, Release
 from tests.audits.base import Audit, ByLaw, Entry, Sampled, column_of
 from tests.audits.graphs import BIPARTITE, DIRECTED, HUB, LAST_PAIR, capped
 

@@ -16,9 +16,8 @@ from graphcuts_dp.measure.cells import measure_groups
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.privacy.noise import EntropySource
-from graphcuts_dp.release.allocation import measure
-from graphcuts_dp.release.choice import Response
-from graphcuts_dp.release.group_shares import GroupPlan, group_plan
+from graphcuts_dp.release.measuring import measure
+from graphcuts_dp.release.shares import GroupPlan, Response, group_plan
 from graphcuts_dp.results.release import Release
 from tests.audits.base import Audit, ByLaw, Entry, Sampled, column_of
 from tests.audits.budgets import (

@@ -103,7 +103,6 @@ class TwoRounds:
             noise=ValueNoise("laplace", each / steps),
             value_error=0.1,
             error=None,
-            cost=self.cost,
         )
 
 

@@ -14,7 +14,7 @@ from graphcuts_dp.evaluation.audit import Claim
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.measure.entries import randomized_response
 from graphcuts_dp.privacy.noise import EntropySource
-from graphcuts_dp.release.synthesis import release_graph
+from graphcuts_dp.release.releases import release_graph
 from graphcuts_dp.synth.methods import FIT_NAMES
 from scripts.benchmark.baselines import BASELINES, chung_lu, noisy_degrees
 from tests.audits.base import Audit, Entry, Sampled

@@ -184,7 +184,7 @@ def _products(rho: float, reused: bool, source: EntropySource) -> Draw:
         ends = 2 * np.arange(count)
         rows = ends if full else ends[:0]
         universe = Universe(2 * count)
-        of = PowerRankOne(universe=universe, rho=rho, delta=1e-6, steps=1, vectors=1)
+        of = PowerRankOne(universe=universe, rho=rho, delta=1e-6, steps=1)
         search = of.begin(Graph(rows, rows + 1, vertices=2 * count), source)
         seed = int.from_bytes(source.bytes(6).tobytes(), "little")
         found: Any = []

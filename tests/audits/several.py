@@ -31,7 +31,7 @@ from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.guarantee import Protect
 from graphcuts_dp.privacy.noise import EntropySource
-from graphcuts_dp.release.sparse_measure import measure_sparse
+from graphcuts_dp.release.measuring import measure_sparse
 from graphcuts_dp.session.online import OnlineMechanism
 from tests.audits.base import Audit, Entry, Enumerated, Sampled
 from tests.audits.calibrations import calibrated, transcripts_of

@@ -21,13 +21,8 @@ from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.measure.entries import measure_kept_edges
 from graphcuts_dp.measure.statistics import measure_weight_counts
 from graphcuts_dp.privacy.noise import EntropySource
-from graphcuts_dp.release.group_shares import GroupPlan
-from graphcuts_dp.release.sparse_measure import (
-    COUNTS_SHARE,
-    SparseNoise,
-    SparseShares,
-    measure_sparse,
-)
+from graphcuts_dp.release.measuring import measure_sparse, sparse_distribution
+from graphcuts_dp.release.shares import COUNTS_SHARE, GroupPlan, SparseShares
 from tests.audits.base import Audit, ByLaw, Entry, Sampled, column_of
 from tests.audits.budgets import SHARED, Placed, placed, seen_of_degrees
 from tests.audits.graphs import BIPARTITE, DIRECTED, HUB, LAST_PAIR, UNCAPPED
@@ -172,7 +167,7 @@ def _threshold_of_true_edges(epsilon: float, noise: str, source: EntropySource) 
 def _kept(
     graph: AnyGraph, epsilon: float, noise: str, source: EntropySource, *, edges: float
 ) -> KeptEdges:
-    distribution = SparseNoise.of(graph, noise).distribution(graph, epsilon)
+    distribution = sparse_distribution(graph, noise, epsilon)
     pairs = graph.shape[0] * (graph.shape[0] - 1) // 2
     threshold = threshold_for(distribution, pairs=pairs, edges=edges, false_share=_FEW_FALSE)
     return measure_kept_edges(graph, distribution, threshold=threshold, source=source)
@@ -226,7 +221,7 @@ def _counts_not_charged(epsilon: float, noise: str, source: EntropySource) -> Ru
     """The counts cost epsilon, and come on top of kept edges that have all of epsilon, too."""
 
     def run(side: _Side) -> list[float]:
-        made = SparseNoise.of(side.graph, noise).distribution(side.graph, epsilon)
+        made = sparse_distribution(side.graph, noise, epsilon)
         counts = measure_weight_counts(side.graph, made, epsilon=Fraction(epsilon), source=source)
         kept = measure_kept_edges(side.graph, made, threshold=1, source=source)
         of_counts, of_kept = seen_of_counts(counts, side)[0], seen_of_kept(kept, side)[0]
@@ -239,7 +234,7 @@ def _one_noise_for_all_counts(epsilon: float, noise: str, source: EntropySource)
     """All classes of weight share their noise: the difference of two of them has none."""
 
     def run(side: _Side) -> list[float]:
-        made = SparseNoise.of(side.graph, noise).distribution(side.graph, epsilon)
+        made = sparse_distribution(side.graph, noise, epsilon)
         counts = measure_weight_counts(
             side.graph, made, epsilon=Fraction(epsilon) * COUNTS_SHARE, source=source
         )

@@ -63,7 +63,6 @@ def noisy_products(rho, edge, columns, *, seed, turns=(1,)):
         rho=rho,
         delta=1e-6,
         steps=1,
-        vectors=len(columns),
         answer="pair",
     )
     source = SeededEntropy(seed + edge)

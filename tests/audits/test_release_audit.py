@@ -12,7 +12,7 @@ from graphcuts_dp.evaluation.audit import audit
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
 from graphcuts_dp.privacy.noise import SeededEntropy
-from graphcuts_dp.release.synthesis import release_graph
+from graphcuts_dp.release.releases import release_graph
 from tests.audits import responses
 
 RUNS = 2000  # of half the noise, 1.15 or more is found with each of the seeds that were tried

@@ -28,10 +28,9 @@ from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.vertices import Space
 from graphcuts_dp.privacy.guarantee import Protect
 from graphcuts_dp.privacy.noise import EntropySource
-from graphcuts_dp.release.allocation import measure
-from graphcuts_dp.release.choice import Response
-from graphcuts_dp.release.flow_release import release_flows
-from graphcuts_dp.release.synthesis import release_graph
+from graphcuts_dp.release.measuring import measure
+from graphcuts_dp.release.releases import release_flows, release_graph
+from graphcuts_dp.release.shares import Response
 from graphcuts_dp.session.terms import SessionTerms
 from tests.audits.base import Audit, Entry, Sampled
 from tests.audits.graphs import EMPTY

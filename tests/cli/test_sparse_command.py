@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.release import sparse
+from graphcuts_dp.release import releases
 from graphcuts_dp.results import release
 
 
@@ -67,7 +67,7 @@ def test_options_that_do_not_fit_are_refused(call, options, tmp_path):
 
 @pytest.mark.usefixtures("files")
 def test_auto_tells_before_it_takes_it(call, monkeypatch):
-    monkeypatch.setattr(sparse, "memory_limit", lambda: 10**4)
+    monkeypatch.setattr(releases, "memory_limit", lambda: 10**4)
     status, _, err = call(*RELEASE, "--noise", "laplace")
     assert status == 0, err
     assert "released sparsely" in err
@@ -78,7 +78,7 @@ def test_an_interrupted_release_leaves_nothing(call, monkeypatch, tmp_path):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sparse, "fit_sparse", interrupted)
+    monkeypatch.setattr(releases, "fit_sparse", interrupted)
     status, _, _ = call(*RELEASE, "--mechanism", "sparse")
     assert status == 130
     assert not [file for file in tmp_path.iterdir() if "x.graphml" in file.name]

@@ -1,8 +1,8 @@
 """The user's way in: plans, answers, intervals, files, mistakes."""
 
-import csv
 import hashlib
 import json
+from fractions import Fraction
 from pathlib import Path
 
 import networkx as nx
@@ -14,29 +14,51 @@ from graphcuts_dp.distances import Locations, Metric, answer_distances, plan_dis
 from graphcuts_dp.distances import answers as answers_module
 from graphcuts_dp.distances import counts as counts_module
 from graphcuts_dp.distances import metric as metric_module
+from graphcuts_dp.distances.embeddings import embeddings_of, learnt_cheaply
+from graphcuts_dp.distances.learner import best_learner
 from graphcuts_dp.distances.locations import all_distances
-from graphcuts_dp.errors import (
-    AccuracyWarning,
-    FileFormatError,
-    GraphError,
-    ParameterError,
-    QueryError,
-)
+from graphcuts_dp.errors import AccuracyWarning, FileFormatError, ParameterError, QueryError
 
 PATH = Metric.path(40)
 PEOPLE = Locations(PATH, [100 if 10 <= v < 20 else 3 for v in range(40)])
 
 
-@pytest.mark.parametrize("mechanism", ["tree-counts", "histogram", "per-query"])
+def ring(size):
+    graph = nx.cycle_graph(size)
+    graph.add_edge(0, size // 3)
+    return Metric.of(graph)
+
+
+MAPS = {
+    "path": Metric.path(40),
+    "grid": Metric.grid(6, 7),
+    "tree": Metric.of(nx.balanced_tree(2, 3)),
+    "ring": ring(12),
+}
+
+
+def placed(metric, people=10**6, seed=1):
+    rng = np.random.default_rng(seed)
+    return Locations(metric, rng.multinomial(people, rng.dirichlet(np.full(len(metric), 0.3))))
+
+
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
-def test_intervals_hold_for_all_vertices(mechanism, noise):
-    """All eight runs hold but for a chance of 8e-8."""
-    truth = all_distances(PEOPLE)
-    for seed in range(8):
+@pytest.mark.parametrize(
+    ("mechanism", "kind"),
+    [
+        *((name, "path") for name in ("tree-counts", "histogram", "per-query")),
+        *(("learner", kind) for kind in MAPS),
+    ],
+)
+def test_intervals_hold_for_all_vertices(mechanism, kind, noise):
+    """All four runs hold but for a chance of 4e-8; none is wider than the plan promised."""
+    here = placed(MAPS[kind])
+    truth = all_distances(here)
+    for seed in range(4):
         answers = answer_distances(
-            PATH,
-            PEOPLE,
-            epsilon=5.0,
+            here.metric,
+            here,
+            epsilon=2.0,
             delta=1e-6,
             mechanism=mechanism,
             noise=noise,
@@ -46,7 +68,11 @@ def test_intervals_hold_for_all_vertices(mechanism, noise):
         assert (np.abs(answers.values - truth) <= answers.radii).all()
         row = answers.plan.best
         assert (row.mechanism, row.noise) == (mechanism, noise)
-        assert answers.radii.max() < 25 * row.typical
+        diameter = here.metric.diameter  # of which radii have a part for rounding
+        assert answers.radii.max() <= row.guaranteed + 2e-9 * diameter < diameter
+        assert (row.typical is None) == (mechanism == "learner")
+        assert row.typical is None or answers.radii.max() < 25 * row.typical
+        assert answers.guarantee.delta == (0 if noise == "laplace" else 1e-6)
 
 
 def test_a_test_of_intervals_would_catch_narrow_ones():
@@ -114,64 +140,23 @@ def test_all_kinds_of_locations(tmp_path):
     assert all(value == values[0] for value in values)
 
 
-def test_files(tmp_path):
-    answers = answer_distances(PATH, PEOPLE, epsilon=1.0, seed=2)
+@pytest.mark.parametrize("seed", [None, 4])
+def test_files(tmp_path, seed):
+    """Whoever reads the table of a seeded run sees that it is not private."""
+    answers = answer_distances(PATH, PEOPLE, epsilon=1.0, seed=seed)
     table, receipt = answers.save(tmp_path / "answers.csv")
-    data = Path(table).read_bytes()
-    rows = list(csv.DictReader(data.decode().splitlines()))
-    assert [float(row["value"]) for row in rows] == answers.values.tolist()
+    read = pd.read_csv(table)
+    assert read["value"].tolist() == pytest.approx(answers.values.tolist(), rel=1e-15)
+    marks = [] if seed is None else ["seeded: not private"] * len(PATH)
+    assert read.get("mark", pd.Series(dtype=object)).tolist() == marks
+    assert list(read.columns) == ["vertex", "value", "low", "high", *(["mark"] * (seed == 4))]
     told = json.loads(Path(receipt).read_bytes())
-    assert told["files"]["answers.csv"] == hashlib.sha256(data).hexdigest()
-    assert told["guarantee"]["entropy"] == "seeded: not private"
+    digest = hashlib.sha256(Path(table).read_bytes()).hexdigest()
+    assert told["files"]["answers.csv"] == digest
     assert told["mechanism"] == answers.plan.best.mechanism
     with pytest.raises(FileFormatError, match="exists"):
         answers.save(tmp_path / "answers.csv")
     assert answers.save(tmp_path / "answers.csv", force=True) == (table, receipt)
-
-
-@pytest.mark.parametrize("seed", [None, 4])
-def test_whoever_reads_the_table_of_a_seeded_run_sees_that_it_is_not_private(tmp_path, seed):
-    answers = answer_distances(PATH, PEOPLE, epsilon=1.0, seed=seed)
-    table, _ = answers.save(tmp_path / "answers.csv")
-    read = pd.read_csv(table)
-    assert read["value"].tolist() == pytest.approx(answers.values.tolist())
-    marks = [] if seed is None else ["seeded: not private"] * len(PATH)
-    assert read.get("mark", pd.Series(dtype=object)).tolist() == marks
-    assert list(read.columns[:4]) == ["vertex", "value", "low", "high"]
-    assert len(read.columns) == 4 + (seed is not None)
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"epsilon": 0.0},
-        {"epsilon": -1.0},
-        {"epsilon": float("nan")},
-        {"epsilon": 1.0, "delta": 1.0},
-        {"epsilon": 1.0, "delta": float("nan")},
-        {"epsilon": 1.0, "confidence": 1.0},
-        {"epsilon": 1.0, "mechanism": "magic"},
-        {"epsilon": 1.0, "noise": "uniform"},
-        {"epsilon": 1.0, "noise": "gaussian"},
-        {"epsilon": 1.0, "seed": -1},
-    ],
-)
-def test_bad_parameters(options):
-    with pytest.raises(ParameterError):
-        answer_distances(PATH, PEOPLE, **options)
-
-
-def test_bad_maps_and_locations():
-    with pytest.raises(GraphError, match="not connected"):
-        answer_distances(nx.Graph([(0, 1), (2, 3)]), [0], epsilon=1.0)
-    with pytest.raises(ParameterError, match="at least two"):
-        answer_distances(Metric.path(1), [0], epsilon=1.0)
-    with pytest.raises(QueryError, match="another map"):
-        answer_distances(Metric.path(5), PEOPLE, epsilon=1.0)
-    with pytest.raises(ParameterError, match="locations are"):
-        answer_distances(PATH, 7, epsilon=1.0)
-    with pytest.raises(ParameterError, match="number of people"):
-        plan_distances(PATH, people=0, epsilon=1.0)
 
 
 def test_worthless_answers_warn():
@@ -209,3 +194,47 @@ def test_large_maps_are_worked_on_a_few_rows_at_a_time(monkeypatch):
     assert {row.mechanism for row in few.rows} == {"tree-counts", "histogram"}
     asked = plan_distances(ring, people=510, epsilon=3.0, mechanism="per-query")
     assert asked.best.mechanism == "per-query"
+
+
+def test_intervals_are_much_narrower_than_one_number_for_all_positions():
+    """Where people are decides how much; here, for a fixed seed, half and less."""
+    here = placed(MAPS["path"], seed=3)
+    answers = answer_distances(MAPS["path"], here, epsilon=2.0, mechanism="learner", seed=3)
+    assert np.median(answers.radii) < answers.plan.best.guaranteed / 2
+
+
+def test_several_people_cost_as_much_as_the_noise_of_one_grows():
+    here = placed(MAPS["grid"])
+    one = answer_distances(MAPS["grid"], here, epsilon=1.0, mechanism="learner", seed=1)
+    ten = answer_distances(MAPS["grid"], here, epsilon=1.0, mechanism="learner", at_most=10, seed=1)
+    assert ten.guarantee.protects == "10 people"
+    assert one.guarantee.epsilon == ten.guarantee.epsilon == 1.0
+    assert ten.plan.best.guaranteed > 2 * one.plan.best.guaranteed
+    for share, whole in zip(ten.plan.best.built.tunings, one.plan.best.built.tunings, strict=True):
+        assert 10 * share.spent <= Fraction(1)
+        assert share.spent < whole.spent
+
+
+def test_auto_tries_the_learner_where_that_is_cheap():
+    star = Metric.of(nx.star_graph(90))
+    named = {
+        name: {row.mechanism for row in plan_distances(metric, people=10**8, epsilon=1.0).rows}
+        for name, metric in {**MAPS, "star": star}.items()
+    }
+    assert {name for name, rows in named.items() if "learner" in rows} == {"path", "grid", "tree"}
+    assert learnt_cheaply(star, most_coordinates=90)
+    asked = plan_distances(star, people=99, epsilon=1.0, mechanism="learner")
+    assert asked.best.mechanism == "learner"
+
+
+def test_the_dimension_of_an_inexact_embedding_is_the_best_promise():
+    terms = {"queries": None, "epsilon": 5.0, "beta": 0.05}
+    many, few = (
+        best_learner(embeddings_of(MAPS["ring"]), people=people, **terms) for people in (10**8, 10)
+    )
+    assert many.embedding.contraction > 1
+    assert many.radius < MAPS["ring"].diameter / 2
+    assert many.embedding.points.shape[1] >= few.embedding.points.shape[1]
+    assert many.radii(confidence=0.95) == many.radius
+    with pytest.raises(ParameterError, match="smaller confidence"):
+        many.radii(confidence=0.96)

@@ -83,7 +83,7 @@ def test_what_was_asked_is_free_and_survives(path):
         assert [reply.queries_left for reply in first] == [5, 4]
     told = gc.store_status(path)
     assert [(use.use.kind, use.use.name, use.state) for use in told.uses] == [
-        ("distance session", "default", "begun")
+        ("distance session", "default", "open")
     ]
     assert told.epsilon == 2.0
 

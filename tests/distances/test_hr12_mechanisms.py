@@ -1,4 +1,4 @@
-"""The parts of HR12's mechanisms: profiles, budgets, hard caps, refusals, what is shown."""
+"""The parts of HR12's mechanisms: tangents, profiles, budgets, hard caps, bounds, what is shown."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -12,19 +12,26 @@ from hypothesis import strategies as st
 from graphcuts_dp.distances.coordinate import (
     AboveThreshold,
     CoordinateTask,
+    Line,
+    PiecewiseLinear,
     Profile,
     start_coordinate,
     step_coordinate,
     tune_coordinate,
 )
 from graphcuts_dp.distances.embeddings import bourgain_embedding, exact_embedding
-from graphcuts_dp.distances.learner import L1Learner, guaranteed
+from graphcuts_dp.distances.learner import L1Learner, coordinate_bounds, guaranteed
 from graphcuts_dp.distances.locations import Locations, all_distances
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.distances.session import InteractiveDistances
 from graphcuts_dp.errors import ExhaustedError, ParameterError, QueryError
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.noise import SeededEntropy
+from scripts.figures.distance_bounds import (
+    decomposable_mistakes,
+    decomposable_tolerance,
+    learner_mistakes,
+)
 
 GRID = Metric.grid(5, 6)
 
@@ -231,12 +238,6 @@ def test_what_is_printed_shows_nothing_private():
     assert str(answer).endswith("[seeded: not private]")
 
 
-def test_plans_and_locations_must_fit():
-    for made in (plan(people=999), plan(Metric.path(4))):
-        with pytest.raises(ParameterError, match="another"):
-            made.learnt(people(GRID, 1000), SeededEntropy(1))
-
-
 def test_only_query_vertices_are_answered():
     metric = Metric.of(nx.cycle_graph(6))
     embedding = bourgain_embedding(metric, [0, 3], public_seed=1, repetitions=8)
@@ -255,3 +256,100 @@ def test_sums_that_would_not_fit_into_64_bits_are_refused():
         tune_coordinate(
             CoordinateTask(2**40, 2, 10, 10), budget=Fraction(1, 10**8), pure=True, beta=0.1
         )
+
+
+WIDTH = 20
+
+
+def tuning(value_radius, count_radius, above, people):
+    task = CoordinateTask(WIDTH, people, 50, WIDTH + 1)
+    made = tune_coordinate(task, budget=Fraction(1), pure=True, beta=0.1)
+    return replace(made, value_radius=value_radius, count_radius=count_radius, above=above)
+
+
+@given(
+    st.lists(st.integers(0, 30), min_size=WIDTH + 1, max_size=WIDTH + 1).filter(any),
+    st.lists(st.tuples(st.integers(0, WIDTH), st.integers(-5, 5), st.integers(-2, 2)), max_size=5),
+    st.sets(st.integers(0, WIDTH), min_size=1, max_size=6),
+)
+def test_bounds_hold_for_all_that_noise_may_do(counts, bought, silent):
+    """Lines are off by whatever their radii allow, and silent tests by whatever theirs do."""
+    profile = Profile(np.arange(WIDTH + 1), np.array(counts))
+    people = sum(counts)
+    hypothesis = PiecewiseLinear()
+    for at, value, count in bought:
+        hypothesis = hypothesis.with_line(
+            Line(at, profile.value(at) + value, 2 * (profile.count(at) + count) - people)
+        )
+    above = max([5, *(profile.value(at) - hypothesis(at) for at in silent)])
+    points = np.array(sorted(silent))
+    low, high = coordinate_bounds(hypothesis, tuning(5, 2, above, people), points)
+    truth = np.array([profile.value(at) for at in points.tolist()])
+    assert (low <= truth).all()
+    assert (truth <= high).all()
+
+
+def test_exact_lines_everywhere_leave_nothing_open():
+    """And a twin whose lines are off by one more than their radius is caught."""
+    counts = np.arange(WIDTH + 1)
+    profile = Profile(np.arange(WIDTH + 1), counts)
+    exact, off = PiecewiseLinear(), PiecewiseLinear()
+    for at in range(WIDTH + 1):
+        slope = 2 * profile.count(at) - int(counts.sum())
+        exact = exact.with_line(Line(at, profile.value(at), slope))
+        off = off.with_line(Line(at, profile.value(at) - 1, slope))
+    points = np.arange(WIDTH + 1)
+    truth = [profile.value(at) for at in range(WIDTH + 1)]
+    low, high = coordinate_bounds(exact, tuning(0, 0, 0, int(counts.sum())), points)
+    assert low == pytest.approx(truth)
+    assert high == pytest.approx(truth)
+    _, high = coordinate_bounds(off, tuning(0, 0, 0, int(counts.sum())), points)
+    assert (high < np.array(truth) - 0.5).any()
+
+
+def tangent(places, at):
+    """Exact value and right derivative of the sum of distances to some places."""
+    slope = sum(1 if place <= at else -1 for place in places)
+    return Line(at, sum(abs(place - at) for place in places), slope)
+
+
+@given(
+    st.lists(st.integers(0, 30), min_size=1, max_size=12),
+    st.lists(st.integers(0, 30), max_size=8),
+)
+def test_exact_tangents_never_pass_the_function_and_meet_it_where_they_touch(places, touched):
+    hypothesis = PiecewiseLinear()
+    for at in touched:
+        hypothesis = hypothesis.with_line(tangent(places, at))
+    points = np.arange(31)
+    truth = np.abs(points[:, None] - np.array(places)).sum(axis=1)
+    found = hypothesis(points)
+    assert found.dtype == points.dtype
+    assert (found <= truth).all()
+    assert (found[touched] == truth[touched]).all()
+    assert found.tolist() == [hypothesis(x) for x in range(31)]
+
+
+def test_the_first_hypothesis_is_zero_and_stays_as_it_was():
+    first = PiecewiseLinear()
+    second = first.with_line(Line(2, 5, -1))
+    assert [first(x) for x in (0, 4)] == [0, 0]
+    assert [second(x) for x in (0, 2, 10)] == [7, 5, 0]
+    assert first(np.array([0.0, 4.0])).tolist() == [0, 0]
+
+
+def test_bounds_are_whole_and_fall_with_the_tolerance():
+    counts = [learner_mistakes(alpha) for alpha in (0.001, 0.01, 0.1, 1.9, 3)]
+    assert counts == [45, 15, 5, 2, 1]
+    assert learner_mistakes(0.01, line_error=0.005) == 21
+    assert learner_mistakes(1, width=50, slope_range=8) == 21
+    assert decomposable_mistakes(0.04, 4) == 4 * 21
+    assert decomposable_tolerance(0.04, 4) == 0.01 / 4
+
+
+@pytest.mark.parametrize(
+    "numbers", [{"line_error": 1}, {"line_error": -0.1}, {"width": 0}, {"slope_range": 0}]
+)
+def test_impossible_tolerances_are_refused(numbers):
+    with pytest.raises(ParameterError):
+        learner_mistakes(1, **numbers)

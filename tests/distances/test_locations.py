@@ -69,26 +69,6 @@ def test_files_that_cannot_be_read(tmp_path):
         Locations.read(TREE, tmp_path / "raw.csv")
 
 
-@pytest.mark.parametrize(
-    "counts", [[1, 2], [0, 0, 0, 0], [1, -1, 1, 1], [0.5, 1, 1, 1], [2**41, 0, 0, 0]]
-)
-def test_bad_counts_are_refused(counts):
-    with pytest.raises(QueryError):
-        Locations(TREE, counts)
-
-
-def test_unknown_labels_are_refused_without_quoting_them():
-    for make in (
-        lambda: Locations.from_labels(TREE, ["a", "secret"]),
-        lambda: Locations.from_counts(TREE, {"a": 1, "secret": 1}),
-        lambda: Locations.from_counts(TREE, {"a": -1}),
-        lambda: Locations.from_labels(TREE, []),
-    ):
-        with pytest.raises(QueryError) as told:
-            make()
-        assert "secret" not in str(told.value)
-
-
 def test_values_are_averages_of_distances():
     locations = Locations(TREE, [2, 0, 1, 1])
     expected = TREE.matrix @ [2, 0, 1, 1] / 4

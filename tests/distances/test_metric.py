@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 import graphcuts_dp as gc
 from graphcuts_dp.distances.metric import Metric
-from graphcuts_dp.errors import GraphError, ParameterError, QueryError
-from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph
+from graphcuts_dp.errors import ParameterError
 
 
 def random_tree(size, seed):
@@ -99,44 +98,3 @@ def test_all_kinds_of_graphs_are_maps():
 def test_parallel_edges_count_by_their_shortest():
     metric = Metric([0, 1, 0, 1], [1, 0, 1, 1], [3.0, 2.0, 5.0, 1.0], vertices=2)
     assert metric.diameter == 2
-
-
-@pytest.mark.parametrize(
-    ("rows", "columns", "lengths"),
-    [
-        ([0], [1], [-1.0]),
-        ([0], [1], [0.0]),
-        ([0], [1], [float("nan")]),
-        ([0], [1], [float("inf")]),
-        ([0], [2], [1.0]),
-        ([0, 1], [1], [1.0]),
-        ([], [], []),
-    ],
-)
-def test_bad_maps_are_refused(rows, columns, lengths):
-    with pytest.raises(GraphError):
-        Metric(rows, columns, lengths, vertices=2)
-
-
-def test_other_mistakes_are_told():
-    with pytest.raises(GraphError, match="2 parts"):
-        Metric([0, 2], [1, 3], [1, 1], vertices=4)
-    with pytest.raises(GraphError, match="coordinates"):
-        Metric([0], [1], [1.0], vertices=2, coordinates=[[0, 0], [1, np.nan]])
-    with pytest.raises(GraphError, match="number"):
-        Metric.path(2, ["far"])
-    with pytest.raises(GraphError, match="same length"):
-        Metric.path(3, [1.0])
-    with pytest.raises(QueryError, match="3 vertices"):
-        Metric.path(3).row(3)
-    with pytest.raises(ParameterError):
-        Metric.grid(0, 3)
-
-
-def test_a_map_has_no_directions_and_one_vertex_set():
-    for graph in (
-        DirectedGraph([0, 1], [1, 2], vertices=3),
-        BipartiteGraph([0, 0], [0, 1], left=1, right=2),
-    ):
-        with pytest.raises(ParameterError, match="a map is a Metric, an undirected Graph"):
-            Metric.of(graph)

@@ -23,9 +23,7 @@ from graphcuts_dp.distances.counts import (
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.privacy.composition import zcdp_rho
-from graphcuts_dp.privacy.distributions import discrete_laplace_radius
-from graphcuts_dp.privacy.level_noise import LevelNoise, Spread, split_budget
-from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.privacy.level_noise import LevelNoise
 
 
 def some_maps():
@@ -183,52 +181,6 @@ def test_other_mechanisms_cost_what_their_worst_move_loses(metric):
     assert queries.cost.pure == 1
 
 
-def test_radii_are_near_those_of_one_discrete_laplace():
-    noise = LevelNoise("laplace", (Fraction(1, 10),))
-    spread = Spread(np.array([[4.0], [0.0]]), np.array([[2.0], [0.0]]), 1)
-    wide, none = noise.radii(spread, failure=1e-3)
-    exact = 2 * discrete_laplace_radius(0.1, failure=1e-3)
-    assert exact <= wide <= 1.6 * exact
-    assert none == 0
-    gaussian = LevelNoise("gaussian", (Fraction(100),)).radii(spread, failure=1e-3)
-    assert gaussian[0] == pytest.approx(20 * np.sqrt(2 * np.log(2000)))
-
-
-def test_radii_hold_when_one_answer_has_many_unequal_coefficients():
-    """Against the exact distribution, summed by convolution: the bound may not be passed."""
-    weights, rate = [3, 1, 2, 1], 0.5
-    support = np.arange(-120, 121)
-    mass = np.ones(1)
-    for weight in weights:
-        distribution = np.exp(-rate * np.abs(support))
-        spaced = np.zeros(240 * weight + 1)
-        spaced[::weight] = distribution / distribution.sum()
-        mass = np.convolve(mass, spaced)
-    places = np.arange(len(mass)) - len(mass) // 2
-    spread = Spread(np.array([[float(sum(w * w for w in weights))]]), np.array([[3.0]]), 1)
-    for failure in (1e-2, 1e-4, 1e-6):
-        radius = LevelNoise("laplace", (Fraction(1, 2),)).radii(spread, failure=failure)[0]
-        assert mass[np.abs(places) > radius].sum() <= failure
-        assert mass[np.abs(places) > 0.5 * radius].sum() > failure
-
-
-@pytest.mark.parametrize("distribution", ["laplace", "gaussian"])
-@pytest.mark.parametrize("smallest", [1.0, 1e-3, 1e-30])
-def test_shares_of_levels_add_up_to_the_budget_exactly_however_small_some_are(
-    distribution, smallest
-):
-    squares = np.geomspace(smallest, 1.0, 40)[None, :]
-    changes = [(2, 2)] * 40
-    noise = split_budget(
-        Spread(squares, squares, 1), changes, distribution=distribution, epsilon=0.7, delta=1e-6
-    )
-    if distribution == "laplace":
-        assert noise.cost(delta=0, changes=changes).pure == Fraction(0.7)
-    else:
-        rho = sum(Fraction(2) / (2 * variance) for variance in noise.parameters)
-        assert rho == Fraction(zcdp_rho(epsilon=0.7, delta=1e-6))
-
-
 def test_more_levels_get_budgets_that_add_up():
     metric = Metric.path(300)
     built = tree_counts(metric, 100, distribution="laplace", epsilon=0.7, delta=0)
@@ -239,27 +191,6 @@ def test_more_levels_get_budgets_that_add_up():
     assert deviation < 6 / (100 * 0.7)  # without a logarithm of the number of vertices
     longer = tree_counts(Metric.path(2400), 100, distribution="laplace", epsilon=0.7, delta=0)
     assert longer.noise.deviations(longer.spread).max() / 2399 < 1.15 * deviation
-
-
-@pytest.mark.parametrize("distribution", ["laplace", "gaussian"])
-def test_the_noise_of_a_level_is_of_its_own_size_and_independent_in_each_count(distribution):
-    """Sums of 20 independent numbers have 20 times the variance, of 20 equal ones 400 times.
-
-    Of 400 such sums the empirical variance is off by 40 % with probability below 1e-6 (the fourth
-    moment is at most 3.15 times the squared variance); the seed is fixed.
-    """
-    parameters = (
-        (Fraction(1, 4), Fraction(1, 40))
-        if distribution == "laplace"
-        else (Fraction(9), Fraction(900))
-    )
-    noise, source = LevelNoise(distribution, parameters), SeededEntropy(3)
-    for level, deviation in enumerate(noise.deviations(Spread(np.eye(2), np.eye(2), 2))):
-        draws = noise.draw(level, 8000, source)
-        assert np.var(draws) == pytest.approx(deviation**2, rel=0.4)
-        assert np.var(draws.reshape(400, 20).sum(axis=1)) == pytest.approx(
-            20 * deviation**2, rel=0.4
-        )
 
 
 def test_distances_are_rounded_by_half_a_step_at_most(monkeypatch):

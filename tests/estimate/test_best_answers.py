@@ -17,9 +17,9 @@ from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Layout
 from graphcuts_dp.privacy.distributions import TwoSidedGeometric
 from graphcuts_dp.privacy.noise import SeededEntropy
-from graphcuts_dp.release.allocation import measure
-from graphcuts_dp.release.choice import Response
-from graphcuts_dp.release.synthesis import release_graph
+from graphcuts_dp.release.measuring import measure
+from graphcuts_dp.release.releases import release_graph
+from graphcuts_dp.release.shares import Response
 from graphcuts_dp.results import bundle
 from graphcuts_dp.results.release import Release
 

@@ -20,9 +20,9 @@ from graphcuts_dp.pairs.universe import Layout
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise, NoiseSum, NoiseTerm
 from graphcuts_dp.privacy.noise import SeededEntropy
-from graphcuts_dp.release.allocation import measure, promise
-from graphcuts_dp.release.choice import Response
-from graphcuts_dp.release.synthesis import release_graph
+from graphcuts_dp.release.measuring import measure, promise
+from graphcuts_dp.release.releases import release_graph
+from graphcuts_dp.release.shares import Response
 from graphcuts_dp.results.release import Release
 
 NOISES = ["binary", "laplace", "discrete-laplace"]

@@ -151,6 +151,6 @@ def test_of_nested_levels_the_finest_that_is_not_too_fine_is_measured(monkeypatc
     nested = Groups(graph.vertices, {"half": [code // 2 for code in codes], "club": codes})
     found = gc.release_graph(graph, epsilon=1.0, groups=nested, seed=1, fit="none")
     assert found.measurements.find(CellSums).map.shape == (3, 3)
-    monkeypatch.setattr("graphcuts_dp.release.group_shares.MOST_GROUPS", 2)
+    monkeypatch.setattr("graphcuts_dp.release.shares.MOST_GROUPS", 2)
     found = gc.release_graph(graph, epsilon=1.0, groups=nested, seed=1, fit="none")
     assert found.measurements.find(CellSums).map.shape == (2, 2)

@@ -14,8 +14,8 @@ from graphcuts_dp.estimate.measurement import Degrees
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery
 from graphcuts_dp.privacy.distributions import FlippedBit, NoiseSum, NoiseTerm, TwoSidedGeometric
 from graphcuts_dp.privacy.noise import SeededEntropy
-from graphcuts_dp.release.allocation import measure
-from graphcuts_dp.release.synthesis import release_graph
+from graphcuts_dp.release.measuring import measure
+from graphcuts_dp.release.releases import release_graph
 from graphcuts_dp.results.release import Release
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")

@@ -138,11 +138,11 @@ def test_directed_graphs_have_degrees_of_two_kinds_and_ordered_communities():
     assert between.errors[1] == pytest.approx(np.mean(errors))
     worst = rows["worst cut (matrix form)"]
     assert worst.size == truth.sum()
-    assert worst.errors[1] == pytest.approx(gc.cut_distance(graph, release.graph).upper)
+    assert worst.errors[1] == pytest.approx(gc.cut_norm(graph, release.graph).upper)
     with pytest.raises(QueryError, match="other vertices"):
         gc.cut_errors(two_cliques(12), release)
     with pytest.raises(GraphError, match="one graph is directed"):
-        gc.cut_distance(two_cliques(12), release.graph)
+        gc.cut_norm(two_cliques(12), release.graph)
     density = graph_cut_errors(graph, graph, seed=1).rows[0].errors[1]
     spread = np.full((24, 24), truth.sum() / (24 * 23)) * (1 - np.eye(24))
     assert density == pytest.approx(gc.cut_norm(spread - truth).upper)

@@ -14,9 +14,7 @@ def table(quick_table):
 
 def test_promises_are_the_planners(table):
     given = table.parameters
-    planned = plan(
-        given["n"], edges=given["edges"], queries=10**6, epsilon=1.0, delta=1e-6, beta=0.05
-    )
+    planned = plan(given["n"], edges=given["edges"], queries=10**6, epsilon=1.0, delta=1e-6)
     of_method = {row.method: row.guaranteed for row in planned.rows if row.cuts != "all"}
     for name, method in (("gaussian", "gaussian"), ("laplace", "laplace"), ("binary", "binary")):
         (row,) = table.where(part="guaranteed", method=name, queries=10**6)

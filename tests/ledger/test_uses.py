@@ -16,7 +16,7 @@ from graphcuts_dp.ledger.opening import stores_beside
 from graphcuts_dp.ledger.uses import charged
 from graphcuts_dp.privacy import noise
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.release import synthesis
+from graphcuts_dp.release import releases
 
 
 @pytest.fixture
@@ -118,7 +118,7 @@ def test_what_is_cut_off_stays_spent_and_is_shown_as_unfinished(path, graph, mon
     def killed(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(synthesis, "measure", killed)
+    monkeypatch.setattr(releases, "measure", killed)
     with pytest.raises(KeyboardInterrupt):
         gc.release_graph(graph, epsilon=1.0, store=gc.Store(path, budget=1.5), fit="none")
     monkeypatch.undo()
@@ -151,8 +151,8 @@ def test_the_charge_is_on_the_disk_before_the_noise(path, graph, monkeypatch):
         seen.append([use.use.kind for use in gc.store_status(path).uses])
         return measured(*arguments, **options)
 
-    measured = synthesis.measure
-    monkeypatch.setattr(synthesis, "measure", looked)
+    measured = releases.measure
+    monkeypatch.setattr(releases, "measure", looked)
     gc.release_graph(graph, epsilon=1.0, store=path, fit="none")
     assert seen == [["release"]]
 
@@ -162,8 +162,8 @@ def test_a_disk_that_fails_after_the_release_does_not_lose_it(path, graph, monke
         path.rename(path.with_name("away.db"))
         return post_processed(*arguments)
 
-    post_processed = synthesis._post_process
-    monkeypatch.setattr(synthesis, "_post_process", post_process)
+    post_processed = releases._post_process
+    monkeypatch.setattr(releases, "_post_process", post_process)
     made = gc.release_graph(graph, epsilon=1.0, store=path, fit="none")
     assert made.guarantee.epsilon == 1.0
     assert [use.state for use in gc.store_status(path.with_name("away.db")).uses] == ["unfinished"]

@@ -38,7 +38,7 @@ from graphcuts_dp.measure.statistics import (
 from graphcuts_dp.privacy.distributions import ValueNoise
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.privacy.noise import SeededEntropy, sample_discrete_laplace
-from graphcuts_dp.release.sparse_measure import SparseNoise
+from graphcuts_dp.release.measuring import sparse_distribution
 
 EPSILON = Fraction(1, 50)  # noise of about 70 and more: that it is 0 by chance is rare
 SEEDS = range(3)
@@ -89,7 +89,7 @@ def test_the_total(kind, seed):
 def test_counts_of_weights(seed):
     weights = [0.5, 2.0, 9.0, 40.0, 300.0]
     graph = gc.Graph(*ENDS, weights, vertices=6, hide_change=1)
-    entries = SparseNoise.of(graph, "discrete-laplace").distribution(graph, 1.0)
+    entries = sparse_distribution(graph, "discrete-laplace", 1.0)
     made = measure_weight_counts(graph, entries, epsilon=EPSILON, source=SeededEntropy(seed))
     steps = np.floor(np.array(weights) / made.map.step)
     true = np.array([((steps >= a) & (steps < b)).sum() for a, b in _classes(made.map.lower)])

@@ -228,7 +228,6 @@ class Pairs:
         (lambda: PowerRankOne(**POWER | {"rho": math.inf}), P, "rho"),
         (lambda: PowerRankOne(**POWER, grid=Grid(cap=None)), P, "weight_cap"),
         (lambda: PowerRankOne(**POWER, steps=0), P, "steps"),
-        (lambda: PowerRankOne(**POWER, vectors=4), P, "vectors"),
         (lambda: PowerRankOne(**POWER, certificate=-1.0), P, "rho"),
         (
             lambda: PowerRankOne(**POWER | {"rho": 1e-12}, grid=Grid(2.0**-30, 2**30, 1.0)),

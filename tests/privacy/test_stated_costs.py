@@ -48,7 +48,7 @@ from graphcuts_dp.privacy.composition import (
 from graphcuts_dp.privacy.guarantee import EDGE, Protect
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.privacy.noise import SeededEntropy
-from graphcuts_dp.release import allocation, contributions, flow_release, sparse_measure
+from graphcuts_dp.release import contributions, measuring, releases
 from graphcuts_dp.session import online, plain
 from graphcuts_dp.session.plain import BinaryAnswers, PerQueryNoise
 from graphcuts_dp.session.terms import METHODS, SessionTerms
@@ -248,7 +248,7 @@ COORDINATES = of_result(
 )
 ANSWERS = of_noise(bounds, Fraction(101, 100))
 STEP = of_result(Protect, "per_step", lambda e: e * 2)
-ENTRIES = of_argument(allocation, "noise_distribution", "epsilon")
+ENTRIES = of_argument(measuring, "noise_distribution", "epsilon")
 
 # product: {name: (how it is made, {what is broken: how})}
 CASES = {
@@ -256,22 +256,22 @@ CASES = {
         "response": (released("response"), {"entries": ENTRIES}),
         "auto": (
             released("auto", "laplace"),
-            {"total": of_argument(allocation, "measure_total", "epsilon"), "entries": ENTRIES},
+            {"total": of_argument(measuring, "measure_total", "epsilon"), "entries": ENTRIES},
         ),
         "degrees": (
             released("degrees+response", "discrete-laplace"),
-            {"degrees": of_argument(allocation, "measure_degrees", "epsilon"), "entries": ENTRIES},
+            {"degrees": of_argument(measuring, "measure_degrees", "epsilon"), "entries": ENTRIES},
         ),
         "groups": (
             grouped("discrete-laplace"),
-            {"sums": of_argument(allocation, "measure_groups", "epsilon"), "entries": ENTRIES},
+            {"sums": of_argument(measuring, "measure_groups", "epsilon"), "entries": ENTRIES},
         ),
         "sparse": (
             lambda: gc.release_graph(HEAVY, epsilon=1.0, mechanism="sparse", seed=1),
             {
-                "counts": of_argument(sparse_measure, "measure_weight_counts", "epsilon"),
-                "kept edges": of_argument(sparse_measure, "noise_distribution", "epsilon"),
-                "degrees": of_argument(sparse_measure, "measure_degrees", "epsilon"),
+                "counts": of_argument(measuring, "measure_weight_counts", "epsilon"),
+                "kept edges": of_argument(measuring, "noise_distribution", "epsilon"),
+                "degrees": of_argument(measuring, "measure_degrees", "epsilon"),
             },
         ),
     },
@@ -348,7 +348,7 @@ CASES = {
             flows(noise, **protection),
             {
                 "levels": of_result(
-                    flow_release,
+                    releases,
                     "choose_strategy",
                     lambda made: replace(made, noise=dearer_levels(made.noise)),
                 )

@@ -20,9 +20,10 @@ from graphcuts_dp.privacy import level_noise
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.guarantee import SMALLEST_EPSILON
 from graphcuts_dp.privacy.noise import SeededEntropy
-from graphcuts_dp.release import allocation as mechanism
-from graphcuts_dp.release.allocation import measure
-from graphcuts_dp.release.choice import (
+from graphcuts_dp.release import measuring as mechanism
+from graphcuts_dp.release.measuring import measure
+from graphcuts_dp.release.releases import release_graph
+from graphcuts_dp.release.shares import (
     EARLY_SHARE,
     MOST_SHARE,
     TOTAL_SHARE,
@@ -31,10 +32,8 @@ from graphcuts_dp.release.choice import (
     degree_share,
     spread,
 )
-from graphcuts_dp.release.synthesis import release_graph
 from graphcuts_dp.results import bundle
-from graphcuts_dp.results.release import Release
-from graphcuts_dp.results.storage import ANSWERS, SYNTHETIC_GRAPH
+from graphcuts_dp.results.release import ANSWERS, SYNTHETIC_GRAPH, Release
 
 SHAPES = [None, (5, 9)]  # a graph of 30 vertices, or a bipartite one
 
@@ -302,7 +301,7 @@ def test_nothing_is_drawn_before_all_parts_are_accepted(monkeypatch):
     for part in ("measure_total", "measure_degrees", "randomized_response"):
         monkeypatch.setattr(mechanism, part, never)
     with pytest.raises(ParameterError, match="too large for this epsilon"):
-        drawn(graph, "auto", epsilon=epsilon, noise="discrete-laplace")
+        release_graph(graph, epsilon=epsilon, noise="discrete-laplace")
 
 
 # Shares and options.

@@ -12,16 +12,16 @@ from graphcuts_dp.estimate.measurement import CellSums
 from graphcuts_dp.measure.cells import measure_groups
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.privacy.noise import SeededEntropy
-from graphcuts_dp.release import group_shares
-from graphcuts_dp.release.allocation import least_distribution, measure
-from graphcuts_dp.release.choice import MOST_BESIDE_GROUPS
-from graphcuts_dp.release.group_shares import (
+from graphcuts_dp.release import shares
+from graphcuts_dp.release.measuring import least_distribution, measure
+from graphcuts_dp.release.shares import (
+    MOST_BESIDE_GROUPS,
     degree_share_beside_groups,
     group_plan,
     group_share,
     telling,
 )
-from graphcuts_dp.results.storage import ANSWERS, SYNTHETIC_GRAPH
+from graphcuts_dp.results.release import ANSWERS, SYNTHETIC_GRAPH
 
 
 def test_shares_follow_their_formulas():
@@ -113,7 +113,7 @@ def test_what_cannot_be_bought_is_refused_before_anything_is_drawn(monkeypatch):
     def never(*_, **__):
         raise AssertionError("noise was drawn")
 
-    monkeypatch.setattr("graphcuts_dp.release.allocation.measure_groups", never)
+    monkeypatch.setattr("graphcuts_dp.release.measuring.measure_groups", never)
     other = Groups(gc.VertexSet(3), {"a": [0, 1, 2]})
     for given, kind, told in (
         (other, GraphError, "other vertices"),
@@ -123,8 +123,8 @@ def test_what_cannot_be_bought_is_refused_before_anything_is_drawn(monkeypatch):
         with pytest.raises(kind, match=told):
             gc.release_graph(graph, epsilon=1.0, groups=given)
     with pytest.raises(ParameterError, match="leave the groups out"):
-        drawn(graph, groups, "auto", epsilon=1e-6)
-    monkeypatch.setattr(group_shares, "MOST_GROUPS", 2)
+        gc.release_graph(graph, epsilon=1e-6, groups=groups)
+    monkeypatch.setattr(shares, "MOST_GROUPS", 2)
     with pytest.raises(GraphError, match="at most 2 groups"):
         gc.release_graph(graph, epsilon=1.0, groups=groups)
 

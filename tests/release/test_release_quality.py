@@ -15,7 +15,7 @@ from noisy_cases import indicators, planted, problem
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.errors import AccuracyWarning
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
-from graphcuts_dp.release.synthesis import release_graph
+from graphcuts_dp.release.releases import release_graph
 from graphcuts_dp.results.release import Release
 from graphcuts_dp.synth.first_order import first_order
 

@@ -18,9 +18,9 @@ from graphcuts_dp.estimate.measurement import (
 from graphcuts_dp.measure.statistics import measure_weight_counts
 from graphcuts_dp.privacy.distributions import LaplaceNoise
 from graphcuts_dp.privacy.noise import SeededEntropy
-from graphcuts_dp.release import sparse
-from graphcuts_dp.release.sparse import takes_sparse
-from graphcuts_dp.release.sparse_measure import sparse_shares
+from graphcuts_dp.release import releases
+from graphcuts_dp.release.releases import takes_sparse
+from graphcuts_dp.release.shares import sparse_shares
 from graphcuts_dp.results.bundle import KINDS, receipt_path
 
 N = 900
@@ -378,7 +378,7 @@ def test_auto_takes_it_where_the_matrix_does_not_fit(monkeypatch):
 
     assert not taken(500, 1.0)
     assert taken(3000, None)
-    monkeypatch.setattr(sparse, "memory_limit", lambda: 10**7)
+    monkeypatch.setattr(releases, "memory_limit", lambda: 10**7)
     assert taken(N, 1.0)
     assert not taken(N, 1.0, fit="first-order")
     assert not taken(N, 1.0, mechanism="response")

@@ -8,7 +8,7 @@ from statistic_cases import planted
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import FileFormatError
-from graphcuts_dp.release.flow_release import release_flows
+from graphcuts_dp.release.releases import release_flows
 
 HERE = importlib.util.find_spec("pyarrow") is not None
 

@@ -17,7 +17,7 @@ from graphcuts_dp.errors import FileFormatError, GraphCutsError
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
 from graphcuts_dp.graph import files
 from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
-from graphcuts_dp.release.synthesis import release_graph
+from graphcuts_dp.release.releases import release_graph
 from graphcuts_dp.results import bundle
 from graphcuts_dp.results.release import Release
 

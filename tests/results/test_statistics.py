@@ -12,7 +12,7 @@ from graphcuts_dp.datasets import load
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.pairs.groups import Groups
-from graphcuts_dp.release.flow_release import release_flows
+from graphcuts_dp.release.releases import release_flows
 
 RELEASES = 2000
 # A count of failures that one of RELEASES with a chance of 5 % each passes with less than 1e-7.

@@ -20,7 +20,7 @@ from graphcuts_dp.offline.methods import DISTINGUISHERS, NAMES
 from graphcuts_dp.offline.tuning import CALIBRATIONS as OFFLINE
 from graphcuts_dp.pairs.graph_queries import STATISTICS
 from graphcuts_dp.privacy.guarantee import PROTECTIONS
-from graphcuts_dp.release.choice import MECHANISMS
+from graphcuts_dp.release.shares import MECHANISMS
 from graphcuts_dp.session.terms import METHODS
 from graphcuts_dp.synth.cutting_plane import ORACLES
 from graphcuts_dp.synth.methods import FIT_NAMES

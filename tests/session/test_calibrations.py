@@ -191,32 +191,6 @@ def test_every_construction_runs_with_every_calibration(method, calibration):
     assert low <= query.value(graph) <= high
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"method": "magic"}, "unknown method"),
-        ({"calibration": "magic"}, "unknown calibration"),
-        ({"calibration": "gru12", "method": "gaussian"}, "calibration is for methods"),
-        ({"epsilon": 0}, "epsilon"),
-        ({"delta": 0.0}, "delta"),
-        ({"queries": 0}, "queries"),
-        ({"value_share": 1.0}, "value_share"),
-        ({"n": 9000}, "frieze-kannan"),
-    ],
-)
-def test_bad_parameters_are_refused(change, message):
-    given = {
-        "method": "multiplicative-weights",
-        "epsilon": 1.0,
-        "delta": 1e-6,
-        "queries": 10,
-        **change,
-    }
-    n = given.pop("n", 10)
-    with pytest.raises(ParameterError, match=message):
-        SessionTerms.of(**given).mechanism(Universe(n), Grid())
-
-
 @pytest.mark.parametrize("calibration", [GRU12, JT12, DR14])
 def test_steps_of_papers_scale_with_the_sensitivity(calibration):
     one, five = (calibration(**PROMISE).tune(PAPERS, sensitivity) for sensitivity in (1, 5))

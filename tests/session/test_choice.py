@@ -5,10 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.learn.bounds import SessionWorkload, Setting, noise_of, response_error
 from graphcuts_dp.learn.calibrations import guaranteed_error
-from graphcuts_dp.session.terms import METHODS, SessionTerms
+from graphcuts_dp.session.terms import METHODS
 
 ASKED = SessionWorkload(queries=50, beta=0.2)
 SETTING = Setting(n=40, edges=200, workload=ASKED, epsilon=1.0, delta=1e-6)
@@ -42,13 +41,3 @@ def test_adaptive_cuts_cost_more_where_noise_is_drawn_once():
             assert adaptive == response_error(SETTING) > 1.5 * fixed
         else:
             assert adaptive == fixed
-
-
-def test_unknown_method():
-    with pytest.raises(ParameterError, match="choose one of multiplicative-weights"):
-        guaranteed_error("sparse", SETTING)
-
-
-def test_an_unknown_calibration_is_refused_by_the_choice_too():
-    with pytest.raises(ParameterError, match="unknown calibration='magic'"):
-        SessionTerms.of(epsilon=1.0, queries=10, calibration="magic")

@@ -208,26 +208,6 @@ def test_weights_and_two_sides_and_directions_have_such_starts(tmp_path):
                 assert answer.interval[0] <= true <= answer.interval[1]
 
 
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        ({"start": "degrees"}, "unknown start='degrees'; choose one of 'total', 'groups'"),
-        ({"method": "gaussian"}, "start is for methods 'multiplicative-weights'"),
-        ({"method": "mirror-descent"}, "norm 'l2' or 'entropy'"),
-        ({"method": "mirror-descent", "norm": "lp"}, "norm 'l2' or 'entropy'"),
-        ({"calibration": "gru12", "epsilon": 1.0}, "calibration 'tight'"),
-        ({"groups": None}, "give groups="),
-        ({"protect": "vertex", "degree_bound": 50}, "protect='vertex' use 'total'"),
-        ({"method": "mirror-descent", "norm": "l2", "linear": True}, "is for cuts"),
-    ],
-)
-def test_what_does_not_fit_is_refused_and_leaves_no_store(tmp_path, more, message):
-    terms = TERMS | {"method": "frieze-kannan", "groups": groups()} | more
-    with pytest.raises(ParameterError, match=message):
-        session_of(graph(), store=tmp_path / "a.db", **terms)
-    assert not list(tmp_path.iterdir())
-
-
 def test_too_many_groups_or_those_of_other_vertices_leave_no_store(tmp_path):
     n = MOST_GROUPS + 2
     large = gc.Graph([0], [1], vertices=n)

@@ -150,8 +150,8 @@ def test_auto_guarantees_within_5_percent_of_the_best_norm():
                 norm=norm,
                 epsilon=setting.epsilon,
                 delta=setting.delta,
-                queries=setting.queries,
-                most_right=setting.most_right,
+                queries=setting.workload.queries,
+                most_right=setting.workload.most_right,
             ).mechanism(universe, Grid())
             errors[norm] = mechanism.expected_error(setting.edges)
         auto = errors.pop("auto")
@@ -159,33 +159,6 @@ def test_auto_guarantees_within_5_percent_of_the_best_norm():
         # Plans know the number of edges.
         assert guaranteed_error("mirror-descent", setting) <= auto
     assert worst <= 1.05
-
-
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        ({"norm": "max"}, "unknown norm 'max'"),
-        ({"norm": "2,3"}, "exponent p"),
-        ({"most_right": 0}, "most_right must be"),
-        ({"method": "gaussian", "norm": "l2"}, "norm is for method 'mirror-descent'"),
-        ({"method": "auto", "norm": "l2"}, "norm is for method 'mirror-descent'"),
-        ({"norm": "2,p", "protect": "vertex", "degree_bound": 9}, "no noise hides a vertex"),
-    ],
-)
-def test_what_does_not_fit_is_refused_and_leaves_no_store(tmp_path, more, message):
-    with pytest.raises(ParameterError, match=message):
-        session_of(graph(), store=tmp_path / "a.db", **(TERMS | more))
-    assert not list(tmp_path.iterdir())
-
-
-def test_norms_of_two_sides_and_right_vertices_need_a_bipartite_graph(tmp_path):
-    plain = gc.Graph([0, 1], [1, 2], vertices=9)
-    for more, message in (
-        ({"norm": "2,p", "most_right": None}, "for bipartite graphs"),
-        ({"norm": "l2"}, "most_right is for bipartite graphs"),
-    ):
-        with pytest.raises(ParameterError, match=message):
-            session_of(plain, store=tmp_path / "a.db", **(TERMS | more))
 
 
 @pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")

@@ -18,8 +18,8 @@ import graphcuts_dp as gc
 from graphcuts_dp.estimate.measurement import CellSums, Degrees
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.privacy.noise import SeededEntropy
-from graphcuts_dp.release.allocation import measure
-from graphcuts_dp.release.group_shares import group_plan
+from graphcuts_dp.release.measuring import measure
+from graphcuts_dp.release.shares import group_plan
 from graphcuts_dp.synth.base import FitProblem
 from graphcuts_dp.synth.targets import (
     CellEstimates,

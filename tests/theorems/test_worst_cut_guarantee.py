@@ -20,7 +20,7 @@ from graphcuts_dp.errors import GraphError, QueryError
 from graphcuts_dp.estimate.noisy_matrix import noise_cut_bound, noise_distribution
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.measure.entries import distribution_for
-from graphcuts_dp.release.synthesis import release_graph
+from graphcuts_dp.release.releases import release_graph
 from graphcuts_dp.results.release import Release
 from graphcuts_dp.synth import finishing
 from graphcuts_dp.synth.methods import Fitting

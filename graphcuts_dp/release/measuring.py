@@ -1,0 +1,365 @@
+"""What a release measures of a private graph: all noise is drawn here, and epsilon spent on it."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.estimate.measurement import (
+    Bought,
+    Measurements,
+)
+from graphcuts_dp.estimate.noisy_matrix import noise_distribution
+from graphcuts_dp.estimate.sparse_model import KeptEdges, threshold_for
+from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, DirectedGraph
+from graphcuts_dp.measure.cells import Sides, measure_groups
+from graphcuts_dp.measure.entries import distribution_for, measure_kept_edges, randomized_response
+from graphcuts_dp.measure.statistics import (
+    measure_degrees,
+    measure_total,
+    measure_weight_counts,
+)
+from graphcuts_dp.pairs.groups import Groups
+from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.pairs.vertices import vertex_sets
+from graphcuts_dp.privacy.composition import Cost, stated_cost
+from graphcuts_dp.privacy.distributions import LaplaceNoise, NoiseDistribution
+from graphcuts_dp.privacy.guarantee import (
+    EDGE,
+    SMALLEST_EPSILON,
+    PrivacyGuarantee,
+    Protect,
+    exact_epsilon,
+    hidden_change,
+)
+from graphcuts_dp.privacy.noise import EntropySource
+from graphcuts_dp.release.shares import (
+    AUTO,
+    COUNTS_SHARE,
+    EARLY_SHARE,
+    FALSE_SHARE,
+    RESPONSE,
+    SPLIT,
+    TOTAL_SHARE,
+    GroupPlan,
+    Prospect,
+    Response,
+    SparseShares,
+    sparse_shares,
+    telling,
+)
+from graphcuts_dp.resources import Progress, silent
+from graphcuts_dp.synth.communities import found_groups
+from graphcuts_dp.synth.sparse_fit import WeightPrior
+
+
+def measure(
+    graph: AnyGraph,
+    *,
+    epsilon: float | Fraction,
+    noise: str,
+    response: Response,
+    source: EntropySource,
+    groups: GroupPlan | None = None,
+    choice: type[Prospect] = Prospect,
+) -> Measurements:
+    """Draw all noise of a release.
+
+    Args:
+        graph: the private graph.
+        epsilon: for everything together.
+        noise: distribution of the entries.
+        response: "auto" is chosen from a noisy total and, where that leaves it open, early noisy
+            degrees (`Prospect`); the share is of what is left of epsilon after the choice.
+        source: where the noise comes from.
+        groups: what is bought of public groups; see `group_plan`.
+        choice: what "auto" chooses by.
+
+    Raises:
+        ParameterError: what `least_distribution` refuses, which a job asks before.
+        BudgetError: what was drawn costs more than epsilon.
+
+    Returns:
+        The measurements in the order in which they were bought, with the guarantee for all.
+
+    Guarantee: epsilon-DP. The parts are epsilon_k-DP (`measure_groups`, `measure_total`,
+    `measure_degrees`, `randomized_response`), their epsilons are exact fractions that add up to
+    epsilon, and each is chosen from the results of those before it: sequential composition, which
+    holds for adaptive choices. Neighbours are the same for all parts. Source: DR14 Theorem 3.16.
+    """
+    whole = exact_epsilon(epsilon)
+    rest = whole
+    distribution = distribution_for(graph, noise, epsilon)
+    bought: list[Bought] = []
+    prospect = choice.of(graph, noise, response)
+    if groups is not None:
+        bought += _groups_bought(graph, groups, rest, noise, source)
+        rest *= 1 - groups.first - (groups.second if bought[1:] else 0)
+    telling_groups = groups is not None and len(bought) > 1
+    if groups is not None and telling_groups:
+        prospect = prospect.beside_groups(groups)
+    mechanism = prospect.possible(response.mechanism, distribution, rest)
+    if mechanism == AUTO and telling_groups:
+        mechanism = RESPONSE if prospect.entries_are_fine(rest) else SPLIT
+    part: Fraction | None = prospect.beside if mechanism == SPLIT else Fraction(0)
+    if mechanism == AUTO:
+        # Chosen as if there were no groups, so that groups that tell nothing change nothing.
+        alone = whole * (1 - TOTAL_SHARE)
+        total = prospect.total_of_groups(bought, alone)
+        if total is None:
+            spent = rest * TOTAL_SHARE
+            measured = measure_total(graph, distribution, epsilon=spent, source=source)
+            bought.append(measured)
+            rest -= spent
+            total = measured.total
+        part = prospect.share_from_total(total, alone)
+        if part is None:
+            early = measure_degrees(
+                graph, distribution, epsilon=rest * EARLY_SHARE, source=source, early=True
+            )
+            bought.append(early)
+            rest -= rest * EARLY_SHARE
+            part = prospect.share_from_degrees(early, total, alone * (1 - EARLY_SHARE))
+    if part:
+        bought.append(measure_degrees(graph, distribution, epsilon=rest * part, source=source))
+        rest -= rest * part
+    distribution = noise_distribution(noise, epsilon=rest, weight_cap=distribution.weight_cap)
+    bought.append(randomized_response(graph, distribution, source))
+    return _paid(graph, bought, epsilon, source, groups=groups is not None)
+
+
+def _paid(
+    graph: AnyGraph,
+    bought: Sequence[Bought],
+    epsilon: float | Fraction,
+    source: EntropySource,
+    *,
+    groups: bool,
+) -> Measurements:
+    """All that was bought, with what it costs together and promises.
+
+    Raises:
+        BudgetError: it costs more than epsilon.
+    """
+    spent = sum((part.epsilon for part in bought), Fraction(0))
+    cost = stated_cost(Cost.of_pure(spent), epsilon=epsilon)
+    parts = tuple((part.name, float(part.epsilon)) for part in bought) if bought[1:] else ()
+    guarantee = promise(graph, cost, seed=source.seed, parts=parts, groups=groups)
+    return Measurements(tuple(bought), guarantee)
+
+
+def _groups_bought(
+    graph: AnyGraph, groups: GroupPlan, epsilon: Fraction, noise: str, source: EntropySource
+) -> list[Bought]:
+    """A first look at all sums between groups, and a second one where it is worth it."""
+    whole = noise == "discrete-laplace"
+    parts = ("groups", groups.first), ("groups again", groups.second)
+    bought: list[Bought] = []
+    for name, part in parts:
+        measured = measure_groups(
+            graph, groups.sides, epsilon=epsilon * part, whole=whole, name=name, source=source
+        )
+        bought.append(measured)
+        if not telling(measured, graph.weight_cap or 1.0):
+            break
+    return bought
+
+
+def promise(
+    graph: AnyGraph,
+    cost: Cost,
+    protect: Protect = EDGE,
+    *,
+    seed: int | None = None,
+    parts: tuple[tuple[str, float], ...] = (),
+    groups: bool = False,
+) -> PrivacyGuarantee:
+    """What a release promises. Reads the schema of the graph only.
+
+    Args:
+        graph: the private graph, or one of its schema.
+        cost: of everything together.
+        protect: whom it protects.
+        seed: of the noise, or None.
+        parts: see `PrivacyGuarantee.parts`.
+        groups: whether public groups come out with it.
+    """
+    public = Universe.of(graph).public + (" and the groups" if groups else "")
+    if graph.weighted and graph.weight_cap is not None:
+        public += " and the weight cap"
+    if protect.degree_bound is not None:
+        public += " and the degree bound"
+    step = PrivacyGuarantee(
+        epsilon=cost.epsilon,
+        delta=cost.delta,
+        neighbours=hidden_change(
+            weighted=graph.weighted,
+            weight_cap=graph.weight_cap,
+            directed=isinstance(graph, DirectedGraph),
+        ),
+        public=public,
+        seed=seed,
+        parts=parts,
+    )
+    return protect.promise(step, cost)
+
+
+def least_distribution(
+    graph: AnyGraph,
+    noise: str,
+    epsilon: float | Fraction,
+    response: Response,
+    groups: GroupPlan | None = None,
+) -> NoiseDistribution:
+    """The distribution of the entries if as much of epsilon as possible goes elsewhere.
+
+    From options and the schema alone, for telling beforehand what error to expect.
+
+    Raises:
+        ParameterError: as `respond`; parts of epsilon below the least.
+    """
+    distribution = distribution_for(graph, noise, epsilon)
+    rest = exact_epsilon(epsilon)
+    prospects = [Prospect.of(graph, noise, response)]
+    if groups is not None:
+        if rest * groups.first < SMALLEST_EPSILON:
+            raise ParameterError(
+                f"a part of epsilon would be below {SMALLEST_EPSILON:g}: leave the groups out"
+            )
+        rest *= 1 - groups.first - groups.second
+        distribution = noise_distribution(noise, epsilon=rest, weight_cap=graph.weight_cap)
+        prospects.append(prospects[0].beside_groups(groups))
+    least = min(
+        each.parts(each.possible(response.mechanism, distribution, rest))[-1] for each in prospects
+    )
+    return noise_distribution(noise, epsilon=rest * least, weight_cap=graph.weight_cap)
+
+
+LEAST_EPSILON = 100 * SMALLEST_EPSILON  # every part then stays above the smallest
+
+
+def sparse_distribution(graph: AnyGraph, noise: str, epsilon: Fraction | float) -> LaplaceNoise:
+    """The noise of a pair in a sparse release, from the schema of a graph alone.
+
+    "binary", the default of releases, stands for what suits the graph.
+
+    Raises:
+        ParameterError: weights whose bound nobody has given; an unknown name, or epsilon out of
+            range.
+    """
+    graph.check_bounded()
+    if not graph.weighted:
+        noise = "discrete-laplace"
+    elif noise == "binary":
+        noise = "laplace"
+    found = noise_distribution(noise, epsilon=epsilon, weight_cap=graph.weight_cap)
+    if not isinstance(found, LaplaceNoise):
+        raise ParameterError("sparse releases take noise 'laplace' or 'discrete-laplace'")
+    return found
+
+
+def measure_sparse(
+    graph: AnyGraph,
+    *,
+    epsilon: float | Fraction,
+    noise: str,
+    source: EntropySource,
+    groups: GroupPlan | None = None,
+    shares: SparseShares | None = None,
+    degree_share: Fraction | None = None,
+    progress: Progress = silent,
+) -> Measurements:
+    """Draw all noise of a sparse release.
+
+    1. A fiftieth of epsilon counts edges by classes of weight (`measure_weight_counts`).
+    2. From these and public numbers follow the shares of the others (`sparse_shares`), and the
+       threshold of the filter (`threshold_for`).
+    3. Kept edges, if their share is not 0 (`measure_kept_edges`).
+    4. Sums between groups: those given; else, where kept edges show communities, these.
+    5. Degrees, with all that is left (`measure_degrees`).
+
+    Args:
+        graph: the private graph; weights need a cap or `hide_change`.
+        epsilon: for everything together.
+        noise: see `sparse_distribution`.
+        source: where the noise comes from.
+        groups: public groups, or None.
+        shares: in place of those that follow from the counts, if they were fixed beforehand.
+        degree_share: part of epsilon for the degrees, likewise.
+        progress: called with the fraction done.
+
+    Raises:
+        ParameterError: an option out of range. Nothing was drawn.
+        BudgetError: what was drawn costs more than epsilon.
+
+    Guarantee: epsilon-DP. Each part is epsilon_k-DP for the same neighbours, the epsilons are exact
+    fractions that add up to epsilon at most, and each part, its share, the threshold and found
+    groups depend on the results of those before it alone: sequential composition, which holds for
+    adaptive choices (DR14 Theorem 3.16).
+    """
+    whole = exact_epsilon(epsilon)
+    of_pairs = partial(sparse_distribution, graph, noise)
+    progress(0.0, "counting weights")
+    counts = measure_weight_counts(
+        graph, of_pairs(whole), epsilon=whole * COUNTS_SHARE, source=source
+    )
+    bought: list[Bought] = [counts]
+    rest = whole * (1 - COUNTS_SHARE)
+    pairs = Universe.of(graph).size
+    asked = "given" if groups is not None else _may_be_found(graph)
+    shares = shares or sparse_shares(
+        counts,
+        of_pairs(rest),
+        pairs=pairs,
+        groups=asked,
+        degrees=None if degree_share is None else degree_share / (1 - COUNTS_SHARE),
+    )
+    sides = None if groups is None else groups.sides
+    if shares.kept:
+        progress(0.05, "keeping edges")
+        noisy = of_pairs(rest * shares.kept)
+        threshold = threshold_for(noisy, pairs=pairs, edges=counts.total, false_share=FALSE_SHARE)
+        kept = measure_kept_edges(graph, noisy, threshold=threshold, source=source)
+        bought.append(kept)
+        if asked == "found" and shares.groups:
+            progress(0.3, "looking for communities")
+            prior = WeightPrior.of(
+                counts, pairs=float(pairs), cap=noisy.weight_cap, whole=noisy.unit == 1
+            )
+            sides = _found(kept, prior)
+    left = rest * (1 - shares.kept)
+    if sides is not None and shares.groups:
+        progress(0.5, "adding up groups")
+        sums = measure_groups(
+            graph,
+            sides,
+            epsilon=rest * shares.groups,
+            whole=of_pairs(whole).unit == 1,
+            name="groups" if groups is not None else "found groups",
+            source=source,
+        )
+        bought.append(sums)
+        left -= sums.epsilon
+    progress(0.55, "adding up degrees")
+    bought.append(
+        measure_degrees(graph, of_pairs(whole), epsilon=left, source=source, without_cap=True)
+    )
+    return _paid(graph, bought, epsilon, source, groups=groups is not None)
+
+
+def _may_be_found(graph: AnyGraph) -> str:
+    return "none" if isinstance(graph, BipartiteGraph) else "found"
+
+
+def _found(kept: KeptEdges, prior: WeightPrior) -> Sides | None:
+    """Groups that kept edges show; reads the public vertex set and noisy data alone."""
+    scale = kept.unit / float(kept.distribution.rate)
+    chances = prior.posterior(kept.weights, scale).chance
+    vertices = vertex_sets(kept.space)[0]
+    codes = found_groups(kept.rows, kept.columns, chances, len(vertices))
+    if codes is None:
+        return None
+    groups = Groups(vertices, {"found": np.asarray(codes).tolist()})
+    return groups, groups

@@ -1,0 +1,75 @@
+"""What no session can be made of: refused in words, and no store is left."""
+
+import pytest
+
+import graphcuts_dp as gc
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.session.session import session_of
+
+PLAIN = gc.Graph([0, 1], [1, 2], vertices=9)
+TWO = gc.BipartiteGraph([0, 1], [1, 2], left=9, right=12)
+WEIGHTED = gc.Graph([0, 1], [1, 2], [0.5, 3.0], vertices=3, weight_cap=3.0)
+LARGE = gc.Graph([0], [1], vertices=9000)
+TERMS = {"epsilon": 1.0, "delta": 1e-6, "queries": 10, "method": "multiplicative-weights"}
+GAUSSIAN, LAPLACE, BINARY = ({"method": name} for name in ("gaussian", "laplace", "binary"))
+NORMS = {"method": "mirror-descent"}
+LINEAR = NORMS | {"linear": True}
+VERTEX = {"protect": "vertex", "degree_bound": 9}
+GROUPS = {"start": "groups", "groups": gc.Groups(PLAIN.vertices, {"part": list("aaabbbccc")})}
+
+
+@pytest.mark.parametrize(
+    ("graph", "change", "message"),
+    [
+        (
+            PLAIN,
+            {"method": "magic"},
+            "unknown method 'magic'; choose one of",
+        ),
+        (PLAIN, {"method": "auto", "calibration": "magic"}, "unknown calibration='magic'"),
+        (PLAIN, GAUSSIAN | {"calibration": "gru12"}, "calibration is for methods"),
+        (PLAIN, {"epsilon": 0}, "epsilon must be a positive"),
+        (PLAIN, {"epsilon": None}, "a new session needs epsilon"),
+        (PLAIN, {"queries": 0}, "queries must be"),
+        (PLAIN, {"queries": None}, "a new session needs queries"),
+        (PLAIN, {"beta": 1.0}, "beta must be"),
+        (PLAIN, {"beta": 0.0}, "beta must be"),
+        (PLAIN, {"delta": 0.0}, "needs delta"),
+        (PLAIN, GAUSSIAN | {"delta": 0.0}, "needs delta"),
+        (PLAIN, {"value_share": 1.0}, "value_share must be"),
+        (PLAIN, {"value_share": 0.5, "calibration": "dr14"}, "value_share is for calibration"),
+        (LARGE, {}, "use construction='frieze-kannan'"),
+        (WEIGHTED, BINARY, "use method 'laplace'"),
+        (PLAIN, BINARY | VERTEX, "pairs change together"),
+        (PLAIN, GROUPS | {"start": "degrees"}, "unknown start='degrees'; choose one of 'total'"),
+        (PLAIN, GROUPS | GAUSSIAN, "start is for methods 'multiplicative-weights'"),
+        (PLAIN, GROUPS | NORMS, "norm 'l2' or 'entropy'"),
+        (PLAIN, GROUPS | NORMS | {"norm": "lp"}, "norm 'l2' or 'entropy'"),
+        (PLAIN, GROUPS | {"calibration": "gru12"}, "calibration 'tight'"),
+        (PLAIN, {"start": "groups"}, "give groups="),
+        (PLAIN, GROUPS | VERTEX, "protect='vertex' use 'total'"),
+        (PLAIN, GROUPS | LINEAR | {"norm": "l2"}, "is for cuts"),
+        (TWO, NORMS | {"norm": "max"}, "unknown norm 'max'"),
+        (TWO, NORMS | {"norm": "2,3"}, "exponent p"),
+        (TWO, NORMS | {"most_right": 0}, "most_right must be"),
+        (TWO, GAUSSIAN | {"norm": "l2"}, "norm is for method 'mirror-descent'"),
+        (TWO, {"method": "auto", "norm": "l2"}, "norm is for method 'mirror-descent'"),
+        (TWO, NORMS | VERTEX | {"norm": "2,p"}, "no noise hides a vertex"),
+        (PLAIN, NORMS | {"norm": "2,p"}, "for bipartite graphs"),
+        (PLAIN, NORMS | {"norm": "l2", "most_right": 2}, "most_right is for bipartite graphs"),
+        (TWO, {"linear": True}, "needs a method that answers every linear"),
+        (TWO, LINEAR | {"disjoint": True}, "disjoint=True is for cuts"),
+        (TWO, LINEAR | {"most_spectral": 0.5}, "most_spectral must be a number from 1 on"),
+        (TWO, NORMS | {"most_spectral": 9.0}, "most_spectral is for method 'mirror-descent'"),
+        (TWO, GAUSSIAN | {"most_spectral": 9.0, "linear": True}, "most_spectral is for method"),
+        (TWO, LINEAR | VERTEX, "answers bounded cuts"),
+        (WEIGHTED, {"method": "median"}, "the median lists graphs without weights"),
+        (PLAIN, LAPLACE | {"name": "a\nb"}, "printable"),
+        (PLAIN, LAPLACE | {"seed": -1}, "seed"),
+        (PLAIN, LAPLACE | {"wings": 2}, "unknown option 'wings' of a session"),
+    ],
+)
+def test_what_does_not_fit_is_refused_and_leaves_no_store(tmp_path, graph, change, message):
+    with pytest.raises(ParameterError, match=message):
+        session_of(graph, store=tmp_path / "a.db", **(TERMS | change))
+    assert not list(tmp_path.iterdir())
