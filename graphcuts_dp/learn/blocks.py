@@ -103,11 +103,6 @@ class BlockHypothesis(Hypothesis):
         left = np.zeros(n_left, dtype=np.int32)
         return cls(universe, left, [[weight]], right, max_blocks=max_blocks)
 
-    @property
-    def blocks(self) -> int:
-        """Number of blocks, of the side that has more."""
-        return max(len(sizes) for sizes in self._sizes)
-
     def estimate(self, query: LinearQuery) -> float:
         """The answer to one query; O(n + K^2) for cuts.
 

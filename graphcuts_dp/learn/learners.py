@@ -124,7 +124,11 @@ class Learner(Protocol):
 
 @dataclass(frozen=True)
 class GroupLearner:
-    """A learner that can begin from a `BlockStart`, and knows its potential there."""
+    """A learner that can begin from a `BlockStart`, and knows its potential there.
+
+    Attributes:
+        universe: the public vertex pairs.
+    """
 
     universe: Universe
 
@@ -253,7 +257,7 @@ class MultiplicativeWeightsLearner(GroupLearner):
 
 @final
 @dataclass(frozen=True)
-class MedianLearner:
+class MedianLearner(GroupLearner):
     """The median of all graphs without weights that the answers still allow; at most 16 pairs.
 
     Sessions ask it statistics of whole graphs, too: see `GraphQuery`.
@@ -261,8 +265,6 @@ class MedianLearner:
     Raises:
         ParameterError: more pairs than that, or none.
     """
-
-    universe: Universe
 
     name = "median"
 
@@ -276,10 +278,6 @@ class MedianLearner:
     def construction(self, **terms: Unpack[ToleranceTerms]) -> Learned:
         """See `Learner.construction`: the total weight plays no part."""
         return Median(start=_every_graph(self.universe), alpha=terms["alpha"], lenient=True)
-
-    def check(self, query: CutQuery) -> None:
-        """See `Learner.check`."""
-        self.universe.masks(query)
 
 
 _every_graph = lru_cache(maxsize=4)(all_graphs)

@@ -25,8 +25,9 @@ is (p-1) ||b||_q^2 / 2 with 1/p + 1/q = 1.
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, final
+from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
@@ -227,34 +228,39 @@ class Box:
 
 
 Domain = Ball | Box | None
+Change = Callable[[FloatArray], FloatArray]  # of magnitudes
 
 
-class Potential(Protocol):
+class Potential(ABC):
     """A uniformly convex function with its norm and its dual map.
 
     Arrays x and f are matrices, shape (n1, n2), or of any one shape if `needs_matrix` is false.
+
+    Attributes:
+        order: s >= 2, of the uniform convexity.
+        needs_matrix: whether rows and columns matter, so that no vector of pairs will do.
     """
 
-    @property
-    def order(self) -> float:
-        """The order s >= 2 of the uniform convexity."""
+    order = 2.0
+    needs_matrix = False
 
-    @property
-    def needs_matrix(self) -> bool:
-        """Whether rows and columns matter, so that no vector of pairs will do."""
-
+    @abstractmethod
     def value(self, x: FloatArray) -> float:
         """Psi(x)."""
 
+    @abstractmethod
     def norm(self, x: FloatArray) -> float:
         """The norm that Psi is uniformly convex in."""
 
+    @abstractmethod
     def dual_norm(self, f: FloatArray) -> float:
         """The largest <f, u> over differences u of points of the domain with ||u|| <= 1."""
 
+    @abstractmethod
     def to_dual(self, x: FloatArray) -> FloatArray:
-        """The gradient of Psi at x."""
+        """The gradient of Psi at x, of x's shape."""
 
+    @abstractmethod
     def minimise(self, theta: FloatArray, domain: Domain = None) -> FloatArray:
         """The x of the domain (None: wherever Psi is finite) with the least Psi(x) - <theta, x>.
 
@@ -295,7 +301,7 @@ def near_one(size: int) -> float:
 
 
 @dataclass(frozen=True)
-class _PowerNorm(ABC):
+class _PowerNorm(Potential):
     """||x||_p^2 / (2(p-1)) where ||.||_p is the l_p norm of some magnitudes of x.
 
     Raises:
@@ -308,11 +314,13 @@ class _PowerNorm(ABC):
         if not 1 < self.p <= 2:
             raise ParameterError(f"the exponent p must be in (1, 2], not {self.p}")
 
-    order = 2.0
-
     @abstractmethod
     def magnitudes(self, x: FloatArray) -> FloatArray:
         """What the l_p norm is taken of."""
+
+    @abstractmethod
+    def with_magnitudes(self, x: FloatArray, change: Change) -> FloatArray:
+        """x with its magnitudes changed, and all else as it is."""
 
     def value(self, x: FloatArray) -> float:
         """||x||_p^2 / (2(p-1))."""
@@ -326,6 +334,20 @@ class _PowerNorm(ABC):
         """||f||_q of the magnitudes, 1/p + 1/q = 1."""
         return lp(self.magnitudes(f), conjugate(self.p))
 
+    def to_dual(self, x: FloatArray) -> FloatArray:
+        """See `Potential`."""
+        return self.with_magnitudes(x, lambda magnitudes: dual_magnitudes(magnitudes, self.p))
+
+    def minimise(self, theta: FloatArray, domain: Domain = None) -> FloatArray:
+        """See `Potential`."""
+        if isinstance(domain, Box):
+            return self._in_box(theta, domain)
+        x = self.with_magnitudes(theta, lambda found: primal_magnitudes(found, self.p))
+        return x if domain is None else _scaled_into(x, self.norm(x), domain)
+
+    def _in_box(self, theta: FloatArray, box: Box) -> FloatArray:
+        return box_minimiser(theta, self.p, box.low, box.high)
+
 
 @final
 @dataclass(frozen=True)
@@ -338,23 +360,17 @@ class LpNorm(_PowerNorm):
 
     p: float = 2.0
 
-    needs_matrix = False  # it looks at each entry alone
-
     def magnitudes(self, x: FloatArray) -> FloatArray:
         """Of the entries."""
         return np.abs(x)
 
-    def to_dual(self, x: FloatArray) -> FloatArray:
-        """The gradient of Psi at x, of x's shape."""
-        return np.copysign(dual_magnitudes(np.abs(x), self.p), x)
+    def with_magnitudes(self, x: FloatArray, change: Change) -> FloatArray:
+        """See `_PowerNorm`."""
+        return np.copysign(change(np.abs(x)), x)
 
-    def minimise(self, theta: FloatArray, domain: Domain = None) -> FloatArray:
-        """See `Potential.minimise`; every domain is available."""
-        if isinstance(domain, Box):
-            rows = theta.reshape(-1, 1)
-            return box_minimiser(rows, self.p, domain.low, domain.high).reshape(theta.shape)
-        x = np.copysign(primal_magnitudes(np.abs(theta), self.p), theta)
-        return _scaled_into(x, self.norm(x), domain)
+    def _in_box(self, theta: FloatArray, box: Box) -> FloatArray:
+        rows = theta.reshape(-1, 1)
+        return box_minimiser(rows, self.p, box.low, box.high).reshape(theta.shape)
 
 
 @final
@@ -372,30 +388,24 @@ class GroupNorm(_PowerNorm):
         ParameterError: p out of range.
     """
 
-    needs_matrix = True  # it takes singular values or sums of rows
+    needs_matrix = True
 
     def magnitudes(self, x: FloatArray) -> FloatArray:
         """Euclidean norms of the rows of X, shape (n1, n2)."""
         return row_norms(x)
 
-    def to_dual(self, x: FloatArray) -> FloatArray:
-        """The gradient of Psi at X, shape (n1, n2)."""
+    def with_magnitudes(self, x: FloatArray, change: Change) -> FloatArray:
+        """See `_PowerNorm`."""
         norms = row_norms(x)
-        return rescaled_rows(x, norms, dual_magnitudes(norms, self.p))
-
-    def minimise(self, theta: FloatArray, domain: Domain = None) -> FloatArray:
-        """See `Potential.minimise`; every domain is available."""
-        if isinstance(domain, Box):
-            return box_minimiser(theta, self.p, domain.low, domain.high)
-        norms = row_norms(theta)
-        x = rescaled_rows(theta, norms, primal_magnitudes(norms, self.p))
-        return _scaled_into(x, self.norm(x), domain)
+        return rescaled_rows(x, norms, change(norms))
 
 
 @final
 @dataclass(frozen=True)
 class SchattenNorm(_PowerNorm):
     """||X||_{S_p}^2 / (2(p-1)): the l_p norm of the singular values, for matrices of low rank.
+
+    It has no projection on a box: the Bregman projection has no closed form there.
 
     Attributes:
         p: in (1, 2]; JT12 takes `near_one(n1 * n2)`.
@@ -404,36 +414,27 @@ class SchattenNorm(_PowerNorm):
         ParameterError: p out of range.
     """
 
-    needs_matrix = True  # it takes singular values or sums of rows
+    needs_matrix = True
 
     def magnitudes(self, x: FloatArray) -> FloatArray:
         """Singular values of X, shape (n1, n2)."""
-        with one_blas_thread():
+        with one_blas_thread():  # threads that wait for each other make small ones very slow
             return np.asarray(np.linalg.svd(x, compute_uv=False))
 
-    def to_dual(self, x: FloatArray) -> FloatArray:
-        """The gradient of Psi at X, shape (n1, n2)."""
-        left, values, right = _decomposed(x)
-        image: FloatArray = (left * dual_magnitudes(values, self.p)) @ right
-        return image
+    def with_magnitudes(self, x: FloatArray, change: Change) -> FloatArray:
+        """See `_PowerNorm`."""
+        with one_blas_thread():
+            left, values, right = np.linalg.svd(x, full_matrices=False)
+        changed: FloatArray = (left * change(values)) @ right
+        return changed
 
-    def minimise(self, theta: FloatArray, domain: Domain = None) -> FloatArray:
-        """See `Potential.minimise`.
-
-        Raises:
-            ParameterError: a box: the Bregman projection has no closed form there.
-        """
-        if isinstance(domain, Box):
-            raise ParameterError("the Schatten norm has no projection on a box; use a Ball or None")
-        left, values, right = _decomposed(theta)
-        magnitudes = primal_magnitudes(values, self.p)
-        x: FloatArray = (left * magnitudes) @ right
-        return _scaled_into(x, lp(magnitudes, self.p), domain)
+    def _in_box(self, theta: FloatArray, box: Box) -> FloatArray:  # noqa: ARG002
+        raise ParameterError("the Schatten norm has no projection on a box; use a Ball or None")
 
 
 @final
 @dataclass(frozen=True)
-class Entropy:
+class Entropy(Potential):
     """M sum x ln x on x >= 0 with sum x = M; mirror descent becomes multiplicative weights.
 
     Delta(x; y) = M^2 KL(x/M || y/M) >= ||x - y||_1^2 / 2 (Pinsker). Differences of points sum to
@@ -452,10 +453,6 @@ class Entropy:
     def __post_init__(self) -> None:
         if not (math.isfinite(self.total) and self.total > 0):
             raise ParameterError("the total of the entropy's hypotheses must be positive")
-
-    order = 2.0
-
-    needs_matrix = False  # it looks at each entry alone
 
     def value(self, x: FloatArray) -> float:
         """M sum x ln x, with 0 ln 0 = 0."""
@@ -492,13 +489,6 @@ class Entropy:
         return _capped(weights, self.total, domain.high)
 
 
-def _decomposed(x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Singular vectors and values. Threads that wait for each other make small ones very slow."""
-    with one_blas_thread():
-        left, values, right = np.linalg.svd(x, full_matrices=False)
-    return left, values, right
-
-
 def _capped(weights: FloatArray, total: float, cap: float) -> FloatArray:
     """min(cap, c * weights) with the c that gives the total."""
     ordered = np.sort(weights, axis=None)[::-1]
@@ -513,13 +503,11 @@ def _capped(weights: FloatArray, total: float, cap: float) -> FloatArray:
     return capped
 
 
-def _scaled_into(x: FloatArray, norm: float, domain: Ball | None) -> FloatArray:
+def _scaled_into(x: FloatArray, norm: float, ball: Ball) -> FloatArray:
     """The Bregman projection on the ball of the same norm is x * radius/||x||.
 
     Proof: let z be that point and x outside. grad Psi is homogeneous, so grad Psi(x) = a grad
     Psi(z) with a > 1, and <grad Psi(z) - grad Psi(x), y - z> = (a-1) <grad Psi(z), z - y> >= 0 for
     every y of the ball, because <grad Psi(z), z> = ||grad Psi(z)||_* ||z||.
     """
-    if domain is None or norm <= domain.radius:
-        return x
-    return x * (domain.radius / norm)
+    return x if norm <= ball.radius else x * (ball.radius / norm)

@@ -31,7 +31,7 @@ import types
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from enum import IntEnum
 from fractions import Fraction
 from functools import lru_cache
@@ -451,6 +451,12 @@ def _seal(nonce: bytes, state: StoredState) -> list[str]:
     ]
 
 
+@lru_cache
+def _members(kind: Any) -> tuple[tuple["Field[Any]", Any], ...]:
+    """The fields of a dataclass, with where they are kept."""
+    return tuple((each, each.metadata.get(_KEPT)) for each in fields(kind))
+
+
 def plain(value: Any, secrets: list[Any] | None = None) -> Any:
     """A dataclass as plain values: its fields by name, but for those that have their defaults.
 
@@ -462,8 +468,8 @@ def plain(value: Any, secrets: list[Any] | None = None) -> Any:
         return [*value.shape, value.bipartite, value.directed]
     if is_dataclass(value) and not isinstance(value, type):
         found: dict[str, Any] = {"class": type(value).__name__}
-        for each in fields(value):
-            kept, part = each.metadata.get(_KEPT), getattr(value, each.name)
+        for each, kept in _members(type(value)):
+            part = getattr(value, each.name)
             if kept == "secret" and secrets is not None:
                 secrets.append(plain(part))
             elif kept is None and each.compare and part != each.default:
@@ -476,8 +482,8 @@ def plain(value: Any, secrets: list[Any] | None = None) -> Any:
 
 # What `from_plain` raises of damaged values.
 DAMAGED = (LookupError, TypeError, ValueError, AttributeError, StopIteration)
-_SIMPLE = {int: (int,), float: (int, float), bool: (bool,), str: (str,)}
 _hints = lru_cache(get_type_hints)
+_SIMPLE = {int: (int,), float: (int, float), bool: (bool,), str: (str,)}
 
 
 def from_plain(hint: Any, value: Any, secrets: Iterator[Any] | None = None) -> Any:
@@ -486,6 +492,10 @@ def from_plain(hint: Any, value: Any, secrets: Iterator[Any] | None = None) -> A
     Raises:
         one of `DAMAGED`: other values. Nothing is quoted: it may be secret.
     """
+    if hint in _SIMPLE:
+        if type(value) in _SIMPLE[hint]:
+            return value
+        raise ValueError(hint)
     origin = get_origin(hint)
     if origin in (Union, types.UnionType):
         kinds = [kind for kind in get_args(hint) if kind is not type(None)]
@@ -501,11 +511,7 @@ def from_plain(hint: Any, value: Any, secrets: Iterator[Any] | None = None) -> A
         return tuple(from_plain(*pair, secrets) for pair in zip(inner, value, strict=True))
     if is_dataclass(hint):
         return _dataclass_of(hint, dict(value), secrets)
-    if hint is Fraction:
-        return Fraction(value)
-    if hint in _SIMPLE and type(value) not in _SIMPLE[hint]:
-        raise ValueError(hint)
-    return value
+    return Fraction(value) if hint is Fraction else value
 
 
 def _dataclass_of(hint: Any, value: dict[str, Any], secrets: Iterator[Any] | None) -> Any:
@@ -513,8 +519,7 @@ def _dataclass_of(hint: Any, value: dict[str, Any], secrets: Iterator[Any] | Non
         raise ValueError(hint)
     hints = _hints(hint)
     found: dict[str, Any] = {}
-    for each in fields(hint):
-        kept = each.metadata.get(_KEPT)
+    for each, kept in _members(hint):
         if kept == "apart":
             found[each.name] = None
         elif kept == "secret":

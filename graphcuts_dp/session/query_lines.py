@@ -87,12 +87,10 @@ def read_asked(line: str, number: int | None, space: Space, *, folder: str = "."
         QueryError: anything else.
         FileFormatError: a file of a matrix that cannot be read.
     """
-    where = _place(number)
-    value = _object(line)
-    if value is None:
-        raise QueryError(f"{where} is not an object like {_KINDS}")
+    where, value, found = _place(number), _object(line), None
     try:
-        found = query_of(value, space, folder=folder)
+        if value is not None:
+            found = query_of(value, space, folder=folder)
     except QueryError as problem:
         raise QueryError(f"{where}: {problem}") from None
     if found is None:

@@ -288,11 +288,7 @@ class ByRule(LearningMethod):
 class Auto(LearningMethod):
     """The method of least guaranteed error, given what is said here of those that learn."""
 
-    name = "auto"
-
-    def mechanism(self, *_: Any) -> OnlineMechanism:
-        """None: see `SessionTerms.resolved`."""
-        raise ParameterError("method 'auto' has to be resolved first")
+    name = "auto"  # `SessionTerms.resolved` replaces it
 
 
 # What `method=` can name.
@@ -380,7 +376,8 @@ class SessionTerms:
         """
         left = {name: value for name, value in given.items() if value is not None}
         name = left.pop("method", Auto.name)
-        workload = SessionWorkload(**_taken(left, SessionWorkload))
+        work = {each.name for each in fields(SessionWorkload)} & left.keys()
+        workload = SessionWorkload(**{each: left.pop(each) for each in work})
         protect = Protect.of(
             left.pop("protect", EDGE.kind),
             at_most=left.pop("at_most", None),
@@ -400,21 +397,15 @@ class SessionTerms:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, of which `of` makes the terms again; but for the guess of edges."""
-        options = {
-            each.name: getattr(self.method, each.name)
-            for each in fields(self.method)  # type: ignore[arg-type]
-            if each.name != "rule"
-        }
-        work = vars(self.workload) | {"expected_edges": None}
         values = {
             "method": self.method.name,
             "epsilon": self.epsilon,
             "delta": self.delta,
-            **work,
-            **options,
-            "at_most": None,
-            "degree_bound": None,
+            **vars(self.workload),
+            **vars(self.method),
             **self.protect.keywords,
+            "expected_edges": None,
+            "rule": None,
         }
         return {name: value for name, value in values.items() if value is not None}
 
@@ -568,11 +559,6 @@ class SessionTerms:
         if isinstance(self.method, LearningMethod):
             return f"method {self.method.name!r}, calibration {self.method.calibration!r}"
         return f"method {self.method.name!r}"
-
-
-def _taken(left: dict[str, Any], kind: Any) -> dict[str, Any]:
-    """Takes the values of a class's fields out of others."""
-    return {each.name: left.pop(each.name) for each in fields(kind) if each.name in left}
 
 
 def _shown(error: float) -> str:

@@ -1,6 +1,7 @@
 """A database update sequence, held to its definition."""
 
 import math
+from collections.abc import Sequence
 from typing import Any, Generic, final
 
 import numpy as np
@@ -81,6 +82,18 @@ class UpdateSequence(Generic[H]):
             raise HypothesisError(f"update {self.count + 1} is more than B(alpha) allows")
         self.hypothesis = self.construction.update(self.hypothesis, query, true_sign, value)  # 4.
         self.count += 1
+
+    def exhaust(self, queries: Sequence[LinearQuery]) -> None:
+        """Update by the worst of the queries, again and again, until none is off by alpha.
+
+        Raises:
+            HypothesisError: that takes more updates than B(alpha).
+        """
+        while True:
+            worst = max(queries, key=lambda query: abs(self.discrepancy(query)))
+            if abs(self.discrepancy(worst)) < self.construction.alpha:
+                return
+            self.update(worst)
 
 
 def checked(universe: Universe, matrix: npt.ArrayLike, *, upper: float = np.inf) -> FloatMatrix:

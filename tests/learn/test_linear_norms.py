@@ -91,16 +91,11 @@ def test_updates_stay_within_their_bound(norm, rule, weighted):
     made = learner.construction(
         alpha=alpha, total_weight=truth.sum() + 1.0, total_error=1.0 if norm == "entropy" else 2.0
     )
-    run, asked = UpdateSequence(made, truth), 0
-    queries = [MatrixQuery(matrix) for matrix in matrices]
-    while True:
-        worst = max(queries, key=lambda query: abs(run.discrepancy(query)))
-        if abs(run.discrepancy(worst)) < alpha:
-            break
-        learner.check(worst)
-        run.update(worst)  # refuses more than B(alpha)
-        asked += 1
-    assert 0 < asked <= made.update_bound(alpha)
+    run, queries = UpdateSequence(made, truth), [MatrixQuery(matrix) for matrix in matrices]
+    for query in queries:
+        learner.check(query)
+    run.exhaust(queries)
+    assert 0 < run.count <= made.update_bound(alpha)
 
 
 def test_a_zeta_for_cuts_is_not_one_for_signed_queries():
