@@ -65,6 +65,7 @@ class Spectral(GapSearch):
         self.mass = 0.1 * min(z.shape) * math.sqrt(max(z.shape)) * float(z.std())
 
     def round(self) -> None:
+        """The three steps above, and the bound."""
         self.rounds += 1
         problem, z = self.problem, self.problem.noisy
         y = self.x - z + self.u
