@@ -50,16 +50,6 @@ class RowBlock:
         """Rows of this block, columns of the matrix."""
         return self.stop - self.start, self.layout.shape[1]
 
-    @property
-    def symmetric(self) -> bool:
-        """Whether the whole matrix is symmetric with zero diagonal."""
-        return self.layout.symmetric
-
-    @property
-    def hollow(self) -> bool:
-        """Whether the diagonal of the whole matrix is zero."""
-        return self.layout.hollow
-
     def steps(self) -> IntegerMatrix:
         """Released integers, shape `shape`; do not write to them."""
         if self.distribution is not None and self.distribution.bits:
@@ -84,7 +74,7 @@ class RowBlock:
         Args:
             rows: shape `shape`, numbers for the entries of this block.
         """
-        if self.hollow:
+        if self.layout.hollow:
             rows[np.arange(len(rows)), np.arange(self.start, self.stop)] = 0
         return rows
 
@@ -175,16 +165,6 @@ class Blocks:
     def shape(self) -> tuple[int, int]:
         """Rows and columns."""
         return self.layout.shape
-
-    @property
-    def symmetric(self) -> bool:
-        """Whether this is an adjacency matrix: symmetric with zero diagonal."""
-        return self.layout.symmetric
-
-    @property
-    def hollow(self) -> bool:
-        """Whether the diagonal is zero, since no vertex is paired with itself."""
-        return self.layout.hollow
 
     def results(self, function: Callable[..., R], *arguments: Any) -> Iterator[R]:
         """function(block, *arguments) for every block, in parallel; yields results in order.

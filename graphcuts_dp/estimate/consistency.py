@@ -12,6 +12,7 @@ number of parts, and levels that were not measured.
 From these unbiased tables come whole, non-negative ones, rounded from the top down.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
@@ -58,6 +59,7 @@ class LeastSquares:
 
     Attributes:
         variances: of the estimates of each place, shape (cells,) each, exact for these variances.
+        freedom: how much cells give way when their parts must add up: the w above, likewise.
     """
 
     def __init__(self, cells: CellTree, variances: FloatVector) -> None:
@@ -79,7 +81,7 @@ class LeastSquares:
             self._own[place] = own
             spread[place] = (1 - own) * totals[place]
             self._share[place + 1] = spread[place + 1] / self._down(place + 1, totals[place])
-        self._spread = spread
+        self.freedom = spread
         self.variances: Values = [spread[0]]
         for place in range(1, cells.depth):
             share = self._share[place]
@@ -93,10 +95,6 @@ class LeastSquares:
     def _down(self, place: int, values: FloatVector) -> FloatVector:
         found: FloatVector = values[self.cells.parents(place)]
         return found
-
-    def freedom(self, place: int) -> FloatVector:
-        """How much the cells of a place give way when their parts must add up: the w above."""
-        return self._spread[place]
 
     def estimates(self, sums: Mapping[int, FloatVector]) -> Values:
         """Estimates for every cell, which add up over the places.
@@ -174,7 +172,8 @@ class LeastSquares:
             turned = 1 - kept[above] * (1 - self._own[above])
             kept.append(1 - share * self._down(at, turned))
             outer = outside[above].copy()
-            outer[:, above] = _entry(kept[above] * self._own[above], outer[:, above])
+            alone = kept[above] * self._own[above]  # beside what is there, which is nothing
+            outer[:, above] += np.array([alone**2, alone, alone])
             parents = self.cells.parents(at)
             factor = share * self._down(at, turned)
             siblings = self._siblings(at, inside[at])
@@ -215,12 +214,6 @@ class LeastSquares:
         alone = np.bincount(parents, minlength=size)[parents] == 1
         found[:, :, alone] = 0
         return found
-
-
-def _entry(coefficient: FloatVector, before: FloatMatrix) -> FloatMatrix:
-    """The spread of a single coefficient beside what is there, which is nothing."""
-    found: FloatMatrix = before + np.array([coefficient**2, coefficient, coefficient])
-    return found
 
 
 def _scaled(table: FloatMatrix, factor: FloatVector) -> FloatMatrix:
@@ -286,21 +279,13 @@ def rounded_cells(
         estimates: of all cells, in units of weight.
     """
     cells = noisy.map.tree
-    most = [_most(noisy, place) for place in range(cells.depth)]
+    room = math.inf if noisy.map.weight_cap is None else noisy.map.weight_cap // noisy.unit
+    most: Values = [np.asarray(cells.pairs(place) * room) for place in range(cells.depth)]
     counts: Values = [np.clip(np.rint(estimates[0] / noisy.unit), 0, most[0])]
     for place in range(1, cells.depth):
         wanted = estimates[place] / noisy.unit
-        counts.append(_shared(cells, place, wanted, fit.freedom(place), counts[-1], most[place]))
+        counts.append(_shared(cells, place, wanted, fit.freedom[place], counts[-1], most[place]))
     return RoundedFlows(cells=cells, counts=counts, unit=noisy.unit)
-
-
-def _most(noisy: Measurement[CellSums], place: int) -> FloatVector:
-    """What the pairs of each cell can weigh, in whole steps."""
-    pairs = noisy.map.tree.pairs(place).astype(np.float64)
-    if noisy.map.weight_cap is None:
-        return np.full(len(pairs), np.inf)
-    steps: FloatVector = pairs * np.floor(noisy.map.weight_cap / noisy.unit)
-    return steps
 
 
 def _shared(

@@ -21,7 +21,7 @@ is constant on them. Vertices are therefore taken in *cells* (for a cut at most 
 both, in none; a directed graph has these for tails and for heads of arcs), pairs in types (cell,
 cell), and the regression has as many unknowns as there are cells and blocks, whatever the number of
 vertices. Blocks of pairs must be unions of types: sums over blocks that cut through the cells need
-finer cells (`classes` of `cut_types`), nothing else.
+finer cells (`classes` of `PairTypes.of`), nothing else.
 """
 
 import math
@@ -64,46 +64,74 @@ _Sides = tuple[IntVector, IntVector]  # a number of each row and each column
 @final
 @dataclass(frozen=True, eq=False)
 class PairTypes:
-    """Vertices in cells, and the pairs between them.
+    """Vertices in cells, the pairs between them by type, and a cut of which all cells are parts.
 
     Attributes:
-        sizes: number of vertices of each cell, all > 0.
+        sizes: number of vertices of each cell, all > 0; of two sides those of the rows first.
+        cell: of each vertex: of the rows, and then of the columns unless pairs have no direction.
         first: for each type of pairs the cell of one end (of the rows, if there are two sides).
         second: the cell of the other end; the same for pairs within a cell.
         counts: how many pairs there are of each type.
+        joined: coefficient of each in the cut, 1 where it joins S and T.
     """
 
     sizes: IntVector
+    cell: IntVector
     first: IntVector
     second: IntVector
     counts: IntVector
+    joined: FloatVector
 
     @classmethod
-    def within(cls, sizes: Sequence[int]) -> "PairTypes":
-        """Of one set of vertices, each pair of distinct vertices once."""
-        cells = np.array(sizes, dtype=np.int64)
-        first, second = np.triu_indices(len(cells))
-        same = first == second
-        counts = np.where(
-            same, cells[first] * (cells[first] - 1) // 2, cells[first] * cells[second]
+    def of(
+        cls, S: BoolVector, T: BoolVector, layout: Layout, classes: _Sides | None = None
+    ) -> "PairTypes":
+        """Of a cut, by masks of rows and of columns.
+
+        Cells lie within classes, a number >= 0 for each row and each column, so that blocks of
+        pairs between classes are unions of types; None for one class.
+        """
+        tails, heads = S.astype(np.int64), 2 * T.astype(np.int64)
+        if layout.hollow:  # rows and columns are the same vertices
+            tails = heads = tails + heads
+        codes, rows, sizes = _cells(tails, None if classes is None else classes[0])
+        if layout.symmetric:
+            first, second = np.triu_indices(len(sizes))
+            apart = sizes[first] * sizes[second]
+            counts = np.where(first == second, sizes[first] * (sizes[first] - 1) // 2, apart)
+            a, b = codes[first], codes[second]
+            joined = ((a & 1) & (b >> 1)) | ((b & 1) & (a >> 1))
+            return cls(sizes, rows, first, second, counts, joined.astype(float))
+        others, columns, many = _cells(heads, None if classes is None else classes[1])
+        first, second = np.indices((len(sizes), len(many))).reshape(2, -1)
+        counts = sizes[first] * many[second]
+        if layout.hollow:  # a vertex is no pair with itself
+            counts = counts - np.bincount(rows * len(many) + columns, minlength=len(counts))
+        joined = (codes[first] & 1) * (others[second] >> 1)
+        before = len(sizes)
+        return cls(
+            np.concatenate([sizes, many]),
+            np.concatenate([rows, columns + before]),
+            first,
+            second + before,
+            counts,
+            joined.astype(float),
         )
-        return cls(cells, first, second, counts)
 
-    @classmethod
-    def across(cls, left: Sequence[int], right: Sequence[int]) -> "PairTypes":
-        """Of two sets of vertices; the cells of the left come first."""
-        cells = np.array([*left, *right], dtype=np.int64)
-        first = np.repeat(np.arange(len(left)), len(right))
-        second = np.tile(np.arange(len(right)), len(left)) + len(left)
-        return cls(cells, first, second, cells[first] * cells[second])
-
-    @cached_property
+    @property
     def ends(self) -> FloatMatrix:
         """How many ends a pair of each type has in each cell, shape (types, cells): 0, 1 or 2."""
         cells = np.arange(len(self.sizes))
         found: FloatMatrix = (self.first[:, None] == cells).astype(float)
         found += self.second[:, None] == cells
         return found
+
+
+def _cells(codes: IntVector, classes: IntVector | None) -> tuple[IntVector, IntVector, IntVector]:
+    """The code of each cell, the cell of each vertex, the sizes of the cells."""
+    keys = codes if classes is None else codes + 4 * classes
+    found, cells, sizes = np.unique(keys, return_inverse=True, return_counts=True)
+    return found % 4, cells, sizes
 
 
 @final
@@ -164,53 +192,6 @@ def best_combination(
     scale = 1 / np.sqrt(normal.diagonal())
     solved = scale * np.linalg.solve(normal * np.outer(scale, scale), scale * (weighted.T @ query))
     return query - patterns @ solved, solved
-
-
-def cut_types(
-    S: BoolVector,
-    T: BoolVector,
-    layout: Layout,
-    *,
-    classes: tuple[IntVector, IntVector] | None = None,
-) -> tuple[PairTypes, FloatVector, tuple[IntVector, IntVector]]:
-    """Cells, types and coefficients of a cut query.
-
-    Args:
-        S: mask of rows.
-        T: mask of columns.
-        layout: of the matrix: which entries are pairs.
-        classes: a number >= 0 for each row and each column; cells lie within them, so that blocks
-            of pairs between classes are unions of types. None for one class.
-
-    Returns:
-        The types; the coefficient of each, 1 where it joins S and T; and the cell of each row and
-        of each column (one array twice for a plain graph).
-    """
-    tails, heads = S.astype(np.int64), 2 * T.astype(np.int64)
-    if layout.hollow:  # rows and columns are the same vertices
-        tails = heads = tails + heads
-    codes, cells, sizes = _cells(tails, None if classes is None else classes[0])
-    if layout.symmetric:
-        types = PairTypes.within(sizes)
-        a, b = codes[types.first], codes[types.second]
-        joined = ((a & 1) & (b >> 1)) | ((b & 1) & (a >> 1))
-        return types, joined.astype(float), (cells, cells)
-    others, columns, many = _cells(heads, None if classes is None else classes[1])
-    types = PairTypes.across(sizes, many)
-    if layout.hollow:  # a vertex is no pair with itself
-        same = np.bincount(cells * len(many) + columns, minlength=len(types.counts))
-        types = replace(types, counts=types.counts - same)
-    joined = np.outer(codes & 1, others >> 1).ravel()
-    return types, joined.astype(float), (cells, columns + len(sizes))
-
-
-def _cells(
-    codes: IntVector, classes: IntVector | None
-) -> tuple[IntVector, IntVector, tuple[int, ...]]:
-    """The code of each cell, the cell of each vertex, the sizes of the cells."""
-    keys = codes if classes is None else codes + 4 * classes
-    found, cells, sizes = np.unique(keys, return_inverse=True, return_counts=True)
-    return found % 4, cells, tuple(sizes.tolist())
 
 
 @final
@@ -305,22 +286,21 @@ class MatrixEstimator:
         if not pairs_of_cut(S, T, self.space):
             return [Estimate(0.0, NoiseSum(()), 0.0)]
         classes = group_classes(self._groups[0].map, S, T) if self._groups else None
-        types, joined, cells = cut_types(S, T, self.noisy.blocks.layout, classes=classes)
+        types = PairTypes.of(S, T, self.noisy.blocks.layout, classes)
         of_entries = self.noisy.cut_value(S, T)
         sums: list[Measurement[Any]] = [*self._totals, *self._groups[:1]]
-        rows = [self.rows_for(each, types, cells, classes) for each in (*self._degrees, *sums)]
+        rows = [self.rows_for(each, types, classes) for each in (*self._degrees, *sums)]
         found = []
         for distrust in distrusts:
             of_degrees, of_sums = distrust or (1.0, 1.0)
             factors = [of_degrees] * len(self._degrees) + [of_sums] * len(sums)
             used = rows if distrust is not None else []
-            found.append(self._combined(types, joined, of_entries, used, factors))
+            found.append(self._combined(types, of_entries, used, factors))
         return found
 
     def _combined(
         self,
         types: PairTypes,
-        joined: FloatVector,
         of_entries: float,
         rows: Sequence[Rows],
         distrust: Sequence[float],
@@ -335,7 +315,7 @@ class MatrixEstimator:
         trusted = zip(distrust, rows, strict=False)
         entries, k = best_combination(
             counts,
-            joined,
+            types.joined,
             np.hstack([np.empty((len(counts), 0)), *(each.patterns for each in rows)]),
             np.concatenate([[], *(f * each.variances for f, each in trusted)]),
             entry=law.variance,
@@ -357,17 +337,18 @@ class MatrixEstimator:
         return Estimate(math.fsum(parts), NoiseSum.of(terms), slack)
 
     def rows_for(
-        self, measured: Measurement[Any], types: PairTypes, cells: _Sides, classes: _Sides | None
+        self, measured: Measurement[Any], types: PairTypes, classes: _Sides | None
     ) -> Rows:
-        """What a measurement says of the pairs of a cut, whose vertices are in these cells."""
+        """What a measurement says of the pairs of a cut."""
         if isinstance(measured.map, CellSums) and classes is not None:
-            return self._rows_of_groups(types, cells, classes)
+            return self._rows_of_groups(types, classes)
         if isinstance(measured.map, Degrees):
-            count, sums = len(types.sizes), (measured.steps[0], measured.steps[-1])
+            sums, size = np.concatenate(measured.steps), len(types.sizes)
+            entries = np.concatenate(self._vertex_sums)
             return Rows(
                 patterns=types.ends,
-                values=measured.unit * _sums_by_cell(sums, cells, count),
-                entries=_sums_by_cell(self._vertex_sums, cells, count),
+                values=np.asarray(measured.unit * np.bincount(types.cell, sums, size)),
+                entries=np.bincount(types.cell, entries, size).astype(np.float64),
                 noises=[(measured.law, 1.0)],
                 numbers=types.sizes,
                 step=measured.unit,
@@ -383,14 +364,13 @@ class MatrixEstimator:
             step=step,
         )
 
-    def _rows_of_groups(self, types: PairTypes, cells: _Sides, classes: _Sides) -> Rows:
+    def _rows_of_groups(self, types: PairTypes, classes: _Sides) -> Rows:
         """The sums between every two classes of groups; several looks in their best mean."""
         looks, first = self._groups, self._groups[0].map
         laws = [look.law for look in looks]
         shares = by_precision(laws)
         of_cells = np.zeros(len(types.sizes), dtype=np.int64)
-        for own, cell in zip(classes, cells, strict=True):
-            of_cells[cell] = own
+        of_cells[types.cell] = np.concatenate(classes)[: len(types.cell)]
         of_groups = [
             _of_groups(codes, own) for codes, own in zip(first.members, classes, strict=True)
         ]
@@ -414,8 +394,8 @@ class MatrixEstimator:
         )
 
     @cached_property
-    def _vertex_sums(self) -> tuple[FloatVector, FloatVector]:
-        """Sums of the noisy entries at each vertex: of rows, of columns."""
+    def _vertex_sums(self) -> tuple[FloatVector, ...]:
+        """Sums of the noisy entries at each vertex: of rows, and of columns where these differ."""
         return self.noisy.vertex_sums()
 
     @cached_property
@@ -592,19 +572,6 @@ def _of_groups(groups: IntVector, classes: IntVector) -> IntVector:
     found = np.zeros(int(groups.max()) + 1, dtype=np.int64)
     found[groups] = classes
     return found
-
-
-def _sums_by_cell(
-    values: tuple[FloatVector | IntVector, FloatVector | IntVector], cells: _Sides, count: int
-) -> FloatVector:
-    """Sums of the values of the vertices in each cell.
-
-    Values and cells are of rows and of columns; one array twice for a plain graph.
-    """
-    sides = (0, 1) if cells[1] is not cells[0] else (0,)
-    found = [np.bincount(cells[i], weights=values[i], minlength=count) for i in sides]
-    total: FloatVector = np.sum(found, axis=0, dtype=np.float64)
-    return total
 
 
 def weighted_radius(noises: Sequence[tuple[NoiseLaw, FloatVector]], log_failures: float) -> float:

@@ -112,15 +112,15 @@ class NoisyMatrix:
     def _sum(self, S: BoolVector, T: BoolVector) -> int:
         return sum(self.blocks.map(_block_sum, S, T))
 
-    def vertex_sums(self) -> tuple[FloatVector, FloatVector]:
-        """Estimates of the sums of the rows and of the columns; one array twice if symmetric."""
+    def vertex_sums(self) -> tuple[FloatVector, ...]:
+        """Estimates of the sums of the rows, and of the columns unless symmetric."""
         layout, distribution = self.blocks.layout, self.distribution
         rows, columns = (side - layout.hollow for side in layout.shape)  # pairs of a vertex
         found = self.blocks.map(_block_vertex_sums)
         first = np.concatenate([sums for sums, _ in found]) - columns * distribution.offset
         first *= distribution.unit
         if self.symmetric:
-            return first, first
+            return (first,)
         second = np.sum([sums for _, sums in found], axis=0) - rows * distribution.offset
         return first, second * distribution.unit
 

@@ -48,19 +48,26 @@ def error_radii(
         Shape (combinations,).
     """
     taken = list(places)
-    squares, largest, absolute = (
-        table[:, taken] for table in (spread.squares, spread.largest, spread.absolute)
-    )
-    kinds, back = _kinds(squares, largest, absolute)
+    tables = [table[:, taken] for table in (spread.squares, spread.largest, spread.absolute)]
+    parameters = np.array([float(parameter) for parameter in noise.parameters])
+    laplace = noise.distribution == "laplace"
+    kinds, back = _kinds(*tables)
     bounds = np.empty(len(kinds[0]))
     for start in range(0, len(bounds), _BLOCK):
         part = slice(start, start + _BLOCK)
-        bounds[part] = _bounds(noise, kinds[0][part], kinds[1][part], kinds[2][part], failure)
+        squares, most, absolute = (table[part] for table in kinds)
+        bound = _laplace if laplace else _gaussian
+        bounds[part] = bound(parameters, squares, most, absolute, failure)
     found: FloatVector = bounds[back]
-    for place, own in enumerate(_own_radii(noise, failure)):
-        size = largest[:, place]
+    for place, parameter in enumerate(parameters.tolist()):
+        own = (
+            discrete_laplace_radius(parameter, failure=failure)
+            if laplace
+            else discrete_gaussian_radius(math.sqrt(parameter), failure=failure)
+        )
+        size, summed = tables[1][:, place], tables[2].sum(axis=1)
         # Exactly alone: the tail of one noise has steps, which the least of others would pass.
-        alone = (size > 0) & (absolute.sum(axis=1) == size)
+        alone = (size > 0) & (summed == size)
         found[alone] = own * size[alone]
     return found
 
@@ -80,26 +87,6 @@ def _kinds(
         np.maximum.at(most, back, table)
         found.append(most)
     return tuple(found), back
-
-
-def _bounds(
-    noise: LevelNoise,
-    squares: FloatMatrix,
-    largest: FloatMatrix,
-    absolute: FloatMatrix,
-    failure: float,
-) -> FloatVector:
-    parameters = np.array([float(parameter) for parameter in noise.parameters])
-    if noise.distribution == "laplace":
-        return _laplace(parameters, squares, largest, absolute, failure)
-    return _gaussian(parameters, squares, absolute, failure)
-
-
-def _own_radii(noise: LevelNoise, failure: float) -> list[int]:
-    """Half widths for one noise of each place."""
-    if noise.distribution == "laplace":
-        return [discrete_laplace_radius(float(p), failure=failure) for p in noise.parameters]
-    return [discrete_gaussian_radius(math.sqrt(p), failure=failure) for p in noise.parameters]
 
 
 def _laplace(
@@ -167,7 +154,11 @@ def _log_excess(rate: FloatVector, tilt: FloatVector) -> FloatVector:
 
 
 def _gaussian(
-    variances: FloatVector, squares: FloatMatrix, absolute: FloatMatrix, failure: float
+    variances: FloatVector,
+    squares: FloatMatrix,
+    _largest: FloatMatrix,
+    absolute: FloatMatrix,
+    failure: float,
 ) -> FloatVector:
     """Half widths for sums of discrete Gaussian noise: the smaller of two.
 

@@ -167,7 +167,12 @@ def measure_degrees(
     Side channel: adding up takes time proportional to the number of edges.
     """
     grid = check_sums(distribution, without_cap=without_cap)
-    s, sums = grid.sensitivity_steps, _sums(graph, grid)
+    steps, s = whole_steps(graph, grid), grid.sensitivity_steps
+    sums = [np.zeros(graph.shape[0], dtype=np.int64)]
+    if not isinstance(graph, Graph):
+        sums.append(np.zeros(graph.shape[1], dtype=np.int64))
+    np.add.at(sums[0], graph.rows, steps)
+    np.add.at(sums[-1], graph.columns, steps)  # one vertex set: of both together
     both = 2 // len(sums)  # one vertex set: two of its sums change
     return draw(
         "early degrees" if early else "degrees",
@@ -178,17 +183,6 @@ def measure_degrees(
         epsilon=epsilon,
         source=source,
     )
-
-
-def _sums(graph: AnyGraph, grid: LaplaceNoise) -> list[IntVector]:
-    """Sums of rows and of columns; of both together where there is one vertex set."""
-    steps = whole_steps(graph, grid)
-    sums = [np.zeros(graph.shape[0], dtype=np.int64)]
-    if not isinstance(graph, Graph):
-        sums.append(np.zeros(graph.shape[1], dtype=np.int64))
-    np.add.at(sums[0], graph.rows, steps)
-    np.add.at(sums[-1], graph.columns, steps)
-    return sums
 
 
 def measure_weight_counts(
@@ -217,17 +211,12 @@ def measure_weight_counts(
     """
     lower = weight_classes(1 / float(distribution.rate), distribution.most_steps)
     classes = Classes(lower, distribution.unit)
-    counts, moved = _counted(graph, distribution, lower), min(2, len(lower))
+    places = np.searchsorted(lower, whole_steps(graph, distribution), side="right")
+    counts = [np.bincount(places, minlength=len(lower) + 1)[1:].astype(np.int64)]  # 0: no step
+    moved = min(2, len(lower))
     return draw(
         "weights", classes, counts, [(moved, moved)], unit=1.0, epsilon=epsilon, source=source
     )
-
-
-def _counted(graph: AnyGraph, distribution: LaplaceNoise, lower: IntVector) -> list[IntVector]:
-    """How many edges are in each class. Private."""
-    steps = whole_steps(graph, distribution)
-    places = np.searchsorted(lower, steps, side="right")  # 0: no whole step
-    return [np.bincount(places, minlength=len(lower) + 1)[1:].astype(np.int64)]
 
 
 def check_sums(distribution: NoiseDistribution, *, without_cap: bool = False) -> LaplaceNoise:

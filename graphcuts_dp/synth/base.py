@@ -56,12 +56,12 @@ class FitProblem:
     @property
     def symmetric(self) -> bool:
         """Whether z is an adjacency matrix (else a biadjacency matrix)."""
-        return self.blocks.symmetric
+        return self.blocks.layout.symmetric
 
     @property
     def hollow(self) -> bool:
         """Whether z and x have a zero diagonal: of one vertex set, with or without directions."""
-        return self.blocks.hollow
+        return self.blocks.layout.hollow
 
     @cached_property
     def noisy(self) -> RealMatrix:
@@ -326,10 +326,10 @@ def _margins(
             x = shifted(part, rows, columns, cap)
             free = (x > 0) & (x < cap)
             free_rows[where] = np.count_nonzero(free, axis=1)
-            if not block.symmetric:
+            if not block.layout.symmetric:
                 free_columns += np.count_nonzero(free, axis=0)
         by_row[where] = x.sum(axis=1)
-        if not block.symmetric:
+        if not block.layout.symmetric:
             by_column += x.sum(axis=0)
     return [by_row, by_column, free_rows, free_columns]
 

@@ -184,14 +184,14 @@ class _Equations:
         found: FloatMatrix = np.outer(sizes[0], sizes[-1])
         if self.view.symmetric:
             found = found - np.diag(sizes[0])
-        elif self.view.blocks.hollow:
+        elif self.view.blocks.layout.hollow:
             found = found - sides[0].T @ sides[-1]
         return np.maximum(found, 0.0)
 
     def _mean(self, totals: FloatMatrix) -> float:
         """Of all entries."""
         rows, columns = self.view.shape
-        return float(totals.sum()) / (rows * (columns - self.view.blocks.hollow))
+        return float(totals.sum()) / (rows * (columns - self.view.blocks.layout.hollow))
 
     def _kernel(self, point: _Point, sums: _Sums) -> tuple[FloatMatrix, FloatMatrix]:
         """The next kernel, and P^T Z Q."""
@@ -202,7 +202,7 @@ class _Equations:
             totals = (totals + totals.T) / 2
         if last is None:
             apart = np.outer(moments[0].sizes, moments[-1].sizes)
-            apart -= point.sides[0].T @ point.sides[-1] if self.view.blocks.hollow else 0.0
+            apart -= point.sides[0].T @ point.sides[-1] if self.view.blocks.layout.hollow else 0.0
             last = totals / np.maximum(apart, 1.0)
         found = totals + moments[0].covariance @ last @ moments[-1].covariance
         found = (found + self.doubt * self._mean(totals)) / (self._pairs(point.sides) + self.doubt)

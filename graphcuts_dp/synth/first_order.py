@@ -42,7 +42,7 @@ class Residual:
         return Residual(self._blocks, transpose=not self._transpose)
 
     def __matmul__(self, thin: RealMatrix) -> RealMatrix:
-        if self._transpose and not self._blocks.symmetric:
+        if self._transpose and not self._blocks.layout.symmetric:
             total = np.zeros((self._blocks.shape[1], thin.shape[1]), dtype=thin.dtype)
             for part in self._blocks.results(
                 lambda block: block.held["residual"].T @ thin[block.start : block.stop]

@@ -98,7 +98,7 @@ class _Dual:
 
     def __init__(self, blocks: Blocks, sums: Targets, cap: float) -> None:
         self.blocks, self.sums, self.cap = blocks, sums, cap
-        self.symmetric = blocks.symmetric
+        self.symmetric = blocks.layout.symmetric
         self.half = 0.5 if self.symmetric else 1.0
         self.strength = math.sqrt(math.prod(blocks.shape))  # s
         self.slack = cap * sums.slack * self.strength
@@ -199,7 +199,7 @@ def _moments(
         x = np.where(odds > 0, np.float32(1), small)
         x /= whole
         rows[where] = x.sum(axis=1)
-        if not block.symmetric:
+        if not block.layout.symmetric:
             columns += x.sum(axis=0)
         products[where] = x @ right
     return logs, rows, columns, products
@@ -236,7 +236,7 @@ def sigmoid(odds: RealMatrix) -> RealMatrix:
 def _log_odds(block: RowBlock, factors: Factors) -> RealMatrix:
     odds = factors.left[block.start : block.stop] @ factors.right.T
     odds += block.evidence(np.float32)
-    if block.hollow:
+    if block.layout.hollow:
         odds[np.arange(len(odds)), np.arange(block.start, block.stop)] = _NEVER
     return odds
 

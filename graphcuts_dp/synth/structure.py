@@ -59,7 +59,7 @@ class View:
     @property
     def symmetric(self) -> bool:
         """Whether rows and columns are the same vertices."""
-        return self.blocks.symmetric
+        return self.blocks.layout.symmetric
 
     def times(self, vectors: FloatMatrix) -> FloatMatrix:
         """Product with the columns of a matrix of shape (n_right, k), in float32."""

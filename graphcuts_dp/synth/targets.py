@@ -125,7 +125,7 @@ def credible_sums(
     first = (None, None) if public is None else public.frames
     left = _frame(n, structure.left_groups, rows if beside else None, first[0])
     right = left
-    if not blocks.symmetric:
+    if not blocks.layout.symmetric:
         right = _frame(m, structure.right_groups, columns if beside else None, first[1])
     seen = _raked(
         left.T @ plain.times(right),
@@ -137,7 +137,7 @@ def credible_sums(
     said = _said(left, right, structure, expected, rows, columns)
     largest = _BESIDE * total / math.sqrt(n * m)
     groups = weighed_sums(
-        seen, said, left, right, noise, largest=largest, symmetric=blocks.symmetric
+        seen, said, left, right, noise, largest=largest, symmetric=blocks.layout.symmetric
     )
     slack = np.full(groups.shape, SLACK)
     if public is not None:
@@ -647,7 +647,7 @@ def public_targets(
         cells.scaled(d, sums.sum(axis=1 - side), side) for side, d in enumerate(degrees)
     ]
     ratios = cells.matrix(wanted / np.maximum(alone, 1e-9))
-    if blocks.symmetric:
+    if blocks.layout.symmetric:
         ratios[np.diag_indices_from(ratios)] /= 2
     lengths = [np.sqrt(count) for count in counts]
     view = replace(expected, cells=(*cells.groups.members, ratios))
@@ -661,8 +661,8 @@ def public_targets(
 
 def expected_view(blocks: Blocks, degrees: list[FloatVector], cap: float) -> View:
     """Z less the graph that degrees alone expect."""
-    columns = None if blocks.symmetric else degrees[1] / cap
-    return View(blocks, chung_lu_ends(degrees[0] / cap, columns, hollow=blocks.hollow), cap)
+    columns = None if blocks.layout.symmetric else degrees[1] / cap
+    return View(blocks, chung_lu_ends(degrees[0] / cap, columns, hollow=blocks.layout.hollow), cap)
 
 
 def _with_degrees(view: View, degrees: list[FloatVector]) -> View:

@@ -1,7 +1,6 @@
 """Answers from entries, degrees and total together: values, laws, intervals, shrunk estimates."""
 
 import itertools
-import json
 import math
 
 import numpy as np
@@ -9,9 +8,9 @@ import pytest
 import scipy.stats
 from helpers import random_graph
 
-from graphcuts_dp.errors import FileFormatError, GraphError, QueryError
+from graphcuts_dp.errors import GraphError, QueryError
 from graphcuts_dp.estimate.answers import Sizes, log_cuts, shrunk_towards
-from graphcuts_dp.estimate.least_squares import MatrixEstimator
+from graphcuts_dp.estimate.least_squares import PairTypes, best_combination
 from graphcuts_dp.graph.adjacency import BipartiteGraph
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Layout
@@ -20,7 +19,6 @@ from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release.measuring import measure
 from graphcuts_dp.release.releases import release_graph
 from graphcuts_dp.release.shares import Response
-from graphcuts_dp.results import bundle
 from graphcuts_dp.results.release import Release
 
 ARCS = "arcs on 6 vertices"
@@ -98,6 +96,41 @@ def test_the_value_is_the_best_of_all_unbiased_ones(shape, how, noise, cap):
         assert answer.value == pytest.approx(wanted @ best, abs=1e-6)
         estimate = release.estimator.estimate(S, T)
         assert estimate.noise.variance == pytest.approx(wanted @ inverse @ wanted, abs=1e-9)
+
+
+@pytest.mark.parametrize("variances", [(1.0, 40.0, 0.5, 12.0), (1e-9,) * 4, (1e9, 1e9, 1e-9, 5.0)])
+def test_sums_that_are_all_but_exact_or_tell_nothing_are_used_for_what_they_are(variances):
+    """The quadratic that is to be minimised, as least squares by an orthogonal factorisation."""
+    rng, entry = np.random.default_rng(5), 1.7
+    counts = rng.integers(1, 40, 6)
+    query, patterns = rng.integers(0, 2, 6).astype(float), rng.random((6, 4))
+    left, k = best_combination(counts, query, patterns, np.array(variances), entry=entry)
+    roots = np.sqrt(entry * counts)
+    system = np.vstack([roots[:, None] * patterns, np.diag(np.sqrt(variances))])
+    wanted = np.concatenate([roots * query, np.zeros(4)])
+    best = np.linalg.lstsq(system, wanted)[0]
+    own = np.concatenate([roots * left, -np.sqrt(variances) * k])
+    assert left == pytest.approx(query - patterns @ k)
+    assert own @ own == pytest.approx(((wanted - system @ best) ** 2).sum(), rel=1e-5)
+
+
+def test_the_closed_form_for_degrees():
+    """V = s^2 sum q^2 - s^4 w' M^-1 w, and at most four numbers k."""
+    n, s2, t2 = 30, 0.9, 40.0
+    rng = np.random.default_rng(1)
+    S, T = rng.random(n) < 0.5, rng.random(n) < 0.3
+    types = PairTypes.of(S, T, Layout((n, n), symmetric=True))
+    entries, k = best_combination(
+        types.counts, types.joined, types.ends, t2 * types.sizes, entry=s2
+    )
+    crossing = np.logical_or(np.outer(S, T), np.outer(T, S)) & ~np.eye(n, dtype=bool)
+    w = crossing.sum(axis=1)
+    M = (s2 * (n - 2) + t2) * np.eye(n) + s2 * np.ones((n, n))
+    assert k[types.cell] == pytest.approx(s2 * np.linalg.solve(M, w))
+    variance = s2 * types.counts @ entries**2 + t2 * types.sizes @ k**2
+    expected = s2 * crossing.sum() / 2 - s2**2 * w @ np.linalg.solve(M, w)
+    assert variance == pytest.approx(expected)
+    assert k.shape == (4,)
 
 
 RUNS = 200
@@ -280,29 +313,3 @@ def test_shrunk_estimates_that_cannot_be():
         made.answer([0], estimate="best")
     with pytest.raises(TypeError):
         made.answer([0], kind="shrunk")
-
-
-# On disk.
-
-
-def test_a_release_of_the_older_form_is_refused(tmp_path):
-    made = release_graph(random_graph(9, 0), epsilon=9.0, seed=0)
-    made.save(tmp_path / "g.csv")
-    assert Release.load(tmp_path / "g.csv").answer([0, 1]) == made.answer([0, 1])
-    file = bundle.receipt_path(tmp_path / "g.csv")
-    receipt = json.loads(file.read_bytes())
-    receipt.pop("digest")
-    receipt["format"] = 3
-    receipt["digest"] = bundle._digest(receipt)
-    file.write_text(json.dumps(receipt))
-    with pytest.raises(FileFormatError, match="not a receipt of this version") as caught:
-        Release.load(tmp_path / "g.csv")
-    assert "\n" not in str(caught.value)
-
-
-def test_nothing_but_noisy_values_is_read():
-    """The estimator works from a release alone, which holds no graph."""
-    release = drawn(random_graph(9, 0), "auto")
-    estimator = MatrixEstimator(release.measurements, release.noisy)
-    S = np.arange(9) < 4
-    assert estimator.estimate(S, ~S) == release.estimator.estimate(S, ~S)

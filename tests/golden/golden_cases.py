@@ -109,6 +109,12 @@ def fractions(n: int = 16) -> gc.Graph:
     return gc.Graph(i, j, 0.1 + (i * j) % 3, vertices=n, weight_cap=2.5)
 
 
+def light(n: int = 16) -> gc.Graph:
+    """Weights so small that all edges of a group weigh less than a hundredth."""
+    i, j = pairs(n, n)
+    return gc.Graph(i, j, (1.0 + (i * j) % 3) / 2**17, vertices=n, weight_cap=2.0**-15)
+
+
 def halves(n: int = 40) -> gc.Graph:
     """All pairs between two halves: the constructions have something to learn of it."""
     i, j = np.divmod(np.arange(n * n // 4), n // 2)
@@ -193,6 +199,11 @@ def _releases() -> dict[str, Case]:
     for noise in NOISES:
         grouped = partial(groups_of, plain())
         found[f"release: groups, {noise}"] = release(plain, noise=noise, groups=grouped)
+    lightly = partial(release, light, groups=partial(groups_of, light()), epsilon=20.0)
+    found["release: light, groups"] = lightly(noise="laplace")
+    found["release: light, sparse"] = lightly(mechanism="sparse")
+    # Both looks at the groups are bought.
+    found["release: halves, groups"] = release(halves, groups=partial(groups_of, halves()))
     for name, graph in (("bipartite", two_sided), ("directed", arcs)):
         found[f"release: {name}"] = release(graph)
         found[f"release: {name}, groups"] = release(graph, groups=partial(groups_of, graph()))

@@ -84,17 +84,6 @@ def test_sensitivities_are_powers_of_two_and_never_too_small(largest, wanted):
     assert weighted_sensitivity([0, -largest]) == wanted
 
 
-def test_each_cell_has_noise_of_its_own():
-    graph, sides = made([(0, 1), (2, 3)])
-    noise = ValueNoise("gaussian", Fraction(100))
-    found = np.array([measured(graph, sides, noise, seed)[0] for seed in range(300)])
-    correlations = np.corrcoef(found.T) - np.eye(3)
-    assert np.abs(correlations).max() < 0.4  # 7 standard deviations
-    assert np.allclose(found.std(axis=0), 10, rtol=0.3)
-    assert noise.deviation == 10
-    assert ValueNoise("laplace", Fraction(1, 2)).deviation == pytest.approx(8**0.5)
-
-
 def test_bounded_cuts_and_weights_without_a_cap_are_refused():
     graph, sides = made([(0, 1)])
     open_weights = gc.Graph([0], [1], [2.0], vertices=5, hide_change=1.0)

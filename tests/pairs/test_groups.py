@@ -19,6 +19,8 @@ from graphcuts_dp.errors import (
     ParameterError,
     QueryError,
 )
+from graphcuts_dp.pairs.groups import GroupNames
+from graphcuts_dp.pairs.queries import CutQuery
 
 NAMES = ["ann", "bob", "cid", "dot", "eve"]
 GRAPH = gc.Graph([0, 1], [1, 2], vertices=NAMES)
@@ -433,3 +435,39 @@ def test_groups_of_rows_with_owners_that_have_a_direction(tmp_path):
     with pytest.raises(GraphError, match=r"pass the VertexSet of one, rows\.space\[0\]"):
         gc.Groups.read(file, sides, columns=["state", "town"])
     assert gc.Groups.read(file, sides.space[0], columns=["state", "town"]) == GROUPS
+
+
+def test_queries_share_a_set_that_nobody_can_write_to():
+    groups = gc.Groups(gc.Graph([], [], vertices=4).vertices, {"part": ["a", "a", "b", "b"]})
+    first, second = (GroupNames(groups, groups).query("@a", "@b") for _ in range(2))
+    known = first.masks(groups.vertices)[0]
+    assert known is second.masks(groups.vertices)[0]
+    with pytest.raises(ValueError, match="read-only"):
+        known[0] = False
+    mine = np.array([True, False, False, False])
+    query = CutQuery(mine)
+    mine[1] = True
+    assert query.masks(groups.vertices)[0].tolist() == [True, False, False, False]
+    part = mine[:]
+    part.flags.writeable = False  # but `mine` still writes to it
+    query = CutQuery(part)
+    mine[2] = True
+    assert query.masks(groups.vertices)[0].tolist() == [True, True, False, False]
+
+
+def test_members_are_kept_within_bounds(monkeypatch):
+    monkeypatch.setattr("graphcuts_dp.pairs.groups._KEPT_BYTES", 8)
+    groups = gc.Groups(gc.Graph([], [], vertices=4).vertices, {"part": list("abcd")})
+    for _ in range(2):
+        for place, label in enumerate("abcd"):
+            assert groups.members(label).tolist() == [i == place for i in range(4)]
+            assert len(groups._members) <= 2
+
+
+def test_a_name_is_a_label_as_it_is_written():
+    groups = gc.Groups(gc.Graph([], [], vertices=3).vertices, {"part": [7, -3, 12]})
+    assert groups.label_of_text("7") == 7
+    assert groups.label_of_text("-3") == -3
+    assert groups.label_of_text("007") is None
+    assert groups.label_of_text("+7") is None
+    assert groups.label_of_text("none") is None
