@@ -93,12 +93,14 @@ def show_table(title: str, columns: Iterable[str], rows: Iterable[Iterable[str]]
     out.print(table)
 
 
-def show_card(shown: Displayed) -> None:
-    """What an object shows of itself: its title, facts, table and notes."""
+def show_card(shown: Displayed, most: int | None = None) -> None:
+    """What an object shows of itself: its title, facts, table (so many rows at most) and notes."""
     card = shown._card()
+    if card.warning:
+        out.print(card.warning, markup=False)
     for name, value in card.facts:
         out.print(f"{name}: {value}\n", markup=False)
-    show_table(card.title, card.columns, [list(map(cell_text, row)) for row in card.rows])
+    show_table(card.title, card.columns, [list(map(cell_text, row)) for row in card.rows[:most]])
     for note in card.notes:
         out.print(note, markup=False)
 

@@ -6,7 +6,6 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, final
 
-import numpy as np
 import typer
 
 from graphcuts_dp.cli import options
@@ -15,21 +14,16 @@ from graphcuts_dp.cli.console import (
     out,
     progress_bar,
     say,
+    show_card,
     show_facts,
     show_json,
-    show_table,
 )
 from graphcuts_dp.cli.options import with_options
 from graphcuts_dp.cli.publishing import tell_publishing
 from graphcuts_dp.cli.reading import TextReading, check_apart
 from graphcuts_dp.cli.spelling import spelled
 from graphcuts_dp.cli.store_options import Spending, store_named
-from graphcuts_dp.distances.answers import (
-    MECHANISMS,
-    NOISES,
-    DistanceAnswers,
-    answer_distances,
-)
+from graphcuts_dp.distances.answers import MECHANISMS, NOISES, answer_distances
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric, read_map
 from graphcuts_dp.distances.session import DistanceSession, session_on
@@ -207,38 +201,23 @@ def distances(
     if as_json:
         show_json(made.to_dict() | {"files": written})
         return
-    _show(made, top)
+    show_card(made, top or None)
     for file in written:
         say(f"wrote {file}")
     if written:
         tell_publishing(made.guarantee, written, locations)
 
 
-def _show(made: DistanceAnswers, top: int) -> None:
-    show_facts(
-        {
-            "guarantee": str(made.guarantee),
-            "map": made.plan.title,
-            "choice": made.plan.reason,
-            "may be the best": f"{len(made.candidates)} of {len(made.values)} vertices",
-        }
-    )
-    order = np.argsort(made.values, kind="stable").tolist()
-    answers = made.all()
-    shown = [answers[row] for row in (order[:top] if top else order)]
-    show_table(
-        f"Average distance to all people, nearest {len(shown)} of {len(order)}; intervals hold at "
-        f"once, {made.confidence:.0%}",
-        ("vertex", "distance", "low", "high"),
-        [(str(a.vertex), *(f"{x:,.4g}" for x in (a.value, *a.interval))) for a in shown],
-    )
-
-
 def _show_session(
     session: DistanceSession, asked: list[str], *, unguaranteed: bool, as_json: bool
 ) -> None:
     """Ask, and show the answers; of a session that is asked nothing, all of them so far."""
-    labels = [_label(session.metric, text) for text in asked]
+    labels, vertices = [], session.metric.vertices
+    for text in asked:
+        row = vertices.find_text(text)
+        if row is None:
+            raise QueryError(f"{text!r} is not a vertex of the map")
+        labels.append(vertices.labels[row])
     replies = session.ask_all(labels, unguaranteed=unguaranteed) if asked else session.history
     status, error = session.status, session.error_bound
     if as_json:
@@ -257,13 +236,6 @@ def _show_session(
         )
     for reply in replies:
         out.print(f"{reply}  {reply.queries_left:,} left", markup=False)
-
-
-def _label(metric: Metric, text: str) -> Any:
-    row = metric.vertices.find_text(text)
-    if row is None:
-        raise QueryError(f"{text!r} is not a vertex of the map")
-    return metric.vertices.labels[row]
 
 
 def _session(
@@ -301,7 +273,6 @@ def _session(
     resolved = replace(reading, coordinates=None if drawn is None else str(Path(drawn).resolve()))
     metric = reading.read(map_file)
     return session_on(
-        metric,
         Locations.read(metric, locations),
         terms,
         store=store,

@@ -150,23 +150,15 @@ class DistancePlan(Tabled):
         return f"DistancePlan({len(self.rows)} mechanisms, best={self.best.name!r})"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
+        """Plain values for JSON, by the names of the attributes."""
+        of_plan = "people", "epsilon", "delta", "confidence", "trivial", "reason"
+        of_row = "mechanism", "noise", "guaranteed", "typical"
         return {
             "map": self.metric.kind,
             "vertices": len(self.metric),
             "diameter": self.metric.diameter,
-            **{name: getattr(self, name) for name in ("people", "epsilon", "delta", "confidence")},
-            "rows": [
-                {
-                    "mechanism": row.mechanism,
-                    "noise": row.noise,
-                    "guaranteed_error": row.guaranteed,
-                    "typical_error": row.typical,
-                }
-                for row in self.rows
-            ],
-            "trivial_error": self.trivial,
-            "reason": self.reason,
+            **{name: getattr(self, name) for name in of_plan},
+            "rows": [{name: getattr(row, name) for name in of_row} for row in self.rows],
         }
 
 
@@ -205,18 +197,14 @@ def plan_distances(
     check_terms(metric, delta=delta, confidence=confidence)
     protection, rows = Protect.of_people(at_most), []
     for name, distribution in _wanted(metric, mechanism, noise, delta):
-        each = step_epsilon(protection, distribution, epsilon=epsilon, delta=delta)
+        budget: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "protection": protection}
         built: NoisySums | L1Learner
         if name == L1Learner.name:
-            built = best_learner(
-                embeddings_of(metric),
-                people=people,
-                queries=None,
-                epsilon=each,
-                delta=delta if distribution == "gaussian" else 0.0,
-                beta=1 - confidence,
+            built = learner_for(
+                metric, people, None, distribution=distribution, confidence=confidence, **budget
             )
         else:
+            each = step_epsilon(distribution, **budget)
             built = _COUNTS[name](
                 metric, people, distribution=distribution, epsilon=each, delta=delta
             )
@@ -271,7 +259,7 @@ def check_terms(metric: Metric, *, delta: float, confidence: float) -> None:
 
 
 def step_epsilon(
-    protection: Protect, distribution: DistributionPair, *, epsilon: float | Fraction, delta: float
+    distribution: DistributionPair, *, protection: Protect, epsilon: float | Fraction, delta: float
 ) -> float | Fraction:
     """The epsilon for one person with which a mechanism keeps that of all who are protected.
 
@@ -282,6 +270,27 @@ def step_epsilon(
     if distribution == "laplace":
         return protection.per_step(exact)
     return protection.step_budget(epsilon=exact, delta=delta, zcdp=True)[0]
+
+
+def learner_for(
+    metric: Metric,
+    people: int,
+    queries: int | None,
+    *,
+    distribution: DistributionPair,
+    confidence: float,
+    delta: float,
+    **budget: Any,
+) -> L1Learner:
+    """The learner on the best embedding of a map, for a budget as `step_epsilon` takes it."""
+    return best_learner(
+        embeddings_of(metric),
+        people=people,
+        queries=queries,
+        epsilon=step_epsilon(distribution, delta=delta, **budget),
+        delta=delta if distribution == "gaussian" else 0.0,
+        beta=1 - confidence,
+    )
 
 
 def promise_to_people(
@@ -392,7 +401,7 @@ class DistanceAnswers(Displayed):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON: guarantee, plan, answers."""
-        told, best = [answer.to_dict() for answer in self.all()], self.plan.best
+        best = self.plan.best
         return {
             "guarantee": self.guarantee.to_dict(),
             "mechanism": best.mechanism,
@@ -401,10 +410,13 @@ class DistanceAnswers(Displayed):
             "confidence": self.confidence,
             "plan": self.plan.to_dict(),
             "best": self.best.vertex,
-            "answers": [{key: one[key] for key in ("vertex", "value", "interval")} for one in told],
+            "answers": [
+                {"vertex": vertex, "value": value, "interval": interval}
+                for vertex, value, *interval in self._rows
+            ],
         }
 
-    @property
+    @cached_property
     def _rows(self) -> list[tuple[Any, ...]]:
         return [(answer.vertex, answer.value, *answer.interval) for answer in self.all()]
 
@@ -474,18 +486,17 @@ class DistanceAnswers(Displayed):
         return made_frame(dict(zip(_COLUMNS, map(list, columns), strict=True)), kind)
 
     def _card(self) -> Card:
-        order = np.argsort(self.values, kind="stable").tolist()
+        nearest = np.argsort(self.values, kind="stable").tolist()
         return Card(
             title="Average distances to all people",
             facts=(
                 ("map", self.plan.title),
                 ("choice", self.plan.reason),
-                ("may be the best", f"{len(self.candidates)} of {len(order)} vertices"),
+                ("may be the best", f"{len(self.candidates)} of {len(nearest)} vertices"),
                 *self.guarantee.facts,
             ),
             columns=("vertex", "distance", "low", "high"),
-            rows=[self._rows[row] for row in order[:20]],
-            size=len(order),
+            rows=[self._rows[row] for row in nearest],
             warning=self.guarantee.warning,
             notes=(f"Nearest first; all intervals hold at once, {self.confidence:.0%}.",),
         )

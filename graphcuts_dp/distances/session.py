@@ -14,8 +14,8 @@ import numpy as np
 from graphcuts_dp.distances.answers import (
     DistanceAnswer,
     check_terms,
+    learner_for,
     promise_to_people,
-    step_epsilon,
 )
 from graphcuts_dp.distances.coordinate import (
     CoordinateState,
@@ -24,8 +24,7 @@ from graphcuts_dp.distances.coordinate import (
     start_coordinate,
     step_coordinate,
 )
-from graphcuts_dp.distances.embeddings import embeddings_of
-from graphcuts_dp.distances.learner import L1Learner, best_learner, guaranteed
+from graphcuts_dp.distances.learner import L1Learner, guaranteed
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.errors import (
@@ -41,7 +40,6 @@ from graphcuts_dp.ledger.uses import DISTANCE_SESSION, Use
 from graphcuts_dp.pairs.vertices import Label
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.guarantee import Protect, warn_of_delta
-from graphcuts_dp.privacy.level_noise import DistributionPair
 from graphcuts_dp.privacy.noise import EntropySource
 from graphcuts_dp.session.base import ANSWERED, Answer, Mechanism, Update
 from graphcuts_dp.session.runner import (
@@ -326,7 +324,7 @@ def open_distance_session(
     Warns:
         AccuracyWarning: half the diameter for every vertex guarantees as much.
     """
-    metric = Metric.of(map_graph)
+    placed = Locations.of(Metric.of(map_graph), locations)
     terms = {
         "epsilon": epsilon,
         "delta": delta,
@@ -334,12 +332,10 @@ def open_distance_session(
         "at_most": at_most,
         "confidence": confidence,
     }
-    placed = Locations.of(metric, locations)
-    return session_on(metric, placed, terms, store=store, name=name, seed=seed)
+    return session_on(placed, terms, store=store, name=name, seed=seed)
 
 
 def session_on(
-    metric: Metric,
     placed: Locations,
     terms: dict[str, Any],
     *,
@@ -350,14 +346,7 @@ def session_on(
 ) -> DistanceSession:
     """A session as `open_distance_session` opens it, of whose terms those that are None are open.
 
-    Args:
-        metric: the map.
-        placed: the locations on it.
-        terms: of the session, by name.
-        store: as there.
-        name: likewise.
-        seed: likewise.
-        source: how the files were read, kept for the command line.
+    `source` says how the files were read; it is kept for the command line.
     """
     use, runner = begun_or_resumed(
         Store.of(store),
@@ -366,63 +355,47 @@ def session_on(
         kind=DISTANCE_SESSION,
         name=name,
         seed=seed,
-        fresh=lambda wanted: _fresh(metric, placed, wanted, seed),
+        fresh=lambda wanted: _fresh(placed, wanted, seed),
         resume=lambda use, wanted: (_agreed(use, placed, wanted), placed),
         source=source,
     )
-    return DistanceSession(use, runner, metric)
+    return DistanceSession(use, runner, placed.metric)
 
 
-def _fresh(
-    metric: Metric, placed: Locations, wanted: dict[str, Any], seed: int | None
-) -> Beginning:
+def _fresh(placed: Locations, wanted: dict[str, Any], seed: int | None) -> Beginning:
     """A new session, before anything is spent."""
     asked = {"delta": 0.0, "at_most": 1, "confidence": 0.95} | wanted
     learner = _learner(placed, **asked)
-    if learner.radius >= metric.diameter / 2:
+    if learner.radius >= placed.metric.diameter / 2:
         warnings.warn(
             "half the diameter for every vertex guarantees as much as this session: raise epsilon,"
             " ask more people, promise fewer answers, or use answer_distances",
             AccuracyWarning,
             stacklevel=6,
         )
-    cost, guarantee = promise_to_people(
-        Protect.of_people(asked["at_most"]),
-        learner.cost,
-        epsilon=asked["epsilon"],
-        delta=asked["delta"],
-        seed=seed,
-    )
+    budget = {name: asked[name] for name in ("epsilon", "delta")}
+    protection = Protect.of_people(asked["at_most"])
+    cost, guarantee = promise_to_people(protection, learner.cost, seed=seed, **budget)
     warn_of_delta(cost.delta, count=placed.people, of="people", stacklevel=6)
-    return Beginning(
-        mechanism=InteractiveDistances(learner, cost, seed),
-        data=placed,
-        parameters=asked,
-        guarantee=guarantee,
-    )
+    mechanism = InteractiveDistances(learner, cost, seed)
+    return Beginning(mechanism=mechanism, data=placed, parameters=asked, guarantee=guarantee)
 
 
 def _learner(
-    placed: Locations,
-    *,
-    queries: int,
-    epsilon: float,
-    delta: float,
-    at_most: int,
-    confidence: float,
+    placed: Locations, *, queries: int, epsilon: float, delta: float, at_most: int, **rest: float
 ) -> L1Learner:
     if isinstance(queries, bool) or not isinstance(queries, int) or queries < 1:
         raise ParameterError("queries is a whole number from 1 on: how many answers are promised")
-    check_terms(placed.metric, delta=delta, confidence=confidence)
-    protection = Protect.of_people(at_most)
-    noise: DistributionPair = "gaussian" if delta else "laplace"
-    return best_learner(
-        embeddings_of(placed.metric),
-        people=placed.people,
-        queries=queries,
-        epsilon=step_epsilon(protection, noise, epsilon=epsilon, delta=delta),
+    check_terms(placed.metric, delta=delta, **rest)
+    return learner_for(
+        placed.metric,
+        placed.people,
+        queries,
+        distribution="gaussian" if delta else "laplace",
+        protection=Protect.of_people(at_most),
+        epsilon=epsilon,
         delta=delta,
-        beta=1 - confidence,
+        **rest,
     )
 
 

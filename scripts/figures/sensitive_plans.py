@@ -93,7 +93,7 @@ def plan_sensitive(
     """
     protection, exact = Protect.of_people(sensitivity), exact_epsilon(epsilon)
     noise: DistributionPair = "gaussian" if delta else "laplace"
-    each = step_epsilon(protection, noise, epsilon=exact, delta=delta)
+    each = step_epsilon(noise, protection=protection, epsilon=exact, delta=delta)
     plan = L1Learner(
         embedding=embedding,
         people=people,

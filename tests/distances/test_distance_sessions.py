@@ -43,6 +43,11 @@ def resume(path, **options):
     return open_distance_session(GRID, PEOPLE, store=path, **options)
 
 
+def state_of(session):
+    with session._ledger.locked():
+        return session._runner.present()
+
+
 @pytest.fixture
 def path(tmp_path):
     return tmp_path / "p.db"
@@ -117,7 +122,7 @@ def test_it_shares_the_store_and_the_budget_with_everything_else(path):
     ]
 
 
-def test_parameters_must_agree_when_it_is_resumed(path):
+def test_what_was_agreed_must_be_the_same_when_it_is_resumed(path, monkeypatch):
     begin(path).close()
     with pytest.raises(ParameterError, match=r"with epsilon=2\.0"):
         resume(path, epsilon=3.0)
@@ -125,19 +130,10 @@ def test_parameters_must_agree_when_it_is_resumed(path):
         resume(path, seed=1)
     with pytest.raises(LedgerError, match="other private data"):
         begin(path, people=Locations(GRID, np.roll(PEOPLE.counts, 1)))
-
-
-def test_another_map_of_the_same_vertices_is_refused(path):
-    short, long = Metric.path(9), Metric.path(9, [1.0] * 7 + [3.0])
-    counts = np.arange(9) * 10_000
-    begin(path, metric=short, people=Locations(short, counts)).close()
+    longer = Metric(GRID.lengths.tocoo().row, GRID.lengths.tocoo().col, np.full(98, 2), vertices=30)
     with pytest.raises(LedgerError, match="belongs to a mechanism with other parameters"):
-        begin(path, metric=long, people=Locations(long, counts))
-
-
-def test_noise_that_this_version_would_choose_otherwise_is_refused(path, monkeypatch):
-    begin(path).close()
-    monkeypatch.setattr(learner, "_PURE_POWER", 0.5)
+        begin(path, metric=longer, people=Locations(longer, PEOPLE.counts))
+    monkeypatch.setattr(learner, "_PURE_POWER", 0.5)  # noise that another version would choose
     with pytest.raises(LedgerError, match="belongs to a mechanism with other parameters"):
         resume(path)
 
@@ -203,13 +199,11 @@ def interrupt(session, monkeypatch, rows):
 def test_a_lost_step_counts_as_spent_once(path, monkeypatch):
     with begin(path) as session:
         session.ask(4)
-        with session._ledger.locked():
-            before = session._runner.present()
+        before = state_of(session)
         interrupt(session, monkeypatch, [5, 6])
-    with resume(path) as session, session._ledger.locked():
-        after = session._runner.present()
-        again = session._runner.present()
-    assert after.coordinates == again.coordinates
+    with resume(path) as session:
+        after = state_of(session)
+        assert after.coordinates == state_of(session).coordinates
     assert after.queries == before.queries + 2
     for old, new in zip(before.coordinates, after.coordinates, strict=True):
         assert new.secret is None or new.secret != old.secret or new.lost > old.lost
@@ -235,8 +229,7 @@ def test_interruptions_cannot_start_more_instances_than_were_paid_for(path, monk
     with resume(path) as session:
         with pytest.raises(ExhaustedError):
             session.ask(29)
-        with session._ledger.locked():
-            state = session._runner.present()
+        state = state_of(session)
     for tuning, part in zip(tunings, state.coordinates, strict=True):
         assert part.updates <= tuning.updates
         assert (part.secret is None) == (interruptions > tuning.updates)

@@ -24,8 +24,7 @@ from graphcuts_dp.distances.learner import L1Learner, coordinate_bounds, guarant
 from graphcuts_dp.distances.locations import Locations, all_distances
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.distances.session import InteractiveDistances
-from graphcuts_dp.errors import ExhaustedError, ParameterError, QueryError
-from graphcuts_dp.privacy.composition import zcdp_rho
+from graphcuts_dp.errors import ParameterError, QueryError
 from graphcuts_dp.privacy.noise import SeededEntropy
 from scripts.figures.distance_bounds import (
     decomposable_mistakes,
@@ -55,17 +54,6 @@ def test_a_profile_counts_people(table):
         assert profile.value(at) == (np.abs(positions - at) * counts).sum()
 
 
-def test_profiles_add_up_to_the_maps_distances():
-    metric = Metric.of(nx.random_labeled_tree(30, seed=1))
-    here = people(metric, 77)
-    made = plan(metric, people=77)
-    points = made.embedding.points
-    for row in range(30):
-        parts = zip(made.profiles(here), points[row].tolist(), strict=True)
-        total = sum(profile.value(at) for profile, at in parts)
-        assert total / 77 == pytest.approx(all_distances(here)[row])
-
-
 @pytest.mark.parametrize("pure", [True, False])
 @pytest.mark.parametrize(
     "task",
@@ -93,25 +81,23 @@ def test_no_coordinate_spends_more_than_it_may(task, pure):
         assert tuning.below < tuning.above
 
 
-def test_shares_add_up_to_no_more_than_the_budget():
-    tree = Metric.of(nx.random_labeled_tree(60, seed=2))
-    for delta in (0.0, 1e-6):
-        made = plan(tree, delta=delta)
-        total = sum(tuning.spent for tuning in made.tunings)
-        budget = Fraction(zcdp_rho(epsilon=1.0, delta=delta)) if delta else 1
-        assert Fraction(99, 100) * budget < total <= budget
-        assert (made.cost.pure or Fraction(made.cost.rho)) >= total
+TASK = CoordinateTask(9, 50, 30, 10)
+ALWAYS = AboveThreshold(Fraction(5), Fraction(5), -(10**9))
+NEVER = replace(ALWAYS, threshold=10**18)
 
 
-def always_firing(tuning):
-    test = AboveThreshold(Fraction(5), Fraction(5), -(10**9))
-    return replace(tuning, test=test)
+def run(profile, places, *, task=TASK, budget=Fraction(1), seed=1, **changes):
+    """The tuning, changed, and the states of a coordinate that is asked at some places."""
+    tuning = replace(tune_coordinate(task, budget=budget, pure=True, beta=0.1), **changes)
+    source = SeededEntropy(seed)
+    states = [start_coordinate(tuning, source)]
+    for at in places:
+        states.append(step_coordinate(tuning, states[-1], profile, at, source))
+    return tuning, states
 
 
 def test_the_cap_is_hard():
     """A test that always fires buys the tangents that were paid for, then reads nothing more."""
-    task = CoordinateTask(9, 50, 30, 10)
-    tuning = always_firing(tune_coordinate(task, budget=Fraction(1), pure=True, beta=0.1))
 
     class Watched:
         reads = 0
@@ -123,10 +109,9 @@ def test_the_cap_is_hard():
         def count(self, _):
             return 20
 
-    profile, source = Watched(), SeededEntropy(1)
-    state = start_coordinate(tuning, source)
-    for step in range(20):
-        state = step_coordinate(tuning, state, profile, step % 10, source)
+    profile = Watched()
+    tuning, states = run(profile, [step % 10 for step in range(20)], test=ALWAYS)
+    for step, state in enumerate(states[1:]):
         assert state.updates == min(step + 1, tuning.updates)
         assert (state.secret is None) == (step >= tuning.updates)
     assert profile.reads == 2 * tuning.updates + 1
@@ -137,46 +122,27 @@ def test_a_test_that_has_fired_goes_on_with_a_new_threshold():
 
     Two thresholds of a mean of 10^12 are equal with probability below 10^-12.
     """
-    task = CoordinateTask(9, 50, 30, 10)
-    tuning = tune_coordinate(task, budget=Fraction(1), pure=True, beta=0.1)
+    profile = Profile(np.array([2]), np.array([50]))
     wide = AboveThreshold(Fraction(1, 10**12), Fraction(5), -(10**18))
-    tuning = replace(tuning, test=wide, updates=4)
-    profile, source = Profile(np.array([2]), np.array([50])), SeededEntropy(1)
-    state = start_coordinate(tuning, source)
-    thresholds = [state.secret]
-    for _ in range(4):
-        state = step_coordinate(tuning, state, profile, 3, source)
-        thresholds.append(state.secret)
-    assert state.updates == 4
-    assert len(set(thresholds)) == 5
-    silent = replace(tuning, test=replace(wide, threshold=10**18))
-    kept = start_coordinate(silent, source)
-    assert step_coordinate(silent, kept, profile, 3, source).secret == kept.secret
+    _, states = run(profile, [3] * 4, test=wide, updates=4)
+    assert states[-1].updates == 4
+    assert len({state.secret for state in states}) == 5
+    _, (kept, after) = run(profile, [3], test=replace(wide, threshold=10**18), updates=4)
+    assert after.secret == kept.secret
 
 
 def test_no_more_tests_than_were_paid_for_in_accuracy():
-    task = CoordinateTask(9, 50, 3, 10)
-    tuning = tune_coordinate(task, budget=Fraction(1), pure=True, beta=0.1)
-    tuning = replace(tuning, test=replace(tuning.test, threshold=10**9))
     profile = Profile(np.arange(10), np.full(10, 5))
-    source = SeededEntropy(1)
-    state = start_coordinate(tuning, source)
-    kept = []
-    for _ in range(5):
-        state = step_coordinate(tuning, state, profile, 4, source)
-        kept.append(state.secret is not None)
-    assert kept == [True, True, True, False, False]
+    _, states = run(profile, [4] * 5, task=CoordinateTask(9, 50, 3, 10), test=NEVER)
+    assert [state.secret is not None for state in states[1:]] == [True, True, True, False, False]
 
 
 def test_noisy_tangents_are_brought_back_to_what_is_possible():
-    task = CoordinateTask(9, 4, 30, 10)
-    tuning = always_firing(tune_coordinate(task, budget=Fraction(1, 100), pure=True, beta=0.1))
-    profile = Profile(np.array([3]), np.array([4]))
+    profile, few = Profile(np.array([3]), np.array([4])), CoordinateTask(9, 4, 30, 10)
     lines = []
     for seed in range(30):
-        source = SeededEntropy(seed)
-        state = start_coordinate(tuning, source)
-        lines += step_coordinate(tuning, state, profile, 2, source).hypothesis.lines
+        loud = {"task": few, "budget": Fraction(1, 100), "seed": seed, "test": ALWAYS}
+        lines += run(profile, [2], **loud)[1][-1].hypothesis.lines
     assert {line.slope for line in lines} <= {-4, -2, 0, 2, 4}
     assert {line.value for line in lines} == {0, 28}  # noise is a hundred times larger
 
@@ -198,20 +164,6 @@ def test_a_release_gives_the_same_answers_one_by_one_and_all_at_once():
         assert (high <= metric.diameter * (1 + 1e-5)).all()
         assert (np.abs(values - truth) <= made.error + made.embedding.rounding).all()
         assert np.ptp(values) > 0
-
-
-def test_a_session_gives_the_promised_number_of_answers():
-    mechanism = InteractiveDistances(plan(queries=3))
-    source = SeededEntropy(1)
-    state = mechanism.start(people(GRID, 1000), source)
-    for count in range(3):
-        assert state.queries == count
-        state, answer = mechanism.step(state, 7, None, source)
-        assert answer.guaranteed
-        assert answer.seeded
-        assert answer.value == sum(answer.interval) / 2
-    with pytest.raises(ExhaustedError):
-        mechanism.step(state, 7, None, source)
 
 
 def test_a_coordinate_that_ran_out_leaves_the_trivial_interval():

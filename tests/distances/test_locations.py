@@ -25,8 +25,9 @@ def test_labels_counts_and_files_agree(tmp_path):
         path = tmp_path / name
         path.write_text(text)
         assert Locations.read(TREE, path).counts.tolist() == expected
-    assert Locations.from_labels(TREE, ["a", "c", "a"]).counts.tolist() == expected
-    assert Locations.from_counts(TREE, {"c": 1, "a": 2}).counts.tolist() == expected
+    same = Locations(TREE, expected)
+    for given in (["a", "c", "a"], {"c": 1, "a": 2}, path, str(path), same):
+        assert Locations.of(TREE, given).counts.tolist() == expected
     numbered = tmp_path / "numbers.txt"
     numbered.write_text("2\n0\n0\n")
     assert Locations.read(Metric.path(3), numbered).counts.tolist() == [2, 0, 1]
