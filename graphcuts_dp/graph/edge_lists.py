@@ -10,7 +10,7 @@ the careful reader of `tables.rows` takes over, row by row; none ever makes a gu
 
 import io
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import BinaryIO
 
@@ -19,7 +19,7 @@ import numpy as np
 from graphcuts_dp.arrays import FloatArray, IntegerVector, IntVector
 from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.graph.assemble import RawEdges, Schema, dump_schema, load_schema, token_table
-from graphcuts_dp.graph.edge_store import EdgeStore
+from graphcuts_dp.graph.edge_store import EdgeStore, write_edges
 from graphcuts_dp.graph.gathered import (
     LONGEST,
     WORD,
@@ -41,7 +41,6 @@ from graphcuts_dp.tables.columns import (
 from graphcuts_dp.tables.file_bytes import TextFormat
 from graphcuts_dp.tables.rows import BLOCK, BYTE_ORDER_MARK, MARK, Row, begin, konect_weighted
 
-_CHUNK = 1 << 16  # edges that are written at a time
 _NUMBER = b"0123456789+-.eE"
 _ODD_MARK = BYTE_ORDER_MARK.encode()
 _NEWLINE = 10
@@ -77,63 +76,6 @@ def write_edge_list(graph: EdgeStore, handle: BinaryIO, form: TextFormat) -> Non
         handle.write((separator.join(names) + "\n").encode())
     plain, weighted = (separator.join(["%s"] * count) + "\n" for count in (2, 3))
     write_edges(graph, handle, sources, targets, plain, weighted)
-
-
-def write_edges(
-    graph: EdgeStore,
-    handle: BinaryIO,
-    sources: list[str],
-    targets: list[str],
-    plain: str,
-    weighted: str,
-    number: Callable[[str], str] = str,
-    *,
-    lower: bool = False,
-) -> None:
-    """Write each edge by the template for graphs without weights, or for those with.
-
-    An edge of a plain graph has the smaller place first, or second if it is `lower`.
-    """
-    for first, second, weights in edge_chunks(graph, sources, targets):
-        if lower:
-            first, second = second, first
-        if weights is None:
-            lines = [plain % row for row in zip(first, second, strict=True)]
-        else:
-            numbers = map(number, weights)
-            lines = [weighted % row for row in zip(first, second, numbers, strict=True)]
-        handle.write("".join(lines).encode())
-
-
-def edge_chunks(
-    graph: EdgeStore, sources: list[str], targets: list[str]
-) -> Iterator[tuple[list[str], list[str], list[str] | None]]:
-    """Names of both ends of the edges, and their weights as text, in pieces."""
-    whole = are_whole(graph.weights)
-    for start in range(0, len(graph.rows), _CHUNK):
-        piece = slice(start, start + _CHUNK)
-        yield (
-            [sources[row] for row in graph.rows[piece].tolist()],
-            [targets[column] for column in graph.columns[piece].tolist()],
-            weight_texts(graph.weights[piece], whole=whole) if graph.weighted else None,
-        )
-
-
-def are_whole(weights: FloatArray) -> bool:
-    """Whether all weights are whole numbers that are written without a decimal point."""
-    return bool((weights < 1e15).all() and (weights == np.floor(weights)).all())
-
-
-def weight_texts(weights: FloatArray, *, whole: bool) -> list[str]:
-    """Shortest text of each weight that reads back as the same number.
-
-    Args:
-        weights: some weights of a graph.
-        whole: `are_whole` of all its weights.
-    """
-    if whole:
-        return list(map(str, weights.astype(np.int64).tolist()))
-    return list(map(repr, weights.tolist()))
 
 
 def edge_names(vertices: VertexSet, form: TextFormat) -> list[str]:

@@ -5,9 +5,9 @@ the peak, beside the arrays that come out, there are a key of 8 bytes for each e
 weighted ones its place among the sorted ones.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, BinaryIO, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -15,12 +15,13 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import FloatArray, IndexArray, IntegerVector, IntVector
 from graphcuts_dp.display import Card, Displayed, size_text
 from graphcuts_dp.errors import GraphError, ParameterError
-from graphcuts_dp.graph.gathered import PIECE, pieces
 from graphcuts_dp.pairs.queries import one_set, sides_of
 from graphcuts_dp.pairs.vertices import Arcs, Label, Space, VertexSet
 
 Merge = Literal["max", "min", "sum"]
 
+_CHUNK = 1 << 16  # edges that are written at a time
+PIECE = 1 << 18  # entries that are changed at a time: what is made of them stays in the cache
 MOST_ROWS = 2**31  # row numbers are 32-bit integers >= 0
 _BITS = np.int64(31)
 _MASK = np.int64(2**31 - 1)
@@ -386,3 +387,42 @@ def _check_weights(weights: FloatArray) -> None:
         raise GraphError("an edge weight is not a finite number")
     if (weights < 0).any():
         raise GraphError("an edge weight is negative; weights must be >= 0")
+
+
+def pieces(array: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
+    """Views of an array, one after the other, each small enough for the cache."""
+    return [array[start : start + PIECE] for start in range(0, len(array), PIECE)]
+
+
+def write_edges(
+    graph: EdgeStore,
+    handle: BinaryIO,
+    sources: list[str],
+    targets: list[str],
+    plain: str,
+    weighted: str,
+    number: Callable[[str], str] = str,
+    *,
+    lower: bool = False,
+) -> None:
+    """Write each edge by the template for graphs without weights, or for those with.
+
+    An edge of a plain graph has the smaller place first, or second if it is `lower`. A weight is
+    the shortest text that reads back as the same number, without a decimal point where all weights
+    are whole numbers.
+    """
+    weights = graph.weights
+    whole = bool((weights < 1e15).all() and (weights == np.floor(weights)).all())
+    for start in range(0, len(graph.rows), _CHUNK):
+        piece = slice(start, start + _CHUNK)
+        first = [sources[row] for row in graph.rows[piece].tolist()]
+        second = [targets[column] for column in graph.columns[piece].tolist()]
+        if lower:
+            first, second = second, first
+        if graph.weighted:
+            values = (weights[piece].astype(np.int64) if whole else weights[piece]).tolist()
+            numbers = (number(repr(value)) for value in values)
+            lines = [weighted % row for row in zip(first, second, numbers, strict=True)]
+        else:
+            lines = [plain % row for row in zip(first, second, strict=True)]
+        handle.write("".join(lines).encode())

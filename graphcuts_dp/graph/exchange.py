@@ -28,13 +28,12 @@ from graphcuts_dp.graph.assemble import (
     load_schema,
     split_sides,
 )
-from graphcuts_dp.graph.edge_lists import write_edges
-from graphcuts_dp.graph.edge_store import EdgeStore
+from graphcuts_dp.graph.edge_store import EdgeStore, write_edges
 from graphcuts_dp.pairs.queries import one_set
 from graphcuts_dp.pairs.vertices import Arcs, Label, VertexSet, sets_in
-from graphcuts_dp.tables.columns import parse_number
+from graphcuts_dp.tables.columns import is_integer_literal, parse_number
 from graphcuts_dp.tables.graphml import FACTS, Contents, as_text, labels_in, parse_side, pick_names
-from graphcuts_dp.tables.rows import MARK, is_integer_literal
+from graphcuts_dp.tables.rows import MARK
 
 # What XML cannot hold, or what character references do not bring back.
 _UNWRITABLE = re.compile(

@@ -27,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import BoolVector, FloatArray, IndexArray, IntegerVector, IntVector
+from graphcuts_dp.graph.edge_store import pieces
 
 Words = npt.NDArray[np.uint64]
 
@@ -116,7 +117,6 @@ def _masked(words: Words, starts: IntVector, lengths: IntegerVector) -> Words:
 
 
 _LEAST = 1 << 12  # entries of a new array
-PIECE = 1 << 18  # entries that are changed at a time: what is made of them stays in the cache
 
 
 @final
@@ -155,11 +155,6 @@ class Growing:
         array.resize(self._count, refcheck=False)
         self._count = 0
         return array
-
-
-def pieces(array: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
-    """Views of an array, one after the other, each small enough for the cache."""
-    return [array[start : start + PIECE] for start in range(0, len(array), PIECE)]
 
 
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: spreads what is alike

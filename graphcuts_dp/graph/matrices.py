@@ -26,8 +26,7 @@ import scipy.sparse as sp
 
 from graphcuts_dp.errors import FileFormatError, GraphCutsError
 from graphcuts_dp.graph.assemble import UNDIRECTED, RawEdges, Schema, dump_schema, load_schema
-from graphcuts_dp.graph.edge_lists import write_edges
-from graphcuts_dp.graph.edge_store import EdgeStore
+from graphcuts_dp.graph.edge_store import EdgeStore, write_edges
 from graphcuts_dp.pairs.vertices import VertexSet
 from graphcuts_dp.tables.file_bytes import check_archive
 from graphcuts_dp.tables.rows import MARK

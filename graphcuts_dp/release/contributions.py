@@ -143,13 +143,12 @@ def choose_bound(
 
 
 def _share(share: float) -> Fraction:
-    numeric = isinstance(share, int | float | Fraction) and not isinstance(share, bool)
-    if not numeric or not 0 < share < 1:
-        raise ParameterError("share_above must be between 0 and 1, for example 0.05")
-    exact = Fraction(round(Fraction(share) * _FINEST_SHARE), _FINEST_SHARE)
-    if not 0 < exact < 1:
-        raise ParameterError("share_above must be from 0.001 to 0.999")
-    return exact
+    number = isinstance(share, int | float | Fraction) and not isinstance(share, bool)
+    if number and 0 < share < 1:
+        exact = Fraction(round(Fraction(share) * _FINEST_SHARE), _FINEST_SHARE)
+        if 0 < exact < 1:
+            return exact
+    raise ParameterError("share_above must be a number from 0.001 to 0.999, for example 0.05")
 
 
 def _promise(rows: OwnedRows, cost: Cost) -> PrivacyGuarantee:

@@ -123,6 +123,9 @@ def save(
     check_path(kind, path, force=force)
     names = form.files(path)
     written = names[-2:] if form.graph and graph is None else names
+    about_graph = None
+    if graph is not None:
+        about_graph = {"weighted": bool(graph.weighted), "weight_cap": graph.weight_cap}
     with atomic_set(names, force=force) as places:
         place = dict(zip(names, places, strict=True))
         if graph is not None:
@@ -138,7 +141,7 @@ def save(
             "kind": kind,
             "guarantee": guarantee.to_dict(),
             **fields,
-            **({"graph": _graph_fields(graph)} if form.graph else {}),
+            **({"graph": about_graph} if form.graph else {}),
             "files": {file.name: sha256_of(place[file]) for file in written[:-1]},
         }
         write_receipt(places[-1], receipt)
@@ -297,12 +300,6 @@ def space_from(stored: Mapping[str, Any]) -> Space:
     return Arcs(left) if stored["directed"] is True else left
 
 
-def _graph_fields(graph: AnyGraph | None) -> dict[str, Any] | None:
-    if graph is None:
-        return None
-    return {"weighted": bool(graph.weighted), "weight_cap": graph.weight_cap}
-
-
 def _write_arrays(handle: BinaryIO, kind: str, guarantee: PrivacyGuarantee, arrays: Arrays) -> None:
     """Write arrays with a header that tells whoever finds the file alone whether it is private."""
     if callable(arrays):
@@ -352,7 +349,11 @@ def read_receipt(file: Path) -> dict[str, Any]:
         )
     if receipt.pop("digest", None) != _digest(receipt):
         raise FileFormatError(f"{file} is damaged: its fields do not fit its digest")
-    if receipt.get("kind") not in list(KINDS) or not _is_table_of_files(receipt.get("files")):
+    files = receipt.get("files")
+    listed = isinstance(files, dict) and all(
+        isinstance(digest, str) and "\0" not in name for name, digest in files.items()
+    )
+    if receipt.get("kind") not in list(KINDS) or not listed or not files:
         raise FileFormatError(f"{file} is damaged or of another version")
     return receipt
 
@@ -382,15 +383,6 @@ def sha256_of(file: Path) -> str:
             return hashlib.file_digest(handle, "sha256").hexdigest()
     except OSError as problem:
         raise FileFormatError(f"cannot read {file}: {problem.strerror}") from None
-
-
-def _is_table_of_files(files: Any) -> bool:
-    return (
-        isinstance(files, dict)
-        and bool(files)
-        and all(isinstance(digest, str) for digest in files.values())
-        and not any("\0" in name for name in files)
-    )
 
 
 def _digest(receipt: Mapping[str, Any]) -> str:

@@ -15,6 +15,7 @@ from graphcuts_dp.options import INPUT, option
 from graphcuts_dp.tables.file_bytes import TextFormat
 
 Column = str | int
+INTEGER = re.compile(r"(?:0|-?[1-9][0-9]*)\Z", re.ASCII)  # how Python prints one
 TAIL = "tail"  # of an owner: the first end, unless a header has a column of this name
 
 _ENDS = (
@@ -165,6 +166,11 @@ class ColumnPlaces:
     def _name(self, place: int) -> str:
         name = self.names[place] if self.names else ""
         return f"{name!r:.60}" if name else f"column {place + 1}"
+
+
+def is_integer_literal(token: str) -> bool:
+    """Whether a token is how Python prints an integer: no leading zero, plus sign or blank."""
+    return INTEGER.match(token) is not None
 
 
 def parse_number(text: str) -> float | None:

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from xml.parsers import expat
 
 from graphcuts_dp.errors import FileFormatError
+from graphcuts_dp.tables.columns import is_integer_literal
 from graphcuts_dp.tables.file_bytes import NOT_UTF8
-from graphcuts_dp.tables.rows import Label, is_integer_literal, labels_of
+from graphcuts_dp.tables.rows import Label, labels_of
 
 FACTS = "graphcuts_dp"
 _NODE_KEYS = ("name", "label", "bipartite", "type")

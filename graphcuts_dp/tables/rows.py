@@ -8,13 +8,12 @@ header, on that: never on a row.
 
 import csv
 import io
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO, Literal, final
 
 from graphcuts_dp.errors import FileFormatError
-from graphcuts_dp.tables.columns import Columns, has_header
+from graphcuts_dp.tables.columns import INTEGER, Columns, has_header
 from graphcuts_dp.tables.file_bytes import (
     NOT_UTF8,
     TextFormat,
@@ -27,17 +26,11 @@ from graphcuts_dp.tables.file_bytes import (
 Label = str | int
 MARK = "graphcuts-dp:"  # before the facts that a comment tells
 BLOCK = 1 << 18  # bytes; a block and its arrays stay in the processor's cache
-_INTEGER = re.compile(r"(?:0|-?[1-9][0-9]*)\Z", re.ASCII)
-
-
-def is_integer_literal(token: str) -> bool:
-    """Whether a token is how Python prints an integer: no leading zero, plus sign or blank."""
-    return _INTEGER.match(token) is not None
 
 
 def labels_of(tokens: Sequence[str]) -> list[Label]:
     """Integers when every token is an integer literal, else all strings as they are."""
-    match = _INTEGER.match
+    match = INTEGER.match
     if all(map(match, tokens)):
         try:
             return [int(token) for token in tokens]

@@ -75,6 +75,19 @@ def test_every_room_is_in_the_layers_and_in_the_picture():
         assert re.search(rf"\b{name}\b", picture), name
 
 
+def test_the_walk_through_a_release_names_places_that_exist():
+    guide = (ROOT / "CONTRIBUTING.md").read_text()
+    walk = guide.split("### `release_graph`")[1].split("\n## ")[0]
+    inside = [(path, name) for name, path in re.findall(r"`(\w+)` of `([\w/]+\.py)`", walk)]
+    places = re.findall(r"`([\w/]+\.py)` `(\w+)`", walk) + inside
+    rows = re.findall(r"^\| \d+ \|.*$", walk, re.MULTILINE)
+    assert len(rows) == 10
+    assert all(re.search(r"`[\w/]+\.py` `\w+`", row) for row in rows)
+    assert {path for path, _ in places} == set(re.findall(r"[\w/]+\.py", walk)) - {"that.py"}
+    for path, name in places:
+        assert name in given_in(ast.parse((PACKAGE / path).read_text())), (path, name)
+
+
 def test_every_package_is_installed():
     setup = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
     found = {".".join(path.parent.relative_to(ROOT).parts) for path in PACKAGE.rglob("__init__.py")}

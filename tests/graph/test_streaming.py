@@ -153,7 +153,6 @@ def test_edges_that_come_in_pieces_are_merged_across_them(monkeypatch, merge):
     draw = np.random.default_rng(1)
     for piece in (1, 2, 7, 1 << 18):
         monkeypatch.setattr("graphcuts_dp.graph.edge_store.PIECE", piece)
-        monkeypatch.setattr("graphcuts_dp.graph.gathered.PIECE", piece)
         keys = draw.integers(0, 9, 60)
         weights = draw.integers(0, 3, 60).astype(float)
         expected = {}

@@ -357,7 +357,7 @@ def test_an_interrupted_save_leaves_nothing(tmp_path, monkeypatch, stage, proble
     ("problem", "raised"),
     [(OSError("trouble"), FileFormatError), (KeyboardInterrupt(), KeyboardInterrupt)],
 )
-@pytest.mark.parametrize("name", ["sha256_of", "_graph_fields", "_digest"])
+@pytest.mark.parametrize("name", ["sha256_of", "_write_arrays", "_digest"])
 def test_trouble_between_the_files_leaves_nothing(tmp_path, monkeypatch, name, problem, raised):
     def trouble(*_):
         raise problem
