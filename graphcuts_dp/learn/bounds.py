@@ -653,11 +653,6 @@ class Setting:
         )
 
     @property
-    def nuclear(self) -> float | None:
-        """The largest nuclear norm of a graph of this rank, by Cauchy and Schwarz."""
-        return None if self.rank is None else math.sqrt(self.rank * self.edges)
-
-    @property
     def change(self) -> int:
         """By how much one answer differs between neighbours, in edges."""
         return self.protect.degree_bound or self.protect.steps

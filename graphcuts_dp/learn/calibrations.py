@@ -505,7 +505,9 @@ def mirror_descent_error(
     sizes = setting.sizes
     if calibration != Tight.name:
         sizes = CutSizes.of(setting.n, most_right=setting.workload.most_right)
-    updates = partial(norm_updates, norm=norm, sizes=sizes, nuclear=setting.nuclear)
+    # The largest nuclear norm of a graph of this rank, by Cauchy and Schwarz.
+    nuclear = None if setting.rank is None else math.sqrt(setting.rank * setting.edges)
+    updates = partial(norm_updates, norm=norm, sizes=sizes, nuclear=nuclear)
     return learning_error(updates, setting, calibration=calibration)
 
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
@@ -13,12 +13,7 @@ from graphcuts_dp.display import Card, Tabled
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_contributions import CONFIDENCE, Contributions
 from graphcuts_dp.estimate.strategy import forecast_flows
-from graphcuts_dp.learn.bounds import (
-    DISTRIBUTIONS,
-    checked_promise,
-    noise_on_each,
-    radius_of_each,
-)
+from graphcuts_dp.learn.bounds import DISTRIBUTIONS, SessionWorkload, Setting, noise_error
 from graphcuts_dp.pairs.groups import GroupTree
 from graphcuts_dp.privacy.guarantee import Protect, exact_epsilon
 
@@ -228,28 +223,16 @@ def plan_degree_bounds(
         ParameterError: a number out of range.
         GraphError: groups that can hold no pair.
     """
-    exact = exact_epsilon(epsilon)
-    checked_promise(queries, epsilon, delta or 0.5, beta)
     if not bounds:
         raise ParameterError("give at least one degree bound, for example [10, 20, 50]")
+    asked = SessionWorkload(queries=queries, beta=beta)
+    # Noise on each answer is the same for any graph.
+    setting = Setting(n=3, edges=1, workload=asked, epsilon=epsilon, delta=delta)
     guessed = None if degrees is None else _checked_degrees(degrees)
 
     def row(bound: int) -> DegreeRow:
-        Protect.vertex(degree_bound=bound)  # refuses what is none
-        cut = min(
-            radius_of_each(
-                noise_on_each(
-                    distribution,
-                    epsilon=float(exact),
-                    delta=delta,
-                    queries=queries,
-                    sensitivity=bound,
-                ),
-                queries=queries,
-                beta=beta,
-            )
-            for distribution in DISTRIBUTIONS[: 2 if delta else 1]
-        )
+        of_one = replace(setting, protect=Protect.vertex(degree_bound=bound))
+        cut = min(noise_error(distribution, of_one) for distribution in DISTRIBUTIONS)
         cell = None
         if groups is not None:
             flows = forecast_flows(
@@ -257,7 +240,7 @@ def plan_degree_bounds(
             )
             cell = flows.levels[-1].cell
         taken = None if guessed is None else _taken(guessed, bound)
-        return DegreeRow(degree_bound=bound, cut=float(cut), cell=cell, taken=taken)
+        return DegreeRow(degree_bound=bound, cut=cut, cell=cell, taken=taken)
 
     return DegreePlan(rows=tuple(row(bound) for bound in sorted(set(bounds))))
 

@@ -94,14 +94,13 @@ def blindfold(monkeypatch):
     )
     none = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int32), np.zeros(0)
     monkeypatch.setattr(entries, "edges_of", lambda *_: none)
-    for module in (cells, statistics):
-        monkeypatch.setattr(
-            module,
-            "sums_of_cells",
-            lambda _graph, _sides, tree, _grid: [
-                np.zeros(tree.size(place), dtype=np.int64) for place in range(tree.depth)
-            ],
-        )
+    monkeypatch.setattr(
+        cells,
+        "sums_of_cells",
+        lambda _graph, _sides, tree, _grid: [
+            np.zeros(tree.size(place), dtype=np.int64) for place in range(tree.depth)
+        ],
+    )
     monkeypatch.setattr(Grid, "count", lambda *_: 0)
     monkeypatch.setattr(Grid, "total", lambda *_: 0)
     monkeypatch.setattr(Grid, "steps", lambda _, weights: np.zeros(len(weights), dtype=np.int64))
