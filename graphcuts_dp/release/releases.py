@@ -432,12 +432,12 @@ def sparse_release(
         return Release(measurements=measurements, _model=model)
     progress(0.8, "drawing the synthetic graph")
     seed = int.from_bytes(source.bytes(8).tobytes(), "little")
-    drawn = sample_edges(model, np.random.default_rng(seed), weighted=weighted)
+    (rows, columns), weights = sample_edges(model, np.random.default_rng(seed), weighted=weighted)
     graph = on_space(
         model.space,
-        drawn.rows,
-        drawn.columns,
-        drawn.weights if weighted else None,
+        rows,
+        columns,
+        weights if weighted else None,
         note="" if measurements.guarantee.is_private else SEEDED_WARNING,
         **({"weight_cap": model.weight_cap} if weighted else {}),
     )

@@ -8,10 +8,11 @@ Fits read z alone, so they are post-processing: they cost no privacy.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, final
+from typing import Any, ClassVar, Literal, final
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +20,7 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import FloatVector, RealMatrix
 from graphcuts_dp.estimate.blocks import Blocks, RowBlock
 from graphcuts_dp.estimate.measurement import CellSums, Degrees, Measurement, Total
-from graphcuts_dp.resources import Deadline, Progress
+from graphcuts_dp.resources import NEVER, Deadline, Progress, one_blas_thread, silent
 
 _PIECE = 1 << 16  # entries worked on at a time: they stay in the cache
 _SWEEPS = 15
@@ -169,10 +170,15 @@ class Fit(FitSummary):
 
 
 class GapSearch:
-    """The state of a fit that closes the gap between the best value so far and a lower bound.
+    """A fit that closes the gap between the best value so far and a lower bound, round by round.
+
+    Made of a problem, the deadline of the whole run, and options of its own.
 
     Attributes:
         method, objective: see `FitSummary`.
+        tolerance: gap at which it stops, where nothing else is said.
+        most_rounds: it does, up to so many vertices.
+        one_thread: whether its pieces are too small to be shared out in BLAS calls.
         best: least value found.
         best_matrix: where.
         lower: no point of the box has less.
@@ -181,10 +187,16 @@ class GapSearch:
 
     method: str
     objective: str
+    tolerance = 0.05
+    one_thread = True
+    most_rounds: ClassVar[Mapping[float, int]]
     best = math.inf
     best_matrix: RealMatrix
     lower = 0.0
     rounds = 0
+
+    def __init__(self, problem: FitProblem, deadline: Deadline = NEVER) -> None:
+        self.problem, self.deadline = problem, deadline
 
     def round(self) -> None:
         """One step, which counts itself and may find a better point or a larger bound."""
@@ -202,27 +214,55 @@ class GapSearch:
         """How far above the lower bound the best value may be."""
         return gap_between(self.best, self.lower)
 
-    def run(self, tolerance: float, max_rounds: int, deadline: Deadline, progress: Progress) -> Fit:
-        """Rounds until the gap is at most the tolerance, they are all done, or time is up."""
-        stopped: Stopped | None = None
+
+def close_gap(
+    search: type[GapSearch],
+    problem: FitProblem,
+    *,
+    tolerance: float | None = None,
+    max_rounds: int | None = None,
+    time_limit: float | None = None,
+    progress: Progress = silent,
+    **options: Any,
+) -> Fit:
+    """Search until the gap is at most the tolerance, all rounds are done, or time is up.
+
+    Same input, same output, unless the time limit strikes.
+
+    Args:
+        search: what is done in a round.
+        problem: z and the box.
+        tolerance: stop when the gap is at most this; None for that of the search.
+        max_rounds: most rounds; None lets the search choose from n.
+        time_limit: seconds after which the best point so far is returned; None for no limit.
+        progress: called with the fraction done and a message.
+        options: of the search.
+    """
+    deadline = Deadline.after(time_limit)
+    tolerance = search.tolerance if tolerance is None else tolerance
+    n = max(problem.shape)
+    most = max_rounds or next(most for size, most in search.most_rounds.items() if n <= size)
+    stopped: Stopped | None = None
+    with one_blas_thread() if search.one_thread else nullcontext():
+        run = search(problem, deadline, **options)
         while stopped is None:
-            self.round()
-            progress(self.rounds / max_rounds, f"error {self.best:.4g}, gap {self.gap():.0%}")
-            if self.gap() <= tolerance and self.confirm() <= tolerance:
+            run.round()
+            progress(run.rounds / most, f"error {run.best:.4g}, gap {run.gap():.0%}")
+            if run.gap() <= tolerance and run.confirm() <= tolerance:
                 stopped = "gap"
             elif deadline.passed():
                 stopped = "time"
-            elif self.rounds == max_rounds:
+            elif run.rounds == most:
                 stopped = "rounds"
         if stopped != "gap":
-            self.confirm()
+            run.confirm()
         return Fit(
-            matrix=self.best_point(),
-            method=self.method,
-            objective=self.objective,
-            value=self.best,
-            lower=self.lower,
-            rounds=self.rounds,
+            matrix=run.best_point(),
+            method=run.method,
+            objective=run.objective,
+            value=run.best,
+            lower=run.lower,
+            rounds=run.rounds,
             stopped=stopped,
             tolerance=tolerance,
         )

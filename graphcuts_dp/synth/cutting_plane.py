@@ -6,7 +6,8 @@ has a synthetic matrix as the average of plays against the worst cuts.
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, final
+from functools import partial
+from typing import Any, ClassVar, final
 
 import highspy
 import numpy as np
@@ -18,8 +19,8 @@ from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
 from graphcuts_dp.cutnorm.spectral import prefix_cuts
 from graphcuts_dp.errors import SolverError
-from graphcuts_dp.resources import NEVER, Deadline, Progress, one_blas_thread, silent
-from graphcuts_dp.synth.base import Fit, FitProblem, GapSearch, degree_matched_start
+from graphcuts_dp.resources import NEVER, Deadline
+from graphcuts_dp.synth.base import FitProblem, GapSearch, close_gap, degree_matched_start
 from graphcuts_dp.synth.first_order import first_order
 
 _FADE = 0.25  # a row's importance when it was not used in a round
@@ -187,15 +188,7 @@ ORACLES: Mapping[str, Callable[[tuple[int, int], Deadline], Oracle]] = {
 }
 
 
-def cutting_plane(
-    problem: FitProblem,
-    *,
-    oracle: str = "cut-norm",
-    tolerance: float = 0.05,
-    max_rounds: int = 100,
-    time_limit: float | None = None,
-    progress: Progress = silent,
-) -> Fit:
+class CuttingPlane(GapSearch):
     """Minimise the norm of x - z over the box by a stabilised cutting-plane method.
 
     1. Start from the first-order fit; add the cuts that the oracle finds there.
@@ -216,26 +209,19 @@ def cutting_plane(
 
     Args:
         problem: z and the box.
-        oracle: "cut-norm" or "spectral".
-        tolerance: stop when the gap is at most this.
-        max_rounds: most rounds.
-        time_limit: seconds after which the best point so far is returned; None for no limit.
-        progress: called with the fraction done and a message.
+        deadline: of the whole run.
+        oracle: one, or its name: "cut-norm" or "spectral".
     """
-    deadline = Deadline.after(time_limit)
-    # Thousands of products of a few hundred numbers: threads would only wait for each other.
-    with one_blas_thread():
-        run = _Run(problem, ORACLES[oracle](problem.shape, deadline), deadline)
-        return run.run(tolerance, max_rounds, deadline, progress)
-
-
-class _Run(GapSearch):
-    """State of one run: the master program, the best point, both bounds."""
 
     method = "cutting-plane"
+    most_rounds: ClassVar = {math.inf: 100}
 
-    def __init__(self, problem: FitProblem, oracle: Oracle, deadline: Deadline = NEVER) -> None:
-        self.problem = problem
+    def __init__(
+        self, problem: FitProblem, deadline: Deadline = NEVER, oracle: Oracle | str = "cut-norm"
+    ) -> None:
+        super().__init__(problem, deadline)
+        if isinstance(oracle, str):
+            oracle = ORACLES[oracle](problem.shape, deadline)
         self.oracle, self.objective = oracle, oracle.objective
         n, m = problem.shape
         # Variables: the entries above the diagonal, or off it, or all of a biadjacency matrix.
@@ -300,14 +286,7 @@ _CUTS = 8  # that the query player mixes
 _LOOK = 25  # rounds between looks at the average
 
 
-def query_game(
-    problem: FitProblem,
-    *,
-    tolerance: float = 0.05,
-    max_rounds: int | None = None,
-    time_limit: float | None = None,
-    progress: Progress = silent,
-) -> Fit:
+class QueryGame(GapSearch):
     """Minimise ||x - z||_C over the box by playing the query release game.
 
     The data player has the points x of the box, the query player the signed cuts
@@ -334,33 +313,15 @@ def query_game(
     Source: DR14 section 5.3.3; step lengths: Duchi, Hazan, Singer 2011. Deviations: the database
     player plays points of the box against z, not universe elements against the private data, so
     this is post-processing; queries are all cuts, by an oracle, not a list.
-
-    Args:
-        problem: z and the box.
-        tolerance: stop when the gap is at most this.
-        max_rounds: most rounds; None chooses from n.
-        time_limit: seconds after which the best point so far is returned; None for no limit.
-        progress: called with the fraction done and a message.
     """
-    deadline = Deadline.after(time_limit)
-    with one_blas_thread():
-        run = _Game(problem, deadline)
-        return run.run(tolerance, max_rounds or default_rounds(problem.shape), deadline, progress)
-
-
-def default_rounds(shape: tuple[int, int]) -> int:
-    """Rounds after which the gap is about 10 %, or 20 % above 300 vertices; seconds of work."""
-    return 1000 if max(shape) <= 300 else 400
-
-
-class _Game(GapSearch):
-    """State of one game, whose average is looked at now and then."""
 
     method = "game"
     objective = "cut norm"
+    # The gap is about 10 % then, or 20 % above 300 vertices; seconds of work.
+    most_rounds: ClassVar = {300: 1000, math.inf: 400}
 
-    def __init__(self, problem: FitProblem, deadline: Deadline) -> None:
-        self.problem = problem
+    def __init__(self, problem: FitProblem, deadline: Deadline = NEVER) -> None:
+        super().__init__(problem, deadline)
         self.play = Play(problem, CutNormOracle(problem.shape, cuts=_CUTS))
         self.judge = CutNormOracle(problem.shape, deadline)
 
@@ -470,3 +431,7 @@ class Play:
 
 def _largest(cuts: list[Cut], residual: RealMatrix) -> float:
     return max(abs(float(S @ residual @ T)) for S, T in cuts)
+
+
+cutting_plane = partial(close_gap, CuttingPlane)
+query_game = partial(close_gap, QueryGame)

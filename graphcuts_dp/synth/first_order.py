@@ -6,7 +6,7 @@ point so far in 16 bits an entry. All are updated in pieces that stay in the pro
 
 import math
 from functools import partial
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 import numpy.typing as npt
@@ -14,11 +14,11 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import FloatVector, RealMatrix
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
 from graphcuts_dp.estimate.blocks import Blocks, RowBlock, mirror_upper
-from graphcuts_dp.resources import Deadline, Progress, one_blas_thread, silent
+from graphcuts_dp.resources import NEVER, Deadline
 from graphcuts_dp.synth.base import (
-    Fit,
     FitProblem,
     GapSearch,
+    close_gap,
     degree_matched_shifts,
     pieces,
     shifted,
@@ -155,14 +155,7 @@ _AIM_SHARE = 0.25  # of the gap: targets stay at least this far under the best v
 _LEAST_AIM = 0.01  # targets stay at least this fraction under the best value
 
 
-def first_order(
-    problem: FitProblem,
-    *,
-    tolerance: float = 0.05,
-    max_rounds: int | None = None,
-    time_limit: float | None = None,
-    progress: Progress = silent,
-) -> Fit:
+class FirstOrder(GapSearch):
     """Minimise F(x) = SDP(x - z)/4 over the box.
 
     SDP is the Alon-Naor relaxation of the bordered matrix, so
@@ -192,34 +185,15 @@ def first_order(
 
     Source: GRU12 section 6.2 and Lemma 6.2 (program); Alon, Naor 2006 (relaxation);
     Polyak 1969 (step). Deviation: first-order steps in place of the ellipsoid method.
-
-    Args:
-        problem: z and the box.
-        tolerance: stop when the gap is at most this.
-        max_rounds: most steps; None chooses from n.
-        time_limit: seconds after which the best point so far is returned; None for no limit.
-        progress: called with the fraction done and a message.
     """
-    deadline = Deadline.after(time_limit)
-    with one_blas_thread():  # the blocks are shared out over threads; what is left is small
-        run = _Run(problem)
-        return run.run(tolerance, max_rounds or default_rounds(problem.shape), deadline, progress)
-
-
-def default_rounds(shape: tuple[int, int]) -> int:
-    """Steps that take seconds at n = 2,000, minutes at 10,000; the gap is then 5-20 %."""
-    n = max(shape)
-    return 800 if n <= 1000 else 300 if n <= 5000 else 100
-
-
-class _Run(GapSearch):
-    """State of one descent: the point and the averages, held by the blocks, and the best so far."""
 
     method = "first-order"
     objective = "cut norm (semidefinite)"
+    # Seconds at n = 2,000, minutes at 10,000; the gap is then 5-20 %.
+    most_rounds: ClassVar = {1000: 800, 5000: 300, math.inf: 100}
 
-    def __init__(self, problem: FitProblem) -> None:
-        self.problem = problem
+    def __init__(self, problem: FitProblem, deadline: Deadline = NEVER) -> None:
+        super().__init__(problem, deadline)
         self.blocks = problem.blocks.copy()
         self.blocks.map(begin, *degree_matched_shifts(problem), problem.cap)
         self.residual = Residual(self.blocks)
@@ -311,3 +285,6 @@ class _Run(GapSearch):
             fade, self.scale = 1.0 / self.scale, 1.0
         self.scale /= 1 - weight
         return fade, weight * self.scale
+
+
+first_order = partial(close_gap, FirstOrder)

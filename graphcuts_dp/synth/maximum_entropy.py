@@ -17,7 +17,7 @@ import scipy
 from graphcuts_dp.arrays import FloatVector, RealMatrix
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.blocks import Blocks, RowBlock, mirror_upper
-from graphcuts_dp.resources import Deadline, Progress, one_blas_thread, silent
+from graphcuts_dp.resources import NEVER, Deadline, Progress, one_blas_thread, silent
 from graphcuts_dp.synth.base import Fit, FitProblem, Stopped, pieces
 from graphcuts_dp.synth.targets import Targets, credible_sums
 
@@ -39,17 +39,14 @@ class Factors(NamedTuple):
     right: _Short
 
 
-class OutOfTimeError(Exception):
-    """The time for a fit is over; carries nothing."""
-
-
 def solve(
     blocks: Blocks,
     sums: Targets,
     cap: float,
     *,
     rounds: int = _ROUNDS,
-    report: Progress = silent,
+    deadline: Deadline = NEVER,
+    progress: Progress = silent,
 ) -> tuple[Factors, int, Stopped]:
     """Minimise the dual: h cap sum log(1 + e^L) - <a, d> - <b, d'> - h s <Theta, G> + ridges.
 
@@ -62,35 +59,34 @@ def solve(
         sums: what x is to have.
         cap: upper side of the box, finite.
         rounds: most rounds.
-        report: called after each round with the share of the rounds done and a message; may
-            raise `OutOfTimeError`, on which the last point is returned.
+        deadline: after which the last point is returned.
+        progress: called after each round.
 
     Returns:
         The log-odds beyond the evidence, how many rounds it took, and what ended it.
     """
     dual = _Dual(blocks, sums, cap)
-    last = dual.start()
     done = 0
+    stopped: Stopped = "settled"
 
-    def after_round(point: FloatVector) -> None:
-        nonlocal last, done
-        last, done = point.copy(), done + 1
-        report(done / rounds, f"matching sums, round {done}")
+    def after_round(_: FloatVector) -> None:
+        nonlocal done, stopped
+        done += 1
+        progress(_STRUCTURE + (1 - _STRUCTURE) * done / rounds, f"matching sums, round {done}")
+        if deadline.passed():
+            stopped = "time"
+            raise StopIteration
+        stopped = "settled" if done < rounds else "rounds"
 
-    stopped: Stopped
-    try:
-        found = scipy.optimize.minimize(
-            dual,
-            last,
-            jac=True,
-            method="L-BFGS-B",
-            callback=after_round,
-            options={"maxiter": rounds, "maxcor": _MEMORY, "gtol": _TOLERANCE, "ftol": 1e-12},
-        )
-        last, stopped = found.x, "settled" if done < rounds else "rounds"
-    except OutOfTimeError:
-        stopped = "time"
-    return dual.factors(last), done, stopped
+    found = scipy.optimize.minimize(
+        dual,
+        dual.start(),
+        jac=True,
+        method="L-BFGS-B",
+        callback=after_round,
+        options={"maxiter": rounds, "maxcor": _MEMORY, "gtol": _TOLERANCE, "ftol": 1e-12},
+    )
+    return dual.factors(found.x), done, stopped
 
 
 class _Dual:
@@ -284,12 +280,7 @@ def maximum_entropy(
     with one_blas_thread():
         sums = credible_sums(problem, blocks.distribution, deadline)
 
-    def report(done: float, message: str) -> None:
-        progress(_STRUCTURE + (1 - _STRUCTURE) * done, message)
-        if deadline.passed():
-            raise OutOfTimeError
-
-    factors, rounds, stopped = solve(blocks, sums, cap, report=report)
+    factors, rounds, stopped = solve(blocks, sums, cap, deadline=deadline, progress=progress)
     x = blocks.gather(synthetic_rows, factors, cap, width=problem.shape[1], dtype=np.float32)
     if problem.symmetric:
         mirror_upper(x, blocks.layout)

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Self, final
+from typing import Any, ClassVar, Self, final
 
 import numpy as np
 import scipy
@@ -12,12 +12,12 @@ import scipy
 from graphcuts_dp.arrays import RealMatrix
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.options import OUTPUT, check, chosen, option
-from graphcuts_dp.resources import Deadline, Progress, silent
+from graphcuts_dp.resources import NEVER, Deadline
 from graphcuts_dp.synth.base import (
-    Fit,
     FitMethod,
     FitProblem,
     GapSearch,
+    close_gap,
     degree_matched_start,
 )
 from graphcuts_dp.synth.cutting_plane import ORACLES, cutting_plane, query_game
@@ -25,14 +25,7 @@ from graphcuts_dp.synth.first_order import first_order
 from graphcuts_dp.synth.maximum_entropy import maximum_entropy
 
 
-def spectral(
-    problem: FitProblem,
-    *,
-    tolerance: float = 0.03,
-    max_rounds: int = 60,
-    time_limit: float | None = None,
-    progress: Progress = silent,
-) -> Fit:
+class Spectral(GapSearch):
     """Minimise sigma_1(x - z) over the box by alternating directions.
 
     The normalised cut norm max |M(S,T)|/sqrt(|S||T|) and the spectral norm are within a
@@ -55,31 +48,24 @@ def spectral(
     Guarantee: with gap g as reported, sigma_1(x - A) <= (1 + 1/(1-g)) sigma_1(A - z).
 
     Source: GRU12 section 6.2; Nikiforov 2009 (the logarithm); Boyd et al. 2011 (the method).
-
-    Args:
-        problem: z and the box.
-        tolerance: stop when the gap is at most this.
-        max_rounds: most steps; each is one full eigenvalue or singular value decomposition.
-        time_limit: seconds after which the best point so far is returned; None for no limit.
-        progress: called with the fraction done and a message.
     """
-    return _Spectral(problem).run(tolerance, max_rounds, Deadline.after(time_limit), progress)
-
-
-class _Spectral(GapSearch):
-    """x, the multiplier u, and the mass that is cut off."""
 
     method = "spectral"
     objective = "spectral norm"
+    tolerance = 0.03
+    most_rounds: ClassVar = {math.inf: 60}  # of a full decomposition each
+    one_thread = False
 
-    def __init__(self, problem: FitProblem) -> None:
-        self.problem, z = problem, problem.noisy
+    def __init__(self, problem: FitProblem, deadline: Deadline = NEVER) -> None:
+        super().__init__(problem, deadline)
+        z = problem.noisy
         self.x = degree_matched_start(problem)
         self.u = np.zeros_like(z)
         # The cut-off mass at the solution is of the order of all singular values together.
         self.mass = 0.1 * min(z.shape) * math.sqrt(max(z.shape)) * float(z.std())
 
     def round(self) -> None:
+        """The three steps above, and the bound."""
         self.rounds += 1
         problem, z = self.problem, self.problem.noisy
         y = self.x - z + self.u
@@ -121,6 +107,8 @@ def _spectral_norm(matrix: RealMatrix, *, symmetric: bool) -> float:
         return float(max(abs(values[0]), abs(values[-1])))
     return float(scipy.linalg.svdvals(matrix, check_finite=False)[0])
 
+
+spectral = partial(close_gap, Spectral)
 
 FITS: Mapping[str, FitMethod] = {
     "maximum-entropy": FitMethod(maximum_entropy, uses_degrees=True, needs_cap=True),

@@ -1,7 +1,6 @@
 """A graph drawn from a sparse model: in time of its edges, and its cuts right in expectation."""
 
 from itertools import pairwise
-from typing import NamedTuple, final
 
 import numpy as np
 
@@ -10,24 +9,14 @@ from graphcuts_dp.estimate.sparse_model import SparseModel
 
 _RARE = 0.1  # chance of an edge up to which pairs are met by throwing ends
 _ROUND = 1e4  # synthetic weights have four decimals
+_MOST_LISTED = 1 << 25  # pairs listed at once
+
+_Ends = IntVector  # rows and columns of pairs, shape (2, pairs)
 
 
-@final
-class Sample(NamedTuple):
-    """Edges of a synthetic graph, each pair once.
-
-    Attributes:
-        rows: shape (edges,).
-        columns: of an undirected graph never the same as the row.
-        weights: > 0.
-    """
-
-    rows: IntVector
-    columns: IntVector
-    weights: FloatVector
-
-
-def sample_edges(model: SparseModel, rng: np.random.Generator, *, weighted: bool) -> Sample:
+def sample_edges(
+    model: SparseModel, rng: np.random.Generator, *, weighted: bool
+) -> tuple[_Ends, FloatVector]:
     """Draw a graph: each pair's expected weight is that of the model.
 
     A kept pair is an edge with its chance, and weighs its expected weight over that. A residual
@@ -42,45 +31,40 @@ def sample_edges(model: SparseModel, rng: np.random.Generator, *, weighted: bool
         model: what to draw from; made of noisy data alone.
         rng: ordinary random numbers: they protect nobody.
         weighted: whether there are weights; else every edge weighs 1.
+
+    Returns:
+        Rows and columns, each pair once, of an undirected graph the smaller end first; and weights.
     """
     kept = rng.random(len(model.weights)) < model.chances
-    rows, columns = (each[kept].astype(np.int64) for each in (model.rows, model.columns))
-    weights = model.weights[kept] / np.maximum(model.chances[kept], 1e-300)
+    weights = model.weights / np.maximum(model.chances, 1e-300)
     if not weighted:  # an edge of weight 1 is there as often as its weight says
-        there = rng.random(len(model.weights)) < model.weights
-        rows, columns = (each[there].astype(np.int64) for each in (model.rows, model.columns))
-        weights = np.ones(int(there.sum()))
+        kept = rng.random(len(model.weights)) < model.weights
+        weights = np.ones(len(kept))
+    listed = np.stack([model.rows, model.columns])[:, kept].astype(np.int64)
     thrown = _thrown(model, rng) if model.weight_cap is None else _single(model, rng)
-    drawn = rng.choice(model.left_points, len(thrown[0]), p=model.left_shares)
+    drawn = rng.choice(model.left_points, thrown.shape[1], p=model.left_shares)
     if not weighted:
-        drawn = np.ones(len(thrown[0]))
+        drawn = np.ones(thrown.shape[1])
     return _added_up(
-        model,
-        np.concatenate([rows, thrown[0]]),
-        np.concatenate([columns, thrown[1]]),
-        np.concatenate([weights, drawn]),
-        rng,
+        model, np.hstack([listed, thrown]), np.concatenate([weights[kept], drawn]), rng
     )
 
 
-def _thrown(
-    model: SparseModel, rng: np.random.Generator, factor: float = 1.0
-) -> tuple[IntVector, IntVector]:
+def _thrown(model: SparseModel, rng: np.random.Generator, factor: float = 1.0) -> _Ends:
     """Ends of a Poisson number of edges on each pair, of mean factor x/w."""
     means = model.blocks / max(model.left_mean, 1e-300) * factor
     if model.symmetric:
         means = means / 2  # either end may be the first
     counts = rng.poisson(np.minimum(means, 1e12))
-    first = np.repeat(np.repeat(np.arange(counts.shape[0]), counts.shape[1]), counts.ravel())
-    second = np.repeat(np.tile(np.arange(counts.shape[1]), counts.shape[0]), counts.ravel())
+    first, second = (np.repeat(each.ravel(), counts.ravel()) for each in np.indices(counts.shape))
     rows = _ends(model.row_codes, model.row_factors, first, rng)
     columns = _ends(model.column_codes, model.column_factors, second, rng)
+    thrown = np.stack([rows, columns])
     if model.layout.hollow:
-        apart = rows != columns
-        rows, columns = rows[apart], columns[apart]
+        thrown = thrown[:, rows != columns]
     if model.symmetric:
-        rows, columns = np.minimum(rows, columns), np.maximum(rows, columns)
-    return rows, columns
+        thrown = np.stack([thrown.min(axis=0), thrown.max(axis=0)])
+    return thrown
 
 
 def _ends(
@@ -97,7 +81,7 @@ def _ends(
     return found
 
 
-def _single(model: SparseModel, rng: np.random.Generator) -> tuple[IntVector, IntVector]:
+def _single(model: SparseModel, rng: np.random.Generator) -> _Ends:
     """Pairs that are residual edges, each with chance q = x/w, at most once."""
     mean = max(model.left_mean, 1e-300)
     often = saturated_pairs(model, _RARE * mean)
@@ -105,27 +89,19 @@ def _single(model: SparseModel, rng: np.random.Generator) -> tuple[IntVector, In
     sure = rng.random(len(chances)) < chances
     more = -np.log1p(-_RARE) / _RARE  # 1 - e^(-more q) >= q up to q = _RARE
     places = np.unique(model.layout.places(*_thrown(model, rng, more)))
-    rows, columns = model.layout.ends(places)
-    chances = model.residual_at(rows, columns) / mean
+    met = np.stack(model.layout.ends(places))
+    chances = model.residual_at(*met) / mean
     rare = chances <= _RARE
-    met = -np.expm1(-more * chances)
-    stays = rare & (rng.random(len(rows)) * met < chances)
-    return (
-        np.concatenate([often[0][sure], rows[stays]]),
-        np.concatenate([often[1][sure], columns[stays]]),
-    )
+    stays = rare & (rng.random(len(places)) * -np.expm1(-more * chances) < chances)
+    return np.hstack([often[:, sure], met[:, stays]])
 
 
 def _added_up(
-    model: SparseModel,
-    rows: IntVector,
-    columns: IntVector,
-    weights: FloatVector,
-    rng: np.random.Generator,
-) -> Sample:
+    model: SparseModel, ends: _Ends, weights: FloatVector, rng: np.random.Generator
+) -> tuple[_Ends, FloatVector]:
     """Each pair once, with all that fell on it, rounded without bias."""
     cap, whole = model.weight_cap, model.whole
-    places, at = np.unique(model.layout.places(rows, columns), return_inverse=True)
+    places, at = np.unique(model.layout.places(*ends), return_inverse=True)
     sums: FloatVector = np.bincount(at, weights, minlength=len(places)).astype(np.float64)
     if cap is not None:
         sums = np.minimum(sums, cap)
@@ -136,13 +112,10 @@ def _added_up(
     if not whole:
         sums = np.round(sums, 4)
     there = sums > 0
-    return Sample(*model.layout.ends(places[there]), sums[there])
+    return np.stack(model.layout.ends(places[there])), sums[there]
 
 
-_MOST_LISTED = 1 << 25  # pairs listed at once
-
-
-def saturated_pairs(model: SparseModel, limit: float) -> tuple[IntVector, IntVector]:
+def saturated_pairs(model: SparseModel, limit: float) -> _Ends:
     """Pairs whose residual weight is above a limit; of an undirected graph, rows < columns.
 
     For each block both sides are sorted by factor, so that only pairs above the limit are met.
@@ -153,7 +126,7 @@ def saturated_pairs(model: SparseModel, limit: float) -> tuple[IntVector, IntVec
     columns = _by_group(model.column_codes, model.column_factors, model.blocks.shape[1])
     tops = [np.array([g[1][0] if len(g[1]) else 0.0 for g in side]) for side in (rows, columns)]
     met = np.outer(*tops) * model.blocks > limit
-    found: list[tuple[IntVector, IntVector]] = []
+    found = [np.zeros((2, 0), dtype=np.int64)]
     total = 0
     for a, b in zip(*np.nonzero(met), strict=True):
         (left, r), (right, c) = rows[a], columns[b]
@@ -165,15 +138,11 @@ def saturated_pairs(model: SparseModel, limit: float) -> tuple[IntVector, IntVec
         here = np.repeat(left, counts)
         starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
         there = right[np.arange(len(here)) - np.repeat(starts, counts)]
-        if model.symmetric:
-            ordered = here < there
-        else:
-            ordered = here != there if model.layout.hollow else np.ones(len(here), dtype=np.bool_)
-        found.append((here[ordered], there[ordered]))
-    if not found:
-        none = np.zeros(0, dtype=np.int64)
-        return none, none
-    return np.concatenate([f[0] for f in found]), np.concatenate([f[1] for f in found])
+        pairs = np.stack([here, there])
+        if model.layout.hollow:
+            pairs = pairs[:, here < there if model.symmetric else here != there]
+        found.append(pairs)
+    return np.hstack(found)
 
 
 def _by_group(

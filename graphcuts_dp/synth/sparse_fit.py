@@ -24,7 +24,7 @@ from graphcuts_dp.estimate.sparse_model import SparseModel
 from graphcuts_dp.pairs.universe import Layout
 from graphcuts_dp.pairs.vertices import Space
 from graphcuts_dp.synth.sampling import saturated_pairs
-from graphcuts_dp.synth.targets import CellEstimates, posterior_shares
+from graphcuts_dp.synth.targets import CellEstimates, known_totals, posterior_shares, weighed
 
 _POINTS = 6  # of each class, at least
 _OPEN = 8.0  # the class without an end is taken to end at so many times its start
@@ -238,13 +238,13 @@ def fit_sparse(
         return model
     for _ in range(_LISTINGS):
         pairs = saturated_pairs(model, weight_cap)
-        if not len(pairs[0]):
+        if not pairs.size:
             break
         model = fit.with_residual(_with_full(model, pairs, weight_cap), left)
     return model
 
 
-def _with_full(model: SparseModel, pairs: tuple[IntVector, IntVector], cap: float) -> SparseModel:
+def _with_full(model: SparseModel, pairs: IntVector, cap: float) -> SparseModel:
     """With more pairs listed, at the cap; those that were listed before are raised to it."""
     listed = model.layout.places(model.rows.astype(np.int64), model.columns.astype(np.int64))
     full = model.layout.places(*pairs)
@@ -267,7 +267,6 @@ class _SparseFit:
         self.cap = cap
         self.layout = Layout.of(space)
         self.pairs = float(self.layout.pairs_before(self.layout.shape[0]))
-        self.sides = 1 if self.layout.symmetric else 2
         self.degrees = measurements.find(Degrees)
         self.groups = measurements.all_of(CellSums)
         self.cells = CellEstimates.of(self.groups) if self.groups else None
@@ -276,22 +275,6 @@ class _SparseFit:
         else:
             rows, columns = (np.zeros(size, dtype=np.int64) for size in self.layout.shape)
             self.codes = rows, rows if self.layout.symmetric else columns
-
-    @property
-    def total(self) -> float | None:
-        """Weight of all pairs, from degrees and sums between groups, by their precision."""
-        twice = 2 if self.layout.symmetric else 1
-        found = [(each.total, len(each.values[0]) * each.law.variance) for each in self.groups]
-        if self.degrees is not None:
-            sides = len(self.degrees.steps[0]) if self.layout.symmetric else sum(self.layout.shape)
-            share = 1.0 if self.layout.symmetric else 0.25
-            found.append(
-                (self.degrees.total / twice, self.degrees.law.variance * sides * share / twice**2)
-            )
-        if not found:
-            return None
-        weights = np.array([1 / variance for _, variance in found])
-        return max(float(weights @ [value for value, _ in found] / weights.sum()), 0.0)
 
     def corrected(self, model: SparseModel) -> SparseModel:
         """With what noisy degrees tell of kept pairs."""
@@ -360,8 +343,10 @@ class _SparseFit:
         """Mean and variance of what kept pairs leave of each degree; of rows, and columns."""
         likely = self._kept_sums(model, model.chances)
         twice = 2 if model.symmetric else 1
-        total = self.total
-        rest = left.moment(1) if total is None else max(total - float(model.weights.sum()), 0.0)
+        rest = left.moment(1)
+        known = known_totals([self.degrees] if self.degrees else [], self.groups, self.layout)
+        if known:  # weight of all pairs
+            rest = max(max(weighed(known) / twice, 0.0) - float(model.weights.sum()), 0.0)
         found = []
         if self.degrees is None:
             # As many left out as kept, by the count of kept edges of each vertex.
@@ -371,8 +356,8 @@ class _SparseFit:
                 found.append((mean, spread + mean**2 / (each + 1)))
             return found
         deviation = math.sqrt(self.degrees.law.variance)
-        known = self._left_of(self.degrees, model), likely, self._kept_sums(model, model.spread)
-        for noisy, each, own_spread in zip(*known, strict=True):
+        told = self._left_of(self.degrees, model), likely, self._kept_sums(model, model.spread)
+        for noisy, each, own_spread in zip(*told, strict=True):
             mean, variance = posterior_residuals(noisy, each, deviation, own_spread)
             mean = np.maximum(mean, 0)
             mean = mean * (twice * rest / max(float(mean.sum()), _LEAST)) if rest else mean * 0

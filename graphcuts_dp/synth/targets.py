@@ -17,7 +17,8 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector
 from graphcuts_dp.estimate.blocks import Blocks
-from graphcuts_dp.estimate.measurement import CellSums, Measurement
+from graphcuts_dp.estimate.measurement import CellSums, Degrees, Measurement
+from graphcuts_dp.pairs.universe import Layout
 from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.resources import NEVER, Deadline
 from graphcuts_dp.synth.base import FitProblem
@@ -234,17 +235,32 @@ def _sides(problem: FitProblem, plain: View, deviation: float) -> list[_Side]:
 
 def _total(side: _Side, distribution: NoiseDistribution, problem: FitProblem) -> float:
     """Sum of all entries: all that is known of it, weighed by the inverse variances."""
-    n, m = problem.shape
     doubled = 2.0 if problem.symmetric else 1.0  # every entry above the diagonal counts twice
-    seen = float(side.observed.sum())
-    known = [(seen, doubled * n * m * distribution.standard_deviation**2)]
+    variance = doubled * math.prod(problem.shape) * distribution.standard_deviation**2
+    known = [(float(side.observed.sum()), variance)]
     if problem.total is not None:
         known.append((problem.total.total, problem.total.law.variance))
-    vertices = n if problem.symmetric else (n + m) / 4
-    known += [(noisy.total, vertices * noisy.law.variance) for noisy in problem.degrees]
-    for each in problem.groups:
+    known += known_totals(problem.degrees, problem.groups, problem.blocks.layout)
+    return weighed(known)
+
+
+def known_totals(
+    degrees: Sequence[Measurement[Degrees]],
+    groups: Sequence[Measurement[CellSums]],
+    layout: Layout,
+) -> list[tuple[float, float]]:
+    """Sums of all entries of a matrix that noisy values tell, each with its variance."""
+    doubled = 2.0 if layout.symmetric else 1.0
+    vertices = layout.shape[0] if layout.symmetric else sum(layout.shape) / 4
+    known = [(each.total, vertices * each.law.variance) for each in degrees]
+    for each in groups:
         variance = len(each.values[0]) * each.law.variance
         known.append((doubled * each.total, doubled**2 * variance))
+    return known
+
+
+def weighed(known: Sequence[tuple[float, float]]) -> float:
+    """The mean of values by the inverse of their variances."""
     values, variances = zip(*known, strict=True)
     return float(np.average(values, weights=[1 / variance for variance in variances]))
 

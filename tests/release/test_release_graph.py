@@ -21,7 +21,7 @@ from graphcuts_dp.release import measuring as mechanism
 from graphcuts_dp.release import releases
 from graphcuts_dp.release.releases import release_graph
 from graphcuts_dp.release.shares import Response
-from graphcuts_dp.synth import cutting_plane
+from graphcuts_dp.synth.cutting_plane import QueryGame
 from graphcuts_dp.synth.methods import FITS as METHODS
 from graphcuts_dp.synth.methods import Fitting
 
@@ -34,7 +34,7 @@ SEEDED = "seeded: not private"
 @pytest.fixture(autouse=True)
 def short_games(monkeypatch):
     """What holds here holds after any round; tests of fits play to the end."""
-    monkeypatch.setattr(cutting_plane, "default_rounds", lambda _: 60)
+    monkeypatch.setattr(QueryGame, "most_rounds", {math.inf: 60})
 
 
 def random_graph(n=14, *, cap=None, weighted=False, density=0.3):

@@ -26,8 +26,8 @@ OVER = 1e-9
 PIECES = [
     (structure, "_best_of"),
     (maximum_entropy._Dual, "__call__"),
-    (first_order._Run, "round"),
-    (cutting_plane._Run, "round"),
+    (first_order.FirstOrder, "round"),
+    (cutting_plane.CuttingPlane, "round"),
     (LowRankSolver, "step"),
     (low_rank, "tabu_search"),
     (low_rank, "recombine"),

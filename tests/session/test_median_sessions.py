@@ -99,41 +99,6 @@ def test_noise_on_each_answer_takes_statistics_too(method, tmp_path):
             assert answer.interval[0] <= truth(query) <= answer.interval[1]
 
 
-@pytest.mark.parametrize("method", ["multiplicative-weights", "frieze-kannan", "binary"])
-def test_other_methods_refuse_statistics_and_spend_nothing(method, tmp_path):
-    with session_of(GRAPH, store=tmp_path / "a.db", **TERMS | {"method": method}) as session:
-        with pytest.raises(QueryError, match="no cut"):
-            session.ask_all(ALL)
-        assert session.remaining.queries == 40
-
-
-def test_graphs_of_other_kinds_refuse(tmp_path):
-    arcs = gc.DirectedGraph([0], [1], vertices=3)
-    with session_of(arcs, store=tmp_path / "a.db", **TERMS) as session:
-        with pytest.raises(QueryError, match="one vertex set"):
-            session.ask_all(ALL)
-        session.ask([0], [1])
-    weighted = gc.Graph([0], [1], [0.5], vertices=3, weight_cap=1.0)
-    with (
-        session_of(weighted, store=tmp_path / "b.db", **TERMS | {"method": "laplace"}) as session,
-        pytest.raises(QueryError, match="without weights"),
-    ):
-        session.ask_all(ALL)
-    vertex = TERMS | {"method": "laplace", "protect": "vertex", "degree_bound": 2}
-    with (
-        session_of(GRAPH, store=tmp_path / "c.db", **vertex) as session,
-        pytest.raises(QueryError, match="all edges of a vertex"),
-    ):
-        session.ask_all(ALL)
-    with pytest.raises(ParameterError, match="without weights"):
-        session_of(weighted, store=tmp_path / "d.db", **TERMS)
-    with pytest.raises(ParameterError, match="bounded cuts"):
-        session_of(GRAPH, store=tmp_path / "d.db", **vertex | {"method": "median"})
-    with pytest.raises(ParameterError, match="up to 16"):
-        session_of(gc.Graph([0], [1], vertices=7), store=tmp_path / "d.db", **TERMS)
-    assert not (tmp_path / "d.db").exists()
-
-
 @pytest.mark.parametrize("calibration", ["tight", "gru12", "jt12", "dr14"])
 def test_no_answer_is_wider_than_what_was_stated_before(calibration):
     """The median buys no total weight: what is expected is what comes, whatever the graph."""

@@ -224,15 +224,6 @@ def test_the_reservation_is_on_the_disk_before_the_noise(path):
     assert recorder.reserved == [(True, 1), *[(True, 5)] * 5]
 
 
-def test_what_is_no_query_is_refused_in_words_and_costs_nothing(path):
-    with workers.begin(path) as session:
-        with pytest.raises(QueryError, match="gives no matrix of coefficients"):
-            session.ask_all(["ann"])
-        with pytest.raises(QueryError, match="a list of labels, not 5"):
-            session.ask(5)
-        assert session.remaining.queries == workers.PROMISED
-
-
 @pytest.mark.parametrize("problem", [KeyboardInterrupt, MemoryError, ValueError])
 def test_a_step_that_was_cut_off_counts_as_spent(path, problem):
     with workers.begin(path) as session:

@@ -1,14 +1,16 @@
-"""What no session can be made of: refused in words, and no store is left."""
+"""What no session can be made of, and what none can be asked: refused in words, for nothing."""
 
+import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.errors import ParameterError, QueryError
 from graphcuts_dp.session.session import session_of
 
 PLAIN = gc.Graph([0, 1], [1, 2], vertices=9)
 TWO = gc.BipartiteGraph([0, 1], [1, 2], left=9, right=12)
 WEIGHTED = gc.Graph([0, 1], [1, 2], [0.5, 3.0], vertices=3, weight_cap=3.0)
+ARCS = gc.DirectedGraph([0], [1], vertices=3)
 LARGE = gc.Graph([0], [1], vertices=9000)
 TERMS = {"epsilon": 1.0, "delta": 1e-6, "queries": 10, "method": "multiplicative-weights"}
 GAUSSIAN, LAPLACE, BINARY = ({"method": name} for name in ("gaussian", "laplace", "binary"))
@@ -64,6 +66,8 @@ GROUPS = {"start": "groups", "groups": gc.Groups(PLAIN.vertices, {"part": list("
         (TWO, GAUSSIAN | {"most_spectral": 9.0, "linear": True}, "most_spectral is for method"),
         (TWO, LINEAR | VERTEX, "answers bounded cuts"),
         (WEIGHTED, {"method": "median"}, "the median lists graphs without weights"),
+        (PLAIN, {"method": "median"}, "up to 16 vertex pairs"),
+        (PLAIN, VERTEX | {"method": "median"}, "has no bounded cuts"),
         (PLAIN, LAPLACE | {"name": "a\nb"}, "printable"),
         (PLAIN, LAPLACE | {"seed": -1}, "seed"),
         (PLAIN, LAPLACE | {"wings": 2}, "unknown option 'wings' of a session"),
@@ -73,3 +77,44 @@ def test_what_does_not_fit_is_refused_and_leaves_no_store(tmp_path, graph, chang
     with pytest.raises(ParameterError, match=message):
         session_of(graph, store=tmp_path / "a.db", **(TERMS | change))
     assert not list(tmp_path.iterdir())
+
+
+FK, MW = {"method": "frieze-kannan"}, {"method": "multiplicative-weights"}
+TRIANGLES = gc.Query.statistic("triangles")
+MATRIX = gc.Query.matrix(np.add.outer(np.arange(9), np.arange(9)) / 7)
+RANK_ONE = gc.Query.rank_one(np.full(9, 0.6), np.full(9, 0.6))
+ENDLESS = gc.Graph([0, 1], [1, 2], [0.5, 3.0], vertices=9, hide_change=1)
+
+
+@pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
+@pytest.mark.parametrize(
+    ("graph", "change", "query", "message"),
+    [
+        (PLAIN, MW, TRIANGLES, "no cut"),
+        (PLAIN, FK, TRIANGLES, "no cut"),
+        (PLAIN, BINARY, TRIANGLES, "no cut"),
+        (ARCS, {"method": "median"}, TRIANGLES, "one vertex set"),
+        (WEIGHTED, LAPLACE, TRIANGLES, "without weights"),
+        (PLAIN, LAPLACE | VERTEX, TRIANGLES, "all edges of a vertex"),
+        (TWO, LINEAR, TRIANGLES, "statistics of whole graphs"),
+        (PLAIN, FK, MATRIX, "'mirror-descent' answer every linear"),
+        (PLAIN, MW, RANK_ONE, "'mirror-descent' answer every linear"),
+        (PLAIN, BINARY, MATRIX, "follow its noise"),
+        (PLAIN, BINARY | {"disjoint": True}, RANK_ONE, r"u \+ v of a rank-one query must be at"),
+        (PLAIN, FK | {"disjoint": True}, gc.CutQuery([1, 2], [2, 3]), "only cuts with disjoint"),
+        (TWO, NORMS | {"most_right": 2}, gc.CutQuery([0], [1, 2, 3]), "at most 2 right vertices"),
+        (PLAIN, LAPLACE | VERTEX, MATRIX, "answers bounded cuts"),
+        (ENDLESS, LAPLACE, MATRIX, "give the graph a weight_cap"),
+        (PLAIN, LAPLACE, "ann", "a list of labels, not the string 'ann'"),
+        (PLAIN, LAPLACE, 5, "a list of labels, not 5"),
+        (PLAIN, LAPLACE, ["ann"], "unknown vertex 'ann'"),
+    ],
+)
+def test_a_query_that_does_not_fit_is_refused_and_costs_nothing(
+    tmp_path, graph, change, query, message
+):
+    with session_of(graph, store=tmp_path / "a.db", **(TERMS | change)) as session:
+        with pytest.raises(QueryError, match=message):
+            session.ask(query)
+        assert (session.remaining.queries, session.status.interruptions) == (10, 0)
+        assert session.ask([0], [1]).queries_left == 9

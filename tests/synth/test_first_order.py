@@ -85,7 +85,7 @@ def test_value_and_bound_are_those_of_the_dense_formulas(symmetric):
 def test_the_running_sum_is_the_average_of_the_directions(symmetric, monkeypatch):
     """Over 60 steps the weights change twice and the scale is taken back to one."""
     monkeypatch.setattr(module, "_LARGEST_SCALE", 40.0)
-    run = module._Run(problem(symmetric=symmetric))
+    run = module.FirstOrder(problem(symmetric=symmetric))
     average = np.zeros(run.problem.shape)
     for step in range(1, 61):
         run.round()

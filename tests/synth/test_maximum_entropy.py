@@ -11,7 +11,6 @@ from graphcuts_dp.estimate import blocks
 from graphcuts_dp.synth import maximum_entropy as module
 from graphcuts_dp.synth import targets
 from graphcuts_dp.synth.maximum_entropy import (
-    OutOfTimeError,
     sigmoid,
     solve,
     synthetic_rows,
@@ -173,11 +172,14 @@ def test_rounds_and_time_end_the_search_at_a_point_of_the_box(rounds):
     given, sums = case("undirected")
     assert solve(given.blocks, sums, 1.0, rounds=rounds)[1:] == (rounds, "rounds")
 
-    def out_of_time(done, _):
-        if done * 20 >= rounds:
-            raise OutOfTimeError
+    class Soon:
+        rounds = 0
 
-    found = solve(given.blocks, sums, 1.0, rounds=20, report=out_of_time)
+        def passed(self):
+            self.rounds += 1
+            return self.rounds == rounds
+
+    found = solve(given.blocks, sums, 1.0, rounds=20, deadline=Soon())
     assert found[1:] == (rounds, "time")
     same = solve(given.blocks, sums, 1.0, rounds=rounds)
     assert np.array_equal(matrix_of(given, found), matrix_of(given, same))

@@ -22,8 +22,7 @@ from norm_reference import (
 
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
-from graphcuts_dp.synth.cutting_plane import CutNormOracle, cutting_plane
-from graphcuts_dp.synth.cutting_plane import _Run as Run
+from graphcuts_dp.synth.cutting_plane import CutNormOracle, CuttingPlane, cutting_plane
 from graphcuts_dp.synth.first_order import first_order
 from graphcuts_dp.synth.methods import spectral
 
@@ -202,7 +201,7 @@ def test_the_value_counts_cuts_that_the_oracle_overlooks(seed):
     """Else the value falls under the proven lower bound, and a gap of 0 is claimed."""
     _, z = truth_and_noisy(random_graph(30, 0), "binary", seed)
     oracle = ForgetfulOracle(z.shape)
-    run = Run(matrix_problem(z, True), oracle)
+    run = CuttingPlane(matrix_problem(z, True), oracle=oracle)
     for _ in range(6):
         run.round()
         assert run.lower <= run.best * ROUNDING
