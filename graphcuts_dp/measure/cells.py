@@ -55,19 +55,18 @@ def measure_groups(
     grid = grid_of_cells(graph, epsilon=float(epsilon), whole=whole)
     rows, columns = (side.codes() for side in sides)
     tree = cell_tree(graph, sides)
-    return measure_cells(
-        graph,
-        sides,
-        tree,
-        name=name,
+    kind = CellSums(
+        tree=tree,
         places=(tree.depth - 1,),
-        noise=LevelNoise("laplace", (epsilon / grid.sensitivity,)),
-        grid=grid,
-        whole=whole,
         # The columns are not the same object where there are directions: see `CellSums`.
         codes=(rows, columns.copy() if tree.directed else columns),
-        source=source,
+        weight_cap=graph.weight_cap,
+        weighted=graph.weighted,
+        whole=whole or not graph.weighted,
     )
+    counts = [np.minimum(sums_of_cells(graph, sides, tree, grid)[-1], _LARGEST_SUM)]
+    changes = changes_on(grid, tree, EDGE)[-1:]
+    return draw(name, kind, counts, changes, unit=grid.unit, epsilon=epsilon, source=source)
 
 
 def bounded_cells(
@@ -217,9 +216,7 @@ def measure_cells(
     places: tuple[int, ...],
     noise: LevelNoise,
     grid: Grid,
-    name: str = "flows",
     whole: bool = False,
-    codes: tuple[IntVector, IntVector] | None = None,
     protection: Protect = EDGE,
     reach: Reach | None = None,
     source: EntropySource,
@@ -233,9 +230,7 @@ def measure_cells(
         places: those to measure, ascending.
         noise: with a parameter for each of these places.
         grid: the steps that weights are counted in.
-        name: of the measurement.
         whole: whether these are whole numbers, see `grid_of_cells`.
-        codes: of the groups of rows and columns, if it is to tell them.
         protection: whom the promise is for.
         reach: of an owner: which cells its rows can touch.
         source: where the noise comes from.
@@ -258,7 +253,6 @@ def measure_cells(
     kind = CellSums(
         tree=cells,
         places=places,
-        codes=codes,
         weight_cap=graph.weight_cap,
         weighted=graph.weighted,
         whole=whole or not graph.weighted,
@@ -266,7 +260,7 @@ def measure_cells(
     )
     counts = [np.minimum(sums[place], _LARGEST_SUM) for place in places]
     own = [changes[place] for place in places]
-    return draw(name, kind, counts, own, unit=grid.unit, noise=noise, source=source)
+    return draw("flows", kind, counts, own, unit=grid.unit, noise=noise, source=source)
 
 
 def sums_of_cells(graph: AnyGraph, sides: Sides, cells: CellTree, grid: Grid) -> list[IntVector]:

@@ -106,17 +106,6 @@ def test_every_format_brings_the_graph_back(tmp_path, kind, ending):
     assert_same(Release.load(tmp_path / f"g{ending}"), made)
 
 
-def test_saving_again_gives_the_same_bytes(tmp_path):
-    made = sample()
-    contents = []
-    for name in ("a", "b"):
-        (tmp_path / name).mkdir()
-        made.save(tmp_path / name / "g.edges")
-        contents.append({f.name: f.read_bytes() for f in (tmp_path / name).iterdir()})
-    assert contents[0].keys() == contents[1].keys()
-    assert contents[0]["g.edges"] == contents[1]["g.edges"]
-
-
 @pytest.mark.parametrize("taken", ["g.edges", "g.edges.json", "g.edges.noisy.npz"])
 @pytest.mark.parametrize("kind", ["plain", "no fit"])
 def test_existing_files_are_kept_unless_forced(tmp_path, taken, kind):
@@ -163,22 +152,6 @@ def refuses(path):
 
 
 @pytest.mark.parametrize("ending", FILES)
-def test_a_missing_file(saved, ending):
-    file = saved.with_name(saved.name + ending)
-    file.unlink()
-    assert file.name in refuses(saved)
-
-
-@pytest.mark.parametrize("ending", FILES)
-@pytest.mark.parametrize("part", [0.0, 0.3, 0.9, 0.999])
-def test_a_file_cut_short(saved, ending, part):
-    file = saved.with_name(saved.name + ending)
-    content = file.read_bytes()
-    file.write_bytes(content[: int(len(content) * part)])
-    refuses(saved)
-
-
-@pytest.mark.parametrize("ending", FILES)
 def test_a_file_of_another_release(saved, ending, tmp_path):
     other = release_graph(random_graph(12, seed=9), epsilon=3.0, seed=5)
     (tmp_path / "other").mkdir()
@@ -211,35 +184,9 @@ def test_one_changed_byte(saved, ending):
 @pytest.mark.parametrize(
     "change",
     [
-        lambda r: r["guarantee"].update(epsilon=0.1),
-        lambda r: r["guarantee"].update(seed=None),
-        lambda r: r["files"].clear(),
-        lambda r: r.update(format=99),
-        lambda r: r.update(kind="net"),
-        lambda r: r.update(fit=None),
-        lambda r: r.pop("noise"),
-        lambda r: r["certificate"].update(upper=0.0),
-    ],
-)
-def test_an_altered_receipt(saved, change):
-    file = saved.with_name("g.edges.json")
-    receipt = json.loads(file.read_text())
-    change(receipt)
-    file.write_text(json.dumps(receipt))
-    refuses(saved)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
         lambda r: r.pop("guarantee"),
-        lambda r: r.update(guarantee=7),
         lambda r: r["files"].clear(),
-        lambda r: r.update(files=[]),
         lambda r: r.update(files={"g.edges": 3, "g.edges.noisy.npz": 4}),
-        lambda r: r.update(kind="sparse"),
-        lambda r: r.update(kind="songs"),
-        lambda r: r.update(kind=["release"]),
         lambda r: r.update(graph=None),
         lambda r: r.update(graph={"weighted": True}),
         lambda r: r.pop("graph"),
