@@ -3,7 +3,7 @@
 Degrees come out better than noisy ones, from the noisy ones alone. Sums between groups of vertices
 are weighed from two estimates, each with the weight that its precision deserves. Those between
 public groups were measured; they are drawn towards what degrees expect: the graph
-x_ij = min(1, t_i t_j) (Chung, Lu).
+x_ij = min(1, t_i t_j) (Chung, Lu). The file is long because each of these corrects the others.
 """
 
 import math
