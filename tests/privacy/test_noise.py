@@ -564,7 +564,7 @@ def test_answers_of_a_session_err_as_much_as_they_claim(distribution, cap, queri
             # Some weights are rounded up to whole steps: the scale is larger by less than 1e-8.
             scale, shape = queries / epsilon, "laplace"
         else:
-            scale, shape = float(session._scale_squared) ** 0.5, "norm"
+            scale, shape = float(session.noise.parameter) ** 0.5 / session.grid.sensitivity, "norm"
         far = scipy.stats.kstwo.isf(1e-9, len(errors))
         assert scipy.stats.kstest(np.array(errors) / scale, shape).statistic < far
 
