@@ -367,7 +367,7 @@ def spelled(problem: GraphCutsError, known: Any, given: Any = ()) -> GraphCutsEr
     flags = {each.name: _flag(each) for each in known}
     words = _phrased(words)
     names = "|".join(flags) or "(?!)"
-    words = re.sub(rf"^(unknown )?({names})\b(?![-=])", lambda m: (m[1] or "") + flags[m[2]], words)
+    words = re.sub(rf"^({names}) must\b", lambda m: f"{flags[m[1]]} must", words)
     words = re.sub(
         rf"(?<![-\w])({names})=(?:'([^']*)'|([\d.]*\d))?",
         lambda m: " ".join(filter(None, (flags[m[1]], m[2], m[3]))),
