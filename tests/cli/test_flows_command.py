@@ -94,7 +94,7 @@ def test_other_tables_and_options(call, tmp_path):
             "pass --groups-columns header=yes if the first line names the columns",
         ),
         (("--groups-columns", "levels=9,header=yes"), "no such column"),
-        ((*COLUMNS, "--workload", "town"), "unknown --workload 'town'"),
+        ((*COLUMNS, "--workload", "town"), "unknown workload 'town'"),
         ((*COLUMNS, "--noise", "gaussian"), "needs a delta"),
         ((*COLUMNS, "--right-groups", "staff.csv"), "--right-groups is for --kind bipartite"),
         ((*COLUMNS, "--groups-columns", "encoding=utf-99"), "unknown encoding"),
