@@ -156,8 +156,8 @@ def baseline(graph, groups, method, epsilon, seed):
     if method in ("filter", "top-m"):
         noise = noise_distribution("discrete-laplace", epsilon=rest, weight_cap=cap)
         share = 0.05 if method == "filter" else 1.0
-        pairs = graph.n * (graph.n - 1) // 2
-        threshold = threshold_for(noise, pairs=pairs, edges=counts.edges, false_share=share)
+        pairs, edges = graph.n * (graph.n - 1) // 2, max(counts.total, 1.0)
+        threshold = threshold_for(noise, pairs=pairs, edges=edges, false_share=share)
         kept = measure_kept_edges(graph, noise, threshold=threshold, source=source)
         return listed(model(kept), kept)
     sums = []
