@@ -63,8 +63,9 @@ class Process:
 
     def add(self, name, *options):
         """Make a person by the command, as a curator does while the server runs."""
-        line = [sys.executable, "-m", "graphcuts_dp", "access", "add", str(self.store), name]
-        found = subprocess.run([*line, "--json", *options], capture_output=True, check=True)
+        line = [sys.executable, "-m", "graphcuts_dp", "serve", "access", "add"]
+        line += [str(self.store), name, "--json", *options]
+        found = subprocess.run(line, capture_output=True, check=True)
         self.tokens[name] = json.loads(found.stdout)["token"]
 
     def kill(self):
