@@ -560,14 +560,14 @@ class SessionWorkload:
     )
     disjoint: bool = option(False, help="Promise that all queries have disjoint sets.")
     linear: bool = option(
-        False, help="All linear queries, not only cuts (with --method auto or mirror-descent)."
+        False, help="All linear queries, not only cuts: for method auto or mirror-descent."
     )
     most_right: int | None = option(
         None, help="For a bipartite graph: no set T will have more vertices than this.", least=1
     )
     most_spectral: float | None = option(
         None,
-        help="With --linear, for a bipartite graph: no query's largest singular value will be more"
+        help="With linear, for a bipartite graph: no query's largest singular value will be more"
         " than so many times its largest coefficient.",
         least=1,
     )
