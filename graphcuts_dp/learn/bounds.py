@@ -525,7 +525,7 @@ class SessionWorkload:
 
     Attributes:
         queries: k >= 1: how many answers are promised.
-        beta: probability that any of the k intervals is wrong, in (0, 1).
+        beta: probability that any of the k intervals is wrong, in [1e-100, 1).
         disjoint: only cuts with disjoint S and T will be asked: smaller errors of "frieze-kannan",
             "mirror-descent" and "binary", which then refuse others.
         linear: rank-one, matrix and other linear queries will be asked, too: "auto" then chooses
@@ -554,7 +554,7 @@ class SessionWorkload:
     beta: float = option(
         0.05,
         help="Probability that any of the intervals is wrong.",
-        above=0,
+        least=1e-100,
         below=1,
         group=OUTPUT,
     )
