@@ -252,7 +252,7 @@ def check_terms(metric: Metric, *, delta: float, confidence: float) -> None:
     """
     if not (math.isfinite(delta) and 0 <= delta < 1):
         raise ParameterError(f"delta must be at least 0 and below 1, not {delta}")
-    if not 0 < confidence < 1:
+    if not 0 < 1 - confidence < 1:  # in floats: both are used
         raise ParameterError(f"confidence must be between 0 and 1, not {confidence}")
     if len(metric) < 2:
         raise ParameterError("a map with one vertex has no distances; give at least two")
