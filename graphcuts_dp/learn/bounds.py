@@ -24,6 +24,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
+from numbers import Real
 from typing import Literal, final
 
 import scipy
@@ -620,7 +621,8 @@ class Setting:
             )
         if self.pairs < 2:
             raise ParameterError("there must be at least two vertex pairs: add vertices")
-        if not 1 <= self.edges <= self.pairs:
+        number = isinstance(self.edges, Real) and not isinstance(self.edges, bool)
+        if not (number and 1 <= self.edges <= self.pairs):
             raise ParameterError(
                 f"edges must lie between 1 and the number of pairs, {self.pairs:,}"
             )

@@ -35,7 +35,13 @@ from graphcuts_dp.pairs.queries import (
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import Space, VertexSet
 from graphcuts_dp.privacy.composition import Cost, as_stored
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, Protect, hidden_change, promise_text
+from graphcuts_dp.privacy.guarantee import (
+    PrivacyGuarantee,
+    Protect,
+    check_probability,
+    hidden_change,
+    promise_text,
+)
 from graphcuts_dp.privacy.level_noise import KNormNoise
 from graphcuts_dp.privacy.noise import SEEDED_WARNING, EntropySource, shortfall
 from graphcuts_dp.release.job import Job
@@ -617,15 +623,15 @@ class Task:
             ParameterError: a number out of range, or a protection that the data cannot have.
             GraphError: no graph, or one without pairs.
         """
-        if not 0 < beta < 1:
-            raise ParameterError(f"beta must be between 0 and 1, not {beta}")
-        if not 0 <= delta < 1:
-            raise ParameterError(f"delta must be at least 0 and below 1, not {delta}")
+        check_probability("beta", beta)
+        check_probability("delta", delta, zero=True)
         empty = without_rows(data)
         graph, whom = paired_graph(empty, protect, at_most=None, epsilon=epsilon)
         if not Universe.of(graph).size:
             raise GraphError("a graph of one vertex has no pairs: there is nothing to release")
         if queries is not None and not isinstance(queries, CutList | QuestionList):
+            if not isinstance(queries, Iterable):
+                raise QueryError(f"queries are a list of queries, not {queries!r:.60}")
             queries = tuple(queries)
         return cls(
             data=empty,

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cache, cached_property
+from numbers import Real
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -379,7 +380,8 @@ def plan_of(
     """
     if setting.workload.linear and groups is not None:
         raise ParameterError("flows between groups are sums of cuts: plan them without linear")
-    if target_error is not None and not (math.isfinite(target_error) and target_error > 0):
+    number = isinstance(target_error, Real) and not isinstance(target_error, bool)
+    if target_error is not None and not (number and 0 < target_error < math.inf):
         raise ParameterError("target_error must be a positive, finite number of edges")
     listed = [each for each in mechanisms_for(setting) if offline or not each.offline]
     listed += [] if groups is None else _flows(setting, groups)
