@@ -31,7 +31,6 @@ import math
 import time
 import warnings
 from collections.abc import Mapping
-from numbers import Real
 from typing import Any, Literal, NamedTuple
 
 import highspy
@@ -66,6 +65,7 @@ from graphcuts_dp.cutnorm.spectral import (
     row_norm_weights,
 )
 from graphcuts_dp.errors import GraphError, MatrixError, ParameterError, SolverError
+from graphcuts_dp.options import is_number
 
 MAX_SIDE = 30  # of what is enumerated
 _TABLE_BITS = 12
@@ -414,9 +414,9 @@ def cut_norm(
     if method not in NORMS[norm]:
         known = ", ".join(NORMS[norm])
         raise ParameterError(f"method must be one of {known} for this norm, not {method!r}")
-    if not (isinstance(tolerance, Real) and 0.0 <= tolerance < math.inf):
+    if not (is_number(tolerance) and 0.0 <= tolerance < math.inf):
         raise ParameterError(f"tolerance must be at least 0, not {tolerance!r:.60}")
-    if time_limit is not None and not (isinstance(time_limit, Real) and time_limit >= 0.0):
+    if time_limit is not None and not (is_number(time_limit) and time_limit >= 0.0):
         raise ParameterError(f"time_limit must be at least 0 seconds, not {time_limit!r:.60}")
     if not (isinstance(seed, int | np.integer) and seed >= 0):
         raise ParameterError(f"seed must be a whole number of at least 0, not {seed!r:.60}")

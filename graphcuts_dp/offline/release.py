@@ -517,7 +517,7 @@ class IterativeRelease(Displayed):
             places = arrays.get("places", np.zeros(0, dtype=np.int64)).tolist()
             if accuracy.queries != "measured":  # else places tell it
                 places = [found.asked[place] for place in places]
-            return cls(
+            made = cls(
                 universe=universe,
                 guarantee=saved.guarantee,
                 accuracy=accuracy,
@@ -532,6 +532,27 @@ class IterativeRelease(Displayed):
                 listed=found if fields["list"]["given"] else None,
                 law=_law_from(fields["law"], arrays),
             )
+            made._check_whole()
+            return made
+
+    def _check_whole(self) -> None:
+        """Refuse parts of a saved release that do not belong together."""
+        accuracy, listed = self.accuracy, self.listed
+        if not self.cap > 0:
+            raise ValueError("no largest weight")
+        check_probability("confidence", accuracy.confidence)
+        if accuracy.error is not None and not accuracy.error >= 0:
+            raise ValueError("an error that is none")
+        if accuracy.queries == "measured":
+            places = sorted(each.query for each in self.transcript)
+            if listed is None or places != list(range(len(listed))):
+                raise ValueError("answers to other queries")
+        if self.law is not None:
+            self.law.error(0.5)
+            if isinstance(self.law, CountNoise) and self.law.noise.counts != len(self.transcript):
+                raise ValueError("noise of other answers")
+        elif self.hypothesis is None:
+            raise ValueError("answers without the law of their noise")
 
     def _card(self) -> Card:
         settings, accuracy, law = self.settings, self.accuracy, self.law

@@ -20,14 +20,13 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from numbers import Real
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar, final, get_args
 
 import numpy as np
 
 from graphcuts_dp.display import Card, Displayed
 from graphcuts_dp.errors import ParameterError, PrivacyWarning
-from graphcuts_dp.options import PRIVACY, Option, chosen
+from graphcuts_dp.options import PRIVACY, Option, chosen, is_number
 from graphcuts_dp.privacy.composition import (
     Cost,
     as_stored,
@@ -400,8 +399,7 @@ def check_probability(name: str, value: float, *, zero: bool = False) -> None:
     Raises:
         ParameterError: it will not do.
     """
-    number = isinstance(value, Real) and not isinstance(value, bool)
-    if not (number and 0 <= value < 1 and (zero or value > 0)):
+    if not (is_number(value) and 0 <= value < 1 and (zero or value > 0)):
         words = "at least 0 and below 1" if zero else "between 0 and 1"
         raise ParameterError(f"{name} must be {words}, not {value!r:.60}")
 
