@@ -45,6 +45,7 @@ class MapReading:
         group=INPUT,
         default=None,
         help="CSV file with the columns vertex, and x and y, or lon and lat.",
+        metavar="FILE",
     )
     ignore_weights: bool = option(
         group=INPUT, default=False, help="Give every edge of the map length 1."
@@ -80,9 +81,9 @@ class MapReading:
 def distances(
     reading: MapReading,
     spending: Spending,
-    map_file: Annotated[str | None, typer.Argument(metavar="[MAP]", help="The public map.")] = None,
+    map_file: Annotated[str | None, typer.Argument(metavar="MAP", help="The public map.")] = None,
     locations: Annotated[
-        str | None, typer.Argument(metavar="[LOCATIONS]", help="The private locations of people.")
+        str | None, typer.Argument(metavar="LOCATIONS", help="The private locations of people.")
     ] = None,
     epsilon: Annotated[
         float | None,
@@ -96,8 +97,12 @@ def distances(
         int | None,
         Option(help="Number of people that are protected together; 1 if omitted.", group=PRIVACY),
     ] = None,
-    mechanism: Annotated[str, Option(help="Mechanism.", choices=tuple(MECHANISMS))] = "auto",
-    noise: Annotated[str, Option(help="Noise.", choices=tuple(NOISES))] = "auto",
+    mechanism: Annotated[
+        str, Option(help="How distances are measured.", choices=tuple(MECHANISMS))
+    ] = "auto",
+    noise: Annotated[
+        str, Option(help="Distribution of the noise.", choices=tuple(NOISES))
+    ] = "auto",
     queries: Annotated[
         int | None, Option(help="Begin a session that promises so many answers.")
     ] = None,
@@ -120,7 +125,11 @@ def distances(
     ] = 20,
     output: Annotated[
         str | None,
-        Option(help="CSV file for all answers; a receipt is written beside it.", group=OUTPUT),
+        Option(
+            help="CSV file for all answers; a receipt is written beside it.",
+            metavar="FILE",
+            group=OUTPUT,
+        ),
     ] = None,
     plot: options.Plot = None,
     seed: options.Seed = None,

@@ -40,6 +40,7 @@ def graphs(
         str | None,
         Option(
             help='File of more cuts to measure, with lines like {"S": ["ann"], "T": ["kim"]}.',
+            metavar="FILE",
             group=INPUT,
         ),
     ] = None,
@@ -115,7 +116,7 @@ def norm_of(
     ] = 0.01,
     time_limit: Annotated[float | None, Option(help="Limit on the search.", unit="seconds")] = None,
 ) -> Report:
-    """Bound the cut norm of a graph, or the cut distance of two, from both sides. NOT PRIVATE.
+    """Bound the cut norm of a graph or the distance of two. NOT PRIVATE.
 
     Example: graphcuts-dp evaluate cut-norm before.edges after.edges --vertices 1000
 

@@ -113,14 +113,19 @@ def flows(
     protect: Whom = EDGE,
     delta: options.Delta = 0.0,
     workload: Annotated[
-        str, Option(help="What should be accurate: all levels, all cells, totals, or one level.")
+        str,
+        Option(
+            help='What should be accurate: "all levels", "all cells", totals, or one level by name.'
+        ),
     ] = ALL_LEVELS,
-    noise: Annotated[str, Option(help="Noise.", choices=tuple(NOISES))] = "auto",
+    noise: Annotated[
+        str, Option(help="Distribution of the noise.", choices=tuple(NOISES))
+    ] = "auto",
     whole: Annotated[bool, Option(help="Round weights down to whole numbers.")] = False,
     contributions: Annotated[
         BoundTable | BoundChoice | None,
         Option(
-            help="Instead of flows: how much owners have, and which bound on it to take.",
+            help="Instead of flows: how many rows owners have, and which bound on it to take.",
             of={"table": BoundTable, "choice": BoundChoice},
         ),
     ] = None,

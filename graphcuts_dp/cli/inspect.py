@@ -251,7 +251,9 @@ def inspect(
 
 
 def datasets(
-    name: Annotated[str | None, typer.Argument(help="Data set to write to a file.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="Data set to write to a file.")
+    ] = None,
     target: Annotated[str | None, typer.Argument(metavar="OUT", help="File to write to.")] = None,
     force: options.Force = False,
 ) -> Report:

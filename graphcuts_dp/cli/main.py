@@ -217,12 +217,14 @@ def _misused(problem: Any) -> int:
         out.print(text, markup=False)
         return 0
     flag = getattr(problem, "option_name", None)
-    command = getattr(getattr(problem, "ctx", None), "command", None)
+    context = getattr(problem, "ctx", None)
+    command = getattr(context, "command", None)
     if flag is not None and isinstance(command, Command):
         now = command.moved(flag)
         if now is not None:
             return _failed(f"{flag} is now: {now}")
-    return _failed(f"{' '.join(text.split())} (see graphcuts-dp --help)")
+    path = context.command_path if context is not None else app.info.name
+    return _failed(f"{' '.join(text.split())} (see {path} --help)")
 
 
 def load(module: str) -> ModuleType:

@@ -48,7 +48,11 @@ Complement = Annotated[bool, Option(help="T is all other vertices.", group=INPUT
 Name = Annotated[str, Option(help="Name of the session within the store.", group=INPUT)]
 MovedGraph = Annotated[
     str | None,
-    Option(help="The private graph, if its file has moved since the start.", group=INPUT),
+    Option(
+        help="The private graph, if its file has moved since the start.",
+        metavar="FILE",
+        group=INPUT,
+    ),
 ]
 Unguaranteed = Annotated[
     bool,
@@ -59,9 +63,17 @@ Unguaranteed = Annotated[
 ]
 Output = Annotated[
     str | None,
-    Option(help="File to write to; standard output if omitted.", flag="-o --output", group=OUTPUT),
+    Option(
+        help="File to write to; standard output if omitted.",
+        flag="-o --output",
+        metavar="FILE",
+        group=OUTPUT,
+    ),
 ]
-Plot = Annotated[str | None, Option(help="Also draw it to this .png or .pdf file.", group=OUTPUT)]
+Plot = Annotated[
+    str | None,
+    Option(help="Also draw the result to this .png or .pdf file.", metavar="FILE", group=OUTPUT),
+]
 Seed = Annotated[
     int | None,
     Option(help="Seed of a repeatable run. NOT PRIVATE: for tests only.", group=OUTPUT),
@@ -90,6 +102,8 @@ _OLD = {  # options of earlier versions that are keys under another name now
     "--groups-encoding": "--groups-columns encoding=",
     "--budget-epsilon": "--budget",
     "--budget-delta": "--budget EPSILON,delta=",
+    "--vertices": "--n",
+    "--error": "--target-error",
 }
 RENAMED = {  # commands of earlier versions
     "wizard": "plan --ask",
@@ -107,6 +121,8 @@ _PHRASES = {  # of Python, in errors
     "weighted=False": "--ignore-weights",
     "make it a BipartiteGraph": "pass --kind bipartite",
     "it is no BipartiteGraph": "leave out --kind bipartite",
+    "weight= if so": "weight=COLUMN if so",
+    "allow replacing (force)": "replace it with --force",
     "a BipartiteGraph needs": "--kind bipartite needs",
     "a biadjacency matrix makes a BipartiteGraph": "a biadjacency matrix needs --kind bipartite",
     "make it a DirectedGraph": "pass --kind directed",
@@ -141,8 +157,8 @@ class Command(TyperCommand):
         for about in self.known:
             keys = _keys(about)
             if keys:
-                name = "NAME:" if isinstance(about.of, Mapping) else ""
-                title = f"Keys of {_flag(about)} {name}KEY=VALUE,KEY=VALUE"
+                first = "NAME:" if isinstance(about.of, Mapping) else _first(about.of)
+                title = f"Keys of {_flag(about)} {first}KEY=VALUE,KEY=VALUE"
                 with formatter.section(rf"{title} (a comma in a value: \,)"):
                     formatter.write_dl(keys)
 
@@ -151,9 +167,14 @@ class Command(TyperCommand):
         key = flag.removeprefix("--")
         for about in self.known:
             for name, kind in _kinds(about).items():
-                if any(each.key == key for each in described(kind)):
-                    return f"{_flag(about)} {name}{':' if name else ''}{key}="
-        return _OLD.get(flag)
+                for each in described(kind):
+                    if each.key == key:
+                        value = "" if each.kind is bool else "="
+                        first = f"{name}:" if name else _first(kind)
+                        return f"{_flag(about)} {first}{key}{value}"
+        now = _OLD.get(flag)
+        there = {_flag(about) for about in self.known}
+        return now if now is not None and now.split()[0] in there else None
 
 
 class Commands(typer.Typer):
@@ -261,11 +282,13 @@ def _parameter(about: Option) -> inspect.Parameter:
     flags = about.flag.split() if about.flag else [f"--{about.key}"]
     kind: Any = str | None
     default: Any = None
-    metavar: str | None = about.metavar or _METAVARS.get(about.kind, "TEXT")
+    other = "NAME" if about.choices else "TEXT"
+    metavar: str | None = about.metavar or _METAVARS.get(about.kind, other)
     if about.of is not None and about.metavar is None:
         named = isinstance(about.of, Mapping)
         keyed = any(described(each) for each in _kinds(about).values())
-        metavar = "NAME" * named + ":" * (named and keyed) + "KEY=..." * keyed
+        first = "" if named else _first(about.of)
+        metavar = "NAME" * named + ":" * (named and keyed) + first + "KEY=..." * keyed
     if about.kind is bool and not about.optional:
         kind, default, metavar = bool, False, None
     elif isinstance(about.of, type) or isinstance(about.default, list):
@@ -285,9 +308,12 @@ def _parameter(about: Option) -> inspect.Parameter:
 
 def _told(about: Option) -> str:
     """Its help with its default."""
-    plain = about.of is None and about.default not in (dataclasses.MISSING, None, False, "")
+    default = about.default
+    if isinstance(default, list | tuple):
+        default = ",".join(map(str, default))
+    plain = about.of is None and default not in (dataclasses.MISSING, None, False, "")
     names = f" One of: {', '.join(about.of)}." if isinstance(about.of, Mapping) else ""
-    return about.text + names + (f" [{about.default}]" if plain else "")
+    return about.text + names + (f" [{default}]" if plain else "")
 
 
 def _value(about: Option, given: Any) -> Any:
@@ -309,6 +335,12 @@ def _kinds(about: Option) -> Mapping[str, Any]:
     if isinstance(about.of, Mapping):
         return about.of
     return {} if about.of is None else {"": about.of}
+
+
+def _first(kind: Any) -> str:
+    """How a value begins whose first key has to be given, and needs no name: "EPSILON,"."""
+    first = next(iter(described(kind)), None)
+    return f"{first.key.upper()}," if first and first.default is dataclasses.MISSING else ""
 
 
 def _keys(about: Option) -> list[tuple[str, str]]:

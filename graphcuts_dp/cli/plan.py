@@ -58,15 +58,25 @@ def plan(
     ] = None,
     queries: Annotated[
         SessionWorkload,
-        Option(help="How many queries will be asked, and of what; 1000.", of=SessionWorkload),
+        Option(
+            help="How many queries will be asked, and of what; 1000 if omitted.", of=SessionWorkload
+        ),
     ] = SessionWorkload(queries=1000),  # noqa: B008
     rank: Annotated[
         int | None,
-        Option(help="Of linear queries: a public guess of the rank of the matrix of ratings."),
+        Option(
+            help="With --queries K,linear and two sides: a public guess of the rank of the matrix "
+            "of weights."
+        ),
     ] = None,
     delta: options.Delta = 0.0,
     kind: Annotated[
-        str, Option(help="Of the graph.", choices=("undirected", "directed"), group=INPUT)
+        str,
+        Option(
+            help="Of the graph; with two sides leave it out.",
+            choices=("undirected", "directed"),
+            group=INPUT,
+        ),
     ] = "undirected",
     protect: Annotated[Protect | None, PROTECT] = None,
     groups: Annotated[
@@ -88,6 +98,7 @@ def plan(
             help="Also show the expected error of a cut between two sets of these sizes, such as "
             "50,100.",
             parse=_list_of(int, "--set-sizes are whole numbers with commas between: 50,100"),
+            metavar="COUNTS",
             group=OUTPUT,
         ),
     ] = [],  # noqa: B006  # read only
@@ -99,6 +110,7 @@ def plan(
         Option(
             help="With --explain: what an attacker may believe before the release.",
             parse=_list_of(float, "--priors are numbers with commas between: 0.01,0.5"),
+            metavar="NUMBERS",
             group=OUTPUT,
         ),
     ] = PRIORS,
@@ -109,7 +121,7 @@ def plan(
         ),
     ] = False,
     data: Annotated[
-        str | None, Option(help="With --ask: file of the private graph.", group=INPUT)
+        str | None, Option(help="With --ask: the private graph.", metavar="FILE", group=INPUT)
     ] = None,
     columns: Annotated[
         str | None,

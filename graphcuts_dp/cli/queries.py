@@ -14,14 +14,23 @@ from graphcuts_dp.pairs.vertices import ALL, Label, Space, VertexSet
 from graphcuts_dp.session.query_lines import folder_of, read_linear, read_lines
 
 First = Annotated[
-    str | None, Option(help='The set S of vertices; "*" is all.', flag="--from", group=INPUT)
+    str | None,
+    Option(
+        help='The set S of vertices: ann,bob, @FILE or @@GROUP; "*" is all.',
+        flag="--from",
+        metavar="SET",
+        group=INPUT,
+    ),
 ]
 Second = Annotated[
     str | None,
-    Option(help="The set T; all other vertices if omitted.", flag="--to", group=INPUT),
+    Option(
+        help="The set T; all other vertices if omitted.", flag="--to", metavar="SET", group=INPUT
+    ),
 ]
 OneQuery = Annotated[
-    str | None, Option(help="Instead of sets: one line of JSON, as in a file.", group=INPUT)
+    str | None,
+    Option(help="Instead of sets: one line of JSON, as in a file.", metavar="JSON", group=INPUT),
 ]
 _GROUP = "@@"  # before the name of a group; a single @ is for files
 _MOST_PAIRS = 10_000

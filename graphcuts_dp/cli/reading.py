@@ -53,6 +53,7 @@ class Reading:
         default=None,
         help="Public vertex set: a count, or a file with one label on each line; of two sides "
         "two of these with a comma between.",
+        metavar="COUNT|FILE",
     )
     public_vertices_from_file: bool = option(
         group=INPUT,
@@ -63,8 +64,8 @@ class Reading:
     kind: str = option(
         group=INPUT,
         default=KINDS[0],
-        help="Directed: from the first column to the second. Bipartite: first column left, second "
-        "right.",
+        help="Of the graph. Directed: from the first column to the second. Bipartite: first column "
+        "left, second right.",
         choices=KINDS,
     )
     ignore_weights: bool = option(
@@ -73,29 +74,32 @@ class Reading:
     weight_cap: float | None = option(
         group=INPUT,
         default=None,
-        help="Public bound on a weight; larger ones are clipped. Hides whole edges.",
+        help="Public bound on a weight; larger ones are clipped. Hides whole edges. Private "
+        "weights need it, or --hide-change.",
     )
     hide_change: float | None = option(
         group=INPUT,
         default=None,
-        help="1: no cap; hide only a change of a weight by 1, no heavier edge.",
+        help="Instead of a cap: 1 hides a change of a weight by at most 1, but not that there "
+        "is a heavier edge.",
     )
     merge: str = option(
         group=INPUT,
         default="max",
-        help="How to merge the weights of several rows for one edge.",
+        help="Weight of an edge that several rows list: their largest, smallest or sum.",
         choices=("max", "min", "sum"),
     )
     counting: str = option(
         group=INPUT,
         default="edges",
-        help="What counts for a pair, of rows with owners.",
+        help="With --columns owner=: what counts for a pair of vertices. edges: whether there is a "
+        "row; owners: how many have one; rows; or their weight.",
         choices=COUNTINGS,
     )
     unit: float = option(
         group=INPUT,
         default=1.0,
-        help="Unit of --counting weight; bounds on owners count such units.",
+        help="Of --counting weight: the weight of one step; --protect owner:at-most= counts steps.",
     )
 
     @property

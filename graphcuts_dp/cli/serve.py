@@ -28,7 +28,7 @@ serve = Commands(
     cls=command_first("start"),
     help="Serve sessions to analysts over HTTP, with a page for browsers.",
 )
-access = Commands(help="Manage who may use the server of a store, and verify its audit log.")
+access = Commands(help="Manage who may use the server, and verify its audit log.")
 serve.add_typer(access, name="access")
 StoreArgument = Annotated[str, typer.Argument(metavar="STORE", help="The store of the server.")]
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of the person.")]
@@ -40,7 +40,7 @@ def start(
     store: Annotated[
         str, typer.Argument(metavar="STORE", help="The store; created if it does not exist.")
     ],
-    graph: Annotated[str, Option(help="The private graph.", group=INPUT)],
+    graph: Annotated[str, Option(help="The private graph.", metavar="FILE", group=INPUT)],
     binding: Binding,
     reading: Reading,
     grouping: GroupFile,
@@ -94,7 +94,14 @@ def add(
     store: StoreArgument,
     name: NameArgument,
     caps: Caps,
-    role: Annotated[str, Option(help="Role.", choices=ROLES, group=PRIVACY)] = "analyst",
+    role: Annotated[
+        str,
+        Option(
+            help="A curator approves and reads all, an analyst asks, a monitor reads /metrics.",
+            choices=ROLES,
+            group=PRIVACY,
+        ),
+    ] = "analyst",
 ) -> Report:
     """Create a person, and show the token once.
 
@@ -172,13 +179,21 @@ def verify_log(
     store: StoreArgument,
     expect_head: Annotated[
         str | None,
-        Option(help="The head that this command printed earlier; the log must still contain it."),
+        Option(
+            help="The head that this command printed earlier; the log must still contain it.",
+            group=INPUT,
+        ),
     ] = None,
     file: Annotated[
-        str | None, Option(help="An exported log to check, instead of the store's.", group=INPUT)
+        str | None,
+        Option(
+            help="A log that `serve access log` wrote, to check instead of the store's.",
+            metavar="FILE",
+            group=INPUT,
+        ),
     ] = None,
 ) -> Report:
-    """Check that the audit log is complete and unaltered, and print its head.
+    """Check that the audit log is unaltered, and print its head.
 
     Example: graphcuts-dp serve access verify mail.db --expect-head 12:3fa9...
 

@@ -52,7 +52,12 @@ AnyName = Annotated[
 def start(
     graph: options.PrivateGraph,
     store: Annotated[
-        str, Option(help="File that records what was spent on this graph.", group=PRIVACY)
+        str,
+        Option(
+            help="File that records what was spent on this graph; created if it does not exist.",
+            metavar="FILE",
+            group=PRIVACY,
+        ),
     ],
     epsilon: options.Epsilon,
     queries: Annotated[
@@ -252,7 +257,7 @@ def status(
     name: AnyName = None,
     expect_head: options.ExpectHead = None,
 ) -> Report:
-    """Show all that was spent on the private data, and what is left of each session.
+    """Show what was spent on the private data, and what is left.
 
     Example: graphcuts-dp session status mail.db
 

@@ -256,6 +256,8 @@ def check_terms(metric: Metric, *, delta: float, confidence: float) -> None:
     """
     check_probability("delta", delta, zero=True)
     check_probability("confidence", confidence)
+    if 1 - confidence == 1:  # in floats: both are used
+        raise ParameterError(f"confidence must be between 0 and 1, not {confidence}")
     if len(metric) < 2:
         raise ParameterError("a map with one vertex has no distances; give at least two")
 

@@ -313,13 +313,13 @@ def open_distance_session(
         seed: makes the noise repeatable. NOT PRIVATE: for tests only.
 
     Raises:
-        ParameterError: a parameter is missing, out of range, or not that of the session; or the
-            map is not the one that the session was begun with.
+        ParameterError: a parameter is missing, out of range, or not that of the session.
         GraphError: a map that is not connected, or has lengths that are not positive.
         QueryError: locations that are not on the map, or none.
         FileFormatError: a file of locations that cannot be read.
         BudgetError: the budget does not allow the session. Nothing was spent.
-        LedgerError: the store is damaged, about other data, of another version, or busy.
+        LedgerError: the store is damaged, about other data, of another version, or busy; or the map
+            is not the one that the session was begun with.
 
     Warns:
         AccuracyWarning: half the diameter for every vertex guarantees as much.

@@ -241,7 +241,8 @@ class Measurement(Generic[K]):
         known = {key: np.array(each, dtype=np.int64) for key, each in arrays.items()}
         kind: Any = _MAPS[name]
         made: Any = kind() if kind in (Total, Degrees) else None
-        steps = tuple(known[key] for key in sorted(known) if key.startswith("steps "))
+        count = sum(key.startswith("steps ") for key in known)
+        steps = tuple(known[f"steps {place}"] for place in range(count))
         if kind is Classes:
             made = Classes(known["lower"], float(fields["step"]))
             sizes = [len(made.lower)]

@@ -525,7 +525,7 @@ class SessionWorkload:
 
     Attributes:
         queries: k >= 1: how many answers are promised.
-        beta: probability that any of the k intervals is wrong, in (0, 1).
+        beta: probability that any of the k intervals is wrong, in [1e-100, 1).
         disjoint: only cuts with disjoint S and T will be asked: smaller errors of "frieze-kannan",
             "mirror-descent" and "binary", which then refuse others.
         linear: rank-one, matrix and other linear queries will be asked, too: "auto" then chooses
@@ -554,20 +554,20 @@ class SessionWorkload:
     beta: float = option(
         0.05,
         help="Probability that any of the intervals is wrong.",
-        above=0,
+        least=1e-100,
         below=1,
         group=OUTPUT,
     )
     disjoint: bool = option(False, help="Promise that all queries have disjoint sets.")
     linear: bool = option(
-        False, help="All linear queries, not only cuts (with --method auto or mirror-descent)."
+        False, help="All linear queries, not only cuts: for method auto or mirror-descent."
     )
     most_right: int | None = option(
         None, help="For a bipartite graph: no set T will have more vertices than this.", least=1
     )
     most_spectral: float | None = option(
         None,
-        help="With --linear, for a bipartite graph: no query's largest singular value will be more"
+        help="With linear, for a bipartite graph: no query's largest singular value will be more"
         " than so many times its largest coefficient.",
         least=1,
     )

@@ -261,15 +261,15 @@ def rounded_up(number: Fraction | int) -> float:
     return nearest if nearest >= number else math.nextafter(nearest, math.inf)
 
 
-def as_stored(epsilon: float | Fraction) -> float:
-    """An epsilon that files can hold: a fraction becomes the largest float that is not above it.
+def as_stored(number: float | Fraction) -> float:
+    """An epsilon, say, that files can hold: of a fraction the largest float that is not above it.
 
     What is asked for is then what is spent and stated, to the last bit. Others stay as they are.
     """
-    if not isinstance(epsilon, Fraction):
-        return epsilon
-    nearest = float(epsilon)
-    return nearest if nearest <= epsilon else math.nextafter(nearest, -math.inf)
+    if not isinstance(number, Fraction):
+        return number
+    nearest = float(number)
+    return nearest if nearest <= number else math.nextafter(nearest, -math.inf)
 
 
 def _sum_known(numbers: list[N | None]) -> N | None:

@@ -323,7 +323,7 @@ def audit(
 @curating.get("/audit/export", response_class=PlainTextResponse)
 @stored
 def export_log(service: At) -> PlainTextResponse:
-    """The whole audit log, as `graphcuts-dp access verify --file` reads it."""
+    """The whole audit log, as `graphcuts-dp serve access verify --file` reads it."""
     people = service.desk.people
     header = {"Content-Disposition": 'attachment; filename="audit.jsonl"'}
     return PlainTextResponse(log_text(people.book.salt, people.log_lines()), headers=header)

@@ -90,7 +90,7 @@ def read_export(text: str) -> tuple[bytes, list[tuple[LogLine, bytes]]]:
         salt = bytes.fromhex(header["salt"])
         return salt, [_line(values) for values in lines]
     except (ValueError, LookupError, TypeError):
-        raise ParameterError("that is no audit log as `access log` writes it") from None
+        raise ParameterError("that is no audit log as `serve access log` writes it") from None
 
 
 def _line(values: dict[str, Any]) -> tuple[LogLine, bytes]:

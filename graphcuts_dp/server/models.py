@@ -266,7 +266,7 @@ class PlanIn(Strict):
     delta: Delta = 0.0
     queries: Count
     edges: Edges | None = None
-    beta: Annotated[FiniteFloat, Field(gt=0, lt=1)] = 0.05
+    beta: Annotated[FiniteFloat, Field(gt=0, lt=1)] = SessionWorkload.beta
 
 
 @described_by(Caps)

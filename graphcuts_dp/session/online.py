@@ -421,7 +421,7 @@ class OnlineMechanism(CutMechanism[OnlineState]):
             total_error=error,
             norm_bound=norm_bound,
             construction=construction,
-            current=first or construction.initial(),
+            current=construction.initial() if first is None else first,
             noise=tuning.test.start(source),
             bought=bought,
         )

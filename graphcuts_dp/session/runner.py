@@ -539,9 +539,9 @@ def begun_or_resumed(
     """
     if not isinstance(name, str) or not 0 < len(name) <= 100 or not name.isprintable():
         raise ParameterError("a session's name is a printable text of 1 to 100 characters")
-    wanted = {key: value for key, value in terms.items() if value is not None}
+    wanted = {key: as_stored(value) for key, value in terms.items() if value is not None}
     if "epsilon" in wanted:
-        wanted["epsilon"] = as_stored(exact_epsilon(wanted["epsilon"]))
+        wanted["epsilon"] = as_stored(exact_epsilon(terms["epsilon"]))
 
     def made() -> Beginning:
         for key, example in (("epsilon", "1.0"), ("queries", "100")):

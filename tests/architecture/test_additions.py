@@ -1,7 +1,8 @@
 """CONTRIBUTING's table, dry-run: a new thing is a file of its own and a line in one table.
 
 The five files below are added to a copy of the package, with the line of each; then everything
-that names such things (releases, sessions, plans, audits, the command line) is asked for them.
+that names such things (releases, sessions, plans, audits, the command line) is asked for them. So
+are the option and the default of the guide's example.
 """
 
 import json
@@ -219,11 +220,10 @@ def changed(tmp_path_factory):
     return tree, touched
 
 
-@pytest.fixture(scope="module")
-def said(changed):
-    tree, _ = changed
+def asked(code, tree):
+    """What the code prints, which runs with the package of the tree."""
     ended = subprocess.run(
-        [sys.executable, "-c", ASKED],
+        [sys.executable, "-c", code],
         cwd=tree,
         env={**os.environ, "PYTHONPATH": str(tree), "COLUMNS": "200"},
         capture_output=True,
@@ -231,7 +231,13 @@ def said(changed):
         check=False,
     )
     assert ended.returncode == 0, ended.stderr[-3000:]
-    *help_text, last = ended.stdout.splitlines()
+    return ended.stdout
+
+
+@pytest.fixture(scope="module")
+def said(changed):
+    tree, _ = changed
+    *help_text, last = asked(ASKED, tree).splitlines()
     return {**json.loads(last), "help": " ".join(help_text)}
 
 
@@ -274,6 +280,56 @@ def test_each_gets_its_audits(said):
         *(f"session: half-steps, {name}" for name in ("dr14", "gru12", "jt12", "tight")),
     }
     assert expected <= set(said["audited"])
+
+
+OPTION_ASKED = """
+import json, sys, warnings
+import graphcuts_dp as gc
+from graphcuts_dp.cli import main
+from graphcuts_dp.server import models
+
+warnings.simplefilter("ignore")
+said = {}
+work = gc.SessionWorkload(queries=9, purpose="a report")
+said["python"] = [work.purpose, work.beta]
+graph = gc.Graph([0, 1, 2], [1, 2, 3], vertices=8)
+with gc.open_session(graph, store="s.db", epsilon=2.0, queries=work) as session:
+    said["answer"] = session.ask([1]).confidence
+said["store"] = open("s.db", "rb").read().count(b"a report")
+fields = models.Terms.model_json_schema()["properties"]
+said["http"] = [fields["purpose"]["description"], fields["beta"]["default"]]
+said["http plan"] = models.PlanIn.model_json_schema()["properties"]["beta"]["default"]
+typed = "--n 100 --epsilon 1 --queries"
+for words in (f"plan {typed} 9,purpose=why --json", "plan --help", "session start --help"):
+    sys.argv = ["graphcuts-dp", *words.split()]
+    main._status()
+print(json.dumps(said))
+"""
+
+
+def test_an_option_is_one_field_and_a_default_one_line(tmp_path):
+    pytest.importorskip("pydantic", reason="the server's extra describes options over HTTP")
+    guide = (ROOT / "CONTRIBUTING.md").read_text().split("### An option, and a default")[1]
+    added, changed = (part.split("```")[0] for part in guide.split("```python\n")[1:3])
+    shutil.copytree(ROOT / "graphcuts_dp", tmp_path / "graphcuts_dp")
+    place = tmp_path / "graphcuts_dp" / "learn" / "bounds.py"
+    before, kind, rest = place.read_text().partition("class SessionWorkload:\n")
+    default = changed.replace("0.01", "0.05")
+    assert rest.count(default) == 1
+    rest = rest.replace(default, added + changed, 1)
+    place.write_text(before + kind + rest)
+    told = asked(OPTION_ASKED, tmp_path)
+    assert '"beta": 0.01' in told
+    assert told.count("purpose") >= 2
+    assert told.count("What the answers are for, in a few words.") >= 2
+    assert told.count("wrong. [0.01]") == 2
+    assert json.loads(told.splitlines()[-1]) == {
+        "python": ["a report", 0.01],
+        "answer": 0.99,
+        "store": 1,
+        "http": ["What the answers are for, in a few words.", 0.01],
+        "http plan": 0.01,
+    }
 
 
 def test_the_guide_names_the_places():

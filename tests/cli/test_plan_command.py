@@ -135,6 +135,14 @@ def test_bad_input_is_one_line_and_status_2(call, words, message):
     assert err.count("\n") == 1
 
 
+def test_old_options_answer_with_the_new_one(call, command_line):
+    assert call("--vertices", "60") == (2, "", "error: --vertices is now: --n\n")
+    assert call("--linear") == (2, "", "error: --linear is now: --queries QUERIES,linear\n")
+    *_, told = command_line("answer", "r.graphml", "--vertices", "60")
+    assert "No such option" in told
+    assert "see graphcuts-dp answer --help" in told
+
+
 @pytest.mark.parametrize(("old", "new"), RENAMED.items())
 def test_old_commands_answer_with_the_new_one(command_line, old, new):
     told = f"error: {old} is now: graphcuts-dp {new}\n"

@@ -33,6 +33,7 @@ REFUSED = [
     (partial(answered, epsilon=1.0, delta="none"), ParameterError, "delta must be"),
     (partial(answered, epsilon=1.0, confidence=1.0), ParameterError, "confidence must be"),
     (partial(answered, epsilon=1.0, confidence=None), ParameterError, "confidence must be"),
+    (partial(answered, epsilon=1.0, confidence=1e-17), ParameterError, "confidence must be"),
     (partial(answered, epsilon=1.0, mechanism="magic"), ParameterError, "unknown mechanism"),
     (partial(answered, epsilon=1.0, noise="uniform"), ParameterError, "unknown noise"),
     (partial(answered, epsilon=1.0, noise="gaussian"), ParameterError, "needs a delta"),

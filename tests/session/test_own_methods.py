@@ -19,7 +19,7 @@ def examples(monkeypatch):
     """What the blocks of code define; the table of methods is as before in the end."""
     monkeypatch.setattr(terms, "METHODS", dict(terms.METHODS))
     text = GUIDE.read_text().split("### An update rule, and a session method")[1]
-    blocks = [part.split("```")[0] for part in text.split("\n## ")[0].split("```python\n")[1:]]
+    blocks = [part.split("```")[0] for part in text.split("\n##")[0].split("```python\n")[1:]]
     names: dict[str, object] = {}
     for block in blocks:
         exec(block, names)  # noqa: S102  # our own guide

@@ -60,6 +60,18 @@ def terms(method):
     return {"method": method, "epsilon": 40.0, "delta": delta, "queries": 500}
 
 
+def test_fractions_are_agreed_on_as_floats_that_are_not_above_them(path, graph):
+    delta, beta = Fraction(1, 10**6), Fraction(1, 30)
+    work = gc.SessionWorkload(queries=5, beta=beta)
+    for _ in range(2):  # begun, and resumed
+        terms = {"epsilon": Fraction(1, 3), "delta": delta, "queries": work}
+        with open_session(graph, store=path, **terms) as session:
+            agreed = session.parameters
+            assert agreed["epsilon"] == session.guarantee.epsilon <= Fraction(1, 3)
+            assert agreed["delta"] <= delta < agreed["delta"] + 1e-20
+            assert agreed["beta"] <= beta
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_answers_survive_closing(path, graph, method):
     queries = [workers.query(number) for number in range(12)]

@@ -36,6 +36,7 @@ GROUPS = {"start": "groups", "groups": gc.Groups(PLAIN.vertices, {"part": list("
         (PLAIN, {"queries": None}, "a new session needs queries"),
         (PLAIN, {"beta": 1.0}, "beta must be"),
         (PLAIN, {"beta": 0.0}, "beta must be"),
+        (PLAIN, {"beta": 1e-320}, "beta must be"),
         (PLAIN, {"delta": 0.0}, "needs delta"),
         (PLAIN, GAUSSIAN | {"delta": 0.0}, "needs delta"),
         (PLAIN, {"value_share": 1.0}, "value_share must be"),
