@@ -39,6 +39,7 @@ from graphcuts_dp.privacy.guarantee import EDGE, Protect
 UpdateBound = Callable[[float], float]
 _USUAL_DEGREE = 20  # average, of a graph of which nobody says how many edges it has
 _MOST_QUERIES = 10**18
+_SMALLEST_BETA = 1e-12
 _MOST_VERTICES = 10**9
 _MOST_UPDATES = 1e15
 _PLACES = {True: 3, False: 4}  # where a vertex can be: in S, in T, in none; in both if not disjoint
@@ -593,7 +594,7 @@ class Setting:
         n: vertices, or (left, right) of a bipartite graph, or `ArcsOn` of a directed one; at least
             two pairs, at most 10^9 a side.
         edges: m, a public guess, in [1, pairs]. The true one is private.
-        workload: k queries; at most 10^18.
+        workload: k queries, at most 10^18; beta is 1e-12 at least.
         epsilon: privacy parameter, in [1e-6, 50].
         delta: in [0, 1).
         protect: whom promises are for.
@@ -626,6 +627,8 @@ class Setting:
             )
         if self.workload.queries > _MOST_QUERIES:
             raise ParameterError("queries must be at most 10^18")
+        if self.workload.beta < _SMALLEST_BETA:
+            raise ParameterError(f"beta must be at least {_SMALLEST_BETA:g} here")
         self.protect.per_step(self.epsilon)
         if not self.workload.linear and (self.workload.most_spectral, self.rank) != (None, None):
             raise ParameterError("most_spectral and rank are for linear=True")

@@ -597,6 +597,7 @@ def test_a_plan_has_rows_for_cells_unions_and_halves():
         ({"delta": math.nan}, "delta must be"),
         ({"queries": {"beta": 0.0}}, "beta must be"),
         ({"queries": {"beta": 1.0}}, "beta must be"),
+        ({"queries": {"beta": 1e-18}}, "beta must be at least 1e-12"),
         ({"edges": 0.5}, "edges must lie"),
         ({"edges": 46.0}, "edges must lie between 1 and the number of pairs, 45"),
         ({"edges": math.nan}, "edges must lie"),
