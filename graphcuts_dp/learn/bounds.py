@@ -30,7 +30,7 @@ import scipy
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.learn.base import Rule
-from graphcuts_dp.options import OUTPUT, check, option
+from graphcuts_dp.options import OUTPUT, check, is_number, option
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import discrete_gaussian_scale, sparse_vector_scales, zcdp_rho
 from graphcuts_dp.privacy.distributions import BinaryResponse, ValueNoise, response_radius
@@ -621,7 +621,7 @@ class Setting:
             )
         if self.pairs < 2:
             raise ParameterError("there must be at least two vertex pairs: add vertices")
-        if not 1 <= self.edges <= self.pairs:
+        if not (is_number(self.edges) and 1 <= self.edges <= self.pairs):
             raise ParameterError(
                 f"edges must lie between 1 and the number of pairs, {self.pairs:,}"
             )
