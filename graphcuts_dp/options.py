@@ -167,7 +167,7 @@ class Option:
 
     def _is_of_kind(self, value: Any) -> bool:
         if self.kind is float:
-            return isinstance(value, Real) and not isinstance(value, bool)
+            return is_number(value)
         return isinstance(value, self.kind or object) and (
             self.kind is bool or not isinstance(value, bool)
         )
@@ -234,6 +234,11 @@ def _annotated(function: Any) -> Iterator[tuple[str, Any, Any, Option]]:
             for about in known:
                 if isinstance(about, Option):
                     yield name, hint, default, about
+
+
+def is_number(value: Any) -> bool:
+    """Whether something is a real number, and no truth value."""
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def check(options: Any) -> None:

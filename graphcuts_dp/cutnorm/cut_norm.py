@@ -64,7 +64,8 @@ from graphcuts_dp.cutnorm.spectral import (
     prefix_cuts,
     row_norm_weights,
 )
-from graphcuts_dp.errors import MatrixError, ParameterError, SolverError
+from graphcuts_dp.errors import GraphError, MatrixError, ParameterError, SolverError
+from graphcuts_dp.options import is_number
 
 MAX_SIDE = 30  # of what is enumerated
 _TABLE_BITS = 12
@@ -413,11 +414,15 @@ def cut_norm(
     if method not in NORMS[norm]:
         known = ", ".join(NORMS[norm])
         raise ParameterError(f"method must be one of {known} for this norm, not {method!r}")
-    if not (tolerance >= 0.0 and math.isfinite(tolerance)):
-        raise ParameterError(f"tolerance must be at least 0, not {tolerance}")
-    if time_limit is not None and not time_limit >= 0.0:
-        raise ParameterError(f"time_limit must be at least 0 seconds, not {time_limit}")
+    if not (is_number(tolerance) and 0.0 <= tolerance < math.inf):
+        raise ParameterError(f"tolerance must be at least 0, not {tolerance!r:.60}")
+    if time_limit is not None and not (is_number(time_limit) and time_limit >= 0.0):
+        raise ParameterError(f"time_limit must be at least 0 seconds, not {time_limit!r:.60}")
+    if not (isinstance(seed, int | np.integer) and seed >= 0):
+        raise ParameterError(f"seed must be a whole number of at least 0, not {seed!r:.60}")
     if other is not None:
+        if not hasattr(matrix, "difference"):
+            raise GraphError("other is for two graphs; of two matrices give their difference")
         matrix = matrix.difference(other)
     operand, name = Operand.from_matrix(matrix), str(method)
     if norm == "normalised":

@@ -5,7 +5,6 @@ Which mechanism answers best is planned from public things alone.
 
 import csv
 import io
-import math
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -28,7 +27,12 @@ from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
 from graphcuts_dp.pairs.vertices import Label
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, Protect, exact_epsilon
+from graphcuts_dp.privacy.guarantee import (
+    PrivacyGuarantee,
+    Protect,
+    check_probability,
+    exact_epsilon,
+)
 from graphcuts_dp.privacy.level_noise import DistributionPair
 from graphcuts_dp.privacy.noise import SEEDED_WARNING, entropy_source
 from graphcuts_dp.results import bundle
@@ -250,9 +254,9 @@ def check_terms(metric: Metric, *, delta: float, confidence: float) -> None:
     Raises:
         ParameterError: a number out of range, or a map of a single vertex.
     """
-    if not (math.isfinite(delta) and 0 <= delta < 1):
-        raise ParameterError(f"delta must be at least 0 and below 1, not {delta}")
-    if not 0 < 1 - confidence < 1:  # in floats: both are used
+    check_probability("delta", delta, zero=True)
+    check_probability("confidence", confidence)
+    if 1 - confidence == 1:  # in floats: both are used
         raise ParameterError(f"confidence must be between 0 and 1, not {confidence}")
     if len(metric) < 2:
         raise ParameterError("a map with one vertex has no distances; give at least two")

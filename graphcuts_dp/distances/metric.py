@@ -28,6 +28,7 @@ from graphcuts_dp.tables.file_bytes import TextFormat, read_text
 from graphcuts_dp.tables.rows import read_rows
 
 _COORDINATES = (("x", "y"), ("lon", "lat"), ("longitude", "latitude"))
+_NO_LENGTH = "a length of the map is not a positive, finite number"
 _BLOCK_ENTRIES = 1 << 20  # distances worked on at once: 8 MiB, within a cache
 _KEPT_ENTRIES = 1 << 26  # up to so many, all distances are kept for the next time: 512 MiB
 _MOST_POINTS = 2048  # all their distances are held
@@ -105,17 +106,22 @@ class Metric:
             return source
         graph, drawn = source, {key for pair in _COORDINATES for key in pair}
         held: dict[str, list[Any]] = {}
+        lengths: list[Any] = []
         if hasattr(source, "get_edgelist"):
+            lengths = source.es[weight] if weight in source.es.attributes() else []
             known = source.vs.attributes()
             labels = source.vs["name"] if "name" in known else source.vcount()
             held = {key: source.vs[key] for key in drawn & set(known)}
         elif hasattr(source, "nodes") and hasattr(source, "edges"):
             labels = list(source.nodes)
+            lengths = [edge[-1] for edge in source.edges(data=weight)]
             held = {key: [value for _, value in source.nodes(data=key)] for key in drawn}
         elif not isinstance(source, Graph):
             raise ParameterError(
                 "a map is a Metric, an undirected Graph, or a graph of networkx or igraph"
             )
+        if 0 in lengths:  # to a `Graph` it would be no edge
+            raise GraphError(_NO_LENGTH)
         if not isinstance(source, Graph):
             graph = Graph.of(source, vertices=labels, columns=Columns(weight=weight), merge="min")
         for x, y in _COORDINATES:
@@ -148,7 +154,8 @@ class Metric:
         Raises:
             ParameterError: a side below 1.
         """
-        if rows < 1 or columns < 1:
+        whole = isinstance(rows, int | np.integer) and isinstance(columns, int | np.integer)
+        if not whole or rows < 1 or columns < 1:
             raise ParameterError("a grid has at least one row and one column")
         place = np.arange(rows * columns).reshape(rows, columns)
         first = np.concatenate([place[:, :-1].ravel(), place[:-1].ravel()])
@@ -352,7 +359,10 @@ def _length_matrix(
     rows: npt.ArrayLike, columns: npt.ArrayLike, lengths: npt.ArrayLike, size: int
 ) -> sp.csr_array:
     """Symmetric matrix of the lengths of edges; of parallel edges the shortest, without loops."""
-    ends = [np.asarray(end, dtype=np.int64).reshape(-1) for end in (rows, columns)]
+    try:
+        ends = [np.asarray(end, dtype=np.int64).reshape(-1) for end in (rows, columns)]
+    except (TypeError, ValueError, OverflowError):
+        raise GraphError("the ends of a map's edges are row numbers") from None
     length = _numbers(lengths).reshape(-1)
     if not len(ends[0]) == len(ends[1]) == len(length):
         raise GraphError("edge ends and lengths must have the same length")
@@ -360,7 +370,7 @@ def _length_matrix(
     if len(low) and (low.min() < 0 or high.max() >= size):
         raise GraphError("an edge of the map ends outside its vertex set")
     if not (np.isfinite(length) & (length > 0)).all():
-        raise GraphError("a length of the map is not a positive, finite number")
+        raise GraphError(_NO_LENGTH)
     order = np.argsort(length, kind="stable")
     order = order[low[order] != high[order]]
     _, shortest = np.unique(low[order] * size + high[order], return_index=True)

@@ -30,7 +30,7 @@ import scipy
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.learn.base import Rule
-from graphcuts_dp.options import OUTPUT, check, option
+from graphcuts_dp.options import OUTPUT, check, is_number, option
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import discrete_gaussian_scale, sparse_vector_scales, zcdp_rho
 from graphcuts_dp.privacy.distributions import BinaryResponse, ValueNoise, response_radius
@@ -39,6 +39,7 @@ from graphcuts_dp.privacy.guarantee import EDGE, Protect
 UpdateBound = Callable[[float], float]
 _USUAL_DEGREE = 20  # average, of a graph of which nobody says how many edges it has
 _MOST_QUERIES = 10**18
+_SMALLEST_BETA = 1e-12
 _MOST_VERTICES = 10**9
 _MOST_UPDATES = 1e15
 _PLACES = {True: 3, False: 4}  # where a vertex can be: in S, in T, in none; in both if not disjoint
@@ -593,7 +594,7 @@ class Setting:
         n: vertices, or (left, right) of a bipartite graph, or `ArcsOn` of a directed one; at least
             two pairs, at most 10^9 a side.
         edges: m, a public guess, in [1, pairs]. The true one is private.
-        workload: k queries; at most 10^18.
+        workload: k queries, at most 10^18; beta is 1e-12 at least.
         epsilon: privacy parameter, in [1e-6, 50].
         delta: in [0, 1).
         protect: whom promises are for.
@@ -620,12 +621,14 @@ class Setting:
             )
         if self.pairs < 2:
             raise ParameterError("there must be at least two vertex pairs: add vertices")
-        if not 1 <= self.edges <= self.pairs:
+        if not (is_number(self.edges) and 1 <= self.edges <= self.pairs):
             raise ParameterError(
                 f"edges must lie between 1 and the number of pairs, {self.pairs:,}"
             )
         if self.workload.queries > _MOST_QUERIES:
             raise ParameterError("queries must be at most 10^18")
+        if self.workload.beta < _SMALLEST_BETA:
+            raise ParameterError(f"beta must be at least {_SMALLEST_BETA:g} here")
         self.protect.per_step(self.epsilon)
         if not self.workload.linear and (self.workload.most_spectral, self.rank) != (None, None):
             raise ParameterError("most_spectral and rank are for linear=True")

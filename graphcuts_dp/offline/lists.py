@@ -40,7 +40,7 @@ from graphcuts_dp.offline.release import (
     Task,
 )
 from graphcuts_dp.options import check, option
-from graphcuts_dp.pairs.graph_queries import Extent
+from graphcuts_dp.pairs.graph_queries import Extent, pair_coefficients
 from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, MatrixQuery, understood
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost, rounded_up, zcdp_rho
@@ -167,7 +167,9 @@ class _Net:
         self.universe = universe
         family = _checked_family(universe, family, len(queries))
         pairs = universe.pairs()
-        coefficients = np.stack([universe.coefficients(query)[pairs] for query in queries])
+        coefficients = np.stack(
+            [pair_coefficients(query, universe.space)[pairs] for query in queries]
+        )
         if alpha > 0:
             family = alpha_net(family, queries, alpha)
         coefficients.flags.writeable = False
@@ -207,6 +209,8 @@ def _checked_family(
     universe: Universe, family: DatabaseFamily | None, queries: int
 ) -> DatabaseFamily:
     """The family, or every graph; refused before anything large is built."""
+    if family is not None and not isinstance(family, DatabaseFamily):
+        raise ParameterError(f"family is a DatabaseFamily, not {family!r:.60}")
     most = max(universe.size, queries)
     members = 2.0 ** min(universe.size, 999) if family is None else float(len(family))
     if members * most > MOST_LISTED:

@@ -35,7 +35,13 @@ from graphcuts_dp.pairs.queries import (
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import Space, VertexSet
 from graphcuts_dp.privacy.composition import Cost, as_stored
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, Protect, hidden_change, promise_text
+from graphcuts_dp.privacy.guarantee import (
+    PrivacyGuarantee,
+    Protect,
+    check_probability,
+    hidden_change,
+    promise_text,
+)
 from graphcuts_dp.privacy.level_noise import KNormNoise
 from graphcuts_dp.privacy.noise import SEEDED_WARNING, EntropySource, shortfall
 from graphcuts_dp.release.job import Job
@@ -511,7 +517,7 @@ class IterativeRelease(Displayed):
             places = arrays.get("places", np.zeros(0, dtype=np.int64)).tolist()
             if accuracy.queries != "measured":  # else places tell it
                 places = [found.asked[place] for place in places]
-            return cls(
+            made = cls(
                 universe=universe,
                 guarantee=saved.guarantee,
                 accuracy=accuracy,
@@ -526,6 +532,27 @@ class IterativeRelease(Displayed):
                 listed=found if fields["list"]["given"] else None,
                 law=_law_from(fields["law"], arrays),
             )
+            made._check_whole()
+            return made
+
+    def _check_whole(self) -> None:
+        """Refuse parts of a saved release that do not belong together."""
+        accuracy, listed = self.accuracy, self.listed
+        if not self.cap > 0:
+            raise ValueError("no largest weight")
+        check_probability("confidence", accuracy.confidence)
+        if accuracy.error is not None and not accuracy.error >= 0:
+            raise ValueError("an error that is none")
+        if accuracy.queries == "measured":
+            places = sorted(each.query for each in self.transcript)
+            if listed is None or places != list(range(len(listed))):
+                raise ValueError("answers to other queries")
+        if self.law is not None:
+            self.law.error(0.5)
+            if isinstance(self.law, CountNoise) and self.law.noise.counts != len(self.transcript):
+                raise ValueError("noise of other answers")
+        elif self.hypothesis is None:
+            raise ValueError("answers without the law of their noise")
 
     def _card(self) -> Card:
         settings, accuracy, law = self.settings, self.accuracy, self.law
@@ -617,15 +644,15 @@ class Task:
             ParameterError: a number out of range, or a protection that the data cannot have.
             GraphError: no graph, or one without pairs.
         """
-        if not 0 < beta < 1:
-            raise ParameterError(f"beta must be between 0 and 1, not {beta}")
-        if not 0 <= delta < 1:
-            raise ParameterError(f"delta must be at least 0 and below 1, not {delta}")
+        check_probability("beta", beta)
+        check_probability("delta", delta, zero=True)
         empty = without_rows(data)
         graph, whom = paired_graph(empty, protect, at_most=None, epsilon=epsilon)
         if not Universe.of(graph).size:
             raise GraphError("a graph of one vertex has no pairs: there is nothing to release")
         if queries is not None and not isinstance(queries, CutList | QuestionList):
+            if not isinstance(queries, Iterable):
+                raise QueryError(f"queries are a list of queries, not {queries!r:.60}")
             queries = tuple(queries)
         return cls(
             data=empty,

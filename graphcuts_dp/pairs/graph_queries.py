@@ -254,7 +254,7 @@ class GraphQuery:
     statistic: str
 
     def __post_init__(self) -> None:
-        if self.statistic not in STATISTICS:
+        if not isinstance(self.statistic, str) or self.statistic not in STATISTICS:
             raise QueryError(
                 f"unknown statistic {self.statistic!r:.60}; choose one of {', '.join(STATISTICS)}"
             )

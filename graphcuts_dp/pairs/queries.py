@@ -366,7 +366,7 @@ class RankOneQuery(LinearQuery):
     def __post_init__(self) -> None:
         vectors = []
         for given in (self.u, self.v):
-            vector = np.array(given, dtype=np.float64)
+            vector = _numbers(given)
             if vector.ndim != 1 or not ((vector >= 0) & (vector <= 1)).all():
                 raise QueryError("u and v of a rank-one query are vectors with entries in [0, 1]")
             vector.flags.writeable = False
@@ -479,7 +479,7 @@ class MatrixQuery(LinearQuery):
     _entries: FloatMatrix = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        entries = np.array(self.C, dtype=np.float64)
+        entries = _numbers(self.C)
         if entries.ndim != 2 or not entries.size or not np.isfinite(entries).all():
             raise QueryError("the coefficients of a matrix query are a matrix of finite numbers")
         entries.flags.writeable = False
@@ -734,6 +734,18 @@ class MixedCut(LinearQuery):
         del space
         found = (self.S[0][rows] & self.T[1][columns]) | (self.T[0][rows] & self.S[1][columns])
         return np.asarray(found, dtype=np.float64)
+
+
+def _numbers(given: npt.ArrayLike) -> FloatMatrix:
+    """A copy as floats.
+
+    Raises:
+        QueryError: something that is no number.
+    """
+    try:
+        return np.array(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise QueryError("the coefficients of a query are numbers") from None
 
 
 def understood(query: LinearQuery, space: Space) -> LinearQuery:

@@ -25,6 +25,7 @@ from graphcuts_dp.learn.bounds import (
 )
 from graphcuts_dp.learn.calibrations import SESSION_ERRORS
 from graphcuts_dp.learn.learners import CONSTRUCTIONS
+from graphcuts_dp.options import is_number
 from graphcuts_dp.pairs.groups import CellTree, GroupTree
 from graphcuts_dp.planning.mechanisms import (
     ANSWERS,
@@ -379,7 +380,7 @@ def plan_of(
     """
     if setting.workload.linear and groups is not None:
         raise ParameterError("flows between groups are sums of cuts: plan them without linear")
-    if target_error is not None and not (math.isfinite(target_error) and target_error > 0):
+    if target_error is not None and not (is_number(target_error) and 0 < target_error < math.inf):
         raise ParameterError("target_error must be a positive, finite number of edges")
     listed = [each for each in mechanisms_for(setting) if offline or not each.offline]
     listed += [] if groups is None else _flows(setting, groups)

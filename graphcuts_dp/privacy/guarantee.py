@@ -26,7 +26,7 @@ import numpy as np
 
 from graphcuts_dp.display import Card, Displayed
 from graphcuts_dp.errors import ParameterError, PrivacyWarning
-from graphcuts_dp.options import PRIVACY, Option, chosen
+from graphcuts_dp.options import PRIVACY, Option, chosen, is_number
 from graphcuts_dp.privacy.composition import (
     Cost,
     as_stored,
@@ -388,6 +388,22 @@ def exact_epsilon(epsilon: float | Fraction) -> Fraction:
     return Fraction(epsilon)
 
 
+def check_probability(name: str, value: float, *, zero: bool = False) -> None:
+    """Refuse what does not lie between 0 and 1, or is no number.
+
+    Args:
+        name: of the parameter.
+        value: that a user gave.
+        zero: whether 0 will do.
+
+    Raises:
+        ParameterError: it will not do.
+    """
+    if not (is_number(value) and 0 <= value < 1 and (zero or value > 0)):
+        words = "at least 0 and below 1" if zero else "between 0 and 1"
+        raise ParameterError(f"{name} must be {words}, not {value!r:.60}")
+
+
 def promise_text(guarantee: PrivacyGuarantee) -> str:
     """For titles of pictures."""
     delta = f", delta = {guarantee.delta:g}" if guarantee.delta else ""
@@ -501,6 +517,8 @@ class Protect:
         Raises:
             ParameterError: an unknown name, a bound that is missing, out of range or of no use.
         """
+        if not isinstance(protect, str | Protect):
+            raise ParameterError(f"protect is a name or a Protect, not {protect!r:.60}")
         if (at_most, degree_bound) == (None, None):
             return chosen(protect, PROTECTIONS, "protect")
         if not isinstance(protect, str) or protect not in PROTECTIONS:
@@ -675,8 +693,7 @@ class Protect:
             Odds(prior=0.01, lowest=0.0037..., highest=0.0267...)
         """
         exact_epsilon(epsilon)
-        if isinstance(delta, bool) or not isinstance(delta, int | float) or not 0 <= delta < 1:
-            raise ParameterError("delta must be at least 0 and below 1, for example 1e-6")
+        check_probability("delta", delta, zero=True)
         words = words_for(self.kind, self.degree_bound or self.steps)
         return Explanation(
             protects=str(self),

@@ -186,6 +186,8 @@ def graph_job(
     empty = without_rows(data)
     del data  # nothing below can reach it
     response = chosen(mechanism, RESPONSES, "mechanism")
+    if not isinstance(response, Response):
+        raise ParameterError(f"mechanism is a name or a Response, not {mechanism!r:.60}")
     fitting = fit if isinstance(fit, Fitting) else Fitting.of(fit)
     graph, whom = paired_graph(empty, protect, at_most=None, epsilon=epsilon)
     each = whom.per_step(epsilon)

@@ -14,7 +14,7 @@ from graphcuts_dp.cutnorm import low_rank
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
 from graphcuts_dp.cutnorm.spectral import prefix_cuts
-from graphcuts_dp.errors import MatrixError, ParameterError
+from graphcuts_dp.errors import GraphError, MatrixError, ParameterError
 
 infinity_to_one_norm = partial(cut_norm, norm="infinity-to-one")
 normalised_cut_norm = partial(cut_norm, norm="normalised")
@@ -114,7 +114,11 @@ def test_bad_matrices_are_refused(function: Any, matrix: Any) -> None:
         (ParameterError, np.eye(3), {"norm": "nuclear"}),
         (ParameterError, np.eye(3), {"method": "magic"}),
         (ParameterError, np.eye(3), {"tolerance": -1}),
+        (ParameterError, np.eye(3), {"tolerance": None}),
         (ParameterError, np.eye(3), {"time_limit": -1}),
+        (ParameterError, np.eye(3), {"time_limit": "1 s"}),
+        (ParameterError, np.eye(3), {"method": "low-rank", "seed": -1}),
+        (GraphError, np.eye(3), {"other": np.ones((3, 3))}),
         (ParameterError, np.eye(3), {"norm": "infinity-to-one", "method": "spectral"}),
         (ParameterError, np.eye(3), {"norm": "normalised", "method": "sdp"}),
         (ParameterError, np.eye(3), {"norm": "normalised", "rank": 3}),

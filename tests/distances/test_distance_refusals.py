@@ -3,6 +3,7 @@
 import math
 from functools import partial
 
+import igraph
 import networkx as nx
 import numpy as np
 import pytest
@@ -20,6 +21,8 @@ labelled = partial(Locations.from_labels, PATH)
 counted = partial(Locations.from_counts, PATH)
 points = Metric.of_points
 two = partial(Metric, vertices=2)
+RING = nx.cycle_graph(4)
+nx.set_edge_attributes(RING, {edge: float(edge != (0, 1)) for edge in RING.edges}, "weight")
 
 REFUSED = [
     (partial(answered, epsilon=0.0), ParameterError, "epsilon"),
@@ -27,7 +30,9 @@ REFUSED = [
     (partial(answered, epsilon=math.nan), ParameterError, "epsilon"),
     (partial(answered, epsilon=1.0, delta=1.0), ParameterError, "delta must be"),
     (partial(answered, epsilon=1.0, delta=math.nan), ParameterError, "delta must be"),
+    (partial(answered, epsilon=1.0, delta="none"), ParameterError, "delta must be"),
     (partial(answered, epsilon=1.0, confidence=1.0), ParameterError, "confidence must be"),
+    (partial(answered, epsilon=1.0, confidence=None), ParameterError, "confidence must be"),
     (partial(answered, epsilon=1.0, confidence=1e-17), ParameterError, "confidence must be"),
     (partial(answered, epsilon=1.0, mechanism="magic"), ParameterError, "unknown mechanism"),
     (partial(answered, epsilon=1.0, noise="uniform"), ParameterError, "unknown noise"),
@@ -35,6 +40,10 @@ REFUSED = [
     (partial(answered, epsilon=1.0, seed=-1), ParameterError, "seed"),
     (partial(plan_distances, PATH, people=0, epsilon=1.0), ParameterError, "number of people"),
     (partial(Metric.of, nx.Graph([(0, 1), (2, 3)])), GraphError, "2 parts"),
+    *(
+        (partial(Metric.of, ring), GraphError, "positive")  # a length of 0 is not left out
+        for ring in (RING, igraph.Graph.from_networkx(RING))
+    ),
     (
         partial(plan_distances, Metric.path(1), people=1, epsilon=1.0),
         ParameterError,
@@ -58,6 +67,7 @@ REFUSED = [
     ),
     *((partial(two, [0], [1], [x]), GraphError, "positive") for x in (-1, 0, math.nan, math.inf)),
     (partial(two, [0], [2], [1.0]), GraphError, "outside its vertex set"),
+    (partial(two, [math.nan], [1], [1.0]), GraphError, "row numbers"),
     (partial(two, [0, 1], [1], [1.0]), GraphError, "same length"),
     (partial(two, [], [], []), GraphError, "2 parts"),
     (partial(two, [0], [1], [1], coordinates=[[0, 0], [1, np.nan]]), GraphError, "coordinates"),
@@ -65,6 +75,7 @@ REFUSED = [
     (partial(Metric.path, 3, [1.0]), GraphError, "same length"),
     (partial(PATH.row, 3), QueryError, "3 vertices"),
     (partial(Metric.grid, 0, 3), ParameterError, "at least one row"),
+    (partial(Metric.grid, 2.5, 3), ParameterError, "at least one row"),
     *(
         (partial(Metric.of, source), ParameterError, "an undirected Graph")
         for source in (

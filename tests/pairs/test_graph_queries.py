@@ -78,6 +78,11 @@ def test_an_edge_more_raises_it_by_its_sensitivity_at_most(name, n):
 def test_what_is_refused():
     with pytest.raises(QueryError, match="unknown statistic"):
         GraphQuery("diameter")
+    with pytest.raises(QueryError, match="unknown statistic"):
+        GraphQuery(["triangles"])
+    for make in (lambda: gc.Query.matrix([["x"]]), lambda: gc.Query.rank_one({}, [1.0])):
+        with pytest.raises(QueryError, match="are numbers"):
+            make()
     with pytest.raises(QueryError, match="without weights"):
         GraphQuery("max-cut").value(gc.Graph([0], [1], [0.5], vertices=3))
     with pytest.raises(QueryError, match="one vertex set"):

@@ -40,6 +40,7 @@ def test_names(options, text):
     ("options", "message"),
     [
         ({"protect": "nodes"}, "unknown protect='nodes'; choose one of 'edges', 'owner', 'vertex'"),
+        ({"protect": 3}, "protect is a name or a Protect, not 3"),
         ({"protect": "edges", "at_most": 0}, "at_most must be a whole number from 1 on"),
         ({"protect": "edges", "at_most": True}, "at_most must be a whole number"),
         ({"protect": "edges", "at_most": 2.5}, "at_most must be a whole number"),

@@ -268,6 +268,7 @@ def test_only_graphs_are_released(graph):
         ({"seed": 1.5}, "seed"),
         ({"seed": True}, "seed"),
         ({"mechanism": "degrees"}, "unknown mechanism"),
+        ({"mechanism": None}, "mechanism is a name or a Response"),
         ({"mechanism": "degrees+response", "fit": "spectral"}, "maximum-entropy"),
         ({"mechanism": "degrees+response", "fit": "none"}, "maximum-entropy"),
         ({"mechanism": Response(degree_share=0.3), "fit": "first-order"}, "maximum-entropy"),

@@ -1,6 +1,7 @@
 """One format for all saved results: what `gc.load` brings back, and what it refuses."""
 
 import json
+import math
 import shutil
 from functools import cache
 
@@ -196,6 +197,36 @@ def test_a_field_that_is_gone_or_something_else_is_refused_though_the_digest_fit
             rewrite(path, **{field: value})
             refusal(path)
             bundle.receipt_path(path).write_bytes(whole)
+
+
+@pytest.mark.parametrize(
+    ("name", "field", "part", "value"),
+    [
+        ("answers", "law", None, None),
+        ("answers", "list", "given", False),
+        ("answers", "accuracy", "error", "small"),
+        ("answers", "accuracy", "confidence", math.nan),
+        ("iterative construction", "accuracy", "queries", "measured"),
+        ("iterative construction", "cap", None, math.nan),
+    ],
+)
+def test_parts_that_do_not_belong_together_are_refused(name, field, part, value, tmp_path):
+    path = saved(name, tmp_path / "one")
+    whole = json.loads(bundle.receipt_path(path).read_text())[field]
+    rewrite(path, **{field: value if part is None else {**whole, part: value}})
+    refusal(path)
+
+
+def test_noise_of_other_answers_is_refused(tmp_path):
+    path = saved("answers", tmp_path / "one")
+    arrays = KINDS["answers"].arrays(path)
+    with np.load(arrays) as stored:
+        parts = dict(stored.items())
+    parts["facets"] = np.zeros((0, parts["facets"].shape[1] + 1), dtype=np.int64)
+    with arrays.open("wb") as handle:
+        np.savez(handle, **parts)
+    rewrite(path, files={arrays.name: bundle.sha256_of(arrays)})
+    refusal(path)
 
 
 @pytest.mark.parametrize("name", ["release", "iterative construction", "answers"])
