@@ -15,7 +15,7 @@ from helpers import random_graph
 import graphcuts_dp as gc
 from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.measure import statistics
+from graphcuts_dp.privacy import level_noise
 from graphcuts_dp.privacy.noise import SeededEntropy
 from scripts.benchmark.contenders import (
     der,
@@ -298,7 +298,7 @@ def drawn(monkeypatch):
 
         monkeypatch.setattr(module, name, recorded)
 
-    modules = (super_graph, privgraph, louvain_dp, topology_sampler, high_pass_filter, statistics)
+    modules = (super_graph, privgraph, louvain_dp, topology_sampler, high_pass_filter, level_noise)
     for module in modules:
         record(module, LAPLACE)
     record(louvain_dp, "sample_exceeding")
