@@ -199,10 +199,8 @@ def _table(
     else:
         places = [place for place in range(width) if place != key]
         if len(places) != 1:
-            names = [header[place] for place in places] if header is not None else []
-            raise FileFormatError(
+            raise FileFormatError(  # quotes no column: the file may be another one, and private
                 "pass columns=, the columns of the groups from the coarsest level to the finest"
-                + (f"; the file has {', '.join(names):.200}" if names else "")
             )
     if len({key, *places}) != len(places) + 1:
         raise FileFormatError("vertex= and columns= name different columns, at least one group")

@@ -5,19 +5,25 @@ import json
 import re
 import shutil
 import subprocess
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from graphcuts_dp.cli.main import _loaded
+from graphcuts_dp.server.settings import Binding
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
 
 
 def parsed(words):
-    """The options of `serve` as the command reads them."""
+    """Where `serve`, which is `serve start`, listens by these words."""
     assert words[0] == "serve"
-    return _loaded("serve").make_context("serve", list(words[1:])).params
+    group = _loaded("serve")
+    assert group.first == "start"
+    given = group.commands["start"].make_context("start", list(words[1:])).params
+    told = {each.name: given[each.name] for each in fields(Binding)}
+    return Binding(**{name: value for name, value in told.items() if value is not None})
 
 
 def test_the_unit_starts_a_server():
@@ -26,7 +32,7 @@ def test_the_unit_starts_a_server():
     unit.read(EXAMPLES / "graphcuts-dp.service")
     program, *words = unit["Service"]["ExecStart"].split()
     assert program.endswith("/graphcuts-dp")
-    assert parsed(words)["host"] == "127.0.0.1"
+    assert parsed(words).host == "127.0.0.1"
     assert unit["Service"]["UMask"] == "0077"
     assert unit["Service"]["ReadWritePaths"] == unit["Service"]["WorkingDirectory"]
 
@@ -52,5 +58,5 @@ def test_the_image_starts_a_server():
     program, *words = lists["ENTRYPOINT"] + lists["CMD"]
     assert program == "graphcuts-dp"
     given = parsed(words)
-    assert (given["host"], given["behind_proxy"]) == ("127.0.0.1", "127.0.0.1")
+    assert (given.host, given.behind_proxy) == ("127.0.0.1", "127.0.0.1")
     assert "USER server" in text
