@@ -8,6 +8,7 @@ Fits read z alone, so they are post-processing: they cost no privacy.
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -169,7 +170,7 @@ class Fit(FitSummary):
     matrix: RealMatrix
 
 
-class GapSearch:
+class GapSearch(ABC):
     """A fit that closes the gap between the best value so far and a lower bound, round by round.
 
     Made of a problem, the deadline of the whole run, and options of its own.
@@ -198,9 +199,9 @@ class GapSearch:
     def __init__(self, problem: FitProblem, deadline: Deadline = NEVER) -> None:
         self.problem, self.deadline = problem, deadline
 
+    @abstractmethod
     def round(self) -> None:
         """One step, which counts itself and may find a better point or a larger bound."""
-        raise NotImplementedError
 
     def confirm(self) -> float:
         """Look at the best point again, lest its value is understated; the gap with that."""

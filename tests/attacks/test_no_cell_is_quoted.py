@@ -121,18 +121,8 @@ def test_no_reader_quotes_a_cell(folder, name):
 READ = ["--vertices", "known.txt"]
 COMMANDS = {
     "release": ["release", "{}", "new.edges", "--epsilon", "1", "--force"],
-    "owners": [
-        "release",
-        "{}",
-        "new.edges",
-        "--epsilon",
-        "1",
-        "--columns",
-        "owner=1",
-        "--protect",
-        "owner:1",
-    ],
-    "count": ["flows", "{}", "--contributions", "table", "--columns", "owner=1", "--epsilon", "1"],
+    "owners": ["release", "{}", "new.edges", "--epsilon", "1", "--protect", "owner:1"],
+    "count": ["flows", "{}", "--contributions", "table", "--epsilon", "1"],
     "groups": ["release", "mail.edges", "new.edges", "--epsilon", "1", "--groups", "{}", *READ],
     "labels": ["release", "mail.edges", "new.edges", "--epsilon", "1", "--vertices", "{}"],
     "session": ["session", "start", "{}", "--store", "new.db", "--epsilon", "1", "--queries", "2"],
@@ -169,6 +159,15 @@ TYPED = [
     ["--columns", "source=from,target=to"],
 ]
 OF_GRAPHS = ("release", "owners", "count", "session")
+OWNED = ("owners", "count")
+
+
+def with_owner(options):
+    """The same options with a column of owners among the columns, which are one option."""
+    if "--columns" not in options:
+        return [*options, "--columns", "owner=1"]
+    place = options.index("--columns") + 1
+    return [*options[:place], f"{options[place]},owner=1", *options[place + 1 :]]
 
 
 @pytest.mark.parametrize("name", [name for name, _ in FILES])
@@ -180,7 +179,8 @@ def test_no_command_prints_a_cell(folder, tmp_path, monkeypatch, name):
     (tmp_path / "map.csv").write_text("source,target\nann,bob\nbob,eve\n")
     before = {file.name for file in tmp_path.iterdir()}
     for what, line in COMMANDS.items():
-        for options in TYPED if what in OF_GRAPHS else [[]]:
+        for typed in TYPED if what in OF_GRAPHS else [[]]:
+            options = with_owner(typed) if what in OWNED else typed
             status, out, err = run_line(*(part.format(name) for part in line), *options)
             written = [file for file in tmp_path.iterdir() if file.name not in before]
             # Vertices that nobody gave are taken from the file, and are in what comes out.
