@@ -33,7 +33,7 @@ PRODUCTS = {
     "sparse": (
         ("release", "in.edges", "out.csv", *READ, "--mechanism", "sparse"),
         ["a sparse synthetic graph of 12 vertices", "geometric"],
-        ["out.csv.schema.json", "out.csv", "out.csv.sparse.npz"],
+        ["out.csv.schema.json", "out.csv", "out.csv.noisy.npz"],
     ),
     "flows": (
         ("flows", "in.edges", "staff.csv", "out.csv", *READ),

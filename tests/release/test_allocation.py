@@ -1,8 +1,6 @@
 """How a budget is split: exact parts, what each may read, and what becomes of their results."""
 
-import json
 import math
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -11,13 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from noisy_numbers import degrees_of, total_of
 
-from graphcuts_dp.errors import FileFormatError, ParameterError
+from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.measurement import Degrees, Measurement, Measurements
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
 from graphcuts_dp.measure.statistics import measure_degrees, measure_total
 from graphcuts_dp.privacy import level_noise
-from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.guarantee import SMALLEST_EPSILON
 from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release import measuring as mechanism
@@ -32,7 +29,6 @@ from graphcuts_dp.release.shares import (
     degree_share,
     spread,
 )
-from graphcuts_dp.results import bundle
 from graphcuts_dp.results.release import ANSWERS, SYNTHETIC_GRAPH, Release
 
 SHAPES = [None, (5, 9)]  # a graph of 30 vertices, or a bipartite one
@@ -397,87 +393,6 @@ def test_caps_that_sums_of_weights_could_overflow():
 
 
 # On disk.
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_noisy_degrees_come_back_from_plain_values(shape):
-    graph = graph_of(shape, cap=0.7)
-    distribution = distribution_for(graph, "laplace", 1.0)
-    noisy = measure_degrees(graph, distribution, epsilon=Fraction(1, 3), source=SeededEntropy(0))
-    fields, arrays = noisy.parts()
-    lists = {name: each.tolist() for name, each in arrays.items()}
-    back = Measurement.from_parts("degrees", *json.loads(json.dumps([fields, lists])))
-    assert len(back.steps) == len(noisy.steps) == (1 if shape is None else 2)
-    assert all(map(np.array_equal, back.steps, noisy.steps))
-    assert (back.law, back.total, back.epsilon) == (noisy.law, noisy.total, Fraction(1, 3))
-
-
-@pytest.fixture(params=SHAPES)
-def saved(request, tmp_path):
-    made = release_graph(graph_of(request.param), epsilon=4.0, mechanism="degrees+response", seed=1)
-    bought = (total_of(12.0, 2.0, Fraction(1, 9)), *made.measurements.values)
-    spent = Cost.of_pure(sum((part.epsilon for part in bought), Fraction(0)))
-    parts = tuple((part.name, float(part.epsilon)) for part in bought)
-    promised = mechanism.promise(graph_of(request.param), spent, seed=1, parts=parts)
-    kept = Measurements(bought, promised)
-    made = replace(made, measurements=kept)
-    made.save(tmp_path / "g.edges")
-    return made, tmp_path / "g.edges"
-
-
-def test_a_release_keeps_its_parts(saved):
-    made, path = saved
-    back = Release.load(path)
-    assert len(back.degrees.steps) == len(made.degrees.steps)
-    assert all(map(np.array_equal, back.degrees.steps, made.degrees.steps))
-    assert back.degrees.noise == made.degrees.noise
-    assert (back.total.total, back.total.noise) == (12.0, made.total.noise)
-    assert back.guarantee == made.guarantee
-    assert [name for name, _ in back.guarantee.parts] == ["total", "degrees", "entries"]
-    assert back.worst_cut_error_bound(0.9) == made.worst_cut_error_bound(0.9)
-
-
-def put(where, value):
-    def damage(receipt):
-        *path, last = where
-        for name in path:
-            receipt = receipt[name]
-        if value is None:
-            del receipt[last]
-        else:
-            receipt[last] = value
-
-    return damage
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        put(["measurements", "degrees", "arrays", "steps 0"], "many"),
-        put(["measurements", "degrees", "arrays", "steps 0"], [2**70]),
-        put(["measurements", "degrees", "arrays", "steps 0"], None),
-        put(["measurements", "degrees", "parameters"], [[1, 0]]),
-        put(["measurements", "degrees", "parameters"], [["x", 1]]),
-        put(["measurements", "degrees", "unit"], "x"),
-        put(["measurements", "degrees"], [1, 2]),
-        put(["measurements", "degrees"], None),
-        put(["measurements", "total"], {"value": 1.0}),
-        put(["measurements", "total"], None),
-        put(["guarantee", "parts"], [1, 2]),
-        put(["guarantee", "parts"], None),
-    ],
-)
-def test_damaged_parts_are_refused_even_with_a_right_digest(saved, damage):
-    _, path = saved
-    file = bundle.receipt_path(path)
-    receipt = json.loads(file.read_bytes())
-    receipt.pop("digest")
-    damage(receipt)
-    receipt["digest"] = bundle._digest(receipt)
-    file.write_text(json.dumps(receipt))
-    with pytest.raises(FileFormatError, match="damaged or of another version") as caught:
-        Release.load(path)
-    assert "\n" not in str(caught.value)
 
 
 # What early degrees are for.

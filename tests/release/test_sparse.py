@@ -298,7 +298,7 @@ def test_it_is_read_back(tmp_path, kind, mean):
     release = released(graph, **options)
     path = tmp_path / "synthetic.npz"
     names = release.save(path)
-    assert names == (str(path), str(KINDS["sparse"].arrays(path)), str(receipt_path(path)))
+    assert names == (str(path), str(KINDS["release"].arrays(path)), str(receipt_path(path)))
     read = gc.Release.load(path)
     assert read.graph == release.graph
     assert read.guarantee == release.guarantee
