@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, Self, final
 
 import numpy as np
@@ -133,22 +133,8 @@ class NoisyMatrix:
             "standard_deviation": distribution.standard_deviation,
             "note": "estimate of an entry = (released integer - offset) * unit",
         }
-        packed = distribution.bits
-        values = self._packed() if packed else np.concatenate(self.blocks.map(_pairs))
-        return fields, {"values": values}
-
-    def _packed(self) -> npt.NDArray[np.uint8]:
-        """All bits, one for each pair in row order, eight a byte across the blocks."""
-        layout = self.blocks.layout
-        whole: list[npt.NDArray[np.uint8]] = []
-        rest = np.empty(0, dtype=np.uint8)
-        for bounds, packed in zip(layout.bounds(), self.blocks.map(_packed_pairs), strict=True):
-            count = layout.pairs_before(bounds[1]) - layout.pairs_before(bounds[0])
-            bits = np.concatenate([rest, np.unpackbits(packed, count=count)])
-            end = len(bits) // 8 * 8
-            whole.append(np.packbits(bits[:end]))
-            rest = bits[end:]
-        return np.concatenate([*whole, np.packbits(rest)])
+        values = np.concatenate(self.blocks.map(_pairs))
+        return fields, {"values": np.packbits(values) if distribution.bits else values}
 
     @classmethod
     def from_parts(cls, fields: Mapping[str, Any], arrays: Mapping[str, Any], space: Space) -> Self:
@@ -162,10 +148,6 @@ class NoisyMatrix:
             fields["noise"], epsilon=Fraction(*fields["epsilon"]), weight_cap=fields["weight_cap"]
         )
         return cls(_unpack(arrays["values"], distribution, space), space)
-
-
-def _packed_pairs(block: RowBlock) -> npt.NDArray[np.uint8]:
-    return np.packbits(_pairs(block))
 
 
 def _pairs(block: RowBlock) -> npt.NDArray[Any]:
@@ -205,15 +187,10 @@ def _unpack(values: npt.NDArray[Any], distribution: NoiseDistribution, space: Sp
         raise ValueError("there is another number of entries")
     if distribution.bits and values.dtype != np.uint8:
         raise ValueError("these are other numbers than bits")
-
-    def part(start: int, stop: int) -> npt.NDArray[Any]:
-        first, end = layout.pairs_before(start), layout.pairs_before(stop)
-        if not distribution.bits:
-            return values[first:end]
-        bits = np.unpackbits(values[first // 8 : -(-end // 8)])
-        return bits[first % 8 :][: end - first]
-
-    parts = [partial(part, *bounds) for bounds in layout.bounds()]
+    if distribution.bits:
+        values = np.unpackbits(values, count=pairs)
+    ends = [layout.pairs_before(stop) for _, stop in layout.bounds()[:-1]]
+    parts = [lambda part=part: part for part in np.split(values, ends)]
     return Blocks.from_pairs(distribution, layout, parts)
 
 

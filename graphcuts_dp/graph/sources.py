@@ -16,17 +16,20 @@ import scipy.sparse as sp
 from graphcuts_dp.arrays import FloatArray
 from graphcuts_dp.errors import FileFormatError, GraphError
 from graphcuts_dp.graph.arrow_tables import choose_columns, gather, is_label, pyarrow, used_names
-from graphcuts_dp.graph.assemble import Ends, Options, RawEdges, Schema, listed, split_sides
+from graphcuts_dp.graph.assemble import Ends, Options, RawEdges, Schema, edges_by_rows, listed
 from graphcuts_dp.graph.edge_store import EdgeStore
 from graphcuts_dp.graph.matrices import matrix_edges
 from graphcuts_dp.pairs.queries import one_set
-from graphcuts_dp.pairs.vertices import Arcs, Label, VertexSet, sets_in, vertex_sets
-from graphcuts_dp.tables.columns import ColumnPlaces, Columns, find_columns
+from graphcuts_dp.pairs.vertices import Arcs, Label, sets_in, vertex_sets
+from graphcuts_dp.tables.columns import ColumnPlaces, Columns
 from graphcuts_dp.tables.frames import frame_of, made_frame
 
 if TYPE_CHECKING:
     import igraph
     import networkx as nx
+
+
+_FROM_LIBRARY: dict[str, Any] = {"as_text": False, "arbitrary_order": True}
 
 
 def edges_of(source: Any, options: Options) -> RawEdges:
@@ -74,7 +77,7 @@ def owned_edges(source: Any, options: Options) -> tuple[RawEdges, ColumnPlaces, 
 
 def _of_frame(frame: Any, options: Options) -> RawEdges:
     try:
-        places = _places(frame.columns, options)
+        places = choose_columns(frame.columns, options)
     except FileFormatError as problem:
         raise GraphError(str(problem)) from None
     ends = [_ends(frame[:, place].to_numpy(), _row) for place in (places.source, places.target)]
@@ -82,28 +85,20 @@ def _of_frame(frame: Any, options: Options) -> RawEdges:
     return _labelled(ends, weights, _row, columns=places)
 
 
-def _places(names: list[str], options: Options) -> ColumnPlaces:
-    columns = options.columns
-    if columns.header is not None or columns.delimiter is not None:
-        raise FileFormatError("the columns have names; leave out header= and delimiter=")
-    return find_columns(names, columns, weighted=options.weighted, declared=None)
-
-
 def _of_arrow(table: Any, options: Options) -> RawEdges:
     """Edges of a stream of batches, one at a time."""
     arrow = pyarrow()
     reader = arrow.RecordBatchReader.from_stream(table)
     try:
-        places = choose_columns(
-            reader.schema, options.columns, weighted=options.weighted, declared=None
-        )
+        places = choose_columns(reader.schema.names, options, types=reader.schema.types)
     except FileFormatError as problem:
         raise GraphError(str(problem)) from None
     kinds = [is_label(reader.schema.types[place]) for place in (places.source, places.target)]
     if kinds[0] != kinds[1]:
         raise GraphError("the columns of ends hold integers both, or strings both")
     try:
-        return gather(reader, used_names(reader.schema, places), error=GraphError, as_text=False)
+        names = used_names(reader.schema.names, places)
+        return gather(reader, names, error=GraphError, as_text=False)
     except arrow.ArrowException:  # which may quote rows
         raise GraphError("the table cannot be read to its end") from None
 
@@ -132,8 +127,7 @@ def _of_matrix(matrix: Any, options: Options) -> RawEdges:
     return matrix_edges(
         matrix,
         Schema(),
-        bipartite=options.bipartite,
-        directed=options.directed,
+        options,
         unweighted=matrix.dtype == np.bool_,
         error=GraphError,
     )
@@ -150,7 +144,9 @@ def _of_networkx(graph: "nx.Graph[Any]", options: Options) -> RawEdges:
         for side in (0, 1)
     ]
     weights = _weights([edge[2] for edge in triples], options)
-    return _by_rows(ends, nodes, sides, weights, options, undeclared=True)
+    return edges_by_rows(
+        ends, nodes, sides, weights, options, where=_where, undeclared=True, **_FROM_LIBRARY
+    )
 
 
 def _of_igraph(graph: "igraph.Graph", options: Options) -> RawEdges:
@@ -163,7 +159,8 @@ def _of_igraph(graph: "igraph.Graph", options: Options) -> RawEdges:
     weights = None
     if weight in graph.es.attributes():
         weights = _weights(list(graph.es[weight]), options, declared=True)
-    return _by_rows([pairs[:, 0], pairs[:, 1]], nodes, sides, weights, options)
+    ends = list(pairs.T)
+    return edges_by_rows(ends, nodes, sides, weights, options, where=_where, **_FROM_LIBRARY)
 
 
 def to_networkx(graph: EdgeStore) -> "nx.Graph[Any]":
@@ -249,33 +246,6 @@ def _labelled(
         ends = [listed(end) for end in ends]
     return RawEdges(
         sources=ends[0], targets=ends[1], weights=weights, as_text=False, where=where, **told
-    )
-
-
-def _by_rows(
-    ends: list[Any],
-    nodes: list[Label],
-    sides: list[Any],
-    weights: FloatArray | None,
-    options: Options,
-    *,
-    undeclared: bool = False,
-) -> RawEdges:
-    if options.bipartite:
-        ends, sets = split_sides(ends, nodes, sides, _where, GraphError)
-        schema = Schema(sides=sets)
-    else:
-        schema = Schema(vertices=VertexSet(nodes))
-    return RawEdges(
-        sources=ends[0],
-        targets=ends[1],
-        weights=weights,
-        schema=schema,
-        as_text=False,
-        as_rows=True,
-        arbitrary_order=True,
-        undeclared=undeclared,
-        where=_where,
     )
 
 

@@ -261,6 +261,26 @@ def header_separator(header: str, form: TextFormat) -> str | None:
 _PIECE = 1 << 20
 
 
+def whole_file(file: BinaryIO, encoding: str | None = None, *, text: bool = True) -> bytes:
+    """All of an open file, of formats that are not read piece by piece.
+
+    Args:
+        file: open at its start.
+        encoding: as for `as_utf8`.
+        text: whether it is brought to UTF-8.
+
+    Raises:
+        FileFormatError: nothing is in it, or it is not text in this encoding.
+        ParameterError: no such encoding.
+    """
+    data = file.read()
+    if text:
+        data = as_utf8(data, encoding)
+    if not data.strip():
+        raise FileFormatError("the file is empty")
+    return data
+
+
 def read_bytes(path: PathLike) -> bytes:
     """All bytes of a file, or of a pipe that a program writes into, such as bash's `<(...)`.
 

