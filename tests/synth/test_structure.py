@@ -94,12 +94,6 @@ def test_pure_noise_has_no_structure(shape):
     assert alarms <= 5
 
 
-def test_bits_of_an_empty_graph_have_no_structure():
-    for seed in range(4):
-        given = problem(planted((60, 60), 0.0, 0.0)[0], seed=seed)
-        assert len(sharpened_structure(View(given.blocks)).sizes) == 0
-
-
 @pytest.mark.parametrize("shape", [(1, 1), (2, 2), (1, 7), (7, 1), (3, 3), (5, 9)])
 def test_small_and_empty_matrices(shape):
     symmetric = shape[0] == shape[1]
@@ -408,7 +402,7 @@ def test_few_equal_or_far_points(points):
 
 
 def test_many_points_are_sampled_and_the_choice_repeats():
-    _, points = clusters(CENTRES, 700)
+    _, points = clusters(CENTRES, 520)
     first, second = fit_mixture(points), fit_mixture(points)
     assert np.array_equal(first.directions, second.directions)
     assert len(first.directions) == 4

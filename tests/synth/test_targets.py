@@ -20,6 +20,7 @@ from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release.measuring import measure
 from graphcuts_dp.release.shares import group_plan
+from graphcuts_dp.resources import Deadline
 from graphcuts_dp.synth.base import FitProblem
 from graphcuts_dp.synth.targets import (
     CellEstimates,
@@ -110,7 +111,7 @@ def test_noisy_degrees_make_better_degrees(case):
     graph = make()
     errors = []
     for degrees in (None, 1):
-        asked = [problem(graph, epsilon=0.5, degrees=degrees, seed=seed) for seed in range(4)]
+        asked = [problem(graph, epsilon=0.5, degrees=degrees, seed=seed) for seed in range(2)]
         found = [credible_sums(each, each.blocks.distribution).rows for each in asked]
         errors.append(np.mean([((rows - graph.dense().sum(axis=1)) ** 2).mean() for rows in found]))
     raw = np.mean([((p.blocks.estimate() - graph.dense()).sum(axis=1) ** 2).mean() for p in asked])
@@ -120,14 +121,17 @@ def test_noisy_degrees_make_better_degrees(case):
 @pytest.mark.parametrize("degrees", [None, 4])
 @pytest.mark.parametrize("case", CASES)
 def test_a_better_total_is_used(case, degrees):
-    make, _, _ = CASES[case]
-    graph = make()
+    graph = {
+        "undirected": planted((20, 20), 0.5, 0.1),
+        "directed": planted_directed((20, 20), 0.5, 0.1, 0.1),
+        "bipartite": planted_bipartite((20, 20), (15, 15), 0.5, 0.1),
+    }[case][0]
     true = graph.dense().sum()
     asked = problem(graph, epsilon=0.2, degrees=degrees)
     known = replace(asked, total=total_of(true, 1e-3))
     useless = replace(asked, total=total_of(-1e30, 1e30))
     found, plain, same = (
-        credible_sums(each, asked.blocks.distribution).rows.sum()
+        credible_sums(each, asked.blocks.distribution, Deadline(0.0)).rows.sum()
         for each in (known, asked, useless)
     )
     assert found == pytest.approx(true, rel=1e-3)
@@ -155,7 +159,7 @@ def test_a_denser_block_keeps_its_degrees():
     """
     sizes = (160, 130, 110, 100)
     errors = []
-    for seed in range(3):
+    for seed in range(2):
         graph, _ = planted(sizes, 0.4, 0.05, seed=seed)
         asked = problem(graph, degrees=0.08, seed=seed)
         rows = credible_sums(asked, asked.blocks.distribution).rows
