@@ -126,7 +126,7 @@ def matrix_of(structure):
 
 @pytest.mark.parametrize("seed", range(2))
 def test_blocks_near_the_edge_are_told_apart(seed):
-    """Four blocks of 100 whose eigenvalue is 1.7 times sqrt(n): they are found, with their means."""
+    """Four blocks of 100 whose eigenvalue is 1.7 times sqrt(n): they and their means are found."""
     signal = 1.7 * 20 / 100
     view, X, _ = noisy_blocks([100] * 4, signal, seed)
     found = fitted(view, 4).left.argmax(axis=1)
