@@ -13,8 +13,8 @@ import graphcuts_dp as gc
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.pairs import queries as queries_module
-from graphcuts_dp.pairs.queries import CutQuery, RankOneQuery, answer_all, pairs_between
-from graphcuts_dp.pairs.vertices import VertexSet
+from graphcuts_dp.pairs.queries import CutQuery, RankOneQuery, answer_all, pairs_of_cut
+from graphcuts_dp.pairs.vertices import Arcs, VertexSet
 
 random_graph = partial(helpers.random_graph, density=0.4)
 
@@ -151,8 +151,10 @@ def test_number_of_pairs_between_sets(n):
         count = sum(
             bool((S[i] and T[j]) or (S[j] and T[i])) for i, j in itertools.combinations(range(n), 2)
         )
-        assert pairs_between(S, T, bipartite=False) == count
-        assert pairs_between(S, T, bipartite=True) == S.sum() * T.sum()
+        vertices = VertexSet(n)
+        assert pairs_of_cut(S, T, vertices) == count
+        assert pairs_of_cut(S, T, Arcs(vertices)) == S.sum() * T.sum() - (S & T).sum()
+        assert pairs_of_cut(S, T, (vertices, VertexSet(n))) == S.sum() * T.sum()
 
 
 # Sensitivities.
