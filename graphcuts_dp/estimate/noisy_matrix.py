@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, BinaryIO, Self, final
 
 import numpy as np
@@ -142,26 +142,12 @@ class NoisyMatrix:
         }
         if self.directed:
             header["directed"] = True
+        values = np.concatenate(self.blocks.map(_pairs))
         np.savez_compressed(
             handle,
             header=np.frombuffer(json.dumps(header).encode(), dtype=np.uint8),
-            values=self._packed()
-            if self.distribution.bits
-            else np.concatenate(self.blocks.map(_pairs)),
+            values=np.packbits(values) if self.distribution.bits else values,
         )
-
-    def _packed(self) -> npt.NDArray[np.uint8]:
-        """All bits, one for each pair in row order, eight a byte across the blocks."""
-        layout = self.blocks.layout
-        whole: list[npt.NDArray[np.uint8]] = []
-        rest = np.empty(0, dtype=np.uint8)
-        for bounds, packed in zip(layout.bounds(), self.blocks.map(_packed_pairs), strict=True):
-            count = layout.pairs_before(bounds[1]) - layout.pairs_before(bounds[0])
-            bits = np.concatenate([rest, np.unpackbits(packed, count=count)])
-            end = len(bits) // 8 * 8
-            whole.append(np.packbits(bits[:end]))
-            rest = bits[end:]
-        return np.concatenate([*whole, np.packbits(rest)])
 
     @classmethod
     def read(cls, handle: BinaryIO) -> Self:
@@ -191,10 +177,6 @@ class NoisyMatrix:
         except Exception as problem:
             # Many kinds of damage, one thing to tell.
             raise FileFormatError("the file of the noisy matrix is damaged") from problem
-
-
-def _packed_pairs(block: RowBlock) -> npt.NDArray[np.uint8]:
-    return np.packbits(_pairs(block))
 
 
 def _pairs(block: RowBlock) -> npt.NDArray[Any]:
@@ -234,15 +216,10 @@ def _unpack(values: npt.NDArray[Any], distribution: NoiseDistribution, space: Sp
         raise FileFormatError("the file of the noisy matrix is cut short")
     if distribution.bits and values.dtype != np.uint8:
         raise FileFormatError("the file of the noisy matrix holds other numbers than bits")
-
-    def part(start: int, stop: int) -> npt.NDArray[Any]:
-        first, end = layout.pairs_before(start), layout.pairs_before(stop)
-        if not distribution.bits:
-            return values[first:end]
-        bits = np.unpackbits(values[first // 8 : -(-end // 8)])
-        return bits[first % 8 :][: end - first]
-
-    parts = [partial(part, *bounds) for bounds in layout.bounds()]
+    if distribution.bits:
+        values = np.unpackbits(values, count=pairs)
+    ends = [layout.pairs_before(stop) for _, stop in layout.bounds()[:-1]]
+    parts = [lambda part=part: part for part in np.split(values, ends)]
     return Blocks.from_pairs(distribution, layout, parts)
 
 

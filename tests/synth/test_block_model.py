@@ -11,9 +11,15 @@ from noisy_cases import gaussian, indicators, planted_directed, problem
 
 from graphcuts_dp.estimate.blocks import Blocks
 from graphcuts_dp.resources import Deadline
-from graphcuts_dp.synth import communities
-from graphcuts_dp.synth.block_model import _MARGIN, best_structure, explained, fit_blocks
-from graphcuts_dp.synth.communities import found_groups, shows_structure
+from graphcuts_dp.synth import block_model
+from graphcuts_dp.synth.block_model import (
+    _MARGIN,
+    best_structure,
+    explained,
+    fit_blocks,
+    found_groups,
+    shows_structure,
+)
 from graphcuts_dp.synth.structure import View, largest_triples, sharpened_structure
 
 
@@ -243,9 +249,9 @@ def test_edges_without_communities_are_not_searched(monkeypatch, activity, degre
     def never(*_):
         raise AssertionError("searched")
 
-    monkeypatch.setattr(communities, "_MANY", 1000)
-    monkeypatch.setattr(communities, "_partitions", never)
-    monkeypatch.setattr(communities, "_DRAWN", drawn)
+    monkeypatch.setattr(block_model, "_MANY", 1000)
+    monkeypatch.setattr(block_model, "_partitions", never)
+    monkeypatch.setattr(block_model, "_DRAWN", drawn)
     rows, columns, chances, _ = planted(1, 0.0, degree=degree, activity=activity)
     assert found_groups(rows, columns, chances, N) is None
 
@@ -253,7 +259,7 @@ def test_edges_without_communities_are_not_searched(monkeypatch, activity, degre
 @pytest.mark.parametrize("many", [1000, 10**9])
 @pytest.mark.parametrize(("groups", "inside"), [(3, 0.8), (10, 0.8), (40, 0.7)])
 def test_planted_communities_are_searched_and_found(monkeypatch, groups, inside, many):
-    monkeypatch.setattr(communities, "_MANY", many)
+    monkeypatch.setattr(block_model, "_MANY", many)
     rows, columns, chances, codes = planted(groups, inside)
     found = found_groups(rows, columns, chances, N)
     assert found is not None
@@ -273,7 +279,7 @@ def test_few_edges_at_random_are_searched_in_vain():
 @pytest.mark.parametrize("drawn", [2000, N])
 def test_weak_communities_show(monkeypatch, groups, drawn):
     """Those of second eigenvalue 1.6/sqrt(degree): 1 is where no method sees any."""
-    monkeypatch.setattr(communities, "_DRAWN", drawn)
+    monkeypatch.setattr(block_model, "_DRAWN", drawn)
     *edges, _ = planted(groups, 1.6 / 24**0.5, degree=24, activity=0.0, n=2 * N)
     weights = np.ones(len(edges[0]))
     assert shows_structure(*edges[:2], weights, 2 * N)
@@ -290,7 +296,7 @@ def test_the_eigenvalue_is_that_of_the_whole_matrix():
     rest = whole - np.outer(degrees, degrees) / degrees.sum()
     exact = np.linalg.eigvalsh(scale[:, None] * rest * scale)[-1]
     rng = np.random.default_rng(0)
-    assert communities._largest(rows, columns, chances, n, rng) == pytest.approx(exact, rel=1e-4)
+    assert block_model._largest(rows, columns, chances, n, rng) == pytest.approx(exact, rel=1e-4)
 
 
 def test_edges_among_few_vertices_are_not_compared():
