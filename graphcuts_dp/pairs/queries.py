@@ -22,14 +22,7 @@ from graphcuts_dp.errors import QueryError
 from graphcuts_dp.pairs.vertices import ALL, Arcs, Label, NamedSet, Space, VertexSet
 
 
-class AnyGraph(Protocol):
-    """What queries read of a graph of any kind, besides its sparse matrix."""
-
-    @property
-    def space(self) -> Space:
-        """Its vertex set, both, or `Arcs`. Public."""
-        ...
-
+class _Edges(Protocol):
     @property
     def rows(self) -> npt.NDArray[np.int32]: ...
     @property
@@ -38,6 +31,15 @@ class AnyGraph(Protocol):
     def weights(self) -> FloatVector: ...
     @property
     def weighted(self) -> bool: ...
+
+
+class AnyGraph(_Edges, Protocol):
+    """What queries read of a graph of any kind, besides its sparse matrix."""
+
+    @property
+    def space(self) -> Space:
+        """Its vertex set, both, or `Arcs`. Public."""
+        ...
 
 
 Data = AnyGraph | npt.NDArray[Any]
