@@ -83,18 +83,6 @@ def test_weights(put):
         read_graph(path, merge="mean")
 
 
-def test_fast_and_careful_ways_agree(put):
-    draw = np.random.default_rng(5)
-    pairs = draw.integers(0, 10**6, (70_000, 2))
-    mass = draw.random(70_000)
-    rows = [f"{a},{b},{w!r}\n" for (a, b), w in zip(pairs.tolist(), mass.tolist(), strict=True)]
-    fast = gc.read_graph(put("x.edges", "".join(rows)), columns=gc.Columns(weight=2))
-    assert fast == gc.read_graph(
-        put("y.edges", "".join(rows) + "\n# careful\n"), columns=gc.Columns(weight=2)
-    )
-    assert fast == Graph(*np.searchsorted(fast.labels, pairs.T), mass, vertices=fast.labels)
-
-
 # ------------------------------------------------------------------ headers and columns
 
 
@@ -487,20 +475,6 @@ def test_paths_that_cannot_be_read(tmp_path, put):
     if os.geteuid() != 0:
         with pytest.raises(FileFormatError, match="no permission"):
             read_graph(path)
-
-
-def test_paths_that_cannot_be_written(tmp_path):
-    graph = Graph([0], [1], vertices=2)
-    with pytest.raises(FileFormatError, match="does not exist"):
-        graph.write(tmp_path / "no" / "x.edges")
-    with pytest.raises(FileFormatError, match="unknown ending"):
-        graph.write(tmp_path / "x.dat")
-    graph.write(tmp_path / "x.edges")
-    with pytest.raises(FileFormatError, match="exists"):
-        graph.write(tmp_path / "x.edges")
-    Graph([0], [2], vertices=3).write(tmp_path / "x.edges", force=True)
-    assert read_graph(tmp_path / "x.edges").n == 3
-    assert [path.name for path in tmp_path.iterdir()] == ["x.edges"]
 
 
 def test_one_vertex_is_enough(put):
