@@ -126,7 +126,16 @@ REFUSED = {
         for x in (np.ones((2, 3)), np.ones(3), np.ones((2, 2)) * 1j, np.zeros((0, 0)))
     },
     "NaN in a matrix": (sp.coo_array(np.array([[0, np.nan], [0, 0]])), {}, "not finite"),
-    "a missing end": (FRAME.assign(source=["a", None]), {}, "strings or integers"),
+    **{
+        f"{x} as an end": (FRAME.assign(target=["XsecretX", x]), {}, r"row 1 \(counted.*missing")
+        for x in (None, float("nan"), pd.NA, pd.NaT)
+    },
+    "a gap among numbers": (FRAME.assign(target=[2.0, np.nan]), {}, "row 1 "),
+    "a word among weights": (FRAME.assign(weight=[1, "XsecretX"]), {}, "row 1 .*not a number"),
+    **{
+        f"a change of {x}": ([("a", "b", 7.0)], {"hide_change": x}, "hide_change can only be 1")
+        for x in (0, 2, 0.5, -1, float("nan"))
+    },
     "half of the columns": (FRAME, {"source": "from"}, "together"),
     "no such column": (FRAME, {"source": "from", "target": "to"}, "exactly one column 'from'"),
     "a column more": (FRAME.assign(other=1), {}, "column 3 is a weight; pass weight="),
