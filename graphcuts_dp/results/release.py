@@ -45,11 +45,10 @@ from graphcuts_dp.pairs.queries import (
     RankOneQuery,
     Subset,
     answer_all,
-    is_plain,
     is_query,
     understood,
 )
-from graphcuts_dp.pairs.vertices import Space, sets_in
+from graphcuts_dp.pairs.vertices import Space, VertexSet, sets_in
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, promise_text
 from graphcuts_dp.privacy.noise import SEEDED_WARNING
 from graphcuts_dp.results import bundle
@@ -211,7 +210,7 @@ class Release(Displayed):
             confidence = 1 - failure * _FOR_TOTAL
         everything = CutQuery(*(np.ones(n, dtype=np.bool_) for n in self.shape))
         total = self.answer(everything, confidence=confidence).interval[1]
-        twice = 2 if is_plain(graph) else 1
+        twice = 2 if isinstance(graph.space, VertexSet) else 1
         return min(noise, twice * max(total, everything.value(graph) * (1 + 1e-12)))
 
     def answer(
