@@ -247,22 +247,6 @@ def test_polars_frames():
     assert make_flat(coded, **NAMED, weight_cap=10) == expected
 
 
-@pytest.mark.parametrize(
-    ("columns", "options", "message"),
-    [
-        ({"a": [1]}, {}, "fewer than two columns"),
-        ({"source": ["a"], "target": [2]}, {}, "integers both, or strings both"),
-        ({"source": [1.5], "target": [2.5]}, {}, "neither integers nor strings"),
-        ({"source": [1], "target": [2], "weight": ["x"]}, {}, "holds no numbers"),
-        ({"source": [1, None], "target": [2, 3]}, {}, "row 1 .*missing"),
-        ({"source": [1], "target": [2]}, {"vertices": 2}, "row 0 .*not in the public"),
-    ],
-)
-def test_tables_that_are_no_edges(columns, options, message):
-    with pytest.raises(GraphError, match=message):
-        make_flat(pa.table(columns), **options)
-
-
 def test_rows_are_gathered_a_piece_at_a_time(monkeypatch):
     monkeypatch.setattr("graphcuts_dp.graph.arrow_tables._ROWS", 2)
     table = pa.table({"source": ["a", "b", "a", "c", "d"], "target": ["b", "c", "d", "d", None]})
