@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
+from graphcuts_dp.estimate.measurement import Measurement
 from graphcuts_dp.measure.cells import (
     cell_tree,
     grid_of_cells,
@@ -155,6 +156,24 @@ def test_what_is_stated_is_what_the_noise_costs():
         assert [len(values) for values in made.steps] == [cells.size(1), cells.size(2)]
         with pytest.raises(ValueError, match="read-only"):
             made.steps[0][0] = 1
+
+
+def test_sums_of_many_levels_come_back_level_by_level():
+    """So many that names of arrays do not sort as their numbers do."""
+    graph, pairs = gc.Graph([0, 1, 2], [1, 2, 3], vertices=28), np.arange(28) // 2
+    levels = {
+        f"level {k}": np.where(pairs < k, np.arange(28), 2 * k).tolist() for k in range(1, 14)
+    }
+    sides = (gc.Groups(graph.vertices, levels),) * 2
+    cells = cell_tree(graph, sides)
+    places = tuple(range(cells.depth))
+    noise = LevelNoise("gaussian", tuple(Fraction(9 + place) for place in places))
+    grid, source = grid_of_cells(graph, epsilon=1.0), SeededEntropy(1)
+    made = measure_cells(graph, sides, cells, places=places, noise=noise, grid=grid, source=source)
+    again = Measurement.from_parts("flows", *made.parts())
+    assert len(made.steps) > 10
+    assert all(map(np.array_equal, made.steps, again.steps))
+    assert (again.noise, again.changes) == (made.noise, made.changes)
 
 
 def test_cells_without_pairs_are_left_out():

@@ -198,21 +198,6 @@ def test_rounding_is_the_nearest_possible_table_of_one_level():
     assert made.tolist() == [3, 0, 1, 4]
 
 
-def test_flows_of_many_levels_come_back_level_by_level(tmp_path):
-    graph = gc.Graph([0, 1, 2], [1, 2, 3], vertices=28)
-    pairs = np.arange(28) // 2
-    levels = {
-        f"level {k}": np.where(pairs < k, np.arange(28), 2 * k).tolist() for k in range(1, 14)
-    }
-    groups = gc.Groups(graph.vertices, levels)
-    flows = gc.release_flows(graph, groups, epsilon=1.0, delta=1e-6, noise="gaussian", seed=1)
-    assert len(flows.noisy.steps) > 10  # so that names of arrays do not sort as their numbers do
-    flows.save(tmp_path / "mail.csv")
-    again = gc.load(tmp_path / "mail.csv")
-    for mine, read in zip(flows.noisy.steps, again.noisy.steps, strict=True):
-        assert np.array_equal(mine, read)
-
-
 def test_the_file_is_the_table_and_says_where_the_noise_is_from_a_seed(made, tmp_path):
     _, groups, flows = made
     flows.save(tmp_path / "mail.csv")
