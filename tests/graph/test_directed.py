@@ -20,6 +20,7 @@ from graphcuts_dp.graph.adjacency import (
     read_graph,
 )
 from graphcuts_dp.graph.files import describe_reading
+from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import Arcs, VertexSet
 
@@ -38,6 +39,10 @@ def test_what_is_kept_of_arcs():
     assert graph.dense().tolist() == [[0, 4, 0], [3, 0, 0], [0, 0, 0]]
     assert (graph.adjacency.toarray() == graph.dense()).all()
     assert (graph.n, graph.shape, graph.labels) == (3, (3, 3), (0, 1, 2))
+    grid = Grid.of(
+        DirectedGraph(graph.rows, graph.columns, graph.weights, vertices=3, weight_cap=4)
+    )
+    assert grid.total(graph) == grid.steps(graph.weights).sum() > 0
     assert graph == DirectedGraph.of(np.array([[9, 4, 0], [3, 0, 0], [0, 0, 1]]))
     assert graph == from_rows_on(graph.space, [graph.dense()[:1], graph.dense()[1:]])
     assert from_rows_on(graph.space, [np.eye(3)]) == DirectedGraph([], [], [], vertices=3)

@@ -40,6 +40,7 @@ GRAPHS = {
     "arcs": DirectedGraph([0, 1, 2, 1], [1, 0, 1, 2], vertices=["a", "é", "n1", "alone"]),
     "weighted arcs": DirectedGraph([0, 1, 4], [1, 0, 2], [0.5, 2, 1], vertices=5, weight_cap=2),
     "no arcs": DirectedGraph([], [], vertices=2),
+    "as many": BipartiteGraph([0], [1], left=2, right=2),
     "shared names": BipartiteGraph([0, 1], [1, 1], left=["a", "b"], right=["a", "n0", "z"]),
 }
 
@@ -92,7 +93,7 @@ def test_odd_labels_come_back(tmp_path, ending):
 @pytest.mark.parametrize("ending", WRITTEN)
 def test_a_graph_of_one_kind_is_read_as_no_other(tmp_path, ending):
     path, kinds = tmp_path / f"x{ending}", (Graph, BipartiteGraph, DirectedGraph)
-    for name in ("no edges", "strings", "same on both", "no arcs", "weighted arcs"):
+    for name in ("no edges", "strings", "same on both", "as many", "no arcs", "weighted arcs"):
         graph = GRAPHS[name]
         graph.write(path, force=True)
         for kind in kinds:
