@@ -17,7 +17,7 @@ from graphcuts_dp.ledger.opening import Store, create_ledger
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import as_stored
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, delta_warning, exact_epsilon
-from graphcuts_dp.server.approval import forecast
+from graphcuts_dp.server.desk import forecast
 from graphcuts_dp.session.session import session_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
