@@ -15,10 +15,10 @@ from graphcuts_dp.learn.calibrations import median_error
 from graphcuts_dp.learn.median import DatabaseFamily, all_graphs
 from graphcuts_dp.pairs.graph_queries import STATISTICS, GraphQuery
 from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.pairs.query_lines import read_asked
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.session.queries import decode_query, encode_query
-from graphcuts_dp.session.query_lines import read_asked
 from graphcuts_dp.session.session import open_session, session_of
 from graphcuts_dp.session.terms import SessionTerms
 

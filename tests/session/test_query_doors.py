@@ -15,8 +15,8 @@ import graphcuts_dp as gc
 from graphcuts_dp.cli.main import app
 from graphcuts_dp.errors import FileFormatError, QueryError
 from graphcuts_dp.pairs.queries import understood
+from graphcuts_dp.pairs.query_lines import query_to_dict, read_asked
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.session.query_lines import query_to_dict, read_asked
 from graphcuts_dp.session.session import session_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")

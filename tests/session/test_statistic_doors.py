@@ -10,8 +10,8 @@ import graphcuts_dp as gc
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.learn.median import DatabaseFamily
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery
+from graphcuts_dp.pairs.query_lines import query_title, query_to_dict, read_asked, read_linear
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.session.query_lines import query_title, query_to_dict, read_asked, read_linear
 from graphcuts_dp.session.session import session_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
