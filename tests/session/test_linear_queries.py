@@ -9,7 +9,6 @@ import pytest
 from helpers import random_graph
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import ParameterError, QueryError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.pairs.graph_queries import Extent, LinearSteps
 from graphcuts_dp.pairs.queries import MixedCut
@@ -20,7 +19,7 @@ from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.session.plain import PerQueryNoise
 from graphcuts_dp.session.queries import EdgeCounter, decode_query, encode_query, linear_count
 from graphcuts_dp.session.session import session_of
-from graphcuts_dp.session.terms import LINEAR_METHODS, SessionTerms
+from graphcuts_dp.session.terms import SessionTerms
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 
@@ -174,29 +173,6 @@ def test_a_query_that_is_zero_everywhere_is_free_and_certain(tmp_path):
         assert session.remaining.queries == 20
 
 
-def test_bounded_cuts_are_the_only_queries_of_vertices(tmp_path):
-    graph = graph_of("plain")
-    options = {"protect": "vertex", "degree_bound": 5}
-    with (
-        opened(graph, tmp_path / "s.db", "laplace", **options) as session,
-        pytest.raises(QueryError, match="protect='vertex' answers bounded cuts"),
-    ):
-        session.ask(queries_of(graph)["rank-one"])
-
-
-def test_auto_takes_a_method_that_answers_every_query(tmp_path):
-    graph = random_graph(40, 1)
-    terms = {"epsilon": 1.0, "delta": 1e-6, "queries": 10**6, "seed": 1}
-    with session_of(graph, store=tmp_path / "cuts.db", **terms) as session:
-        assert session.parameters["method"] not in ("gaussian", "laplace")
-    with session_of(graph, store=tmp_path / "all.db", linear=True, **terms) as session:
-        assert session.parameters["method"] in LINEAR_METHODS
-        rng = np.random.default_rng(1)
-        assert session.ask(gc.Query.matrix(rng.normal(size=(40, 40)))).guaranteed
-    with pytest.raises(ParameterError, match="linear=True needs a method"):
-        opened(graph, tmp_path / "no.db", "binary", linear=True)
-
-
 @pytest.mark.parametrize("shape", [10, (6, 8)])
 @pytest.mark.parametrize("overlapping", [False, True])
 def test_binary_answers_of_rank_one_queries_are_as_far_off_as_proven(shape, overlapping):
@@ -248,21 +224,3 @@ def test_a_set_that_mixes_both_sides_counts_each_edge_once(tmp_path):
 
 def graph_as_plain(graph):
     return graph.rows, graph.columns + graph.shape[0]
-
-
-def test_a_label_of_both_sides_is_refused_in_a_set_that_mixes_them(tmp_path):
-    graph = random_graph((4, 6), 1)  # 0..3 and 0..5
-    with opened(graph, tmp_path / "s.db", "laplace") as session:
-        with pytest.raises(QueryError, match="a vertex of both sides"):
-            session.ask([0, 5])
-        with pytest.raises(QueryError, match="on neither side"):
-            session.ask([9])
-
-
-def test_a_star_is_all_vertices(tmp_path):
-    graph = graph_of("plain")
-    with opened(graph, tmp_path / "s.db", "laplace") as session:
-        first = session.ask("*", [0])
-        assert session.ask(list(range(12)), [0]) == first
-        everything = session.ask("*", "*")
-        assert everything.interval[0] <= graph.weights.sum() <= everything.interval[1]

@@ -10,9 +10,7 @@ from online_cases import two_communities
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ExhaustedError
-from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.pairs.universe import Universe, most_weight, possible_part
-from graphcuts_dp.privacy.noise import SystemEntropy
 from graphcuts_dp.session.session import Preview, session_of
 from graphcuts_dp.session.terms import METHODS as EVERY_METHOD
 from graphcuts_dp.session.terms import SessionTerms
@@ -148,17 +146,3 @@ def test_a_cut_without_pairs_is_free_and_certain(tmp_path, method, kind, monkeyp
         with pytest.raises(ExhaustedError):
             session.ask([1], [4])
         assert session.ask_all(empty) == answers[: len(empty)]  # which cost nothing
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_a_mechanism_gives_nothing_away_for_a_cut_without_pairs(method):
-    graph = graph_of("plain")
-    numbers = {key: value for key, value in terms(method).items() if key != "method"}
-    mechanism = SessionTerms.of(method=method, **numbers).mechanism(
-        Universe.of(graph), Grid.of(graph)
-    )
-    state = mechanism.start(graph, SystemEntropy())
-    same, answer = mechanism.step(state, gc.CutQuery([4], [4]), None, None)
-    assert same is state
-    assert (answer.value, answer.interval, answer.confidence) == (0.0, (0.0, 0.0), 1.0)
-    assert answer.queries_left == 30

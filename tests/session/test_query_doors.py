@@ -236,6 +236,9 @@ def test_the_command_line_answers_every_kind_of_query(graph, tmp_path):
         ('{"left": {"u0": 1, "u0": 2}}', "is not an object like"),
         ("[1]", "is not an object like"),
         ('{"S": 5}', "is not an object like"),
+        ('{"statistic": "x"}', "line 7"),
+        ('{"statistic": 1}', "a statistic is one of"),
+        ('{"statistic": "max-cut", "S": []}', "is not an object like"),
     ],
 )
 def test_a_bad_line_is_refused_with_its_number(line, problem):
