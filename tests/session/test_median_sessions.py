@@ -8,7 +8,7 @@ import pytest
 from online_cases import from_store
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import QueryError
+from graphcuts_dp.errors import LedgerError, QueryError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.bounds import Setting
 from graphcuts_dp.learn.calibrations import median_error
@@ -18,6 +18,7 @@ from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery
 from graphcuts_dp.pairs.query_lines import query_title, query_to_dict, read_asked, read_linear
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.session.queries import decode_query
 from graphcuts_dp.session.session import open_session, session_of
 from graphcuts_dp.session.terms import SessionTerms
 
@@ -208,6 +209,8 @@ def test_a_statistic_has_a_line_and_a_title():
     line = '{"statistic": "min-cut"}'
     assert query_to_dict(read_asked(line, None, space), universe) == json.loads(line)
     assert query_title(TRIANGLES, universe) == "triangles"
+    with pytest.raises(LedgerError):
+        decode_query(bytes([5]) + b"diameter", universe, {}.__getitem__)
     with pytest.raises(QueryError, match=r"^line 3 of the queries: 'min-cut' is no cut"):
         read_linear(line, 3, space)
     assert read_linear('{"S": [0]}', 3, space).S == (0,)

@@ -5,7 +5,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from helpers import expecting, random_graph
+from helpers import expecting
+from online_cases import KINDS, graph_of, linear_queries
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning
@@ -36,12 +37,6 @@ TERMS = {
 LINEAR = {key: value for key, value in TERMS.items() if key != "most_right"}
 LINEAR |= {"epsilon": 45.0, "queries": 60, "linear": True}
 USERS = 40
-KINDS = {
-    "plain": {"shape": 14, "seed": 1},
-    "weighted": {"shape": 14, "seed": 2, "largest": 3.0, "weight_cap": 3.0},
-    "directed": {"shape": 14, "seed": 3, "directed": True},
-    "bipartite": {"shape": (9, 11), "seed": 4, "largest": 5.0, "weight_cap": 5.0},
-}
 
 
 def graph():
@@ -77,23 +72,6 @@ def tastes(number):
     sign = np.where(ratings().dense() > 0, 1.0, -1.0)
     kept = rng.random((USERS, USERS)) < 0.9
     return gc.Query.matrix((2.5 if number % 2 else -0.5) * sign * kept)
-
-
-def graph_of(kind):
-    options = dict(KINDS[kind])
-    return random_graph(options.pop("shape"), **{"hide_change": None} | options)
-
-
-def queries_of(graph, seed=0):
-    rng = np.random.default_rng(seed)
-    rows, columns = Universe.of(graph).shape
-    return [
-        gc.Query.rank_one(rng.random(rows), rng.random(columns)),
-        gc.Query.matrix(rng.normal(size=(rows, columns))),
-        gc.Query.matrix((rng.random((rows, columns)) < 0.1) * 2.5),
-        gc.Query.matrix(rng.choice([-1e-3, 1e-3], size=(rows, columns))),
-        gc.CutQuery(range(rows // 2), range(columns // 3)),
-    ]
 
 
 ASKED = {
@@ -242,7 +220,7 @@ def test_every_interval_holds_on_every_kind_of_graph(tmp_path, kind, norm, value
     terms = LINEAR | {"norm": norm, "value_share": value_share}
     with session_of(graph, store=tmp_path / "a.db", **terms) as session:
         for seed in range(4):
-            for query in queries_of(graph, seed):
+            for query in [*linear_queries(graph, seed), gc.CutQuery(range(4), range(3))]:
                 answer = session.ask(query)
                 low, high = answer.interval
                 assert low <= query.value(graph) <= high
@@ -274,7 +252,7 @@ def test_counts_are_the_exact_ones_rounded_down_and_change_by_the_sensitivity():
         counting = Counting.of(grid, linear=True)
         assert 2**24 <= counting.sensitivity <= 2**25
         assert counting.unit <= counting.sensitivity < counting.unit + 1
-        for query in queries_of(graph)[:4]:
+        for query in linear_queries(graph):
             asked = Counted.of(query, universe, grid)
             exact = linear_count(query, graph, grid)
             assert counting.count(exact, asked) == exact // counting.over
@@ -326,7 +304,7 @@ def test_the_stream_between_two_neighbours_is_a_monotone_step_from_either():
             *ends, other[ends], left=dense.shape[0], right=dense.shape[1], weight_cap=5.0
         )
         counting = Counting.of(grid, linear=True)
-        for query in queries_of(graph, int(rng.integers(100)))[:4]:
+        for query in linear_queries(graph, int(rng.integers(100))):
             first, last = (linear_count(query, each, grid) for each in (graph, moved))
             between = first + max(0, last - first)
             steps = [each // counting.over for each in (first, between, last)]

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from online_cases import from_store, two_communities
+from online_cases import METHODS, from_store, two_communities
 
 from graphcuts_dp.errors import ExhaustedError, FileFormatError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
@@ -18,11 +18,7 @@ from graphcuts_dp.privacy.noise import SeededEntropy, SystemEntropy
 from graphcuts_dp.session.base import Answer, Update
 from graphcuts_dp.session.plain import BinaryAnswers
 from graphcuts_dp.session.runner import read_state, stored_state
-from graphcuts_dp.session.terms import METHODS as EVERY_METHOD
 from graphcuts_dp.session.terms import SessionTerms
-
-# The median lists all graphs, and refuses as many pairs as here: see test_median_sessions.
-METHODS = [name for name in EVERY_METHOD if name != "median"]
 
 GRAPH = two_communities(24, 3)
 
