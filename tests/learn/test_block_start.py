@@ -196,24 +196,6 @@ def test_too_many_groups_are_refused():
         )
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_sums_of_cuts_on_blocks_answer_as_their_matrix_and_come_back_from_bytes(kind):
-    universe, start, *_ = started(kind, 4)
-    made = FriezeKannanLearner(universe).first(start)
-    rng = np.random.default_rng(1)
-    sides = universe.shape
-    for _ in range(5):
-        cut = CutQuery(rng.random(sides[0]) < 0.5, rng.random(sides[1]) < 0.5)
-        made = made.plus(cut, rng.normal())
-    back = CutSum.from_bytes(made.to_bytes(), universe)
-    assert back.to_bytes() == made.to_bytes()
-    for _ in range(20):
-        cut = CutQuery(rng.random(sides[0]) < 0.5, rng.random(sides[1]) < 0.5)
-        exact = universe.answers([cut], made.dense())[0]
-        assert made.estimate(cut) == pytest.approx(exact)
-        assert back.estimate(cut) == made.estimate(cut)
-
-
 def test_rules_as_printed_and_other_norms_have_no_such_start():
     universe = Universe(9)
     assert FriezeKannanLearner(universe, False, "as printed").distance is None

@@ -75,12 +75,13 @@ def test_jt12_bound_on_updates_is_the_paper_s_with_its_norms():
 
 
 @pytest.mark.parametrize("norm", NORMS)
-@pytest.mark.parametrize("rule", ["tight", "as printed"])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("rule", "weighted"), [("tight", False), ("tight", True), ("as printed", False)]
+)
 def test_updates_stay_within_their_bound(norm, rule, weighted):
     """An adversary asks the worst of many signed queries until none is off by alpha."""
     universe, truth, alpha = Universe(*SIZES), ratings(5, weighted=weighted), 14.0
-    matrices = [*signs(60), np.outer(truth.any(axis=1), truth.any(axis=0)).astype(float)]
+    matrices = [*signs(40), np.outer(truth.any(axis=1), truth.any(axis=0)).astype(float)]
     matrices += [truth - truth.mean(), np.where(truth > 0.5, 1.0, -1.0)]
     spectral = spectral_of(matrices)
     learner = MirrorDescentLearner(
