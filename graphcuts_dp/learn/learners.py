@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from typing import Any, NotRequired, Protocol, Self, TypedDict, Unpack, final
+from typing import Any, Protocol, Self, final
 
 import numpy as np
 
@@ -19,9 +19,11 @@ from graphcuts_dp.learn.bounds import (
     CutSizes,
     Size,
     UpdateBound,
+    entropy_start,
     frieze_kannan_updates,
     multiplicative_weights_updates,
     size_of,
+    squared_start,
 )
 from graphcuts_dp.learn.cut_sum import CutSum
 from graphcuts_dp.learn.median import Median, all_graphs
@@ -38,7 +40,11 @@ from graphcuts_dp.learn.norms import (
     worth_nuclear,
 )
 from graphcuts_dp.learn.potentials import Box, Entropy, GroupNorm, LpNorm, Potential, SchattenNorm
-from graphcuts_dp.learn.rules import MirrorDescentRule, frieze_kannan, multiplicative_weights
+from graphcuts_dp.learn.rules import (
+    FriezeKannanRule,
+    MirrorDescentRule,
+    MultiplicativeWeightsRule,
+)
 from graphcuts_dp.pairs.graph_queries import MOST_COEFFICIENTS
 from graphcuts_dp.pairs.queries import CutQuery, LinearQuery
 from graphcuts_dp.pairs.universe import Universe
@@ -50,15 +56,6 @@ MOST_PAIRS = 16  # of the median: it lists 2^16 graphs
 OWN = "own: "  # how a stored method of somebody's own begins
 _LONGEST = 60
 Learned = Construction[Any]
-
-
-class ToleranceTerms(TypedDict):
-    """What a construction is tuned to; see `Learner.construction`."""
-
-    alpha: float
-    total_weight: float
-    total_error: float
-    value_error: NotRequired[float | None]
 
 
 class Learner(Protocol):
@@ -143,7 +140,7 @@ class GroupLearner:
 
     def first(self, start: BlockStart) -> Hypothesis:
         """The first hypothesis."""
-        return start.blocks(max(self.universe.shape))
+        return start.blocks()
 
     def check(self, query: CutQuery) -> None:
         """See `Learner.check`."""
@@ -170,13 +167,27 @@ class FriezeKannanLearner(GroupLearner):
 
     name = "frieze-kannan"
 
-    def construction(self, **terms: Unpack[ToleranceTerms]) -> Learned:
-        """See `Learner.construction`."""
-        limit = self.universe.disjoint_norm_squared if self.disjoint else None
-        made: Learned = frieze_kannan(
-            self.universe, **terms, rule=self.rule, largest_norm_squared=limit
+    def construction(
+        self,
+        *,
+        alpha: float,
+        total_weight: float,
+        total_error: float = 0.0,
+        value_error: float | None = None,
+    ) -> Learned:
+        """See `Learner.construction`. The total may be 0."""
+        density, potential = squared_start(
+            self.universe.size, total_weight, total_error=total_error, rule=self.rule
         )
-        return _on_matrix(made) if self.dense else made
+        start = (DenseHypothesis if self.dense else CutSum).constant(self.universe, density)
+        return FriezeKannanRule(
+            start=start,
+            alpha=alpha,
+            start_potential=potential,
+            rule=self.rule,
+            largest_norm_squared=self.universe.disjoint_norm_squared if self.disjoint else None,
+            value_error=value_error,
+        )
 
     @property
     def distance(self) -> Distance | None:
@@ -185,20 +196,13 @@ class FriezeKannanLearner(GroupLearner):
 
     def first(self, start: BlockStart) -> CutSum:
         """See `GroupLearner`."""
-        return CutSum(self.universe, start.blocks(len(start.weights)))
+        return CutSum(self.universe, start.blocks())
 
     def check(self, query: CutQuery) -> None:
         """See `Learner.check`."""
         self.universe.masks(query)
         if self.disjoint:
             check_disjoint(query, self.universe)
-
-
-def _on_matrix(made: Any, **changed: float) -> Learned:
-    """The rule with its start as a matrix, which any linear queries can correct."""
-    start = DenseHypothesis(made.start.universe, made.start.dense())
-    changed_rule: Learned = replace(made, start=start, **changed)
-    return changed_rule
 
 
 def check_disjoint(query: CutQuery, universe: Universe) -> None:
@@ -242,12 +246,28 @@ class MultiplicativeWeightsLearner(GroupLearner):
                 " vertices; use construction='frieze-kannan'"
             )
 
-    def construction(self, **terms: Unpack[ToleranceTerms]) -> Learned:
+    def construction(
+        self,
+        *,
+        alpha: float,
+        total_weight: float,
+        total_error: float = 0.0,
+        value_error: float | None = None,
+    ) -> Learned:
         """See `Learner.construction`."""
-        made: Learned = multiplicative_weights(
-            self.universe, **terms, rule=self.rule, max_blocks=max(self.universe.shape)
+        kind = BlockHypothesis if self.span is None else DenseHypothesis
+        pairs = self.universe.size
+        return MultiplicativeWeightsRule(
+            start=kind.constant(self.universe, total_weight / max(pairs, 1)),
+            alpha=alpha,
+            start_potential=entropy_start(
+                pairs, total_weight, total_error=total_error, rule=self.rule
+            ),
+            total_error=total_error,
+            span=self.span or 1.0,
+            rule=self.rule,
+            value_error=value_error,
         )
-        return made if self.span is None else _on_matrix(made, span=self.span)
 
     @property
     def distance(self) -> Distance | None:
@@ -275,7 +295,7 @@ class MedianLearner(GroupLearner):
                 " multiplicative-weights or frieze-kannan"
             )
 
-    def construction(self, **terms: Unpack[ToleranceTerms]) -> Learned:
+    def construction(self, **terms: Any) -> Learned:
         """See `Learner.construction`: the total weight plays no part."""
         return Median(start=_every_graph(self.universe), alpha=terms["alpha"], lenient=True)
 
@@ -566,7 +586,7 @@ class OwnLearner:
         """What a store keeps of it."""
         return f"{OWN}{self.name}, version {self.version}"
 
-    def construction(self, **terms: Unpack[ToleranceTerms]) -> Learned:
+    def construction(self, **terms: Any) -> Learned:
         """See `Learner.construction`."""
         return self.learner.construction(**terms)
 
