@@ -17,7 +17,7 @@ from graphcuts_dp.graph import sources
 from graphcuts_dp.graph.assemble import Options, RawEdges, numbered
 from graphcuts_dp.graph.edge_store import EdgeParts, EdgeStore, Merge, Vertices, checked_parts
 from graphcuts_dp.graph.files import VertexSource, public_vertices_of, read_raw, write_graph
-from graphcuts_dp.pairs.vertices import Arcs, Label, Space, VertexSet, vertex_sets
+from graphcuts_dp.pairs.vertices import Arcs, Label, Space, VertexSet, sets_in, vertex_sets
 from graphcuts_dp.tables.columns import Columns
 
 OTHER_VERTICES = "the graphs have different vertices; read both with the same vertices="
@@ -302,8 +302,27 @@ class _Kind(EdgeStore):
         return (found + found.T if isinstance(self.space, VertexSet) else found).tocsr()
 
 
+class _OneSet(_Kind):
+    """Edges among the vertices of one public set."""
+
+    @property
+    def vertices(self) -> VertexSet:
+        """The public vertex set."""
+        return sets_in(self.space)[0]
+
+    @property
+    def n(self) -> int:
+        """Number of vertices, public."""
+        return len(self.vertices)
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """Vertex labels in row order, public."""
+        return tuple(self.vertices.labels)
+
+
 @final
-class Graph(_Kind):
+class Graph(_OneSet):
     """An undirected graph without loops on a public vertex set.
 
     Args:
@@ -342,21 +361,6 @@ class Graph(_Kind):
             hide_change=hide_change,
             note=note,
         )
-
-    @property
-    def vertices(self) -> VertexSet:
-        """The public vertex set."""
-        return self.space
-
-    @property
-    def n(self) -> int:
-        """Number of vertices, public."""
-        return len(self.space)
-
-    @property
-    def labels(self) -> tuple[Label, ...]:
-        """Vertex labels in row order, public."""
-        return tuple(self.space.labels)
 
     @cached_property
     def adjacency(self) -> sp.csr_array:
@@ -428,7 +432,7 @@ class BipartiteGraph(_TwoSided):
 
 
 @final
-class DirectedGraph(_TwoSided):
+class DirectedGraph(_OneSet, _TwoSided):
     """A directed graph: arcs u -> v with u != v on a public vertex set.
 
     To all that is asked of it, it is a bipartite graph whose two sides are two copies of the vertex
@@ -474,21 +478,6 @@ class DirectedGraph(_TwoSided):
             hide_change=hide_change,
             note=note,
         )
-
-    @property
-    def vertices(self) -> VertexSet:
-        """The public vertex set."""
-        return self.space.vertices
-
-    @property
-    def n(self) -> int:
-        """Number of vertices, public."""
-        return len(self.vertices)
-
-    @property
-    def labels(self) -> tuple[Label, ...]:
-        """Vertex labels in row order, public."""
-        return tuple(self.vertices.labels)
 
     @property
     def adjacency(self) -> sp.csr_array:

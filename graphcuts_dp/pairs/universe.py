@@ -140,12 +140,12 @@ class Layout:
         return kept
 
 
-def most_weight(pairs: int, cap: float | None) -> float:
-    """What so many pairs can weigh at most, rounded up; infinity without a cap."""
+def most_weight(pairs: float, cap: float | None) -> float:
+    """What so many pairs, or coefficients, weigh at most, rounded up; infinity without a cap."""
     if cap is None:
         return math.inf
     most = cap * pairs
-    exact = math.isinf(most) or Fraction(most) >= Fraction(cap) * pairs
+    exact = math.isinf(most) or Fraction(most) >= Fraction(cap) * Fraction(pairs)
     return most if exact else math.nextafter(most, math.inf)
 
 

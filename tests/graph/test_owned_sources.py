@@ -9,6 +9,7 @@ from helpers import owned_flat, read_owned_flat
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
+from graphcuts_dp.graph.owned_rows import COUNTINGS
 
 VISITS = "patient,hospital,referred,cost\nann,A,B,2.5\nann,B,A,1\nbob,A,C,7\nbob,A,C,0.2\n"
 PLACES = ["A", "B", "C"]
@@ -146,7 +147,7 @@ def test_files_that_cannot_be_read(tmp_path, text, words):
     assert "\n" not in str(problem.value)
 
 
-@pytest.mark.parametrize("counting", ["edges", "rows", "weight"])
+@pytest.mark.parametrize("counting", COUNTINGS)
 @pytest.mark.parametrize("owner", ["tail", 2])
 def test_files_without_rows_are_read_as_others(tmp_path, counting, owner):
     path = tmp_path / "visits.edges"
@@ -155,6 +156,7 @@ def test_files_without_rows_are_read_as_others(tmp_path, counting, owner):
     rows = read_owned_flat(path, owner=owner, vertices=3, counting=counting, **weight)
     assert rows.owner_is_tail == (owner == "tail")
     assert len(rows.bounded(at_most=1).rows) == 0
+    assert rows.bounded(at_most=1).weighted == (counting != "edges")
 
 
 def test_what_must_be_said(visits, tmp_path):
