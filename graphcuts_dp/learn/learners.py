@@ -639,6 +639,7 @@ def learner_of(
     disjoint: bool = False,
     rule: Rule = "tight",
     norm: str | None = None,
+    signed: bool | None = None,
     **announced: Any,
 ) -> Learner:
     """The learner of a name, or a given one.
@@ -648,50 +649,38 @@ def learner_of(
         universe: the public vertex pairs.
         disjoint: whether only cuts with disjoint S and T will come.
         rule: of the named ones: the proven best, or as its paper prints it.
-        norm: of mirror descent, see `parse_norm`; None for "auto".
+        norm: of mirror descent, see `parse_norm`; None for "auto", and for "l2" with `signed`.
+        signed: of lists of any linear queries with coefficients in [-1, 1]: whether some are
+            negative; None for cuts.
         announced: `most_right`, `may_buy`, `linear` and `most_spectral` of mirror descent, see
             `MirrorDescentLearner`; others do not look at them.
 
     Raises:
-        ParameterError: an unknown name, too many vertices, a learner over other vertices, or a norm
-            for another construction.
+        ParameterError: an unknown name, too many vertices, a learner over other vertices, a norm
+            for another construction, or a construction that has no bound for such queries.
     """
     if norm is not None and construction != "mirror-descent":
         raise ParameterError("norm is for mirror-descent; the others have none to choose")
+    if not isinstance(construction, str):
+        if not hasattr(construction, "construction") or not hasattr(construction, "universe"):
+            raise ParameterError("construction is a name, or an object as `Learner` describes it")
+        if construction.universe != universe:
+            raise ParameterError("the construction is over other vertices than the graph's")
+        return construction
+    if construction not in CONSTRUCTIONS:
+        raise ParameterError(
+            f"unknown construction {construction!r}; choose one of {', '.join(CONSTRUCTIONS)}"
+        )
+    if signed is not None:
+        return _of_lists(construction, universe, signed=signed, rule=rule, norm=norm or "l2")
     if construction == "mirror-descent":
         return MirrorDescentLearner(universe, disjoint, rule, norm=norm or AUTO, **announced)
-    if isinstance(construction, str):
-        if construction not in CONSTRUCTIONS:
-            raise ParameterError(
-                f"unknown construction {construction!r}; choose one of {', '.join(CONSTRUCTIONS)}"
-            )
-        return CONSTRUCTIONS[construction].learner(universe, disjoint, rule)
-    if not hasattr(construction, "construction") or not hasattr(construction, "universe"):
-        raise ParameterError("construction is a name, or an object as `Learner` describes it")
-    if construction.universe != universe:
-        raise ParameterError("the construction is over other vertices than the graph's")
-    return construction
+    return CONSTRUCTIONS[construction].learner(universe, disjoint, rule)
 
 
-def linear_learner(
-    construction: str | Learner, universe: Universe, *, signed: bool, rule: Rule, norm: str | None
+def _of_lists(
+    construction: str, universe: Universe, *, signed: bool, rule: Rule, norm: str
 ) -> Learner:
-    """The learner of a name for lists of any linear queries with coefficients in [-1, 1].
-
-    Args:
-        construction: a name, or a learner of one's own, which is taken as it is.
-        universe: the public vertex pairs.
-        signed: whether some coefficients are negative.
-        rule: see `Rule`.
-        norm: of mirror descent.
-
-    Raises:
-        ParameterError: a construction that has no bound for such queries.
-    """
-    if not isinstance(construction, str):
-        return construction
-    if norm is not None and construction != "mirror-descent":
-        raise ParameterError("norm is for mirror-descent; the others have none to choose")
     if construction == "multiplicative-weights":
         if signed and rule == "as printed":
             raise ParameterError(
@@ -709,4 +698,4 @@ def linear_learner(
         raise ParameterError(
             f"mirror descent with norm {norm!r} is for coefficients that are not negative; use 'l2'"
         )
-    return MirrorDescentLearner(universe, False, rule, norm=norm or "l2")
+    return MirrorDescentLearner(universe, False, rule, norm=norm)
