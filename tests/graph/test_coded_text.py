@@ -48,8 +48,11 @@ def test_hashes_that_collide_cost_time_but_no_correctness(monkeypatch: pytest.Mo
     _check([b"v%d" % (number % 50) for number in range(400)])
 
 
-def test_no_pieces() -> None:
+def test_no_pieces_and_names_of_any_length() -> None:
     assert _coded([]) == ([], [])
+    table, names = NameTable(), ["x" * 300, "y", "x" * 300, "z" * 256, "é"]
+    assert [table.names()[number] for number in table.numbers_of(names)] == names
+    assert len(table) == 4
 
 
 def test_cells_of_a_column_are_taken_together() -> None:

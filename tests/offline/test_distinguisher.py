@@ -19,14 +19,13 @@ from distinguisher_cases import (
     disjoint_pairs,
     random_cuts,
 )
-from helpers import random_graph
+from helpers import frieze_kannan, random_graph
 
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.learn.median import all_graphs as all_databases
-from graphcuts_dp.learn.rules import frieze_kannan
 from graphcuts_dp.offline import distinguisher
 from graphcuts_dp.offline.distinguisher import CutSampler, ExactCuts, Exponential
 from graphcuts_dp.offline.query_lists import CutList, QuestionList, Scoring
