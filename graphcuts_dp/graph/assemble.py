@@ -300,6 +300,8 @@ def edges_by_rows(
     if options.bipartite:
         ends, sets = _split_sides(ends, labels, sides, where, error)
         schema = replace(schema, sides=sets)
+    elif len(set(labels)) != len(labels):
+        raise error("a vertex label occurs twice; if meant, make it a BipartiteGraph")
     else:
         schema = replace(schema, vertices=VertexSet(labels))
     return RawEdges(
@@ -312,6 +314,61 @@ def edges_by_rows(
         error=error,
         **told,
     )
+
+
+def listed_weights(
+    values: Sequence[Any],
+    options: Options,
+    declared: bool | None,
+    where: Callable[[int], str],
+    error: type[GraphCutsError] = GraphError,
+) -> FloatArray | None:
+    """The weights of edges that each tell their own; None if there are none.
+
+    Args:
+        values: numbers, or text; None of an edge that tells none.
+        options: whether weights are read.
+        declared: whether the source says that there are weights; None if it does not say.
+        where: place of an edge.
+        error: class of the errors to raise.
+
+    Raises:
+        GraphCutsError: an edge with a weight where none shall be, or without one, or no number.
+    """
+    if options.weighted is False:
+        return None
+    missing = [value is None for value in values]
+    if not declared and all(missing):
+        return None
+    if declared is False and options.weighted is None:
+        raise error(
+            f"{where(missing.index(False))}: an edge has a weight though the file declares that "
+            "none has; pass weighted=True or weighted=False"
+        )
+    if any(missing):
+        raise error(
+            f"{where(missing.index(True))}: an edge has no weight though others have, or weights "
+            "are declared; add it, or pass weighted=False"
+        )
+    return numbers(values, where, error)
+
+
+def numbers(
+    values: Any, where: Callable[[int], str], error: type[GraphCutsError] = GraphError
+) -> FloatArray:
+    """Weights as floats; an error tells where one is no number."""
+    try:
+        weights = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        weights = np.empty((0, 0))
+    if weights.ndim == 1:
+        return weights
+    for position, value in enumerate(values):
+        try:
+            float(value)
+        except (TypeError, ValueError, OverflowError):
+            raise error(f"{where(position)}: the weight is not a number") from None
+    raise error("an edge weight is not a number")
 
 
 def _split_sides(

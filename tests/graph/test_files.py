@@ -230,19 +230,9 @@ def test_given_vertices_for_files_that_declare_their_own(tmp_path):
         assert given == Graph([2, 1], [1, 0], vertices=["c", "b", "a", "d"])
         with pytest.raises(FileFormatError, match="not in the public vertex set"):
             read_graph(tmp_path / f"x{ending}", vertices=["a", "b"])
-        with pytest.raises(FileFormatError):
-            gc.BipartiteGraph.read(tmp_path / f"x{ending}")
     sp.save_npz(tmp_path / "x.npz", graph.adjacency)
     with pytest.raises(FileFormatError, match="differs from that of the matrix"):
         read_graph(tmp_path / "x.npz", vertices=4)
-
-
-def test_bipartite_files_say_so(tmp_path):
-    graph = BipartiteGraph([0], [1], left=2, right=3)
-    for ending in (".edges", ".csv", ".mtx", ".npz"):
-        graph.write(tmp_path / f"x{ending}")
-        with pytest.raises(FileFormatError, match="BipartiteGraph"):
-            read_graph(tmp_path / f"x{ending}")
 
 
 # ------------------------------------------------------------------ malformed rows
