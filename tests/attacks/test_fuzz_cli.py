@@ -80,6 +80,7 @@ KNOWN = [
     ("session",),
     ("evaluate", "bad\udcff.edges", "bad\udcff.edges", "--vertices", "6"),
     ("evaluate", "new\nline.edges", "missing\n.edges"),
+    ("evaluate", *["bad\udcff.edges"] * 2, "--vertices", "6", "--plot", "new.png"),
     ("session", "list", "bad\udcff.db"),
     ("session", "run", "store.db", "deep.jsonl"),
     ("session", "run", "store.db", "queries.jsonl", "-o", "new\n.jsonl"),
