@@ -28,11 +28,11 @@ from graphcuts_dp.offline.release import IterativeRelease
 from graphcuts_dp.options import INPUT, OUTPUT, Option
 from graphcuts_dp.pairs.groups import GroupNames
 from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, sides_of
+from graphcuts_dp.pairs.query_lines import read_linear
 from graphcuts_dp.pairs.vertices import Space
 from graphcuts_dp.privacy.noise import SEEDED_WARNING
 from graphcuts_dp.results import bundle
-from graphcuts_dp.results.release import SPARSE, Release
-from graphcuts_dp.session.query_lines import read_linear
+from graphcuts_dp.results.release import KIND, Release
 
 _Answering = Release | IterativeRelease
 
@@ -138,7 +138,7 @@ def answer(
 
 def _load(path: str) -> _Answering:
     """The release at a path, of whichever kind; a sparse one answers without its graph."""
-    if bundle.kind_at(path) == SPARSE:
+    if bundle.kind_at(path) == KIND:
         return Release.load(path, graph=False)
     found = bundle.load(path)
     if not isinstance(found, _Answering):

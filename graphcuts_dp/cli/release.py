@@ -24,15 +24,15 @@ from graphcuts_dp.offline.release import GRAPH, IterativeRelease, NetChoice
 from graphcuts_dp.options import INPUT, METHOD, OUTPUT, Option
 from graphcuts_dp.pairs.groups import GroupNames
 from graphcuts_dp.pairs.queries import CutQuery, space_of
+from graphcuts_dp.pairs.query_lines import folder_of, read_asked, read_lines
 from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet
 from graphcuts_dp.privacy.guarantee import EDGE, PrivacyGuarantee
 from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release.job import Job, execute
 from graphcuts_dp.release.releases import check_size, graph_job, may_be_sparse
-from graphcuts_dp.release.shares import RESPONSES, SPARSE, Response
+from graphcuts_dp.release.shares import RESPONSES, Response
 from graphcuts_dp.release.usefulness import Usefulness, made_up_graph, usefulness_of
 from graphcuts_dp.results.bundle import check_path
-from graphcuts_dp.session.query_lines import folder_of, read_asked, read_lines
 from graphcuts_dp.synth.methods import FITTINGS, Fitting
 
 R = TypeVar("R")
@@ -105,8 +105,6 @@ def release(
     check_labels(target, graph)
     groups = grouping.read(graph.space)
     job = graph_job(private, epsilon=epsilon, groups=groups, protect=protect, **terms)
-    if job.parameters["mechanism"] == SPARSE:
-        check_path("sparse", target, force=force)
     if job.warning is not None and not force_hopeless:
         raise ParameterError(f"{job.warning}; --force-hopeless releases it all the same")
     made = carry_out(job, private, store=store, seed=seed)

@@ -10,9 +10,9 @@ from graphcuts_dp.cli.session import answer_text, session_facts
 from graphcuts_dp.display import printable
 from graphcuts_dp.errors import GraphCutsError, LedgerError, QueryError
 from graphcuts_dp.pairs.graph_queries import Question
+from graphcuts_dp.pairs.query_lines import labels_of_cut, query_title, read_asked
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import Label
-from graphcuts_dp.session.query_lines import labels_of_cut, query_title, read_asked
 from graphcuts_dp.session.session import Session
 
 _SHOWN = 40  # characters of a set

@@ -106,15 +106,13 @@ class _Kind(EdgeStore):
             >>> gc.read_graph(file, vertices=["ann", "bob", "eve", "kim"])
             Graph(n=4)
         """
-        options = Options(
+        options = cls._options(
+            vertices,
             columns=columns,
-            vertices=public_vertices_of(vertices, cls._sides),
             weighted=weighted,
             weight_cap=weight_cap,
             hide_change=hide_change,
             public_vertices=public_vertices_from_file,
-            bipartite=cls._sides,
-            directed=cls._directed,
             merge=merge,
         )
         try:
@@ -192,31 +190,28 @@ class _Kind(EdgeStore):
             >>> gc.DirectedGraph.of(calls)
             DirectedGraph(n=3)
         """
-        options = Options(
+        options = cls._options(
+            vertices,
             columns=columns,
-            vertices=public_vertices_of(vertices, cls._sides),
             weighted=weighted,
             weight_cap=weight_cap,
             hide_change=hide_change,
-            bipartite=cls._sides,
-            directed=cls._directed,
             merge=merge,
         )
         return cls._built(sources.edges_of(source, options), options)
 
     @classmethod
+    def _options(cls, vertices: Any, **given: Any) -> Options:
+        """What the caller says, and which kind of graph this class is."""
+        public = public_vertices_of(vertices, cls._sides)
+        return Options(vertices=public, bipartite=cls._sides, directed=cls._directed, **given)
+
+    @classmethod
     def _built(cls, raw: RawEdges, options: Options) -> Self:
         space, parts, cap = numbered(raw, options)
         graph = object.__new__(cls)
-        graph._set_up(
-            space,
-            parts,
-            weight_cap=cap,
-            hide_change=options.hide_change,
-            note=raw.schema.note,
-            clip=True,
-            merge=options.merge,
-        )
+        told = cap, options.hide_change, raw.schema.note
+        graph._set_up(space, parts, *told, clip=True, merge=options.merge)
         return graph
 
     def write(
@@ -354,13 +349,8 @@ class Graph(_OneSet):
         hide_change: float | None = None,
         note: str = "",
     ) -> None:
-        self._set_up(
-            _vertex_set(vertices),
-            checked_parts(rows, columns, weights),
-            weight_cap=weight_cap,
-            hide_change=hide_change,
-            note=note,
-        )
+        parts = checked_parts(rows, columns, weights)
+        self._set_up(_vertex_set(vertices), parts, weight_cap, hide_change, note)
 
     @cached_property
     def adjacency(self) -> sp.csr_array:
@@ -422,13 +412,8 @@ class BipartiteGraph(_TwoSided):
         hide_change: float | None = None,
         note: str = "",
     ) -> None:
-        self._set_up(
-            (_vertex_set(left), _vertex_set(right)),
-            checked_parts(rows, columns, weights),
-            weight_cap=weight_cap,
-            hide_change=hide_change,
-            note=note,
-        )
+        parts = checked_parts(rows, columns, weights)
+        self._set_up((_vertex_set(left), _vertex_set(right)), parts, weight_cap, hide_change, note)
 
 
 @final
@@ -471,13 +456,8 @@ class DirectedGraph(_OneSet, _TwoSided):
         hide_change: float | None = None,
         note: str = "",
     ) -> None:
-        self._set_up(
-            Arcs(_vertex_set(vertices)),
-            checked_parts(rows, columns, weights),
-            weight_cap=weight_cap,
-            hide_change=hide_change,
-            note=note,
-        )
+        parts = checked_parts(rows, columns, weights)
+        self._set_up(Arcs(_vertex_set(vertices)), parts, weight_cap, hide_change, note)
 
     @property
     def adjacency(self) -> sp.csr_array:

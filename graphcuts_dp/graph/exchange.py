@@ -12,7 +12,7 @@ nobody declared for a new vertex.
 import html
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, BinaryIO
 from xml.sax.saxutils import escape, quoteattr
@@ -27,6 +27,7 @@ from graphcuts_dp.graph.assemble import (
     Schema,
     dump_schema,
     edges_by_rows,
+    listed_weights,
     load_schema,
 )
 from graphcuts_dp.graph.edge_store import EdgeStore, write_edges
@@ -88,7 +89,7 @@ def to_raw(contents: Contents, options: Options) -> RawEdges:
         ends,
         labels_in(contents),
         contents.sides,
-        _weights(contents, where, options.weighted, has_weights),
+        listed_weights(contents.weights, options, has_weights, where, FileFormatError),
         options,
         schema=replace(declared, vertices=None, sides=None, weighted=has_weights),
         arbitrary_order=contents.facts is None,
@@ -96,36 +97,6 @@ def to_raw(contents: Contents, options: Options) -> RawEdges:
         where=where,
         error=FileFormatError,
     )
-
-
-def _weights(
-    contents: Contents,
-    where: Callable[[int], str],
-    weighted: bool | None,
-    declared: bool | None,
-) -> Any:
-    if weighted is False:
-        return None
-    if not declared and all(text is None for text in contents.weights):
-        return None
-    if declared is False and weighted is None:
-        place = next(i for i, text in enumerate(contents.weights) if text is not None)
-        raise FileFormatError(
-            f"{where(place)}: an edge has a weight though the file declares that none has; pass "
-            "weighted=True or weighted=False"
-        )
-    values = np.empty(len(contents.weights))
-    for position, text in enumerate(contents.weights):
-        if text is None:
-            raise FileFormatError(
-                f"{where(position)}: an edge has no weight though others have, or the file "
-                "declares weights; add it, or pass weighted=False"
-            )
-        try:
-            values[position] = float(text)
-        except ValueError:
-            raise FileFormatError(f"{where(position)}: the weight is not a number") from None
-    return values
 
 
 def exchange_facts(graph: EdgeStore) -> str:

@@ -16,7 +16,16 @@ import scipy.sparse as sp
 from graphcuts_dp.arrays import FloatArray
 from graphcuts_dp.errors import FileFormatError, GraphError
 from graphcuts_dp.graph.arrow_tables import choose_columns, gather, is_label, pyarrow, used_names
-from graphcuts_dp.graph.assemble import Ends, Options, RawEdges, Schema, edges_by_rows, listed
+from graphcuts_dp.graph.assemble import (
+    Ends,
+    Options,
+    RawEdges,
+    Schema,
+    edges_by_rows,
+    listed,
+    listed_weights,
+    numbers,
+)
 from graphcuts_dp.graph.edge_store import EdgeStore
 from graphcuts_dp.graph.matrices import matrix_edges
 from graphcuts_dp.pairs.queries import one_set
@@ -81,7 +90,7 @@ def _of_frame(frame: Any, options: Options) -> RawEdges:
     except FileFormatError as problem:
         raise GraphError(str(problem)) from None
     ends = [_ends(frame[:, place].to_numpy(), _row) for place in (places.source, places.target)]
-    weights = None if places.weight is None else _numbers(frame[:, places.weight].to_numpy(), _row)
+    weights = None if places.weight is None else numbers(frame[:, places.weight].to_numpy(), _row)
     return _labelled(ends, weights, _row, columns=places)
 
 
@@ -116,7 +125,9 @@ def _of_list(edges: Iterable[Any], options: Options) -> RawEdges:
     if len(lengths) > 1 or not lengths <= {2, 3}:
         raise GraphError("edges are all pairs, or all triples with a weight")
     columns: list[Any] = [list(column) for column in zip(*rows, strict=True)] or [[], []]
-    weights = _numbers(columns[2]) if len(columns) == 3 and options.weighted is not False else None
+    weights = (
+        numbers(columns[2], _where) if len(columns) == 3 and options.weighted is not False else None
+    )
     return _labelled([_ends(columns[0]), _ends(columns[1])], weights, _where, undeclared=True)
 
 
@@ -143,7 +154,7 @@ def _of_networkx(graph: "nx.Graph[Any]", options: Options) -> RawEdges:
         np.fromiter((table[edge[side]] for edge in triples), dtype=np.int64, count=len(triples))
         for side in (0, 1)
     ]
-    weights = _weights([edge[2] for edge in triples], options)
+    weights = listed_weights([edge[2] for edge in triples], options, None, _where)
     return edges_by_rows(
         ends, nodes, sides, weights, options, where=_where, undeclared=True, **_FROM_LIBRARY
     )
@@ -158,7 +169,7 @@ def _of_igraph(graph: "igraph.Graph", options: Options) -> RawEdges:
     pairs = np.array(graph.get_edgelist(), dtype=np.int64).reshape(-1, 2)
     weights = None
     if weight in graph.es.attributes():
-        weights = _weights(list(graph.es[weight]), options, declared=True)
+        weights = listed_weights(list(graph.es[weight]), options, True, _where)
     ends = list(pairs.T)
     return edges_by_rows(ends, nodes, sides, weights, options, where=_where, **_FROM_LIBRARY)
 
@@ -247,33 +258,6 @@ def _labelled(
     return RawEdges(
         sources=ends[0], targets=ends[1], weights=weights, as_text=False, where=where, **told
     )
-
-
-def _weights(values: list[Any], options: Options, *, declared: bool = False) -> FloatArray | None:
-    """The weights of edges, which all have one, or none has if it is not `declared`."""
-    if options.weighted is False:
-        return None
-    if not declared and all(value is None for value in values):
-        return None
-    if any(value is None for value in values):
-        raise GraphError("an edge has no weight though others have; add it, or pass weighted=False")
-    return _numbers(values)
-
-
-def _numbers(values: Any, where: Callable[[int], str] = _where) -> FloatArray:
-    """Weights as floats, or a `GraphError` that tells where one is no number."""
-    try:
-        weights = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        for position, value in enumerate(values):
-            try:
-                float(value)
-            except (TypeError, ValueError, OverflowError):
-                raise GraphError(f"{where(position)}: the weight is not a number") from None
-        raise GraphError("an edge weight is not a number") from None
-    if weights.ndim != 1:
-        raise GraphError("an edge weight is not a number")
-    return weights
 
 
 def _ends(values: Any, where: Callable[[int], str] = _where) -> Ends:

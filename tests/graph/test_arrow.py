@@ -247,6 +247,20 @@ def test_polars_frames():
     assert make_flat(coded, **NAMED, weight_cap=10) == expected
 
 
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"a": [1]}, "fewer than two columns"),
+        ({"source": ["a"], "target": [2]}, "integers both, or strings both"),
+        ({"source": [1, None], "target": [2, 3]}, "row 1 .*missing"),
+        ({"source": [1], "target": [2], "weight": ["x"]}, "holds no numbers"),
+    ],
+)
+def test_tables_that_are_no_edges(columns, message):
+    with pytest.raises(GraphError, match=message):
+        gc.Graph.of(pa.table(columns))
+
+
 def test_rows_are_gathered_a_piece_at_a_time(monkeypatch):
     monkeypatch.setattr("graphcuts_dp.graph.arrow_tables._ROWS", 2)
     table = pa.table({"source": ["a", "b", "a", "c", "d"], "target": ["b", "c", "d", "d", None]})

@@ -166,6 +166,8 @@ def test_columns_and_weights_that_are_chosen_or_left_out():
     assert gc.Graph.of(numbers, columns=gc.Columns(weight="flights")).weights.tolist() == [3, 4]
     for source in (numbers, path_of_three(weights=[2])):
         assert gc.Graph.of(source, weighted=False) == Graph([0, 1], [1, 2], vertices=3)
+    whole = numbers[["source", "target"]].astype(float)
+    assert gc.Graph.of(whole) == Graph([0, 1], [1, 2], vertices=3)
     assert gc.Graph.of(np.array([[0, True], [False, 0]], dtype=bool)) == Graph([0], [1], vertices=2)
 
 

@@ -474,7 +474,7 @@ def scaled(samples, scale):
     return np.array([float(Fraction(int(sample)) / scale) for sample in samples])
 
 
-@pytest.mark.parametrize("bits", [30, 52, 53, 54, 71, 100])
+@pytest.mark.parametrize("bits", [30, 53, 54, 100])
 def test_geometric_and_laplace_noise_of_any_scale(bits):
     scale = Fraction(2) ** bits
     source = SeededEntropy(bits)

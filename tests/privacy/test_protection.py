@@ -76,6 +76,8 @@ def test_what_is_refused(make, options, message):
 
 def test_each_step_has_its_part_of_epsilon_exactly():
     assert Protect(steps=3).per_step(1.0) == Fraction(1, 3)
+    pure = Protect(steps=10).step_budget(epsilon=1.0, delta=0.0, zcdp=True)
+    assert pure == (pytest.approx(0.1), 0.0)
     with pytest.raises(ParameterError, match="leaves less than 1e-06 for each of 10,000,000"):
         Protect(steps=10**7).per_step(1.0)
 

@@ -242,6 +242,7 @@ def test_discrete_laplace_is_the_least(rate, failure):
 def test_binary_response_whatever_the_truth(epsilon, pairs, failure):
     distribution = binary(epsilon)
     radius, q = response_radius(distribution, pairs, failure=failure), distribution.offset
+    assert response_radius(distribution, 0, failure=failure) == 0
     for ones in {0, pairs // 3, pairs}:
         distribution_of_sum = np.convolve(
             binom.pmf(np.arange(pairs - ones + 1), pairs - ones, q),

@@ -14,7 +14,7 @@ from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.pairs import universe
 from graphcuts_dp.release.releases import release_graph
 from graphcuts_dp.release.shares import Response
-from graphcuts_dp.synth import first_order, maximum_entropy
+from graphcuts_dp.synth import block_model, first_order, maximum_entropy
 from graphcuts_dp.synth.base import FitProblem
 from graphcuts_dp.synth.methods import FITS
 from scripts.benchmark.baselines import chung_lu
@@ -30,6 +30,13 @@ KINDS = {
 # Of the value, over the cut norm of the residual: Krivine's constant for the relaxation; what the
 # oracles find may be less than the largest cut.
 WITHIN = {"first-order": (0.999, 1.783), "game": (0.97, 1.0), "cutting-plane": (0.97, 1.0)}
+
+
+@pytest.fixture(autouse=True)
+def few_starts(monkeypatch):
+    """Which blocks are found does not matter here."""
+    monkeypatch.setattr(block_model, "_STARTS", 2)
+    monkeypatch.setattr(block_model, "_FEWEST_STARTS", 2)
 
 
 def check_in_box(x, given):
