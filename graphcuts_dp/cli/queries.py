@@ -5,13 +5,14 @@ import re
 from dataclasses import dataclass
 from typing import Annotated, final
 
+from graphcuts_dp.display import printable
 from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
 from graphcuts_dp.graph.files import read_vertices
 from graphcuts_dp.options import INPUT, Option
-from graphcuts_dp.pairs.groups import MARK, GroupNames, Groups, asked_query, is_group
-from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, sides_of
+from graphcuts_dp.pairs.groups import GroupNames, Groups, is_group
+from graphcuts_dp.pairs.queries import MARK, CutQuery, LinearQuery, sides_of
+from graphcuts_dp.pairs.query_lines import folder_of, read_linear, read_lines
 from graphcuts_dp.pairs.vertices import ALL, Label, Space, VertexSet
-from graphcuts_dp.session.query_lines import folder_of, read_linear, read_lines
 
 First = Annotated[
     str | None,
@@ -58,7 +59,7 @@ class AskedQuery:
         text = _short(self.S)
         if isinstance(self.query, CutQuery):
             text += f" - {'others' if self.T is None else _short(self.T)}"
-        return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+        return printable(text)
 
 
 def check_sets(first: str | None, second: str | None, complement: bool) -> None:
@@ -90,7 +91,7 @@ def read_sets(
     groups = (None, None) if names is None else (names.left, names.right)
     S = read_set(first, sides[0], groups[0])
     T = None if second is None else read_set(second, sides[1], groups[1])
-    return asked_query(S, T, names)
+    return CutQuery(S, T) if names is None else names.query(S, T)
 
 
 def read_set(text: str, vertices: VertexSet, groups: Groups | None = None) -> list[Label] | str:

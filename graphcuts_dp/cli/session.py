@@ -23,11 +23,11 @@ from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.opening import Store, open_ledger
 from graphcuts_dp.options import INPUT, PRIVACY, Option
 from graphcuts_dp.pairs.graph_queries import STATISTICS, GraphQuery, Question
+from graphcuts_dp.pairs.query_lines import folder_of, read_asked, read_lines
 from graphcuts_dp.privacy.guarantee import EDGE
 from graphcuts_dp.resources import Progress
 from graphcuts_dp.session.base import Answer
 from graphcuts_dp.session.online import GROUPS, STARTS
-from graphcuts_dp.session.query_lines import folder_of, read_asked, read_lines
 from graphcuts_dp.session.runner import SessionStatus
 from graphcuts_dp.session.session import Session, named_terms, open_session, session_of
 from graphcuts_dp.session.terms import METHODS, Auto, Method
