@@ -115,8 +115,6 @@ def test_answers_of_a_hypothesis_far_off_overflow_nothing():
     assert found.tolist() == [2**60, -(2**60), 3 * scoring.substeps]
 
 
-UNIVERSE = Universe(12)
-GRAPH = random_graph(12, 1, density=0.4)
 CUTS = CutList(UNIVERSE, random_cuts(UNIVERSE, 30, 2))
 HALF = DenseHypothesis.constant(UNIVERSE, 0.5)
 
@@ -341,21 +339,20 @@ def test_probabilities_are_those_of_enumeration(gaps, draws):
     check_sampler(gaps, Fraction(1, 5), draws, 1, bipartite=bipartite)
 
 
+def test_exact_shares_decide_as_floats_do_where_these_can_tell(monkeypatch):
+    """Of the second set; a float alone would be off where it is as good as a share."""
+    sampler = CutSampler(random_gaps((6, 6), 1), Fraction(1, 5), bipartite=False)
+    floats = [sampler.draw(SeededEntropy(seed)) for seed in range(60)]
+    monkeypatch.setattr(distinguisher, "_SURE", 2.0)
+    exact = [sampler.draw(SeededEntropy(seed)) for seed in range(60)]
+    for one, other in zip(floats, exact, strict=True):
+        np.testing.assert_array_equal(np.concatenate(one[:2]), np.concatenate(other[:2]))
+        assert one[2] == other[2]
+
+
 def test_a_sampler_with_twice_the_rate_does_not_fit():
     with pytest.raises(AssertionError):
         check_sampler(random_gaps((4, 4), 1), Fraction(1, 5), 4000, 1, drawn_at=Fraction(2, 5))
-
-
-def test_sums_in_floats_are_within_their_bound():
-    """Also over several chunks, and with gaps that make e^x overflow."""
-    gaps = random_gaps((12, 12), 4, largest=500)
-    sampler = CutSampler(gaps, Fraction(3, 2), bipartite=False)
-    sums = list(sampler._log_sums())
-    for index in np.random.default_rng(5).integers(0, 2 << 12, 20):
-        exact = sampler._exact_log_sum(int(index))
-        chunk, row = divmod(int(index) & ((1 << 12) - 1), 1 << 10)
-        found = sums[chunk][int(index) >> 12][row]
-        assert abs(float(exact) - found) <= sampler._choice._error
 
 
 @pytest.mark.parametrize("weights", ["nothing", "much", "both"])
@@ -464,17 +461,21 @@ def test_bipartite_graphs_with_one_long_side():
     assert (len(S), len(T)) == (3, 40)
 
 
-@pytest.mark.parametrize("largest", [0, 3, 10**6])
+@pytest.mark.parametrize("largest", [0, 3, 500, 10**6])
 def test_logarithms_are_within_the_error_that_the_draw_allows_for(monkeypatch, largest):
-    """The draw is exact only if floats are off by no more than the error it is told."""
+    """The draw is exact only if floats are off by no more than the error it is told.
+
+    Also over several chunks, and with gaps that make e^x overflow.
+    """
     told = []
     monkeypatch.setattr(distinguisher, "Choice", lambda *given: told.append(given))
-    for shape in ((5, 5), (3, 6)):
+    for shape in ((5, 5), (3, 6), (12, 12)):
         gaps = random_gaps(shape, 1, largest=largest)
         CutSampler(gaps, Fraction(1, 7), bipartite=shape == (3, 6))
         logs, error, exact = told.pop()
         with decimal.localcontext(prec=60):
-            off = max(abs(Decimal(float(log)) - exact(i)) for i, log in enumerate(logs))
+            some = np.random.default_rng(5).integers(0, len(logs), 30)
+            off = max(abs(Decimal(float(logs[i])) - exact(int(i))) for i in some)
         assert off <= error < 1e-2
 
 
