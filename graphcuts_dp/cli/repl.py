@@ -7,6 +7,7 @@ from typing import final
 from graphcuts_dp.cli.console import out, say, show_facts
 from graphcuts_dp.cli.queries import read_sets
 from graphcuts_dp.cli.session import answer_text, session_facts
+from graphcuts_dp.display import printable
 from graphcuts_dp.errors import GraphCutsError, LedgerError, QueryError
 from graphcuts_dp.pairs.graph_queries import Question
 from graphcuts_dp.pairs.query_lines import labels_of_cut, query_title, read_asked
@@ -180,4 +181,4 @@ def _shortened(labels: tuple[Label, ...]) -> str:
     text = ", ".join(map(str, labels))
     if len(text) > _SHOWN:
         text = f"{text[:_SHOWN]}... ({len(labels):,})"
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    return printable(text)
