@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Self, final
 
 import numpy as np
@@ -123,8 +123,20 @@ class NoisyMatrix:
             "standard_deviation": distribution.standard_deviation,
             "note": "estimate of an entry = (released integer - offset) * unit",
         }
-        values = np.concatenate(self.blocks.map(_pairs))
-        return fields, {"values": np.packbits(values) if distribution.bits else values}
+        if distribution.bits:
+            return fields, {"values": self._packed()}
+        return fields, {"values": np.concatenate(self.blocks.map(_pairs))}
+
+    def _packed(self) -> npt.NDArray[np.uint8]:
+        """All bits, one for each pair in row order, eight a byte; unpacked a few blocks at once."""
+        whole: list[npt.NDArray[np.uint8]] = []
+        rest = np.empty(0, dtype=np.uint8)
+        for pairs in self.blocks.results(_pairs):
+            bits = np.concatenate([rest, pairs.astype(np.uint8)])
+            end = len(bits) // 8 * 8
+            whole.append(np.packbits(bits[:end]))
+            rest = bits[end:]
+        return np.concatenate([*whole, np.packbits(rest)])
 
     @classmethod
     def from_parts(cls, fields: Mapping[str, Any], arrays: Mapping[str, Any], space: Space) -> Self:
@@ -177,10 +189,15 @@ def _unpack(values: npt.NDArray[Any], distribution: NoiseDistribution, space: Sp
         raise ValueError("there is another number of entries")
     if distribution.bits and values.dtype != np.uint8:
         raise ValueError("these are other numbers than bits")
-    if distribution.bits:
-        values = np.unpackbits(values, count=pairs)
-    ends = [layout.pairs_before(stop) for _, stop in layout.bounds()[:-1]]
-    parts = [lambda part=part: part for part in np.split(values, ends)]
+
+    def part(start: int, stop: int) -> npt.NDArray[Any]:
+        first, end = layout.pairs_before(start), layout.pairs_before(stop)
+        if not distribution.bits:
+            return values[first:end]
+        bits = np.unpackbits(values[first // 8 : -(-end // 8)])
+        return bits[first % 8 :][: end - first]
+
+    parts = [partial(part, *bounds) for bounds in layout.bounds()]
     return Blocks.from_pairs(distribution, layout, parts)
 
 

@@ -1,6 +1,7 @@
 """Blocks of rows: the same numbers as the whole matrix, however they are cut and computed."""
 
 import itertools
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -141,3 +142,19 @@ def test_noise_is_new_for_each_draw_and_each_block_and_bits_stay_packed():
     assert len(set(rows)) == len(rows)
     with pytest.raises(ZeroDivisionError):  # errors come through
         first.blocks.map(lambda block: 1 // (block.start - 16))
+
+
+def test_bits_are_saved_and_read_a_few_blocks_at_once(monkeypatch):
+    """A release may need all the memory that there is, and has been paid for when it is saved."""
+    monkeypatch.setattr(universe, "_BLOCK_ENTRIES", 1 << 16)
+    made = noisy_matrix(Graph([0], [1], vertices=3000))
+    pairs = 3000 * 2999 // 2
+    tracemalloc.start()
+    fields, arrays = made.parts()
+    saving = tracemalloc.get_traced_memory()[1]
+    tracemalloc.reset_peak()
+    back = NoisyMatrix.from_parts(fields, arrays, made.space)
+    reading = tracemalloc.get_traced_memory()[1] - 3000**2 // 8  # but for the matrix itself
+    tracemalloc.stop()
+    assert max(saving, reading) < pairs
+    assert (back.steps == made.steps).all()
