@@ -113,7 +113,7 @@ class LevelStatistic:
         columns = (*ends, self.values, self.low, self.high)
         heads = (*names, "value", "low", "high")
         return made_frame(
-            {head: each.ravel() for head, each in zip(heads, columns, strict=True)}, kind
+            {head: each.ravel().tolist() for head, each in zip(heads, columns, strict=True)}, kind
         )
 
 

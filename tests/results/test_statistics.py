@@ -6,6 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 import scipy
+from helpers import random_graph
 from statistic_cases import exact_flows, many_flows, planted
 
 from graphcuts_dp.datasets import load
@@ -126,8 +127,30 @@ def test_tables_per_head_are_cells_over_sizes():
     index = cells / np.outer(sizes, sizes)
     found = flows.social_connectedness("part")
     assert found.values == pytest.approx(index * 1e6 / index.max())
-    assert len(found.to_frame()) == len(sizes) ** 2
     assert flows.social_connectedness("part", largest=1e9).values.max() == pytest.approx(1e9)
+
+
+def test_the_table_of_a_statistic_names_the_groups_of_each_value():
+    """Groups that are numbers are numbers in it."""
+    sides = random_graph((12, 9), 3)
+    left = Groups(sides.left, {"region": np.arange(12) % 3})
+    right = Groups(sides.right, {"genre": ["a", "b", "b"] * 3})
+    found = release_flows(sides, (left, right), epsilon=9.0, seed=1).contacts()
+    table = found.to_frame("pandas")
+    assert list(table.columns) == ["from", "to", "value", "low", "high"]
+    assert table["from"].dtype == np.int64
+    for name, matrix in (("value", found.values), ("low", found.low), ("high", found.high)):
+        told = table.pivot_table(name, "from", "to")
+        assert told.to_numpy() == pytest.approx(matrix)
+        assert (list(told.index), list(told.columns)) == ([0, 1, 2], ["a", "b"])
+    plain = random_graph(12, density=0.4)
+    groups = Groups(plain.vertices, {"part": np.arange(12) % 3})
+    found = release_flows(plain, groups, epsilon=9.0, seed=1).conductance()
+    table = found.to_frame("pandas")
+    assert list(table.columns) == ["group", "value", "low", "high"]
+    assert table["group"].dtype == np.int64
+    assert table["group"].tolist() == list(found.labels[0])
+    assert table["value"].to_numpy() == pytest.approx(found.values)
 
 
 STATISTICS = ("share_inside", "ei_index", "modularity", "assortativity")
