@@ -37,7 +37,7 @@ ON = ("--store", "p.db")
 def test_table(call, top, shown):
     status, out, err = call(*BASE, "--top", top, "--seed", "1")
     assert (status, err) == (0, "")
-    assert "hidden: where any one person is" in out
+    assert "hidden           where any one person is" in out
     assert "path of 12 vertices" in out
     assert "not private" in out
     assert "Nearest first" in out

@@ -32,10 +32,10 @@ COLUMNS = ("--groups-columns", "levels=site/unit")
 def test_table_and_receipt(call, tmp_path):
     status, out, err = call(*BASE, *COLUMNS, "--seed", "1")
     assert status == 0
-    assert "hidden: whether any one pair is an edge" in out
+    assert "hidden    whether any one pair is an edge" in out
     assert "the vertex set and the groups" in out
     assert "seeded: not private" in out
-    assert "Largest 10 of 10 cells of level 'unit'" in out
+    assert "Largest of 10 cells of level 'unit'" in out
     assert "note: Expected error of a cell of level 'site'" in err
     assert "note: Expected error of a cell of level 'unit'" in err
     with (tmp_path / "flows.csv").open(newline="") as file:

@@ -107,7 +107,8 @@ def test_what_nobody_can_tell_is_said(folder, run):
     shown = run(*line, table)
     assert "unknown" in shown.stdout
     assert "with confidence 95%" in shown.stdout.replace("\n", " ")
-    assert "note: Noise can hide up to 4 owners" in shown.stderr
+    assert "noise can hide up to 4 owners" in shown.stdout
+    assert "--contributions table:most=" in shown.stderr
     known = json.loads(run(*line, f"{table},most=190", "--json").stdout)
     assert known["warning"] == ""
     assert 189 <= known["bounds"][0]["left_out"][1] <= 3 * 8 * 189

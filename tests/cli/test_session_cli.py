@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.cli import repl as session_repl
 from graphcuts_dp.cli import session as session_cli
 from graphcuts_dp.session.session import open_session
 
@@ -296,7 +295,7 @@ def test_repl(call, store, monkeypatch, tmp_path):
 def test_completion(store, mail):
     graph = gc.read_graph(mail)
     with open_session(graph, store=store) as session:
-        prompt = session_repl.Prompt(session, unguaranteed=False)
+        prompt = session_cli.Prompt(session, unguaranteed=False)
         assert prompt.completions("k", "ann, ") == ["kim"]
         assert prompt.completions("l", "ann |") == ["lee"]
         assert prompt.completions(":st", "") == [":status"]

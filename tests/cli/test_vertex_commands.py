@@ -34,7 +34,7 @@ def test_flows_of_vertices_say_whom_they_protect(call, tmp_path):
         *FLOWS, *VERTEX, "--groups-columns", "levels=unit", "--store", "mail.db"
     )
     assert status == 0
-    assert "protects 1 vertex" in out
+    assert "protects  1 vertex" in out
     assert "counts for at most 2" in out
     # 4 cells of a group, 2 in each: the deviation of discrete Laplace noise of scale 8.
     assert "Expected error of a cell of level 'unit': 11" in err
