@@ -39,7 +39,7 @@ def main() -> None:
         Person(name="ann", preapproved=True, epsilon=2.0, queries=500),
         Person(name="bob"),
     ):
-        out.print(f"{person.name:<8} {people.add(person, by='console').text}", markup=False)
+        out.print(f"{person.name:<8} {people.add(person, by='console')}", markup=False)
     book.close()
     out.print(f"Open http://127.0.0.1:{PORT}/ and sign in with one of these tokens.", markup=False)
     line = [sys.executable, "-m", "graphcuts_dp", "serve", str(store.path), "--port", PORT]

@@ -9,6 +9,7 @@ annotations, subscripts, margins for rounding.
 """
 
 import ast
+import functools
 import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass
@@ -307,6 +308,7 @@ def by_hand() -> list[Mutant]:
     return found
 
 
+@functools.cache
 def functions_of(source: bytes) -> list[tuple[str, int, int]]:
     """The functions and classes of a file: qualified name, first byte, and the byte after it."""
     starts = [0]

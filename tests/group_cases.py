@@ -46,14 +46,15 @@ def two_sided(cap=None):
 
 
 def drawn(graph, groups, how, *, noise="binary", epsilon=2.0, source=None):
-    """A release without a synthetic graph."""
+    """A release without a synthetic graph; without groups, degrees get a share that they feel."""
+    share = 0.4 if groups is None and how != "response" else None
     measured = measure(
         graph,
         epsilon=epsilon,
         noise=noise,
         source=source or SeededEntropy(1),
-        groups=group_plan(graph, groups),
-        response=gc.Response(how),
+        groups=None if groups is None else group_plan(graph, groups),
+        response=gc.Response(how, degree_share=share),
     )
     return Release(measurements=measured)
 

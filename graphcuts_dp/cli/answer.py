@@ -31,7 +31,7 @@ from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, sides_of
 from graphcuts_dp.pairs.vertices import Space
 from graphcuts_dp.privacy.noise import SEEDED_WARNING
 from graphcuts_dp.results import bundle
-from graphcuts_dp.results.release import SPARSE, Release
+from graphcuts_dp.results.release import KIND, Release
 from graphcuts_dp.session.query_lines import read_linear
 
 _Answering = Release | IterativeRelease
@@ -128,7 +128,7 @@ def answer(
 
 def _load(path: str) -> _Answering:
     """The release at a path, of whichever kind; a sparse one answers without its graph."""
-    if bundle.kind_at(path) == SPARSE:
+    if bundle.kind_at(path) == KIND:
         return Release.load(path, graph=False)
     found = bundle.load(path)
     if not isinstance(found, _Answering):

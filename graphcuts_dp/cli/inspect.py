@@ -83,20 +83,32 @@ def _size(shape: Any) -> str:
 
 
 def _release(receipt: Fields) -> dict[str, str]:
-    noise, fit = receipt["noise"], receipt["fit"]
-    size = _size(noise["shape"])
-    what = f"a synthetic graph of {size}, and the noisy matrix it is made of."
-    if fit is None:
-        what = f"a noisy matrix of {size}, without a synthetic graph."
-    words = {
-        "What it is": what,
-        "Noise": f"{noise['distribution']}, on each pair of vertices by itself, with a standard "
-        f"deviation of {float(noise['standard_deviation']):.3g} in units of weight.",
-    }
-    bought = ", ".join(str(name) for name in receipt["measurements"])
-    if bought:
-        words["Also measured"] = f"{bought}; each with noise of its own."
-    if fit is not None:
+    fit, size, measured = receipt["fit"], _size(receipt["shape"]), dict(receipt["measurements"])
+    sparse, entries = receipt["model"] is not None, measured.pop("entries", None)
+    bought = ", ".join(str(name) for name in measured)
+    if sparse:
+        what = "a sparse release without a graph" if fit is None else "a sparse synthetic graph"
+        words = {
+            "What it is": f"{what} of {size}, and what was measured for it.",
+            "Noise": f"geometric, on {bought}; not on every pair of vertices.",
+        }
+    else:
+        what = f"a synthetic graph of {size}, and the noisy matrix it is made of."
+        if fit is None:
+            what = f"a noisy matrix of {size}, without a synthetic graph."
+        words = {
+            "What it is": what,
+            "Noise": f"{entries['noise']}, on each pair of vertices by itself, with a standard "
+            f"deviation of {float(entries['standard_deviation']):.3g} in units of weight.",
+        }
+        if bought:
+            words["Also measured"] = f"{bought}; each with noise of its own."
+    if fit is not None and sparse:
+        words["How it was made"] = (
+            f"drawn from a model that was fitted to the noisy sums by {fit['method']}; pairs that "
+            "are not named among the measurements come from the model."
+        )
+    elif fit is not None:
         words["How it was made"] = (
             f"fitted to the noisy measurements by {fit['method']} ({fit['objective']}); nothing "
             "but these measurements was read, so the fit costs no privacy."
@@ -107,23 +119,6 @@ def _release(receipt: Fields) -> dict[str, str]:
             f"{float(receipt['certificate']['upper']):,.4g}, and with probability 95% no cut of "
             f"the noisy matrix from the truth by more than {float(receipt['noise_bound']):,.4g} "
             "(edges inside both sets counted twice)."
-        )
-    return words
-
-
-def _sparse(receipt: Fields) -> dict[str, str]:
-    bought = ", ".join(str(name) for name in receipt["measurements"])
-    size = _size(receipt["shape"])
-    fit = receipt["fit"]
-    what = "a sparse release without a graph" if fit is None else "a sparse synthetic graph"
-    words = {
-        "What it is": f"{what} of {size}, and what was measured for it.",
-        "Noise": f"geometric, on {bought}; not on every pair of vertices.",
-    }
-    if fit is not None:
-        words["How it was made"] = (
-            f"drawn from a model that was fitted to the noisy sums by {fit['method']}; pairs that "
-            "are not named among the measurements come from the model."
         )
     return words
 
@@ -198,7 +193,6 @@ def _distances(receipt: Fields) -> dict[str, str]:
 
 _HOW: Mapping[str, Callable[[Fields], dict[str, str]]] = {
     "release": _release,
-    "sparse": _sparse,
     "flows": _flows,
     "iterative construction": _iterative,
     "answers": _iterative,

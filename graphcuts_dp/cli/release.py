@@ -28,7 +28,7 @@ from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, Protect
 from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release.job import Job, execute
 from graphcuts_dp.release.releases import check_size, graph_job, may_be_sparse
-from graphcuts_dp.release.shares import RESPONSES, SPARSE, Response
+from graphcuts_dp.release.shares import RESPONSES, Response
 from graphcuts_dp.release.usefulness import made_up_graph, usefulness_of
 from graphcuts_dp.results.bundle import check_path
 from graphcuts_dp.session.query_lines import folder_of, read_asked, read_lines
@@ -102,8 +102,6 @@ def release(
     check_labels(target, graph)
     groups = grouping.read(graph.space)
     job = graph_job(private, epsilon=epsilon, groups=groups, protect=protect, **terms)
-    if job.parameters["mechanism"] == SPARSE:
-        check_path("sparse", target, force=force)
     if job.warning is not None and not force_hopeless:
         raise ParameterError(f"{job.warning}; --force-hopeless releases it all the same")
     made = carry_out(job, private, store=store, seed=seed)

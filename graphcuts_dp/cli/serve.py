@@ -17,8 +17,7 @@ from graphcuts_dp.ledger.ledger import Head
 from graphcuts_dp.ledger.opening import Budget, create_ledger
 from graphcuts_dp.options import INPUT, PRIVACY, option
 from graphcuts_dp.privacy.guarantee import Protect
-from graphcuts_dp.server.book import Book, book_of
-from graphcuts_dp.server.chain import log_text, read_export, verify
+from graphcuts_dp.server.book import Book, book_of, log_text, read_export, verify
 from graphcuts_dp.server.people import CURATOR, ROLES, Caps, People, Person
 from graphcuts_dp.server.settings import Binding
 
@@ -81,7 +80,7 @@ def start(
             if not any(each.role == CURATOR for each in desk.people.all()):
                 # Somebody must be able to begin; only whoever starts the server sees the token.
                 token = desk.people.add(Person(name=CURATOR, role=CURATOR), by=_BY)
-                out.print(f"token of the curator, shown this once: {token.text}", markup=False)
+                out.print(f"token of the curator, shown this once: {token}", markup=False)
             service = Service(desk, binding)
             run(service, binding, lambda url: out.print(f"listening on {url}", markup=False))
 
@@ -108,7 +107,7 @@ def add(
     """
     with _people(store) as people:
         token = people.add(Person(name=name, role=role, **vars(caps)), by=_BY)
-    return _shown(name, token.text)
+    return _shown(name, token)
 
 
 @access.command()
@@ -118,7 +117,7 @@ def renew(*, store: str = STORE, name: str = PERSON) -> Report:
     Example: graphcuts-dp serve access renew mail.db ann
     """
     with _people(store) as people:
-        return _shown(name, people.renew(name, by=_BY).text)
+        return _shown(name, people.renew(name, by=_BY))
 
 
 @access.command()

@@ -4,31 +4,28 @@
 """
 
 import bisect
-import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache, partial
-from typing import Any, BinaryIO, Self, final
+from functools import lru_cache
+from typing import Any, Self, final
 
 import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import BoolVector, FloatVector
-from graphcuts_dp.errors import FileFormatError, ParameterError
+from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.blocks import Blocks, RowBlock
 from graphcuts_dp.pairs.queries import pairs_of_cut, sides_of
 from graphcuts_dp.pairs.universe import Layout
-from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet, sets_in
+from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet
 from graphcuts_dp.privacy.distributions import (
     BinaryResponse,
     LaplaceNoise,
     NoiseDistribution,
 )
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, SMALLEST_EPSILON, exact_epsilon
-
-_FORMAT = 1
 
 
 @final
@@ -124,77 +121,33 @@ class NoisyMatrix:
         second = np.sum([sums for _, sums in found], axis=0) - rows * distribution.offset
         return first, second * distribution.unit
 
-    def write(self, handle: BinaryIO, *, entropy: str) -> None:
-        """Write all fields as a numpy archive without pickles; bits of a graph take n^2/16 bytes.
-
-        Args:
-            handle: where.
-            entropy: where the noise came from, for whoever finds the file alone.
-        """
-        header = {
-            "format": _FORMAT,
-            "entropy": entropy,
-            "noise": self.distribution.name,
-            "epsilon": [self.distribution.epsilon.numerator, self.distribution.epsilon.denominator],
-            "weight_cap": self.distribution.weight_cap,
-            "left": list(self.left.labels),
-            "right": list(self.right.labels) if len(sets_in(self.space)) == 2 else None,
+    def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """Plain values for receipts, and an array: bits of a graph take n^2/16 bytes."""
+        distribution = self.distribution
+        fields = {
+            "noise": distribution.name,
+            "epsilon": [distribution.epsilon.numerator, distribution.epsilon.denominator],
+            "weight_cap": distribution.weight_cap,
+            "offset": distribution.offset,
+            "unit": distribution.unit,
+            "standard_deviation": distribution.standard_deviation,
+            "note": "estimate of an entry = (released integer - offset) * unit",
         }
-        if self.directed:
-            header["directed"] = True
-        np.savez_compressed(
-            handle,
-            header=np.frombuffer(json.dumps(header).encode(), dtype=np.uint8),
-            values=self._packed()
-            if self.distribution.bits
-            else np.concatenate(self.blocks.map(_pairs)),
-        )
-
-    def _packed(self) -> npt.NDArray[np.uint8]:
-        """All bits, one for each pair in row order, eight a byte across the blocks."""
-        layout = self.blocks.layout
-        whole: list[npt.NDArray[np.uint8]] = []
-        rest = np.empty(0, dtype=np.uint8)
-        for bounds, packed in zip(layout.bounds(), self.blocks.map(_packed_pairs), strict=True):
-            count = layout.pairs_before(bounds[1]) - layout.pairs_before(bounds[0])
-            bits = np.concatenate([rest, np.unpackbits(packed, count=count)])
-            end = len(bits) // 8 * 8
-            whole.append(np.packbits(bits[:end]))
-            rest = bits[end:]
-        return np.concatenate([*whole, np.packbits(rest)])
+        values = np.concatenate(self.blocks.map(_pairs))
+        return fields, {"values": np.packbits(values) if distribution.bits else values}
 
     @classmethod
-    def read(cls, handle: BinaryIO) -> Self:
-        """Read what `write` wrote.
+    def from_parts(cls, fields: Mapping[str, Any], arrays: Mapping[str, Any], space: Space) -> Self:
+        """Read what `parts` gave.
 
         Raises:
-            FileFormatError: anything else, or a damaged file.
+            GraphCutsError, LookupError, TypeError, ValueError, ArithmeticError: it is something
+                else.
         """
-        try:
-            with np.load(handle, allow_pickle=False) as archive:
-                header = json.loads(archive["header"].tobytes())
-                values = archive["values"]
-            if header["format"] != _FORMAT:
-                raise FileFormatError("the noisy matrix was written by another version")
-            distribution = noise_distribution(
-                header["noise"],
-                epsilon=Fraction(*header["epsilon"]),
-                weight_cap=header["weight_cap"],
-            )
-            left = VertexSet(header["left"])
-            space: Space = Arcs(left) if header.get("directed") is True else left
-            if header["right"] is not None:
-                space = left, VertexSet(header["right"])
-            return cls(_unpack(values, distribution, space), space)
-        except FileFormatError:
-            raise
-        except Exception as problem:
-            # Many kinds of damage, one thing to tell.
-            raise FileFormatError("the file of the noisy matrix is damaged") from problem
-
-
-def _packed_pairs(block: RowBlock) -> npt.NDArray[np.uint8]:
-    return np.packbits(_pairs(block))
+        distribution = noise_distribution(
+            fields["noise"], epsilon=Fraction(*fields["epsilon"]), weight_cap=fields["weight_cap"]
+        )
+        return cls(_unpack(arrays["values"], distribution, space), space)
 
 
 def _pairs(block: RowBlock) -> npt.NDArray[Any]:
@@ -231,18 +184,13 @@ def _unpack(values: npt.NDArray[Any], distribution: NoiseDistribution, space: Sp
     pairs = layout.pairs_before(layout.shape[0])
     length = -(-pairs // 8) if distribution.bits else pairs
     if values.shape != (length,) or values.dtype.kind not in "iu":
-        raise FileFormatError("the file of the noisy matrix is cut short")
+        raise ValueError("there is another number of entries")
     if distribution.bits and values.dtype != np.uint8:
-        raise FileFormatError("the file of the noisy matrix holds other numbers than bits")
-
-    def part(start: int, stop: int) -> npt.NDArray[Any]:
-        first, end = layout.pairs_before(start), layout.pairs_before(stop)
-        if not distribution.bits:
-            return values[first:end]
-        bits = np.unpackbits(values[first // 8 : -(-end // 8)])
-        return bits[first % 8 :][: end - first]
-
-    parts = [partial(part, *bounds) for bounds in layout.bounds()]
+        raise ValueError("these are other numbers than bits")
+    if distribution.bits:
+        values = np.unpackbits(values, count=pairs)
+    ends = [layout.pairs_before(stop) for _, stop in layout.bounds()[:-1]]
+    parts = [lambda part=part: part for part in np.split(values, ends)]
     return Blocks.from_pairs(distribution, layout, parts)
 
 

@@ -17,7 +17,7 @@ from graphcuts_dp.graph import sources
 from graphcuts_dp.graph.assemble import Options, RawEdges, numbered
 from graphcuts_dp.graph.edge_store import EdgeParts, EdgeStore, Merge, Vertices, checked_parts
 from graphcuts_dp.graph.files import VertexSource, public_vertices_of, read_raw, write_graph
-from graphcuts_dp.pairs.vertices import Arcs, Label, Space, VertexSet, vertex_sets
+from graphcuts_dp.pairs.vertices import Arcs, Label, Space, VertexSet, sets_in, vertex_sets
 from graphcuts_dp.tables.columns import Columns
 
 OTHER_VERTICES = "the graphs have different vertices; read both with the same vertices="
@@ -106,15 +106,13 @@ class _Kind(EdgeStore):
             >>> gc.read_graph(file, vertices=["ann", "bob", "eve", "kim"])
             Graph(n=4)
         """
-        options = Options(
+        options = cls._options(
+            vertices,
             columns=columns,
-            vertices=public_vertices_of(vertices, cls._sides),
             weighted=weighted,
             weight_cap=weight_cap,
             hide_change=hide_change,
             public_vertices=public_vertices_from_file,
-            bipartite=cls._sides,
-            directed=cls._directed,
             merge=merge,
         )
         try:
@@ -192,31 +190,28 @@ class _Kind(EdgeStore):
             >>> gc.DirectedGraph.of(calls)
             DirectedGraph(n=3)
         """
-        options = Options(
+        options = cls._options(
+            vertices,
             columns=columns,
-            vertices=public_vertices_of(vertices, cls._sides),
             weighted=weighted,
             weight_cap=weight_cap,
             hide_change=hide_change,
-            bipartite=cls._sides,
-            directed=cls._directed,
             merge=merge,
         )
         return cls._built(sources.edges_of(source, options), options)
 
     @classmethod
+    def _options(cls, vertices: Any, **given: Any) -> Options:
+        """What the caller says, and which kind of graph this class is."""
+        public = public_vertices_of(vertices, cls._sides)
+        return Options(vertices=public, bipartite=cls._sides, directed=cls._directed, **given)
+
+    @classmethod
     def _built(cls, raw: RawEdges, options: Options) -> Self:
         space, parts, cap = numbered(raw, options)
         graph = object.__new__(cls)
-        graph._set_up(
-            space,
-            parts,
-            weight_cap=cap,
-            hide_change=options.hide_change,
-            note=raw.schema.note,
-            clip=True,
-            merge=options.merge,
-        )
+        told = cap, options.hide_change, raw.schema.note
+        graph._set_up(space, parts, *told, clip=True, merge=options.merge)
         return graph
 
     def write(
@@ -302,8 +297,27 @@ class _Kind(EdgeStore):
         return (found + found.T if isinstance(self.space, VertexSet) else found).tocsr()
 
 
+class _OneSet(_Kind):
+    """Edges among the vertices of one public set."""
+
+    @property
+    def vertices(self) -> VertexSet:
+        """The public vertex set."""
+        return sets_in(self.space)[0]
+
+    @property
+    def n(self) -> int:
+        """Number of vertices, public."""
+        return len(self.vertices)
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """Vertex labels in row order, public."""
+        return tuple(self.vertices.labels)
+
+
 @final
-class Graph(_Kind):
+class Graph(_OneSet):
     """An undirected graph without loops on a public vertex set.
 
     Args:
@@ -335,28 +349,8 @@ class Graph(_Kind):
         hide_change: float | None = None,
         note: str = "",
     ) -> None:
-        self._set_up(
-            _vertex_set(vertices),
-            checked_parts(rows, columns, weights),
-            weight_cap=weight_cap,
-            hide_change=hide_change,
-            note=note,
-        )
-
-    @property
-    def vertices(self) -> VertexSet:
-        """The public vertex set."""
-        return self.space
-
-    @property
-    def n(self) -> int:
-        """Number of vertices, public."""
-        return len(self.space)
-
-    @property
-    def labels(self) -> tuple[Label, ...]:
-        """Vertex labels in row order, public."""
-        return tuple(self.space.labels)
+        parts = checked_parts(rows, columns, weights)
+        self._set_up(_vertex_set(vertices), parts, weight_cap, hide_change, note)
 
     @cached_property
     def adjacency(self) -> sp.csr_array:
@@ -418,17 +412,12 @@ class BipartiteGraph(_TwoSided):
         hide_change: float | None = None,
         note: str = "",
     ) -> None:
-        self._set_up(
-            (_vertex_set(left), _vertex_set(right)),
-            checked_parts(rows, columns, weights),
-            weight_cap=weight_cap,
-            hide_change=hide_change,
-            note=note,
-        )
+        parts = checked_parts(rows, columns, weights)
+        self._set_up((_vertex_set(left), _vertex_set(right)), parts, weight_cap, hide_change, note)
 
 
 @final
-class DirectedGraph(_TwoSided):
+class DirectedGraph(_OneSet, _TwoSided):
     """A directed graph: arcs u -> v with u != v on a public vertex set.
 
     To all that is asked of it, it is a bipartite graph whose two sides are two copies of the vertex
@@ -467,28 +456,8 @@ class DirectedGraph(_TwoSided):
         hide_change: float | None = None,
         note: str = "",
     ) -> None:
-        self._set_up(
-            Arcs(_vertex_set(vertices)),
-            checked_parts(rows, columns, weights),
-            weight_cap=weight_cap,
-            hide_change=hide_change,
-            note=note,
-        )
-
-    @property
-    def vertices(self) -> VertexSet:
-        """The public vertex set."""
-        return self.space.vertices
-
-    @property
-    def n(self) -> int:
-        """Number of vertices, public."""
-        return len(self.vertices)
-
-    @property
-    def labels(self) -> tuple[Label, ...]:
-        """Vertex labels in row order, public."""
-        return tuple(self.vertices.labels)
+        parts = checked_parts(rows, columns, weights)
+        self._set_up(Arcs(_vertex_set(vertices)), parts, weight_cap, hide_change, note)
 
     @property
     def adjacency(self) -> sp.csr_array:

@@ -5,7 +5,7 @@ batches here, and `sources` those of whatever can hand out a stream of them.
 """
 
 import io
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
@@ -13,12 +13,19 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.errors import FileFormatError, GraphCutsError
-from graphcuts_dp.graph.assemble import RawEdges, Schema, dump_schema, load_schema, token_table
+from graphcuts_dp.graph.assemble import (
+    Options,
+    RawEdges,
+    Schema,
+    dump_schema,
+    load_schema,
+    token_table,
+)
 from graphcuts_dp.graph.edge_lists import integers_of
 from graphcuts_dp.graph.edge_store import EdgeStore
 from graphcuts_dp.graph.gathered import LONGEST, Gathered, TextPieces, words_before
 from graphcuts_dp.pairs.vertices import vertex_sets
-from graphcuts_dp.tables.columns import ColumnPlaces, Columns, find_columns
+from graphcuts_dp.tables.columns import ColumnPlaces, find_columns
 from graphcuts_dp.tables.file_bytes import check_unpacked, size_of
 from graphcuts_dp.tables.rows import MARK
 
@@ -31,18 +38,8 @@ _BUFFER = 1 << 20  # bytes of a column that are read at a time
 _MOST_METADATA = 1 << 30  # bytes: vertex sets stand there
 
 
-def read_parquet(
-    file: BinaryIO,
-    options: Columns = Columns(),  # noqa: B008  # frozen
-    *,
-    weighted: bool | None = None,
-) -> RawEdges:
+def read_parquet(file: BinaryIO, options: Options) -> RawEdges:
     """Edges of a Parquet file: only the columns of the ends and the weight, a row group at a time.
-
-    Args:
-        file: open at its start.
-        options: see `read_graph`: columns by name or place.
-        weighted: False reads no weight.
 
     Raises:
         FileFormatError: pyarrow is not installed; a damaged file, no columns of ends, a null.
@@ -69,7 +66,7 @@ def read_parquet(
 
         return stored.schema_arrow, batches
 
-    return read_tables(opened, options, weighted=weighted, packed=size_of(file), kind="Parquet")
+    return _read_tables(opened, options, packed=size_of(file), kind="Parquet")
 
 
 def write_parquet(graph: EdgeStore, handle: BinaryIO) -> None:
@@ -98,18 +95,8 @@ _MAGIC = b"ARROW1"
 _START = b"\xff\xff\xff\xff"  # of a message of a stream
 
 
-def read_arrow(
-    file: BinaryIO,
-    options: Columns = Columns(),  # noqa: B008  # frozen
-    *,
-    weighted: bool | None = None,
-) -> RawEdges:
+def read_arrow(file: BinaryIO, options: Options) -> RawEdges:
     """Edges of an Arrow file, a batch at a time; only the columns of the ends and the weight.
-
-    Args:
-        file: open at its start.
-        options: see `read_graph`: columns by name or place.
-        weighted: False reads no weight.
 
     Raises:
         FileFormatError: pyarrow is not installed; a damaged file, no columns of ends, a null.
@@ -144,7 +131,7 @@ def read_arrow(
 
         return schema, batches
 
-    return read_tables(opened, options, weighted=weighted, packed=size_of(file), kind="Arrow")
+    return _read_tables(opened, options, packed=size_of(file), kind="Arrow")
 
 
 def write_arrow(graph: EdgeStore, handle: BinaryIO) -> None:
@@ -182,42 +169,43 @@ def pyarrow() -> Any:
 
 
 def choose_columns(
-    schema: "pa.Schema", options: Columns, *, weighted: bool | None, declared: bool | None
+    names: Sequence[str],
+    options: Options,
+    *,
+    declared: bool | None = None,
+    types: "Sequence[pa.DataType] | None" = None,
 ) -> ColumnPlaces:
     """Which columns hold the ends and the weight, by the rules of text files with a header.
 
     Raises:
         FileFormatError: the caller must say, or says what only text files have; a column that can
-            be none of these.
+            be none of these, as its type tells.
     """
-    if options.header is not None or options.delimiter is not None:
+    given = options.columns
+    if given.header is not None or given.delimiter is not None:
         raise FileFormatError("the columns have names; leave out header= and delimiter=")
-    names = list(schema.names)
     if len(names) < 2:
         raise FileFormatError("the table has fewer than two columns")
-    columns = find_columns(names, options, weighted=weighted, declared=declared)
-    if columns.weight is not None and not is_number(schema.types[columns.weight]):
+    columns = find_columns(names, given, weighted=options.weighted, declared=declared)
+    if types is None:
+        return columns
+    if columns.weight is not None and not _is_number(types[columns.weight]):
         raise FileFormatError("the column of weights holds no numbers; name another by weight=")
     for place in (columns.source, columns.target):
-        if not is_label(schema.types[place]):
+        if not is_label(types[place]):
             raise FileFormatError(
                 "a column of ends holds neither integers nor strings; name others by source= and "
                 "target="
             )
-    used = [name for place in _used(columns) if (name := names[place])]
-    if any(names.count(name) > 1 for name in used):
+    if any(list(names).count(name) > 1 for name in used_names(names, columns)):
         raise FileFormatError("two columns have one name; rename one")
     return columns
 
 
-def _used(columns: ColumnPlaces) -> list[int]:
-    places = [columns.source, columns.target]
-    return places if columns.weight is None else [*places, columns.weight]
-
-
-def used_names(schema: "pa.Schema", columns: ColumnPlaces) -> list[str]:
+def used_names(names: Sequence[str], columns: ColumnPlaces) -> list[str]:
     """Names of the columns to read: source, target and perhaps weight."""
-    return [schema.names[place] for place in _used(columns)]
+    places = (columns.source, columns.target, columns.weight)
+    return [names[place] for place in places if place is not None]
 
 
 def gather(
@@ -291,7 +279,7 @@ def is_label(kind: "pa.DataType") -> str:
     return "strings" if any(is_one(kind) for is_one in texts) else ""
 
 
-def is_number(kind: "pa.DataType") -> bool:
+def _is_number(kind: "pa.DataType") -> bool:
     """Whether a column of this type can hold weights."""
     types = pyarrow().types
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
@@ -338,11 +326,10 @@ def _floats(column: "pa.Array") -> npt.NDArray[np.float64]:
     return values
 
 
-def read_tables(
+def _read_tables(
     opened: Callable[[], tuple["pa.Schema", Callable[[list[str]], Iterable["pa.RecordBatch"]]]],
-    options: Columns,
+    options: Options,
     *,
-    weighted: bool | None,
     packed: int,
     kind: str,
 ) -> RawEdges:
@@ -350,8 +337,7 @@ def read_tables(
 
     Args:
         opened: gives the schema of the file, and what gives batches of some of its columns.
-        options: see `read_graph`.
-        weighted: False reads no weight.
+        options: its columns, and whether weights are read.
         packed: bytes of the file.
         kind: of the file, for the error of a damaged one.
 
@@ -363,8 +349,8 @@ def read_tables(
         table, batches = opened()
         told = (table.metadata or {}).get(_KEY)
         schema = Schema() if told is None else load_schema(told.decode())
-        columns = choose_columns(table, options, weighted=weighted, declared=schema.weighted)
-        names = used_names(table, columns)
+        columns = choose_columns(table.names, options, declared=schema.weighted, types=table.types)
+        names = used_names(table.names, columns)
         raw = gather(batches(names), names, error=FileFormatError, packed=packed)
         return replace(raw, schema=schema, columns=columns)
     except GraphCutsError:

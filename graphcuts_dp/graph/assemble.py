@@ -16,7 +16,7 @@ weight cap.
 import json
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count, repeat
 from typing import Any, cast
 
@@ -268,25 +268,117 @@ def _no_weights(raw: RawEdges, options: Options) -> FloatArray | None:
     return None  # an edge with a weight, which has no bound then, would be refused later
 
 
-def split_sides(
+def edges_by_rows(
+    ends: Sequence[IntegerVector],
+    labels: Sequence[Label],
+    sides: Sequence[int | None],
+    weights: FloatArray | None,
+    options: Options,
+    *,
+    schema: Schema = Schema(),  # frozen
+    where: Callable[[int], str],
+    error: type[GraphCutsError] = GraphError,
+    **told: Any,
+) -> RawEdges:
+    """Edges between vertices that the source lists.
+
+    Args:
+        ends: row numbers of both ends of each edge among all vertices.
+        labels: label of each vertex.
+        sides: for each vertex 0 (left) or 1 (right); None where the source does not tell.
+        weights: of each edge, or None.
+        options: whether there are two sides.
+        schema: what else the source declares.
+        where: place of an edge.
+        error: class of the errors to raise.
+        told: other fields of `RawEdges`.
+
+    Raises:
+        GraphCutsError: of two sides: a vertex without one, an edge within one, or an empty one;
+            else a label twice.
+    """
+    if options.bipartite:
+        ends, sets = _split_sides(ends, labels, sides, where, error)
+        schema = replace(schema, sides=sets)
+    elif len(set(labels)) != len(labels):
+        raise error("a vertex label occurs twice; if meant, make it a BipartiteGraph")
+    else:
+        schema = replace(schema, vertices=VertexSet(labels))
+    return RawEdges(
+        sources=ends[0],
+        targets=ends[1],
+        weights=weights,
+        schema=schema,
+        as_rows=True,
+        where=where,
+        error=error,
+        **told,
+    )
+
+
+def listed_weights(
+    values: Sequence[Any],
+    options: Options,
+    declared: bool | None,
+    where: Callable[[int], str],
+    error: type[GraphCutsError] = GraphError,
+) -> FloatArray | None:
+    """The weights of edges that each tell their own; None if there are none.
+
+    Args:
+        values: numbers, or text; None of an edge that tells none.
+        options: whether weights are read.
+        declared: whether the source says that there are weights; None if it does not say.
+        where: place of an edge.
+        error: class of the errors to raise.
+
+    Raises:
+        GraphCutsError: an edge with a weight where none shall be, or without one, or no number.
+    """
+    if options.weighted is False:
+        return None
+    missing = [value is None for value in values]
+    if not declared and all(missing):
+        return None
+    if declared is False and options.weighted is None:
+        raise error(
+            f"{where(missing.index(False))}: an edge has a weight though the file declares that "
+            "none has; pass weighted=True or weighted=False"
+        )
+    if any(missing):
+        raise error(
+            f"{where(missing.index(True))}: an edge has no weight though others have, or weights "
+            "are declared; add it, or pass weighted=False"
+        )
+    return numbers(values, where, error)
+
+
+def numbers(
+    values: Any, where: Callable[[int], str], error: type[GraphCutsError] = GraphError
+) -> FloatArray:
+    """Weights as floats; an error tells where one is no number."""
+    try:
+        weights = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        weights = np.empty((0, 0))
+    if weights.ndim == 1:
+        return weights
+    for position, value in enumerate(values):
+        try:
+            float(value)
+        except (TypeError, ValueError, OverflowError):
+            raise error(f"{where(position)}: the weight is not a number") from None
+    raise error("an edge weight is not a number")
+
+
+def _split_sides(
     ends: Sequence[IntegerVector],
     labels: Sequence[Label],
     sides: Sequence[int | None],
     where: Callable[[int], str],
     error: type[GraphCutsError],
 ) -> tuple[list[IntVector], tuple[VertexSet, VertexSet]]:
-    """Row numbers within the left and the right side, and both vertex sets.
-
-    Args:
-        ends: row numbers of both ends of each edge among all vertices.
-        labels: label of each vertex.
-        sides: for each vertex 0 (left) or 1 (right); None where the source does not tell.
-        where: place of an edge.
-        error: class of the errors to raise.
-
-    Raises:
-        GraphCutsError: a vertex without a side, an edge within a side, or an empty side.
-    """
+    """Row numbers within the left and the right side, and both vertex sets."""
     if len(sides) != len(labels) or not all(side in (0, 1) for side in sides):
         raise error(
             "a BipartiteGraph needs a side for every vertex: attribute bipartite 0 or 1 (or "

@@ -1,24 +1,29 @@
 """Edge lists as text: blank, comma, tab or another separator; SNAP and KONECT comments; headers.
 
-Files are read a block of lines at a time: each by the fastest reader that takes it, so that one odd
-row costs its block, not the file. The body of most edge lists is `id separator id [separator
-weight] newline` with ids that are plain digits: such bytes become arrays without a Python object
-for each token (`scan_block`). Names take `split_cells`, which finds all cells at once where all
-rows are alike. Both decline anything else (quotes, blanks at line ends, comments between rows), and
-the careful reader of `tables.rows` takes over, row by row; none ever makes a guess.
+Files are read a block of lines at a time, so that one odd row costs its block, not the file. Where
+all rows of a block are alike, `split_cells` finds all cells at once, and plain digits and names
+become arrays without a Python object for each. It declines anything else (quotes, blanks at line
+ends, comments between rows), and the careful reader of `tables.rows` takes over, row by row;
+neither ever makes a guess.
 """
 
-import io
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import BinaryIO
 
 import numpy as np
 
 from graphcuts_dp.arrays import FloatArray, IntegerVector, IntVector
 from graphcuts_dp.errors import FileFormatError
-from graphcuts_dp.graph.assemble import RawEdges, Schema, dump_schema, load_schema, token_table
+from graphcuts_dp.graph.assemble import (
+    Options,
+    RawEdges,
+    Schema,
+    dump_schema,
+    load_schema,
+    token_table,
+)
 from graphcuts_dp.graph.edge_store import EdgeStore, write_edges
 from graphcuts_dp.graph.gathered import (
     LONGEST,
@@ -31,7 +36,6 @@ from graphcuts_dp.graph.gathered import (
 from graphcuts_dp.pairs.vertices import VertexSet, vertex_sets
 from graphcuts_dp.tables.columns import (
     ColumnPlaces,
-    Columns,
     check_names,
     check_no_names,
     find_columns,
@@ -44,6 +48,7 @@ from graphcuts_dp.tables.rows import BLOCK, BYTE_ORDER_MARK, MARK, Row, begin, k
 _NUMBER = b"0123456789+-.eE"
 _ODD_MARK = BYTE_ORDER_MARK.encode()
 _NEWLINE = 10
+_LONGEST_BODY = 2**31 - 1  # its places are 32-bit integers
 _MOST_DIGITS = 18  # fits in 64 bits
 # The smallest number of so many digits, but for the 0: smaller ones have leading zeros.
 _LEAST = np.array([0, 0, *(10**digits for digits in range(1, _MOST_DIGITS))], dtype=np.int64)
@@ -51,10 +56,8 @@ _BLANKS = [chr(code) for code in range(0x3001) if chr(code).isspace() and chr(co
 _BLANK_BITS = np.arange(8 * WORD, -1, -8, dtype=np.uint64)  # of a word with 0..8 digits
 _ASCII_BLANKS = [blank for blank in _BLANKS if blank.isascii()]
 
-Found = tuple[IntVector | TextPieces, IntVector | TextPieces, FloatArray | None]
 
-
-def write_edge_list(graph: EdgeStore, handle: BinaryIO, form: TextFormat) -> None:
+def write_edge_list(graph: EdgeStore, handle: BinaryIO, *, form: TextFormat) -> None:
     """Write one row for each edge.
 
     A comment `# graphcuts-dp: {...}` above them holds the vertex set, so isolated vertices and the
@@ -113,27 +116,21 @@ def _quoted(name: str, delimiter: str) -> str:
     return name if plain else '"' + name.replace('"', '""') + '"'
 
 
-def read_edge_list(
-    data: bytes | BinaryIO,
-    form: TextFormat,
-    options: Columns = Columns(),  # noqa: B008  # frozen
-    *,
-    weighted: bool | None = None,
-) -> RawEdges:
-    """Edges of a text edge list.
+def read_edge_list(file: BinaryIO, options: Options, *, form: TextFormat) -> RawEdges:
+    """Edges of a text edge list, which is read a piece at a time.
 
     Args:
-        data: the whole file, or the file open at its start, which is read a piece at a time.
+        file: open at its start.
+        options: its columns, and whether weights are read.
         form: separators, as the ending of the file's name tells.
-        options: see `Columns`.
-        weighted: False ignores the weight column.
 
     Raises:
         FileFormatError: not text in its encoding, a malformed row (told by line number), or a file
             that can be read in two ways.
         ParameterError: no such encoding or delimiter.
     """
-    table = begin(io.BytesIO(data) if isinstance(data, bytes) else data, form, options)
+    given, weighted = options.columns, options.weighted
+    table = begin(file, form, given)
     first = table.first
     if len(first) == 1:
         raise FileFormatError("the first line has fewer than two columns; pass delimiter=")
@@ -142,18 +139,18 @@ def read_edge_list(
     if table.konect:
         declared = konect_weighted(table.konect)
         schema = Schema(directed=False) if table.konect[0] == "sym" else schema
-    announced = options.header is not None or any(each is not None for each in options.named)
+    announced = given.header is not None or any(each is not None for each in given.named)
     if table.named:
         if not announced:
             check_names(first)
-        columns = find_columns(first, options, weighted=weighted, declared=declared)
+        columns = find_columns(first, given, weighted=weighted, declared=declared)
         if not announced:
             check_names(first, columns)
     else:
         if not announced:
             check_no_names(first)
         columns = number_columns(
-            options, len(first), table.line, weighted=weighted, declared=declared
+            given, len(first), table.line, weighted=weighted, declared=declared
         )
     gathered = Gathered(weighted=columns.weight is not None)
 
@@ -164,7 +161,17 @@ def read_edge_list(
     for block, line in table.blocks(size):
         if not _add_fast(gathered, block, line, columns, table.reader.delimiter):
             _add_rows(gathered, table.reader.rows(block, line), columns)
-    return replace(_raw(gathered, schema), columns=columns)
+    sources, targets = gathered.ends()
+    return RawEdges(
+        sources=sources,
+        targets=targets,
+        weights=gathered.weights(),
+        schema=schema,
+        owned=True,
+        columns=columns,
+        where=lambda position: f"line {gathered.place(position)}",
+        error=FileFormatError,
+    )
 
 
 def _one_separator(block: bytes, delimiter: str | None) -> bytes | None:
@@ -185,56 +192,26 @@ def _add_fast(
     separator = _one_separator(block, delimiter)
     if separator is None or _ODD_MARK in block:
         return False
-    if not block.endswith(b"\n"):
-        block += b"\n"
-    made: Found | None = None
-    if columns.is_plain and gathered.integers:
-        made = scan_block(block, separator[0], columns.width)
-        if made is not None and columns.weight is None:
-            made = made[0], made[1], None
-    if made is None:
-        made = _from_cells(block, separator, columns, delimiter, gathered.integers)
-    if made is None:
-        return False
-    sources, targets, weights = made
-    gathered.add(sources, targets, weights, range(line, line + len(sources)))
-    return True
-
-
-def _from_cells(
-    block: bytes, separator: bytes, columns: ColumnPlaces, delimiter: str | None, integers: bool
-) -> Found | None:
-    """Ends and weights of rows that are all alike; None where each needs a closer look."""
+    ends = columns.source, columns.target
     quoting = delimiter not in (None, " ")
-    places = columns.source, columns.target
-    split = split_cells(block, separator, columns.width, places, inner_blanks=quoting)
-    if split is None:
-        return None
+    cells = split_cells(block, separator, columns.width, ends, inner_blanks=quoting)
+    if cells is None:
+        return False
     weights = None
     if columns.weight is not None:
-        found = split.integers(columns.weight)
-        weights = split.decimals(columns.weight) if found is None else found.astype(float)
+        weights = cells.numbers(columns.weight)
         if weights is None:
-            return None
-    if integers:
-        sources, targets = (split.integers(place) for place in places)
-        if sources is not None and targets is not None:
-            return sources, targets, weights
-    ends = split.texts(places)
-    return None if ends is None else (ends[0], ends[1], weights)
-
-
-def _raw(gathered: Gathered, schema: Schema) -> RawEdges:
-    sources, targets = gathered.ends()
-    return RawEdges(
-        sources=sources,
-        targets=targets,
-        weights=gathered.weights(),
-        schema=schema,
-        owned=True,
-        where=lambda position: f"line {gathered.place(position)}",
-        error=FileFormatError,
-    )
+            return False
+    found: list[IntVector | TextPieces | None] = []
+    if gathered.integers:
+        found = [cells.integers(place) for place in ends]
+    if not found or any(each is None for each in found):
+        found = [cells.texts(place) for place in ends]
+    sources, targets = found
+    if sources is None or targets is None:
+        return False
+    gathered.add(sources, targets, weights, range(line, line + len(sources)))
+    return True
 
 
 def _add_rows(gathered: Gathered, rows: Iterator[Row], columns: ColumnPlaces) -> None:
@@ -271,31 +248,32 @@ def _add_rows(gathered: Gathered, rows: Iterator[Row], columns: ColumnPlaces) ->
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """A text whose rows all have `width` cells; starts and lengths go row by row."""
+    """A text whose rows all have `width` cells; ends and lengths go row by row."""
 
     body: bytes
+    words: Words
     width: int
-    starts: IntVector
-    lengths: IntVector
+    ends: IntegerVector
+    lengths: IntegerVector
 
     def integers(self, place: int) -> IntVector | None:
         """The column at this place as integers; None if a cell is not plain digits."""
-        starts, lengths = self.starts[place :: self.width], self.lengths[place :: self.width]
-        return integers_of(words_before(self.body), starts + lengths, lengths)
+        column = slice(place, None, self.width)
+        return integers_of(self.words, self.ends[column], self.lengths[column])
 
-    def texts(self, places: Sequence[int]) -> list[TextPieces] | None:
-        """The columns at these places as they stand; None if a cell is very long."""
-        found = []
-        words = words_before(self.body)
-        for place in places:
-            starts, lengths = self.starts[place :: self.width], self.lengths[place :: self.width]
-            if lengths.max(initial=0) > LONGEST:
-                return None
-            found.append(TextPieces(words, starts, lengths))
-        return found
+    def texts(self, place: int) -> TextPieces | None:
+        """The column at this place as it stands; None if a cell is very long."""
+        column = slice(place, None, self.width)
+        lengths = self.lengths[column].astype(np.int64)
+        if lengths.max(initial=0) > LONGEST:
+            return None
+        return TextPieces(self.words, self.ends[column] - lengths, lengths)
 
-    def decimals(self, place: int) -> FloatArray | None:
+    def numbers(self, place: int) -> FloatArray | None:
         """The column at this place as numbers; None if a cell is no plain decimal number."""
+        whole = self.integers(place)
+        if whole is not None:
+            return whole.astype(np.float64)
         separator = self.body[self.lengths[0] : self.lengths[0] + 1]  # what ends the first cell
         cells = self.body.replace(b"\n", separator).split(separator)[place : -1 : self.width]
         if b"".join(cells).translate(None, _NUMBER):
@@ -307,87 +285,49 @@ class Cells:
 
 
 def split_cells(
-    body: bytes, separators: bytes, width: int, filled: Sequence[int], *, inner_blanks: bool
+    body: bytes, separator: bytes, width: int, filled: Sequence[int], *, inner_blanks: bool
 ) -> Cells | None:
     """Find the cells of rows that all have `width` of them, or decline.
 
     Args:
         body: the rows, without comments and header. The last newline may be missing.
-        separators: bytes that may stand between the columns; the first row tells which one does.
+        separator: the byte that stands between the columns.
         width: number of columns.
         filled: columns in which no cell may be empty.
         inner_blanks: whether cells may hold blanks, though not at their ends.
 
     Returns:
-        The cells, or None: text that is not UTF-8, quotes, comments, blanks, a row of another
-        length, or more than one kind of separator.
+        The cells, or None: text that is not UTF-8, quotes, comments, blanks, or a row of another
+        length.
     """
-    if b"\r" in body:
-        body = body.replace(b"\r\n", b"\n")
     if not body.endswith(b"\n"):
         body += b"\n"
-    first = body[: body.find(b"\n")]
-    found = [bytes([mark]) for mark in separators if mark in first]
-    if len(found) != 1 or any(mark in body for mark in (b'"', b"#", b"%", b"\r")):
+    if any(mark in body for mark in (b'"', b"#", b"%")) or len(body) > _LONGEST_BODY:
         return None
-    separator = found[0].decode()
     bytes_ = np.frombuffer(body, dtype=np.uint8)
-    ends = np.flatnonzero((bytes_ == _NEWLINE) | (bytes_ == ord(separator)))
-    marks = bytes_[ends]
-    if len(ends) % width or (marks[width - 1 :: width] != _NEWLINE).any():
+    ends = np.flatnonzero((bytes_ == _NEWLINE) | (bytes_ == ord(separator))).astype(np.int32)
+    if len(ends) % width:
         return None
-    if np.count_nonzero(marks == _NEWLINE) * width != len(ends):
+    last_of_row = bytes_[ends].reshape(-1, width) == _NEWLINE
+    if last_of_row[:, :-1].any() or not last_of_row[:, -1].all():
         return None
-    lengths = np.diff(ends, prepend=-1) - 1
+    lengths = np.diff(ends, prepend=np.int32(-1)) - np.int32(1)
     if any((lengths[column::width] < 1).any() for column in filled):
         return None
     try:
         text = body.decode()
     except UnicodeDecodeError:
         return None
-    if not inner_blanks and separator != "," and "," in text:
+    mark = separator.decode()
+    if not inner_blanks and mark != "," and "," in text:
         return None
     blanks = _ASCII_BLANKS if body.isascii() else _BLANKS
-    if any(blank in text for blank in blanks if blank != separator):
-        mark = re.escape(separator)
+    if any(blank in text for blank in blanks if blank != mark):
+        mark = re.escape(mark)
         at_an_end = rf"(?:^|[\n{mark}])[^\S\n{mark}]|[^\S\n{mark}][\n{mark}]"
         if not inner_blanks or re.search(at_an_end, text):
             return None
-    return Cells(body, width, ends - lengths, lengths)
-
-
-def scan_block(block: bytes, separator: int, count: int) -> Found | None:
-    """Parse rows of two ids and perhaps a weight, or return None if a row is not of that form.
-
-    Args:
-        block: rows that all end in a newline, without carriage returns.
-        separator: the byte between columns.
-        count: how many columns there are, 2 or 3.
-    """
-    bytes_ = np.frombuffer(block, dtype=np.uint8)
-    ends = np.flatnonzero((bytes_ == separator) | (bytes_ == _NEWLINE)).astype(np.int32)
-    if len(ends) % count:
-        return None
-    marks = bytes_[ends].reshape(-1, count)
-    if (marks[:, :-1] != separator).any() or (marks[:, -1] != _NEWLINE).any():
-        return None
-    lengths = ends - np.int32(1)
-    lengths[1:] -= ends[:-1]
-    lengths[0] += 1
-    if (lengths < 1).any():
-        return None
-    words = words_before(block)
-    numbers = _integers(words, ends, lengths)
-    if numbers is not None:
-        weights = numbers[2::3].astype(np.float64) if count == 3 else None
-        return (numbers[0::count], numbers[1::count], weights)
-    if count == 2:
-        return None
-    columns = [_integers(words, ends[place::3], lengths[place::3]) for place in range(2)]
-    weights = _decimals(block, separator)
-    if columns[0] is None or columns[1] is None or weights is None:
-        return None
-    return (columns[0], columns[1], weights)
+    return Cells(body, words_before(body), width, ends, lengths)
 
 
 def integers_of(words: Words, ends: IntegerVector, lengths: IntegerVector) -> IntVector | None:
@@ -444,14 +384,3 @@ def _eight_digits(words: Words, lengths: IntegerVector) -> IntVector | None:
     fours += pairs
     fours >>= np.uint64(32)
     return fours.view(np.int64)
-
-
-def _decimals(block: bytes, separator: int) -> FloatArray | None:
-    """Third column as numbers; None if a token is not a plain decimal number."""
-    if block.translate(None, _NUMBER + bytes([separator, _NEWLINE])):
-        return None
-    tokens = block.replace(bytes([separator]), b" ").split()[2::3]
-    try:
-        return np.fromiter(map(float, tokens), dtype=np.float64, count=len(tokens))
-    except ValueError:
-        return None

@@ -226,10 +226,10 @@ class EdgeStore(Displayed):
         self,
         space: Space,
         parts: EdgeParts | None,
-        *,
         weight_cap: float | None = None,
         hide_change: float | None = None,
         note: str = "",
+        *,
         clip: bool = False,
         merge: Merge = "max",
     ) -> None:

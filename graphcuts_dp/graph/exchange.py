@@ -12,7 +12,7 @@ nobody declared for a new vertex.
 import html
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, BinaryIO
 from xml.sax.saxutils import escape, quoteattr
@@ -22,18 +22,28 @@ import numpy as np
 from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.graph.assemble import (
     UNDIRECTED,
+    Options,
     RawEdges,
     Schema,
     dump_schema,
+    edges_by_rows,
+    listed_weights,
     load_schema,
-    split_sides,
 )
 from graphcuts_dp.graph.edge_store import EdgeStore, write_edges
 from graphcuts_dp.pairs.queries import one_set
-from graphcuts_dp.pairs.vertices import Arcs, Label, VertexSet, sets_in
+from graphcuts_dp.pairs.vertices import Arcs, sets_in
 from graphcuts_dp.tables.columns import is_integer_literal, parse_number
-from graphcuts_dp.tables.graphml import FACTS, Contents, as_text, labels_in, parse_side, pick_names
-from graphcuts_dp.tables.rows import MARK
+from graphcuts_dp.tables.file_bytes import whole_file
+from graphcuts_dp.tables.graphml import (
+    FACTS,
+    Contents,
+    graphml_contents,
+    labels_in,
+    parse_side,
+    pick_names,
+)
+from graphcuts_dp.tables.rows import BYTE_ORDER_MARK, MARK, decoded
 
 # What XML cannot hold, or what character references do not bring back.
 _UNWRITABLE = re.compile(
@@ -44,9 +54,7 @@ _UNWRITABLE = re.compile(
 _BLANKS = {"\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
 
 
-def to_raw(
-    contents: Contents, *, bipartite: bool, directed: bool, weighted: bool | None
-) -> RawEdges:
+def to_raw(contents: Contents, options: Options) -> RawEdges:
     """Edges by row numbers, for `assemble.build`.
 
     Raises:
@@ -54,7 +62,7 @@ def to_raw(
             others with one, (bipartite) a vertex without a side or an edge within a side, or
             (directed) edges without a direction.
     """
-    if directed and contents.undirected:
+    if options.directed and contents.undirected:
         raise FileFormatError(UNDIRECTED)
     if not contents.ids:
         raise FileFormatError("the file declares no vertices")
@@ -77,67 +85,18 @@ def to_raw(
         ends.append(rows)
     declared = Schema() if contents.facts is None else load_schema(contents.facts)
     has_weights = contents.has_weights or declared.weighted
-    weights = _weights(contents, where, weighted, has_weights)
-    labels = labels_in(contents)
-    schema = Schema(
-        vertices=None if bipartite else _distinct(labels),
-        directed=declared.directed,
-        weighted=has_weights,
-        weight_cap=declared.weight_cap,
-        note=declared.note,
-    )
-    if bipartite:
-        ends, sets = split_sides(ends, labels, contents.sides, where, FileFormatError)
-        schema = replace(schema, vertices=None, sides=sets)
-    return RawEdges(
-        sources=ends[0],
-        targets=ends[1],
-        weights=weights,
-        schema=schema,
-        as_rows=True,
+    return edges_by_rows(
+        ends,
+        labels_in(contents),
+        contents.sides,
+        listed_weights(contents.weights, options, has_weights, where, FileFormatError),
+        options,
+        schema=replace(declared, vertices=None, sides=None, weighted=has_weights),
         arbitrary_order=contents.facts is None,
         undeclared=has_weights is None,
         where=where,
         error=FileFormatError,
     )
-
-
-def _distinct(labels: list[Label]) -> VertexSet:
-    if len(set(labels)) != len(labels):
-        raise FileFormatError(
-            "two vertices have the same label; if meant, make it a BipartiteGraph"
-        )
-    return VertexSet(labels)
-
-
-def _weights(
-    contents: Contents,
-    where: Callable[[int], str],
-    weighted: bool | None,
-    declared: bool | None,
-) -> Any:
-    if weighted is False:
-        return None
-    if not declared and all(text is None for text in contents.weights):
-        return None
-    if declared is False and weighted is None:
-        place = next(i for i, text in enumerate(contents.weights) if text is not None)
-        raise FileFormatError(
-            f"{where(place)}: an edge has a weight though the file declares that none has; pass "
-            "weighted=True or weighted=False"
-        )
-    values = np.empty(len(contents.weights))
-    for position, text in enumerate(contents.weights):
-        if text is None:
-            raise FileFormatError(
-                f"{where(position)}: an edge has no weight though others have, or the file "
-                "declares weights; add it, or pass weighted=False"
-            )
-        try:
-            values[position] = float(text)
-        except ValueError:
-            raise FileFormatError(f"{where(position)}: the weight is not a number") from None
-    return values
 
 
 def exchange_facts(graph: EdgeStore) -> str:
@@ -238,7 +197,12 @@ _TOKEN = re.compile(
 )
 
 
-def read_gml(data: bytes) -> Contents:
+def read_graphml(file: BinaryIO, options: Options) -> RawEdges:
+    """Vertices and edges of a GraphML file, see `tables.graphml`."""
+    return to_raw(graphml_contents(whole_file(file, text=False)), options)
+
+
+def read_gml(file: BinaryIO, options: Options) -> RawEdges:
     """Vertices and edges of a GML file.
 
     The `label` of a node is its label where every node has one and all differ, else its `name`
@@ -249,7 +213,7 @@ def read_gml(data: bytes) -> Contents:
     """
     contents, graphs = Contents(), 0
     nodes: list[dict[str, str]] = []
-    for path, values, line in _records(as_text(data).rstrip()):
+    for path, values, line in _records(_text(file, options).rstrip()):
         if path == "graph":
             graphs += 1
             contents.facts = values.get(_GML_FACTS)
@@ -271,7 +235,12 @@ def read_gml(data: bytes) -> Contents:
     if contents.facts and None not in labels:  # sides may share labels
         contents.names = [label or "" for label in labels]
     contents.sides = [parse_side(node.get("bipartite", node.get("type"))) for node in nodes]
-    return contents
+    return to_raw(contents, options)
+
+
+def _text(file: BinaryIO, options: Options) -> str:
+    """A file as text without its mark."""
+    return decoded(whole_file(file, options.columns.encoding)).removeprefix(BYTE_ORDER_MARK)
 
 
 def _records(text: str) -> Iterator[tuple[str, dict[str, str], int]]:
@@ -347,7 +316,7 @@ _VERTICES_ALWAYS = 10**6
 _VERTICES_PER_BYTE = 10
 
 
-def read_pajek(data: bytes) -> Contents:
+def read_pajek(file: BinaryIO, options: Options) -> RawEdges:
     """Vertices and edges: *Vertices, *Edges, *Arcs, *Edgeslist, *Arcslist, *Matrix.
 
     Labels are those of the vertex lines where all differ, else the numbers 1..n that Pajek uses.
@@ -356,9 +325,10 @@ def read_pajek(data: bytes) -> Contents:
     Raises:
         FileFormatError: malformed (told by line number), or not UTF-8.
     """
-    reader = _Pajek(max(_VERTICES_ALWAYS, _VERTICES_PER_BYTE * len(data)))
+    text = _text(file, options)
+    reader = _Pajek(max(_VERTICES_ALWAYS, _VERTICES_PER_BYTE * len(text)))
     section = ""
-    for number, content in enumerate(as_text(data).split("\n"), 1):
+    for number, content in enumerate(text.split("\n"), 1):
         line = content.strip()
         if line.startswith("*"):
             section, problem = reader.open(line)
@@ -368,7 +338,7 @@ def read_pajek(data: bytes) -> Contents:
             continue
         if problem:
             raise FileFormatError(f"line {number}: {problem}")
-    return reader.finish()
+    return to_raw(reader.finish(), options)
 
 
 class _Pajek:

@@ -15,7 +15,7 @@ import gzip
 import io
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, cast, final
@@ -35,16 +35,15 @@ from graphcuts_dp.graph.edge_lists import read_edge_list, write_edge_list
 from graphcuts_dp.graph.edge_store import EdgeStore, Merge, Vertices
 from graphcuts_dp.graph.exchange import (
     read_gml,
+    read_graphml,
     read_pajek,
-    to_raw,
     write_gml,
     write_graphml,
     write_pajek,
 )
 from graphcuts_dp.graph.matrices import read_mtx, read_npz, write_mtx, write_npz
 from graphcuts_dp.pairs.vertices import VertexSet
-from graphcuts_dp.tables.file_bytes import TextFormat, as_utf8, opened_unpacked, read_text
-from graphcuts_dp.tables.graphml import Contents, read_graphml
+from graphcuts_dp.tables.file_bytes import TextFormat, opened_unpacked, read_text
 from graphcuts_dp.tables.rows import labels_of
 
 VertexSource = Vertices | PathLike
@@ -69,75 +68,30 @@ class FileFormat:
     """A line of the table.
 
     Attributes:
-        read: makes raw edges from the bytes of a file (or the open file, if `streamed`) and the
-            options.
+        read: makes raw edges from the open file and the options.
         write: writes a graph to a handle; None for a format that is only read.
         columns: whether it has columns that the caller may name, as edge lists and tables have.
         encoded: whether the caller may say in which encoding it is.
-        streamed: whether it is read a piece at a time.
         attributes: whether `write` takes `about`, facts that the file tells of the graph.
         described_apart: whether the vertex set and the weight cap stand in a file of their own.
     """
 
-    read: Callable[[Any, Options], RawEdges]
+    read: Callable[[BinaryIO, Options], RawEdges]
     write: Callable[..., None] | None
     columns: bool = False
     encoded: bool = False
-    streamed: bool = False
     attributes: bool = False
     described_apart: bool = False
 
 
-def _edge_list(form: TextFormat, *, written: bool = True) -> FileFormat:
-    def read(file: BinaryIO, options: Options) -> RawEdges:
-        return read_edge_list(file, form, options.columns, weighted=options.weighted)
-
-    write = partial(write_edge_list, form=form) if written else None
+def _edge_list(form: TextFormat) -> FileFormat:
     return FileFormat(
-        read=read,
-        write=write,
+        read=partial(read_edge_list, form=form),
+        write=None if form.konect else partial(write_edge_list, form=form),
         columns=True,
         encoded=True,
-        streamed=True,
-        described_apart=form.delimiter is not None,
+        described_apart=form.has_header,
     )
-
-
-def _tables(
-    read: Callable[..., RawEdges], write: Callable[[EdgeStore, BinaryIO], None]
-) -> FileFormat:
-    def read_some(file: BinaryIO, options: Options) -> RawEdges:
-        return read(file, options.columns, weighted=options.weighted)
-
-    return FileFormat(read=read_some, write=write, columns=True, streamed=True)
-
-
-def _matrix(read: Callable[..., RawEdges], write: Callable[..., None]) -> FileFormat:
-    def read_some(data: bytes, options: Options) -> RawEdges:
-        return read(_some(data), bipartite=options.bipartite, directed=options.directed)
-
-    return FileFormat(read=read_some, write=write)
-
-
-def _exchange(
-    read: Callable[[bytes], Contents], write: Callable[..., Any], *, encoded: bool = True
-) -> FileFormat:
-    def read_some(data: bytes, options: Options) -> RawEdges:
-        plain = as_utf8(data, options.columns.encoding) if encoded else data
-        return to_raw(
-            read(_some(plain)),
-            bipartite=options.bipartite,
-            directed=options.directed,
-            weighted=options.weighted,
-        )
-
-    return FileFormat(read=read_some, write=write, encoded=encoded)
-
-
-def _some(data: bytes) -> bytes:
-    if not data.strip():
-        raise FileFormatError("the file is empty")
-    return data
 
 
 FORMATS: Mapping[str, FileFormat] = {
@@ -146,15 +100,15 @@ FORMATS: Mapping[str, FileFormat] = {
     ".txt": _edge_list(TextFormat()),
     ".csv": _edge_list(TextFormat(",")),
     ".tsv": _edge_list(TextFormat("\t")),
-    ".konect": _edge_list(TextFormat(konect=True), written=False),
-    ".mtx": _matrix(read_mtx, write_mtx),
-    ".npz": _matrix(read_npz, write_npz),
-    ".graphml": replace(_exchange(read_graphml, write_graphml, encoded=False), attributes=True),
-    ".gml": _exchange(read_gml, write_gml),
-    ".parquet": _tables(read_parquet, write_parquet),
-    ".arrow": _tables(read_arrow, write_arrow),
-    ".feather": _tables(read_arrow, write_arrow),
-    ".net": _exchange(read_pajek, write_pajek),
+    ".konect": _edge_list(TextFormat(konect=True)),
+    ".mtx": FileFormat(read=read_mtx, write=write_mtx),
+    ".npz": FileFormat(read=read_npz, write=write_npz),
+    ".graphml": FileFormat(read=read_graphml, write=write_graphml, attributes=True),
+    ".gml": FileFormat(read=read_gml, write=write_gml, encoded=True),
+    ".parquet": FileFormat(read=read_parquet, write=write_parquet, columns=True),
+    ".arrow": FileFormat(read=read_arrow, write=write_arrow, columns=True),
+    ".feather": FileFormat(read=read_arrow, write=write_arrow, columns=True),
+    ".net": FileFormat(read=read_pajek, write=write_pajek, encoded=True),
 }
 
 
@@ -175,7 +129,7 @@ def read_raw(path: PathLike, options: Options) -> RawEdges:
     if not form.encoded and columns.encoding is not None:
         raise FileFormatError(f"encoding= is for edge lists, .gml and .net, not {ending}")
     with opened_unpacked(path) as file:
-        raw = form.read(file if form.streamed else file.read(), options)
+        raw = form.read(file, options)
         if form.described_apart and raw.schema == Schema():
             raw.schema = _schema_beside(path)
         return raw

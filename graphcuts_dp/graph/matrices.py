@@ -25,10 +25,17 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from graphcuts_dp.errors import FileFormatError, GraphCutsError
-from graphcuts_dp.graph.assemble import UNDIRECTED, RawEdges, Schema, dump_schema, load_schema
+from graphcuts_dp.graph.assemble import (
+    UNDIRECTED,
+    Options,
+    RawEdges,
+    Schema,
+    dump_schema,
+    load_schema,
+)
 from graphcuts_dp.graph.edge_store import EdgeStore, write_edges
 from graphcuts_dp.pairs.vertices import VertexSet
-from graphcuts_dp.tables.file_bytes import check_archive
+from graphcuts_dp.tables.file_bytes import check_archive, whole_file
 from graphcuts_dp.tables.rows import MARK
 
 _LEVEL = 1  # of compression: a fifth of the time of the default, and hardly larger
@@ -36,14 +43,14 @@ _NPZ_PIECE = 1 << 20  # entries written at once
 _NPZ_MEMBER = "graphcuts_dp"
 
 
-def read_npz(data: bytes, *, bipartite: bool, directed: bool = False) -> RawEdges:
+def read_npz(file: BinaryIO, options: Options) -> RawEdges:
     """Edges of a matrix that `scipy.sparse.save_npz` wrote; pickled objects are refused.
 
     Raises:
         FileFormatError: not such a file, far too large unpacked, entries that are not real
             numbers, or not square.
     """
-    schema = Schema()
+    data, schema = whole_file(file, text=False), Schema()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -61,8 +68,7 @@ def read_npz(data: bytes, *, bipartite: bool, directed: bool = False) -> RawEdge
     return matrix_edges(
         matrix,
         schema,
-        bipartite=bipartite,
-        directed=directed,
+        options,
         unweighted=matrix.dtype == np.bool_ or schema.weighted is False,
         triangle="upper" if schema.directed is False else None,  # our own hold each edge twice
         error=FileFormatError,
@@ -72,9 +78,8 @@ def read_npz(data: bytes, *, bipartite: bool, directed: bool = False) -> RawEdge
 def matrix_edges(
     matrix: Any,
     schema: Schema,
+    options: Options,
     *,
-    bipartite: bool,
-    directed: bool = False,
     unweighted: bool,
     triangle: Literal["upper", "any"] | None = None,
     error: type[GraphCutsError],
@@ -93,18 +98,17 @@ def matrix_edges(
         raise error("a matrix of a graph has two dimensions, real entries, and at least one row")
     entries = sp.coo_array(matrix)
     height, width = entries.shape
-    if height != width and not bipartite:
+    if height != width and not options.bipartite:
         raise error("the matrix is not square; a biadjacency matrix makes a BipartiteGraph")
     if max(height, width) > 2**31:
         raise error("a graph has at most 2**31 vertices on a side")
     rows, columns = entries.row.astype(np.int64), entries.col.astype(np.int64)
-    if len(rows) and (rows.min() < 0 or columns.min() < 0 or rows.max() >= height):
-        raise error("the matrix has an entry outside its shape")
-    if len(rows) and columns.max() >= width:
-        raise error("the matrix has an entry outside its shape")
+    for ends, size in ((rows, height), (columns, width)):
+        if len(ends) and not (ends.min() >= 0 and ends.max() < size):
+            raise error("the matrix has an entry outside its shape")
     weights = entries.data.astype(np.float64)
     keep = weights != 0
-    plain = not (bipartite or directed)
+    plain = not (options.bipartite or options.directed)
     if plain and triangle == "upper":
         keep &= rows <= columns
     rows, columns, weights = rows[keep], columns[keep], weights[keep]
@@ -113,7 +117,7 @@ def matrix_edges(
         sources=rows,
         targets=columns,
         weights=None if unweighted else weights,
-        schema=_sized(schema, height, width, bipartite, error),
+        schema=_sized(schema, height, width, options.bipartite, error),
         as_rows=True,
         anonymous=anonymous,
         both_ways=plain and triangle is None,
@@ -214,13 +218,14 @@ _ROWS = {
 }
 
 
-def read_mtx(data: bytes, *, bipartite: bool, directed: bool = False) -> RawEdges:
+def read_mtx(file: BinaryIO, options: Options) -> RawEdges:
     """Edges of a MatrixMarket file, coordinate or array, real, integer or pattern.
 
     Raises:
         FileFormatError: malformed (told by line number where known), complex, not square, or a
             symmetric matrix for a directed graph.
     """
+    data = whole_file(file, text=False)
     banner = data[: data.find(b"\n") + 1].lower().decode("latin-1").split()
     if len(banner) != 5 or banner[:2] != ["%%matrixmarket", "matrix"]:
         raise FileFormatError("line 1: not a MatrixMarket banner '%%MatrixMarket matrix ...'")
@@ -230,7 +235,7 @@ def read_mtx(data: bytes, *, bipartite: bool, directed: bool = False) -> RawEdge
             "a graph needs a real, integer or pattern matrix that is general or symmetric"
         )
     symmetric, dense, pattern = symmetry == "symmetric", form == "array", field == "pattern"
-    if symmetric and directed:
+    if symmetric and options.directed:
         raise FileFormatError(UNDIRECTED)
     start = _end(_COMMENTS, data, 0)
     end = data.find(b"\n", start) + 1 or len(data)
@@ -242,7 +247,7 @@ def read_mtx(data: bytes, *, bipartite: bool, directed: bool = False) -> RawEdge
     if symmetric and height != width:
         raise FileFormatError("malformed MatrixMarket file: a symmetric matrix is square")
     # An edge of a plain graph is one entry of a symmetric matrix; elsewhere scipy adds the other.
-    mirrored = "symmetric" if symmetric and (bipartite or dense) else "general"
+    mirrored = "symmetric" if symmetric and (options.bipartite or dense) else "general"
     kind = f"{form} {'pattern' if pattern else 'real'} {mirrored}"
     head = b"%%%%MatrixMarket matrix %s\n%s\n" % (kind.encode(), b" ".join(size))
     text = b"".join([head, memoryview(data)[end:], b"\n"])
@@ -257,8 +262,7 @@ def read_mtx(data: bytes, *, bipartite: bool, directed: bool = False) -> RawEdge
     return matrix_edges(
         _matrix(text, line - 2),
         load_schema(b"".join(pieces).decode("latin-1")) if pieces else Schema(),
-        bipartite=bipartite,
-        directed=directed,
+        options,
         unweighted=pattern,
         triangle=None if not symmetric else "upper" if dense else "any",
         error=FileFormatError,

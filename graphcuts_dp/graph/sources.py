@@ -16,17 +16,29 @@ import scipy.sparse as sp
 from graphcuts_dp.arrays import FloatArray
 from graphcuts_dp.errors import FileFormatError, GraphError
 from graphcuts_dp.graph.arrow_tables import choose_columns, gather, is_label, pyarrow, used_names
-from graphcuts_dp.graph.assemble import Ends, Options, RawEdges, Schema, listed, split_sides
+from graphcuts_dp.graph.assemble import (
+    Ends,
+    Options,
+    RawEdges,
+    Schema,
+    edges_by_rows,
+    listed,
+    listed_weights,
+    numbers,
+)
 from graphcuts_dp.graph.edge_store import EdgeStore
 from graphcuts_dp.graph.matrices import matrix_edges
 from graphcuts_dp.pairs.queries import one_set
-from graphcuts_dp.pairs.vertices import Arcs, Label, VertexSet, sets_in, vertex_sets
-from graphcuts_dp.tables.columns import ColumnPlaces, Columns, find_columns
+from graphcuts_dp.pairs.vertices import Arcs, Label, sets_in, vertex_sets
+from graphcuts_dp.tables.columns import ColumnPlaces, Columns
 from graphcuts_dp.tables.frames import frame_of, made_frame
 
 if TYPE_CHECKING:
     import igraph
     import networkx as nx
+
+
+_FROM_LIBRARY: dict[str, Any] = {"as_text": False, "arbitrary_order": True}
 
 
 def edges_of(source: Any, options: Options) -> RawEdges:
@@ -74,19 +86,12 @@ def owned_edges(source: Any, options: Options) -> tuple[RawEdges, ColumnPlaces, 
 
 def _of_frame(frame: Any, options: Options) -> RawEdges:
     try:
-        places = _places(frame.columns, options)
+        places = choose_columns(frame.columns, options)
     except FileFormatError as problem:
         raise GraphError(str(problem)) from None
     ends = [_ends(frame[:, place].to_numpy(), _row) for place in (places.source, places.target)]
-    weights = None if places.weight is None else _numbers(frame[:, places.weight].to_numpy(), _row)
+    weights = None if places.weight is None else numbers(frame[:, places.weight].to_numpy(), _row)
     return _labelled(ends, weights, _row, columns=places)
-
-
-def _places(names: list[str], options: Options) -> ColumnPlaces:
-    columns = options.columns
-    if columns.header is not None or columns.delimiter is not None:
-        raise FileFormatError("the columns have names; leave out header= and delimiter=")
-    return find_columns(names, columns, weighted=options.weighted, declared=None)
 
 
 def _of_arrow(table: Any, options: Options) -> RawEdges:
@@ -94,16 +99,15 @@ def _of_arrow(table: Any, options: Options) -> RawEdges:
     arrow = pyarrow()
     reader = arrow.RecordBatchReader.from_stream(table)
     try:
-        places = choose_columns(
-            reader.schema, options.columns, weighted=options.weighted, declared=None
-        )
+        places = choose_columns(reader.schema.names, options, types=reader.schema.types)
     except FileFormatError as problem:
         raise GraphError(str(problem)) from None
     kinds = [is_label(reader.schema.types[place]) for place in (places.source, places.target)]
     if kinds[0] != kinds[1]:
         raise GraphError("the columns of ends hold integers both, or strings both")
     try:
-        return gather(reader, used_names(reader.schema, places), error=GraphError, as_text=False)
+        names = used_names(reader.schema.names, places)
+        return gather(reader, names, error=GraphError, as_text=False)
     except arrow.ArrowException:  # which may quote rows
         raise GraphError("the table cannot be read to its end") from None
 
@@ -121,7 +125,9 @@ def _of_list(edges: Iterable[Any], options: Options) -> RawEdges:
     if len(lengths) > 1 or not lengths <= {2, 3}:
         raise GraphError("edges are all pairs, or all triples with a weight")
     columns: list[Any] = [list(column) for column in zip(*rows, strict=True)] or [[], []]
-    weights = _numbers(columns[2]) if len(columns) == 3 and options.weighted is not False else None
+    weights = (
+        numbers(columns[2], _where) if len(columns) == 3 and options.weighted is not False else None
+    )
     return _labelled([_ends(columns[0]), _ends(columns[1])], weights, _where, undeclared=True)
 
 
@@ -132,8 +138,7 @@ def _of_matrix(matrix: Any, options: Options) -> RawEdges:
     return matrix_edges(
         matrix,
         Schema(),
-        bipartite=options.bipartite,
-        directed=options.directed,
+        options,
         unweighted=matrix.dtype == np.bool_,
         error=GraphError,
     )
@@ -149,8 +154,10 @@ def _of_networkx(graph: "nx.Graph[Any]", options: Options) -> RawEdges:
         np.fromiter((table[edge[side]] for edge in triples), dtype=np.int64, count=len(triples))
         for side in (0, 1)
     ]
-    weights = _weights([edge[2] for edge in triples], options)
-    return _by_rows(ends, nodes, sides, weights, options, undeclared=True)
+    weights = listed_weights([edge[2] for edge in triples], options, None, _where)
+    return edges_by_rows(
+        ends, nodes, sides, weights, options, where=_where, undeclared=True, **_FROM_LIBRARY
+    )
 
 
 def _of_igraph(graph: "igraph.Graph", options: Options) -> RawEdges:
@@ -162,8 +169,9 @@ def _of_igraph(graph: "igraph.Graph", options: Options) -> RawEdges:
     pairs = np.array(graph.get_edgelist(), dtype=np.int64).reshape(-1, 2)
     weights = None
     if weight in graph.es.attributes():
-        weights = _weights(list(graph.es[weight]), options, declared=True)
-    return _by_rows([pairs[:, 0], pairs[:, 1]], nodes, sides, weights, options)
+        weights = listed_weights(list(graph.es[weight]), options, True, _where)
+    ends = list(pairs.T)
+    return edges_by_rows(ends, nodes, sides, weights, options, where=_where, **_FROM_LIBRARY)
 
 
 def to_networkx(graph: EdgeStore) -> "nx.Graph[Any]":
@@ -250,60 +258,6 @@ def _labelled(
     return RawEdges(
         sources=ends[0], targets=ends[1], weights=weights, as_text=False, where=where, **told
     )
-
-
-def _by_rows(
-    ends: list[Any],
-    nodes: list[Label],
-    sides: list[Any],
-    weights: FloatArray | None,
-    options: Options,
-    *,
-    undeclared: bool = False,
-) -> RawEdges:
-    if options.bipartite:
-        ends, sets = split_sides(ends, nodes, sides, _where, GraphError)
-        schema = Schema(sides=sets)
-    else:
-        schema = Schema(vertices=VertexSet(nodes))
-    return RawEdges(
-        sources=ends[0],
-        targets=ends[1],
-        weights=weights,
-        schema=schema,
-        as_text=False,
-        as_rows=True,
-        arbitrary_order=True,
-        undeclared=undeclared,
-        where=_where,
-    )
-
-
-def _weights(values: list[Any], options: Options, *, declared: bool = False) -> FloatArray | None:
-    """The weights of edges, which all have one, or none has if it is not `declared`."""
-    if options.weighted is False:
-        return None
-    if not declared and all(value is None for value in values):
-        return None
-    if any(value is None for value in values):
-        raise GraphError("an edge has no weight though others have; add it, or pass weighted=False")
-    return _numbers(values)
-
-
-def _numbers(values: Any, where: Callable[[int], str] = _where) -> FloatArray:
-    """Weights as floats, or a `GraphError` that tells where one is no number."""
-    try:
-        weights = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        for position, value in enumerate(values):
-            try:
-                float(value)
-            except (TypeError, ValueError, OverflowError):
-                raise GraphError(f"{where(position)}: the weight is not a number") from None
-        raise GraphError("an edge weight is not a number") from None
-    if weights.ndim != 1:
-        raise GraphError("an edge weight is not a number")
-    return weights
 
 
 def _ends(values: Any, where: Callable[[int], str] = _where) -> Ends:

@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.errors import HypothesisError, ParameterError, QueryError
-from graphcuts_dp.learn.base import Arrays, Form, Hypothesis, tilt
+from graphcuts_dp.learn.base import Arrays, Hypothesis, tilt
 from graphcuts_dp.pairs.groups import CellTree
 from graphcuts_dp.pairs.queries import CutQuery, LinearQuery
 from graphcuts_dp.pairs.universe import Universe
@@ -183,16 +183,6 @@ class BlockHypothesis(Hypothesis):
         left, right = self.labels
         limit = np.array(self.max_blocks, dtype=np.int64)
         return {"left": left, "right": right, "weights": self.weights, "max_blocks": limit}
-
-    @classmethod
-    def form(cls, universe: Universe) -> Form:
-        """See `Hypothesis`."""
-        return {
-            "left": (np.int32, (universe.shape[0],)),
-            "right": (np.int32, (universe.shape[1],)),
-            "weights": (np.float64, (None, None)),
-            "max_blocks": (np.int64, ()),
-        }
 
     @classmethod
     def of_arrays(cls, universe: Universe, arrays: Arrays) -> Self:

@@ -537,8 +537,7 @@ def guaranteed_error(method: str, setting: Setting, *, adaptive: bool = True) ->
     if method not in CONSTRUCTIONS:
         names = ", ".join((*CONSTRUCTIONS, *SESSION_ERRORS))
         raise ParameterError(f"unknown method {method!r:.60}; choose one of {names}")
-    updates = CONSTRUCTIONS[method].updates
-    return math.inf if updates is None else learning_error(updates, setting)
+    return learning_error(CONSTRUCTIONS[method].updates, setting)
 
 
 SESSION_ERRORS: Mapping[str, Callable[[Setting], float]] = {

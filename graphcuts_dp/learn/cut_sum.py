@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector
 from graphcuts_dp.errors import HypothesisError, QueryError
-from graphcuts_dp.learn.base import Arrays, Form, Hypothesis
+from graphcuts_dp.learn.base import Arrays, Hypothesis
 from graphcuts_dp.learn.blocks import BlockHypothesis
 from graphcuts_dp.pairs.queries import CutQuery, LinearQuery
 from graphcuts_dp.pairs.universe import Universe
@@ -208,28 +208,10 @@ class CutSum(Hypothesis):
         return blocks | {"weights": self.weights, "S": self._S.rows, "T": self._T.rows}
 
     @classmethod
-    def form(cls, universe: Universe) -> Form:
-        """See `Hypothesis`."""
-        left, right = universe.shape
-        return {
-            "left": (np.int32, (left,)),
-            "right": (np.int32, (right,)),
-            "blocks": (np.float64, (None, None)),
-            "weights": (np.float64, (None,)),
-            "S": (np.uint64, (None, -(-left // 64))),
-            "T": (np.uint64, (None, -(-right // 64))),
-        }
-
-    @classmethod
     def of_arrays(cls, universe: Universe, arrays: Arrays) -> Self:
         """See `Hypothesis`."""
         S: Words = arrays["S"]
         T: Words = arrays["T"]
-        if not len(S) == len(T) == len(arrays["weights"]):
-            raise HypothesisError("its cuts differ in number")
-        for rows, n in zip((S, T), universe.shape, strict=True):
-            if n % 64 and len(rows) and (rows[:, -1] >> np.uint64(n % 64)).any():
-                raise HypothesisError("a set has unknown vertices")
         right = None if universe.symmetric else arrays["right"]
         read = cls(universe, BlockHypothesis(universe, arrays["left"], arrays["blocks"], right))
         read.weights = arrays["weights"]

@@ -585,12 +585,12 @@ class KnownConstruction:
         learner: makes it from the universe, whether only cuts with disjoint S and T will come,
             and which form of its rule.
         updates: B on simple graphs, from the size, the number of edges, the form of the rule and
-            whether S and T are disjoint; None where a start decides it.
+            whether S and T are disjoint.
     """
 
     initials: str
     learner: Callable[[Universe, bool, Rule], Learner]
-    updates: Callable[[Size, float, Rule, bool], UpdateBound] | None
+    updates: Callable[[Size, float, Rule, bool], UpdateBound]
 
 
 CONSTRUCTIONS: Mapping[str, KnownConstruction] = {

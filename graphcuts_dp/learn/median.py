@@ -23,7 +23,6 @@ from graphcuts_dp.errors import HypothesisError, ParameterError, QueryError
 from graphcuts_dp.learn.base import (
     Arrays,
     Construction,
-    Form,
     Hypothesis,
     Sign,
     checked_tuning,
@@ -108,11 +107,6 @@ class DatabaseFamily(Hypothesis):
         if not self.graphs:
             raise HypothesisError("only families of graphs without weights are kept")
         return {"graphs": np.packbits(self.databases.astype(np.bool_), axis=1)}
-
-    @classmethod
-    def form(cls, universe: Universe) -> Form:
-        """See `Hypothesis`."""
-        return {"graphs": (np.uint8, (None, -(-universe.size // 8)))}
 
     @classmethod
     def of_arrays(cls, universe: Universe, arrays: Arrays) -> Self:

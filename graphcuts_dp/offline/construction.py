@@ -637,7 +637,7 @@ class PlayerGame(RoundsMechanism):
     @property
     def scoring(self) -> Scoring:
         """How gains are scored."""
-        return Scoring(self.universe, self.grid, "two-signed")
+        return Scoring(self.universe, self.grid)
 
     @property
     def found_by(self) -> str:

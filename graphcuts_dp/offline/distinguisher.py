@@ -1,7 +1,7 @@
 """What a private distinguisher is, and those by the exponential mechanism.
 
 A distinguisher finds a query on which a graph and a hypothesis differ. A public list is searched by
-the exponential mechanism or by report-noisy-max.
+the exponential mechanism.
 
 All cuts between disjoint sets of up to 22 vertices are searched exactly. The score of a cut is a
 sum over its pairs, so that for a fixed S the vertices of T are independent: with r_j = sum_{i in S}
@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import ClassVar, Literal, Protocol, Self, final
+from typing import ClassVar, Protocol, Self, final
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +28,7 @@ from graphcuts_dp.errors import HypothesisError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.base import Hypothesis, Sign
-from graphcuts_dp.offline.query_lists import EDGES, CutList, QuestionList, Score, Scoring
+from graphcuts_dp.offline.query_lists import EDGES, CutList, QuestionList, Scoring
 from graphcuts_dp.pairs.graph_queries import Question
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
@@ -38,7 +38,6 @@ from graphcuts_dp.privacy.noise import (
     EntropySource,
     exponential_choice,
     happens,
-    noisy_maximum,
 )
 
 
@@ -213,19 +212,17 @@ class PaidByCall:
     Attributes:
         epsilon: of one call, exact, > 0.
         grid: of the graph.
-        score: see `Scoring`.
     """
 
     epsilon: Fraction
     grid: Grid = EDGES
-    score: Score = "two-signed"
     setup: ClassVar[None] = None  # nothing is bought at the start
 
     @cached_property
     def scoring(self) -> Scoring:
         """How gaps are scored."""
         universe: Universe = self.universe  # type: ignore[attr-defined]  # of each of them
-        return Scoring(universe, self.grid, self.score)
+        return Scoring(universe, self.grid)
 
     @property
     def call(self) -> Cost:
@@ -250,48 +247,29 @@ class PaidByCall:
         return replace(self, epsilon=Fraction(epsilon) / rounds)
 
 
-Sampling = Literal["exponential", "noisy-max"]
-SAMPLINGS = ("exponential", "noisy-max")
-
-
 @final
 @dataclass(frozen=True, kw_only=True)
 class Exponential(PaidByCall):
-    """Finds a cut of a list by its gap; see `Scoring` for the scores, and for their rate c.
-
-    "exponential" is `exponential_choice`, "noisy-max" is `noisy_maximum`: it finds gaps that are at
-    least as large for the same epsilon, but has four times the proven zCDP.
+    """Finds a query of a list by its gap; see `Scoring` for the scores, and for their rate c.
 
     Args:
-        queries: the public list; of one that has other queries than cuts, scores move both ways,
-            which "signed" does not allow.
+        queries: the public list.
         epsilon: of one call, exact, > 0.
         grid: of the graph.
-        score: see `Scoring`.
-        sampling: "exponential" or "noisy-max".
 
-    Guarantee, for one call: epsilon-DP. "exponential": see `Scoring.rate`; epsilon^2/8-zCDP.
-        "noisy-max": scores differ between neighbours by the sensitivity at most, and in one
-        direction if the score is "signed", so `noisy_maximum` is epsilon-DP; epsilon^2/2-zCDP.
+    Guarantee, for one call: epsilon-DP, see `Scoring.rate`; epsilon^2/8-zCDP.
         Counting is exact; its time depends on the number of edges.
 
     Raises:
-        ParameterError: an unknown name, or a number out of range.
+        ParameterError: a number out of range.
 
     Source: McSherry, Talwar 2007 (DR14 Theorems 3.10, 3.11 and 5.5; Nik17 has the exponent
-    inverted); McKenna, Sheldon, *Permute-and-Flip*, 2020, for the merits of one-sided noise.
+    inverted).
     """
 
     queries: CutList | QuestionList
-    sampling: Sampling = "exponential"
 
     def __post_init__(self) -> None:
-        if self.sampling not in SAMPLINGS:
-            raise ParameterError(
-                f"unknown sampling {self.sampling!r}; choose one of {', '.join(SAMPLINGS)}"
-            )
-        if self.score == "signed" and isinstance(self.queries, QuestionList):
-            raise ParameterError("signed scores are for cuts, which all grow with a weight")
         self.scoring.rate(self.epsilon)
 
     name = "exponential"
@@ -301,23 +279,10 @@ class Exponential(PaidByCall):
         """Of the list."""
         return self.queries.universe
 
-    @property
-    def call(self) -> Cost:
-        """Of one call."""
-        return Cost.of_pure(self.epsilon) if self.sampling == "noisy-max" else super().call
-
     def shortfall(self, gamma: float) -> float:
-        """ln(k/gamma)/c for k scores, and a sub-step for rounding, in weight.
-
-        With the score "signed" it is behind the largest gap, not the largest |gap|.
-        """
-        entries = len(self.queries) * self.scoring.signs
-        steps = math.log(entries / gamma) / float(self.scoring.rate(self.epsilon))
+        """ln(2 k/gamma)/c for k queries, and a sub-step for rounding, in weight."""
+        steps = math.log(2 * len(self.queries) / gamma) / float(self.scoring.rate(self.epsilon))
         return (steps * (1 + 1e-12) + 1) * self.scoring.unit
-
-    def with_rho(self, rho: float, *, rounds: int) -> Self:
-        """A call has epsilon sqrt(8 rho/rounds), or sqrt(2 rho/rounds) for "noisy-max"."""
-        return super().with_rho(rho / 4 if self.sampling == "noisy-max" else rho, rounds=rounds)
 
     def begin(self, graph: AnyGraph, source: EntropySource) -> GraphSearch:  # noqa: ARG002
         """Count all queries of the list once. Draws no noise.
@@ -331,17 +296,10 @@ class Exponential(PaidByCall):
     def _find(self, counts: IntVector, hypothesis: Hypothesis, source: EntropySource) -> Found:
         """One draw; the counts are private."""
         gaps = counts - self.scoring.rounded(self.queries.answers(hypothesis))
-        if self.score == "two-signed":
-            gaps = np.concatenate([gaps, -gaps])
-        index = self.draw(np.abs(gaps) if self.score == "absolute" else gaps, source)
-        sign: Sign = 1 if index < len(counts) else -1
+        rate = self.scoring.rate(self.epsilon)
+        index = exponential_choice(np.concatenate([gaps, -gaps]), rate, source)
         query = self.queries[index % len(counts)]
-        return Found(query=query, sign=None if self.score == "absolute" else sign)
-
-    def draw(self, scores: IntVector, source: EntropySource) -> int:
-        """The place of one of the scores."""
-        choose = noisy_maximum if self.sampling == "noisy-max" else exponential_choice
-        return choose(scores, self.scoring.rate(self.epsilon), source)
+        return Found(query=query, sign=1 if index < len(counts) else -1)
 
 
 MOST_VERTICES = 22  # 2^22 products, both signs: 64 MiB
@@ -355,20 +313,17 @@ class ExactCuts(PaidByCall):
     """Finds a cut by its gap among all cuts between disjoint S and T; S left, T right if bipartite.
 
     P(S, T) is proportional to e^(c score), exactly; each cut counts as (S, T) and as (T, S), which
-    are two cuts in a directed graph. With
-    the score "two-signed" the sign is drawn along with S. "absolute" draws that way and keeps a
-    draw with probability e^(c|r|)/(e^(c r) + e^(-c r)), at least a half.
+    are two cuts in a directed graph. The sign is drawn along with S.
 
     Args:
         universe: up to 22 vertices; of a bipartite one, on its smaller side.
         epsilon: of one call, exact, > 0.
         grid: of the graph.
-        score: see `Scoring`.
 
     Guarantee: epsilon-DP and epsilon^2/8-zCDP for a call: see `Scoring.rate`.
 
     Raises:
-        ParameterError: too many vertices, an unknown score, or a number out of range.
+        ParameterError: too many vertices, or a number out of range.
 
     Source: GRU12 Definition 7.1; McSherry, Talwar 2007.
     """
@@ -388,14 +343,14 @@ class ExactCuts(PaidByCall):
     def shortfall(self, gamma: float) -> float:
         """(n ln 3 + ln(1/gamma))/c, and a sub-step a pair for rounding, in weight.
 
-        c = epsilon for "signed" (behind the largest gap then), epsilon/2 else. Of the 3^n pairs of
-        sets, twice that with signs, two have the largest |gap|. Directed: one has, so another ln 2
-        for the sign. Bipartite: (n1 + n2) ln 2, and another ln 2 for the sign.
+        c = epsilon/2. Of the 3^n pairs of sets, twice that with signs, two have the largest |gap|.
+        Directed: one has, so another ln 2 for the sign. Bipartite: (n1 + n2) ln 2, and another
+        ln 2 for the sign.
         """
         left, right = self.universe.shape
         outcomes = (left + right) * math.log(2) if self.universe.bipartite else left * math.log(3)
         if not self.universe.symmetric:
-            outcomes += math.log(self.scoring.signs)
+            outcomes += math.log(2)
         steps = (outcomes - math.log(gamma)) / float(self.scoring.rate(self.epsilon))
         return (steps * (1 + 1e-12) + self.universe.disjoint_norm_squared) * self.scoring.unit
 
@@ -418,32 +373,29 @@ class ExactCuts(PaidByCall):
     def _find(self, counted: IntMatrix, hypothesis: Hypothesis, source: EntropySource) -> Found:
         gaps = counted - self.scoring.rounded(written_out(hypothesis, self.universe))
         rate = self.scoring.rate(self.epsilon)
-        cuts = CutSampler(gaps, rate, score=self.score, bipartite=self.universe.bipartite)
+        cuts = CutSampler(gaps, rate, bipartite=self.universe.bipartite)
         S, T, sign = cuts.draw(source)
         return Found(query=CutQuery(S, T), sign=sign)
 
 
 @final
 class CutSampler:
-    """Draws pairs of sets with probability proportional to e^(rate score), exactly.
+    """Draws pairs of sets, and a sign, with probability proportional to e^(rate score), exactly.
 
     Args:
         gaps: R in sub-steps, shape (n, n), or (n1, n2); the sum of all |R_ij| below 2^62. Of an
             undirected graph it is symmetric.
         rate: c, > 0.
-        score: see `Scoring`.
         bipartite: whether S are rows and T columns; else both are disjoint sets of vertices.
 
     Cost: 2^n steps once, n the number of rows, or the smaller number if bipartite; O(n) a draw.
     """
 
-    def __init__(self, gaps: IntMatrix, rate: Fraction, *, score: Score, bipartite: bool) -> None:
+    def __init__(self, gaps: IntMatrix, rate: Fraction, *, bipartite: bool) -> None:
         self._turned = bipartite and gaps.shape[1] < gaps.shape[0]
         self._gaps = np.ascontiguousarray(gaps.T if self._turned else gaps)
         self._rate = rate
-        self._score = score
         self._disjoint = not bipartite
-        self._signs: tuple[Sign, ...] = (1,) if score == "signed" else (1, -1)
         self._n = len(self._gaps)
         logs = np.concatenate(
             [np.concatenate(chunks) for chunks in zip(*self._log_sums(), strict=True)]
@@ -456,20 +408,13 @@ class CutSampler:
     def __repr__(self) -> str:
         return "CutSampler()"
 
-    def draw(self, source: EntropySource) -> tuple[BoolVector, BoolVector, Sign | None]:
-        """Truth vectors of S and T, and the sign; None for the score "absolute"."""
-        while True:
-            S, sign = self._set(self._choice.draw(source))
-            T = self._second_set(S, sign, source)
-            if self._score != "absolute":
-                break
-            size = abs(int(self._gaps[S][:, T].sum()))
-            if happens(partial(self._share, 2 * size), source):
-                break
-        told = None if self._score == "absolute" else sign
-        return (T, S, told) if self._turned else (S, T, told)
+    def draw(self, source: EntropySource) -> tuple[BoolVector, BoolVector, Sign]:
+        """Truth vectors of S and T, and the sign."""
+        S, sign = self._set(self._choice.draw(source))
+        T = self._second_set(S, sign, source)
+        return (T, S, sign) if self._turned else (S, T, sign)
 
-    def _log_sums(self) -> Iterator[tuple[FloatVector, ...]]:
+    def _log_sums(self) -> Iterator[tuple[FloatVector, FloatVector]]:
         """Logarithms of the sums over T for the sets S of a chunk, one array for each sign."""
         low = min(self._n, _CHUNK_BITS)
         inside = (np.arange(1 << low)[:, None] >> np.arange(low) & 1).astype(np.float64)
@@ -488,7 +433,7 @@ class CutSampler:
             sizes = np.abs(terms)
             both = sizes @ ones / 2 + _log_products(np.exp(-sizes) + 1) - absent
             half = terms @ ones / 2
-            yield (both + half, both - half)[: len(self._signs)]
+            yield both + half, both - half
 
     def _exact_log_sum(self, index: int) -> Decimal:
         S, sign = self._set(index)
@@ -498,7 +443,7 @@ class CutSampler:
         return total
 
     def _set(self, index: int) -> tuple[BoolVector, Sign]:
-        sign = self._signs[index >> self._n]
+        sign: Sign = -1 if index >> self._n else 1
         S: BoolVector = (index >> np.arange(self._n) & 1).astype(np.bool_)
         return S, sign
 

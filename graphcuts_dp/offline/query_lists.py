@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal, final
+from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
@@ -32,10 +32,7 @@ from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, MatrixQuery, under
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import Space
 
-# Which gaps count, and whether the sign is told; see `Score.rate`.
-Score = Literal["two-signed", "absolute", "signed"]
 EDGES = Grid()  # of graphs without weights
-SCORES = ("two-signed", "absolute", "signed")
 _SUBSTEPS = 1 << 20  # of an edge, in graphs without weights
 _LARGEST = 1 << 60  # scores stay below, so that sums and differences fit into 64 bits
 _LEAST_RATE = Fraction(1, 2**52)  # a sub-step
@@ -44,26 +41,20 @@ _LEAST_RATE = Fraction(1, 2**52)  # a sub-step
 @final
 @dataclass(frozen=True)
 class Scoring:
-    """Scores over a universe.
+    """Scores over a universe: a query counts twice, with its gap and with minus its gap.
 
     Args:
         universe: the public vertex pairs.
         grid: of the graph.
-        score: "two-signed": a cut counts twice, with its gap and with minus its gap, and the sign
-            is told. "absolute": with the size of its gap, and no sign is told. "signed": with its
-            gap, so that only cuts where the truth is above the hypothesis are found.
 
     Raises:
-        ParameterError: an unknown score, or weights without a public cap or too large for 64 bits.
+        ParameterError: weights without a public cap or too large for 64 bits.
     """
 
     universe: Universe
     grid: Grid
-    score: Score
 
     def __post_init__(self) -> None:
-        if self.score not in SCORES:
-            raise ParameterError(f"unknown score {self.score!r}; choose one of {', '.join(SCORES)}")
         if self.grid.cap is None:
             raise ParameterError(
                 "a distinguisher needs a public weight_cap; read the graph with one"
@@ -88,24 +79,18 @@ class Scoring:
         """Weight of a sub-step."""
         return self.grid.unit / self.substeps
 
-    @property
-    def signs(self) -> int:
-        """How many scores a cut has."""
-        return 2 if self.score == "two-signed" else 1
-
     def rate(self, epsilon: Fraction) -> Fraction:
         """c: choosing with probability proportional to e^(c score) is epsilon-DP.
 
         With neighbours' scores s and s' = s + d, the log-ratio of a probability is c d minus the
-        logarithm of a mean of e^(c d): it lies within c (max d - min d) of 0. Signed gaps all move
-        in one direction, so max d - min d is at most the sensitivity; else at most twice that. The
-        difference of two log-ratios has the same bound: the loss has range epsilon.
+        logarithm of a mean of e^(c d): it lies within c (max d - min d) of 0, which is at most
+        twice the sensitivity. The difference of two log-ratios has the same bound: the loss has
+        range epsilon.
 
         Raises:
             ParameterError: an epsilon so small that scores would not matter.
         """
-        moves = 1 if self.score == "signed" else 2
-        found = epsilon / (moves * self.sensitivity)
+        found = epsilon / (2 * self.sensitivity)
         if found < _LEAST_RATE:
             raise ParameterError("epsilon is too small for a distinguisher; use fewer rounds")
         return found

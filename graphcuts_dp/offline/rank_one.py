@@ -8,7 +8,7 @@ bounds all those cuts: max |R(S, T)| <= scale * (gap found + F). The class over 
 one: its largest value is the cut norm, which is hard to find.
 
 The cut that a pair is rounded to has no such promise, since rounding may lose a factor:
-`shortfall` is infinite for cuts. It is made of the set where u has one sign, the best partner of
+`shortfall` is infinite. It is made of the set where u has one sign, the best partner of
 that on noisy data, and so on: a cut between disjoint sets, or all pairs inside one set; in a
 directed graph, any cut.
 
@@ -67,11 +67,10 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import ClassVar, Literal, NoReturn, Self, final
+from typing import ClassVar, NoReturn, Self, final
 
 import numpy as np
 import numpy.typing as npt
-import scipy
 import scipy.sparse as sp
 from scipy.sparse.linalg import ArpackError, eigsh, svds
 
@@ -89,14 +88,12 @@ from graphcuts_dp.offline.distinguisher import (
     written_out,
 )
 from graphcuts_dp.offline.query_lists import CutList
-from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery
+from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Layout, Universe
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.distributions import BinaryResponse, NoiseDistribution, ValueNoise
+from graphcuts_dp.privacy.distributions import NoiseDistribution, ValueNoise
 from graphcuts_dp.privacy.noise import EntropySource, sample_discrete_gaussian
 
-# What `find` returns: a cut, or the unit pair itself as a matrix query times scale.
-Answer = Literal["cut", "pair"]
 _DENSE = 128  # up to here all eigenvectors are computed
 _ROUNDS = 20  # of improvement of a cut on a noisy matrix, at most
 
@@ -148,21 +145,18 @@ def pair_places(graph: AnyGraph) -> npt.NDArray[np.int64]:
     return layout.places(graph.rows.astype(np.int64), graph.columns.astype(np.int64))
 
 
-def matrix_search(universe: Universe, noisy: FloatMatrix, answer: Answer) -> GraphSearch:
+def matrix_search(universe: Universe, noisy: FloatMatrix) -> GraphSearch:
     """A search that has bought a noisy matrix once; what it finds is post-processing.
 
     Args:
         universe: the public vertex pairs.
         noisy: Z with E[Z] = G, over the universe. It is not copied.
-        answer: what `find` returns.
     """
 
     def find(hypothesis: Hypothesis, source: EntropySource) -> Found:  # noqa: ARG001
-        """The top singular pair of Z - h, or a cut made from it."""
+        """A cut made from the top singular pair of Z - h."""
         gaps = noisy - written_out(hypothesis, universe)
         pair = top_pair(gaps, symmetric=universe.symmetric)
-        if answer == "pair":
-            return found_pair(pair, universe)
         return _cut_of(gaps, pair, ordered=not universe.symmetric)
 
     return GraphSearch(find)
@@ -253,12 +247,6 @@ def found_cut(S: BoolVector, T: BoolVector, gap: float) -> Found:
     return Found(query=CutQuery(S, T), sign=sign)
 
 
-def found_pair(pair: UnitPair, universe: Universe) -> Found:
-    """A unit pair as a query of the class: coefficients scale * u v'."""
-    coefficients = np.outer(pair_scale(universe) * pair.left, pair.right)
-    return Found(query=MatrixQuery(coefficients), sign=1)
-
-
 @dataclass(frozen=True, kw_only=True)
 class PaidOnce:
     """What distinguishers share that hide every pair on its own, and read that from then on.
@@ -313,35 +301,22 @@ class ResponseRankOne(PaidOnce):
     Args:
         universe: the public vertex pairs.
         distribution: the noise for one pair; its epsilon is what `begin` costs.
-        answer: "cut" or "pair"; see `rank_one`.
 
     Guarantee: `begin` is purely epsilon-DP, see `PaidOnce.noisy`. Calls are post-processing, so
         they are free and any number is allowed. With E = Z - G and all calls at once, the pair
         found has u'(G - h)v >= sigma_1(G - h) - 2 ||E||: sigma_1(Z - h) is at least
         sigma_1(G - h) - ||E||, and u'Ev takes away at most ||E|| more.
 
-    Source: GRU12 sections 6 and 7; the bound on ||E|| is `response_norm`.
+    Source: GRU12 sections 6 and 7; a bound on ||E|| is `response_norm` of a checkout.
     """
 
     universe: Universe
-    answer: Answer = "cut"
 
     name = "response-rank-one"
 
-    def unit_shortfall(self, gamma: float) -> float:
-        """F for unit pairs: u'Rv >= sigma_1(R) - F at all calls, but for probability gamma."""
-        shape, plain = self.universe.shape, self.universe.symmetric
-        return 2 * response_norm(self.distribution, shape, symmetric=plain, failure=gamma)
-
-    def shortfall(self, gamma: float) -> float:
-        """See `Distinguisher.shortfall`: scale times F for pairs, infinite for cuts.
-
-        Args:
-            gamma: in (0, 1), for all calls together.
-        """
-        if self.answer == "cut":
-            return math.inf
-        return pair_scale(self.universe) * self.unit_shortfall(gamma)
+    def shortfall(self, gamma: float) -> float:  # noqa: ARG002
+        """Infinite: rounding a pair to a cut may lose a factor."""
+        return math.inf
 
     @property
     def usual_shortfall(self) -> float:
@@ -350,7 +325,7 @@ class ResponseRankOne(PaidOnce):
 
     def begin(self, graph: AnyGraph, source: EntropySource) -> GraphSearch:
         """See `Distinguisher.begin` and `noisy`."""
-        return matrix_search(self.universe, self.noisy(graph, source), self.answer)
+        return matrix_search(self.universe, self.noisy(graph, source))
 
 
 @final
@@ -434,113 +409,6 @@ class Released(PaidOnce):
 
 
 _ROUNDING = 1 + 1e-9  # covers the rounding of the special functions
-
-
-def response_norm(
-    distribution: NoiseDistribution, shape: tuple[int, int], *, symmetric: bool, failure: float
-) -> float:
-    """A number that ||Z - A|| does not pass, for Z made by a distribution of noise.
-
-    The smaller of two bounds. One is `subgaussian_norm`. The other holds for any distribution. The
-    noise on a pair is xi (e_i e_j' + e_j e_i'), whose exponential has the mean values M(t) and
-    M(-t) on the plane of e_i and e_j. So P(||E|| >= t) is at most 2 n times the Chernoff bound for
-    a sum of n - 1 entries: Tropp 2012, Theorem 3.6. About deviation * sqrt(2 n ln(2 n / failure)).
-
-    Args:
-        distribution: of the entries.
-        shape: rows and columns.
-        symmetric: whether Z is an adjacency matrix: pairs above the diagonal are independent.
-        failure: probability that the norm is larger, in (0, 1).
-
-    Source: Tropp, *User-friendly tail bounds for sums of random matrices*, 2012; Kearns, Saul 1998
-    for the proxy of a centred bit, 1/(2 epsilon tanh(epsilon/2)) once it is scaled.
-    """
-    rows, columns = shape
-    largest = max(rows, columns) - 1 if symmetric else max(rows, columns)
-    # `radius` counts both tails; the spectrum of a rectangular matrix's double is symmetric.
-    dimensions = float(rows) if symmetric else (rows + columns) / 2
-    best = distribution.radius(largest, log_failures=math.log(dimensions / failure))
-    if isinstance(distribution, BinaryResponse):
-        proxy = distribution.unit / (2 * float(distribution.epsilon))
-        best = min(best, subgaussian_norm(proxy, shape, symmetric=symmetric, failure=failure))
-    return best
-
-
-def subgaussian_norm(
-    proxy: float, shape: tuple[int, int], *, symmetric: bool, failure: float
-) -> float:
-    """A number that the norm of a matrix of independent sub-Gaussian noise does not pass.
-
-    Let mu be uniform on the unit sphere. For x on it, x'Ex = sum over pairs of 2 x_i x_j xi, and
-    the sum of (2 x_i x_j)^2 is at most 2, so E exp(theta x'Ex - theta^2 proxy) <= 1. By Donsker and
-    Varadhan, with probability 1 - gamma every probability measure nu on the sphere has
-
-        theta nu(x'Ex) <= theta^2 proxy + KL(nu, mu) + ln(1/gamma).
-
-    Under mu, r = <x,u>^2 has the distribution Beta(1/2, (n-1)/2). For the largest eigenvalue lambda
-    with its vector u take nu with r of distribution Beta(a, (n-1)/2) and all else as under mu:
-    since E has no trace, nu(x'Ex) = lambda (n r' - 1)/(n - 1) with r' the mean of r. The best theta
-    gives
-
-        lambda <= 2 sqrt(proxy (KL + ln(1/gamma))) (n - 1)/(n r' - 1)
-
-    for any a chosen beforehand, and likewise for -E. For large n that is 2.22 sqrt(n proxy), where
-    Gaussian noise has 2.00. Rectangular matrices alike, with one sphere for each side.
-
-    Args:
-        proxy: E exp(t xi) <= exp(t^2 proxy / 2) for every entry and every t. The discrete Gaussian
-            distribution exp(-k^2/(2 v)) on the integers has proxy v (Canonne, Kamath, Steinke
-            2020).
-        shape: rows and columns.
-        symmetric: as for `response_norm`; the diagonal is then zero.
-        failure: in (0, 1).
-    """
-    if symmetric:
-        return math.sqrt(proxy) * _symmetric(shape[0], math.log(2 / failure)) * _ROUNDING
-    return math.sqrt(proxy) * _rectangular(shape, math.log(1 / failure)) * _ROUNDING
-
-
-def _symmetric(n: int, log_failures: float) -> float:
-    if n < 2:
-        return 0.0
-    b = (n - 1) / 2
-
-    def bound(log_excess: float) -> float:
-        a = 0.5 + math.exp(log_excess)
-        mean = a / (a + b)
-        return 2 * math.sqrt(_beta_divergence(a, 0.5, b) + log_failures) * (n - 1) / (n * mean - 1)
-
-    middle = math.log(2.5 * b + 1)  # the best r' for large n is 0.715
-    found = scipy.optimize.minimize_scalar(bound, bounds=(middle - 6, middle + 6), method="bounded")
-    return float(found.fun)
-
-
-def _rectangular(shape: tuple[int, int], log_failures: float) -> float:
-    def bound(logits: npt.NDArray[np.float64]) -> float:
-        divergence, kept = log_failures, 1.0
-        for size, logit in zip(shape, logits, strict=True):
-            if size == 1:  # a sphere of two points
-                divergence += math.log(2)
-                continue
-            # (1 + <x,u>)/2 is Beta(b, b) under the uniform distribution, b = (size - 1)/2
-            b = (size - 1) / 2
-            a = b * (1 + 2 * math.exp(min(float(logit), 50.0)))
-            divergence += _beta_divergence(a, b, b)
-            kept *= (a - b) / (a + b)
-        return math.sqrt(2 * divergence) / kept
-
-    return float(scipy.optimize.minimize(bound, np.full(2, 1.7), method="Nelder-Mead").fun)
-
-
-def _beta_divergence(a: float, start: float, b: float) -> float:
-    """KL(Beta(a, b), Beta(start, b))."""
-    return float(
-        scipy.special.betaln(start, b)
-        - scipy.special.betaln(a, b)
-        + (a - start) * (scipy.special.digamma(a) - scipy.special.digamma(a + b))
-    )
-
-
 _HALVINGS = 80
 
 
@@ -716,8 +584,7 @@ class PowerRankOne:
         rho: zCDP budget of one call, >= 1e-12.
         delta: for which its cost is stated, in (0, 1).
         grid: of the graph.
-        steps: noisy products that look for the pair, >= 1. A cut costs one more.
-        answer: "cut" or "pair"; see `rank_one`.
+        steps: noisy products that look for the pair, >= 1. The cut costs one more.
         certificate: zCDP budget of one certificate (see `PowerSearch.certify`); 0 for none. What
             `with_rho` gives is halved if there is one.
         beta: probability that the certificate is wrong, in (0, 1).
@@ -749,7 +616,6 @@ class PowerRankOne:
     delta: float
     grid: Grid = field(default_factory=Grid)
     steps: int = 8
-    answer: Answer = "cut"
     certificate: float = 0.0
     beta: float = 0.05
 
@@ -786,7 +652,7 @@ class PowerRankOne:
     @property
     def products(self) -> int:
         """Noisy products of one call."""
-        return self.steps + (self.answer == "cut")
+        return self.steps + 1
 
     @property
     def vector_bits(self) -> int:
@@ -851,17 +717,14 @@ class PowerSearch:
         return "PowerSearch()"
 
     def find(self, hypothesis: Hypothesis, source: EntropySource) -> Found:
-        """See `Search.find`: the pair, or a cut made from it with one more noisy product.
+        """See `Search.find`: a cut made from the pair with one more noisy product.
 
         The first set is where u has one sign; the noisy sums of R over it give its best partner,
         and the sign of the gap.
         """
         of = self._of
         dense = written_out(hypothesis, of.universe)
-        pair = self._iterate(dense, source)
-        if of.answer == "pair":
-            return found_pair(pair, of.universe)
-        S = heavier_sign(pair.left)
+        S = heavier_sign(self.pair(dense, source).left)
         indicator = np.zeros((self._matrix.shape[0], 1), dtype=np.int64)
         indicator[self._left, 0] = S
         sums = self._product(indicator, 0, dense, source)[self._right, 0]
@@ -980,7 +843,8 @@ class PowerSearch:
         pair = UnitPair(sign * U / lengths[0], V / lengths[1], abs(value))
         return pair, radius + 1e-9 * (radius + abs(known) + pair.gap)
 
-    def _iterate(self, dense: FloatMatrix, source: EntropySource) -> UnitPair:
+    def pair(self, dense: FloatMatrix, source: EntropySource) -> UnitPair:
+        """The pair that a call looks for, by all its products but one; `dense` is h."""
         bits = self._of.vector_bits
         vectors = self._signs(source)
         for step in range(self._of.steps):

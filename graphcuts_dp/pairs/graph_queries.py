@@ -7,7 +7,6 @@ whole steps (`LinearSteps`). A `GraphQuery` is no sum over pairs: triangles, lar
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, NoReturn, Protocol, final
 
@@ -29,7 +28,7 @@ from graphcuts_dp.pairs.queries import (
     sides_of,
     space_of,
 )
-from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.pairs.universe import Universe, most_weight
 from graphcuts_dp.pairs.vertices import Space, VertexSet
 
 MOST_COEFFICIENTS = 1 << 24  # of a query that is given by all of them: 128 MiB
@@ -90,17 +89,9 @@ class Extent:
         Args:
             cap: None where there is none: then a side is endless, or 0.
         """
-        low, high = (_product(cap, side) for side in (self.negative, self.positive))
+        sides = self.negative, self.positive
+        low, high = (most_weight(side, cap) if side else 0.0 for side in sides)
         return 0.0 - low, high
-
-
-def _product(cap: float | None, total: float) -> float:
-    """Rounded up; 0 of nothing, and else infinity where there is no cap."""
-    if not total or cap is None:
-        return math.inf if total else 0.0
-    most = cap * total
-    exact = math.isinf(most) or Fraction(most) >= Fraction(cap) * Fraction(total)
-    return most if exact else math.nextafter(most, math.inf)
 
 
 def _of_rank_one(query: RankOneQuery, space: Space) -> Extent:

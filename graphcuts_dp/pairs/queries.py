@@ -33,72 +33,30 @@ class _Edges(Protocol):
     def weighted(self) -> bool: ...
 
 
-class PlainGraph(_Edges, Protocol):
-    """What queries read of a `Graph`."""
+class AnyGraph(_Edges, Protocol):
+    """What queries read of a graph of any kind, besides its sparse matrix."""
 
     @property
-    def vertices(self) -> VertexSet:
-        """Public vertex set."""
-        ...
-
-    @property
-    def adjacency(self) -> Any:
-        """Symmetric sparse matrix, zero diagonal."""
+    def space(self) -> Space:
+        """Its vertex set, both, or `Arcs`. Public."""
         ...
 
 
-class TwoSidedGraph(_Edges, Protocol):
-    """What queries read of a `BipartiteGraph`, or of a `DirectedGraph`."""
-
-    @property
-    def space(self) -> tuple[VertexSet, VertexSet]:
-        """Both vertex sets, or `Arcs`."""
-        ...
-
-    @property
-    def left(self) -> VertexSet:
-        """Public left vertex set."""
-        ...
-
-    @property
-    def right(self) -> VertexSet:
-        """Public right vertex set."""
-        ...
-
-    @property
-    def biadjacency(self) -> Any:
-        """Sparse matrix, shape (n_left, n_right)."""
-        ...
-
-
-AnyGraph = PlainGraph | TwoSidedGraph
 Data = AnyGraph | npt.NDArray[Any]
-
-
-def is_plain(data: Any) -> TypeGuard[PlainGraph]:
-    """Whether a graph is undirected on one vertex set."""
-    return not hasattr(data, "left")
-
-
-def sides_of(space: Any) -> tuple[VertexSet, VertexSet]:
-    """The vertex sets of rows and of columns; the same object for a plain graph."""
-    if isinstance(space, VertexSet):
-        return space, space
-    if isinstance(space, tuple):
-        return space[0], space[1]
-    if is_plain(space):
-        return space.vertices, space.vertices
-    return space.left, space.right
 
 
 def space_of(graph: AnyGraph | Space) -> Space:
     """The vertex set of a graph, its two, or `Arcs`."""
-    if isinstance(graph, VertexSet | tuple):
-        return graph
-    return graph.vertices if is_plain(graph) else graph.space  # type: ignore[union-attr]
+    return graph if isinstance(graph, VertexSet | tuple) else graph.space
 
 
-def one_set(space: Any) -> bool:
+def sides_of(graph: AnyGraph | Space) -> tuple[VertexSet, VertexSet]:
+    """The vertex sets of rows and of columns; the same object for a plain graph."""
+    space = space_of(graph)
+    return (space, space) if isinstance(space, VertexSet) else (space[0], space[1])
+
+
+def one_set(space: AnyGraph | Space) -> bool:
     """Whether the rows and the columns of a space are the same vertices: all but two sides."""
     return isinstance(space_of(space), VertexSet | Arcs)
 
@@ -122,9 +80,7 @@ def matrix_of(data: Data, bipartite: bool, directed: bool = False) -> tuple[Any,
             )
         np.fill_diagonal(matrix, 0)
         return matrix, Arcs(VertexSet(rows)) if directed else VertexSet(rows)
-    if is_plain(data):
-        return data.adjacency, data.vertices
-    return data.biadjacency, data.space  # type: ignore[union-attr]  # the other kinds
+    return getattr(data, "adjacency" if one_set(data) else "biadjacency"), data.space
 
 
 class QueryFactors(NamedTuple):
@@ -275,7 +231,7 @@ class CutQuery(LinearQuery):
             return float(answer_all([self], data, bipartite=bipartite, directed=directed)[0])
         S, T = self.masks(data)
         codes = S * np.uint8(1)
-        if is_plain(data):
+        if isinstance(data.space, VertexSet):
             # Bit 0: in S, bit 1: in T. An edge counts when its ends' codes are joined by a table.
             codes |= T * np.uint8(2)
             counted = _CROSSES[codes[data.rows] * np.uint8(4) + codes[data.columns]]
@@ -578,22 +534,8 @@ def _answer_block(factored: list[QueryFactors], matrix: Any) -> FloatVector:
     return np.asarray(answers, dtype=np.float64)
 
 
-def pairs_between(S: BoolVector, T: BoolVector, *, bipartite: bool, hollow: bool = False) -> int:
-    """Number of vertex pairs with one end in S and the other in T, each pair once.
-
-    Args:
-        S: mask of rows.
-        T: mask of columns.
-        bipartite: whether (i, j) and (j, i) are two pairs: between two sides, and of arcs.
-        hollow: of arcs: rows and columns are the same vertices, and (i, i) is no pair.
-    """
-    both = 0 if bipartite and not hollow else int(np.count_nonzero(S & T))
-    sizes = int(np.count_nonzero(S)), int(np.count_nonzero(T))
-    return pairs_of_sizes(*sizes, both, symmetric=not bipartite)
-
-
 def pairs_of_sizes(S: int, T: int, both: int, *, symmetric: bool) -> int:
-    """`pairs_between` sets of known sizes.
+    """`pairs_of_cut` between sets of known sizes.
 
     Args:
         S: how many rows.
@@ -607,9 +549,9 @@ def pairs_of_sizes(S: int, T: int, both: int, *, symmetric: bool) -> int:
 
 def pairs_of_cut(S: BoolVector, T: BoolVector, space: Space) -> int:
     """Number of pairs of a space with the first end in S and the second in T, each pair once."""
-    return pairs_between(
-        S, T, bipartite=not isinstance(space, VertexSet), hollow=isinstance(space, Arcs)
-    )
+    both = int(np.count_nonzero(S & T)) if one_set(space) else 0
+    sizes = int(np.count_nonzero(S)), int(np.count_nonzero(T))
+    return pairs_of_sizes(*sizes, both, symmetric=isinstance(space, VertexSet))
 
 
 def _keep(subset: Subset | str) -> Subset:

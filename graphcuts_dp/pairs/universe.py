@@ -140,12 +140,12 @@ class Layout:
         return kept
 
 
-def most_weight(pairs: int, cap: float | None) -> float:
-    """What so many pairs can weigh at most, rounded up; infinity without a cap."""
+def most_weight(pairs: float, cap: float | None) -> float:
+    """What so many pairs, or coefficients, weigh at most, rounded up; infinity without a cap."""
     if cap is None:
         return math.inf
     most = cap * pairs
-    exact = math.isinf(most) or Fraction(most) >= Fraction(cap) * pairs
+    exact = math.isinf(most) or Fraction(most) >= Fraction(cap) * Fraction(pairs)
     return most if exact else math.nextafter(most, math.inf)
 
 
@@ -195,20 +195,16 @@ class Universe:
         left = vertices if isinstance(vertices, VertexSet) else VertexSet(vertices)
         if directed and right is not None:
             raise GraphError("the arcs of a directed graph are on one vertex set, not on two")
-        self.bipartite = right is not None
-        self.directed = directed
-        self.symmetric = not (self.bipartite or directed)
-        self.hollow = not self.bipartite
         self.space: Space = Arcs(left) if directed else left
-        self.shape = len(left), len(left)
-        self.size = len(left) * (len(left) - 1) // (1 if directed else 2)
         if right is not None:
             # Always a new object: queries take one object on both sides for one set.
             inferred = isinstance(right, VertexSet) and right.inferred
-            other = VertexSet(right, inferred=inferred)
-            self.space = left, other
-            self.shape = len(left), len(other)
-            self.size = len(left) * len(other)
+            self.space = left, VertexSet(right, inferred=inferred)
+        self._layout = layout = Layout.of(self.space)
+        self.shape, self.symmetric, self.directed = layout.shape, layout.symmetric, directed
+        self.hollow = layout.hollow
+        self.bipartite = not self.hollow
+        self.size = layout.pairs_before(self.shape[0])
 
     @classmethod
     def of(cls, graph: AnyGraph) -> Self:
@@ -255,15 +251,9 @@ class Universe:
         """
         return pairs_of_cut(*self.masks(query), self.space)
 
-    def pairs(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    def pairs(self) -> tuple[IntVector, IntVector]:
         """Row and column of each pair once, in the order of rows; shape (X,) each."""
-        if self.symmetric:
-            return np.triu_indices(self.shape[0], 1)
-        width = self.shape[1] - self.hollow  # pairs in a row
-        rows, columns = np.divmod(np.arange(self.size), max(width, 1))
-        if self.hollow:
-            columns += columns >= rows
-        return rows, columns
+        return self._layout.ends(np.arange(self.size))
 
     def matrix_of(self, values: FloatVector) -> FloatMatrix:
         """The matrix with one value a pair, in the order of `pairs`; zero where there is none."""

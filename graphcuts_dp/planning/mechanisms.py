@@ -246,7 +246,7 @@ def _learns(rule: str, calibration: str) -> PlannedMechanism:
     return _line(
         rule,
         ADAPTIVE,
-        lambda s: math.inf if updates is None else learning_error(updates, s, calibration),
+        lambda setting: learning_error(updates, setting, calibration),
         _empty_hypothesis if from_nothing else _first_hypothesis,
         calibration=calibration,
     )

@@ -59,8 +59,9 @@ class GapTest(Protocol):
             source: where noise comes from.
         """
 
-    def restart(self, secret: Secret, sign: Sign, source: EntropySource) -> Secret:
+    def restart(self, secret: Secret, sign: Sign, source: EntropySource) -> Secret:  # noqa: ARG002
         """Noise after the instance that found `sign` has been replaced by a new one."""
+        return self.start(source)
 
     def cost(self, sensitivity: int, *, updates: int, delta: float) -> Cost:
         """Of all tests until so many have fired, and values that they make.
@@ -74,7 +75,7 @@ class GapTest(Protocol):
 
 @final
 @dataclass(frozen=True)
-class OneSidedPair:
+class OneSidedPair(GapTest):
     """Two one-sided AboveThreshold instances: "query above hypothesis", "hypothesis above query".
 
     The upper one holds a secret R >= 0, geometric of rate r1, and fires at the first test with
@@ -158,7 +159,7 @@ class OneSidedPair:
 
 @final
 @dataclass(frozen=True)
-class SharedThreshold:
+class SharedThreshold(GapTest):
     """Both one-sided tests against one noisy threshold, all noise two-sided: DR14's Sparse.
 
     Fires at q - h + N >= T + R, else at h - q + N' >= T + R.
@@ -198,10 +199,6 @@ class SharedThreshold:
             return GapFinding(-1)
         return GapFinding(None)
 
-    def restart(self, secret: Secret, sign: Sign, source: EntropySource) -> Secret:  # noqa: ARG002
-        """Draw a new noisy threshold R."""
-        return self.start(source)
-
     def cost(self, sensitivity: int, *, updates: int, delta: float) -> Cost:  # noqa: ARG002
         """One instance for each update: after the last one the mechanism halts."""
         one = sensitivity * (self.threshold_rate + 2 * self.query_rate)
@@ -210,7 +207,7 @@ class SharedThreshold:
 
 @final
 @dataclass(frozen=True)
-class NoisyComparison:
+class NoisyComparison(GapTest):
     """One noisy answer is compared with the hypothesis, and released if it is far: no secret.
 
     Fires when |q + Z - h| > T, and the value is q + Z.
@@ -246,10 +243,6 @@ class NoisyComparison:
         if abs(noisy - estimate) <= self.threshold:
             return GapFinding(None)
         return GapFinding(1 if noisy > estimate else -1, noisy)
-
-    def restart(self, secret: Secret, sign: Sign, source: EntropySource) -> Secret:  # noqa: ARG002
-        """Keep nothing: all noise is fresh."""
-        return ()
 
     def cost(self, sensitivity: int, *, updates: int, delta: float) -> Cost:
         """After the last update the mechanism halts. Needs delta > 0."""

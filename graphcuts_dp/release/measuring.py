@@ -51,7 +51,7 @@ from graphcuts_dp.release.shares import (
     telling,
 )
 from graphcuts_dp.resources import Progress, silent
-from graphcuts_dp.synth.communities import found_groups
+from graphcuts_dp.synth.block_model import found_groups
 from graphcuts_dp.synth.sparse_fit import WeightPrior
 
 

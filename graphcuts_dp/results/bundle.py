@@ -34,8 +34,7 @@ from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet, labels_or_number
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 
 _LEVEL = 1  # of compression: two fifths of the time of the default, and 2 % larger
-FORMAT = 5  # 5: every measurement in one form; 4: one for all kinds of results
-Arrays = Mapping[str, Any] | Callable[[BinaryIO], None]  # by name, or what writes a whole .npz
+FORMAT = 6  # 6: one form for dense and sparse releases; 5: every measurement in one form
 
 
 @final
@@ -68,7 +67,6 @@ class FileSet:
 
 KINDS = {
     "release": FileSet("results.release.Release", ".noisy.npz", graph=True),
-    "sparse": FileSet("results.release.Release", ".sparse.npz", graph=True),
     "flows": FileSet(
         "results.flows.Flows", ".noisy.npz", ending=".csv", because="flows are a table"
     ),
@@ -108,7 +106,7 @@ def save(
     path: PathLike,
     guarantee: PrivacyGuarantee,
     fields: Mapping[str, Any],
-    arrays: Arrays | None = None,
+    arrays: Mapping[str, Any] | None = None,
     *,
     graph: AnyGraph | None = None,
     table: Callable[[BinaryIO], None] | None = None,
@@ -300,11 +298,10 @@ def space_from(stored: Mapping[str, Any]) -> Space:
     return Arcs(left) if stored["directed"] is True else left
 
 
-def _write_arrays(handle: BinaryIO, kind: str, guarantee: PrivacyGuarantee, arrays: Arrays) -> None:
+def _write_arrays(
+    handle: BinaryIO, kind: str, guarantee: PrivacyGuarantee, arrays: Mapping[str, Any]
+) -> None:
     """Write arrays with a header that tells whoever finds the file alone whether it is private."""
-    if callable(arrays):
-        arrays(handle)
-        return
     entropy = guarantee.to_dict()["entropy"]
     header = json.dumps({"format": FORMAT, "kind": kind, "entropy": entropy})
     stored = {"header": np.frombuffer(header.encode(), dtype=np.uint8), **arrays}

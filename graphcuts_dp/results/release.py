@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from dataclasses import fields as dataclass_fields
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, cast, final
 
 import numpy as np
@@ -45,11 +45,11 @@ from graphcuts_dp.pairs.queries import (
     RankOneQuery,
     Subset,
     answer_all,
-    is_plain,
     is_query,
     understood,
 )
-from graphcuts_dp.pairs.vertices import Space, sets_in
+from graphcuts_dp.pairs.universe import Layout
+from graphcuts_dp.pairs.vertices import Space, VertexSet, sets_in
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, promise_text
 from graphcuts_dp.privacy.noise import SEEDED_WARNING
 from graphcuts_dp.results import bundle
@@ -57,7 +57,7 @@ from graphcuts_dp.results.bundle import Saved, space_fields, space_from
 from graphcuts_dp.synth.base import FitSummary
 from graphcuts_dp.synth.finishing import TOLERANCE
 
-DENSE, SPARSE = "release", "sparse"  # kinds of `bundle`
+KIND = "release"  # of `bundle`
 ANSWERS, SYNTHETIC_GRAPH = "answers", "synthetic graph"
 # What a release is to be good at where degrees and entries compete, and what the other would give.
 WORKLOADS = {
@@ -72,6 +72,7 @@ _TIME_LIMIT = (
     "noise, one step of the fit, a rounding to weights 0 and 1, one shortest certificate"
 )
 _Arrays = dict[str, npt.NDArray[Any]]
+_OF_PAIRS = {each.name: each for each in (NoisyMatrix, KeptEdges)}
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -211,7 +212,7 @@ class Release(Displayed):
             confidence = 1 - failure * _FOR_TOTAL
         everything = CutQuery(*(np.ones(n, dtype=np.bool_) for n in self.shape))
         total = self.answer(everything, confidence=confidence).interval[1]
-        twice = 2 if is_plain(graph) else 1
+        twice = 2 if isinstance(graph.space, VertexSet) else 1
         return min(noise, twice * max(total, everything.value(graph) * (1 + 1e-12)))
 
     def answer(
@@ -366,17 +367,9 @@ class Release(Displayed):
             FileFormatError: unknown ending, missing folder, files that are there, a full disk.
                 Nothing is left behind then, and older files stay as they are.
         """
-        arrays: bundle.Arrays
-        kind = DENSE if self._model is None else SPARSE
-        if self._model is not None:
-            fields, arrays = _sparse_parts(self.measurements, self._model, self.fit)
-        else:
-            fields = _dense_fields(
-                self.measurements, self.noisy, self.fit, self.certificate, self.workload
-            )
-            arrays = partial(self.noisy.write, entropy=self.guarantee.to_dict()["entropy"])
+        fields, arrays = _parts(self)
         return bundle.save(
-            kind, path, self.guarantee, fields, arrays, graph=self._graph, force=force
+            KIND, path, self.guarantee, fields, arrays, graph=self._graph, force=force
         )
 
     @classmethod
@@ -392,10 +385,9 @@ class Release(Displayed):
             FileFormatError: a file is missing, damaged, or not the one that the receipt names.
         """
         if not graph:
-            graph = bundle.kind_at(path) != SPARSE
-        with bundle.opened(path, DENSE, SPARSE, graph=graph) as saved:
-            read = _read_sparse if saved.kind == SPARSE else _read_dense
-            return cls(**read(saved))
+            graph = bundle.read_receipt(bundle.receipt_path(path)).get("model") is None
+        with bundle.opened(path, KIND, graph=graph) as saved:
+            return cls(**_read(saved))
 
     def facts(self) -> dict[str, object]:
         """What there is to tell about it in a few words, by name."""
@@ -464,114 +456,74 @@ def read_query(query: LinearQuery, names: GroupNames | None, space: Space) -> Li
     return query
 
 
-def _dense_fields(
-    measurements: Measurements,
-    noisy: NoisyMatrix,
-    fit: FitSummary | None,
-    certificate: CutNormCertificate | None,
-    workload: str,
-) -> dict[str, Any]:
-    """The receipt of a release with a noisy matrix, which writes itself."""
+def _parts(release: Release) -> tuple[dict[str, Any], _Arrays]:
+    """The receipt of a release and its arrays; the vertices are an array, too."""
+    model, fit, certificate = release._model, release.fit, release.certificate
+    noisy = release.measurements.matrix
+    about = space_fields(release.space)
+    arrays = {"about": np.frombuffer(json.dumps(about).encode(), dtype=np.uint8)}
     described = {}
-    for value in measurements.values:
-        if not isinstance(value, NoisyMatrix):
-            fields, arrays = value.parts()
-            listed = {name: each.tolist() for name, each in arrays.items()}
-            described[value.name] = fields | {"arrays": listed}
-    distribution = noisy.distribution
-    return {
-        "workload": workload,
-        "noise": {
-            "distribution": distribution.name,
-            "shape": list(noisy.shape),
-            "bipartite": not (noisy.symmetric or noisy.directed),
-            "directed": noisy.directed,
-            "offset": distribution.offset,
-            "unit": distribution.unit,
-            "standard_deviation": distribution.standard_deviation,
-            "weight_cap": distribution.weight_cap,
-            "note": "estimate of an entry = (released integer - offset) * unit",
-        },
+    for value in release.measurements.values:
+        described[value.name], own = value.parts()
+        arrays |= {f"{value.name}/{name}": each for name, each in own.items()}
+    if model is not None:
+        arrays |= {f"model/{name}": each for name, each in model.to_parts().items()}
+    fields = {
+        "shape": list(release.shape),
+        "bipartite": about["bipartite"],
+        "directed": about["directed"],
+        "workload": release.workload,
         "measurements": described,
+        "model": None if model is None else {"weight_cap": model.weight_cap, "whole": model.whole},
         "fit": None if fit is None else asdict(fit),
         "time_limit": None if fit is None or fit.time_limit is None else _TIME_LIMIT,
         "certificate": None if certificate is None else _describe_certificate(certificate),
         "certificate_tolerance": None if certificate is None else TOLERANCE,
-        "noise_bound": noise_cut_bound(distribution, noisy.shape, symmetric=noisy.symmetric),
-    }
-
-
-def _read_dense(saved: Saved) -> dict[str, Any]:
-    """The fields of a `Release` with a noisy matrix.
-
-    Raises:
-        FileFormatError, LookupError, TypeError, ValueError, ArithmeticError: other files than
-            `_dense_fields` describes; see `bundle.opened`.
-    """
-    fields = saved.fields
-    with saved.arrays_path.open("rb") as handle:
-        noisy = NoisyMatrix.read(handle)
-    values = [
-        Measurement.from_parts(name, stored, stored["arrays"])
-        for name, stored in fields["measurements"].items()
-    ]
-    if fields["workload"] not in WORKLOADS:
-        raise ValueError("an unknown workload")
-    certificate = fields["certificate"]
-    return {
-        "measurements": _paid_for(saved.guarantee, [*values, noisy], noisy.shape),
-        "certificate": None if certificate is None else _certificate(certificate, noisy.shape),
-        "workload": fields["workload"],
-        **_fitted(saved, noisy.space),
-    }
-
-
-def _sparse_parts(
-    measurements: Measurements, model: SparseModel, fit: FitSummary | None
-) -> tuple[dict[str, Any], _Arrays]:
-    """The receipt and the arrays of a sparse release; the vertices are an array, too."""
-    arrays = {f"model/{name}": each for name, each in model.to_parts().items()}
-    described = {}
-    for value in measurements.values:
-        if not isinstance(value, NoisyMatrix):
-            described[value.name], own = value.parts()
-            arrays |= {f"{value.name}/{name}": each for name, each in own.items()}
-    about = space_fields(model.space) | {"weight_cap": model.weight_cap, "whole": model.whole}
-    arrays["about"] = np.frombuffer(json.dumps(about).encode(), dtype=np.uint8)
-    fields = {
-        "shape": list(model.layout.shape),
-        "measurements": described,
-        "fit": None if fit is None else asdict(fit),
+        "noise_bound": None
+        if noisy is None
+        else noise_cut_bound(noisy.distribution, noisy.shape, symmetric=noisy.symmetric),
     }
     return fields, arrays
 
 
-def _read_sparse(saved: Saved) -> dict[str, Any]:
-    """The fields of a sparse `Release`.
+def _read(saved: Saved) -> dict[str, Any]:
+    """The fields of a `Release`.
 
     Raises:
-        GraphError, FileFormatError, LookupError, TypeError, ValueError, ArithmeticError: other
-            files than `_sparse_parts` describes; see `bundle.opened`.
+        GraphCutsError, LookupError, TypeError, ValueError, ArithmeticError: other files than
+            `_parts` describes; see `bundle.opened`.
     """
-    arrays = saved.arrays()
-    about = json.loads(arrays["about"].tobytes())
-    space = space_from(about)
-    cap = None if about["weight_cap"] is None else float(about["weight_cap"])
-    model = SparseModel.from_parts(
-        _named(arrays, "model"), space, weight_cap=cap, whole=bool(about["whole"])
-    )
+    fields, arrays = saved.fields, saved.arrays()
+    space = space_from(json.loads(arrays["about"].tobytes()))
+    layout = Layout.of(space)
     values = [
-        KeptEdges.from_parts(stored, _named(arrays, name), space)
-        if name == KeptEdges.name
+        _OF_PAIRS[name].from_parts(stored, _named(arrays, name), space)
+        if name in _OF_PAIRS
         else Measurement.from_parts(name, stored, _named(arrays, name))
-        for name, stored in saved.fields["measurements"].items()
+        for name, stored in fields["measurements"].items()
     ]
-    measurements = _paid_for(saved.guarantee, values, model.layout.shape)
-    degrees = measurements.find(Degrees)
-    sides = model.layout.shape[: 1 if model.symmetric else 2]
-    if degrees is None or tuple(map(len, degrees.steps)) != sides:
+    measurements = _paid_for(saved.guarantee, values, layout.shape)
+    sides = layout.shape[: 1 if layout.symmetric else 2]
+    if any(tuple(map(len, each.steps)) != sides for each in measurements.all_of(Degrees)):
         raise ValueError("the degrees are of other vertices, or of another kind of graph")
-    return {"measurements": measurements, "_model": model, **_fitted(saved, space)}
+    told, model = fields["model"], None
+    if told is not None:
+        cap = None if told["weight_cap"] is None else float(told["weight_cap"])
+        model = SparseModel.from_parts(
+            _named(arrays, "model"), space, weight_cap=cap, whole=bool(told["whole"])
+        )
+    needed = measurements.matrix if model is None else measurements.find(Degrees)
+    if needed is None or fields["workload"] not in WORKLOADS:
+        raise ValueError("without entries, or degrees and a model, or with an unknown workload")
+    fit, certificate, graph = fields["fit"], fields["certificate"], saved.graph(space)
+    return {
+        "measurements": measurements,
+        "workload": fields["workload"],
+        "certificate": None if certificate is None else _certificate(certificate, layout.shape),
+        "fit": None if fit is None or graph is None else FitSummary(**fit),
+        "_model": model,
+        "_graph": graph,
+    }
 
 
 def _paid_for(
@@ -584,13 +536,6 @@ def _paid_for(
     measurements = Measurements(tuple(values), guarantee)
     check_members(measurements.all_of(CellSums), shape)
     return measurements
-
-
-def _fitted(saved: Saved, space: Space) -> dict[str, Any]:
-    """The synthetic graph and how it was made, where there is one and it is wanted."""
-    fit, graph = saved.fields["fit"], saved.graph(space)
-    made = None if fit is None else FitSummary(**fit)
-    return {"fit": None if graph is None else made, "_graph": graph}
 
 
 def _named(arrays: _Arrays, name: str) -> _Arrays:

@@ -18,23 +18,23 @@ from graphcuts_dp.pairs.graph_queries import Question
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.server import models
-from graphcuts_dp.server.access import (
+from graphcuts_dp.server.book import line_of, log_text
+from graphcuts_dp.server.desk import Desk, forecast
+from graphcuts_dp.server.desk import Request as Asked
+from graphcuts_dp.server.models import RefusedError
+from graphcuts_dp.server.people import Person
+from graphcuts_dp.server.service import (
     Analyst,
     At,
     Curator,
     Reader,
+    Service,
     Who,
     for_analysts,
     for_curators,
     for_readers,
+    stored,
 )
-from graphcuts_dp.server.approval import Request as Asked
-from graphcuts_dp.server.approval import forecast
-from graphcuts_dp.server.chain import line_of, log_text
-from graphcuts_dp.server.desk import Desk
-from graphcuts_dp.server.people import Person
-from graphcuts_dp.server.problems import RefusedError
-from graphcuts_dp.server.service import Service, stored
 from graphcuts_dp.session.base import Answer
 from graphcuts_dp.session.query_lines import query_title, query_to_dict, sides
 from graphcuts_dp.session.transcript import LedgerStatus
@@ -263,7 +263,7 @@ def everybody(service: At) -> models.PeopleOut:
 def add(who: Curator, service: At, asked: models.PersonIn) -> models.TokenOut:
     """Make a person; the token is shown this once."""
     token = service.desk.people.add(Person(**asked.model_dump()), by=who.person.name)
-    return models.TokenOut(name=asked.name, token=token.text)
+    return models.TokenOut(name=asked.name, token=token)
 
 
 @curating.put("/people/{name}", status_code=204)
@@ -277,9 +277,8 @@ def change(who: Curator, service: At, name: models.PersonName, asked: models.Cap
 @stored
 def renew(who: Curator, service: At, name: models.PersonName) -> models.TokenOut:
     """Withdraw all tokens of a person and make another, which is shown this once."""
-    return models.TokenOut(
-        name=name, token=service.desk.people.renew(name, by=who.person.name).text
-    )
+    token = service.desk.people.renew(name, by=who.person.name)
+    return models.TokenOut(name=name, token=token)
 
 
 @curating.delete("/people/{name}", status_code=204)
@@ -387,12 +386,12 @@ def _session(desk: Desk, request: Asked, warning: str | None = None) -> models.S
     """Where a session stands."""
     status = desk.on_store(request)
     told = forecast(request.terms, desk.universe, desk.grid)
+    known = dict(vars(request))
+    if status is not None:
+        known.update(state=status.state, terms=status.terms.parameters)
     return models.SessionOut(
-        id=request.id,
-        owner=request.owner,
+        **known,
         name=request.name,
-        state=request.state if status is None else status.state,
-        terms=request.terms if status is None else status.terms.parameters,
         guarantee=told.guarantee if status is None else str(status.terms.guarantee),
         forecast=told.error,
         error_bound=desk.error_bound(request),
@@ -401,8 +400,6 @@ def _session(desk: Desk, request: Asked, warning: str | None = None) -> models.S
         interruptions=status.interruptions if status else 0,
         queries_left=status.remaining.queries if status else request.terms["queries"],
         updates_left=status.remaining.updates if status else None,
-        asked=request.asked,
-        note=request.note,
         warning=warning or told.warning,
     )
 

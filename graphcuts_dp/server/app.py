@@ -27,19 +27,19 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from graphcuts_dp._version import __version__
 from graphcuts_dp.errors import GraphCutsError, ServerError
-from graphcuts_dp.server.access import (
+from graphcuts_dp.server.api import curating, router
+from graphcuts_dp.server.models import LoginIn, MeOut, RefusedError, refusal_of
+from graphcuts_dp.server.people import LOGIN_SECONDS
+from graphcuts_dp.server.service import (
     COOKIE,
     At,
+    Service,
     Who,
     check_failures,
     for_monitors,
+    log,
     note_failure,
 )
-from graphcuts_dp.server.api import curating, router
-from graphcuts_dp.server.models import LoginIn, MeOut
-from graphcuts_dp.server.people import LOGIN_SECONDS
-from graphcuts_dp.server.problems import RefusedError, refusal_of
-from graphcuts_dp.server.service import Service, log
 from graphcuts_dp.server.settings import Binding
 
 _FOLDER = Path(__file__).resolve().parent / "page"
@@ -96,7 +96,7 @@ class Guard:
         reply = _Reply(scope, send, service)
         try:
             self._check(scope)
-            body = await asyncio.wait_for(self._body(scope, receive), service.limits.seconds)
+            body = await asyncio.wait_for(self._body(receive), service.limits.seconds)
             reply.came = service.clock()
             await self._app(scope, _once(body, receive), reply.send)
         except RefusedError as problem:
@@ -140,9 +140,7 @@ class Guard:
                 headers={"Connection": "close"},
             )
 
-    async def _body(self, scope: Scope, receive: Receive) -> bytes:
-        if scope["method"] in ("GET", "HEAD") and not _has_body(scope):
-            return b""
+    async def _body(self, receive: Receive) -> bytes:
         parts, size = [], 0
         while True:
             message = await receive()
@@ -212,11 +210,6 @@ def _address(name: str) -> IPv4Address | IPv6Address | None:
     except ValueError:
         return None
     return (found.ipv4_mapped or found) if isinstance(found, IPv6Address) else found
-
-
-def _has_body(scope: Scope) -> bool:
-    names = {name for name, _ in scope["headers"]}
-    return b"content-length" in names or b"transfer-encoding" in names
 
 
 def _once(body: bytes, receive: Receive) -> Receive:
@@ -320,35 +313,31 @@ def make_app(service: Service) -> FastAPI:
     for place, name in _PLACES.items():
         app.add_api_route(place, _page(name), include_in_schema=False)
     app.mount("/page", StaticFiles(directory=_FOLDER))
-    app.add_exception_handler(GraphCutsError, _package_error)
-    app.add_exception_handler(RequestValidationError, _not_valid)
-    app.add_exception_handler(HTTPException, _http_error)
+    for kind in (GraphCutsError, RequestValidationError, HTTPException):
+        app.add_exception_handler(kind, _refused)
     app.add_middleware(Guard, service=service)
     return app
 
 
-def _reply(problem: RefusedError) -> Response:
-    return Response(problem.body, problem.status, problem.headers, _PROBLEM)
+async def _refused(_request: Request, problem: Exception) -> Response:
+    if isinstance(problem, RequestValidationError):
+        found = _not_valid(problem)
+    elif isinstance(problem, HTTPException):
+        found = RefusedError(problem.status_code, headers=dict(problem.headers or {}))
+    else:
+        found = refusal_of(cast(GraphCutsError, problem))
+    return Response(found.body, found.status, found.headers, _PROBLEM)
 
 
-async def _package_error(_request: Request, problem: Exception) -> Response:
-    return _reply(refusal_of(cast(GraphCutsError, problem)))
-
-
-async def _http_error(_request: Request, problem: Exception) -> Response:
-    found = cast(HTTPException, problem)
-    return _reply(RefusedError(found.status_code, headers=dict(found.headers or {})))
-
-
-async def _not_valid(_request: Request, problem: Exception) -> Response:
+def _not_valid(problem: RequestValidationError) -> RefusedError:
     """Where the request is wrong, and how; what was sent is not repeated."""
     found: list[dict[str, Any]] = [
         {"place": [str(part)[:60] for part in each["loc"]], "problem": str(each["msg"])[:200]}
-        for each in cast(RequestValidationError, problem).errors()[:_MOST_ERRORS]
+        for each in problem.errors()[:_MOST_ERRORS]
     ]
     first = found[0] if found else {"place": [], "problem": "not valid"}
     detail = f"{'.'.join(first['place'])}: {first['problem']}"
-    return _reply(RefusedError(422, detail, kind="value", errors=found))
+    return RefusedError(422, detail, kind="value", errors=found)
 
 
 _CONNECTIONS = 500

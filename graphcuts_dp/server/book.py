@@ -5,24 +5,31 @@ No budget is kept in it: what was spent stands on the store alone. Each change i
 it is told, together with its line of the audit log, so that a process that is killed leaves neither
 without the other. Threads and processes may share a book; a server holds the lock `mail.db-serving`
 for as long as it runs, so that there is one.
+
+Each line of the audit log holds the digest of all lines before it. Whoever has kept a head (the
+number of a line and its digest) can tell later whether the log still begins with the same lines.
+The first digest is that of 32 random bytes, which go out with an export of the log and with nothing
+else, so that a head alone tells nothing.
 """
 
 import contextlib
 import errno
 import fcntl
+import hashlib
 import json
 import os
 import secrets
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, final
 
-from graphcuts_dp.errors import LedgerError
+from graphcuts_dp.errors import LedgerError, ParameterError
 from graphcuts_dp.ledger.file import explained
-from graphcuts_dp.server.chain import LogLine, digest_of_entry, first_digest
+from graphcuts_dp.ledger.ledger import Head
 
 APPLICATION = 0x67634253  # "gcBS"
 VERSION = 1
@@ -211,3 +218,99 @@ def serving(store: Path) -> Iterator[None]:
         raise
     finally:
         os.close(handle)
+
+
+@final
+@dataclass(frozen=True)
+class LogLine:
+    """One line of the audit log.
+
+    Attributes:
+        seq: its number, from 1.
+        time: in UTC, as ISO 8601 writes it.
+        who: whose request it was; "console" for commands on the curator's machine.
+        what: kind of event.
+        body: the rest, as the text of a JSON object.
+    """
+
+    seq: int
+    time: str
+    who: str
+    what: str
+    body: str
+
+
+def first_digest(salt: bytes) -> bytes:
+    """What the chain starts with."""
+    return hashlib.sha256(b"audit log of graphcuts_dp\0" + salt).digest()
+
+
+def digest_of_entry(before: bytes, entry: LogLine) -> bytes:
+    """Digest of a line and of all before it."""
+    line = [entry.seq, entry.time, entry.who, entry.what, entry.body]
+    return hashlib.sha256(before + json.dumps(line).encode()).digest()
+
+
+def verify(
+    salt: bytes, lines: Iterable[tuple[LogLine, bytes]], expected: Head | None = None
+) -> Head:
+    """Compute the chain again.
+
+    Args:
+        salt: what it starts with.
+        lines: all lines in order, each with the digest that is kept beside it.
+        expected: a head that was kept at some time; None if nobody did.
+
+    Returns:
+        The present head.
+
+    Raises:
+        LedgerError: a line was changed, added, left out or moved; or the log does not go on from
+            the expected head.
+    """
+    digest, number = first_digest(salt), 0
+    met = expected is None or (expected.records == 0 and expected.digest == digest)
+    for entry, kept in lines:
+        digest = digest_of_entry(digest, entry)
+        if entry.seq != number + 1 or kept != digest:
+            raise LedgerError(f"the audit log was altered at line {number + 1}")
+        number = entry.seq
+        if expected is not None and expected.records == number:
+            if expected.digest != digest:
+                raise LedgerError(f"line {number} of the audit log is not that of the kept head")
+            met = True
+    if not met:
+        raise LedgerError("the audit log is shorter than at the kept head: lines are missing")
+    return Head(number, digest)
+
+
+def read_export(text: str) -> tuple[bytes, list[tuple[LogLine, bytes]]]:
+    """An exported log: JSON lines, first one with the salt.
+
+    Raises:
+        ParameterError: something else.
+    """
+    try:
+        header, *lines = [json.loads(line) for line in text.splitlines() if line.strip()]
+        salt = bytes.fromhex(header["salt"])
+        return salt, [_line(values) for values in lines]
+    except (ValueError, LookupError, TypeError):
+        raise ParameterError("that is no audit log as `serve access log` writes it") from None
+
+
+def _line(values: dict[str, Any]) -> tuple[LogLine, bytes]:
+    entry = LogLine(*(values[name] for name in ("seq", "time", "who", "what", "body")))
+    return entry, bytes.fromhex(values["digest"])
+
+
+def log_text(salt: bytes, lines: Iterable[tuple[LogLine, bytes]]) -> str:
+    """A log as JSON lines: first what its chain starts with, then each line."""
+    header = {"log": "graphcuts_dp server", "salt": salt.hex()}
+    return "".join(
+        json.dumps(each) + "\n" for each in [header, *(line_of(*each) for each in lines)]
+    )
+
+
+def line_of(entry: LogLine, digest: bytes) -> dict[str, Any]:
+    """A line of an exported log as plain values."""
+    return {**vars(entry), "digest": digest.hex()}

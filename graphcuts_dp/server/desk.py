@@ -12,6 +12,7 @@ import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
@@ -27,6 +28,7 @@ from graphcuts_dp.errors import (
     PrivacyWarning,
 )
 from graphcuts_dp.graph.adjacency import AnyGraph, on_space
+from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.bounds import SessionWorkload, Setting, size_of
 from graphcuts_dp.ledger.opening import Budget, Store, ledger_budget, open_ledger
 from graphcuts_dp.ledger.uses import Use, check_budget
@@ -35,23 +37,22 @@ from graphcuts_dp.pairs.graph_queries import Question
 from graphcuts_dp.pairs.groups import GroupNames, Groups
 from graphcuts_dp.pairs.queries import LinearQuery
 from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.pairs.vertices import sets_in
 from graphcuts_dp.planning.planner import plan_of
-from graphcuts_dp.server.approval import (
-    APPROVED,
-    REFUSED,
-    WAITING,
-    Claims,
-    Request,
-    Requests,
-    check_caps,
-    forecast,
-    id_of_session,
-    own_uses,
+from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.privacy.guarantee import delta_warning
+from graphcuts_dp.server.book import Book, now
+from graphcuts_dp.server.models import (
+    AnswerOut,
+    Ask,
+    DummyIn,
+    PlanIn,
+    QueryIn,
+    RefusedError,
+    SessionIn,
+    Terms,
 )
-from graphcuts_dp.server.book import Book
-from graphcuts_dp.server.models import AnswerOut, Ask, DummyIn, PlanIn, QueryIn, SessionIn, Terms
 from graphcuts_dp.server.people import CURATOR, People, Person
-from graphcuts_dp.server.problems import RefusedError
 from graphcuts_dp.session.base import Answer
 from graphcuts_dp.session.online import GROUPS
 from graphcuts_dp.session.runner import SessionStatus
@@ -59,6 +60,14 @@ from graphcuts_dp.session.session import Session, session_of
 from graphcuts_dp.session.terms import SessionTerms
 from graphcuts_dp.session.transcript import LedgerStatus, export_ledger, ledger_status
 
+WAITING, APPROVED, REFUSED = "waiting", "approved", "refused"
+_NO_SESSION = "there is no such session, or it is not yours"
+_NOT_BEGUN = {
+    WAITING: "the session waits for the curator",
+    REFUSED: "the curator refused this session",
+    APPROVED: "the session was approved but could not begin, and nothing was spent; ask for it "
+    "again with the same name and terms",
+}
 _DEGREE = 20  # average, of a made graph
 _SEED = 2012
 _filters = threading.Lock()  # filters of warnings belong to all threads
@@ -108,7 +117,110 @@ def names_of_sets(groups: Groups) -> dict[bytes, str]:
     return found
 
 
-_NO_SESSION = "there is no such session, or it is not yours"
+def id_of_session(owner: str, name: str) -> str:
+    """How a session is named over HTTP and on the store; neither part holds a dot."""
+    return f"{owner}.{name}"
+
+
+@final
+@dataclass(frozen=True)
+class Request:
+    """A session that somebody asked for.
+
+    Attributes:
+        id: "owner.name", its name on the store, too.
+        owner: who asked.
+        terms: keywords of `open_session`.
+        state: "waiting", "approved" or "refused".
+        asked: when.
+        note: of the curator, if there is one.
+    """
+
+    id: str
+    owner: str
+    terms: dict[str, Any]
+    state: str
+    asked: str
+    note: str | None
+
+    @property
+    def name(self) -> str:
+        """Without the owner."""
+        return self.id.partition(".")[2]
+
+
+@final
+@dataclass(frozen=True)
+class Forecast:
+    """What a session would be, told before anything is spent.
+
+    Attributes:
+        cost: of the whole session.
+        guarantee: as text.
+        error: within which all answers are promised, in weight, if the guess of edges is right.
+        warning: a sentence when that is worthless or its delta too large, or None.
+    """
+
+    cost: Cost
+    guarantee: str
+    error: float
+    warning: str | None
+
+
+def forecast(terms: dict[str, Any], universe: Universe, grid: Grid) -> Forecast:
+    """What a session of these terms would be. Reads public numbers alone.
+
+    Raises:
+        ParameterError: a number out of range, or a method that does not suit the graph.
+    """
+    agreed = SessionTerms.of(**terms).resolved(universe, grid)
+    mechanism = agreed.mechanism(universe, grid)
+    count = sum(map(len, sets_in(universe.space)))
+    worries = (
+        delta_warning(mechanism.cost.delta, count=count),
+        agreed.warning(universe, grid),
+    )
+    return Forecast(
+        cost=mechanism.cost,
+        guarantee=str(agreed.guarantee(mechanism, None)),
+        error=agreed.expected_error(universe, grid),
+        warning="; ".join(filter(None, worries)) or None,
+    )
+
+
+@final
+@dataclass(frozen=True)
+class Claims:
+    """What counts against the caps of one person.
+
+    Attributes:
+        costs: of the sessions that are on the store, then of those that have not begun.
+        queries: that all of these promise.
+        not_begun: how many were approved and are not on the store.
+    """
+
+    costs: tuple[Cost, ...]
+    queries: int
+    not_begun: int
+
+    def check(self, person: Person, terms: dict[str, Any], cost: Cost) -> None:
+        """Refuse a session that the caps of a person do not allow beside these.
+
+        Raises:
+            BudgetError: a cap does not allow it.
+        """
+        held = f" ({self.not_begun} of them approved and not begun)" if self.not_begun else ""
+        if person.cap is not None and not person.cap.allows([*self.costs, cost]):
+            raise BudgetError(
+                f"your cap ({person.cap}) does not allow this session beside those you have{held}; "
+                "nothing was spent"
+            )
+        if person.queries is not None and self.queries + terms["queries"] > person.queries:
+            left = max(0, person.queries - self.queries)
+            raise BudgetError(
+                f"your cap of {person.queries:,} queries leaves {left:,} beside the sessions you "
+                f"have{held}; nothing was spent"
+            )
 
 
 @final
@@ -149,7 +261,6 @@ class Desk:
         self._groups = groups
         self.book = book
         self.people = People(book)
-        self.requests = Requests(book)
         self.universe = Universe.of(graph)
         whom = SessionTerms.of(epsilon=1.0, queries=1, **self._protecting)
         self.grid = whom.grid(graph)
@@ -252,12 +363,16 @@ class Desk:
         warning = forecast(terms, self.universe, self.grid).warning
         uses = self._uses()  # before the book is locked, since the store may be busy
         with self.book.writing() as changes:
-            request = self.requests.find(id_of_session(person.name, asked.name))
+            name = id_of_session(person.name, asked.name)
+            request = next(iter(self.requests("id = ?", name)), None)
             if request is None:
-                owner = self._allowed(person.name, asked.name, terms, uses)
-                request = self.requests.add(
-                    changes, owner, asked.name, terms, by_itself=owner.preapproved
-                )
+                approved = self._allowed(name, terms, uses).preapproved
+                state, time = APPROVED if approved else WAITING, now()
+                values = (name, person.name, json.dumps(terms, sort_keys=True), state, time)
+                changes.execute("INSERT INTO requests VALUES (?, ?, ?, ?, ?, NULL, NULL)", values)
+                asked_for = {"session": name, "terms": terms, "state": state}
+                changes.log(person.name, "request", asked_for)
+                request = Request(name, person.name, terms, state, time, None)
             elif request.terms != terms:
                 raise RefusedError(
                     409,
@@ -285,9 +400,13 @@ class Desk:
             if request.state == REFUSED or (request.state == APPROVED and _is_on(request, uses)):
                 raise RefusedError(409, "that was decided already", kind="decided")
             if approve:
-                self._allowed(request.owner, request.name, request.terms, uses)
+                self._allowed(name, request.terms, uses)
             state = APPROVED if approve else REFUSED
-            self.requests.decide(changes, request, state, note, by=curator.name)
+            changes.execute(
+                "UPDATE requests SET state = ?, decided = ?, note = ? WHERE id = ?",
+                (state, now(), note or request.note, name),
+            )
+            changes.log(curator.name, state, {"session": name, "note": note})
             request = self._request(name)
         if approve:
             self._begin(request)
@@ -301,12 +420,12 @@ class Desk:
             uses: all that are on the store.
             without: a session that is not counted unless it is on the store.
         """
-        own = own_uses(owner, uses)
+        own = [use for use in _sessions(uses) if use.name.startswith(f"{owner}.")]
         begun = {use.name for use in own} | {without}
         held = [
             each
-            for each in self.requests.all()
-            if each.owner == owner and each.state == APPROVED and each.id not in begun
+            for each in self.requests("owner = ?", owner)
+            if each.state == APPROVED and each.id not in begun
         ]
         costs = [use.cost for use in own]
         costs += [forecast(each.terms, self.universe, self.grid).cost for each in held]
@@ -314,28 +433,26 @@ class Desk:
         queries += [each.terms["queries"] for each in held]
         return Claims(tuple(costs), sum(queries), len(held))
 
-    def _allowed(self, owner: str, name: str, terms: dict[str, Any], uses: Sequence[Use]) -> Person:
+    def _allowed(self, name: str, terms: dict[str, Any], uses: Sequence[Use]) -> Person:
         """The owner of a session that may begin by what the book and these uses say.
 
         Raises:
             BudgetError: a cap or the store's budget does not allow it.
             RefusedError: the owner was revoked.
         """
-        person = self.people.find(owner)
+        person = self.people.find(name.partition(".")[0])
         if not person.active:
-            raise RefusedError(409, f"the tokens of {owner} were withdrawn", kind="revoked")
+            raise RefusedError(409, f"the tokens of {person.name} were withdrawn", kind="revoked")
         cost = forecast(terms, self.universe, self.grid).cost
-        claims = self.claims(owner, uses, without=id_of_session(owner, name))
-        check_caps(person, claims, terms, cost)
+        self.claims(person.name, uses, without=name).check(person, terms, cost)
         check_budget(self.budget, [use.cost for use in uses], cost)
         return person
 
     def visible(self, person: Person) -> list[Request]:
         """Sessions that somebody may see: their own, those they were granted; a curator all."""
-        if person.role == CURATOR:
-            return self.requests.all()
+        every = person.role == CURATOR
         owners = {person.name} | self.people.owners_read_by(person.name)
-        return [each for each in self.requests.all() if each.owner in owners]
+        return [each for each in self.requests() if every or each.owner in owners]
 
     def readable(self, person: Person, name: str) -> Request:
         """A session that somebody may see.
@@ -343,8 +460,8 @@ class Desk:
         Raises:
             RefusedError: there is none of this name, or it is not theirs: the same for both.
         """
-        found = next((each for each in self.visible(person) if each.id == name), None)
-        if found is None:
+        found = self._request(name)
+        if found not in self.visible(person):
             raise RefusedError(404, _NO_SESSION)
         return found
 
@@ -484,11 +601,20 @@ class Desk:
         """One at a time: all at once could fill the memory."""
         return (each.query(self.universe) for each in asked)
 
+    def requests(self, which: str = "1 = ?", value: object = 1) -> list[Request]:
+        """Sessions that were asked for, in the order in which they were."""
+        columns = "id, owner, terms, state, asked, note"
+        statement = f"SELECT {columns} FROM requests WHERE {which} ORDER BY rowid"  # noqa: S608
+        return [
+            Request(name, owner, json.loads(terms), *rest)
+            for name, owner, terms, *rest in self.book.rows(statement, (value,))
+        ]
+
     def _request(self, name: str) -> Request:
-        found = self.requests.find(name)
-        if found is None:
+        found = self.requests("id = ?", name)
+        if not found:
             raise RefusedError(404, _NO_SESSION)
-        return found
+        return found[0]
 
     def _has_begun(self, request: Request) -> bool:
         return request.state == APPROVED and (
@@ -496,17 +622,9 @@ class Desk:
         )
 
     def _check_begun(self, request: Request) -> None:
-        if request.state == WAITING:
-            raise RefusedError(409, "the session waits for the curator", kind="waiting")
-        if request.state == REFUSED:
-            raise RefusedError(409, "the curator refused this session", kind="refused")
         if not self._has_begun(request):
-            raise RefusedError(
-                409,
-                "the session was approved but could not begin, and nothing was spent; ask for it "
-                "again with the same name and terms",
-                kind="not-begun",
-            )
+            kind = "not-begun" if request.state == APPROVED else request.state
+            raise RefusedError(409, _NOT_BEGUN[request.state], kind=kind)
 
     def _own(self, person: Person, name: str) -> Session:
         request = self.readable(person, name)
@@ -519,7 +637,7 @@ class Desk:
         if request.id not in self._sessions:
             uses = self._uses()
             if not _is_on(request, uses):
-                self._allowed(request.owner, request.name, request.terms, uses)
+                self._allowed(request.id, request.terms, uses)
             self._sessions[request.id] = self._opened(request, request.terms)
 
     def _session(self, request: Request) -> Session:
@@ -553,4 +671,8 @@ class Desk:
 
 
 def _is_on(request: Request, uses: Sequence[Use]) -> bool:
-    return any(use.name == request.id for use in own_uses(request.owner, uses))
+    return any(use.name == request.id for use in _sessions(uses))
+
+
+def _sessions(uses: Sequence[Use]) -> list[Use]:
+    return [use for use in uses if use.kind == "session"]

@@ -2,10 +2,12 @@
 
 import base64
 import binascii
+import json
 import math
 from collections.abc import Callable
-from dataclasses import MISSING
-from typing import Annotated, Any, Literal, TypeVar, cast
+from dataclasses import MISSING, fields
+from http import HTTPStatus
+from typing import Annotated, Any, Literal, TypeVar, cast, final, get_type_hints
 
 import numpy as np
 from pydantic import (
@@ -24,14 +26,23 @@ from pydantic import (
     create_model,
 )
 
-from graphcuts_dp.errors import QueryError
+from graphcuts_dp.errors import (
+    BudgetError,
+    ExhaustedError,
+    GraphCutsError,
+    LedgerError,
+    QueryError,
+)
 from graphcuts_dp.learn.bounds import SessionWorkload
 from graphcuts_dp.options import Option, described
 from graphcuts_dp.pairs.graph_queries import GraphQuery
 from graphcuts_dp.pairs.queries import CutQuery, LinearQuery
 from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.server.book import LogLine
 from graphcuts_dp.server.people import MOST_QUERIES, Caps
+from graphcuts_dp.session.base import Answer
 from graphcuts_dp.session.query_lines import query_of
+from graphcuts_dp.session.session import Preview
 from graphcuts_dp.session.terms import MirrorDescent
 
 _BIGGEST = 2**63 - 1  # of an integer label
@@ -83,16 +94,29 @@ def described_by(options: type) -> Callable[[type[M]], type[M]]:
     """A model that also has the fields of an object of options, with their ranges and help."""
 
     def extended(model: type[M]) -> type[M]:
-        fields = {
+        more = {
             each.name: (_annotation(each), ... if each.default is MISSING else each.default)
             for each in described(options)
         }
-        made: type[M] = create_model(  # type: ignore[call-overload]
-            model.__name__, __base__=model, __doc__=model.__doc__, **fields
-        )
-        return made
+        return _extended(model, more)
 
     return extended
+
+
+def told_by(kind: type) -> Callable[[type[M]], type[M]]:
+    """A model that also has the fields of a dataclass, but for those that it writes its own way."""
+
+    def extended(model: type[M]) -> type[M]:
+        own, hints = model.model_fields, get_type_hints(kind)
+        told = {each.name: (hints[each.name], ...) for each in fields(kind) if each.name not in own}
+        return _extended(model, told)
+
+    return extended
+
+
+def _extended(model: type[M], more: dict[str, Any]) -> type[M]:
+    made: type[M] = create_model(model.__name__, __base__=model, __doc__=model.__doc__, **more)
+    return made
 
 
 def _annotation(about: Option) -> Any:
@@ -314,24 +338,11 @@ def finite(number: float | None) -> float | None:
 Bound = Annotated[float | None, BeforeValidator(finite)]
 
 
-class UpdateOut(Strict):
-    """A correction of the hypothesis; see `Update`."""
-
-    sign: int
-    value: float | None
-
-
+@told_by(Answer)
 class AnswerOut(Strict):
-    """An answer; an end of an interval that is infinite is null. Made of an `Answer`."""
+    """An `Answer`; an end of an interval that is infinite is null."""
 
-    value: float
     interval: tuple[Bound, Bound]
-    confidence: float
-    guaranteed: bool
-    updates: list[UpdateOut]
-    queries_left: int | None
-    updates_left: int | None
-    seeded: bool
 
 
 class AnswersOut(Strict):
@@ -342,13 +353,10 @@ class AnswersOut(Strict):
     new: int
 
 
+@told_by(Preview)
 class PreviewOut(Strict):
     """What queries would use; see `Preview`. `error_bound`: of any answer, in weight."""
 
-    queries: int
-    free: int
-    new: int
-    left: int | None
     allowed: bool
     error_bound: Bound
 
@@ -490,14 +498,10 @@ class TokenOut(Strict):
     token: str
 
 
+@told_by(LogLine)
 class LineOut(Strict):
     """A line of the audit log; `body` is JSON text."""
 
-    seq: int
-    time: str
-    who: str
-    what: str
-    body: str
     digest: str
 
 
@@ -546,3 +550,60 @@ class Problem(BaseModel):
     title: str
     status: int
     detail: str
+
+
+_BUSY = "the store cannot be used now; tell the curator, whose log says why"
+
+
+@final
+class RefusedError(GraphCutsError):
+    """A request that is refused.
+
+    Attributes:
+        status: of HTTP.
+        kind: short name of the problem, its type.
+        more: further members of the problem.
+        headers: of the reply.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        detail: str = "",
+        *,
+        kind: str | None = None,
+        headers: dict[str, str] | None = None,
+        **more: Any,
+    ) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.kind = kind or str(status)
+        self.headers = headers or {}
+        self.more = more
+
+    @property
+    def body(self) -> str:
+        """The problem as JSON."""
+        title = HTTPStatus(self.status).phrase
+        return json.dumps(
+            {
+                "type": f"urn:graphcuts-dp:{self.kind}",
+                "title": title,
+                "status": self.status,
+                "detail": str(self) or title,
+                **self.more,
+            }
+        )
+
+
+def refusal_of(problem: GraphCutsError) -> RefusedError:
+    """How an error of the package is told over HTTP."""
+    if isinstance(problem, RefusedError):
+        return problem
+    if isinstance(problem, ExhaustedError):
+        return RefusedError(409, str(problem), kind="exhausted", left={"queries": 0})
+    if isinstance(problem, BudgetError):
+        return RefusedError(409, str(problem), kind="budget")
+    if isinstance(problem, LedgerError):  # its message names files of the server
+        return RefusedError(503, _BUSY, kind="store")
+    return RefusedError(422, str(problem), kind="value")

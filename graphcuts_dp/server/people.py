@@ -7,15 +7,14 @@ import re
 import secrets
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.ledger.ledger import Head
 from graphcuts_dp.ledger.opening import Budget
 from graphcuts_dp.options import PRIVACY, check, option
-from graphcuts_dp.server.book import Book, Changes, now
-from graphcuts_dp.server.chain import LogLine, first_digest
+from graphcuts_dp.server.book import Book, Changes, LogLine, first_digest, now
 
 CURATOR, ANALYST, MONITOR = ROLES = ("curator", "analyst", "monitor")
 LOGIN_SECONDS = 12 * 3600.0
@@ -84,47 +83,19 @@ class Person(Caps):
             raise ParameterError(f"a role is one of: {', '.join(ROLES)}")
 
 
-@final
-@dataclass(frozen=True)
-class Token:
-    """A token that was just made: a random text that is shown once and kept as a digest.
+def _new_token() -> tuple[str, str]:
+    """The public id of a token and its text: a random text that is shown once, kept as a digest.
 
     It is 32 random bytes, so that one fast digest keeps it: nobody can try them all. Its first part
     names the row to compare with; that comparison takes the same time wherever the texts differ.
-
-    Attributes:
-        id: public, names the token in lists and logs.
-        text: the secret; it is shown once.
-        digest: SHA-256 of the text: what is kept.
     """
-
-    id: str
-    text: str = field(repr=False)
-    digest: bytes = field(repr=False)
-
-    @classmethod
-    def make(cls) -> "Token":
-        """A new one, from the operating system's entropy."""
-        name = secrets.token_hex(8)
-        text = f"gcdp_{name}_{secrets.token_urlsafe(32)}"
-        return cls(name, text, digest_of(text))
-
-
-def id_of(text: str) -> str | None:
-    """Which token a text claims to be; None for a text that is none."""
-    found = _FORM.fullmatch(text)
-    return None if found is None else found[1]
+    name = secrets.token_hex(8)
+    return name, f"gcdp_{name}_{secrets.token_urlsafe(32)}"
 
 
 def digest_of(text: str) -> bytes:
     """What is kept of a token, or of another random text."""
     return hashlib.sha256(text.encode()).digest()
-
-
-def same(text: str, digest: bytes | None) -> bool:
-    """Whether a text is the one of this digest; as slow when there is none to compare with."""
-    equal = hmac.compare_digest(digest_of(text), _NOBODY if digest is None else digest)
-    return equal and digest is not None
 
 
 @final
@@ -171,22 +142,22 @@ class People:
             raise ParameterError(f"there is nobody named {name!r:.60}")
         return _person(rows[0])
 
-    def add(self, person: Person, *, by: str) -> Token:
-        """Make a person with a first token, which is not kept: show it once.
+    def add(self, person: Person, *, by: str) -> str:
+        """Make a person; returns the text of a first token, which is not kept: show it once.
 
         Raises:
             ParameterError: the name is taken.
         """
-        token = Token.make()
+        token, text = _new_token()
         with self.book.writing() as changes:
             taken = changes.execute("SELECT 1 FROM people WHERE name = ?", (person.name,))
             if taken.fetchone():
                 raise ParameterError(f"there is somebody named {person.name!r} already")
             row = tuple(getattr(person, column) for column in _COLUMNS)
             changes.execute("INSERT INTO people VALUES (?, ?, ?, ?, ?, ?, ?)", row)
-            _keep_token(changes, person.name, token)
-            changes.log(by, "person", {**_facts(person), "token": token.id})
-        return token
+            _keep_token(changes, person.name, token, text)
+            changes.log(by, "person", {**_facts(person), "token": token})
+        return text
 
     def change(self, person: Person, *, by: str) -> None:
         """Change the caps of a person, and whether their sessions need approval.
@@ -204,20 +175,20 @@ class People:
             )
             changes.log(by, "caps", _facts(new))
 
-    def renew(self, name: str, *, by: str) -> Token:
+    def renew(self, name: str, *, by: str) -> str:
         """Withdraw all tokens of a person and make another one; wakes one who was revoked.
 
         Raises:
             ParameterError: nobody of this name.
         """
         self.find(name)
-        token = Token.make()
+        token, text = _new_token()
         with self.book.writing() as changes:
             _withdraw(changes, name)
             changes.execute("UPDATE people SET active = 1 WHERE name = ?", (name,))
-            _keep_token(changes, name, token)
-            changes.log(by, "token", {"name": name, "token": token.id})
-        return token
+            _keep_token(changes, name, token, text)
+            changes.log(by, "token", {"name": name, "token": token})
+        return text
 
     def revoke(self, name: str, *, by: str) -> None:
         """Withdraw all tokens and logins of a person. What was answered stays on the record.
@@ -233,15 +204,16 @@ class People:
 
     def of_token(self, text: str) -> Login | None:
         """Whose token a text is; None for none that counts."""
-        name = id_of(text)
+        form = _FORM.fullmatch(text)
+        name = form[1] if form else ""
         rows = self.book.rows(
-            "SELECT digest, person FROM tokens WHERE id = ? AND active = 1", (name or "",)
+            "SELECT digest, person FROM tokens WHERE id = ? AND active = 1", (name,)
         )
-        right = same(text, rows[0][0] if rows else None)
-        if not right or name is None:
+        kept, owner = rows[0] if rows else (_NOBODY, "")
+        # as slow when there is none to compare with
+        if not hmac.compare_digest(digest_of(text), kept) or not rows:
             return None
-        person = self.find(rows[0][1])
-        return Login(person, name) if person.active else None
+        return self._login(owner, name)
 
     def log_in(self, login: Login) -> tuple[str, str]:
         """Begin a login of a page; returns its secret, for a cookie, and its CSRF token."""
@@ -263,10 +235,11 @@ class People:
             "AND logins.ends > ?",
             (digest_of(secret or ""), time.time()),
         )
-        if not rows:
-            return None
-        person = self.find(rows[0][0])
-        return Login(person, rows[0][1], rows[0][2]) if person.active else None
+        return self._login(*rows[0]) if rows else None
+
+    def _login(self, owner: str, token: str, csrf: str | None = None) -> Login | None:
+        person = self.find(owner)
+        return Login(person, token, csrf) if person.active else None
 
     def log_out(self, secret: str) -> None:
         """End a login."""
@@ -319,10 +292,9 @@ def _facts(person: Person) -> dict[str, Any]:
     return {name: getattr(person, name) for name in _COLUMNS if name != "active"}
 
 
-def _keep_token(changes: Changes, name: str, token: Token) -> None:
-    changes.execute(
-        "INSERT INTO tokens VALUES (?, ?, ?, ?, 1)", (token.id, name, token.digest, now())
-    )
+def _keep_token(changes: Changes, person: str, token: str, text: str) -> None:
+    values = (token, person, digest_of(text), now())
+    changes.execute("INSERT INTO tokens VALUES (?, ?, ?, ?, 1)", values)
 
 
 def _withdraw(changes: Changes, name: str) -> None:

@@ -115,9 +115,6 @@ class Limits:
         seconds: in which a request has to arrive whole.
         waiting: requests that wait for the store; more are sent away.
         dummy: largest number of vertices for which a made graph is made.
-
-    Raises:
-        ParameterError: a number that is not positive.
     """
 
     body: int = 8 << 20
@@ -129,11 +126,6 @@ class Limits:
     seconds: float = 15.0
     waiting: int = 200
     dummy: int = 200_000
-
-    def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            if not value > 0:
-                raise ParameterError(f"the limit {name} must be positive")
 
 
 @final
@@ -186,19 +178,10 @@ class Ticks:
     Attributes:
         period: seconds from one to the next, > 0.
         queries: how many queries of a batch are allotted one more period, at least 1.
-
-    Raises:
-        ParameterError: a number out of range.
     """
 
     period: float
     queries: int = 16
-
-    def __post_init__(self) -> None:
-        if not 0.001 <= self.period <= 60:
-            raise ParameterError("a tick is from 0.001 to 60 seconds")
-        if self.queries < 1:
-            raise ParameterError("a tick is allotted to at least one query")
 
     def allotted(self, queries: int = 1) -> int:
         """Whole periods that a request of so many queries is given; a public number."""

@@ -1,12 +1,15 @@
 """Methods without a hypothesis: fresh noise on each answer, or randomised response at the start."""
 
 import io
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal, final
+
+import numpy as np
 
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.errors import ExhaustedError, FileFormatError, ParameterError, QueryError
@@ -26,7 +29,7 @@ from graphcuts_dp.ledger.ledger import APART
 from graphcuts_dp.measure.entries import randomized_response
 from graphcuts_dp.pairs.graph_queries import Extent, LinearSteps, Question
 from graphcuts_dp.pairs.queries import CutQuery, RankOneQuery
-from graphcuts_dp.pairs.universe import Layout, Universe
+from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import (
     Cost,
     discrete_gaussian_delta,
@@ -400,9 +403,11 @@ class BinaryAnswers(CutMechanism[ResponseState]):
 
     def learnt(self, state: ResponseState) -> bytes:
         """See `Mechanism.learnt`: n^2/16 bytes; the same from start to end."""
+        fields, arrays = state.matrix.parts()
+        fields["entropy"] = SEEDED_WARNING if state.seeded else "operating system"
+        header = np.frombuffer(json.dumps(fields).encode(), dtype=np.uint8)
         handle = io.BytesIO()
-        entropy = SEEDED_WARNING if state.seeded else "operating system"
-        state.matrix.write(handle, entropy=entropy)
+        np.savez_compressed(handle, header=header, values=arrays["values"])
         return handle.getvalue()
 
     def resumed(
@@ -413,8 +418,12 @@ class BinaryAnswers(CutMechanism[ResponseState]):
         since: Sequence[tuple[Any, Update]] = (),  # noqa: ARG002
     ) -> ResponseState:
         """See `Mechanism.resumed`."""
-        matrix = NoisyMatrix.read(io.BytesIO(learnt))
-        same = matrix.blocks.layout == Layout.of(self.universe.space)
-        if not same or matrix.distribution != self.distribution:
+        try:
+            with np.load(io.BytesIO(learnt), allow_pickle=False) as archive:
+                header = json.loads(archive["header"].tobytes())
+                matrix = NoisyMatrix.from_parts(header, archive, self.universe.space)
+        except Exception as problem:  # many kinds of damage, one thing to tell
+            raise FileFormatError("the noisy matrix is damaged, or of another graph") from problem
+        if matrix.distribution != self.distribution:
             raise FileFormatError("the noisy matrix belongs to another session")
         return replace(state, matrix=matrix)

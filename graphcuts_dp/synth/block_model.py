@@ -6,15 +6,23 @@ near the edge, since every vertex must belong to one of them. Memberships stay s
 leave them open, and how soft they are tells how much of the true blocks they hold.
 
 `best_structure` believes the blocks or the vectors, whichever the noisy matrix bears out.
+
+Of kept edges, `found_groups` finds communities by the likelihood of their blocks. Leiden takes
+longest where there are none; of many edges, a few products with their matrix tell first whether it
+has a direction that the degrees alone do not give it.
 """
 
 import math
+import random as standard_random
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Self, final
+from typing import NamedTuple, Self, final
 
 import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
 
-from graphcuts_dp.arrays import FloatMatrix, FloatVector
+from graphcuts_dp.arrays import FloatMatrix, FloatVector, IndexArray, IntVector
 from graphcuts_dp.resources import NEVER, Deadline
 from graphcuts_dp.synth.structure import (
     Structure,
@@ -104,23 +112,38 @@ def _held(memberships: FloatMatrix) -> tuple[FloatMatrix, FloatVector]:
     return whitening @ turn[:, held], factors[held]
 
 
-@dataclass(frozen=True, eq=False)
-class _Moments:
-    """Of memberships P, shape (n, k): column sums, P^T P, and the sum of their covariances."""
+_Stack = npt.NDArray[np.float64]  # matrices of several starts at once, shape (starts, ., .)
 
-    sizes: FloatVector
-    products: FloatMatrix
-    covariance: FloatMatrix
+
+def _turned(stack: _Stack) -> _Stack:
+    return stack.swapaxes(-1, -2)
+
+
+def _diagonals(vectors: FloatMatrix) -> _Stack:
+    return vectors[..., None] * np.eye(vectors.shape[-1])
+
+
+def _added(stack: _Stack) -> FloatVector:
+    """The sum of each matrix."""
+    sums: FloatVector = stack.reshape(len(stack), -1).sum(axis=1)
+    return sums
+
+
+class _Moments(NamedTuple):
+    """Of memberships P, shape (..., n, k): column sums, P^T P, and the sum of their covariances."""
+
+    sizes: FloatMatrix
+    products: _Stack
+    covariance: _Stack
 
     @classmethod
-    def of(cls, memberships: FloatMatrix) -> Self:
-        sizes, products = memberships.sum(axis=0), memberships.T @ memberships
-        return cls(sizes, products, np.diag(sizes) - products)
+    def of(cls, memberships: _Stack) -> Self:
+        sizes, products = memberships.sum(axis=-2), _turned(memberships) @ memberships
+        return cls(sizes, products, _diagonals(sizes) - products)
 
 
-@dataclass(frozen=True, eq=False)
-class _Point:
-    """Where an iteration is.
+class _Points(NamedTuple):
+    """Where an iteration is, from several starts.
 
     Attributes:
         sides: memberships of the left and the right; of an adjacency matrix one side.
@@ -128,16 +151,9 @@ class _Point:
         kernel: None before the first round.
     """
 
-    sides: tuple[FloatMatrix, ...]
-    before: tuple[FloatMatrix, ...]
-    kernel: FloatMatrix | None = None
-
-    @property
-    def moments(self) -> list[_Moments]:
-        return [_Moments.of(side) for side in self.sides]
-
-
-_Sums = tuple[FloatMatrix, ...]  # Z Q and Z^T P; of an adjacency matrix Z P
+    sides: tuple[_Stack, ...]
+    before: tuple[_Stack, ...]
+    kernel: _Stack | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,87 +174,96 @@ class _Equations:
         """Entries that the prior law of the kernel counts for."""
         return float(self.times * (self.deviation / (_SPREAD * self.cap)) ** 2)
 
-    def settled(self, points: list[_Point], rounds: int) -> list[_Point]:
+    def settled(self, points: _Points, rounds: int) -> _Points:
         """Step 2 from several points at once: one product with the matrix serves them all."""
         for _ in range(rounds):
-            sums = self._products(points)
-            points = [self._step(point, each) for point, each in zip(points, sums, strict=True)]
+            points = self._step(points)
         return points
 
-    def models(self, points: list[_Point]) -> list[BlockModel]:
-        """The models at some points."""
-        sums = self._products(points)
-        return [self._model(point, each) for point, each in zip(points, sums, strict=True)]
-
-    def _products(self, points: list[_Point]) -> list[_Sums]:
-        of_right = self.view.times(np.hstack([point.sides[-1] for point in points]))
-        sums = [np.split(of_right, len(points), axis=1)]
+    def _products(self, sides: tuple[_Stack, ...]) -> list[_Stack]:
+        """Z Q and Z^T P; of an adjacency matrix Z P."""
+        found = [_each_times(self.view.times, sides[-1])]
         if not self.view.symmetric:
-            of_left = self.view.transposed_times(np.hstack([point.sides[0] for point in points]))
-            sums.append(np.split(of_left, len(points), axis=1))
-        return list(zip(*sums, strict=True))
+            found.append(_each_times(self.view.transposed_times, sides[0]))
+        return found
 
-    def _pairs(self, sides: tuple[FloatMatrix, ...]) -> FloatMatrix:
+    def _pairs(self, sides: tuple[_Stack, ...]) -> _Stack:
         """Expected number of ordered pairs between each two blocks."""
-        sizes = [side.sum(axis=0) for side in sides]
-        found: FloatMatrix = np.outer(sizes[0], sizes[-1])
+        sizes = [side.sum(axis=1) for side in sides]
+        found: _Stack = sizes[0][:, :, None] * sizes[-1][:, None]
         if self.view.symmetric:
-            found = found - np.diag(sizes[0])
+            found = found - _diagonals(sizes[0])
         elif self.view.blocks.layout.hollow:
-            found = found - sides[0].T @ sides[-1]
+            found = found - _turned(sides[0]) @ sides[-1]
         return np.maximum(found, 0.0)
 
-    def _mean(self, totals: FloatMatrix) -> float:
-        """Of all entries."""
+    def _means(self, totals: _Stack) -> _Stack:
+        """Of all entries, shape (starts, 1, 1)."""
         rows, columns = self.view.shape
-        return float(totals.sum()) / (rows * (columns - self.view.blocks.layout.hollow))
+        pairs = rows * (columns - self.view.blocks.layout.hollow)
+        means: _Stack = (_added(totals) / pairs)[:, None, None]
+        return means
 
-    def _kernel(self, point: _Point, sums: _Sums) -> tuple[FloatMatrix, FloatMatrix]:
+    def _kernel(
+        self, points: _Points, moments: list[_Moments], heard: _Stack
+    ) -> tuple[_Stack, _Stack]:
         """The next kernel, and P^T Z Q."""
-        moments = point.moments
-        totals = point.sides[0].T @ sums[0]
-        last = point.kernel
+        totals, last = _turned(points.sides[0]) @ heard, points.kernel
         if self.view.symmetric:
-            totals = (totals + totals.T) / 2
+            totals = (totals + _turned(totals)) / 2
         if last is None:
-            apart = np.outer(moments[0].sizes, moments[-1].sizes)
-            apart -= point.sides[0].T @ point.sides[-1] if self.view.blocks.layout.hollow else 0.0
+            apart = moments[0].sizes[:, :, None] * moments[-1].sizes[:, None]
+            if self.view.blocks.layout.hollow:
+                apart = apart - _turned(points.sides[0]) @ points.sides[-1]
             last = totals / np.maximum(apart, 1.0)
         found = totals + moments[0].covariance @ last @ moments[-1].covariance
-        found = (found + self.doubt * self._mean(totals)) / (self._pairs(point.sides) + self.doubt)
+        found = found + self.doubt * self._means(totals)
+        found = found / (self._pairs(points.sides) + self.doubt)
         return np.clip(found, -self.cap, self.cap), totals
 
-    def _step(self, point: _Point, sums: _Sums) -> _Point:
+    def _step(self, points: _Points) -> _Points:
         """One round of the equations."""
-        kernel, _ = self._kernel(point, sums)
-        kernels, others = (kernel, kernel.T), reversed(point.moments)
+        sums, moments = self._products(points.sides), [_Moments.of(each) for each in points.sides]
+        kernel, _ = self._kernel(points, moments, sums[0])
         fresh = []
         for now, before, heard, B, other in zip(
-            point.sides, point.before, sums, kernels, others, strict=False
+            points.sides,
+            points.before,
+            sums,
+            (kernel, _turned(kernel)),
+            moments[::-1],
+            strict=False,
         ):
-            logs = heard @ B.T - before @ (B @ other.covariance @ B.T)
-            logs = (logs - np.diag(B @ other.products @ B.T) / 2) / self.deviation**2
-            logs += np.log(now.mean(axis=0) + _TINY)
-            logs -= logs.max(axis=1, keepdims=True)
+            logs = heard @ _turned(B) - before @ (B @ other.covariance @ _turned(B))
+            lengths = np.diagonal(B @ other.products @ _turned(B), axis1=1, axis2=2)
+            logs = (logs - lengths[:, None] / 2) / self.deviation**2
+            logs += np.log(now.mean(axis=1, keepdims=True) + _TINY)
+            logs -= logs.max(axis=2, keepdims=True)
             next_one = np.exp(logs)
-            next_one /= next_one.sum(axis=1, keepdims=True)
+            next_one /= next_one.sum(axis=2, keepdims=True)
             fresh.append((1 - _DAMPING) * now + _DAMPING * next_one)
-        return _Point(tuple(fresh), point.sides, kernel)
+        return _Points(tuple(fresh), points.sides, kernel)
 
-    def _model(self, point: _Point, sums: _Sums) -> BlockModel:
-        """The model at a point."""
-        kernel, totals = self._kernel(point, sums)
-        moments = point.moments
+    def best(self, points: _Points) -> tuple[BlockModel, _Points]:
+        """The model at the point of the largest evidence, and this point alone."""
+        sums, moments = self._products(points.sides), [_Moments.of(each) for each in points.sides]
+        kernel, totals = self._kernel(points, moments, sums[0])
         echo = moments[0].covariance @ kernel @ moments[-1].covariance
-        gained = ((totals + echo / 2) * kernel).sum()
-        gained -= (self._pairs(point.sides) * kernel**2).sum() / 2
-        prior = ((kernel - self._mean(totals)) ** 2).sum() / (2 * (_SPREAD * self.cap) ** 2)
-        evidence = (gained / self.deviation**2 - prior) / self.times - self._volume(moments)
-        for side in point.sides:
-            evidence += (side * np.log((side.mean(axis=0) + _TINY) / (side + _TINY))).sum()
-        return BlockModel(point.sides[0], point.sides[-1], kernel, float(evidence))
+        gained = _added((totals + echo / 2) * kernel)
+        gained -= _added(self._pairs(points.sides) * kernel**2) / 2
+        prior = _added((kernel - self._means(totals)) ** 2) / (2 * (_SPREAD * self.cap) ** 2)
+        evidence = (gained / self.deviation**2 - prior) / self.times - self._volumes(moments)
+        for side in points.sides:
+            shares = side.mean(axis=1, keepdims=True)
+            evidence += _added(side * np.log((shares + _TINY) / (side + _TINY)))
+        at = int(np.argmax(evidence))
+        sides = [side[at] for side in points.sides]
+        model = BlockModel(sides[0], sides[-1], kernel[at], float(evidence[at]))
+        one = slice(at, at + 1)
+        now, before = (tuple(each[one] for each in both) for both in (points.sides, points.before))
+        return model, _Points(now, before, None if points.kernel is None else points.kernel[one])
 
-    def _volume(self, moments: list[_Moments]) -> float:
+    def _volumes(self, moments: list[_Moments]) -> FloatVector:
         """Log of how much wider the kernel's prior law is than what the data leave of it.
 
         The data tell the kernel's entry along principal axes of P^T P and Q^T Q, of sizes m and m',
@@ -246,11 +271,17 @@ class _Equations:
         they are one.
         """
         told = [np.maximum(np.linalg.eigvalsh(each.products), 0.0) for each in moments]
-        precision = np.outer(told[0], told[-1]) * (_SPREAD * self.cap / self.deviation) ** 2
+        precision = told[0][:, :, None] * told[-1][:, None]
+        precision = precision * (_SPREAD * self.cap / self.deviation) ** 2
         if self.view.symmetric:
-            precision[np.diag_indices(len(precision))] /= 2
-            precision = np.triu(precision)
-        return float(np.log1p(precision).sum() / 2)
+            precision = np.triu(precision) - np.triu(np.tril(precision)) / 2
+        return _added(np.log1p(precision)) / 2
+
+
+def _each_times(times: Callable[[FloatMatrix], FloatMatrix], stack: _Stack) -> _Stack:
+    """The product of each matrix, from one product of all."""
+    product = times(np.concatenate(list(stack), axis=1))
+    return np.stack(np.split(product, len(stack), axis=1))
 
 
 def fit_blocks(
@@ -287,24 +318,26 @@ def fit_blocks(
     random = np.random.default_rng(count)  # starting points only: nothing private, no noise
     vectors = triples[1:2] if view.symmetric else triples[1:]
     if count == 1:  # nothing is left to find
-        whole = tuple(np.ones((len(side), 1)) for side in vectors)
-        return equations.models([_Point(whole, whole)])[0]
-    points = []
+        whole = tuple(np.ones((1, len(side), 1)) for side in vectors)
+        return equations.best(_Points(whole, whole))[0]
+    starts = []
     for number in range(max(_FEWEST_STARTS, min(_STARTS, _PRODUCTS // max(view.shape)))):
         hard = [_clustered(side[:, : count + number % 2], count, random) for side in vectors]
-        soft = tuple(_FAITH * side + (1 - _FAITH) / count for side in hard)
-        points.append(_Point(soft, soft))
-    points = equations.settled(points, _SHORT_ROUNDS)
-    reached = [model.evidence for model in equations.models(points)]
-    best = equations.settled([points[int(np.argmax(reached))]], _ROUNDS)
-    return equations.models(best)[0]
+        starts.append([_FAITH * side + (1 - _FAITH) / count for side in hard])
+    soft = tuple(np.stack(sides) for sides in zip(*starts, strict=True))
+    _, point = equations.best(equations.settled(_Points(soft, soft), _SHORT_ROUNDS))
+    return equations.best(equations.settled(point, _ROUNDS))[0]
 
 
 def _clustered(points: FloatMatrix, count: int, random: np.random.Generator) -> FloatMatrix:
     """Hard memberships by k-means, from points chosen far from each other."""
     centres = far_apart(points, count, random)
+    memberships, before = np.zeros((0, count)), None
     for _ in range(_LLOYD_ROUNDS):
-        memberships: FloatMatrix = np.eye(count)[squares_between(points, centres).argmin(axis=1)]
+        nearest = squares_between(points, centres).argmin(axis=1)
+        if before is not None and np.array_equal(nearest, before):
+            break  # the centres would stay
+        memberships, before = np.eye(count)[nearest], nearest
         sizes = memberships.sum(axis=0)[:, None]
         centres = np.where(sizes > 0, memberships.T @ points / np.maximum(sizes, 1), centres)
     return memberships
@@ -394,3 +427,182 @@ def explained(structure: Structure, view: View) -> float:
         squares -= float(diagonal @ diagonal)
     found = float(np.dot(structure.sizes, shown) - squares / 2)
     return found / 2 if view.symmetric else found
+
+
+_Edges = tuple[IndexArray, IndexArray, FloatVector]
+_RESOLUTIONS = (0.05, 0.15, 0.4, 1.0, 2.5)
+_FEW_RESOLUTIONS = (0.3, 1.0)
+_MANY = 500_000  # edges, from which few resolutions are tried, and only after `shows_structure`
+_HELD_OUT = 5  # every fifth edge
+_WORTH = 0.02  # log likelihood of an edge that groups, or more of them, have to gain
+_LEAST_SHARE = 1 / 200  # of all vertices: smaller groups are not measured
+_MOST_GROUPS = 64
+_MOVES = 6
+_STEPS = 32  # of Lanczos
+_BEYOND = 1.05  # times the edge of the bulk; where Leiden finds groups, it is 1.18 at least
+_SMALLEST = 1e-20  # where the space is exhausted
+_DRAWN = 100_000  # vertices of the graph that has degrees alone
+
+
+def found_groups(
+    rows: IndexArray, columns: IndexArray, chances: FloatVector, vertices: int
+) -> IntVector | None:
+    """A group for each vertex, or None where kept edges show none worth measuring.
+
+    Leiden's algorithm for modularity at several resolutions; of its partitions, with small groups
+    put where most of their edges go, the one is taken whose degree-corrected blocks tell most of
+    a fifth of the edges that were held out. Reads kept edges, so noisy data, alone.
+
+    Args:
+        rows: ends of the kept edges.
+        columns: other ends.
+        chances: probability that each is an edge.
+        vertices: how many.
+
+    Source: Traag, Waltman, van Eck 2019 (Leiden); Karrer, Newman 2011 (likelihood).
+    """
+    if len(rows) < 4 * math.sqrt(vertices):
+        return None
+    if len(rows) > _MANY and not shows_structure(rows, columns, chances, vertices):
+        return None
+    held = np.arange(len(rows)) % _HELD_OUT == 0
+    parts = [(rows[where], columns[where], chances[where]) for where in (~held, held)]
+    best, chosen = 0.0, 0.0
+    resolutions = _RESOLUTIONS if len(rows) <= _MANY else _FEW_RESOLUTIONS
+    for resolution, codes in zip(
+        resolutions, _partitions(*parts[0], vertices, resolutions), strict=True
+    ):
+        gain = 0.0 if codes is None else _gain(codes, parts[0], parts[1])
+        if gain > best + _WORTH * float(parts[1][2].sum()):
+            best, chosen = gain, resolution
+    return next(_partitions(rows, columns, chances, vertices, (chosen,))) if chosen else None
+
+
+def shows_structure(
+    rows: IndexArray, columns: IndexArray, chances: FloatVector, vertices: int
+) -> bool:
+    """Whether kept edges have a direction that their degrees alone do not give.
+
+    With A the matrix of the edges and d its degrees of mean t, the largest eigenvalue of
+    D^(-1/2) (A - d d'/sum d) D^(-1/2), D = diag(d + t), is compared with that of a graph whose
+    ends are joined at random: those of all vertices, or of as many as tell the edge of the bulk.
+    Groups that modularity can find lie beyond it. Both eigenvalues are estimated from below, by as
+    many steps of Lanczos. Reads kept edges, so noisy data, alone.
+
+    Source: Qin, Rohe 2013 (the matrix); Decelle, Krzakala, Moore, Zdeborova 2011 (which groups
+    can be found).
+    """
+    rng = np.random.default_rng(1)  # a start and a comparison, no noise of privacy
+    drawn = np.zeros(vertices, dtype=np.bool_)
+    drawn[rng.permutation(vertices)[:_DRAWN]] = True
+    ends = np.concatenate([rows[drawn[rows]], columns[drawn[columns]]])
+    weights = np.concatenate([chances[drawn[rows]], chances[drawn[columns]]])
+    half = len(ends) // 2
+    order = rng.permutation(len(ends))[: 2 * half]
+    weights = weights[order[:half]]
+    if not weights.any():
+        return True  # nothing to compare with
+    first, second = (np.cumsum(drawn) - 1)[ends[order]].reshape(2, half)
+    alone = _largest(first, second, weights, int(drawn.sum()), rng)
+    return _largest(rows, columns, chances, vertices, rng) > _BEYOND * alone
+
+
+def _largest(
+    rows: IndexArray,
+    columns: IndexArray,
+    chances: FloatVector,
+    vertices: int,
+    rng: np.random.Generator,
+) -> float:
+    """The largest eigenvalue of the scaled matrix of edges, less what degrees explain."""
+    half = sp.csr_matrix((chances.astype(np.float32), (rows, columns)), shape=(vertices, vertices))
+    degrees = np.bincount(rows, chances, minlength=vertices)
+    degrees += np.bincount(columns, chances, minlength=vertices)
+    scale = (1 / np.sqrt(degrees + degrees.mean())).astype(np.float32)
+    along = (degrees / math.sqrt(degrees.sum())).astype(np.float32) * scale
+    vector = rng.standard_normal(vertices, dtype=np.float32)
+    vector /= np.linalg.norm(vector)
+    before = np.zeros_like(vector)
+    diagonal, beside = np.zeros(_STEPS), np.zeros(_STEPS)
+    for step in range(_STEPS):
+        scaled = scale * vector
+        image = scale * (half @ scaled + half.T @ scaled) - along * (along @ vector)
+        image -= np.float32(beside[step - 1]) * before
+        diagonal[step] = image @ vector
+        image -= np.float32(diagonal[step]) * vector
+        beside[step] = max(float(np.linalg.norm(image)), _SMALLEST)
+        before, vector = vector, image / np.float32(beside[step])
+    small = np.diag(diagonal) + np.diag(beside[:-1], 1) + np.diag(beside[:-1], -1)
+    return float(np.linalg.eigvalsh(small)[-1])
+
+
+def _partitions(
+    rows: IndexArray,
+    columns: IndexArray,
+    chances: FloatVector,
+    vertices: int,
+    resolutions: Sequence[float],
+) -> Iterator[IntVector | None]:
+    """Leiden's groups at each resolution."""
+    import igraph  # slow to load, and seldom needed
+
+    graph = igraph.Graph(n=vertices, edges=np.column_stack([rows, columns]))
+    weights = chances.tolist()
+    for resolution in resolutions:
+        # The same groups for the same edges, whatever was drawn before.
+        igraph.set_random_number_generator(standard_random.Random(1))  # noqa: S311  # no noise
+        try:
+            found = graph.community_leiden(
+                objective_function="modularity",
+                weights=weights,
+                resolution=resolution,
+                n_iterations=2,
+            )
+        finally:
+            igraph.set_random_number_generator(standard_random)
+        yield _large(np.array(found.membership), rows, columns, chances)
+
+
+def _large(
+    codes: IntVector, rows: IndexArray, columns: IndexArray, chances: FloatVector
+) -> IntVector | None:
+    """With members of small groups moved to the large group that they send most weight to."""
+    sizes = np.bincount(codes)
+    large = np.flatnonzero(sizes >= max(_LEAST_SHARE * len(codes), 8))
+    if len(large) > _MOST_GROUPS:
+        large = large[np.argsort(-sizes[large])[:_MOST_GROUPS]]
+    if len(large) < 2:
+        return None
+    place = np.full(len(sizes), -1)
+    place[large] = np.arange(len(large))
+    found = place[codes]
+    for _ in range(_MOVES):
+        if (found >= 0).all():
+            break
+        ends = np.concatenate([rows, columns]), np.concatenate([columns, rows])
+        here = (found[ends[0]] < 0) & (found[ends[1]] >= 0)
+        if not here.any():
+            break
+        keys = ends[0][here].astype(np.int64) * len(large) + found[ends[1][here]]
+        unique, at = np.unique(keys, return_inverse=True)
+        sums = np.bincount(at, np.concatenate([chances, chances])[here])
+        order = np.argsort(sums, kind="stable")  # the largest last, and so kept
+        found[unique[order] // len(large)] = unique[order] % len(large)
+    lost = np.flatnonzero(found < 0)
+    found[lost] = np.argmax(sizes[large])
+    return found
+
+
+def _gain(codes: IntVector, shown: _Edges, held: _Edges) -> float:
+    """Log likelihood of edges that were held out, under blocks over that under degrees alone.
+
+    Both are degree-corrected, so that degrees cancel: an edge between groups a and b gains
+    ln(m_ab M/(v_a v_b)), with the blocks m and volumes v of the edges that were shown.
+    """
+    k = int(codes.max()) + 1
+    rows, columns, chances = shown
+    counted = np.bincount(codes[rows] * k + codes[columns], chances, minlength=k * k)
+    blocks = counted.reshape(k, k) + counted.reshape(k, k).T + 1.0
+    volumes = blocks.sum(axis=1)
+    gains = np.log(blocks * blocks.sum() / np.outer(volumes, volumes))
+    return float(gains[codes[held[0]], codes[held[1]]] @ held[2])

@@ -281,7 +281,7 @@ class CuttingPlane(GapSearch):
 
 # bench_game.py: values over n^1.5 of .250, .230, .245 at n = 60, 150, 400, the first-order fit
 # .248, .227, .228.
-_SCALE = 0.1  # of the data player's steps, in diameters of the box; see `Play.regret_bound`
+_SCALE = 0.1  # of the data player's steps, in diameters of the box; see `regret_bound`
 _CUTS = 8  # that the query player mixes
 _LOOK = 25  # rounds between looks at the average
 
@@ -307,7 +307,7 @@ class QueryGame(GapSearch):
 
     Guarantee, with gap g as reported and an exact last search: ||x - A||_C <=
     (1 + 1/(1-g)) ||A - z||_C for every A in the box; the release's certificate bounds the norm
-    from above as well. The gap falls as 1/sqrt(rounds): see `Play.regret_bound`. Weights without a
+    from above as well. The gap falls as 1/sqrt(rounds): see `regret_bound`. Weights without a
     public cap have no lower bound but 0.
 
     Source: DR14 section 5.3.3; step lengths: Duchi, Hazan, Singer 2011. Deviations: the database
@@ -320,14 +320,25 @@ class QueryGame(GapSearch):
     # The gap is about 10 % then, or 20 % above 300 vertices; seconds of work.
     most_rounds: ClassVar = {300: 1000, math.inf: 400}
 
-    def __init__(self, problem: FitProblem, deadline: Deadline = NEVER) -> None:
+    def __init__(
+        self,
+        problem: FitProblem,
+        deadline: Deadline = NEVER,
+        oracle: CutNormOracle | None = None,
+    ) -> None:
         super().__init__(problem, deadline)
-        self.play = Play(problem, CutNormOracle(problem.shape, cuts=_CUTS))
+        self.oracle = oracle or CutNormOracle(problem.shape, cuts=_CUTS)
         self.judge = CutNormOracle(problem.shape, deadline)
+        self.x: RealMatrix = degree_matched_start(problem)  # the data player's next point
+        # Without a cap, entries move about as far as the noise does.
+        reach = min(problem.cap, float(problem.noisy.std())) or 1.0
+        self.scale = _SCALE * reach * math.sqrt(problem.noisy.size)
+        self._points = np.zeros_like(self.x)
+        self._queries = np.zeros_like(self.x)
+        self._weight = self._payoffs = self._squares = 0.0
 
     def round(self) -> None:
-        self.rounds += 1
-        self.play.round()
+        self.play()
         if self.rounds % _LOOK == 0:
             self._look()
 
@@ -340,35 +351,15 @@ class QueryGame(GapSearch):
         return self.gap()
 
     def _look(self) -> None:
-        average, self.lower = self.play.average, self.play.lower
+        average, self.lower = self.average, self.bound
         residual = average - self.problem.noisy
         value = _largest(self.judge.separate(residual), residual)
         if value < self.best:
             self.best, self.best_matrix = value, average
 
-
-@final
-class Play:
-    """The game between two players, one round at a time.
-
-    `x` is the data player's next point; `oracle` is the query player's.
-    """
-
-    def __init__(self, problem: FitProblem, oracle: CutNormOracle) -> None:
-        self.rounds = 0
-        self.x: RealMatrix = degree_matched_start(problem)
-        self._problem = problem
-        self._oracle = oracle
-        # Without a cap, entries move about as far as the noise does.
-        reach = min(problem.cap, float(problem.noisy.std())) or 1.0
-        self._scale = _SCALE * reach * math.sqrt(problem.noisy.size)
-        self._points = np.zeros_like(self.x)
-        self._queries = np.zeros_like(self.x)
-        self._weight = self._payoffs = self._squares = 0.0
-
-    def round(self) -> None:
+    def play(self) -> None:
         """One play of each."""
-        residual = self.x - self._problem.noisy
+        residual = self.x - self.problem.noisy
         query = self._mixture(residual)
         self.rounds += 1
         w = float(self.rounds)
@@ -378,8 +369,8 @@ class Play:
         self._payoffs += w * float(np.vdot(query, residual))
         self._squares += w**2 * float(np.vdot(query, query))
         if self._squares > 0:
-            length = self._scale / math.sqrt(self._squares)
-            self.x = self._problem.project(self.x - length * w * query)
+            length = self.scale / math.sqrt(self._squares)
+            self.x = self.problem.project(self.x - length * w * query)
 
     @property
     def average(self) -> RealMatrix:
@@ -393,9 +384,9 @@ class Play:
         return self._payoffs / self._weight
 
     @property
-    def lower(self) -> float:
+    def bound(self) -> float:
         """The best answer to the query player's average: no point of the box has less."""
-        return max(0.0, self._problem.dual_value(self._queries / self._weight))
+        return max(0.0, self.problem.dual_value(self._queries / self._weight))
 
     @property
     def regret_bound(self) -> float:
@@ -407,24 +398,24 @@ class Play:
         O(1/sqrt(rounds)). With D = R/sqrt(2) the factor is least; a smaller D does better here,
         since plays stay near each other.
 
-        So payoff - lower <= regret_bound. And ||average - z||_C is at most the mean of the
+        So payoff - bound <= regret_bound. And ||average - z||_C is at most the mean of the
         ||x_t - z||_C, which with an exact oracle for the query player is the payoff: then
         (average, mixture) is an approximate equilibrium, ||average - z||_C - min <= regret_bound.
         """
-        rows, columns = self._problem.shape
-        diameter = self._problem.cap * math.sqrt(rows * (columns - self._problem.hollow))
-        factor = diameter**2 / (2 * self._scale) + self._scale
+        rows, columns = self.problem.shape
+        diameter = self.problem.cap * math.sqrt(rows * (columns - self.problem.hollow))
+        factor = diameter**2 / (2 * self.scale) + self.scale
         return factor * math.sqrt(self._squares) / self._weight
 
     def _mixture(self, residual: RealMatrix) -> RealMatrix:
         """The mean of the oracle's cuts, each with the sign that it has here."""
-        cuts = self._oracle.separate(residual)
+        cuts = self.oracle.separate(residual)
         S, T = (np.array(sides, dtype=np.float64) for sides in zip(*cuts, strict=True))
         signs = np.sign(np.einsum("ki,ki->k", S @ residual, T))
         query: RealMatrix = (S * signs[:, None]).T @ T / len(cuts)
-        if self._problem.symmetric:
+        if self.problem.symmetric:
             query = (query + query.T) / 2
-        if self._problem.hollow:
+        if self.problem.hollow:
             np.fill_diagonal(query, 0)
         return query
 

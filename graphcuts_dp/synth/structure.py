@@ -553,7 +553,7 @@ def far_apart(points: FloatMatrix, count: int, random: np.random.Generator) -> F
 
 def squares_between(points: FloatMatrix, centres: FloatMatrix) -> FloatMatrix:
     """Squared distances, shape (points, centres)."""
-    found: FloatMatrix = np.stack([((points - each) ** 2).sum(axis=1) for each in centres], axis=1)
+    found: FloatMatrix = ((points[:, None] - centres) ** 2).sum(axis=2)
     return found
 
 

@@ -139,13 +139,6 @@ class ColumnPlaces:
     names: tuple[str, ...] = ()
     owner: int | None = None
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether the ends come first, and then at most one column."""
-        return (self.source, self.target) == (0, 1) and (
-            (self.width, self.weight) in ((2, None), (3, None), (3, 2))
-        )
-
     def __str__(self) -> str:
         """What was read and ignored; empty where there was nothing to choose."""
         if self.width == 2 and not self.names:

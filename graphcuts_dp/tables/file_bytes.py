@@ -39,19 +39,28 @@ def most_unpacked(packed: int) -> int:
     return max(_ALWAYS, _RATIO * packed)
 
 
-def gunzipped(file: BinaryIO, packed: int) -> BinaryIO:
-    """The same of a file of `packed` bytes as a stream, which raises while it is read."""
-    return stream_of(_unpacked(file, most_unpacked(packed)))
+def check_unpacked(count: int, packed: int) -> None:
+    """Check that a file of `packed` bytes does not unpack to far too many.
+
+    Raises:
+        FileFormatError: `count` bytes are more than `most_unpacked`.
+    """
+    most = most_unpacked(packed)
+    if count > most:
+        raise FileFormatError(
+            f"unpacks to more than {most >> 20} MiB, over {_RATIO} times its size, as bombs do; "
+            "if it is right, pass it unpacked"
+        )
 
 
-def _unpacked(file: BinaryIO, most: int) -> Iterator[bytes]:
+def _gunzipped(file: BinaryIO, packed: int) -> Iterator[bytes]:
+    """The same of a file of `packed` bytes, piece by piece; raises while it is read."""
     count = 0
     try:
         with gzip.GzipFile(fileobj=file) as stream:
             while piece := stream.read(_PIECE):
                 count += len(piece)
-                if count > most:
-                    raise FileFormatError(_too_large(most))
+                check_unpacked(count, packed)
                 yield piece
     except (gzip.BadGzipFile, EOFError, zlib.error):
         raise FileFormatError("not a whole gzip file; take off .gz if it is not packed") from None
@@ -86,16 +95,6 @@ class _Pieces(io.RawIOBase):
         return count
 
 
-def check_unpacked(count: int, packed: int) -> None:
-    """Check that a file of `packed` bytes does not unpack to far too many.
-
-    Raises:
-        FileFormatError: `count` bytes are more than `most_unpacked`.
-    """
-    if count > most_unpacked(packed):
-        raise FileFormatError(_too_large(most_unpacked(packed)))
-
-
 def check_archive(data: bytes) -> None:
     """Check that the members of a zip archive unpack to no more than `most_unpacked` together.
 
@@ -105,17 +104,8 @@ def check_archive(data: bytes) -> None:
         FileFormatError: they do.
         zipfile.BadZipFile: not an archive.
     """
-    most = most_unpacked(len(data))
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        if sum(member.file_size for member in archive.infolist()) > most:
-            raise FileFormatError(_too_large(most))
-
-
-def _too_large(most: int) -> str:
-    return (
-        f"unpacks to more than {most >> 20} MiB, over {_RATIO} times its size, as bombs do; "
-        "if it is right, pass it unpacked"
-    )
+        check_unpacked(sum(member.file_size for member in archive.infolist()), len(data))
 
 
 # The longer mark of UTF-32 starts with that of UTF-16.
@@ -261,6 +251,26 @@ def header_separator(header: str, form: TextFormat) -> str | None:
 _PIECE = 1 << 20
 
 
+def whole_file(file: BinaryIO, encoding: str | None = None, *, text: bool = True) -> bytes:
+    """All of an open file, of formats that are not read piece by piece.
+
+    Args:
+        file: open at its start.
+        encoding: as for `as_utf8`.
+        text: whether it is brought to UTF-8.
+
+    Raises:
+        FileFormatError: nothing is in it, or it is not text in this encoding.
+        ParameterError: no such encoding.
+    """
+    data = file.read()
+    if text:
+        data = as_utf8(data, encoding)
+    if not data.strip():
+        raise FileFormatError("the file is empty")
+    return data
+
+
 def read_bytes(path: PathLike) -> bytes:
     """All bytes of a file, or of a pipe that a program writes into, such as bash's `<(...)`.
 
@@ -298,10 +308,10 @@ def opened_unpacked(path: PathLike) -> Iterator[BinaryIO]:
         if not os.fspath(path).lower().endswith(".gz"):
             yield file
         elif file.seekable():
-            yield gunzipped(file, os.fstat(file.fileno()).st_size)
+            yield stream_of(_gunzipped(file, os.fstat(file.fileno()).st_size))
         else:  # how much a pipe may unpack to is known at its end
             data = file.read()
-            yield gunzipped(io.BytesIO(data), len(data))
+            yield stream_of(_gunzipped(io.BytesIO(data), len(data)))
 
 
 @contextmanager

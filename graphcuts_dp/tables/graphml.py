@@ -10,7 +10,6 @@ from xml.parsers import expat
 
 from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.tables.columns import is_integer_literal
-from graphcuts_dp.tables.file_bytes import NOT_UTF8
 from graphcuts_dp.tables.rows import Label, labels_of
 
 FACTS = "graphcuts_dp"
@@ -53,14 +52,6 @@ class Contents:
         self.lines.append(line)
 
 
-def as_text(data: bytes) -> str:
-    """The text of a file in UTF-8, which is refused if it is not."""
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise FileFormatError(NOT_UTF8) from None
-
-
 def pick_names(ids: list[str], candidates: Sequence[list[str | None]]) -> list[str]:
     """The first list of names that names every vertex, each once; else the ids."""
     for names in candidates:
@@ -90,7 +81,7 @@ def labels_in(contents: Contents) -> list[Label]:
     ]
 
 
-def read_graphml(data: bytes) -> Contents:
+def graphml_contents(data: bytes) -> Contents:
     """Vertices and edges of a GraphML file with one graph.
 
     The id of a node is its label. Where ids are just n0, n1, ... as igraph writes them, the
@@ -112,7 +103,7 @@ def read_node_attributes(
         The labels of the nodes, and for each name the values in the same order.
 
     Raises:
-        FileFormatError: as `read_graphml`, or a name that the file does not declare for nodes.
+        FileFormatError: as `graphml_contents`, or a name that the file does not declare for nodes.
     """
     reader = _parsed(data, tuple(name.casefold() for name in names))
     contents = reader.finish()

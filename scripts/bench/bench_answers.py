@@ -27,7 +27,7 @@ import networkx as nx
 import numpy as np
 
 import graphcuts_dp as gc
-from graphcuts_dp.pairs.queries import pairs_between
+from graphcuts_dp.pairs.queries import pairs_of_cut
 from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release.measuring import measure
 from scripts.figures.random_graphs import power_law_bipartite
@@ -215,7 +215,7 @@ def answers_of(case: Case, epsilon: float, seeds: int) -> dict[str, dict[str, fl
             masks = [query.masks(space) for query in queries]
             sums, entries = found[kind], np.array([noisy.cut_value(*m) for m in masks])
             variance[kind] += noisy.distribution.standard_deviation**2 * sum(
-                pairs_between(*m, bipartite=not noisy.symmetric) for m in masks
+                pairs_of_cut(*m, space) for m in masks
             )
             sums.expected += sum(release.estimator.estimate(*m).noise.variance for m in masks)
             sums.entries += squared(entries, truth)
@@ -309,7 +309,7 @@ def coverage(graph: Any, noise: str, mechanism: str, epsilon: float, draws: int)
             )
         )
         for answer, (S, T), true in zip(release.answer_all(queries), cuts, truth, strict=True):
-            pairs = pairs_between(S, T, bipartite=not plain)
+            pairs = pairs_of_cut(S, T, graph.space)
             old = old_radius(release.noisy.distribution, pairs)
             held += answer.interval[0] <= true <= answer.interval[1]
             before += abs(release.noisy.cut_value(S, T) - true) <= old

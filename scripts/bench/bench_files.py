@@ -11,6 +11,7 @@ many rows, less what it held before, beside the arrays (and names) of the graph 
 
 import gzip
 import importlib.util
+import io
 import os
 import statistics
 import subprocess
@@ -27,6 +28,7 @@ import numpy as np
 import pandas as pd
 
 from graphcuts_dp.graph.adjacency import Graph, read_graph
+from graphcuts_dp.graph.assemble import Options
 from graphcuts_dp.graph.edge_lists import read_edge_list
 from graphcuts_dp.tables.file_bytes import TextFormat
 
@@ -98,7 +100,9 @@ def _tasks(folder: Path, edges: int) -> dict[str, dict[str, Callable[[], object]
     tasks: dict[str, dict[str, Callable[[], object]]] = {
         f"read {edges:,} plain rows": {
             "ours": lambda: read_graph(plain),
-            "ours, parsing only": lambda: read_edge_list(data, TextFormat()),
+            "ours, parsing only": lambda: read_edge_list(
+                io.BytesIO(data), Options(), form=TextFormat()
+            ),
             "ours, building only": lambda: Graph(
                 pairs[:, 0], pairs[:, 1], vertices=max(edges // 10, 2)
             ),

@@ -13,17 +13,15 @@ from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.offline.distinguisher import GraphSearch, checked_graph
 from graphcuts_dp.offline.rank_one import (
-    Answer,
     checked_budget,
     matrix_search,
     pair_places,
-    pair_scale,
-    subgaussian_norm,
     usual_cut_norm,
 )
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.noise import EntropySource, sample_discrete_gaussian
+from scripts.figures.noise_norms import subgaussian_norm
 
 
 @final
@@ -38,7 +36,6 @@ class GaussianRankOne:
         rho: zCDP budget of `begin`, >= 1e-12.
         delta: for which its cost is stated, in (0, 1).
         grid: of the graph.
-        answer: "cut" or "pair"; see `rank_one`.
 
     Guarantee: `begin` is rho-zCDP. One pair changes one of the integers, by at most s =
         `grid.sensitivity` steps, and noise of parameter v = s^2/(2 rho) hides that. Calls are
@@ -56,7 +53,6 @@ class GaussianRankOne:
     rho: float
     delta: float
     grid: Grid = field(default_factory=Grid)
-    answer: Answer = "cut"
 
     def __post_init__(self) -> None:
         checked_budget(self.rho, self.grid)
@@ -85,15 +81,9 @@ class GaussianRankOne:
         norm = subgaussian_norm(float(self.variance), shape, symmetric=plain, failure=gamma)
         return 2 * (norm * self.grid.unit + self.grid.rounding(max(shape)))
 
-    def shortfall(self, gamma: float) -> float:
-        """See `Distinguisher.shortfall`: scale times F for pairs, infinite for cuts.
-
-        Args:
-            gamma: in (0, 1), for all calls together.
-        """
-        if self.answer == "cut":
-            return math.inf
-        return pair_scale(self.universe) * self.unit_shortfall(gamma)
+    def shortfall(self, gamma: float) -> float:  # noqa: ARG002
+        """Infinite: rounding a pair to a cut may lose a factor."""
+        return math.inf
 
     @property
     def usual_shortfall(self) -> float:
@@ -125,4 +115,4 @@ class GaussianRankOne:
 
     def begin(self, graph: AnyGraph, source: EntropySource) -> GraphSearch:
         """See `Distinguisher.begin` and `noisy`."""
-        return matrix_search(self.universe, self.noisy(graph, source), self.answer)
+        return matrix_search(self.universe, self.noisy(graph, source))

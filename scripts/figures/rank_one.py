@@ -25,10 +25,9 @@ from graphcuts_dp.offline.rank_one import (
     ResponseRankOne,
     heavier_sign,
     matrix_search,
-    pair_scale,
     top_pair,
 )
-from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery
+from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.noise import SeededEntropy
@@ -36,6 +35,7 @@ from graphcuts_dp.resources import Progress
 from scripts.figures.base import Table, finding
 from scripts.figures.bingham import bingham_samples
 from scripts.figures.gaussian_rank_one import GaussianRankOne
+from scripts.figures.noise_norms import response_norm
 from scripts.figures.random_graphs import planted_partition
 
 EPSILON, DELTA, GAMMA = 1.0, 1e-6, 0.05
@@ -99,7 +99,7 @@ def gaussian_of(setting: RankOneSetting) -> GaussianRankOne:
 
 def _on_matrix(setting: RankOneSetting, noisy: FloatMatrix, source: SeededEntropy) -> Found:
     pair = top_pair(noisy - setting.hypothesis.dense(), symmetric=True)
-    found = matrix_search(setting.universe, noisy, "cut").find(setting.hypothesis, source).query
+    found = matrix_search(setting.universe, noisy).find(setting.hypothesis, source).query
     return setting.form(pair.left, pair.right), cast(CutQuery, found)
 
 
@@ -118,13 +118,12 @@ def _gaussian(setting: RankOneSetting, source: SeededEntropy) -> Found:
 
 
 def _power(setting: RankOneSetting, source: SeededEntropy) -> Found:
-    """The pair and the cut are two calls: a cut pays for one more product."""
+    """The pair and the cut are two calls: only the cut has to pay for one more product."""
     of = PowerRankOne(universe=setting.universe, rho=setting.rho, delta=DELTA)
     found = of.begin(setting.graph, source).find(setting.hypothesis, source).query
-    search = replace(of, answer="pair").begin(setting.graph, source)
-    pair = search.find(setting.hypothesis, source).query
-    (form,) = setting.universe.answers([cast(MatrixQuery, pair)], setting.residual)
-    return float(form) / pair_scale(setting.universe), cast(CutQuery, found)
+    search = replace(of, rho=of.rho * of.products / of.steps).begin(setting.graph, source)
+    pair = search.pair(setting.hypothesis.dense(), source)
+    return setting.form(pair.left, pair.right), cast(CutQuery, found)
 
 
 def _sphere(setting: RankOneSetting, source: SeededEntropy) -> Found:
@@ -168,7 +167,7 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
         p_in, p_out = probabilities(case, n)
         setting = RankOneSetting(planted_partition(n, 2, p_in, p_out, seed=seed + place))
         sigma = top_pair(setting.residual, symmetric=True).gap
-        noiseless = matrix_search(setting.universe, setting.graph.dense(), "cut")
+        noiseless = matrix_search(setting.universe, setting.graph.dense())
         cut = cast(CutQuery, noiseless.find(setting.hypothesis, SeededEntropy(0)).query)
         best = max(setting.gap(cut), setting.gap(CutQuery(setting.block, ~setting.block)))
         found: dict[str, tuple[float, list[float]]] = {}
@@ -180,7 +179,7 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
             forms = [form for form, _ in runs]
             found[name] = float(np.mean(forms)), [setting.gap(query) for _, query in runs]
             if name == "response":
-                bound = response_of(setting).unit_shortfall(GAMMA)
+                bound = _response_shortfall(setting)
                 worst = max(worst, *((sigma - form) / bound for form in forms))
         best = max([best, *(gap for _, gaps in found.values() for gap in gaps)])
         for name, (form, gaps) in found.items():
@@ -208,7 +207,15 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
     )
 
 
+def _response_shortfall(setting: RankOneSetting) -> float:
+    """F for unit pairs: u'Rv >= sigma_1(R) - F at all calls, but for probability GAMMA."""
+    of, universe = response_of(setting), setting.universe
+    return 2 * response_norm(
+        of.distribution, universe.shape, symmetric=universe.symmetric, failure=GAMMA
+    )
+
+
 def _proven(name: str, setting: RankOneSetting) -> float | None:
     if name == "response":
-        return response_of(setting).unit_shortfall(GAMMA)
+        return _response_shortfall(setting)
     return gaussian_of(setting).unit_shortfall(GAMMA) if name == "gaussian" else None

@@ -71,14 +71,16 @@ class HalfSteps:
 ARROWS = '''
 """Lines like 3->5."""
 
-import numpy as np
+import io
+from dataclasses import replace
 
 from graphcuts_dp.graph.edge_lists import read_edge_list
 from graphcuts_dp.tables.file_bytes import TextFormat
 
 
-def read_arrows(data, options):
-    return read_edge_list(data.replace(b"->", b" "), TextFormat(), options.columns, weighted=False)
+def read_arrows(file, options):
+    blanks = io.BytesIO(file.read().replace(b"->", b" "))
+    return read_edge_list(blanks, replace(options, weighted=False), form=TextFormat())
 
 
 def write_arrows(graph, handle):

@@ -110,7 +110,7 @@ def _run(construction: str, calibration: TwoRounds, source: EntropySource) -> Ru
     """The total, and what was found and measured."""
     made = IterativeConstruction(
         learner=LEARNERS[construction],
-        distinguisher=Exponential(queries=QUERIES, epsilon=Fraction(1), score="signed"),
+        distinguisher=Exponential(queries=QUERIES, epsilon=Fraction(1)),
         calibration=calibration,
         grid=Grid(),
     )

@@ -80,63 +80,42 @@ _HEAVY = DenseHypothesis(
 )
 
 
-def _exponential_distributions(
-    score: str, epsilon: Fraction, factor: float
-) -> Iterator[DistributionPair]:
-    of = Exponential(queries=QUERIES, epsilon=epsilon, score=score)  # type: ignore[arg-type]
+def _exponential_distributions(epsilon: Fraction, factor: float) -> Iterator[DistributionPair]:
+    of = Exponential(queries=QUERIES, epsilon=epsilon)
     rate = float(of.scoring.rate(epsilon)) * of.scoring.substeps * factor
     for pair, (queries, start) in itertools.product(PAIRS, ((QUERIES, START), (_BOTH, _HEAVY))):
         distributions = []
         for graph in (pair.first, pair.second):
             gaps = np.asarray(queries.counts(graph, of.grid)) - queries.answers(start)
-            scores = {"signed": gaps, "two-signed": np.concatenate([gaps, -gaps])}
-            distributions.append(softmax(scores.get(score, np.abs(gaps)), rate))
+            distributions.append(softmax(np.concatenate([gaps, -gaps]), rate))
         yield DistributionPair(pair.name, distributions[0], distributions[1])
 
 
-def _exponential_audit(score: str, epsilon: float) -> Audit:
+def _exact_cuts_distributions(epsilon: Fraction, factor: float) -> Iterator[DistributionPair]:
+    """Of all cuts between disjoint sets, with both signs."""
+    of = ExactCuts(universe=UNIVERSE, epsilon=epsilon)
+    rate = float(of.scoring.rate(epsilon)) * factor
+    places = np.array(list(itertools.product((0, 1, 2), repeat=4)))
+    S, T = (places == 1).astype(np.int64), (places == 2).astype(np.int64)
+    for pair, start in itertools.product(PAIRS, (START, _HEAVY)):
+        distributions = []
+        for graph in (pair.first, pair.second):
+            gaps = of.counted(graph) - of.scoring.rounded(start.dense())
+            cuts = np.einsum("ki,ij,kj->k", S, gaps, T)
+            distributions.append(softmax(np.concatenate([cuts, -cuts]), rate))
+        yield DistributionPair(pair.name, distributions[0], distributions[1])
+
+
+def _choice_audit(
+    distributions: Callable[[Fraction, float], Iterator[DistributionPair]], epsilon: float
+) -> Audit:
     """Twice the rate: a sensitivity of 1 for 2, or scores taken for moving in one direction."""
     exact = Fraction(epsilon)
     return Enumerated(
         claim=Claim(epsilon),
-        distributions=partial(_exponential_distributions, score, exact, 1),
-        twins={"sensitivity 1 for 2": partial(_exponential_distributions, score, exact, 2)},
+        distributions=partial(distributions, exact, 1),
+        twins={"sensitivity 1 for 2": partial(distributions, exact, 2)},
     )
-
-
-def _found(make: Callable[[Fraction], Any], epsilon: Fraction, source: EntropySource) -> Any:
-    """Whether the cut that is found has the pair, and its sign."""
-    of = make(epsilon)
-    searches: dict[int, Any] = {}  # to begin one counts cuts, and draws no noise
-
-    def run(graph: Graph) -> list[float]:
-        if id(graph) not in searches:
-            searches[id(graph)] = of.begin(graph, source)
-        found = searches[id(graph)].find(START, source)
-        S, T = UNIVERSE.masks(found.query)
-        return [float(S[2] & T[3] | S[3] & T[2]), float(found.sign or 0)]
-
-    return run
-
-
-def _search_audit(make: Callable[[Fraction], Any], epsilon: float) -> Audit:
-    exact = Fraction(epsilon)
-    return Sampled(
-        claim=Claim(epsilon),
-        pairs=PAIRS,
-        start=partial(_found, make, exact),
-        twins={"a quarter of the noise": partial(_found, make, 4 * exact)},
-        runs=6000,
-        least=1200,
-    )
-
-
-def _noisy_max(epsilon: Fraction) -> Exponential:
-    return Exponential(queries=QUERIES, epsilon=epsilon, score="signed", sampling="noisy-max")
-
-
-def _exact_cuts(epsilon: Fraction) -> ExactCuts:
-    return ExactCuts(universe=UNIVERSE, epsilon=epsilon, score="signed")
 
 
 # Rank-one distinguishers: many pairs of one large graph are so many runs.
@@ -369,18 +348,14 @@ def _every_query_audit(epsilon: float) -> Audit:
 
 
 ENTRIES = (
-    *(
-        Entry(
-            f"distinguisher: exponential, {score}",
-            partial(_exponential_audit, score),
-            ("distinguisher: exponential",),
-        )
-        for score in ("signed", "two-signed", "absolute")
+    Entry(
+        "distinguisher: exponential",
+        partial(_choice_audit, _exponential_distributions),
+        ("distinguisher: exponential",),
     ),
-    Entry("distinguisher: exponential, noisy-max", partial(_search_audit, _noisy_max)),
     Entry(
         "distinguisher: exact-cuts",
-        partial(_search_audit, _exact_cuts),
+        partial(_choice_audit, _exact_cuts_distributions),
         ("distinguisher: exact-cuts",),
     ),
     *(

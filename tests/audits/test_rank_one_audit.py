@@ -60,10 +60,9 @@ def noisy_products(rho, edge, columns, *, seed, turns=(1,)):
     graph = Graph(rows, rows + 1, vertices=2 * COPIES)
     of = PowerRankOne(
         universe=Universe(2 * COPIES),
-        rho=rho,
+        rho=2 * rho,  # of both products of a call
         delta=1e-6,
         steps=1,
-        answer="pair",
     )
     source = SeededEntropy(seed + edge)
     search = of.begin(graph, source)

@@ -37,7 +37,7 @@ def test_a_release_its_answers_and_its_errors(command_line, mail, tmp_path):
     assert isinstance(made.graph, gc.DirectedGraph)
     assert "ordered pair is an arc" in str(made.guarantee)
     receipt = json.loads((tmp_path / "made.graphml.json").read_text())
-    assert (receipt["noise"]["directed"], receipt["noise"]["bipartite"]) == (True, False)
+    assert (receipt["directed"], receipt["bipartite"]) == (True, False)
     assert "arc" in receipt["guarantee"]["neighbours"]
     values = []
     for first, second, query in ((S, T, CUT), (T, S, gc.CutQuery(CUT.T, CUT.S))):

@@ -33,7 +33,7 @@ PRODUCTS = {
     "sparse": (
         ("release", "in.edges", "out.csv", *READ, "--mechanism", "sparse"),
         ["a sparse synthetic graph of 12 vertices", "geometric"],
-        ["out.csv.schema.json", "out.csv", "out.csv.sparse.npz"],
+        ["out.csv.schema.json", "out.csv", "out.csv.noisy.npz"],
     ),
     "flows": (
         ("flows", "in.edges", "staff.csv", "out.csv", *READ),
@@ -174,7 +174,7 @@ def test_with_json_nothing_is_said_beside_it(call):
         (b"\xff", "is not a receipt: it is damaged"),
         (b"[1]", "is not a receipt of this version"),
         (b'{"guarantee": {}, "files": {}, "digest": "0"}', "is not a receipt of this version"),
-        (b'{"format": 5, "files": {}, "digest": "0"}', "do not fit its digest"),
+        (b'{"format": 6, "files": {}, "digest": "0"}', "do not fit its digest"),
         (b'{"format": 3, "digest": "0"}', "read it with the version that wrote it"),
     ],
 )
@@ -194,7 +194,8 @@ def test_receipts_with_strange_fields_are_refused_in_a_line(call, folder):
     whole = read_receipt(file)
     guarantee = whole["guarantee"]
     strange = [
-        *({name: value} for name in ("noise", "fit", "certificate") for value in (3, [], {"a": 1})),
+        *({"measurements": value} for value in (3, [], {"a": 1})),
+        *({name: value} for name in ("fit", "certificate") for value in (3, [], {"a": 1})),
         *({"guarantee": value} for value in (3, {}, {**guarantee, "epsilon": "much"})),
         *({"guarantee": {**guarantee, "protects": value}} for value in ("all", "0 edges", 3)),
         *({"guarantee": {**guarantee, "epsilon": value}} for value in (-1, 1e9, None)),

@@ -38,7 +38,7 @@ def test_a_release_is_made_and_asked(call, files, tmp_path):
     assert sum(made["epsilon_spent_on"].values()) == pytest.approx(40)
     assert {"weights", "groups", "degrees"} <= set(made["epsilon_spent_on"])
     assert "degrees and sums between groups" in err
-    names = {"x.graphml", "x.graphml.sparse.npz", "x.graphml.json"}
+    names = {"x.graphml", "x.graphml.noisy.npz", "x.graphml.json"}
     assert names <= {file.name for file in tmp_path.iterdir()}
     even = ",".join(str(v) for v in range(0, 60, 2))
     status, out, err = call("answer", "x.graphml", "--from", even, "--json")

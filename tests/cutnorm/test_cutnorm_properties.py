@@ -45,20 +45,6 @@ def test_distributions_of_norms(function: Any) -> None:
         assert norm >= np.abs(matrix).max() * (1 - 1e-12)
 
 
-def test_blocks() -> None:
-    """Cut norms of a block-diagonal matrix: between the larger and the sum."""
-    rng = np.random.default_rng(3)
-    for _ in range(20):
-        A, B = rng.standard_normal((4, 3)), rng.standard_normal((3, 5))
-        blocks = sp.block_diag((sp.coo_array(A), sp.coo_array(B)))
-        both = value(cut_norm, blocks)
-        a, b = value(cut_norm, A), value(cut_norm, B)
-        assert max(a, b) * (1 - 1e-12) <= both <= (a + b) * (1 + 1e-12)
-        assert value(infinity_to_one_norm, blocks) == pytest.approx(
-            value(infinity_to_one_norm, A) + value(infinity_to_one_norm, B)
-        )
-
-
 def test_infinity_to_one_is_within_four_of_the_cut_norm() -> None:
     for matrix in small_matrices(60, seed=4):
         cut, signs = value(cut_norm, matrix), value(infinity_to_one_norm, matrix)
@@ -167,27 +153,12 @@ def test_same_seed_same_certificate() -> None:
             assert np.array_equal(getattr(first, field.name), getattr(second, field.name))
 
 
-def test_certificate_is_frozen_and_short() -> None:
-    certificate = cut_norm(np.eye(30))
-    assert "\n" not in repr(certificate)
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        certificate.lower = 1.0  # type: ignore[misc]
-    with pytest.raises(ValueError, match="read-only"):
-        certificate.S[0] = False
-    assert certificate.verify(np.zeros((30, 30))) == 0.0
-
-
 def test_structured_residuals_are_nearly_tight() -> None:
     rng = np.random.default_rng(8)
     groups = rng.integers(0, 2, 200)
     planted = np.where(groups[:, None] == groups, 0.3, -0.3)
     matrix = planted + 0.1 * rng.standard_normal((200, 200))
     assert cut_norm(matrix).ratio <= 1.02
-
-
-def test_noise_is_certified_within_the_integrality_gap() -> None:
-    matrix = np.random.default_rng(9).choice([-1.0, 1.0], (200, 200))
-    assert cut_norm(matrix).ratio <= 1.15
 
 
 def test_time_limit_and_tolerance(monkeypatch: pytest.MonkeyPatch) -> None:

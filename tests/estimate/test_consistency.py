@@ -82,13 +82,3 @@ def test_combinations_of_several_places_at_once():
     row = sum(wanted[p] @ up[p] for p in wanted) @ solve
     for told, exact in zip(fit.coefficients(wanted), split(cells, measured, row), strict=True):
         assert np.allclose(told, exact)
-
-
-def test_cells_add_up_to_those_above():
-    rng = np.random.default_rng(3)
-    cells = random_cells(rng, "one set")
-    fit = LeastSquares(cells, np.array([1.0, 2.0, 3.0, 4.0]))
-    found = fit.estimates({p: rng.normal(size=cells.size(p)) for p in range(4)})
-    for place in range(1, 4):
-        added = np.bincount(cells.parents(place), weights=found[place])
-        assert np.allclose(added, found[place - 1])

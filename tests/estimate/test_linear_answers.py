@@ -5,21 +5,18 @@ import math
 
 import numpy as np
 import pytest
+from group_cases import drawn
 from helpers import random_graph
 
-import graphcuts_dp as gc
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.estimate.least_squares import MatrixEstimator, weighted_radius
 from graphcuts_dp.estimate.measurement import Degrees
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery
 from graphcuts_dp.privacy.distributions import FlippedBit, NoiseSum, NoiseTerm, TwoSidedGeometric
 from graphcuts_dp.privacy.noise import SeededEntropy
-from graphcuts_dp.release.measuring import measure
 from graphcuts_dp.release.releases import release_graph
-from graphcuts_dp.results.release import Release
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
-MECHANISMS = ["response", "degrees+response"]
 SHAPES = {"plain": 14, "bipartite": (8, 12), "directed": 13}
 
 
@@ -30,7 +27,7 @@ def graph_of(kind, seed=0, **options):
 
 def queries_of(graph, seed=1):
     rng = np.random.default_rng(seed)
-    rows, columns = (len(side) for side in gc_sides(graph))
+    rows, columns = graph.shape
     return [
         RankOneQuery(rng.random(rows), rng.random(columns)),
         MatrixQuery(rng.normal(size=(rows, columns))),
@@ -38,29 +35,43 @@ def queries_of(graph, seed=1):
     ]
 
 
-def gc_sides(graph):
-    return (graph.vertices, graph.vertices) if isinstance(graph, gc.Graph) else graph.space
-
-
-def made_of(graph, mechanism="response", seed=0, *, epsilon=1.0, noise="binary"):
-    measurements = measure(
-        graph,
-        epsilon=epsilon,
-        noise=noise,
-        source=SeededEntropy(seed),
-        response=gc.Response(mechanism, degree_share=None if mechanism == "response" else 0.4),
-    )
-    return Release(measurements=measurements)
+def made_of(graph, mechanism="response", seed=0, **options):
+    return drawn(graph, None, mechanism, source=SeededEntropy(seed), **options)
 
 
 @pytest.mark.parametrize("kind", SHAPES)
-def test_entries_alone_are_added_up(kind):
+@pytest.mark.parametrize("mechanism", ["response", "degrees+response"])
+def test_answers_are_right_on_average_and_intervals_hold(kind, mechanism):
+    """300 seeds: the mean within 5 standard errors, and at most so many misses of 95 % as chance
+    allows but for 1e-9 (binomial). Entries alone are added up."""
     graph = graph_of(kind)
-    made = made_of(graph)
-    for query in queries_of(graph):
-        assert made.answer(query).value == pytest.approx(
-            query.value_on_matrix(made.noisy.estimate(), graph.space)
-        )
+    queries = queries_of(graph)
+    truths = np.array([query.value(graph) for query in queries])
+    runs, values, missed = 300, [], np.zeros(len(queries), dtype=int)
+    for seed in range(runs):
+        made = made_of(graph, mechanism, seed)
+        answers = made.answer_all(queries)
+        values.append([answer.value for answer in answers])
+        ends = np.array([answer.interval for answer in answers])
+        missed += (truths < ends[:, 0]) | (truths > ends[:, 1])
+    if mechanism == "response":
+        z = made.noisy.estimate()
+        added = [query.value_on_matrix(z, graph.space) for query in queries]
+        assert values[-1] == pytest.approx(added)
+    errors = np.array(values) - truths
+    assert (np.abs(errors.mean(axis=0)) < 5 * errors.std(axis=0) / math.sqrt(runs)).all()
+    # P(Bin(300, .05) > 46) < 1e-9
+    assert (missed <= 46).all()
+
+
+@pytest.mark.parametrize("noise", ["laplace", "discrete-laplace"])
+def test_weights_are_answered_with_the_grid_in_the_interval(noise):
+    graph = graph_of("bipartite", largest=4.0, weight_cap=4.0)
+    for seed in range(20):
+        made = made_of(graph, "degrees+response", seed, noise=noise, epsilon=1.0)
+        for query in queries_of(graph):
+            low, high = made.answer(query, confidence=1 - 1e-9).interval
+            assert low <= query.value(graph) <= high
 
 
 @pytest.mark.parametrize("kind", SHAPES)
@@ -88,36 +99,6 @@ def test_the_best_use_of_degrees_is_found(kind):
         other = moved if kind == "plain" else 0.05 * rng.normal(size=len(columns))
         assert variance(k + moved, columns + other) > best * (1 if kind != "directed" else 0.999)
     assert best < variance(0 * k, 0 * columns)
-
-
-@pytest.mark.parametrize("kind", SHAPES)
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_answers_are_right_on_average_and_intervals_hold(kind, mechanism):
-    """300 seeds: the mean within 5 standard errors, and at most so many misses of 95 % as chance
-    allows but for 1e-9 (binomial)."""
-    graph = graph_of(kind)
-    queries = queries_of(graph)
-    truths = np.array([query.value(graph) for query in queries])
-    runs, values, missed = 300, [], np.zeros(len(queries), dtype=int)
-    for seed in range(runs):
-        answers = made_of(graph, mechanism, seed, epsilon=2.0).answer_all(queries)
-        values.append([answer.value for answer in answers])
-        ends = np.array([answer.interval for answer in answers])
-        missed += (truths < ends[:, 0]) | (truths > ends[:, 1])
-    errors = np.array(values) - truths
-    assert (np.abs(errors.mean(axis=0)) < 5 * errors.std(axis=0) / math.sqrt(runs)).all()
-    # P(Bin(300, .05) > 46) < 1e-9
-    assert (missed <= 46).all()
-
-
-@pytest.mark.parametrize("noise", ["laplace", "discrete-laplace"])
-def test_weights_are_answered_with_the_grid_in_the_interval(noise):
-    graph = graph_of("bipartite", largest=4.0, weight_cap=4.0)
-    for seed in range(20):
-        made = made_of(graph, "degrees+response", seed, noise=noise)
-        for query in queries_of(graph):
-            low, high = made.answer(query, confidence=1 - 1e-9).interval
-            assert low <= query.value(graph) <= high
 
 
 def test_levels_lose_little_and_prove_as_much():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from graphcuts_dp.graph import gathered
-from graphcuts_dp.graph.edge_lists import scan_block, split_cells
+from graphcuts_dp.graph.edge_lists import split_cells
 from graphcuts_dp.graph.gathered import NameTable, words_before
 
 
@@ -48,25 +48,31 @@ def test_hashes_that_collide_cost_time_but_no_correctness(monkeypatch: pytest.Mo
     _check([b"v%d" % (number % 50) for number in range(400)])
 
 
-def test_no_pieces() -> None:
+def test_no_pieces_and_names_of_any_length() -> None:
     assert _coded([]) == ([], [])
+    table, names = NameTable(), ["x" * 300, "y", "x" * 300, "z" * 256, "é"]
+    assert [table.names()[number] for number in table.numbers_of(names)] == names
+    assert len(table) == 4
 
 
 def test_cells_of_a_column_are_taken_together() -> None:
     split = split_cells("ä,b,1\nb,Ω,2.5\n".encode(), b",", 3, (0, 1), inner_blanks=False)
     assert split is not None
-    weights = split.decimals(2)
+    weights = split.numbers(2)
     assert weights is not None
     assert weights.tolist() == [1, 2.5]
-    assert split.decimals(0) is split.integers(2) is None
+    assert split.numbers(0) is split.integers(2) is None
     long = split_cells(b"a,%s\n" % (b"1" * 300), b",", 2, (0, 1), inner_blanks=False)
     assert long is not None
-    assert long.texts([0, 1]) is None
+    assert long.texts(1) is None
 
 
 def _numbers(rows: list[tuple[str, str]]) -> tuple[list[int], list[int]] | None:
-    found = scan_block("".join(f"{a} {b}\n" for a, b in rows).encode(), ord(" "), 2)
-    return None if found is None else (found[0].tolist(), found[1].tolist())
+    text = "".join(f"{a} {b}\n" for a, b in rows).encode()
+    cells = split_cells(text, b" ", 2, (0, 1), inner_blanks=False)
+    assert cells is not None
+    ends = cells.integers(0), cells.integers(1)
+    return None if ends[0] is None or ends[1] is None else (ends[0].tolist(), ends[1].tolist())
 
 
 @pytest.mark.parametrize("digits", range(1, 19))
@@ -94,4 +100,5 @@ def test_every_byte_that_is_no_digit_is_declined_at_every_place() -> None:
         for place in range(17):
             token = bytearray(b"12345678912345678")
             token[place] = byte
-            assert scan_block(b"3 %s\n" % bytes(token), ord(" "), 2) is None, (byte, place)
+            cells = split_cells(b"3 %s\n" % bytes(token), b" ", 2, (0, 1), inner_blanks=False)
+            assert cells is None or cells.integers(1) is None, (byte, place)

@@ -46,12 +46,6 @@ def test_shared_labels_go_to_igraph_but_not_to_networkx():
         graph.to_networkx()
 
 
-def test_to_scipy_is_a_copy():
-    graph = Graph([0], [1], vertices=2)
-    graph.to_scipy().data[:] = 7
-    assert graph.adjacency.max() == 1
-
-
 def test_from_edges():
     expected = Graph([0, 1], [1, 2], vertices=["a", "b", "c"])
     assert gc.Graph.of([("b", "a"), ("a", "b"), ["c", "b"], ("c", "c")]) == expected
@@ -90,61 +84,91 @@ def test_order_in_the_source_is_forgotten():
     assert gc.Graph.of(igraph.Graph.TupleList(graph.edges)).labels == ("a", "b", "z")
 
 
-@pytest.mark.parametrize(
-    ("edges", "words"),
-    [
-        ([("a",)], "pairs"),
-        ([("a", "b"), ("a", "b", 1)], "pairs"),
-        (np.zeros((2, 4)), "not square"),
-        (7, "a graph is made of pairs"),
-        ([("a", 1.5)], "strings or integers"),
-        ([("a", None)], "strings or integers"),
-        ([("a", True)], "strings or integers"),
-        ([("a", "b", "heavy")], "not a number"),
-        ([("a", "b", 1), ("a", "c", -1)], "edge 1 .* negative"),
-        ([("a", "b", np.inf)], "edge 0"),
-        ([], "no edges and no vertices"),
-    ],
-)
-def test_bad_edges(edges, words):
-    with pytest.raises(GraphError, match=words):
-        gc.Graph.of(edges)
+def path_of_three(sides=None, weights=()):
+    graph = nx.path_graph(3)
+    nx.set_node_attributes(graph, dict(enumerate(sides or ())), "bipartite")
+    nx.set_edge_attributes(graph, dict(zip(graph.edges, weights, strict=False)), "weight")
+    return graph
 
 
-def test_bad_options():
-    edges = [("a", "XsecretX")]
-    with pytest.raises(GraphError, match="edge 0") as caught:
-        gc.Graph.of(edges, vertices=["a", "b"])
+def twins():
+    graph = igraph.Graph(2)
+    graph.vs["name"] = ["a", "a"]
+    return graph
+
+
+PAIR = [("a", "XsecretX")]
+FRAME = pd.DataFrame({"source": ["a", "b"], "target": ["b", "c"]})
+ONE_COLUMN = gc.Columns(weight="x", source="a")
+# What it is, options, and words of the error.
+REFUSED = {
+    "one end": ([("a",)], {}, "pairs"),
+    "pairs and triples": ([("a", "b"), ("a", "b", 1)], {}, "pairs"),
+    "an array that is no matrix": (np.zeros((2, 4)), {}, "not square"),
+    "a number": (7, {}, "a graph is made of pairs"),
+    **{f"the end {x}": ([("a", x)], {}, "strings or integers") for x in (1.5, None, True)},
+    "a weight in words": ([("a", "b", "heavy")], {}, "not a number"),
+    "a negative weight": ([("a", "b", 1), ("a", "c", -1)], {}, "edge 1 .* negative"),
+    "an endless weight": ([("a", "b", np.inf)], {}, "edge 0"),
+    "nothing": ([], {}, "no edges and no vertices"),
+    "an end outside": (PAIR, {"vertices": ["a", "b"]}, "edge 0"),
+    "no weights": (PAIR, {"weighted": True}, "weighted=True"),
+    "one set for two sides": (PAIR, {"bipartite": True, "vertices": ["a"]}, "pair"),
+    "an unknown merge": (PAIR, {"merge": "mean"}, "merge"),
+    "nodes that are pairs": (nx.grid_graph([2, 2]), {}, "relabel"),
+    "no sides": (path_of_three(), {"bipartite": True}, "side for every vertex"),
+    "an edge within a side": (path_of_three([0, 0, 1]), {"bipartite": True}, "same side"),
+    "an edge without a weight": (path_of_three(weights=[2]), {}, "no weight"),
+    "a weight in words among others": (path_of_three(weights=[2, "x"]), {}, "not a number"),
+    "a name twice": (twins(), {}, "twice"),
+    **{
+        f"a matrix of shape {x.shape}": (x, {}, "matrix")
+        for x in (np.ones((2, 3)), np.ones(3), np.ones((2, 2)) * 1j, np.zeros((0, 0)))
+    },
+    "NaN in a matrix": (sp.coo_array(np.array([[0, np.nan], [0, 0]])), {}, "not finite"),
+    **{
+        f"{x} as an end": (FRAME.assign(target=["XsecretX", x]), {}, r"row 1 \(counted.*missing")
+        for x in (None, float("nan"), pd.NA, pd.NaT)
+    },
+    "a gap among numbers": (FRAME.assign(target=[2.0, np.nan]), {}, "row 1 "),
+    "a word among weights": (FRAME.assign(weight=[1, "XsecretX"]), {}, "row 1 .*not a number"),
+    **{
+        f"a change of {x}": ([("a", "b", 7.0)], {"hide_change": x}, "hide_change can only be 1")
+        for x in (0, 2, 0.5, -1, float("nan"))
+    },
+    "half of the columns": (FRAME, {"source": "from"}, "together"),
+    "no such column": (FRAME, {"source": "from", "target": "to"}, "exactly one column 'from'"),
+    "a column more": (FRAME.assign(other=1), {}, "column 3 is a weight; pass weight="),
+    "one column": (FRAME[["source"]], {}, "fewer than two columns"),
+    "lines that have a header": (FRAME, {"header": True}, "leave out header="),
+    **{
+        f"the end {x} of a table": (FRAME.assign(source=x), {}, r"row 0 .*strings or integers")
+        for x in (0.5, np.nan, 2.0**60)
+    },
+    **{
+        f"columns of {type(x).__name__}": (x, {"columns": ONE_COLUMN}, r"columns=|only the weight")
+        for x in (nx.path_graph(2), igraph.Graph(2), np.ones((2, 2)), [(1, 2)])
+    },
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_no_graph_is_refused_in_one_line(case):
+    source, options, words = REFUSED[case]
+    with pytest.raises((GraphError, ParameterError), match=words) as caught:
+        make_flat(source, **options)
     assert "XsecretX" not in str(caught.value)
-    with pytest.raises(GraphError, match="weighted=True"):
-        gc.Graph.of(edges, weighted=True)
-    with pytest.raises(GraphError, match="pair"):
-        gc.BipartiteGraph.of(edges, vertices=["a"])
-    with pytest.raises(ParameterError, match="merge"):
-        gc.Graph.of(edges, merge="mean")
+    assert "\n" not in str(caught.value)
 
 
-def test_bad_networkx_and_igraph():
-    with pytest.raises(GraphError, match="relabel"):
-        gc.Graph.of(nx.grid_graph([2, 2]))
-    with pytest.raises(GraphError, match="side for every vertex"):
-        gc.BipartiteGraph.of(nx.path_graph(3))
-    odd = nx.path_graph(3)
-    nx.set_node_attributes(odd, {0: 0, 1: 0, 2: 1}, "bipartite")
-    with pytest.raises(GraphError, match="same side"):
-        gc.BipartiteGraph.of(odd)
-    half = nx.path_graph(3)
-    half[0][1]["weight"] = 2
-    with pytest.raises(GraphError, match="no weight"):
-        gc.Graph.of(half)
-    assert not gc.Graph.of(half, weighted=False).weighted
-    half[1][2]["weight"] = "x"
-    with pytest.raises(GraphError, match="not a number"):
-        gc.Graph.of(half)
-    twins = igraph.Graph(2)
-    twins.vs["name"] = ["a", "a"]
-    with pytest.raises(GraphError, match="twice"):
-        gc.Graph.of(twins)
+def test_columns_and_weights_that_are_chosen_or_left_out():
+    numbers = pd.DataFrame({"source": [0, 1], "target": [1, 2], "flights": [3, 4]})
+    assert gc.Graph.of(numbers, columns=gc.Columns(weight="flights")).weights.tolist() == [3, 4]
+    for source in (numbers, path_of_three(weights=[2])):
+        assert gc.Graph.of(source, weighted=False) == Graph([0, 1], [1, 2], vertices=3)
+    whole = numbers[["source", "target"]].astype(float)
+    assert gc.Graph.of(whole) == Graph([0, 1], [1, 2], vertices=3)
+    assert gc.Graph.of(np.array([[0, True], [False, 0]], dtype=bool)) == Graph([0], [1], vertices=2)
 
 
 def test_entries_of_a_sparse_matrix_that_stand_twice_add_up_as_in_scipy():
@@ -155,6 +179,9 @@ def test_entries_of_a_sparse_matrix_that_stand_twice_add_up_as_in_scipy():
         == Graph([0, 1], [1, 2], [3, 4], vertices=3)
     )
     assert len(twice.data) == 3  # it is not written to
+    made = gc.Graph.of(twice)
+    made.to_scipy().data[:] = 9  # a copy
+    assert made.adjacency.max() == 4
 
 
 def test_sums_of_a_matrix_are_refused_unless_each_edge_stands_there_once():
@@ -180,34 +207,6 @@ def test_whether_there_are_weights_is_not_for_the_only_edge_to_tell():
         with pytest.raises(GraphError, match="pass weighted=True or False"):
             make_flat([], vertices=2, **options)
         assert not make_flat([], vertices=2, weighted=False, **options).weighted
-
-
-def test_bad_matrices_and_tables():
-    for matrix in (np.ones((2, 3)), np.ones(3), np.ones((2, 2)) * 1j, np.zeros((0, 0))):
-        with pytest.raises(GraphError):
-            gc.Graph.of(matrix)
-    with pytest.raises(GraphError, match="not finite"):
-        gc.Graph.of(sp.coo_array(np.array([[0, np.nan], [0, 0]])))
-    assert gc.Graph.of(np.array([[0, True], [False, 0]], dtype=bool)) == Graph([0], [1], vertices=2)
-    frame = pd.DataFrame({"source": ["a", None], "target": ["b", "c"]})
-    with pytest.raises(GraphError, match="strings or integers"):
-        gc.Graph.of(frame)
-    with pytest.raises(GraphError, match="together"):
-        gc.Graph.of(frame, columns=gc.Columns(source="from"))
-    with pytest.raises(GraphError, match="exactly one column 'from'"):
-        gc.Graph.of(frame, columns=gc.Columns(source="from", target="to"))
-    with pytest.raises(GraphError, match="column 3 is a weight; pass weight="):
-        gc.Graph.of(frame.assign(other=1))
-    for ends in ({"source": [0.5]}, {"source": [np.nan]}, {"source": [2.0**60]}):
-        with pytest.raises(GraphError, match=r"row 0 .*strings or integers"):
-            gc.Graph.of(pd.DataFrame(ends | {"target": [1]}))
-    numbers = pd.DataFrame({"source": [0, 1], "target": [1, 2], "flights": [3, 4]})
-    assert gc.Graph.of(numbers, columns=gc.Columns(weight="flights")).weights.tolist() == [3, 4]
-    assert not gc.Graph.of(numbers, weighted=False).weighted
-    columns = gc.Columns(weight="x", source="a")
-    for other in (nx.path_graph(2), igraph.Graph(2), np.ones((2, 2)), [(1, 2)]):
-        with pytest.raises(GraphError, match=r"columns=|only the weight"):
-            gc.Graph.of(other, columns=columns)
 
 
 def test_conversion_and_files_agree(tmp_path):

@@ -1,6 +1,5 @@
 """CSV files begin with their header; what rows cannot say stands in a file beside them."""
 
-import csv
 from pathlib import Path
 
 import pytest
@@ -26,22 +25,6 @@ def test_other_programs_read_the_rows_as_they_are(ending: str, tmp_path: Path) -
     assert list(frame.columns) == ["source", "target", "weight"]
     found = {frozenset(row[:2]): row[2] for row in frame.itertuples(index=False)}
     assert found == {frozenset({"Lee, Ann", "bob"}): 2.5, frozenset({"bob", "eve"}): 1.0}
-
-
-def test_the_standard_reader_of_tables_takes_it(tmp_path: Path) -> None:
-    gc.Graph.of([(0, 1)], vertices=3).write(tmp_path / "g.csv")
-    with (tmp_path / "g.csv").open(newline="") as rows:
-        assert list(csv.DictReader(rows)) == [{"source": "0", "target": "1"}]
-
-
-@pytest.mark.parametrize("ending", ENDINGS)
-def test_nothing_is_lost_when_we_read_it_back(ending: str, tmp_path: Path) -> None:
-    path = tmp_path / f"mail{ending}"
-    lonely().write(path)
-    again = gc.read_graph(path)
-    assert again.vertices == lonely().vertices
-    assert again.weight_cap == 4
-    assert (again.dense() == lonely().dense()).all()
 
 
 def test_without_the_file_beside_it_the_rows_are_all_there_is(tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """Directed graphs: arcs as they are kept, asked for, read and written; against brute force."""
 
 import pickle
-from itertools import product
 
 import igraph
 import networkx as nx
@@ -9,10 +8,9 @@ import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse as sp
-from helpers import random_graph
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError, QueryError
+from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
 from graphcuts_dp.graph.adjacency import (
     BipartiteGraph,
     DirectedGraph,
@@ -21,14 +19,11 @@ from graphcuts_dp.graph.adjacency import (
     kind_of_graph,
     read_graph,
 )
-from graphcuts_dp.graph.files import FORMATS, describe_reading
+from graphcuts_dp.graph.files import describe_reading
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery, answer_all
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import Arcs, VertexSet
-from scripts.figures.update_sequence import checked
 
-WRITTEN = [ending for ending in FORMATS if ending != ".konect"]
 MIXED = """<graphml><graph edgedefault="directed"><node id="a"/><node id="b"/>
 <edge source="a" target="b" directed="false"/></graph></graphml>"""
 TRIANGLE = DirectedGraph([0, 1, 2, 1], [1, 2, 0, 0], vertices=["a", "b", "c", "d"])
@@ -38,83 +33,16 @@ def arcs_of(graph):
     return set(zip(graph.rows.tolist(), graph.columns.tolist(), strict=True))
 
 
-def random_queries(n, rng, count):
-    masks = rng.random((2 * count, n)) < rng.random((2 * count, 1))
-    yield from (CutQuery(S, T) for S, T in zip(masks[:count], masks[count:], strict=True))
-    yield from (CutQuery(S) for S in masks[:3])
-    yield from (RankOneQuery(*rng.random((2, n))) for _ in range(count // 4))
-    yield from (MatrixQuery(rng.standard_normal((n, n))) for _ in range(count // 4))
-
-
-def coefficient(query, i, j):
-    """What the arc i -> j counts, by the definition of each query."""
-    if isinstance(query, CutQuery):
-        S, T = query.S, ~query.S if query.T is None else query.T
-        return float(S[i] and T[j])
-    if isinstance(query, RankOneQuery):
-        return query.u[i] * query.v[j]
-    return query.C[i, j]
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("n", [1, 2, 5, 9])
-def test_queries_by_brute_force(n, weighted):
-    rng = np.random.default_rng(n)
-    graph = random_graph(n, n, density=0.5, largest=3.0 if weighted else None, directed=True)
-    matrix, pairs = graph.dense(), [(i, j) for i, j in product(range(n), repeat=2) if i != j]
-    queries = list(random_queries(n, rng, 24))
-    values = answer_all(queries, graph)
-    universe = Universe.of(graph)
-    for query, value in zip(queries, values, strict=True):
-        counted = {(i, j): coefficient(query, i, j) for i, j in pairs}
-        truth = sum(c * matrix[pair] for pair, c in counted.items())
-        assert value == pytest.approx(truth, abs=1e-9)
-        assert query.value(graph) == pytest.approx(truth, abs=1e-9)
-        assert query.value(matrix, directed=True) == pytest.approx(truth, abs=1e-9)
-        found = query.coefficients(graph.space)
-        assert not np.diag(found).any()
-        assert all(found[pair] == pytest.approx(c) for pair, c in counted.items())
-        rows, columns = universe.pairs()
-        assert query.coefficients_at(rows, columns, graph.space) == pytest.approx(
-            found[rows, columns]
-        )
-        sizes = [abs(c) for c in counted.values()] or [0.0]
-        assert query.sensitivity(graph) == pytest.approx(max(sizes))
-        assert query.norm_squared(graph.space) == pytest.approx(sum(c**2 for c in sizes))
-        low, high = query.coefficient_range(graph.space)
-        assert low <= min(counted.values(), default=0) <= max(counted.values(), default=0) <= high
-
-
-def test_one_arc_moves_a_cut_by_its_weight_at_most():
-    """The sensitivity of all cuts: on all graphs of three vertices that differ in one arc."""
-    universe = Universe(3, directed=True)
-    rows, columns = universe.pairs()
-    cuts = [
-        CutQuery(np.array(S), np.array(T))
-        for S in product([False, True], repeat=3)
-        for T in product([False, True], repeat=3)
-    ]
-    for present in product([False, True], repeat=6):
-        kept = np.array(present)
-        before = answer_all(cuts, DirectedGraph(rows[kept], columns[kept], vertices=3))
-        for missing in np.flatnonzero(~kept):
-            more = kept.copy()
-            more[missing] = True
-            after = answer_all(cuts, DirectedGraph(rows[more], columns[more], vertices=3))
-            moved = after - before
-            assert set(moved.tolist()) == {0.0, 1.0}
-            assert all(
-                change == cut.S[rows[missing]] * cut.T[columns[missing]]
-                for cut, change in zip(cuts, moved, strict=True)
-            )
-
-
 def test_what_is_kept_of_arcs():
     graph = DirectedGraph([0, 1, 1, 0, 2, 1], [1, 0, 0, 1, 2, 2], [1, 2, 3, 4, 5, 0], vertices=3)
     assert arcs_of(graph) == {(0, 1), (1, 0)}
     assert graph.dense().tolist() == [[0, 4, 0], [3, 0, 0], [0, 0, 0]]
     assert (graph.adjacency.toarray() == graph.dense()).all()
     assert (graph.n, graph.shape, graph.labels) == (3, (3, 3), (0, 1, 2))
+    grid = Grid.of(
+        DirectedGraph(graph.rows, graph.columns, graph.weights, vertices=3, weight_cap=4)
+    )
+    assert grid.total(graph) == grid.steps(graph.weights).sum() > 0
     assert graph == DirectedGraph.of(np.array([[9, 4, 0], [3, 0, 0], [0, 0, 1]]))
     assert graph == from_rows_on(graph.space, [graph.dense()[:1], graph.dense()[1:]])
     assert from_rows_on(graph.space, [np.eye(3)]) == DirectedGraph([], [], [], vertices=3)
@@ -165,48 +93,6 @@ def test_the_pairs_of_a_space():
     assert Universe(3, directed=True) != Universe(3)
 
 
-@pytest.mark.parametrize("n", [1, 2, 5])
-def test_the_universe_of_arcs(n):
-    universe = Universe(n, directed=True)
-    rows, columns = universe.pairs()
-    assert universe.size == n * (n - 1) == len(rows)
-    expected = [(i, j) for i in range(n) for j in range(n) if i != j]
-    assert list(zip(rows.tolist(), columns.tolist(), strict=True)) == expected
-    assert universe.total(1 - np.eye(n)) == universe.size
-    kept = checked(universe, np.arange(n * n).reshape(n, n))
-    assert not np.diag(kept).any()
-    everything = CutQuery(np.ones(n, bool), np.ones(n, bool))
-    assert universe.pairs_between(everything) == universe.size
-    assert universe.disjoint_norm_squared == n * n // 4
-    graph = random_graph(n, 3, density=0.7, largest=5.0, directed=True, weight_cap=5)
-    grid = Grid.of(graph)
-    assert grid.total(graph) == grid.steps(graph.weights).sum()
-
-
-def test_a_matrix_needs_to_be_called_directed():
-    with pytest.raises(QueryError, match="directed=True"):
-        CutQuery([0]).value(np.array([[0.0, 1], [0, 0]]))
-
-
-@pytest.mark.parametrize("ending", WRITTEN)
-def test_files_of_arcs_are_read_as_such_only(tmp_path, ending):
-    path = tmp_path / f"x{ending}"
-    TRIANGLE.write(path)
-    assert gc.DirectedGraph.read(path) == TRIANGLE
-    with pytest.raises(FileFormatError, match="directed graph; make it a DirectedGraph"):
-        read_graph(path)
-    with pytest.raises(FileFormatError):
-        gc.BipartiteGraph.read(path)
-    Graph([0, 1], [1, 2], vertices=4).write(path, force=True)
-    with pytest.raises(FileFormatError, match=r"it is no DirectedGraph|undirected"):
-        gc.DirectedGraph.read(path)
-    BipartiteGraph([0], [1], left=2, right=2).write(path, force=True)
-    with pytest.raises(FileFormatError):
-        gc.DirectedGraph.read(path)
-    with pytest.raises(ParameterError, match="not both"):
-        kind_of_graph(bipartite=True, directed=True)
-
-
 NX_WRITERS = {".graphml": nx.write_graphml_xml, ".gml": nx.write_gml, ".net": nx.write_pajek}
 
 
@@ -221,20 +107,15 @@ def test_what_networkx_and_igraph_write(tmp_path, ending):
     assert arcs_of(expected) == {(0, 1), (1, 0), (1, 2)}
     assert gc.DirectedGraph.read(path) == expected
     assert read_graph(path, weighted=False) == Graph([0, 1], [1, 2], vertices=list("abcd"))
+    NX_WRITERS[ending](nx.path_graph(list("abc")), path)
+    with pytest.raises(FileFormatError, match="undirected edges; it is no DirectedGraph"):
+        gc.DirectedGraph.read(path)
     made = igraph.Graph(n=4, edges=[(0, 1), (1, 0), (1, 2)], directed=True)
     made.vs["name"] = made.vs["id"] = list("abcd")
     made.write(str(path), format=ending[1:].replace("net", "pajek"))
     assert gc.DirectedGraph.read(path) == DirectedGraph(
         expected.rows, expected.columns, vertices=list("abcd")
     )
-
-
-@pytest.mark.parametrize("ending", NX_WRITERS)
-def test_undirected_files_are_not_read_as_arcs(tmp_path, ending):
-    path = tmp_path / f"x{ending}"
-    NX_WRITERS[ending](nx.path_graph(list("abc")), path)
-    with pytest.raises(FileFormatError, match="undirected edges; it is no DirectedGraph"):
-        gc.DirectedGraph.read(path)
 
 
 @pytest.mark.parametrize(
@@ -299,6 +180,8 @@ def test_libraries_tell_whether_edges_have_a_direction():
 
 
 def test_what_reading_says_of_arcs():
+    with pytest.raises(ParameterError, match="not both"):
+        kind_of_graph(bipartite=True, directed=True)
     told = " ".join(describe_reading(vertices_given=True, weighted=True, directed=True))
     assert "Duplicate arcs are merged; the largest weight is kept." in told
     assert "reciprocal" not in told

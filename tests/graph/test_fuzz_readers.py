@@ -13,7 +13,8 @@ from graphcuts_dp.errors import GraphCutsError
 from graphcuts_dp.graph.adjacency import AnyGraph, read_graph
 from graphcuts_dp.graph.files import FORMATS, read_vertices
 
-ENDINGS = [ending for ending in FORMATS if ending != ".konect"]
+SAME = (".konect", ".edgelist", ".txt", ".tsv", ".feather")  # as others, but for the name
+ENDINGS = [ending for ending in FORMATS if ending not in SAME]
 OPTIONS = (
     *({}, {"bipartite": True}, {"directed": True}),
     *({"weighted": True}, {"weighted": False, "vertices": 9}),

@@ -205,13 +205,6 @@ def test_contributions_tell_who_is_above_a_bound():
     assert len(rows_of({}, counting="weight").contributions()) == 0
 
 
-@pytest.mark.parametrize("counting", COUNTINGS)
-def test_no_rows_at_all(counting):
-    graph = rows_of({}, counting=counting).bounded(at_most=4)
-    assert len(graph.rows) == 0
-    assert graph.weighted == (counting != "edges")
-
-
 def test_huge_weights_and_bounds_stay_exact():
     rows = rows_of({0: [(0, 1e300), (1, 1e300), (2, 1.0)]}, counting="weight", unit=1e-5)
     graph = rows.bounded(at_most=MOST_STEPS)
@@ -219,22 +212,20 @@ def test_huge_weights_and_bounds_stay_exact():
     assert graph.dense()[0, 1] == graph.dense()[0, 2] > 0
 
 
-@pytest.mark.parametrize("at_most", [0, -1, 1.5, True, None, "3", MOST_STEPS + 1])
-def test_a_bound_is_a_whole_number(at_most):
-    with pytest.raises(ParameterError, match="at_most must be a whole number"):
-        rows_of({}, counting="edges").bounded(at_most=at_most)
-
-
-def test_a_counting_and_a_unit_that_fit():
-    for counting, unit, words in (
-        ("sums", 1.0, "unknown counting"),
-        ("edges", 2.0, "unit is for"),
-        ("weight", 0.0, "unit must be"),
-        ("weight", np.nan, "unit must be"),
-        ("weight", "1", "unit must be"),
-    ):
-        with pytest.raises(ParameterError, match=words):
-            rows_of({}, counting=counting, unit=unit)
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        *(({"at_most": x}, "at_most must be a whole number") for x in (0, -1, 1.5, True, None)),
+        *(({"at_most": x}, "at_most must be a whole number") for x in ("3", MOST_STEPS + 1)),
+        ({"counting": "sums"}, "unknown counting"),
+        ({"counting": "edges", "unit": 2.0}, "unit is for"),
+        *(({"counting": "weight", "unit": x}, "unit must be") for x in (0.0, np.nan, "1")),
+    ],
+)
+def test_what_is_no_bound_counting_or_unit(options, words):
+    at_most = options.pop("at_most", 1)
+    with pytest.raises(ParameterError, match=words):
+        rows_of({}, **{"counting": "edges"} | options).bounded(at_most=at_most)
 
 
 def test_two_sides_may_join_equal_numbers():

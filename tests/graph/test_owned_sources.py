@@ -9,6 +9,7 @@ from helpers import owned_flat, read_owned_flat
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
+from graphcuts_dp.graph.owned_rows import COUNTINGS
 
 VISITS = "patient,hospital,referred,cost\nann,A,B,2.5\nann,B,A,1\nbob,A,C,7\nbob,A,C,0.2\n"
 PLACES = ["A", "B", "C"]
@@ -34,8 +35,6 @@ def test_owners_in_a_column_of_their_own(visits):
     assert upper(rows, 5) == [1, 1, 0]
     assert not rows.owner_is_tail
     assert sorted(rows.contributions().tolist()) == [1, 1]
-    with pytest.raises(FileFormatError, match="exactly one column"):
-        read_owned_flat(visits, owner="cost ", vertices=PLACES, **ENDS)
     counted = read_owned_flat(visits, owner=0, counting="rows", vertices=PLACES, **ENDS)
     assert upper(counted, 5) == [2, 2, 0]
     assert upper(counted, 1) == [1, 1, 0]
@@ -57,6 +56,11 @@ def test_directed_and_two_sided(visits):
     same = read_owned_flat(visits, owner="patient", source="patient", target="hospital", **sides)
     assert same.owner_is_tail
     assert same.bounded(at_most=1) == rated.bounded(at_most=1)
+    ends = {"owner": "patient", "source": "patient", "target": "hospital"}
+    weighed = {"counting": "weight", "weight": "cost"}
+    paid = owned_flat(pd.read_csv(visits), **ends, **sides, **weighed)
+    assert paid.owner_is_tail
+    assert paid.bounded(at_most=100).dense().tolist() == [[2, 1, 0], [7, 0, 0], [0, 0, 0]]
 
 
 def test_known_names_and_no_names(tmp_path):
@@ -114,39 +118,51 @@ def test_tables_and_packed_files(visits, tmp_path):
         assert rows.bounded(at_most=1) == expected.bounded(at_most=1)
 
 
-def test_pandas_weights_and_owners_at_an_end(visits):
-    frame = pd.read_csv(visits)
-    sides = {"bipartite": True, "vertices": (["ann", "bob"], PLACES)}
-    rows = owned_flat(
-        frame,
-        owner="patient",
-        source="patient",
-        target="hospital",
-        **sides,
-        counting="weight",
-        weight="cost",
-    )
-    assert rows.owner_is_tail
-    assert rows.bounded(at_most=100).dense().tolist() == [[2, 1, 0], [7, 0, 0]]
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("patient,hospital,referred\nann,A,B\n,A,C\n", "the column of owners: line 3: .*empty"),
-        ("patient,hospital,referred\nann,A,X\n", "line 2: a vertex is not in the public"),
-        ("who,hospital,referred\nann,A,B\n", "does not have exactly one column 'patient'"),
-    ],
+FRAME = pd.DataFrame(
+    [row.split(",") for row in VISITS.split()[1:]], columns=VISITS.split()[0].split(",")
 )
-def test_files_that_cannot_be_read(tmp_path, text, words):
-    path = tmp_path / "visits.csv"
-    path.write_text(text)
-    with pytest.raises(FileFormatError, match=words) as problem:
-        read_owned_flat(path, owner="patient", vertices=PLACES, **ENDS)
-    assert "\n" not in str(problem.value)
+GAPS = FRAME.assign(patient=["ann", "ann", None, "bob"])
+HEAD = "patient,hospital,referred\n"
+PATIENT = {"owner": "patient", "vertices": PLACES, **ENDS}
+# A file or a table, options, and words of the error.
+REFUSED = [
+    (HEAD + "ann,A,B\n,A,C\n", {}, "the column of owners: line 3: .*empty"),
+    (HEAD + "ann,A,X\n", {}, "line 2: a vertex is not in the public"),
+    ("who,hospital,referred\nann,A,B\n", {}, "does not have exactly one column 'patient'"),
+    (VISITS, {"owner": "cost "}, "exactly one column"),
+    (VISITS, {"vertices": None}, "need the public vertex set"),
+    (VISITS, {"weight": "cost"}, "weight= is for"),
+    (VISITS, {"counting": "all"}, "unknown counting"),
+    (VISITS, {"owner": "cost", "counting": "weight"}, "no column of weights"),
+    (VISITS, {"owner": None}, "owner= names the column"),
+    (FRAME, {"vertices": None}, "need the public vertex set"),
+    (FRAME, {"owner": "who"}, "exactly one column 'who'"),
+    (GAPS, {}, "the column of owners: row 2"),
+    ([("ann", "A", "B")], {}, "come from a table"),
+]
 
 
-@pytest.mark.parametrize("counting", ["edges", "rows", "weight"])
+@pytest.mark.parametrize(("source", "options", "words"), REFUSED)
+def test_what_is_refused_in_one_line(tmp_path, source, options, words):
+    read = owned_flat
+    if isinstance(source, str):
+        (tmp_path / "visits.csv").write_text(source)
+        source, read = tmp_path / "visits.csv", read_owned_flat
+    with pytest.raises((FileFormatError, GraphError, ParameterError), match=words) as caught:
+        read(source, **PATIENT | options)
+    assert "\n" not in str(caught.value)
+
+
+def test_owners_stand_in_columns_and_vertices_may_be_said_to_be_public(visits, tmp_path):
+    matrix = tmp_path / "some.mtx"
+    matrix.write_text("")
+    with pytest.raises(FileFormatError, match="owners stand in a column"):
+        gc.OwnedRows.read(matrix, columns=gc.Columns(owner=0), vertices=3)
+    public = read_owned_flat(visits, owner="patient", public_vertices_from_file=True, **ENDS)
+    assert not public.space.inferred
+
+
+@pytest.mark.parametrize("counting", COUNTINGS)
 @pytest.mark.parametrize("owner", ["tail", 2])
 def test_files_without_rows_are_read_as_others(tmp_path, counting, owner):
     path = tmp_path / "visits.edges"
@@ -155,33 +171,4 @@ def test_files_without_rows_are_read_as_others(tmp_path, counting, owner):
     rows = read_owned_flat(path, owner=owner, vertices=3, counting=counting, **weight)
     assert rows.owner_is_tail == (owner == "tail")
     assert len(rows.bounded(at_most=1).rows) == 0
-
-
-def test_what_must_be_said(visits, tmp_path):
-    with pytest.raises(ParameterError, match="need the public vertex set"):
-        read_owned_flat(visits, owner="patient", **ENDS)
-    with pytest.raises(ParameterError, match="weight= is for"):
-        read_owned_flat(visits, owner="patient", vertices=PLACES, weight="cost", **ENDS)
-    with pytest.raises(ParameterError, match="unknown counting"):
-        read_owned_flat(visits, owner="patient", vertices=PLACES, counting="all", **ENDS)
-    with pytest.raises(FileFormatError, match="no column of weights"):
-        gc.OwnedRows.read(
-            visits,
-            columns=gc.Columns(owner="cost", source="hospital", target="referred"),
-            vertices=PLACES,
-            counting="weight",
-        )
-    matrix = tmp_path / "some.mtx"
-    matrix.write_text("")
-    with pytest.raises(FileFormatError, match="owners stand in a column"):
-        gc.OwnedRows.read(matrix, columns=gc.Columns(owner=0), vertices=3)
-    public = read_owned_flat(visits, owner="patient", public_vertices_from_file=True, **ENDS)
-    assert not public.space.inferred
-    frame = pd.read_csv(visits)
-    with pytest.raises(ParameterError, match="need the public vertex set"):
-        owned_flat(frame, owner="patient", **ENDS)
-    with pytest.raises(GraphError, match="exactly one column 'who'"):
-        owned_flat(frame, owner="who", vertices=PLACES, **ENDS)
-    frame.loc[2, "patient"] = None
-    with pytest.raises(GraphError, match="the column of owners: row 2"):
-        owned_flat(frame, owner="patient", vertices=PLACES, **ENDS)
+    assert rows.bounded(at_most=1).weighted == (counting != "edges")

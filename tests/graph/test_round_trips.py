@@ -40,6 +40,7 @@ GRAPHS = {
     "arcs": DirectedGraph([0, 1, 2, 1], [1, 0, 1, 2], vertices=["a", "é", "n1", "alone"]),
     "weighted arcs": DirectedGraph([0, 1, 4], [1, 0, 2], [0.5, 2, 1], vertices=5, weight_cap=2),
     "no arcs": DirectedGraph([], [], vertices=2),
+    "as many": BipartiteGraph([0], [1], left=2, right=2),
     "shared names": BipartiteGraph([0, 1], [1, 1], left=["a", "b"], right=["a", "n0", "z"]),
 }
 
@@ -57,47 +58,50 @@ def test_every_graph_comes_back(tmp_path, name, ending, packed):
     assert read_back(graph, path) == graph
 
 
+PLAIN_LISTS, EXCHANGE = [".edges", ".edgelist", ".txt"], [".graphml", ".gml", ".net"]
+BREAKS = ["n\nl", "r\rl"]
+# Endings, labels that such a file cannot hold, and words of the error.
+UNWRITABLE = [
+    (PLAIN_LISTS, ["a b", "a,b", "#a", "%a", "a\n", "\ufeffa"], "write .csv"),
+    (PLAIN_LISTS, [""], "empty label"),
+    ([".csv", ".tsv"], BREAKS, "line break"),
+    (EXCHANGE, ["\0", "\x1b", "\x85", "\ufffe", "\ud800"], "control character"),
+    ([".edges", ".csv", ".tsv"], ["\ud800"], "not valid Unicode"),
+    ([".edges", ".csv", *EXCHANGE], [1], "look alike"),
+]
+
+
+@pytest.mark.parametrize(
+    ("ending", "label", "words"),
+    [(end, label, words) for ends, some, words in UNWRITABLE for end in ends for label in some],
+)
+def test_labels_that_a_format_cannot_hold_are_refused(tmp_path, ending, label, words):
+    with pytest.raises(FileFormatError, match=words):
+        Graph([0], [1], vertices=[label, "1"]).write(tmp_path / f"x{ending}")
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("ending", QUOTING)
 def test_odd_labels_come_back(tmp_path, ending):
-    edges = np.arange(len(ODD) - 1)
-    graph = Graph(edges, edges + 1, vertices=ODD)
+    labels = ODD if ending in (".csv", ".tsv") else ODD + BREAKS
+    edges = np.arange(len(labels) - 1)
+    graph = Graph(edges, edges + 1, vertices=labels)
     graph.write(tmp_path / f"odd{ending}")
     assert read_graph(tmp_path / f"odd{ending}") == graph
 
 
-@pytest.mark.parametrize("ending", QUOTING)
-@pytest.mark.parametrize("label", ["n\nl", "r\rl"])
-def test_a_label_with_a_line_break_needs_a_format_that_holds_it(tmp_path, ending, label):
-    graph, path = Graph([0], [1], vertices=[label, "b"]), tmp_path / f"odd{ending}"
-    if ending in (".csv", ".tsv"):
-        with pytest.raises(FileFormatError, match="line break"):
-            graph.write(path)
-        return
-    graph.write(path)
-    assert read_graph(path) == graph
-
-
-@pytest.mark.parametrize("ending", [".edges", ".edgelist", ".txt"])
-@pytest.mark.parametrize("label", ["a b", "a,b", "#a", "%a", "", "a\n", "\ufeffa"])
-def test_plain_lists_refuse_labels_they_cannot_hold(tmp_path, ending, label):
-    with pytest.raises(FileFormatError):
-        Graph([0], [1], vertices=[label, "b"]).write(tmp_path / f"x{ending}")
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("ending", [".graphml", ".gml", ".net"])
-@pytest.mark.parametrize("label", ["\0", "\x1b", "\x85", "\ufffe"])
-def test_control_characters_are_refused(tmp_path, ending, label):
-    with pytest.raises(FileFormatError, match="control character"):
-        Graph([0], [1], vertices=[label, "b"]).write(tmp_path / f"x{ending}")
-
-
-@pytest.mark.parametrize("ending", [".edges", ".csv", ".graphml", ".gml", ".net"])
-def test_labels_that_look_alike_or_are_no_text_are_refused(tmp_path, ending):
-    with pytest.raises(FileFormatError, match="look alike"):
-        Graph([0], [1], vertices=[1, "1"]).write(tmp_path / f"x{ending}")
-    with pytest.raises(FileFormatError):
-        Graph([0], [1], vertices=["\ud800", "b"]).write(tmp_path / f"x{ending}")
+@pytest.mark.parametrize("ending", WRITTEN)
+def test_a_graph_of_one_kind_is_read_as_no_other(tmp_path, ending):
+    path, kinds = tmp_path / f"x{ending}", (Graph, BipartiteGraph, DirectedGraph)
+    for name in ("no edges", "strings", "same on both", "as many", "no arcs", "weighted arcs"):
+        graph = GRAPHS[name]
+        graph.write(path, force=True)
+        for kind in kinds:
+            if kind is not type(graph):
+                with pytest.raises(
+                    FileFormatError, match=r"make it a|it is no|side for every|undirected|square"
+                ):
+                    kind.read(path)
 
 
 labels = st.one_of(

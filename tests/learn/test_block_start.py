@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import FileFormatError, HypothesisError, ParameterError
-from graphcuts_dp.learn.base import pack
-from graphcuts_dp.learn.blocks import GAIN_STEPS, MOST_GROUPS, BlockHypothesis, start_from_sums
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.learn.blocks import GAIN_STEPS, MOST_GROUPS, start_from_sums
 from graphcuts_dp.learn.cut_sum import CutSum
 from graphcuts_dp.learn.learners import (
     FriezeKannanLearner,
@@ -215,42 +214,8 @@ def test_sums_of_cuts_on_blocks_answer_as_their_matrix_and_come_back_from_bytes(
         assert back.estimate(cut) == made.estimate(cut)
 
 
-def test_what_is_no_such_hypothesis_is_refused():
-    universe, start, *_ = started("plain", 4)
-    made = FriezeKannanLearner(universe).first(start)
-    with pytest.raises(HypothesisError, match="does not fit"):
-        CutSum(Universe(31), start.blocks(9))
-    with pytest.raises(FileFormatError, match="damaged"):
-        CutSum.from_bytes(made.to_bytes()[:-8], universe)
-    arrays = {
-        "left": np.full(30, 5, dtype=np.int32),  # a block that nothing is said about
-        "right": np.zeros(30, dtype=np.int32),
-        "blocks": np.ones((1, 1)),
-        "weights": np.empty(0),
-        "S": np.empty((0, 1), dtype=np.uint64),
-        "T": np.empty((0, 1), dtype=np.uint64),
-    }
-    with pytest.raises(FileFormatError, match="damaged"):
-        CutSum.from_bytes(pack("sum of cuts on blocks", universe, arrays), universe)
-    with pytest.raises(FileFormatError):
-        CutSum.from_bytes(b"nothing", universe)
-
-
 def test_rules_as_printed_and_other_norms_have_no_such_start():
     universe = Universe(9)
     assert FriezeKannanLearner(universe, False, "as printed").distance is None
     assert MultiplicativeWeightsLearner(universe, "as printed").distance is None
     assert MirrorDescentLearner(universe, norm="lp").distance is None
-    assert isinstance(
-        MultiplicativeWeightsLearner(universe).first(
-            start_from_sums(
-                universe,
-                CellTree(gc.Groups(VertexSet(9), {"g": [0] * 9}).tree),
-                (np.zeros(9, dtype=np.int64),) * 2,
-                [4.0],
-                deviation=1.0,
-                total_weight=4.0,
-            )
-        ),
-        BlockHypothesis,
-    )

@@ -1,8 +1,5 @@
 """Every form of hypothesis against the dense one, and their bytes."""
 
-import hashlib
-import io
-
 import numpy as np
 import pytest
 from idc_cases import SHAPES, every_kind, extreme_cuts, random_cut, universe_of
@@ -13,7 +10,7 @@ from graphcuts_dp.errors import (
     QueryError,
 )
 from graphcuts_dp.learn import cut_sum
-from graphcuts_dp.learn.base import DenseHypothesis, pack
+from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.learn.blocks import BlockHypothesis
 from graphcuts_dp.learn.cut_sum import BitSets, CutSum, pack_bits
 from graphcuts_dp.learn.median import DatabaseFamily, all_graphs
@@ -35,9 +32,9 @@ def random_start(universe, rng):
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_sums_of_cuts_agree_with_the_dense_form(shape):
-    """Thousands of updates over all shapes, overlapping sets included."""
+    """A hundred updates of three starts for all shapes, overlapping sets included."""
     universe, rng = universe_of(shape), np.random.default_rng(1)
-    for _ in range(4):
+    for _ in range(3):
         start = random_start(universe, rng)
         implicit, dense = CutSum(universe, start), DenseHypothesis(universe, start.dense())
         for _ in range(100):
@@ -51,19 +48,6 @@ def test_sums_of_cuts_agree_with_the_dense_form(shape):
         found = implicit.estimate_all(asked)
         assert np.allclose(found, dense.estimate_all(asked), rtol=0, atol=1e-9)
         assert np.allclose(implicit.dense(), dense.dense(), rtol=0, atol=1e-10)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("shape", [(1000, None), (700, 400), (500, "arcs")])
-def test_sums_of_cuts_agree_with_the_dense_form_larger(shape):
-    universe, rng = universe_of(shape), np.random.default_rng(2)
-    start = random_start(universe, rng)
-    implicit, dense = CutSum(universe, start), DenseHypothesis(universe, start.dense())
-    for _ in range(300):
-        cut, weight = random_cut(universe, rng), rng.normal() / universe.size
-        implicit, dense = implicit.plus(cut, weight), dense.plus(cut, weight)
-    asked = [query for _ in range(20) for query in every_kind(universe, rng)]
-    assert np.allclose(implicit.estimate_all(asked), dense.estimate_all(asked), rtol=1e-9)
 
 
 def test_sums_of_cuts_grow_without_changing_older_ones():
@@ -99,16 +83,15 @@ def test_bit_sets_count(n, words, monkeypatch):
     assert BitSets(n).shared(pack_bits(other)).shape == (1, 0)
 
 
-def test_a_sum_of_cuts_learns_from_cuts_only():
-    hypothesis = CutSum.constant(Universe(3), 0.5)
+def test_sums_of_cuts_and_blocks_learn_from_cuts_only():
+    start = BlockHypothesis.constant(Universe(3), 0.5)
     for query in (RankOneQuery([1, 0, 0], [0, 1, 0]), MatrixQuery(np.eye(3))):
         with pytest.raises(QueryError, match="DenseHypothesis"):
-            hypothesis.plus(query, 1.0)
-
-
-def test_starts_that_do_not_fit():
+            CutSum(Universe(3), start).plus(query, 1.0)
+        with pytest.raises(QueryError, match="DenseHypothesis"):
+            start.tilted(query, 1.0)
     with pytest.raises(HypothesisError, match="does not fit"):
-        CutSum(Universe(3), BlockHypothesis.constant(Universe(4), 0.5))
+        CutSum(Universe(4), start)
 
 
 # Blocks.
@@ -117,7 +100,7 @@ def test_starts_that_do_not_fit():
 @pytest.mark.parametrize("shape", SHAPES)
 def test_blocks_agree_with_the_dense_form(shape):
     universe, rng = universe_of(shape), np.random.default_rng(5)
-    for _ in range(4):
+    for _ in range(2):
         blocks = BlockHypothesis.constant(universe, 0.3)
         dense = DenseHypothesis.constant(universe, 0.3)
         for _ in range(25):
@@ -155,11 +138,6 @@ def test_too_many_blocks_are_refused_with_advice():
                 CutQuery(rng.random(50) < 0.5, rng.random(50) < 0.5), 0.1
             )
         assert "\n" not in str(caught.value)
-
-
-def test_blocks_learn_from_cuts_only():
-    with pytest.raises(QueryError, match="DenseHypothesis"):
-        BlockHypothesis.constant(Universe(2), 0.5).tilted(RankOneQuery([1, 0], [0, 1]), 1)
 
 
 def test_blocks_that_fit_nothing():
@@ -259,12 +237,7 @@ def test_damaged_bytes_are_refused(kind):
     universe, rng = Universe(12), np.random.default_rng(9)
     data = learnt(kind, universe, rng).to_bytes()
     other = learnt(KINDS[KINDS.index(kind) - 1], universe, rng).to_bytes()
-    pickled = io.BytesIO()
-    np.save(pickled, np.array([{}], dtype=object), allow_pickle=True)
-    plain = io.BytesIO()
-    np.save(plain, np.ones(3))
-    cases = [b"", b"nonsense", data[:-30], data[: len(data) // 2], other, pickled.getvalue()]
-    for broken in [*cases, plain.getvalue()]:
+    for broken in (b"", b"nonsense", data[:-30], data + b"0", other):
         with pytest.raises(FileFormatError) as caught:
             kind.from_bytes(broken, universe)
         assert "\n" not in str(caught.value)
@@ -276,80 +249,6 @@ def test_damaged_bytes_are_refused(kind):
         flipped[place] ^= 0x5A
         with pytest.raises(FileFormatError):
             kind.from_bytes(bytes(flipped), universe)
-
-
-def stored(kind_name, universe, **arrays):
-    return pack(kind_name, universe, {key: np.asarray(array) for key, array in arrays.items()})
-
-
-def with_digest(body):
-    return b"graphcuts-dp hypothesis 1\n" + hashlib.sha256(body).digest() + body
-
-
-HEADER = b'{"kind": "dense hypothesis", "shape": [2, 2], "bipartite": false, "arrays": %s}\n'
-
-
-def test_bytes_with_a_right_digest_are_still_checked():
-    sound = HEADER % b'[["matrix", "<f8", [2, 2]]]'
-    assert DenseHypothesis.from_bytes(with_digest(sound + bytes(32)), Universe(2)).total() == 0
-    for body in [
-        b"",
-        b"nonsense\n",
-        b"[]\n",
-        b"{}\n",
-        sound,
-        sound + bytes(31),
-        sound + bytes(33),
-        HEADER % b"[]",
-        HEADER % b"7",
-        HEADER % b'[["matrix", "<f8", [-2, -2]]]' + bytes(32),
-        HEADER % b'[["matrix", "<f8", ["2", 2]]]' + bytes(32),
-        HEADER % b'[["matrix", "O", [2, 2]]]' + bytes(32),
-        HEADER % b'[["matrix", "nonsense", [2, 2]]]' + bytes(32),
-        HEADER % b'[["other", "<f8", [2, 2]]]' + bytes(32),
-        HEADER % b'[["matrix", "<f8", [2, 2]], ["more", "<f8", [0]]]' + bytes(32),
-    ]:
-        with pytest.raises(FileFormatError):
-            DenseHypothesis.from_bytes(with_digest(body), Universe(2))
-
-
-def test_arrays_that_fit_nothing_are_refused():
-    plain = Universe(3)
-    one = np.ones((1, 1), dtype=np.uint64)
-    blocks = np.zeros(3, dtype=np.int32)
-    sound = {"left": blocks, "right": blocks, "blocks": np.ones((1, 1)), "weights": [1.0]}
-    cases = [
-        (DenseHypothesis, "dense hypothesis", {}),
-        (DenseHypothesis, "dense hypothesis", {"matrix": np.ones((3, 3), dtype=np.float32)}),
-        (DenseHypothesis, "dense hypothesis", {"matrix": np.ones((2, 3))}),
-        (DenseHypothesis, "dense hypothesis", {"matrix": np.full((3, 3), np.nan)}),
-        (DenseHypothesis, "dense hypothesis", {"matrix": np.arange(9.0).reshape(3, 3)}),
-        *(
-            (CutSum, "sum of cuts on blocks", sound | {"S": one, "T": one} | wrong)
-            for wrong in (
-                {"weights": np.ones(2)},
-                {"S": one << 3},
-                {"left": blocks + 5},
-                {"blocks": np.ones((2, 2))},
-            )
-        ),
-        (
-            BlockHypothesis,
-            "hypothesis on blocks",
-            {
-                "left": np.array([0, 2, 2], dtype=np.int32),
-                "right": np.array([0, 2, 2], dtype=np.int32),
-                "weights": np.ones((3, 3)),
-                "max_blocks": 9,
-            },
-        ),
-        (DatabaseFamily, "family of graphs", {"graphs": np.ones((0, 1), dtype=np.uint8)}),
-        (DatabaseFamily, "family of graphs", {"graphs": np.ones((2, 2), dtype=np.uint8)}),
-    ]
-    CutSum.from_bytes(stored(CutSum.kind, plain, **sound, S=one, T=one), plain)
-    for kind, name, arrays in cases:
-        with pytest.raises(FileFormatError):
-            kind.from_bytes(stored(name, plain, **arrays), plain)
 
 
 def test_families_of_graphs_alone_are_kept():

@@ -28,8 +28,8 @@ from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.learn.median import all_graphs as all_databases
 from graphcuts_dp.learn.rules import frieze_kannan
 from graphcuts_dp.offline import distinguisher
-from graphcuts_dp.offline.distinguisher import SAMPLINGS, CutSampler, ExactCuts, Exponential
-from graphcuts_dp.offline.query_lists import SCORES, CutList, QuestionList, Scoring
+from graphcuts_dp.offline.distinguisher import CutSampler, ExactCuts, Exponential
+from graphcuts_dp.offline.query_lists import CutList, QuestionList, Scoring
 from graphcuts_dp.offline.rank_one import PowerRankOne, Released, ResponseRankOne
 from graphcuts_dp.pairs.graph_queries import GraphQuery, exact_sums
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery
@@ -44,81 +44,24 @@ def tuned(queries, epsilon=Fraction(1), **options):
     return Exponential(queries=CutList(UNIVERSE, queries), epsilon=epsilon, **options)
 
 
-def noisy_max_distribution(scores, rate):
-    """P(i wins), ties to the first, by summing over the winner's noise."""
-    r = math.exp(-rate)
-    top = max(scores) - min(scores) + int(40 / rate) + 2
-    chances = []
-    for i, own in enumerate(scores):
-        chance = 0.0
-        for t in range(top):
-            value = own + t
-            term = (1 - r) * r**t
-            for j, other in enumerate(scores):
-                if j != i:
-                    below = value - other + (0 if j < i else 1)  # its noise is less than this
-                    term *= 1 - r**below if below > 0 else 0.0
-            chance += term
-        chances.append(chance)
-    return np.array(chances)
-
-
-@pytest.mark.parametrize("sampling", SAMPLINGS)
-def test_drawn_entries_have_the_stated_probabilities(sampling):
-    scores = [4, 2, 2, 0, -3]
-    rate = Fraction(1, 2)
-    epsilon = rate * (1 << 20)  # a sub-step is 2^-20 of an edge
-    found_by = tuned([CutQuery([0])] * 5, epsilon, score="signed", sampling=sampling)
-    assert found_by.scoring.rate(epsilon) == rate
-    source = SeededEntropy(1)
-    drawn = [found_by.draw(np.array(scores), source) for _ in range(5000)]
-    if sampling == "noisy-max":
-        distribution = noisy_max_distribution(scores, float(rate))
-    else:
-        distribution = np.exp(float(rate) * np.array(scores))
-        distribution /= distribution.sum()
-    check_frequencies(np.bincount(drawn, minlength=5), distribution)
-
-
-@pytest.mark.parametrize("monotone", [False, True])
-def test_noisy_max_is_private_by_enumeration(monotone):
-    """All neighbouring scores of three entries; twice the rate would break the promise."""
-    rate, worst = 0.7, 0.0
-    epsilon = rate if monotone else 2 * rate
-    distributions = {}
-    moves = itertools.product((0, 1) if monotone else (-1, 0, 1), repeat=3)
-    for move in moves:
-        for base in itertools.product((0,), (0, 2), (0, 1, 4)):
-            one = distributions.setdefault(base, noisy_max_distribution(base, rate))
-            other = noisy_max_distribution([b + d for b, d in zip(base, move, strict=True)], rate)
-            worst = max(worst, np.abs(np.log(one / other)).max())
-    assert worst <= epsilon * (1 + 1e-9)
-    assert worst >= 0.6 * epsilon
-
-
-@pytest.mark.parametrize("sampling", SAMPLINGS)
-@pytest.mark.parametrize("score", SCORES)
-def test_shortfall_and_signs(score, sampling):
+def test_shortfall_and_signs():
     """50 calls: each falls short with probability 1e-8 at most."""
     queries = random_cuts(UNIVERSE, 30, 2)
-    found_by = tuned(queries, Fraction(20), score=score, sampling=sampling)
+    found_by = tuned(queries, Fraction(20))
     hypothesis = DenseHypothesis.constant(UNIVERSE, 0.45)
     gaps = np.array([q.value(GRAPH) - hypothesis.estimate(q) for q in queries])
     source = SeededEntropy(3)
     search = found_by.begin(GRAPH, source)
-    best = gaps.max() if score == "signed" else np.abs(gaps).max()
     for _ in range(50):
         found = search.find(hypothesis, source)
         gap = found.query.value(GRAPH) - hypothesis.estimate(found.query)
-        assert (found.sign is None) is (score == "absolute")
-        reached = abs(gap) if found.sign is None else found.sign * gap
-        assert reached >= best - found_by.shortfall(1e-8)
+        assert found.sign * gap >= np.abs(gaps).max() - found_by.shortfall(1e-8)
 
 
 def test_shortfall_is_that_of_the_paper():
-    """DR14 Theorem 5.5, in edges: (2/epsilon) ln(k/gamma)."""
-    found_by = tuned(random_cuts(UNIVERSE, 30, 2), Fraction(1, 2), score="absolute")
-    assert found_by.shortfall(0.1) == pytest.approx(4 * math.log(300), abs=1e-5)
+    """DR14 Theorem 5.5, in edges: (2/epsilon) ln(k/gamma), where both signs make 2 k scores."""
+    found_by = tuned(random_cuts(UNIVERSE, 30, 2), Fraction(1, 2))
+    assert found_by.shortfall(0.1) == pytest.approx(4 * math.log(600), abs=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -168,7 +111,7 @@ def test_large_sparse_graphs():
 
 
 def test_answers_of_a_hypothesis_far_off_overflow_nothing():
-    scoring = Scoring(Universe(5), Grid(), "two-signed")
+    scoring = Scoring(Universe(5), Grid())
     found = scoring.rounded(np.array([1e200, -1e200, 3.0]))
     assert found.tolist() == [2**60, -(2**60), 3 * scoring.substeps]
 
@@ -252,7 +195,7 @@ def test_answers_are_those_of_the_queries_over_the_largest_coefficient(kind):
     assert listed.scale == pytest.approx(max(q.sensitivity(universe.space) for q in queries))
     assert listed.signed
     truth = np.array([query.value(graph) for query in queries]) / listed.scale
-    scoring = Scoring(universe, grid, "two-signed")
+    scoring = Scoring(universe, grid)
     off = listed.rounding(grid) + grid.rounding(universe.size)
     np.testing.assert_allclose(
         listed.scored(graph, scoring) * scoring.unit, truth, atol=off + scoring.unit
@@ -274,7 +217,7 @@ def test_no_pair_moves_a_score_or_a_count_by_more_than_is_paid_for(kind):
     graph = GRAPHS[kind]
     universe, grid = Universe.of(graph), Grid.of(graph)
     listed = QuestionList(universe, queries_of(universe))
-    scoring = Scoring(universe, grid, "two-signed")
+    scoring = Scoring(universe, grid)
     base = listed.scored(graph, scoring)
     counts = np.array([listed.counted(own, graph, grid) for own in listed])
     most = most_count = 0
@@ -300,7 +243,7 @@ def test_statistics_are_counted_in_their_steps():
     universe = Universe(5)
     listed = QuestionList(universe, [GraphQuery("triangles"), GraphQuery("max-cut"), CutQuery([0])])
     family = all_databases(Universe(5))
-    scoring = Scoring(universe, Grid(), "two-signed")
+    scoring = Scoring(universe, Grid())
     for bits in range(0, 1024, 37):
         present = family.databases[bits] > 0
         rows, columns = (ends[present] for ends in universe.pairs())
@@ -352,24 +295,19 @@ def random_gaps(shape, seed, *, largest=3):
     return gaps
 
 
-def distribution(gaps, rate, score, pairs):
+def distribution(gaps, rate, pairs):
     """Outcome -> probability by enumeration."""
     weights = {}
     for S, T in pairs:
         r = int(gaps[S][:, T].sum())
         name = (*S, *T)
-        if score == "two-signed":
-            weights |= {(name, 1): math.exp(rate * r), (name, -1): math.exp(-rate * r)}
-        elif score == "absolute":
-            weights[name, None] = math.exp(rate * abs(r))
-        else:
-            weights[name, 1] = math.exp(rate * r)
+        weights |= {(name, 1): math.exp(rate * r), (name, -1): math.exp(-rate * r)}
     total = math.fsum(weights.values())
     return {outcome: weight / total for outcome, weight in weights.items()}
 
 
-def check_sampler(gaps, rate, score, draws, seed, *, bipartite=False, drawn_at=None):
-    sampler = CutSampler(gaps, drawn_at or rate, score=score, bipartite=bipartite)
+def check_sampler(gaps, rate, draws, seed, *, bipartite=False, drawn_at=None):
+    sampler = CutSampler(gaps, drawn_at or rate, bipartite=bipartite)
     source = SeededEntropy(seed)
     seen = Counter()
     for _ in range(draws):
@@ -379,7 +317,7 @@ def check_sampler(gaps, rate, score, draws, seed, *, bipartite=False, drawn_at=N
     if bipartite:
         sides = [itertools.product((False, True), repeat=size) for size in gaps.shape]
         pairs = [tuple(map(np.array, pair)) for pair in itertools.product(*sides)]
-    expected = distribution(gaps, float(rate), score, pairs)
+    expected = distribution(gaps, float(rate), pairs)
     assert set(seen) <= set(expected)
     check_frequencies([seen[o] for o in expected], list(expected.values()))
 
@@ -388,48 +326,42 @@ ARCS = np.random.default_rng(7).integers(-3, 4, (4, 4))
 np.fill_diagonal(ARCS, 0)
 
 
-@pytest.mark.parametrize("score", SCORES)
-def test_probabilities_are_those_of_enumeration(score):
-    check_sampler(random_gaps((4, 4), 1), Fraction(1, 5), score, 4000, 1)
-    check_sampler(ARCS, Fraction(1, 5), score, 4000, 7)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("score", SCORES)
-def test_probabilities_are_those_of_enumeration_in_a_million_draws(score):
-    check_sampler(random_gaps((6, 6), 2), Fraction(1, 5), score, 1_000_000, 2)
-
-
-@pytest.mark.parametrize("shape", [(2, 4), (4, 2)])
-@pytest.mark.parametrize("score", SCORES)
-def test_bipartite_probabilities(shape, score):
-    check_sampler(random_gaps(shape, 3), Fraction(1, 4), score, 2000, 3, bipartite=True)
+@pytest.mark.parametrize(
+    ("gaps", "draws"),
+    [
+        (random_gaps((4, 4), 1), 4000),
+        (ARCS, 4000),
+        (random_gaps((2, 4), 3), 2000),
+        (random_gaps((4, 2), 3), 2000),
+        pytest.param(random_gaps((6, 6), 2), 1_000_000, marks=pytest.mark.slow),
+    ],
+    ids=["plain", "arcs", "wide", "tall", "large"],
+)
+def test_probabilities_are_those_of_enumeration(gaps, draws):
+    bipartite = gaps.shape[0] != gaps.shape[1]
+    check_sampler(gaps, Fraction(1, 5), draws, 1, bipartite=bipartite)
 
 
 def test_a_sampler_with_twice_the_rate_does_not_fit():
     with pytest.raises(AssertionError):
-        check_sampler(
-            random_gaps((4, 4), 1), Fraction(1, 5), "signed", 4000, 1, drawn_at=Fraction(2, 5)
-        )
+        check_sampler(random_gaps((4, 4), 1), Fraction(1, 5), 4000, 1, drawn_at=Fraction(2, 5))
 
 
-@pytest.mark.parametrize("score", SCORES)
-def test_sums_in_floats_are_within_their_bound(score):
+def test_sums_in_floats_are_within_their_bound():
     """Also over several chunks, and with gaps that make e^x overflow."""
     gaps = random_gaps((12, 12), 4, largest=500)
-    sampler = CutSampler(gaps, Fraction(3, 2), score=score, bipartite=False)
+    sampler = CutSampler(gaps, Fraction(3, 2), bipartite=False)
     sums = list(sampler._log_sums())
-    for index in np.random.default_rng(5).integers(0, len(sampler._signs) << 12, 20):
+    for index in np.random.default_rng(5).integers(0, 2 << 12, 20):
         exact = sampler._exact_log_sum(int(index))
         chunk, row = divmod(int(index) & ((1 << 12) - 1), 1 << 10)
         found = sums[chunk][int(index) >> 12][row]
         assert abs(float(exact) - found) <= sampler._choice._error
 
 
-@pytest.mark.parametrize("score", SCORES)
 @pytest.mark.parametrize("weights", ["nothing", "much", "both"])
 @pytest.mark.parametrize("directed", [False, True])
-def test_privacy_by_enumeration_of_all_neighbours(score, weights, directed):
+def test_privacy_by_enumeration_of_all_neighbours(weights, directed):
     """Log-ratios of all outcomes on all pairs of neighbours with 4 vertices, 3 if directed."""
     n = 3 if directed else 4
     matrix = np.full((n, n), 3.0 if weights == "much" else 0.0)
@@ -437,14 +369,14 @@ def test_privacy_by_enumeration_of_all_neighbours(score, weights, directed):
         matrix[0, 1:] = matrix[1:, 0] = (3, -10) if directed else (3, -10, 10)
     epsilon = Fraction(6)
     universe = Universe(n, directed=directed)
-    tuned = ExactCuts(universe=universe, epsilon=epsilon, score=score)
+    tuned = ExactCuts(universe=universe, epsilon=epsilon)
     rate = tuned.scoring.rate(epsilon)
     hypothesis = DenseHypothesis(universe, matrix)
     distributions = {}
     pairs = list(disjoint_pairs(n))
     for bits, graph in all_graphs(n, directed=directed):
         gaps = tuned.counted(graph) - tuned.scoring.rounded(hypothesis.dense())
-        distributions[bits] = np.log(list(distribution(gaps, float(rate), score, pairs).values()))
+        distributions[bits] = np.log(list(distribution(gaps, float(rate), pairs).values()))
     worst = 0.0
     for bits, logs in distributions.items():
         for pair in range(6):
@@ -454,29 +386,25 @@ def test_privacy_by_enumeration_of_all_neighbours(score, weights, directed):
             # the range that the zCDP bound rests on
             assert ratios.max() - ratios.min() <= float(epsilon) * (1 + 1e-9)
     assert worst <= float(epsilon) * (1 + 1e-9)
-    if directed:  # gaps of both signs need a third vertex beside a pair
-        assert worst >= 0.4 * float(epsilon)
-    elif weights == "both" or score != "absolute":  # else all |gaps| move in one direction
-        assert worst >= 0.9 * float(epsilon)
+    # gaps of both signs need a third vertex beside a pair
+    assert worst >= (0.4 if directed else 0.9) * float(epsilon)
 
 
-@pytest.mark.parametrize("score", SCORES)
 @pytest.mark.parametrize("directed", [False, True])
-def test_shortfall_holds(score, directed):
+def test_shortfall_holds(directed):
     """The probability of falling short, by enumeration, is at most gamma for any gamma."""
     graph = random_graph(6, 6, density=0.5, directed=directed)
     universe = Universe.of(graph)
     hypothesis = DenseHypothesis.constant(universe, 0.3)
-    tuned = ExactCuts(universe=universe, epsilon=Fraction(2), score=score)
+    tuned = ExactCuts(universe=universe, epsilon=Fraction(2))
     gaps = tuned.counted(graph) - tuned.scoring.rounded(hypothesis.dense())
     rate, unit = float(tuned.scoring.rate(tuned.epsilon)), tuned.scoring.unit
-    found = distribution(gaps, rate, score, disjoint_pairs(6))
+    found = distribution(gaps, rate, disjoint_pairs(6))
 
     def value(outcome):
         name, sign = outcome
         S, T = np.array(name[:6], bool), np.array(name[6:], bool)
-        r = gaps[S][:, T].sum() * unit
-        return abs(r) if sign is None else sign * r
+        return sign * gaps[S][:, T].sum() * unit
 
     values = np.array([value(outcome) for outcome in found])
     chances = np.array(list(found.values()))
@@ -509,7 +437,6 @@ ONE, BITS = {"epsilon": Fraction(1)}, noise_distribution("binary", epsilon=1.0)
 POWER = {"universe": UNIVERSE, "rho": 1.0, "delta": 1e-6}
 EVERY = {
     "exponential": Exponential(queries=CUTS, **ONE),
-    "noisy-max": Exponential(queries=CUTS, sampling="noisy-max", **ONE),
     "exact-cuts": ExactCuts(universe=UNIVERSE, **ONE),
     "response": ResponseRankOne(universe=UNIVERSE, distribution=BITS),
     "released": Released(queries=CUTS, distribution=BITS),
@@ -539,33 +466,28 @@ def test_bipartite_graphs_with_one_long_side():
 
 
 @pytest.mark.parametrize("largest", [0, 3, 10**6])
-@pytest.mark.parametrize("score", SCORES)
-def test_logarithms_are_within_the_error_that_the_draw_allows_for(monkeypatch, score, largest):
+def test_logarithms_are_within_the_error_that_the_draw_allows_for(monkeypatch, largest):
     """The draw is exact only if floats are off by no more than the error it is told."""
     told = []
     monkeypatch.setattr(distinguisher, "Choice", lambda *given: told.append(given))
     for shape in ((5, 5), (3, 6)):
         gaps = random_gaps(shape, 1, largest=largest)
-        CutSampler(gaps, Fraction(1, 7), score=score, bipartite=shape == (3, 6))
+        CutSampler(gaps, Fraction(1, 7), bipartite=shape == (3, 6))
         logs, error, exact = told.pop()
         with decimal.localcontext(prec=60):
             off = max(abs(Decimal(float(log)) - exact(i)) for i, log in enumerate(logs))
         assert off <= error < 1e-2
 
 
-@pytest.mark.parametrize("score", ["signed", "two-signed"])
-def test_gaps_that_no_exponential_of_a_float_holds(score):
+def test_gaps_that_no_exponential_of_a_float_holds():
     """Probabilities are 1 but for e^-2000."""
     gaps = np.array([[0, 2000, 0], [2000, 0, -2000], [0, -2000, 0]])
-    sampler = CutSampler(gaps, Fraction(1), score=score, bipartite=False)
+    sampler = CutSampler(gaps, Fraction(1), bipartite=False)
     for seed in range(10):
         S, T, sign = sampler.draw(SeededEntropy(seed))
         assert sign * gaps[S][:, T].sum() == 2000
 
 
-@pytest.mark.parametrize(("score", "signs", "moves"), [("signed", 1, 1), ("two-signed", 2, 2)])
-def test_the_shortfall_counts_every_pair_of_sets_and_sign(score, signs, moves):
-    cuts = ExactCuts(universe=Universe(3, 4), epsilon=Fraction(1, 100), score=score)
-    outcomes = 2**7 * signs
-    found = cuts.shortfall(0.1)
-    assert found == pytest.approx(100 * moves * math.log(outcomes / 0.1), rel=1e-3)
+def test_the_shortfall_counts_every_pair_of_sets_and_sign():
+    cuts = ExactCuts(universe=Universe(3, 4), epsilon=Fraction(1, 100))
+    assert cuts.shortfall(0.1) == pytest.approx(200 * math.log(2 * 2**7 / 0.1), rel=1e-3)

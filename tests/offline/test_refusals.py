@@ -219,9 +219,6 @@ class Pairs:
         (lambda: QuestionList(FIVE, ["no query"]), Q, "coefficients"),
         (lambda: QuestionList(Universe(4, 5), STATISTIC), Q, "one vertex set"),
         (lambda: LINEAR[0].coefficients(Universe(4).space), Q, "other vertex sets"),
-        (lambda: Exponential(queries=LINEAR, score="signed", **ONE_EPSILON), P, "signed"),
-        (lambda: Exponential(queries=LISTED, sampling="gumbel", **ONE_EPSILON), P, "sampling"),
-        (lambda: Exponential(queries=LISTED, score="best", **ONE_EPSILON), P, "unknown score"),
         (lambda: Exponential(queries=LISTED, epsilon=Fraction(1, 10**12)), P, "too small"),
         (
             lambda: Exponential(queries=LISTED, grid=Grid(1.0, 1, None), **ONE_EPSILON),

@@ -4,6 +4,7 @@ import itertools
 import math
 import warnings
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import pytest
@@ -36,6 +37,7 @@ def row_of(made, method, cuts="fixed k"):
     return found
 
 
+@cache
 def small(size):
     """A graph on so many vertices, its universe, cuts between disjoint sets, and its plan."""
     rng = np.random.default_rng(5)
@@ -200,16 +202,16 @@ def test_answers_at_once_state_no_more_than_the_plan(k, at_most):
         assert row.guaranteed < session.guaranteed
 
 
-@pytest.mark.parametrize("k", [2, 3, 5])
+@pytest.mark.parametrize("k", [2, 4])
 def test_the_typical_error_is_a_mean(k):
-    """Of 1500 draws for all columns; six standard errors."""
+    """Of 400 draws for all columns; six standard errors."""
     columns = np.array(list(itertools.product((0, 1), repeat=k)))
     noise, source = KNormNoise.of_columns(columns, Fraction(1, 50)), SeededEntropy(k)
-    drawn = np.abs([noise.draw(source) for _ in range(1500)]).mean(axis=1)
+    drawn = np.abs([noise.draw(source) for _ in range(400)]).mean(axis=1)
     made = gc.plan(1000, edges=1000, queries=k, epsilon=1 / 50)
     typical = row_of(made, "answers").typical
     assert typical == pytest.approx(50 * (k + 2) / 3)
-    assert abs(drawn.mean() - typical) < 6 * drawn.std() / math.sqrt(1500)
+    assert abs(drawn.mean() - typical) < 6 * drawn.std() / math.sqrt(400)
 
 
 # What is left out
@@ -240,18 +242,6 @@ def test_rows_are_there_only_where_they_are_possible():
     protect = gc.Protect.edges(9)
     tiny = gc.plan(6, edges=7, queries=3, epsilon=1e-5, delta=1e-6, protect=protect)
     assert all(row.guaranteed >= 7 for row in tiny.rows if row.offline)
-
-
-def test_those_that_learn_nothing_are_not_printed():
-    made = gc.plan(5000, edges=50_000, queries=10**6, epsilon=1.0, delta=1e-6)
-    hidden = [row for row in made.rows if row not in made.shown]
-    assert {row.method for row in hidden} == {"offline MW released", "game query"}
-    assert all(row.vacuous for row in hidden)
-    assert "game both" in str(made)
-    assert "game query" not in str(made)
-    assert "game query" in {row["method"] for row in made.to_dict()["rows"]}
-    assert "game query" in set(made.to_frame()["method"])
-    assert "Offline, game: iterative releases" in str(made)
     nothing = gc.plan(200, edges=300, queries=1000, epsilon=1.0, delta=1e-6)
     assert "Offline, game" not in str(nothing)
     assert len(nothing.shown) < len(nothing.rows)

@@ -30,10 +30,6 @@ from graphcuts_dp.privacy.composition import (
 )
 
 
-def test_rho_of_one_and_a_millionth():
-    assert zcdp_rho(epsilon=1.0, delta=1e-6) == pytest.approx(0.02436, abs=5e-6)
-
-
 @pytest.mark.parametrize("epsilon", [0.01, 0.3, 1.0, 5.0, 40.0])
 @pytest.mark.parametrize("delta", [1e-15, 1e-6, 0.2])
 def test_rho_is_rounded_down_and_no_other_order_is_better(epsilon, delta):
@@ -93,11 +89,8 @@ def test_epsilon_and_delta_are_inverse(rho, delta):
         assert zcdp_rho(epsilon=epsilon, delta=delta) == pytest.approx(rho, rel=1e-5)
 
 
-def test_epsilon_of_the_reference_budget():
-    assert zcdp_epsilon(0.02436, delta=1e-6) == pytest.approx(1, rel=2e-4)
-
-
 def test_pure_costs_add_up_exactly():
+    assert compose([], delta=0.0) == Cost(epsilon=0.0)
     total = compose([Cost.of_pure(Fraction(1, 3))] * 3, delta=0.0)
     assert (total.pure, total.epsilon, total.delta) == (1, 1.0, 0.0)
     assert compose([Cost.of_pure(Fraction(1, 10))] * 10, delta=0.0).epsilon == 1.0
@@ -139,10 +132,6 @@ def test_costs_without_zcdp_are_added_with_their_delta():
         compose([Cost.of_rho(0.01, delta=1e-6)], delta=0.0)
 
 
-def test_nothing_costs_nothing():
-    assert compose([], delta=0.0) == Cost(epsilon=0.0)
-
-
 def test_what_sessions_cost_together_is_stated_for_the_delta_of_the_store_in_any_order():
     costs = [Cost.of_rho(0.1, delta=1e-9), Cost.of_rho(0.01, delta=1e-6), Cost.of_pure(Fraction(1))]
     for order in itertools.permutations(costs):
@@ -150,11 +139,6 @@ def test_what_sessions_cost_together_is_stated_for_the_delta_of_the_store_in_any
         assert total.delta == 1e-6
         assert 1 < total.epsilon / compose(costs, delta=1e-6).epsilon < 1.2
     assert total_cost(costs[:1]) is costs[0]
-
-
-def test_costs_that_only_add_up_are_stated_for_the_sum_of_their_deltas():
-    total = total_cost([Cost(epsilon=0.5, delta=1e-7)] * 3)
-    assert (total.epsilon, total.delta) == (1.5, pytest.approx(3e-7))
 
 
 BUDGETS = [(0.1, 1e-9), (1.0, 1e-6), (2.0, 1e-6), (8.0, 1e-2)]

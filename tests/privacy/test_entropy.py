@@ -19,37 +19,18 @@ import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.privacy import noise
 from graphcuts_dp.privacy.noise import SeededEntropy, SystemEntropy, entropy_source
-from graphcuts_dp.session.base import CutMechanism
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
-
-
-def test_a_seeded_stream_repeats():
-    first, second = SeededEntropy(7), SeededEntropy(7)
-    for count in (1, 8, 13, 4096):
-        assert np.array_equal(first.bytes(count), second.bytes(count))
-
-
-def test_a_seeded_stream_moves_on_and_seeds_differ():
-    source = SeededEntropy(7)
-    start = source.bytes(64)
-    assert not np.array_equal(start, source.bytes(64))
-    assert not np.array_equal(start, SeededEntropy(8).bytes(64))
 
 
 def test_the_stream_of_a_seed_is_the_same_on_every_machine():
     # Philox and SeedSequence are specified; a change of either would void stored figures.
     assert SeededEntropy(0).bytes(8).tolist() == SeededEntropy(np.int64(0)).bytes(8).tolist()
     words = np.random.Philox(np.random.SeedSequence(5)).random_raw(2)
-    assert SeededEntropy(5).bytes(16).tobytes() == words.astype("<u8").tobytes()
-
-
-@pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 100])
-@pytest.mark.parametrize("source", [SystemEntropy(), SeededEntropy(1)])
-def test_as_many_bytes_as_asked(source, count):
-    given = source.bytes(count)
-    assert given.dtype == np.uint8
-    assert given.shape == (count,)
+    source = SeededEntropy(5)
+    assert source.bytes(8).tobytes() + source.bytes(8).tobytes() == words.astype("<u8").tobytes()
+    for source in (SystemEntropy(), SeededEntropy(1)):
+        assert [source.bytes(n).shape for n in (0, 1, 7, 9)] == [(0,), (1,), (7,), (9,)]
 
 
 def test_split_streams_are_repeatable_and_all_different():
@@ -64,17 +45,12 @@ def test_split_streams_are_repeatable_and_all_different():
     assert all(stream.seed == 7 for stream in streams[:7])
 
 
-def test_system_entropy_splits_into_itself():
-    source = SystemEntropy()
-    assert [part.seed for part in source.split(4)] == [None] * 4
-    assert len({part.bytes(16).tobytes() for part in source.split(100)}) == 100
-
-
 def test_system_entropy_never_repeats():
     source = SystemEntropy()
-    seen = {source.bytes(16).tobytes() for _ in range(1000)}
+    sources = [source] * 900 + source.split(100)
+    seen = {each.bytes(16).tobytes() for each in sources}
     assert len(seen) == 1000  # a repeat of 128 bits has probability below 1e-32
-    assert source.seed is None
+    assert {each.seed for each in sources} == {None}
 
 
 @pytest.mark.parametrize("seed", [-1, 1.0, "1", True, False, None, [1]])
@@ -199,68 +175,3 @@ def test_measurements_of_a_release(kind, distribution, mechanism):
     if made.total is not None:
         parts.append(round(made.total.total * 2**20))
     assert digest(*parts) == RELEASES[kind, distribution, mechanism]
-
-
-SESSIONS = {
-    "gaussian": "85e8a28e80cf623f",
-    "laplace": "1171036e27784dd4",
-    "binary": "a3be4a97becc2659",
-}
-
-
-@pytest.mark.parametrize("method", SESSIONS)
-def test_answers_of_a_session_without_a_hypothesis(method, tmp_path, monkeypatch):
-    # As the noise left them: what is cut to the possible range is the same for many noises.
-    monkeypatch.setattr(CutMechanism, "told", lambda _, __, answer: answer)
-    graph = graph_of("simple")
-    queries = [gc.CutQuery(range(k), range(k, 60)) for k in range(1, 40)]
-    delta = 1e-6 if method == "gaussian" else 0.0
-    with gc.open_session(
-        graph,
-        store=tmp_path / "s.db",
-        epsilon=2.0,
-        delta=delta,
-        queries=len(queries),
-        method=method,
-        seed=3,
-    ) as session:
-        values = [session.ask(query.S, query.T).value for query in queries]
-    # Binary answers are integers times a factor: their ratios to a thousandth are integers enough.
-    assert digest([round(1000 * value) for value in values]) == SESSIONS[method]
-
-
-FLOWS = {
-    ("simple", "laplace"): "a58d113c148781ac",
-    ("bipartite", "laplace"): "6926d43880f06d42",
-    ("weighted", "laplace"): "2f5a799871174f53",
-    ("simple", "gaussian"): "723d27e6df33f3f6",
-}
-
-
-@pytest.mark.parametrize(("kind", "noise_name"), FLOWS)
-def test_measured_sums_of_flows(kind, noise_name):
-    graph = graph_of(kind)
-    levels = {"top": [i // 20 for i in range(60)], "fine": [i // 4 for i in range(60)]}
-    groups = gc.Groups(gc.VertexSet(60), levels)
-    made = gc.release_flows(
-        graph,
-        (groups, groups) if kind == "bipartite" else groups,
-        epsilon=1.0,
-        delta=1e-6 if noise_name == "gaussian" else 0.0,
-        noise=noise_name,
-        workload="all levels",
-        seed=5,
-    )
-    assert digest(*made.noisy.steps) == FLOWS[kind, noise_name]
-
-
-def test_noisy_counts_of_a_map():
-    ring = gc.Graph(range(40), [(i + 1) % 40 for i in range(40)], vertices=40)
-    people = [(i * i) % 40 for i in range(200)]
-    made = gc.distances.answer_distances(ring, people, epsilon=1.0, mechanism="histogram", seed=2)
-    assert digest(np.rint(1000 * made.values)) == "bdae04fd4f86c01e"
-
-
-def test_another_seed_is_seen():
-    sample, known = SAMPLERS["laplace"]
-    assert digest(sample(SeededEntropy(12))) != known

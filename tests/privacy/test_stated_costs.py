@@ -64,6 +64,8 @@ VERTEX = Protect(kind="vertex", degree_bound=5)
 TINY = gc.Graph(*np.triu_indices(6, 1), vertices=6)
 DENSE = gc.Graph(*np.triu_indices(60, 1), vertices=60)  # sessions correct something
 HEAVY = gc.Graph(*np.triu_indices(90, 1), np.full(4005, 99.0), vertices=90, hide_change=1)
+COMPLETE = gc.BipartiteGraph(*np.divmod(np.arange(900), 30), left=30, right=30)
+HALVES = gc.Groups(GRAPH.vertices, {"half": [0] * 4 + [1] * 4})
 RATINGS = gc.BipartiteGraph([0, 1, 2], [0, 1, 1], left=3, right=2)
 CUTS = [gc.CutQuery([i], [j]) for i in range(4) for j in range(4, 8)]
 ROWS = gc.OwnedRows(
@@ -73,35 +75,16 @@ MAP = gc.distances.Metric.path(5)
 PEOPLE = gc.distances.Locations(MAP, [3, 0, 1, 0, 2])
 
 
-def released(mechanism, noise="binary"):
-    return lambda: gc.release_graph(
-        GRAPH,
-        epsilon=1.0,
-        mechanism=mechanism,
-        noise=noise,
-        seed=1,
-        fit=gc.Fitting(time_limit=1e-9),
-    )
-
-
-def grouped(noise="binary", epsilon=1.0):
-    groups = gc.Groups(GRAPH.vertices, {"half": [0] * 4 + [1] * 4})
-    return lambda: gc.release_graph(
-        GRAPH, epsilon=epsilon, noise=noise, seed=1, groups=groups, fit=gc.Fitting(time_limit=1e-9)
-    )
+def released(**options):
+    given = {"epsilon": 1.0, "seed": 1, "fit": gc.Fitting(time_limit=1e-9)} | options
+    return lambda: gc.release_graph(GRAPH, **given)
 
 
 def iterative(calibration, delta=1e-6, epsilon=1.0):
     distinguisher = "response-rank-one" if delta == 0 and calibration == "practical" else "auto"
-    return lambda: learn(
-        GRAPH,
-        epsilon=epsilon,
-        delta=delta,
-        queries=None if distinguisher == "response-rank-one" else CUTS,
-        distinguisher=distinguisher,
-        calibration=calibration,
-        seed=1,
-    )
+    queries = None if distinguisher == "response-rank-one" else CUTS
+    options = {"queries": queries, "distinguisher": distinguisher, "calibration": calibration}
+    return lambda: learn(GRAPH, epsilon=epsilon, delta=delta, seed=1, **options)
 
 
 def distances(mechanism, noise):
@@ -113,71 +96,41 @@ def distances(mechanism, noise):
 def distance_session(delta):
     def begin():
         terms = {"epsilon": 1.0, "delta": delta, "queries": 3, "seed": 1}
-        with (
-            tempfile.TemporaryDirectory() as folder,
-            gc.distances.open_distance_session(
-                MAP, PEOPLE, store=Path(folder) / "p.db", **terms
-            ) as made,
-        ):
-            return made
+        with tempfile.TemporaryDirectory() as folder:
+            store = Path(folder) / "p.db"
+            with gc.distances.open_distance_session(MAP, PEOPLE, store=store, **terms) as made:
+                return made
+
+    return begin
+
+
+def started(graph, **terms):
+    """A mechanism of a session that has begun."""
+    terms = {"epsilon": 1.0, "delta": 1e-6, "queries": 20} | terms
+    bound = terms.get("degree_bound")
+    grid = Grid.of(graph) if bound is None else Grid.of_vertices(graph, bound)
+
+    def begin():
+        mechanism = SessionTerms.of(**terms).mechanism(Universe.of(graph), grid)
+        mechanism.start(graph, SeededEntropy(1))
+        return mechanism
 
     return begin
 
 
 def session(method, calibration="tight", delta=1e-6, value_share=0.0, *, protection=EDGE):
-    vertex = protection != EDGE
-    graph = TINY if method == "median" else DENSE
-    grid = Grid.of_vertices(graph, protection.degree_bound) if vertex else Grid.of(graph)
-
-    def begin():
-        mechanism = SessionTerms.of(
-            method=method,
-            epsilon=1.0,
-            delta=delta,
-            queries=20,
-            calibration=calibration,
-            value_share=value_share,
-            **protection.keywords,
-        ).mechanism(Universe.of(graph), grid)
-        mechanism.start(graph, SeededEntropy(1))
-        return mechanism
-
-    return begin
+    return started(
+        TINY if method == "median" else DENSE,
+        method=method,
+        delta=delta,
+        calibration=calibration,
+        value_share=value_share,
+        **protection.keywords,
+    )
 
 
-def with_nuclear_norm():
-    def begin():
-        graph = gc.BipartiteGraph(*np.divmod(np.arange(900), 30), left=30, right=30)
-        mechanism = SessionTerms.of(
-            method="mirror-descent",
-            norm="schatten",
-            linear=True,
-            most_spectral=12.0,
-            epsilon=1.0,
-            delta=1e-6,
-            queries=20,
-        ).mechanism(Universe(30, 30), Grid.of(graph))
-        mechanism.start(graph, SeededEntropy(1))
-        return mechanism
-
-    return begin
-
-
-def with_root_degrees(calibration, epsilon=1.0):
-    def begin():
-        graph = gc.BipartiteGraph(*np.divmod(np.arange(900), 30), left=30, right=30)
-        mechanism = SessionTerms.of(
-            method="mirror-descent",
-            norm="2,p",
-            epsilon=epsilon,
-            delta=1e-6,
-            queries=20,
-            calibration=calibration,
-        ).mechanism(Universe(30, 30), Grid.of(graph))
-        mechanism.start(graph, SeededEntropy(1))
-        return mechanism
-
-    return begin
+def mirror_descent(norm, **terms):
+    return started(COMPLETE, method="mirror-descent", norm=norm, **terms)
 
 
 def noisier(module, monkeypatch, factor):
@@ -253,17 +206,17 @@ ENTRIES = of_argument(measuring, "noise_distribution", "epsilon")
 # product: {name: (how it is made, {what is broken: how})}
 CASES = {
     "release_graph": {
-        "response": (released("response"), {"entries": ENTRIES}),
+        "response": (released(mechanism="response", noise="binary"), {"entries": ENTRIES}),
         "auto": (
-            released("auto", "laplace"),
+            released(noise="laplace"),
             {"total": of_argument(measuring, "measure_total", "epsilon"), "entries": ENTRIES},
         ),
         "degrees": (
-            released("degrees+response", "discrete-laplace"),
+            released(mechanism="degrees+response", noise="discrete-laplace"),
             {"degrees": of_argument(measuring, "measure_degrees", "epsilon"), "entries": ENTRIES},
         ),
         "groups": (
-            grouped("discrete-laplace"),
+            released(groups=HALVES, noise="discrete-laplace"),
             {"sums": of_argument(measuring, "measure_groups", "epsilon"), "entries": ENTRIES},
         ),
         "sparse": (
@@ -378,15 +331,15 @@ CASES = {
             {"tests": TESTS, "total": of_noise(calibrations, 50)},
         ),
         "tight, root degrees": (
-            with_root_degrees("tight"),
+            mirror_descent("2,p"),
             {"tests": TESTS, "total and root degrees": of_noise(calibrations, 50)},
         ),
         "tight, linear queries, nuclear norm": (
-            with_nuclear_norm(),
+            mirror_descent("schatten", linear=True, most_spectral=12.0),
             {"tests": TESTS, "total and nuclear norm": of_noise(calibrations, 50)},
         ),
         "jt12, root degrees": (
-            with_root_degrees("jt12"),
+            mirror_descent("2,p", calibration="jt12"),
             {"total and root degrees": of_noise(calibrations, 50)},
         ),
         "tight, vertex": (session("multiplicative-weights", protection=VERTEX), {"tests": TESTS}),
@@ -537,51 +490,31 @@ def test_costs_of_many_are_the_sums_of_each():
     assert Cost.of_pure(Fraction(1, 3)).times(6).pure == 2
 
 
-PAIRS = gc.BipartiteGraph(*np.divmod(np.arange(0, 900, 2), 30), left=30, right=30)
 BUDGET = {"epsilon": 2.0, "delta": 1e-6}
+ROOTS = {
+    "session": mirror_descent("2,p", **BUDGET),
+    "release": lambda: learn(
+        COMPLETE, queries=[CUTS[0]], construction="mirror-descent", norm="2,p", seed=1, **BUDGET
+    ),
+}
 
 
-def bought(monkeypatch, run):
-    """The noise and the radius with which root degrees were bought."""
-    seen = []
+@pytest.mark.parametrize("product", ROOTS)
+def test_one_edge_costs_no_more_of_root_degrees_than_their_part_of_the_budget(product, monkeypatch):
+    bought = []
 
     def spy(graph, grid, noise, radius, source):
-        seen.append((noise, radius))
+        bought.append((noise, radius))
         return buy_root_degrees(graph, grid, noise, radius, source)
 
     monkeypatch.setitem(online._NORMS, "root degrees", (ROOT_STEPS, spy))
     monkeypatch.setattr(construction, "buy_root_degrees", spy)
-    run()
-    ((noise, radius),) = seen
-    return noise, radius
-
-
-def root_session():
-    made = SessionTerms.of(method="mirror-descent", norm="2,p", queries=20, **BUDGET).mechanism(
-        Universe(30, 30), Grid.of(PAIRS)
-    )
-    made.start(PAIRS, SeededEntropy(1))
-
-
-def release():
-    learn(
-        PAIRS,
-        queries=[gc.CutQuery([0], [1, 2])],
-        construction="mirror-descent",
-        norm="2,p",
-        seed=1,
-        **BUDGET,
-    )
-
-
-@pytest.mark.parametrize("run", [root_session, release])
-def test_one_edge_costs_no_more_of_it_than_its_part_of_the_budget(run, monkeypatch):
-    noise, radius = bought(monkeypatch, run)
-    rho = zcdp_rho(**BUDGET)
+    ROOTS[product]()
+    ((noise, radius),) = bought
     share = float(TOTAL_SHARE)
+    allowed = zcdp_rho(**BUDGET) * (1 - share) * share
     spent = noise.cost(ROOT_STEPS, delta=BUDGET["delta"]).rho
-    assert spent <= rho * (1 - share) * share * (1 + 1e-9)
-    assert spent > 0.9 * rho * (1 - share) * share
+    assert 0.9 * allowed < spent <= allowed * (1 + 1e-9)
     assert radius >= noise.radius(0.05)
 
 
@@ -617,47 +550,29 @@ def names(cases):
     ]
 
 
-@pytest.mark.parametrize("epsilon", [0.0, -1.0, math.nan, math.inf, 1e-7, 51.0, True])
-@pytest.mark.parametrize(
-    ("made", "given"), [*EVERY, (Budget, {})], ids=names([*EVERY, (Budget, {})])
-)
-def test_an_epsilon_out_of_range_is_refused(made, given, epsilon):
-    made(**given, epsilon=0.5)
-    with pytest.raises(ParameterError, match="epsilon"):
-        made(**given, epsilon=epsilon)
+NO_EPSILON = [0.0, -1.0, math.nan, math.inf, 1e-7, 51.0, True]
+MIXED_UP = [
+    *((made, given, "epsilon", NO_EPSILON) for made, given in [*EVERY, (Budget, {})]),
+    *((made, given, "beta", NO_PROBABILITY) for made, given in EVERY),
+    *((made, given, "delta", NO_PROBABILITY[pure:]) for made, given, pure in TAKERS),
+    (Budget, {}, "delta", [1.0, -1e-9, math.nan, True, "1e-6"]),
+    *((made, given, "queries", [0, -1]) for made, given in EVERY if "queries" in given),
+]
 
 
-@pytest.mark.parametrize("delta", NO_PROBABILITY)
-@pytest.mark.parametrize(("made", "given", "pure"), TAKERS, ids=names(TAKERS))
-def test_a_delta_out_of_range_is_refused(made, given, pure, delta):
-    if pure and delta == 0:
-        assert made(**given, epsilon=0.5, delta=delta).cost.pure == Fraction(1, 2)
-        return
-    with pytest.raises(ParameterError, match="delta"):
-        made(**given, epsilon=0.5, delta=delta)
+@pytest.mark.parametrize(("made", "given", "name", "wrong"), MIXED_UP)
+def test_a_number_out_of_range_is_refused(made, given, name, wrong):
+    good = {"epsilon": 0.5, **given}
+    if name != "delta":
+        made(**good)
+    for number in wrong:
+        with pytest.raises(ParameterError, match=name):
+            made(**good | {name: number})
 
 
-@pytest.mark.parametrize("beta", NO_PROBABILITY)
-@pytest.mark.parametrize(("made", "given"), EVERY, ids=names(EVERY))
-def test_a_beta_out_of_range_is_refused(made, given, beta):
-    with pytest.raises(ParameterError, match="beta"):
-        made(**given, epsilon=0.5, beta=beta)
-
-
-ASKED = [(made, given) for made, given in EVERY if "queries" in given]
-
-
-@pytest.mark.parametrize(("made", "given"), ASKED, ids=names(ASKED))
-def test_a_number_of_queries_out_of_range_is_refused(made, given):
-    for queries in (0, -1):
-        with pytest.raises(ParameterError, match="queries"):
-            made(**{**given, "queries": queries}, epsilon=0.5)
-
-
-@pytest.mark.parametrize("delta", [1.0, -1e-9, math.nan, True, "1e-6"])
-def test_a_budget_refuses_a_delta_out_of_range(delta):
-    with pytest.raises(ParameterError):
-        Budget(1.0, delta)
+@pytest.mark.parametrize(("made", "given"), [each[:2] for each in TAKERS if each[2]])
+def test_without_delta_the_cost_is_pure(made, given):
+    assert made(**given, epsilon=0.5, delta=0.0).cost.pure == Fraction(1, 2)
 
 
 @pytest.mark.parametrize("made", [GaussianRankOne, PowerRankOne])

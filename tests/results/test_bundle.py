@@ -1,79 +1,88 @@
-"""One format for all saved results: what `gc.load` brings back, and what it refuses."""
+"""All saved results: what `gc.load` brings back and refuses, interruptions, what the files tell."""
 
+import contextlib
+import errno
 import json
-import math
 import shutil
-from functools import cache
+from functools import cache, partial
 
 import networkx as nx
 import numpy as np
 import pytest
-from offline_calls import answer_at_once, choose_from_net, learn, sense
+from helpers import random_graph
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import FileFormatError
+from graphcuts_dp.graph import files
 from graphcuts_dp.pairs.vertices import Arcs, VertexSet
 from graphcuts_dp.results import bundle
 from graphcuts_dp.results.bundle import KINDS, space_fields, space_from
 
 GRAPH = gc.Graph([0, 1, 2, 0], [1, 2, 3, 5], vertices=6)
+TINY = gc.Graph([0], [1], vertices=4)
 HALVES = gc.Groups(GRAPH.vertices, {"half": ["a", "a", "a", "b", "b", "b"]})
 CUTS = [gc.CutQuery([0]), gc.CutQuery([0, 2])]
-SIDES = gc.BipartiteGraph([0, 1], [1, 0], left=2, right=["x", "y"])
+SIDES = gc.BipartiteGraph([0, 1], [1, 0], left=2, right=["ä", "7"])
 ARCS = gc.DirectedGraph([0, 1, 2], [1, 2, 0], vertices=["a", "b", "c"])
+HEAVY = gc.DirectedGraph([0, 1, 4], [1, 0, 5], [0.5, 2.0, 1.25], vertices=6, weight_cap=2.5)
+UNCAPPED = gc.Graph([0, 1, 4], [1, 2, 5], [5e4, 2.0, 7.0], vertices=6, hide_change=1)
+SEEDED = "seeded: not private"
 TIMES = {"epsilon": 5.0, "seed": 3}
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
+release = partial(gc.release_graph, **TIMES)
+learn = partial(gc.release_iteratively, delta=1e-6, **TIMES)
+TWO_ROUNDS = "multiplicative-weights:rounds=2"
+STATISTICS = [*CUTS, gc.Query.statistic("triangles")]
 # How each kind is made, and the file that it is saved to.
 MADE = {
-    "release": (lambda: gc.release_graph(GRAPH, **TIMES), "g.csv"),
-    "release of arcs": (lambda: gc.release_graph(ARCS, **TIMES), "g.graphml"),
-    "release without a graph": (lambda: gc.release_graph(SIDES, fit="none", **TIMES), "g.csv"),
-    "sparse": (
-        lambda: gc.release_graph(GRAPH, mechanism="sparse", groups=HALVES, **TIMES),
-        "g.csv.gz",
-    ),
-    "sparse of two sides": (
-        lambda: gc.release_graph(SIDES, mechanism="sparse", **TIMES),
+    "release": (lambda: release(random_graph(12, density=0.4)), "g.edges"),
+    "release of arcs": (lambda: release(ARCS, mechanism="degrees+response"), "g.graphml"),
+    "release of capped arcs": (lambda: release(HEAVY, noise="laplace"), "g.mtx"),
+    "release of weights": (
+        lambda: release(UNCAPPED, noise="laplace", fit="first-order"),
         "g.graphml",
     ),
-    "flows": (lambda: gc.release_flows(GRAPH, HALVES, **TIMES), "t.csv"),
-    "iterative construction": (
-        lambda: learn(GRAPH, delta=1e-6, rounds=2, **TIMES),
+    "release of two sides": (lambda: release(SIDES), "g.csv"),
+    "release, unweighted": (lambda: release(GRAPH, fit=gc.Fitting(unweighted=True)), "g.csv"),
+    "release without a graph": (lambda: release(SIDES, fit="none"), "g.csv"),
+    "release, sparse": (lambda: release(GRAPH, mechanism="sparse", groups=HALVES), "g.csv.gz"),
+    "release, sparse, of two sides": (lambda: release(SIDES, mechanism="sparse"), "g.graphml"),
+    "release, sparse, without a graph": (
+        lambda: release(UNCAPPED, mechanism="sparse", fit="none"),
         "g.npz",
     ),
+    "flows": (lambda: gc.release_flows(GRAPH, HALVES, **TIMES), "t.csv"),
+    "iterative construction": (lambda: learn(GRAPH, construction=TWO_ROUNDS), "g.npz"),
     "iterative construction with a list": (
-        lambda: learn(SIDES, delta=1e-6, rounds=2, queries=CUTS[:1], **TIMES),
+        lambda: learn(SIDES, CUTS[:1], construction=TWO_ROUNDS),
         "g.graphml",
     ),
     "iterative construction with statistics": (
-        lambda: learn(
-            gc.Graph([0], [1], vertices=4),
-            delta=1e-6,
-            queries=[*CUTS, gc.Query.statistic("triangles")],
-            construction="median",
-            **TIMES,
-        ),
+        lambda: learn(TINY, STATISTICS, construction="median"),
         "g.csv",
     ),
     "iterative construction of arcs": (
-        lambda: learn(ARCS, delta=1e-6, queries=[gc.CutQuery(["a"])], queries_per_round=2, **TIMES),
+        lambda: learn(
+            ARCS, [gc.CutQuery(["a"])], construction="multiplicative-weights:queries-per-round=2"
+        ),
         "g.graphml",
     ),
     "iterative construction, net": (
-        lambda: choose_from_net(gc.Graph([0], [1], vertices=4), CUTS[:1], **TIMES),
+        lambda: learn(TINY, CUTS[:1], construction="net", delta=0.0),
         "g.edges",
     ),
-    "answers by sensing": (lambda: sense(SIDES, CUTS[:1], delta=1e-6, **TIMES), "m.npz"),
+    "answers by sensing": (lambda: learn(SIDES, CUTS[:1], construction="sensing"), "m.npz"),
     "answers by sensing in rounds": (
-        lambda: sense(SIDES, CUTS[:1], delta=1e-6, rounds=2, **TIMES),
+        lambda: learn(SIDES, CUTS[:1], construction="sensing:rounds=2"),
         "m.npz",
     ),
-    "answers": (lambda: answer_at_once(GRAPH, CUTS, **TIMES), "a.npz"),
+    "answers": (lambda: learn(GRAPH, CUTS, construction="answers", delta=0.0), "a.npz"),
 }
-KIND_OF = {
-    name: name.partition(" of ")[0].partition(" with")[0].partition(" by ")[0].partition(",")[0]
-    for name in MADE
-}
+WITHOUT_GRAPH = ("release without", "release, sparse, without")
+
+
+def kind_of(name):
+    return next(kind for kind in KINDS if name.startswith(kind))
 
 
 @cache
@@ -82,10 +91,11 @@ def result(name):
 
 
 def saved(name, folder):
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     path = folder / MADE[name][1]
     written = result(name).save(path)
     assert sorted(written) == sorted(str(file) for file in folder.iterdir())
+    assert written[-1] == f"{path}.json"
     return path
 
 
@@ -96,34 +106,85 @@ def refusal(path):
     return str(caught.value)
 
 
+def receipt_of(path):
+    return json.loads(bundle.receipt_path(path).read_text())
+
+
 def rewrite(path, **changed):
     """A receipt with other fields, whose digest fits."""
-    file = bundle.receipt_path(path)
-    fields = {**json.loads(file.read_text()), **changed}
+    fields = {**receipt_of(path), **changed}
     fields.pop("digest")
-    file.write_text(json.dumps({**fields, "digest": bundle._digest(fields)}))
+    digest = bundle._digest(fields)
+    bundle.receipt_path(path).write_text(json.dumps({**fields, "digest": digest}))
+
+
+def replace_arrays(path, content):
+    """Another file of arrays, with a receipt that names it."""
+    fields = receipt_of(path)
+    file = KINDS[fields["kind"]].arrays(path)
+    file.write_bytes(content)
+    rewrite(path, files={**fields["files"], file.name: bundle.sha256_of(file)})
+
+
+def arrays_of(path, kind):
+    with np.load(KINDS[kind].arrays(path)) as stored:
+        return dict(stored)
 
 
 def test_every_kind_that_has_a_reader_is_here():
-    assert set(KIND_OF.values()) | {"distances"} == set(KINDS)
+    assert {kind_of(name) for name in MADE} | {"distances"} == set(KINDS)
     assert all(kind.home or name == "distances" for name, kind in KINDS.items())
 
 
 @pytest.mark.parametrize("name", MADE)
 def test_what_is_loaded_and_saved_again_is_the_same_in_every_byte(name, tmp_path):
-    path = saved(name, tmp_path / "one")
+    path, made = saved(name, tmp_path / "one"), result(name)
     again = gc.load(path)
-    assert type(again) is type(result(name))
-    assert repr(again) == repr(result(name))
-    assert again.guarantee == result(name).guarantee
+    assert type(again) is type(made)
+    assert repr(again) == repr(made)
+    assert again.guarantee == made.guarantee
     (tmp_path / "two").mkdir()
     again.save(tmp_path / "two" / path.name)
     for file in path.parent.iterdir():
         assert (tmp_path / "two" / file.name).read_bytes() == file.read_bytes(), file.name
-    receipt = json.loads(bundle.receipt_path(path).read_text())
-    assert (receipt["format"], receipt["kind"]) == (bundle.FORMAT, KIND_OF[name])
-    assert receipt["guarantee"]["entropy"] == "seeded: not private"
+    receipt = receipt_of(path)
+    assert (receipt["format"], receipt["kind"]) == (bundle.FORMAT, kind_of(name))
     assert set(receipt["files"]) | {f"{path.name}.json"} == {f.name for f in path.parent.iterdir()}
+    # Whoever finds one of the files alone is told that a seed made it.
+    assert receipt["guarantee"]["entropy"] == SEEDED
+    header = json.loads(arrays_of(path, kind_of(name))["header"].tobytes())
+    assert header["entropy"] == SEEDED
+    if isinstance(made, gc.Release):
+        assert again.has_graph == made.has_graph == (not name.startswith(WITHOUT_GRAPH))
+        asked = made.space[0] if isinstance(made.space, tuple) else made.space
+        cut = [vertex_label(asked)]
+        assert again.answer(cut) == made.answer(cut)
+        assert SEEDED in str(again.answer(cut))
+        assert SEEDED in repr(again)
+
+
+def vertex_label(space):
+    return (space.vertices if isinstance(space, Arcs) else space).labels[0]
+
+
+def test_nothing_of_a_private_release_says_seeded(tmp_path):
+    path = tmp_path / "g.edges"
+    gc.release_graph(GRAPH, epsilon=3.0).save(path)
+    promised = receipt_of(path)["guarantee"]
+    assert (promised["entropy"], promised["seed"]) == ("operating system", None)
+    header = json.loads(arrays_of(path, "release")["header"].tobytes())
+    assert header["entropy"] == "operating system"
+
+
+@pytest.mark.parametrize(
+    "ending",
+    [".graphml", ".gml", ".net", ".edges", ".csv", ".tsv", ".mtx", ".npz", ".edges.gz"],
+)
+def test_every_format_brings_the_graph_back(ending, tmp_path):
+    for name in ("release", "release of arcs", "release of two sides", "release, unweighted"):
+        path = tmp_path / f"{name}{ending}"
+        result(name).save(path)
+        assert gc.load(path).graph == result(name).graph
 
 
 @pytest.mark.parametrize("name", [name for name in MADE if name.startswith(("iter", "answ"))])
@@ -145,98 +206,209 @@ def test_an_iterative_release_answers_as_before_and_tells_what_was_measured(name
             assert new.query == old.query
 
 
+def test_a_sparse_release_answers_without_its_graph(tmp_path):
+    path = saved("release, sparse", tmp_path / "one")
+    path.unlink()
+    assert "missing" in refusal(path)
+    read = gc.Release.load(path, graph=False)
+    assert not read.has_graph
+    assert read.answer_all(CUTS) == result("release, sparse").answer_all(CUTS)
+    KINDS["release"].arrays(path).unlink()
+    with pytest.raises(FileFormatError, match="missing"):
+        gc.Release.load(path, graph=False)
+    path = saved("release", tmp_path / "two")
+    assert gc.Release.load(path, graph=False).has_graph  # its answers may need it
+
+
+# Damage.
+
+
 @pytest.mark.parametrize("name", MADE)
 def test_damaged_missing_and_mixed_files_are_refused(name, tmp_path):
     path = saved(name, tmp_path / "one")
     for file in sorted(path.parent.iterdir()):
         whole = file.read_bytes()
-        middle = len(whole) // 2
-        for damaged in (
-            b"",
-            whole[:-3],
-            whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :],
-        ):
-            file.write_bytes(damaged)
-            refusal(path)
+        places = np.linspace(0, len(whole) - 2, 9).astype(int)
+        flipped = (whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :] for at in places)
+        for damaged in (b"", whole[:-3], *flipped):
+            if not (file.suffix == ".json" and same_fields(whole, damaged)):
+                file.write_bytes(damaged)
+                refusal(path)
         file.unlink()
         assert file.name in refusal(path)
         file.write_bytes(whole)
     assert gc.load(path).guarantee == result(name).guarantee
 
 
+def same_fields(first, second):
+    """Whether two receipts are read as the same: white space, or a 17th digit, says nothing."""
+    try:
+        return json.loads(first) == json.loads(second)
+    except ValueError:
+        return False
+
+
+def test_a_file_of_another_release_is_refused(tmp_path):
+    path = saved("release", tmp_path / "one")
+    other = gc.release_graph(random_graph(12, seed=9), epsilon=3.0, seed=5)
+    (tmp_path / "other").mkdir()
+    for name in other.save(tmp_path / "other" / path.name):
+        file = path.with_name(name.rpartition("/")[2])
+        whole = file.read_bytes()
+        shutil.copy(name, file)
+        refusal(path)
+        file.write_bytes(whole)
+
+
 @pytest.mark.parametrize("name", MADE)
 def test_other_kinds_and_versions_are_refused(name, tmp_path):
-    path = saved(name, tmp_path / "one")
-    whole = bundle.receipt_path(path).read_bytes()
-    for format_ in (4, 6, None, [5], f"{KIND_OF[name]} 1", "5"):
-        rewrite(path, format=format_)
+    path, own = saved(name, tmp_path / "one"), kind_of(name)
+    for version in (bundle.FORMAT - 1, bundle.FORMAT + 1, None, [5], f"{own} 1", "5"):
+        rewrite(path, format=version)
         told = refusal(path)
         assert "not a receipt of this version" in told
         assert "read it with the version that wrote it, or release again" in told
-        bundle.receipt_path(path).write_bytes(whole)
-    for kind in (*KINDS, "songs", None, [KIND_OF[name]]):
-        if kind != KIND_OF[name]:
-            rewrite(path, kind=kind)
+    for kind in (*KINDS, "songs", None, [own]):
+        if kind != own:
+            rewrite(path, format=bundle.FORMAT, kind=kind)
             refusal(path)
-            bundle.receipt_path(path).write_bytes(whole)
-    reader = gc.Flows if KIND_OF[name] != "flows" else gc.IterativeRelease
-    with pytest.raises(FileFormatError, match=f"of this kind, but of '{KIND_OF[name]}'"):
+    rewrite(path, kind=own)
+    reader = gc.Flows if own != "flows" else gc.IterativeRelease
+    with pytest.raises(FileFormatError, match=f"of this kind, but of '{own}'"):
         reader.load(path)
+
+
+READ = {"guarantee", "kind", "format", "files", "measurements", "sums", "shares", "model"}
+READ |= {"settings", "accuracy", "cost", "rate", "vertices", "grid", "noise", "workload"}
 
 
 @pytest.mark.parametrize("name", MADE)
 def test_a_field_that_is_gone_or_something_else_is_refused_though_the_digest_fits(name, tmp_path):
     path = saved(name, tmp_path / "one")
-    whole = bundle.receipt_path(path).read_bytes()
-    read = {"guarantee", "kind", "format", "files", "measurements", "sums", "shares"}
-    read |= {"settings", "accuracy", "cost", "rate", "vertices", "grid", "noise"}
-    if KIND_OF[name] in ("release", "flows"):
-        read -= {"noise"}  # told to people; the file of the matrix has its own
-    for field in read & set(json.loads(whole)):
+    whole = receipt_of(path)
+    for field in READ & set(whole) - ({"workload"} if name == "flows" else set()):
         for value in ([None], None):
-            rewrite(path, **{field: value})
-            refusal(path)
-            bundle.receipt_path(path).write_bytes(whole)
+            if value != whole[field]:
+                rewrite(path, **{field: value})
+                refusal(path)
+                rewrite(path, **{field: whole[field]})
+
+
+GONE = object()
+DEGREES, SUMS = ("measurements", "degrees"), ("sums",)
 
 
 @pytest.mark.parametrize(
-    ("name", "field", "part", "value"),
+    ("name", "where", "value"),
     [
-        ("answers", "law", None, None),
-        ("answers", "list", "given", False),
-        ("answers", "accuracy", "error", "small"),
-        ("answers", "accuracy", "confidence", math.nan),
-        ("iterative construction", "accuracy", "queries", "measured"),
-        ("iterative construction", "cap", None, math.nan),
+        ("answers", ["law"], None),
+        ("answers", ["list", "given"], False),
+        ("answers", ["accuracy", "error"], "small"),
+        ("answers", ["accuracy", "confidence"], float("nan")),
+        ("iterative construction", ["accuracy", "queries"], "measured"),
+        ("iterative construction", ["cap"], float("nan")),
+        ("release", ["guarantee"], GONE),
+        ("release", ["files"], {}),
+        ("release", ["files"], {"g.edges": 3, "g.edges.noisy.npz": 4}),
+        ("release", ["graph"], None),
+        ("release", ["graph"], GONE),
+        ("release", ["graph"], {"weighted": True}),
+        ("release", ["fit", "extra"], 1),
+        ("release", ["certificate", "S"], [999]),
+        ("release", ["certificate", "S"], ["x"]),
+        ("release", ["certificate", "lower"], GONE),
+        ("release", ["workload"], "cuts"),
+        ("release", ["workload"], GONE),
+        ("release", ["measurements", "entries", "epsilon"], [1, 0]),
+        ("release", ["measurements", "entries", "epsilon"], [-1, 1]),
+        ("release", ["measurements", "entries", "noise"], "gauss"),
+        ("release", ["measurements", "entries", "noise"], "laplace"),
+        ("release of arcs", [*DEGREES, "parameters"], [[1, 0]]),
+        ("release of arcs", [*DEGREES, "parameters"], [["x", 1]]),
+        ("release of arcs", [*DEGREES, "unit"], "x"),
+        ("release of arcs", DEGREES, [1, 2]),
+        ("release of arcs", DEGREES, GONE),
+        ("release of arcs", ["measurements", "total"], {"value": 1.0}),
+        ("release of arcs", ["guarantee", "parts"], [1, 2]),
+        ("release of arcs", ["guarantee", "parts"], GONE),
+        ("release, sparse", DEGREES, GONE),
+        ("release, sparse", ["model", "whole"], GONE),
+        ("release, sparse", ["measurements", "weights", "unit"], "x"),
+        ("flows", [*SUMS, "noise"], "uniform"),
+        ("flows", [*SUMS, "places"], [0]),
+        ("flows", [*SUMS, "parameters"], []),
+        ("flows", [*SUMS, "directed"], True),
+        ("flows", [*SUMS, "rows", "levels", 0, "labels"], ["a"]),
     ],
 )
-def test_parts_that_do_not_belong_together_are_refused(name, field, part, value, tmp_path):
+def test_parts_that_do_not_belong_together_are_refused(name, where, value, tmp_path):
     path = saved(name, tmp_path / "one")
-    whole = json.loads(bundle.receipt_path(path).read_text())[field]
-    rewrite(path, **{field: value if part is None else {**whole, part: value}})
+    fields = receipt_of(path)
+    *steps, last = where
+    inner = fields
+    for step in steps:
+        inner = inner[step]
+    if value is GONE:
+        del inner[last]
+    else:
+        inner[last] = value
+    bundle.receipt_path(path).write_text(json.dumps(fields))
+    if where[0] in fields:
+        rewrite(path)
+    else:
+        fields.pop("digest")
+        text = json.dumps({**fields, "digest": bundle._digest(fields)})
+        bundle.receipt_path(path).write_text(text)
     refusal(path)
 
 
-def test_noise_of_other_answers_is_refused(tmp_path):
-    path = saved("answers", tmp_path / "one")
-    arrays = KINDS["answers"].arrays(path)
-    with np.load(arrays) as stored:
-        parts = dict(stored.items())
-    parts["facets"] = np.zeros((0, parts["facets"].shape[1] + 1), dtype=np.int64)
-    with arrays.open("wb") as handle:
+@pytest.mark.parametrize("content", [b"", b"null", b"[]", b"{}", b"\xff\xfe", b'{"format": 1}'])
+def test_something_else_in_place_of_the_receipt_is_refused(content, tmp_path):
+    path = saved("release", tmp_path / "one")
+    bundle.receipt_path(path).write_bytes(content)
+    refusal(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "array", "values"),
+    [
+        ("answers", "facets", np.zeros((0, 9), dtype=np.int64)),
+        ("release", "entries/values", np.zeros(3, dtype=np.uint8)),
+        ("release", "entries/values", np.zeros(9, dtype=np.float64)),
+        ("release", "entries/values", np.zeros((3, 3), dtype=np.uint8)),
+        ("release", "about", np.frombuffer(b'{"vertices": [13], "directed": false}', np.uint8)),
+        ("release", "about", np.frombuffer(b'{"vertices": [[0, 0]], "directed": 0}', np.uint8)),
+        ("release of arcs", "degrees/steps 0", np.zeros(4, dtype=np.int64)),
+        ("release of arcs", "degrees/steps 0", np.array(["many"] * 3)),
+        ("release of arcs", "degrees/steps 0", None),
+        ("release, sparse", "model/blocks", np.zeros((1, 1))),
+        ("release, sparse", "groups/codes 0", np.zeros(6, dtype=np.int64)),
+        ("flows", "steps 0", np.zeros(5, dtype=np.int64)),
+    ],
+)
+def test_other_arrays_are_refused_though_the_checksums_fit(name, array, values, tmp_path):
+    path = saved(name, tmp_path / "one")
+    parts = arrays_of(path, kind_of(name))
+    assert array in parts
+    del parts[array]
+    if values is not None:
+        parts[array] = values
+    with (tmp_path / "changed.npz").open("wb") as handle:
         np.savez(handle, **parts)
-    rewrite(path, files={arrays.name: bundle.sha256_of(arrays)})
+    replace_arrays(path, (tmp_path / "changed.npz").read_bytes())
     refusal(path)
 
 
 @pytest.mark.parametrize("name", ["release", "iterative construction", "answers"])
-def test_an_archive_that_is_none_is_refused_though_the_checksums_fit(name, tmp_path):
+def test_an_archive_that_is_none_or_has_pickles_is_refused_though_the_checksums_fit(name, tmp_path):
     path = saved(name, tmp_path / "one")
-    file = KINDS[KIND_OF[name]].arrays(path)
-    files = json.loads(bundle.receipt_path(path).read_text())["files"]
-    for content in (b"", b"PK", b"PK\3\4" + b"x" * 60, file.read_bytes()[:-40]):
-        file.write_bytes(content)
-        rewrite(path, files={**files, file.name: bundle.sha256_of(file)})
+    whole = KINDS[kind_of(name)].arrays(path).read_bytes()
+    parts = arrays_of(path, kind_of(name))
+    with (tmp_path / "pickled.npz").open("wb") as handle:
+        np.savez(handle, **parts | {"more": np.array([{"a": 1}], dtype=object)})
+    pickled = (tmp_path / "pickled.npz").read_bytes()
+    for content in (b"", b"PK", b"PK\3\4" + b"x" * 60, whole[:-40], pickled):
+        replace_arrays(path, content)
         refusal(path)
 
 
@@ -249,30 +421,11 @@ def test_files_that_are_replaced_while_they_are_read_are_refused(tmp_path):
         reading.__exit__(None, None, None)
 
 
-def test_a_sparse_release_answers_without_its_graph(tmp_path):
-    path = saved("sparse", tmp_path / "one")
-    path.unlink()
-    assert "missing" in refusal(path)
-    read = gc.Release.load(path, graph=False)
-    assert not read.has_graph
-    assert read.answer_all(CUTS) == result("sparse").answer_all(CUTS)
-    KINDS["sparse"].arrays(path).unlink()
-    with pytest.raises(FileFormatError, match="missing"):
-        gc.Release.load(path, graph=False)
-
-
 def test_answers_about_distances_are_a_table(tmp_path):
     made = gc.distances.answer_distances(nx.path_graph(6), [0, 1, 2] * 20, epsilon=1.0, seed=1)
     made.save(tmp_path / "d.csv")
     assert "is a table of distances" in refusal(tmp_path / "d.csv")
-
-
-def test_a_file_of_arrays_alone_tells_whether_it_is_private(tmp_path):
-    for name, kind in KIND_OF.items():
-        path = saved(name, tmp_path / name)
-        with np.load(KINDS[kind].arrays(path)) as stored:
-            header = json.loads(stored["header"].tobytes())
-        assert header["entropy"] == "seeded: not private"
+    assert "does not exist" in refusal(tmp_path / "nothing.csv")
 
 
 @pytest.mark.parametrize(
@@ -289,5 +442,158 @@ def test_spaces_come_back(space):
     assert space_from(json.loads(json.dumps(space_fields(space)))) == space
 
 
-def test_nothing_is_there():
-    assert "does not exist" in refusal("/no/such/file.csv")
+# Places and interruptions.
+
+
+@pytest.mark.parametrize("name", ["release", "release without a graph", "flows", "answers"])
+def test_existing_files_are_kept_unless_forced(name, tmp_path):
+    for place in saved(name, tmp_path / "one").parent.iterdir():
+        folder = tmp_path / place.name
+        folder.mkdir()
+        taken, path = folder / place.name, folder / MADE[name][1]
+        taken.write_text("precious")
+        with pytest.raises(FileFormatError, match="exists"):
+            result(name).save(path)
+        assert [file.read_text() for file in folder.iterdir()] == ["precious"]
+        result(name).save(path, force=True)
+        assert repr(gc.load(path)) == repr(result(name))
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "match"),
+    [
+        ("release without a graph", "no/such/g.edges", "does not exist"),
+        ("release without a graph", "g.xyz", "xyz"),
+        ("release without a graph", "g.konect", "KONECT"),
+        ("flows", "t.xlsx", "must end in .csv"),
+        ("answers", "a.csv", "must end in .npz"),
+    ],
+)
+def test_places_that_cannot_hold_a_result_are_refused(kind, name, match, tmp_path):
+    with pytest.raises(FileFormatError, match=match) as caught:
+        result(kind).save(tmp_path / name)
+    assert "\n" not in str(caught.value)
+    assert not list(tmp_path.iterdir())
+
+
+def failing(real, stage, problem, calls):
+    """`atomic_write` that fails at the end of its body when called the stage-th time."""
+
+    @contextlib.contextmanager
+    def write(path, *, force=False):
+        with real(path, force=force) as handle:
+            yield handle
+            calls.append(path)
+            if len(calls) == stage:
+                raise problem
+
+    return write
+
+
+FULL = OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize(
+    ("problem", "raised"),
+    [
+        (FULL, FileFormatError),
+        (KeyboardInterrupt(), KeyboardInterrupt),
+        (MemoryError(), MemoryError),
+    ],
+)
+@pytest.mark.parametrize("stage", [1, 2, 3])
+def test_an_interrupted_save_leaves_nothing(tmp_path, monkeypatch, stage, problem, raised):
+    calls = []
+    for module in (files, bundle):
+        write = failing(module.atomic_write, stage, problem, calls)
+        monkeypatch.setattr(module, "atomic_write", write)
+    with pytest.raises(raised):
+        result("release").save(tmp_path / "g.edges")
+    assert len(calls) == stage
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("problem", "raised"), [(FULL, FileFormatError), (KeyboardInterrupt(), KeyboardInterrupt)]
+)
+@pytest.mark.parametrize("name", ["sha256_of", "_write_arrays", "_digest", "np"])
+def test_trouble_between_the_files_leaves_nothing(tmp_path, monkeypatch, name, problem, raised):
+    def trouble(*_, **__):
+        raise problem
+
+    if name == "np":  # in the middle of an archive
+        monkeypatch.setattr(np.lib.format, "write_array", trouble)
+    else:
+        monkeypatch.setattr(bundle, name, trouble)
+    with pytest.raises(raised, match="disk is full" if problem is FULL else None):
+        result("release").save(tmp_path / "g.edges")
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_interrupted_replacement_leaves_the_older_release(tmp_path, monkeypatch):
+    path = saved("release", tmp_path / "one")
+    other, calls = gc.release_graph(random_graph(12, seed=9), epsilon=3.0, seed=5), []
+    write = failing(bundle.atomic_write, 2, KeyboardInterrupt(), calls)
+    monkeypatch.setattr(bundle, "atomic_write", write)
+    with pytest.raises(KeyboardInterrupt):
+        other.save(path, force=True)
+    assert gc.load(path).graph == result("release").graph
+
+
+# What the files tell.
+
+
+def shape_of(value):
+    """The structure of JSON: keys and types, no numbers."""
+    if isinstance(value, dict):
+        return {key: shape_of(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return "list"
+    return "number" if isinstance(value, int | float) else type(value).__name__
+
+
+def leaves(value):
+    if isinstance(value, dict | list):
+        inner = value.values() if isinstance(value, dict) else value
+        return [leaf for item in inner for leaf in leaves(item)]
+    return [value]
+
+
+@pytest.mark.parametrize("fit", ["first-order", "none"])
+@pytest.mark.parametrize("noise", ["binary", "laplace"])
+def test_files_of_unlike_graphs_have_one_structure_and_hold_no_edge_count(tmp_path, noise, fit):
+    n, edges = 30, 137
+    rows, columns = np.triu_indices(n, 1)
+    told = []
+    for count in (edges, edges + 1, 0, len(rows)):
+        graph = gc.Graph(rows[:count], columns[:count], vertices=n)
+        made = gc.release_graph(graph, epsilon=3.0, noise=noise, fit=fit, seed=3)
+        path = tmp_path / str(count) / "g.mtx"
+        path.parent.mkdir()
+        made.save(path)
+        receipt, arrays = receipt_of(path), arrays_of(path, "release")
+        found = {name: (each.shape, each.dtype) for name, each in arrays.items()}
+        if noise == "binary":  # eight a byte
+            assert arrays["entries/values"].shape == (-(-n * (n - 1) // 2 // 8),)
+        told.append((shape_of(receipt), found, arrays["header"].tobytes(), repr(made)))
+        certificate = receipt.pop("certificate")
+        assert count == 0 or count not in leaves(receipt)
+        if certificate is not None:
+            assert count <= 1 or count not in leaves(certificate | {"S": None, "T": None})
+    assert all(each == told[0] for each in told)
+
+
+@pytest.mark.parametrize("mechanism", ["response", "sparse"])
+@pytest.mark.parametrize("seed", [None, 1])
+def test_graphml_of_a_release_tells_its_epsilon(mechanism, seed, tmp_path):
+    made = gc.release_graph(
+        GRAPH, epsilon=9.0, mechanism=mechanism, seed=seed, protect=gc.Protect.edges(3)
+    )
+    made.save(tmp_path / "a.graphml")
+    told = nx.read_graphml(tmp_path / "a.graphml").graph
+    assert (told["epsilon"], told["delta"], told["protects"]) == (9.0, 0.0, "3 edges")
+    assert ("warning" in told) == (seed is not None)
+    assert gc.load(tmp_path / "a.graphml").graph == made.graph
+    assert gc.read_graph(tmp_path / "a.graphml") == made.graph
+    made.save(tmp_path / "a.csv")  # other formats have no place for it
+    assert "epsilon" not in (tmp_path / "a.csv").read_text()

@@ -24,18 +24,23 @@ def mutants():
 
 
 @pytest.fixture(scope="module")
-def chosen(mutants):
-    return mutants.select(mutants.candidates(), sample=150, seed=1)
+def candidates(mutants):
+    return mutants.candidates()
 
 
-def test_the_chosen_mutants_are_many_and_from_every_folder(mutants, chosen):
+@pytest.fixture(scope="module")
+def chosen(mutants, candidates):
+    return mutants.select(candidates, sample=150, seed=1)
+
+
+def test_the_chosen_mutants_are_many_and_from_every_folder(mutants, candidates, chosen):
     assert len(chosen) >= 250
     assert len({mutant.key for mutant in chosen}) == len(chosen)
     folders = {mutant.path.split("/")[1] for mutant in chosen}
     assert folders >= {"privacy", "release", "session", "offline", "distances"}
     kinds = {mutant.kind for mutant in chosen}
     assert {"by hand", "noise", "reuse", "drop", "comparison", "constant"} <= kinds
-    assert mutants.select(mutants.candidates(), sample=150, seed=1) == chosen
+    assert mutants.select(candidates, sample=150, seed=1) == chosen
 
 
 def test_each_mutant_changes_the_code_and_compiles(chosen):
@@ -46,9 +51,9 @@ def test_each_mutant_changes_the_code_and_compiles(chosen):
         compile(changed, mutant.path, "exec", dont_inherit=True)
 
 
-def test_the_numbers_of_mutants_are_recorded_for_modules_that_exist(mutants):
+def test_the_numbers_of_mutants_are_recorded_for_modules_that_exist(candidates):
     record = json.loads((ROOT / "tests" / "golden" / "mutation_scores.json").read_text())
-    targets = {mutant.path for mutant in mutants.candidates()}
+    targets = {mutant.path for mutant in candidates}
     known = {f"graphcuts_dp/{name}.py" for name in record["modules"]}
     assert known == targets, "python scripts/mutate.py --record writes them"
     assert all(noticed <= run for noticed, run in record["noticed"].values())
@@ -107,8 +112,8 @@ def test_a_call_that_draws_noise_has_its_mutants(mutants):
     }
 
 
-def test_every_explained_survivor_is_still_in_the_code(mutants):
-    entries = {mutant.entry for mutant in mutants.candidates()}
+def test_every_explained_survivor_is_still_in_the_code(candidates):
+    entries = {mutant.entry for mutant in candidates}
     lines = (ROOT / "tests" / "mutation_survivors.md").read_text().splitlines()
     listed = [line for line in lines if line.startswith("- `")]
     assert listed

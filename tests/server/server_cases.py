@@ -92,7 +92,7 @@ class Office:
 
     def add(self, name, **facts):
         """Make a person; the token is kept here."""
-        self.tokens[name] = self.people.add(Person(name=name, **facts), by="console").text
+        self.tokens[name] = self.people.add(Person(name=name, **facts), by="console")
 
     def send(self, name, method, path, body=None, **headers):
         """A request of somebody; `name` None sends no token."""

@@ -7,7 +7,7 @@ import pytest
 from server_cases import TERMS, Office, made_graph
 
 import graphcuts_dp as gc
-from graphcuts_dp.server.chain import verify
+from graphcuts_dp.server.book import verify
 
 LEFT = [f"v{i}" for i in range(12)]
 
@@ -153,7 +153,7 @@ def test_sessions_of_mirror_descent_have_a_norm(tmp_path):
         dummy = {"terms": forecast, "queries": [{"S": [0], "T": [1]}]}
         assert len(told(office.send("ann", "POST", "/v1/dummy", dummy))["answers"]) == 1
         assert told(office.send("ann", "GET", "/v1/budget"))["yours"]["epsilon"] <= 4.0
-        before = office.desk.requests.all()
+        before = office.desk.requests()
         assert "norm" not in before[-1].terms  # as sessions that were asked for earlier
         assert before[0].terms["norm"] == "2,p"
 
@@ -179,7 +179,7 @@ def test_sessions_start_from_the_groups_of_the_server(tmp_path):
             assert (opened["state"], opened["terms"]["start"]) == ("open", "groups")
             assert office.open("ann", "b", **{**start, "start": "degrees"}).status_code == 422
             told(office.open("ann", "c", **{**TERMS, "epsilon": 0.1}), 201)
-            assert "start" not in office.desk.requests.all()[-1].terms  # as in earlier sessions
+            assert "start" not in office.desk.requests()[-1].terms  # as in earlier sessions
 
 
 def test_caps_hold_beside_the_budget(office):

@@ -172,7 +172,7 @@ def test_caps_are_checked_again_when_a_session_begins_later(office, full):
 def test_what_the_graph_s_budget_refuses_holds_no_cap(office):
     office.add("ann", preapproved=True, epsilon=12.0)
     assert office.open("ann", "a", epsilon=11.0).status_code == 409
-    assert office.desk.requests.all() == []
+    assert office.desk.requests() == []
     assert office.open("ann", "b", epsilon=10.0).status_code == 201
 
 
@@ -190,7 +190,7 @@ def test_nothing_begins_for_people_whose_tokens_were_withdrawn(office, full):
     with pytest.raises(desk.RefusedError, match="withdrawn"):  # a request that was on its way
         office.desk.request(ann, desk.SessionIn(name="a", **TERMS))
     assert decide(office, "bob.a", approve=False).json()["state"] == "refused"
-    assert [each.state for each in office.desk.requests.all()] == ["refused"]
+    assert [each.state for each in office.desk.requests()] == ["refused"]
     assert spent(office) == 0
 
 
@@ -212,7 +212,7 @@ def test_a_store_that_is_busy_approves_nothing(office):
         assert holder.stdout.readline() == b"held\n"
         reply = office.open("ann", "a", **WHOLE)
     assert reply.status_code == 503
-    assert office.desk.requests.all() == []
+    assert office.desk.requests() == []
     assert office.open("ann", "a", **WHOLE).status_code == 201
 
 

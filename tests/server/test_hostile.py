@@ -294,7 +294,7 @@ def test_replies_are_the_same_for_all_graphs_but_for_noise(tmp_path, monkeypatch
         )
     monkeypatch.setattr(runner, "SystemEntropy", lambda: SeededEntropy(7))
     monkeypatch.setattr(uses, "datetime", StandingClock)
-    for module in ("people", "approval", "book"):
+    for module in ("people", "desk", "book"):
         monkeypatch.setattr(f"graphcuts_dp.server.{module}.now", lambda: "2012-03-19T12:00:00.000")
     found = []
     for number, count in enumerate((0, 1, len(PAIRS))):

@@ -228,7 +228,7 @@ def test_long_queries_are_told_in_short_pages(office, monkeypatch):
 def test_terms_of_sessions_of_cuts_are_as_they_were(office):
     """Sessions that were asked for before there was `linear` go on with the same terms."""
     office.open("ann")
-    assert "linear" not in office.desk.requests.all()[0].terms
+    assert "linear" not in office.desk.requests()[0].terms
     assert office.open("ann", linear=False).status_code == 201
     assert office.open("ann", linear=True).status_code == 409
 

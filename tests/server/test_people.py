@@ -1,7 +1,7 @@
 """Tokens, people, and the audit log of what was done."""
 
+import hashlib
 import hmac
-import json
 import os
 import sqlite3
 
@@ -9,10 +9,9 @@ import pytest
 
 from graphcuts_dp.errors import LedgerError, ParameterError
 from graphcuts_dp.ledger.ledger import Head
-from graphcuts_dp.server.book import Book, serving
-from graphcuts_dp.server.chain import log_text, read_export, verify
+from graphcuts_dp.server.book import Book, log_text, read_export, serving, verify
 from graphcuts_dp.server.people import People, Person
-from graphcuts_dp.server.settings import Limits, Rates
+from graphcuts_dp.server.settings import Rates
 
 
 @pytest.fixture
@@ -24,24 +23,23 @@ def people(tmp_path):
 
 def test_a_token_counts_until_it_is_withdrawn(people):
     token = people.add(Person(name="ann"), by="console")
-    assert people.of_token(token.text).person.name == "ann"
+    assert people.of_token(token).person.name == "ann"
     other = people.renew("ann", by="console")
-    assert people.of_token(token.text) is None
-    assert people.of_token(other.text).person == Person(name="ann")
+    assert people.of_token(token) is None
+    assert people.of_token(other).person == Person(name="ann")
     people.revoke("ann", by="console")
-    assert people.of_token(other.text) is None
+    assert people.of_token(other) is None
     assert not people.find("ann").active
 
 
 def test_tokens_are_kept_as_digests_and_shown_nowhere(people, tmp_path):
     token = people.add(Person(name="ann"), by="console")
-    people.log_in(people.of_token(token.text))
+    people.log_in(people.of_token(token))
     people.book.close()
     kept = b"".join(file.read_bytes() for file in tmp_path.iterdir())
-    assert token.digest in kept
-    assert token.text.encode() not in kept
-    assert token.text.split("_", 2)[2].encode() not in kept  # the secret may hold "_", too
-    assert token.text not in repr(token)
+    assert hashlib.sha256(token.encode()).digest() in kept
+    assert token.encode() not in kept
+    assert token.split("_", 2)[2].encode() not in kept  # the secret may hold "_", too
     assert all(file.stat().st_mode & 0o077 == 0 for file in tmp_path.iterdir())
 
 
@@ -55,17 +53,17 @@ def test_all_comparisons_go_by_whole_digests(people, monkeypatch):
         lambda one, two: seen.append((len(one), len(two))) or plain(one, two),
     )
     token = people.add(Person(name="ann"), by="console")
-    wrong = token.text[:-1] + ("A" if token.text[-1] != "A" else "B")
-    nobody = "gcdp_" + "0" * 16 + token.text[21:]
-    assert people.of_token(token.text)
-    for text in (wrong, nobody, "", "gcdp", token.text + "\n", "é" * 50):
+    wrong = token[:-1] + ("A" if token[-1] != "A" else "B")
+    nobody = "gcdp_" + "0" * 16 + token[21:]
+    assert people.of_token(token)
+    for text in (wrong, nobody, "", "gcdp", token + "\n", "é" * 50):
         assert people.of_token(text) is None
     assert seen == [(32, 32)] * 7
 
 
 def test_logins_end_with_the_token(people):
     token = people.add(Person(name="ann"), by="console")
-    secret, csrf = people.log_in(people.of_token(token.text))
+    secret, csrf = people.log_in(people.of_token(token))
     found = people.of_login(secret)
     assert (found.person.name, found.csrf) == ("ann", csrf)
     assert people.of_login(csrf) is None
@@ -75,7 +73,7 @@ def test_logins_end_with_the_token(people):
 
 def test_a_login_ends_by_itself(people, monkeypatch):
     token = people.add(Person(name="ann"), by="console")
-    secret, _ = people.log_in(people.of_token(token.text))
+    secret, _ = people.log_in(people.of_token(token))
     monkeypatch.setattr("graphcuts_dp.server.people.time.time", lambda: 9e9)
     assert people.of_login(secret) is None
 
@@ -228,9 +226,3 @@ def test_buckets_fill_at_their_rate():
     for number in range(20_000):  # names of strangers do not fill the memory
         rates.wait(f"stranger {number}", 1.0)
     assert len(rates._buckets) <= 10_000
-
-
-def test_limits_are_positive():
-    with pytest.raises(ParameterError, match="body"):
-        Limits(body=0)
-    assert json.dumps(vars(Limits()))

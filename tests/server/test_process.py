@@ -20,8 +20,7 @@ from graphcuts_dp.errors import (
     QueryError,
     ServerError,
 )
-from graphcuts_dp.server.book import Book, book_of
-from graphcuts_dp.server.chain import verify
+from graphcuts_dp.server.book import Book, book_of, verify
 from graphcuts_dp.server.people import People
 
 OPTIONS = ("--budget", "8", "--tick", "0.02", "--rate", "100000")

@@ -51,7 +51,7 @@ def seen_addresses(monkeypatch):
     """Where requests come from and how, as the check of tokens sees it."""
     seen = []
     monkeypatch.setattr(
-        "graphcuts_dp.server.access.address_of",
+        "graphcuts_dp.server.service.address_of",
         lambda request: seen.append((request.client.host, request.url.scheme)) or "x",
     )
     return seen

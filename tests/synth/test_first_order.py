@@ -1,30 +1,25 @@
 """The first-order fit works on blocks of rows: how they are cut must not matter."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from helpers import random_graph
+from noisy_cases import problem
 
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
 from graphcuts_dp.estimate.blocks import Blocks, RowBlock
-from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
-from graphcuts_dp.measure.entries import distribution_for, randomized_response
 from graphcuts_dp.pairs import universe
-from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.synth import first_order as module
 from graphcuts_dp.synth.base import FitProblem, degree_matched_shifts, degree_matched_start
 from graphcuts_dp.synth.first_order import first_order
 
 
-def problem(n=90, *, symmetric=True, noise="binary", cap=1.0, seed=0):
-    rng = np.random.default_rng(seed)
-    dense = rng.random((n, n if symmetric else n // 2)) < 0.3
-    if symmetric:
-        graph = Graph(*np.nonzero(np.triu(dense, 1)), vertices=n)
-    else:
-        graph = BipartiteGraph(*np.nonzero(dense), left=n, right=n // 2)
-    noisy = randomized_response(graph, distribution_for(graph, noise, 1.0), SeededEntropy(seed))
-    return FitProblem(noisy.blocks, cap)
+def made(*, symmetric, noise="binary", cap=1.0):
+    """Noisy entries of a graph at random."""
+    graph = random_graph(90 if symmetric else (90, 45))
+    return replace(problem(graph, noise=noise), cap=cap)
 
 
 def cut_again(given):
@@ -50,7 +45,7 @@ def small_blocks(monkeypatch):
 @pytest.mark.parametrize("symmetric", [True, False])
 def test_any_cut_into_blocks_gives_the_same_fit_up_to_rounding(symmetric, cap, noise, monkeypatch):
     """Float32 sums in another order; steps spread that to 1e-3 of the value at most."""
-    given = problem(symmetric=symmetric, noise=noise, cap=cap)
+    given = made(symmetric=symmetric, noise=noise, cap=cap)
     fits = []
     for entries in (1, 2000, 1 << 20):
         monkeypatch.setattr(universe, "_SMALL", 0)
@@ -67,7 +62,7 @@ def test_any_cut_into_blocks_gives_the_same_fit_up_to_rounding(symmetric, cap, n
 @pytest.mark.parametrize("symmetric", [True, False])
 def test_value_and_bound_are_those_of_the_dense_formulas(symmetric):
     """The value against a solver on the dense residual, the bound against all points of the box."""
-    given = problem(symmetric=symmetric)
+    given = made(symmetric=symmetric)
     z = given.noisy
     found = first_order(given, max_rounds=60)
     rivals = [found.matrix.astype(float), degree_matched_start(given), np.clip(z, 0, 1)]
@@ -85,7 +80,7 @@ def test_value_and_bound_are_those_of_the_dense_formulas(symmetric):
 def test_the_running_sum_is_the_average_of_the_directions(symmetric, monkeypatch):
     """Over 60 steps the weights change twice and the scale is taken back to one."""
     monkeypatch.setattr(module, "_LARGEST_SCALE", 40.0)
-    run = module.FirstOrder(problem(symmetric=symmetric))
+    run = module.FirstOrder(made(symmetric=symmetric))
     average = np.zeros(run.problem.shape)
     for step in range(1, 61):
         run.round()
@@ -106,7 +101,7 @@ def test_the_running_sum_is_the_average_of_the_directions(symmetric, monkeypatch
 
 @pytest.mark.parametrize("symmetric", [True, False])
 def test_shifts_bring_row_and_column_sums_near_those_of_the_noisy_matrix(symmetric):
-    given = problem(symmetric=symmetric)
+    given = made(symmetric=symmetric)
     x, z = degree_matched_start(given), given.noisy
     assert (x >= 0).all()
     assert (x <= 1).all()

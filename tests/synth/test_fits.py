@@ -14,9 +14,8 @@ from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.pairs import universe
 from graphcuts_dp.release.releases import release_graph
 from graphcuts_dp.release.shares import Response
-from graphcuts_dp.synth import first_order, maximum_entropy
+from graphcuts_dp.synth import block_model, first_order, maximum_entropy
 from graphcuts_dp.synth.base import FitProblem
-from graphcuts_dp.synth.cutting_plane import query_game
 from graphcuts_dp.synth.methods import FITS
 from scripts.benchmark.baselines import chung_lu
 
@@ -31,6 +30,13 @@ KINDS = {
 # Of the value, over the cut norm of the residual: Krivine's constant for the relaxation; what the
 # oracles find may be less than the largest cut.
 WITHIN = {"first-order": (0.999, 1.783), "game": (0.97, 1.0), "cutting-plane": (0.97, 1.0)}
+
+
+@pytest.fixture(autouse=True)
+def few_starts(monkeypatch):
+    """Which blocks are found does not matter here."""
+    monkeypatch.setattr(block_model, "_STARTS", 2)
+    monkeypatch.setattr(block_model, "_FEWEST_STARTS", 2)
 
 
 def check_in_box(x, given):
@@ -87,15 +93,6 @@ def test_a_search_stops_at_its_rounds_or_its_tolerance(fit):
     assert rough.gap <= 0.5
 
 
-def test_the_game_goes_on_to_a_smaller_gap_and_no_more_than_the_relaxation():
-    """Both minimise nearly the same norm: the game's value is at most first-order's."""
-    given = KINDS["undirected"]
-    short, long = query_game(given, max_rounds=50, tolerance=0), query_game(given)
-    assert long.gap < 0.1 < short.gap
-    relaxed = first_order.first_order(given).matrix - given.noisy
-    assert long.value <= 1.02 * cut_norm(relaxed).upper
-
-
 @pytest.mark.parametrize("fit", GAP_FITS)
 def test_weights_without_a_cap_have_no_lower_bound_to_speak_of(fit):
     noisy = np.random.default_rng(0).normal(1, 2, (12, 12))
@@ -105,14 +102,6 @@ def test_weights_without_a_cap_have_no_lower_bound_to_speak_of(fit):
     assert cut_norm(found.matrix - noisy).lower < cut_norm(residual).lower
     assert found.matrix.max() > 1
     assert found.matrix.min() >= 0
-
-
-@pytest.mark.parametrize("fit", WITHIN)
-def test_a_constant_matrix_is_fitted(fit):
-    found = FITS[fit].run(matrix_problem(np.full((6, 6), 1.5), symmetric=False))
-    assert found.matrix == pytest.approx(np.ones((6, 6)))
-    assert found.value == pytest.approx(18, rel=1e-5)
-    assert found.gap < 1e-5
 
 
 @pytest.mark.parametrize("symmetric", [True, False])
@@ -125,16 +114,15 @@ def test_any_number_of_threads_gives_the_same_fit_to_the_last_bit(
     monkeypatch.setattr(universe, "_BLOCK_ENTRIES", 1)
     monkeypatch.setattr(maximum_entropy, "_PIECE", 200)
     monkeypatch.setattr(first_order, "_PIECE", 300)
-    sizes, other = (30, 30, 30), (20, 20, 20)
-    graph = planted(sizes, 0.9, 0.05)[0]
+    graph = planted((16,) * 3, 0.9, 0.05)[0]
     if not symmetric:
-        graph = planted_bipartite(sizes, other, 0.9, 0.05)[0]
+        graph = planted_bipartite((16,) * 3, (12,) * 3, 0.9, 0.05)[0]
     options = {"max_rounds": 25} if fit == "first-order" else {}
     fits = []
-    for threads in (1, 2, 3):
+    for threads in (1, 3):
         monkeypatch.setattr(resources, "_processors", lambda count=threads: count)
         given = problem(graph, epsilon=2.0, degrees=degrees)
-        assert len(given.blocks.layout.bounds()) == 12
+        assert len(given.blocks.layout.bounds()) == 6
         with threadpool_limits(threads, user_api="blas"):
             fits.append(FITS[fit].run(given, **options))
     for found in fits:
@@ -174,30 +162,31 @@ def star(n):
 GRAPHS = {
     "two vertices": Graph([0], [1], vertices=2),
     "three vertices": Graph([0], [1], vertices=3),
-    "no edges": Graph([], [], vertices=25),
-    "complete": Graph(*np.triu_indices(25, 1), vertices=25),
-    "star": star(40),
-    "matching": Graph(np.arange(0, 40, 2), np.arange(1, 40, 2), vertices=40),
-    "two cliques": planted((15, 15), 1.0, 0.0)[0],
+    "no edges": Graph([], [], vertices=15),
+    "complete": Graph(*np.triu_indices(15, 1), vertices=15),
+    "star": star(20),
+    "matching": Graph(np.arange(0, 20, 2), np.arange(1, 20, 2), vertices=20),
+    "two cliques": planted((9, 9), 1.0, 0.0)[0],
     "1 x 1": BipartiteGraph([0], [0], left=1, right=1),
     "1 x 5": BipartiteGraph([0, 0], [1, 4], left=1, right=5),
     "5 x 1": BipartiteGraph([1, 4], [0, 0], left=5, right=1),
     "full bipartite": BipartiteGraph(*np.indices((8, 5)).reshape(2, -1), left=8, right=5),
-    "bipartite star": BipartiteGraph(np.zeros(30, int), np.arange(30), left=30, right=30),
+    "bipartite star": BipartiteGraph(np.zeros(15, int), np.arange(15), left=15, right=15),
     "one arc": DirectedGraph([0], [1], vertices=2),
-    "no arcs": DirectedGraph([], [], vertices=25),
-    "all arcs": DirectedGraph(*np.nonzero(1 - np.eye(15)), vertices=15),
-    "out-star": DirectedGraph(np.zeros(30, int), np.arange(1, 31), vertices=31),
+    "no arcs": DirectedGraph([], [], vertices=15),
+    "all arcs": DirectedGraph(*np.nonzero(1 - np.eye(12)), vertices=12),
+    "out-star": DirectedGraph(np.zeros(15, int), np.arange(1, 16), vertices=16),
     "arc weights": DirectedGraph([0, 1], [1, 0], [0.5, 2.5], vertices=9, weight_cap=2.5),
-    "weights": Graph([0, 1, 4], [1, 2, 5], [0.5, 2.0, 1.25], vertices=20, weight_cap=2.5),
+    "weights": Graph([0, 1, 4], [1, 2, 5], [0.5, 2.0, 1.25], vertices=12, weight_cap=2.5),
     "bipartite weights": BipartiteGraph(
         [0, 1], [1, 2], [0.5, 2.5], left=5, right=9, weight_cap=2.5
     ),
 }
 
 
-@pytest.mark.parametrize("mechanism", ["auto", "response", "degrees+response"])
-@pytest.mark.parametrize("epsilon", [1e-4, 1.0, 50.0])
+@pytest.mark.parametrize(("epsilon", "mechanism"), [(1e-4, "auto"), (1e-4, "degrees+response"),
+                         (1.0, "response"), (1.0, "degrees+response"),
+                         (50.0, "auto"), (50.0, "degrees+response")])  # fmt: skip
 @pytest.mark.parametrize("name", GRAPHS)
 def test_graphs_at_the_edge(name, epsilon, mechanism):
     """Warnings are errors here: no overflow, no division by zero, no entry out of the box."""
@@ -224,13 +213,7 @@ def test_the_smallest_graph(fit):
     assert made.fit.lower <= made.fit.value * (1 + 1e-4)
 
 
-def test_the_least_epsilon_is_left_whole():
-    made = release_graph(star(20), epsilon=1e-6, seed=0)
-    assert made.guarantee.epsilon == 1e-6
-    assert made.guarantee.parts == ()
-
-
-@pytest.mark.parametrize("seed", [1, 2, 4])
+@pytest.mark.parametrize("seed", [1, 4])
 def test_noise_in_the_direction_of_the_degrees_makes_no_core(seed):
     """Entries with little of epsilon do not tell whether vertices of many neighbours are
     neighbours. The sum that says so has a noise of more than the mean degree; the graph may move

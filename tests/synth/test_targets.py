@@ -20,6 +20,7 @@ from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release.measuring import measure
 from graphcuts_dp.release.shares import group_plan
+from graphcuts_dp.resources import Deadline
 from graphcuts_dp.synth.base import FitProblem
 from graphcuts_dp.synth.targets import (
     CellEstimates,
@@ -52,16 +53,6 @@ def test_posterior_means_beat_raw_on_a_heavy_tail(distribution, seed):
     # The tail is not shrunk away.
     large = true > 100
     assert np.abs(means[large] - true[large]).mean() < 20
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_equal_degrees_shrink_to_their_common_value(seed):
-    """500 observations of 40 with deviation 10: their mean is off by 0.45."""
-    observed = 40 + np.random.default_rng(seed).normal(0, 10, 500)
-    grid = grid_for(observed)
-    means = posterior_means(observed, 10.0, grid)
-    assert means.mean() == pytest.approx(observed.mean(), abs=0.5)
-    assert ((means - 40) ** 2).mean() < 0.1 * 10**2
 
 
 @pytest.mark.parametrize("observed", [np.array([3.0]), np.full(7, -2.0), np.array([0.0, 1e12])])
@@ -110,7 +101,7 @@ def test_noisy_degrees_make_better_degrees(case):
     graph = make()
     errors = []
     for degrees in (None, 1):
-        asked = [problem(graph, epsilon=0.5, degrees=degrees, seed=seed) for seed in range(4)]
+        asked = [problem(graph, epsilon=0.5, degrees=degrees, seed=seed) for seed in range(2)]
         found = [credible_sums(each, each.blocks.distribution).rows for each in asked]
         errors.append(np.mean([((rows - graph.dense().sum(axis=1)) ** 2).mean() for rows in found]))
     raw = np.mean([((p.blocks.estimate() - graph.dense()).sum(axis=1) ** 2).mean() for p in asked])
@@ -120,14 +111,17 @@ def test_noisy_degrees_make_better_degrees(case):
 @pytest.mark.parametrize("degrees", [None, 4])
 @pytest.mark.parametrize("case", CASES)
 def test_a_better_total_is_used(case, degrees):
-    make, _, _ = CASES[case]
-    graph = make()
+    graph = {
+        "undirected": planted((20, 20), 0.5, 0.1),
+        "directed": planted_directed((20, 20), 0.5, 0.1, 0.1),
+        "bipartite": planted_bipartite((20, 20), (15, 15), 0.5, 0.1),
+    }[case][0]
     true = graph.dense().sum()
     asked = problem(graph, epsilon=0.2, degrees=degrees)
     known = replace(asked, total=total_of(true, 1e-3))
     useless = replace(asked, total=total_of(-1e30, 1e30))
     found, plain, same = (
-        credible_sums(each, asked.blocks.distribution).rows.sum()
+        credible_sums(each, asked.blocks.distribution, Deadline(0.0)).rows.sum()
         for each in (known, asked, useless)
     )
     assert found == pytest.approx(true, rel=1e-3)
@@ -155,7 +149,7 @@ def test_a_denser_block_keeps_its_degrees():
     """
     sizes = (160, 130, 110, 100)
     errors = []
-    for seed in range(3):
+    for seed in range(2):
         graph, _ = planted(sizes, 0.4, 0.05, seed=seed)
         asked = problem(graph, degrees=0.08, seed=seed)
         rows = credible_sums(asked, asked.blocks.distribution).rows

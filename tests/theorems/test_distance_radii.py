@@ -32,9 +32,9 @@ MAPS = {
     "ring": ring(),
 }
 CASES = [
-    *((kind, "tree-counts", noise, 400) for kind in ("grid", "tree", "ring")
+    *((kind, "tree-counts", noise, 200) for kind in ("grid", "tree", "ring")
       for noise in ("laplace", "gaussian")),
-    ("path", "tree-counts", "gaussian", 400),
+    ("path", "tree-counts", "gaussian", 200),
     *((kind, "learner", noise, 20) for kind in ("path", "grid")
       for noise in ("laplace", "gaussian")),
 ]  # fmt: skip
@@ -69,5 +69,5 @@ def test_the_radius_is_within_twice_the_typical_one_and_holds(kind, mechanism, n
 
 
 def test_a_radius_of_twice_the_width_would_be_found_idle():
-    shares = worst_shares("grid", "tree-counts", "laplace", 400) / 2
-    assert not refuted(int((shares > 0.5).sum()), 400)
+    shares = worst_shares("grid", "tree-counts", "laplace", 200) / 2
+    assert not refuted(int((shares > 0.5).sum()), 200)

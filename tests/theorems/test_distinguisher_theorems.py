@@ -215,8 +215,8 @@ def test_dr14_theorem_5_7_has_constants_32_and_64(delta):
     """8 F at the prescribed epsilon_0 is 32 T ln(Q/gamma)/epsilon, or 64 sqrt(T ln(1/delta))."""
     rounds, gamma, epsilon = 9, 0.01, 1.0
     calibration = PaperOffline(paper="dr14", epsilon=epsilon, delta=delta)
-    tuned = Exponential(queries=cuts(50), epsilon=calibration.each(rounds), score="absolute")
-    log_failures = math.log(50 / gamma)
+    tuned = Exponential(queries=cuts(50), epsilon=calibration.each(rounds))
+    log_failures = math.log(100 / gamma)  # each query counts with both signs
     if delta:
         corrected = 64 * math.sqrt(rounds * math.log(1 / delta)) * log_failures / epsilon
         printed = corrected / 4
@@ -258,7 +258,7 @@ def test_nik17_exponent_as_printed_is_not_private():
 
     assert loss(1 / (2 * epsilon)) > 10 * epsilon
     assert loss(epsilon / 2) <= epsilon
-    tuned = Exponential(queries=cuts(2), epsilon=Fraction(1, 10), score="absolute")
+    tuned = Exponential(queries=cuts(2), epsilon=Fraction(1, 10))
     rate = tuned.scoring.rate(tuned.epsilon) * tuned.scoring.sensitivity
     assert rate == Fraction(1, 20)
 

@@ -11,7 +11,7 @@ from norm_reference import (
 )
 
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
-from graphcuts_dp.synth.cutting_plane import Play, cutting_plane, query_game
+from graphcuts_dp.synth.cutting_plane import QueryGame, cutting_plane, query_game
 
 ROUNDING = 1 + 1e-9
 
@@ -42,33 +42,33 @@ def test_no_regret_against_best_responses_is_an_approximate_equilibrium():
     """||average - z||_C <= payoff <= value of the game + regret bound, after any round."""
     for _, z, symmetric in instances():
         problem = matrix_problem(z, symmetric)
-        play = Play(problem, BestResponse())
+        play = QueryGame(problem, oracle=BestResponse())
         for _ in range(60):
-            play.round()
+            play.play()
             reached = exact_cut_norm(play.average - z)
             assert reached <= play.payoff * ROUNDING
-            assert play.payoff <= (play.lower + play.regret_bound) * ROUNDING
-            assert play.lower <= reached * ROUNDING
+            assert play.payoff <= (play.bound + play.regret_bound) * ROUNDING
+            assert play.bound <= reached * ROUNDING
 
 
 def test_the_regret_bound_falls_as_one_over_the_root_of_the_rounds():
     _, z, symmetric = next(instances())
-    play = Play(matrix_problem(z, symmetric), BestResponse())
+    play = QueryGame(matrix_problem(z, symmetric), oracle=BestResponse())
     bounds = {}
     for _ in range(400):
-        play.round()
+        play.play()
         bounds[play.rounds] = play.regret_bound
     assert bounds[400] < 0.6 * bounds[100] < 0.6 * 0.6 * bounds[25]
 
 
 def test_a_data_player_who_steps_the_wrong_way_breaks_the_bound():
     _, z, symmetric = next(instances())
-    play = Play(matrix_problem(z, symmetric), BestResponse())
-    play._scale *= -1
+    play = QueryGame(matrix_problem(z, symmetric), oracle=BestResponse())
+    play.scale *= -1
     for _ in range(400):
-        play.round()
-    play._scale *= -1
-    assert play.payoff > play.lower + play.regret_bound
+        play.play()
+    play.scale *= -1
+    assert play.payoff > play.bound + play.regret_bound
 
 
 def test_the_value_of_the_game_is_that_of_the_linear_program():

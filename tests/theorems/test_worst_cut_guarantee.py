@@ -70,10 +70,10 @@ def check(made, graph):
 
 @pytest.mark.parametrize(("fit", "mechanism"), MODES)
 def test_the_stated_bound_holds_for_every_fit(fit, mechanism):
-    """18 seeds of each mode, 108 in all. At 95 % more than 8 failures would have probability
-    1e-6; the bound is wide, and none is seen."""
-    seeds = range(18)
-    assert scipy.stats.binom.sf(8, len(seeds), 0.05) < 1e-6
+    """12 seeds of each mode: every density with every kind of graph. At 95 % more than 6 failures
+    would have probability 1e-6; the bound is wide, and none is seen."""
+    seeds = range(12)
+    assert scipy.stats.binom.sf(6, len(seeds), 0.05) < 1e-6
     held = []
     for seed in seeds:
         graph = sample(seed, 20 if seed % 12 == 0 else 8 + seed % 5)
@@ -102,7 +102,7 @@ def test_the_stated_bound_holds_for_200_seeds_of_every_fit(fit, mechanism):
 
 @pytest.mark.parametrize("noise", ["laplace", "discrete-laplace"])
 def test_the_stated_bound_holds_for_weights(noise):
-    for seed in range(12):
+    for seed in range(6):
         rng = np.random.default_rng(seed)
         rows, columns = np.nonzero(np.triu(rng.random((10, 10)) < 0.4, 1))
         weights = rng.integers(1, 4, len(rows)).astype(float)
@@ -126,12 +126,12 @@ def pure_noise(distribution, shape, symmetric, seed):
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize("shape", [(7, 7), (6, 9), (1, 8)])
 def test_pure_noise_is_within_the_bound(noise, shape):
-    """500 matrices for each distribution and shape: all within; and the bound is not empty talk."""
+    """200 matrices for each distribution and shape: all within; and the bound is not empty talk."""
     symmetric = shape[0] == shape[1]
     for epsilon in (0.5, 2.0):
         distribution = noise_distribution(noise, epsilon=epsilon, weight_cap=1.0)
         bound = noise_cut_bound(distribution, shape, symmetric=symmetric)
-        norms = [exact_cut_norm(pure_noise(distribution, shape, symmetric, s)) for s in range(250)]
+        norms = [exact_cut_norm(pure_noise(distribution, shape, symmetric, s)) for s in range(100)]
         assert max(norms) <= bound
         assert bound <= 6 * np.mean(norms)
 
@@ -198,19 +198,18 @@ def test_each_term_stays_below_its_share(signs):
 # Where the maximum-entropy fit is too far from the noisy matrix.
 
 
-@pytest.mark.parametrize("shape", [(14, 14), (9, 14)])
-@pytest.mark.parametrize("share", [0.999, 0.8, 0.0])
-def test_a_fit_out_of_bounds_is_mixed_until_it_is_within(shape, share, monkeypatch):
+@pytest.mark.parametrize("shape", [14, (9, 14)])
+@pytest.mark.parametrize("seed", range(2))
+def test_a_fit_out_of_bounds_is_mixed_until_it_is_within(shape, seed, monkeypatch):
     """With a smaller bound, between the certificates of the two fits (share 0: below both)."""
-    symmetric = shape[0] == shape[1]
-    for seed in range(4):
-        graph = random_graph(14, seed) if symmetric else random_graph(shape, seed)
-        plain, first = (
-            release_graph(graph, epsilon=2.0, fit=fit, mechanism="response", seed=seed)
-            for fit in ("maximum-entropy", "first-order")
-        )
-        far, near = plain.certificate.upper, first.certificate.upper
-        assert near < far
+    graph = random_graph(shape, seed)
+    plain, first = (
+        release_graph(graph, epsilon=2.0, fit=fit, mechanism="response", seed=seed)
+        for fit in ("maximum-entropy", "first-order")
+    )
+    far, near = plain.certificate.upper, first.certificate.upper
+    assert near < far
+    for share in (0.999, 0.8, 0.0):
         bound = near * 0.5 if share == 0 else near + share * (far - near)
         with monkeypatch.context() as patch:
             patch.setattr(finishing, "noise_cut_bound", lambda *_, b=bound, **__: b)
@@ -270,7 +269,7 @@ def test_shares_begin_at_the_line_between_two_fits_and_end_at_the_other():
 def test_rounding_does_not_lead_out_of_the_bound(monkeypatch):
     """Coin flips come after mixing and move the certificate by a few per cent, up or down."""
     mixtures = []
-    for seed in range(5):
+    for seed in range(2):
         graph = random_graph(30, seed)
         options = {"epsilon": 1.0, "mechanism": "response", "seed": seed}
         options["fit"] = Fitting(unweighted=True)
@@ -292,7 +291,7 @@ def test_the_share_is_kept_on_disk(tmp_path, monkeypatch):
 
 def test_rounded_graphs_state_a_bound_that_holds():
     """Rounding to 0 and 1 moves cuts; the certificate is of what comes out."""
-    for seed in range(8):
+    for seed in range(5):
         graph = random_graph(12, seed)
         made = release_graph(graph, epsilon=1.0, seed=seed, fit=Fitting(unweighted=True))
         assert errors_of(made, graph)[0] <= made.worst_cut_error_bound()
