@@ -28,7 +28,7 @@ import re
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from numbers import Real
 from typing import (
     Annotated,
@@ -208,19 +208,24 @@ def described(options: Any) -> tuple[Option, ...]:
         given |= options.keywords.keys()
         options = options.func
     if dataclasses.is_dataclass(options):
-        kind = options if isinstance(options, type) else type(options)
-        hints = get_type_hints(kind)
-        found = [
-            _typed(field.metadata[_KEY], field.name, hints[field.name])
-            for field in dataclasses.fields(kind)
-            if _KEY in field.metadata
-        ]
+        found = _fields(options if isinstance(options, type) else type(options))
     else:
         found = [
             _typed(dataclasses.replace(about, default=default), name, hint)
             for name, hint, default, about in _annotated(options)
         ]
     return tuple(each for each in found if each.name not in given)
+
+
+@lru_cache
+def _fields(kind: Any) -> list[Option]:
+    """Of each field of a class that has one; kept, since every object of options is checked."""
+    hints = get_type_hints(kind)
+    return [
+        _typed(field.metadata[_KEY], field.name, hints[field.name])
+        for field in dataclasses.fields(kind)
+        if _KEY in field.metadata
+    ]
 
 
 def _annotated(function: Any) -> Iterator[tuple[str, Any, Any, Option]]:

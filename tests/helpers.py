@@ -7,6 +7,7 @@ import numpy as np
 
 import graphcuts_dp as gc
 from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph, kind_of_graph
+from graphcuts_dp.learn.learners import FriezeKannanLearner, MultiplicativeWeightsLearner
 
 
 class StandingClock:
@@ -15,6 +16,16 @@ class StandingClock:
     @staticmethod
     def now(zone):
         return datetime(2012, 3, 19, 12, tzinfo=zone)
+
+
+def frieze_kannan(universe, *, rule="tight", disjoint=False, **terms):
+    """The usual rule of cuts, tuned."""
+    return FriezeKannanLearner(universe, disjoint, rule).construction(**terms)
+
+
+def multiplicative_weights(universe, *, rule="tight", **terms):
+    """Likewise."""
+    return MultiplicativeWeightsLearner(universe, rule).construction(**terms)
 
 
 def kind_of(graph):

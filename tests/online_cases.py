@@ -5,8 +5,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
+from helpers import random_graph
 
-from graphcuts_dp.graph.adjacency import Graph
+from graphcuts_dp import Query
+from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.learn.calibrations import Tuning
@@ -16,7 +18,17 @@ from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.sparse_vector import OneSidedPair
 from graphcuts_dp.session.online import OnlineMechanism
 from graphcuts_dp.session.runner import read_state, stored_state
+from graphcuts_dp.session.terms import METHODS as EVERY_METHOD
 
+# The median lists all graphs, and refuses as many pairs as most tests have: test_median_sessions.
+METHODS = [name for name in EVERY_METHOD if name != "median"]
+CONSTRUCTIONS = ("multiplicative-weights", "frieze-kannan", "mirror-descent")
+KINDS = {
+    "plain": {"shape": 14, "seed": 1},
+    "weighted": {"shape": 14, "seed": 2, "largest": 3.0, "weight_cap": 3.0},
+    "directed": {"shape": 14, "seed": 3, "directed": True},
+    "bipartite": {"shape": (9, 11), "seed": 4, "largest": 5.0, "weight_cap": 5.0},
+}
 EDGE = CutQuery([0], [1])
 UNIVERSE = Universe(4)
 
@@ -103,6 +115,61 @@ def two_communities(n, seed, inside=0.5, across=0.02):
     together = (rows < n // 2) == (columns < n // 2)
     kept = rng.random(len(rows)) < np.where(together, inside, across)
     return Graph(rows[kept], columns[kept], vertices=n)
+
+
+def community_graph(kind, n, cap, weights):
+    """Two communities of a kind: plain, bipartite, and with weights capped or uncapped."""
+    plain = two_communities(n, 1)
+    if kind == "bipartite":
+        return BipartiteGraph(plain.rows, plain.columns, left=n, right=n)
+    if kind == "plain":
+        return plain
+    cap = cap if kind == "capped" else None
+    weights = np.linspace(*weights, len(plain.rows))
+    return Graph(plain.rows, plain.columns, weights, vertices=n, weight_cap=cap, hide_change=1)
+
+
+def suits(method, kind):
+    """Whether a method is for such a graph."""
+    without_cap = kind == "uncapped" and method in CONSTRUCTIONS
+    return not without_cap and not (kind.endswith("capped") and method == "binary")
+
+
+def terms_of(method, **more):
+    """What a session of a method needs to be told of delta, and more."""
+    pure = method in ("laplace", "binary")
+    return {"method": method, "delta": 0.0 if pure else 1e-6} | more
+
+
+class Weighed(Query):
+    """A query of one's own: signed coefficients by the distance of the rows."""
+
+    def coefficients(self, space):
+        shape = Universe.over(space).shape
+        rows, columns = np.indices(shape)
+        found = np.sin(np.abs(rows - columns))
+        if shape[0] == shape[1]:
+            np.fill_diagonal(found, 0)
+        return found
+
+
+def graph_of(kind):
+    """A small graph of one of `KINDS`."""
+    options = dict(KINDS[kind])
+    return random_graph(options.pop("shape"), **{"hide_change": None} | options)
+
+
+def linear_queries(graph, seed=0):
+    """Linear queries of every sort but cuts."""
+    rng = np.random.default_rng(seed)
+    rows, columns = Universe.of(graph).shape
+    return [
+        Query.rank_one(rng.random(rows), rng.random(columns)),
+        Query.matrix(rng.normal(size=(rows, columns))),
+        Query.matrix((rng.random((rows, columns)) < 0.1) * 2.5),
+        Query.matrix(rng.choice([-1e-3, 1e-3], size=(rows, columns))),
+        Weighed(),
+    ]
 
 
 def from_store(mechanism, state, *, lost=False, learnt=None, since=(), **changed):

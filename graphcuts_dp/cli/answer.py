@@ -28,11 +28,11 @@ from graphcuts_dp.offline.release import IterativeRelease
 from graphcuts_dp.options import INPUT, OUTPUT, option
 from graphcuts_dp.pairs.groups import GroupNames
 from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, sides_of
+from graphcuts_dp.pairs.query_lines import read_linear
 from graphcuts_dp.pairs.vertices import Space
 from graphcuts_dp.privacy.noise import SEEDED_WARNING
 from graphcuts_dp.results import bundle
 from graphcuts_dp.results.release import KIND, Release
-from graphcuts_dp.session.query_lines import read_linear
 
 _Answering = Release | IterativeRelease
 

@@ -14,10 +14,10 @@ from graphcuts_dp.evaluation.cut_error import cut_errors, graph_cut_errors
 from graphcuts_dp.evaluation.tables import NOT_PRIVATE, CutErrorTable
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.options import INPUT, OUTPUT, option
+from graphcuts_dp.pairs.query_lines import read_lines, read_query
 from graphcuts_dp.pairs.vertices import VertexSet
 from graphcuts_dp.plotting.style import write_figure
 from graphcuts_dp.results.release import Release
-from graphcuts_dp.session.query_lines import read_lines, read_query
 from graphcuts_dp.tables.columns import Columns
 
 evaluate = Commands(

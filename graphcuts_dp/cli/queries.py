@@ -8,10 +8,10 @@ from typing import final
 from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
 from graphcuts_dp.graph.files import read_vertices
 from graphcuts_dp.options import INPUT, option
-from graphcuts_dp.pairs.groups import MARK, GroupNames, Groups, asked_query, is_group
-from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, sides_of
+from graphcuts_dp.pairs.groups import GroupNames, Groups, is_group
+from graphcuts_dp.pairs.queries import MARK, CutQuery, LinearQuery, sides_of
+from graphcuts_dp.pairs.query_lines import folder_of, read_linear, read_lines
 from graphcuts_dp.pairs.vertices import ALL, Label, Space, VertexSet
-from graphcuts_dp.session.query_lines import folder_of, read_linear, read_lines
 
 FIRST = option(
     None,
@@ -84,7 +84,7 @@ def read_sets(
     groups = (None, None) if names is None else (names.left, names.right)
     S = read_set(first, sides[0], groups[0])
     T = None if second is None else read_set(second, sides[1], groups[1])
-    return asked_query(S, T, names)
+    return CutQuery(S, T) if names is None else names.query(S, T)
 
 
 def read_set(text: str, vertices: VertexSet, groups: Groups | None = None) -> list[Label] | str:

@@ -23,6 +23,7 @@ from graphcuts_dp.offline.release import GRAPH, IterativeRelease, NetChoice
 from graphcuts_dp.options import INPUT, METHOD, OUTPUT, option
 from graphcuts_dp.pairs.groups import GroupNames
 from graphcuts_dp.pairs.queries import CutQuery, space_of
+from graphcuts_dp.pairs.query_lines import folder_of, read_asked, read_lines
 from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, Protect
 from graphcuts_dp.privacy.noise import SeededEntropy
@@ -31,7 +32,6 @@ from graphcuts_dp.release.releases import check_size, graph_job, may_be_sparse
 from graphcuts_dp.release.shares import RESPONSES, Response
 from graphcuts_dp.release.usefulness import made_up_graph, usefulness_of
 from graphcuts_dp.results.bundle import check_path
-from graphcuts_dp.session.query_lines import folder_of, read_asked, read_lines
 from graphcuts_dp.synth.methods import FITTINGS, Fitting
 
 R = TypeVar("R")

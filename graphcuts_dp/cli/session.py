@@ -23,19 +23,19 @@ from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.opening import Budget, Store, open_ledger
 from graphcuts_dp.options import INPUT, PRIVACY, option
 from graphcuts_dp.pairs.graph_queries import STATISTICS, GraphQuery, Question
-from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.pairs.vertices import Label
-from graphcuts_dp.privacy.guarantee import Protect
-from graphcuts_dp.resources import Progress
-from graphcuts_dp.session.base import Answer
-from graphcuts_dp.session.online import GROUPS, STARTS
-from graphcuts_dp.session.query_lines import (
+from graphcuts_dp.pairs.query_lines import (
     folder_of,
     labels_of_cut,
     query_title,
     read_asked,
     read_lines,
 )
+from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.pairs.vertices import Label
+from graphcuts_dp.privacy.guarantee import Protect
+from graphcuts_dp.resources import Progress
+from graphcuts_dp.session.base import Answer
+from graphcuts_dp.session.online import GROUPS, STARTS
 from graphcuts_dp.session.runner import SessionStatus
 from graphcuts_dp.session.session import Session, named_terms, open_session, session_of
 from graphcuts_dp.session.terms import METHODS, Auto, Method

@@ -51,14 +51,11 @@ class BlockHypothesis(Hypothesis):
         right: block numbers of the right vertices (of the vertices as heads of arcs); None if the
             universe is plain.
         weights: W, shape (K, K) and symmetric, or (K_left, K_right); finite.
-        max_blocks: largest number of blocks that an update may make on a side; W takes
-            8 max_blocks^2 bytes at most.
 
     Attributes:
         universe: as given.
         labels: block numbers of the vertices of either side, the same array twice if plain.
         weights: W, read-only.
-        max_blocks: as given.
 
     Raises:
         HypothesisError: labels or weights that do not fit each other or the universe.
@@ -72,8 +69,6 @@ class BlockHypothesis(Hypothesis):
         labels: npt.ArrayLike,
         weights: npt.ArrayLike,
         right: npt.ArrayLike | None = None,
-        *,
-        max_blocks: int = 2048,
     ) -> None:
         sides = [_block_labels(labels, universe.shape[0])]
         if universe.symmetric is not (right is None):
@@ -82,7 +77,6 @@ class BlockHypothesis(Hypothesis):
             )
         sides.append(sides[0] if right is None else _block_labels(right, universe.shape[1]))
         self.universe = universe
-        self.max_blocks = max_blocks
         self.labels: tuple[Labels, Labels] = (sides[0], sides[1])
         self._sizes = tuple(np.bincount(side).astype(np.float64) for side in sides)
         self.weights: FloatMatrix = np.array(weights, dtype=np.float64)
@@ -96,12 +90,12 @@ class BlockHypothesis(Hypothesis):
         self.weights.flags.writeable = False
 
     @classmethod
-    def constant(cls, universe: Universe, weight: float, *, max_blocks: int = 2048) -> Self:
+    def constant(cls, universe: Universe, weight: float) -> Self:
         """One block (on each side): the same weight on every pair."""
         n_left, n_right = universe.shape
         right = None if universe.symmetric else np.zeros(n_right, dtype=np.int32)
         left = np.zeros(n_left, dtype=np.int32)
-        return cls(universe, left, [[weight]], right, max_blocks=max_blocks)
+        return cls(universe, left, [[weight]], right)
 
     def estimate(self, query: LinearQuery) -> float:
         """The answer to one query; O(n + K^2) for cuts.
@@ -133,7 +127,6 @@ class BlockHypothesis(Hypothesis):
 
         Raises:
             QueryError: not a cut query, or one that does not fit the vertex sets.
-            HypothesisError: more blocks than `max_blocks`.
         """
         if not isinstance(query, CutQuery):
             raise QueryError("blocks are updated by cut queries; use a DenseHypothesis")
@@ -144,11 +137,6 @@ class BlockHypothesis(Hypothesis):
         else:
             left, rows, (in_S, in_T) = _refined(self.labels[0], S, T)
             right, columns = left, rows
-        if max(len(rows), len(columns)) > self.max_blocks:
-            raise HypothesisError(
-                f"this update makes more than max_blocks={self.max_blocks} blocks; raise the limit,"
-                " or use a DenseHypothesis, or Frieze-Kannan, which needs no blocks"
-            )
         inside = np.logical_and.outer(in_S, in_T)
         if self.universe.symmetric:
             inside |= inside.T
@@ -157,13 +145,7 @@ class BlockHypothesis(Hypothesis):
         return self._like(left, right, tilted.weights * (self.total() / tilted.total()))
 
     def _like(self, left: Labels, right: Labels, weights: FloatMatrix) -> Self:
-        return type(self)(
-            self.universe,
-            left,
-            weights,
-            None if self.universe.symmetric else right,
-            max_blocks=self.max_blocks,
-        )
+        return type(self)(self.universe, left, weights, None if self.universe.symmetric else right)
 
     def total(self) -> float:
         """Sum of the weights of all pairs."""
@@ -181,15 +163,13 @@ class BlockHypothesis(Hypothesis):
     def arrays(self) -> Arrays:
         """See `Hypothesis`."""
         left, right = self.labels
-        limit = np.array(self.max_blocks, dtype=np.int64)
-        return {"left": left, "right": right, "weights": self.weights, "max_blocks": limit}
+        return {"left": left, "right": right, "weights": self.weights}
 
     @classmethod
     def of_arrays(cls, universe: Universe, arrays: Arrays) -> Self:
         """See `Hypothesis`."""
         right = None if universe.symmetric else arrays["right"]
-        limit = int(arrays["max_blocks"])
-        return cls(universe, arrays["left"], arrays["weights"], right, max_blocks=limit)
+        return cls(universe, arrays["left"], arrays["weights"], right)
 
 
 def _block_labels(labels: npt.ArrayLike, n: int) -> Labels:
@@ -275,12 +255,10 @@ class BlockStart:
         total = total_weight - total_error if gain > 0 else total_weight + total_error
         return max(0.0, flat + (min(most, gain / total) if total > 0 else most))
 
-    def blocks(self, max_blocks: int) -> BlockHypothesis:
+    def blocks(self) -> BlockHypothesis:
         """The start as a hypothesis that multiplicative weights can tilt."""
         right = None if self.universe.symmetric else self.labels[1]
-        return BlockHypothesis(
-            self.universe, self.labels[0], self.weights, right, max_blocks=max_blocks
-        )
+        return BlockHypothesis(self.universe, self.labels[0], self.weights, right)
 
 
 def start_from_sums(

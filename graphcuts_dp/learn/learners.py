@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from typing import Any, NotRequired, Protocol, Self, TypedDict, Unpack, final
+from typing import Any, Protocol, Self, final
 
 import numpy as np
 
@@ -19,9 +19,11 @@ from graphcuts_dp.learn.bounds import (
     CutSizes,
     Size,
     UpdateBound,
+    entropy_start,
     frieze_kannan_updates,
     multiplicative_weights_updates,
     size_of,
+    squared_start,
 )
 from graphcuts_dp.learn.cut_sum import CutSum
 from graphcuts_dp.learn.median import Median, all_graphs
@@ -38,7 +40,11 @@ from graphcuts_dp.learn.norms import (
     worth_nuclear,
 )
 from graphcuts_dp.learn.potentials import Box, Entropy, GroupNorm, LpNorm, Potential, SchattenNorm
-from graphcuts_dp.learn.rules import MirrorDescentRule, frieze_kannan, multiplicative_weights
+from graphcuts_dp.learn.rules import (
+    FriezeKannanRule,
+    MirrorDescentRule,
+    MultiplicativeWeightsRule,
+)
 from graphcuts_dp.pairs.graph_queries import MOST_COEFFICIENTS
 from graphcuts_dp.pairs.queries import CutQuery, LinearQuery
 from graphcuts_dp.pairs.universe import Universe
@@ -50,15 +56,6 @@ MOST_PAIRS = 16  # of the median: it lists 2^16 graphs
 OWN = "own: "  # how a stored method of somebody's own begins
 _LONGEST = 60
 Learned = Construction[Any]
-
-
-class ToleranceTerms(TypedDict):
-    """What a construction is tuned to; see `Learner.construction`."""
-
-    alpha: float
-    total_weight: float
-    total_error: float
-    value_error: NotRequired[float | None]
 
 
 class Learner(Protocol):
@@ -143,7 +140,7 @@ class GroupLearner:
 
     def first(self, start: BlockStart) -> Hypothesis:
         """The first hypothesis."""
-        return start.blocks(max(self.universe.shape))
+        return start.blocks()
 
     def check(self, query: CutQuery) -> None:
         """See `Learner.check`."""
@@ -170,13 +167,27 @@ class FriezeKannanLearner(GroupLearner):
 
     name = "frieze-kannan"
 
-    def construction(self, **terms: Unpack[ToleranceTerms]) -> Learned:
-        """See `Learner.construction`."""
-        limit = self.universe.disjoint_norm_squared if self.disjoint else None
-        made: Learned = frieze_kannan(
-            self.universe, **terms, rule=self.rule, largest_norm_squared=limit
+    def construction(
+        self,
+        *,
+        alpha: float,
+        total_weight: float,
+        total_error: float = 0.0,
+        value_error: float | None = None,
+    ) -> Learned:
+        """See `Learner.construction`. The total may be 0."""
+        density, potential = squared_start(
+            self.universe.size, total_weight, total_error=total_error, rule=self.rule
         )
-        return _on_matrix(made) if self.dense else made
+        start = (DenseHypothesis if self.dense else CutSum).constant(self.universe, density)
+        return FriezeKannanRule(
+            start=start,
+            alpha=alpha,
+            start_potential=potential,
+            rule=self.rule,
+            largest_norm_squared=self.universe.disjoint_norm_squared if self.disjoint else None,
+            value_error=value_error,
+        )
 
     @property
     def distance(self) -> Distance | None:
@@ -185,20 +196,13 @@ class FriezeKannanLearner(GroupLearner):
 
     def first(self, start: BlockStart) -> CutSum:
         """See `GroupLearner`."""
-        return CutSum(self.universe, start.blocks(len(start.weights)))
+        return CutSum(self.universe, start.blocks())
 
     def check(self, query: CutQuery) -> None:
         """See `Learner.check`."""
         self.universe.masks(query)
         if self.disjoint:
             check_disjoint(query, self.universe)
-
-
-def _on_matrix(made: Any, **changed: float) -> Learned:
-    """The rule with its start as a matrix, which any linear queries can correct."""
-    start = DenseHypothesis(made.start.universe, made.start.dense())
-    changed_rule: Learned = replace(made, start=start, **changed)
-    return changed_rule
 
 
 def check_disjoint(query: CutQuery, universe: Universe) -> None:
@@ -242,12 +246,28 @@ class MultiplicativeWeightsLearner(GroupLearner):
                 " vertices; use construction='frieze-kannan'"
             )
 
-    def construction(self, **terms: Unpack[ToleranceTerms]) -> Learned:
+    def construction(
+        self,
+        *,
+        alpha: float,
+        total_weight: float,
+        total_error: float = 0.0,
+        value_error: float | None = None,
+    ) -> Learned:
         """See `Learner.construction`."""
-        made: Learned = multiplicative_weights(
-            self.universe, **terms, rule=self.rule, max_blocks=max(self.universe.shape)
+        kind = BlockHypothesis if self.span is None else DenseHypothesis
+        pairs = self.universe.size
+        return MultiplicativeWeightsRule(
+            start=kind.constant(self.universe, total_weight / max(pairs, 1)),
+            alpha=alpha,
+            start_potential=entropy_start(
+                pairs, total_weight, total_error=total_error, rule=self.rule
+            ),
+            total_error=total_error,
+            span=self.span or 1.0,
+            rule=self.rule,
+            value_error=value_error,
         )
-        return made if self.span is None else _on_matrix(made, span=self.span)
 
     @property
     def distance(self) -> Distance | None:
@@ -275,7 +295,7 @@ class MedianLearner(GroupLearner):
                 " multiplicative-weights or frieze-kannan"
             )
 
-    def construction(self, **terms: Unpack[ToleranceTerms]) -> Learned:
+    def construction(self, **terms: Any) -> Learned:
         """See `Learner.construction`: the total weight plays no part."""
         return Median(start=_every_graph(self.universe), alpha=terms["alpha"], lenient=True)
 
@@ -566,7 +586,7 @@ class OwnLearner:
         """What a store keeps of it."""
         return f"{OWN}{self.name}, version {self.version}"
 
-    def construction(self, **terms: Unpack[ToleranceTerms]) -> Learned:
+    def construction(self, **terms: Any) -> Learned:
         """See `Learner.construction`."""
         return self.learner.construction(**terms)
 
@@ -619,6 +639,7 @@ def learner_of(
     disjoint: bool = False,
     rule: Rule = "tight",
     norm: str | None = None,
+    signed: bool | None = None,
     **announced: Any,
 ) -> Learner:
     """The learner of a name, or a given one.
@@ -628,50 +649,38 @@ def learner_of(
         universe: the public vertex pairs.
         disjoint: whether only cuts with disjoint S and T will come.
         rule: of the named ones: the proven best, or as its paper prints it.
-        norm: of mirror descent, see `parse_norm`; None for "auto".
+        norm: of mirror descent, see `parse_norm`; None for "auto", and for "l2" with `signed`.
+        signed: of lists of any linear queries with coefficients in [-1, 1]: whether some are
+            negative; None for cuts.
         announced: `most_right`, `may_buy`, `linear` and `most_spectral` of mirror descent, see
             `MirrorDescentLearner`; others do not look at them.
 
     Raises:
-        ParameterError: an unknown name, too many vertices, a learner over other vertices, or a norm
-            for another construction.
+        ParameterError: an unknown name, too many vertices, a learner over other vertices, a norm
+            for another construction, or a construction that has no bound for such queries.
     """
     if norm is not None and construction != "mirror-descent":
         raise ParameterError("norm is for mirror-descent; the others have none to choose")
+    if not isinstance(construction, str):
+        if not hasattr(construction, "construction") or not hasattr(construction, "universe"):
+            raise ParameterError("construction is a name, or an object as `Learner` describes it")
+        if construction.universe != universe:
+            raise ParameterError("the construction is over other vertices than the graph's")
+        return construction
+    if construction not in CONSTRUCTIONS:
+        raise ParameterError(
+            f"unknown construction {construction!r}; choose one of {', '.join(CONSTRUCTIONS)}"
+        )
+    if signed is not None:
+        return _of_lists(construction, universe, signed=signed, rule=rule, norm=norm or "l2")
     if construction == "mirror-descent":
         return MirrorDescentLearner(universe, disjoint, rule, norm=norm or AUTO, **announced)
-    if isinstance(construction, str):
-        if construction not in CONSTRUCTIONS:
-            raise ParameterError(
-                f"unknown construction {construction!r}; choose one of {', '.join(CONSTRUCTIONS)}"
-            )
-        return CONSTRUCTIONS[construction].learner(universe, disjoint, rule)
-    if not hasattr(construction, "construction") or not hasattr(construction, "universe"):
-        raise ParameterError("construction is a name, or an object as `Learner` describes it")
-    if construction.universe != universe:
-        raise ParameterError("the construction is over other vertices than the graph's")
-    return construction
+    return CONSTRUCTIONS[construction].learner(universe, disjoint, rule)
 
 
-def linear_learner(
-    construction: str | Learner, universe: Universe, *, signed: bool, rule: Rule, norm: str | None
+def _of_lists(
+    construction: str, universe: Universe, *, signed: bool, rule: Rule, norm: str
 ) -> Learner:
-    """The learner of a name for lists of any linear queries with coefficients in [-1, 1].
-
-    Args:
-        construction: a name, or a learner of one's own, which is taken as it is.
-        universe: the public vertex pairs.
-        signed: whether some coefficients are negative.
-        rule: see `Rule`.
-        norm: of mirror descent.
-
-    Raises:
-        ParameterError: a construction that has no bound for such queries.
-    """
-    if not isinstance(construction, str):
-        return construction
-    if norm is not None and construction != "mirror-descent":
-        raise ParameterError("norm is for mirror-descent; the others have none to choose")
     if construction == "multiplicative-weights":
         if signed and rule == "as printed":
             raise ParameterError(
@@ -689,4 +698,4 @@ def linear_learner(
         raise ParameterError(
             f"mirror descent with norm {norm!r} is for coefficients that are not negative; use 'l2'"
         )
-    return MirrorDescentLearner(universe, False, rule, norm=norm or "l2")
+    return MirrorDescentLearner(universe, False, rule, norm=norm)

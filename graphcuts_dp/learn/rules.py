@@ -41,7 +41,7 @@ from graphcuts_dp.arrays import FloatArray
 from graphcuts_dp.errors import HypothesisError, ParameterError, QueryError
 from graphcuts_dp.learn.base import Construction, DenseHypothesis, Rule, Sign, checked_tuning
 from graphcuts_dp.learn.blocks import BlockHypothesis
-from graphcuts_dp.learn.bounds import entropy_drop, entropy_start, squared_drop, squared_start
+from graphcuts_dp.learn.bounds import entropy_drop, squared_drop
 from graphcuts_dp.learn.cut_sum import CutSum
 from graphcuts_dp.learn.norms import mirror_drop, printed_step_size, step_size
 from graphcuts_dp.learn.potentials import Domain, Potential
@@ -99,7 +99,7 @@ class _SteppingRule(Construction[H]):
 @final
 @dataclass(frozen=True, kw_only=True)
 class FriezeKannanRule(_SteppingRule[A]):
-    """Frieze-Kannan on any start. `frieze_kannan` makes the usual ones.
+    """Frieze-Kannan on any start. `FriezeKannanLearner` makes the usual ones.
 
     Args:
         start: constant, of blocks, or a matrix at hand (a warm start).
@@ -160,54 +160,10 @@ class FriezeKannanRule(_SteppingRule[A]):
         return squared_drop(alpha, self._norm_limit)
 
 
-def frieze_kannan(
-    universe: Universe,
-    *,
-    alpha: float,
-    total_weight: float,
-    total_error: float = 0.0,
-    rule: Rule = "tight",
-    largest_norm_squared: float | None = None,
-    value_error: float | None = None,
-) -> FriezeKannanRule[CutSum]:
-    """Frieze-Kannan from the total weight m alone, for graphs with weights in [0, 1].
-
-    The hypothesis is a `CutSum`. Updates by other queries than cuts need a `DenseHypothesis`: build
-    `FriezeKannanRule` with `DenseHypothesis.constant` and the `start_potential` of this one.
-
-    Args:
-        universe: the public vertex pairs.
-        alpha: tolerance in edges, > 0.
-        total_weight: m or a noisy value of it, in [0, X].
-        total_error: how far the true m may be from `total_weight`, >= 0.
-        rule: "tight" starts at density m / X; "as printed" at 0.
-        largest_norm_squared: see `FriezeKannanRule`.
-        value_error: likewise.
-
-    Raises:
-        ParameterError: a number out of range, or an unknown rule.
-    """
-    if not (0 <= total_weight <= universe.size and 0 <= total_error < np.inf):
-        raise ParameterError(
-            f"total_weight must lie in [0, {universe.size}], and total_error be >= 0"
-        )
-    density, potential = squared_start(
-        universe.size, total_weight, total_error=total_error, rule=rule
-    )
-    return FriezeKannanRule(
-        start=CutSum.constant(universe, density),
-        alpha=alpha,
-        start_potential=potential,
-        rule=rule,
-        largest_norm_squared=largest_norm_squared,
-        value_error=value_error,
-    )
-
-
 @final
 @dataclass(frozen=True, kw_only=True)
 class MultiplicativeWeightsRule(_SteppingRule[M]):
-    """Multiplicative weights on any start. `multiplicative_weights` makes the usual one.
+    """Multiplicative weights on any start. `MultiplicativeWeightsLearner` makes the usual one.
 
     Args:
         start: every pair's weight is positive. Its total is taken for m.
@@ -257,7 +213,6 @@ class MultiplicativeWeightsRule(_SteppingRule[M]):
 
         Raises:
             QueryError: coefficients that span more than `span`, or (as printed) not in [0, 1].
-            HypothesisError: too many blocks; see `BlockHypothesis`.
         """
         low, high = self.start.universe.coefficient_range(query)
         if high - low > self.span * (1 + 1e-12) or (self.rule == "as printed" and low < 0):
@@ -273,49 +228,6 @@ class MultiplicativeWeightsRule(_SteppingRule[M]):
     def least_drop(self, alpha: float) -> float:
         """See `entropy_drop`."""
         return entropy_drop(self._normalised(alpha), span=self.span, rule=self.rule)
-
-
-def multiplicative_weights(
-    universe: Universe,
-    *,
-    alpha: float,
-    total_weight: float,
-    total_error: float = 0.0,
-    rule: Rule = "tight",
-    value_error: float | None = None,
-    max_blocks: int = 2048,
-) -> MultiplicativeWeightsRule[BlockHypothesis]:
-    """Multiplicative weights from a uniform start on blocks, for cuts and weights in [0, 1].
-
-    Updates by other queries need a `DenseHypothesis`: build `MultiplicativeWeightsRule` with
-    `DenseHypothesis.constant` and the `start_potential` of this one.
-
-    Args:
-        universe: the public vertex pairs.
-        alpha: tolerance in edges, > total_error.
-        total_weight: m or a noisy value of it, in (0, X].
-        total_error: how far the true m may be from `total_weight`, >= 0.
-        rule: "tight" has B = m^2 ln(X/m) / (2 alpha^2); "as printed" 4 m^2 ln(X) / alpha^2.
-        value_error: see `MultiplicativeWeightsRule`.
-        max_blocks: see `BlockHypothesis`.
-
-    Raises:
-        ParameterError: a number out of range, or an unknown rule.
-    """
-    if not 0 < total_weight <= universe.size:
-        raise ParameterError(f"total_weight must lie in (0, {universe.size}]")
-    return MultiplicativeWeightsRule(
-        start=BlockHypothesis.constant(
-            universe, total_weight / universe.size, max_blocks=max_blocks
-        ),
-        alpha=alpha,
-        start_potential=entropy_start(
-            universe.size, total_weight, total_error=total_error, rule=rule
-        ),
-        total_error=total_error,
-        rule=rule,
-        value_error=value_error,
-    )
 
 
 @final

@@ -21,7 +21,6 @@ from graphcuts_dp.learn.learners import (
     Learner,
     MedianLearner,
     learner_of,
-    linear_learner,
 )
 from graphcuts_dp.learn.norms import NORM_HELP
 from graphcuts_dp.ledger.opening import Store
@@ -274,7 +273,7 @@ def _learner(
             "statistics of whole graphs are for construction='median', on few vertices"
         )
     if other is not None:
-        return linear_learner(construction, universe, signed=other.signed, rule=rule, norm=norm)
+        return learner_of(construction, universe, signed=other.signed, rule=rule, norm=norm)
     if norm is None and construction == "mirror-descent":
         norm = "l2"
     disjoint = listed.disjoint if listed is not None else finder.name == "exact-cuts"

@@ -24,7 +24,7 @@ from graphcuts_dp.pairs.group_tables import (
     sorted_within,
     with_rest,
 )
-from graphcuts_dp.pairs.queries import CutQuery, Subset
+from graphcuts_dp.pairs.queries import MARK, CutQuery, Subset
 from graphcuts_dp.pairs.vertices import ALL, Arcs, Label, NamedSet, VertexSet
 from graphcuts_dp.tables.columns import Column, Columns
 
@@ -750,7 +750,6 @@ def _codes(groups: GroupTree, picked: Label | Iterable[Label], level: str) -> li
     return [groups.code(label, level) for label in labels]
 
 
-MARK = "@"
 _MOST_KNOWN = 100_000  # names that were read
 
 
@@ -867,21 +866,3 @@ def _found(name: str, groups: Groups) -> dict[str, Label]:
     if colon and level in groups.levels and not any(each is not None for each in found.values()):
         found = {level: groups.label_of_text(rest, level)}
     return {level: each for level, each in found.items() if each is not None}
-
-
-def asked_query(S: Subset | str, T: Subset | str | None, names: GroupNames | None) -> CutQuery:
-    """A cut query that may name groups, if there are any.
-
-    Raises:
-        QueryError: as `GroupNames.query`; a name where no groups were given.
-    """
-    if names is not None:
-        return names.query(S, T)
-    hint = "; to name groups, open the session, or make the release, with groups="
-    for each in (S, T):
-        if isinstance(each, str) and each != ALL:
-            more = hint if each.startswith(MARK) else ""
-            raise QueryError(
-                f"a set of vertices is a list of labels, not the string {each!r}{more}"
-            )
-    return CutQuery(S, T)

@@ -184,6 +184,7 @@ def weighted_sum(coefficients: FloatMatrix, matrix: Any, space: Space) -> float:
 
 
 Subset = Iterable[Label] | BoolVector
+MARK = "@"  # begins the name of a group where sets are typed
 _BATCH_ENTRIES = 1 << 24  # floats in one block of a batch: 128 MiB
 
 
@@ -566,7 +567,11 @@ def _keep(subset: Subset | str) -> Subset:
     if isinstance(subset, str):
         if subset == ALL:
             return ALL
-        raise QueryError(f"a set of vertices is a list of labels, not the string {subset!r}")
+        hint = "; to name groups, open the session, or make the release, with groups="
+        raise QueryError(
+            f"a set of vertices is a list of labels, not the string {subset!r}"
+            + hint * subset.startswith(MARK)
+        )
     try:
         return tuple(subset)
     except TypeError:

@@ -38,7 +38,7 @@ from graphcuts_dp.estimate.sparse_model import KeptEdges, SparseModel
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.pairs.graph_queries import as_cut
-from graphcuts_dp.pairs.groups import GroupNames, asked_query
+from graphcuts_dp.pairs.groups import GroupNames
 from graphcuts_dp.pairs.queries import (
     CutQuery,
     LinearQuery,
@@ -255,7 +255,8 @@ class Release(Displayed):
         if is_query(S):
             query = whole_query(S, T)
         else:
-            query = asked_query(cast(Subset | str, S), T, self.groups)
+            cut = CutQuery if self.groups is None else self.groups.query
+            query = cut(cast(Subset, S), T)
         return self.answer_all(
             [query], confidence=confidence, simultaneous=simultaneous, estimate=estimate
         )[0]

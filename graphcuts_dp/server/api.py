@@ -15,7 +15,8 @@ from fastapi.responses import PlainTextResponse, StreamingResponse
 from graphcuts_dp.ledger.opening import Budget
 from graphcuts_dp.ledger.uses import total_cost
 from graphcuts_dp.pairs.graph_queries import Question
-from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery
+from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery, sides_of
+from graphcuts_dp.pairs.query_lines import query_title, query_to_dict
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.server import models
 from graphcuts_dp.server.book import line_of, log_text
@@ -36,7 +37,6 @@ from graphcuts_dp.server.service import (
     stored,
 )
 from graphcuts_dp.session.base import Answer
-from graphcuts_dp.session.query_lines import query_title, query_to_dict, sides
 from graphcuts_dp.session.transcript import LedgerStatus
 
 PROBLEMS: dict[int | str, dict[str, Any]] = {
@@ -69,7 +69,7 @@ async def graph(service: At) -> models.GraphOut:
     desk = service.desk
     universe, names = desk.universe, desk.names
     groups = [] if names is None else [names.left, names.right][: 1 + universe.bipartite]
-    left, right = sides(universe)
+    left, right = sides_of(universe.space)
     return models.GraphOut(
         vertices=[len(left), len(right)] if universe.bipartite else [len(left)],
         bipartite=universe.bipartite,
@@ -101,7 +101,7 @@ async def vertices(
     limit: Annotated[int, Query(ge=1, le=100_000)] = 10_000,
 ) -> models.VerticesOut:
     """Labels of the public vertices, some at a time."""
-    chosen = sides(service.desk.universe)[side]
+    chosen = sides_of(service.desk.universe.space)[side]
     labels = list(chosen.labels[first : first + limit])
     return models.VerticesOut(side=side, first=first, total=len(chosen), labels=labels)
 
@@ -424,7 +424,7 @@ def _item(
     masks = query.masks(desk.universe.space)
     for side, (name, mask) in enumerate(zip(given, masks, strict=True)):
         if given[name]:
-            labels = sides(desk.universe)[side].labels
+            labels = sides_of(desk.universe.space)[side].labels
             sets[name] = models.SetOut(
                 labels=[labels[int(row)] for row in mask.nonzero()[0][:most]],
                 size=int(mask.sum()),

@@ -25,8 +25,8 @@ from graphcuts_dp.ledger.uses import SESSION, Use
 from graphcuts_dp.measure.cells import Sides, sides_of_groups
 from graphcuts_dp.options import chosen
 from graphcuts_dp.pairs.graph_queries import GraphQuery, Question
-from graphcuts_dp.pairs.groups import GroupNames, Groups, asked_query
-from graphcuts_dp.pairs.queries import CutQuery, Subset, is_query, understood
+from graphcuts_dp.pairs.groups import GroupNames, Groups
+from graphcuts_dp.pairs.queries import CutQuery, Subset, is_query, sides_of, understood
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import VertexSet
 from graphcuts_dp.privacy.guarantee import Protect, promise_text, warn_of_delta
@@ -35,7 +35,6 @@ from graphcuts_dp.resources import Progress, silent
 from graphcuts_dp.session.base import Answer, CutMechanism
 from graphcuts_dp.session.online import OnlineMechanism, OnlineState
 from graphcuts_dp.session.queries import EncodedQuery, encode_query
-from graphcuts_dp.session.query_lines import sides
 from graphcuts_dp.session.runner import (
     Beginning,
     Remaining,
@@ -159,7 +158,7 @@ class Session(StoreSession[CutMechanism[Any]], Displayed):
     @property
     def vertices(self) -> tuple[VertexSet, VertexSet]:
         """The public vertex sets of S and of T; the same one unless the graph is bipartite."""
-        return sides(self.universe)
+        return sides_of(self.universe.space)
 
     @property
     def universe(self) -> Universe:
@@ -203,7 +202,8 @@ class Session(StoreSession[CutMechanism[Any]], Displayed):
                 raise QueryError("give either a whole query or two sets, not both")
             query: Question = cast(Question, S)
         else:
-            query = asked_query(cast(Subset | str, S), T, self._names)
+            cut = CutQuery if self._names is None else self._names.query
+            query = cut(cast(Subset, S), T)
         ((answer,),) = self._answers(self._keys([query]), unguaranteed=unguaranteed)
         return answer
 

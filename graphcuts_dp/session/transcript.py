@@ -14,11 +14,11 @@ from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.opening import Store, ledger_budget, ledger_universe, open_ledger
 from graphcuts_dp.ledger.uses import DISTANCE_SESSION, SESSION, Use, total_cost, uses_of
 from graphcuts_dp.pairs.graph_queries import Question
+from graphcuts_dp.pairs.query_lines import labels_of_cut, query_to_dict
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.noise import SEEDED_WARNING
 from graphcuts_dp.session.base import Answer
 from graphcuts_dp.session.queries import decode_query
-from graphcuts_dp.session.query_lines import labels_of_cut, query_to_dict
 from graphcuts_dp.session.runner import SessionStatus, recorded_answer, session_status
 from graphcuts_dp.tables.frames import made_frame
 

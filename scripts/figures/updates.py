@@ -20,6 +20,7 @@ from matplotlib.figure import Figure
 
 from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.learn.base import Construction, Rule
+from graphcuts_dp.learn.learners import FriezeKannanLearner, MultiplicativeWeightsLearner
 from graphcuts_dp.learn.median import DatabaseFamily, Median, all_graphs
 from graphcuts_dp.learn.potentials import (
     Entropy,
@@ -31,9 +32,7 @@ from graphcuts_dp.learn.potentials import (
 )
 from graphcuts_dp.learn.rules import (
     MirrorDescentRule,
-    frieze_kannan,
     minimal_start,
-    multiplicative_weights,
 )
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
@@ -226,12 +225,12 @@ def _descent(potential: Callable[[Case], Potential]) -> Build:
 
 
 _BUILDS: dict[str, Build] = {
-    "Frieze-Kannan": lambda case, rule: frieze_kannan(
-        case.universe, alpha=case.alpha, total_weight=case.total_weight, rule=rule
+    "Frieze-Kannan": lambda case, rule: FriezeKannanLearner(case.universe, rule=rule).construction(
+        alpha=case.alpha, total_weight=case.total_weight
     ),
-    "multiplicative weights": lambda case, rule: multiplicative_weights(
-        case.universe, alpha=case.alpha, total_weight=case.total_weight, rule=rule
-    ),
+    "multiplicative weights": lambda case, rule: MultiplicativeWeightsLearner(
+        case.universe, rule
+    ).construction(alpha=case.alpha, total_weight=case.total_weight),
     _MEDIAN: _median,
     "descent, l_p": _descent(lambda case: LpNorm(near_one(case.universe.size))),
     "descent, (2,p)": _descent(lambda case: GroupNorm(near_one(case.universe.shape[0]))),

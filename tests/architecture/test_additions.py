@@ -48,7 +48,8 @@ HALF_STEPS = '''
 from dataclasses import dataclass
 
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.learn.rules import frieze_kannan
+from graphcuts_dp.learn.cut_sum import CutSum
+from graphcuts_dp.learn.rules import FriezeKannanRule
 
 
 @dataclass(frozen=True)
@@ -59,10 +60,9 @@ class HalfSteps:
     name = "half-steps"
 
     def construction(self, *, alpha, total_weight, total_error, value_error=None):
-        return frieze_kannan(
-            self.universe, alpha=alpha, total_weight=total_weight, total_error=total_error,
-            value_error=value_error
-        )
+        start = CutSum.constant(self.universe, total_weight / self.universe.size)
+        potential = total_weight + total_error
+        return FriezeKannanRule(start=start, alpha=alpha, start_potential=potential)
 
     def check(self, query):
         self.universe.masks(query)

@@ -299,7 +299,6 @@ def _degrees_audit(epsilon: float) -> Audit:
         },
         twin_pairs=(PAIRS[0], PAIRS[2], _HALVES),
         runs=10_000,
-        least=2500,
     )
 
 
@@ -325,8 +324,6 @@ def _split_audit(noise: str, mechanism: str, epsilon: float, *, workload: str = 
         start=partial(_all, epsilon, noise, mechanism, workload=workload),
         twins=twins,
         twin_pairs=_TWINS,
-        runs=8000,
-        least=1500,
     )
 
 
@@ -340,7 +337,6 @@ def _law_audit(noise: str, mechanism: str, epsilon: float) -> Audit:
             "half the noise": partial(column_of, partial(_all, 2 * epsilon, noise, mechanism), 4)
         },
         runs=6000,
-        least=800,
     )
 
 
@@ -354,8 +350,6 @@ def _early_audit(noise: str, epsilon: float) -> Audit:
             "chosen by the true degrees": partial(_chosen_by_true_degrees, epsilon, noise),
         },
         twin_pairs=_TWINS,
-        runs=8000,
-        least=1000 if noise == "laplace" else 600,
     )
 
 

@@ -29,7 +29,9 @@ def audit(
     epsilon: Annotated[
         float, typer.Option(help="Epsilon that the audited mechanisms claim.")
     ] = 1.0,
-    quick: Annotated[bool, typer.Option("--quick", help="Use a sixteenth of the runs.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Use as many runs as the hardest twin takes.")
+    ] = False,
     seed: Annotated[
         int | None, typer.Option(min=0, help="Seed of all noise, for a repeatable run.")
     ] = None,

@@ -11,14 +11,14 @@ from typing import Literal
 import numpy as np
 
 from graphcuts_dp.arrays import FloatVector, IntVector
-from graphcuts_dp.evaluation.audit import Claim, Neighbours
+from graphcuts_dp.evaluation.audit import Claim
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.privacy.noise import EntropySource, entropy_source
 from scripts.benchmark.contenders import privgraph, super_graph
 from scripts.benchmark.contenders.louvain_dp import LouvainShares
 from scripts.benchmark.contenders.privgraph import PrivGraphDraws, PrivGraphRates
 from tests.audits.base import Audit, Entry, Enumerated, Sampled
-from tests.audits.graphs import HUB, LAST_PAIR, PLAIN
+from tests.audits.graphs import HUB, LAST_PAIR, PLAIN, Side, sides
 from tests.audits.losses import DistributionPair
 
 _PAIRS = (LAST_PAIR, HUB)
@@ -26,23 +26,7 @@ _GROUP_SIZE = 2  # of four vertices
 _FAR = 8  # counts this far from 0 are told from each other no more
 
 
-@dataclass(frozen=True, eq=False)
-class _CommunitySide:
-    """One of two neighbours, with both."""
-
-    graph: Graph
-    first: Graph
-    second: Graph
-
-
-Run = Callable[[_CommunitySide], list[float]]
-
-
-def _sides(pair: Neighbours) -> Neighbours:
-    first, second = (
-        _CommunitySide(each, pair.first, pair.second) for each in (pair.first, pair.second)
-    )
-    return Neighbours(pair.name, first, second)
+Run = Callable[[Side], list[float]]
 
 
 def _gain(noisy: IntVector, true: Sequence[IntVector], rate: Fraction) -> float:
@@ -74,9 +58,7 @@ def path_log_chance(
     return forced.log_chance
 
 
-def seen_of_privgraph(
-    measured: PrivGraphDraws, side: _CommunitySide, rates: PrivGraphRates
-) -> list[float]:
+def seen_of_privgraph(measured: PrivGraphDraws, side: Side, rates: PrivGraphRates) -> list[float]:
     """Log likelihood ratios of all that was drawn, together and by phase, and plain numbers."""
     both = (side.first, side.second)
     groups = measured.super_graph.groups
@@ -95,7 +77,7 @@ def seen_of_privgraph(
 def _honest(epsilon: float, factor: int, source: EntropySource) -> Run:
     rates = PrivGraphRates.of(Fraction(epsilon) * factor)
 
-    def run(side: _CommunitySide) -> list[float]:
+    def run(side: Side) -> list[float]:
         measured = privgraph.measure_privgraph(side.graph, rates, source, group_size=_GROUP_SIZE)
         return seen_of_privgraph(measured, side, rates)
 
@@ -109,7 +91,7 @@ def _no_choice_without_edges(epsilon: float, source: EntropySource) -> Run:
     """A graph without edges gets a community for each vertex."""
     rates = PrivGraphRates.of(Fraction(epsilon))
 
-    def run(side: _CommunitySide) -> list[float]:
+    def run(side: Side) -> list[float]:
         measured = privgraph.measure_privgraph(side.graph, rates, source, group_size=_GROUP_SIZE)
         seen = seen_of_privgraph(measured, side, rates)
         if not len(side.graph.rows):
@@ -123,7 +105,7 @@ def _communities_of_true_counts(epsilon: float, source: EntropySource) -> Run:
     """Communities are found on the counts before they got noise."""
     rates = PrivGraphRates.of(Fraction(epsilon))
 
-    def run(side: _CommunitySide) -> list[float]:
+    def run(side: Side) -> list[float]:
         measured = privgraph.measure_privgraph(side.graph, rates, source, group_size=_GROUP_SIZE)
         groups = measured.super_graph.groups
         count = int(groups.max()) + 1
@@ -140,7 +122,7 @@ def _between_without_noise(epsilon: float, source: EntropySource) -> Run:
     """Counts between communities are told as they are."""
     rates = PrivGraphRates.of(Fraction(epsilon))
 
-    def run(side: _CommunitySide) -> list[float]:
+    def run(side: Side) -> list[float]:
         measured = privgraph.measure_privgraph(side.graph, rates, source, group_size=_GROUP_SIZE)
         _, between = privgraph.true_details(side.graph, measured.communities)
         return [*seen_of_privgraph(measured, side, rates), float(between.sum())]
@@ -151,7 +133,7 @@ def _between_without_noise(epsilon: float, source: EntropySource) -> Run:
 def _sampled(epsilon: float) -> Audit:
     return Sampled(
         claim=Claim(epsilon),
-        pairs=tuple(map(_sides, _PAIRS)),
+        pairs=tuple(map(sides, _PAIRS)),
         start=partial(_honest, epsilon, 1),
         twins={
             "half the noise everywhere": partial(_honest, epsilon, 4),
@@ -161,9 +143,7 @@ def _sampled(epsilon: float) -> Audit:
             "communities of counts before the noise": partial(_communities_of_true_counts, epsilon),
             "counts between communities without noise": partial(_between_without_noise, epsilon),
         },
-        twin_pairs=(_sides(LAST_PAIR),),
-        runs=8000,
-        least=800,
+        twin_pairs=(sides(LAST_PAIR),),
     )
 
 

@@ -1,21 +1,20 @@
 """Audits of the benchmark's contenders: the top-m filter, and those that buy degrees."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 
 import numpy as np
 
 from graphcuts_dp.arrays import IntVector
-from graphcuts_dp.evaluation.audit import Claim, Neighbours
+from graphcuts_dp.evaluation.audit import Claim
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.pairs.universe import Layout
 from graphcuts_dp.privacy.noise import EntropySource, sample_discrete_laplace
 from scripts.benchmark.baselines import noisy_degrees
 from scripts.benchmark.contenders import dp_1k, isotonic_degrees, tmf
 from tests.audits.base import Audit, Entry, Enumerated, Sampled
-from tests.audits.graphs import DIRECTED, HUB, LAST_PAIR
+from tests.audits.graphs import DIRECTED, HUB, LAST_PAIR, Side, sides
 from tests.audits.losses import DistributionPair
 from tests.audits.top_m_laws import (
     Law,
@@ -85,8 +84,6 @@ def _top_m_audit(epsilon: float) -> Audit:
             "the true number of edges": partial(_filtered, exact, True),
         },
         twin_pairs=(LAST_PAIR,),
-        runs=8000,
-        least=500,
     )
 
 
@@ -94,24 +91,8 @@ def _top_m_audit(epsilon: float) -> Audit:
 # for what was released, and what was released.
 
 
-@dataclass(frozen=True, eq=False)
-class _Side:
-    """One of two neighbours, with both."""
-
-    graph: AnyGraph
-    first: AnyGraph
-    second: AnyGraph
-
-
-SideRun = Callable[[_Side], list[float]]
-
-
-def _sides(pair: Neighbours) -> Neighbours:
-    first, second = (_Side(graph, pair.first, pair.second) for graph in (pair.first, pair.second))
-    return Neighbours(pair.name, first, second)
-
-
-_SIDES = tuple(map(_sides, (LAST_PAIR, HUB)))
+SideRun = Callable[[Side], list[float]]
+_SIDES = tuple(map(sides, (LAST_PAIR, HUB)))
 
 
 def _ratio(noisy: IntVector, first: IntVector, second: IntVector, rate: Fraction) -> float:
@@ -132,7 +113,7 @@ def _noisy_degrees(epsilon: Fraction, charged: int, source: EntropySource) -> Si
         source: of the noise.
     """
 
-    def run(side: _Side) -> list[float]:
+    def run(side: Side) -> list[float]:
         noisy = noisy_degrees(side.graph, epsilon * 2 / charged, source)
         rate = epsilon / charged
         ratio = _ratio(noisy, _degrees(side.first), _degrees(side.second), rate)
@@ -149,8 +130,6 @@ def _noisy_degrees_audit(epsilon: float) -> Audit:
         start=partial(_noisy_degrees, exact, 2),
         twins={"noise for one degree, as in PGB's code": partial(_noisy_degrees, exact, 1)},
         twin_pairs=_SIDES[:1],
-        runs=8000,
-        least=1000,
     )
 
 
@@ -166,7 +145,7 @@ def _histogram(
         source: of the noise.
     """
 
-    def run(side: _Side) -> list[float]:
+    def run(side: Side) -> list[float]:
         if true_largest:
             true = np.bincount(_degrees(side.graph))
             noisy = true + sample_discrete_laplace(epsilon / 4, len(true), source)
@@ -200,15 +179,13 @@ def _histogram_audit(epsilon: float) -> Audit:
             ),
         },
         twin_pairs=_SIDES[:1],
-        runs=8000,
-        least=3000,
     )
 
 
 def _sorted(epsilon: Fraction, factor: int, true_order: bool, source: EntropySource) -> SideRun:
     """The sorted degrees, and what vertices would get of them in their true order."""
 
-    def run(side: _Side) -> list[float]:
+    def run(side: Side) -> list[float]:
         noisy = isotonic_degrees.measure_sorted(side.graph, epsilon=epsilon * factor, source=source)
         rate = epsilon * factor / isotonic_degrees.SENSITIVITY
         first, second = (np.sort(_degrees(graph)) for graph in (side.first, side.second))
@@ -233,8 +210,6 @@ def _sorted_audit(epsilon: float) -> Audit:
             "vertices in their true order": partial(_sorted, exact, 1, True),
         },
         twin_pairs=(_SIDES[1],),
-        runs=8000,
-        least=1000,
     )
 
 

@@ -122,7 +122,6 @@ def _sampled(epsilon: float) -> Audit:
         },
         twin_pairs=(_sides(LAST_PAIR),),
         runs=4000,
-        least=600,
     )
 
 

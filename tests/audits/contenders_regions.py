@@ -3,14 +3,13 @@
 import itertools
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 
 import numpy as np
 
 from graphcuts_dp.arrays import FloatVector, IntMatrix, IntVector
-from graphcuts_dp.evaluation.audit import Claim, Neighbours
+from graphcuts_dp.evaluation.audit import Claim
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.privacy.noise import EntropySource
 from scripts.benchmark.contenders import der
@@ -23,29 +22,15 @@ from scripts.benchmark.contenders.quadtree import (
     explored,
 )
 from tests.audits.base import Audit, Entry, Enumerated, Sampled
-from tests.audits.graphs import HUB
+from tests.audits.graphs import HUB, Side, sides
 from tests.audits.losses import DistributionPair
 from tests.audits.selection import softmax
 
 _PAIRS = 6
 
 
-@dataclass(frozen=True, eq=False)
-class _Side:
-    """One of two neighbours, with both."""
-
-    graph: AnyGraph
-    first: AnyGraph
-    second: AnyGraph
-
-
-Run = Callable[[_Side], list[float]]
+Run = Callable[[Side], list[float]]
 Laws = Iterator[DistributionPair]
-
-
-def _sides(pair: Neighbours) -> Neighbours:
-    ends = [_Side(graph, pair.first, pair.second) for graph in (pair.first, pair.second)]
-    return Neighbours(pair.name, *ends)
 
 
 # All of it, by its law: counts of each depth, and the exponential mechanism within one region.
@@ -143,7 +128,7 @@ def _true_counts(graph: AnyGraph, regions: IntMatrix) -> IntVector:
     return np.asarray(inside.sum(axis=1))
 
 
-def _counts_ratio(levels: list[RegionLevel], side: _Side, budgets: Budgets) -> float:
+def _counts_ratio(levels: list[RegionLevel], side: Side, budgets: Budgets) -> float:
     """Ln of the likelihood ratio of the neighbours for all noisy counts."""
     found = 0.0
     for level, rate in zip(levels, map(float, budgets.counts), strict=False):
@@ -153,7 +138,7 @@ def _counts_ratio(levels: list[RegionLevel], side: _Side, budgets: Budgets) -> f
     return found
 
 
-def _cut_ratio(levels: list[RegionLevel], side: _Side, epsilon: float) -> float:
+def _cut_ratio(levels: list[RegionLevel], side: Side, epsilon: float) -> float:
     """The same for where the whole matrix was cut, if it was."""
     if not levels[1:]:
         return 0.0
@@ -166,7 +151,7 @@ def _cut_ratio(levels: list[RegionLevel], side: _Side, epsilon: float) -> float:
     return logs[1] - logs[0]
 
 
-def _edges_ratio(leaf: der.DrawnRegion, side: _Side, rate: float) -> float:
+def _edges_ratio(leaf: der.DrawnRegion, side: Side, rate: float) -> float:
     """The same for the edges drawn in a region."""
     logs = []
     for graph in (side.first, side.second):
@@ -193,7 +178,7 @@ def _regions(budgets: Budgets, of_edges: Fraction, kept: bool, source: EntropySo
         source: of the noise.
     """
 
-    def run(side: _Side) -> list[float]:
+    def run(side: Side) -> list[float]:
         levels = explored(side.graph, budgets, source)
         ratio = _counts_ratio(levels, side, budgets)
         ratio += _cut_ratio(levels, side, float(budgets.cuts[0]))
@@ -218,14 +203,12 @@ def _regions_audit(epsilon: float) -> Audit:
     loose, loose_edges = _budgets(20 * Fraction(epsilon))
     return Sampled(
         claim=Claim(epsilon),
-        pairs=(_sides(HUB),),
+        pairs=(sides(HUB),),
         start=partial(_regions, budgets, edges, False),
         twins={
             "a twentieth of the noise": partial(_regions, loose, loose_edges, False),
             "no false edges in a region": partial(_regions, budgets, edges, True),
         },
-        runs=8000,
-        least=400,
     )
 
 

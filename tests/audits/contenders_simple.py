@@ -18,17 +18,12 @@ from graphcuts_dp.privacy.noise import EntropySource
 from scripts.benchmark.baselines import noisy_degrees
 from scripts.benchmark.contenders.simple import DRAWN, GROUP_SUMS, drawn_graph
 from tests.audits.base import Audit, Entry, Sampled
-from tests.audits.graphs import HUB, LAST_PAIR
+from tests.audits.graphs import HUB, LAST_PAIR, seed_of
 
 Run = Callable[[Graph], FloatVector]
 _PAIRS = np.triu_indices(4, 1)
 _CELLS = (0, 1, 5)  # of these pairs: one within each half, and one between them
 _SIZES = np.array([1, 4, 1])
-
-
-def _seed(source: EntropySource) -> int:
-    """A seed for a method that takes one."""
-    return int.from_bytes(source.bytes(6).tobytes(), "little")
 
 
 def _halves(graph: Graph) -> Groups:
@@ -40,7 +35,7 @@ def _sums(epsilon: float, source: EntropySource) -> Run:
 
     def run(graph: Graph) -> FloatVector:
         made = GROUP_SUMS.method(
-            graph, epsilon=epsilon, delta=0.0, groups=_halves(graph), seed=_seed(source)
+            graph, epsilon=epsilon, delta=0.0, groups=_halves(graph), seed=seed_of(source)
         )
         cells = np.asarray(made.estimate)[_PAIRS][list(_CELLS)] * _SIZES
         return np.append(cells, cells.sum())
@@ -73,7 +68,6 @@ def _group_sums_audit(epsilon: float) -> Audit:
             "scaled to the true number of edges": partial(_scaled_sums, epsilon),
         },
         runs=4000,
-        least=600,
     )
 
 
@@ -81,7 +75,7 @@ def _drawn(epsilon: float, source: EntropySource) -> Run:
     """The drawn graph, and its number of edges."""
 
     def run(graph: Graph) -> FloatVector:
-        made = DRAWN.method(graph, epsilon=epsilon, delta=0.0, groups=None, seed=_seed(source))
+        made = DRAWN.method(graph, epsilon=epsilon, delta=0.0, groups=None, seed=seed_of(source))
         return _counted(made.estimate)
 
     return run
@@ -92,7 +86,7 @@ def _true_count(epsilon: float, source: EntropySource) -> Run:
 
     def run(graph: Graph) -> FloatVector:
         noisy = noisy_degrees(graph, Fraction(epsilon), source)
-        random = np.random.default_rng(_seed(source))
+        random = np.random.default_rng(seed_of(source))
         universe, count = Universe.of(graph), len(graph.rows)
         return _counted(drawn_graph(noisy, noisy, random, universe, count=count))
 
@@ -105,7 +99,7 @@ def _isolated(epsilon: float, source: EntropySource) -> Run:
     def run(graph: Graph) -> FloatVector:
         noisy = noisy_degrees(graph, Fraction(epsilon), source)
         noisy = np.where(graph.dense().any(axis=1), np.maximum(noisy, 1), 0)
-        random = np.random.default_rng(_seed(source))
+        random = np.random.default_rng(seed_of(source))
         return _counted(drawn_graph(noisy, noisy, random, Universe.of(graph)))
 
     return run
@@ -126,7 +120,6 @@ def _drawn_audit(epsilon: float) -> Audit:
             "isolated vertices left alone": partial(_isolated, epsilon),
         },
         runs=4000,
-        least=600,
     )
 
 

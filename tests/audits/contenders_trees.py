@@ -131,8 +131,6 @@ def _counts_audit(epsilon: float) -> Audit:
         pairs=(_NEIGHBOURS,),
         start=partial(_counted, exact),
         twins={"a third of the noise": partial(_counted, 3 * exact)},
-        runs=8000,
-        least=1000,
     )
 
 

@@ -103,7 +103,6 @@ def _laplace_audit(name: str, epsilon: float) -> Audit:
         twins=twins,
         twin_pairs=MOVES,
         runs=20_000,
-        least=5000,
     )
 
 
@@ -322,7 +321,6 @@ def _hr12_audit(queries: int | None, epsilon: float) -> Audit:
         start=partial(_asked if queries else _offline, plan),
         twins=twins,
         runs=3000,
-        least=250,
     )
 
 

@@ -268,7 +268,6 @@ def _laplace_audit(epsilon: float) -> Audit:
         },
         twin_pairs=pairs[:1],
         runs=4000,
-        least=1500,
     )
 
 

@@ -149,7 +149,6 @@ def _released_audit(epsilon: float) -> Audit:
             "released in each round, paid once": partial(_answers, epsilon, 3),
         },
         runs=12_000,
-        least=1500,
     )
 
 

@@ -1,7 +1,11 @@
 """Made graphs that differ in one pair: where mistakes would show."""
 
+from dataclasses import dataclass
+from typing import Any
+
 from graphcuts_dp.evaluation.audit import Neighbours
 from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
+from graphcuts_dp.privacy.noise import EntropySource
 
 EMPTY = Graph([], [], vertices=4)
 ONE_EDGE = Graph([2], [3], vertices=4)
@@ -75,3 +79,23 @@ UNCAPPED = (
         Graph([0, 1], [1, 2], [30.25, 8.1], vertices=4, hide_change=1),
     ),
 )
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One of two neighbours, with both."""
+
+    graph: Any
+    first: Any
+    second: Any
+
+
+def sides(pair: Neighbours) -> Neighbours:
+    """Neighbours each of which knows both, for runs that give a log likelihood ratio."""
+    first, second = (Side(graph, pair.first, pair.second) for graph in (pair.first, pair.second))
+    return Neighbours(pair.name, first, second)
+
+
+def seed_of(source: EntropySource) -> int:
+    """A seed for a public function that takes one."""
+    return int.from_bytes(source.bytes(6).tobytes(), "little")

@@ -82,7 +82,6 @@ def _groups_audit(epsilon: float) -> Audit:
         start=partial(_session, sound),
         twins={name: partial(_session, twin) for name, twin in twins.items()},
         runs=4000,
-        least=1000,
     )
 
 

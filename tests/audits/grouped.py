@@ -186,7 +186,6 @@ def _audit(noise: str, epsilon: float) -> Audit:
         twins=twins,
         twin_pairs=tuple(map(_beside, PAIRS[:2])),
         runs=4000,
-        least=1000,
     )
 
 
@@ -198,7 +197,6 @@ def _law_audit(noise: str, epsilon: float) -> Audit:
         ratio=partial(column_of, partial(_honest, epsilon, noise), 0),
         twins={"half the noise": partial(column_of, partial(_honest, 2 * epsilon, noise), 0)},
         runs=6000,
-        least=800,
     )
 
 

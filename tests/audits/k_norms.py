@@ -68,7 +68,6 @@ def _audit(norm: str, epsilon: float) -> Audit:
             "the noise of one answer for each": partial(_answers, norm, epsilon, 1, _SINGLE),
         },
         runs=12_000,
-        least=1500 if norm == "k-norm" else 2500,
     )
 
 

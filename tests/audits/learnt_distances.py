@@ -80,7 +80,6 @@ def _audit(noise: DistributionPair, epsilon: float) -> Audit:
         start=partial(_released, built),
         twins={"no noise on what is bought": partial(_released, without_noise(built))},
         runs=3000,
-        least=250,
     )
 
 
@@ -94,7 +93,6 @@ def _several_audit(noise: DistributionPair, epsilon: float) -> Audit:
         start=partial(_released, built),
         twins={"no noise on what is bought": partial(_released, without_noise(built))},
         runs=3000,
-        least=250,
     )
 
 
@@ -136,7 +134,6 @@ def _session_audit(noise: DistributionPair, epsilon: float) -> Audit:
         start=partial(_session, plan),
         twins={"no noise on what is bought": partial(_session, twin)},
         runs=3000,
-        least=250,
     )
 
 

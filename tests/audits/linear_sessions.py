@@ -137,7 +137,6 @@ def _nuclear_audit(epsilon: float) -> Audit:
         start=partial(_session, sound),
         twins={name: partial(_session, twin) for name, twin in twins.items()},
         runs=6000,
-        least=250,
     )
 
 

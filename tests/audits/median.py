@@ -63,7 +63,6 @@ def _audit(kind: Kind, epsilon: float) -> Audit:
             "triangles taken for sensitivity 1": partial(_asked, sound, 1),
         },
         runs=6000,
-        least=600,
     )
 
 

@@ -220,7 +220,6 @@ def _laplace_audit(epsilon: float) -> Audit:
         },
         twin_pairs=(_PAIRS_OF_FILES[0], _PAIRS_OF_FILES[1], _ROUNDED),
         runs=6000,
-        least=1500,
     )
 
 
@@ -297,7 +296,6 @@ def _contributions_audit(epsilon: float) -> Audit:
             "rows left out, for one of an owner": partial(_rows_left_out, rate),
         },
         runs=6000,
-        least=4000,
     )
 
 

@@ -44,7 +44,6 @@ def _laplace_audit(name: str, epsilon: float) -> Audit:
         start=partial(log_ratio, sound, sound, _MOVED),
         twins={_TWIN: partial(log_ratio, of_one, of_one, _MOVED)},
         runs=20_000,
-        least=3000,
     )
 
 

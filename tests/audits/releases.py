@@ -18,18 +18,12 @@ from graphcuts_dp.release.releases import release_graph
 from graphcuts_dp.synth.methods import FIT_NAMES
 from scripts.benchmark.baselines import BASELINES, chung_lu, noisy_degrees
 from tests.audits.base import Audit, Entry, Sampled
-from tests.audits.graphs import HUB, LAST_PAIR
+from tests.audits.graphs import HUB, LAST_PAIR, seed_of
 
 Run = Callable[[Graph], FloatVector]
 _PAIRS = np.triu_indices(4, 1)
 _RUNS = {"game": 200, "maximum-entropy": 1200, "auto": 1200}  # the others are faster
-_LEAST = 150
 _ROUNDS = 10  # noisy degrees of four vertices seldom fit a graph: do not wait for them
-
-
-def _seed(source: EntropySource) -> int:
-    """A seed for a public function that takes one."""
-    return int.from_bytes(source.bytes(6).tobytes(), "little")
 
 
 def _fitted(fit: str, epsilon: float, source: EntropySource) -> Run:
@@ -37,7 +31,7 @@ def _fitted(fit: str, epsilon: float, source: EntropySource) -> Run:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", AccuracyWarning)
             warnings.simplefilter("ignore", PrivacyWarning)
-            made = release_graph(graph, epsilon=epsilon, fit=fit, seed=_seed(source))
+            made = release_graph(graph, epsilon=epsilon, fit=fit, seed=seed_of(source))
         dense = made.noisy.estimate() if fit == "none" else made.graph.dense()
         return dense[_PAIRS]
 
@@ -60,7 +54,7 @@ def _baseline(name: str, epsilon: float, source: EntropySource) -> Run:
         return partial(_chung_lu, epsilon, source, False)
 
     def run(graph: Graph) -> FloatVector:
-        matrix = BASELINES[name](graph, epsilon=epsilon, seed=_seed(source)).matrix[_PAIRS]
+        matrix = BASELINES[name](graph, epsilon=epsilon, seed=seed_of(source)).matrix[_PAIRS]
         return np.append(matrix, matrix.sum())
 
     return run
@@ -132,7 +126,6 @@ def _baseline_audit(name: str, epsilon: float) -> Audit:
         start=partial(_baseline, name, epsilon),
         twins={broken: partial(twin, epsilon) for broken, twin in _TWINS[name].items()},
         runs=4000,
-        least=600,
     )
 
 
@@ -143,7 +136,6 @@ def _fit_audit(fit: str, epsilon: float) -> Audit:
         start=partial(_fitted, fit, epsilon),
         twins={"isolated vertices left alone": partial(_fit_that_peeks, fit, epsilon)},
         runs=_RUNS.get(fit, 2000),
-        least=_LEAST,
     )
 
 

@@ -21,6 +21,7 @@ from tests.audits.graphs import (
     PLAIN,
     UNCAPPED,
     capped,
+    seed_of,
 )
 
 Runner = Callable[[AnyGraph], FloatVector]
@@ -79,7 +80,7 @@ def seed_reused_after_fork(distribution: NoiseDistribution, source: EntropySourc
     """Two processes that inherit one stream: two releases with the same noise."""
 
     def twin(graph: AnyGraph) -> FloatVector:
-        seed = int.from_bytes(source.bytes(6).tobytes(), "little")
+        seed = seed_of(source)
         first, second = (
             released(randomized_response(data, distribution, SeededEntropy(seed)))
             for data in (Graph([], [], vertices=4), graph)

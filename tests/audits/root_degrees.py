@@ -52,7 +52,6 @@ def _roots_audit(epsilon: float) -> Audit:
         start=partial(_session, sound),
         twins={name: partial(_session, twin) for name, twin in twins.items()},
         runs=6000,
-        least=250,
     )
 
 
@@ -76,7 +75,6 @@ def _bought_audit(epsilon: float) -> Audit:
         ratio=partial(_bought, sound, rate),
         twins={"half the noise of root degrees": partial(_bought, half, rate)},
         runs=4000,
-        least=2000,
     )
 
 

@@ -23,15 +23,17 @@ from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.offline import lists
 from graphcuts_dp.offline.distinguisher import ExactCuts, Exponential
 from graphcuts_dp.offline.lists import Steps
+from graphcuts_dp.offline.methods import release_iteratively
 from graphcuts_dp.offline.query_lists import CutList
 from graphcuts_dp.offline.rank_one import PowerRankOne, ResponseRankOne
 from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, MatrixQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import zcdp_rho
-from graphcuts_dp.privacy.noise import EntropySource, SeededEntropy
+from graphcuts_dp.privacy.noise import EntropySource, SeededEntropy, sample_geometric
 from scripts.figures.gaussian_rank_one import GaussianRankOne
 from tests.audits.base import Audit, Entry, Enumerated, Sampled
 from tests.audits.distances import normal_distribution
+from tests.audits.graphs import seed_of
 from tests.audits.losses import DistributionPair
 
 UNIVERSE = Universe(4)
@@ -165,7 +167,7 @@ def _products(rho: float, reused: bool, source: EntropySource) -> Draw:
         universe = Universe(2 * count)
         of = PowerRankOne(universe=universe, rho=rho, delta=1e-6, steps=1)
         search = of.begin(Graph(rows, rows + 1, vertices=2 * count), source)
-        seed = int.from_bytes(source.bytes(6).tobytes(), "little")
+        seed = seed_of(source)
         found: Any = []
         for turn in (1, -1):
             X = np.tile(np.array([[5], [5 * turn]], dtype=np.int64), (count, 1))
@@ -208,8 +210,6 @@ def _certificate_audit(epsilon: float) -> Audit:
             "half the noise": partial(_certified, 4 * rho, 1),
             "bought four times": partial(_certified, rho, 4),
         },
-        runs=8000,
-        least=1200,
     )
 
 
@@ -230,12 +230,11 @@ def _matrix_audit(kind: str, epsilon: float) -> Audit:
         start=made(1),
         twins=twins,
         runs=24_000,
-        least=2000 if kind == "power" else 1200,
         batch=True,
     )
 
 
-# The net mechanism: every graph of three vertices and each of its neighbours.
+# The net mechanism: every graph of three or four vertices and each of its neighbours.
 
 
 def _graphs(n: int) -> Iterator[Graph]:
@@ -245,33 +244,77 @@ def _graphs(n: int) -> Iterator[Graph]:
         yield Graph(rows[used], columns[used], vertices=n)
 
 
-_CUTS: Sequence[LinearQuery] = [CutQuery([1]), CutQuery([2]), CutQuery([1, 2])]
+def _all_cuts(n: int) -> list[LinearQuery]:
+    """Each cut once: the side without vertex 0."""
+    sides = itertools.product([False, True], repeat=n - 1)
+    return [CutQuery(np.array([False, *side])) for side in sides if any(side)]
+
+
 _WEIGHTED: Sequence[LinearQuery] = [MatrixQuery(np.array([[0, 2, 1], [0, 0, -1], [0, 0, 0]]))]
 
 
 def _net_distributions(
-    queries: Sequence[LinearQuery], epsilon: Fraction, factor: int, moves: int | None = None
+    n: int,
+    queries: Sequence[LinearQuery],
+    epsilon: Fraction,
+    factor: int,
+    moves: int | None = None,
 ) -> Iterator[DistributionPair]:
-    public = lists._Net(Universe(3), queries, None, 0.0)
+    public = lists._Net(Universe(n), queries, None, 0.0)
     rate = factor * epsilon / (2 * (moves or public.sensitivity))
-    distributions = [choice_probabilities(public.scores(graph), rate) for graph in _graphs(3)]
-    for i, pair in itertools.product(range(len(distributions)), range(3)):
+    distributions = [choice_probabilities(public.scores(graph), rate) for graph in _graphs(n)]
+    for i, pair in itertools.product(range(len(distributions)), range(n * (n - 1) // 2)):
         j = i ^ (1 << pair)
         if i < j:
             yield DistributionPair(f"graphs {i} and {j}", distributions[i], distributions[j])
 
 
-def _net_audit(epsilon: float) -> Audit:
+def _net_audit(n: int, epsilon: float) -> Audit:
     exact = Fraction(epsilon)
+    cuts = partial(_net_distributions, n, _all_cuts(n), exact)
+    weighted = partial(_net_distributions, 3, _WEIGHTED, exact)
     return Enumerated(
         claim=Claim(epsilon),
-        distributions=lambda: itertools.chain(
-            _net_distributions(_CUTS, exact, 1), _net_distributions(_WEIGHTED, exact, 1)
+        distributions=lambda: itertools.chain(cuts(1), weighted(1)),
+        twins={"half the noise": partial(cuts, 2), "sensitivity 1 for 2": partial(weighted, 1, 1)},
+    )
+
+
+def _net_release(epsilon: float, source: EntropySource) -> Callable[[Graph], FloatVector]:
+    """Which pairs are edges in the graph that is released."""
+
+    def run(graph: Graph) -> FloatVector:
+        seed = seed_of(source)
+        made = release_iteratively(
+            graph, _all_cuts(3), epsilon=epsilon, construction="net", seed=seed
+        )
+        return made.graph.dense()[np.triu_indices(3, 1)]
+
+    return run
+
+
+def _one_noise_for_all_members(
+    epsilon: float, source: EntropySource
+) -> Callable[[Graph], FloatVector]:
+    public = lists._Net(Universe(3), _all_cuts(3), None, 0.0)
+    rate = Fraction(epsilon) / (2 * public.sensitivity)
+
+    def run(graph: Graph) -> FloatVector:
+        shared = sample_geometric(rate, 1, source)
+        chosen: FloatVector = public.databases[int(np.argmax(public.scores(graph) + shared))]
+        return chosen
+
+    return run
+
+
+def _net_release_audit(epsilon: float) -> Audit:
+    return Sampled(
+        claim=Claim(epsilon),
+        pairs=(
+            Neighbours("a pair", Graph([0], [1], vertices=3), Graph([0, 0], [1, 2], vertices=3)),
         ),
-        twins={
-            "half the noise": partial(_net_distributions, _CUTS, exact, 2),
-            "sensitivity 1 for 2": partial(_net_distributions, _WEIGHTED, exact, 1, 1),
-        },
+        start=partial(_net_release, epsilon),
+        twins={"same noise for all members": partial(_one_noise_for_all_members, epsilon)},
     )
 
 
@@ -371,7 +414,9 @@ ENTRIES = (
         _certificate_audit,
         ("distinguisher: power-rank-one-certified",),
     ),
-    Entry("net", _net_audit, ("release: net",)),
+    Entry("net", partial(_net_audit, 3), ("release: net",)),
+    Entry("net, four vertices", partial(_net_audit, 4)),
+    Entry("net, as released", _net_release_audit),
     Entry("sensing", _sensing_audit, ("release: sensing",)),
     Entry("sensing, every query", _every_query_audit, ("release: sensing",)),
 )

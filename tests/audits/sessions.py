@@ -19,6 +19,7 @@ from graphcuts_dp.session.plain import BinaryAnswers, PerQueryNoise
 from graphcuts_dp.session.queries import linear_count
 from graphcuts_dp.session.session import open_session
 from tests.audits.base import Audit, Entry, Sampled
+from tests.audits.graphs import seed_of
 from tests.audits.transcripts import EDGE, PAIRS, UNIVERSE, Run, transcript
 
 REST = CutQuery([0], [1, 2, 3])
@@ -57,7 +58,7 @@ def _same_noise(make: Callable[[], CutMechanism[Any]], source: EntropySource) ->
     mechanism = make()
 
     def run(graph: Graph) -> FloatVector:
-        seed = int.from_bytes(source.bytes(6).tobytes(), "little")
+        seed = seed_of(source)
         state, values = mechanism.start(graph, source), []
         for query in (CutQuery([0], [3]), EDGE):
             truth = mechanism.grid.count(query, graph)
@@ -117,7 +118,6 @@ def _gaussian_audit(epsilon: float) -> Audit:
             "a third of the noise": partial(_plain, lambda: _per_query(4 * epsilon, delta=_DELTA)),
             "noise reused": partial(_same_noise, lambda: _per_query(epsilon, delta=_DELTA)),
         },
-        least=1200,
     )
 
 
@@ -176,7 +176,6 @@ def _binary_audit(epsilon: float) -> Audit:
             "half the noise": partial(_plain, lambda: _binary(2 * epsilon)),
             "last pair missing": partial(_without_the_last_pair, epsilon),
         },
-        runs=8000,
     )
 
 
@@ -188,7 +187,7 @@ def _on_disk(names: tuple[str, str], epsilon: float, source: EntropySource) -> R
     """
 
     def run(graph: Graph) -> FloatVector:
-        seed, values = int.from_bytes(source.bytes(6).tobytes(), "little"), []
+        seed, values = seed_of(source), []
         with tempfile.TemporaryDirectory() as folder:
             for name, query in ((names[0], EDGE), (names[0], REST), (names[1], EDGE)):
                 with open_session(
@@ -214,7 +213,6 @@ def _on_disk_audit(epsilon: float) -> Audit:
         # Each spends epsilon/2 on the first cut, so four of them are twice epsilon.
         twins={"continue after the cap": partial(_on_disk, ("one", "two"), 4 * epsilon)},
         runs=500,
-        least=250,
     )
 
 

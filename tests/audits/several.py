@@ -35,17 +35,9 @@ from graphcuts_dp.release.measuring import measure_sparse
 from graphcuts_dp.session.online import OnlineMechanism
 from tests.audits.base import Audit, Entry, Enumerated, Sampled
 from tests.audits.calibrations import calibrated, transcripts_of
+from tests.audits.graphs import seed_of
 from tests.audits.iterative import LOOSE, rounds_of, tuned
-from tests.audits.together import (
-    ALL,
-    EDGES,
-    OWNER,
-    TWIN,
-    owner_of,
-    plain,
-    protected,
-    seed_of,
-)
+from tests.audits.together import ALL, EDGES, OWNER, TWIN, owner_of, plain, protected
 from tests.audits.transcripts import LEARNERS, ByHand, Kind, transcript
 
 Run = Callable[[Any], FloatVector]
@@ -68,7 +60,10 @@ _OFF_ON_ALL = {"mirror-descent": MirrorDescentLearner(_UNIVERSE, norm="l2")}
 
 
 def _iterative(at_most: int, epsilon: float, source: EntropySource) -> Run:
-    """The noisy total, how many pairs the cut has that the noisy matrix shows, and its answer."""
+    """The noisy total, how many pairs the cut has that the noisy matrix shows, and its answer.
+
+    And the sum of all three by what is spent on each, as Laplace noise tells them.
+    """
 
     def run(data: PrivateData) -> FloatVector:
         graph, protection = protected(data, at_most)
@@ -83,7 +78,10 @@ def _iterative(at_most: int, epsilon: float, source: EntropySource) -> Run:
         pairs = _UNIVERSE.pairs_between(cast(CutQuery, bought.query))
         # Beyond what is possible an answer tells no more of Laplace noise.
         answer = min(max(bought.value, 0.0), pairs)
-        return np.array([total, pairs, answer, total + answer, total + answer + pairs])
+        spent = dict(made.guarantee.parts)
+        told = spent["total weight"] * min(max(total, 0.0), 6.0) + spent["answers"] * answer
+        told += spent["noisy matrix"] * pairs
+        return np.array([total, pairs, answer, told])
 
     return run
 
@@ -156,7 +154,6 @@ def _session(learner: str, kind: Kind, at_most: int, epsilon: float, source: Ent
 def _audit(
     start: Start,
     pairs: tuple[Neighbours, ...],
-    least: int,
     epsilon: float,
     *,
     zcdp: bool = False,
@@ -167,8 +164,6 @@ def _audit(
         pairs=pairs,
         start=partial(start, _MOST, epsilon),
         twins={TWIN: partial(start, 1, epsilon)},
-        runs=8000,
-        least=least,
     )
 
 
@@ -200,19 +195,16 @@ _OFFLINE = {"practical": 3, "tight": 3, "dr14": 3, "gru12": 12, "nik17": 12}
 
 ENTRIES = (
     *(
-        Entry(f"{whom}: iterative release", partial(_audit, _iterative, pairs[0], 800))
+        Entry(f"{whom}: iterative release", partial(_audit, _iterative, pairs[0]))
         for whom, pairs in HIDDEN.items()
     ),
     *(
-        Entry(f"{whom}: sensing", partial(_audit, _sensing, pairs[1], 400, zcdp=True))
+        Entry(f"{whom}: sensing", partial(_audit, _sensing, pairs[1], zcdp=True))
         for whom, pairs in HIDDEN.items()
     ),
+    *(Entry(f"{whom}: net", partial(_audit, _net, pairs[0])) for whom, pairs in HIDDEN.items()),
     *(
-        Entry(f"{whom}: net", partial(_audit, _net, pairs[0], 400))
-        for whom, pairs in HIDDEN.items()
-    ),
-    *(
-        Entry(f"{whom}: release, sparse", partial(_audit, _sparse, pairs[0], 300))
+        Entry(f"{whom}: release, sparse", partial(_audit, _sparse, pairs[0]))
         for whom, pairs in HIDDEN.items()
     ),
     *(
@@ -222,7 +214,6 @@ ENTRIES = (
                 _audit,
                 partial(_session, learner, kind),
                 pairs[0],
-                600 if kind == "shared" else 1500,
             ),
             slow=kind == "one-sided",
         )

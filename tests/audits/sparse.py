@@ -269,7 +269,6 @@ def _audit(noise: str, epsilon: float) -> Audit:
         twins=twins,
         twin_pairs=tuple(map(_sides, (HUB, _A_NEW_ONE, _ONE_LIGHTER))),
         runs=4000,
-        least=1600,
     )
 
 
@@ -281,7 +280,6 @@ def _law_audit(noise: str, epsilon: float) -> Audit:
         ratio=partial(column_of, partial(_honest, epsilon, noise), 0),
         twins={"half the noise": partial(column_of, partial(_honest, 2 * epsilon, noise), 0)},
         runs=12_000,
-        least=1000,
     )
 
 

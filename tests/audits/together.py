@@ -33,7 +33,7 @@ from graphcuts_dp.release.releases import release_flows, release_graph
 from graphcuts_dp.release.shares import Response
 from graphcuts_dp.session.terms import SessionTerms
 from tests.audits.base import Audit, Entry, Sampled
-from tests.audits.graphs import EMPTY
+from tests.audits.graphs import EMPTY, seed_of
 from tests.audits.transcripts import UNIVERSE
 
 Run = Callable[[Any], FloatVector]
@@ -84,11 +84,6 @@ def protected(data: PrivateData, at_most: int) -> tuple[Any, dict[str, Any]]:
 def plain(data: PrivateData) -> Any:
     """The graph of the data, in which owners are bounded. Private."""
     return data.bounded(at_most=_MOST) if isinstance(data, OwnedRows) else data
-
-
-def seed_of(source: EntropySource) -> int:
-    """A seed for a public function that takes one."""
-    return int.from_bytes(source.bytes(6).tobytes(), "little")
 
 
 def _with_evidence(*seen: float) -> FloatVector:
@@ -201,7 +196,6 @@ def _audit(
     *,
     delta: float = 0.0,
     pairs: tuple[Neighbours, ...] = EDGES,
-    least: int = 400,
 ) -> Audit:
     return Sampled(
         claim=Claim(epsilon, delta),
@@ -209,14 +203,12 @@ def _audit(
         start=partial(start, _MOST, epsilon),
         twins={TWIN: partial(start, 1, epsilon)},
         twin_pairs=pairs[:1],
-        runs=8000,
-        least=least,
     )
 
 
 ENTRIES = (
     Entry("6 edges: release, response", partial(_audit, _released)),
-    Entry("6 edges: release, degrees+response", partial(_audit, _measured, least=900)),
+    Entry("6 edges: release, degrees+response", partial(_audit, _measured)),
     Entry("6 edges: flows", partial(_audit, _flows)),
     Entry("6 edges: session, laplace", partial(_audit, partial(_session, "laplace", 0.0))),
     Entry(
@@ -237,5 +229,5 @@ ENTRIES = (
         "owners: session, binary",
         partial(_audit, partial(_session, "binary", 0.0), pairs=OWNER),
     ),
-    Entry("6 people: distances", partial(_audit, _distances, pairs=_MOVED, least=300)),
+    Entry("6 people: distances", partial(_audit, _distances, pairs=_MOVED)),
 )

@@ -42,6 +42,7 @@ from graphcuts_dp.privacy.sparse_vector import (
 from graphcuts_dp.session.base import CutMechanism
 from graphcuts_dp.session.online import OnlineMechanism
 from tests.audits.base import Audit, Entry, Sampled
+from tests.audits.graphs import seed_of
 
 Kind = Literal["one-sided", "shared", "comparison"]
 Run = Callable[[Graph], npt.ArrayLike]
@@ -129,8 +130,10 @@ def transcript(mechanism: CutMechanism[Any], source: EntropySource, query: CutQu
     """What an analyst sees who asks the same again and again: the total, answers, updates.
 
     First, last, least, largest and mean answer (of those that were bought, if any); how many
-    answers came before the first update, and its sign; the sum of all signs.
+    answers came before the first update, and its sign; the sum of all signs; and what of all
+    answers tells one pair's weight, where its Laplace noise is all that they have.
     """
+    most = mechanism.grid.cap or 1.0
 
     def run(graph: Graph) -> FloatVector:
         state, truth = mechanism.start(graph, source), mechanism.grid.count(query, graph)
@@ -150,7 +153,8 @@ def transcript(mechanism: CutMechanism[Any], source: EntropySource, query: CutQu
         soon = signs[0] / (1 + silent) if signs else 0  # from -1, down at once, to 1, up at once
         tests = [silent, soon, moved, 10 * state.stopped + len(signs)]
         mean = sum(bought or values) / len(bought or values)
-        return np.array([total, *ends, mean, *tests, total + sum(values), total + 4 * moved])
+        sums = [total + sum(values), total + 4 * moved, np.clip(values, 0, most).sum()]
+        return np.array([total, *ends, mean, *tests, *sums])
 
     return run
 
@@ -215,7 +219,7 @@ def _seed_after_fork(learner: str, calibration: ByHand, source: EntropySource) -
     """Two processes have inherited one stream, and each answers from its own graph."""
 
     def run(graph: Graph) -> FloatVector:
-        seed = int.from_bytes(source.bytes(6).tobytes(), "little")
+        seed = seed_of(source)
         made = [
             np.asarray(_online(learner, calibration, SeededEntropy(seed))(data))
             for data in (_FIRST, graph)
@@ -240,7 +244,7 @@ def _reused_twice(learner: str, calibration: ByHand, source: EntropySource) -> R
     def run(graph: Graph) -> FloatVector:
         state, values, signs = made.start(graph, source), [0.0, 0.0], [0, 0]
         while not state.stopped and not any(signs):
-            seed = int.from_bytes(source.bytes(6).tobytes(), "little")
+            seed = seed_of(source)
             for k, query in enumerate((CutQuery([0], [3]), EDGE)):
                 signs[k] = 0
                 if not state.stopped:
@@ -292,8 +296,6 @@ def _online_audit(learner: str, kind: Kind, epsilon: float) -> Audit:
             "seed reused after fork": partial(_seed_after_fork, learner, sound),
             "noise reused": partial(_reused_twice, learner, sound),
         },
-        runs=8000,
-        least=2000 if kind == "one-sided" else 800,
     )
 
 

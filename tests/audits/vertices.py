@@ -144,7 +144,6 @@ def _flows_audit(epsilon: float) -> Audit:
             "epsilon of an edge": partial(all_seen, partial(_times, _one_edge), untouched),
         },
         runs=4000,
-        least=1500,
     )
 
 
@@ -231,8 +230,6 @@ def _session_audit(epsilon: float) -> Audit:
             ),
         },
         twin_pairs=_PAIRS[::2],
-        runs=8000,
-        least=4000,
     )
 
 
@@ -280,8 +277,6 @@ def _online_audit(epsilon: float) -> Audit:
             "total without noise": partial(_online, exact / 2, True, 2),
             "a sixteenth of the noise": partial(_online, 8 * exact, False, 1),
         },
-        runs=8000,
-        least=1000,
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import networkx as nx
 from matplotlib.figure import Figure
@@ -84,37 +85,16 @@ def _drawing(which: int) -> Figure:
     return figure
 
 
-def _save_release(folder: Path, which: int, *, force: bool) -> None:
-    released(which, "spectral").save(folder / "g.edges.gz", force=force)
+@cache
+def sparse(which: int) -> gc.Release:
+    return gc.release_graph(sample(which), epsilon=5.0, mechanism="sparse", seed=which)
 
 
-def _save_without_graph(folder: Path, which: int, *, force: bool) -> None:
-    released(which, ("spectral", "none")[which]).save(folder / "g.edges.gz", force=force)
+def _saved(make: Callable[[int], Any], name: str) -> Callable[..., object]:
+    def save(folder: Path, which: int, *, force: bool) -> None:
+        make(which).save(folder / name, force=force)
 
-
-def _save_sparse(folder: Path, which: int, *, force: bool) -> None:
-    sparse = gc.release_graph(sample(which), epsilon=5.0, mechanism="sparse", seed=which)
-    sparse.save(folder / "g.edges.gz", force=force)
-
-
-def _save_learnt(folder: Path, which: int, *, force: bool) -> None:
-    learnt(which).save(folder / "g.graphml", force=force)
-
-
-def _save_net(folder: Path, which: int, *, force: bool) -> None:
-    chosen(which).save(folder / "g.graphml", force=force)
-
-
-def _save_few_answers(folder: Path, which: int, *, force: bool) -> None:
-    asked_at_once(which).save(folder / "a.npz", force=force)
-
-
-def _save_distances(folder: Path, which: int, *, force: bool) -> None:
-    answered(which).save(folder / "d.csv", force=force)
-
-
-def _save_flows(folder: Path, which: int, *, force: bool) -> None:
-    tabled(which).save(folder / "t.csv", force=force)
+    return save
 
 
 def _save_graph(folder: Path, which: int, *, force: bool) -> None:
@@ -131,14 +111,23 @@ def _save_figure(folder: Path, which: int, *, force: bool) -> None:  # noqa: ARG
 CASES = {
     case.name: case
     for case in (
-        Case("release", _save_release, "g.edges.gz.json"),
-        Case("release without graph", _save_without_graph, "g.edges.gz.json"),
-        Case("sparse release", _save_sparse, "g.edges.gz.json"),
-        Case("iterative release", _save_learnt, "g.graphml.json"),
-        Case("net release", _save_net, "g.graphml.json"),
-        Case("few answers", _save_few_answers, "a.npz.json"),
-        Case("distances", _save_distances, "d.csv.json"),
-        Case("flows", _save_flows, "t.csv.json"),
+        *(
+            Case(name, _saved(make, file), f"{file}.json")
+            for name, make, file in (
+                ("release", lambda which: released(which, "spectral"), "g.edges.gz"),
+                (
+                    "release without graph",
+                    lambda which: released(which, ("spectral", "none")[which]),
+                    "g.edges.gz",
+                ),
+                ("sparse release", sparse, "g.edges.gz"),
+                ("iterative release", learnt, "g.graphml"),
+                ("net release", chosen, "g.graphml"),
+                ("few answers", asked_at_once, "a.npz"),
+                ("distances", answered, "d.csv"),
+                ("flows", tabled, "t.csv"),
+            )
+        ),
         Case("graph", _save_graph, "g.npz"),
         Case("figure", _save_figure, "f.json"),
     )

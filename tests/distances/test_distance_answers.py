@@ -46,14 +46,16 @@ def placed(metric, people=10**6, seed=1):
     return Locations(metric, rng.multinomial(people, rng.dirichlet(np.full(len(metric), 0.3))))
 
 
-@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
-@pytest.mark.parametrize(
-    ("mechanism", "kind"),
-    [
-        *((name, "path") for name in ("tree-counts", "histogram", "per-query")),
-        *(("learner", kind) for kind in MAPS),
-    ],
-)
+CASES = [
+    (mechanism, kind, noise)
+    for noise in ("laplace", "gaussian")
+    for mechanism in ("tree-counts", "histogram", "per-query", "learner")
+    for kind in (MAPS if mechanism == "learner" else ["path"])
+    if kind != "norm 1.5"  # whose many coordinates take seconds: see test_hr12_accuracy
+]
+
+
+@pytest.mark.parametrize(("mechanism", "kind", "noise"), CASES)
 def test_intervals_hold_for_all_vertices(mechanism, kind, noise):
     """All four runs hold but for a chance of 4e-8; none is wider than the plan promised."""
     here = placed(MAPS[kind])
@@ -80,13 +82,9 @@ def test_intervals_hold_for_all_vertices(mechanism, kind, noise):
 
 
 def test_a_test_of_intervals_would_catch_narrow_ones():
-    truth = all_distances(PEOPLE)
-    errors, typical = [], 0.0
-    for seed in range(8):
-        answers = answer_distances(PATH, PEOPLE, epsilon=1.0, seed=seed)
-        errors.append(np.abs(answers.values - truth).max())
-        typical = answers.plan.best.typical
-    assert max(errors) > typical  # seeds are fixed
+    answers = [answer_distances(PATH, PEOPLE, epsilon=1.0, seed=seed) for seed in range(8)]
+    errors = [np.abs(each.values - all_distances(PEOPLE)).max() for each in answers]
+    assert max(errors) > answers[0].plan.best.typical  # seeds are fixed
 
 
 def test_the_plan_says_what_is_best_and_why():
@@ -123,13 +121,8 @@ def test_answers_and_candidates():
 def test_the_guarantee_is_told():
     answers = answer_distances(PATH, PEOPLE, epsilon=1.0)
     assert answers.guarantee.is_private
-    assert answers.guarantee.epsilon == 1.0
-    assert answers.guarantee.delta == 0.0
+    assert (answers.guarantee.epsilon, answers.guarantee.delta) == (1.0, 0.0)
     assert "any one person" in str(answers)
-    mixed = answer_distances(PATH, PEOPLE, epsilon=1.0, delta=1e-6, noise="gaussian")
-    assert mixed.guarantee.delta == 1e-6
-    kept = answer_distances(PATH, PEOPLE, epsilon=1.0, delta=1e-6, noise="laplace")
-    assert kept.guarantee.delta == 0.0
 
 
 @pytest.mark.parametrize("seed", [None, 4])
@@ -208,13 +201,18 @@ def test_auto_tries_the_learner_where_that_is_cheap():
     assert asked.best.mechanism == "learner"
 
 
-def test_the_dimension_of_an_inexact_embedding_is_the_best_promise():
+@pytest.mark.parametrize("kind", ["ring", "norm 1.5"])
+def test_the_dimension_of_an_inexact_embedding_is_the_best_promise(kind):
     terms = {"queries": None, "epsilon": 5.0, "beta": 0.05}
     many, few = (
-        best_learner(embeddings_of(MAPS["ring"]), people=people, **terms) for people in (10**8, 10)
+        best_learner(embeddings_of(MAPS[kind]), people=people, **terms) for people in (10**8, 10)
     )
+    apart = MAPS[kind].matrix
+    found = np.array([many.embedding.distances_from(row) for row in range(len(apart))])
+    assert (found <= apart * many.embedding.expansion + 1e-9).all()
+    assert (apart <= found * many.embedding.contraction + 1e-9).all()
     assert many.embedding.contraction > 1
-    assert many.radius < MAPS["ring"].diameter / 2
+    assert many.radius < MAPS[kind].diameter / 2
     assert many.embedding.points.shape[1] >= few.embedding.points.shape[1]
     assert many.radii(confidence=0.95) == many.radius
     with pytest.raises(ParameterError, match="smaller confidence"):

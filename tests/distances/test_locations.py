@@ -7,7 +7,7 @@ import pytest
 
 from graphcuts_dp.distances.locations import DistanceQuery, Locations, all_distances
 from graphcuts_dp.distances.metric import Metric
-from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
+from graphcuts_dp.errors import FileFormatError
 
 TREE = Metric([0, 1, 1], [1, 2, 3], [1.0, 2.0, 0.5], vertices=["a", "b", "c", "d"])
 
@@ -60,24 +60,12 @@ def test_bad_files_are_refused_without_quoting_them(tmp_path, text, message):
     assert "\n" not in str(told.value)
 
 
-def test_files_that_cannot_be_read(tmp_path):
-    with pytest.raises(FileFormatError, match="does not exist"):
-        Locations.read(TREE, tmp_path / "none.csv")
-    with pytest.raises(FileFormatError, match="is a folder"):
-        Locations.read(TREE, tmp_path)
-    (tmp_path / "raw.csv").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(FileFormatError, match="UTF-8"):
-        Locations.read(TREE, tmp_path / "raw.csv")
-
-
 def test_values_are_averages_of_distances():
     locations = Locations(TREE, [2, 0, 1, 1])
     expected = TREE.matrix @ [2, 0, 1, 1] / 4
     values = [DistanceQuery(v).value(locations) for v in "abcd"]
     assert np.allclose(values, expected)
     assert np.allclose(all_distances(locations), expected)
-    with pytest.raises(QueryError):
-        DistanceQuery("e").value(locations)
 
 
 def test_sensitivities_are_the_largest_changes_of_all_replacements():
@@ -94,9 +82,6 @@ def test_sensitivities_are_the_largest_changes_of_all_replacements():
         assert exact == pytest.approx(max(changes))
     largest = max(DistanceQuery(v).sensitivity(TREE, people=people) for v in "abcd")
     assert largest == pytest.approx(TREE.diameter / people)
-    for people in (0, True, 1.5, 2**41):
-        with pytest.raises(ParameterError):
-            DistanceQuery("a").sensitivity(TREE, people=people)
 
 
 def neighbours(people):

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 import graphcuts_dp as gc
 from graphcuts_dp.distances.metric import Metric
-from graphcuts_dp.errors import ParameterError
 
 
 def random_tree(size, seed):
@@ -91,8 +90,6 @@ def test_all_kinds_of_graphs_are_maps():
     assert drawn.coordinates.tolist() == [[0, 0], [1, 2], [2, 4]]
     assert Metric.of(packed).coordinates is None
     assert Metric.of(igraph.Graph.Ring(4)).diameter == 2
-    with pytest.raises(ParameterError):
-        Metric.of("map.csv")
 
 
 def test_parallel_edges_count_by_their_shortest():

@@ -6,9 +6,7 @@ import pytest
 import graphcuts_dp as gc
 from graphcuts_dp.estimate import sparse_answers
 from graphcuts_dp.estimate.sparse_answers import common_parts, parted_cuts
-from graphcuts_dp.pairs.groups import GroupNames, GroupUnion
-from graphcuts_dp.pairs.queries import pairs_of_cut
-from graphcuts_dp.pairs.universe import most_weight
+from graphcuts_dp.pairs.groups import GroupUnion
 
 N, M = 60, 40  # rows, and columns of two sides
 
@@ -138,22 +136,6 @@ def test_parts_are_divided_by_no_set():
     names = {(codes[v], *(mask[v] for mask in masks)) for v in range(200)}
     assert len(first) == len(names)
     assert common_parts([np.arange(5000)]) is None
-
-
-@pytest.mark.parametrize("cap", [True, False])
-@pytest.mark.parametrize("kind", ["plain", "directed", "bipartite"])
-def test_answers_by_name_are_those_of_the_same_sets_written_out(kind, cap):
-    release, own, _ = made(kind, cap)
-    names = GroupNames(own[0], own[-1])
-    asked = [names.query("@f0", "@f1"), names.query("@f2", "@f2"), names.query("@c1")]
-    asked += [names.query(["@f0", "@f1"], "@f1"), names.query("@f1", "*")]
-    for query in asked:
-        S, T = query.masks(release.space)
-        answer, again = release.answer(query), release.answer(S.copy(), T.copy())
-        assert again.estimate == "unbiased"
-        near(answer, again)
-        most = most_weight(pairs_of_cut(S, T, release.space), 300.0 if cap else None)
-        assert answer.interval[1] <= most
 
 
 def test_a_set_of_other_vertices_is_refused_as_ever():

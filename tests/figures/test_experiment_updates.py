@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from helpers import frieze_kannan
 
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.errors import HypothesisError
-from graphcuts_dp.learn.rules import frieze_kannan
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.resources import silent
 from scripts.figures import updates

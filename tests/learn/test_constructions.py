@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from idc_cases import extreme_cuts, random_cut, universe_of
+from helpers import frieze_kannan, multiplicative_weights
+from idc_cases import extreme_cuts, universe_of
 
 from graphcuts_dp.errors import HypothesisError, MatrixError, ParameterError, QueryError
 from graphcuts_dp.learn.base import DenseHypothesis
@@ -14,8 +15,6 @@ from graphcuts_dp.learn.cut_sum import CutSum
 from graphcuts_dp.learn.rules import (
     FriezeKannanRule,
     MultiplicativeWeightsRule,
-    frieze_kannan,
-    multiplicative_weights,
 )
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery
 from graphcuts_dp.pairs.universe import Universe
@@ -113,9 +112,7 @@ def test_coefficients_of_any_span():
 
 
 def test_queries_outside_the_class_are_refused():
-    disjoint = frieze_kannan(
-        SIX, alpha=1.0, total_weight=3.0, largest_norm_squared=SIX.disjoint_norm_squared
-    )
+    disjoint = frieze_kannan(SIX, alpha=1.0, total_weight=3.0, disjoint=True)
     everything = CutQuery(range(6), range(6))
     with pytest.raises(QueryError, match="allows 9"):
         disjoint.update(disjoint.initial(), everything, 1)
@@ -143,11 +140,6 @@ def test_starts_from_blocks_and_from_a_released_graph():
         ({"alpha": -1.0}, "alpha"),
         ({"alpha": math.inf}, "alpha"),
         ({"alpha": math.nan}, "alpha"),
-        ({"total_weight": -1.0}, "total_weight"),
-        ({"total_weight": 16.0}, "total_weight"),
-        ({"total_weight": math.nan}, "total_weight"),
-        ({"total_error": -1.0}, "total_error"),
-        ({"total_error": math.nan}, "total_error"),
         ({"rule": "loose"}, "rule"),
         ({"value_error": -1.0}, "value_error"),
         ({"value_error": math.nan}, "value_error"),
@@ -176,7 +168,7 @@ def test_more_parameters_out_of_range():
     ]:
         with pytest.raises(ParameterError, match=message):
             kind(**{"start": start, "alpha": 1.0, "start_potential": 1.0, **wrong})
-    with pytest.raises(ParameterError, match="total_weight must"):
+    with pytest.raises(ParameterError, match="positive total weight"):
         multiplicative_weights(SIX, alpha=1.0, total_weight=0.0)
     with pytest.raises(ParameterError, match="pairs"):
         frieze_kannan(Universe(1), alpha=1.0, total_weight=0.0)
@@ -213,39 +205,6 @@ def test_a_query_without_pairs_teaches_nothing():
     assert same.estimate(CUT) == pytest.approx(weights.initial().estimate(CUT))
 
 
-@pytest.mark.parametrize("build", BUILDS)
-def test_a_huge_alpha_never_needs_an_update(build):
-    construction = build(SIX, alpha=1e6, total_weight=3.0)
-    assert construction.update_bound(1e6) < 1
-    sequence = UpdateSequence(construction, checked(SIX, np.full((6, 6), 0.2)))
-    with pytest.raises(HypothesisError, match="no update is due"):
-        sequence.update(CUT)
-
-
-@pytest.mark.parametrize("build", BUILDS)
-def test_learning_makes_answers_right(build):
-    """Against random cuts, all within alpha at the end."""
-    rng = np.random.default_rng(0)
-    universe = Universe(30)
-    truth = np.zeros((30, 30))
-    truth[:10, :10] = truth[10:25, 10:25] = 1
-    truth = checked(universe, truth)
-    total_weight = universe.total(truth)
-    construction = build(universe, alpha=0.1 * total_weight, total_weight=total_weight)
-    sequence = UpdateSequence(construction, truth)
-    asked = [random_cut(universe, rng) for _ in range(150)]
-    silent = False
-    while not silent:
-        silent = True
-        for query in asked:
-            if abs(sequence.discrepancy(query)) >= construction.alpha:
-                sequence.update(query)
-                silent = False
-    assert sequence.count > 2
-    answers = universe.answers(asked, truth)
-    assert np.abs(sequence.hypothesis.estimate_all(asked) - answers).max() < construction.alpha
-
-
 # Update sequences.
 
 
@@ -267,17 +226,11 @@ def test_update_sequences_refuse_what_the_definition_forbids():
     assert sequence.count == 1
     assert sequence.hypothesis.estimate(CUT) == pytest.approx(5)
 
-
-def test_update_sequences_count():
-    """A start potential that is not true is caught."""
+    # A start potential that is not true is caught.
     construction = replace(frieze_kannan(SIX, alpha=2.0, total_weight=7.5), start_potential=0.0)
     with pytest.raises(HypothesisError, match=r"more than B\(alpha\)"):
         UpdateSequence(construction, checked(SIX, np.ones((6, 6)))).update(CUT)
 
-
-def test_truths_with_weights_above_one_are_refused():
-    construction = frieze_kannan(SIX, alpha=2.0, total_weight=7.5)
-    with pytest.raises(MatrixError, match="outside"):
-        UpdateSequence(construction, np.full((6, 6), 1.01))
-    with pytest.raises(MatrixError, match="shape"):
-        UpdateSequence(construction, np.ones((5, 5)))
+    for wrong, message in ((np.full((6, 6), 1.01), "outside"), (np.ones((5, 5)), "shape")):
+        with pytest.raises(MatrixError, match=message):
+            UpdateSequence(construction, wrong)

@@ -127,19 +127,6 @@ def test_the_partition_has_one_block_for_each_kind_of_vertex():
     assert same.weights.shape == hypothesis.weights.shape
 
 
-def test_too_many_blocks_are_refused_with_advice():
-    universe, rng = Universe(50), np.random.default_rng(7)
-    hypothesis = BlockHypothesis.constant(universe, 0.5, max_blocks=4)
-    hypothesis = hypothesis.tilted(random_cut(universe, np.random.default_rng(0)), 0.1)
-    read = BlockHypothesis.from_bytes(hypothesis.to_bytes(), universe)  # the limit is kept
-    for limited in (hypothesis, read):
-        with pytest.raises(HypothesisError, match=r"max_blocks=4.*Frieze-Kannan") as caught:
-            limited.tilted(CutQuery(rng.random(50) < 0.5), 0.1).tilted(
-                CutQuery(rng.random(50) < 0.5, rng.random(50) < 0.5), 0.1
-            )
-        assert "\n" not in str(caught.value)
-
-
 def test_blocks_that_fit_nothing():
     plain, both = Universe(3), Universe(3, 2)
     for universe, arguments, message in [

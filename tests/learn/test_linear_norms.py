@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from graphcuts_dp.errors import ParameterError, QueryError
+from graphcuts_dp.errors import QueryError
 from graphcuts_dp.learn.bounds import CutSizes
 from graphcuts_dp.learn.learners import MirrorDescentLearner
 from graphcuts_dp.learn.norms import terms_of
@@ -75,12 +75,13 @@ def test_jt12_bound_on_updates_is_the_paper_s_with_its_norms():
 
 
 @pytest.mark.parametrize("norm", NORMS)
-@pytest.mark.parametrize("rule", ["tight", "as printed"])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("rule", "weighted"), [("tight", False), ("tight", True), ("as printed", False)]
+)
 def test_updates_stay_within_their_bound(norm, rule, weighted):
     """An adversary asks the worst of many signed queries until none is off by alpha."""
     universe, truth, alpha = Universe(*SIZES), ratings(5, weighted=weighted), 14.0
-    matrices = [*signs(60), np.outer(truth.any(axis=1), truth.any(axis=0)).astype(float)]
+    matrices = [*signs(40), np.outer(truth.any(axis=1), truth.any(axis=0)).astype(float)]
     matrices += [truth - truth.mean(), np.where(truth > 0.5, 1.0, -1.0)]
     spectral = spectral_of(matrices)
     learner = MirrorDescentLearner(
@@ -149,19 +150,3 @@ def test_what_is_announced_is_checked():
             few.check(query)
     with pytest.raises(QueryError, match="only cuts were announced"):
         MirrorDescentLearner(universe).check(MatrixQuery(np.eye(*SIZES)))
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"linear": True, "disjoint": True}, "disjoint=True is for cuts"),
-        ({"most_spectral": 4.0}, "most_spectral is for linear=True"),
-    ],
-)
-def test_what_does_not_fit_is_refused(given, message):
-    with pytest.raises(ParameterError, match=message):
-        MirrorDescentLearner(Universe(*SIZES), **given)
-    with pytest.raises(ParameterError, match="up to 16,777,216 coefficients"):
-        MirrorDescentLearner(Universe(5000, 5000), linear=True)
-    with pytest.raises(ParameterError, match="for bipartite graphs"):
-        MirrorDescentLearner(Universe(9), linear=True, most_spectral=4.0)

@@ -41,29 +41,16 @@ def roots_of(truth):
     return float(np.sqrt(truth.sum(axis=1)).sum())
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("auto", ("auto", None)),
-        ("l2", ("l2", 2.0)),
-        ("lp", ("lp", None)),
-        ("l1.5", ("lp", 1.5)),
-        ("2,p", ("2,p", None)),
-        ("2,1.25", ("2,p", 1.25)),
-        ("2,2", ("2,p", 2.0)),
-        ("entropy", ("entropy", None)),
-        ("schatten", ("schatten", None)),
-        ("schatten-1.1", ("schatten", 1.1)),
-    ],
-)
-def test_names_of_norms(text, expected):
-    assert parse_norm(text) == expected
-
-
-@pytest.mark.parametrize("text", ["", "l", "l1", "l2.5", "2,", "2,1", "2,x", "max", "schatten-0.5"])
-def test_other_names_are_refused(text):
-    with pytest.raises(ParameterError, match="norm"):
-        parse_norm(text)
+def test_names_of_norms():
+    for name in ("auto", "lp", "2,p", "entropy", "schatten"):
+        assert parse_norm(name) == (name, None)
+    assert parse_norm("l2") == ("l2", 2.0)
+    assert parse_norm("l1.5") == ("lp", 1.5)
+    assert parse_norm("2,2") == ("2,p", 2.0)
+    assert parse_norm("schatten-1.1") == ("schatten", 1.1)
+    for text in ("", "l", "l1", "l2.5", "2,", "2,1", "2,x", "max", "schatten-0.5"):
+        with pytest.raises(ParameterError, match="norm"):
+            parse_norm(text)
 
 
 @pytest.mark.parametrize("norm", WAYS)
@@ -193,23 +180,25 @@ def test_as_printed_the_exponents_are_the_papers():
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("universe", "given", "message"),
     [
-        ({"norm": "2,p"}, "for bipartite graphs"),
-        ({"norm": "schatten"}, "for bipartite graphs"),
-        ({"norm": "max"}, "unknown norm"),
-        ({"most_right": 3}, "most_right is for bipartite"),
+        (Universe(8), {"norm": "2,p"}, "for bipartite graphs"),
+        (Universe(8), {"norm": "schatten"}, "for bipartite graphs"),
+        (Universe(8), {"norm": "max"}, "unknown norm"),
+        (Universe(8), {"most_right": 3}, "most_right is for bipartite"),
+        (Universe(8), {"linear": True, "most_spectral": 4.0}, "for bipartite graphs"),
+        (Universe(8, 9), {"linear": True, "disjoint": True}, "disjoint=True is for cuts"),
+        (Universe(8, 9), {"most_spectral": 4.0}, "most_spectral is for linear=True"),
+        (Universe(5000, 5000), {"linear": True}, "up to 16,777,216 coefficients"),
+        *(
+            (Universe(2, limit + 1), {"norm": norm}, f"up to {limit} vertices")
+            for norm, limit in MOST_VERTICES.items()
+        ),
     ],
 )
-def test_norms_that_do_not_suit_are_refused(given, message):
+def test_learners_that_do_not_suit_are_refused(universe, given, message):
     with pytest.raises(ParameterError, match=message):
-        MirrorDescentLearner(Universe(8), **given)
-
-
-def test_too_many_vertices_are_refused():
-    for norm, limit in MOST_VERTICES.items():
-        with pytest.raises(ParameterError, match=f"up to {limit} vertices"):
-            MirrorDescentLearner(Universe(2, limit + 1), norm=norm)
+        MirrorDescentLearner(universe, **given)
 
 
 def test_cuts_that_were_announced_not_to_come_are_refused():

@@ -1,6 +1,7 @@
 """Formulas of B(alpha) from sizes agree with the constructions themselves."""
 
 import pytest
+from helpers import frieze_kannan, multiplicative_weights
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.learn.bounds import (
@@ -9,7 +10,6 @@ from graphcuts_dp.learn.bounds import (
     multiplicative_weights_updates,
     pairs_of,
 )
-from graphcuts_dp.learn.rules import frieze_kannan, multiplicative_weights
 from graphcuts_dp.pairs.universe import Universe
 
 SIZES = [(20, Universe(20)), (21, Universe(21)), ((7, 12), Universe(7, 12))]
@@ -27,8 +27,7 @@ def test_formulas_are_the_constructions_own(size, universe, edges, rule):
         mw.update_bound(0.5)
     )
     for disjoint in (False, True):
-        limit = universe.disjoint_norm_squared if disjoint else None
-        fk = frieze_kannan(universe, largest_norm_squared=limit, **shared)
+        fk = frieze_kannan(universe, disjoint=disjoint, **shared)
         found = frieze_kannan_updates(size, edges, rule=rule, disjoint=disjoint)
         assert found(0.5) == pytest.approx(fk.update_bound(0.5))
 

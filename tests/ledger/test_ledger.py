@@ -10,8 +10,7 @@ from contextlib import closing
 import pytest
 import session_workers as workers
 
-import graphcuts_dp as gc
-from graphcuts_dp.errors import GraphCutsError, LedgerError
+from graphcuts_dp.errors import LedgerError
 from graphcuts_dp.ledger.ledger import Kind, Ledger, StoredState
 from graphcuts_dp.session.session import open_session
 
@@ -321,21 +320,3 @@ def test_the_digest_of_the_graph_is_salted(tmp_path):
             headers.append(session._ledger.header)
     assert headers[0]["data"] != headers[1]["data"]
     assert headers[0]["salt"] != headers[1]["salt"]
-
-
-@pytest.mark.parametrize("change", ["edge", "vertices", "sides", "weights"])
-def test_another_graph_is_refused(tmp_path, change):
-    path = tmp_path / "a.db"
-    graph = workers.private_graph()
-    rows, columns = graph.rows, graph.columns
-    workers.begin(path).close()
-    other = {
-        "edge": lambda: gc.Graph(rows[:-1], columns[:-1], vertices=workers.N),
-        "vertices": lambda: gc.Graph(rows, columns, vertices=workers.N + 1),
-        "sides": lambda: gc.BipartiteGraph(rows, columns, left=workers.N, right=workers.N),
-        "weights": lambda: gc.Graph(rows, columns, 0.5 + 0 * rows, vertices=workers.N),
-    }[change]()
-    told = "other private data" if change == "edge" else "about these data, but read"
-    with pytest.raises(LedgerError, match=told):
-        open_session(other, store=path)
-    assert issubclass(LedgerError, GraphCutsError)

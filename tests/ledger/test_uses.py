@@ -112,6 +112,8 @@ def test_releases_and_sessions_share_one_budget(path, graph):
     assert [use["kind"] for use in told["uses"]] == ["session", "release", "session"]
     assert all(use["time"] and use["user"] for use in told["uses"])
     assert told["epsilon"] == 2.0
+    with pytest.raises(ParameterError, match="was fixed"):
+        gc.open_session(graph, store=gc.Store(path, budget=0.4), name="b")
 
 
 def test_what_is_cut_off_stays_spent_and_is_shown_as_unfinished(path, graph, monkeypatch):

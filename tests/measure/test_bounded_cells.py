@@ -50,6 +50,16 @@ def graphs_of(kind, n, top):
     return graphs, choices, touching
 
 
+def tables_of(graph, levels):
+    """The sides and the cells of groups of these levels, the same on both sides."""
+    if isinstance(graph, BipartiteGraph):
+        groups = Groups(graph.left, levels), Groups(graph.right, levels)
+    else:
+        groups = Groups(graph.vertices, levels)
+    sides = sides_of_groups(graph, groups)
+    return sides, cell_tree(graph, sides)
+
+
 def changes_found(tables, choices, touching):
     """The largest sums of |change| and of change^2 over all pairs of neighbours."""
     linear = squared = 0
@@ -79,10 +89,7 @@ def test_a_vertex_changes_a_table_by_no_more_than_is_claimed(case, bound):
     kind, n, top, codes = CASES[case]
     graphs, choices, touching = graphs_of(kind, n, top)
     first = graphs[0]
-    sets = (first.left, first.right) if kind == "bipartite" else (first.vertices,)
-    groups = tuple(Groups(each, {"part": codes}) for each in sets)
-    sides = sides_of_groups(first, groups if kind == "bipartite" else groups[0])
-    cells = cell_tree(first, sides)
+    sides, cells = tables_of(first, {"part": codes})
     grid = Grid.of_vertices(first, bound, bits=4)
     tables = np.array([bounded_cells(graph, sides, cells, grid) for graph in graphs])
     claimed = changes_on(grid, cells, Protect(kind="vertex", degree_bound=1))[-1]
@@ -99,12 +106,8 @@ def test_a_vertex_changes_a_table_by_no_more_than_is_claimed(case, bound):
 def test_a_vertex_changes_coarser_levels_by_no_more_than_is_claimed(case, bound):
     kind, n, top, codes = CASES[case]
     graphs, choices, touching = graphs_of(kind, n, top)
-    first = graphs[0]
-    half = [int(code > 0) for code in codes]
-    sets = (first.left, first.right) if kind == "bipartite" else (first.vertices,)
-    groups = tuple(Groups(each, {"half": half, "part": list(range(n))}) for each in sets)
-    sides = sides_of_groups(first, groups if kind == "bipartite" else groups[0])
-    cells = cell_tree(first, sides)
+    first, half = graphs[0], [int(code > 0) for code in codes]
+    sides, cells = tables_of(first, {"half": half, "part": list(range(n))})
     grid = Grid.of_vertices(first, bound)
     sums = [sums_of_cells(graph, sides, cells, grid) for graph in graphs]
     for place, claimed in enumerate(
@@ -116,7 +119,7 @@ def test_a_vertex_changes_coarser_levels_by_no_more_than_is_claimed(case, bound)
 
 def test_changes_are_told_for_the_right_grid_only():
     graph = Graph([], [], vertices=4)
-    cells = cell_tree(graph, sides_of_groups(graph, Groups(graph.vertices, {"part": [0, 0, 1, 1]})))
+    _, cells = tables_of(graph, {"part": [0, 0, 1, 1]})
     with pytest.raises(ParameterError, match="vertex"):
         changes_on(Grid.of_vertices(graph, 2), cells, EDGE)
     with pytest.raises(ParameterError, match="vertex"):
@@ -126,9 +129,7 @@ def test_changes_are_told_for_the_right_grid_only():
 def test_each_cell_is_a_bounded_cut():
     graph = planted_partition(80, 2, 0.3, 0.1, seed=1)
     codes = np.arange(80) % 3
-    groups = Groups(graph.vertices, {"part": codes.tolist()})
-    sides = sides_of_groups(graph, groups)
-    cells = cell_tree(graph, sides)
+    sides, cells = tables_of(graph, {"part": codes.tolist()})
     for bound in (1, 4, 200):
         grid = Grid.of_vertices(graph, bound)
         found = bounded_cells(graph, sides, cells, grid)
@@ -143,9 +144,7 @@ def test_each_cell_is_a_bounded_cut():
 
 def test_sums_of_heavy_weights_do_not_overflow():
     graph = Graph([0, 1], [2, 3], [1e300, 5.0], vertices=6, hide_change=1)
-    groups = Groups(graph.vertices, {"part": [0, 0, 1, 1, 2, 2]})
-    sides = sides_of_groups(graph, groups)
-    cells = cell_tree(graph, sides)
+    sides, cells = tables_of(graph, {"part": [0, 0, 1, 1, 2, 2]})
     grid = Grid.of_vertices(graph, 2.0**40)
     assert (
         bounded_cells(graph, sides, cells, grid).max() * grid.unit == 2.0**40

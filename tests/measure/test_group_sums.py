@@ -36,12 +36,6 @@ def measured(graph, sides, noise=SILENT, seed=1):
     return sums, buy_weighted_sum(graph, sides, cells, grid, COEFFICIENTS, noise, source)
 
 
-def test_they_are_the_weights_of_the_cells_and_a_sum_of_them():
-    sums, weighted = measured(*made([(0, 1), (0, 2), (1, 3), (2, 4)]))
-    assert sums.tolist() == [1, 2, 1]  # aa, ab, bb
-    assert weighted == 700 - 2 * 2048 + 3
-
-
 @pytest.mark.parametrize("weighted", [False, True])
 def test_one_pair_moves_one_sum_by_one_weight_and_the_weighted_sum_by_its_largest_coefficient(
     weighted,

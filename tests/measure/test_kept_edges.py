@@ -6,6 +6,7 @@ chance of a false alarm, had seeds been drawn at random, is below 1e-6.
 
 import itertools
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -76,24 +77,13 @@ def never_on_edges(graph, distribution, threshold, source):
     """Broken: false edges everywhere, and edges themselves never dropped."""
     kept = honest(graph, distribution, threshold, source)
     here = {(int(i), int(j)) for i, j in zip(graph.rows, graph.columns, strict=True)}
-    found = dict(
-        zip(
-            zip(kept.rows.tolist(), kept.columns.tolist(), strict=True),
-            kept.steps.tolist(),
-            strict=True,
-        )
-    )
+    ends = zip(kept.rows.tolist(), kept.columns.tolist(), strict=True)
+    found = dict(zip(ends, kept.steps.tolist(), strict=True))
     found |= {pair: max(found.get(pair, 0), threshold) for pair in here}
     pairs = sorted(found)
     rows, columns = np.array(pairs, dtype=np.int32).reshape(-1, 2).T
-    return KeptEdges(
-        rows=rows,
-        columns=columns,
-        steps=np.array([found[pair] for pair in pairs], dtype=np.int64),
-        threshold=threshold,
-        distribution=distribution,
-        space=graph.space,
-    )
+    steps = np.array([found[pair] for pair in pairs], dtype=np.int64)
+    return replace(kept, rows=rows, columns=columns, steps=steps)
 
 
 @pytest.mark.parametrize("weights", [*itertools.product([0, 1], repeat=3), (3, 0, 2)])
@@ -195,15 +185,10 @@ def test_large_weights_are_kept_with_their_noise(kind, noise):
 
 
 def test_it_is_repeatable_and_reads_back():
-    graph = random_kind("plain", weighted=True)
-    distribution = noise_distribution("laplace", epsilon=1.0)
-    threshold = threshold_for(distribution, pairs=400 * 399 // 2, edges=3000)
-    first, again = (
-        measure_kept_edges(graph, distribution, threshold=threshold, source=SeededEntropy(4))
-        for _ in range(2)
-    )
-    assert np.array_equal(first.steps, again.steps)
-    assert np.array_equal(first.rows, again.rows)
+    graph, distribution = random_kind("plain", weighted=True), LaplaceNoise(Fraction(1))
+    first, again = (honest(graph, distribution, 9, SeededEntropy(4)) for _ in range(2))
+    for name in ("steps", "rows"):
+        assert np.array_equal(getattr(first, name), getattr(again, name))
     read = KeptEdges.from_parts(*first.parts(), graph.space)
     assert np.array_equal(read.steps, first.steps)
     assert read.epsilon == first.epsilon == 1
@@ -229,18 +214,14 @@ def test_damaged_pairs_are_refused(name, damage):
 
 
 def test_false_edges_are_the_promised_share():
+    none = honest(
+        gc.Graph([], [], vertices=2), LaplaceNoise(Fraction(1), 1.0), 50, SeededEntropy(1)
+    )
     for name in ("laplace", "discrete-laplace"):
         for pairs, edges in ((10**6, 10**4), (5 * 10**11, 10**7)):
             distribution = noise_distribution(name, epsilon=0.65)
             threshold = threshold_for(distribution, pairs=pairs, edges=edges)
-            kept = KeptEdges(
-                rows=np.zeros(0, dtype=np.int32),
-                columns=np.zeros(0, dtype=np.int32),
-                steps=np.zeros(0, dtype=np.int64),
-                threshold=threshold,
-                distribution=distribution,
-                space=gc.Graph([], [], vertices=2).space,
-            )
+            kept = replace(none, threshold=threshold, distribution=distribution)
             assert pairs * kept.false_chance <= 0.05 * edges
             step = math.exp(max(float(distribution.rate), 1 / 8))
             assert pairs * kept.false_chance * step > 0.05 * edges * (1 - 1e-9)

@@ -19,14 +19,13 @@ from distinguisher_cases import (
     disjoint_pairs,
     random_cuts,
 )
-from helpers import random_graph
+from helpers import frieze_kannan, random_graph
 
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.learn.median import all_graphs as all_databases
-from graphcuts_dp.learn.rules import frieze_kannan
 from graphcuts_dp.offline import distinguisher
 from graphcuts_dp.offline.distinguisher import CutSampler, ExactCuts, Exponential
 from graphcuts_dp.offline.query_lists import CutList, QuestionList, Scoring
@@ -116,8 +115,6 @@ def test_answers_of_a_hypothesis_far_off_overflow_nothing():
     assert found.tolist() == [2**60, -(2**60), 3 * scoring.substeps]
 
 
-UNIVERSE = Universe(12)
-GRAPH = random_graph(12, 1, density=0.4)
 CUTS = CutList(UNIVERSE, random_cuts(UNIVERSE, 30, 2))
 HALF = DenseHypothesis.constant(UNIVERSE, 0.5)
 
@@ -347,18 +344,6 @@ def test_a_sampler_with_twice_the_rate_does_not_fit():
         check_sampler(random_gaps((4, 4), 1), Fraction(1, 5), 4000, 1, drawn_at=Fraction(2, 5))
 
 
-def test_sums_in_floats_are_within_their_bound():
-    """Also over several chunks, and with gaps that make e^x overflow."""
-    gaps = random_gaps((12, 12), 4, largest=500)
-    sampler = CutSampler(gaps, Fraction(3, 2), bipartite=False)
-    sums = list(sampler._log_sums())
-    for index in np.random.default_rng(5).integers(0, 2 << 12, 20):
-        exact = sampler._exact_log_sum(int(index))
-        chunk, row = divmod(int(index) & ((1 << 12) - 1), 1 << 10)
-        found = sums[chunk][int(index) >> 12][row]
-        assert abs(float(exact) - found) <= sampler._choice._error
-
-
 @pytest.mark.parametrize("weights", ["nothing", "much", "both"])
 @pytest.mark.parametrize("directed", [False, True])
 def test_privacy_by_enumeration_of_all_neighbours(weights, directed):
@@ -465,17 +450,21 @@ def test_bipartite_graphs_with_one_long_side():
     assert (len(S), len(T)) == (3, 40)
 
 
-@pytest.mark.parametrize("largest", [0, 3, 10**6])
+@pytest.mark.parametrize("largest", [0, 3, 500, 10**6])
 def test_logarithms_are_within_the_error_that_the_draw_allows_for(monkeypatch, largest):
-    """The draw is exact only if floats are off by no more than the error it is told."""
+    """The draw is exact only if floats are off by no more than the error it is told.
+
+    Also over several chunks, and with gaps that make e^x overflow.
+    """
     told = []
     monkeypatch.setattr(distinguisher, "Choice", lambda *given: told.append(given))
-    for shape in ((5, 5), (3, 6)):
+    for shape in ((5, 5), (3, 6), (12, 12)):
         gaps = random_gaps(shape, 1, largest=largest)
         CutSampler(gaps, Fraction(1, 7), bipartite=shape == (3, 6))
         logs, error, exact = told.pop()
         with decimal.localcontext(prec=60):
-            off = max(abs(Decimal(float(log)) - exact(i)) for i, log in enumerate(logs))
+            some = np.random.default_rng(5).integers(0, len(logs), 30)
+            off = max(abs(Decimal(float(logs[i])) - exact(int(i))) for i in some)
         assert off <= error < 1e-2
 
 

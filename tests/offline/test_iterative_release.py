@@ -11,7 +11,7 @@ from offline_calls import learn
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError, QueryError
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.learn.learners import MedianLearner, linear_learner
+from graphcuts_dp.learn.learners import MedianLearner, learner_of
 from graphcuts_dp.offline.construction import IterativeConstruction, nearest_graph
 from graphcuts_dp.offline.distinguisher import Exponential
 from graphcuts_dp.offline.methods import DISTINGUISHERS, LISTED
@@ -306,7 +306,7 @@ def test_updates_by_linear_queries_stay_within_their_bound(name, seed):
     rng, universe, alpha = np.random.default_rng(seed), Universe(6), 1.0
     truth = universe.matrix_of((rng.random(15) < 0.4).astype(float))
     total = max(universe.total(truth), 1.0)
-    learner = linear_learner(name, universe, signed=True, rule="tight", norm=None)
+    learner = learner_of(name, universe, signed=True)
     rule = learner.construction(alpha=alpha, total_weight=total, total_error=0.0)
     hypothesis, count = rule.initial(), 0
     pool = [gc.Query.matrix(np.triu(rng.uniform(-1, 1, (6, 6)), 1)) for _ in range(60)]

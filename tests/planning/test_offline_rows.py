@@ -14,7 +14,7 @@ import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.learn.learners import MedianLearner, MultiplicativeWeightsLearner, linear_learner
+from graphcuts_dp.learn.learners import MedianLearner, MultiplicativeWeightsLearner, learner_of
 from graphcuts_dp.offline.construction import IterativeConstruction, PlayerGame, finished
 from graphcuts_dp.offline.distinguisher import Exponential
 from graphcuts_dp.offline.query_lists import CutList, QuestionList
@@ -106,9 +106,7 @@ def test_lists_of_linear_queries_state_the_number_of_the_plan(size):
         matrix[universe.pairs()] = row
         asked.append(gc.Query.matrix(matrix))
     listed = QuestionList(universe, asked)
-    learner = linear_learner(
-        "multiplicative-weights", universe, signed=listed.signed, rule="tight", norm=None
-    )
+    learner = learner_of("multiplicative-weights", universe, signed=listed.signed)
     finder = Exponential(queries=listed, epsilon=Fraction(1), grid=Grid())
     mechanism = tuned(graph, learner, finder)
     outcome = mechanism.run(graph, SeededEntropy(1))
@@ -156,19 +154,6 @@ def test_games_are_tuned_to_the_number_of_the_plan(size, player):
     assert row.guaranteed == tuning.bound
     outcome = game.run(graph, SeededEntropy(2))
     assert outcome.error <= outcome.tuning.bound
-
-
-@pytest.mark.parametrize("size", SIZES, ids=str)
-def test_the_largest_cut_of_a_list_is_counted_in_words(size):
-    _, universe, cuts, _ = small(size)
-    overlapping = [gc.CutQuery(*universe.masks(cut)) for cut in cuts]
-    if not universe.bipartite:
-        every = np.ones(universe.shape[0], dtype=bool)
-        overlapping += [gc.CutQuery(every, every), gc.CutQuery(every, every & False)]
-    for chosen in ([0], [1, 2], range(len(overlapping))):
-        listed = [overlapping[place] for place in chosen]
-        most = max(universe.pairs_between(cut) for cut in listed)
-        assert CutList(universe, listed).most_pairs == most
 
 
 # Answers at once

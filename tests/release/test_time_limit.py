@@ -15,7 +15,6 @@ from graphcuts_dp.cutnorm.low_rank import LowRankSolver
 from graphcuts_dp.release.releases import release_graph
 from graphcuts_dp.resources import Deadline
 from graphcuts_dp.results.bundle import receipt_path
-from graphcuts_dp.results.release import Release
 from graphcuts_dp.synth import cutting_plane, finishing, first_order, maximum_entropy, structure
 from graphcuts_dp.synth.methods import Fitting
 from graphcuts_dp.synth.structure import View, sharpened_structure
@@ -94,7 +93,7 @@ def test_a_settled_fit_whose_mixture_has_no_time_is_stopped_by_time(done, monkey
     monkeypatch.setattr(finishing, "noise_cut_bound", lambda *_, **__: 1e-3)
     _, whole = released(done, None)
     stops = []
-    for limit in (whole // 20, whole // 4, whole // 2, whole - 5):
+    for limit in (whole // 20, whole - 5):
         made, _ = released(done, limit)
         stops.append((made.fit.mixed, made.fit.stopped))
     assert all(stopped == "time" for _, stopped in stops)
@@ -114,11 +113,11 @@ def test_structure_without_time_is_that_of_the_spectrum(done):
     assert sharpened_structure(view).sizes.tolist() != plain.sizes.tolist()
 
 
-def test_receipts_say_what_a_limit_bounds(tmp_path):
-    for limit in (None, 1e-9):
-        made = release_graph(GRAPH, epsilon=2.0, seed=0, fit=Fitting(time_limit=limit))
-        made.save(tmp_path / "g.csv", force=True)
-        stored = json.loads(receipt_path(tmp_path / "g.csv").read_text())
-        assert stored["fit"]["time_limit"] == limit
-        assert ("not counted: reading" in json.dumps(stored)) == (limit is not None)
-        assert Release.load(tmp_path / "g.csv").fit.time_limit == limit
+@pytest.mark.parametrize("limit", [None, 1e-9])
+def test_receipts_say_what_a_limit_bounds(limit, tmp_path):
+    release_graph(GRAPH, epsilon=2.0, seed=0, fit=Fitting(time_limit=limit)).save(
+        tmp_path / "g.csv"
+    )
+    stored = json.loads(receipt_path(tmp_path / "g.csv").read_text())
+    assert stored["fit"]["time_limit"] == limit
+    assert ("not counted: reading" in json.dumps(stored)) == (limit is not None)

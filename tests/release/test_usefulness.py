@@ -8,7 +8,7 @@ import pytest
 import graphcuts_dp as gc
 from graphcuts_dp.release.usefulness import Question, Usefulness, usefulness_of
 
-N, LOST = 40, "drowns in noise"
+N = 40
 
 
 def blocks(density=0.5, n=N, kind=gc.Graph):
@@ -96,27 +96,26 @@ def test_a_guess_stands_in_for_the_total():
     assert by_name(found)["one vertex with all others"].size == pytest.approx(2 * 78.0 / N)
 
 
-def test_small_vertex_sets_have_the_questions_that_they_can():
-    for vertices in (2, 3):
-        release = gc.release_graph(
-            gc.Graph([0], [1], vertices=vertices), epsilon=20.0, fit="none", seed=1
-        )
-        assert len(usefulness_of(release).questions) == 3
-    lonely = gc.BipartiteGraph([0], [0], left=1, right=2)
-    release = gc.release_graph(lonely, epsilon=20.0, fit="none", seed=1)
-    assert "two halves with each other" not in by_name(usefulness_of(release))
+@pytest.mark.parametrize(
+    ("graph", "count"),
+    [
+        (gc.Graph([0], [1], vertices=2), 3),
+        (gc.Graph([0], [1], vertices=3), 3),
+        (gc.BipartiteGraph([0], [0], left=1, right=2), 2),  # there are no halves
+    ],
+)
+def test_small_vertex_sets_have_the_questions_that_they_can(graph, count):
+    release = gc.release_graph(graph, epsilon=20.0, fit="none", seed=1)
+    assert len(usefulness_of(release).questions) == count
 
 
 def question(what, error):
     return Question(what=what, size=100.0, error=error, basis="proven")
 
 
-@pytest.mark.parametrize(
-    ("error", "verdict"),
-    [(25, "well"), (26, "roughly"), (100, "roughly"), (101, "drowns in noise")],
-)
-def test_verdicts_compare_error_and_size(error, verdict):
-    assert question("x", error).verdict == verdict
+def test_verdicts_compare_error_and_size():
+    verdicts = [question("x", error).verdict for error in (25, 26, 100, 101)]
+    assert verdicts == ["well", "roughly", "roughly", "drowns in noise"]
 
 
 @pytest.mark.parametrize(

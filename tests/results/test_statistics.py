@@ -14,9 +14,15 @@ from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.release.releases import release_flows
 
-RELEASES = 2000
-# A count of failures that one of RELEASES with a chance of 5 % each passes with less than 1e-7.
-MOST_FAILURES = int(scipy.stats.binom.isf(1e-7, RELEASES, 0.05))
+RELEASES, FEW = 2000, 500
+
+
+def most_failures(releases):
+    """A count of failures, of 5 % each, that is passed with a chance of less than 1e-7."""
+    return int(scipy.stats.binom.isf(1e-7, releases, 0.05))
+
+
+MOST_FAILURES = most_failures(RELEASES)
 
 
 @functools.cache
@@ -142,7 +148,7 @@ def failures(flows, truths, level):
 
 
 def test_intervals_of_ratios_hold_as_often_as_promised():
-    check_coverage("one level", ("share_inside",))
+    check_coverage("one level", ("share_inside",), FEW)
 
 
 @pytest.mark.slow
@@ -151,12 +157,12 @@ def test_all_intervals_of_ratios_hold_with_every_noise(law):
     check_coverage(law, STATISTICS)
 
 
-def check_coverage(law, names):
+def check_coverage(law, names, releases=RELEASES):
     graph, _, groups, _ = case()
     exact = exact_flows(graph, groups)
     truths = {name: getattr(exact, name)("part").value for name in names}
-    found = failures(many_flows(graph, groups, count=RELEASES, **LAWS[law]), truths, "part")
-    assert max(found.values()) <= MOST_FAILURES, found
+    found = failures(many_flows(graph, groups, count=releases, **LAWS[law]), truths, "part")
+    assert max(found.values()) <= most_failures(releases), found
 
 
 def test_intervals_for_less_noise_than_there_is_fail():
@@ -164,8 +170,8 @@ def test_intervals_for_less_noise_than_there_is_fail():
     graph, _, groups, _ = case()
     exact = exact_flows(graph, groups)
     truths = {"share_inside": exact.share_inside("part").value}
-    flows = many_flows(graph, groups, epsilon=1.0, count=RELEASES, told=4)
-    assert failures(flows, truths, "part")["share_inside"] > MOST_FAILURES
+    flows = many_flows(graph, groups, epsilon=1.0, count=FEW, told=4)
+    assert failures(flows, truths, "part")["share_inside"] > most_failures(FEW)
 
 
 @pytest.mark.slow

@@ -4,20 +4,16 @@ import math
 from fractions import Fraction
 
 import pytest
-from online_cases import two_communities
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn import bounds
-from graphcuts_dp.learn.bounds import SessionWorkload, Setting, multiplicative_weights_updates
-from graphcuts_dp.learn.calibrations import CALIBRATIONS, DR14, GRU12, JT12, Tight, guaranteed_error
-from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.learn.bounds import multiplicative_weights_updates
+from graphcuts_dp.learn.calibrations import DR14, GRU12, JT12, Tight
 from graphcuts_dp.privacy import sparse_vector
 from graphcuts_dp.privacy.composition import TOTAL_SHARE, zcdp_rho
 from graphcuts_dp.privacy.distributions import ValueNoise
 from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.privacy.sparse_vector import NoisyComparison, OneSidedPair, SharedThreshold
-from graphcuts_dp.session.terms import SessionTerms
 
 PROMISE = {"epsilon": 1.0, "delta": 1e-6, "queries": 10**6, "beta": 0.05}
 UPDATES = multiplicative_weights_updates(5000, 50_000)
@@ -148,47 +144,6 @@ def test_a_noisy_total_is_paid_out_of_the_same_budget(calibration):
     else:
         assert cost.pure + Fraction(rest.epsilon) <= Fraction(whole.epsilon)
         assert noise == ValueNoise("laplace", cost.pure)
-
-
-@pytest.mark.parametrize("n_m", [(1000, 250_000), (5000, 50_000)])
-def test_a_session_is_within_three_percent_of_the_formula_with_a_known_total(n_m):
-    n, edges = n_m
-    grid, universe = Grid(), Universe(n)
-    numbers = {"epsilon": 1.0, "delta": 1e-6, "queries": 10**6}
-    asked = SessionWorkload(queries=numbers["queries"])
-    setting = Setting(n=n, edges=edges, workload=asked, epsilon=1.0, delta=1e-6)
-    expected = guaranteed_error("multiplicative-weights", setting)
-    known = SessionTerms.of(method="multiplicative-weights", **numbers).mechanism(universe, grid)
-    bound = known.learner.construction(alpha=1.0, total_weight=edges, total_error=0.0).update_bound
-    assert known.calibration.tune(bound, 1).error == pytest.approx(expected, rel=1e-3)
-    rest = known.calibration.with_total(1)[3]
-    radius = known.calibration.with_total(1)[1]
-    unsure = known.learner.construction(
-        alpha=edges, total_weight=edges, total_error=radius
-    ).update_bound
-
-    def careful(alpha):
-        return unsure(alpha) if alpha > radius else 1e300
-
-    assert rest.tune(careful, 1).error == pytest.approx(expected, rel=0.03)
-
-
-@pytest.mark.parametrize("calibration", CALIBRATIONS)
-@pytest.mark.parametrize("method", ["multiplicative-weights", "frieze-kannan"])
-def test_every_construction_runs_with_every_calibration(method, calibration):
-    graph = two_communities(30, 1)
-    mechanism = SessionTerms.of(
-        method=method, epsilon=1.0, delta=1e-6, queries=10, calibration=calibration
-    ).mechanism(Universe(30), Grid.of(graph))
-    source = SeededEntropy(2)
-    state = mechanism.start(graph, source)
-    assert (mechanism.name, mechanism.calibration.name) == (method, calibration)
-    from graphcuts_dp.pairs.queries import CutQuery
-
-    query = CutQuery(range(15))
-    state, answer = mechanism.step(state, query, mechanism.grid.count(query, graph), source)
-    low, high = answer.interval
-    assert low <= query.value(graph) <= high
 
 
 @pytest.mark.parametrize("calibration", [GRU12, JT12, DR14])

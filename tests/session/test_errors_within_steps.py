@@ -13,6 +13,7 @@ import session_workers as workers
 
 from graphcuts_dp.errors import HypothesisError, QueryError
 from graphcuts_dp.session import runner
+from graphcuts_dp.session.plain import PerQueryNoise
 
 PACKAGE = runner.__file__.rsplit("/", 2)[0]
 
@@ -85,63 +86,38 @@ def test_an_error_at_any_line_of_a_step_is_paid_for(tmp_path, method):
     assert {"step", "draw" if method == "gaussian" else "_settle"} <= reached
 
 
-def test_an_error_that_is_no_refusal_is_paid_for_wherever_it_comes_from(tmp_path):
+def test_an_error_that_is_no_refusal_is_paid_for_wherever_it_comes_from(tmp_path, monkeypatch):
     """A mistake of the program within `check` may have any cause: the graph, or the noise."""
     with workers.begin(tmp_path / "a.db") as session:
         session.ask([1])
-        mechanism = session._runner.mechanism
-
-        class Mistaken:
-            def __getattr__(self, name):
-                return getattr(mechanism, name)
-
-            def check(self, *_):
-                raise ZeroDivisionError("a mistake")
-
         for number in range(2):
-            session._runner.mechanism = Mistaken()
-            with pytest.raises(ZeroDivisionError):
-                session.ask([2, 3 + number])
-            session._runner.mechanism = mechanism
+            with monkeypatch.context() as mistaken:
+                mistaken.setattr(PerQueryNoise, "check", lambda *_: 1 // 0)
+                with pytest.raises(ZeroDivisionError):
+                    session.ask([2, 3 + number])
             with session._ledger.locked():
                 session._runner.present()
             assert session.status.interruptions == number + 1
 
 
-def test_what_check_refuses_is_free_and_what_step_refuses_is_not(tmp_path):
+def test_what_check_refuses_is_free_and_what_step_refuses_is_not(tmp_path, monkeypatch):
+    made = PerQueryNoise.step
+
+    def refuse(*_):
+        raise QueryError("refused")
+
+    def step(*arguments):
+        made(*arguments)
+        raise QueryError("a test has fired")
+
     with workers.begin(tmp_path / "a.db") as session:
         session.ask([1])
-        mechanism = session._runner.mechanism
-
-        class Refusing:
-            def __init__(self, checks):
-                self.checks = checks
-
-            def __getattr__(self, name):
-                return getattr(mechanism, name)
-
-            def check(self, *arguments):
-                if self.checks:
-                    raise QueryError("refused beforehand")
-                mechanism.check(*arguments)
-
-            def step(self, *arguments):
-                mechanism.step(*arguments)
-                raise QueryError("a test has fired")
-
-        left = session.remaining.queries
-        session._runner.mechanism = Refusing(checks=True)
-        with pytest.raises(QueryError, match="beforehand"):
-            session.ask([2, 3])
-        session._runner.mechanism = mechanism
-        assert session.remaining.queries == left
-        assert session.status.interruptions == 0
-
-        session._runner.mechanism = Refusing(checks=False)
-        for number in range(3):
-            with pytest.raises(QueryError, match="fired"):
-                session.ask([4, 5 + number])
-        session._runner.mechanism = mechanism
-        session.ask([6])
-        assert session.status.interruptions == 3
-        assert session.remaining.queries == left - 4
+        for name, wrong, lost in (("check", refuse, 0), ("step", step, 3)):
+            with monkeypatch.context() as patched:
+                patched.setattr(PerQueryNoise, name, wrong)
+                for number in range(3):
+                    with pytest.raises(QueryError):
+                        session.ask([2, 3 + number])
+            left = session.ask([lost]).queries_left
+            assert session.status.interruptions == lost
+        assert left == workers.PROMISED - 6

@@ -5,10 +5,9 @@ import re
 import warnings
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from helpers import expecting
-from online_cases import two_communities
+from online_cases import CONSTRUCTIONS, METHODS, community_graph, suits, terms_of, two_communities
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning, ParameterError
@@ -20,25 +19,9 @@ from graphcuts_dp.privacy.distributions import ValueNoise
 from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.session.online import OnlineMechanism
 from graphcuts_dp.session.session import session_of
-from graphcuts_dp.session.terms import METHODS as EVERY_METHOD
 from graphcuts_dp.session.terms import SessionTerms
 
-# The median lists all graphs, and refuses as many pairs as here: see test_median_sessions.
-METHODS = [name for name in EVERY_METHOD if name != "median"]
-
-CONSTRUCTIONS = ("multiplicative-weights", "frieze-kannan", "mirror-descent")
 N = 30
-
-
-def graph_of(kind):
-    plain = two_communities(N, 1)
-    weights = np.linspace(0.1, 2.5, len(plain.rows))
-    if kind == "bipartite":
-        return gc.BipartiteGraph(plain.rows, plain.columns, left=N, right=N)
-    if kind == "plain":
-        return plain
-    cap = 2.5 if kind == "capped" else None
-    return gc.Graph(plain.rows, plain.columns, weights, vertices=N, weight_cap=cap, hide_change=1)
 
 
 def knowing(mechanism, total):
@@ -60,8 +43,7 @@ CASES = [
     for disjoint in (False, True)
     for public in (False, True)
     for run in runs(method)
-    if not (kind == "uncapped" and method in CONSTRUCTIONS)
-    and not (kind.endswith("capped") and method == "binary")
+    if suits(method, kind)
     and not (disjoint and method not in ("frieze-kannan", "binary"))  # which go by the sets
 ]
 
@@ -70,17 +52,11 @@ CASES = [
 def test_forecast_and_widest_interval_are_the_same_number(
     method, kind, disjoint, public, run, monkeypatch
 ):
-    graph = graph_of(kind)
+    graph = community_graph(kind, N, 2.5, (0.1, 2.5))
     universe, grid = Universe.of(graph), Grid.of(graph)
     total = grid.total(graph) * grid.unit
-    parameters = SessionTerms.of(
-        method=method,
-        epsilon=1.0,
-        delta=0.0 if method in ("laplace", "binary") else 1e-6,
-        queries=20,
-        disjoint=disjoint,
-        **run,
-    )
+    given = terms_of(method, epsilon=1.0, queries=20, disjoint=disjoint, **run)
+    parameters = SessionTerms.of(**given)
     mechanism, source = parameters.mechanism(universe, grid), SeededEntropy(1)
     if public:
         mechanism = knowing(mechanism, total)
@@ -121,7 +97,7 @@ def test_forecast_and_widest_interval_are_the_same_number(
 )
 def test_auto_takes_the_method_whose_intervals_are_least_wide(kind, disjoint, delta, monkeypatch):
     monkeypatch.setattr(ValueNoise, "draw", lambda *_: 0)  # the totals are as expected
-    graph = graph_of(kind)
+    graph = community_graph(kind, N, 2.5, (0.1, 2.5))
     universe, grid = Universe.of(graph), Grid.of(graph)
     edges = grid.total(graph) / grid.sensitivity
     for queries, epsilon in itertools.product((1, 10**4), (0.3, 5.0)):
@@ -162,24 +138,6 @@ def test_plans_and_sessions_about_disjoint_sets_promise_the_same(method, n):
     planned = guaranteed_error(method, setting)
     # Noise of sessions is on whole numbers: up to three times a part of an edge is rounded.
     assert knowing(session, 200.0).expected_error(200.0) == pytest.approx(planned, rel=1e-3, abs=3)
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_a_session_never_gives_a_wider_interval_than_it_has_stated(tmp_path, method):
-    graph = two_communities(60, 2)
-    rng = np.random.default_rng(3)
-    terms = {"epsilon": 20.0, "delta": 1e-6, "queries": 40, "beta": 0.01}
-    with session_of(graph, store=tmp_path / "s.db", method=method, seed=4, **terms) as s:
-        asked = [gc.CutQuery(rng.random(60) < p, rng.random(60) < p) for p in (0.3, 0.6, 0.9, 1)]
-        widest = 0.0
-        for answer in s.ask_all(asked):
-            low, high = answer.interval
-            assert low <= answer.value <= high
-            widest = max(widest, answer.value - low, high - answer.value)
-        stated = s.error_bound
-        assert 0.9 * stated <= widest <= stated * (1 + 1e-6)
-    with gc.open_session(graph, store=tmp_path / "s.db") as s:
-        assert s.error_bound == stated
 
 
 # Warnings
@@ -240,7 +198,7 @@ def test_what_the_warning_offers_is_not_worthless(n, calibration):
 
 def test_no_warning_where_weights_have_no_bound_and_none_beyond_help():
     parameters = SessionTerms.of(method="laplace", epsilon=1e-6, queries=10**6)
-    assert parameters.warning(Universe(5), Grid.of(graph_of("uncapped"))) is None
+    assert parameters.warning(Universe(5), Grid(0.5, 2, None)) is None
     hopeless = SessionTerms.of(method="laplace", epsilon=0.1, queries=10**9)
     assert "no epsilon in range" in hopeless.warning(Universe(2), Grid())
 

@@ -8,9 +8,8 @@ from online_cases import from_store
 from session_workers import kept_groups, private_graph
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
+from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.learn.blocks import MOST_GROUPS
 from graphcuts_dp.measure.cells import weighted_sensitivity
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import TOTAL_SHARE, zcdp_rho
@@ -208,35 +207,11 @@ def test_weights_and_two_sides_and_directions_have_such_starts(tmp_path):
                 assert answer.interval[0] <= true <= answer.interval[1]
 
 
-def test_too_many_groups_or_those_of_other_vertices_leave_no_store(tmp_path):
-    n = MOST_GROUPS + 2
-    large = gc.Graph([0], [1], vertices=n)
-    each = gc.Groups(large.vertices, {"g": [*map(str, range(n))]})
-    terms = TERMS | {"method": "frieze-kannan"}
-    with pytest.raises(ParameterError, match="at most 2,048 groups"):
-        session_of(large, store=tmp_path / "a.db", **terms, groups=each)
-    with pytest.raises(GraphError, match="other vertices"):
-        session_of(graph(), store=tmp_path / "a.db", **terms, groups=each)
-    assert not list(tmp_path.iterdir())
-
-
 def test_auto_takes_a_method_that_can_start_so(tmp_path):
     with session_of(
         graph(), store=tmp_path / "a.db", **TERMS, groups=groups(), method="auto"
     ) as session:
         assert session.parameters["method"] in ("frieze-kannan", "multiplicative-weights")
-
-
-def test_another_start_is_another_session(tmp_path):
-    with opened(tmp_path, "frieze-kannan"):
-        pass
-    with pytest.raises(ParameterError, match="start='groups'"):
-        opened(tmp_path, "frieze-kannan", start="total")
-    terms = {"epsilon": 1.0, "delta": 1e-6, "queries": 9, "method": "frieze-kannan"}
-    with session_of(graph(), store=tmp_path / "a.db", name="b", **terms) as session:
-        assert session.parameters["start"] == "total"
-    with session_of(graph(), store=tmp_path / "a.db", name="b", start="total"):
-        pass
 
 
 def test_the_start_is_part_of_what_a_state_belongs_to():

@@ -7,57 +7,22 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from helpers import random_graph
+from online_cases import KINDS, Weighed, graph_of, linear_queries
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import ParameterError, QueryError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.pairs.graph_queries import Extent, LinearSteps
 from graphcuts_dp.pairs.queries import MixedCut
+from graphcuts_dp.pairs.query_lines import query_to_dict, read_asked
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.guarantee import Protect
 from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.session.plain import PerQueryNoise
 from graphcuts_dp.session.queries import EdgeCounter, decode_query, encode_query, linear_count
-from graphcuts_dp.session.query_lines import query_to_dict, read_asked
 from graphcuts_dp.session.session import session_of
-from graphcuts_dp.session.terms import LINEAR_METHODS, SessionTerms
+from graphcuts_dp.session.terms import SessionTerms
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
-
-KINDS = {
-    "plain": {"shape": 12, "seed": 1},
-    "weighted": {"shape": 12, "seed": 2, "largest": 3.0, "weight_cap": 3.0},
-    "directed": {"shape": 12, "seed": 3, "directed": True},
-    "bipartite": {"shape": (7, 9), "seed": 4, "largest": 5.0, "weight_cap": 5.0},
-}
-
-
-class Weighed(gc.Query):
-    """A query of one's own: signed coefficients by the distance of the rows."""
-
-    def coefficients(self, space):
-        shape = Universe.over(space).shape
-        rows, columns = np.indices(shape)
-        found = np.sin(np.abs(rows - columns))
-        if shape[0] == shape[1]:
-            np.fill_diagonal(found, 0)
-        return found
-
-
-def graph_of(kind):
-    options = dict(KINDS[kind])
-    return random_graph(options.pop("shape"), **{"hide_change": None} | options)
-
-
-def queries_of(graph, seed=0):
-    rng = np.random.default_rng(seed)
-    rows, columns = Universe.of(graph).shape
-    return {
-        "rank-one": gc.Query.rank_one(rng.random(rows), rng.random(columns)),
-        "matrix": gc.Query.matrix(rng.normal(size=(rows, columns))),
-        "few entries": gc.Query.matrix((rng.random((rows, columns)) < 0.1) * 2.5),
-        "own": Weighed(),
-    }
 
 
 def opened(graph, path, method, **options):
@@ -70,7 +35,7 @@ def test_counts_are_exact_whatever_the_size_of_the_numbers(kind):
     """In fractions: each coefficient in its steps, times each weight in its steps."""
     graph = graph_of(kind)
     grid = Grid.of(graph)
-    for query in queries_of(graph).values():
+    for query in linear_queries(graph):
         extent = Extent.of(query, graph.space)
         steps = LinearSteps(extent)
         found = query.coefficients_at(graph.rows, graph.columns, graph.space)
@@ -89,7 +54,7 @@ def test_counts_are_exact_whatever_the_size_of_the_numbers(kind):
 def test_intervals_hold_the_truth_and_are_as_wide_as_the_noise(tmp_path, kind, method):
     graph = graph_of(kind)
     with opened(graph, tmp_path / "s.db", method) as session:
-        for query in queries_of(graph).values():
+        for query in linear_queries(graph):
             answer = session.ask(query)
             low, high = answer.interval
             # The chance of a failure, .05 for all of them, is met by the fixed seed.
@@ -123,7 +88,7 @@ def test_noise_is_that_of_a_cut_times_the_largest_coefficient(method):
 def test_every_query_has_one_form_that_is_read_back(kind):
     graph = graph_of(kind)
     universe = Universe.of(graph)
-    for query in queries_of(graph).values():
+    for query in linear_queries(graph):
         coded = encode_query(query, universe)
         kept = {coded.digest: coded.data}
         import hashlib
@@ -166,35 +131,12 @@ def test_an_answer_on_the_record_is_free_in_whatever_form_it_is_asked(tmp_path):
 
 def test_a_query_that_is_zero_everywhere_is_free_and_certain(tmp_path):
     graph = graph_of("plain")
-    nothing = gc.Query.rank_one(np.zeros(12), np.ones(12))
+    nothing = gc.Query.rank_one(np.zeros(14), np.ones(14))
     with opened(graph, tmp_path / "s.db", "laplace") as session:
         answer = session.ask(nothing)
         assert (answer.value, answer.interval) == (0.0, (0.0, 0.0))
-        assert session.ask(gc.Query.matrix(np.eye(12))).interval == (0.0, 0.0)
+        assert session.ask(gc.Query.matrix(np.eye(14))).interval == (0.0, 0.0)
         assert session.remaining.queries == 20
-
-
-def test_bounded_cuts_are_the_only_queries_of_vertices(tmp_path):
-    graph = graph_of("plain")
-    options = {"protect": "vertex", "degree_bound": 5}
-    with (
-        opened(graph, tmp_path / "s.db", "laplace", **options) as session,
-        pytest.raises(QueryError, match="protect='vertex' answers bounded cuts"),
-    ):
-        session.ask(queries_of(graph)["rank-one"])
-
-
-def test_auto_takes_a_method_that_answers_every_query(tmp_path):
-    graph = random_graph(40, 1)
-    terms = {"epsilon": 1.0, "delta": 1e-6, "queries": 10**6, "seed": 1}
-    with session_of(graph, store=tmp_path / "cuts.db", **terms) as session:
-        assert session.parameters["method"] not in ("gaussian", "laplace")
-    with session_of(graph, store=tmp_path / "all.db", linear=True, **terms) as session:
-        assert session.parameters["method"] in LINEAR_METHODS
-        rng = np.random.default_rng(1)
-        assert session.ask(gc.Query.matrix(rng.normal(size=(40, 40)))).guaranteed
-    with pytest.raises(ParameterError, match="linear=True needs a method"):
-        opened(graph, tmp_path / "no.db", "binary", linear=True)
 
 
 @pytest.mark.parametrize("shape", [10, (6, 8)])
@@ -248,21 +190,3 @@ def test_a_set_that_mixes_both_sides_counts_each_edge_once(tmp_path):
 
 def graph_as_plain(graph):
     return graph.rows, graph.columns + graph.shape[0]
-
-
-def test_a_label_of_both_sides_is_refused_in_a_set_that_mixes_them(tmp_path):
-    graph = random_graph((4, 6), 1)  # 0..3 and 0..5
-    with opened(graph, tmp_path / "s.db", "laplace") as session:
-        with pytest.raises(QueryError, match="a vertex of both sides"):
-            session.ask([0, 5])
-        with pytest.raises(QueryError, match="on neither side"):
-            session.ask([9])
-
-
-def test_a_star_is_all_vertices(tmp_path):
-    graph = graph_of("plain")
-    with opened(graph, tmp_path / "s.db", "laplace") as session:
-        first = session.ask("*", [0])
-        assert session.ask(list(range(12)), [0]) == first
-        everything = session.ask("*", "*")
-        assert everything.interval[0] <= graph.weights.sum() <= everything.interval[1]

@@ -8,17 +8,17 @@ import pytest
 from online_cases import from_store
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import LedgerError, ParameterError, QueryError
+from graphcuts_dp.errors import LedgerError, QueryError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.bounds import Setting
 from graphcuts_dp.learn.calibrations import median_error
 from graphcuts_dp.learn.median import DatabaseFamily, all_graphs
 from graphcuts_dp.pairs.graph_queries import STATISTICS, GraphQuery
-from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery
+from graphcuts_dp.pairs.query_lines import query_title, query_to_dict, read_asked, read_linear
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.noise import SeededEntropy
-from graphcuts_dp.session.queries import decode_query, encode_query
-from graphcuts_dp.session.query_lines import read_asked
+from graphcuts_dp.session.queries import decode_query
 from graphcuts_dp.session.session import open_session, session_of
 from graphcuts_dp.session.terms import SessionTerms
 
@@ -28,6 +28,14 @@ pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWar
 GRAPH = gc.Graph([0, 1, 2, 0, 3], [1, 2, 0, 3, 4], vertices=5)
 ALL = [gc.Query.statistic(name) for name in STATISTICS]
 CUTS = [CutQuery([0]), CutQuery([0, 1], [2, 3]), CutQuery([4])]
+TRIANGLES = gc.Query.statistic("triangles")
+MIXED = [
+    TRIANGLES,
+    CutQuery([0]),
+    RankOneQuery(np.full(5, 0.5), np.full(5, 0.25)),
+    MatrixQuery(np.triu(np.arange(25.0).reshape(5, 5), 1)),
+    gc.Query.statistic("max-cut"),
+]
 TERMS = {"epsilon": 40.0, "delta": 1e-6, "queries": 40, "method": "median", "seed": 3}
 
 
@@ -49,6 +57,11 @@ def test_cuts_and_statistics_are_answered_within_their_intervals(tmp_path):
         assert [each.get("statistic") for each in exported[:3]] == list(STATISTICS)
         assert "S" in exported[3]
         assert session.cost(ALL).new == 0
+        learnt = session.hypothesis
+        assert learnt.shape == (5, 5)
+        assert np.array_equal(learnt, learnt.T)
+        assert not learnt.diagonal().any()
+        assert session.norm is None
 
 
 def test_corrections_are_made_again_when_the_session_is_resumed(tmp_path):
@@ -91,14 +104,6 @@ def test_each_correction_halves_the_graphs_at_least_and_keeps_the_true_one():
     assert np.array_equal(restored.current.databases, state.current.databases)
 
 
-@pytest.mark.parametrize("method", ["gaussian", "laplace"])
-def test_noise_on_each_answer_takes_statistics_too(method, tmp_path):
-    terms = TERMS | {"method": method, "epsilon": 50.0, "queries": 3}
-    with session_of(GRAPH, store=tmp_path / "a.db", **terms) as session:
-        for query, answer in zip(ALL, session.ask_all(ALL), strict=True):
-            assert answer.interval[0] <= truth(query) <= answer.interval[1]
-
-
 @pytest.mark.parametrize("calibration", ["tight", "gru12", "jt12", "dr14"])
 def test_no_answer_is_wider_than_what_was_stated_before(calibration):
     """The median buys no total weight: what is expected is what comes, whatever the graph."""
@@ -108,8 +113,6 @@ def test_no_answer_is_wider_than_what_was_stated_before(calibration):
     ).mechanism(universe, Grid())
     assert made.cost.keeps(epsilon=1.0, delta=1e-6)
     assert "total weight" not in dict(made.guarantee().parts)
-    with pytest.raises(ParameterError, match="other vertices or weights"):
-        made.start(gc.Graph([0], [1], vertices=4), source)
     state = made.start(GRAPH, source)
     assert made.error_bound(state) == made.expected_error(3.0) == made.expected_error(9.0)
     for query in CUTS:
@@ -118,29 +121,6 @@ def test_no_answer_is_wider_than_what_was_stated_before(calibration):
         assert (high - low) / 2 <= made.error_bound(state) * (1 + 1e-8) + 1e-8
         lost = made.interrupted(state, source)
         assert lost.lost > state.lost or lost.stopped
-
-
-def test_group_privacy_and_the_cost(tmp_path):
-    with session_of(GRAPH, store=tmp_path / "a.db", **TERMS, at_most=2) as session:
-        assert session.guarantee.protects == "2 edges"
-        assert session.guarantee.epsilon == pytest.approx(40, rel=1e-5)
-
-
-def test_queries_are_written_and_read_back():
-    universe = Universe(5)
-    for query in ALL:
-        coded = encode_query(query, universe)
-        assert decode_query(coded.data, universe, {}.__getitem__) == query
-        assert encode_query(query, universe).digest == coded.digest
-    with pytest.raises(LedgerError):
-        decode_query(bytes([5]) + b"diameter", universe, {}.__getitem__)
-    assert read_asked('{"statistic": "max-cut"}', 1, universe.space) == gc.Query.statistic(
-        "max-cut"
-    )
-    assert read_asked('{"S": [1]}', 1, universe.space).S == (1,)
-    for wrong in ('{"statistic": "x"}', '{"statistic": 1}', '{"statistic": "max-cut", "S": []}'):
-        with pytest.raises(QueryError, match="line 7"):
-            read_asked(wrong, 7, universe.space)
 
 
 def test_families_of_graphs_are_stored_in_bits():
@@ -185,7 +165,63 @@ def test_on_the_command_line(tmp_path, monkeypatch, capsys):
     status, out, err = call("session", "run", "s.db", "q.jsonl")
     assert status == 0, err
     assert json.loads(out.splitlines()[0])["statistic"] == "triangles"
-    for wrong in (["--statistic", "girth"], [], ["--statistic", "max-cut", "--to", "1"]):
-        status, _, err = call("session", "ask", "s.db", *wrong)
+    both = ("--to 1", "--complement", "--query {}", "--from 1")
+    for wrong in ("--statistic girth", "", *(f"--statistic max-cut {more}" for more in both)):
+        status, _, err = call("session", "ask", "s.db", *wrong.split())
         assert status == 2
         assert err.startswith("error: ")
+
+
+@pytest.mark.parametrize("method", ["gaussian", "laplace"])
+def test_one_list_may_hold_every_kind(method, tmp_path):
+    with session_of(
+        GRAPH, store=tmp_path / "a.db", **TERMS | {"method": method, "epsilon": 50.0}
+    ) as session:
+        answers = session.ask_all(MIXED)
+        for query, answer in zip(MIXED, answers, strict=True):
+            assert answer.interval[0] <= query.value(GRAPH) <= answer.interval[1]
+        assert session.ask(TRIANGLES) == answers[0]
+        assert session.cost(MIXED).new == 0
+        table = session.history.to_frame()
+        assert list(table["S"].isna()) == [True, False, True, True, True]
+        lines = session.export()["answers"]
+    space = GRAPH.space
+    asked = [
+        {key: line[key] for key in ("statistic", "S", "left", "right", "entries") if key in line}
+        for line in lines
+    ]
+    again = [read_asked(json.dumps(line), 1, space) for line in asked]
+    assert again[0] == TRIANGLES
+    assert [query.value(GRAPH) for query in again] == pytest.approx(
+        [query.value(GRAPH) for query in MIXED]
+    )
+
+
+def test_a_family_is_shown_by_the_medians_of_its_pairs():
+    plain = DatabaseFamily(Universe(3), [[0, 0, 1], [0, 1, 1], [1, 1, 1]])
+    assert np.array_equal(plain.median_weights(), [[0, 0, 1], [0, 0, 1], [1, 1, 0]])
+    sides = DatabaseFamily(Universe(1, 2), [[0.5, 2.0]])
+    assert np.array_equal(sides.median_weights(), [[0.5, 2.0]])
+
+
+def test_a_statistic_has_a_line_and_a_title():
+    space, universe = GRAPH.space, Universe(5)
+    line = '{"statistic": "min-cut"}'
+    assert query_to_dict(read_asked(line, None, space), universe) == json.loads(line)
+    assert query_title(TRIANGLES, universe) == "triangles"
+    with pytest.raises(LedgerError):
+        decode_query(bytes([5]) + b"diameter", universe, {}.__getitem__)
+    with pytest.raises(QueryError, match=r"^line 3 of the queries: 'min-cut' is no cut"):
+        read_linear(line, 3, space)
+    assert read_linear('{"S": [0]}', 3, space).S == (0,)
+
+
+def test_releases_refuse_statistics():
+    release = gc.release_graph(GRAPH, epsilon=2.0, seed=1)
+    learnt = gc.release_iteratively(GRAPH, epsilon=20.0, delta=1e-3, seed=1)
+    with pytest.raises(QueryError, match="no cut"):
+        release.answer_all([TRIANGLES])
+    with pytest.raises(QueryError, match="releases of the construction 'median' alone"):
+        learnt.answer_all([TRIANGLES])
+    with pytest.raises(QueryError, match="no cut"):
+        gc.answer_all([TRIANGLES], GRAPH)

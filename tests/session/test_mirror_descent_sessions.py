@@ -1,25 +1,30 @@
-"""Sessions of mirror descent: every norm, what they buy, resume, survive kills, and refuse."""
+"""Sessions of mirror descent, of cuts and of any linear queries: norms, costs and records."""
 
 import json
-import os
-import signal
-import sys
+from fractions import Fraction
 
 import numpy as np
 import pytest
+from helpers import expecting
+from online_cases import KINDS, graph_of, linear_queries
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.errors import AccuracyWarning
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.bounds import Setting
 from graphcuts_dp.learn.calibrations import guaranteed_error
 from graphcuts_dp.learn.norms import best_exponent, parse_norm
 from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.noise import SeededEntropy
-from graphcuts_dp.session.session import open_session, session_of
+from graphcuts_dp.session.base import Answer
+from graphcuts_dp.session.online import Counting
+from graphcuts_dp.session.queries import Counted, linear_count
+from graphcuts_dp.session.session import session_of
 from graphcuts_dp.session.terms import SessionTerms
 from scripts.figures.random_graphs import imbalanced_bipartite
 
+pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 SIDE, RIGHT = 48, 12
 NORMS = ("auto", "l2", "lp", "l1.5", "2,p", "2,1.4", "entropy", "schatten", "schatten-1.5")
 TERMS = {
@@ -29,6 +34,9 @@ TERMS = {
     "method": "mirror-descent",
     "most_right": RIGHT,
 }
+LINEAR = {key: value for key, value in TERMS.items() if key != "most_right"}
+LINEAR |= {"epsilon": 45.0, "queries": 60, "linear": True}
+USERS = 40
 
 
 def graph():
@@ -50,50 +58,85 @@ def hub(number):
     return gc.CutQuery(S, query(number).T)
 
 
-@pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
+def ratings(seed=1):
+    """Two kinds of users, each of which rates the items of one kind: far from flat."""
+    rng = np.random.default_rng(seed)
+    users, items = rng.integers(2, size=USERS), rng.integers(2, size=USERS)
+    rows, columns = np.nonzero(users[:, None] == items)
+    return gc.BipartiteGraph(rows, columns, left=USERS, right=USERS)
+
+
+def tastes(number):
+    """Queries that every flat start answers by 0, and that the kinds of users make large."""
+    rng = np.random.default_rng(number)
+    sign = np.where(ratings().dense() > 0, 1.0, -1.0)
+    kept = rng.random((USERS, USERS)) < 0.9
+    return gc.Query.matrix((2.5 if number % 2 else -0.5) * sign * kept)
+
+
+ASKED = {
+    "cuts": (graph, hub, TERMS),
+    "linear": (ratings, tastes, LINEAR | {"most_spectral": 40.0}),
+}
+
+
+@pytest.mark.parametrize("asked", ASKED)
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("calibration", ["tight", "dr14"])
-def test_a_session_goes_on_as_if_it_had_not_been_closed(tmp_path, norm, calibration):
+def test_a_session_goes_on_as_if_it_had_not_been_closed(tmp_path, norm, calibration, asked):
     """Corrections are made again from the record; seeded, so both runs draw the same noise."""
-    terms = TERMS | {"norm": norm, "calibration": calibration, "seed": 4}
+    private, numbered, terms = ASKED[asked]
+    terms = terms | {"norm": norm, "calibration": calibration, "seed": 4}
     if calibration != "tight":
         terms["epsilon"] = 1.0
-    queries = [hub(number) for number in range(10)]
+    queries = [numbered(number) for number in range(8)]
     answers = []
-    for query_, path in ((queries[:1], "a.db"), (queries[1:], "a.db")):
-        with session_of(graph(), store=tmp_path / path, **terms) as session:
-            answers += session.ask_all(query_)
+    for part in (queries[:1], queries[1:]):
+        with session_of(private(), store=tmp_path / "a.db", **terms) as session:
+            answers += session.ask_all(part)
             taken, bound = session.norm, session.error_bound
-    with session_of(graph(), store=tmp_path / "b.db", **terms) as session:
-        whole = session.ask_all(queries[:1])
-        whole += session.ask_all(queries[1:])
+    with session_of(private(), store=tmp_path / "b.db", **terms) as session:
+        whole = session.ask_all(queries[:1]) + session.ask_all(queries[1:])
         assert (session.norm, session.error_bound) == (taken, bound)
+        for query, entry in zip(queries, session.history, strict=True):
+            assert entry.query.value(private()) == pytest.approx(query.value(private()))
     assert [answer.value for answer in answers] == [answer.value for answer in whole]
     wanted, p = parse_norm(norm)
     name, exponent = parse_norm(taken)
     assert wanted in ("auto", name) or exponent == 2  # which all norms share
     assert p is None or exponent == p
-    for asked, answer in zip(queries, answers, strict=True):
+    for query, answer in zip(queries, answers, strict=True):
         low, high = answer.interval
-        assert low <= asked.value(graph()) <= high
-    if calibration == "tight" and norm in ("auto", "l2"):
+        assert low <= query.value(private()) <= high
+    if calibration == "tight" and (asked == "linear" or norm in ("auto", "l2")):
         assert sum(len(answer.updates) for answer in answers) >= 1
 
 
-@pytest.mark.parametrize("norm", ["2,p", "auto"])
-def test_root_degrees_are_bought_and_shown_in_the_guarantee(tmp_path, norm):
-    terms = TERMS | {"norm": norm, "most_right": 3}
-    with session_of(graph(), store=tmp_path / "a.db", **terms) as session:
-        parts = dict(session.guarantee.parts)
-        assert set(parts) == {"total weight", "root degrees", "answers"}
-        assert sum(parts.values()) == pytest.approx(40.0)
-        state = session._runner.present()
-        assert state.norm_bound > 0
-        content = json.loads(session._ledger.state(1).public)["state"]
-        assert content["norm_bound"] == state.norm_bound
-    with session_of(graph(), store=tmp_path / "b.db", **(terms | {"norm": "l2"})) as session:
-        assert set(dict(session.guarantee.parts)) == {"total weight", "answers"}
-        assert session._runner.present().norm_bound is None
+@pytest.mark.parametrize(
+    ("asked", "norm", "bought", "most"),
+    [
+        ("cuts", "2,p", "root degrees", {"most_right": 3}),
+        ("cuts", "auto", "root degrees", {"most_right": 3}),
+        ("linear", "schatten", "nuclear norm", {"most_spectral": 10.0}),
+        ("linear", "auto", "nuclear norm", {"most_spectral": 10.0}),
+        ("cuts", "l2", None, {"most_right": 3}),
+        ("linear", "l2", None, {"most_spectral": 10.0}),
+        ("linear", "schatten", None, {"most_spectral": None}),
+    ],
+)
+def test_a_private_norm_is_bought_and_shown_in_the_guarantee(tmp_path, asked, norm, bought, most):
+    private, _, terms = ASKED[asked]
+    with session_of(private(), store=tmp_path / "a.db", **terms | most | {"norm": norm}) as session:
+        guarantee, state = session.guarantee, session._runner.present()
+        assert set(dict(guarantee.parts)) == {"total weight", "answers"} | ({bought} - {None})
+        assert sum(dict(guarantee.parts).values()) == pytest.approx(guarantee.epsilon)
+        assert guarantee.epsilon <= terms["epsilon"]
+        kept = json.loads(session._ledger.state(1).public)["state"]
+        assert kept.get("norm_bound") == state.norm_bound
+        assert (state.norm_bound is None) is (bought is None)
+        if bought == "nuclear norm":
+            truth = float(np.linalg.norm(private().dense(), "nuc"))
+            assert truth <= state.norm_bound <= truth + 40
 
 
 def test_what_is_bought_bounds_the_sum_and_p_follows_from_it():
@@ -161,7 +204,6 @@ def test_auto_guarantees_within_5_percent_of_the_best_norm():
     assert worst <= 1.05
 
 
-@pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 def test_vertices_are_protected_with_norms_that_buy_nothing(tmp_path):
     for norm in ("auto", "l2", "lp", "entropy"):
         terms = TERMS | {"norm": norm, "protect": "vertex", "degree_bound": 9, "most_right": 2}
@@ -170,54 +212,166 @@ def test_vertices_are_protected_with_norms_that_buy_nothing(tmp_path):
             assert session.ask([0], [1, 2]).interval[1] >= 0
 
 
-def test_another_norm_is_another_session(tmp_path):
-    with session_of(graph(), store=tmp_path / "a.db", **TERMS, norm="l2"):
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("norm", ["l2", "entropy", "lp"])
+@pytest.mark.parametrize("value_share", [0.0, 0.3])
+def test_every_interval_holds_on_every_kind_of_graph(tmp_path, kind, norm, value_share):
+    graph = graph_of(kind)
+    terms = LINEAR | {"norm": norm, "value_share": value_share}
+    with session_of(graph, store=tmp_path / "a.db", **terms) as session:
+        for seed in range(4):
+            for query in [*linear_queries(graph, seed), gc.CutQuery(range(4), range(3))]:
+                answer = session.ask(query)
+                low, high = answer.interval
+                assert low <= query.value(graph) <= high
+                assert answer.guaranteed
+                largest = query.sensitivity(graph)
+                assert high - low <= 2 * largest * session.error_bound * (1 + 1e-6)
+
+
+def test_it_learns_what_it_was_not_asked(tmp_path):
+    """After some corrections, other queries of the same tastes are answered without one."""
+    graph = ratings()
+    with session_of(graph, store=tmp_path / "a.db", **LINEAR, norm="l2") as session:
+        first = session.ask(tastes(1))
+        assert first.updated
+        later = session.ask_all([tastes(number) for number in range(3, 13, 2)])
+        assert sum(answer.updated for answer in later) <= 2
+        flat = len(graph.rows) / USERS**2
+        for number, answer in zip(range(3, 13, 2), later, strict=True):
+            truth = tastes(number).value(graph)
+            blind = flat * float(np.sum(tastes(number).C))
+            assert abs(answer.value - truth) < 0.7 * abs(blind - truth)
+        assert session.hypothesis.shape == (USERS, USERS)
+
+
+def test_counts_are_the_exact_ones_rounded_down_and_change_by_the_sensitivity():
+    for kind in KINDS:
+        graph = graph_of(kind)
+        grid, universe = Grid.of(graph), Universe.of(graph)
+        counting = Counting.of(grid, linear=True)
+        assert 2**24 <= counting.sensitivity <= 2**25
+        assert counting.unit <= counting.sensitivity < counting.unit + 1
+        for query in linear_queries(graph):
+            asked = Counted.of(query, universe, grid)
+            exact = linear_count(query, graph, grid)
+            assert counting.count(exact, asked) == exact // counting.over
+            count = counting.count(exact, asked) * counting.step
+            told = counting.told(Answer(value=count, interval=(count, count), confidence=1), asked)
+            low, high = told.interval
+            truth = query.value(graph)
+            assert low - 1e-9 <= truth <= high + 1e-9
+            # A change of one weight by the largest one, up or down, and what lies between.
+            for change in (2**30 * grid.sensitivity, -(2**30) * grid.sensitivity, 12345, -1):
+                moved = counting.count(exact + change, asked) - counting.count(exact, asked)
+                assert abs(moved) <= counting.sensitivity
+        cut = gc.CutQuery([0, 1], [2, 3])
+        asked = Counted.of(cut, universe, grid)
+        truth = counting.count(grid.count(cut, graph), asked)
+        off = asked.raised + counting.step + 1e-9
+        assert abs(truth * counting.step - cut.value(graph)) <= off
+
+
+def test_the_cost_is_of_two_monotone_steps():
+    """Signed answers change either way: a session has half of the noise's budget of one of cuts."""
+    universe, given = Universe(20, 20), {"epsilon": 1.0, "delta": 1e-6, "queries": 100}
+    signed = SessionTerms.of(method="mirror-descent", norm="l2", linear=True, **given).mechanism(
+        universe, Grid()
+    )
+    assert signed.steps == 2
+    assert signed.cost.epsilon <= 1.0
+    rho = signed.calibration.cost.rho
+    assert 4 * rho <= zcdp_rho(epsilon=1.0, delta=1e-6)
+    assert signed.cost.rho == pytest.approx(4 * rho)
+    cuts = SessionTerms.of(method="mirror-descent", norm="l2", **given).mechanism(universe, Grid())
+    assert cuts.steps == 1
+    assert 1.1 < signed.expected_error(200.0) / cuts.expected_error(200.0) < 2.1
+    several = SessionTerms.of(**LINEAR | {"at_most": 3}).mechanism(universe, Grid())
+    assert several.steps == 6
+
+
+def test_the_stream_between_two_neighbours_is_a_monotone_step_from_either():
+    """The proof of the cost, computed: for all pairs of weights and random signed queries."""
+    graph = graph_of("bipartite")
+    grid, rng = Grid.of(graph), np.random.default_rng(2)
+    dense = graph.dense()
+    for _ in range(40):
+        row, column = (int(rng.integers(side)) for side in dense.shape)
+        other = dense.copy()
+        other[row, column] = rng.choice([0.0, 5.0])
+        ends = np.nonzero(other)
+        moved = gc.BipartiteGraph(
+            *ends, other[ends], left=dense.shape[0], right=dense.shape[1], weight_cap=5.0
+        )
+        counting = Counting.of(grid, linear=True)
+        for query in linear_queries(graph, int(rng.integers(100))):
+            first, last = (linear_count(query, each, grid) for each in (graph, moved))
+            between = first + max(0, last - first)
+            steps = [each // counting.over for each in (first, between, last)]
+            assert 0 <= steps[1] - steps[0] <= counting.sensitivity
+            assert 0 <= steps[1] - steps[2] <= counting.sensitivity
+    assert counting.unit == Fraction(2**30 * grid.largest, counting.over)
+
+
+def test_low_rank_ratings_are_answered_within_less_with_schatten():
+    """Before anything is spent the error is that of l2; what is bought makes it smaller."""
+    n = 800
+    users = np.arange(n) % 2
+    rows, columns = np.nonzero(users[:, None] == users)
+    graph = gc.BipartiteGraph(rows, columns, left=n, right=n)
+    bounds = {}
+    for norm in ("l2", "schatten", "auto"):
+        mechanism = SessionTerms.of(
+            method="mirror-descent",
+            norm=norm,
+            linear=True,
+            most_spectral=58.0,
+            epsilon=4.0,
+            delta=1e-6,
+            queries=10_000,
+        ).mechanism(Universe.of(graph), Grid())
+        state = mechanism.start(graph, gc.privacy.noise.SeededEntropy(2))
+        bounds[norm] = mechanism.error_bound(state)
+        if norm != "l2":
+            assert mechanism.norm_of(state).startswith("schatten-1.")
+    assert bounds["schatten"] < 0.9 * bounds["l2"]
+    assert bounds["auto"] <= 1.02 * bounds["schatten"]
+
+
+def test_what_counts_is_the_largest_singular_value_for_a_largest_coefficient_of_1(tmp_path):
+    terms = LINEAR | {"norm": "schatten", "most_spectral": 9.0}
+    with session_of(ratings(), store=tmp_path / "a.db", **terms) as session:
+        assert session.ask(gc.Query.matrix(np.zeros((USERS, USERS)))).interval == (0.0, 0.0)
+        assert session.remaining.queries == 60
+        assert session.ask(gc.Query.matrix(1000 * np.eye(USERS))).guaranteed
+
+
+def test_auto_takes_what_promises_least_of_the_methods_for_all_linear_queries():
+    universe = Universe(2000, 2000)
+    terms = {"epsilon": 1.0, "delta": 1e-6, "linear": True, "expected_edges": 20_000}
+    few = SessionTerms.of(queries=100, **terms)
+    assert few.resolved(universe, Grid()).method.name == "gaussian"
+    many = SessionTerms.of(queries=10**9, most_spectral=90.0, **terms)
+    found = many.resolved(universe, Grid())
+    assert found.method.name == "mirror-descent"
+    assert found.workload.most_spectral == 90.0
+
+
+def test_a_session_that_is_worse_than_answering_0_says_so_before_it_begins(tmp_path):
+    parameters = SessionTerms.of(**LINEAR | {"norm": "l2", "epsilon": 1.0})
+    universe = Universe(USERS, USERS)
+    parameters = expecting(parameters, 30.0)
+    assert parameters.expected_error(universe, Grid()) > 30.0
+    told = parameters.warning(universe, Grid())
+    assert "to answer 0 is never farther off than 30" in told
+    strong = SessionTerms.of(**LINEAR | {"norm": "l2"})
+    strong = expecting(strong, 790.0)
+    assert strong.expected_error(universe, Grid()) < 790.0
+    assert strong.warning(universe, Grid()) is None
+    with (
+        pytest.warns(AccuracyWarning, match="to answer 0"),
+        session_of(
+            ratings(), store=tmp_path / "a.db", **(LINEAR | {"epsilon": 1.0}), expected_edges=30
+        ),
+    ):
         pass
-    with pytest.raises(ParameterError, match="norm='l2'"):
-        session_of(graph(), store=tmp_path / "a.db", norm="entropy")
-    with open_session(graph(), store=tmp_path / "a.db") as session:
-        assert session.norm == "l2"
-    with open_session(graph(), store=tmp_path / "a.db", name="b", epsilon=1.0, queries=9) as other:
-        assert other.norm is None
-
-
-def killed_within_a_session(path, say, norm, fuse):
-    """A child that shows answers as they come and kills itself within a step."""
-    child = os.fork()
-    if child:
-        _, status = os.waitpid(child, 0)
-        return status
-    try:
-        from graphcuts_dp.session.online import OnlineMechanism
-
-        real, count = OnlineMechanism.step, iter(range(10**6))
-
-        def step(self, *arguments):
-            made = real(self, *arguments)
-            if next(count) == fuse:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return made
-
-        OnlineMechanism.step = step
-        with session_of(graph(), store=path, **TERMS, norm=norm) as session:
-            for number in range(40):
-                answer = session.ask_all([hub(number)])[0]
-                os.write(say, json.dumps([number, answer.value]).encode() + b"\n")
-    except BaseException:
-        os._exit(1)
-    os._exit(0)
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="no fork")
-@pytest.mark.parametrize("norm", ["2,1.4", "entropy", "auto"])
-def test_a_killed_session_keeps_what_it_showed_and_counts_what_it_lost(tmp_path, norm):
-    path, log = tmp_path / "a.db", tmp_path / "a.log"
-    say = os.open(log, os.O_WRONLY | os.O_CREAT)
-    for kills, fuse in enumerate((0, 1, 5), start=1):
-        status = killed_within_a_session(path, say, norm, fuse)
-        assert os.WIFSIGNALED(status)
-        with open_session(graph(), store=path) as session:
-            shown = [json.loads(line) for line in log.read_text().splitlines()]
-            known = session.ask_all([hub(number) for number, _ in shown])
-            assert [answer.value for answer in known] == [value for _, value in shown]
-            assert session.status.interruptions == kills

@@ -17,7 +17,7 @@ from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import TOTAL_SHARE
 from graphcuts_dp.privacy.distributions import ValueNoise
-from graphcuts_dp.privacy.noise import SeededEntropy, SystemEntropy
+from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.session.online import OnlineMechanism
 from graphcuts_dp.session.runner import read_state, stored_state
 
@@ -304,29 +304,6 @@ def test_bought_answers_are_the_true_ones_and_fresh_noise_of_the_stated_size():
     assert sum(error <= 1 for error in errors) < 100
     assert sum(error > 10 for error in errors) > 90
     assert 0 < kept < 100  # the side that fired has new noise; the same by chance 0.0997
-
-
-def test_weighted_graphs_are_counted_in_steps():
-    rng = np.random.default_rng(2)
-    rows, columns = np.triu_indices(30, 1)
-    graph = Graph(rows, columns, rng.uniform(0, 2.5, len(rows)), vertices=30, weight_cap=2.5)
-    grid = Grid.of(graph)
-    mechanism = OnlineMechanism(
-        learner=FriezeKannanLearner(Universe(30)),
-        calibration=Tight(epsilon=20.0, delta=1e-6, queries=20),
-        grid=grid,
-    )
-    source = SystemEntropy()
-    state = mechanism.start(graph, source)
-    for _ in range(20):
-        query = CutQuery(rng.random(30) < 0.5)
-        state, answer = mechanism.step(state, query, grid.count(query, graph), source)
-        low, high = answer.interval
-        slack = 2 * (
-            high - low
-        )  # five radii: never missed; that intervals hold is tested elsewhere
-        assert low - slack <= query.value(graph) <= high + slack
-        assert not answer.seeded
 
 
 def test_only_values_with_a_small_error_reach_the_rule():

@@ -6,10 +6,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from online_cases import from_store, two_communities
+from online_cases import METHODS, from_store, two_communities
 
 from graphcuts_dp.errors import ExhaustedError, FileFormatError, ParameterError, QueryError
-from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
+from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
@@ -18,11 +18,7 @@ from graphcuts_dp.privacy.noise import SeededEntropy, SystemEntropy
 from graphcuts_dp.session.base import Answer, Update
 from graphcuts_dp.session.plain import BinaryAnswers
 from graphcuts_dp.session.runner import read_state, stored_state
-from graphcuts_dp.session.terms import METHODS as EVERY_METHOD
 from graphcuts_dp.session.terms import SessionTerms
-
-# The median lists all graphs, and refuses as many pairs as here: see test_median_sessions.
-METHODS = [name for name in EVERY_METHOD if name != "median"]
 
 GRAPH = two_communities(24, 3)
 
@@ -172,34 +168,6 @@ def test_huge_weights_are_cut_not_refused():
     grid = Grid.of(graph)
     assert grid.count(CutQuery([0]), graph) == 2**52 + 2**30
     assert grid.total(graph) == 2**52 + 2**30
-
-
-def test_bipartite_graphs_are_answered():
-    graph = BipartiteGraph([0, 1, 2], [0, 1, 1], left=3, right=2)
-    for method in METHODS:
-        mechanism = made(method, graph)
-        source = SeededEntropy(1)
-        state = mechanism.start(graph, source)
-        query = CutQuery([0, 1], [1])
-        truth = mechanism.grid.count(query, graph)
-        assert truth == 1
-        _, answer = mechanism.step(state, query, truth, source)
-        assert answer.interval[0] <= truth <= answer.interval[1]
-    assert mechanism.grid.total(graph) == 3
-
-
-def test_directed_graphs_are_answered():
-    graph = DirectedGraph([0, 1, 2, 0], [1, 0, 1, 2], vertices=3)
-    for method in METHODS:
-        mechanism = made(method, graph)
-        source = SeededEntropy(1)
-        state = mechanism.start(graph, source)
-        for query, truth in ((CutQuery([0, 1], [1, 2]), 2), (CutQuery([1, 2], [0, 1]), 2)):
-            assert mechanism.grid.count(query, graph) == truth
-            state, answer = mechanism.step(state, query, truth, source)
-            assert answer.interval[0] <= truth <= answer.interval[1]
-        assert "arc" in mechanism.guarantee().neighbours
-    assert mechanism.grid.total(graph) == 4
 
 
 def test_a_union_over_directed_cuts_has_twice_as_many():

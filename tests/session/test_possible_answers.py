@@ -6,30 +6,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from online_cases import two_communities
+from online_cases import METHODS, community_graph, suits, terms_of, two_communities
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ExhaustedError
-from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.pairs.universe import Universe, most_weight, possible_part
-from graphcuts_dp.privacy.noise import SystemEntropy
 from graphcuts_dp.session.session import Preview, session_of
-from graphcuts_dp.session.terms import METHODS as EVERY_METHOD
 from graphcuts_dp.session.terms import SessionTerms
-
-# The median lists all graphs, and refuses as many pairs as here: see test_median_sessions.
-METHODS = [name for name in EVERY_METHOD if name != "median"]
 
 N = 12
 CAPS = {"plain": 1.0, "bipartite": 1.0, "capped": 0.3, "uncapped": None}
-CONSTRUCTIONS = ("multiplicative-weights", "frieze-kannan", "mirror-descent")
-CASES = [
-    (method, kind)
-    for method in METHODS
-    for kind in CAPS
-    if not (kind == "uncapped" and method in CONSTRUCTIONS)
-    and not (kind.endswith("capped") and method == "binary")
-]
+CASES = [(method, kind) for method in METHODS for kind in CAPS if suits(method, kind)]
 
 
 @pytest.fixture(autouse=True)
@@ -38,28 +25,18 @@ def no_forecast(monkeypatch):
     monkeypatch.setattr(SessionTerms, "warning", lambda *_: None)
 
 
-def graph_of(kind):
-    plain = two_communities(N, 1)
-    if kind == "bipartite":
-        return gc.BipartiteGraph(plain.rows, plain.columns, left=N, right=N)
-    if kind == "plain":
-        return plain
-    cap = CAPS[kind]
-    weights = np.full(len(plain.rows), cap or 7.0)
-    return gc.Graph(plain.rows, plain.columns, weights, vertices=N, weight_cap=cap, hide_change=1)
-
-
-def terms(method, **changes):
-    delta = 0.0 if method in ("laplace", "binary") else 1e-6
-    return {"method": method, "epsilon": 0.5, "delta": delta, "queries": 30, **changes}
+def made(kind):
+    return community_graph(kind, N, CAPS[kind], [CAPS[kind] or 7.0] * 2)
 
 
 @pytest.mark.parametrize(("method", "kind"), CASES)
 def test_no_answer_and_no_interval_leaves_what_the_pairs_can_weigh(tmp_path, method, kind):
-    graph, rng = graph_of(kind), np.random.default_rng(2)
+    graph, rng = made(kind), np.random.default_rng(2)
     queries = [gc.CutQuery(rng.random(N) < 0.3, rng.random(N) < 0.3) for _ in range(28)]
     queries += [gc.CutQuery([0], [1]), gc.CutQuery(range(N))]
-    with session_of(graph, store=tmp_path / "s.db", seed=5, **terms(method)) as session:
+    with session_of(
+        graph, store=tmp_path / "s.db", seed=5, **terms_of(method, epsilon=0.5, queries=30)
+    ) as session:
         answers = session.ask_all(queries)
         if method not in ("gaussian", "laplace"):
             late = gc.CutQuery([2], [3, 4])
@@ -124,9 +101,11 @@ def without_pairs(kind):
 
 @pytest.mark.parametrize(("method", "kind"), CASES)
 def test_a_cut_without_pairs_is_free_and_certain(tmp_path, method, kind, monkeypatch):
-    graph = graph_of(kind)
+    graph = made(kind)
     empty = [gc.CutQuery(*sets) for sets in without_pairs(kind)]
-    with session_of(graph, store=tmp_path / "s.db", **terms(method, queries=2)) as session:
+    with session_of(
+        graph, store=tmp_path / "s.db", **terms_of(method, epsilon=0.5, queries=2)
+    ) as session:
         mechanism = type(session._runner.mechanism)
         with monkeypatch.context() as patched:
             for name in ("check", "step", "unguaranteed"):
@@ -148,17 +127,3 @@ def test_a_cut_without_pairs_is_free_and_certain(tmp_path, method, kind, monkeyp
         with pytest.raises(ExhaustedError):
             session.ask([1], [4])
         assert session.ask_all(empty) == answers[: len(empty)]  # which cost nothing
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_a_mechanism_gives_nothing_away_for_a_cut_without_pairs(method):
-    graph = graph_of("plain")
-    numbers = {key: value for key, value in terms(method).items() if key != "method"}
-    mechanism = SessionTerms.of(method=method, **numbers).mechanism(
-        Universe.of(graph), Grid.of(graph)
-    )
-    state = mechanism.start(graph, SystemEntropy())
-    same, answer = mechanism.step(state, gc.CutQuery([4], [4]), None, None)
-    assert same is state
-    assert (answer.value, answer.interval, answer.confidence) == (0.0, (0.0, 0.0), 1.0)
-    assert answer.queries_left == 30

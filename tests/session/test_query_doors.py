@@ -15,8 +15,8 @@ import graphcuts_dp as gc
 from graphcuts_dp.cli.main import app
 from graphcuts_dp.errors import FileFormatError, QueryError
 from graphcuts_dp.pairs.queries import understood
+from graphcuts_dp.pairs.query_lines import query_to_dict, read_asked
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.session.query_lines import query_to_dict, read_asked
 from graphcuts_dp.session.session import session_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
@@ -236,6 +236,9 @@ def test_the_command_line_answers_every_kind_of_query(graph, tmp_path):
         ('{"left": {"u0": 1, "u0": 2}}', "is not an object like"),
         ("[1]", "is not an object like"),
         ('{"S": 5}', "is not an object like"),
+        ('{"statistic": "x"}', "line 7"),
+        ('{"statistic": 1}', "a statistic is one of"),
+        ('{"statistic": "max-cut", "S": []}', "is not an object like"),
     ],
 )
 def test_a_bad_line_is_refused_with_its_number(line, problem):

@@ -60,7 +60,7 @@ def kill_at_random(folder, trials, seed):
 
 
 def test_processes_killed_at_random_moments(tmp_path):
-    kill_at_random(tmp_path, 30, seed=1)
+    kill_at_random(tmp_path, 18, seed=1)
 
 
 @pytest.mark.slow
@@ -87,7 +87,8 @@ def kill_at_statements(folder, statements, method):
 
 
 @pytest.mark.parametrize(
-    ("method", "apart"), [("gaussian", 9), ("median", 18), ("schatten", 18), ("groups", 18)]
+    ("method", "apart"),
+    [("gaussian", 12), ("median", 18), ("schatten", 18), ("groups", 18), ("distances", 12)],
 )
 def test_processes_killed_at_a_statement(tmp_path, method, apart):
     statements = range(2, 130, apart)
@@ -96,7 +97,9 @@ def test_processes_killed_at_a_statement(tmp_path, method, apart):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["gaussian", "multiplicative-weights", "schatten", "groups"])
+@pytest.mark.parametrize(
+    "method", ["gaussian", "multiplicative-weights", "schatten", "groups", "distances"]
+)
 def test_processes_killed_at_each_statement(tmp_path, method):
     assert kill_at_statements(tmp_path, range(1, 180), method) > 200
 

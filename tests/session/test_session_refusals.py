@@ -5,6 +5,7 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError, QueryError
+from graphcuts_dp.learn.blocks import MOST_GROUPS
 from graphcuts_dp.session.session import session_of
 
 PLAIN = gc.Graph([0, 1], [1, 2], vertices=9)
@@ -12,12 +13,15 @@ TWO = gc.BipartiteGraph([0, 1], [1, 2], left=9, right=12)
 WEIGHTED = gc.Graph([0, 1], [1, 2], [0.5, 3.0], vertices=3, weight_cap=3.0)
 ARCS = gc.DirectedGraph([0], [1], vertices=3)
 LARGE = gc.Graph([0], [1], vertices=9000)
+MANY = gc.Graph([0], [1], vertices=MOST_GROUPS + 2)
 TERMS = {"epsilon": 1.0, "delta": 1e-6, "queries": 10, "method": "multiplicative-weights"}
 GAUSSIAN, LAPLACE, BINARY = ({"method": name} for name in ("gaussian", "laplace", "binary"))
 NORMS = {"method": "mirror-descent"}
 LINEAR = NORMS | {"linear": True}
+SPECTRAL = LINEAR | {"norm": "schatten", "most_spectral": 9.0}
 VERTEX = {"protect": "vertex", "degree_bound": 9}
 GROUPS = {"start": "groups", "groups": gc.Groups(PLAIN.vertices, {"part": list("aaabbbccc")})}
+EACH_ALONE = GROUPS | {"groups": gc.Groups(MANY.vertices, {"part": [*map(str, range(MANY.n))]})}
 
 
 @pytest.mark.parametrize(
@@ -31,6 +35,9 @@ GROUPS = {"start": "groups", "groups": gc.Groups(PLAIN.vertices, {"part": list("
         (PLAIN, {"method": "auto", "calibration": "magic"}, "unknown calibration='magic'"),
         (PLAIN, GAUSSIAN | {"calibration": "gru12"}, "calibration is for methods"),
         (PLAIN, {"epsilon": 0}, "epsilon must be a positive"),
+        (PLAIN, {"epsilon": float("nan")}, "epsilon must be"),
+        (PLAIN, {"delta": 1.5}, "delta must be"),
+        (PLAIN, {"method": "auto", "expected_edges": -3.0}, "edges"),
         (PLAIN, {"epsilon": None}, "a new session needs epsilon"),
         (PLAIN, {"queries": 0}, "queries must be"),
         (PLAIN, {"queries": None}, "a new session needs queries"),
@@ -50,6 +57,7 @@ GROUPS = {"start": "groups", "groups": gc.Groups(PLAIN.vertices, {"part": list("
         (PLAIN, GROUPS | NORMS | {"norm": "lp"}, "norm 'l2' or 'entropy'"),
         (PLAIN, GROUPS | {"calibration": "gru12"}, "calibration 'tight'"),
         (PLAIN, {"start": "groups"}, "give groups="),
+        (MANY, {"method": "frieze-kannan"} | EACH_ALONE, "at most 2,048 groups"),
         (PLAIN, GROUPS | VERTEX, "protect='vertex' use 'total'"),
         (PLAIN, GROUPS | LINEAR | {"norm": "l2"}, "is for cuts"),
         (TWO, NORMS | {"norm": "max"}, "unknown norm 'max'"),
@@ -109,6 +117,12 @@ ENDLESS = gc.Graph([0, 1], [1, 2], [0.5, 3.0], vertices=9, hide_change=1)
         (PLAIN, LAPLACE, "ann", "a list of labels, not the string 'ann'"),
         (PLAIN, LAPLACE, 5, "a list of labels, not 5"),
         (PLAIN, LAPLACE, ["ann"], "unknown vertex 'ann'"),
+        (PLAIN, LAPLACE, np.ones(3, dtype=bool), "truth"),
+        (PLAIN, LAPLACE, [1.5], "unknown vertex"),
+        (PLAIN, LAPLACE, [True], "unknown vertex"),
+        (TWO, LAPLACE, [0, 11], "a vertex of both sides"),
+        (TWO, LAPLACE, [99], "on neither side"),
+        (TWO, SPECTRAL, gc.Query.matrix(np.ones((9, 12))), "largest singular value is 10"),
     ],
 )
 def test_a_query_that_does_not_fit_is_refused_and_costs_nothing(

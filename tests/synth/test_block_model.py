@@ -61,20 +61,6 @@ def test_the_evidence_names_the_number_of_blocks():
     assert all(np.bincount(found[X[:, b] == 1]).max() > 90 for b in range(4))
 
 
-def test_the_kernel_of_hard_blocks_is_the_mean_entry():
-    view, _, _ = noisy_blocks((40, 60), 1.0, seed=1)
-    model = fitted(view, 2)
-    assert model.left.max(axis=1) == pytest.approx(1)
-    z, block = view.blocks.estimate(), model.left.argmax(axis=1)
-    pairs = np.triu_indices(100, 1)
-    for a in range(2):
-        for b in range(2):
-            between = (block[pairs[0]] == a) & (block[pairs[1]] == b)
-            between |= (block[pairs[0]] == b) & (block[pairs[1]] == a)
-            # The prior law of the kernel counts for 25 pairs of 780 and more.
-            assert model.kernel[a, b] == pytest.approx(z[pairs][between].mean(), abs=0.05)
-
-
 def test_one_block_is_the_density():
     """Gaussian integral over one density with a normal prior, by a sum over a fine grid."""
     view = View(gaussian((80, 80), symmetric=True, signal=0.1, seed=3))

@@ -5,14 +5,13 @@ import itertools
 from dataclasses import dataclass
 
 import numpy as np
+from helpers import frieze_kannan, multiplicative_weights
 
 from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.learn.median import DatabaseFamily, Median, all_graphs, alpha_net
 from graphcuts_dp.learn.rules import (
     FriezeKannanRule,
     MultiplicativeWeightsRule,
-    frieze_kannan,
-    multiplicative_weights,
 )
 from graphcuts_dp.pairs.queries import CutQuery, RankOneQuery
 from graphcuts_dp.pairs.universe import Universe
@@ -153,7 +152,7 @@ CONSTRUCTIONS = {
             c.universe,
             alpha=c.alpha,
             total_weight=c.total_weight,
-            largest_norm_squared=c.universe.disjoint_norm_squared,
+            disjoint=True,
         ),
         disjoint_cuts,
         None,

@@ -16,7 +16,6 @@ from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.bounds import frieze_kannan_updates, multiplicative_weights_updates
 from graphcuts_dp.learn.learners import FriezeKannanLearner, MultiplicativeWeightsLearner
-from graphcuts_dp.learn.rules import frieze_kannan
 from graphcuts_dp.offline.construction import IterativeConstruction
 from graphcuts_dp.offline.distinguisher import ExactCuts, Exponential
 from graphcuts_dp.offline.query_lists import CutList
@@ -175,7 +174,8 @@ def test_gru12_alg_3_runs_too_few_rounds():
     everything = CutQuery(range(8), range(8))
     alpha = 25.0
     complete = np.ones((8, 8)) - np.eye(8)
-    rule = frieze_kannan(universe, alpha=alpha / 2, total_weight=28.0, rule="as printed")
+    learner = FriezeKannanLearner(universe, rule="as printed")
+    rule = learner.construction(alpha=alpha / 2, total_weight=28.0)
     sequence = UpdateSequence(rule, complete)
     while abs(sequence.discrepancy(everything)) >= alpha / 2:
         sequence.update(everything)

@@ -15,6 +15,7 @@ from construction_reference import (
     masks,
     run,
 )
+from helpers import frieze_kannan, multiplicative_weights
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,7 +24,7 @@ from graphcuts_dp.errors import HypothesisError, QueryError
 from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.learn.cut_sum import CutSum
 from graphcuts_dp.learn.median import DatabaseFamily, Median
-from graphcuts_dp.learn.rules import FriezeKannanRule, frieze_kannan, multiplicative_weights
+from graphcuts_dp.learn.rules import FriezeKannanRule
 from graphcuts_dp.pairs.queries import CutQuery, RankOneQuery
 from graphcuts_dp.pairs.universe import Universe
 from scripts.figures.update_sequence import UpdateSequence, checked, potential
@@ -140,7 +141,7 @@ def test_the_bounds_are_those_of_the_table():
 
     assert fk(rule="as printed") == pytest.approx(m * X / alpha**2)
     assert fk() == pytest.approx(m * (1 - m / X) * X / alpha**2)
-    disjoint = fk(largest_norm_squared=universe.disjoint_norm_squared)
+    disjoint = fk(disjoint=True)
     assert disjoint == pytest.approx(m * (1 - m / X) * 2500 / alpha**2)
     assert mw(rule="as printed") == pytest.approx(4 * m**2 * math.log(X) / alpha**2)
     assert mw() == pytest.approx(m**2 * math.log(X / m) / (2 * alpha**2))

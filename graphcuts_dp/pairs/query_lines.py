@@ -18,8 +18,8 @@ from graphcuts_dp.pairs.graph_queries import (
     Question,
     pair_coefficients,
 )
-from graphcuts_dp.pairs.groups import MARK
 from graphcuts_dp.pairs.queries import (
+    MARK,
     CutQuery,
     LinearQuery,
     MatrixQuery,
@@ -269,12 +269,6 @@ def _dense(found: Any, sides: tuple[VertexSet, VertexSet]) -> FloatMatrix:
     return np.asarray(found, dtype=np.float64)
 
 
-def sides(universe: Universe) -> tuple[VertexSet, VertexSet]:
-    """The vertex sets of the rows and of the columns."""
-    space = universe.space
-    return (space, space) if isinstance(space, VertexSet) else space
-
-
 def query_to_dict(query: Question, universe: Universe) -> dict[str, Any]:
     """A query as plain values with labels, as `read_asked` reads them.
 
@@ -282,7 +276,7 @@ def query_to_dict(query: Question, universe: Universe) -> dict[str, Any]:
     """
     if isinstance(query, GraphQuery):
         return {"statistic": query.statistic}
-    left, right = sides(universe)
+    left, right = sides_of(universe.space)
     if isinstance(query, CutQuery):
         S, T = query.masks(universe.space)
         values: dict[str, Any] = {"S": _labels_in(left, S)}
@@ -301,7 +295,7 @@ def labels_of_cut(
     """The labels of both sets of a cut; None and None of another query."""
     if not isinstance(query, CutQuery):
         return None, None
-    (left, right), (S, T) = sides(universe), query.masks(universe.space)
+    (left, right), (S, T) = sides_of(universe.space), query.masks(universe.space)
     return tuple(_labels_in(left, S)), tuple(_labels_in(right, T))
 
 
