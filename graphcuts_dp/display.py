@@ -120,3 +120,8 @@ def cell_text(value: object) -> str:
 def _text(value: object) -> str:
     text = cell_text(value)
     return escape(text if len(text) <= _LONGEST else text[:_LONGEST] + " ...")
+
+
+def printable(text: str) -> str:
+    """The text with what cannot be printed, such as bytes of a file's name, as Python writes it."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

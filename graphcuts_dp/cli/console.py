@@ -17,7 +17,7 @@ from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as ProgressBar
 from rich.table import Table as RichTable
 
-from graphcuts_dp.display import Card, Displayed, cell_text
+from graphcuts_dp.display import Card, Displayed, cell_text, printable
 from graphcuts_dp.errors import AccuracyWarning, PrivacyWarning
 from graphcuts_dp.files import atomic_write
 from graphcuts_dp.resources import Progress, silent
@@ -35,8 +35,7 @@ def say(message: str) -> None:
 
     One line whatever the names in it: what cannot be printed is shown as Python would write it.
     """
-    shown = (c if c.isprintable() else repr(c)[1:-1] for c in message)
-    err.print("".join(shown), markup=False)
+    err.print(printable(message), markup=False)
 
 
 def show_json(value: Any) -> None:

@@ -5,6 +5,7 @@ import re
 from dataclasses import dataclass
 from typing import final
 
+from graphcuts_dp.display import printable
 from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
 from graphcuts_dp.graph.files import read_vertices
 from graphcuts_dp.options import INPUT, option
@@ -52,7 +53,7 @@ class AskedQuery:
         text = _short(self.S)
         if isinstance(self.query, CutQuery):
             text += f" - {'others' if self.T is None else _short(self.T)}"
-        return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+        return printable(text)
 
 
 def check_sets(first: str | None, second: str | None, complement: bool) -> None:

@@ -16,7 +16,7 @@ from graphcuts_dp.cli.console import Report, out, progress_bar, say, show_facts,
 from graphcuts_dp.cli.options import Commands
 from graphcuts_dp.cli.queries import FIRST, ONE_QUERY, SECOND, check_sets, read_sets
 from graphcuts_dp.cli.reading import BUDGET, WHOM, GroupFile, Reading, store_named
-from graphcuts_dp.display import Card
+from graphcuts_dp.display import Card, printable
 from graphcuts_dp.errors import GraphCutsError, LedgerError, ParameterError, QueryError
 from graphcuts_dp.learn.bounds import SessionWorkload
 from graphcuts_dp.ledger.ledger import Ledger
@@ -567,4 +567,4 @@ def _shortened(labels: tuple[Label, ...]) -> str:
     text = ", ".join(map(str, labels))
     if len(text) > _SHOWN:
         text = f"{text[:_SHOWN]}... ({len(labels):,})"
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    return printable(text)

@@ -4,6 +4,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from graphcuts_dp.display import printable
 from graphcuts_dp.evaluation.tables import NOT_PRIVATE, CutErrorTable
 from graphcuts_dp.plotting.style import COLOURS, house_style
 
@@ -29,7 +30,7 @@ def cut_error_figure(table: CutErrorTable) -> Figure:
         _draw_points(points, table)
         handles, names = kinds.get_legend_handles_labels()
         figure.legend(handles, names, loc="outside lower left", ncols=len(names))
-        figure.suptitle(f"{table.title}  ({NOT_PRIVATE})", fontsize=10)
+        figure.suptitle(f"{printable(table.title)}  ({NOT_PRIVATE})", fontsize=10)
     return figure
 
 

@@ -416,9 +416,12 @@ def row_numbers(
     given = options.vertices
     if raw.as_rows:
         return _relabelled(raw, given, declared)
-    ends: list[Ends] = [raw.sources, raw.targets]
+    told: list[Ends] = [raw.sources, raw.targets]
     if options.columns.one_based:
-        ends = [_shifted(end, raw) for end in ends]
+        told = [_shifted(end, raw) for end in told]
+    if not isinstance(told[0], np.ndarray | CodedText):
+        told = [*numbered_labels(*told)]
+    ends = cast(list[IntegerVector | CodedText], told)
     public = given if given is not None else declared
     if public is None:
         rows, columns, found = _occurring(ends, raw, options.bipartite)
@@ -452,8 +455,19 @@ def _relabelled(
     moves = []
     for before, after in zip(old, new, strict=True):
         names = list(map(str, before.labels)) if raw.as_text else list(before.labels)
-        moves.append(_find(names, after, raw, of_edges=False))
+        moves.append(_find(numbered_labels(names)[0], after, raw, of_edges=False))
     return moves[0][ends[0]], moves[-1][ends[1]], new
+
+
+def numbered_labels(*ends: Ends) -> list[CodedText]:
+    """Lists of labels by number, in the order in which they come first in any of them."""
+    table: defaultdict[Label, int] = defaultdict(count().__next__)
+    codes = [
+        np.fromiter(map(table.__getitem__, listed(each)), dtype=np.int64, count=len(each))
+        for each in ends
+    ]
+    names = cast(list[str], list(table))
+    return [CodedText(each, names) for each in codes]
 
 
 def _shifted(ends: Ends, raw: RawEdges) -> Ends:
@@ -469,7 +483,7 @@ def _shifted(ends: Ends, raw: RawEdges) -> Ends:
 
 
 def _find(
-    ends: Ends, vertices: VertexSet, raw: RawEdges, *, of_edges: bool = True
+    ends: IntegerVector | CodedText, vertices: VertexSet, raw: RawEdges, *, of_edges: bool = True
 ) -> IntegerVector:
     """Row numbers of the ends in a public vertex set."""
     rows: IntegerVector
@@ -482,11 +496,8 @@ def _find(
         if raw.as_text:
             names = list(map(str, names))
         rows = _looked_up(codes, names, vertices, raw)
-    elif isinstance(ends, CodedText):
-        rows = _looked_up(ends.codes, ends.names, vertices, raw)
     else:
-        look = _lookup(vertices, raw)
-        rows = np.fromiter(map(look, ends, repeat(-1)), dtype=np.int64, count=len(ends))
+        rows = _looked_up(ends.codes, ends.names, vertices, raw)
     if len(rows) and rows.min() < 0:
         place = f"{raw.where(int(np.argmax(rows < 0)))}: " if of_edges else ""
         hint = "" if not vertices.is_default else f" 0..{len(vertices) - 1}"
@@ -510,7 +521,7 @@ def _lookup(vertices: VertexSet, raw: RawEdges) -> Callable[[Any, int], int]:
 
 
 def _occurring(
-    ends: list[Ends], raw: RawEdges, bipartite: bool
+    ends: list[IntegerVector | CodedText], raw: RawEdges, bipartite: bool
 ) -> tuple[IntegerVector, IntegerVector, tuple[VertexSet, ...]]:
     """The vertices that occur, sorted, and row numbers in them."""
     if not len(ends[0]):
@@ -530,34 +541,26 @@ def listed(ends: Ends) -> Sequence[Label]:
     return ends.listed() if isinstance(ends, CodedText) else ends
 
 
-def _ranked(ends: list[Ends], raw: RawEdges) -> tuple[VertexSet, list[IntegerVector]]:
+def _ranked(
+    ends: list[IntegerVector | CodedText], raw: RawEdges
+) -> tuple[VertexSet, list[IntegerVector]]:
     """The vertices that occur in some arrays of ends, sorted, and row numbers in them."""
     found: list[IntegerVector]
     if all(isinstance(each, np.ndarray) for each in ends):
         labels, found = _coded(cast(list[IntegerVector], ends), raw.owned)
         return VertexSet(labels), found
-    if all(isinstance(each, CodedText) for each in ends):
-        texts = cast(list[CodedText], ends)
-        used, found = _coded([text.codes for text in texts], raw.owned)
-        names = texts[0].names
-        distinct: list[Label] = [names[i] for i in used.tolist()]
-        owned = raw.owned
-    else:
-        # One pass over the ends: each new one gets the next number.
-        table: defaultdict[Label, int] = defaultdict(count().__next__)
-        found = [
-            np.fromiter(map(table.__getitem__, listed(each)), dtype=np.int64, count=len(each))
-            for each in ends
-        ]
-        distinct, owned = list(table), True
-    labelled = labels_of(cast(list[str], distinct)) if raw.as_text else distinct
+    texts = cast(list[CodedText], ends)
+    used, found = _coded([text.codes for text in texts], raw.owned)
+    names = texts[0].names
+    distinct = [names[i] for i in used.tolist()]
+    labelled: Sequence[Label] = labels_of(distinct) if raw.as_text else distinct
     alike = len({type(name) for name in labelled}) == 1  # then no key is needed, which is faster
     key: Any = labelled.__getitem__ if alike else lambda i: _label_order(labelled[i])
     order = sorted(range(len(labelled)), key=key)
     ranks = np.empty(len(order), dtype=np.int32)
     ranks[order] = np.arange(len(order))
     vertices = VertexSet([labelled[i] for i in order])
-    return vertices, [_changed(codes, ranks.__getitem__, owned) for codes in found]
+    return vertices, [_changed(codes, ranks.__getitem__, raw.owned) for codes in found]
 
 
 def _label_order(label: Label) -> tuple[bool, Label]:

@@ -17,7 +17,7 @@ from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
 from graphcuts_dp.estimate.measurement import Reach
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph, from_parts_on, kind_of_graph
-from graphcuts_dp.graph.assemble import Ends, Options, RawEdges, numbered
+from graphcuts_dp.graph.assemble import Ends, Options, RawEdges, numbered, numbered_labels
 from graphcuts_dp.graph.edge_store import EdgeParts, unpacked_keys
 from graphcuts_dp.graph.files import FORMATS, VertexSource, ending_of, public_vertices_of, read_raw
 from graphcuts_dp.graph.gathered import CodedText
@@ -522,16 +522,11 @@ def _read_owners(path: PathLike, places: ColumnPlaces, columns: Columns, count: 
 
 def _numbers(own: Ends) -> tuple[IntegerVector, Sequence[Any]]:
     """A number for each owner, and the names by number."""
-    if isinstance(own, CodedText):
-        return own.codes, own.names
     if isinstance(own, np.ndarray):
         distinct, numbers = np.unique(own, return_inverse=True)
         return numbers, distinct.tolist()
-    table: dict[Any, int] = {}
-    numbers = np.fromiter(
-        (table.setdefault(name, len(table)) for name in own), dtype=np.int64, count=len(own)
-    )
-    return numbers, list(table)
+    coded = own if isinstance(own, CodedText) else numbered_labels(own)[0]
+    return coded.codes, coded.names
 
 
 def _marks(names: Sequence[Any]) -> Marks:

@@ -205,15 +205,11 @@ class Saved:
         """The promise of differential privacy."""
         return PrivacyGuarantee.from_dict(self.fields["guarantee"])
 
-    @property
-    def arrays_path(self) -> Path:
-        """Where the arrays are."""
-        return KINDS[self.kind].arrays(self.path)
-
     def arrays(self) -> dict[str, Any]:
         """The arrays by their names."""
+        file = KINDS[self.kind].arrays(self.path)
         with (
-            self.arrays_path.open("rb") as handle,  # by numpy it would stay open if damaged
+            file.open("rb") as handle,  # by numpy it would stay open if damaged
             np.load(handle, allow_pickle=False) as stored,
         ):
             return {name: stored[name] for name in stored.files}

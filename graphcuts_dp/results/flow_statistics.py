@@ -78,6 +78,7 @@ class Statistic:
         )
 
 
+@final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LevelStatistic:
     """Numbers for the groups, or for every two groups, of a level. May be published.
@@ -85,7 +86,9 @@ class LevelStatistic:
     Attributes:
         name: what they are.
         level: of the groups.
-        values: see `Statistic.value`.
+        labels: of the groups; of numbers for every two of them those of the rows, and of the
+            columns.
+        values: see `Statistic.value`, shape (groups,) or (rows, columns).
         low: of the intervals, likewise.
         high: likewise.
         confidence: of each interval, or of all of them at once.
@@ -95,6 +98,7 @@ class LevelStatistic:
 
     name: str
     level: str
+    labels: tuple[tuple[Label, ...], ...]
     values: npt.NDArray[np.float64]
     low: npt.NDArray[np.float64]
     high: npt.NDArray[np.float64]
@@ -102,37 +106,15 @@ class LevelStatistic:
     simultaneous: bool = False
     seeded: bool = False
 
-    def _frame(self, ends: dict[str, Any], kind: Any) -> Any:
-        numbers = {"value": self.values, "low": self.low, "high": self.high}
-        columns = {name: each.ravel() for name, each in numbers.items()}
-        return made_frame({**ends, **columns}, kind)
-
-
-@final
-@dataclass(frozen=True, eq=False, kw_only=True)
-class GroupStatistic(LevelStatistic):
-    """A number for each group of a level, shape (groups,); `labels` are those of the groups."""
-
-    labels: tuple[Label, ...]
-
     def to_frame(self, kind: Any = None) -> Any:
-        """A table, as `Graph.to_frame`, with columns group, value, low, high."""
-        return self._frame({"group": list(self.labels)}, kind)
-
-
-@final
-@dataclass(frozen=True, eq=False, kw_only=True)
-class CellStatistic(LevelStatistic):
-    """A number for each two groups of a level, shape (rows, columns), which are their labels."""
-
-    rows: tuple[Label, ...]
-    columns: tuple[Label, ...]
-
-    def to_frame(self, kind: Any = None) -> Any:
-        """A table, as `Graph.to_frame`, with columns from, to, value, low, high."""
-        rows = np.repeat(np.array(self.rows, dtype=object), len(self.columns))
-        columns = np.tile(np.array(self.columns, dtype=object), len(self.rows))
-        return self._frame({"from": rows, "to": columns}, kind)
+        """A table, as `Graph.to_frame`: group, or from and to; and value, low, high."""
+        ends = np.meshgrid(*(np.array(side, dtype=object) for side in self.labels), indexing="ij")
+        names = ("group",) if len(ends) == 1 else ("from", "to")
+        columns = (*ends, self.values, self.low, self.high)
+        heads = (*names, "value", "low", "high")
+        return made_frame(
+            {head: each.ravel() for head, each in zip(heads, columns, strict=True)}, kind
+        )
 
 
 @final
@@ -269,7 +251,7 @@ class FlowStatistics(FlowTable):
         *,
         confidence: float = 0.95,
         simultaneous: bool = False,
-    ) -> GroupStatistic:
+    ) -> LevelStatistic:
         """For each group the weight that leaves it over the smaller of its volume and the rest's.
 
         The volume of a group is the number (weight) of ends of edges in it. A group without any is
@@ -293,10 +275,10 @@ class FlowStatistics(FlowTable):
         failure = checked_failure(confidence) / (len(codes) if simultaneous else 1)
         rows = [_conductance(ends, code, failure) for code in codes]
         values, low, high = np.array(rows, dtype=np.float64).reshape(-1, 3).T
-        return GroupStatistic(
+        return LevelStatistic(
             name="conductance",
             level=ends.level,
-            labels=picked,
+            labels=(picked,),
             values=values,
             low=low,
             high=high,
@@ -311,7 +293,7 @@ class FlowStatistics(FlowTable):
         *,
         confidence: float = 0.95,
         simultaneous: bool = False,
-    ) -> CellStatistic:
+    ) -> LevelStatistic:
         """Mean contacts of a member of the row's group with members of the column's group.
 
         A cell over the size of the row's group; inside a group each edge is a contact of two
@@ -333,7 +315,7 @@ class FlowStatistics(FlowTable):
         largest: float = 1e6,
         confidence: float = 0.95,
         simultaneous: bool = False,
-    ) -> CellStatistic:
+    ) -> LevelStatistic:
         """Each cell over the product of the sizes of its groups, times one number for all cells.
 
         That number makes the largest estimate `largest`; it is computed from noisy sums. The
@@ -560,15 +542,13 @@ class FlowStatistics(FlowTable):
         name: str,
         confidence: float,
         simultaneous: bool,
-    ) -> CellStatistic:
+    ) -> LevelStatistic:
         """Each cell times a number: so are its estimate and its interval."""
         low, high = self.intervals(level, confidence=confidence, simultaneous=simultaneous)
-        rows, columns = self.labels(level)
-        return CellStatistic(
+        return LevelStatistic(
             name=name,
             level=self.levels[self.cells.place(level) - 1],
-            rows=rows,
-            columns=columns,
+            labels=self.labels(level),
             values=self.values(level) * factor,
             low=np.nextafter(low * factor, -np.inf),
             high=np.nextafter(high * factor, np.inf),

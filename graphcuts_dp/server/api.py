@@ -20,7 +20,7 @@ from graphcuts_dp.pairs.query_lines import query_title, query_to_dict
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.server import models
 from graphcuts_dp.server.book import line_of, log_text
-from graphcuts_dp.server.desk import Desk, forecast
+from graphcuts_dp.server.desk import Desk
 from graphcuts_dp.server.desk import Request as Asked
 from graphcuts_dp.server.models import RefusedError
 from graphcuts_dp.server.people import Person
@@ -372,7 +372,7 @@ def _check_batch(service: Service, request: Request, asked: models.Queries) -> N
 
 def _forecast(desk: Desk, asked: models.SessionIn) -> dict[str, Any]:
     """What a session would cost and promise."""
-    found = forecast(desk.terms_of(asked), desk.universe, desk.grid)
+    found = desk.forecast(desk.terms_of(asked))
     return {
         "epsilon": found.cost.epsilon,
         "delta": found.cost.delta,
@@ -385,7 +385,7 @@ def _forecast(desk: Desk, asked: models.SessionIn) -> dict[str, Any]:
 def _session(desk: Desk, request: Asked, warning: str | None = None) -> models.SessionOut:
     """Where a session stands."""
     status = desk.on_store(request)
-    told = forecast(request.terms, desk.universe, desk.grid)
+    told = desk.forecast(request.terms)
     known = dict(vars(request))
     if status is not None:
         known.update(state=status.state, terms=status.terms.parameters)

@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, final
 
@@ -70,6 +71,7 @@ _NOT_BEGUN = {
 }
 _DEGREE = 20  # average, of a made graph
 _SEED = 2012
+_FORECASTS = 1000  # that are kept
 _filters = threading.Lock()  # filters of warnings belong to all threads
 
 
@@ -271,6 +273,9 @@ class Desk:
         self._ledger = open_ledger(store, graph)
         self._sessions: dict[str, Session] = {}
         self._made: AnyGraph | None = None
+        self._forecasts = lru_cache(_FORECASTS)(
+            lambda text: forecast(json.loads(text), self.universe, self.grid)
+        )
 
     def __repr__(self) -> str:
         return f"Desk({self.universe!r})"
@@ -303,6 +308,10 @@ class Desk:
         if terms.get("start") == GROUPS and self._groups is None:
             raise ParameterError("this server has no public groups to start from; leave start out")
         return terms | self._protecting
+
+    def forecast(self, terms: dict[str, Any]) -> Forecast:
+        """What a session of these terms would be, as `forecast`; kept, since some take long."""
+        return self._forecasts(json.dumps(terms, sort_keys=True))
 
     def plan(self, asked: PlanIn) -> dict[str, Any]:
         """What every mechanism would guarantee, from public numbers; see `plan`.
@@ -360,7 +369,7 @@ class Desk:
             RefusedError: a session of this name has other terms, or the person was revoked.
         """
         terms = self.terms_of(asked)
-        warning = forecast(terms, self.universe, self.grid).warning
+        warning = self.forecast(terms).warning
         uses = self._uses()  # before the book is locked, since the store may be busy
         with self.book.writing() as changes:
             name = id_of_session(person.name, asked.name)
@@ -428,7 +437,7 @@ class Desk:
             if each.state == APPROVED and each.id not in begun
         ]
         costs = [use.cost for use in own]
-        costs += [forecast(each.terms, self.universe, self.grid).cost for each in held]
+        costs += [self.forecast(each.terms).cost for each in held]
         queries = [use.parameters["queries"] for use in own]
         queries += [each.terms["queries"] for each in held]
         return Claims(tuple(costs), sum(queries), len(held))
@@ -443,7 +452,7 @@ class Desk:
         person = self.people.find(name.partition(".")[0])
         if not person.active:
             raise RefusedError(409, f"the tokens of {person.name} were withdrawn", kind="revoked")
-        cost = forecast(terms, self.universe, self.grid).cost
+        cost = self.forecast(terms).cost
         self.claims(person.name, uses, without=name).check(person, terms, cost)
         check_budget(self.budget, [use.cost for use in uses], cost)
         return person

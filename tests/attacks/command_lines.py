@@ -34,7 +34,6 @@ OUTPUTS = ("new.edges", "new.csv", "new.graphml.gz", "new.npz", "new\udcff.edges
 NAMES = {
     "graph_kind": ("undirected", "directed", "bipartite"),
     "noise": ("binary", "laplace", "discrete-laplace", "gaussian", "auto"),
-    "few_noise": ("auto", "k-norm", "laplace"),
     "mechanism": ("auto", "response", "degrees+response", "best", "tree-counts", "learner"),
     "whom": ("edges", "owner", "vertex", "people"),
     "workload": ("answers", "synthetic graph", "all cells", "totals"),
@@ -69,226 +68,100 @@ NAMES = {
     "cut_norm": ("cut", "infinity-to-one", "normalised"),
 }
 
-READING = {
+# What the values of an option, or an argument, look like: by its name, else by what --help shows.
+BY_NAME = {
+    "--ask": ("text", "number"),
+    "--budget": ("budget",),
     "--columns": ("columns",),
-    "--vertices": ("number", "file"),
-    "--kind": ("graph_kind",),
-    "--public-vertices-from-file": (),
-    "--ignore-weights": (),
-    "--hide-change": ("number",),
-    "--merge": ("text",),
-}
-# What comes after each command: kinds of arguments, then options with kinds of their values.
-GROUPING = {
+    "--construction": ("construction",),
+    "--contributions": ("contributions",),
+    "--cuts": ("queries",),
+    "--data": ("graph",),
+    "--file": ("queries",),
+    "--fit": ("fitting",),
+    "--graph": ("graph",),
     "--groups": ("groups",),
     "--groups-columns": ("groups_columns",),
+    "--kind": ("graph_kind",),
+    "--mechanism": ("response",),
+    "--method": ("session_method",),
+    "--noise": ("noise",),
+    "--norm": ("cut_norm",),
+    "--output": ("output",),
+    "--plot": ("plot",),
+    "--protect": ("protect",),
     "--right-groups": ("groups",),
+    "--statistic": ("statistic",),
+    "--store": ("store",),
 }
-COMMANDS = {
-    ("release",): (
-        ("graph", "output"),
-        {
-            "--epsilon": ("number",),
-            "--protect": ("protect",),
-            "--noise": ("noise",),
-            "--mechanism": ("response",),
-            "--fit": ("fitting",),
-            "--weight-cap": ("number",),
-            "--seed": ("number",),
-            "--dry-run": ("number",),
-            "--force-hopeless": (),
-            "--force": (),
-            "--json": (),
-            **GROUPING,
-            **READING,
-        },
-    ),
-    ("release-iteratively",): (
-        ("graph", "output"),
-        {
-            "--epsilon": ("number",),
-            "--protect": ("protect",),
-            "--delta": ("number",),
-            "--construction": ("construction",),
-            "--queries": ("queries",),
-            "--beta": ("number",),
-            "--weight-cap": ("number",),
-            "--seed": ("number",),
-            "--force": (),
-            "--json": (),
-            **GROUPING,
-            **READING,
-        },
-    ),
-    ("flows",): (
-        ("graph", "groups", "output"),
-        {
-            "--epsilon": ("number",),
-            "--protect": ("protect",),
-            "--delta": ("number",),
-            "--right-groups": ("groups",),
-            "--workload": ("text",),
-            "--noise": ("noise",),
-            "--whole": (),
-            "--weight-cap": ("number",),
-            "--seed": ("number",),
-            "--force": (),
-            "--groups-columns": ("groups_columns",),
-            "--contributions": ("contributions",),
-            "--counting": ("text",),
-            "--unit": ("number",),
-            "--json": (),
-            **READING,
-        },
-    ),
-    ("answer",): (
-        ("release",),
-        {
-            "--from": ("text",),
-            "--to": ("text",),
-            "--query": ("query",),
-            "--confidence": ("number",),
-            "--simultaneous": (),
-            "--queries": ("queries",),
-            "--joint": (),
-            "--output": ("output",),
-            "--force": (),
-            "--json": (),
-        },
-    ),
-    ("inspect",): (("release",), {"--json": ()}),
-    ("plan",): (
-        (),
-        {
-            "--n": ("number", "text"),
-            "--edges": ("number",),
-            "--queries": ("number", "workload"),
-            "--epsilon": ("number",),
-            "--delta": ("number",),
-            "--beta": ("number",),
-            "--target-error": ("number",),
-            "--set-sizes": ("number", "text"),
-            "--groups": ("number", "text", "groups"),
-            "--protect": ("protect",),
-            "--explain": (),
-            "--priors": ("number", "text"),
-            "--ask": (),
-            "--data": ("graph",),
-            "--who": ("text",),
-            "--columns": ("columns",),
-            "--json": (),
-        },
-    ),
-    ("distances",): (
-        ("map", "people"),
-        {
-            "--epsilon": ("number",),
-            "--at-most": ("number",),
-            "--delta": ("number",),
-            "--mechanism": ("mechanism",),
-            "--noise": ("noise",),
-            "--confidence": ("number",),
-            "--coordinates": ("file",),
-            "--lp": ("number",),
-            "--top": ("number",),
-            "--output": ("output",),
-            "--plot": ("plot",),
-            "--queries": ("number",),
-            "--ask": ("text", "number"),
-            "--name": ("text",),
-            "--unguaranteed": (),
-            "--expect-head": ("text",),
-            "--store": ("distance_store", "store"),
-            "--seed": ("number",),
-            "--force": (),
-            "--columns": ("columns",),
-            "--ignore-weights": (),
-            "--json": (),
-        },
-    ),
-    ("audit",): (("wrong",), {"--epsilon": ("number",), "--seed": ("number",), "--json": ()}),
-    # Without --quick and --out it lists what it would run; tests/cli runs it.
-    ("benchmark",): (
-        (),
-        {
-            "--contender": ("text", "wrong"),
-            "--graphs": ("text", "wrong"),
-            "--epsilon": ("number",),
-            "--seeds": ("number",),
-            "--jobs": ("number",),
-            "--seconds": ("number",),
-            "--json": (),
-        },
-    ),
-    ("datasets",): (("dataset", "output"), {"--force": (), "--json": ()}),
-    ("figures",): (("wrong",), {"-o": ("file",), "--seed": ("number",), "--json": ()}),
-    ("evaluate",): (
-        ("graph", "graph"),
-        {"--cuts": ("queries",), "--plot": ("plot",), "--seed": ("number",), **READING},
-    ),
-    ("evaluate", "release"): (("graph", "release"), {"--plot": ("plot",), **READING}),
-    ("evaluate", "cut-norm"): (
-        ("graph", "graph"),
-        {
-            "--norm": ("cut_norm",),
-            "--method": ("method",),
-            "--tolerance": ("number",),
-            "--time-limit": ("number",),
-            "--json": (),
-            **READING,
-        },
-    ),
-    ("session", "start"): (
-        ("graph",),
-        {
-            "--store": ("store",),
-            "--epsilon": ("number",),
-            "--protect": ("protect",),
-            "--queries": ("number", "workload"),
-            "--delta": ("number",),
-            "--name": ("text",),
-            "--method": ("session_method",),
-            "--weight-cap": ("number",),
-            "--seed": ("number",),
-            "--budget": ("budget",),
-            "--json": (),
-            **READING,
-        },
-    ),
-    ("session", "ask"): (
-        ("store",),
-        {
-            "--from": ("text",),
-            "--to": ("text",),
-            "--query": ("query",),
-            "--complement": (),
-            "--statistic": ("statistic",),
-            "--name": ("text",),
-            "--graph": ("graph",),
-            "--unguaranteed": (),
-            "--json": (),
-            **GROUPING,
-        },
-    ),
-    ("session", "repl"): (("store",), {"--name": ("text",), "--unguaranteed": (), **GROUPING}),
-    ("session", "run"): (
-        ("store", "queries"),
-        {"-o": ("output",), "--name": ("text",), "--unguaranteed": (), "--force": ()},
-    ),
-    ("session", "status"): (("store",), {"--name": ("text",), "--json": ()}),
-    # `serve` listens when all is well: tests/server starts it.
-    ("serve", "access", "add"): (("store", "text"), {"--epsilon": ("number",), "--json": ()}),
-    ("serve", "access", "revoke"): (("store", "text"), {}),
-    ("serve", "access", "renew"): (("store", "text"), {"--json": ()}),
-    ("serve", "access", "list"): (("store",), {"--json": ()}),
-    ("serve", "access", "log"): (("store",), {"-o": ("output",), "--force": ()}),
-    ("serve", "access", "verify"): (
-        ("store",),
-        {"--expect-head": ("text",), "--file": ("queries",)},
-    ),
-    ("session", "export"): (("store",), {"-o": ("output",), "--name": ("text",), "--force": ()}),
-    (): (("text",), {"--version": (), "--help": (), "--wrong": ("number",)}),
+BY_SHOWN = {
+    **dict.fromkeys(("GRAPH", "TRUE", "SYNTHETIC", "A", "B"), ("graph",)),
+    **dict.fromkeys(("NUMBER", "COUNT", "EDGES", None), ("number",)),
+    **dict.fromkeys(("NUMBERS", "COUNTS"), ("number", "text")),
+    **dict.fromkeys(("RELEASE", "RECEIPT"), ("release",)),
+    **dict.fromkeys(("[MECHANISM ...|all]", "[NAME ...|all]", "NAME|MODULE:NAME"), ("wrong",)),
+    "COUNT|FILE": ("number", "file"),
+    "FILE": ("file",),
+    "GROUPS": ("groups",),
+    "JSON": ("query",),
+    "LOCATIONS": ("people",),
+    "MAP": ("map",),
+    "OUT": ("output",),
+    "QUERIES": ("queries",),
+    "QUERIES,KEY=...": ("number", "workload"),
+    "STORE": ("store",),
 }
+OTHERWISE = {
+    ("answer", "--queries"): ("queries",),
+    ("release-iteratively", "--queries"): ("queries",),
+    ("datasets", "name"): ("dataset",),
+    ("distances", "--mechanism"): ("mechanism",),
+    ("distances", "--store"): ("distance_store", "store"),
+    ("evaluate", "--method"): ("method",),
+    ("plan", "--groups"): ("number", "text", "groups"),
+    ("plan", "--n"): ("number", "text"),
+}
+# With these a benchmark, an audit or a figure is made, which takes minutes.
+LONG = {"--quick", "--out", "--table", "--processes"}
+
+
+def kinds_of(command, param):
+    """Kinds of values of a parameter; none of a flag."""
+    name = param.opts[-1]
+    if getattr(param, "is_flag", False):
+        return ()
+    known = OTHERWISE.get((command[0], name)) or BY_NAME.get(name)
+    return known or BY_SHOWN.get(param.metavar, ("text",))
+
+
+def commands_below(command, *names):
+    """Each command with its names; the first of a group has those of the group."""
+    if not hasattr(command, "commands"):
+        yield names, command
+    for name, inner in getattr(command, "commands", {}).items():
+        first = name == getattr(command, "first", None)
+        yield from commands_below(inner, *names, *(() if first else (name,)))
+
+
+def commands():
+    """What comes after each command: kinds of arguments, then options with kinds of their values.
+
+    Read from the commands themselves. `serve` listens when all is well: tests/server starts it.
+    """
+    found = {(): (("text",), {"--version": (), "--help": (), "--wrong": ("number",)})}
+    for each in main.COMMANDS:
+        for names, command in commands_below(main._loaded(each), each):
+            kinds = {param.opts[-1]: kinds_of(names, param) for param in command.params}
+            options = {name: kinds[name] for name in kinds.keys() - LONG if name.startswith("-")}
+            arguments = [
+                kinds[param.opts[-1]][0] for param in command.params if param.opts[0][0] != "-"
+            ]
+            found[names] = tuple(arguments), options
+    del found["serve",]
+    return found
+
+
+COMMANDS = commands()
 KINDS = {  # what often works, what hardly ever does
     "number": (("1", "2", "0.5", "20", "3"), NUMBERS),
     # No name of an audit or a figure: those take minutes. (The empty name begins all of them.)
@@ -316,8 +189,9 @@ KINDS = {  # what often works, what hardly ever does
     **{name: (names, ("", "Auto", "x\udcff")) for name, names in NAMES.items()},
 }
 # Without these hardly any command line would get far.
-NEEDED = {"--epsilon": "1", "--delta": "1e-6", "--from": "0,1", "--edges": "5"}
-NEEDED |= {"--vertices": "6", "--store": "new.db", "--force": None}
+NEEDED = {"--epsilon": "1", "--delta": "1e-6", "--from": "0,1", "--edges": "5", "--n": "9"}
+NEEDED |= {"--vertices": "6", "--store": "new.db", "--queries": "9"}
+NEEDED |= {"--force": None, "--uncounted": None, "--force-hopeless": None}
 
 
 # Objects as strings: kinds of the name before the colon, and kinds of the values of the keys.
@@ -442,10 +316,9 @@ def command_lines(draw):
     if draw(st.integers(0, 19)) == 0:
         line = line[: draw(st.integers(0, len(line)))]
     for option, value in NEEDED.items():
-        if option in options and draw(st.integers(0, 19)):
+        other = option in ("--store", "--queries") and command != ("session", "start")
+        if option in options and not other and draw(st.integers(0, 19)):
             line += [option] if value is None else [option, value]
-    if options.get("--queries") == ("number",):
-        line += ["--queries", "9"]
     for option in draw(st.lists(st.sampled_from(sorted(options)), max_size=3)) if options else []:
         line.append(option)
         kinds = options[option]

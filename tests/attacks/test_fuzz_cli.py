@@ -11,7 +11,16 @@ import subprocess
 import sys
 
 import pytest
-from command_lines import COMMANDS, LONGEST, command_lines, prepare, run_line, wrong_with
+from command_lines import (
+    COMMANDS,
+    KEYED,
+    KINDS,
+    LONGEST,
+    command_lines,
+    prepare,
+    run_line,
+    wrong_with,
+)
 from hypothesis import HealthCheck, Phase, given, settings
 
 from graphcuts_dp.cli import main
@@ -57,16 +66,12 @@ def test_many_command_lines():
     fuzz(5_000)
 
 
-def test_every_command_is_fuzzed():
-    def below(command, *names):
-        inner = getattr(command, "commands", {})
-        found = [each for name, sub in inner.items() for each in below(sub, *names, name)]
-        return found or [names]
-
-    names = {each for name in main.COMMANDS for each in below(main._loaded(name), name)}
-    names = {("evaluate",) if each == ("evaluate", "graphs") else each for each in names}
-    # `serve` goes on for ever when all is well: tests/server starts it, and feeds it damage.
-    assert names - {("serve", "start")} == set(COMMANDS) - {()}
+def test_every_command_is_fuzzed_with_all_that_it_takes():
+    assert {names[0] for names in COMMANDS if names} | {"serve"} == set(main.COMMANDS)
+    taken = [*COMMANDS.values(), *KEYED.values()]
+    kinds = [kinds for _, options in taken for kinds in options.values()]
+    known = {kind for each in (*kinds, *(first for first, _ in taken)) for kind in each}
+    assert known == KINDS.keys() | KEYED.keys()
 
 
 # Each was a traceback, an error of several lines, or one that told nothing.
@@ -75,6 +80,7 @@ KNOWN = [
     ("session",),
     ("evaluate", "bad\udcff.edges", "bad\udcff.edges", "--vertices", "6"),
     ("evaluate", "new\nline.edges", "missing\n.edges"),
+    ("evaluate", *["bad\udcff.edges"] * 2, "--vertices", "6", "--plot", "new.png"),
     ("session", "list", "bad\udcff.db"),
     ("session", "run", "store.db", "deep.jsonl"),
     ("session", "run", "store.db", "queries.jsonl", "-o", "new\n.jsonl"),

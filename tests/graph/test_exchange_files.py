@@ -32,32 +32,34 @@ def test_networkx_takes_a_number_with_an_exponent_for_its_first_digit(tmp_path):
     assert read_graph(tmp_path / "x.gml").weights.tolist() == [1e-5]
 
 
-def test_networkx_loses_what_follows_a_quotation_mark_in_a_comment(tmp_path):
-    text = f'graph [\n{NODES}# 5" wide\n{EDGES}label "x"\n]\n'
-    assert nx.parse_gml(text, label="id").number_of_edges() == 0
-    assert read_graph(gml(tmp_path, text)) == TWO
+TWICE = "edge [ source 1 target 2 ]\n"  # igraph writes it so, and never says that it may be
+# What it is: the file, how many edges networkx finds (None: it refuses), and what is there.
+GML = {
+    "a quotation mark in a comment": (f'{NODES}# 5" wide\n{EDGES}label "x"\n', 0, TWO),
+    "an edge that is there twice": (f"{NODES}{EDGES}{TWICE}", None, TWO),
+    "labels that differ in line ends": (
+        'node [ id 1 label "a\nb" ]\nnode [ id 2 label "a b"\n] ',
+        None,
+        Graph([], [], vertices=["a\nb", "a b"]),
+    ),
+    "labels with leading zeros": (
+        "node [ id 1 label 07 ] node [ id 2 label 7 ] node [ id 3 label 8 ]\n",
+        None,
+        Graph([], [], vertices=["07", "7", "8"]),
+    ),
+}
 
 
-def test_networkx_joins_labels_that_differ_in_line_ends(tmp_path):
-    text = 'graph [ node [ id 1 label "a\nb" ]\nnode [ id 2 label "a b"\n] ]\n'
-    with pytest.raises(nx.NetworkXError, match="duplicated"):
-        nx.parse_gml(text)
-    assert read_graph(gml(tmp_path, text)).labels == ("a\nb", "a b")
-
-
-def test_networkx_loses_leading_zeros_of_labels(tmp_path):
-    text = "graph [ node [ id 1 label 07 ] node [ id 2 label 7 ] node [ id 3 label 8 ] ]\n"
-    with pytest.raises(nx.NetworkXError, match="duplicated"):
-        nx.parse_gml(text)
-    assert read_graph(gml(tmp_path, text)).labels == ("07", "7", "8")
-
-
-def test_networkx_refuses_an_edge_that_is_there_twice(tmp_path):
-    """Unless the head says that it may be; igraph never says it."""
-    igraph.Graph([(0, 1), (0, 1)]).write_gml(str(tmp_path / "x.gml"))
-    with pytest.raises(nx.NetworkXError, match="duplicated"):
-        nx.read_gml(tmp_path / "x.gml", label="id")
-    assert read_graph(tmp_path / "x.gml") == Graph([0], [1], vertices=2)
+@pytest.mark.parametrize("name", GML)
+def test_what_networkx_misreads_in_gml_files(name, tmp_path):
+    text, edges, graph = GML[name]
+    text = f"graph [\n{text}]\n"
+    if edges is None:
+        with pytest.raises(nx.NetworkXError, match="duplicated"):
+            nx.parse_gml(text, label="id" if "edge" in text else "label")
+    else:
+        assert nx.parse_gml(text, label="id").number_of_edges() == edges
+    assert read_graph(gml(tmp_path, text), vertices=list(graph.labels)) == graph
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

@@ -1,8 +1,8 @@
 import gzip
 import os
-import zipfile
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from helpers import read_flat
@@ -344,20 +344,6 @@ def test_what_is_wrong_is_told_in_one_line_that_quotes_no_row(put, name, content
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
 
 
-def test_pickles_are_refused(tmp_path):
-    np.savez(tmp_path / "x.npz", format=np.array([{}], dtype=object), allow_pickle=True)
-    with pytest.raises(FileFormatError, match="save_npz"):
-        read_graph(tmp_path / "x.npz")
-    sp.save_npz(tmp_path / "x.npz", sp.eye_array(2).tocsr())
-    with (
-        zipfile.ZipFile(tmp_path / "x.npz", "a") as archive,
-        archive.open("graphcuts_dp.npy", "w") as member,
-    ):
-        np.lib.format.write_array(member, np.array([{}], dtype=object), allow_pickle=True)
-    with pytest.raises(FileFormatError, match="save_npz"):
-        read_graph(tmp_path / "x.npz")
-
-
 def test_bad_indices_are_refused(tmp_path):
     np.savez(
         tmp_path / "x.npz",
@@ -423,6 +409,56 @@ def test_pajek_sections(put):
     assert gc.BipartiteGraph.read(put("x.net", sides)) == BipartiteGraph(
         [0, 0], [0, 1], [1, 2], left=[1], right=[2, 3]
     )
+
+
+# ------------------------------------------------------------------ what stands beside a file
+
+LONELY = gc.Graph.of(
+    [("Lee, Ann", "bob", 2.5), ("bob", "eve", 1.0)],
+    vertices=["eve", "bob", "Lee, Ann", "kim"],
+    weight_cap=4,
+)
+
+
+@pytest.mark.parametrize("ending", [".csv", ".tsv", ".csv.gz"])
+def test_other_programs_read_the_rows_as_they_are(tmp_path, ending):
+    path = tmp_path / f"mail{ending}"
+    LONELY.write(path)
+    frame = pd.read_csv(path, sep="\t" if ending == ".tsv" else ",")
+    assert list(frame.columns) == ["source", "target", "weight"]
+    found = {frozenset(row[:2]): row[2] for row in frame.itertuples(index=False)}
+    assert found == {frozenset({"Lee, Ann", "bob"}): 2.5, frozenset({"bob", "eve"}): 1.0}
+    (tmp_path / f"mail{ending}.schema.json").unlink()  # the rows are all there is
+    assert set(gc.read_graph(path, weight_cap=4).labels) == {"Lee, Ann", "bob", "eve"}
+
+
+def test_a_comment_within_counts_more_than_what_stands_beside(put):
+    path = put("x.csv", '# graphcuts-dp: {"vertices": 5, "weighted": false}\nsource,target\n0,1\n')
+    put("x.csv.schema.json", '{"vertices": 9, "weighted": false}\n')
+    assert read_graph(path).n == 5
+
+
+@pytest.mark.parametrize("text", [b"", b"{", b'{"vertices": "abc"}', b"\xff", None])
+def test_damage_beside_it_is_told(tmp_path, put, text):
+    LONELY.write(tmp_path / "x.csv")
+    if text is None:
+        (tmp_path / "x.csv.schema.json").unlink()
+        (tmp_path / "x.csv.schema.json").mkdir()
+    else:
+        put("x.csv.schema.json", text)
+    words = r"cannot read x\.csv\.schema" if text is None else r"x\.csv\.schema\.json .* damaged"
+    with pytest.raises(FileFormatError, match=words):
+        read_graph(tmp_path / "x.csv")
+
+
+def test_neither_file_is_replaced_unasked(tmp_path, put):
+    beside = put("x.csv.schema.json", "mine")
+    with pytest.raises(FileFormatError, match="exists"):
+        LONELY.write(tmp_path / "x.csv")
+    assert beside.read_text() == "mine"
+    assert not (tmp_path / "x.csv").exists()
+    LONELY.write(tmp_path / "x.csv", force=True)
+    assert read_graph(tmp_path / "x.csv") == LONELY
 
 
 # ------------------------------------------------------------------ paths

@@ -148,6 +148,7 @@ def test_without_a_proof_the_count_is_public(monkeypatch):
         (buy_root_degrees, root_degrees, lambda x: np.sqrt(x.sum(axis=1)).sum(), 10),
         (buy_nuclear_norm, nuclear_norm, true_norm, 4),
     ],
+    ids=["root degrees", "nuclear norm"],
 )
 def test_what_is_bought_is_not_below_the_truth_where_the_noise_is_within_its_radius(
     buy, norm, truth, rounded

@@ -166,24 +166,31 @@ def test_the_radius_of_any_columns_is_a_tail(name):
         assert chances[np.abs(z).max(axis=1) > radius].sum() <= failure
 
 
-def test_a_norm_that_is_not_one_of_unit_vectors_is_refused():
-    for facets in ([[4096, 0], [0, 2048]], [[4096, 0]], [[8192, 0], [0, 4096]]):
-        with pytest.raises(ParameterError, match="unit vector"):
-            KNormNoise(np.array(facets), 2, Fraction(1))
-    for weight, rate in ((0, 1), (1, 0)):
-        with pytest.raises(ParameterError, match="weight"):
-            KNormNoise(np.eye(2, dtype=int) * 4096, weight, Fraction(rate))
+ONE = Fraction(1)
+REFUSED = [
+    *(
+        (lambda facets=facets: KNormNoise(np.array(facets), 2, ONE), "unit vector")
+        for facets in ([[4096, 0], [0, 2048]], [[4096, 0]], [[8192, 0], [0, 4096]])
+    ),
+    *(
+        (lambda w=w, r=r: KNormNoise(np.eye(2, dtype=int) * 4096, w, Fraction(r)), "weight")
+        for w, r in ((0, 1), (1, 0))
+    ),
+    (lambda: KNormNoise.of_columns(np.ones((1, 7), dtype=int), ONE), "at most 6"),
+    (lambda: KNormNoise.of_columns(np.ones((1, 2), dtype=int), ONE, norm="l2"), "unknown noise"),
+]
 
 
-def test_costs_and_refusals():
+@pytest.mark.parametrize(("make", "words"), REFUSED)
+def test_what_is_no_norm_is_refused(make, words):
+    with pytest.raises(ParameterError, match=words):
+        make()
+
+
+def test_costs_and_weights():
     assert noise_of("all of two", Fraction(1, 7)).cost(3).pure == Fraction(3, 7)
-    with pytest.raises(ParameterError, match="at most 6"):
-        KNormNoise.of_columns(np.ones((1, 7), dtype=int), Fraction(1))
-    with pytest.raises(ParameterError, match="unknown noise"):
-        KNormNoise.of_columns(np.ones((1, 2), dtype=int), Fraction(1), norm="l2")
-    assert (
-        KNormNoise.of_columns(np.ones((1, 7), dtype=int), Fraction(1), norm="laplace").weight == 7
-    )
+    seven = KNormNoise.of_columns(np.ones((1, 7), dtype=int), ONE, norm="laplace")
+    assert seven.weight == 7
 
 
 def test_huge_noise_is_exact_too():

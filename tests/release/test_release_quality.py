@@ -1,8 +1,7 @@
 """What the default release is for: right cuts between communities, and small worst cuts.
 
 400 vertices in four blocks, densities 0.5 and 0.05, epsilon 1. The margins are wide: measured over
-seeds, the default has 0.8 to 0.95 of the raw community error and a third of the raw worst cut, the
-first-order fit 5.7 to 6.9 times the raw community error.
+seeds, the default has 0.8 to 0.95 of the raw community error and a third of the raw worst cut.
 """
 
 import math
@@ -10,14 +9,13 @@ import warnings
 
 import numpy as np
 import pytest
-from noisy_cases import indicators, planted, problem
+from noisy_cases import indicators, planted
 
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.errors import AccuracyWarning
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.release.releases import release_graph
 from graphcuts_dp.results.release import Release
-from graphcuts_dp.synth.first_order import first_order
 
 SIZES = (100, 100, 100, 100)
 GROUPS = indicators(SIZES)
@@ -38,7 +36,7 @@ def expected_raw_error():
 @pytest.fixture(scope="module")
 def made():
     found = []
-    for seed in range(3):
+    for seed in range(2):
         graph, _ = planted(SIZES, 0.5, 0.05, seed)
         found.append((graph.dense(), release_graph(graph, epsilon=1.0, seed=seed)))
     return found
@@ -98,10 +96,3 @@ def test_communities_near_the_noise_are_announced(tmp_path):
     # Entries that tell edges keep what is hidden in their noise.
     fine = release_graph(near, epsilon=4.0, mechanism="response", seed=1)
     assert (fine.fit.near_noise, fine.fit.directions, fine.fit.warning) == (0, None, None)
-
-
-def test_the_first_order_fit_is_why():
-    """It spends its freedom on cuts between communities; 60 steps are enough to show it."""
-    graph, _ = planted(SIZES, 0.5, 0.05, 0)
-    found = first_order(problem(graph), max_rounds=60)
-    assert community_error(found.matrix, graph.dense()) > 3 * expected_raw_error()

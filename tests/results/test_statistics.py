@@ -51,7 +51,7 @@ def test_definitions_are_those_of_networkx(parts, seed):
     index = (outside - inside) / (outside + inside)
     assert flows.ei_index("part").value == pytest.approx(index)
     found = flows.conductance("part")
-    for label, value in zip(found.labels, found.values, strict=True):
+    for label, value in zip(*found.labels, found.values, strict=True):
         assert value == pytest.approx(nx.conductance(same, set(np.flatnonzero(codes == label))))
 
 

@@ -1,16 +1,15 @@
 """A server in a process of its own, as the command starts it."""
 
-import json
 import os
 import re
 import signal
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
-from graphcuts_dp.cli.main import COMMANDS  # the command is there
-
-assert "serve" in COMMANDS
+from graphcuts_dp.server.book import Book, book_of
+from graphcuts_dp.server.people import People, Person
 
 
 class Process:
@@ -37,9 +36,9 @@ class Process:
         line += ["--graph", str(self.folder / "mail.npz"), "--public-vertices-from-file"]
         return [*line, "--port", str(port), *options]
 
-    def again(self, *options):
+    def again(self):
         """Status and errors of another one on the same store, which must end by itself."""
-        line = self._line(0, *options)
+        line = self._line(0)
         found = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
         return found.returncode, found.stderr
 
@@ -61,12 +60,10 @@ class Process:
         """Where it listens."""
         return f"http://127.0.0.1:{self.port}"
 
-    def add(self, name, *options):
-        """Make a person by the command, as a curator does while the server runs."""
-        line = [sys.executable, "-m", "graphcuts_dp", "serve", "access", "add"]
-        line += [str(self.store), name, "--json", *options]
-        found = subprocess.run(line, capture_output=True, check=True)
-        self.tokens[name] = json.loads(found.stdout)["token"]
+    def add(self, name, **facts):
+        """Make a person while the server runs, as `serve access add` does."""
+        with closing(Book(book_of(self.store))) as book:
+            self.tokens[name] = People(book).add(Person(name=name, **facts), by="console")
 
     def kill(self):
         """kill -9."""

@@ -40,6 +40,21 @@ def made_groups(graph):
     return gc.Groups.of(codes, graph)
 
 
+def told(reply, status=200):
+    """What a reply holds, which must have this status."""
+    assert reply.status_code == status, reply.text
+    return reply.json() if reply.content else None
+
+
+def problem(reply, kind, status=409):
+    """A refusal, which must be of this kind, with all members of one."""
+    found = told(reply, status)
+    assert reply.headers["content-type"] == "application/problem+json"
+    assert {"type", "title", "status", "detail"} <= set(found)
+    assert (found["status"], found["type"]) == (status, f"urn:graphcuts-dp:{kind}")
+    return found
+
+
 class Office:
     """An application on a store in a folder."""
 
@@ -99,6 +114,18 @@ class Office:
         if name is not None:
             headers["Authorization"] = f"Bearer {self.tokens[name]}"
         return self.http.request(method, path, json=body, headers=headers)
+
+    def get(self, name, path, status=200):
+        """What somebody is told at a place."""
+        return told(self.send(name, "GET", f"/v1/{path}"), status)
+
+    def post(self, name, path, body, status=200):
+        """What somebody is told who sends something there."""
+        return told(self.send(name, "POST", f"/v1/{path}", body), status)
+
+    def decide(self, name, **body):
+        """The curator decides on a session."""
+        return self.send("curator", "POST", f"/v1/sessions/{name}/decision", body)
 
     def open(self, name, session="default", **terms):
         """A session of somebody, opened or asked for."""

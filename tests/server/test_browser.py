@@ -204,7 +204,7 @@ def test_a_curator_and_two_analysts(page):
 
 
 def test_a_page_that_is_reloaded_while_it_asks_has_one_answer(page):
-    page.served.add("cleo", "--preapproved")
+    page.served.add("cleo", preapproved=True)
     page.sign_in("cleo")
     page.open_session(epsilon="0.5", queries="5")
     page.wait(lambda: page.state() == "open")
