@@ -169,9 +169,9 @@ def flows(
     if groups is None or target is None:
         raise ParameterError("name the groups and the file to write: GRAPH GROUPS OUT")
     check_path("flows", target, force=force)
-    private, graph = reading.read_private(source, protect)
-    spending.remind(private, source)
     files = GroupFile(groups=groups, groups_columns=groups_columns, right_groups=right_groups)
+    private, graph = reading.read_private(source, protect, lambda g: files.read(g.space))
+    spending.remind(private, source)
     grouping: Any = files.read(graph.space)
     job = flows_job(
         private,

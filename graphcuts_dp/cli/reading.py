@@ -9,7 +9,7 @@ from typing import Any, cast, final
 
 from graphcuts_dp.cli.console import say
 from graphcuts_dp.cli.options import naming
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.errors import GraphCutsError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, kind_of_graph
 from graphcuts_dp.graph.assemble import GivenVertices
 from graphcuts_dp.graph.edge_store import Merge
@@ -179,8 +179,12 @@ class Reading:
         """
         return self.read(path) if self.columns.owner is None else self.read_rows(path)
 
-    def read_private(self, path: str, protect: Protect = EDGE) -> tuple[PrivateData, AnyGraph]:
+    def read_private(
+        self, path: str, protect: Protect = EDGE, *checks: Callable[[AnyGraph], object]
+    ) -> tuple[PrivateData, AnyGraph]:
         """Read what will be released, and say how it was read; with its graph, without any edge.
+
+        What the checks refuse of the graph stands in one line with what is missing here.
 
         Raises:
             GraphCutsError: as `read` and `read_rows`.
@@ -204,7 +208,16 @@ class Reading:
                 note(f"Weights come out in units of {rows.unit:g}.")
             return rows, bounded_graph(without_rows(rows), protect)
         graph = self.read(path, tell=note)
-        graph.check_bounded()
+        missing = []
+        for check in (type(graph).check_bounded, *checks):
+            try:
+                check(graph)
+            except GraphCutsError as problem:
+                missing.append(problem)
+        if len(missing) == 1:
+            raise missing[0]
+        if missing:
+            raise ParameterError("; and ".join(map(str, missing)))
         for text in describe_reading(
             vertices_given=self.vertices is not None or self.public_vertices_from_file,
             inferred=any(vertices.inferred for vertices in sets_in(graph.space)),

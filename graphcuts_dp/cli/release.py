@@ -97,7 +97,7 @@ def release(
     check_path("release", target, force=force)
     if reading.counts is not None and not may_be_sparse(mechanism, fit):
         check_size(reading.counts, noise=noise, fit=fit.fit != "none")  # before a long reading
-    private, graph = reading.read_private(source, protect)
+    private, graph = reading.read_private(source, protect, lambda g: grouping.read(g.space))
     spending.remind(private, source)
     check_labels(target, graph)
     groups = grouping.read(graph.space)

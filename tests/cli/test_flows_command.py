@@ -59,6 +59,12 @@ def test_table_and_receipt(done, refused, tmp_path):
     assert made.levels == ("site", "unit")
     assert float(rows[0]["value"]) == pytest.approx(made.values("site")[0, 0])
     assert "exists" in refused(*BASE, *COLUMNS)
+    # All that is missing stands in one line.
+    (tmp_path / "mail.edges").write_text("v0 v1 7\n")
+    said = refused(*BASE, "--columns", "weight=3", "--force")
+    assert "pass --weight-cap" in said
+    assert "; and staff.csv: pass --groups-columns levels=" in said
+    (tmp_path / "mail.edges").write_text("v0 v1\n")
     done(*BASE, *COLUMNS, "--force")
 
 
