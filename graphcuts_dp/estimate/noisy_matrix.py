@@ -17,7 +17,7 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import BoolVector, FloatVector
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.blocks import Blocks, RowBlock
-from graphcuts_dp.pairs.queries import pairs_of_cut, sides_of
+from graphcuts_dp.pairs.queries import pairs_of_cut
 from graphcuts_dp.pairs.universe import Layout
 from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet
 from graphcuts_dp.privacy.distributions import (
@@ -42,16 +42,6 @@ class NoisyMatrix:
 
     blocks: Blocks
     space: Space
-
-    @property
-    def left(self) -> VertexSet:
-        """Public vertex set of the rows."""
-        return sides_of(self.space)[0]
-
-    @property
-    def right(self) -> VertexSet:
-        """Of the columns; the same object as `left` for a symmetric matrix."""
-        return sides_of(self.space)[1]
 
     name = "entries"
 

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector, IndexArray, IntVector
 from graphcuts_dp.pairs.universe import Layout
 from graphcuts_dp.pairs.vertices import Space
-from graphcuts_dp.privacy.distributions import LaplaceNoise, TwoSidedGeometric
+from graphcuts_dp.privacy.distributions import LaplaceNoise
 from graphcuts_dp.privacy.noise import tail_chance
 
 Marks = TypeVar("Marks", BoolVector, IntVector)
@@ -64,20 +64,10 @@ class KeptEdges:
         """Weight of a step."""
         return self.distribution.unit
 
-    @property
-    def law(self) -> TwoSidedGeometric:
-        """Of the noise on each pair before the filter, in weight."""
-        return self.distribution.law
-
     @cached_property
     def layout(self) -> Layout:
         """How pairs are ordered."""
         return Layout.of(self.space)
-
-    @property
-    def pairs(self) -> int:
-        """How many pairs there are, public."""
-        return self.layout.pairs_before(self.layout.shape[0])
 
     @cached_property
     def weights(self) -> FloatVector:
@@ -159,7 +149,7 @@ class KeptEdges:
             raise ValueError("pairs are out of order, or below the threshold")
 
     def __repr__(self) -> str:
-        return f"KeptEdges(threshold={self.threshold * self.unit:g}, law={self.law})"
+        return f"KeptEdges(threshold={self.threshold * self.unit:g}, law={self.distribution.law})"
 
 
 def threshold_for(
@@ -216,11 +206,6 @@ class PartSums:
         """Of a single part, the vertices of a truth vector."""
         members = np.flatnonzero(mask)
         return PartSums(model, side, np.zeros_like(members), 1, members)
-
-    @property
-    def size(self) -> int:
-        """How many numbers are held here."""
-        return 2 * len(self._places)
 
     def table(self, values: FloatVector | None) -> FloatMatrix:
         """Sums of values of each vertex (None: of ones), shape (parts, groups); added up once."""
@@ -352,12 +337,6 @@ class SparseModel:
         if self.layout.hollow:
             columns = columns - self.loops
         return rows, columns + self.kept.sum(axis=0)
-
-    @property
-    def total(self) -> float:
-        """Expected weight of all pairs."""
-        twice = 2 if self.symmetric else 1
-        return float(self.degrees()[0].sum()) / twice
 
     def expected(self, cuts: CutSets) -> tuple[FloatVector, FloatVector]:
         """Expected weight of some cuts, each pair once, and the typical error of each: no proof.

@@ -392,10 +392,6 @@ class MirrorDescentLearner(GroupLearner):
             return self.may_buy and "2,p" in self._norms and wanted
         return self._parsed[0] == "2,p"
 
-    def with_roots(self, roots: float) -> Self:
-        """The learner that knows an upper bound of that sum, noisy or not; in units."""
-        return replace(self, roots=roots)
-
     @property
     def buys_nuclear(self) -> bool:
         """Whether it wants a bound on the nuclear norm: for schatten, and "auto" if it may help."""
@@ -403,10 +399,6 @@ class MirrorDescentLearner(GroupLearner):
         if norm == AUTO:
             return self.may_buy and "schatten" in self._norms and worth_nuclear(self._sizes)
         return norm == "schatten" and p != 2 and self.most_spectral is not None
-
-    def with_nuclear(self, nuclear: float) -> Self:
-        """The learner that knows an upper bound of the nuclear norm, noisy or not; in units."""
-        return replace(self, nuclear=nuclear)
 
     def _terms(self, norm: str, total_weight: float, total_error: float) -> NormTerms:
         return terms_of(

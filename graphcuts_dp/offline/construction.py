@@ -260,7 +260,8 @@ class IterativeConstruction(RoundsMechanism):
         learner = self.learner
         if self.buys_roots and isinstance(learner, MirrorDescentLearner):
             noise, radius, _, rest = rest.with_total(ROOT_STEPS)
-            learner = learner.with_roots(buy_root_degrees(graph, self.grid, noise, radius, source))
+            bound = buy_root_degrees(graph, self.grid, noise, radius, source)
+            learner = replace(learner, roots=bound)
         tuning = rest.tune(
             self._update_bound(total_weight, total_error, learner),
             self.distinguisher,

@@ -348,7 +348,9 @@ class OnlineMechanism(CutMechanism[OnlineState]):
         learner = self.learner
         if bound is None or not isinstance(learner, MirrorDescentLearner):
             return learner
-        return learner.with_nuclear(bound) if learner.buys_nuclear else learner.with_roots(bound)
+        if learner.buys_nuclear:
+            return replace(learner, nuclear=bound)
+        return replace(learner, roots=bound)
 
     def norm_of(self, state: OnlineState) -> str | None:
         """The norm that a session has taken, with its exponent, as `parse_norm` reads it.

@@ -209,7 +209,7 @@ def answers_of(case: Case, epsilon: float, seeds: int) -> dict[str, dict[str, fl
     for seed in range(seeds):
         release = gc.release_graph(case.graph, epsilon=epsilon, noise=case.noise, seed=seed)
         noisy = release.noisy
-        space = noisy.left if noisy.symmetric else (noisy.left, noisy.right)
+        space = noisy.space
         for kind, queries in families.items():
             truth = gc.answer_all(queries, case.graph)
             masks = [query.masks(space) for query in queries]

@@ -266,7 +266,7 @@ def test_simultaneous_intervals_are_never_wider_than_those_of_the_entries(how):
         S, T = (rng.random(40) < share for share in rng.random(2))
         logs = math.log(20) + share_of(S, T, symmetric=True)
         estimate = release.estimator.estimate_for_all(S, T, logs)
-        pairs = int(CutQuery(S, T).norm_squared(release.noisy.left))
+        pairs = int(CutQuery(S, T).norm_squared(release.noisy.space))
         before = release.noisy.distribution.radius(
             pairs, log_failures=math.log(20) + 80 * math.log(2)
         )

@@ -145,14 +145,6 @@ def test_blocks_that_fit_nothing():
             BlockHypothesis(universe, *arguments)
 
 
-def test_a_partition_at_hand_is_a_warm_start():
-    """Two communities: the answer of a stochastic block model."""
-    hypothesis = BlockHypothesis(Universe(5), [0, 0, 0, 1, 1], [[0.5, 0.1], [0.1, 1.0]])
-    assert hypothesis.estimate(CutQuery([0, 1, 2])) == pytest.approx(0.6)
-    assert hypothesis.estimate(CutQuery(range(5), range(5))) == pytest.approx(1.5 + 0.6 + 1)
-    assert hypothesis.total() == pytest.approx(3.1)
-
-
 def test_tilting_far_leaves_weights_positive():
     universe = Universe(4)
     for hypothesis in (

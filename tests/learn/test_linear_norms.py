@@ -1,6 +1,7 @@
 """Norms of mirror descent for any linear queries: JT12's bound computed, and met by adversaries."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -62,8 +63,8 @@ def test_jt12_bound_on_updates_is_the_paper_s_with_its_norms():
     spectral, nuclear = spectral_of(matrices), float(np.linalg.norm(truth, "nuc"))
     universe, alpha, p = Universe(*SIZES), 30.0, 1.3
     learner = MirrorDescentLearner(
-        universe, norm=f"schatten-{p}", linear=True, most_spectral=spectral
-    ).with_nuclear(nuclear)
+        universe, norm=f"schatten-{p}", linear=True, most_spectral=spectral, nuclear=nuclear
+    )
     found = learner.update_bound(total_weight=truth.sum(), total_error=0.0)(alpha)
     q = p / (p - 1)
     zeta = spectral ** (1 - 2 / q) * math.sqrt(truth.size) ** (2 / q)
@@ -87,8 +88,8 @@ def test_updates_stay_within_their_bound(norm, rule, weighted):
     learner = MirrorDescentLearner(
         universe, rule=rule, norm=norm, linear=True, most_spectral=spectral
     )
-    learner = learner.with_roots(float(np.sqrt(truth.sum(axis=1)).sum()))
-    learner = learner.with_nuclear(float(np.linalg.norm(truth, "nuc")))
+    roots, nuclear = np.sqrt(truth.sum(axis=1)).sum(), np.linalg.norm(truth, "nuc")
+    learner = replace(learner, roots=float(roots), nuclear=float(nuclear))
     made = learner.construction(
         alpha=alpha, total_weight=truth.sum() + 1.0, total_error=1.0 if norm == "entropy" else 2.0
     )
@@ -123,8 +124,8 @@ def test_low_rank_and_spread_queries_make_schatten_the_best_norm():
     bounds = {}
     for norm in ("l2", "entropy", "lp", "schatten", "auto"):
         learner = MirrorDescentLearner(
-            universe, norm=norm, linear=True, most_spectral=spectral
-        ).with_nuclear(nuclear)
+            universe, norm=norm, linear=True, most_spectral=spectral, nuclear=nuclear
+        )
         bounds[norm] = learner.update_bound(total_weight=half.sum(), total_error=0.0)(alpha)
     assert bounds["auto"] == bounds["schatten"] < 0.8 * bounds["l2"]
     assert bounds["schatten"] < bounds["entropy"]

@@ -105,7 +105,7 @@ def test_updates_stay_within_their_bound(norm, rule):
     """An adversary asks the worst of many cuts until none is off by alpha."""
     universe, rng = Universe(*SIZES), np.random.default_rng(2)
     truth, alpha = truth_of(3), 6.0
-    learner = MirrorDescentLearner(universe, rule=rule, norm=norm).with_roots(roots_of(truth))
+    learner = MirrorDescentLearner(universe, rule=rule, norm=norm, roots=roots_of(truth))
     made = learner.construction(
         alpha=alpha, total_weight=truth.sum() + 1.0, total_error=1.0 if norm == "entropy" else 2.0
     )

@@ -35,7 +35,6 @@ from graphcuts_dp.pairs.groups import CellTree
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.planning.mechanisms import mechanisms_for
 from graphcuts_dp.planning.planner import VACUOUS, plan, plan_of
-from graphcuts_dp.session.session import session_of
 from graphcuts_dp.session.terms import SessionTerms
 
 PROMISE = {"epsilon": 1.0, "delta": 1e-6}
@@ -448,19 +447,6 @@ def test_a_vertex_has_the_noise_of_its_bound():
     assert "below the true ones" in str(made)
     assert "Synthetic graph:" not in str(made)
     assert made.to_dict()["degree_bound"] == 7
-
-
-@pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
-@pytest.mark.parametrize("method", ["laplace", "gaussian"])
-def test_a_session_promises_what_the_plan_said(tmp_path, method):
-    protect = gc.Protect.vertex(degree_bound=7)
-    terms = {"queries": 20, "epsilon": 1.0, "delta": 1e-6 if method == "gaussian" else 0.0}
-    made = plan(60, edges=400, protect=protect, **terms)
-    graph = gc.Graph([0, 1], [1, 2], vertices=60)
-    with session_of(
-        graph, store=tmp_path / "s.db", method=method, protect=protect, **terms
-    ) as session:
-        assert session.error_bound == pytest.approx(error_of(made, method), rel=0.02)
 
 
 # Any linear queries
