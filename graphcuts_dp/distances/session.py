@@ -42,6 +42,7 @@ from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.guarantee import Protect, warn_of_delta
 from graphcuts_dp.privacy.noise import EntropySource
 from graphcuts_dp.session.base import ANSWERED, Answer, Mechanism, Update
+from graphcuts_dp.session.queries import EncodedQuery
 from graphcuts_dp.session.runner import (
     Beginning,
     Runner,
@@ -185,26 +186,6 @@ class InteractiveDistances(Mechanism[int, InteractiveState]):
 
 
 @final
-@dataclass(frozen=True)
-class MapQuery:
-    """How far the vertex of a row of the map is from all people; see `session.base.Key`."""
-
-    query: int
-    sets: tuple[bytes, ...] = ()
-    pairs: int = 1
-
-    @cached_property
-    def data(self) -> bytes:
-        """The query as bytes."""
-        return json.dumps({"distance_from_row": self.query}).encode()
-
-    @cached_property
-    def digest(self) -> bytes:
-        """What the records name it by."""
-        return hashlib.sha256(self.data).digest()
-
-
-@final
 class DistanceSession(StoreSession[InteractiveDistances]):
     """A session that answers average distances of all people; made by `open_distance_session`.
 
@@ -256,7 +237,7 @@ class DistanceSession(StoreSession[InteractiveDistances]):
             LedgerError: likewise.
         """
         rows = [self.metric.row(vertex) for vertex in vertices]
-        chunks = self._answers(map(MapQuery, rows), unguaranteed=unguaranteed)
+        chunks = self._answers(map(_encoded, rows), unguaranteed=unguaranteed)
         return list(map(self._reply, rows, chain.from_iterable(chunks)))
 
     def _reply(self, row: int, answer: Answer) -> DistanceAnswer:
@@ -271,6 +252,11 @@ class DistanceSession(StoreSession[InteractiveDistances]):
                 query = json.loads(self._ledger.content(self._ledger.record(seq)[0]))
                 found.append(self._reply(query["distance_from_row"], self._runner.recorded(seq)))
             return found
+
+
+def _encoded(row: int) -> EncodedQuery:
+    """How far the vertex of a row of the map is from all people."""
+    return EncodedQuery.of(row, json.dumps({"distance_from_row": row}).encode())
 
 
 def open_distance_session(

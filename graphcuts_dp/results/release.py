@@ -353,12 +353,12 @@ class Release(Displayed):
         )
 
     def save(self, path: PathLike, *, force: bool = False) -> tuple[str, ...]:
-        """Write the release: the graph at `path`, a receipt and the noisy matrix beside it.
+        """Write the release: the graph at `path`, a receipt and what was measured beside it.
 
         Args:
             path: where; the ending tells the graph's format, as for `Graph.write`. The receipt is
-                `path` + ".json", the noisy matrix `path` + ".noisy.npz". With fit="none" no graph
-                is written.
+                `path` + ".json", the measurements (and the model of a sparse release) are in
+                `path` + ".noisy.npz". With fit="none" no graph is written.
             force: replace files that are there.
 
         Returns:

@@ -100,30 +100,6 @@ class State(Protocol):
         """Whether no further answer is guaranteed: `Mechanism.step` refuses."""
 
 
-class Key(Protocol):
-    """A query in its one form, as the ledger keeps it."""
-
-    @property
-    def query(self) -> Any:
-        """What `Mechanism.step` takes."""
-
-    @property
-    def data(self) -> bytes:
-        """The query as bytes."""
-
-    @property
-    def digest(self) -> bytes:
-        """SHA-256 of them: equal for equal queries."""
-
-    @property
-    def sets(self) -> tuple[bytes, ...]:
-        """Long parts, which `data` names by their SHA-256: they are kept with it."""
-
-    @property
-    def pairs(self) -> int:
-        """0 if the answer is 0 whatever the private data: that takes no step, and no budget."""
-
-
 Q = TypeVar("Q")
 S = TypeVar("S", bound=State)
 
@@ -229,7 +205,7 @@ class Mechanism(ABC, Generic[Q, S]):
         return None
 
     def decoded(self, data: bytes, content: Callable[[bytes], bytes]) -> Any:  # noqa: ARG002
-        """The query of the bytes of a `Key`, whose long parts `content` gives by their SHA-256."""
+        """The query of these bytes, whose long parts `content` gives by their SHA-256."""
         return data
 
     def resumed(

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import final
+from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
@@ -43,20 +43,28 @@ class EncodedQuery:
     """A query in its one form.
 
     Attributes:
-        query: a cut with truth vectors for sets, a `RankOneQuery`, a `GraphQuery`, or for every
-            other linear query a `MatrixQuery` with each pair's coefficient at one place.
+        query: what `Mechanism.step` takes. On a graph: a cut with truth vectors for sets, a
+            `RankOneQuery`, a `GraphQuery`, or for every other linear query a `MatrixQuery` with
+            each pair's coefficient at one place.
         data: the query as bytes.
         digest: SHA-256 of them: equal for equal queries.
         sets: long parts as bytes, which `data` names by their SHA-256: to be kept with it.
         pairs: how many vertex pairs it counts, or has to; of a `GraphQuery` the largest it can be:
-            0 if the answer is 0 on every graph.
+            0 if the answer is 0 on every graph: that takes no step, and no budget.
     """
 
-    query: Question = field(repr=False)
+    query: Any = field(repr=False)
     data: bytes = field(repr=False)
     digest: bytes
     sets: tuple[bytes, ...] = field(repr=False)
     pairs: int
+
+    @classmethod
+    def of(
+        cls, query: Any, data: bytes, *, sets: tuple[bytes, ...] = (), pairs: int = 1
+    ) -> "EncodedQuery":
+        """A query with the digest of its bytes."""
+        return cls(query, data, hashlib.sha256(data).digest(), sets, pairs)
 
 
 def encode_query(query: Question, universe: Universe) -> EncodedQuery:
@@ -106,7 +114,7 @@ def _of_parts(tag: int, parts: list[bytes], query: Question, pairs: int) -> Enco
         for each in parts
     ]
     data = bytes([tag]) + b"".join(named)
-    return EncodedQuery(query, data, hashlib.sha256(data).digest(), long, pairs)
+    return EncodedQuery.of(query, data, sets=long, pairs=pairs)
 
 
 def _encode_coefficients(query: LinearQuery, universe: Universe) -> EncodedQuery:

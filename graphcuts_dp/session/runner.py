@@ -40,10 +40,10 @@ from graphcuts_dp.privacy.noise import SEEDED_WARNING, EntropySource, SeededEntr
 from graphcuts_dp.session.base import (
     NOTHING,
     Answer,
-    Key,
     Mechanism,
     Update,
 )
+from graphcuts_dp.session.queries import EncodedQuery
 
 M = TypeVar("M", bound=Mechanism[Any, Any])
 
@@ -118,7 +118,7 @@ class Runner(Generic[M]):
             self._keep(state)
         return self._state
 
-    def answers(self, asked: Sequence[Key], *, unguaranteed: bool) -> list[Answer]:
+    def answers(self, asked: Sequence[EncodedQuery], *, unguaranteed: bool) -> list[Answer]:
         """Answer queries: from the record where possible, else by steps.
 
         A query whose answer is 0 whatever the data takes no step, no record and no budget.
@@ -145,7 +145,7 @@ class Runner(Generic[M]):
         """The answer of a record; within `Ledger.locked`."""
         return recorded_answer(self.ledger.record(seq)[1])
 
-    def _answer(self, fresh: Sequence[Key], *, unguaranteed: bool) -> None:
+    def _answer(self, fresh: Sequence[EncodedQuery], *, unguaranteed: bool) -> None:
         """Put answers to queries that are not on the record there."""
         state = self.present()
         answered = 0
@@ -184,7 +184,7 @@ class Runner(Generic[M]):
         return state
 
     def _steps(
-        self, fresh: Sequence[Key], truths: Sequence[int | None], state: Any
+        self, fresh: Sequence[EncodedQuery], truths: Sequence[int | None], state: Any
     ) -> tuple[list[Answer], Any, GraphCutsError | None]:
         """Answer until the mechanism stops or refuses.
 
@@ -207,7 +207,7 @@ class Runner(Generic[M]):
         return made, state, None
 
     def _write(
-        self, entries: Entries, keys: Sequence[Key], answers: Sequence[Answer], state: Any
+        self, entries: Entries, keys: Sequence[EncodedQuery], answers: Sequence[Answer], state: Any
     ) -> None:
         for index, (key, answer) in enumerate(zip(keys, answers, strict=False)):
             kind = Kind.CORRECTION if answer.updated else Kind.ANSWER
@@ -217,7 +217,7 @@ class Runner(Generic[M]):
         if corrections >= _LEARNT_EVERY:
             self._keep_learnt(entries, state)
 
-    def _answer_freely(self, rest: Sequence[Key], state: Any) -> None:
+    def _answer_freely(self, rest: Sequence[EncodedQuery], state: Any) -> None:
         """Answers without guarantee, which read what was learnt only."""
         made = [self.mechanism.told(k, self.mechanism.unguaranteed(state, k.query)) for k in rest]
         with self.ledger.writing() as entries:
@@ -329,7 +329,7 @@ def recorded_answer(body: dict[str, Any]) -> Answer:
         raise LedgerError("an answer on the record is of another version") from None
 
 
-def _keep_query(entries: Entries, key: Key) -> None:
+def _keep_query(entries: Entries, key: EncodedQuery) -> None:
     for data in (*key.sets, key.data):
         entries.content(data)
 
@@ -466,7 +466,9 @@ class StoreSession(Generic[M]):
         with self._ledger.locked():
             return session_status(self._ledger, self._terms)
 
-    def _answers(self, keys: Iterable[Key], *, unguaranteed: bool) -> Iterator[list[Answer]]:
+    def _answers(
+        self, keys: Iterable[EncodedQuery], *, unguaranteed: bool
+    ) -> Iterator[list[Answer]]:
         """The answers to queries, chunk by chunk."""
         source = iter(keys)
         while chunk := list(islice(source, self.chunk)):

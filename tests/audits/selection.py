@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -157,8 +157,14 @@ class _NoHypothesis:
         return np.zeros(X.shape)
 
 
+_ALIKE = 3
+
+
 def _products(rho: float, reused: bool, source: EntropySource) -> Draw:
-    """Two noisy products of many single pairs: along what an edge adds, and their difference."""
+    """Two noisy products of many single pairs: along what an edge adds, and their difference.
+
+    X has three columns that are alike, so that all entries of both rows move.
+    """
 
     def draw(full: Any, start: int, count: int) -> npt.NDArray[np.float64]:
         del start
@@ -170,10 +176,11 @@ def _products(rho: float, reused: bool, source: EntropySource) -> Draw:
         seed = seed_of(source)
         found: Any = []
         for turn in (1, -1):
-            X = np.tile(np.array([[5], [5 * turn]], dtype=np.int64), (count, 1))
+            X = np.tile(np.array([[5], [5 * turn]], dtype=np.int64), (count, _ALIKE))
             noise = SeededEntropy(seed) if reused else source
             dense: Any = _NoHypothesis()
-            found.append(search._product(X, 0, dense, noise).reshape(count, 2))
+            product = search._product(X, 0, dense, noise)
+            found.append(product.reshape(count, 2, _ALIKE).sum(axis=2))
         one, other = found
         along = one[:, 0] + one[:, 1] - other[:, 0] + other[:, 1]
         return np.column_stack([along, one[:, 0] - other[:, 0]])
@@ -213,6 +220,30 @@ def _certificate_audit(epsilon: float) -> Audit:
     )
 
 
+def _called(rho: float, source: EntropySource) -> Callable[[Graph], list[float]]:
+    """What a call says: whether the cut that it finds holds the edge, and its sign."""
+    universe = Universe(2)
+    of = PowerRankOne(universe=universe, rho=rho, delta=1e-6, steps=1)
+    hypothesis = DenseHypothesis.constant(universe, 0.5)
+
+    def run(graph: Graph) -> list[float]:
+        found = of.begin(graph, source).find(hypothesis, source)
+        S, T = universe.masks(cast(CutQuery, found.query))
+        return [float(found.sign or 0) * float(S[0] & T[1] | S[1] & T[0])]
+
+    return run
+
+
+def _call_audit(epsilon: float) -> Audit:
+    rho = epsilon**2 / 2
+    return Sampled(
+        claim=Claim(rho, kind="rho"),
+        pairs=_EDGE,
+        start=partial(_called, rho),
+        twins={"an eighth of the noise": partial(_called, 64 * rho)},
+    )
+
+
 def _matrix_audit(kind: str, epsilon: float) -> Audit:
     rho = epsilon**2 / 2
     start: dict[str, Callable[[float], Any]] = {
@@ -224,6 +255,8 @@ def _matrix_audit(kind: str, epsilon: float) -> Audit:
     twins = {"half the noise": made(2)}
     if kind == "power":
         twins["noise reused"] = partial(_products, rho, True)
+        # 5^2 for two rows of three times 5^2.
+        twins["sensitivity of the largest entry"] = partial(_products, 2 * _ALIKE * rho, False)
     return Sampled(
         claim=Claim(epsilon) if kind == "response" else Claim(rho, kind="rho"),
         pairs=EDGES,
@@ -408,6 +441,11 @@ ENTRIES = (
             (f"distinguisher: {kind}-rank-one",),
         )
         for kind in ("response", "gaussian", "power")
+    ),
+    Entry(
+        "distinguisher: power-rank-one, calls",
+        _call_audit,
+        unseen="Which cut is found, and its sign, is a small part of what its products tell.",
     ),
     Entry(
         "distinguisher: power-rank-one-certified",

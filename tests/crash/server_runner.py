@@ -4,15 +4,14 @@ Run with failing_calls.c preloaded. Arguments: a folder, the stride between the 
 struck. Prints how often each trouble struck, as JSON. `test_server_faults.py` runs it.
 """
 
-import ctypes
 import json
-import os
 import shutil
 import sys
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
-from store_runner import TROUBLES
+from store_runner import TROUBLES, strikes, struck
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import BudgetError, GraphCutsError
@@ -38,31 +37,14 @@ def begin(desk: Desk, name: str) -> None:
     desk.request(ANN, SessionIn(name=name, **TERMS))
 
 
-def struck(folder: Path, arms: tuple[int, int, int]) -> tuple[bool, int]:
+def hit(folder: Path, arms: tuple[int, int, int]) -> tuple[bool, int]:
     """Ask for a session in a process that is struck; whether it was, and how many calls it made."""
-    hear, say = os.pipe()
-    child = os.fork()
-    if child == 0:
-        library, status = ctypes.CDLL(None), 0
-        try:
-            desk = desk_of(folder)
-            library.arm(*arms)
-            begin(desk, "a")
-        except GraphCutsError:
-            pass
-        except BaseException:
-            status = 1
-        calls = [library.calls_failed(), library.calls_made()]
-        library.arm(0, 0, 0)
-        os.write(say, json.dumps(calls).encode())
-        os._exit(status)
-    os.close(say)
-    with os.fdopen(hear) as stream:
-        told = stream.read()
-    _, status = os.waitpid(child, 0)
-    assert os.WIFSIGNALED(status) or status == 0, f"something else than an error at {arms}"
-    failed, calls = json.loads(told) if told else (1, 0)
-    return failed > 0, calls
+
+    def prepare() -> Callable[[int], None]:
+        desk = desk_of(folder)
+        return lambda _: begin(desk, "a")
+
+    return struck(prepare, arms, GraphCutsError)[1:]
 
 
 def look(folder: Path) -> str:
@@ -103,17 +85,14 @@ def sweep(folder: Path, stride: int) -> Counter:
     desk.close()
     counts: Counter = Counter()
     shutil.copytree(made, folder / "whole")
-    _, last = struck(folder / "whole", (10**9, 0, 0))
+    _, last = hit(folder / "whole", (10**9, 0, 0))
     assert last > 10
-    for index, target in enumerate(range(1, last + 1, stride)):
-        chosen = list(TROUBLES) if stride == 1 else [list(TROUBLES)[index % len(TROUBLES)]]
-        for trouble in chosen:
-            place = folder / f"{target} {trouble}"
-            shutil.copytree(made, place)
-            hit, _ = struck(place, (target, *TROUBLES[trouble]))
-            counts[trouble] += hit
-            counts[f"left: {look(place)}"] += 1
-            shutil.rmtree(place)
+    for target, trouble in strikes(last, stride):
+        place = folder / f"{target} {trouble}"
+        shutil.copytree(made, place)
+        counts[trouble] += hit(place, (target, *TROUBLES[trouble]))[0]
+        counts[f"left: {look(place)}"] += 1
+        shutil.rmtree(place)
     return counts
 
 

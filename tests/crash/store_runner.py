@@ -12,13 +12,16 @@ import shutil
 import sys
 import traceback
 from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import session_workers as workers
 
-from graphcuts_dp.errors import LedgerError
+from graphcuts_dp.errors import GraphCutsError, LedgerError
 
 TROUBLES = {
     "killed before a system call": (1, 0),
@@ -44,34 +47,55 @@ def use(path: Path, method: str, say: int) -> None:
         show(range(2, 6))
 
 
-def in_child(path: Path, log: Path, method: str, arms: tuple[int, int, int]) -> tuple[bool, int]:
-    """Use a store in a child process; returns whether it was struck, and how many calls it made."""
+def struck(
+    prepare: Callable[[], Callable[[int], None]],
+    arms: tuple[int, int, int],
+    refusal: type[GraphCutsError],
+) -> tuple[list[Any], bool, int]:
+    """Do what `prepare` makes ready in a child process that is struck, and may refuse in one line.
+
+    Returns what it said, whether it was struck, and how many calls it made.
+    """
     hear, say = os.pipe()
     child = os.fork()
     if child == 0:
-        library = ctypes.CDLL(None)
+        library, status = ctypes.CDLL(None), 0
         try:
+            act = prepare()
             library.arm(*arms)
-            use(path, method, say)
-        except LedgerError as problem:
-            if "\n" in str(problem):
-                os._exit(1)
+            act(say)
+        except refusal as problem:
+            status = "\n" in str(problem)
         except BaseException:
             library.arm(0, 0, 0)
             traceback.print_exc()
-            os._exit(1)
+            status = 1
         calls = [library.calls_failed(), library.calls_made()]
+        library.arm(0, 0, 0)
         os.write(say, json.dumps({"calls": calls}).encode() + b"\n")
-        os._exit(0)
+        os._exit(status)
     os.close(say)
     with os.fdopen(hear) as stream:
         told = [json.loads(line) for line in stream]
     _, status = os.waitpid(child, 0)
     killed = os.WIFSIGNALED(status)
-    assert killed or status == 0, f"something else than a LedgerError at call {arms}"
+    assert killed or status == 0, f"something else than a refusal at {arms}"
     failed, calls = (1, 0) if killed else told.pop()["calls"]
+    return told, failed > 0, calls
+
+
+def strikes(last: int, stride: int) -> Iterator[tuple[int, str]]:
+    """Which calls are struck, and how: each by all troubles, or by one after the other."""
+    for index, target in enumerate(range(1, last + 1, stride)):
+        for trouble in TROUBLES if stride == 1 else [list(TROUBLES)[index % len(TROUBLES)]]:
+            yield target, trouble
+
+
+def in_child(path: Path, log: Path, method: str, arms: tuple[int, int, int]) -> tuple[bool, int]:
+    """Use a store in a child process; returns whether it was struck, and how many calls it made."""
+    told, hit, calls = struck(lambda: partial(use, path, method), arms, LedgerError)
     log.write_text("".join(json.dumps(answer) + "\n" for answer in told))
-    return failed > 0, calls
+    return hit, calls
 
 
 def refused_when_moved(path: Path, log: Path, method: str) -> bool:
@@ -92,25 +116,23 @@ def refused_when_moved(path: Path, log: Path, method: str) -> bool:
 
 def sweep(folder: Path, method: str, stride: int) -> Counter:
     """Strike at every stride-th call, by one trouble after the other."""
-    struck: Counter = Counter()
+    counts: Counter = Counter()
     _, last = in_child(folder / f"{method}.db", folder / f"{method}.log", method, (10**9, 0, 0))
     workers.check(folder / f"{method}.db", folder / f"{method}.log", method)
     assert last > 50
-    for index, target in enumerate(range(1, last + 1, stride)):
-        chosen = list(TROUBLES) if stride == 1 else [list(TROUBLES)[index % len(TROUBLES)]]
-        for trouble in chosen:
-            what, number = TROUBLES[trouble]
-            place = folder / f"{method} {target} {trouble}"
-            place.mkdir()
-            path, log = place / "a.db", place / "a.log"
-            hit, _ = in_child(path, log, method, (target, what, number))
-            struck[trouble] += hit
-            if number == errno.ENOSPC:
-                assert not list(place.glob(".*")), (trouble, target)
-            struck["moved alone, then refused"] += refused_when_moved(path, log, method)
-            workers.check(path, log, method)
-            workers.check(path, log, method)  # what was interrupted is written off once only
-    return struck
+    for target, trouble in strikes(last, stride):
+        what, number = TROUBLES[trouble]
+        place = folder / f"{method} {target} {trouble}"
+        place.mkdir()
+        path, log = place / "a.db", place / "a.log"
+        hit, _ = in_child(path, log, method, (target, what, number))
+        counts[trouble] += hit
+        if number == errno.ENOSPC:
+            assert not list(place.glob(".*")), (trouble, target)
+        counts["moved alone, then refused"] += refused_when_moved(path, log, method)
+        workers.check(path, log, method)
+        workers.check(path, log, method)  # what was interrupted is written off once only
+    return counts
 
 
 if __name__ == "__main__":

@@ -5,8 +5,6 @@ import os
 import resource
 import shutil
 import sqlite3
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
@@ -17,45 +15,16 @@ from command_cases import call
 
 from graphcuts_dp.errors import LedgerError
 
-HERE = Path(__file__).parent
 NOBODY = 65534
 
 
-@pytest.fixture(scope="module")
-def failing_calls(tmp_path_factory):
-    """A library that takes the place of the system calls by which files are changed."""
-    compiler = shutil.which("cc") or shutil.which("gcc")
-    if compiler is None or sys.platform != "linux":
-        pytest.skip("needs Linux and a C compiler")
-    library = tmp_path_factory.mktemp("library") / "failing_calls.so"
-    source = HERE / "failing_calls.c"
-    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
-    return library
-
-
-def strike_system_calls(library, folder, stride):
-    places = os.pathsep.join(str(path) for path in (HERE.parents[1], HERE.parent))
-    ended = subprocess.run(
-        [sys.executable, HERE / "store_runner.py", folder, str(stride)],
-        env={**os.environ, "LD_PRELOAD": str(library), "PYTHONPATH": places},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ended.returncode == 0, ended.stderr
-    struck = json.loads(ended.stdout)
-    for kind, count in struck.items():
-        faults.injected[kind] = faults.injected.get(kind, 0) + count
-    return sum(struck.values())
-
-
-def test_some_system_calls_of_a_session_fail_or_kill_it(failing_calls, tmp_path):
-    assert strike_system_calls(failing_calls, tmp_path, 23) >= 8
+def test_some_system_calls_of_a_session_fail_or_kill_it(strike, tmp_path):
+    assert sum(strike("store_runner.py", tmp_path, 23).values()) >= 8
 
 
 @pytest.mark.slow
-def test_every_system_call_of_a_session_fails_or_kills_it(failing_calls, tmp_path):
-    assert strike_system_calls(failing_calls, tmp_path, 1) >= 1000
+def test_every_system_call_of_a_session_fails_or_kills_it(strike, tmp_path):
+    assert sum(strike("store_runner.py", tmp_path, 1).values()) >= 1000
 
 
 def in_child(action):

@@ -339,6 +339,17 @@ def test_probabilities_are_those_of_enumeration(gaps, draws):
     check_sampler(gaps, Fraction(1, 5), draws, 1, bipartite=bipartite)
 
 
+def test_exact_shares_decide_as_floats_do_where_these_can_tell(monkeypatch):
+    """Of the second set; a float alone would be off where it is as good as a share."""
+    sampler = CutSampler(random_gaps((6, 6), 1), Fraction(1, 5), bipartite=False)
+    floats = [sampler.draw(SeededEntropy(seed)) for seed in range(60)]
+    monkeypatch.setattr(distinguisher, "_SURE", 2.0)
+    exact = [sampler.draw(SeededEntropy(seed)) for seed in range(60)]
+    for one, other in zip(floats, exact, strict=True):
+        np.testing.assert_array_equal(np.concatenate(one[:2]), np.concatenate(other[:2]))
+        assert one[2] == other[2]
+
+
 def test_a_sampler_with_twice_the_rate_does_not_fit():
     with pytest.raises(AssertionError):
         check_sampler(random_gaps((4, 4), 1), Fraction(1, 5), 4000, 1, drawn_at=Fraction(2, 5))

@@ -17,7 +17,6 @@ from graphcuts_dp.errors import (
     QueryError,
 )
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
-from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.learn.median import all_graphs
 from graphcuts_dp.learn.potentials import LpNorm, SchattenNorm
 from graphcuts_dp.learn.rules import MirrorDescentRule, minimal_start
@@ -492,20 +491,6 @@ def test_mirror_descent_is_the_same_on_blocks(psi, tolerance):
     small, likewise = learnt(blocks.queries, blocks.universe, psi, moves)
     assert likewise == pytest.approx(answers, abs=tolerance)
     assert np.allclose(blocks.expand(small).matrix, whole.matrix, atol=tolerance)
-
-
-def test_answers_and_norms_are_kept():
-    universe = Universe(*SHAPE)
-    blocks = QueryBlocks.of(BLOCK_CUTS, universe)
-    small = DenseHypothesis(blocks.universe, RNG.normal(size=blocks.universe.shape))
-    whole = blocks.expand(small)
-    assert whole.estimate_all(BLOCK_CUTS) == pytest.approx(small.estimate_all(blocks.queries))
-    found = np.linalg.svd(whole.matrix, compute_uv=False)
-    values = np.linalg.svd(small.matrix, compute_uv=False)
-    assert found[: len(values)] == pytest.approx(values)
-    assert found[len(values) :] == pytest.approx(0, abs=1e-9)
-    for query, other in zip(BLOCK_CUTS, blocks.queries, strict=True):
-        assert blocks.universe.norm_squared(other) == pytest.approx(universe.norm_squared(query))
 
 
 def test_classes_are_as_coarse_as_the_cuts_allow():

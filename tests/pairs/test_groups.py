@@ -347,7 +347,7 @@ def test_sides_of_bipartite_graphs_have_groups_of_their_own():
     assert right.sizes().tolist() == [14]
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(data=st.binary(max_size=200), ending=st.sampled_from([".csv", ".tsv", ".txt", ".graphml"]))
 def test_any_bytes_are_groups_or_refused_in_one_line(tmp_path_factory, data, ending):
     file = tmp_path_factory.mktemp("any") / f"x{ending}"
@@ -363,7 +363,7 @@ def test_any_bytes_are_groups_or_refused_in_one_line(tmp_path_factory, data, end
 _CELLS = st.sampled_from([*NAMES, "zoe", "A", "B", "1", "", '"A"', "é", "name", "\t", "#", "x;y"])
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(
     rows=st.lists(st.lists(_CELLS, min_size=1, max_size=4), max_size=8),
     separator=st.sampled_from([",", ";", "\t", " "]),

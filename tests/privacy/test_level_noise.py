@@ -1,6 +1,7 @@
 """K-norm noise: its distribution, its norm, its privacy by enumeration, its radius."""
 
 import itertools
+from collections import Counter
 from fractions import Fraction
 
 import numpy as np
@@ -88,14 +89,14 @@ def test_draws_have_the_stated_probabilities(name, norm):
     """Chi-square at 1e-7, were the seed drawn at random; noise that is too wide is noticed."""
     noise, runs = noise_of(name, Fraction(3, 2), norm), 4000
     source = SeededEntropy(3)
-    drawn = [tuple(int(x) for x in noise.draw(source)) for _ in range(runs)]
+    drawn = Counter(tuple(int(x) for x in noise.draw(source)) for _ in range(runs))
     z, chances = listed(noise, 12)
     for rate, fits in ((1.0, True), (0.8, False)):
         other = chances**rate / (chances**rate).sum()
         expected = {tuple(v): p * runs for v, p in zip(z.tolist(), other, strict=True)}
         likely = [v for v in expected if expected[v] >= 8]
         rest = runs - sum(expected[v] for v in likely)
-        seen = [drawn.count(v) for v in likely]
+        seen = [drawn[v] for v in likely]
         found = sum((s - expected[v]) ** 2 / expected[v] for s, v in zip(seen, likely, strict=True))
         found += (runs - sum(seen) - rest) ** 2 / rest
         assert bool(found < scipy.stats.chi2.isf(1e-7, len(likely))) is fits
@@ -135,8 +136,8 @@ def test_the_radius_holds(name, rate, norm):
         assert k_norm_radius(2, 1.0, 0.1) >= radius
 
 
-@pytest.mark.parametrize("failure", [0.3, 0.05, 1e-6])
-@pytest.mark.parametrize("rate", [0.02, 0.5, 1.0, 3.0])
+@pytest.mark.parametrize("failure", [0.3, 1e-6])
+@pytest.mark.parametrize("rate", [0.02, 1.0, 3.0])
 def test_one_radius_holds_for_any_columns(rate, failure):
     """Every set of columns of two and three counts, and some of more: none states more."""
     rng = np.random.default_rng(8)

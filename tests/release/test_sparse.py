@@ -73,8 +73,9 @@ def test_the_parts_add_up_to_epsilon(with_groups):
     assert with_groups.fit.method == "sparse"
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 0.3, 3.0])
-@pytest.mark.parametrize("kind", ["plain", "directed", "bipartite"])
+@pytest.mark.parametrize(
+    ("kind", "epsilon"), [("plain", 3.0), ("directed", 0.1), ("bipartite", 0.3)]
+)
 def test_no_more_is_spent_than_epsilon(kind, epsilon):
     graph, _ = made(kind)
     release = released(graph, epsilon=epsilon)
@@ -345,8 +346,7 @@ def test_shares_follow_the_weights():
     assert shares_of(25, groups="none").groups == 0
 
 
-@pytest.mark.parametrize("share", [0.01, 0.4, 0.95])
-@pytest.mark.parametrize("mean", [0, 60])
+@pytest.mark.parametrize(("share", "mean"), [(0.01, 60), (0.4, 60), (0.95, 60), (0.4, 0)])
 def test_the_share_of_degrees_can_be_chosen(share, mean):
     graph, codes = made(mean=mean)
     groups = gc.Groups(graph.vertices, {"team": codes.tolist()})

@@ -201,6 +201,8 @@ def test_no_warning_where_weights_have_no_bound_and_none_beyond_help():
     assert parameters.warning(Universe(5), Grid(0.5, 2, None)) is None
     hopeless = SessionTerms.of(method="laplace", epsilon=0.1, queries=10**9)
     assert "no epsilon in range" in hopeless.warning(Universe(2), Grid())
+    many = SessionTerms.of(method="laplace", epsilon=1.0, delta=1e-6, queries=10**6)
+    assert "calibration 'tight' promises" in many.warning(Universe(200), Grid())
 
 
 def test_a_guess_of_the_edges_of_a_small_graph_leaves_room_for_what_must_be_learnt():

@@ -125,17 +125,6 @@ def test_nothing_is_drawn_for_refused_queries():
     same, answer = mechanism.step(state, CutQuery([1], [1]), 0, NoNoise())  # no pairs
     assert same is state
     assert (answer.value, answer.interval, answer.confidence) == (0.0, (0, 0), 1)
-    with pytest.raises(ParameterError, match="other vertices"):
-        mechanism.start(Graph([0], [1], vertices=5), NoNoise())
-    disjoint = OnlineMechanism(
-        learner=FriezeKannanLearner(Universe(4), disjoint=True),
-        calibration=Fixed(),
-        grid=Grid(),
-        total_weight=1.0,
-    )
-    state = disjoint.start(toy_graph(), SeededEntropy(1))
-    with pytest.raises(QueryError, match="disjoint"):
-        disjoint.step(state, CutQuery([0, 1], [1, 2]), 0, NoNoise())
 
 
 def test_constructions_need_a_cap_on_weights_and_a_possible_total_weight():

@@ -4,6 +4,7 @@ import hashlib
 import json
 import sqlite3
 import threading
+from contextlib import closing
 from dataclasses import replace
 from fractions import Fraction
 
@@ -29,6 +30,7 @@ from graphcuts_dp.ledger.uses import total_cost
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.session import runner
+from graphcuts_dp.session.plain import PerQueryNoise
 from graphcuts_dp.session.queries import EdgeCounter, decode_query, encode_query
 from graphcuts_dp.session.session import open_session, session_of
 
@@ -198,54 +200,38 @@ def test_a_session_on_a_directed_graph_and_again_from_its_store(path, method):
             open_session(other, store=path)
 
 
-class Recorder:
-    """A mechanism that looks at the disk before each step draws noise."""
+def test_the_reservation_is_on_the_disk_before_the_noise(path, monkeypatch):
+    step, seen = PerQueryNoise.step, []
 
-    def __init__(self, inner, path):
-        self.inner, self.path = inner, path
-        self.reserved = []
+    def look(*arguments):
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as reader:
+            last = reader.execute("SELECT kind, body FROM records ORDER BY seq DESC").fetchone()
+        seen.append((last[0] == Kind.RESERVE, len(last[1]) // 32))
+        return step(*arguments)
 
-    def __getattr__(self, name):
-        return getattr(self.inner, name)
-
-    def step(self, state, query, truth, source):
-        reader = sqlite3.connect(f"file:{self.path}?mode=ro", uri=True)
-        last = reader.execute("SELECT kind, body FROM records ORDER BY seq DESC").fetchone()
-        reader.close()
-        self.reserved.append((last[0] == Kind.RESERVE, len(last[1]) // 32))
-        return self.inner.step(state, query, truth, source)
-
-
-def test_the_reservation_is_on_the_disk_before_the_noise(path):
+    monkeypatch.setattr(PerQueryNoise, "step", look)
     with workers.begin(path) as session:
-        recorder = Recorder(session._runner.mechanism, path)
-        session._runner.mechanism = recorder
         session.ask([1])
         session.ask_all([workers.query(number) for number in range(5)])
         session.ask([1])
-    assert recorder.reserved == [(True, 1), *[(True, 5)] * 5]
+    assert seen == [(True, 1), *[(True, 5)] * 5]
 
 
 @pytest.mark.parametrize("problem", [KeyboardInterrupt, MemoryError, ValueError])
-def test_a_step_that_was_cut_off_counts_as_spent(path, problem):
+def test_a_step_that_was_cut_off_counts_as_spent(path, problem, monkeypatch):
+    def broken(*_):
+        raise problem
+
     with workers.begin(path) as session:
         session.ask([1])
-        mechanism = session._runner.mechanism
-
-        class Broken(Recorder):
-            def step(self, *_):
-                raise problem
-
-        session._runner.mechanism = Broken(mechanism, path)
-        with pytest.raises(problem):
-            session.ask_all([workers.query(number) for number in range(3)])
-        session._runner.mechanism = mechanism
+        with monkeypatch.context() as patched:
+            patched.setattr(PerQueryNoise, "step", broken)
+            with pytest.raises(problem):
+                session.ask_all([workers.query(number) for number in range(3)])
         with workers.begin(path) as another:  # whoever comes next writes it off
             assert another.remaining.queries == workers.PROMISED - 4
-        answer = session.ask([2])
-        assert answer.queries_left == workers.PROMISED - 5
+        assert session.ask([2]).queries_left == workers.PROMISED - 5
         assert session.status.interruptions == 1
-        assert session.remaining.queries == workers.PROMISED - 5
 
 
 def test_a_lost_secret_uses_up_the_instance(path, graph):
