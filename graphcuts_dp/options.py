@@ -200,8 +200,8 @@ def option(default: Any = dataclasses.MISSING, *, help: str, **known: Any) -> An
 def described(options: Any) -> tuple[Option, ...]:
     """All options of a class, of an object, or of a function, in their order.
 
-    Those of a function are the parameters whose annotation holds an `Option`; a partial one has
-    those that are left.
+    Those of a function are the parameters whose annotation holds an `Option`, or whose default
+    `option` makes, as in commands; a partial one has those that are left.
     """
     given: set[str] = set()
     while isinstance(options, partial):
@@ -232,13 +232,16 @@ def _annotated(function: Any) -> Iterator[tuple[str, Any, Any, Option]]:
     """Of each parameter that has one: its name, type, default and option."""
     hints = get_type_hints(function, include_extras=True)
     for name, parameter in inspect.signature(function).parameters.items():
-        if get_origin(hints.get(name)) is Annotated:
-            hint, *known = get_args(hints[name])
-            missing = parameter.default is inspect.Parameter.empty
-            default = dataclasses.MISSING if missing else parameter.default
-            for about in known:
-                if isinstance(about, Option):
-                    yield name, hint, default, about
+        hint, known = hints.get(name), []
+        default: Any = parameter.default
+        if isinstance(default, dataclasses.Field):
+            default, known = default.default, [default.metadata[_KEY]]
+        elif get_origin(hint) is Annotated:
+            hint, *known = get_args(hint)
+        for about in known:
+            if isinstance(about, Option):
+                missing = default is inspect.Parameter.empty
+                yield name, hint, dataclasses.MISSING if missing else default, about
 
 
 def is_number(value: Any) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import graphcuts_dp as gc
 from graphcuts_dp.cli.console import Report, out, progress_bar, show
-from graphcuts_dp.cli.evaluate import save_cut_errors, shown_cut_errors
+from graphcuts_dp.plotting.style import write_figure
 
 ROOT = Path(__file__).resolve().parents[1]
 OUTPUT = ROOT / "demo-output"
@@ -58,9 +58,9 @@ def main() -> None:
 
     out.print("4. How wrong is it? This reads the private graph again:")
     table = gc.cut_errors(graph, release, groups=groups)
-    show(Report(None, shown_cut_errors(table)), as_json=False)
+    show(Report(None, [table]), as_json=False)
     figure = OUTPUT / "cut_errors.png"
-    save_cut_errors(table, str(figure), force=True)
+    write_figure(table.plot(), figure, force=True)
     out.print(f"   figure: {figure.relative_to(ROOT)}")
 
 

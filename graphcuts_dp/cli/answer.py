@@ -4,28 +4,28 @@ import csv
 import io
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from graphcuts_dp.cli import options
-from graphcuts_dp.cli.console import Report, Table, say
+from graphcuts_dp.cli.console import Report, say, write_out
 from graphcuts_dp.cli.queries import (
+    FIRST,
+    ONE_QUERY,
+    SECOND,
     AskedQuery,
-    First,
-    OneQuery,
-    Second,
     check_sets,
     pairs_of_groups,
     read_query_file,
     read_sets,
 )
-from graphcuts_dp.cli.reading import GroupFile, check_apart
+from graphcuts_dp.cli.reading import GroupFile
+from graphcuts_dp.display import Card
 from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
 from graphcuts_dp.estimate.answers import NO_GUARANTEE, CutAnswer
-from graphcuts_dp.files import atomic_write, check_writable
 from graphcuts_dp.offline.release import IterativeRelease
-from graphcuts_dp.options import INPUT, OUTPUT, Option
+from graphcuts_dp.options import INPUT, OUTPUT, option
 from graphcuts_dp.pairs.groups import GroupNames
 from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, sides_of
 from graphcuts_dp.pairs.query_lines import read_linear
@@ -38,41 +38,34 @@ _Answering = Release | IterativeRelease
 
 
 def answer(
-    path: Annotated[
-        str,
-        typer.Argument(metavar="RELEASE", help="The file OUT that `release` or its like wrote."),
-    ],
+    *,
+    path: str = typer.Argument(
+        metavar="RELEASE", help="The file OUT that `release` or its like wrote."
+    ),
     grouping: GroupFile,
-    first: First = None,
-    second: Second = None,
-    complement: options.Complement = False,
-    query: OneQuery = None,
-    queries: Annotated[
-        str | None,
-        Option(metavar="FILE", help="A .csv or .jsonl file of many queries.", group=INPUT),
-    ] = None,
-    confidence: Annotated[
-        float, Option(help="Probability that the interval contains the true value.", group=OUTPUT)
-    ] = 0.95,
-    simultaneous: Annotated[
-        bool,
-        Option(
-            help="Intervals that hold for all cuts at once; needed if you chose the cut after "
-            "seeing the release.",
-            group=OUTPUT,
-        ),
-    ] = False,
-    joint: Annotated[
-        bool,
-        Option(help="Intervals that hold for all cuts of the table at once.", group=OUTPUT),
-    ] = False,
-    output: Annotated[
-        str | None,
-        Option(
-            help="A .csv file to write the table of answers to.", flag="-o --output", group=OUTPUT
-        ),
-    ] = None,
-    force: options.Force = False,
+    first: str | None = FIRST,
+    second: str | None = SECOND,
+    complement: bool = options.COMPLEMENT,
+    query: str | None = ONE_QUERY,
+    queries: str | None = option(
+        None, metavar="FILE", help="A .csv or .jsonl file of many queries.", group=INPUT
+    ),
+    confidence: float = option(
+        0.95, help="Probability that the interval contains the true value.", group=OUTPUT
+    ),
+    simultaneous: bool = option(
+        False,
+        help="Intervals that hold for all cuts at once; needed if you chose the cut after "
+        "seeing the release.",
+        group=OUTPUT,
+    ),
+    joint: bool = option(
+        False, help="Intervals that hold for all cuts of the table at once.", group=OUTPUT
+    ),
+    output: str | None = option(
+        None, help="A .csv file to write the table of answers to.", flag="-o --output", group=OUTPUT
+    ),
+    force: bool = options.FORCE,
 ) -> Report:
     """Answer cut queries from a release: how much weight passes between S and T.
 
@@ -105,11 +98,8 @@ def answer(
     if queries is None and given and (joint or output is not None):
         raise ParameterError("--joint and --output are for --queries, or all pairs of --groups")
     check_sets(first, second, complement)
-    if output is not None:
-        if not output.lower().endswith(".csv"):
-            raise FileFormatError(f"{output} must end in .csv: answers are a table")
-        check_apart([output], path, queries, *grouping.files)
-        check_writable(output, force=force)
+    if output is not None and not output.lower().endswith(".csv"):
+        raise FileFormatError(f"{output} must end in .csv: answers are a table")
     release = _load(path)
     space = release.space if isinstance(release, Release) else release.universe.space
     names = grouping.names(space)
@@ -212,7 +202,7 @@ def _table(
     ]
     _, _, scope = str(found[0]).partition("] (")
     return [
-        Table("", ("cut", "answer", "from", "to", "shrunk"), rows),
+        Card(title="", columns=("cut", "answer", "from", "to", "shrunk"), rows=rows),
         f"From, to: the interval ({scope}",
         f"Shrunk: with the synthetic graph, {NO_GUARANTEE}.",
     ]
@@ -245,5 +235,4 @@ def _write(
         row = [a.S, a.T, one.value, *one.interval, value]
         row += [one.estimate, one.typical_error] if modelled else []
         writer.writerow([*row, SEEDED_WARNING] if seeded else row)
-    with atomic_write(path, force=force) as handle:
-        handle.write(text.getvalue().encode())
+    write_out([text.getvalue()], path, force=force)

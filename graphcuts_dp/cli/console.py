@@ -17,8 +17,9 @@ from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as ProgressBar
 from rich.table import Table as RichTable
 
-from graphcuts_dp.display import Displayed, cell_text, printable
+from graphcuts_dp.display import Card, Displayed, cell_text, printable
 from graphcuts_dp.errors import AccuracyWarning, PrivacyWarning
+from graphcuts_dp.files import atomic_write
 from graphcuts_dp.resources import Progress, silent
 
 HELP = {"help_option_names": ["-h", "--help"]}
@@ -43,28 +44,20 @@ def show_json(value: Any) -> None:
 
 
 @dataclass(frozen=True)
-class Table:
-    """Rows below a title; the first column is text, the others are numbers."""
-
-    title: str
-    columns: Sequence[str]
-    rows: Iterable[Iterable[str]]
-
-
-@dataclass(frozen=True)
 class Report:
     """What a command has to say: as one JSON document, or in text, part after part.
 
     Attributes:
         data: for `--json`.
-        parts: names with their values, tables, sentences, and what shows itself.
+        parts: names with their values, cards, sentences, and what shows itself.
         notes: on standard error, for people alone.
+        most: rows of each card; None for all.
     """
 
     data: Any
-    parts: Sequence["Mapping[str, object] | Table | Displayed | str"]
+    parts: Sequence[Mapping[str, object] | Card | Displayed | str]
     notes: Sequence[str] = ()
-    most: int | None = None  # rows of what shows itself; None for all
+    most: int | None = None
 
 
 def show(report: Report, *, as_json: bool) -> None:
@@ -73,14 +66,13 @@ def show(report: Report, *, as_json: bool) -> None:
         show_json(report.data)
         return
     for part in report.parts:
-        if isinstance(part, Table):
-            show_table(part.title, part.columns, part.rows)
-        elif isinstance(part, Displayed):
-            _show_card(part, report.most)
-        elif isinstance(part, str):
-            out.print(part, markup=False)
+        shown = part._card() if isinstance(part, Displayed) else part
+        if isinstance(shown, Card):
+            _show_card(shown, report.most)
+        elif isinstance(shown, str):
+            out.print(shown, markup=False)
         else:
-            show_facts(part)
+            show_facts(shown)
     for note in report.notes:
         say(f"note: {note}")
 
@@ -98,7 +90,7 @@ def _shown(value: object) -> str:
     return f"{value:,.4g}" if isinstance(value, float) else str(value)
 
 
-def show_table(title: str, columns: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
+def show_table(title: str, columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
     """A table on standard output; the first column is text, the others are numbers."""
     bold = "none" if os.environ.get("NO_COLOR") else "bold"  # rich takes it for colours alone
     table = RichTable(
@@ -111,20 +103,30 @@ def show_table(title: str, columns: Iterable[str], rows: Iterable[Iterable[str]]
     for i, column in enumerate(columns):
         table.add_column(column, justify="left" if i == 0 else "right", no_wrap=True)
     for row in rows:
-        table.add_row(*map(escape, row))
+        table.add_row(*(escape(cell_text(cell)) for cell in row))
     out.print(table)
 
 
-def _show_card(shown: Displayed, most: int | None) -> None:
-    """What an object shows of itself: its title, facts, table and notes."""
-    card = shown._card()
-    if card.warning:
-        out.print(card.warning, markup=False)
-    for name, value in card.facts:
-        out.print(f"{name}: {value}\n", markup=False)
-    show_table(card.title, card.columns, [list(map(cell_text, row)) for row in card.rows[:most]])
+def _show_card(card: Card, most: int | None) -> None:
+    """Its warning, facts, table and notes."""
+    for text in (card.warning, "" if card.columns else card.title):
+        if text:
+            out.print(text, markup=False)
+    if card.facts:
+        show_facts(dict(card.facts))
+    if card.columns:
+        show_table(card.title, card.columns, card.rows[:most])
     for note in card.notes:
         out.print(note, markup=False)
+
+
+def write_out(parts: Iterable[str], output: str | None, *, force: bool) -> None:
+    """Text to a file, whole or not at all; to standard output where none is named."""
+    if output is None:
+        sys.stdout.writelines(parts)
+        return
+    with atomic_write(output, force=force) as handle:
+        handle.writelines(part.encode() for part in parts)
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, final
+from typing import Any, final
 
 import typer
 
@@ -11,17 +11,17 @@ from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import Report, progress_bar
 from graphcuts_dp.cli.options import naming
 from graphcuts_dp.cli.queries import split_words
-from graphcuts_dp.cli.reading import Spending, check_apart, store_named
+from graphcuts_dp.cli.reading import Spending, store_named
 from graphcuts_dp.cli.release import released
 from graphcuts_dp.distances.answers import MECHANISMS, NOISES, answer_distances
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric, read_map
 from graphcuts_dp.distances.session import DistanceSession, session_on
-from graphcuts_dp.errors import FileFormatError, LedgerError, ParameterError, QueryError
+from graphcuts_dp.errors import LedgerError, ParameterError, QueryError
 from graphcuts_dp.files import check_writable_set
 from graphcuts_dp.ledger.opening import Store, open_ledger
 from graphcuts_dp.ledger.uses import DISTANCE_SESSION, uses_of
-from graphcuts_dp.options import INPUT, OUTPUT, PRIVACY, Option, option
+from graphcuts_dp.options import INPUT, OUTPUT, PRIVACY, option
 from graphcuts_dp.plotting.style import write_figure
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.results.bundle import receipt_path
@@ -79,61 +79,44 @@ class MapReading:
 
 
 def distances(
+    *,
     reading: MapReading,
     spending: Spending,
-    map_file: Annotated[str | None, typer.Argument(metavar="MAP", help="The public map.")] = None,
-    locations: Annotated[
-        str | None, typer.Argument(metavar="LOCATIONS", help="The private locations of people.")
-    ] = None,
-    epsilon: Annotated[
-        float | None,
-        Option(help="Epsilon of one person; smaller is more private.", group=PRIVACY),
-    ] = None,
-    delta: Annotated[
-        float | None,
-        Option(help="0, if omitted, for pure privacy; else far below 1/n.", group=PRIVACY),
-    ] = None,
-    at_most: Annotated[
-        int | None,
-        Option(help="Number of people that are protected together; 1 if omitted.", group=PRIVACY),
-    ] = None,
-    mechanism: Annotated[
-        str, Option(help="How distances are measured.", choices=tuple(MECHANISMS))
-    ] = "auto",
-    noise: Annotated[
-        str, Option(help="Distribution of the noise.", choices=tuple(NOISES))
-    ] = "auto",
-    queries: Annotated[
-        int | None, Option(help="Begin a session that promises so many answers.")
-    ] = None,
-    ask: Annotated[
-        list[str],
-        Option(
-            help="Vertices to ask the session about, with commas between.",
-            parse=split_words,
-        ),
-    ] = [],  # noqa: B006  # read only
-    name: options.Name = "default",
-    unguaranteed: options.Unguaranteed = False,
-    expect_head: options.ExpectHead = None,
-    confidence: Annotated[
-        float | None,
-        Option(help="Probability that all intervals hold at once; 0.95 if omitted.", group=OUTPUT),
-    ] = None,
-    top: Annotated[
-        int, Option(help="Best vertices to show; 0 shows all.", least=0, group=OUTPUT)
-    ] = 20,
-    output: Annotated[
-        str | None,
-        Option(
-            help="CSV file for all answers; a receipt is written beside it.",
-            metavar="FILE",
-            group=OUTPUT,
-        ),
-    ] = None,
-    plot: options.Plot = None,
-    seed: options.Seed = None,
-    force: options.Force = False,
+    map_file: str | None = typer.Argument(None, metavar="MAP", help="The public map."),
+    locations: str | None = typer.Argument(
+        None, metavar="LOCATIONS", help="The private locations of people."
+    ),
+    epsilon: float | None = option(
+        None, help="Epsilon of one person; smaller is more private.", group=PRIVACY
+    ),
+    delta: float | None = option(
+        None, help="0, if omitted, for pure privacy; else far below 1/n.", group=PRIVACY
+    ),
+    at_most: int | None = option(
+        None, help="Number of people that are protected together; 1 if omitted.", group=PRIVACY
+    ),
+    mechanism: str = option("auto", help="How distances are measured.", choices=tuple(MECHANISMS)),
+    noise: str = option("auto", help="Distribution of the noise.", choices=tuple(NOISES)),
+    queries: int | None = option(None, help="Begin a session that promises so many answers."),
+    ask: list[str] = option(
+        [], help="Vertices to ask the session about, with commas between.", parse=split_words
+    ),
+    name: str = options.NAME,
+    unguaranteed: bool = options.UNGUARANTEED,
+    expect_head: str | None = options.EXPECT_HEAD,
+    confidence: float | None = option(
+        None, help="Probability that all intervals hold at once; 0.95 if omitted.", group=OUTPUT
+    ),
+    top: int = option(20, help="Best vertices to show; 0 shows all.", least=0, group=OUTPUT),
+    output: str | None = option(
+        None,
+        help="CSV file for all answers; a receipt is written beside it.",
+        metavar="FILE",
+        group=OUTPUT,
+    ),
+    plot: str | None = options.PLOT,
+    seed: int | None = options.SEED,
+    force: bool = options.FORCE,
 ) -> Report:
     """Release privately the average distance of all people from every vertex of a map.
 
@@ -177,11 +160,8 @@ def distances(
         )
     exact_epsilon(epsilon)
     charged = spending.check()
-    check_apart([output, plot], map_file, locations, reading.coordinates, spending.store)
-    if plot is not None and not plot.lower().endswith((".png", ".pdf")):
-        raise FileFormatError(f"{plot}: a plot ends in .png or .pdf")
     answers = () if output is None else (output, receipt_path(output))
-    check_writable_set([*answers, *(() if plot is None else (plot,))], force=force)
+    check_writable_set([*answers, *filter(None, [plot])], force=force)
     metric = reading.read(map_file)
     placed = Locations.read(metric, locations)
     spending.remind(placed.subject, locations)

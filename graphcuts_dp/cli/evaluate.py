@@ -1,21 +1,19 @@
 """`graphcuts-dp evaluate`: errors of graphs and releases, and cut norms, against the truth."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from graphcuts_dp.cli import options
-from graphcuts_dp.cli.console import Report, Table, progress_bar, say
+from graphcuts_dp.cli.console import Report, progress_bar, say
 from graphcuts_dp.cli.options import Commands, command_first
-from graphcuts_dp.cli.reading import Reading, check_apart
+from graphcuts_dp.cli.reading import Reading
 from graphcuts_dp.cutnorm.cut_norm import METHODS, NORMS, cut_norm
 from graphcuts_dp.evaluation.cut_error import cut_errors, graph_cut_errors
-from graphcuts_dp.evaluation.cut_error_figure import cut_error_figure
 from graphcuts_dp.evaluation.tables import NOT_PRIVATE, CutErrorTable
-from graphcuts_dp.files import check_writable
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
-from graphcuts_dp.options import INPUT, OUTPUT, Option
+from graphcuts_dp.options import INPUT, OUTPUT, option
 from graphcuts_dp.pairs.query_lines import read_lines, read_query
 from graphcuts_dp.pairs.vertices import VertexSet
 from graphcuts_dp.plotting.style import write_figure
@@ -26,27 +24,24 @@ evaluate = Commands(
     cls=command_first("graphs"),
     help="Measure errors against the truth: evaluate TRUE SYNTHETIC. NOT PRIVATE.",
 )
-Seed = Annotated[int, Option(help="Seed of the random cuts.", least=0, group=OUTPUT)]
+SEED = option(0, help="Seed of the random cuts.", least=0, group=OUTPUT)
 
 
 @evaluate.command()
 def graphs(
-    source: Annotated[str, typer.Argument(metavar="TRUE", help="The true graph.")],
-    other: Annotated[
-        str, typer.Argument(metavar="SYNTHETIC", help="Any other graph on the same vertices.")
-    ],
+    *,
+    source: str = typer.Argument(metavar="TRUE", help="The true graph."),
+    other: str = typer.Argument(metavar="SYNTHETIC", help="Any other graph on the same vertices."),
     reading: Reading,
-    cuts: Annotated[
-        str | None,
-        Option(
-            help='File of more cuts to measure, with lines like {"S": ["ann"], "T": ["kim"]}.',
-            metavar="FILE",
-            group=INPUT,
-        ),
-    ] = None,
-    plot: options.Plot = None,
-    seed: Seed = 0,
-    force: options.Force = False,
+    cuts: str | None = option(
+        None,
+        help='File of more cuts to measure, with lines like {"S": ["ann"], "T": ["kim"]}.',
+        metavar="FILE",
+        group=INPUT,
+    ),
+    plot: str | None = options.PLOT,
+    seed: int = SEED,
+    force: bool = options.FORCE,
 ) -> Report:
     """Measure the cut errors of any graph against a true one. NOT PRIVATE.
 
@@ -57,7 +52,6 @@ def graphs(
     Measures the cut errors of any synthetic graph against the true one, on the same vertices. You
     may leave out the word `graphs`. NOT PRIVATE.
     """
-    _check(plot, source, other, cuts, reading.vertices, force=force)
     queries = [read_query(line, number) for number, line in read_lines(cuts)] if cuts else []
     graph = reading.read(source)
     public = (graph.left, graph.right) if isinstance(graph, BipartiteGraph) else graph.vertices
@@ -77,44 +71,38 @@ def graphs(
 
 @evaluate.command()
 def release(
-    source: options.PrivateGraph,
-    path: Annotated[
-        str, typer.Argument(metavar="RELEASE", help="The file OUT that `release` wrote.")
-    ],
+    *,
+    source: str = options.PRIVATE_GRAPH,
+    path: str = typer.Argument(metavar="RELEASE", help="The file OUT that `release` wrote."),
     reading: Reading,
-    plot: options.Plot = None,
-    seed: Seed = 0,
-    force: options.Force = False,
+    plot: str | None = options.PLOT,
+    seed: int = SEED,
+    force: bool = options.FORCE,
 ) -> Report:
     """Measure the cut errors of a release against the truth. NOT PRIVATE.
 
     Example: graphcuts-dp evaluate release mail.edges.gz synthetic.graphml
     """
-    _check(plot, source, path, reading.vertices, force=force)
     made = Release.load(path)
     return _report(cut_errors(reading.read(source), made, seed=seed), plot, force=force)
 
 
 @evaluate.command("cut-norm")
 def norm_of(
-    first: Annotated[str, typer.Argument(metavar="A", help="A graph file.")],
+    *,
+    first: str = typer.Argument(metavar="A", help="A graph file."),
     reading: Reading,
-    second: Annotated[
-        str | None, typer.Argument(metavar="B", help="Another graph file, on the same vertices.")
-    ] = None,
-    norm: Annotated[str, Option(help="Norm.", choices=tuple(NORMS))] = "cut",
-    method: Annotated[
-        str,
-        Option(
-            help="Method; not spectral for infinity-to-one, and not low-rank or sdp for "
-            "normalised.",
-            choices=tuple(METHODS),
-        ),
-    ] = "auto",
-    tolerance: Annotated[
-        float, Option(help="Stop when upper/lower is at most 1 + this number.")
-    ] = 0.01,
-    time_limit: Annotated[float | None, Option(help="Limit on the search.", unit="seconds")] = None,
+    second: str | None = typer.Argument(
+        None, metavar="B", help="Another graph file, on the same vertices."
+    ),
+    norm: str = option("cut", help="Norm.", choices=tuple(NORMS)),
+    method: str = option(
+        "auto",
+        help="Method; not spectral for infinity-to-one, and not low-rank or sdp for normalised.",
+        choices=tuple(METHODS),
+    ),
+    tolerance: float = option(0.01, help="Stop when upper/lower is at most 1 + this number."),
+    time_limit: float | None = option(None, help="Limit on the search.", unit="seconds"),
 ) -> Report:
     """Bound the cut norm of a graph or the distance of two. NOT PRIVATE.
 
@@ -144,54 +132,17 @@ def norm_of(
         (graph.vertices, graph.vertices) if isinstance(graph, Graph) else (graph.left, graph.right)
     )
     S, T = _members(left, found.S), _members(right, found.T)
-    signs = ", the signs +1" if found.norm == "infinity-to-one" else ""
     names = ("norm", "lower", "upper", "upper_proof", "failure_probability", "method", "stopped")
     data = {"mark": NOT_PRIVATE, **{name: getattr(found, name) for name in names}}
-    shown = {
-        "norm": found.norm,
-        "at least": f"{found.lower:,.6g}  (|S| = {len(S):,}, |T| = {len(T):,}{signs})",
-        "at most": f"{found.upper:,.6g}  ({found.upper_proof})",
-        "ratio": f"{found.ratio:.4f}",
-        "method": f"{found.method}, stopped: {found.stopped}",
-    }
-    return Report(data | {"S": S, "T": T}, [shown], [f"{NOT_PRIVATE}; --json names S and T"])
+    return Report(data | {"S": S, "T": T}, [found], [f"{NOT_PRIVATE}; --json names S and T"])
 
 
 def _members(vertices: VertexSet, mask: Any) -> list[Any]:
     return [label for label, chosen in zip(vertices.labels, mask, strict=True) if chosen]
 
 
-def _check(plot: str | None, *inputs: str | None, force: bool) -> None:
-    check_apart([plot], *inputs)
-    if plot is not None:
-        check_writable(plot, force=force)
-
-
 def _report(table: CutErrorTable, plot: str | None, *, force: bool) -> Report:
     if plot is not None:  # before the table: whoever reads that may stop reading early
-        save_cut_errors(table, plot, force=force)
+        write_figure(table.plot(), plot, force=force)
         say(f"figure: {plot} ({NOT_PRIVATE})")
-    return Report(table.to_dict(), shown_cut_errors(table))
-
-
-def shown_cut_errors(table: CutErrorTable) -> list[Any]:
-    """A table of cut errors, and what its last row means."""
-    rows = [
-        (
-            row.kind,
-            f"{row.cuts:,}" if row.cuts else "all",
-            f"{row.size:,.1f}",
-            *(f"{error:,.1f}" for error in row.errors),
-        )
-        for row in table.rows
-    ]
-    columns = ("mean error", "cuts", "true size", *table.estimates)
-    return [
-        Table(f"{table.title} ({NOT_PRIVATE})", columns, rows),
-        "worst cut: a proven upper bound, edges inside both sets counted twice",
-    ]
-
-
-def save_cut_errors(table: CutErrorTable, path: str, *, force: bool) -> None:
-    """Draw a table of cut errors to a file."""
-    write_figure(cut_error_figure(table), path, force=force)
+    return Report(table.to_dict(), [table])

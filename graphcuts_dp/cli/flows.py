@@ -1,24 +1,32 @@
 """`graphcuts-dp flows`: what passes between public groups, and how much owners contribute."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import isfinite
-from typing import Annotated, Any, final
+from typing import Any, final
 
-import numpy as np
 import typer
 
 from graphcuts_dp.cli import options
-from graphcuts_dp.cli.console import Report, Table
-from graphcuts_dp.cli.reading import GroupReading, Reading, Spending, Whom, check_apart, note
+from graphcuts_dp.cli.console import Report
+from graphcuts_dp.cli.reading import (
+    GROUPS_COLUMNS,
+    RIGHT_GROUPS,
+    WHOM,
+    GroupColumns,
+    GroupFile,
+    Reading,
+    Spending,
+    note,
+)
 from graphcuts_dp.cli.release import carry_out, released
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_contributions import check_bounds
 from graphcuts_dp.estimate.strategy import ALL_LEVELS, NOISES
 from graphcuts_dp.graph.owned_rows import OwnedRows
 from graphcuts_dp.ledger.opening import Store
-from graphcuts_dp.options import Option, check, option
+from graphcuts_dp.options import check, option
 from graphcuts_dp.planning.bounds import BoundPlan, plan_bounds
-from graphcuts_dp.privacy.guarantee import EDGE, exact_epsilon
+from graphcuts_dp.privacy.guarantee import Protect, exact_epsilon
 from graphcuts_dp.release.contributions import choose_bound, release_contributions
 from graphcuts_dp.release.releases import flows_job
 from graphcuts_dp.results.bundle import check_path
@@ -61,7 +69,7 @@ class BoundTable:
             rows, epsilon=epsilon, bounds=check_bounds(self.bounds), store=store, seed=seed
         )
         plan = plan_bounds(told, epsilon=self.for_epsilon, cells=self.cells, most=self.most)
-        notes = [f"{plan.warning[0].upper()}{plan.warning[1:]}."] if plan.warning else []
+        notes = ["A known number is typed as --contributions table:most=."] if plan.warning else []
         if plan.rows[-1].owners_above > told.owners_above(plan.rows[-1].at_most)[1]:
             notes.append("Some owners have more than the last bound; give larger bounds=.")
         facts = {"guarantee": str(told.guarantee), "at_most": plan.best.at_most}
@@ -99,38 +107,32 @@ class BoundChoice:
 
 
 def flows(
-    source: options.PrivateGraph,
-    epsilon: options.Epsilon,
+    *,
+    source: str = options.PRIVATE_GRAPH,
+    epsilon: float = options.EPSILON,
     spending: Spending,
-    columns: GroupReading,
     reading: Reading,
-    groups: Annotated[
-        str | None, typer.Argument(metavar="GROUPS", help="Public groups of vertices.")
-    ] = None,
-    target: Annotated[
-        str | None, typer.Argument(metavar="OUT", help="The .csv file to write the table to.")
-    ] = None,
-    protect: Whom = EDGE,
-    delta: options.Delta = 0.0,
-    workload: Annotated[
-        str,
-        Option(
-            help='What should be accurate: "all levels", "all cells", totals, or one level by name.'
-        ),
-    ] = ALL_LEVELS,
-    noise: Annotated[
-        str, Option(help="Distribution of the noise.", choices=tuple(NOISES))
-    ] = "auto",
-    whole: Annotated[bool, Option(help="Round weights down to whole numbers.")] = False,
-    contributions: Annotated[
-        BoundTable | BoundChoice | None,
-        Option(
-            help="Instead of flows: how many rows owners have, and which bound on it to take.",
-            of={"table": BoundTable, "choice": BoundChoice},
-        ),
-    ] = None,
-    seed: options.Seed = None,
-    force: options.Force = False,
+    groups_columns: GroupColumns = GROUPS_COLUMNS,
+    right_groups: str | None = RIGHT_GROUPS,
+    groups: str | None = typer.Argument(None, metavar="GROUPS", help="Public groups of vertices."),
+    target: str | None = typer.Argument(
+        None, metavar="OUT", help="The .csv file to write the table to."
+    ),
+    protect: Protect = WHOM,
+    delta: float = options.DELTA,
+    workload: str = option(
+        ALL_LEVELS,
+        help='What should be accurate: "all levels", "all cells", totals, or one level by name.',
+    ),
+    noise: str = option("auto", help="Distribution of the noise.", choices=tuple(NOISES)),
+    whole: bool = option(False, help="Round weights down to whole numbers."),
+    contributions: BoundTable | BoundChoice | None = option(
+        None,
+        help="Instead of flows: how many rows owners have, and which bound on it to take.",
+        of={"table": BoundTable, "choice": BoundChoice},
+    ),
+    seed: int | None = options.SEED,
+    force: bool = options.FORCE,
 ) -> Report:
     """Release privately how much weight passes between public groups of vertices.
 
@@ -152,7 +154,7 @@ def flows(
     what the bound would leave out, beside the noise that it needs. --contributions choice chooses
     one. Both spend a part of the budget of the rows. Noise hides a few owners, and each of them may
     have most of the rows: no private table can rule that out. If no owner can have more than a
-    known number, say it with most=.
+    known number, say it with --contributions table:most=.
     """
     protect.per_step(epsilon)
     store = spending.check()
@@ -166,13 +168,14 @@ def flows(
         return contributions.report(rows, epsilon=epsilon, store=store, seed=seed)
     if groups is None or target is None:
         raise ParameterError("name the groups and the file to write: GRAPH GROUPS OUT")
-    check_apart([target], source, groups, columns.right_groups, reading.vertices, spending.store)
     check_path("flows", target, force=force)
-    private, graph = reading.read_private(source, protect)
+    files = GroupFile(groups=groups, groups_columns=groups_columns, right_groups=right_groups)
+    private, graph = reading.read_private(source, protect, lambda g: files.read(g.space))
     spending.remind(private, source)
+    grouping: Any = files.read(graph.space)
     job = flows_job(
         private,
-        columns.read_from(groups, graph.space),
+        grouping,
         epsilon=epsilon,
         delta=delta,
         workload=workload,
@@ -182,7 +185,8 @@ def flows(
     )
     made = carry_out(job, private, store=store, seed=seed)
     written = made.save(target, force=force)
-    return released(_facts(made), made.guarantee, written, source, _cells(made))
+    report = released(_facts(made), made.guarantee, written, source)
+    return replace(report, parts=[made, {"files": "  ".join(written)}], most=_SHOWN)
 
 
 def _facts(made: Flows) -> dict[str, Any]:
@@ -200,24 +204,6 @@ def _facts(made: Flows) -> dict[str, Any]:
         },
         "total": str(made.total),
     }
-
-
-def _cells(made: Flows) -> Table:
-    table = made.columns(made.levels[-1], simultaneous=True)
-    shown = np.argsort(-table["value"], kind="stable")[:_SHOWN].tolist()
-    return Table(
-        f"Largest {len(shown)} of {len(table['value'])} cells of level {made.levels[-1]!r}; "
-        "intervals of all cells hold at once, 95%",
-        ("from", "to", "value", "low", "high"),
-        [
-            (
-                str(table["from"][row]),
-                str(table["to"][row]),
-                *(f"{table[name][row]:,.4g}" for name in ("value", "low", "high")),
-            )
-            for row in shown
-        ],
-    )
 
 
 def _plain(plan: BoundPlan) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -204,9 +204,8 @@ _UNREADABLE = (LookupError, TypeError, AttributeError, ValueError, ArithmeticErr
 
 
 def inspect(
-    receipt: Annotated[
-        str, typer.Argument(metavar="RECEIPT", help="The .json file beside a release.")
-    ],
+    *,
+    receipt: str = typer.Argument(metavar="RECEIPT", help="The .json file beside a release."),
 ) -> Report:
     """Explain a receipt in plain words, and verify the files that it names.
 
@@ -245,11 +244,10 @@ def inspect(
 
 
 def datasets(
-    name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="Data set to write to a file.")
-    ] = None,
-    target: Annotated[str | None, typer.Argument(metavar="OUT", help="File to write to.")] = None,
-    force: options.Force = False,
+    *,
+    name: str | None = typer.Argument(None, metavar="NAME", help="Data set to write to a file."),
+    target: str | None = typer.Argument(None, metavar="OUT", help="File to write to."),
+    force: bool = options.FORCE,
 ) -> Report:
     """List the bundled public graphs, or write one to a file.
 

@@ -1,15 +1,16 @@
 """Commands made from functions: their options, their help, and how errors spell options.
 
 A command is a function that returns a `Report`. Its parameters are arguments of typer, objects of
-options (each of their options is one of the command), or annotated with an `Option`. Its docstring
-is its help: the first paragraph on top, the others with examples below the options.
+options (each of their options is one of the command), or have a default that `option` makes. Its
+docstring is its help: the first paragraph on top, the others with examples below the options.
 """
 
 import dataclasses
 import functools
 import inspect
+import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Annotated, Any, get_type_hints
 
@@ -17,68 +18,63 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from graphcuts_dp.cli.console import HELP, Report, accuracy_notes, show
-from graphcuts_dp.errors import GraphCutsError, ParameterError
-from graphcuts_dp.options import GROUPS, INPUT, METHOD, OUTPUT, PRIVACY, Option, described
+from graphcuts_dp.errors import FileFormatError, GraphCutsError, ParameterError
+from graphcuts_dp.files import check_writable
+from graphcuts_dp.options import (
+    GROUPS,
+    INPUT,
+    METHOD,
+    OUTPUT,
+    PRIVACY,
+    Option,
+    described,
+    option,
+)
 
-PrivateGraph = Annotated[str, typer.Argument(metavar="GRAPH", help="The private graph.")]
-SessionStore = Annotated[
-    str, typer.Argument(metavar="STORE", help="The store, made by `session start`.")
-]
-Epsilon = Annotated[
-    float, Option(help="Privacy parameter; smaller is more private.", group=PRIVACY)
-]
-Delta = Annotated[
-    float,
-    Option(
-        help="0 for pure differential privacy; otherwise choose far below 1/n.",
-        least=0,
-        below=1,
-        group=PRIVACY,
-    ),
-]
-ExpectHead = Annotated[
-    str | None,
-    Option(
-        help="The head that `session status` printed earlier: refuse a store that lacks later "
-        "records.",
-        group=PRIVACY,
-    ),
-]
-Complement = Annotated[bool, Option(help="T is all other vertices.", group=INPUT)]
-Name = Annotated[str, Option(help="Name of the session within the store.", group=INPUT)]
-MovedGraph = Annotated[
-    str | None,
-    Option(
-        help="The private graph, if its file has moved since the start.",
-        metavar="FILE",
-        group=INPUT,
-    ),
-]
-Unguaranteed = Annotated[
-    bool,
-    Option(
-        help="When the session has no queries left, answer without guarantee, and mark it.",
-        group=METHOD,
-    ),
-]
-Output = Annotated[
-    str | None,
-    Option(
-        help="File to write to; standard output if omitted.",
-        flag="-o --output",
-        metavar="FILE",
-        group=OUTPUT,
-    ),
-]
-Plot = Annotated[
-    str | None,
-    Option(help="Also draw the result to this .png or .pdf file.", metavar="FILE", group=OUTPUT),
-]
-Seed = Annotated[
-    int | None,
-    Option(help="Seed of a repeatable run. NOT PRIVATE: for tests only.", group=OUTPUT),
-]
-Force = Annotated[bool, Option(help="Replace existing files.", group=OUTPUT)]
+PRIVATE_GRAPH = typer.Argument(metavar="GRAPH", help="The private graph.")
+SESSION_STORE = typer.Argument(metavar="STORE", help="The store, made by `session start`.")
+EPSILON = option(help="Privacy parameter; smaller is more private.", group=PRIVACY)
+DELTA = option(
+    0.0,
+    help="0 for pure differential privacy; otherwise choose far below 1/n.",
+    least=0,
+    below=1,
+    group=PRIVACY,
+)
+EXPECT_HEAD = option(
+    None,
+    help="The head that `session status` printed earlier: refuse a store that lacks later records.",
+    group=PRIVACY,
+)
+COMPLEMENT = option(False, help="T is all other vertices.", group=INPUT)
+NAME = option("default", help="Name of the session within the store.", group=INPUT)
+ANY_NAME = option(None, help="Of one session; all in the store if omitted.", group=INPUT)
+MOVED_GRAPH = option(
+    None,
+    help="The private graph, if its file has moved since the start.",
+    metavar="FILE",
+    group=INPUT,
+)
+UNGUARANTEED = option(
+    False,
+    help="When the session has no queries left, answer without guarantee, and mark it.",
+    group=METHOD,
+)
+OUT = option(
+    None,
+    help="File to write to; standard output if omitted.",
+    flag="-o --output",
+    metavar="FILE",
+    group=OUTPUT,
+)
+PLOT = option(
+    None,
+    help="Also draw the result to this .png or .pdf file.",
+    metavar="FILE",
+    group=OUTPUT,
+)
+SEED = option(None, help="Seed of a repeatable run. NOT PRIVATE: for tests only.", group=OUTPUT)
+FORCE = option(False, help="Replace existing files.", group=OUTPUT)
 _JSON = Option(
     name="as_json",
     kind=bool,
@@ -87,6 +83,7 @@ _JSON = Option(
     flag="--json",
     group=OUTPUT,
 )
+_WRITTEN = ("target", "output", "plot")  # parameters that name files which are written
 
 _METAVARS: Mapping[Any, str] = {int: "COUNT", float: "NUMBER", bool: "yes|no"}
 _OLD = {  # options of earlier versions that are keys under another name now
@@ -233,28 +230,28 @@ def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
     objects: dict[str, Any] = {
         name: kind
         for name, kind in hints.items()
-        if dataclasses.is_dataclass(kind) and kind is not Report
+        if dataclasses.is_dataclass(kind) and kind is not Report and name not in own
     }
     parameters, known = [], []
     for name, given in signature.parameters.items():
-        options = described(objects[name]) if name in objects else own.get(name)
-        if options is None:
-            parameters.append(given.replace(kind=given.KEYWORD_ONLY, annotation=hints[name]))
-            continue
-        for each in options if isinstance(options, tuple) else (options,):
-            if not each.typed:
-                continue
-            parameters.append(_parameter(each))
-            known.append(each)
+        options = described(objects[name]) if name in objects else (own.get(name),)
+        for each in options:
+            if each is None:
+                parameters.append(given.replace(kind=given.KEYWORD_ONLY, annotation=hints[name]))
+            elif each.typed:
+                parameters.append(_parameter(each))
+                known.append(each)
     shows = hints.get("return") is Report
     if shows:
         parameters.append(_parameter(_JSON))
+    words = {each.name for each in known if "FILE" not in (each.metavar or "")} - {*_WRITTEN}
 
     @functools.wraps(command)
     def run(**given: Any) -> None:
         as_json = given.pop(_JSON.name) if shows else False
         try:
             values = {each.name: _value(each, given.pop(each.name)) for each in known}
+            _check_files({n: v for n, v in (given | values).items() if n not in words}, values)
             for name, kind in objects.items():
                 names = [each.name for each in described(kind) if each.typed]
                 given[name] = kind(**{each: values[each] for each in names})
@@ -271,6 +268,28 @@ def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
     run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     run.known = tuple(known)  # type: ignore[attr-defined]
     return run
+
+
+def _check_files(files: Mapping[str, Any], values: Mapping[str, Any]) -> None:
+    """Check that files can be written, before anything is read; none that is read, even by force.
+
+    Raises:
+        FileFormatError: an output is an input, or cannot be written.
+    """
+    read = {
+        os.path.realpath(part)
+        for name, path in files.items()
+        if isinstance(path, str) and name not in _WRITTEN
+        for part in (path, *path.split(","))
+    }
+    for name in _WRITTEN:
+        path = files.get(name)
+        if path is not None and os.path.realpath(path) in read:
+            raise FileFormatError(f"{path} is read by this command; write to another file")
+        if path is not None and name == "plot" and not path.lower().endswith((".png", ".pdf")):
+            raise FileFormatError(f"{path}: a plot ends in .png or .pdf")
+        if path is not None and name in values:
+            check_writable(path, force=values["force"])
 
 
 def _flag(about: Option) -> str:
@@ -361,7 +380,7 @@ def _keys(about: Option) -> list[tuple[str, str]]:
 
 @contextmanager
 def naming(flag: str, kind: type, path: str, **renamed: str) -> Iterator[None]:
-    """Errors within name keys of an option as they are typed; the file's name stays as it is.
+    """Errors within name keys of an option as they are typed.
 
     Args:
         flag: the option.
@@ -369,48 +388,52 @@ def naming(flag: str, kind: type, path: str, **renamed: str) -> Iterator[None]:
         path: of the file that is read.
         renamed: keys by the names that Python has for them.
     """
+    keys = {each.name: each.key for each in described(kind)} | renamed
     try:
         yield
     except GraphCutsError as problem:
-        text = str(problem)
-        start = len(path) if text.startswith(path) else 0
-        words, code, rest = text[start:].partition(_CODE)
-        keys = {each.name: each.key for each in described(kind)} | renamed
-        words = re.sub(
-            rf"(?<![-\w])({'|'.join(keys)})=(?:'([^']*)'|(True|False))?",
-            lambda m: f"{flag} {keys[m[1]]}={m[2] or _YES.get(m[3], '')}",
-            words,
-        )
-        raise type(problem)(text[:start] + _phrased(words) + code + rest) from None
-
-
-def _phrased(words: str) -> str:
-    for phrase, typed in _PHRASES.items():
-        words = words.replace(phrase, typed)
-    return words
+        raise _respelled(
+            problem,
+            [path],
+            lambda words: re.sub(
+                rf"(?<![-\w])({'|'.join(keys)})=(?:'([^']*)'|(True|False))?",
+                lambda m: f"{flag} {keys[m[1]]}={m[2] or _YES.get(m[3], '')}",
+                words,
+            ),
+        ) from None
 
 
 def spelled(problem: GraphCutsError, known: Any, given: Any = ()) -> GraphCutsError:
-    """The same error, which names options as they are typed; files' names stay as they are."""
-    text = str(problem)
-    paths = [path for path in given if isinstance(path, str) and text.startswith(path)]
-    start = max(map(len, paths), default=0)
-    words, code, rest = text[start:].partition(_CODE)
+    """The same error, which names options as they are typed."""
     flags = {each.name: _flag(each) for each in known}
-    words = _phrased(words)
-    names = "|".join(flags) or "(?!)"
-    words = re.sub(rf"^({names}) must\b", lambda m: f"{flags[m[1]]} must", words)
-    words = re.sub(
-        rf"(?<![-\w])({names})=(?:'([^']*)'|([\d.]*\d))?",
-        lambda m: " ".join(filter(None, (flags[m[1]], m[2], m[3]))),
-        words,
-    )
     inner = {
         each.name: each.key
         for about in known
         for kind in _kinds(about).values()
         for each in described(kind)
     }
-    names = "|".join(name for name in inner | flags if "_" in name) or "(?!)"
-    words = re.sub(rf"(?<![-\w])({names})(?![-\w])", lambda m: (inner | flags)[m[1]], words)
-    return type(problem)(text[:start] + words + code + rest)
+    long = "|".join(name for name in inner | flags if "_" in name) or "(?!)"
+    names = "|".join(flags) or "(?!)"
+
+    def spell(words: str) -> str:
+        words = re.sub(rf"^({names}) must\b", lambda m: f"{flags[m[1]]} must", words)
+        words = re.sub(
+            rf"(?<![-\w])({names})=(?:'([^']*)'|([\d.]*\d))?",
+            lambda m: " ".join(filter(None, (flags[m[1]], m[2], m[3]))),
+            words,
+        )
+        return re.sub(rf"(?<![-\w])({long})(?![-\w])", lambda m: (inner | flags)[m[1]], words)
+
+    return _respelled(problem, [path for path in given if isinstance(path, str)], spell)
+
+
+def _respelled(
+    problem: GraphCutsError, paths: Iterable[str], spell: Callable[[str], str]
+) -> GraphCutsError:
+    """The same error in other words; a file's name at its beginning stays as it is, and code."""
+    text = str(problem)
+    start = max((len(path) for path in paths if text.startswith(path)), default=0)
+    words, code, rest = text[start:].partition(_CODE)
+    for phrase, typed in _PHRASES.items():
+        words = words.replace(phrase, typed)
+    return type(problem)(text[:start] + spell(words) + code + rest)

@@ -3,36 +3,30 @@
 import csv
 import re
 from dataclasses import dataclass
-from typing import Annotated, final
+from typing import final
 
 from graphcuts_dp.display import printable
 from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
 from graphcuts_dp.graph.files import read_vertices
-from graphcuts_dp.options import INPUT, Option
+from graphcuts_dp.options import INPUT, option
 from graphcuts_dp.pairs.groups import GroupNames, Groups, is_group
 from graphcuts_dp.pairs.queries import MARK, CutQuery, LinearQuery, sides_of
 from graphcuts_dp.pairs.query_lines import folder_of, read_linear, read_lines
 from graphcuts_dp.pairs.vertices import ALL, Label, Space, VertexSet
 
-First = Annotated[
-    str | None,
-    Option(
-        help='The set S of vertices: ann,bob, @FILE or @@GROUP; "*" is all.',
-        flag="--from",
-        metavar="SET",
-        group=INPUT,
-    ),
-]
-Second = Annotated[
-    str | None,
-    Option(
-        help="The set T; all other vertices if omitted.", flag="--to", metavar="SET", group=INPUT
-    ),
-]
-OneQuery = Annotated[
-    str | None,
-    Option(help="Instead of sets: one line of JSON, as in a file.", metavar="JSON", group=INPUT),
-]
+FIRST = option(
+    None,
+    help='The set S of vertices: ann,bob, @FILE or @@GROUP; "*" is all.',
+    flag="--from",
+    metavar="SET",
+    group=INPUT,
+)
+SECOND = option(
+    None, help="The set T; all other vertices if omitted.", flag="--to", metavar="SET", group=INPUT
+)
+ONE_QUERY = option(
+    None, help="Instead of sets: one line of JSON, as in a file.", metavar="JSON", group=INPUT
+)
 _GROUP = "@@"  # before the name of a group; a single @ is for files
 _MOST_PAIRS = 10_000
 _SHOWN = 40  # characters of a set

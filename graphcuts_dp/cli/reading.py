@@ -1,14 +1,15 @@
 """What commands read: a private graph or rows, public groups beside it, and the store to charge."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, cast, final
+from typing import Any, cast, final
 
 from graphcuts_dp.cli.console import say
 from graphcuts_dp.cli.options import naming
-from graphcuts_dp.errors import FileFormatError, ParameterError
+from graphcuts_dp.errors import GraphCutsError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, kind_of_graph
 from graphcuts_dp.graph.assemble import GivenVertices
 from graphcuts_dp.graph.edge_store import Merge
@@ -23,23 +24,20 @@ from graphcuts_dp.graph.owned_rows import (
 )
 from graphcuts_dp.ledger.ledger import Head
 from graphcuts_dp.ledger.opening import Budget, Store, Subject, stores_beside
-from graphcuts_dp.options import INPUT, PRIVACY, Option, option
+from graphcuts_dp.options import INPUT, PRIVACY, option
 from graphcuts_dp.pairs.groups import GroupNames, Groups
 from graphcuts_dp.pairs.vertices import Space, VertexSet, sets_in, vertex_sets
 from graphcuts_dp.privacy.guarantee import EDGE, PROTECTIONS, Protect
 from graphcuts_dp.tables.columns import Column, Columns, column_of, delimiter_of
 
-PROTECT = Option(help="Whom the promise protects; edges if omitted.", of=PROTECTIONS, group=PRIVACY)
-BUDGET = "Of a new store: cap on all uses of the data together."
-Whom = Annotated[Protect, PROTECT]
-StoreBudget = Annotated[Budget | None, Option(help=BUDGET, of=Budget, group=PRIVACY)]
-KINDS = ("undirected", "directed", "bipartite")
-_AS_READ: Columns = option(
-    group=INPUT,
-    default=Columns(),
-    help="How to read the columns of an edge list or a table.",
-    of=Columns,
+WHOM = option(
+    EDGE, help="Whom the promise protects; edges if omitted.", of=PROTECTIONS, group=PRIVACY
 )
+BUDGET = option(
+    None, help="Of a new store: cap on all uses of the data together.", of=Budget, group=PRIVACY
+)
+KINDS = ("undirected", "directed", "bipartite")
+_option = partial(option, group=INPUT)
 
 
 @final
@@ -47,58 +45,53 @@ _AS_READ: Columns = option(
 class Reading:
     """How to read a graph file."""
 
-    columns: Columns = _AS_READ
-    vertices: str | None = option(
+    columns: Columns = option(
+        Columns(),
+        help="How to read the columns of an edge list or a table.",
+        of=Columns,
         group=INPUT,
-        default=None,
+    )
+    vertices: str | None = _option(
+        None,
         help="Public vertex set: a count, or a file with one label on each line; of two sides "
         "two of these with a comma between.",
         metavar="COUNT|FILE",
     )
-    public_vertices_from_file: bool = option(
-        group=INPUT,
-        default=False,
+    public_vertices_from_file: bool = _option(
+        False,
         help="Declare that the vertices in the file are public. Without this or --vertices they "
         "may reveal edges, and the guarantee says so.",
     )
-    kind: str = option(
-        group=INPUT,
-        default=KINDS[0],
+    kind: str = _option(
+        KINDS[0],
         help="Of the graph. Directed: from the first column to the second. Bipartite: first column "
         "left, second right.",
         choices=KINDS,
     )
-    ignore_weights: bool = option(
-        group=INPUT, default=False, help="Keep only which pairs are edges."
-    )
-    weight_cap: float | None = option(
-        group=INPUT,
-        default=None,
+    ignore_weights: bool = _option(False, help="Keep only which pairs are edges.")
+    weight_cap: float | None = _option(
+        None,
         help="Public bound on a weight; larger ones are clipped. Hides whole edges. Private "
         "weights need it, or --hide-change.",
     )
-    hide_change: float | None = option(
-        group=INPUT,
-        default=None,
+    hide_change: float | None = _option(
+        None,
         help="Instead of a cap: 1 hides a change of a weight by at most 1, but not that there "
         "is a heavier edge.",
     )
-    merge: str = option(
-        group=INPUT,
-        default="max",
+    merge: str = _option(
+        "max",
         help="Weight of an edge that several rows list: their largest, smallest or sum.",
         choices=("max", "min", "sum"),
     )
-    counting: str = option(
-        group=INPUT,
-        default="edges",
+    counting: str = _option(
+        "edges",
         help="With --columns owner=: what counts for a pair of vertices. edges: whether there is a "
         "row; owners: how many have one; rows; or their weight.",
         choices=COUNTINGS,
     )
-    unit: float = option(
-        group=INPUT,
-        default=1.0,
+    unit: float = _option(
+        1.0,
         help="Of --counting weight: the weight of one step; --protect owner:at-most= counts steps.",
     )
 
@@ -186,8 +179,12 @@ class Reading:
         """
         return self.read(path) if self.columns.owner is None else self.read_rows(path)
 
-    def read_private(self, path: str, protect: Protect = EDGE) -> tuple[PrivateData, AnyGraph]:
+    def read_private(
+        self, path: str, protect: Protect = EDGE, *checks: Callable[[AnyGraph], object]
+    ) -> tuple[PrivateData, AnyGraph]:
         """Read what will be released, and say how it was read; with its graph, without any edge.
+
+        What the checks refuse of the graph stands in one line with what is missing here.
 
         Raises:
             GraphCutsError: as `read` and `read_rows`.
@@ -211,7 +208,16 @@ class Reading:
                 note(f"Weights come out in units of {rows.unit:g}.")
             return rows, bounded_graph(without_rows(rows), protect)
         graph = self.read(path, tell=note)
-        graph.check_bounded()
+        missing = []
+        for check in (type(graph).check_bounded, *checks):
+            try:
+                check(graph)
+            except GraphCutsError as problem:
+                missing.append(problem)
+        if len(missing) == 1:
+            raise missing[0]
+        if missing:
+            raise ParameterError("; and ".join(map(str, missing)))
         for text in describe_reading(
             vertices_given=self.vertices is not None or self.public_vertices_from_file,
             inferred=any(vertices.inferred for vertices in sets_in(graph.space)),
@@ -280,120 +286,82 @@ class GroupColumns:
     """How a table of public groups is read; see `Groups.read`."""
 
     levels: list[Column] | None = option(
-        group=INPUT,
-        default=None,
+        None,
         help="Columns of the groups, coarsest first, as region/office.",
         parse=_levels,
+        group=INPUT,
     )
     vertex: Column | None = option(
-        group=INPUT,
-        default=None,
+        None,
         help="Column of the vertices: a name, or a number from 1.",
         parse=column_of,
+        group=INPUT,
     )
     right_levels: list[Column] | None = option(
-        group=INPUT, default=None, help="Columns of --right-groups, likewise.", parse=_levels
+        None, help="Columns of --right-groups, likewise.", parse=_levels, group=INPUT
     )
-    rest: str | None = option(
-        group=INPUT, default=None, help="Group of all vertices that have none."
-    )
-    unknown: str = option(
-        group=INPUT,
-        default="error",
+    rest: str | None = _option(None, help="Group of all vertices that have none.")
+    unknown: str = _option(
+        "error",
         help="Whether rows about no vertex are left out.",
         choices=("error", "ignore"),
     )
-    header: bool | None = option(
-        group=INPUT, default=None, help="Whether the first line names the columns."
-    )
-    delimiter: str | None = option(
-        group=INPUT,
-        default=None,
+    header: bool | None = _option(None, help="Whether the first line names the columns.")
+    delimiter: str | None = _option(
+        None,
         help="What separates columns: a character, tab, blank or comma.",
         parse=delimiter_of,
     )
-    encoding: str | None = option(group=INPUT, default=None, help="Of the text, such as cp1252.")
+    encoding: str | None = _option(None, help="Of the text, such as cp1252.")
 
 
+GROUPS_COLUMNS = _option(
+    GroupColumns(), help="How to read the columns of the groups.", of=GroupColumns
+)
+RIGHT_GROUPS = _option(
+    None, help="Public groups of the right side, of a bipartite graph.", metavar="FILE"
+)
+
+
+@final
 @dataclass(frozen=True, kw_only=True)
-class GroupReading:
-    """Public groups of vertices. Not final: `GroupFile` adds the file."""
+class GroupFile:
+    """Public groups of vertices, if there are any."""
 
-    groups_columns: GroupColumns = option(
-        group=INPUT,
-        default=GroupColumns(),
-        help="How to read the columns of the groups.",
-        of=GroupColumns,
-    )
-    right_groups: str | None = option(
-        group=INPUT,
-        default=None,
-        help="Public groups of the right side, of a bipartite graph.",
+    groups: str | None = _option(
+        None,
+        help="Public groups of the vertices: a table with a row for each vertex, or GraphML.",
         metavar="FILE",
     )
+    groups_columns: GroupColumns = GROUPS_COLUMNS
+    right_groups: str | None = RIGHT_GROUPS
 
-    def read_from(self, path: str, space: Space) -> Groups | tuple[Groups, Groups]:
-        """The groups of the vertices of pairs; where there are two sides, those of both.
+    def read(self, space: Space) -> Groups | tuple[Groups, Groups] | None:
+        """The groups of the vertices of pairs, where there are two sides those of both; or None.
 
         Raises:
             ParameterError: options that do not fit together.
             FileFormatError, GraphError: as `Groups.read`.
         """
+        if self.groups is None:
+            if self != GroupFile():
+                raise ParameterError("--groups-columns and --right-groups need --groups FILE")
+            return None
         left, right = vertex_sets(space)
         if left is not right and self.right_groups is None:
             raise ParameterError("a bipartite graph needs --right-groups, too")
         if left is right and self.right_groups is not None:
             raise ParameterError("--right-groups is for --kind bipartite")
-        found = self._side(path, left, self.groups_columns.levels)
+        found = self._side(self.groups, left, self.groups_columns.levels)
         if self.right_groups is None:
             return found
         return found, self._side(self.right_groups, right, self.groups_columns.right_levels)
 
     def _side(self, path: str, vertices: VertexSet, levels: Sequence[Column] | None) -> Groups:
-        how = self.groups_columns
+        how = vars(self.groups_columns) | {"columns": levels}
+        del how["levels"], how["right_levels"]
         with naming("--groups-columns", GroupColumns, path, columns="levels"):
-            return Groups.read(
-                path,
-                vertices,
-                columns=levels,
-                vertex=how.vertex,
-                rest=how.rest,
-                unknown=how.unknown,
-                header=how.header,
-                delimiter=how.delimiter,
-                encoding=how.encoding,
-            )
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class GroupFile(GroupReading):
-    """Public groups of vertices, if there are any."""
-
-    groups: str | None = option(
-        group=INPUT,
-        default=None,
-        help="Public groups of the vertices: a table with a row for each vertex, or GraphML.",
-        metavar="FILE",
-    )
-
-    @property
-    def files(self) -> tuple[str | None, ...]:
-        """What is read."""
-        return self.groups, self.right_groups
-
-    def read(self, space: Space) -> Groups | tuple[Groups, Groups] | None:
-        """The groups of the vertices of pairs; None without `--groups`.
-
-        Raises:
-            ParameterError: options that do not fit together.
-            FileFormatError, GraphError: as `read_from`.
-        """
-        if self.groups is not None:
-            return self.read_from(self.groups, space)
-        if self != GroupFile():
-            raise ParameterError("--groups-columns and --right-groups need --groups FILE")
-        return None
+            return Groups.read(path, vertices, **how)
 
     def names(self, space: Space) -> GroupNames | None:
         """What reads the names of the groups in queries; None without `--groups`.
@@ -418,7 +386,7 @@ class Spending:
         help="File that records what was spent on the data; created if it does not exist.",
         metavar="FILE",
     )
-    budget: Budget | None = option(None, help=BUDGET, of=Budget, group=PRIVACY)
+    budget: Budget | None = BUDGET
     uncounted: bool = option(
         group=PRIVACY,
         default=False,
@@ -468,15 +436,3 @@ def store_named(path: str, budget: Budget | None = None, expect_head: str | None
     found = Store(path, budget=budget, expect_head=expect_head)
     found.file  # noqa: B018  # refuses what is no file name
     return found
-
-
-def check_apart(outputs: Iterable[str | None], *inputs: str | None) -> None:
-    """Check that nothing which is read would be written over, even where replacing is allowed.
-
-    Raises:
-        FileFormatError: an output is an input.
-    """
-    kept = {os.path.realpath(path) for path in inputs if path is not None}
-    for path in outputs:
-        if path is not None and os.path.realpath(path) in kept:
-            raise FileFormatError(f"{path} is read by this command; write to another file")

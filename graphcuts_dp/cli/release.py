@@ -3,16 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
 import typer
 
 from graphcuts_dp.cli import options
-from graphcuts_dp.cli.console import Report, Table, progress_bar, say
+from graphcuts_dp.cli.console import Report, progress_bar, say
 from graphcuts_dp.cli.inspect import NOT_PRIVATE
 from graphcuts_dp.cli.queries import read_query_file
-from graphcuts_dp.cli.reading import GroupFile, Reading, Spending, Whom, check_apart
-from graphcuts_dp.display import short
+from graphcuts_dp.cli.reading import WHOM, GroupFile, Reading, Spending
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_matrix import NOISES
 from graphcuts_dp.graph.adjacency import AnyGraph
@@ -21,51 +20,50 @@ from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.offline.lists import Sensing
 from graphcuts_dp.offline.methods import CONSTRUCTION, Learning, release_iteratively
 from graphcuts_dp.offline.release import GRAPH, IterativeRelease, NetChoice
-from graphcuts_dp.options import INPUT, METHOD, OUTPUT, Option
+from graphcuts_dp.options import INPUT, METHOD, OUTPUT, option
 from graphcuts_dp.pairs.groups import GroupNames
 from graphcuts_dp.pairs.queries import CutQuery, space_of
 from graphcuts_dp.pairs.query_lines import folder_of, read_asked, read_lines
 from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet
-from graphcuts_dp.privacy.guarantee import EDGE, PrivacyGuarantee
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, Protect
 from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release.job import Job, execute
 from graphcuts_dp.release.releases import check_size, graph_job, may_be_sparse
 from graphcuts_dp.release.shares import RESPONSES, Response
-from graphcuts_dp.release.usefulness import Usefulness, made_up_graph, usefulness_of
+from graphcuts_dp.release.usefulness import made_up_graph, usefulness_of
 from graphcuts_dp.results.bundle import check_path
 from graphcuts_dp.synth.methods import FITTINGS, Fitting
 
 R = TypeVar("R")
-Target = Annotated[str, typer.Argument(metavar="OUT", help="File for what is released.")]
+TARGET = typer.Argument(metavar="OUT", help="File for what is released.")
 
 
 def release(
-    source: options.PrivateGraph,
-    target: Target,
-    epsilon: options.Epsilon,
+    *,
+    source: str = options.PRIVATE_GRAPH,
+    target: str = TARGET,
+    epsilon: float = options.EPSILON,
     spending: Spending,
     reading: Reading,
     grouping: GroupFile,
-    protect: Whom = EDGE,
-    mechanism: Annotated[
-        Response, Option(help="How epsilon is spent; auto if omitted.", of=RESPONSES)
-    ] = Response(),  # noqa: B008
-    fit: Annotated[
-        Fitting, Option(help="How the graph is fitted; auto if omitted.", of=FITTINGS)
-    ] = Fitting(),  # noqa: B008
-    noise: Annotated[str, Option(help="Noise of entries.", choices=tuple(NOISES))] = "binary",
-    dry_run: Annotated[
-        float | None,
-        Option(
-            metavar="EDGES",
-            help="Forecast from --vertices and this public guess of the number of edges.",
-        ),
-    ] = None,
-    force_hopeless: Annotated[
-        bool, Option(help="Release even where the noise hides every graph of this size.")
-    ] = False,
-    seed: options.Seed = None,
-    force: options.Force = False,
+    protect: Protect = WHOM,
+    mechanism: Response = option(
+        Response(), help="How epsilon is spent; auto if omitted.", of=RESPONSES
+    ),
+    fit: Fitting = option(Fitting(), help="How the graph is fitted; auto if omitted.", of=FITTINGS),
+    noise: str = option(
+        "binary", help="Noise of entries; weights need laplace.", choices=tuple(NOISES)
+    ),
+    dry_run: float | None = option(
+        None,
+        metavar="EDGES",
+        help="Forecast from --vertices and this public guess of the number of edges.",
+    ),
+    force_hopeless: bool = option(
+        False, help="Release even where the noise hides every graph of this size."
+    ),
+    seed: int | None = options.SEED,
+    force: bool = options.FORCE,
 ) -> Report:
     """Release a synthetic graph with differential privacy.
 
@@ -92,15 +90,14 @@ def release(
         found = usefulness_of(job.run(graph, SeededEntropy(0)), edges=dry_run)
         return Report(
             found.to_dict() | {"dry_run": True},
-            [{"edges": _edges(found)}, *_useful(found)],
+            [found],
             ["A dry run: no graph was read, nothing was spent, and nothing was written."],
         )
     store = spending.check()
-    check_apart([target], source, reading.vertices, spending.store, *grouping.files)
     check_path("release", target, force=force)
     if reading.counts is not None and not may_be_sparse(mechanism, fit):
         check_size(reading.counts, noise=noise, fit=fit.fit != "none")  # before a long reading
-    private, graph = reading.read_private(source, protect)
+    private, graph = reading.read_private(source, protect, lambda g: grouping.read(g.space))
     spending.remind(private, source)
     check_labels(target, graph)
     groups = grouping.read(graph.space)
@@ -110,8 +107,8 @@ def release(
     made = carry_out(job, private, store=store, seed=seed)
     written = made.save(target, force=force)
     useful = usefulness_of(made)
-    facts = made.facts() | {"edges": _edges(useful)}
-    report = released(facts, made.guarantee, written, source, *_useful(useful))
+    facts = made.facts() | {"edges": useful.total}
+    report = released(facts, made.guarantee, written, source, useful)
     return replace(report, data=report.data | {"good_for": useful.to_dict()})
 
 
@@ -159,51 +156,34 @@ def _made_up(reading: Reading, edges: float) -> AnyGraph:
     return made_up_graph(space, edges, weighted=weighted, **schema)
 
 
-def _edges(found: Usefulness) -> str:
-    """The noisy total with its interval."""
-    if found.interval is None:
-        return f"{short(found.edges)} (a public guess)"
-    low, high = found.interval
-    return f"{short(found.edges)} in [{short(low)}, {short(high)}] (95%)"
-
-
-def _useful(found: Usefulness) -> list[Any]:
-    title = "Is it good for my questions? (95%, each question by itself)"
-    return [Table(title, found.columns, found.cells()), f"Advice: {found.advice}"]
-
-
 def iteratively(
-    source: options.PrivateGraph,
-    target: Target,
-    epsilon: options.Epsilon,
+    *,
+    source: str = options.PRIVATE_GRAPH,
+    target: str = TARGET,
+    epsilon: float = options.EPSILON,
     spending: Spending,
     reading: Reading,
     grouping: GroupFile,
-    protect: Whom = EDGE,
-    delta: options.Delta = 0.0,
-    queries: Annotated[
-        str | None,
-        Option(metavar="FILE", help="Public queries: a .csv or .jsonl file.", group=INPUT),
-    ] = None,
-    construction: Annotated[
-        Any,
-        Option(
-            help="What is drawn and learnt; multiplicative-weights if omitted.",
-            of=CONSTRUCTION,
-            group=METHOD,
-        ),
-    ] = Learning(),  # noqa: B008
-    beta: Annotated[
-        float,
-        Option(
-            help="Probability that an answer is farther off than stated.",
-            above=0,
-            below=1,
-            group=OUTPUT,
-        ),
-    ] = 0.05,
-    seed: options.Seed = None,
-    force: options.Force = False,
+    protect: Protect = WHOM,
+    delta: float = options.DELTA,
+    queries: str | None = option(
+        None, metavar="FILE", help="Public queries: a .csv or .jsonl file.", group=INPUT
+    ),
+    construction: Any = option(
+        Learning(),
+        help="What is drawn and learnt; multiplicative-weights if omitted.",
+        of=CONSTRUCTION,
+        group=METHOD,
+    ),
+    beta: float = option(
+        0.05,
+        help="Probability that an answer is farther off than stated.",
+        above=0,
+        below=1,
+        group=OUTPUT,
+    ),
+    seed: int | None = options.SEED,
+    force: bool = options.FORCE,
 ) -> Report:
     """Learn from noisy answers to queries that are given, or that a private search finds.
 
@@ -228,7 +208,6 @@ def iteratively(
     """
     protect.per_step(epsilon)
     store = spending.check()
-    check_apart([target], source, reading.vertices, queries, spending.store, *grouping.files)
     check_path(construction.files, target, force=force)
     if isinstance(construction, Sensing):
         if reading.directed:

@@ -1,24 +1,22 @@
 """`graphcuts-dp serve`: sessions for analysts over HTTP, who may use them, and the audit log."""
 
-import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from graphcuts_dp.cli import options
-from graphcuts_dp.cli.console import Report, Table, out
+from graphcuts_dp.cli.console import Report, out, write_out
 from graphcuts_dp.cli.options import Commands, command_first
-from graphcuts_dp.cli.reading import GroupFile, Reading, StoreBudget, Whom, store_named
+from graphcuts_dp.cli.reading import BUDGET, WHOM, GroupFile, Reading, store_named
+from graphcuts_dp.display import Card
 from graphcuts_dp.errors import LedgerError, ParameterError
-from graphcuts_dp.files import atomic_write
 from graphcuts_dp.graph.owned_rows import OwnedRows
 from graphcuts_dp.ledger.ledger import Head
-from graphcuts_dp.ledger.opening import create_ledger
-from graphcuts_dp.options import INPUT, PRIVACY, Option
-from graphcuts_dp.privacy.guarantee import EDGE
+from graphcuts_dp.ledger.opening import Budget, create_ledger
+from graphcuts_dp.options import INPUT, PRIVACY, option
+from graphcuts_dp.privacy.guarantee import Protect
 from graphcuts_dp.server.book import Book, book_of, log_text, read_export, verify
 from graphcuts_dp.server.people import CURATOR, ROLES, Caps, People, Person
 from graphcuts_dp.server.settings import Binding
@@ -29,23 +27,22 @@ serve = Commands(
 )
 access = Commands(help="Manage who may use the server, and verify its audit log.")
 serve.add_typer(access, name="access")
-StoreArgument = Annotated[str, typer.Argument(metavar="STORE", help="The store of the server.")]
-NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of the person.")]
+STORE = typer.Argument(metavar="STORE", help="The store of the server.")
+PERSON = typer.Argument(metavar="NAME", help="Name of the person.")
 _BY = "console"
 
 
 @serve.command()
 def start(
-    store: Annotated[
-        str, typer.Argument(metavar="STORE", help="The store; created if it does not exist.")
-    ],
-    graph: Annotated[str, Option(help="The private graph.", metavar="FILE", group=INPUT)],
+    *,
+    store: str = typer.Argument(metavar="STORE", help="The store; created if it does not exist."),
+    graph: str = option(help="The private graph.", metavar="FILE", group=INPUT),
     binding: Binding,
     reading: Reading,
     grouping: GroupFile,
-    protect: Whom = EDGE,
-    budget: StoreBudget = None,
-    expect_head: options.ExpectHead = None,
+    protect: Protect = WHOM,
+    budget: Budget | None = BUDGET,
+    expect_head: str | None = options.EXPECT_HEAD,
 ) -> None:
     """Serve sessions to analysts over HTTP, with a page for browsers.
 
@@ -90,17 +87,16 @@ def start(
 
 @access.command()
 def add(
-    store: StoreArgument,
-    name: NameArgument,
+    *,
+    store: str = STORE,
+    name: str = PERSON,
     caps: Caps,
-    role: Annotated[
-        str,
-        Option(
-            help="A curator approves and reads all, an analyst asks, a monitor reads /metrics.",
-            choices=ROLES,
-            group=PRIVACY,
-        ),
-    ] = "analyst",
+    role: str = option(
+        "analyst",
+        help="A curator approves and reads all, an analyst asks, a monitor reads /metrics.",
+        choices=ROLES,
+        group=PRIVACY,
+    ),
 ) -> Report:
     """Create a person, and show the token once.
 
@@ -115,7 +111,7 @@ def add(
 
 
 @access.command()
-def renew(store: StoreArgument, name: NameArgument) -> Report:
+def renew(*, store: str = STORE, name: str = PERSON) -> Report:
     """Withdraw all tokens of a person, and show a new one once.
 
     Example: graphcuts-dp serve access renew mail.db ann
@@ -125,7 +121,7 @@ def renew(store: StoreArgument, name: NameArgument) -> Report:
 
 
 @access.command()
-def revoke(store: StoreArgument, name: NameArgument) -> Report:
+def revoke(*, store: str = STORE, name: str = PERSON) -> Report:
     """Withdraw all tokens of a person; answers stay on the record.
 
     Example: graphcuts-dp serve access revoke mail.db ann
@@ -136,7 +132,7 @@ def revoke(store: StoreArgument, name: NameArgument) -> Report:
 
 
 @access.command("list")
-def list_people(store: StoreArgument) -> Report:
+def list_people(*, store: str = STORE) -> Report:
     """List who may use the server.
 
     Example: graphcuts-dp serve access list mail.db
@@ -155,42 +151,40 @@ def list_people(store: StoreArgument) -> Report:
         for each in found
     ]
     columns = ("name", "role", "active", "preapproved", "cap", "queries")
-    return Report([vars(each) for each in found], [Table(f"People of {store}", columns, rows)])
+    return Report(
+        [vars(each) for each in found],
+        [Card(title=f"People of {store}", columns=columns, rows=rows)],
+    )
 
 
 @access.command()
-def log(store: StoreArgument, output: options.Output = None, force: options.Force = False) -> None:
+def log(
+    *, store: str = STORE, output: str | None = options.OUT, force: bool = options.FORCE
+) -> None:
     """Write the audit log, with its digests, as JSON lines.
 
     Example: graphcuts-dp serve access log mail.db -o audit.jsonl
     """
     with _people(store) as people:
         text = log_text(people.book.salt, people.log_lines())
-    if output is None:
-        sys.stdout.write(text)
-        return
-    with atomic_write(output, force=force) as handle:
-        handle.write(text.encode())
+    write_out([text], output, force=force)
 
 
 @access.command("verify")
 def verify_log(
-    store: StoreArgument,
-    expect_head: Annotated[
-        str | None,
-        Option(
-            help="The head that this command printed earlier; the log must still contain it.",
-            group=INPUT,
-        ),
-    ] = None,
-    file: Annotated[
-        str | None,
-        Option(
-            help="A log that `serve access log` wrote, to check instead of the store's.",
-            metavar="FILE",
-            group=INPUT,
-        ),
-    ] = None,
+    *,
+    store: str = STORE,
+    expect_head: str | None = option(
+        None,
+        help="The head that this command printed earlier; the log must still contain it.",
+        group=INPUT,
+    ),
+    file: str | None = option(
+        None,
+        help="A log that `serve access log` wrote, to check instead of the store's.",
+        metavar="FILE",
+        group=INPUT,
+    ),
 ) -> Report:
     """Check that the audit log is unaltered, and print its head.
 

@@ -3,28 +3,36 @@
 import json
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, Any
+from typing import Any, final
 
 import typer
 
 from graphcuts_dp.cli import options
-from graphcuts_dp.cli.console import Report, Table, progress_bar, say
+from graphcuts_dp.cli.console import Report, out, progress_bar, say, show_facts, write_out
 from graphcuts_dp.cli.options import Commands
-from graphcuts_dp.cli.queries import First, OneQuery, Second, check_sets, read_sets
-from graphcuts_dp.cli.reading import GroupFile, Reading, StoreBudget, Whom, check_apart, store_named
-from graphcuts_dp.errors import LedgerError, ParameterError, QueryError
-from graphcuts_dp.files import atomic_write, check_writable
+from graphcuts_dp.cli.queries import FIRST, ONE_QUERY, SECOND, check_sets, read_sets
+from graphcuts_dp.cli.reading import BUDGET, WHOM, GroupFile, Reading, store_named
+from graphcuts_dp.display import Card, printable
+from graphcuts_dp.errors import GraphCutsError, LedgerError, ParameterError, QueryError
 from graphcuts_dp.learn.bounds import SessionWorkload
 from graphcuts_dp.ledger.ledger import Ledger
-from graphcuts_dp.ledger.opening import Store, open_ledger
-from graphcuts_dp.options import INPUT, PRIVACY, Option
+from graphcuts_dp.ledger.opening import Budget, Store, open_ledger
+from graphcuts_dp.options import INPUT, PRIVACY, option
 from graphcuts_dp.pairs.graph_queries import STATISTICS, GraphQuery, Question
-from graphcuts_dp.pairs.query_lines import folder_of, read_asked, read_lines
-from graphcuts_dp.privacy.guarantee import EDGE
+from graphcuts_dp.pairs.query_lines import (
+    folder_of,
+    labels_of_cut,
+    query_title,
+    read_asked,
+    read_lines,
+)
+from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.pairs.vertices import Label
+from graphcuts_dp.privacy.guarantee import Protect
 from graphcuts_dp.resources import Progress
 from graphcuts_dp.session.base import Answer
 from graphcuts_dp.session.online import GROUPS, STARTS
@@ -40,42 +48,50 @@ from graphcuts_dp.session.transcript import (
     store_status,
 )
 
+_SHOWN = 40  # characters of a set
+_PROMPT_HELP = """A query is one or two sets of labels:
+  ann, bob | kim, lee    what passes between {ann, bob} and {kim, lee}
+  ann, bob               what passes between {ann, bob} and all others
+  * | kim                all vertices; of two sides, sets may hold vertices of both
+  {"left": {"ann": 0.5}, "right": {"kim": 1}}    any line of `session run`
+  @team.txt | kim        a set from a file, one label on each line
+  @@Sales, @@IT | kim    groups of the public table --groups
+Commands:
+  :status                what was promised, asked and left
+  :cost QUERY            whether a query is on the record already; asks nothing
+  :history [N]           the latest answers
+  :plot FILE.png         draw all answers with their intervals (.png or .pdf)
+  :help                  this text
+  :quit                  leave; the session stays open for another day"""
 session = Commands(
     help="Answer cut queries on a private graph one by one, with a durable ledger.",
 )
-AnyName = Annotated[
-    str | None, Option(help="Of one session; all in the store if omitted.", group=INPUT)
-]
 
 
 @session.command()
 def start(
-    graph: options.PrivateGraph,
-    store: Annotated[
-        str,
-        Option(
-            help="File that records what was spent on this graph; created if it does not exist.",
-            metavar="FILE",
-            group=PRIVACY,
-        ),
-    ],
-    epsilon: options.Epsilon,
-    queries: Annotated[
-        SessionWorkload,
-        Option(help="How many answers the session promises, and of what.", of=SessionWorkload),
-    ],
+    *,
+    graph: str = options.PRIVATE_GRAPH,
+    store: str = option(
+        help="File that records what was spent on this graph; created if it does not exist.",
+        metavar="FILE",
+        group=PRIVACY,
+    ),
+    epsilon: float = options.EPSILON,
+    queries: SessionWorkload = option(
+        help="How many answers the session promises, and of what.", of=SessionWorkload
+    ),
     reading: Reading,
     grouping: GroupFile,
-    delta: options.Delta = 0.0,
-    name: options.Name = "default",
-    method: Annotated[
-        Method,
-        Option(help="auto if omitted: least guaranteed error.", of={Auto.name: Auto, **METHODS}),
-    ] = Auto(),  # noqa: B008
-    protect: Whom = EDGE,
-    budget: StoreBudget = None,
-    expect_head: options.ExpectHead = None,
-    seed: options.Seed = None,
+    delta: float = options.DELTA,
+    name: str = options.NAME,
+    method: Method = option(
+        Auto(), help="auto if omitted: least guaranteed error.", of={Auto.name: Auto, **METHODS}
+    ),
+    protect: Protect = WHOM,
+    budget: Budget | None = BUDGET,
+    expect_head: str | None = options.EXPECT_HEAD,
+    seed: int | None = options.SEED,
 ) -> Report:
     """Begin a session of cut queries on a private graph.
 
@@ -126,24 +142,23 @@ def start(
 
 @session.command()
 def ask(
-    store: options.SessionStore,
+    *,
+    store: str = options.SESSION_STORE,
     grouping: GroupFile,
-    first: First = None,
-    second: Second = None,
-    complement: options.Complement = False,
-    query: OneQuery = None,
-    statistic: Annotated[
-        str | None,
-        Option(
-            help="Instead of sets, a statistic of the graph.",
-            choices=tuple(STATISTICS),
-            group=INPUT,
-        ),
-    ] = None,
-    name: options.Name = "default",
-    graph: options.MovedGraph = None,
-    unguaranteed: options.Unguaranteed = False,
-    expect_head: options.ExpectHead = None,
+    first: str | None = FIRST,
+    second: str | None = SECOND,
+    complement: bool = options.COMPLEMENT,
+    query: str | None = ONE_QUERY,
+    statistic: str | None = option(
+        None,
+        help="Instead of sets, a statistic of the graph.",
+        choices=tuple(STATISTICS),
+        group=INPUT,
+    ),
+    name: str = options.NAME,
+    graph: str | None = options.MOVED_GRAPH,
+    unguaranteed: bool = options.UNGUARANTEED,
+    expect_head: str | None = options.EXPECT_HEAD,
 ) -> Report:
     """Ask how much weight passes between S and T.
 
@@ -178,15 +193,16 @@ def ask(
 
 @session.command()
 def run(
-    store: options.SessionStore,
-    queries: Annotated[str, typer.Argument(metavar="QUERIES", help="A .jsonl file of queries.")],
+    *,
+    store: str = options.SESSION_STORE,
+    queries: str = typer.Argument(metavar="QUERIES", help="A .jsonl file of queries."),
     grouping: GroupFile,
-    output: options.Output = None,
-    name: options.Name = "default",
-    graph: options.MovedGraph = None,
-    unguaranteed: options.Unguaranteed = False,
-    expect_head: options.ExpectHead = None,
-    force: options.Force = False,
+    output: str | None = options.OUT,
+    name: str = options.NAME,
+    graph: str | None = options.MOVED_GRAPH,
+    unguaranteed: bool = options.UNGUARANTEED,
+    expect_head: str | None = options.EXPECT_HEAD,
+    force: bool = options.FORCE,
 ) -> None:
     """Answer a file of queries; it can be resumed after an interruption.
 
@@ -200,9 +216,6 @@ def run(
     of weights from a file. After an interruption, run the command again: answers on the record are
     free.
     """
-    check_apart([output], store, queries, graph, *grouping.files)
-    if output is not None:
-        check_writable(output, force=force)
     lines, folder = read_lines(queries), folder_of(queries)
     with resume(store_named(store, expect_head=expect_head), name, graph, grouping) as opened:
         space = opened.universe.space
@@ -224,19 +237,20 @@ def run(
         json.dumps(json.loads(line) | answer_to_dict(answer)) + "\n"
         for (_, line), answer in zip(lines, answers, strict=True)
     )
-    _write(rows, output, force=force)
+    write_out(rows, output, force=force)
     if output is not None:
         say(f"{len(answers):,} answers in {output}, {preview.free:,} of them free")
 
 
 @session.command()
 def repl(
-    store: options.SessionStore,
+    *,
+    store: str = options.SESSION_STORE,
     grouping: GroupFile,
-    name: options.Name = "default",
-    graph: options.MovedGraph = None,
-    unguaranteed: options.Unguaranteed = False,
-    expect_head: options.ExpectHead = None,
+    name: str = options.NAME,
+    graph: str | None = options.MOVED_GRAPH,
+    unguaranteed: bool = options.UNGUARANTEED,
+    expect_head: str | None = options.EXPECT_HEAD,
 ) -> None:
     """Ask queries at a prompt.
 
@@ -245,17 +259,16 @@ def repl(
     Type a query such as:  ann, bob | kim, lee   (without | the second set is all other vertices)
     Tab completes labels, the arrow keys bring back earlier lines, and :help lists the commands.
     """
-    from graphcuts_dp.cli.repl import converse
-
     with resume(store_named(store, expect_head=expect_head), name, graph, grouping) as opened:
-        converse(opened, unguaranteed=unguaranteed)
+        _converse(opened, unguaranteed=unguaranteed)
 
 
 @session.command()
 def status(
-    store: options.SessionStore,
-    name: AnyName = None,
-    expect_head: options.ExpectHead = None,
+    *,
+    store: str = options.SESSION_STORE,
+    name: str | None = options.ANY_NAME,
+    expect_head: str | None = options.EXPECT_HEAD,
 ) -> Report:
     """Show what was spent on the private data, and what is left.
 
@@ -291,7 +304,7 @@ def status(
     return Report(
         {**found.to_dict(), "sessions": [each.to_dict() for each in chosen]},
         [
-            Table(f"Spent on the data of {store}", columns, rows),
+            Card(title=f"Spent on the data of {store}", columns=columns, rows=rows),
             *(session_facts(each) for each in chosen),
             totals,
         ],
@@ -300,11 +313,12 @@ def status(
 
 @session.command()
 def export(
-    store: options.SessionStore,
-    output: options.Output = None,
-    name: AnyName = None,
-    expect_head: options.ExpectHead = None,
-    force: options.Force = False,
+    *,
+    store: str = options.SESSION_STORE,
+    output: str | None = options.OUT,
+    name: str | None = options.ANY_NAME,
+    expect_head: str | None = options.EXPECT_HEAD,
+    force: bool = options.FORCE,
 ) -> None:
     """Write the transcript and its guarantee, as JSON.
 
@@ -313,18 +327,9 @@ def export(
     The transcript contains every answer with its query, and the guarantee for all of them. It
     contains nothing secret, so you may publish it.
     """
-    check_apart([output], store)
     with closing(open_ledger(store_named(store, expect_head=expect_head))) as ledger:
         _chosen(ledger_status(ledger), name)
-        _write(_document(ledger, name), output, force=force)
-
-
-def _write(parts: Iterator[str], output: str | None, *, force: bool) -> None:
-    if output is None:
-        sys.stdout.writelines(parts)
-        return
-    with atomic_write(output, force=force) as handle:
-        handle.writelines(part.encode() for part in parts)
+        write_out(_document(ledger, name), output, force=force)
 
 
 def _document(ledger: Ledger, name: str | None) -> Iterator[str]:
@@ -411,3 +416,155 @@ def _between_chunks(total: int) -> Iterator[Progress]:
             yield report
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def _converse(session: Session, *, unguaranteed: bool) -> None:
+    """Answer line after line until the last one."""
+    prompt = Prompt(session, unguaranteed=unguaranteed)
+    if sys.stdin.isatty():
+        out.print(f"session {session.name}: {session.guarantee}", markup=False)
+        out.print("type a query, or :help", markup=False)
+        _complete(prompt)
+    while prompt.turn():
+        pass
+
+
+@final
+class Prompt:
+    """Reads lines and acts on them.
+
+    Args:
+        session: the open session.
+        unguaranteed: as for `Session.ask`.
+    """
+
+    def __init__(self, session: Session, *, unguaranteed: bool) -> None:
+        self._session = session
+        self._unguaranteed = unguaranteed
+        self._left, self._right = session.vertices
+        self._commands: dict[str, Callable[[str], None]] = {
+            ":status": self._status,
+            ":cost": self._cost,
+            ":history": self._history,
+            ":plot": self._plot,
+            ":help": lambda _: out.print(_PROMPT_HELP, markup=False),
+        }
+
+    def turn(self) -> bool:
+        """One line; False when it was the last."""
+        try:
+            line = input(self._prompt() if sys.stdin.isatty() else "").strip()
+        except EOFError:
+            return False
+        except KeyboardInterrupt:
+            out.print()  # a line that was given up
+            return True
+        command, _, rest = line.partition(" ")
+        if command in (":quit", ":q", ":exit"):
+            return False
+        try:
+            if command in self._commands:
+                self._commands[command](rest.strip())
+            elif line.startswith(":"):
+                say(f"error: unknown command {command}; :help lists them")
+            elif line:
+                self._ask(line)
+        except LedgerError:
+            raise  # nothing more can be recorded
+        except GraphCutsError as problem:
+            say(f"error: {problem}")
+        return True
+
+    def completions(self, word: str, before: str) -> list[str]:
+        """What a word may become.
+
+        Args:
+            word: the text of the label so far.
+            before: the line before it.
+        """
+        if not before and word.startswith(":"):
+            return [name for name in (*self._commands, ":quit") if name.startswith(word)]
+        vertices = self._right if "|" in before else self._left
+        return [text for label in vertices.labels if (text := str(label)).startswith(word)]
+
+    def _prompt(self) -> str:
+        left = self._session.remaining.queries
+        return f"{self._session.name}> " if left is None else f"{left:,} left> "
+
+    def _query(self, line: str) -> Question:
+        if line.startswith("{"):
+            return read_asked(line, None, self._session.universe.space)
+        first, bar, second = line.partition("|")
+        if "|" in second:
+            raise QueryError("a query has one | at most, between its two sets")
+        return read_sets(
+            first.strip(),
+            second.strip() if bar else None,
+            self._session.vertices,
+            self._session.groups,
+        )
+
+    def _ask(self, line: str) -> None:
+        answer = self._session.ask(self._query(line), unguaranteed=self._unguaranteed)
+        out.print(answer_text(answer), markup=False)
+
+    def _cost(self, line: str) -> None:
+        preview = self._session.cost([self._query(line)])
+        free = "free: on the record, or without pairs"
+        out.print(free if preview.free else "one new query", markup=False)
+
+    def _status(self, _: str) -> None:
+        show_facts(session_facts(self._session.status))
+
+    def _history(self, rest: str) -> None:
+        count = int(rest[:18]) if rest.isascii() and rest.isdigit() else 10
+        history = self._session.history
+        first = max(0, len(history) - count)
+        for number, entry in enumerate(history[first:], start=first + 1):
+            cut = _query_text(entry.query, self._session.universe)
+            out.print(f"{number:>6}  {cut:<30}  {answer_text(entry.answer)}", markup=False)
+
+    def _plot(self, path: str) -> None:
+        if not path.lower().endswith((".png", ".pdf")):
+            raise QueryError("name a file, for example :plot answers.png")
+        from graphcuts_dp.plotting.style import write_figure
+
+        write_figure(self._session.plot(), path)
+        points = self._session.history
+        out.print(f"{len(points):,} answers drawn to {path}", markup=False)
+
+
+def _complete(prompt: Prompt) -> None:
+    """Complete labels with Tab, and keep lines for the arrow keys."""
+    try:
+        import readline
+    except ImportError:  # not every Python is built with it
+        return
+    readline.set_completer_delims(",|\t\n")
+    readline.parse_and_bind("tab: complete")
+
+    def completer(text: str, index: int) -> str | None:
+        word = text.lstrip()
+        before = readline.get_line_buffer()[: readline.get_begidx()]
+        found = prompt.completions(word, before)
+        gap = text[: len(text) - len(word)]
+        return gap + found[index] if index < len(found) else None
+
+    readline.set_completer(completer)
+
+
+def _query_text(query: Question, universe: Universe) -> str:
+    """A cut by its labels, of which what is too long is cut off; of another query what it is."""
+    S, T = labels_of_cut(query, universe)
+    if S is None or T is None:
+        return query_title(query, universe)
+    one_set = not universe.bipartite
+    others = one_set and len(S) + len(T) == universe.shape[0] and not set(S) & set(T)
+    return f"{_shortened(S)} | {'others' if others and len(T) > 1 else _shortened(T)}"
+
+
+def _shortened(labels: tuple[Label, ...]) -> str:
+    text = ", ".join(map(str, labels))
+    if len(text) > _SHOWN:
+        text = f"{text[:_SHOWN]}... ({len(labels):,})"
+    return printable(text)

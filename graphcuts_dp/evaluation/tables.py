@@ -4,7 +4,12 @@ They were computed from the private graph, so they are not private.
 """
 
 from dataclasses import dataclass
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
+
+from graphcuts_dp.display import Card, Displayed
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 NOT_PRIVATE = "not private: evaluation"
 
@@ -45,7 +50,7 @@ class CutPoint:
 
 @final
 @dataclass(frozen=True)
-class CutErrorTable:
+class CutErrorTable(Displayed):
     """Cut errors of several estimates of one graph. Not private.
 
     Attributes:
@@ -59,6 +64,28 @@ class CutErrorTable:
     estimates: tuple[str, ...]
     rows: tuple[CutErrorRow, ...]
     points: tuple[CutPoint, ...]
+
+    def _card(self) -> Card:
+        return Card(
+            title=f"{self.title} ({NOT_PRIVATE})",
+            columns=("mean error", "cuts", "true size", *self.estimates),
+            rows=[
+                (
+                    row.kind,
+                    f"{row.cuts:,}" if row.cuts else "all",
+                    f"{row.size:,.1f}",
+                    *(f"{error:,.1f}" for error in row.errors),
+                )
+                for row in self.rows
+            ],
+            notes=("worst cut: a proven upper bound, edges inside both sets counted twice",),
+        )
+
+    def plot(self) -> "Figure":
+        """Draw it, as a figure of matplotlib; see `cut_error_figure`."""
+        from graphcuts_dp.evaluation.cut_error_figure import cut_error_figure  # matplotlib is slow
+
+        return cut_error_figure(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON, marked as not private."""

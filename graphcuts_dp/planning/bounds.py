@@ -72,7 +72,7 @@ class BoundPlan(Tabled):
             f"noise can hide up to {self.hidden:,} owners of each size, and one owner may have any "
             f"number of {self.what}: nobody can privately say how many a bound leaves out at most. "
             "The bound suits the owners that show. If no owner can have more than a known number, "
-            "say so (most=)"
+            "give it as most"
         )
 
     def _card(self) -> Card:

@@ -222,7 +222,7 @@ class Plan(Tabled):
         else:
             told += [f"Synthetic graph: {self.synthetic}.", f"Sparse release: {self.sparse}."]
         if any(math.isinf(row.guaranteed) for row in self.shown):
-            told.append("Needs delta: give one far below 1/edges, for example delta=1e-6.")
+            told.append("Needs delta: give one far below 1/edges, for example a delta of 1e-6.")
         return (*told, f"Advice: {self.advice}")
 
     def _card(self) -> Card:

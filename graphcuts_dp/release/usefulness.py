@@ -72,14 +72,13 @@ class Usefulness(Displayed):
     questions: tuple[Question, ...]
     groups: bool
 
-    columns = ("question", "measures about", "off by at most", "basis", "told")
-
-    def cells(self) -> list[tuple[str, ...]]:
-        """The table as text."""
-        return [
-            (each.what, short(each.size), short(each.error), each.basis, each.verdict)
-            for each in self.questions
-        ]
+    @property
+    def total(self) -> str:
+        """The number of edges, with its interval if it is noisy."""
+        if self.interval is None:
+            return f"{short(self.edges)} (a public guess)"
+        low, high = self.interval
+        return f"{short(self.edges)} in [{short(low)}, {short(high)}] (95%)"
 
     @property
     def advice(self) -> str:
@@ -124,11 +123,14 @@ class Usefulness(Displayed):
 
     def _card(self) -> Card:
         return Card(
-            title="Is it good for my questions?",
-            facts=(("edges, noisy", self.edges),),
-            columns=self.columns,
-            rows=self.cells(),
-            notes=(self.advice,),
+            title="Is it good for my questions? (95%, each question by itself)",
+            facts=(("edges", self.total),),
+            columns=("question", "measures about", "off by at most", "basis", "told"),
+            rows=[
+                (each.what, short(each.size), short(each.error), each.basis, each.verdict)
+                for each in self.questions
+            ],
+            notes=(f"Advice: {self.advice}",),
         )
 
 

@@ -244,7 +244,7 @@ class Flows(FlowStatistics, Displayed):
 
     def _card(self) -> Card:
         place = self.cells.depth - 1
-        table = self.rows_of(place, 0.95, False)
+        table = self.rows_of(place, 0.95, True)
         order = np.argsort(-table["value"], kind="stable").tolist()
         names = ("from", "to", "value", "low", "high")
         return Card(
@@ -258,7 +258,10 @@ class Flows(FlowStatistics, Displayed):
             rows=[[table[name][row] for name in names] for row in order[:20]],
             size=len(order),
             warning=self.guarantee.warning,
-            notes=(f"Largest cells of level {self.levels[-1]!r}, each with an interval of 95%.",),
+            notes=(
+                f"Largest of {len(order):,} cells of level {self.levels[-1]!r}.",
+                "Intervals of all cells hold at once, 95%.",
+            ),
         )
 
     def __repr__(self) -> str:

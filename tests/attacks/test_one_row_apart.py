@@ -202,74 +202,83 @@ PLACES = Metric(
 )  # fmt: skip
 
 
-def people_or_none(path, text):
-    path.write_text(text, newline="")
+def one_line_apart(draw, rows, read):
+    """What is read of all rows and without one of them; None if either is refused."""
+    taken = int(draw.integers(len(rows)))
     try:
-        return Locations.read(PLACES, path).counts
+        return [read(each) for each in (rows, [*rows[:taken], *rows[taken + 1 :]])]
     except GraphCutsError:
         return None
 
 
-@in_many_cases
-@pytest.mark.parametrize("ending", [".csv", ".txt"])
-def test_a_person_changes_one_place_of_a_file_of_locations(tmp_path, ending, cases):
-    draw = np.random.default_rng([3, *ending.encode()])
-    read = 0
-    path = tmp_path / f"people{ending}"
-    for _ in range(cases):
-        head, place, width = "", 0, 1
-        if ending == ".csv":
-            width, place = chosen(draw, [(1, 0), (2, 0), (2, 1)])
-            names = [chosen(draw, ["age", ""]) for _ in range(width)]
-            names[place] = chosen(draw, ["vertex", "place"])
-            head = ",".join(names) + "\n"
-        rows = []
-        for _ in range(int(draw.integers(3, 7))):
-            cells = [chosen(draw, ["vertex", "place", "1", "people"]) for _ in range(width)]
-            cells[place] = a_name(draw, "names")
-            rows.append(",".join(cells) + "\n")
-        if draw.random() < 0.2:
-            rows[int(draw.integers(len(rows)))] = chosen(draw, LINES) + "\n"
-        taken = int(draw.integers(len(rows)))
-        files = [rows, [*rows[:taken], *rows[taken + 1 :]]]
-        found = [people_or_none(path, head + "".join(each)) for each in files]
-        if any(each is None for each in found):
-            continue
-        assert np.abs(found[0] - found[1]).sum() <= 1
-        read += 1
-    assert read > cases / 2
+def some_people(draw, path):
+    """Rows of a file of locations, and how it is read: into a count for each place."""
+    head, place, width = "", 0, 1
+    if path.suffix == ".csv":
+        width, place = chosen(draw, [(1, 0), (2, 0), (2, 1)])
+        names = [chosen(draw, ["age", ""]) for _ in range(width)]
+        names[place] = chosen(draw, ["vertex", "place"])
+        head = ",".join(names) + "\n"
+    rows = []
+    for _ in range(int(draw.integers(3, 7))):
+        cells = [chosen(draw, ["vertex", "place", "1", "people"]) for _ in range(width)]
+        cells[place] = a_name(draw, "names")
+        rows.append(",".join(cells) + "\n")
+
+    def read(rows):
+        path.write_text(head + "".join(rows), newline="")
+        return Locations.read(PLACES, path).counts
+
+    return rows, read
+
+
+def some_groups(draw, path):
+    """Rows of a file of groups, and how it is read: into a label for each vertex."""
+    separator = "," if path.suffix == ".csv" else chosen(draw, [" ", ",", "\t"])
+    named = path.suffix == ".csv" and draw.random() < 0.6
+    options = {} if named or path.suffix == ".txt" else {"header": False}
+    head = separator.join(chosen(draw, [("zone", "area"), ("name", "area")])) if named else ""
+    members = draw.permutation(VERTICES[:-1])[: int(draw.integers(2, 7))].tolist()
+    rows = [
+        separator.join((member, chosen(draw, ["zone", "area", "name", "1x"]))) + "\n"
+        for member in members
+    ]
+
+    def read(rows):
+        path.write_text(head + "\n" * bool(head) + "".join(rows), newline="")
+        made = gc.Groups.read(path, gc.VertexSet(VERTICES), rest="rest", **options)
+        return np.array(made.labels(), dtype=object)[made.codes()]
+
+    return rows, read
+
+
+def distance_of(counts):
+    return np.abs(counts[0] - counts[1]).sum()
+
+
+def changed(labels):
+    return np.count_nonzero(labels[0] != labels[1])
+
+
+# (what makes rows, how far two readings are apart, how often a line is a strange one)
+OF_VERTICES = {"people": (some_people, distance_of, 0.2), "groups": (some_groups, changed, 0.1)}
 
 
 @in_many_cases
 @pytest.mark.parametrize("ending", [".csv", ".txt"])
-def test_a_row_of_groups_changes_the_group_of_one_vertex(tmp_path, ending, cases):
-    draw = np.random.default_rng([4, *ending.encode()])
+@pytest.mark.parametrize("kind", OF_VERTICES)
+def test_a_row_changes_the_place_of_one_person_and_the_group_of_one_vertex(
+    tmp_path, kind, ending, cases
+):
+    make, apart, strange = OF_VERTICES[kind]
+    draw = np.random.default_rng([3 + (kind == "groups"), *ending.encode()])
     read = 0
-    path = tmp_path / f"groups{ending}"
-    vertices = gc.VertexSet(VERTICES)
     for _ in range(cases):
-        separator = "," if ending == ".csv" else chosen(draw, [" ", ",", "\t"])
-        named = ending == ".csv" and draw.random() < 0.6
-        options = {} if named or ending == ".txt" else {"header": False}
-        head = separator.join(chosen(draw, [("zone", "area"), ("name", "area")])) if named else ""
-        members = draw.permutation(VERTICES[:-1])[: int(draw.integers(2, 7))].tolist()
-        rows = [
-            separator.join((member, chosen(draw, ["zone", "area", "name", "1x"]))) + "\n"
-            for member in members
-        ]
-        if draw.random() < 0.1:
+        rows, reading = make(draw, tmp_path / f"x{ending}")
+        if draw.random() < strange:
             rows[int(draw.integers(len(rows)))] = chosen(draw, LINES) + "\n"
-        taken = int(draw.integers(len(rows)))
-        found = []
-        for kept in (rows, [*rows[:taken], *rows[taken + 1 :]]):
-            path.write_text(head + "\n" * bool(head) + "".join(kept), newline="")
-            try:
-                made = gc.Groups.read(path, vertices, rest="rest", **options)
-            except GraphCutsError:
-                break
-            labels = np.array(made.labels(), dtype=object)
-            found.append(labels[made.codes()])
-        if len(found) == 2:
-            assert np.count_nonzero(found[0] != found[1]) <= 1
+        found = one_line_apart(draw, rows, reading)
+        if found is not None:
+            assert apart(found) <= 1
             read += 1
     assert read > cases / 2

@@ -19,11 +19,12 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from helpers import make_flat, owned_flat, read_flat, read_owned_flat
-from one_row_apart import in_many_cases
+from one_row_apart import in_many_cases, pairs_of, rows_by_owner
 from pyarrow import feather, parquet
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import GraphCutsError, ParameterError
+from graphcuts_dp.graph.files import FORMATS
 
 READ = 0.6  # share of the cases in which both are read, at least
 N = 5
@@ -121,11 +122,6 @@ def schema(graph):
 
 def sets_of(graph):
     return (graph.vertices,) * 2 if isinstance(graph, gc.Graph) else (graph.left, graph.right)
-
-
-def pairs_of(graph):
-    ends = zip(graph.rows.tolist(), graph.columns.tolist(), strict=True)
-    return dict(zip(ends, graph.weights.tolist(), strict=True))
 
 
 def pair_of(case, row, tables):
@@ -512,6 +508,9 @@ def loose_case(rng, folder):
     return case_of(rng, folder, loose=True)
 
 
+# What `Graph.write` writes; lists of edges and text tables are those of `test_one_row_apart`.
+LISTED = (".edges", ".edgelist", ".txt", ".csv", ".tsv", ".konect")
+OWN_ENDINGS = [ending for ending in FORMATS if ending not in LISTED]
 READERS = {
     "MatrixMarket": (mtx_case, read_mtx),
     "npz": (matrix_case, read_npz),
@@ -528,13 +527,7 @@ READERS = {
     "from_networkx": (loose_case, read_networkx),
     "from_igraph": (loose_case, read_igraph),
     "from_edges": (loose_case, read_edges),
-    "our own .mtx": own(".mtx"),
-    "our own .npz": own(".npz"),
-    "our own .gml": own(".gml"),
-    "our own .graphml": own(".graphml"),
-    "our own .net": own(".net"),
-    "our own .parquet": own(".parquet"),
-    "our own .arrow": own(".arrow"),
+    **{f"our own {ending}": own(ending) for ending in OWN_ENDINGS},
 }
 
 
@@ -612,15 +605,6 @@ OWNED = {
     "Feather": owned_table(".feather"),
     "pandas": (owned_frame_case, read_owned_frame),
 }
-
-
-def rows_by_owner(rows):
-    """The rows of each owner, in no order, by what marks an owner."""
-    found = {}
-    masses = [None] * len(rows.pairs) if rows.weights is None else rows.weights.tolist()
-    for owner, pair, mass in zip(rows.owners, rows.pairs.tolist(), masses, strict=True):
-        found.setdefault(int(rows.marks[owner]), []).append((pair, mass))
-    return {mark: sorted(mine, key=str) for mark, mine in found.items()}
 
 
 @in_many_cases

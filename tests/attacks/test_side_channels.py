@@ -284,14 +284,20 @@ def compared(_, graph):
     }
 
 
-def tabled(**options):
-    levels = {"half": [0] * 4 + [1] * 4, "pair": [0, 0, 1, 1, 2, 2, 3, 4]}
+LEVELS = {"half": [0] * 4 + [1] * 4, "pair": [0, 0, 1, 1, 2, 2, 3, 4]}
+HALVES = {"half": ["a"] * 4 + ["b"] * 4}
 
+
+def groups_of(graph, levels):
+    """Public groups of the vertices, or of those of both sides."""
+    if isinstance(graph, gc.Graph):
+        return gc.Groups(graph.vertices, levels)
+    return gc.Groups(graph.left, levels), gc.Groups(graph.right, levels)
+
+
+def tabled(**options):
     def run(watch, graph):
-        plain = isinstance(graph, gc.Graph)
-        sets = [graph.vertices] if plain else [graph.left, graph.right]
-        sides = tuple(gc.Groups(each, levels) for each in sets)
-        made = gc.release_flows(graph, sides[0] if plain else sides, epsilon=2.0, seed=3, **options)
+        made = gc.release_flows(graph, groups_of(graph, LEVELS), epsilon=2.0, seed=3, **options)
         made.save(watch.folder / "x.csv")
         again = gc.load(watch.folder / "x.csv")
         return texts_of(made) | {
@@ -305,17 +311,12 @@ def tabled(**options):
 
 
 def grouped(epsilon=2.0, **options):
-    labels = {"half": [0] * 4 + [1] * 4, "pair": [0, 0, 1, 1, 2, 2, 3, 4]}
-
     def run(watch, graph):
-        plain = isinstance(graph, gc.Graph)
-        sets = [graph.vertices] if plain else [graph.left, graph.right]
-        sides = tuple(gc.Groups(each, labels) for each in sets)
         made = gc.release_graph(
             graph,
             epsilon=epsilon,
             seed=3,
-            groups=sides[0] if plain else sides,
+            groups=groups_of(graph, LEVELS),
             progress=watch.progress,
             **options,
         )
@@ -329,18 +330,14 @@ def begun_from_groups(method):
     """In a session that buys the sums between two halves first."""
 
     def run(watch, graph):
-        plain = isinstance(graph, gc.Graph)
-        halves = {"half": ["a"] * 4 + ["b"] * 4}
-        sets = [graph.vertices] if plain else [graph.left, graph.right]
-        sides = tuple(gc.Groups(each, halves) for each in sets)
-        groups = sides[0] if plain else sides
+        groups = groups_of(graph, HALVES)
         return asked(method, start="groups", groups=groups, epsilon=40.0)(watch, graph)
 
     return run
 
 
 def named(watch, graph):
-    groups = gc.Groups(graph.vertices, {"half": ["a"] * 4 + ["b"] * 4})
+    groups = groups_of(graph, HALVES)
     with gc.open_session(
         graph, store=watch.folder / "store.private", epsilon=2.0, queries=9, seed=3, groups=groups
     ) as session:

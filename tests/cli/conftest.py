@@ -1,5 +1,6 @@
 """Running command lines, for all tests of the command line."""
 
+import json
 import sys
 
 import pytest
@@ -28,3 +29,38 @@ def command_line(monkeypatch, capsys, tmp_path):
 def call(command_line):
     """The same; files about one command give it a fixture that begins with its name."""
     return command_line
+
+
+@pytest.fixture
+def done(call):
+    """Run a command that goes well: what it prints, and what it says beside."""
+
+    def run(*arguments):
+        status, out, err = call(*arguments)
+        assert status == 0, err
+        return out, err
+
+    return run
+
+
+@pytest.fixture
+def told(done):
+    """Run a command that goes well: its JSON."""
+    return lambda *arguments: json.loads(done(*arguments, "--json")[0])
+
+
+@pytest.fixture
+def refused(call, tmp_path):
+    """Run a command that is refused in one line, and leaves every file as it was: that line."""
+
+    def run(*arguments):
+        before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+        status, out, err = call(*arguments)
+        lines = [line for line in err.splitlines() if not line.startswith("note: ")]
+        assert (status, out, len(lines)) == (2, "", 1), err
+        assert lines[0].startswith("error: ")
+        left = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+        assert left == before
+        return lines[0]
+
+    return run

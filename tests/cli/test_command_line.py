@@ -1,4 +1,4 @@
-"""The command line as a user meets it: what it prints, writes, and returns."""
+"""`release`, `answer`, `evaluate` and `datasets` as a user meets them, and what ends a command."""
 
 import csv
 import json
@@ -31,291 +31,178 @@ def files_in(folder: Path) -> set[str]:
     return {file.name for file in folder.iterdir()}
 
 
-@pytest.mark.parametrize("ending", ["csv", "edges.gz", "graphml", "gml", "net", "mtx", "npz"])
-def test_release_writes_a_graph_a_receipt_and_the_noisy_matrix(call, mail, tmp_path, ending):
+@pytest.mark.parametrize("ending", ["csv", "graphml", "npz"])
+def test_release_writes_a_graph_a_receipt_and_the_noisy_matrix(done, mail, tmp_path, ending):
     target = tmp_path / f"synthetic.{ending}"
-    status, out, err = call("release", mail, target, "--epsilon", "2", "--vertices", "40")
-    assert status == 0, err
+    out, _ = done("release", mail, target, "--epsilon", "2", "--vertices", "40")
     assert "epsilon = 2" in out
     loaded = gc.Release.load(target)
-    assert loaded.graph.n == 40
-    assert loaded.guarantee.is_private
-    weights = loaded.graph.dense()
-    assert weights.min() >= 0
-    assert weights.max() <= 1
+    assert (loaded.graph.n, loaded.guarantee.is_private) == (40, True)
     assert files_in(tmp_path) == {mail.name} | {
         target.name + suffix
         for suffix in ("", ".json", ".noisy.npz", *([".schema.json"] if ending == "csv" else []))
     }
 
 
-def test_json_is_one_document_on_standard_output(call, mail, tmp_path):
-    status, out, _ = call("release", mail, tmp_path / "s.csv", "--epsilon", "1", "--json")
-    assert status == 0
-    facts = json.loads(out)
-    assert facts["noise"] == "binary"
-    assert len(facts["files"]) == 4  # a .csv has its vertex set beside it
-
-
 @pytest.mark.parametrize(
     ("options", "parts"),
     [
         ([], ("total",)),
-        (["--mechanism", "response"], ("entries",)),
         (["--mechanism", "auto:workload=synthetic graph"], ("total",)),
-        (["--mechanism", "degrees+response"], ("degrees", "entries")),
         (["--mechanism", "degrees+response:degree-share=0.25"], ("degrees", "entries")),
         (["--fit", "first-order"], ("entries",)),
     ],
 )
-def test_what_epsilon_was_spent_on_is_told_and_kept(call, mail, tmp_path, options, parts):
-    target = tmp_path / "s.csv"
-    status, out, err = call("release", mail, target, "--epsilon", "2", "--json", *options)
-    assert status == 0, err
-    facts = json.loads(out)
+def test_what_epsilon_was_spent_on_is_told_and_kept(told, mail, options, parts):
+    facts = told("release", mail, "s.csv", "--epsilon", "2", *options)
     spent = facts["epsilon_spent_on"]
     assert sum(spent.values()) == pytest.approx(2)
     assert set(parts) <= set(spent)
-    assert "total" in parts or set(spent) == set(parts)
-    if "degrees+response:degree-share=0.25" in options:
+    assert len(facts["files"]) == 4  # a .csv has its vertex set beside it
+    if "degrees" in parts:
         assert spent["degrees"] == 0.5
-    if (
-        "auto:workload=synthetic graph" not in options
-    ):  # else the noise of entries is more than the graph weighs
-        assert facts["worst_cut_error_at_most"] > facts["distance_from_noisy_matrix_at_most"]
     assert ("fit_gap" in facts) == ("first-order" in options)
-    loaded = gc.Release.load(target)
+    loaded = gc.Release.load("s.csv")
     assert loaded.workload == ("synthetic graph" if "workload" in " ".join(options) else "answers")
     assert facts["workload"].startswith(loaded.workload + "; ")
-    assert (loaded.degrees is not None) == bool({"degrees", "early degrees"} & set(spent))
-    assert (loaded.total is not None) == ("total" in spent)
 
 
-def test_communities_near_the_noise_are_told(call, tmp_path):
+def test_communities_near_the_noise_are_told(done, tmp_path):
     graph, _ = planted((60, 60), 0.34, 0.1, 0)
-    source = tmp_path / "g.edges"
-    graph.write(source)
+    graph.write(tmp_path / "g.edges")
     options = ["--epsilon", "1", "--vertices", "120", "--mechanism", "response", "--seed", "5"]
-    status, out, err = call("release", source, tmp_path / "s.csv", *options)
-    assert status == 0
+    out, err = done("release", "g.edges", "s.csv", *options)
     assert "warning: communities may be merged in the synthetic graph" in err
     assert "barely passed its noise" in " ".join(out.split())
 
 
-def test_notes_say_the_same_whatever_the_edges(call, tmp_path):
-    texts = {"plain": "0 1\n1 2\n", "loops and duplicates": "0 0\n0 1\n1 0\n0 1\n2 2\n"}
+def test_notes_say_the_same_whatever_the_edges(done, tmp_path):
     notes = []
-    for name, text in texts.items():
-        source = tmp_path / f"{len(name)}.edges"
-        source.write_text(text)
-        target = tmp_path / f"{len(name)}.csv"
-        status, _, err = call("release", source, target, "--epsilon", "9", "--vertices", "3")
-        assert status == 0
-        notes.append(err.replace(str(source), "IN").replace(target.name, "OUT"))
+    for text in ("0 1\n1 2\n", "0 0\n0 1\n1 0\n0 1\n2 2\n"):
+        (tmp_path / "in.edges").write_text(text)
+        line = ("release", "in.edges", "s.csv", "--epsilon", "9", "--vertices", "3", "--force")
+        notes.append(done(*line)[1])
     assert notes[0] == notes[1]
     assert "Self-loops" in notes[0]
 
 
-def test_seeded_runs_repeat_and_say_that_they_are_not_private(call, mail, tmp_path):
+def test_seeded_runs_repeat_and_say_that_they_are_not_private(done, mail, tmp_path):
     outputs = []
-    for name in ("a", "b"):
-        target = tmp_path / f"{name}.csv"
-        status, out, _ = call("release", mail, target, "--epsilon", "1", "--seed", "3")
-        assert status == 0
-        assert "seeded: not private" in out
-        assert "seeded: not private" in (tmp_path / f"{name}.csv.json").read_text()
-        outputs.append(target.read_bytes())
+    for name in ("a.csv", "b.csv"):
+        assert "seeded: not private" in done("release", mail, name, "--epsilon=1", "--seed=3")[0]
+        assert "seeded: not private" in (tmp_path / f"{name}.json").read_text()
+        outputs.append((tmp_path / name).read_bytes())
     assert outputs[0] == outputs[1]
 
 
-def test_the_warning_comes_before_anything_is_spent_and_names_an_epsilon(
-    call, mail, tmp_path, monkeypatch
-):
-    class NoEntropy:
-        seed = None
-
-        def bytes(self, _):
-            raise AssertionError("noise was drawn")
-
-    monkeypatch.setattr("graphcuts_dp.release.job.entropy_source", lambda _: NoEntropy())
-    with pytest.raises(AssertionError, match="noise was drawn"):
-        call("release", mail, tmp_path / "s.csv", "--epsilon", "0.1", "--force-hopeless")
-
-
-def test_a_hopeless_release_is_refused_until_it_is_forced(call, mail, tmp_path):
-    hopeless = ("release", mail, tmp_path / "s.csv", "--epsilon", "0.1")
-    status, _, err = call(*hopeless)
-    assert status == 2
+def test_a_hopeless_release_is_refused_until_it_is_forced(done, refused, mail):
+    hopeless = ("release", mail, "s.csv", "--epsilon", "0.1")
+    err = refused(*hopeless)
     assert "error: worthless at this size" in err
     assert "--force-hopeless" in err
-    assert files_in(tmp_path) == {mail.name}
-    status, _, err = call(*hopeless, "--force-hopeless")
-    assert status == 0
+    _, err = done(*hopeless, "--force-hopeless")
     assert "warning: worthless at this size" in err
     named = err.split("epsilon = ")[1].split()[0]
-    status, _, err = call("release", mail, tmp_path / "t.csv", "--epsilon", named)
-    assert status == 0
-    assert "worthless" not in err
-
-
-def test_answers_from_a_release(call, mail, tmp_path):
-    target = tmp_path / "s.csv"
-    call("release", mail, target, "--epsilon", "3")
-    status, out, _ = call("answer", target, "--from", "0,1,2", "--to", "3,4", "--json")
-    assert status == 0
-    found = json.loads(out)
-    expected = gc.Release.load(target).answer([0, 1, 2], [3, 4])
-    assert found["value"] == expected.value
-    assert tuple(found["interval"]) == expected.interval
-    shrunk = gc.Release.load(target).answer([0, 1, 2], [3, 4], estimate="shrunk")
-    assert found["shrunk"] == {"value": shrunk.value, "note": "estimate, no guarantee"}
-    members = tmp_path / "group.txt"
-    members.write_text("0\n1\n2\n")
-    status, again, _ = call("answer", target, "--from", f"@{members}", "--to", "3,4", "--json")
-    assert status == 0
-    assert again == out
-    status, text, _ = call("answer", target, "--from", "0,1,2", "--to", "3,4")
-    assert status == 0
-    assert text.splitlines() == [
-        str(expected),
-        f"{shrunk.value:.1f} with the synthetic graph (estimate, no guarantee)",
-    ]
+    assert "worthless" not in done("release", mail, "t.csv", "--epsilon", named)[1]
 
 
 @pytest.fixture
-def answered(call, mail, tmp_path):
-    target = tmp_path / "s.csv"
-    assert call("release", mail, target, "--epsilon", "3", "--seed", "1")[0] == 0
-    table, lines = tmp_path / "cuts.csv", tmp_path / "cuts.jsonl"
-    table.write_text('S,T\n"0,1,2","3,4"\n5,\n"3,4","0, 1,2"\n')
-    lines.write_text('{"S": [0, 1, 2], "T": [3, 4]}\n\n{"S": [5]}\n{"S": [3, 4], "T": [0, 1, 2]}\n')
-    return target, table, lines
+def answered(done, mail, tmp_path):
+    done("release", mail, "s.csv", "--epsilon", "3", "--seed", "1")
+    (tmp_path / "cuts.csv").write_text('S,T\n"0,1,2","3,4"\n5,\n"3,4","0, 1,2"\n')
+    lines = '{"S": [0, 1, 2], "T": [3, 4]}\n\n{"S": [5]}\n{"S": [3, 4], "T": [0, 1, 2]}\n'
+    (tmp_path / "cuts.jsonl").write_text(lines)
+    (tmp_path / "group.txt").write_text("0\n1\n2\n")
+    return gc.Release.load("s.csv")
 
 
-@pytest.mark.parametrize("joint", [False, True])
-def test_answers_to_a_file_of_queries(call, answered, tmp_path, joint):
-    target, table, lines = answered
-    release = gc.Release.load(target)
-    queries = [gc.CutQuery([0, 1, 2], [3, 4]), gc.CutQuery([5]), gc.CutQuery([3, 4], [0, 1, 2])]
-    expected = release.answer_all(queries, joint=joint)
-    shrunk = release.answer_all(queries, estimate="shrunk")
-    options = ["--joint"] if joint else []
-    for file in (table, lines):
-        status, out, err = call("answer", target, "--queries", file, "--json", *options)
-        assert status == 0, err
-        answers = json.loads(out)["answers"]
-        assert [tuple(each["interval"]) for each in answers] == [a.interval for a in expected]
-        assert [each["value"] for each in answers] == [a.value for a in expected]
-        assert [each["shrunk"]["value"] for each in answers] == [a.value for a in shrunk]
-        assert {each["together"] for each in answers} == {2 if joint else 1}
-        assert answers[1]["S"] == "5"
-        assert answers[1]["T"] is None
-    status, text, _ = call("answer", target, "--queries", table, *options)
-    assert status == 0
-    assert "5 - others" in text
-    assert ("2 cuts at once" if joint else "this cut") in text
-    assert f"{expected[1].value:,.1f}" in text
-    written = tmp_path / "answers.csv"
-    status, out, err = call("answer", target, "--queries", lines, "-o", written, *options)
-    assert (status, out) == (0, "")
-    rows = list(csv.reader(written.read_text().splitlines()))
-    assert rows[0] == ["S", "T", "value", "low", "high", "shrunk", "mark"]
-    assert [tuple(map(float, row[2:5])) for row in rows[1:]] == [
-        (a.value, *a.interval) for a in expected
+def test_one_answer(done, told, refused, answered):
+    one = ("answer", "s.csv", "--from", "0,1,2", "--to", "3,4")
+    found, expected = told(*one), answered.answer([0, 1, 2], [3, 4])
+    assert (found["value"], tuple(found["interval"])) == (expected.value, expected.interval)
+    shrunk = answered.answer([0, 1, 2], [3, 4], estimate="shrunk").value
+    assert found["shrunk"] == {"value": shrunk, "note": "estimate, no guarantee"}
+    assert told("answer", "s.csv", "--from", "@group.txt", "--to", "3,4") == found
+    assert done(*one)[0].splitlines() == [
+        str(expected),
+        f"{shrunk:.1f} with the synthetic graph (estimate, no guarantee)",
     ]
-    assert {row[-1] for row in rows[1:]} == {"seeded: not private"}
-    assert call("answer", target, "--queries", lines, "-o", written)[0] == 2
-    assert call("answer", target, "--queries", lines, "-o", written, "--force")[0] == 0
+    alone = ("answer", "s.csv", "--from", "0")
+    assert told(*alone, "--complement") == told(*alone)
+    assert "not both" in refused(*alone, "--complement", "--to", "1")
+
+
+@pytest.mark.parametrize("options", [(), ("--joint",)])
+def test_answers_to_a_file_of_queries(done, told, refused, answered, tmp_path, options):
+    queries = [gc.CutQuery([0, 1, 2], [3, 4]), gc.CutQuery([5]), gc.CutQuery([3, 4], [0, 1, 2])]
+    expected = answered.answer_all(queries, joint=bool(options))
+    shrunk = answered.answer_all(queries, estimate="shrunk")
+    ask = ("answer", "s.csv", *options, "--queries")
+    for file in ("cuts.csv", "cuts.jsonl"):
+        answers = told(*ask, file)["answers"]
+        assert [tuple(each["interval"]) for each in answers] == [a.interval for a in expected]
+        assert [each["shrunk"]["value"] for each in answers] == [a.value for a in shrunk]
+        assert {each["together"] for each in answers} == {2 if options else 1}
+        assert (answers[1]["S"], answers[1]["T"]) == ("5", None)
+    text, _ = done(*ask, "cuts.csv")
+    for words in ("5 - others", f"{expected[1].value:,.1f}", "2 cuts at once" * bool(options)):
+        assert words in text
+    write = (*ask, "cuts.jsonl", "-o", "a.csv")
+    assert done(*write)[0] == ""
+    header, *rows = csv.reader((tmp_path / "a.csv").read_text().splitlines())
+    assert header == ["S", "T", "value", "low", "high", "shrunk", "mark"]
+    values = [tuple(map(float, row[2:5])) for row in rows]
+    assert values == [(a.value, *a.interval) for a in expected]
+    assert {row[-1] for row in rows} == {"seeded: not private"}
+    assert "exists" in refused(*write)
+    done(*write, "--force")
+
+
+QUERIES = {  # a file, and what is said of it
+    "missing.csv": (None, "missing.csv"),
+    "wide.csv": ("S,T,U\n1,2,3\n", "needs a first row S,T"),
+    "ragged.csv": ("S,T\n1,2\n1,2,3\n", "line 3 of the queries has 3 cells, not 2"),
+    "unknown.csv": ("S\nnobody\n", "nobody"),
+    "holes.csv": ('S\n"1,,2"\n', "line 2 of the queries: an empty label"),
+    "broken.csv": ('S\n"1\n', "is no table"),
+    "group.csv": ("S\n@Sales\n", "names a group, and there are none"),
+    "empty.csv": ("", "needs a first row"),
+    "header.csv": ("S,T\n", "has no queries"),
+    "no.jsonl": ("[1]\n", "line 1 of the queries is not an object"),
+}
+FILE = ("--queries", "cuts.csv")
 
 
 @pytest.mark.parametrize(
     ("options", "match"),
     [
         ([], "give one of --from, --query, --queries with a file, or --groups"),
-        (["--queries", "cuts.csv", "--from", "1"], "give one of --from, --query, --queries"),
-        (["--queries", "cuts.csv", "--to", "1"], "leave out --to"),
-        (["--queries", "cuts.csv", "--complement"], "leave out --to"),
+        ([*FILE, "--from", "1"], "give one of --from, --query, --queries"),
+        ([*FILE, "--to", "1"], "leave out --to"),
         (["--from", "1", "--joint"], "are for --queries"),
-        (["--from", "1", "-o", "a.csv"], "are for --queries"),
-        (["--queries", "cuts.csv", "-o", "a.txt"], "must end in .csv"),
-        (["--queries", "cuts.csv", "-o", "cuts.csv", "--force"], "read by this command"),
-        (["--queries", "cuts.csv", "--joint", "--simultaneous"], "not both"),
-        (["--queries", "missing.csv"], "missing.csv"),
-        (["--queries", "wide.csv"], "needs a first row S,T"),
-        (["--queries", "ragged.csv"], "line 3 of the queries has 3 cells, not 2"),
-        (["--queries", "unknown.csv"], "nobody"),
-        (["--queries", "holes.csv"], "line 2 of the queries: an empty label"),
-        (["--queries", "broken.csv"], "is no table"),
-        (["--queries", "group.csv"], "names a group, and there are none"),
-        (["--queries", "empty.csv"], "needs a first row"),
-        (["--queries", "header.csv"], "has no queries"),
-        (["--queries", "no.jsonl"], "line 1 of the queries is not an object"),
+        ([*FILE, "-o", "a.txt"], "must end in .csv"),
+        ([*FILE, "-o", "cuts.csv", "--force"], "read by this command"),
+        ([*FILE, "--joint", "--simultaneous"], "not both"),
+        *((["--queries", name], words) for name, (_, words) in QUERIES.items()),
     ],
 )
-def test_queries_that_cannot_be_answered(call, answered, tmp_path, monkeypatch, options, match):
-    monkeypatch.chdir(tmp_path)
-    for name, text in {
-        "wide.csv": "S,T,U\n1,2,3\n",
-        "ragged.csv": "S,T\n1,2\n1,2,3\n",
-        "unknown.csv": "S\nnobody\n",
-        "holes.csv": 'S\n"1,,2"\n',
-        "broken.csv": 'S\n"1\n',
-        "group.csv": "S\n@Sales\n",
-        "empty.csv": "",
-        "header.csv": "S,T\n",
-        "no.jsonl": "[1]\n",
-    }.items():
-        (tmp_path / name).write_text(text)
-    status, out, err = call("answer", answered[0], *options)
-    assert (status, out) == (2, "")
-    assert match in err
-    assert err.startswith("error: ")
-    assert err.count("\n") == 1
+@pytest.mark.usefixtures("answered")
+def test_queries_that_cannot_be_answered(refused, tmp_path, options, match):
+    for name, (text, _) in QUERIES.items():
+        if text is not None:
+            (tmp_path / name).write_text(text)
+    assert match in refused("answer", "s.csv", *options)
 
 
-def test_evaluation_says_that_it_is_not_private(call, mail, tmp_path):
-    target, figure = tmp_path / "s.csv", tmp_path / "errors.png"
-    call("release", mail, target, "--epsilon", "3")
-    status, out, _ = call("evaluate", "release", mail, target, "--plot", figure)
-    assert status == 0
-    assert "not private: evaluation" in out
-    assert "worst cut" in out
-    assert figure.read_bytes().startswith(b"\x89PNG")
+def test_datasets_are_listed_and_written(done, told, refused):
+    assert "us_flights_2008" in {data["name"] for data in told("datasets")}
+    assert "sha256" in done("datasets")[0]
+    done("datasets", "karate", "karate.graphml")
+    assert gc.read_graph("karate.graphml").n == 34
+    assert "name the file to write" in refused("datasets", "karate")
 
 
-def test_cut_distance_of_two_files(call, tmp_path):
-    first, second = tmp_path / "a.edges", tmp_path / "b.edges"
-    first.write_text("0 1\n1 2\n2 3\n")
-    second.write_text("0 1\n0 2\n0 3\n")
-    arguments = ("evaluate", "cut-norm", first, second, "--vertices", "4", "--json")
-    status, out, err = call(*arguments)
-    assert status == 0, err
-    found = json.loads(out)
-    difference = gc.read_graph(first).dense() - gc.read_graph(second).dense()
-    block = difference[np.ix_(found["S"], found["T"])]
-    assert found["lower"] == found["upper"] == abs(block.sum())
-    assert found["mark"] == "not private: evaluation"
-    status, out, err = call("evaluate", "cut-norm", first)
-    assert status == 0
-    assert "at most   6" in out
-    status, _, err = call("evaluate", "cut-norm", first, mtx_of_five(tmp_path))
-    assert status == 2
-    assert "different vertices" in err
-
-
-def mtx_of_five(folder):
-    path = folder / "five.mtx"
-    gc.Graph([0], [4], vertices=5).write(path)
-    return path
-
-
-def test_datasets_are_listed_and_written(call, tmp_path):
-    status, out, _ = call("datasets", "--json")
-    assert status == 0
-    assert "us_flights_2008" in {data["name"] for data in json.loads(out)}
-    status, _, _ = call("datasets", "karate", tmp_path / "karate.graphml")
-    assert status == 0
-    assert gc.read_graph(tmp_path / "karate.graphml").n == 34
+ONE = ["--epsilon", "1"]
 
 
 @pytest.mark.parametrize(
@@ -324,108 +211,67 @@ def test_datasets_are_listed_and_written(call, tmp_path):
         (["--epsilon", "0"], "epsilon"),
         (["--epsilon", "one"], "epsilon"),
         ([], "--epsilon"),
-        (["--epsilon", "1", "--fit", "best"], "unknown --fit best; choose one of"),
-        (["--epsilon", "1", "--mechanism", "degrees+response", "--fit", "none"], "maximum-entropy"),
-        (
-            ["--epsilon", "1", "--mechanism", "auto:degree-share=1.5"],
-            "--mechanism: degree-share must be a number above 0",
-        ),
-        (["--epsilon", "1", "--mechanism", "auto:degree-share=some"], "degree-share"),
-        (["--epsilon", "1", "--seed", "-4"], "seed"),
-        (["--epsilon", "1", "--vertices", "0"], "vertex"),
-        (["--epsilon", "1", "--vertices", "5"], "line"),
-        (["--epsilon", "1", "--vertices", "missing.txt"], "missing.txt"),
-        (["--epsilon", "1", "--weight-cap", "-1"], "weight"),
-        (["--epsilon", "1", "--fit", "none:unweighted"], "unweighted"),
+        ([*ONE, "--fit", "best"], "unknown --fit best; choose one of"),
+        ([*ONE, "--mechanism", "degrees+response", "--fit", "none"], "maximum-entropy"),
+        ([*ONE, "--mechanism", "auto:degree-share=1.5"], "--mechanism: degree-share must be a num"),
+        ([*ONE, "--seed", "-4"], "seed"),
+        ([*ONE, "--vertices", "0"], "vertex"),
+        ([*ONE, "--vertices", "5"], "line"),
+        ([*ONE, "--vertices", "9" * 99], "at most 2,147,483,647 vertices"),
+        ([*ONE, "--vertices", "missing.txt"], "missing.txt"),
+        ([*ONE, "--weight-cap", "-1"], "weight"),
+        ([*ONE, "--protect", "vertex:degree-bound=2"], "all its 39 pairs change together"),
+        (["--budget", "2", *ONE], "add, for example, --store"),
+        (["--store", "m.db", "--budget", "delta=0.1", *ONE], "--budget: give epsilon"),
+        (["--store", "m.db", "--budget", "2,delta=1", *ONE], "below 1"),
+        (["--store", "x" * 300, *ONE], "cannot have this name"),
+        (["--store", "nowhere/m.db", *ONE], "cannot create the store"),
+        (["--store", "m.db", "--uncounted", *ONE], "not both"),
     ],
 )
-def test_bad_options_give_one_line_and_write_nothing(call, mail, tmp_path, arguments, message):
-    before = files_in(tmp_path)
-    status, out, err = call("release", mail, tmp_path / "s.csv", *arguments)
-    lines = [line for line in err.splitlines() if not line.startswith("note: ")]
-    assert status == 2
-    assert out == ""
-    assert len(lines) == 1
-    assert lines[0].startswith("error: ")
-    assert message in lines[0]
-    assert files_in(tmp_path) == before
+def test_bad_options_give_one_line_and_write_nothing(refused, mail, arguments, message):
+    assert message in refused("release", mail, "s.csv", "--public-vertices-from-file", *arguments)
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "no edges and no vertices"),
         ("# only a comment\n", "no edges and no vertices"),
         (f"0 1\n{SENTINEL}\n", "line 2"),
         (f"0 1 x{SENTINEL}\n", "line 1"),
-        ("0 1 nan\n", "line 1"),
         ("0 1 -3\n", "line 1"),
         (f"a b\nb {SENTINEL} 1 2 3\n", "line 2"),
         ("0 0\n", "one vertex"),
     ],
 )
-def test_bad_files_give_one_line_that_quotes_no_row(call, tmp_path, content, message):
-    source = tmp_path / "bad.edges"
-    source.write_text(content)
+def test_bad_files_give_one_line_that_quotes_no_row(refused, tmp_path, content, message):
+    (tmp_path / "bad.edges").write_text(content)
     weights = ["--columns", "weight=3"] if content.startswith("0 1 ") else []
-    status, out, err = call("release", source, tmp_path / "s.csv", "--epsilon", "1", *weights)
-    lines = [line for line in err.splitlines() if not line.startswith("note: ")]
-    assert status == 2
-    assert out == ""
-    assert len(lines) == 1, err
-    assert message in lines[0]
-    assert SENTINEL not in err
-    assert files_in(tmp_path) == {"bad.edges"}
+    said = refused("release", "bad.edges", "s.csv", *ONE, *weights)
+    assert message in said
+    assert SENTINEL not in said
 
 
-def test_missing_input_folder_and_ending(call, mail, tmp_path):
+def test_files_that_cannot_be_read_or_written(done, refused, mail, tmp_path):
     for source, target, message in [
-        (tmp_path / "none.edges", tmp_path / "s.csv", "does not exist"),
-        (tmp_path, tmp_path / "s.csv", "ending"),
-        (mail, tmp_path / "no" / "s.csv", "create it first"),
-        (mail, tmp_path / "s.docx", "unknown ending"),
+        ("none.edges", "s.csv", "does not exist"),
+        (tmp_path, "s.csv", "ending"),
+        (mail, "no/s.csv", "create it first"),
+        (mail, "s.docx", "unknown ending"),
+        (mail, mail, "is read by this command"),
     ]:
-        status, _, err = call("release", source, target, "--epsilon", "1")
-        assert status == 2
-        assert message in err
-    assert files_in(tmp_path) == {mail.name}
-
-
-def test_existing_output_needs_force(call, mail, tmp_path):
-    target = tmp_path / "s.csv"
-    receipt = tmp_path / "s.csv.json"
-    receipt.write_text("mine")
-    status, _, err = call("release", mail, target, "--epsilon", "1")
-    assert status == 2
-    assert "exists" in err
-    assert receipt.read_text() == "mine"
-    status, _, _ = call("release", mail, target, "--epsilon", "1", "--force")
-    assert status == 0
-
-
-def test_weights_and_binary_noise_are_refused_with_a_way_out(call, tmp_path):
-    source = tmp_path / "w.csv"
-    source.write_text("source,target,weight\na,b,2.5\nb,c,1\n")
-    status, _, err = call("release", source, tmp_path / "s.csv", "--epsilon", "1")
-    assert status == 2
-    assert "pass --weight-cap when you read the graph" in err
-    assert "--ignore-weights" in err
-    for extra in (["--ignore-weights"], ["--noise", "laplace", "--weight-cap", "3"]):
-        status, _, err = call(
-            "release", source, tmp_path / "s.csv", "--epsilon", "9", "--force", *extra
-        )
-        assert status == 0, err
+        assert message in refused("release", source, target, *ONE)
+    (tmp_path / "s.csv.json").write_text("mine")
+    assert "exists" in refused("release", mail, "s.csv", *ONE)
+    done("release", mail, "s.csv", *ONE, "--force")
 
 
 def test_labels_that_the_format_cannot_hold_are_told_before_anything_is_spent(
-    call, tmp_path, monkeypatch
+    refused, tmp_path, monkeypatch
 ):
-    source = tmp_path / "mail.csv"
-    source.write_text('source,target\n"a\x01b",c\n')
+    (tmp_path / "mail.csv").write_text('source,target\n"a\x01b",c\n')
     monkeypatch.setattr(release, "carry_out", lambda *_, **__: pytest.fail("budget was spent"))
-    status, _, err = call("release", source, tmp_path / "s.graphml", "--epsilon", "1")
-    assert status == 2
-    assert "label" in err or "vertex" in err
+    assert "label" in refused("release", "mail.csv", "s.graphml", *ONE)
 
 
 def test_interruption_leaves_no_file(call, mail, tmp_path, monkeypatch):
@@ -433,7 +279,7 @@ def test_interruption_leaves_no_file(call, mail, tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(release, "carry_out", interrupt)
-    status, _, err = call("release", mail, tmp_path / "s.csv", "--epsilon", "1")
+    status, _, err = call("release", mail, "s.csv", *ONE)
     assert status == 130
     assert err.splitlines()[-1] == "interrupted: no file is half-written"
     assert files_in(tmp_path) == {mail.name}
@@ -455,29 +301,136 @@ def test_output_that_cannot_be_written_is_an_error():
     assert len(run.stderr.splitlines()) == 1
 
 
-def test_no_progress_bar_when_standard_error_is_not_a_terminal(call, mail, tmp_path, monkeypatch):
+def test_no_progress_bar_when_standard_error_is_not_a_terminal(done, mail, monkeypatch):
     monkeypatch.setattr("graphcuts_dp.cli.console._QUIET_SECONDS", 0.0)
-    status, out, err = call("release", mail, tmp_path / "s.csv", "--epsilon", "1")
-    assert status == 0
+    out, err = done("release", mail, "s.csv", *ONE)
     assert "%" not in err
     assert "\x1b" not in err + out
 
 
-def test_every_command_has_help_with_an_example(call):
-    for words in (
-        ["release"],
-        ["answer"],
-        ["datasets"],
-        ["evaluate", "release"],
-        ["evaluate", "cut-norm"],
-        ["figures"],
-    ):
-        status, out, _ = call(*words, "--help")
-        assert status == 0
-        assert "Example: graphcuts-dp " + " ".join(words) in " ".join(out.split())
+RELEASE = ("release", "calls.graphml", "x.graphml", "--epsilon", "40", "--seed", "1")
+SPARSE = (*RELEASE, "--mechanism", "sparse")
 
 
-def test_version(call):
-    status, out, _ = call("--version")
-    assert status == 0
-    assert gc.__version__ in out
+@pytest.fixture
+def calls(tmp_path):
+    """A private weighted graph of two teams of 30, and a public table of three teams' halves."""
+    rng = np.random.default_rng(1)
+    rows, columns = rng.integers(0, 60, (2, 700))
+    columns = np.where(rng.random(700) < 0.8, columns - (columns - rows) % 2, columns)
+    apart = (rows != columns) & (columns >= 0)
+    weights = np.full(apart.sum(), 90.0)
+    graph = gc.Graph(rows[apart], columns[apart], weights, vertices=60, weight_cap=90)
+    graph.write(tmp_path / "calls.graphml")
+    table = "".join(f"{v},t{v % 3},t{v % 3}{'ab'[v // 30]}\n" for v in range(60))
+    (tmp_path / "teams.csv").write_text("vertex,team,half\n" + table)
+    cuts = 'S,T\n@t0,@t1\n"@t0,@t1",\n@t0a,@t2b\n"@t0a,@t1b,3",\n'
+    (tmp_path / "cuts.csv").write_text(cuts)
+    return graph
+
+
+def test_a_sparse_release_is_made_and_asked(call, done, told, calls, tmp_path, monkeypatch):
+    groups = ("--groups", "teams.csv", "--groups-columns")
+    made = told(*SPARSE, *groups, "levels=team")
+    assert sum(made["epsilon_spent_on"].values()) == pytest.approx(40)
+    assert {"weights", "groups", "degrees"} <= set(made["epsilon_spent_on"])
+    assert {"x.graphml", "x.graphml.noisy.npz", "x.graphml.json"} <= files_in(tmp_path)
+    assert "typically" in done("answer", "x.graphml", "--from", "1,2,3")[0]
+    asked = ("answer", "x.graphml", "--queries", "cuts.csv", "-o", "a.csv", *groups)
+    done(*asked, "levels=team/half")
+    rows = list(csv.DictReader((tmp_path / "a.csv").read_text().splitlines()))
+    assert [row["estimate"] for row in rows] == ["unbiased", "unbiased", "model", "model"]
+    assert [row["typical_error"] != "" for row in rows] == [False, False, True, True]
+    member = np.arange(60) % 3
+    queries = [gc.CutQuery(member == 0, member == 1), gc.CutQuery(member < 2)]
+    for row, query in zip(rows, queries, strict=False):
+        assert float(row["low"]) <= query.value(calls) <= float(row["high"])
+
+    # Ctrl-C while answers are made: no file, and one that was there stays as it is.
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("graphcuts_dp.results.release.answer_queries", interrupted)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert call(*asked, "levels=team/half", "--force")[0] == 130
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--mechanism", "sparse", "--fit", "auto:unweighted"),
+        ("--mechanism", "sparse", "--fit", "spectral"),
+        ("--mechanism", "sparse:degree-share=.96"),
+    ],
+)
+@pytest.mark.usefixtures("calls")
+def test_options_that_do_not_fit_a_sparse_release_are_refused(refused, options):
+    assert "sparse" in refused(*RELEASE, *options)
+
+
+@pytest.mark.usefixtures("calls")
+def test_auto_tells_before_it_takes_a_sparse_release(done, monkeypatch):
+    monkeypatch.setattr("graphcuts_dp.release.releases.memory_limit", lambda: 10**4)
+    assert "released sparsely" in done(*RELEASE, "--noise", "laplace")[1]
+
+
+OWNER = ("--protect", "owner:at-most=2", "--columns", "owner=caller")
+DRY = ("release", "private.csv", "out.csv", "--epsilon", "4", "--vertices", "40", "--dry-run")
+
+
+def test_a_release_ends_with_what_it_is_good_for_as_a_dry_run_forecasts(done, told, mail):
+    line = ("release", mail, "out.csv", "--epsilon", "4", "--vertices", "40", "--mechanism")
+    out, _ = done(*line, "response")
+    table = out[out.index("edges ") :]
+    for words in ("one vertex with all others", "two halves", "any cut", "Advice: ", "in ["):
+        assert words in table
+    made = told(*line, "response", "--force")["good_for"]
+    forecast = told(*DRY, "234", "--mechanism", "response")
+    assert (forecast["dry_run"], forecast["edges"]) == (True, 234)
+    for before, after in zip(forecast["questions"][:2], made["questions"][:2], strict=True):
+        assert before["what"] == after["what"]
+        assert before["off_by_at_most"] == pytest.approx(after["off_by_at_most"])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--mechanism", "sparse"),
+        ("--kind", "directed"),
+        ("--kind", "bipartite", "--vertices", "20,10"),
+        ("--groups", "staff.csv"),
+        ("--protect", "edges:at-most=3"),
+        ("--hide-change", "1", "--noise", "laplace"),
+        OWNER,
+    ],
+)
+def test_a_dry_run_reads_and_writes_nothing(done, options, tmp_path):
+    staff = "vertex,half\n" + "".join(f"{i},{i // 20}\n" for i in range(40))
+    (tmp_path / "staff.csv").write_text(staff)
+    out, err = done(*DRY, "150", *options)
+    assert "150 (a public guess)" in out
+    assert "no graph was read" in err
+    assert files_in(tmp_path) == {"staff.csv"}  # private.csv was never there
+    assert done(*DRY, "150", *options)[0] == out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((*DRY[:5], "--dry-run", "9"), "name its vertices by --vertices"),
+        ((*DRY, "0"), "must be above 0"),
+        ((*DRY, "781"), "at most 780"),
+        ((*DRY, "nan"), "--dry-run must be a number"),
+        ((*DRY, "9", *OWNER, "--counting", "rows"), "--counting edges"),
+    ],
+)
+def test_what_a_dry_run_needs(words, message, refused):
+    assert message in refused(*words)
+
+
+def test_json_alone(call, mail):
+    """One document, and nothing beside it for people."""
+    status, out, err = call("release", mail, "s.csv", "--epsilon", "1", "--json")
+    assert (status, json.loads(out)["noise"]) == (0, "binary")
+    assert "published" not in out + err

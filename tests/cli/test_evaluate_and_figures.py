@@ -1,119 +1,131 @@
-"""`graphcuts-dp evaluate graphs` and `graphcuts-dp figures` as a user meets them."""
+"""`graphcuts-dp evaluate`, its norms, and `graphcuts-dp figures` as a user meets them."""
 
-import json
+import itertools
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
 import graphcuts_dp as gc
 from scripts.figures.registry import find_figure
 
+PAIR = ("true.edges", "other.csv")
+MARK = "not private: evaluation"
 
-def files_in(folder):
-    return {file.name for file in folder.iterdir()}
 
-
-@pytest.fixture
-def pair(tmp_path):
-    """A true graph and another one in files, four vertices."""
-    true, other = tmp_path / "true.edges", tmp_path / "other.csv"
-    true.write_text("0 1\n1 2\n2 3\n")
-    other.write_text("source,target,weight\n0,1,0.5\n0,3,0.25\n")
-    return true, other
+@pytest.fixture(autouse=True)
+def files(tmp_path):
+    """A true graph and another one on four vertices, and two graphs on five."""
+    for name, text in {
+        "true.edges": "0 1\n1 2\n2 3\n",
+        "other.csv": "source,target,weight\n0,1,0.5\n0,3,0.25\n",
+        "a.edges": "0 1\n1 2\n2 3\n3 4\n",
+        "b.edges": "0 1\n0 2\n0 3\n1 4\n",
+        "cuts.jsonl": '{"S": [0], "T": [1, 3]}\n\n{"S": [1]}\n',
+        "nine.jsonl": '{"S": [9]}',
+        "bare.jsonl": '{"S": 1}',
+        "more.jsonl": '{"S": [0], "U": [1]}',
+    }.items():
+        (tmp_path / name).write_text(text)
 
 
 @pytest.mark.parametrize("words", [["evaluate"], ["evaluate", "graphs"]])
-def test_any_graph_is_evaluated(call, pair, tmp_path, words):
-    cuts, plot = tmp_path / "cuts.jsonl", tmp_path / "errors.pdf"
-    cuts.write_text('{"S": [0], "T": [1, 3]}\n\n{"S": [1]}\n')
-    status, out, err = call(*words, *pair, "--cuts", cuts, "--plot", plot)
-    assert status == 0, err
-    assert "not private: evaluation" in out
-    assert "other.csv against true.edges" in out
-    assert plot.read_bytes().startswith(b"%PDF")
-    status, out, _ = call(*words, "--json", *pair, "--cuts", cuts)
-    assert status == 0
-    found = json.loads(out)
-    assert found["mark"] == "not private: evaluation"
+def test_any_graph_is_evaluated(done, told, tmp_path, words):
+    line = (*words, *PAIR, "--cuts", "cuts.jsonl")
+    out, _ = done(*line, "--plot", "errors.pdf")
+    for text in (MARK, "other.csv against true.edges", "worst cut"):
+        assert text in out
+    assert (tmp_path / "errors.pdf").read_bytes().startswith(b"%PDF")
+    found = told(*line)
+    assert found["mark"] == MARK
     given = {row["kind"]: row for row in found["rows"]}["given cuts"]
     assert given["errors"]["synthetic"] == pytest.approx((0.25 + 1.5) / 2)
     assert given["errors"]["all zero"] == pytest.approx(1.5)
 
 
-def test_an_example_of_the_short_form_is_shown(call):
-    status, out, _ = call("evaluate", "graphs", "--help")
-    assert status == 0
+def test_a_release_is_evaluated(done, tmp_path):
+    made = gc.release_graph(gc.read_graph("true.edges", vertices=4), epsilon=9.0, seed=1)
+    made.save("made.csv")
+    line = ("evaluate", "release", "true.edges", "made.csv", "--vertices", "4")
+    out, _ = done(*line, "--plot", "errors.png")
+    assert MARK in out
+    assert (tmp_path / "errors.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_help_shows_the_short_form(done):
+    out, _ = done("evaluate", "graphs", "--help")
     assert "Example: graphcuts-dp evaluate mail.edges.gz synthetic.graphml" in " ".join(out.split())
-    status, out, _ = call("evaluate", "--help")
-    assert status == 0
-    assert "evaluate TRUE SYNTHETIC" in out
+    assert "evaluate TRUE SYNTHETIC" in done("evaluate", "--help")[0]
+    assert "--norm infinity-to-one" in done("evaluate", "cut-norm", "--help")[0]
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    ("words", "message"),
     [
-        ('{"S": [9]}', "vertex"),
-        ('{"S": 1}', "line 1 of the queries"),
-        ('{"S": [0], "U": [1]}', "line 1 of the queries"),
-        ("", ""),
+        (("true.edges", "a.edges"), "vert"),
+        (("true.edges", "none.csv"), "does not exist"),
+        (("relase", *PAIR), "unexpected"),
+        (("true.edges",), "SYNTHETIC"),
+        ((*PAIR, "--cuts", "none.jsonl"), "does not exist"),
+        ((*PAIR, "--cuts", "nine.jsonl"), "vertex"),
+        ((*PAIR, "--cuts", "bare.jsonl"), "line 1 of the queries"),
+        ((*PAIR, "--cuts", "more.jsonl"), "line 1 of the queries"),
+        ((*PAIR, "--plot", "no/a.png"), "create it first"),
+        ((*PAIR, "--plot", "a.gif"), ".png or .pdf"),
+        (("cut-norm", "a.edges", "true.edges"), "different vertices"),
+        (("cut-norm", "a.edges", "--norm", "nuclear"), "unknown --norm nuclear"),
+        (("cut-norm", "a.edges", "--method", "magic"), "unknown --method magic"),
+        (("cut-norm", "a.edges", "--norm", "infinity-to-one", "--method", "spectral"), "low-rank"),
+        (("cut-norm", "a.edges", "b.edges", "--norm", "normalised", "--method", "sdp"), "spectral"),
+        (("cut-norm", "a.edges", "--norm", "normalised", "--time-limit", "3"), "time limit"),
     ],
 )
-def test_cuts_that_cannot_be_asked(call, pair, tmp_path, content, message):
-    cuts = tmp_path / "cuts.jsonl"
-    cuts.write_text(content)
-    status, out, err = call("evaluate", *pair, "--cuts", cuts)
-    assert status == (2 if message else 0)
-    assert message in err
-    if message:
-        assert out == ""
-        assert len(err.splitlines()) == 1
+def test_what_cannot_be_evaluated_is_refused(refused, words, message):
+    assert message in refused("evaluate", *words)
 
 
-def test_evaluation_of_files_that_do_not_fit(call, pair, tmp_path):
-    five = tmp_path / "five.mtx"
-    gc.Graph([0], [4], vertices=5).write(five)
-    for arguments, message in [
-        ((pair[0], five), "vert"),
-        ((pair[0], tmp_path / "none.csv"), "does not exist"),
-        (("relase", *pair), "unexpected"),
-        ((pair[0],), "SYNTHETIC"),
-        ((*pair, "--cuts", tmp_path / "none.jsonl"), "does not exist"),
-        ((*pair, "--plot", tmp_path / "no" / "a.png"), "create it first"),
-    ]:
-        status, out, err = call("evaluate", *arguments)
-        assert status == 2, arguments
-        assert out == ""
-        assert len(err.splitlines()) == 1
-        assert message in err
+def value(norm, matrix, rows, columns):
+    """What a pair of sets, given as 0 and 1, attains."""
+    if norm == "infinity-to-one":
+        return abs((2 * rows - 1) @ matrix @ (2 * columns - 1))
+    size = rows.sum() * columns.sum()
+    found = abs(rows @ matrix @ columns)
+    return found if norm == "cut" else found / np.sqrt(max(size, 1.0))
 
 
-def test_figures_are_listed_made_and_not_overwritten(call, tmp_path, monkeypatch):
-    status, out, _ = call("figures", "--json")
-    assert status == 0
-    assert "nikiforov" in {each["name"] for each in json.loads(out)}
-    status, out, _ = call("figures")
-    assert status == 0
-    assert "laplace-tail" in out
+@pytest.mark.parametrize("names", [["a.edges"], ["a.edges", "b.edges"]])
+@pytest.mark.parametrize("norm", ["cut", "infinity-to-one", "normalised"])
+def test_each_norm_is_that_of_all_pairs_of_sets(done, told, norm, names):
+    line = ("evaluate", "cut-norm", *names, "--vertices", "5", "--norm", norm)
+    found = told(*line)
+    first, *second = (gc.read_graph(name, vertices=5).dense().astype(float) for name in names)
+    matrix = first - sum(second)
+    sets = [np.array(bits) for bits in itertools.product([0.0, 1.0], repeat=5)]
+    largest = max(value(norm, matrix, x, y) for x in sets for y in sets)
+    assert (found["norm"], found["mark"]) == (norm, MARK)
+    assert found["lower"] == pytest.approx(largest, rel=1e-9)
+    assert found["upper"] >= largest * (1 - 1e-12)
+    x, y = (np.isin(np.arange(5), found[side]).astype(float) for side in "ST")
+    assert value(norm, matrix, x, y) == pytest.approx(found["lower"], rel=1e-9)
+    out, _ = done(*line)
+    assert norm in out
+    assert "at most" in out
+
+
+def test_figures_are_listed_made_and_not_overwritten(done, told, refused, tmp_path, monkeypatch):
+    assert "nikiforov" in {each["name"] for each in told("figures")}
+    assert "laplace-tail" in done("figures")[0]
     # How it looks, other tests see.
     small = replace(find_figure("nikiforov"), draw=lambda _: Figure(figsize=(1, 1)))
     monkeypatch.setattr("scripts.figures.registry.FIGURES", (small,))
-    folder = tmp_path / "out"  # made by the command
-    status, out, err = call("figures", "nikiforov", "--quick", "-o", folder)
-    assert status == 0, err
-    assert "Nikiforov" in out
+    line = ("figures", "nikiforov", "--quick", "-o")
+    assert "Nikiforov" in done(*line, "out")[0]  # a folder that the command makes
     names = {"nikiforov.png", "nikiforov.pdf", "nikiforov.csv", "nikiforov.json"}
-    assert files_in(folder) == names
-    for arguments, message in [
-        (("nikiforov", "-o", folder), "exists"),
-        (("nikiforof",), "there are"),
-        (("nikiforov", "-o", tmp_path / "none" / "at all"), "cannot make the folder"),
-    ]:
-        status, _, err = call("figures", *arguments, "--quick")
-        assert status == 2
-        assert message in err
-    (folder / "nikiforov.json").unlink()
-    status, out, _ = call("figures", "nikiforov", "--quick", "-o", folder, "--force", "--json")
-    assert status == 0
-    assert json.loads(out)[0]["figure"] == "nikiforov"
-    assert files_in(folder) == names
+    assert {file.name for file in (tmp_path / "out").iterdir()} == names
+    assert "exists" in refused(*line, "out")
+    assert "there are" in refused("figures", "nikiforof", "--quick")
+    assert "cannot make the folder" in refused(*line, "none/at all")
+    (tmp_path / "out" / "nikiforov.json").unlink()
+    assert told(*line, "out", "--force")[0]["figure"] == "nikiforov"
+    assert {file.name for file in (tmp_path / "out").iterdir()} == names

@@ -1,152 +1,188 @@
-"""`graphcuts-dp flows` as a user meets it."""
+"""`graphcuts-dp flows`: tables, whom they protect, and how much owners contribute."""
 
 import csv
 import json
-from functools import partial
+import random
 
 import pytest
 
 import graphcuts_dp as gc
 
 
-@pytest.fixture
-def call(command_line):
-    return partial(command_line, "flows")
-
-
 @pytest.fixture(autouse=True)
 def files(tmp_path):
-    gc.Graph.of([(f"v{i}", f"v{(3 * i + 1) % 12}") for i in range(12)]).write(
-        tmp_path / "mail.edges"
-    )
-    staff = "".join(f"v{i};{'AB'[i // 6]};u{i // 3}\n" for i in range(12))
-    (tmp_path / "staff.csv").write_text("person;site;unit\n" + staff)
-    (tmp_path / "plain.csv").write_text("".join(f"v{i},u{i // 3}\n" for i in range(12)))
-    (tmp_path / "labels.txt").write_text("".join(f"v{i}\n" for i in range(12)))
+    """A graph that joins v_i and v_(3i+1), groups of its vertices, and rows with owners."""
+    edges = [(f"v{i}", f"v{(3 * i + 1) % 12}") for i in range(12)]
+    gc.Graph.of(edges).write(tmp_path / "mail.edges")
+    rng = random.Random(1)
+    visits = [
+        f"p{owner},v{rng.randrange(12)},v{rng.randrange(12)},{rng.random():.3f}"
+        for owner in range(80)
+        for _ in range(rng.randint(1, 8))
+    ]
+    pairs = [f"hub,v{a},v{b}" for a in range(12) for b in range(a)]
+    usual = [f"p{owner},v{owner % 11},v11" for owner in range(100)]
+    for name, rows in {
+        "staff.csv": ["person;site;unit", *(f"v{i};{'AB'[i // 6]};u{i // 3}" for i in range(12))],
+        "plain.csv": [f"v{i},u{i // 3}" for i in range(12)],
+        "some.csv": ["who,unit", "v1,a", "v2,b", "zoe,b"],
+        "labels.txt": [f"v{i}" for i in range(12)],
+        "films.csv": ["user,film", "a,x", "b,y", "c,x"],
+        "users.csv": ["user,region", "a,N", "b,N", "c,S"],
+        "genres.csv": ["film,kind", "x,drama", "y,comedy"],
+        "visits.csv": ["patient,a,b,cost", *visits],
+        "heavy.csv": ["patient,a,b", *usual, *pairs],
+        "nobody.csv": ["patient,a,b", "p1,v1,v2", ",v3,v4"],
+    }.items():
+        (tmp_path / name).write_text("\n".join(rows) + "\n")
 
 
-BASE = ("mail.edges", "staff.csv", "flows.csv", "--epsilon", "1", "--vertices", "labels.txt")
+PROMISE = ("--epsilon", "1", "--vertices", "labels.txt")
+BASE = ("flows", "mail.edges", "staff.csv", "flows.csv", *PROMISE)
 COLUMNS = ("--groups-columns", "levels=site/unit")
+UNITS = (*BASE, "--groups-columns", "levels=unit")
+OWNED = ("--columns", "owner=patient,source=a,target=b", "--protect", "owner:at-most=4")
+OWNERS = ("flows", "visits.csv", "staff.csv", "flows.csv", *PROMISE, *COLUMNS)
+TABLE = ("flows", "visits.csv", *PROMISE, *OWNED[:2], "--contributions", "table")
 
 
-def test_table_and_receipt(call, tmp_path):
-    status, out, err = call(*BASE, *COLUMNS, "--seed", "1")
-    assert status == 0
-    assert "hidden: whether any one pair is an edge" in out
-    assert "the vertex set and the groups" in out
-    assert "seeded: not private" in out
-    assert "Largest 10 of 10 cells of level 'unit'" in out
+def test_table_and_receipt(done, refused, tmp_path):
+    out, err = done(*BASE, *COLUMNS, "--seed", "1")
+    for words in ("hidden    whether any one pair", "the vertex set and the groups",
+                  "seeded: not private", "Largest of 10 cells of level 'unit'"):  # fmt: skip
+        assert words in out
     assert "note: Expected error of a cell of level 'site'" in err
-    assert "note: Expected error of a cell of level 'unit'" in err
     with (tmp_path / "flows.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 3 + 10
-    assert {row["level"] for row in rows} == {"site", "unit"}
-    made = gc.load(tmp_path / "flows.csv")
+    made = gc.load("flows.csv")
     assert made.levels == ("site", "unit")
     assert float(rows[0]["value"]) == pytest.approx(made.values("site")[0, 0])
-    status, _, err = call(*BASE, *COLUMNS)
-    assert status == 2
-    assert "exists" in err
-    assert call(*BASE, *COLUMNS, "--force")[0] == 0
+    assert "exists" in refused(*BASE, *COLUMNS)
+    # All that is missing stands in one line.
+    (tmp_path / "mail.edges").write_text("v0 v1 7\n")
+    said = refused(*BASE, "--columns", "weight=3", "--force")
+    assert "pass --weight-cap" in said
+    assert "; and staff.csv: pass --groups-columns levels=" in said
+    (tmp_path / "mail.edges").write_text("v0 v1\n")
+    done(*BASE, *COLUMNS, "--force")
 
 
-def test_json(call):
-    status, out, _ = call(
-        *BASE, "--groups-columns", "levels=3,header=yes", "--json", "--delta", "1e-6"
-    )
-    told = json.loads(out)
-    assert status == 0
-    assert told["levels"] == {"unit": "4 x 4"}
-    assert told["shares"] == {"unit": 1.0}
-    assert told["files"] == ["flows.csv", "flows.csv.noisy.npz", "flows.csv.json"]
-    assert told["noise"] == "laplace"
+def test_json(told):
+    facts = told(*BASE, "--groups-columns", "levels=3,header=yes", "--delta", "1e-6")
+    assert (facts["levels"], facts["shares"]) == ({"unit": "4 x 4"}, {"unit": 1.0})
+    assert facts["files"] == ["flows.csv", "flows.csv.noisy.npz", "flows.csv.json"]
+    assert facts["noise"] == "laplace"
 
 
-def test_other_tables_and_options(call, tmp_path):
-    plain = ("mail.edges", "plain.csv", *BASE[2:])
-    assert "pass --groups-columns header=no if the file has no header" in call(*plain)[2]
-    assert call(*plain, "--groups-columns", "header=no")[0] == 0
-    (tmp_path / "some.csv").write_text("who,unit\nv1,a\nv2,b\nzoe,b\n")
-    some = ("mail.edges", "some.csv", "some_out.csv", *BASE[3:], "--groups-columns", "vertex=who")
-    status, _, err = call(*some)
-    assert status == 2
+def test_other_tables_of_groups(done, refused):
+    plain = ("flows", "mail.edges", "plain.csv", *BASE[3:])
+    assert "pass --groups-columns header=no if the file has no header" in refused(*plain)
+    done(*plain, "--groups-columns", "header=no")
+    some = ("flows", "mail.edges", "some.csv", "out.csv", *PROMISE, "--groups-columns")
     assert (
         "some.csv: line 4: not a vertex of the graph; correct it, or pass --groups-columns "
-        "unknown=ignore" in err
+        "unknown=ignore" in refused(*some, "vertex=who")
     )
-    status, _, err = call(*some, "--groups-columns", "unknown=ignore")
-    assert status == 2
-    assert "have no group of level 'unit'; add them, or pass --groups-columns rest=other" in err
-    assert call(*some, "--groups-columns", "unknown=ignore,rest=others")[0] == 0
-    assert gc.load(tmp_path / "some_out.csv").groups.labels() == ("a", "b", "others")
+    assert "pass --groups-columns rest=other" in refused(*some, "vertex=who,unknown=ignore")
+    done(*some, "vertex=who,unknown=ignore,rest=others")
+    assert gc.load("out.csv").groups.labels() == ("a", "b", "others")
+    sides = ("flows", "films.csv", "users.csv", "sides.csv", "--epsilon", "5", "--kind")
+    sides = (*sides, "bipartite", "--columns", "header=yes")
+    assert "needs --right-groups" in refused(*sides)
+    done(*sides, "--right-groups", "genres.csv")
+    assert gc.load("sides.csv").values().shape == (2, 2)
 
 
 @pytest.mark.parametrize(
-    ("more", "told"),
+    ("line", "message"),
     [
-        ((), "pass --groups-columns levels=, the columns of the groups"),
-        (("--groups-columns", "levels=site//unit"), "an empty name"),
-        (("--groups-columns", "levels=town"), "exactly one column 'town'"),
-        (("--groups-columns", "levels=unit/site"), "lies in two groups"),
-        (
-            ("--groups-columns", "levels=9"),
-            "pass --groups-columns header=yes if the first line names the columns",
-        ),
-        (("--groups-columns", "levels=9,header=yes"), "no such column"),
-        ((*COLUMNS, "--workload", "town"), "unknown workload 'town'"),
-        ((*COLUMNS, "--noise", "gaussian"), "needs a delta"),
-        ((*COLUMNS, "--right-groups", "staff.csv"), "--right-groups is for --kind bipartite"),
-        ((*COLUMNS, "--groups-columns", "encoding=utf-99"), "unknown encoding"),
-        (
-            (*COLUMNS, "--groups-columns", "header=no"),
-            "needs a header; pass --groups-columns header=yes",
-        ),
+        (BASE[:2] + BASE[4:], "GRAPH GROUPS OUT"),
+        ((*BASE[:3], "staff.csv", *PROMISE), "write to another file"),
+        (BASE, "pass --groups-columns levels=, the columns of the groups"),
+        ((*BASE, "--groups-columns", "levels=site//unit"), "an empty name"),
+        ((*BASE, "--groups-columns", "levels=town"), "exactly one column 'town'"),
+        ((*BASE, "--groups-columns", "levels=unit/site"), "lies in two groups"),
+        ((*BASE, "--groups-columns", "levels=9"), "pass --groups-columns header=yes if the first"),
+        ((*UNITS, "--workload", "town"), "unknown workload 'town'"),
+        ((*UNITS, "--noise", "gaussian"), "needs a delta"),
+        ((*UNITS, "--right-groups", "staff.csv"), "--right-groups is for --kind bipartite"),
+        ((*UNITS, "--groups-columns", "encoding=utf-99"), "unknown encoding"),
+        ((*UNITS, "--groups-columns", "header=no"), "pass --groups-columns header=yes"),
+        ((*UNITS, "--protect", "vertex"), "degree"),
+        ((*UNITS, "--protect", "vertex:degree-bound=0"), "degree"),
+        ((*UNITS, "--degree-bound", "3"), "--protect vertex:degree-bound="),
+        ((*OWNERS, *OWNED[2:]), "needs --columns owner=COLUMN"),
+        ((*OWNERS, *OWNED[:2]), "is for --protect owner"),
+        ((*OWNERS[:6], *COLUMNS, *OWNED), "pass --vertices"),
+        ((*OWNERS, *OWNED[:2], "--protect", "owner"), "needs at-most"),
+        ((*OWNERS, *OWNED, "--columns", "owner=who"), "owner is given twice"),
+        ((*OWNERS, *OWNED, "--columns", "weight=cost"), "weight= is for --counting weight"),
+        ((*OWNERS, *OWNED, "--weight-cap", "2"), "not for rows with owners"),
+        ((*OWNERS[:1], "nobody.csv", *OWNERS[2:], *OWNED), "the column of owners: line 3"),
+        ((*TABLE[:6], *TABLE[-2:]), "owner=COLUMN"),
+        ((*TABLE[:-1], "table:bounds=5/2"), "must ascend"),
+        ((*TABLE[:-1], "table:bounds=5/x"), "whole numbers"),
+        ((*TABLE[:-1], "table:cells=0"), "cells must be"),
+        ((*TABLE[:-1], "choice"), "share-above"),
+        (("evaluate", "visits.csv", "visits.csv", *OWNED[:2]), "not for this command"),
     ],
 )
-def test_what_does_not_fit_is_refused_in_one_line(call, tmp_path, more, told):
-    status, out, err = call(*BASE, *more)
-    assert (status, out) == (2, "")
-    assert told in err
-    assert err.splitlines()[-1].startswith("error: ")
-    assert not (tmp_path / "flows.csv").exists()
+def test_what_does_not_fit_is_refused_in_one_line(refused, line, message):
+    assert message in refused(*line)
 
 
-def test_outputs_are_apart_from_inputs(call):
-    for target in ("staff.csv", "mail.edges"):
-        status, _, err = call("mail.edges", "staff.csv", target, "--epsilon", "1")
-        assert status == 2
-        assert "write to another file" in err
+def test_a_vertex_or_an_owner_is_protected(done, refused, tmp_path):
+    out, err = done(*UNITS, "--protect", "vertex:degree-bound=2", "--store", "mail.db")
+    assert "protects  1 vertex" in out
+    assert "counts for at most 2" in out
+    # 4 cells of a group, 2 in each: the deviation of discrete Laplace noise of scale 8.
+    assert "Expected error of a cell of level 'unit': 11" in err
+    assert "protect 1 vertex" in refused(*UNITS, "--store", "mail.db", "--force")
+    unit = ("--counting", "weight", "--columns", "weight=cost", "--unit", "0.25", "--force")
+    _, err = done(*OWNERS, *OWNED, *unit)
+    assert "Of each owner at most 4" in err
+    assert "in units of 0.25" in err
+    receipt = json.loads((tmp_path / "flows.csv.json").read_text())
+    assert receipt["guarantee"]["protects"] == "1 owner"
 
 
-def test_two_sides(call, tmp_path):
-    (tmp_path / "films.csv").write_text("user,film\n" + "a,x\nb,y\nc,x\n")
-    (tmp_path / "users.csv").write_text("user,region\na,N\nb,N\nc,S\n")
-    (tmp_path / "genres.csv").write_text("film,kind\nx,drama\ny,comedy\n")
-    base = (
-        "films.csv",
-        "users.csv",
-        "out.csv",
-        "--epsilon",
-        "5",
-        "--kind",
-        "bipartite",
-        "--columns",
-        "header=yes",
-    )
-    status, _, err = call(*base)
-    assert status == 2
-    assert "needs --right-groups" in err
-    assert call(*base, "--right-groups", "genres.csv")[0] == 0
-    assert gc.load(tmp_path / "out.csv").values().shape == (2, 2)
+def test_one_store_for_bounds_tables_and_sessions(
+    done, told, refused, tmp_path_factory, tmp_path, monkeypatch
+):
+    keep = ("--store", "visits.db", "--epsilon")
+    assert told(*TABLE, *keep, "2", "--budget", "14")["what"] == "pairs"
+    start = ("session", "start", "visits.csv", *PROMISE, "--queries", "3", *OWNED)
+    done(*start, *keep, "9")
+    # The session knows how its rows are read, from any folder.
+    with monkeypatch.context() as elsewhere:
+        elsewhere.chdir(tmp_path_factory.mktemp("elsewhere"))
+        done("session", "ask", tmp_path / "visits.db", "--from", "v1", "--to", "v3")
+    status = gc.store_status("visits.db")
+    assert [each.use.kind for each in status.uses] == ["contributions", "session"]
+    assert {each.use.guarantee.protects for each in status.uses} == {"1 owner"}
+    assert "does not allow" in refused(*TABLE, *keep, "8")
+    assert "visits.db" in refused(*TABLE)
+    assert "visits.db" in refused(*OWNERS, *OWNED)
 
 
-def test_a_store_is_charged_and_remembered(call):
-    store = ("--store", "mail.db", "--budget", "1.5")
-    assert call(*BASE, *COLUMNS, *store)[0] == 0
-    status, _, err = call(*BASE, *COLUMNS, "--force")
-    assert status == 2
-    assert "keeps account" in err
-    status, _, err = call(*BASE, *COLUMNS, "--force", "--store", "mail.db")
-    assert status == 2
-    assert "nothing was spent" in err
+def test_a_bound_by_its_share(told, done):
+    line = (*TABLE[:-1], "choice:share-above=0.5,bounds=1/3/1000", "--epsilon", "30")
+    # Half of the owners have more than 4 rows, none more than 8: any other has a chance < 1e-100.
+    assert told(*line)["at_most"] == 3
+    assert "may have most of the rows" in done(*line)[1]
+
+
+def test_what_nobody_can_tell_is_said(told, done):
+    """One owner with most of the rows, whom noise hides: the upper end is unknown, not small."""
+    line = (TABLE[0], "heavy.csv", *TABLE[2:-1])
+    seen = told(*line, "table:bounds=1/5/20", "--seed", "2")
+    assert (seen["at_most"], seen["confidence"], seen["hidden"]) == (1, 0.95, 4)
+    assert [row["left_out"][1] for row in seen["bounds"]] == [None] * 3
+    assert "one owner may have any number of pairs" in seen["warning"]
+    out, err = done(*line, "table:bounds=1/5/20", "--seed", "2")
+    assert "unknown" in out
+    assert "--contributions table:most=" in err
+    known = told(*line, "table:bounds=1/5/20,most=66", "--seed", "2")
+    assert known["warning"] == ""
+    assert all(row["left_out"][1] is not None for row in known["bounds"])

@@ -1,8 +1,8 @@
-"""Groups on the command line: `--groups FILE`, and sets that name them with @@."""
+"""Groups and directions on the command line: sets that name groups, and arcs that are read."""
 
-import json
-
+import numpy as np
 import pytest
+from helpers import random_graph
 
 import graphcuts_dp as gc
 from graphcuts_dp.cli.queries import read_set
@@ -10,27 +10,23 @@ from graphcuts_dp.errors import FileFormatError, QueryError
 
 UNITS = {"ann": "Sales", "bob": "Sales", "eve": "IT", "kim": "Board", "lee": "Board"}
 EDGES = [("ann", "eve"), ("bob", "eve"), ("ann", "kim"), ("kim", "lee")]
+RELEASE = ("release", "g.graphml", "out.graphml", "--epsilon", "30", "--seed", "1", "--groups")
+TABLE = ("--groups", "staff.csv", "--groups-columns")
+ANSWER = ("answer", "out.graphml")
 
 
 @pytest.fixture
-def graph():
-    return gc.Graph.of(EDGES, vertices=list(UNITS))
-
-
-@pytest.fixture
-def groups(graph):
-    return gc.Groups.of(UNITS, graph, ["unit"])
-
-
-@pytest.fixture
-def files(graph, tmp_path):
+def graph(tmp_path):
     """A private graph and a public table, in the folder of the command."""
+    graph = gc.Graph.of(EDGES, vertices=list(UNITS))
     graph.write(tmp_path / "g.graphml")
     rows = "".join(f"{vertex},{unit},x\n" for vertex, unit in UNITS.items())
     (tmp_path / "staff.csv").write_text("vertex,unit,room\n" + rows)
+    return graph
 
 
-def test_the_command_line_spells_groups_with_two_at_signs(graph, groups, tmp_path):
+def test_the_command_line_spells_groups_with_two_at_signs(graph, tmp_path):
+    groups = gc.Groups.of(UNITS, graph, ["unit"])
     (tmp_path / "Sales").write_text("ann\n")
     vertices = graph.vertices
     assert read_set("@@Sales, lee", vertices, groups) == ["@Sales", "lee"]
@@ -41,150 +37,96 @@ def test_the_command_line_spells_groups_with_two_at_signs(graph, groups, tmp_pat
         read_set("@@Sales", vertices)
 
 
-@pytest.mark.usefixtures("files")
-def test_a_session_is_asked_about_groups(call, tmp_path):
-    (tmp_path / "cp1252.csv").write_bytes("vertex,unit\nann,Küche\n".encode("cp1252"))
-    begin = ("session", "start", "g.graphml", "--store", "s.db", "--epsilon", "30")
-    assert call(*begin, "--queries", "9,beta=1e-6", "--method", "laplace")[0] == 0
-    ask = ("session", "ask", "s.db")
-    table = ("--groups", "staff.csv", "--groups-columns", "levels=unit")
-    status, told, _ = call(*ask, *table, "--from", "@@Sales", "--to", "@@IT", "--json")
-    assert status == 0
-    named = json.loads(told)
-    assert named["interval"][0] <= 2 <= named["interval"][1]  # but once in 10^6 runs
-    status, told, _ = call(*ask, "--from", "ann,bob", "--to", "eve", "--json")
-    assert json.loads(told)["value"] == named["value"]  # the same query, on the record
-    for options, wanted in (
-        ((*table, "--from", "@@Sale"), "unknown group '@Sale'"),
-        (("--from", "@@Sales"), "give --groups FILE"),
-        ((*table[2:], "--from", "ann"), "need --groups FILE"),
-        ((*table[:2], "--from", "ann"), "pass --groups-columns levels="),
-        ((*table, "--from", "@Sales"), "type @@Sales for the group"),
-        (
-            ("--groups", "cp1252.csv", "--from", "ann"),
-            "example --groups-columns encoding=cp1252 for Excel",
-        ),
-        (
-            (*table, "--right-groups", "staff.csv", "--from", "ann"),
-            "is for --kind bipartite",
-        ),
-    ):
-        status, told, error = call(*ask, *options)
-        assert (status, told) == (2, "")
-        assert wanted in error
-        assert error.count("\n") == 1
-
-
-@pytest.mark.usefixtures("files")
-def test_a_release_with_groups_says_what_they_cost(call, tmp_path):
-    line = ("release", "g.graphml", "out.graphml", "--epsilon", "30", "--seed", "1")
-    status, told, _ = call(
-        *line, "--groups", "staff.csv", "--groups-columns", "levels=unit", "--json"
-    )
-    assert status == 0
-    found = json.loads(told)
+@pytest.mark.usefixtures("graph")
+def test_answers_of_a_release_name_its_groups_or_others(told, done, refused, tmp_path):
+    assert "nowhere.csv" in refused(*RELEASE, "nowhere.csv")
+    found = told(*RELEASE, "staff.csv", "--groups-columns", "levels=unit")
     assert set(found["epsilon_spent_on"]) >= {"groups", "entries"}
     assert "and the groups" in found["guarantee"]
-    assert gc.Release.load(tmp_path / "out.graphml").measurements.values[0].name == "groups"
-    status, _, error = call(*line, "--groups", "nowhere.csv", "--force")
-    assert (status, error.count("nowhere.csv")) == (2, 1)
-
-
-@pytest.mark.usefixtures("files")
-def test_answers_of_a_release_name_its_groups_or_others(call):
-    line = ("release", "g.graphml", "out.graphml", "--epsilon", "30", "--seed", "1", "--groups")
-    assert call(*line, "staff.csv", "--groups-columns", "levels=unit")[0] == 0
-    ask = ("answer", "out.graphml", "--json")
-    named = call(*ask, "--from", "@@Sales", "--to", "@@IT,lee")
-    assert named[0] == 0
-    assert json.loads(named[1])["value"] == pytest.approx(2, abs=0.01)
-    assert named[1] == call(*ask, "--from", "ann,bob", "--to", "eve,lee")[1]
-    table = ("--groups", "staff.csv", "--groups-columns", "levels=room")
-    everything = call(*ask, *table, "--from", "@@x", "--to", "@@x")
-    assert json.loads(everything[1])["value"] == pytest.approx(4, abs=0.01)
-    status, _, error = call(*ask, "--from", "@@x")
-    assert status == 2
-    assert "unknown group '@x'" in error
-
-
-@pytest.mark.usefixtures("files")
-def test_a_file_of_queries_names_groups(call, tmp_path):
-    begin = ("session", "start", "g.graphml", "--store", "s.db", "--epsilon", "30")
-    assert call(*begin, "--queries", "9", "--method", "laplace")[0] == 0
-    lines = [{"S": "@Sales", "T": ["@IT", "lee"]}, {"S": ["ann", "bob"], "T": ["eve", "lee"]}]
-    (tmp_path / "q.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    table = ("--groups", "staff.csv", "--groups-columns", "levels=unit")
-    status, told, _ = call("session", "run", "s.db", "q.jsonl", *table)
-    assert status == 0
-    first, second = map(json.loads, told.splitlines())
-    assert first["value"] == second["value"]
-    assert first["S"] == "@Sales"
-    status, _, error = call("session", "run", "s.db", "q.jsonl")
-    assert status == 2
-    assert "--groups FILE" in error
-
-
-def test_a_directed_release_takes_one_file_of_groups(call, tmp_path):
-    """Tails and heads are the same vertices: one file, and none for a right side."""
-    (tmp_path / "arcs.edges").write_text("0 1\n1 2\n2 0\n3 0\n")
-    (tmp_path / "clubs.csv").write_text("vertex,club\n0,X\n1,X\n2,Y\n3,Y\n")
-    base = ("release", tmp_path / "arcs.edges", tmp_path / "made.csv", "--epsilon", "9")
-    options = (
-        "--kind",
-        "directed",
-        "--vertices",
-        "4",
-        "--groups",
-        tmp_path / "clubs.csv",
-        "--json",
-    )
-    status, out, err = call(*base, *options, "--force-hopeless")
-    assert status == 0, err
-    assert json.loads(out)["epsilon_spent_on"]["groups"] > 0
-    assert isinstance(gc.Release.load(tmp_path / "made.csv").graph, gc.DirectedGraph)
-    more = ("--right-groups", tmp_path / "clubs.csv", "--force")
-    status, _, err = call(*base, *options, *more)
-    assert status == 2
-    assert "--right-groups is for --kind bipartite" in err
-
-
-def test_all_pairs_of_groups_are_answered_at_once(call, tmp_path):
-    """With a table of groups and no query: each pair once, and what is within each group."""
-    (tmp_path / "in.edges").write_text("".join(f"{i} {(i + 1) % 12}\n" for i in range(12)))
-    (tmp_path / "teams.csv").write_text(
-        "vertex,half,team\n" + "".join(f"{i},{i // 6},t{i // 3}\n" for i in range(12))
-    )
-    made = ("release", "in.edges", "out.csv", "--epsilon", "6", "--vertices", "12")
-    assert call(*made)[0] == 0
-    table = ("answer", "out.csv", "--groups", "teams.csv", "--groups-columns")
-    ask = (*table, "levels=half/team")  # the finest level of several
-    status, told, err = call(*ask, "--json")
-    assert status == 0, err
-    answers = json.loads(told)["answers"]
-    assert len(answers) == 4 * 5 // 2
-    release = gc.Release.load(tmp_path / "out.csv")
+    named = told(*ANSWER, "--from", "@@Sales", "--to", "@@IT,lee")
+    assert named["value"] == pytest.approx(2, abs=0.01)
+    assert named == told(*ANSWER, "--from", "ann,bob", "--to", "eve,lee")
+    room = told(*ANSWER, *TABLE, "levels=room", "--from", "@@x", "--to", "@@x")
+    assert room["value"] == pytest.approx(4, abs=0.01)
+    assert "unknown group '@x'" in refused(*ANSWER, "--from", "@@x")
+    # With a table of groups and no query: each pair once, of the finest level of several.
+    answers = told(*ANSWER, *TABLE, "levels=room/unit")["answers"]
     asked = {(each["S"], each["T"]): each["value"] for each in answers}
-    assert asked["@t0", "@t1"] == release.answer([0, 1, 2], [3, 4, 5]).value
-    assert asked["@t3", "@t3"] == release.answer([9, 10, 11], [9, 10, 11]).value
-    status, told, _ = call(*table, "levels=half", "--joint", "-o", "pairs.csv")
-    assert status == 0
-    lines = (tmp_path / "pairs.csv").read_text().splitlines()
-    assert lines[0].startswith("S,T,value,low,high")
-    assert [line.split(",")[:2] for line in lines[1:]] == [["@0", "@0"], ["@0", "@1"], ["@1", "@1"]]
-    assert "@t0 - @t1" in call(*ask)[1]
-    status, _, err = call(*ask, "--to", "1")
-    assert status == 2
-    assert "they need --from" in err
+    assert len(asked) == 3 * 4 // 2
+    assert asked["@IT", "@Sales"] == gc.load("out.graphml").answer(["ann", "bob"], ["eve"]).value
+    assert "@IT - @Sales" in done(*ANSWER, *TABLE, "levels=unit")[0]
+    done(*ANSWER, *TABLE, "levels=room", "--joint", "-o", "pairs.csv")
+    assert (tmp_path / "pairs.csv").read_text().splitlines()[1].startswith("@x,@x,")
+    assert "they need --from" in refused(*ANSWER, *TABLE, "levels=unit", "--to", "ann")
 
 
-def test_too_many_pairs_of_groups_are_refused(call, tmp_path):
+def test_too_many_pairs_of_groups_are_refused(done, refused, tmp_path):
     (tmp_path / "in.edges").write_text("0 1\n")
-    (tmp_path / "teams.csv").write_text(
-        "vertex,team\n" + "".join(f"{i},t{i}\n" for i in range(150))
-    )
+    teams = "vertex,team\n" + "".join(f"{i},t{i}\n" for i in range(150))
+    (tmp_path / "teams.csv").write_text(teams)
     made = ("release", "in.edges", "out.csv", "--epsilon", "6", "--vertices", "150", "--fit")
-    assert call(*made, "none")[0] == 0
-    status, _, err = call("answer", "out.csv", "--groups", "teams.csv")
-    assert status == 2
-    assert "11,325 pairs of groups are too many" in err
-    assert err.count("\n") == 1
+    done(*made, "none")
+    said = refused("answer", "out.csv", "--groups", "teams.csv")
+    assert "11,325 pairs of groups are too many" in said
+
+
+LABELS = [f"v{i}" for i in range(15)]
+READ = ("mail.edges", "--kind", "directed", "--vertices", "staff.txt")
+S, T = "v0,v1,v2,v3", "v2,v3,v4,v5,v6"
+CUT = gc.CutQuery(S.split(","), T.split(","))
+
+
+@pytest.fixture
+def mail(tmp_path):
+    """A private directed graph, with arcs both ways, in a list that does not say so."""
+    graph = random_graph(15, 2, density=0.4, directed=True, vertices=LABELS)
+    names = np.array(LABELS)
+    lines = zip(names[graph.rows], names[graph.columns], strict=True)
+    (tmp_path / "mail.edges").write_text("".join(f"{a} {b}\n" for a, b in lines))
+    (tmp_path / "staff.txt").write_text("\n".join(LABELS))
+    clubs = "vertex,club\n" + "".join(f"v{i},{'XY'[i // 8]}\n" for i in range(15))
+    (tmp_path / "clubs.csv").write_text(clubs)
+    return graph
+
+
+@pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
+def test_a_directed_release_its_answers_and_its_errors(done, told, refused, mail):
+    """Tails and heads are the same vertices: one file of groups, and none for a right side."""
+    line = ("release", READ[0], "made.graphml", *READ[1:], "--epsilon", "20")
+    grouped = (*line, "--groups", "clubs.csv")
+    assert "is for --kind bipartite" in refused(*grouped, "--right-groups", "clubs.csv")
+    assert told(*grouped)["epsilon_spent_on"]["groups"] > 0
+    assert "Duplicate arcs are merged." in done(*line, "--force")[1]
+    made = gc.Release.load("made.graphml")
+    assert isinstance(made.graph, gc.DirectedGraph)
+    assert "ordered pair is an arc" in str(made.guarantee)
+    for first, second, query in ((S, T, CUT), (T, S, gc.CutQuery(CUT.T, CUT.S))):
+        low, high = told("answer", "made.graphml", "--from", first, "--to", second)["interval"]
+        assert low <= query.value(mail) <= high  # at epsilon = 20 no bit is wrong but for 1e-6
+    rows = told("evaluate", "release", READ[0], "made.graphml", *READ[1:])["rows"]
+    assert {"out of one vertex", "into one vertex"} <= {row["kind"] for row in rows}
+    done("evaluate", "graphs", READ[0], "made.graphml", *READ[1:])
+    assert told("evaluate", "cut-norm", *READ)["lower"] == len(mail.rows)
+
+
+@pytest.mark.usefixtures("mail")
+@pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
+def test_a_directed_iterative_release(done, told):
+    promise = ("--epsilon", "8", "--delta", "1e-6", "--construction")
+    line = ("release-iteratively", READ[0], "made.csv", *READ[1:], *promise)
+    done(*line, "multiplicative-weights:rounds=2")
+    made = gc.IterativeRelease.load("made.csv")
+    assert isinstance(made.graph, gc.DirectedGraph)
+    asked = told("answer", "made.csv", "--from", S, "--to", T)
+    assert asked["value"] == pytest.approx(made.answer(CUT).value)
+
+
+def test_files_of_the_other_kind_are_refused_in_the_words_of_the_command_line(
+    refused, mail, tmp_path
+):
+    mail.write(tmp_path / "arcs.graphml")
+    gc.Graph([0], [1], vertices=3).write(tmp_path / "edges.graphml")
+    line = ("x.csv", "--epsilon", "1")
+    assert "pass --kind directed" in refused("release", "arcs.graphml", *line)
+    said = refused("release", "edges.graphml", *line, "--kind", "directed")
+    assert "leave out --kind directed" in said

@@ -1,7 +1,5 @@
 """`graphcuts-dp inspect`, and what commands say may be published."""
 
-import json
-
 import pytest
 
 from graphcuts_dp.cli.inspect import _HOW, promise
@@ -20,13 +18,8 @@ PRODUCTS = {
         ["out.csv.schema.json", "out.csv", "out.csv.noisy.npz"],
     ),
     "release without a graph": (
-        (
-            "release",
-            "in.edges",
-            "out.csv",
-            *READ,
-            *("--fit", "none", "--protect", "edges:at-most=3", "--force-hopeless"),
-        ),
+        ("release", "in.edges", "out.csv", *READ,
+         *("--fit", "none", "--protect", "edges:at-most=3", "--force-hopeless")),
         ["a noisy matrix of 12 vertices, without", "Protects: 3 edges", "at most 3 edges is"],
         ["out.csv.noisy.npz"],
     ),
@@ -46,41 +39,23 @@ PRODUCTS = {
         ["out.csv", "out.csv.noisy.npz"],
     ),
     "iterative construction": (
-        (
-            "release-iteratively",
-            "in.edges",
-            "out.csv",
-            *READ,
-            "--delta",
-            "1e-6",
-            "--construction",
-            "multiplicative-weights:rounds=2",
-        ),
+        ("release-iteratively", "in.edges", "out.csv", *READ, "--delta", "1e-6",
+         *("--construction", "multiplicative-weights:rounds=2")),
         ["learnt from noisy answers to cuts", "of at most 2 rounds", "How near: "],
         ["out.csv.schema.json", "out.csv", "out.csv.hypothesis.npz"],
     ),
     "answers": (
-        (
-            *("release-iteratively", "in.edges", "out.npz", *READ),
-            *("--construction", "answers", "--queries", "cuts.csv"),
-        ),
+        ("release-iteratively", "in.edges", "out.npz", *READ,
+         *("--construction", "answers", "--queries", "cuts.csv")),
         ["answers to cuts of 12 vertices", "made: by k-norm", "with probability 95% for all"],
         ["out.npz"],
     ),
     "distances": (
-        (
-            "distances",
-            "in.edges",
-            "people.csv",
-            "--epsilon",
-            "2",
-            *("--at-most", "2"),
-            *OUT,
-        ),
+        ("distances", "in.edges", "people.csv", "--epsilon", "2", "--at-most", "2", *OUT),
         ["12 places of a public map", "Protects: 2 people", "where everybody else is"],
         ["out.csv"],
     ),
-}
+}  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -95,77 +70,45 @@ def folder(tmp_path):
 
 
 @pytest.mark.parametrize("product", PRODUCTS)
-def test_every_product_has_its_words(product, call):
+def test_every_product_has_its_words_and_files_that_changed_are_told(
+    product, done, told, refused, folder
+):
     made, words, files = PRODUCTS[product]
     out = next(word for word in made if word.startswith("out."))
-    status, _, err = call(*made)
-    assert status == 0, err
-    last = err.splitlines()[-1]
+    last = done(*made)[1].splitlines()[-1]
     assert last.startswith(f"note: May be published: {', '.join(files)}, {out}.json.")
     assert "Keep to yourself: " + ("people.csv" if product == "distances" else "in.edges") in last
-    status, told, err = call("inspect", f"{out}.json")
-    assert (status, err) == (0, "")
-    for text in words:
-        assert text in told
-    assert "Epsilon: 2\n" in told
-    assert f"Files: {', '.join(files)}: whole" in told
-    assert f"\nMay be published: {out}" in told
-    assert call("inspect", out)[:2] == (0, told)  # the release names its receipt
-    status, told, _ = call("inspect", out, "--json")
-    read = json.loads(told)
-    assert status == 0
-    assert read["private"] is True
-    assert read["files"] == files
-
-
-@pytest.mark.parametrize("product", PRODUCTS)
-def test_a_file_that_changed_or_is_gone_is_told_in_a_line(product, call, folder):
-    made, _, files = PRODUCTS[product]
-    receipt = next(word for word in made if word.startswith("out.")) + ".json"
-    assert call(*made)[0] == 0
+    text, _ = done("inspect", f"{out}.json")
+    expected = ("Epsilon: 2\n", f"Files: {', '.join(files)}: whole", f"\nMay be published: {out}")
+    for part in (*words, *expected):
+        assert part in text
+    read = told("inspect", out)  # the release names its receipt
+    assert (read["private"], read["files"]) == (True, files)
     for name in files:
         whole = (folder / name).read_bytes()
         (folder / name).write_bytes(whole + b" ")
-        status, told, err = call("inspect", receipt)
-        assert (status, told) == (2, "")
-        assert err == f"error: {name} is not the file that the receipt names; it changed\n"
+        assert f"{name} is not the file that the receipt names; it" in refused("inspect", out)
         (folder / name).unlink()
-        status, told, err = call("inspect", receipt)
-        assert (status, told) == (2, "")
-        assert err.startswith(f"error: {name} is missing;")
-        assert err.count("\n") == 1
+        assert f"{name} is missing;" in refused("inspect", out)
         (folder / name).write_bytes(whole)
-    assert call("inspect", receipt)[0] == 0
 
 
-def test_an_owner_is_named_with_the_bound(call, folder):
+def test_an_owner_is_named_with_the_bound(done, folder):
     rows = "caller,callee\n" + "".join(f"{i},{(i + 1) % 12}\n" for i in range(12))
     (folder / "calls.csv").write_text(rows)
-    status, _, err = call(
-        *("flows", "calls.csv", "staff.csv", "out.csv", *READ, "--protect", "owner:at-most=5"),
-        *("--columns", "owner=caller"),
-    )
-    assert status == 0, err
-    status, told, _ = call("inspect", "out.csv")
-    assert status == 0
-    assert "at most 5 rows (or units of weight) of an owner count" in told
+    owner = ("--protect", "owner:at-most=5", "--columns", "owner=caller")
+    done("flows", "calls.csv", "staff.csv", "out.csv", *READ, *owner)
+    said = "at most 5 rows (or units of weight) of an owner count"
+    assert said in done("inspect", "out.csv")[0]
 
 
-def test_a_seeded_run_may_not_be_published(call):
-    status, _, err = call("release", "in.edges", "out.csv", *READ, "--seed", "1")
-    assert status == 0
+def test_a_seeded_run_may_not_be_published(done, told):
+    _, err = done("release", "in.edges", "out.csv", *READ, "--seed", "1")
     assert "publish nothing of this" in err.splitlines()[-1]
-    status, told, _ = call("inspect", "out.csv")
-    assert status == 0
-    assert told.startswith("NOT PRIVATE")
-    assert "May be published: out" not in told
-    assert json.loads(call("inspect", "out.csv", "--json")[1])["private"] is False
-
-
-def test_with_json_nothing_is_said_beside_it(call):
-    status, told, err = call("flows", "in.edges", "staff.csv", "out.csv", *READ, "--json")
-    assert status == 0
-    assert "published" not in told + err
+    text, _ = done("inspect", "out.csv")
+    assert text.startswith("NOT PRIVATE")
+    assert "May be published: out" not in text
+    assert told("inspect", "out.csv")["private"] is False
 
 
 @pytest.mark.parametrize(
@@ -178,18 +121,15 @@ def test_with_json_nothing_is_said_beside_it(call):
         (b'{"format": 3, "digest": "0"}', "read it with the version that wrote it"),
     ],
 )
-def test_what_is_no_receipt_is_refused(content, message, call, folder):
+def test_what_is_no_receipt_is_refused(content, message, refused, folder):
     (folder / "x.json").write_bytes(content)
-    status, told, err = call("inspect", "x.json")
-    assert (status, told) == (2, "")
-    assert message in err
-    assert err.count("\n") == 1
-    assert "does not exist" in call("inspect", "missing")[2]
+    assert message in refused("inspect", "x.json")
+    assert "does not exist" in refused("inspect", "missing")
 
 
-def test_receipts_with_strange_fields_are_refused_in_a_line(call, folder):
+def test_receipts_with_strange_fields_are_refused_in_a_line(done, refused, folder):
     """A digest is no signature: anybody can make one that fits, of any fields."""
-    assert call("release", "in.edges", "out.csv", *READ)[0] == 0
+    done("release", "in.edges", "out.csv", *READ)
     file = folder / "out.csv.json"
     whole = read_receipt(file)
     guarantee = whole["guarantee"]
@@ -207,10 +147,7 @@ def test_receipts_with_strange_fields_are_refused_in_a_line(call, folder):
     for fields in strange:
         file.unlink()
         write_receipt(file, {**whole, **fields})
-        status, told, err = call("inspect", "out.csv")
-        assert (status, told) == (2, ""), fields
-        assert err.startswith(f"error: {file.name} is "), err
-        assert err.count("\n") == 1, err
+        assert refused("inspect", "out.csv").startswith(f"error: {file.name} is "), fields
 
 
 def test_delta_and_an_epsilon_of_nothing():

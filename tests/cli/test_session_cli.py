@@ -1,256 +1,196 @@
-"""`graphcuts-dp session`: what it prints, writes, refuses and returns."""
+"""`graphcuts-dp session`, and one store for all that is spent on a graph."""
 
 import json
 import os
 import re
+import shutil
 import signal
 from contextlib import contextmanager
-from functools import partial
 
 import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.cli import repl as session_repl
 from graphcuts_dp.cli import session as session_cli
 from graphcuts_dp.session.session import open_session
 
-NAMES = ["ann", "bob", "eve", "kim", "lee", *(f"p{i}" for i in range(25))]
+NAMES = ["ann", "bob", "eve", "kim", "lee", *(f"p{i}" for i in range(15))]
 TERMS = ("--epsilon", "40", "--delta", "0.001", "--queries", "500", "--method", "gaussian")
+LAPLACE = ("--epsilon", "1", "--queries", "3", "--method", "laplace")
+KEEP = ("--store", "mail.db")
+START = ("session", "start", "mail.edges", *KEEP)
+ASK = ("session", "ask", "mail.db")
+TABLE = ("--groups", "staff.csv", "--groups-columns", "levels=unit")
 
 
-@pytest.fixture
-def call(command_line):
-    return partial(command_line, "session")
-
-
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def mail(tmp_path):
-    """A private graph in a file."""
+    """A private graph, and a public table of its vertices."""
     rng = np.random.default_rng(5)
-    path = tmp_path / "mail.edges"
     lines = [f"{a} {b}\n" for i, a in enumerate(NAMES) for b in NAMES[:i] if rng.random() < 0.3]
-    path.write_text("".join(lines))
-    return path
+    (tmp_path / "mail.edges").write_text("".join(lines))
+    rows = [f"{name},{'short' if len(name) == 2 else 'long'}\n" for name in NAMES]
+    (tmp_path / "staff.csv").write_text("name,unit\n" + "".join(rows))
+    return tmp_path / "mail.edges"
 
 
 @pytest.fixture
-def store(call, mail, tmp_path):
+def store(done, mail):
     """A store with a session."""
-    path = tmp_path / "mail.db"
-    status, _, err = call("start", mail, "--store", path, *TERMS)
-    assert status == 0, err
-    return path
+    done(*START, *TERMS)
+    return mail.with_name("mail.db")
 
 
-def test_start_says_what_is_promised(call, mail, tmp_path):
-    path = tmp_path / "mail.db"
-    status, out, err = call("start", mail, "--store", path, *TERMS)
-    assert status == 0
+def test_start_says_what_is_promised(done, told, mail):
+    out, err = done(*START, *TERMS)
     assert "epsilon = 40, delta = 0.001" in out
-    assert "error      up to 14.0 (95%, all queries at once)" in out
+    assert "error      up to " in out
     assert "warning" not in err
     assert "note: The vertices are taken from the edges" in err
-    assert "not private in its vertex set" in out
-    status, out, _ = call("start", mail, "--store", path, *TERMS, "--name", "two", "--json")
-    assert status == 0
-    assert json.loads(out)["name"] == "two"
-    assert oct(path.stat().st_mode)[-3:] == "600"
+    assert told(*START, *TERMS, "--name", "two")["name"] == "two"
+    assert oct(mail.with_name("mail.db").stat().st_mode)[-3:] == "600"
 
 
-def test_a_worthless_session_is_warned_of_and_states_its_whole_error(call, mail, tmp_path):
-    path = tmp_path / "mail.db"
-    options = (
-        "--epsilon",
-        "1",
-        "--delta",
-        "1e-6",
-        "--queries",
-        "10",
-        "--method",
-        "frieze-kannan:calibration=gru12",
-    )
-    start = ("start", mail, "--store", path, *options)
-    status, out, err = call(*start)
-    assert status == 0
+@pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
+def test_a_worthless_session_is_warned_of_and_states_its_whole_error(done, told):
+    promise = ("--epsilon", "1", "--delta", "1e-6", "--queries", "10", "--method")
+    start = (*START, *promise, "frieze-kannan:calibration=gru12")
+    out, err = done(*start)
     assert "warning: worthless at this size: answers are promised within" in err
-    assert "method 'gaussian' promises" in err
-    stated = float(re.search(r"up to ([0-9,.]+) ", out).group(1).replace(",", ""))
-    assert stated > 10**5
-    status, out, err = call("ask", path, "--from", "ann", "--to", "bob")
-    assert (status, err) == (0, "")
+    assert float(re.search(r"up to ([0-9,.]+) ", out).group(1).replace(",", "")) > 10**5
+    out, err = done(*ASK, "--from", "ann", "--to", "bob")
     assert " in [0.0, 1.0] (95%" in out
-    assert json.loads(call(*start, "--name", "two", "--json")[1])["error_bound"] > 10**5
+    assert told(*start, "--name", "two")["error_bound"] > 10**5
 
 
-def test_ask_in_all_its_forms(call, store, tmp_path):
-    status, first, _ = call("ask", store, "--from", "ann, bob", "--to", "kim")
-    assert status == 0
+def test_ask_in_all_its_forms(done, told, store):
+    first, _ = done(*ASK, "--from", "ann, bob", "--to", "kim")
     assert "499 left" in first
-    assert call("ask", store, "--from", "bob,ann", "--to", "kim")[1] == first
-    team = tmp_path / "team.txt"
-    team.write_text("bob\nann\n")
-    assert call("ask", store, "--from", f"@{team}", "--to", "kim")[1] == first
-    status, out, _ = call("ask", store, "--from", "ann", "--complement", "--json")
-    found = json.loads(out)
+    store.with_name("team.txt").write_text("bob\nann\n")
+    for S in ("bob,ann", "@team.txt"):
+        assert done(*ASK, "--from", S, "--to", "kim")[0] == first
+    found = told(*ASK, "--from", "ann", "--complement")
     assert found["queries_left"] == 498
     assert found["interval"][0] <= found["value"] <= found["interval"][1]
-    status, out, _ = call("ask", store, "--from", "ann", "--json")
-    assert json.loads(out) == found
+    assert told(*ASK, "--from", "ann") == found
+    assert told(*ASK, "--query", '{"S": ["ann"]}')["value"] == found["value"]
+    names = ",".join(name for name in NAMES if len(name) == 2)
+    group = told(*ASK, *TABLE, "--from", "@@short")
+    assert told(*ASK, "--from", names)["value"] == group["value"]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("words", "message"),
     [
-        (("--from", "nobody"), "unknown vertex"),
-        (("--from", "ann,,bob"), "empty label"),
-        (("--from", "ann", "--to", "bob", "--complement"), "not both"),
-        (("--from", "ann", "--name", "other"), "no session 'other'"),
-        (("--from", "ann", "--graph", "missing.edges"), "missing.edges"),
-        (("--from", "@missing.txt"), "missing.txt"),
+        ((*ASK,), "give either sets"),
+        ((*ASK, "--from", "nobody"), "unknown vertex"),
+        ((*ASK, "--from", "ann", "--to", "bob", "--complement"), "not both"),
+        ((*ASK, "--from", "ann", "--name", "other"), "no session 'other'"),
+        ((*ASK, "--from", "ann", "--graph", "missing.edges"), "missing.edges"),
+        ((*ASK, "--from", "@missing.txt"), "missing.txt"),
+        ((*ASK, *TABLE, "--from", "@@Sale"), "unknown group '@Sale'"),
+        ((*ASK, "--from", "@@short"), "give --groups FILE"),
+        ((*ASK, *TABLE[2:], "--from", "ann"), "need --groups FILE"),
+        ((*ASK, *TABLE, "--from", "@short"), "type @@short for the group"),
+        ((*ASK, *TABLE, "--right-groups", "staff.csv", "--from", "ann"), "for --kind bipartite"),
+        (("session", "run", "mail.db", "none.jsonl"), "none.jsonl"),
+        (("session", "status", "mail.db", "--name", "other"), "there is: default"),
+        (("session", "export", "mail.db", "--name", "other"), "there is: default"),
+        (("session", "status", "mail.db", "--expect-head", "5"), "a head is what"),
+        (("session", "status", "none.db"), "none.db"),
+        ((*START, *TERMS, "--name", "b", *TABLE[:2]), "give it to session ask"),
+        ((*START, *TERMS[:-1], "frieze-kannan:start=groups", "--name", "b"), "needs --groups FILE"),
+        ((*START, *TERMS[:-1], "frieze-kannan:start=blocks", "--name", "b"), "unknown start="),
+        ((*START, *TERMS, "--name", "b", "--queries", "most-spectral=8"), "most-spectral is for"),
     ],
 )
-def test_bad_requests_are_one_line_and_spend_nothing(call, store, arguments, words):
-    status, out, err = call("ask", store, *arguments)
-    assert (status, out) == (2, "")
-    assert words in err
-    assert err.startswith("error: ")
-    assert err.count("\n") == 1
-    assert "499 left" in call("ask", store, "--from", "ann")[1]
+@pytest.mark.usefixtures("store")
+def test_bad_requests_are_one_line_and_spend_nothing(refused, words, message):
+    assert message in refused(*words)
 
 
-def test_a_moved_graph_is_named_again_and_a_changed_one_is_refused(call, store, mail):
+@pytest.mark.usefixtures("store")
+def test_a_moved_graph_is_named_again_and_a_changed_one_is_refused(done, refused, mail):
     moved = mail.with_name("moved.edges")
     mail.rename(moved)
-    status, _, err = call("ask", store, "--from", "ann")
-    assert status == 2
-    assert "--graph" in err
-    assert call("ask", store, "--from", "ann", "--graph", moved)[0] == 0
-    text = moved.read_text()
-    lines = text.splitlines(keepends=True)
-    moved.write_text("".join(lines[:-1]))
-    status, _, err = call("ask", store, "--from", "ann", "--graph", moved)
-    assert status == 2
+    assert "--graph" in refused(*ASK, "--from", "ann")
+    done(*ASK, "--from", "ann", "--graph", moved)
+    *lines, last = moved.read_text().splitlines(keepends=True)
+    moved.write_text("".join(lines))
+    err = refused(*ASK, "--from", "ann", "--graph", moved)
     assert "other private data" in err or "these data, but read" in err
-    assert not set(err.split()) & {lines[-1].split()[0]}
+    assert not set(err.split()) & {last.split()[0]}
 
 
-def test_reading_options_are_remembered(call, tmp_path):
-    source, labels, path = (tmp_path / name for name in ("m.edges", "v.txt", "m.db"))
-    source.write_text("1 2 0.5\n2 3 1.5\n")
-    labels.write_text("0\n1\n2\n3\n")
-    options = (
-        "--vertices",
-        labels,
-        "--columns",
-        "weight=3",
-        "--weight-cap",
-        "2",
-        "--columns",
-        "one-based",
-    )
-    assert call("start", source, "--store", path, *TERMS, *options)[0] == 0
-    status, _, err = call("ask", path, "--from", "3")
-    assert status == 0, err
+def test_reading_options_are_remembered(done, mail, tmp_path_factory, monkeypatch):
+    mail.with_name("m.csv").write_bytes("Wer|Wen|Wie oft\nZoë|b|2\nb|c|9\n".encode("cp1252"))
+    options = ("--columns", "source=Wer,target=2,weight=3,delimiter=|", "--hide-change", "1")
+    start = ("session", "start", "m.csv", *KEEP, *TERMS, "--columns", "encoding=cp1252", *options)
+    assert "'Wer', column 2; as its weight: column 3." in done(*start)[1]
+    monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
+    done("session", "ask", mail.with_name("mail.db"), "--from", "Zoë")
 
 
-def test_run_answers_a_file_and_again_for_free(call, store, tmp_path):
-    queries, answers = tmp_path / "q.jsonl", tmp_path / "a.jsonl"
+def test_run_answers_a_file_and_again_for_free(done, refused, store):
     lines = [{"S": ["ann", "bob"]}, {"S": ["ann"], "T": ["kim"]}, {"T": ["ann"], "S": ["kim"]}]
+    queries = store.with_name("q.jsonl")
     queries.write_text("\n".join(map(json.dumps, lines)) + "\n\n")
-    status, out, err = call("run", store, queries, "-o", answers)
-    assert (status, out) == (0, "")
-    assert "3 answers" in err
-    found = [json.loads(line) for line in answers.read_text().splitlines()]
+    run = ("session", "run", "mail.db", "q.jsonl")
+    out, err = done(*run, "-o", "a.jsonl")
+    assert (out, "3 answers" in err) == ("", True)
+    found = [json.loads(line) for line in store.with_name("a.jsonl").read_text().splitlines()]
     assert [{key: row[key] for key in ("S", "T") if key in row} for row in found] == lines
     assert found[1]["value"] == found[2]["value"]
-    status, _, err = call("run", store, queries, "-o", answers)
-    assert status == 2
-    assert "exists" in err
-    status, out, _ = call("run", store, queries)
-    assert [json.loads(line) for line in out.splitlines()] == found
-    assert "497 left" in call("ask", store, "--from", "p3")[1]
+    assert "exists" in refused(*run, "-o", "a.jsonl")
+    assert [json.loads(line) for line in done(*run)[0].splitlines()] == found
+    queries.write_text('{"S": "@short"}\n')
+    assert "--groups FILE" in refused(*run)
+    done(*run, *TABLE)
+    for line in ("nonsense", '{"T": ["ann"]}', '{"S": ["ann"], "U": []}', "3"):
+        queries.write_text('{"S": ["p1"]}\n' + line + "\n")
+        assert "line 2 of the queries" in refused(*run)
+    assert "496 left" in done(*ASK, "--from", "p3")[0]
 
 
-@pytest.mark.parametrize(
-    "line", ["nonsense", "[]", '{"T": ["ann"]}', '{"S": "ann"}', '{"S": ["ann"], "U": []}', "3"]
-)
-def test_a_bad_line_is_told_before_anything_is_asked(call, store, tmp_path, line):
-    queries = tmp_path / "q.jsonl"
-    queries.write_text('{"S": ["ann"]}\n' + line + "\n")
-    status, out, err = call("run", store, queries)
-    assert (status, out) == (2, "")
-    assert "line 2 of the queries" in err
-    assert "499 left" in call("ask", store, "--from", "p3")[1]
+def test_more_queries_than_are_left_are_refused_at_once(done, refused, mail):
+    done(*START, *LAPLACE)
+    lines = "".join(json.dumps({"S": [name]}) + "\n" for name in NAMES[:4])
+    mail.with_name("q.jsonl").write_text(lines)
+    run = ("session", "run", "mail.db", "q.jsonl")
+    assert "4 new queries, but the session has 3 left; nothing was asked" in refused(*run)
+    for name in NAMES[:3]:
+        done(*ASK, "--from", name)
+    assert "run out" in refused(*ASK, "--from", "kim")
+    done(*ASK, "--from", "ann")
 
 
-def test_more_queries_than_are_left_are_refused_at_once(call, mail, tmp_path):
-    path, queries = tmp_path / "few.db", tmp_path / "q.jsonl"
-    call("start", mail, "--store", path, *TERMS[:4], "--queries", "2", "--method", "laplace")
-    queries.write_text("".join(json.dumps({"S": [name]}) + "\n" for name in NAMES[:3]))
-    status, _, err = call("run", path, queries)
-    assert status == 2
-    assert "3 new queries, but the session has 2 left; nothing was asked" in err
-    assert call("ask", path, "--from", "ann")[0] == 0
-    assert call("ask", path, "--from", "bob")[0] == 0
-    status, _, err = call("ask", path, "--from", "eve")
-    assert status == 2
-    assert "run out" in err
-    assert call("ask", path, "--from", "bob")[0] == 0
-
-
-def test_status_list_and_export_need_no_graph(call, store, mail, tmp_path):
-    call("ask", store, "--from", "ann", "--to", "bob")
+def test_status_and_export_need_no_graph(done, told, store, mail):
+    done(*ASK, "--from", "ann", "--to", "bob")
     mail.unlink()
-    status, out, _ = call("status", store)
-    assert status == 0
-    assert "queries left  499" in out
-    assert "no cap" in out
-    found = json.loads(call("status", store, "--json")[1])
+    out, _ = done("session", "status", "mail.db")
+    for words in ("queries left  499", "no cap", "head"):
+        assert words in out
+    found = told("session", "status", "mail.db")
     assert found["sessions"][0]["remaining"]["queries"] == 499
-    assert found["epsilon"] == 40.0
-    assert found["sessions"][0]["answers"] == 1
-    target = tmp_path / "t.json"
-    assert call("export", store, "-o", target)[0] == 0
-    document = json.loads(target.read_text())
-    assert document["answers"][0]["S"] == ["ann"]
-    assert json.loads(call("export", store, "--name", "default")[1]) == document
-    for command in ("status", "export"):
-        status, _, err = call(command, store, "--name", "other")
-        assert status == 2
-        assert "there is: default" in err
-    for secret in ("salt", "nonce", "secret"):
-        assert secret not in target.read_text()
+    assert (found["epsilon"], found["sessions"][0]["answers"]) == (40.0, 1)
+    done("session", "export", "mail.db", "-o", "t.json")
+    text = store.with_name("t.json").read_text()
+    assert json.loads(text)["answers"][0]["S"] == ["ann"]
+    assert done("session", "export", "mail.db", "--name", "default")[0] == text
+    assert not any(secret in text for secret in ("salt", "nonce", "secret"))
 
 
-def test_a_damaged_store_is_refused(call, store):
+def test_a_damaged_store_is_refused(refused, store):
     store.write_bytes(store.read_bytes()[:5000])
-    for command in (("status",), ("export",), ("ask", "--from", "ann")):
-        status, _, err = call(command[0], store, *command[1:])
-        assert status == 2
-        assert "damaged" in err
-        assert err.count("\n") == 1
-
-
-def test_a_budget_is_kept(call, mail, tmp_path):
-    path = tmp_path / "b.db"
-    pure = ("--queries", "5", "--method", "laplace", "--store", path)
-    first = ("--epsilon", "0.5", "--budget", "0.8")
-    assert call("start", mail, *pure, *first)[0] == 0
-    status, _, err = call("start", mail, *pure, "--epsilon", "0.5", "--name", "two")
-    assert status == 2
-    assert "nothing was spent" in err
-    assert "epsilon = 0.8" in call("status", path)[1]
+    for verb in ("status", "export"):
+        assert "damaged" in refused("session", verb, "mail.db")
 
 
 def typed(monkeypatch, *lines):
     feed = iter(lines)
 
     def read(_prompt=""):
-        try:
-            line = next(feed)
-        except StopIteration:
-            raise EOFError from None
+        line = next(feed, EOFError())
         if isinstance(line, BaseException):
             raise line
         return line
@@ -258,63 +198,42 @@ def typed(monkeypatch, *lines):
     monkeypatch.setattr("builtins.input", read)
 
 
-def test_repl(call, store, monkeypatch, tmp_path):
-    figure = tmp_path / "answers.png"
-    typed(
-        monkeypatch,
-        "ann, bob | kim",
-        "bob,ann|kim",
-        "",
-        ":cost ann, bob | kim",
-        ":cost p1",
-        KeyboardInterrupt(),
-        "nobody",
-        "ann | bob | eve",
-        ":nonsense",
-        ":plot",
-        ":history",
-        f":plot {figure}",
-        ":status",
-        ":help",
-        ":quit",
-        "never read",
-    )
-    status, out, err = call("repl", store)
-    assert status == 0
+def test_repl(done, store, monkeypatch):
+    good = ("ann, bob | kim", "bob,ann|kim", "", ":cost ann, bob | kim", ":cost p1")
+    bad = (KeyboardInterrupt(), "nobody", "ann | bob | eve", ":nonsense", ":plot")
+    last = (":history", ":plot a.png", ":status", ":help", '{"S": ["p2"]}', ":quit", "never read")
+    typed(monkeypatch, *good, *bad, *last)
+    out, err = done("session", "repl", "mail.db")
     lines = out.splitlines()
     assert lines[0] == lines[1]
-    assert "499 left" in lines[0]
-    assert "free: on the record, or without pairs" in out
-    assert "one new query" in out
-    assert "1  kim | ann, bob " in out  # the smaller set first
-    assert ":plot FILE.png" in out
-    assert "queries left  499" in out
+    for words in (
+        "499 left",
+        "free: on the record, or without pairs",
+        "one new query",
+        "1  kim | ann, bob ",  # the smaller set first
+        ":plot FILE.png",
+        "queries left  499",
+        "498 left",
+    ):
+        assert words in out
     assert [line.split(":")[0] for line in err.splitlines()] == ["error"] * 4
-    assert figure.read_bytes()[:4] == b"\x89PNG"
+    assert store.with_name("a.png").read_bytes()[:4] == b"\x89PNG"
 
 
 def test_completion(store, mail):
-    graph = gc.read_graph(mail)
-    with open_session(graph, store=store) as session:
-        prompt = session_repl.Prompt(session, unguaranteed=False)
+    with open_session(gc.read_graph(mail), store=store) as session:
+        prompt = session_cli.Prompt(session, unguaranteed=False)
         assert prompt.completions("k", "ann, ") == ["kim"]
         assert prompt.completions("l", "ann |") == ["lee"]
         assert prompt.completions(":st", "") == [":status"]
         assert prompt.completions("x", "") == []
 
 
-@pytest.mark.parametrize("command", ["start", "ask", "repl", "run", "status", "export"])
-def test_help_has_an_example(call, command):
-    status, out, _ = call(command, "--help")
-    assert status == 0
-    assert "Example: graphcuts-dp session" in out
-
-
-def test_run_can_be_interrupted_and_goes_on(call, store, tmp_path, monkeypatch):
-    queries, answers = tmp_path / "q.jsonl", tmp_path / "a.jsonl"
+def test_run_can_be_interrupted_and_goes_on(call, done, told, store, monkeypatch):
     rng = np.random.default_rng(1)
     rows = [{"S": [name for name in NAMES if rng.random() < 0.5]} for _ in range(200)]
-    queries.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    store.with_name("q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    run = ("session", "run", "mail.db", "q.jsonl", "-o", "a.jsonl")
     before = signal.getsignal(signal.SIGINT)
 
     @contextmanager
@@ -323,46 +242,135 @@ def test_run_can_be_interrupted_and_goes_on(call, store, tmp_path, monkeypatch):
 
     with monkeypatch.context() as patched:
         patched.setattr(session_cli, "progress_bar", impatient)
-        status, out, err = call("run", store, queries, "-o", answers)
+        status, out, err = call(*run)
     assert (status, out) == (130, "")
     assert "answers so far are on the record" in err
-    assert not answers.exists()
+    assert not store.with_name("a.jsonl").exists()
     assert signal.getsignal(signal.SIGINT) is before
-    found = json.loads(call("status", store, "--json")[1])["sessions"][0]
+    (found,) = told("session", "status", "mail.db")["sessions"]
     assert 0 < found["answers"] < 200
     assert found["interruptions"] == 0
-    status, _, err = call("run", store, queries, "-o", answers)
-    assert status == 0
-    assert f"200 answers in {answers}, {found['answers']} of them free" in err
-    assert len(answers.read_text().splitlines()) == 200
+    assert f"200 answers in a.jsonl, {found['answers']} of them free" in done(*run)[1]
 
 
-def test_a_session_starts_from_groups_of_a_file(call, mail, tmp_path):
-    table = tmp_path / "staff.csv"
-    rows = [f"{name},{'short' if len(name) == 2 else 'long'}\n" for name in NAMES]
-    table.write_text("name,unit\n" + "".join(rows))
-    store = tmp_path / "mail.db"
-    terms = (*TERMS[:-1], "frieze-kannan:start=groups")
-    status, _, err = call("start", mail, "--store", store, *terms, "--json")
+@pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
+def test_a_session_starts_from_groups_of_a_file(done, told):
+    terms = (*START, *TERMS[:-1], "frieze-kannan:start=groups", "--groups", "staff.csv")
+    assert told(*terms)["parameters"]["start"] == "groups"
+    assert "all queries at once" in done(*ASK, "--from", "@@short", "--groups", "staff.csv")[0]
+    assert "a weight for each two public groups" in done(*terms, "--name", "again")[0]
+
+
+@pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
+def test_a_session_of_ratings_answers_linear_queries(call, done, told, tmp_path):
+    """What they are worth, tests of sessions say; here that typed ones come through."""
+    rows = [f"u{i},f{j},{4 if (i + j) % 2 else 1}" for i in range(20) for j in range(20)]
+    (tmp_path / "ratings.csv").write_text("\n".join(["source,target,weight", *rows, ""]))
+    read = ("--kind", "bipartite", "--weight-cap", "5", "--method", "mirror-descent:norm=schatten")
+    terms = ("--epsilon", "45", "--delta", "0.01", "--queries", "50,linear,most-spectral=8")
+    out, _ = done("session", "start", "ratings.csv", *KEEP, *terms, *read)
+    assert "mirror-descent, norm schatten-" in out
+    lines = {
+        json.dumps({"left": {"u1": 0.5, "u2": 1}, "right": {"f1": 1, "f2": 0.25}}): 3.125,
+        json.dumps({"entries": [["u1", "f1", -2.5], ["u3", "f2", 1]]}): 1.5,
+        json.dumps({"S": ["u1", "u2"], "T": ["f1"]}): 5.0,
+    }
+    (tmp_path / "q.jsonl").write_text("".join(f"{line}\n" for line in lines))
+    answers = [
+        json.loads(each)
+        for each in done("session", "run", "mail.db", "q.jsonl")[0].split("\n")[:-1]
+    ]
+    for answer, truth in zip(answers, lines.values(), strict=True):
+        assert answer["interval"][0] <= truth <= answer["interval"][1]
+    assert told(*ASK, "--query", [*lines][1])["value"] == answers[1]["value"]
+    spread = json.dumps({"left": [1.0] * 20, "right": [1.0] * 20})
+    status, _, said = call(*ASK, "--query", spread)
     assert status == 2
-    assert "start=groups needs --groups FILE" in err
-    status, _, err = call("start", mail, "--store", store, *TERMS, "--groups", table)
-    assert status == 2
-    assert "give it to session ask" in err
-    assert not store.exists()
-    status, out, err = call("start", mail, "--store", store, *terms, "--groups", table, "--json")
-    assert status == 0, err
-    assert json.loads(out)["parameters"]["start"] == "groups"
-    status, out, err = call("ask", store, "--from", "@@short", "--groups", table)
-    assert status == 0, err
-    assert "all queries at once" in out
-    status, out, _ = call(
-        "start", mail, "--store", store, *terms, "--groups", table, "--name", "again"
-    )
-    assert status == 0
-    assert "start      a weight for each two public groups" in out
-    status, _, err = call(
-        "start", mail, "--store", store, *terms[:-1], "frieze-kannan:start=blocks", "--name", "b"
-    )
-    assert status == 2
-    assert "unknown start='blocks'" in err
+    assert "largest singular value is 20 times its largest coefficient" in said
+
+
+@pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
+def test_a_session_remembers_the_direction(done, told, tmp_path):
+    (tmp_path / "arcs.edges").write_text("0 1\n0 2\n1 2\n3 0\n")
+    done("session", "start", "arcs.edges", *KEEP, "--kind", "directed", "--vertices", "4", *TERMS)
+    for S, T, truth in (("0", "1,2", 2), ("1,2", "0", 0)):
+        low, high = told(*ASK, "--from", S, "--to", T)["interval"]
+        assert low <= truth <= high
+    document = json.loads(done("session", "export", "mail.db")[0])
+    assert (document["directed"], document["vertices"]) == (True, 4)
+    assert [entry["S"] for entry in document["answers"]] == [[0], [1, 2]]
+
+
+def release(*more, epsilon="0.5"):
+    line = ("release", "mail.edges", "a.csv", "--epsilon", epsilon, "--fit", "none")
+    return (*line, "--force-hopeless", "--force", *more)
+
+
+def test_one_budget_for_all_that_is_spent_on_a_graph(done, told, refused):
+    done(*START, *LAPLACE, "--budget", "2")
+    assert "does not allow another use of epsilon = 5" in refused(*release(*KEEP, epsilon="5"))
+    done(*release(*KEEP))
+    learn = ("release-iteratively", "mail.edges", "i.csv", "--epsilon", "1", "--delta", "1e-6")
+    assert "nothing was spent" in refused(*learn, *KEEP)
+    assert "nothing was spent" in refused(*START, *LAPLACE, "--name", "two")
+    out, _ = done("session", "status", "mail.db")
+    for words in ("session default", "release", "epsilon = 1.5", "epsilon = 2", "head"):
+        assert words in out
+    found = told("session", "status", "mail.db")
+    assert [use["kind"] for use in found["uses"]] == ["session", "release"]
+    assert all(use["user"] and use["time"] for use in found["uses"])
+    assert out.count("guarantee") == 1  # a release is none
+
+
+@pytest.mark.parametrize("place", ["beside", "here"])
+def test_a_release_without_the_store_of_its_graph_is_reminded(done, refused, mail, place):
+    other = mail.parent / "private"
+    other.mkdir()
+    graph = shutil.move(mail, other / "mail.edges")
+    store = (other if place == "beside" else mail.parent) / "s.db"
+    done("session", "start", graph, "--store", store, *LAPLACE)
+    line = ("release", graph, *release()[2:])
+    said = refused(*line)
+    assert f"add --store {store}" in said
+    assert "--uncounted" in said
+    done(*line, "--uncounted")
+    assert len(gc.store_status(store).uses) == 1
+
+
+def test_every_command_that_opens_a_store_can_demand_its_head(done, told, refused, store):
+    shutil.copy(store, store.with_name("older.db"))
+    done(*ASK, "--from", "ann")
+    head = told("session", "status", "mail.db")["head"]
+    store.with_name("q.jsonl").write_text('{"S": ["ann"]}\n')
+    for verb, *more in (
+        ["status"],
+        ["export"],
+        ["ask", "--from", "ann"],
+        ["run", "q.jsonl"],
+        ["repl"],
+    ):
+        demand = (*more, "--expect-head", head)
+        assert "older copy" in refused("session", verb, "older.db", *demand)
+        if verb != "repl":
+            done("session", verb, "mail.db", *demand)
+    start = (*START[:4], "older.db", *LAPLACE, "--expect-head", head)
+    assert "older copy" in refused(*start)
+
+
+@pytest.mark.parametrize(("delta", "said"), [("0.3", 1), ("1e-6", 0)])
+def test_a_delta_that_is_too_large_is_told_and_no_refusal(done, delta, said):
+    """Before anything is spent, by every command that takes one."""
+    flows = ("flows", "mail.edges", *TABLE[1:2], "f.csv", "--noise", "gaussian")
+    learn = ("release-iteratively", "mail.edges", "made.graphml", "--construction")
+    for line in (
+        (*START, "--queries", "5", "--method", "gaussian"),
+        (*flows, "--uncounted"),
+        (*learn, "multiplicative-weights:rounds=1", "--uncounted"),
+    ):
+        err = " ".join(done(*line, "--epsilon", "1", "--delta", delta)[1].split())
+        assert err.count("warning: delta = 0.3 is above 0.001") == said
+
+
+@pytest.mark.parametrize("verb", ["start", "ask", "run", "repl", "status", "export"])
+def test_help_has_an_example(done, verb):
+    assert "Example: graphcuts-dp session" in done("session", verb, "--help")[0]

@@ -9,6 +9,7 @@ import sys
 import pytest
 from rich.console import Console
 
+import graphcuts_dp as gc
 from graphcuts_dp.cli import console, main
 
 COMMAND = "from graphcuts_dp.cli import main"
@@ -104,6 +105,10 @@ def test_a_shell_is_told_what_may_come_next():
         "release",
         "release-iteratively",
     ]
+
+
+def test_the_version_is_told(call):
+    assert gc.__version__ in call("--version")[1]
 
 
 def test_an_unknown_shell_is_told_in_a_line(monkeypatch, capsys):

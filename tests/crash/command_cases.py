@@ -212,7 +212,7 @@ def quick_work() -> Iterator[None]:
             "cli.release.release_iteratively": _quick_release,
             "cli.distances.answer_distances": ready(answered),
             "distances.answers.DistanceAnswers.plot": _small,
-            "cli.evaluate.cut_error_figure": _small,
+            "evaluation.tables.CutErrorTable.plot": _small,
             "session.session.Session.plot": _small,
         }.items():
             patches.enter_context(mock.patch(f"graphcuts_dp.{place}", stand_in))
