@@ -469,8 +469,8 @@ class Desk:
         Raises:
             RefusedError: there is none of this name, or it is not theirs: the same for both.
         """
-        found = self._request(name)
-        if found not in self.visible(person):
+        found = next((each for each in self.visible(person) if each.id == name), None)
+        if found is None:
             raise RefusedError(404, _NO_SESSION)
         return found
 

@@ -7,7 +7,7 @@ import pytest
 from server_cases import TERMS, Office, made_graph, problem, told
 
 import graphcuts_dp as gc
-from graphcuts_dp.server.book import verify
+from graphcuts_dp.server.book import Book, verify
 
 LEFT = [f"v{i}" for i in range(12)]
 MINE = "sessions/ann.default"
@@ -179,6 +179,20 @@ def test_nobody_reads_another_s_answers_unless_the_curator_says_so(ann):
         body = {"queries": [{"S": ["v2"]}]}
         asked = ann.send("bob", "POST", f"/v1/{MINE}/answers", body)
         assert problem(asked, *(("not-owner", 403) if allowed else ("404", 404)))
+
+
+def test_a_session_of_others_is_looked_for_as_long_as_one_that_is_not_there(ann, monkeypatch):
+    ann.add("bob")
+    read, rows = [], Book.rows
+    monkeypatch.setattr(
+        Book, "rows", lambda book, *asked: read.append(asked[0]) or rows(book, *asked)
+    )
+    looked = []
+    for name in ("default", "nothing"):
+        read.clear()
+        ann.get("bob", f"sessions/ann.{name}", 404)
+        looked.append([*read])
+    assert looked[0] == looked[1] != []
 
 
 def test_history_and_export_tell_the_same_and_of_others_what_they_spent_together(ann):
