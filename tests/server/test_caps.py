@@ -242,3 +242,13 @@ def test_a_client_that_connects_with_its_terms_begins_what_was_approved(
     session = gc.connect("http://localhost", "", name="a", **(whole if terms else {}))
     assert session.state == state
     assert spent(office) == (1.0 if terms else 0)
+
+
+def test_a_session_of_others_on_the_store_does_not_make_one_begun(office, full):
+    office.add("bob")
+    office.open("bob", "a")
+    assert office.decide("bob.a", approve=True).status_code == 503
+    full()
+    office.add("cleo", preapproved=True)
+    told(office.open("cleo", "a"), 201)
+    assert told(office.decide("bob.a", approve=True))["state"] == "open"
