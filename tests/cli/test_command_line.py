@@ -261,6 +261,8 @@ def test_files_that_cannot_be_read_or_written(done, refused, mail, tmp_path):
         (mail, mail, "is read by this command"),
     ]:
         assert message in refused("release", source, target, *ONE)
+    sides = ("--kind", "bipartite", "--vertices", "left.txt,s.txt", "--force")
+    assert "is read by this command" in refused("release", mail, "s.txt", *ONE, *sides)
     (tmp_path / "s.csv.json").write_text("mine")
     assert "exists" in refused("release", mail, "s.csv", *ONE)
     done("release", mail, "s.csv", *ONE, "--force")

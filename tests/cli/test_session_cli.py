@@ -152,6 +152,13 @@ def test_run_answers_a_file_and_again_for_free(done, refused, store):
     assert "496 left" in done(*ASK, "--from", "p3")[0]
 
 
+def test_an_output_that_exists_is_refused_before_anything_is_asked(refused, told, store):
+    for name in ("q.jsonl", "a.jsonl"):
+        store.with_name(name).write_text('{"S": ["ann"]}\n')
+    assert "exists" in refused("session", "run", "mail.db", "q.jsonl", "-o", "a.jsonl")
+    assert told("session", "status", "mail.db")["sessions"][0]["answers"] == 0
+
+
 def test_more_queries_than_are_left_are_refused_at_once(done, refused, mail):
     done(*START, *LAPLACE)
     lines = "".join(json.dumps({"S": [name]}) + "\n" for name in NAMES[:4])
