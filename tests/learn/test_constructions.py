@@ -143,6 +143,12 @@ def test_starts_from_blocks_and_from_a_released_graph():
         ({"rule": "loose"}, "rule"),
         ({"value_error": -1.0}, "value_error"),
         ({"value_error": math.nan}, "value_error"),
+        ({"total_weight": -1.0}, "total_weight"),
+        ({"total_weight": 16.0}, "total_weight"),
+        ({"total_weight": 16.0, "rule": "as printed"}, "total_weight"),
+        ({"total_weight": math.nan}, "total_weight"),
+        ({"total_error": -1.0}, "total_error"),
+        ({"total_error": math.nan}, "total_error"),
     ],
 )
 def test_parameters_out_of_range(build, wrong, message):
@@ -170,8 +176,9 @@ def test_more_parameters_out_of_range():
             kind(**{"start": start, "alpha": 1.0, "start_potential": 1.0, **wrong})
     with pytest.raises(ParameterError, match="positive total weight"):
         multiplicative_weights(SIX, alpha=1.0, total_weight=0.0)
-    with pytest.raises(ParameterError, match="pairs"):
-        frieze_kannan(Universe(1), alpha=1.0, total_weight=0.0)
+    for build in BUILDS:
+        with pytest.raises(ParameterError, match="pairs"):
+            build(Universe(1), alpha=1.0, total_weight=0.0)
 
 
 # Tiny and extreme.
