@@ -10,11 +10,10 @@ probability 1e-6; where the neighbours show as they are (d infinite), 100 are en
 So twins are looked at again and again, each time with twice as many fresh runs, until they are
 caught or all runs are made; alpha is shared by the looks. What all `runs` miss with probability
 1e-6 is missed no more often by looks that end with all of them, and most twins cost far less. A
-quick audit looks at the mechanism itself with as many runs as its hardest twin took, a full one
-with all `runs`. The last look at a twin has one to two times the runs that catch it every second
-time, so its mistake in the mechanism is missed by one quick audit with 3 % to 50 %, z(miss) being
-(sqrt(2) - 1) 4.75 or 0, and by a full one with 1e-6. A sound mechanism is refuted with probability
-alpha, by the fixed seeds of the tests not at all.
+full audit looks at the mechanism itself with all `runs`, a quick one with as many as its hardest
+twin took, and with 1,000 at least: a mistake in the package breaks the twins, too, so that their
+first look catches them, and its 200 runs are too few for a mechanism that is off by a factor of 2.
+A sound mechanism is refuted with probability alpha, by the fixed seeds of the tests not at all.
 """
 
 from abc import ABC, abstractmethod
@@ -49,6 +48,7 @@ _FEW = (
 HALF = 0.5  # of a claim: an audit that sees less says why
 _TELLING = 0.1  # of training runs, to pick the pair that tells most
 _FIRST_LOOK = 200  # runs
+_LEAST_QUICK = 1000  # runs of the mechanism itself
 
 
 @final
@@ -122,7 +122,7 @@ class Effort:
     """How hard to look.
 
     Attributes:
-        quick: whether as many runs as the hardest twin took will do.
+        quick: whether as many runs as the hardest twin took, or 1,000, will do.
         alpha: probability that one audit finds too much, at most.
     """
 
@@ -187,7 +187,7 @@ class Audit(ABC):
             twins.append(TwinResult(broken, seen, caught))
             most = max(most, runs)
         report("the mechanism")
-        runs = most if effort.quick else self.runs
+        runs = min(self.runs, max(most, _LEAST_QUICK)) if effort.quick else self.runs
         own = self.found(None, runs, effort.alpha, source)
         return AuditOutcome(
             name=name,

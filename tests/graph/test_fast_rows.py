@@ -8,6 +8,7 @@ from graphcuts_dp.graph.adjacency import read_graph
 
 HEAD = "source,target,weight\n"
 FILES = {
+    "a row in two lines": ("x.edges", "a b\nb\nc\nc d\n", False),
     "names": ("x.csv", HEAD + "ann,bob,1\nbob,eve,2.5\n", True),
     "blanks within": ("x.csv", HEAD + "Ann Lee,Bob,1\nBob,Eve,1e3\n", True),
     "no last newline": ("x.csv", HEAD + "a,b,1\r\nb,c,2", True),

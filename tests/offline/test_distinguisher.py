@@ -355,6 +355,26 @@ def test_a_sampler_with_twice_the_rate_does_not_fit():
         check_sampler(random_gaps((4, 4), 1), Fraction(1, 5), 4000, 1, drawn_at=Fraction(2, 5))
 
 
+@pytest.mark.parametrize("listed", [True, False], ids=["exponential", "exact-cuts"])
+def test_a_search_draws_at_half_of_epsilon_for_an_edge(listed):
+    """What a call finds, with its sign, has the law that its promise of epsilon rests on."""
+    graph, universe, epsilon = Graph([0, 0], [1, 2], vertices=3), Universe(3), Fraction(2)
+    pairs = list(disjoint_pairs(3))
+    of = ExactCuts(universe=universe, epsilon=epsilon)
+    if listed:
+        cuts = CutList(universe, [CutQuery(S, T) for S, T in pairs])
+        of = Exponential(queries=cuts, epsilon=epsilon)
+    expected = distribution(graph.dense(), float(epsilon) / 2, pairs)
+    source, seen = SeededEntropy(4), Counter()
+    search = of.begin(graph, source)
+    for _ in range(4000):
+        found = search.find(DenseHypothesis.constant(universe, 0.0), source)
+        S, T = universe.masks(found.query)
+        seen[(*S, *T), found.sign] += 1
+    assert set(seen) <= set(expected)
+    check_frequencies([seen[each] for each in expected], list(expected.values()))
+
+
 @pytest.mark.parametrize("weights", ["nothing", "much", "both"])
 @pytest.mark.parametrize("directed", [False, True])
 def test_privacy_by_enumeration_of_all_neighbours(weights, directed):
