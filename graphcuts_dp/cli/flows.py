@@ -170,9 +170,9 @@ def flows(
         raise ParameterError("name the groups and the file to write: GRAPH GROUPS OUT")
     check_path("flows", target, force=force)
     files = GroupFile(groups=groups, groups_columns=groups_columns, right_groups=right_groups)
-    private, graph = reading.read_private(source, protect, lambda g: files.read(g.space))
+    private, _, found = reading.read_private(source, protect, files)
     spending.remind(private, source)
-    grouping: Any = files.read(graph.space)
+    grouping: Any = found  # never None: the file is named
     job = flows_job(
         private,
         grouping,

@@ -38,6 +38,7 @@ BUDGET = option(
 )
 KINDS = ("undirected", "directed", "bipartite")
 _option = partial(option, group=INPUT)
+_Groups = Groups | tuple[Groups, Groups] | None  # of both sides, where there are two
 
 
 @final
@@ -180,11 +181,11 @@ class Reading:
         return self.read(path) if self.columns.owner is None else self.read_rows(path)
 
     def read_private(
-        self, path: str, protect: Protect = EDGE, *checks: Callable[[AnyGraph], object]
-    ) -> tuple[PrivateData, AnyGraph]:
-        """Read what will be released, and say how it was read; with its graph, without any edge.
+        self, path: str, protect: Protect = EDGE, grouping: "GroupFile | None" = None
+    ) -> tuple[PrivateData, AnyGraph, _Groups]:
+        """Read what will be released, and say how it was read; its graph without edges; its groups.
 
-        What the checks refuse of the graph stands in one line with what is missing here.
+        What is wrong with the groups stands in one line with what is missing of the graph.
 
         Raises:
             GraphCutsError: as `read` and `read_rows`.
@@ -206,14 +207,18 @@ class Reading:
             )
             if rows.counting == "weight":
                 note(f"Weights come out in units of {rows.unit:g}.")
-            return rows, bounded_graph(without_rows(rows), protect)
+            groups = None if grouping is None else grouping.read(rows.space)
+            return rows, bounded_graph(without_rows(rows), protect), groups
         graph = self.read(path, tell=note)
-        missing = []
-        for check in (type(graph).check_bounded, *checks):
-            try:
-                check(graph)
-            except GraphCutsError as problem:
-                missing.append(problem)
+        groups, missing = None, []
+        try:
+            graph.check_bounded()
+        except GraphCutsError as problem:
+            missing.append(problem)
+        try:
+            groups = None if grouping is None else grouping.read(graph.space)
+        except GraphCutsError as problem:
+            missing.append(problem)
         if len(missing) == 1:
             raise missing[0]
         if missing:
@@ -228,7 +233,7 @@ class Reading:
             directed=self.directed,
         ):
             note(text)
-        return graph, bounded_graph(without_rows(graph), protect)
+        return graph, bounded_graph(without_rows(graph), protect), groups
 
     def to_dict(self) -> dict[str, Any]:
         """How to read the graph again, from any folder: plain values."""
@@ -336,7 +341,7 @@ class GroupFile:
     groups_columns: GroupColumns = GROUPS_COLUMNS
     right_groups: str | None = RIGHT_GROUPS
 
-    def read(self, space: Space) -> Groups | tuple[Groups, Groups] | None:
+    def read(self, space: Space) -> _Groups:
         """The groups of the vertices of pairs, where there are two sides those of both; or None.
 
         Raises:

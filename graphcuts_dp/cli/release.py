@@ -97,10 +97,9 @@ def release(
     check_path("release", target, force=force)
     if reading.counts is not None and not may_be_sparse(mechanism, fit):
         check_size(reading.counts, noise=noise, fit=fit.fit != "none")  # before a long reading
-    private, graph = reading.read_private(source, protect, lambda g: grouping.read(g.space))
+    private, graph, groups = reading.read_private(source, protect, grouping)
     spending.remind(private, source)
     check_labels(target, graph)
-    groups = grouping.read(graph.space)
     job = graph_job(private, epsilon=epsilon, groups=groups, protect=protect, **terms)
     if job.warning is not None and not force_hopeless:
         raise ParameterError(f"{job.warning}; --force-hopeless releases it all the same")
@@ -213,7 +212,7 @@ def iteratively(
         if reading.directed:
             raise ParameterError("ratings have two sides; leave out --kind directed")
         reading = replace(reading, kind="bipartite")
-    private, graph = reading.read_private(source, protect)
+    private, graph, _ = reading.read_private(source, protect)
     spending.remind(private, source)
     if construction.files == GRAPH:
         check_labels(target, graph)

@@ -65,7 +65,7 @@ def start(
     if not place.exists and budget is None:
         raise ParameterError("a new store needs --budget, a cap on all that is spent")
     with serving(place.file):
-        private, _ = reading.read_private(graph, protect)
+        private, *_ = reading.read_private(graph, protect)
         if isinstance(private, OwnedRows):
             raise ParameterError("the server reads graphs, not rows with owners")
         groups = grouping.read(private.space)

@@ -210,8 +210,8 @@ class _Kind(EdgeStore):
     def _built(cls, raw: RawEdges, options: Options) -> Self:
         space, parts, cap = numbered(raw, options)
         graph = object.__new__(cls)
-        told = cap, options.hide_change, raw.schema.note
-        graph._set_up(space, parts, *told, clip=True, merge=options.merge)
+        note, change = raw.schema.note, options.hide_change
+        graph._set_up(space, parts, cap, change, note, clip=True, merge=options.merge)
         return graph
 
     def write(

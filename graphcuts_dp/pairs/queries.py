@@ -567,11 +567,10 @@ def _keep(subset: Subset | str) -> Subset:
     if isinstance(subset, str):
         if subset == ALL:
             return ALL
-        hint = "; to name groups, open the session, or make the release, with groups="
-        raise QueryError(
-            f"a set of vertices is a list of labels, not the string {subset!r}"
-            + hint * subset.startswith(MARK)
-        )
+        hint = ""
+        if subset.startswith(MARK):
+            hint = "; to name groups, open the session, or make the release, with groups="
+        raise QueryError(f"a set of vertices is a list of labels, not the string {subset!r}{hint}")
     try:
         return tuple(subset)
     except TypeError:
