@@ -16,7 +16,7 @@ import os
 import platform
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -237,8 +237,9 @@ def opened(path: PathLike, *kinds: str, graph: bool = True) -> Iterator[Saved]:
     """A saved result of one of these kinds, to be read within the `with` statement.
 
     Its files are compared with their checksums before and after, since others may replace them
-    meanwhile. Whatever goes wrong while they are read is told as damage. Without `graph`, the
-    graph is not read, nor has it to be there.
+    meanwhile, and have to be the same files, since others may put them back. Whatever goes wrong
+    while they are read is told as damage. Without `graph`, the graph is not read, nor has it to be
+    there.
 
     Raises:
         FileFormatError: a file is missing, damaged, not the one that the receipt names, or of
@@ -260,8 +261,14 @@ def opened(path: PathLike, *kinds: str, graph: bool = True) -> Iterator[Saved]:
             del names[:-1]
         files = {name: fields["files"][name] for name in names}
         check_files(path, files)
-        yield Saved(path, kind, fields, graph)
-        check_files(path, files)
+        with ExitStack() as stack:
+            held = [stack.enter_context(_file(path, name).open("rb")) for name in names]
+            yield Saved(path, kind, fields, graph)
+            check_files(path, files)
+            for handle, name in zip(held, names, strict=True):
+                # A file that is held keeps its inode, so another in its place shows.
+                if not os.path.samestat(os.fstat(handle.fileno()), _file(path, name).stat()):
+                    raise FileFormatError(f"{path!s} was replaced while it was read; read it again")
     except (FileFormatError, MemoryError):
         raise
     except OSError as problem:
@@ -358,11 +365,16 @@ def check_files(path: PathLike, files: Mapping[str, str]) -> None:
         FileFormatError: one is missing, or another one.
     """
     for name, digest in files.items():
-        file = Path(path).parent / Path(name).name
+        file = _file(path, name)
         if not file.is_file():
             raise FileFormatError(f"{file} is missing; it belongs to the release at {path!s}")
         if sha256_of(file) != digest:
             raise FileFormatError(f"{file} is not the file that the receipt names; it changed")
+
+
+def _file(path: PathLike, name: str) -> Path:
+    """A file of this name, which may be any text, beside `path`."""
+    return Path(path).parent / Path(name).name
 
 
 def sha256_of(file: Path) -> str:

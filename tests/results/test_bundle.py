@@ -13,6 +13,7 @@ from helpers import random_graph
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import FileFormatError
+from graphcuts_dp.files import atomic_write
 from graphcuts_dp.graph import files
 from graphcuts_dp.pairs.vertices import Arcs, VertexSet
 from graphcuts_dp.results import bundle
@@ -418,6 +419,18 @@ def test_files_that_are_replaced_while_they_are_read_are_refused(tmp_path):
     assert "facets" in reading.__enter__().arrays()
     shutil.copy(two, one)
     with pytest.raises(FileFormatError, match="changed"):
+        reading.__exit__(None, None, None)
+
+
+def test_files_that_are_replaced_and_put_back_while_they_are_read_are_refused(tmp_path):
+    one, two = saved("answers", tmp_path / "one"), saved("answers by sensing", tmp_path / "two")
+    before = one.read_bytes()
+    reading = bundle.opened(one, "answers")
+    reading.__enter__()
+    for content in (two.read_bytes(), before):
+        with atomic_write(one, force=True) as handle:
+            handle.write(content)
+    with pytest.raises(FileFormatError, match="replaced while it was read"):
         reading.__exit__(None, None, None)
 
 
