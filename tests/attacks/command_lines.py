@@ -36,7 +36,7 @@ NAMES = {
     "noise": ("binary", "laplace", "discrete-laplace", "gaussian", "auto"),
     "mechanism": ("auto", "response", "degrees+response", "best", "tree-counts", "learner"),
     "whom": ("edges", "owner", "vertex", "people"),
-    "workload": ("answers", "synthetic graph", "all cells", "totals"),
+    "workload": ("all cells", "totals"),
     "fit": ("auto", "none", "spectral", "game", "first-order", "cutting-plane"),
     "method": (
         "auto",
@@ -213,7 +213,7 @@ KEYED = {
         },
     ),
     "protect": (("whom",), {"at-most": ("number",), "degree-bound": ("number",)}),
-    "response": (("mechanism",), {"degree-share": ("number",), "workload": ("workload",)}),
+    "response": (("mechanism",), {"degree-share": ("number",)}),
     "fitting": (
         ("fit",),
         {"oracle": ("oracle",), "time-limit": ("number",), "unweighted": ("text",)},

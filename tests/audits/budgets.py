@@ -22,7 +22,7 @@ from graphcuts_dp.measure.statistics import measure_degrees, measure_total
 from graphcuts_dp.privacy.noise import EntropySource, sample_discrete_laplace
 from graphcuts_dp.release.measuring import measure
 from graphcuts_dp.release.shares import Prospect, Response
-from graphcuts_dp.results.release import ANSWERS, SYNTHETIC_GRAPH, Release
+from graphcuts_dp.results.release import Release
 from tests.audits.base import Audit, ByLaw, Entry, Sampled, column_of
 from tests.audits.graphs import BIPARTITE, DIRECTED, HUB, LAST_PAIR, capped
 
@@ -134,16 +134,14 @@ def _total(epsilon: Fraction, noise: str, source: EntropySource) -> Run:
     return run
 
 
-def _all(
-    epsilon: float, noise: str, mechanism: str, source: EntropySource, *, workload: str = ANSWERS
-) -> Run:
+def _all(epsilon: float, noise: str, mechanism: str, source: EntropySource) -> Run:
     def run(where: Placed) -> list[float]:
         bought = measure(
             where.graph,
             epsilon=epsilon,
             noise=noise,
             source=source,
-            response=Response(mechanism, workload=workload),
+            response=Response(mechanism),
         )
         return seen_of_all(Release(measurements=bought), where)
 
@@ -313,7 +311,7 @@ def _total_audit(epsilon: float) -> Audit:
     )
 
 
-def _split_audit(noise: str, mechanism: str, epsilon: float, *, workload: str = ANSWERS) -> Audit:
+def _split_audit(noise: str, mechanism: str, epsilon: float) -> Audit:
     twins = {"each part gets all of epsilon": partial(_parts_that_get_all, epsilon, noise)}
     if mechanism == "auto":
         chosen = partial(_chosen_by_the_true_total, epsilon, noise)
@@ -321,7 +319,7 @@ def _split_audit(noise: str, mechanism: str, epsilon: float, *, workload: str = 
     return Sampled(
         claim=Claim(epsilon),
         pairs=(*PAIRS, *WEIGHTS[noise]),
-        start=partial(_all, epsilon, noise, mechanism, workload=workload),
+        start=partial(_all, epsilon, noise, mechanism),
         twins=twins,
         twin_pairs=_TWINS,
     )
@@ -379,10 +377,6 @@ ENTRIES = (
         )
         for mechanism in ("degrees+response", "auto")
         for noise in NOISES
-    ),
-    Entry(
-        "auto for the synthetic graph, binary",
-        partial(_split_audit, "binary", "auto", workload=SYNTHETIC_GRAPH),
     ),
     *(
         Entry(

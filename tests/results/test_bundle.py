@@ -318,8 +318,6 @@ DEGREES, SUMS = ("measurements", "degrees"), ("sums",)
         ("release", ["certificate", "S"], [999]),
         ("release", ["certificate", "S"], ["x"]),
         ("release", ["certificate", "lower"], GONE),
-        ("release", ["workload"], "cuts"),
-        ("release", ["workload"], GONE),
         ("release", ["measurements", "entries", "epsilon"], [1, 0]),
         ("release", ["measurements", "entries", "epsilon"], [-1, 1]),
         ("release", ["measurements", "entries", "noise"], "gauss"),
