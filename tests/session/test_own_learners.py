@@ -99,7 +99,7 @@ def test_other_objects_are_no_learners(tmp_path, graph):
 
 def test_queries_that_a_learner_refuses_cost_nothing(tmp_path, graph):
     class Choosy(Halves):
-        def check(self, query):
+        def check(self, _):
             raise QueryError("it learns from no such cut")
 
     own = Choosy(Universe.of(graph))
