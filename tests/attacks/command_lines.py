@@ -9,11 +9,12 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import MISSING
 
 import hypothesis.strategies as st
-from offline_calls import answer_at_once, choose_from_net, learn, sense
 
 import graphcuts_dp as gc
 from graphcuts_dp.cli import main
 from graphcuts_dp.options import described
+
+learn = gc.release_iteratively
 
 LONGEST = 60  # seconds; what takes longer hangs
 
@@ -195,14 +196,18 @@ def prepare(folder):
     (folder / "deep.edges.json").write_text(deep)
     graph = gc.read_graph(folder / "plain.edges")
     gc.release_graph(graph, epsilon=5.0, seed=0).save(folder / "release.edges")
-    learnt = {"delta": 1e-6, "rounds": 1}
-    learn(graph, epsilon=5.0, seed=0, **learnt).save(folder / "learnt.edges")
+    rule = gc.Learning(rounds=1)
+    learn(graph, epsilon=5.0, delta=1e-6, construction=rule, seed=0).save(folder / "learnt.edges")
     tiny = gc.Graph([0, 1], [1, 2], vertices=4)
-    choose_from_net(tiny, [gc.CutQuery([0, 1])], epsilon=5.0, seed=0).save(folder / "net.edges")
+    learn(tiny, [gc.CutQuery([0, 1])], epsilon=5.0, seed=0, construction="net").save(
+        folder / "net.edges"
+    )
     ratings = gc.BipartiteGraph([0, 1], [1, 2], left=6, right=6)
     sums = [gc.CutQuery([0, 1]), gc.CutQuery([2], [1, 2])]
-    sense(ratings, sums, epsilon=50.0, delta=0.5, seed=0).save(folder / "sensed.npz")
-    few = answer_at_once(graph, [gc.CutQuery([0, 1])], epsilon=5.0, seed=0)
+    learn(ratings, sums, epsilon=50.0, delta=0.5, seed=0, construction="sensing").save(
+        folder / "sensed.npz"
+    )
+    few = learn(graph, [gc.CutQuery([0, 1])], epsilon=5.0, seed=0, construction="answers")
     few.save(folder / "answers.npz")
     status, _, err = run_line(
         *("session", "start", "plain.edges", "--store", "store.db", "--epsilon", "40"),

@@ -26,7 +26,6 @@ import scipy.io
 import scipy.sparse as sp
 from command_lines import run_line
 from helpers import StandingClock
-from offline_calls import answer_at_once, choose_from_net, learn, sense
 
 import graphcuts_dp as gc
 from graphcuts_dp.cli import main
@@ -51,6 +50,8 @@ from graphcuts_dp.session.session import session_of
 from scripts.benchmark import baselines
 from tests.audits.public_names import public_names
 from tests.audits.registry import READS_NO_DATA
+
+learn = gc.release_iteratively
 
 N = 8
 PAIRS = [(i, j) for i in range(N) for j in range(i + 1, N)]
@@ -256,25 +257,22 @@ def asked(method, **options):
     return run
 
 
-def learnt(**options):
-    return released(
-        learn,
-        **{"delta": 1e-6, "rounds": 3, "queries_per_round": 1, **options},
-    )
+def learnt(queries=None, construction=gc.Learning, **options):
+    made = construction(rounds=3, **options)
+    return released(learn, queries=queries, delta=1e-6, construction=made)
 
 
 def sensed(watch, graph):
     queries = [gc.CutQuery([i], [j]) for i in range(3) for j in range(3)]
-    return texts_of(
-        sense(graph, queries, epsilon=2.0, delta=1e-6, rounds=3, seed=3, progress=watch.progress)
-    )
+    terms = {"epsilon": 2.0, "delta": 1e-6, "seed": 3, "progress": watch.progress}
+    return texts_of(learn(graph, queries, construction="sensing:rounds=3", **terms))
 
 
 def netted(_, graph):
     graph = gc.Graph(
         [i for i in graph.rows if i < 3], [3] * int((graph.rows < 3).sum()), vertices=4
     )
-    return texts_of(choose_from_net(graph, [gc.CutQuery([0])], epsilon=1.0, seed=3))
+    return texts_of(learn(graph, [gc.CutQuery([0])], epsilon=1.0, seed=3, construction="net"))
 
 
 def compared(_, graph):
@@ -354,9 +352,9 @@ def bound_chosen(_, graph):
 CUTS = [gc.CutQuery([0]), gc.CutQuery([1, 2], [3, 4])]
 
 
-def answered(**options):
+def answered(noise):
     def run(_watch, graph):
-        made = answer_at_once(graph, CUTS, epsilon=1.0, seed=3, **options)
+        made = learn(graph, CUTS, epsilon=1.0, seed=3, construction=noise)
         return {
             "made": texts_of(made),
             "answers": [texts_of(each) for each in made.answer_all(CUTS)],
@@ -366,8 +364,8 @@ def answered(**options):
 
 
 MECHANISMS = {
-    "answers at once": ("plain", answered()),
-    "answers at once, k-norm": ("weighted bipartite", answered(noise="k-norm")),
+    "answers at once": ("plain", answered("answers")),
+    "answers at once, k-norm": ("weighted bipartite", answered("k-norm")),
     "response": ("plain", released(mechanism="response")),
     "auto": ("plain", released()),
     "synthetic graph": ("plain", released(mechanism=gc.Response(workload="synthetic graph"))),
@@ -392,22 +390,19 @@ MECHANISMS = {
     "cutting plane": ("plain", released(fit="cutting-plane", mechanism="response")),
     "game": ("plain", released(fit="game", mechanism="response")),
     "learnt from all cuts": ("plain", learnt()),
-    "learnt from a list": ("weighted", learnt(queries=CUTS, construction="frieze-kannan")),
+    "learnt from a list": ("weighted", learnt(CUTS, rule="frieze-kannan")),
     "learnt from a matrix": ("plain", learnt(distinguisher="response-rank-one")),
-    "learnt from released answers": ("plain", learnt(queries=CUTS, distinguisher="released")),
-    "learnt by both players": ("weighted", learnt(queries=CUTS, player="both")),
-    "learnt by the query player": ("bipartite", learnt(queries=CUTS, player="query")),
-    "learnt of a hidden list": (
-        "plain",
-        learnt(queries=CUTS * 9, player="both", hide_queries=0.9),
-    ),
+    "learnt from released answers": ("plain", learnt(CUTS, distinguisher="released")),
+    "learnt by both players": ("weighted", learnt(CUTS, gc.Game)),
+    "learnt by the query player": ("bipartite", learnt(CUTS, gc.Game, player="query")),
+    "learnt of a hidden list": ("plain", learnt(CUTS * 9, gc.Game, hide_queries=0.9)),
     "learnt from other queries": (
         "weighted bipartite",
-        learnt(queries=[gc.Query.matrix(np.eye(8) - 0.5), *CUTS]),
+        learnt([gc.Query.matrix(np.eye(8) - 0.5), *CUTS]),
     ),
     "learnt by the median": (
         "plain few",
-        learnt(queries=[gc.Query.statistic("triangles"), CUTS[0]], construction="median"),
+        learnt([gc.Query.statistic("triangles"), CUTS[0]], rule="median"),
     ),
     "learnt by powers": ("weighted bipartite", learnt(distinguisher="power-rank-one")),
     "learnt until accurate": ("plain", learnt(calibration="tight")),
@@ -724,7 +719,7 @@ WRONG = [
     lambda g: gc.release_graph(g, epsilon=1, mechanism=gc.Response(degree_share=2)),
     lambda g: gc.release_graph(g, epsilon=1, groups="staff.csv"),
     lambda g: gc.release_graph(g, epsilon=1, groups=gc.Groups(gc.VertexSet(3), {"a": [0, 1, 2]})),
-    lambda g: gc.release_iteratively(g, epsilon=1, delta=0.0),
+    lambda g: learn(g, epsilon=1, delta=0.0),
     lambda g: gc.release_graph(g, epsilon=1, fit="spectral", mechanism="degrees+response"),
     lambda g: gc.release_flows(g, gc.Groups(gc.VertexSet(3), {"a": [0, 1, 2]}), epsilon=1),
     lambda g: gc.release_flows(g, "staff.csv", epsilon=-1),
