@@ -137,9 +137,7 @@ def degree_share(vertices: int) -> Fraction:
     With a share t, errors of the degrees move the worst cut by about n/(t epsilon), errors of the
     bits by about a quarter of n^(3/2)/((1-t) epsilon) after the fit; the sum is least at
     t/(1-t) = 2 n^(-1/4). A tenth to a third for 10^2 to 10^6 vertices. Where the entries show no
-    blocks, the synthetic graph's worst cut is least if nearly all goes to the degrees; but then
-    `answer` tells sums between groups several times worse, and those are what people ask for:
-    the workload "synthetic graph" is for who publishes that graph alone.
+    blocks, degrees deserve more: see `Prospect.hidden`.
     """
     return Fraction(2 / (2 + vertices**0.25)).limit_denominator(1000)
 

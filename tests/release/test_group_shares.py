@@ -88,7 +88,7 @@ def test_without_a_second_look_the_mechanism_is_that_of_no_groups():
     chance = np.random.default_rng(3).permutation(groups.codes())
     made = drawn(graph, Groups(graph.vertices, {"g": chance.tolist()}), "auto", epsilon=1.0)
     kinds = [each.name for each in made.measurements.values]
-    plain = gc.release_graph(graph, epsilon=1.0, seed=1, fit="none")
+    plain = drawn(graph, None, "auto", epsilon=1.0)
     without = [each.name for each in plain.measurements.values]
     assert kinds[0] == "groups"
     assert "groups again" not in kinds
