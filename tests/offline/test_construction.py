@@ -137,9 +137,6 @@ class RuleLearner:
             value_error=value_error,
         )
 
-    def check(self, query):
-        self.universe.masks(query)
-
 
 @pytest.mark.parametrize("name", ["schatten", "median"])
 def test_any_update_rule_can_learn(name):
@@ -247,9 +244,6 @@ def test_a_wrong_bound_costs_accuracy_and_not_privacy():
         def construction(self, **numbers):
             made = FriezeKannanLearner(UNIVERSE).construction(**numbers)
             return replace(made, start_potential=made.start_potential / 1e6)
-
-        def check(self, query):
-            raise NotImplementedError
 
     calibration = TightOffline(epsilon=50.0, delta=1e-6)
     outcome = run(calibration, Boaster(), Liar(), seed=3)

@@ -8,7 +8,6 @@ from functools import cache
 
 import numpy as np
 import pytest
-from offline_calls import answer_at_once, choose_from_net, sense
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning
@@ -25,6 +24,8 @@ from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.planning.planner import plan_of
 from graphcuts_dp.privacy.level_noise import KNormNoise
 from graphcuts_dp.privacy.noise import SeededEntropy
+
+learn = gc.release_iteratively
 
 PROMISE = {"epsilon": 2.0, "delta": 1e-6}
 BETA = 0.05  # as a plan has it
@@ -166,22 +167,22 @@ def every_kind(k):
 
 
 @pytest.mark.parametrize("k", range(1, 7))
-@pytest.mark.parametrize("at_most", [None, 3])
+@pytest.mark.parametrize("at_most", [1, 3])
 def test_answers_at_once_state_no_more_than_the_plan(k, at_most):
     """The same number where all columns are there, and few enough vectors to add up are not."""
     graph, cuts = every_kind(k)
-    named = {"epsilon": 0.7, "at_most": at_most}
-    protect = gc.Protect.edges(at_most or 1)
-    made = gc.plan(max(3, len(graph.vertices)), edges=1, queries=k, epsilon=0.7, protect=protect)
+    terms = {"epsilon": 0.7, "protect": gc.Protect.edges(at_most)}
+    made = gc.plan(max(3, len(graph.vertices)), edges=1, queries=k, **terms)
     row = row_of(made, "answers")
-    found = answer_at_once(graph, cuts, seed=1, **named)
+    found = learn(graph, cuts, construction="answers", seed=1, **terms)
     assert found.accuracy.error <= row.guaranteed
     if k == 1 or k >= 4:
         assert found.accuracy.error == row.guaranteed
     disjoint = [gc.CutQuery([i], [i + 1]) for i in range(min(k, len(graph.vertices) - 1))]
-    assert answer_at_once(graph, disjoint, seed=1, **named).accuracy.error <= row.guaranteed
+    fewer = learn(graph, disjoint, construction="answers", seed=1, **terms)
+    assert fewer.accuracy.error <= row.guaranteed
     if k > 1:
-        laplace = answer_at_once(graph, cuts, noise="laplace", seed=1, **named)
+        laplace = learn(graph, cuts, construction="laplace", seed=1, **terms)
         assert row.guaranteed <= laplace.accuracy.error
         (session,) = [row for row in made.rows if row.method == "laplace"]
         assert row.guaranteed < session.guaranteed
@@ -246,17 +247,17 @@ def test_the_net_states_the_number_of_the_plan(n):
     )
     universe = Universe.of(graph)
     cuts = [gc.CutQuery([int(a)], [int(b)]) for a, b in zip(*universe.pairs(), strict=True)]
-    protect = gc.Protect.edges(2)
-    made = gc.plan(n, edges=2, queries=len(cuts), epsilon=3.0, protect=protect)
-    found = choose_from_net(graph, cuts, epsilon=3.0, at_most=2, seed=1)
+    terms = {"epsilon": 3.0, "protect": gc.Protect.edges(2)}
+    made = gc.plan(n, edges=2, queries=len(cuts), **terms)
+    found = learn(graph, cuts, construction="net", seed=1, **terms)
     assert row_of(made, "net").guaranteed == found.law.error(BETA)
-    fewer = choose_from_net(graph, cuts[:2], epsilon=3.0, at_most=2, seed=1)
+    fewer = learn(graph, cuts[:2], construction="net", seed=1, **terms)
     assert fewer.law.error(BETA) <= row_of(made, "net").guaranteed
     seven = gc.plan(7, edges=2, queries=3, epsilon=3.0)
     assert "net" not in {row.method for row in seven.rows}
 
 
-@pytest.mark.parametrize("at_most", [None, 3])
+@pytest.mark.parametrize("at_most", [1, 3])
 @pytest.mark.parametrize("k", [1, 4, 25])
 def test_sensing_states_the_number_of_the_plan(k, at_most):
     """All queries have the first rating: that moves them all."""
@@ -267,11 +268,11 @@ def test_sensing_states_the_number_of_the_plan(k, at_most):
         matrix = rng.uniform(-1, 1, (5, 7))
         matrix[0, 0] = 1.0
         asked.append(gc.Query.matrix(matrix))
-    protect = gc.Protect.edges(at_most or 1)
-    made = gc.plan((5, 7), edges=3, queries=k, protect=protect, **PROMISE)
+    terms = PROMISE | {"protect": gc.Protect.edges(at_most)}
+    made = gc.plan((5, 7), edges=3, queries=k, **terms)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AccuracyWarning)  # it is told what is promised
-        found = sense(graph, asked, at_most=at_most, beta=BETA, seed=1, **PROMISE)
+        found = learn(graph, asked, construction="sensing", seed=1, **terms)
     row = row_of(made, "sensing", "linear k")
     if math.isinf(row.guaranteed):
         assert len(found.transcript) == 10
