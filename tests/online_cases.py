@@ -58,9 +58,6 @@ class StubbornLearner:
     def construction(self, *, alpha, total_weight, total_error):
         return Stubborn(alpha, self.universe)
 
-    def check(self, query):
-        self.universe.masks(query)
-
 
 @dataclass(frozen=True)
 class Fixed:

@@ -3,10 +3,11 @@
 import warnings
 
 import numpy as np
-from offline_calls import answer_at_once, choose_from_net, learn, sense
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning
+
+learn = gc.release_iteratively
 
 EVIL = "<script>alert('x')</script>"
 N = 8
@@ -17,7 +18,7 @@ def _sensed(ratings, promise):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AccuracyWarning)  # one rating is told by nothing
         queries = [gc.CutQuery([0], [1])]
-        return sense(ratings, queries, delta=1e-6, rounds=1, **promise)
+        return learn(ratings, queries, delta=1e-6, construction="sensing:rounds=1", **promise)
 
 
 def private_graph():
@@ -46,11 +47,16 @@ def made(folder):
         "Plan": gc.plan(100, edges=500, queries=50, epsilon=1.0, target_error=9.0),
         "CutNormCertificate": gc.cut_norm(np.array([[1.0, -2.0], [0.5, 3.0]])),
         "Flows": gc.release_flows(graph, groups_of(graph), **promise),
-        "IterativeRelease": learn(graph, delta=1e-6, rounds=2, **promise),
-        "NetRelease": choose_from_net(
-            gc.Graph([0], [1], vertices=[EVIL, "b", "c"]), [gc.CutQuery(["b"])], epsilon=1.0
+        "IterativeRelease": learn(
+            graph, delta=1e-6, construction="multiplicative-weights:rounds=2", **promise
         ),
-        "FewAnswers": answer_at_once(graph, [gc.CutQuery([EVIL])], **promise),
+        "NetRelease": learn(
+            gc.Graph([0], [1], vertices=[EVIL, "b", "c"]),
+            [gc.CutQuery(["b"])],
+            epsilon=1.0,
+            construction="net",
+        ),
+        "FewAnswers": learn(graph, [gc.CutQuery([EVIL])], construction="answers", **promise),
         "SensingRelease": _sensed(bipartite, promise),
         "DistanceAnswers": gc.distances.answer_distances(metric, {0: 400, 3: 700}, **promise),
         "PrivacyGuarantee": gc.PrivacyGuarantee(epsilon=1.0, neighbours="an edge", seed=3),

@@ -77,10 +77,8 @@ class Learner(Protocol):
                     start_potential=total_weight,
                 )
 
-            def check(self, query):
-                self.universe.masks(query)
-
-    With a `version` of its own it is also a method of sessions, see `OwnLearner`.
+    A rule that cannot learn from every cut has a method `check(query)`, too, which raises
+    QueryError for the others. With a `version` it is also a method of sessions, see `OwnLearner`.
     """
 
     @property
@@ -111,13 +109,6 @@ class Learner(Protocol):
             ParameterError: an alpha that is too small for `total_error`.
         """
 
-    def check(self, query: CutQuery) -> None:
-        """Refuse queries that a hypothesis could not be updated by.
-
-        Raises:
-            QueryError: such a query, or unknown vertices.
-        """
-
 
 @dataclass(frozen=True)
 class GroupLearner:
@@ -141,10 +132,6 @@ class GroupLearner:
     def first(self, start: BlockStart) -> Hypothesis:
         """The first hypothesis."""
         return start.blocks()
-
-    def check(self, query: CutQuery) -> None:
-        """See `Learner.check`."""
-        self.universe.masks(query)
 
 
 @final
@@ -200,8 +187,7 @@ class FriezeKannanLearner(GroupLearner):
         return CutSum(self.universe, start.blocks())
 
     def check(self, query: CutQuery) -> None:
-        """See `Learner.check`."""
-        self.universe.masks(query)
+        """Refuse cuts that were announced not to come."""
         if self.disjoint:
             check_disjoint(query, self.universe)
 
@@ -477,7 +463,7 @@ class MirrorDescentLearner(GroupLearner):
         return DenseHypothesis(self.universe, weights[np.ix_(*start.labels)])
 
     def check(self, query: LinearQuery) -> None:
-        """See `Learner.check`. Refuses queries that were announced not to come."""
+        """Refuse queries that were announced not to come."""
         if isinstance(query, CutQuery):
             S, T = self.universe.masks(query)
             if self.disjoint:
@@ -567,9 +553,7 @@ class OwnLearner:
         Raises:
             ParameterError: it has none, or is no learner.
         """
-        if not all(
-            hasattr(learner, name) for name in ("construction", "check", "universe", "name")
-        ):
+        if not all(hasattr(learner, name) for name in ("construction", "universe", "name")):
             raise ParameterError("method is a name, or an object as `Learner` describes it")
         version = getattr(learner, "version", None)
         if not isinstance(version, str | int) or isinstance(version, bool):
@@ -593,9 +577,10 @@ class OwnLearner:
         """See `Learner.construction`."""
         return self.learner.construction(**terms)
 
-    def check(self, query: CutQuery) -> None:
-        """See `Learner.check`."""
-        self.learner.check(query)
+    @property
+    def check(self) -> Callable[[Any], None] | None:
+        """What refuses queries, if it has that."""
+        return getattr(self.learner, "check", None)
 
 
 @final

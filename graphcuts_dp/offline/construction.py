@@ -330,9 +330,11 @@ class IterativeConstruction(RoundsMechanism):
         queries = [measured.query for measured in run.transcript]
         values = np.array([measured.value for measured in run.transcript]) / self.unit
         everything = CutQuery(*(np.ones(side, dtype=np.bool_) for side in self.universe.shape))
+        check = getattr(self.learner, "check", None)
         with suppress(QueryError):  # of learners that take no such query
             if run.tuning.threshold is None:
-                self.learner.check(everything)
+                if check is not None:
+                    check(everything)
                 queries, values = [*queries, everything], np.append(values, run.total_weight)
         for _ in range(self.refits):
             off = np.abs(values - run.hypothesis.estimate_all(queries))

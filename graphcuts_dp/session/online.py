@@ -572,8 +572,9 @@ class OnlineMechanism(CutMechanism[OnlineState]):
         if state.stopped:
             raise ExhaustedError(ANSWERED)
         asked = self._asked(query)
-        if asked is not None and not isinstance(query, GraphQuery):
-            self.learner.check(cast(Any, asked[1]))
+        check = getattr(self.learner, "check", None)
+        if check is not None and asked is not None and not isinstance(query, GraphQuery):
+            check(asked[1])
         return asked
 
     def _asked(self, query: Question) -> tuple[Counted, Question] | None:

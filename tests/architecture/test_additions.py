@@ -63,9 +63,6 @@ class HalfSteps:
         start = CutSum.constant(self.universe, total_weight / self.universe.size)
         potential = total_weight + total_error
         return FriezeKannanRule(start=start, alpha=alpha, start_potential=potential)
-
-    def check(self, query):
-        self.universe.masks(query)
 '''
 
 ARROWS = '''

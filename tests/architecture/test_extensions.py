@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from offline_calls import learn
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
@@ -28,8 +27,9 @@ def small_graph():
 
 
 def released(graph, **options):
-    options = {"epsilon": 3.0, "delta": 1e-6, "seed": 1, "rounds": 3} | options
-    return learn(graph, **options)
+    delta = options.pop("delta", 1e-6)
+    made = gc.Learning(rounds=3, **options)
+    return gc.release_iteratively(graph, epsilon=3.0, delta=delta, construction=made, seed=1)
 
 
 def example(protocol, **names):
@@ -59,12 +59,12 @@ def test_a_construction_of_your_own():
         "HalfSteps"
     ]
     graph = small_graph()
-    made = released(graph, construction=half_steps(Universe.of(graph)))
+    made = released(graph, rule=half_steps(Universe.of(graph)))
     assert made.settings.construction == "half-steps"
     with pytest.raises(ParameterError, match="other vertices"):
-        released(graph, construction=half_steps(Universe(3)))
+        released(graph, rule=half_steps(Universe(3)))
     with pytest.raises(ParameterError, match="an object as `Learner`"):
-        released(graph, construction=7)
+        released(graph, rule=7)
 
 
 def test_a_fit_of_your_own():

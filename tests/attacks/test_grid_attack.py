@@ -31,7 +31,6 @@ from attack_cases import (
     ratings,
     tree,
 )
-from offline_calls import choose_from_net, learn, sense
 
 import graphcuts_dp as gc
 from graphcuts_dp.distances.answers import plan_distances
@@ -52,6 +51,8 @@ from graphcuts_dp.results.bundle import KINDS, receipt_path
 from graphcuts_dp.session.terms import SessionTerms
 from scripts.benchmark.baselines import density_only, noisy_degrees, noisy_weight
 from scripts.figures.gaussian_rank_one import GaussianRankOne
+
+learn = gc.release_iteratively
 
 SEED = 5
 DELTA = 1e-6
@@ -218,12 +219,11 @@ def test_answers_that_iterative_releases_buy(pair, distinguisher, epsilons):
         for graph in NEIGHBOURS[pair]:
             made = learn(
                 graph,
+                CUTS if distinguisher == "exponential" else None,
                 epsilon=epsilon,
                 delta=DELTA,
-                distinguisher=distinguisher,
-                queries=CUTS if distinguisher == "exponential" else None,
-                rounds=3,
                 seed=SEED,
+                construction=gc.Learning(distinguisher=distinguisher, rounds=3),
             )
             grid = Grid.of(graph)
             unit = grid.unit * grid.sensitivity
@@ -259,7 +259,14 @@ def test_sensing_measurements(epsilons):
     for epsilon in epsilons:
         for graph in NEIGHBOURS["ratings"]:
             unit = Steps(Universe(graph.left, graph.right), queries, 1.0).unit
-            made = sense(graph, queries, epsilon=epsilon, delta=DELTA, rounds=4, seed=SEED)
+            made = learn(
+                graph,
+                queries,
+                epsilon=epsilon,
+                delta=DELTA,
+                seed=SEED,
+                construction="sensing:rounds=4",
+            )
             assert not off_grid([measured.value for measured in made.transcript], unit)
 
 
@@ -267,8 +274,12 @@ def test_the_net_releases_members_and_no_number_of_the_truth(epsilons):
     four = gc.Graph([0, 1], [1, 2], vertices=4), gc.Graph([0, 1, 0], [1, 2, 3], vertices=4)
     for epsilon in epsilons:
         for graph in four:
-            made = choose_from_net(
-                graph, [CutQuery([0]), CutQuery([0, 1])], epsilon=epsilon, seed=SEED
+            made = learn(
+                graph,
+                [CutQuery([0]), CutQuery([0, 1])],
+                epsilon=epsilon,
+                seed=SEED,
+                construction="net",
             )
             assert not off_grid(made.graph.weights, 1)
             assert (made.law.unit, made.law.rounding) == (1.0, 0.0)

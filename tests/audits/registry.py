@@ -47,7 +47,7 @@ def exported_mechanisms() -> tuple[str, ...]:
         if name in _PRODUCTS:
             found += _PRODUCTS[name]()
         elif inspect.isfunction(function) and "epsilon" in inspect.signature(function).parameters:
-            found += [] if name in _READS_NO_DATA else [f"function: {name}"]
+            found += [] if name in READS_NO_DATA else [f"function: {name}"]
     return tuple(found)
 
 
@@ -107,7 +107,7 @@ _PRODUCTS: Mapping[str, Callable[[], Iterable[str]]] = {
     "choose_bound": lambda: ["owners: bound"],
 }
 # Plans; and `connect`, which asks a server: the sessions that answer there are audited.
-_READS_NO_DATA = {
+READS_NO_DATA = {
     "connect",
     "plan",
     "planning.plan_bounds",

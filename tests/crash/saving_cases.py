@@ -9,11 +9,12 @@ from typing import Any
 import networkx as nx
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from offline_calls import answer_at_once, choose_from_net, learn
 
 import graphcuts_dp as gc
 from graphcuts_dp.distances import answer_distances
 from scripts.figures.style import save_figure
+
+learn = gc.release_iteratively
 
 OLDER, NEWER = 0, 1
 
@@ -48,22 +49,26 @@ def learnt(which: int) -> gc.IterativeRelease:
         sample(which),
         epsilon=5.0,
         delta=1e-6,
-        rounds=2,
         seed=which,
+        construction="multiplicative-weights:rounds=2",
     )
 
 
 @cache
 def chosen(which: int) -> gc.IterativeRelease:
-    return choose_from_net(
-        gc.Graph([0, 1], [1, which + 2], vertices=4), [gc.CutQuery([0])], epsilon=5.0, seed=which
+    return learn(
+        gc.Graph([0, 1], [1, which + 2], vertices=4),
+        [gc.CutQuery([0])],
+        epsilon=5.0,
+        seed=which,
+        construction="net",
     )
 
 
 @cache
 def asked_at_once(which: int) -> gc.IterativeRelease:
     cuts = [gc.CutQuery([0]), gc.CutQuery([0, which + 1])]
-    return answer_at_once(sample(which), cuts, epsilon=5.0, seed=which)
+    return learn(sample(which), cuts, epsilon=5.0, seed=which, construction="answers")
 
 
 @cache

@@ -24,7 +24,6 @@ from golden_facts import (
     promise,
     reply,
 )
-from offline_calls import answer_at_once, choose_from_net, learn, sense
 
 import graphcuts_dp as gc
 from graphcuts_dp.estimate.noisy_matrix import NOISES
@@ -40,6 +39,8 @@ from graphcuts_dp.session.session import session_of
 from graphcuts_dp.session.terms import METHODS
 from graphcuts_dp.synth.methods import FIT_NAMES
 from scripts.benchmark.baselines import BASELINES
+
+learn = gc.release_iteratively
 
 SEED = 7
 # Of a synthetic graph and what is said of it, which a fit has led to: where it ends depends on the
@@ -291,31 +292,37 @@ def _flows() -> dict[str, Case]:
 
 
 def _few_answers() -> dict[str, Case]:
-    def case(graph: Callable[[], Any], **options: Any) -> Case:
+    def case(graph: Callable[[], Any], construction: str = "answers", **options: Any) -> Case:
         queries = cuts_of(shape_of(graph()))[:3]
+        options |= {"construction": construction, "epsilon": 1.0, "seed": SEED}
         return Case(
-            lambda: answer_at_once(graph(), queries, **{"epsilon": 1.0, "seed": SEED} | options),
+            lambda: learn(graph(), queries, **options),
             lambda made: of_answers(made, queries),
             ".npz",
         )
 
-    found = {f"answers: {noise}": case(plain, noise=noise) for noise in NORMS}
+    found = {f"answers: {noise}": case(plain, noise) for noise in NORMS}
     found["answers: auto"] = case(plain)
     found["answers: bipartite"] = case(two_sided)
     found["answers: directed"] = case(arcs)
     found["answers: weights"] = case(weighted)
-    found["answers: three edges"] = case(plain, at_most=3)
+    found["answers: three edges"] = case(plain, protect=gc.Protect.edges(3))
     found["answers: owner"] = case(partial(owned, "edges"), protect=gc.Protect.owner(at_most=3))
     return found
 
 
-def learnt(graph: Callable[[], Any], queries: Any = "cuts", **options: Any) -> Case:
+def learnt(
+    graph: Callable[[], Any],
+    construction: Any = "multiplicative-weights",
+    queries: Any = "cuts",
+    **options: Any,
+) -> Case:
     """An iterative release; `queries` are asked for, or None."""
     options = {"epsilon": 50.0, "delta": 1e-6, "seed": SEED} | options
     asked = cuts_of(shape_of(graph())) if queries is None or queries == "cuts" else queries
     given = None if queries is None else asked
     return Case(
-        lambda: learn(graph(), queries=given, **options),
+        lambda: learn(graph(), given, construction=construction, **options),
         lambda made: of_answers(made, asked),
         ".graphml",
     )
@@ -323,41 +330,40 @@ def learnt(graph: Callable[[], Any], queries: Any = "cuts", **options: Any) -> C
 
 def _iterative() -> dict[str, Case]:
     tiny = partial(plain, 8)
-    ten = partial(learnt, halves, rounds=10)
+    ten = partial(gc.Learning, rounds=10)
     found = {
-        "distinguisher: exponential": ten(distinguisher="exponential"),
-        "distinguisher: released": ten(distinguisher="released"),
-        "distinguisher: exact-cuts": learnt(tiny, None, distinguisher="exact-cuts"),
+        "distinguisher: exponential": learnt(halves, ten(distinguisher="exponential")),
+        "distinguisher: released": learnt(halves, ten(distinguisher="released")),
+        "distinguisher: exact-cuts": learnt(tiny, gc.Learning(distinguisher="exact-cuts"), None),
     }
     for name in ("response-rank-one", "power-rank-one", "power-rank-one-certified"):
-        found[f"distinguisher: {name}"] = learnt(partial(plain, 20), None, distinguisher=name)
+        rule = gc.Learning(distinguisher=name)
+        found[f"distinguisher: {name}"] = learnt(partial(plain, 20), rule, None)
     for name in CONSTRUCTIONS:
-        found[f"iterative: {name}"] = ten(construction=name)
+        found[f"iterative: {name}"] = learnt(halves, ten(rule=name))
     for name in OFFLINE_CALIBRATIONS:
         exactly = {"delta": 0.0} if name == "dr14" else {}
         epsilon = 1.0 if name in ("gru12", "nik17") else 50.0
-        few = {"rounds": 10} if name == "practical" else {}
-        found[f"iterative: {name} calibration"] = learnt(
-            halves, calibration=name, distinguisher="exponential", epsilon=epsilon, **exactly, **few
-        )
-    found["iterative: median"] = learnt(partial(plain, 6), construction="median")
+        rule = gc.Learning(calibration=name, rounds=10 if name == "practical" else None)
+        found[f"iterative: {name} calibration"] = learnt(halves, rule, epsilon=epsilon, **exactly)
+    found["iterative: median"] = learnt(partial(plain, 6), "median")
     found["iterative: statistics"] = learnt(
         partial(plain, 6),
+        "median",
         [gc.CutQuery([0]), gc.Query.statistic("triangles"), gc.Query.statistic("max-cut")],
-        construction="median",
     )
     found["iterative: other queries"] = learnt(
-        ratings, [*cuts_of((12, 9)), *other_queries((12, 9))], construction="mirror-descent"
+        ratings, "mirror-descent", [*cuts_of((12, 9)), *other_queries((12, 9))]
     )
     found["iterative: root degrees"] = learnt(
-        partial(two_sided, 30, 30), construction="mirror-descent", norm="2,p", rounds=5
+        partial(two_sided, 30, 30), gc.Learning(rule="mirror-descent", norm="2,p", rounds=5)
     )
     found["iterative: bipartite"] = learnt(two_sided)
     found["iterative: directed"] = learnt(arcs)
-    found["iterative: two edges"] = ten(at_most=2)
+    found["iterative: two edges"] = learnt(halves, ten(), protect=gc.Protect.edges(2))
     found["iterative: owner"] = learnt(partial(owned, "edges"), protect=gc.Protect.owner(at_most=3))
     for player in PLAYERS[1:]:
-        found[f"player: {player}"] = learnt(halves, player=player, hide_queries=0.5)
+        found[f"player: {player}"] = learnt(halves, gc.Game(player=player, hide_queries=0.5))
     return found
 
 
@@ -367,22 +373,28 @@ def _lists() -> dict[str, Case]:
     listed = [*cuts_of((6, 4)), gc.CutQuery([1, 2], [3])]
     return {
         "release: net": Case(
-            lambda: choose_from_net(small(), some, epsilon=2.0, seed=SEED),
+            lambda: learn(small(), some, epsilon=2.0, seed=SEED, construction="net"),
             lambda made: of_answers(made, some),
             ".graphml",
         ),
         "release: net, bipartite": Case(
-            lambda: choose_from_net(two_sided(3, 3), cuts_of((3, 3)), epsilon=2.0, seed=SEED),
+            lambda: learn(
+                two_sided(3, 3), cuts_of((3, 3)), construction="net", epsilon=2.0, seed=SEED
+            ),
             lambda made: of_answers(made, cuts_of((3, 3))),
             ".graphml",
         ),
         "release: sensing": Case(
-            lambda: sense(rated(), listed, epsilon=5.0, delta=1e-4, seed=SEED),
+            lambda: learn(
+                rated(), listed, epsilon=5.0, delta=1e-4, seed=SEED, construction="sensing"
+            ),
             lambda made: of_answers(made, listed),
             ".npz",
         ),
         "release: sensing, rounds": Case(
-            lambda: sense(rated(), listed, epsilon=5.0, delta=1e-4, rounds=5, seed=SEED),
+            lambda: learn(
+                rated(), listed, epsilon=5.0, delta=1e-4, seed=SEED, construction="sensing:rounds=5"
+            ),
             lambda made: of_answers(made, listed),
             ".npz",
         ),

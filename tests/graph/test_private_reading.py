@@ -7,11 +7,12 @@ import unicodedata
 import pandas as pd
 import pytest
 from helpers import read_flat, read_owned_flat
-from offline_calls import choose_from_net, learn, sense
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import FileFormatError, GraphError, LedgerError, ParameterError
 from graphcuts_dp.session.session import session_of
+
+learn = gc.release_iteratively
 
 TIMES = "Patient ID,Contacted Person,Time Stamp\n1,2,1597427261\n2,3,1597427999\n"
 MARK = "not private in its vertex set"
@@ -71,7 +72,9 @@ def test_iterative_releases_and_sensing_need_a_cap_and_no_word_will_do():
     ratings = gc.BipartiteGraph.of([("a", "b", 7.0)], hide_change=1)
     for run in (
         lambda: learn(heavy, epsilon=1.0, delta=1e-6),
-        lambda: sense(ratings, queries=[gc.CutQuery(["a"], ["b"])], epsilon=1.0, delta=1e-6),
+        lambda: learn(
+            ratings, [gc.CutQuery(["a"], ["b"])], epsilon=1.0, delta=1e-6, construction="sensing"
+        ),
     ):
         with pytest.raises(ParameterError, match="weight_cap"):
             run()
@@ -131,9 +134,11 @@ def guarantees(graph, folder):
     yield gc.release_graph(graph, epsilon=9.0, seed=0, fit="none").guarantee
     for method in ("gaussian", "binary", "multiplicative-weights"):
         yield opened(graph, folder, method).guarantee
-    made = learn(graph, epsilon=9.0, delta=1e-6, seed=0, rounds=1)
+    made = learn(
+        graph, epsilon=9.0, delta=1e-6, seed=0, construction="multiplicative-weights:rounds=1"
+    )
     yield made.guarantee
-    yield choose_from_net(graph, [gc.CutQuery(["a"])], epsilon=1.0, seed=0).guarantee
+    yield learn(graph, [gc.CutQuery(["a"])], epsilon=1.0, seed=0, construction="net").guarantee
 
 
 @pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")

@@ -8,7 +8,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import session_workers as workers
-from offline_calls import answer_at_once, choose_from_net, learn, sense
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import BudgetError, LedgerError, ParameterError
@@ -17,6 +16,8 @@ from graphcuts_dp.ledger.uses import charged
 from graphcuts_dp.privacy import noise
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.release import releases
+
+learn = gc.release_iteratively
 
 
 @pytest.fixture
@@ -46,11 +47,18 @@ NUMBERS = itertools.count()
 PRODUCTS = {
     "release": lambda store: gc.release_graph(tiny(), epsilon=1.0, store=store, fit="none"),
     "release-iteratively": lambda store: learn(
-        tiny(), epsilon=1.0, delta=1e-6, store=store, queries=CUTS, rounds=1
+        tiny(),
+        CUTS,
+        epsilon=1.0,
+        delta=1e-6,
+        store=store,
+        construction="multiplicative-weights:rounds=1",
     ),
-    "answers": lambda store: answer_at_once(tiny(), CUTS, epsilon=1.0, store=store),
-    "net": lambda store: choose_from_net(tiny(), CUTS, epsilon=1.0, store=store),
-    "sensing": lambda store: sense(ratings(), CUTS, epsilon=1.0, delta=1e-6, store=store, rounds=1),
+    "answers": lambda store: learn(tiny(), CUTS, epsilon=1.0, store=store, construction="answers"),
+    "net": lambda store: learn(tiny(), CUTS, epsilon=1.0, store=store, construction="net"),
+    "sensing": lambda store: learn(
+        ratings(), CUTS, epsilon=1.0, delta=1e-6, store=store, construction="sensing:rounds=1"
+    ),
     "distances": lambda store: gc.distances.answer_distances(
         a_map(), [0, 0, 3], epsilon=1.0, store=store
     ),

@@ -6,7 +6,6 @@ import math
 import numpy as np
 import pytest
 import shown
-from offline_calls import sense
 from statistic_cases import planted
 
 import graphcuts_dp as gc
@@ -216,7 +215,9 @@ def test_contributions_draw_their_classes(made, tmp_path):
 def test_sensing_draws_what_was_measured(rounds, tmp_path):
     ratings = gc.BipartiteGraph([0, 1, 2], [0, 1, 1], left=3, right=2)
     queries = [gc.CutQuery([user], [item]) for user in range(3) for item in range(2)]
-    made = sense(ratings, queries, epsilon=8.0, delta=1e-6, rounds=rounds, seed=1)
+    made = gc.release_iteratively(
+        ratings, queries, epsilon=8.0, delta=1e-6, seed=1, construction=gc.Sensing(rounds=rounds)
+    )
     figure = drawn(made.plot(title="Ratings"), tmp_path)
     values = [each.value for each in made.transcript]
     np.testing.assert_allclose(points_of(figure, 1)[:, 1], values)

@@ -8,7 +8,6 @@ from fractions import Fraction
 import networkx as nx
 import numpy as np
 import pytest
-from offline_calls import learn, sense
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError, PrivacyWarning
@@ -19,6 +18,8 @@ from graphcuts_dp.privacy.composition import as_stored
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, delta_warning, exact_epsilon
 from graphcuts_dp.server.desk import forecast
 from graphcuts_dp.session.session import session_of
+
+learn = gc.release_iteratively
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 
@@ -76,10 +77,17 @@ DOORS = {
     "flows": lambda given: gc.release_flows(
         graph(), gc.Groups(gc.VertexSet(4), {"half": [0, 0, 1, 1]}), noise="gaussian", **given
     ),
-    "release_iteratively": lambda given: learn(graph(), queries=CUTS, rounds=1, **given),
-    "a query player": lambda given: learn(graph(), queries=CUTS, rounds=2, player="query", **given),
-    "sensing": lambda given: sense(
-        gc.BipartiteGraph([0, 1, 2], [1, 0, 1], left=2 + 1, right=2), CUTS, rounds=1, **given
+    "release_iteratively": lambda given: learn(
+        graph(), CUTS, construction="multiplicative-weights:rounds=1", **given
+    ),
+    "a query player": lambda given: learn(
+        graph(), CUTS, construction="game:rounds=2,player=query", **given
+    ),
+    "sensing": lambda given: learn(
+        gc.BipartiteGraph([0, 1, 2], [1, 0, 1], left=2 + 1, right=2),
+        CUTS,
+        construction="sensing:rounds=1",
+        **given,
     ),
     "distances": lambda given: gc.distances.answer_distances(
         a_map(), [0, 0, 3, 1], noise="gaussian", mechanism="per-query", **given
@@ -159,9 +167,10 @@ def test_a_stored_epsilon_is_the_largest_float_below(epsilon):
     assert as_stored(Fraction(1, 4)) == 0.25
 
 
+RESPONSE = gc.Learning(distinguisher="response-rank-one")
 SAVED = {
-    "iterative, pure": (learn, "a.edges", {"distinguisher": "response-rank-one"}),
-    "iterative": (learn, "a.edges", {"delta": 1e-6, "rounds": 1}),
+    "iterative, pure": (learn, "a.edges", {"construction": RESPONSE}),
+    "iterative": (learn, "a.edges", {"delta": 1e-6, "construction": gc.Learning(rounds=1)}),
     "distances": (
         lambda _, **given: gc.distances.answer_distances(nx.path_graph(5), [0, 1, 2], **given),
         "a.csv",

@@ -7,7 +7,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from offline_calls import answer_at_once, choose_from_net, learn, sense
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning, BudgetError, ParameterError
@@ -17,6 +16,8 @@ from graphcuts_dp.pairs.groups import CellTree, GroupTree
 from graphcuts_dp.privacy.composition import Cost, zcdp_delta, zcdp_rho
 from graphcuts_dp.privacy.guarantee import EDGE, PrivacyGuarantee, Protect
 from graphcuts_dp.session.session import session_of
+
+learn = gc.release_iteratively
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 
@@ -193,19 +194,27 @@ RELEASES = {
     "flows, gaussian": lambda **o: gc.release_flows(
         GRAPH, GROUPS, delta=1e-6, noise="gaussian", **o
     ),
-    "iterative": lambda **o: learn(GRAPH, delta=1e-6, queries=[CUT], **o),
+    "iterative": lambda **o: learn(GRAPH, [CUT], delta=1e-6, **o),
     "iterative, tight": lambda **o: learn(
-        GRAPH, delta=1e-6, queries=[CUT], calibration="tight", **o
+        GRAPH, [CUT], delta=1e-6, construction="multiplicative-weights:calibration=tight", **o
     ),
-    "iterative, dr14": lambda **o: learn(GRAPH, delta=1e-6, queries=[CUT], calibration="dr14", **o),
-    "iterative, pure": lambda **o: learn(GRAPH, distinguisher="response-rank-one", **o),
+    "iterative, dr14": lambda **o: learn(
+        GRAPH, [CUT], delta=1e-6, construction="multiplicative-weights:calibration=dr14", **o
+    ),
+    "iterative, pure": lambda **o: learn(
+        GRAPH, construction="multiplicative-weights:distinguisher=response-rank-one", **o
+    ),
     "iterative, both players": lambda **o: learn(
-        GRAPH, player="both", queries=[CUT], delta=1e-6, rounds=3, **o
+        GRAPH, [CUT], delta=1e-6, construction="game:player=both,rounds=3", **o
     ),
-    "iterative, released": lambda **o: learn(GRAPH, distinguisher="released", queries=[CUT], **o),
-    "answers": lambda **o: answer_at_once(GRAPH, [CUT], **o),
-    "net": lambda **o: choose_from_net(GRAPH, [CUT], **o),
-    "sensing": lambda **o: sense(SIDES, [gc.CutQuery([0], [1])], delta=1e-6, rounds=2, **o),
+    "iterative, released": lambda **o: learn(
+        GRAPH, [CUT], construction="multiplicative-weights:distinguisher=released", **o
+    ),
+    "answers": lambda **o: learn(GRAPH, [CUT], construction="answers", **o),
+    "net": lambda **o: learn(GRAPH, [CUT], construction="net", **o),
+    "sensing": lambda **o: learn(
+        SIDES, [gc.CutQuery([0], [1])], delta=1e-6, construction="sensing:rounds=2", **o
+    ),
 }
 
 

@@ -19,7 +19,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from offline_calls import answer_at_once, choose_from_net, learn, sense
 
 import graphcuts_dp as gc
 from graphcuts_dp.distances import counts, learner
@@ -55,6 +54,8 @@ from graphcuts_dp.session.terms import METHODS, SessionTerms
 from scripts.figures.gaussian_rank_one import GaussianRankOne
 from tests.audits.registry import _PRODUCTS
 
+learn = gc.release_iteratively
+
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 
 
@@ -83,8 +84,9 @@ def released(**options):
 def iterative(calibration, delta=1e-6, epsilon=1.0):
     distinguisher = "response-rank-one" if delta == 0 and calibration == "practical" else "auto"
     queries = None if distinguisher == "response-rank-one" else CUTS
-    options = {"queries": queries, "distinguisher": distinguisher, "calibration": calibration}
-    return lambda: learn(GRAPH, epsilon=epsilon, delta=delta, seed=1, **options)
+    made = gc.Learning(distinguisher=distinguisher, calibration=calibration)
+    terms = {"epsilon": epsilon, "delta": delta, "construction": made, "seed": 1}
+    return lambda: learn(GRAPH, queries, **terms)
 
 
 def distances(mechanism, noise):
@@ -235,21 +237,32 @@ CASES = {
         "dr14": (iterative("dr14", delta=0.0), {"total": of_noise(tuning, 50)}),
         "gru12": (iterative("gru12", epsilon=50.0), {"answers": of_noise(tuning)}),
         "both players": (
-            lambda: learn(GRAPH, epsilon=1.0, delta=1e-6, queries=CUTS, player="both", seed=1),
+            lambda: learn(
+                GRAPH, CUTS, epsilon=1.0, delta=1e-6, seed=1, construction="game:player=both"
+            ),
             {
                 "test": of_noise(construction),
                 "draws": of_result(construction, "root_at_most", lambda root: root * 2),
             },
         ),
         "net": (
-            lambda: choose_from_net(
-                gc.Graph([0], [1], vertices=4), [gc.CutQuery([1])], epsilon=1.0, seed=1
+            lambda: learn(
+                gc.Graph([0], [1], vertices=4),
+                [gc.CutQuery([1])],
+                epsilon=1.0,
+                seed=1,
+                construction="net",
             ),
             {"rate": STEP},
         ),
         "sensing": (
-            lambda: sense(
-                RATINGS, [gc.CutQuery([0], [1])], epsilon=1.0, delta=1e-6, rounds=3, seed=1
+            lambda: learn(
+                RATINGS,
+                [gc.CutQuery([0], [1])],
+                epsilon=1.0,
+                delta=1e-6,
+                seed=1,
+                construction="sensing:rounds=3",
             ),
             {
                 "values": of_noise(lists, Fraction(101, 100)),
@@ -258,9 +271,7 @@ CASES = {
         ),
         **{
             noise: (
-                lambda noise=noise: answer_at_once(
-                    GRAPH, CUTS[:3], epsilon=1.0, noise=noise, seed=1
-                ),
+                lambda noise=noise: learn(GRAPH, CUTS[:3], epsilon=1.0, seed=1, construction=noise),
                 {"rate": STEP},
             )
             for noise in ("k-norm", "laplace")
@@ -434,15 +445,16 @@ class Own:
 
 
 def test_a_distinguisher_of_ones_own_that_costs_more_than_it_was_given_is_refused():
-    options = {"epsilon": 1.0, "seed": 1}
-    for setup, more in (
-        (Cost.of_pure(Fraction(2)), {}),
-        (Cost.of_rho(1.0, delta=1e-6), {"delta": 1e-6, "calibration": "tight"}),
-    ):
-        with pytest.raises(BudgetError, match="prove the costs of your own parts"):
-            learn(GRAPH, distinguisher=Own(setup), **options, **more)
-    made = learn(GRAPH, distinguisher=Own(None), **options)
-    assert made.guarantee.epsilon == 1
+    def run(setup, delta=0.0, **options):
+        made = gc.Learning(distinguisher=Own(setup), **options)
+        return learn(GRAPH, epsilon=1.0, delta=delta, construction=made, seed=1)
+
+    more = "prove the costs of your own parts"
+    with pytest.raises(BudgetError, match=more):
+        run(Cost.of_pure(Fraction(2)))
+    with pytest.raises(BudgetError, match=more):
+        run(Cost.of_rho(1.0, delta=1e-6), delta=1e-6, calibration="tight")
+    assert run(None).guarantee.epsilon == 1
 
 
 def test_a_part_is_compared_with_its_budget_in_the_currency_of_the_budget():
@@ -494,7 +506,7 @@ BUDGET = {"epsilon": 2.0, "delta": 1e-6}
 ROOTS = {
     "session": mirror_descent("2,p", **BUDGET),
     "release": lambda: learn(
-        COMPLETE, queries=[CUTS[0]], construction="mirror-descent", norm="2,p", seed=1, **BUDGET
+        COMPLETE, [CUTS[0]], construction=gc.Learning(rule="mirror-descent", norm="2,p"), **BUDGET
     ),
 }
 

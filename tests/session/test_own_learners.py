@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import session_workers as workers
 
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.errors import ParameterError, QueryError
 from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.learn.learners import OwnLearner
 from graphcuts_dp.learn.rules import FriezeKannanRule
@@ -32,9 +32,6 @@ class Halves:
             start_potential=total_weight + total_error,
             value_error=value_error,
         )
-
-    def check(self, query):
-        self.universe.masks(query)
 
 
 @pytest.fixture
@@ -98,6 +95,18 @@ def test_what_no_store_could_keep_is_refused_and_leaves_none(tmp_path, graph, ch
 def test_other_objects_are_no_learners(tmp_path, graph):
     with pytest.raises(ParameterError, match="an object as `Learner` describes it"):
         open_session(graph, store=tmp_path / "a.db", method=7, **TERMS)
+
+
+def test_queries_that_a_learner_refuses_cost_nothing(tmp_path, graph):
+    class Choosy(Halves):
+        def check(self, _):
+            raise QueryError("it learns from no such cut")
+
+    own = Choosy(Universe.of(graph))
+    with open_session(graph, store=tmp_path / "a.db", method=own, **TERMS) as session:
+        with pytest.raises(QueryError, match="learns from no such cut"):
+            session.ask_all([workers.query(1)])
+        assert session.status.answers == 0
 
 
 def test_two_learners_of_one_name_and_version_are_equal():

@@ -8,7 +8,6 @@ import json
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from offline_calls import learn
 from typer.testing import CliRunner
 
 import graphcuts_dp as gc
@@ -91,7 +90,13 @@ def released(**options):
 
 
 def learnt(graph, query, folder):
-    made = learn(graph, epsilon=2.0, delta=1e-3, seed=1, distinguisher="exact-cuts")
+    made = gc.release_iteratively(
+        graph,
+        epsilon=2.0,
+        delta=1e-3,
+        seed=1,
+        construction="multiplicative-weights:distinguisher=exact-cuts",
+    )
     made.save(folder / "i.graphml")
     return gc.IterativeRelease.load(folder / "i.graphml").answer(query)
 

@@ -5,7 +5,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-from offline_calls import choose_from_net
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import HypothesisError, ParameterError
@@ -71,7 +70,9 @@ def test_the_net_mechanism_for_more_vertices_than_all_graphs_can_be_listed_for(t
     net = construction_net(
         MultiplicativeWeightsLearner(universe), queries, alpha=alpha, total_weight=float(edges)
     )
-    made = choose_from_net(graph, queries, epsilon=2.0, family=net, within=alpha, seed=1)
+    made = gc.release_iteratively(
+        graph, queries, epsilon=2.0, seed=1, construction=gc.Net(family=net, within=alpha)
+    )
     off = np.abs(answer_all(queries, made.graph) - answer_all(queries, graph)).max()
     assert made.law.alpha == alpha
     assert off <= made.law.error(1e-6)
@@ -93,4 +94,6 @@ def test_what_is_refused(monkeypatch):
         construction_net(rule, queries, alpha=0.5, total_weight=5.0)
     graph = planted_partition(4, 2, 0.9, 0.1, seed=3)
     with pytest.raises(ParameterError, match="within"):
-        choose_from_net(graph, [CutQuery([0])], epsilon=1.0, within=-1.0)
+        gc.release_iteratively(
+            graph, [CutQuery([0])], epsilon=1.0, construction=gc.Net(within=-1.0)
+        )

@@ -5,9 +5,9 @@ import math
 
 import numpy as np
 import pytest
-from offline_calls import choose_from_net
 from scipy.stats import binom
 
+import graphcuts_dp as gc
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.offline import lists
 from graphcuts_dp.pairs.queries import CutQuery, RankOneQuery, answer_all
@@ -46,7 +46,9 @@ def test_the_error_is_within_the_bound_in_a_share_1_minus_beta_of_runs(kind, eps
     for run in range(RUNS):
         used = rng.random(10) < 0.5
         graph = Graph(rows[used], columns[used], vertices=5)
-        made = choose_from_net(graph, queries, epsilon=epsilon, alpha=alpha, seed=run)
+        made = gc.release_iteratively(
+            graph, queries, epsilon=epsilon, seed=run, construction=gc.Net(alpha=alpha)
+        )
         errors.append(np.abs(answer_all(queries, made.graph) - answer_all(queries, graph)).max())
         bounds.append(made.law.error(BETA))
     failures = int((np.array(errors) > np.array(bounds) + 1e-9).sum())
@@ -60,6 +62,8 @@ def test_the_bound_is_at_most_the_papers():
     graph = Graph([0], [1], vertices=5)
     for epsilon in (0.5, 1.0, 4.0):
         for alpha in (0.0, 1.5):
-            made = choose_from_net(graph, queries, epsilon=epsilon, alpha=alpha, seed=0)
+            made = gc.release_iteratively(
+                graph, queries, epsilon=epsilon, seed=0, construction=gc.Net(alpha=alpha)
+            )
             printed = alpha + 2 * (math.log(made.law.members) + math.log(1 / BETA)) / epsilon
             assert alpha <= made.law.error(BETA) <= printed
