@@ -196,6 +196,7 @@ def test_datasets_are_listed_and_written(done, told, refused):
     done("datasets", "karate", "karate.graphml")
     assert gc.read_graph("karate.graphml").n == 34
     assert "name the file to write" in refused("datasets", "karate")
+    assert "karate: unknown ending" in refused("datasets", "karate", "karate")
 
 
 ONE = ["--epsilon", "1"]

@@ -120,6 +120,8 @@ PLAN = (*SIZES, *PROMISE)
         ((*EXPLAIN, "--priors", "2"), "a prior is a probability"),
         ((*EXPLAIN, "--protect", "owner"), "needs at-most"),
         (("--explain", "--epsilon", "1,2"), "takes one --epsilon"),
+        ((*PLAN, "--columns", "owner=who"), "--columns is for --ask"),
+        ((*PLAN, "--data", "mail.edges"), "--data is for --ask"),
     ],
 )
 def test_bad_input_is_one_line_and_status_2(refused, words, message):
