@@ -28,7 +28,12 @@ from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, Protect
 from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release.job import Job, execute
-from graphcuts_dp.release.releases import check_size, graph_job, may_be_sparse
+from graphcuts_dp.release.releases import (
+    check_size,
+    communities_note,
+    graph_job,
+    may_be_sparse,
+)
 from graphcuts_dp.release.shares import RESPONSES, Response
 from graphcuts_dp.release.usefulness import made_up_graph, usefulness_of
 from graphcuts_dp.results.bundle import check_path
@@ -88,10 +93,14 @@ def release(
         each, groups = float(protect.per_step(epsilon)), grouping.read(graph.space)
         job = graph_job(graph, epsilon=each, groups=groups, fitted=False, **terms)
         found = usefulness_of(job.run(graph, SeededEntropy(0)), edges=dry_run)
+        notes = ["A dry run: no graph was read, nothing was spent, and nothing was written."]
+        lost = None
+        if not graph.weighted and groups is None:
+            lost = communities_note(graph, each, guess=dry_run, steps=protect.steps)
         return Report(
-            found.to_dict() | {"dry_run": True},
+            found.to_dict() | {"dry_run": True, "communities": lost},
             [found],
-            ["A dry run: no graph was read, nothing was spent, and nothing was written."],
+            notes if lost is None else [lost, *notes],
         )
     store = spending.check()
     check_path("release", target, force=force)

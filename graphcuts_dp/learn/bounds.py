@@ -793,6 +793,20 @@ def degrees_needed(n: Size, *, epsilon: float) -> tuple[float, float]:
     return SHOWN * root / (2 * math.sinh(epsilon / 2)), single
 
 
+def epsilon_needed(n: Size, strength: float) -> float:
+    """From which epsilon on communities can show in a synthetic graph; infinite for none.
+
+    A direction of strength theta shows where theta >= SHOWN s sqrt(n), and entries with all of
+    epsilon have the deviation s = 1/(2 sinh(epsilon/2)).
+
+    Args:
+        n: as for `degrees_needed`.
+        strength: the largest that a direction may have: at most the average degree.
+    """
+    root, _ = root_and_side(n)
+    return 2 * math.asinh(SHOWN * root / (2 * strength)) if strength > 0 else math.inf
+
+
 def root_and_side(n: Size) -> tuple[float, float]:
     """Root of n, and average degree over number of edges, or what they are for two sides."""
     rows, columns = shape_of(n)

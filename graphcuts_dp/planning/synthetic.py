@@ -23,7 +23,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal, final
 
-from graphcuts_dp.learn.bounds import SHOWN, Setting, root_and_side
+from graphcuts_dp.learn.bounds import SHOWN, Setting, epsilon_needed, root_and_side
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON
 
 _KEPT_SHARE, _DEGREE_SHARE = 0.65, 0.21  # of epsilon, with public groups, where edges are kept
@@ -141,9 +141,7 @@ def synthetic_forecast(setting: Setting) -> SyntheticForecast:
         keeps=keeps,
         strength=strength,
         noise=noise,
-        epsilon_for_communities=_in_range(
-            together * 2 * math.asinh(SHOWN * root / (2 * strength)) if strength else math.inf
-        ),
+        epsilon_for_communities=_in_range(together * epsilon_needed(setting.n, strength)),
         epsilon_for_edges=_in_range(together * math.log(missing / m) if missing else 0.0),
     )
 

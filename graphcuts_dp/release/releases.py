@@ -20,7 +20,7 @@ from graphcuts_dp.estimate.measurement import (
     Measurements,
     Total,
 )
-from graphcuts_dp.estimate.noisy_matrix import accuracy_warning, expected_error_note
+from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix, accuracy_warning, expected_error_note
 from graphcuts_dp.estimate.strategy import ALL_LEVELS, choose_strategy, forecast_of
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, from_rows_on, on_space
@@ -31,7 +31,7 @@ from graphcuts_dp.graph.owned_rows import (
     reach_of,
     without_rows,
 )
-from graphcuts_dp.learn.bounds import degrees_needed, size_of
+from graphcuts_dp.learn.bounds import degrees_needed, epsilon_needed, root_and_side, size_of
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.measure.cells import (
     cell_tree,
@@ -46,7 +46,7 @@ from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import Space, vertex_sets
 from graphcuts_dp.privacy.composition import Cost, stated_cost
-from graphcuts_dp.privacy.guarantee import EDGE, Protect, exact_epsilon
+from graphcuts_dp.privacy.guarantee import EDGE, LARGEST_EPSILON, Protect, exact_epsilon
 from graphcuts_dp.privacy.noise import SEEDED_WARNING, EntropySource
 from graphcuts_dp.release.job import Job, execute
 from graphcuts_dp.release.measuring import (
@@ -246,7 +246,7 @@ def graph_job(
             if noise == "discrete-laplace" and graph.weighted
             else None,
             expected_error_note(least, graph.shape),
-            None if graph.weighted or method is None else _synthetic_note(graph, float(each)),
+            None if graph.weighted or method is None else communities_note(graph, float(each)),
             size_note(graph.shape, noise=noise, fit=method is not None),
         ),
     )
@@ -265,9 +265,34 @@ def _suited(response: Response, method: FitMethod | None) -> Response:
     return replace(response, mechanism=RESPONSE)
 
 
-def _synthetic_note(graph: AnyGraph, epsilon: float) -> str:
-    """Which degrees it takes, from the vertex sets and epsilon alone: m is private."""
-    communities, edges = degrees_needed(size_of(Universe.of(graph)), epsilon=epsilon)
+def communities_note(
+    graph: AnyGraph, epsilon: float, *, guess: float | None = None, steps: int = 1
+) -> str | None:
+    """Whether a synthetic graph can show communities, and single edges.
+
+    From the vertex sets, epsilon and a public guess of the number of edges: m itself is private.
+
+    Args:
+        graph: of the schema, without weights.
+        epsilon: privacy of one edge.
+        guess: of the number of edges; without it the degrees that it takes are told.
+        steps: how many edges share the epsilon that a user names.
+    """
+    size = size_of(Universe.of(graph))
+    communities, edges = degrees_needed(size, epsilon=epsilon)
+    if guess is not None:
+        _, side = root_and_side(size)
+        if guess * side >= communities:
+            return None
+        return (
+            "A synthetic graph of so many edges will have no communities: public groups, or "
+            f"epsilon >= {steps * epsilon_needed(size, guess * side):.2g}, could show them."
+        )
+    if communities > max(graph.shape):
+        return (
+            "No graph of so few vertices has communities that show in the synthetic graph at this "
+            "epsilon: raise it, or give public groups."
+        )
     return (
         "Communities show in the synthetic graph from an average degree of about "
         f"{communities:,.3g} on, single edges from {edges:,.3g} on; graphcuts-dp plan tells more."
@@ -304,6 +329,9 @@ def _post_process(
         source=source,
         progress=progress,
     )
+    if summary.directions == 0:
+        degree = float(matrix.sum()) / math.sqrt(math.prod(matrix.shape))
+        summary = replace(summary, shown_from=_shown_from(measurements, noisy, degree))
     if summary.warning is not None:
         # Where warnings are errors, what was paid for must not be lost.
         with suppress(AccuracyWarning):
@@ -318,6 +346,22 @@ def _post_process(
         note="" if measurements.guarantee.is_private else SEEDED_WARNING,
     )
     return Release(measurements=kept, fit=summary, certificate=certificate, _graph=graph)
+
+
+def _shown_from(measurements: Measurements, noisy: NoisyMatrix, degree: float) -> float | None:
+    """The epsilon of a user at which all of it on the entries could show communities.
+
+    Post-processing: a direction is at most as strong as the average degree, which the synthetic
+    graph has from noisy data. None where what was spent would do: there were none to see, it seems,
+    or they are weaker.
+    """
+    spent = float(sum(part.epsilon for part in measurements.values))
+    needed = epsilon_needed(noisy.shape, degree / (noisy.distribution.weight_cap or 1.0))
+    if noisy.distribution.name != "binary":
+        needed = 2 * math.sqrt(2) * math.sinh(needed / 2)  # the same deviation, by Laplace noise
+    if not spent < needed < math.inf:
+        return None
+    return min(needed * measurements.guarantee.epsilon / spent, LARGEST_EPSILON)
 
 
 _MANY_VERTICES = 2000  # of weights without a cap

@@ -117,8 +117,9 @@ class FitSummary:
             least visible ones have; the synthetic graph may have merged the communities behind
             them.
         directions: how many directions of z beyond its noise the graph was held to; None where that
-            tells nothing: entries that tell edges, no noisy degrees, public groups, fewer than 50
-            vertices of a side, other fits.
+            tells nothing: entries that tell edges, no noisy degrees, public groups, other fits.
+        shown_from: if there are none, epsilon from which communities of a graph of so many edges,
+            by the noisy data, could show; None where it could be seen already.
     """
 
     method: str
@@ -133,6 +134,7 @@ class FitSummary:
     mixed: float = 0.0
     near_noise: int = 0
     directions: int | None = None
+    shown_from: float | None = None
 
     @property
     def gap(self) -> float | None:
@@ -145,9 +147,12 @@ class FitSummary:
     def warning(self) -> str | None:
         """What a reader of the synthetic graph should know of it; None if there is nothing."""
         if not self.near_noise and self.directions == 0:
+            more = "more epsilon"
+            if self.shown_from is not None:
+                more = f"epsilon >= {math.ceil(10 * self.shown_from) / 10:g}"
             return (
-                "no communities show in the synthetic graph: sums between groups follow from its "
-                "degrees alone; ask answer for them, or raise epsilon"
+                "this graph has the degrees of yours and none of its communities, if it has any: "
+                f"public groups, or {more}, could show them, and answer tells sums between groups"
             )
         if not self.near_noise:
             return None

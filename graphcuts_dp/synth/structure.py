@@ -131,7 +131,7 @@ _MOST_NOISE = 0.8  # share of noise above which a direction is left alone
 _NEAR = 1.5  # times the least signal that can be seen: blocks below are merged or lost now and then
 _TRACY_WIDOM = 0.98  # 95 % of its law: how far noise alone reaches beyond the edge
 _MEAN = 0.1  # squared cosine with the vector of ones, from which a direction is the mean
-FEWEST = 50  # vertices of a side, below which that law says little
+_FEWEST = 50  # vertices of a side, below which that law says little
 
 
 Triples = tuple[FloatVector, FloatMatrix, FloatMatrix]  # singular values, left and right vectors
@@ -254,7 +254,7 @@ def directions_near_noise(view: View, triples: Triples) -> int:
     Source: Johnstone 2001.
     """
     n, m = view.shape
-    if min(n, m) < FEWEST:
+    if min(n, m) < _FEWEST:
         return 0
     root = math.sqrt(n) + math.sqrt(m)
     width = _TRACY_WIDOM * (1 / math.sqrt(n) + 1 / math.sqrt(m)) ** (1 / 3) / root

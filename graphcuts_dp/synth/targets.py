@@ -23,7 +23,7 @@ from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.resources import NEVER, Deadline
 from graphcuts_dp.synth.base import FitProblem
 from graphcuts_dp.synth.block_model import best_structure
-from graphcuts_dp.synth.structure import FEWEST, Structure, View
+from graphcuts_dp.synth.structure import Structure, View
 
 # bench_fit_quality.py, ego-Facebook 1500: ridge .003 and slack .1 had a worst cut of 28,800, these
 # 13,800.
@@ -151,7 +151,7 @@ def credible_sums(
     share = min(1.0, max(_LEAST_RIDGE, *(own / (own + known) for own in precisions)))
     # Where entries tell edges by themselves, the graph keeps what is hidden in their noise, too.
     coarse = noise > _FINE * cap
-    telling = coarse and beside and public is None and min(n, m) >= FEWEST
+    telling = coarse and beside and public is None
     return Targets(
         rows=rows,
         columns=columns,

@@ -374,6 +374,16 @@ def test_auto_tells_before_it_takes_a_sparse_release(done, monkeypatch):
     assert "released sparsely" in done(*RELEASE, "--noise", "laplace")[1]
 
 
+def test_a_dry_run_says_when_communities_would_be_lost(done, told):
+    """78 edges on 34 vertices: an average degree of 4.6, where 8.4 are needed at epsilon = 1."""
+    line = ("release", "no.csv", "out.csv", "--epsilon", "1", "--vertices", "34", "--dry-run", "78")
+    lost = told(*line)["communities"]
+    assert "no communities" in lost
+    assert "epsilon >= 1.7" in lost
+    assert lost in done(*line)[1]
+    assert "epsilon >= 3.4" in told(*line, "--protect", "edges:at-most=2")["communities"]
+
+
 OWNER = ("--protect", "owner:at-most=2", "--columns", "owner=caller")
 DRY = ("release", "private.csv", "out.csv", "--epsilon", "4", "--vertices", "40", "--dry-run")
 
@@ -386,6 +396,7 @@ def test_a_release_ends_with_what_it_is_good_for_as_a_dry_run_forecasts(done, to
         assert words in table
     made = told(*line, "response", "--force")["good_for"]
     forecast = told(*DRY, "234", "--mechanism", "response")
+    assert forecast["communities"] is None
     assert (forecast["dry_run"], forecast["edges"]) == (True, 234)
     for before, after in zip(forecast["questions"][:2], made["questions"][:2], strict=True):
         assert before["what"] == after["what"]

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from noisy_cases import indicators, planted
 
+import graphcuts_dp as gc
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.errors import AccuracyWarning
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
@@ -84,9 +85,27 @@ def test_communities_near_the_noise_are_announced(tmp_path):
     assert Release.load(tmp_path / "g.csv").fit == made.fit
     clean = released(0.99, 0.01)  # warnings are errors here
     assert (clean.fit.near_noise, clean.fit.warning) == (0, None)
-    with pytest.warns(AccuracyWarning, match="no communities show"):
+    with pytest.warns(AccuracyWarning, match="none of its communities"):
         empty = released(0.1, 0.1, mechanism="degrees+response")
     assert (empty.fit.near_noise, empty.fit.directions) == (0, 0)
+    assert empty.fit.shown_from > 1
     # Entries that tell edges keep what is hidden in their noise.
     fine = released(0.34, 0.1, epsilon=4.0)
     assert (fine.fit.near_noise, fine.fit.directions, fine.fit.warning) == (0, None, None)
+
+
+def test_the_karate_club_loses_its_communities_at_epsilon_1_and_is_told_so(tmp_path):
+    """A mean degree of 4.6 needs epsilon = 1.7; noisy ones err by .3, and say 1.5 to 2."""
+    club = gc.datasets.load("karate")
+    graph = gc.Graph(club.rows, club.columns, vertices=club.n)
+    for seed in range(3):
+        with pytest.warns(AccuracyWarning, match=r"none of its communities.* epsilon >=") as caught:
+            made = release_graph(graph, epsilon=1.0, seed=seed)
+        assert 1.5 < made.fit.shown_from < 2.1
+        assert made.facts()["communities"] == made.fit.warning == str(caught[0].message)
+    made.save(tmp_path / "club.csv")
+    assert Release.load(tmp_path / "club.csv").fit == made.fit
+    # Where two edges share epsilon, twice as much is needed.
+    with pytest.warns(AccuracyWarning):
+        shared = release_graph(graph, epsilon=2.0, seed=0, protect=gc.Protect.edges(2))
+    assert shared.fit.shown_from > 3
