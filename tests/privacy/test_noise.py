@@ -386,17 +386,6 @@ def test_acceptance_makes_the_distribution(variance):
     assert len(left) == 1
 
 
-def test_decimals_decide_hardly_any_proposal(monkeypatch):
-    """Expected: 2e-4 of so many, so that more than 8 have a probability below 1e-30."""
-    asked = []
-    happens = noise.happens
-    monkeypatch.setattr(
-        noise, "happens", lambda *given, **named: asked.append(1) or happens(*given, **named)
-    )
-    sample_discrete_gaussian(Fraction(50, 3), SIZE, SeededEntropy(1))
-    assert len(asked) <= 8
-
-
 @pytest.mark.parametrize("variance", VARIANCES)
 def test_samples_fit(variance):
     samples = sample_discrete_gaussian(variance, SIZE, SeededEntropy(1))
