@@ -54,7 +54,7 @@ _SIZE, _SIDE = 16, 10**6  # |S| while V varies, V while |S| varies
 _SIZES = (64, 256, 1024, 4096, 16384)
 _QUERIES, _ASKED = 1000, 60  # promised to a session; asked in it
 _SIDES = (128, 181, 256, 362, 512, 724)
-_QUICK_SIDES = (64, 128, 256)
+_QUICK_SIDES = (40, 64, 96)
 _PROMISE_TOLERANCE, _SESSION_TOLERANCE = 0.03, 0.06
 
 Row = tuple[str, str, int, int, float, str, int, float]
@@ -427,12 +427,13 @@ def bipartite_cuts_figure(table: Table) -> Figure:
         _draw_promises(by_size, table, "|S|")
         _draw_sessions(sessions, table)
         (shared,) = {row["|S|"] for row in table.where(part="V varies")}
-        by_side.set_title(f"Promises, |S| = {shared}")
-        by_side.set_xlabel("V, vertices on each side")
-        by_side.set_ylabel("error / error of answering 0")
+        by_side.set(
+            title=f"Promises, |S| = {shared}",
+            xlabel="V, vertices on each side",
+            ylabel="error / error of answering 0",
+        )
         (shared,) = {row["V"] for row in table.where(part="|S| varies")}
-        by_size.set_title(f"Promises, V = {shared:,}")
-        by_size.set_xlabel("|S|, right vertices of a cut")
+        by_size.set(title=f"Promises, V = {shared:,}", xlabel="|S|, right vertices of a cut")
         figure.legend(handles=_legend(by_side), loc="outside lower left", ncols=3, fontsize=8)
     return figure
 
@@ -475,8 +476,7 @@ def _draw_sessions(axes: Axes, table: Table) -> None:
     log_log(axes)
     _plain(axes.xaxis, (50, 100, 200, 500, 1000))
     _plain(axes.yaxis, (0.05, 0.1, 0.2, 0.5, 1, 2))
-    axes.set_title("Sessions, |S| = V/2")
-    axes.set_xlabel("V, vertices on each side")
+    axes.set(title="Sessions, |S| = V/2", xlabel="V, vertices on each side")
 
 
 def _plain(axis: Axis, ticks: Sequence[float]) -> None:

@@ -355,8 +355,7 @@ def density_figure(table: Table) -> Figure:
         _draw(between, table, "between blocks")
         between.set_title("Cuts between planted blocks, mean")
         for axes in (worst, between):
-            axes.set_xlabel("density")
-            axes.set_ylabel("error in edges")
+            axes.set(xlabel="density", ylabel="error in edges")
             axes.set_xlim(None, 1)
         _draw_sizes(sizes, table)
         label_ends(worst, lines)
@@ -413,5 +412,4 @@ def _draw_sizes(axes: Axes, table: Table) -> None:
     ticks = [n for n in sizes if math.log2(n / sizes[0]).is_integer()]
     axes.set_xticks(ticks, [str(n) for n in ticks])
     axes.minorticks_off()
-    axes.set_xlabel("n")
-    axes.set_title("Worst cut against size")
+    axes.set(xlabel="n", title="Worst cut against size")

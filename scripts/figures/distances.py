@@ -241,8 +241,7 @@ def distances_figure(table: Table) -> Figure:
         axes.set_ylim(2e-6, 40)
         axes.set_xlim(80, 1.3e9)
         log_log(axes)
-        axes.set_xlabel("people n")
-        axes.set_ylabel("largest error of all vertices (diameter 1)")
+        axes.set(xlabel="people n", ylabel="largest error of all vertices (diameter 1)")
         about = table.parameters
         axes.set_title(
             f"Average distances on a path of {about['vertices']:,} vertices, "

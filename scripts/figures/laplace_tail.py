@@ -254,8 +254,7 @@ def _draw_tails(axes: Axes, table: Table) -> None:
     axes.set_yscale("log")
     axes.set_ylim(bottom=0.5 / table.parameters["sums"] * 10, top=1.5)
     light_grid(axes)
-    axes.set_xlabel(r"$\alpha\,/\,(b\sqrt{k})$")
-    axes.set_title(r"$P(Y\geq\alpha)$")
+    axes.set(xlabel=r"$\alpha\,/\,(b\sqrt{k})$", title=r"$P(Y\geq\alpha)$")
 
 
 def _draw_sizes(axes: Axes, table: Table) -> None:
@@ -268,8 +267,7 @@ def _draw_sizes(axes: Axes, table: Table) -> None:
     x, y = table.middle("x", "y", panel="one size", series="one cut")
     draw_slope(axes, (x[0], x[-1]), 0.5 * y[0], 0.5, label="exponent 1/2")
     log_log(axes)
-    axes.set_xlabel(r"$|S||T|$")
-    axes.set_title(rf"Error, $n={table.parameters['n']}$, $\varepsilon=1$")
+    axes.set(xlabel=r"$|S||T|$", title=rf"Error, $n={table.parameters['n']}$, $\varepsilon=1$")
 
 
 def _draw_all(axes: Axes, table: Table) -> None:
@@ -286,8 +284,7 @@ def _draw_all(axes: Axes, table: Table) -> None:
         axes.plot(places, heights, **_dotted(i, r"at most ($\sigma_1$), in the same order"))
     draw_slope(axes, (x[0], x[-1]), 0.75 * lowest, 0.5, label="exponent 1/2")
     log_log(axes)
-    axes.set_xlabel("$n$")
-    axes.set_title(r"All cuts: $|$error$|/\sqrt{|S||T|}$")
+    axes.set(xlabel="$n$", title=r"All cuts: $|$error$|/\sqrt{|S||T|}$")
 
 
 def _dotted(index: int, label: str) -> dict[str, Any]:

@@ -204,8 +204,7 @@ def _draw_sigma(axes: Axes, table: Table) -> None:
     axes.set_xscale("log")
     axes.set_ylim(0, 1.05 * max(bound))
     light_grid(axes)
-    axes.set_xlabel("$n$")
-    axes.set_title(r"$\sigma_1(A)\,/\,\|A\|_{NC}$, by the cut found")
+    axes.set(xlabel="$n$", title=r"$\sigma_1(A)\,/\,\|A\|_{NC}$, by the cut found")
     label_ends(axes, lines)
 
 
@@ -217,8 +216,7 @@ def _draw_rounding(axes: Axes, table: Table) -> None:
     axes.set_ylim(0.7, 1.02)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     light_grid(axes)
-    axes.set_xlabel("$n$")
-    axes.set_title(r"Found$\,/\,\|A\|_{NC}$, the least seen")
+    axes.set(xlabel="$n$", title=r"Found$\,/\,\|A\|_{NC}$, the least seen")
 
 
 def harmonic_factor(n: int) -> float:

@@ -261,9 +261,7 @@ def _draw_guaranteed(axes: Axes, table: Table) -> list[Line2D]:
         papers += axes.plot(*points, label=name, color=COLOURS["all zero"], linewidth=0.8)
     axes.plot(*_guaranteed_line(table, "trivial"), label="trivial", **trivial_look())
     log_log(axes)
-    axes.set_xlabel("queries k")
-    axes.set_ylabel("error in edges")
-    axes.set_title("Guaranteed for all k answers")
+    axes.set(xlabel="queries k", ylabel="error in edges", title="Guaranteed for all k answers")
     return papers
 
 

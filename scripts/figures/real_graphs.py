@@ -279,8 +279,7 @@ def _draw_graph(axes: Axes, table: Table, graph: str) -> None:
     log_log(axes)
     plain_log_ticks(axes.xaxis)
     axes.set_ylim(_LEAST, 13)  # the same in all panels
-    axes.set_xlabel(r"$\varepsilon$")
-    axes.set_title(graph.replace("_", " "))
+    axes.set(xlabel=r"$\varepsilon$", title=graph.replace("_", " "))
 
 
 def _draw_useful(axes: Axes, table: Table, graphs: Sequence[str]) -> None:
@@ -299,5 +298,4 @@ def _draw_useful(axes: Axes, table: Table, graphs: Sequence[str]) -> None:
     light_grid(axes)
     axes.set_yticks(range(len(graphs)), [_SHORT.get(graph, graph) for graph in graphs])
     axes.set_ylim(len(graphs) - 0.5, -0.5)
-    axes.set_xlabel(r"$\varepsilon$")
-    axes.set_title("Better than trivial from")
+    axes.set(xlabel=r"$\varepsilon$", title="Better than trivial from")

@@ -313,8 +313,7 @@ def _draw_errors(axes: Axes, table: Table, n: int) -> None:
     _line(axes, rows, "trivial", **trivial_look())
     log_log(axes)
     axes.set_ylim(_FLOOR, _CEILING)
-    axes.set_title(f"n = {n:,}")
-    axes.set_xlabel("density")
+    axes.set(title=f"n = {n:,}", xlabel="density")
 
 
 def _line(axes: Axes, rows: list[dict[str, Any]], name: str, **how: Any) -> None:
@@ -336,8 +335,6 @@ def _draw_crossover(axes: Axes, table: Table) -> None:
         lines += axes.plot(sizes, edges, label=name, markevery=4, **look(2 * index + 1))
     lines += axes.plot(sizes, [n * (n - 1) / 2 for n in sizes], label="all pairs", **trivial_look())
     log_log(axes)
-    axes.set_xlabel("n")
-    axes.set_ylabel("|E|")
-    axes.set_title("Frieze–Kannan overtakes the weights")
+    axes.set(xlabel="n", ylabel="|E|", title="Frieze–Kannan overtakes the weights")
     axes.text(0.97, 0.04, "tight rules: never", transform=axes.transAxes, ha="right")
     label_ends(axes, lines)

@@ -241,39 +241,32 @@ def said(changed):
 
 
 def test_each_addition_is_a_file_and_a_line_in_one_table(changed):
+    """The guide names the tables."""
+    guide = (ROOT / "CONTRIBUTING.md").read_text()
     for what, files in changed[1].items():
-        assert len(files) == (1 if what == "query class" else 2)
+        table = ADDITIONS[what][1]
+        assert len(files) == (1 if table is None else 2)
+        assert table is None or f"`{table}`" in guide, table
 
 
-def test_a_noise_works_in_releases_and_their_files(said):
-    assert said["noise"] == ["wide", "wide"]
+@pytest.mark.parametrize(
+    ("addition", "expected"),
+    [
+        ("noise", ["wide", "wide"]),
+        ("fit", ["clipped", "clipped"]),
+        ("update rule", ["half-steps", True, True, True]),
+        ("file format", ["0->1", True]),
+        ("query class", [True, 1.0, 12.0, 2.0]),
+        ("not audited", []),
+    ],
+)
+def test_an_addition_works_wherever_its_like_do(addition, expected, said):
+    assert said[addition] == expected
 
 
-def test_a_fit_works_in_releases_and_their_files(said):
-    assert said["fit"] == ["clipped", "clipped"]
-
-
-def test_an_update_rule_works_in_releases_sessions_and_plans(said):
-    assert said["update rule"] == ["half-steps", True, True, True]
-
-
-def test_a_file_format_is_read_and_written(said):
-    assert said["file format"] == ["0->1", True]
-
-
-def test_a_query_class_works_wherever_linear_queries_do(said):
-    right, sensitivity, norm_squared, estimate = said["query class"]
-    assert right
-    assert (sensitivity, norm_squared, estimate) == (1.0, 12.0, 2.0)
-
-
-def test_the_command_line_offers_them(said):
+def test_the_command_line_offers_them_and_each_gets_its_audits(said):
     for name in ("wide", "clipped", "half-steps"):
         assert name in said["help"], name
-
-
-def test_each_gets_its_audits(said):
-    assert said["not audited"] == []
     expected = {
         *("fit: clipped", "release: response, wide", "iterative: half-steps"),
         *(f"session: half-steps, {name}" for name in ("dr14", "gru12", "jt12", "tight")),
@@ -329,9 +322,3 @@ def test_an_option_is_one_field_and_a_default_one_line(tmp_path):
         "http": ["What the answers are for, in a few words.", 0.01],
         "http plan": 0.01,
     }
-
-
-def test_the_guide_names_the_places():
-    guide = (ROOT / "CONTRIBUTING.md").read_text()
-    for _, table, *_ in ADDITIONS.values():
-        assert table is None or f"`{table}`" in guide, table
