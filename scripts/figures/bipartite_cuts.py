@@ -38,7 +38,7 @@ from graphcuts_dp.plotting.style import PAGE, house_style
 from graphcuts_dp.resources import Progress
 from graphcuts_dp.session.session import session_of
 from scripts.figures.analysts import worst_cut
-from scripts.figures.base import Finding, Table, exponent_finding, finding, near
+from scripts.figures.base import Finding, Table, below, exponent, near
 from scripts.figures.bounds import mirror_descent_updates
 from scripts.figures.random_graphs import imbalanced_bipartite, power_law_bipartite
 from scripts.figures.rates import BipartiteRates, imbalanced_rates, power_law_rates
@@ -301,25 +301,25 @@ def _findings(table: Table, family: Family) -> list[Finding]:
     for method in METHODS:
         claim = _claim(family, method)
         found += [
-            exponent_finding(
+            exponent(
                 f"JT12 4.1, promised error with {method}: exponent of V, logarithms divided out",
-                *_without_logs(*_series(table, "V varies", method, "promised"), _LOGS[method]),
-                claimed=math.log(claim(math.e, 1)),
-                tolerance=_PROMISE_TOLERANCE,
+                _without_logs(*_series(table, "V varies", method, "promised"), _LOGS[method]),
+                math.log(claim(math.e, 1)),
+                _PROMISE_TOLERANCE,
             ),
-            exponent_finding(
+            exponent(
                 f"JT12 4.1, promised error with {method}: exponent of |S|",
-                *_series(table, "|S| varies", method, "promised"),
-                claimed=math.log(claim(1, math.e)),
-                tolerance=_PROMISE_TOLERANCE,
+                _series(table, "|S| varies", method, "promised"),
+                math.log(claim(1, math.e)),
+                _PROMISE_TOLERANCE,
             ),
             # The claims hold ln(queries)^(1/2) ~ (|S| ln V)^(1/2), which is fixed here.
-            exponent_finding(
+            exponent(
                 f"JT12 (2)-(4), error of sessions with {method}, |S| = V/2: exponent of V,"
                 " logarithms divided out",
-                *_without_logs(*_learnt(table, method), _LOGS[method] - 0.5),
-                claimed=math.log(claim(math.e, math.e)) - 0.5,
-                tolerance=_SESSION_TOLERANCE,
+                _without_logs(*_learnt(table, method), _LOGS[method] - 0.5),
+                math.log(claim(math.e, math.e)) - 0.5,
+                _SESSION_TOLERANCE,
             ),
         ]
     return [*found, *_comparisons(table, family)]
@@ -352,29 +352,25 @@ def _comparisons(table: Table, family: Family) -> list[Finding]:
         for method, errors in zip(METHODS, session, strict=True)
     )
     return [
-        exponent_finding(
+        exponent(
             "JT12 4.1, (2,p) over l_2 = o(1): exponent of V, logarithms divided out",
-            *_without_logs(sides, ratio, _LOGS["(2,p)"] - _LOGS["l_2"]),
-            claimed=math.log(gain),
-            tolerance=_PROMISE_TOLERANCE,
+            _without_logs(sides, ratio, _LOGS["(2,p)"] - _LOGS["l_2"]),
+            math.log(gain),
+            _PROMISE_TOLERANCE,
         ),
-        _below_one(f"JT12 4.1, (2,p) promises less than l_2: ratio at {largest}", ratio[-1]),
-        _below_one(
+        below(f"JT12 4.1, (2,p) promises less than l_2: ratio at {largest}", ratio[-1]),
+        below(
             f"JT12 4.1, better than answering 0: the best promise over 0's error at {largest},"
             f" |S| = {_SIZE}",
             best,
         ),
-        _below_one(
+        below(
             "A uniform graph answers the paper's queries, all left vertices against S, with less"
             " error than any promise: largest ratio for |S| = V/2",
             float((uniform / np.min(session, axis=0)).max()),
         ),
-        _below_one("No session errs by more than it promised: largest error over promise", worst),
+        below("No session errs by more than it promised: largest error over promise", worst),
     ]
-
-
-def _below_one(statement: str, ratio: float) -> Finding:
-    return finding(statement, ratio, agrees=ratio < 1)
 
 
 def _without_logs(x: FloatVector, y: FloatVector, power: float) -> tuple[FloatVector, FloatVector]:

@@ -23,7 +23,7 @@ from graphcuts_dp.plotting.style import PAGE, house_style
 from graphcuts_dp.release.releases import release_graph
 from graphcuts_dp.resources import Progress
 from scripts.benchmark.baselines import noisy_degrees_chung_lu
-from scripts.figures.base import Finding, Table, exponent_finding, finding
+from scripts.figures.base import Finding, Table, at_most, exponent, finding
 from scripts.figures.style import (
     draw_series,
     light_grid,
@@ -212,16 +212,16 @@ def _findings(rows: Sequence[Row], graphs: Sequence[str]) -> list[Finding]:
         if name == "noisy matrix" and graph == _LARGE and epsilon <= 1
     ]
     found = [
-        finding(
+        at_most(
             "GRU12 Lemma 6.2: fit's worst cut <= 2 x the noisy matrix's, largest ratio",
             max(ratios),
-            agrees=max(ratios) <= 2,
+            2,
         ),
-        exponent_finding(
+        exponent(
             f"GRU12 section 6: error of the noisy matrix ~ 1/epsilon up to 1, {_LARGE}",
-            *zip(*noisy, strict=True),
-            claimed=-1.0,
-            tolerance=0.1,
+            tuple(zip(*noisy, strict=True)),
+            -1.0,
+            0.1,
         ),
     ]
     useful = {row[1]: row[5] for row in rows if row[0] == "useful" and row[2] == DEFAULT}

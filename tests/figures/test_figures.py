@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from graphcuts_dp.errors import AccuracyWarning, FileFormatError, ParameterError
 from scripts.figures import cut_norm_certificates, demos
 from scripts.figures import registry as figures
-from scripts.figures.base import Finding, Table, exponent_finding, fitted_exponent
+from scripts.figures.base import Finding, Table, exponent, fitted_exponent
 from scripts.figures.registry import (
     FIGURES,
     FigureSpec,
@@ -173,6 +173,6 @@ def test_errors(name, options, folder, words, tmp_path):
 def test_exponents_and_names():
     x = np.array([1.0, 2.0, 5.0])
     assert fitted_exponent(x, 3 * x**0.7) == pytest.approx(0.7)
-    assert exponent_finding("s", x, x, claimed=1.05, tolerance=0.1).agrees
-    assert not exponent_finding("s", x, x, claimed=1.2, tolerance=0.1).agrees
+    assert exponent("s", (x, x), 1.05, 0.1).agrees
+    assert not exponent("s", (x, x), 1.2, 0.1).agrees
     assert len(set(figure_names())) == len(FIGURES)
