@@ -305,11 +305,7 @@ WRONG = [
     ("x.gml", f'graph [\n node [ id 1 ]\n edge [ source 1 label "{SECRET}" ]\n]\n', 3),
     ("x.gml", "graph [\n node [ id 1 ]\n]\n]\n", 4),
     ("x.graphml", f"<graphml>\n<graph>\n<node id='{SECRET}'>\n</graph></graphml>", 4),
-    (
-        "x.graphml",
-        f"<graphml><graph>\n<node id='{SECRET}'/>\n<edge source='a'/></graph>",
-        3,
-    ),
+    ("x.graphml", f"<graphml><graph>\n<node id='{SECRET}'/>\n<edge source='a'/></graph>", 3),
     ("x.graphml", f"<graphml><graph>\n<node/><node id='{SECRET}'/></graph></graphml>", 2),
     (
         "x.graphml",
@@ -367,14 +363,8 @@ def test_what_is_wrong_is_told_in_one_line_that_quotes_no_row(put, name, content
 
 
 def test_bad_indices_are_refused(tmp_path):
-    np.savez(
-        tmp_path / "x.npz",
-        format=np.array(b"coo"),
-        shape=np.array([2, 2]),
-        data=np.ones(1),
-        row=np.array([7]),
-        col=np.array([0]),
-    )
+    members = {"format": np.array(b"coo"), "shape": [2, 2], "data": [1.0], "row": [7], "col": [0]}
+    np.savez(tmp_path / "x.npz", **members)
     with pytest.raises(FileFormatError):
         read_graph(tmp_path / "x.npz")
     sp.save_npz(tmp_path / "x.npz", sp.coo_array(np.array([[0, 1j]])))
@@ -382,55 +372,59 @@ def test_bad_indices_are_refused(tmp_path):
         read_graph(tmp_path / "x.npz")
 
 
-def test_sides_of_exchange_files(put):
-    node = '<node id="{}"><data key="bipartite">{}</data></node>'
-    head = '<graphml><key id="bipartite" for="node" attr.name="bipartite"/><graph>'
-    good = head + node.format("a", 0) + node.format("b", 1)
-    path = put("x.graphml", good + '\n<edge source="b" target="a"/></graph></graphml>')
-    assert gc.BipartiteGraph.read(path) == BipartiteGraph([0], [0], left=["a"], right=["b"])
-    with pytest.raises(FileFormatError, match="line 2: an edge joins"):
-        gc.BipartiteGraph.read(
-            put("x.graphml", good + '\n<edge source="b" target="b"/></graph></graphml>')
-        )
-    with pytest.raises(FileFormatError, match="each side"):
-        gc.BipartiteGraph.read(put("x.graphml", head + node.format("a", 0) + "</graph></graphml>"))
-    with pytest.raises(FileFormatError, match="side for every vertex"):
-        gc.BipartiteGraph.read(put("x.net", "*Vertices 2\n*Edges\n1 2\n"))
+# ------------------------------------------------------------------ exchange formats
+
+END = "</graph></graphml>"
+KEYS = '<graphml><key id="s" for="node" attr.name="bipartite"/><key id="w" for="edge" attr.name='
+KEYS += '"weight"{}<graph><node id="a"><data key="s">0</data></node>'
+ONE, TWO = KEYS.format("/>"), KEYS.format("/>") + '<node id="b"><data key="s">1</data></node>'
+HALF = '<edge source="a" target="b"><data key="w">3</data></edge>\n<edge source="b" target="a"/>'
+USUAL = TWO.replace('"weight"/>', '"weight"><default>5</default></key>') + HALF + END
+VALUE = "graph [ node [ id 1 ] node [ id 2 ] edge [ source 1 target 2 value 3 ] ]"
+SECTIONS = (
+    '*Network x\n*Vertices 3\n1 "a" 0.5 0.5 ic Red\n2 b\n*Arcslist\n1 2 3\n*Edges\n1 2 c Blue\n'
+)
+TABLE = "*Vertices 3\n*Matrix\n0 1 0\n0 0 2.5\n0 0 0\n"
+# A file, options, and the graph or words of the error.
+EXCHANGED = [
+    (".graphml", TWO + HALF + END, {"weighted": False}, Graph([0], [1], vertices=["a", "b"])),
+    (".graphml", USUAL, {}, Graph([0], [1], [5], vertices=["a", "b"])),
+    (
+        ".graphml",
+        TWO + '<edge source="b" target="a"/>' + END,
+        {"bipartite": True, "weighted": False},
+        BipartiteGraph([0], [0], left=["a"], right=["b"]),
+    ),
+    (".gml", VALUE, {}, Graph([0], [1], [3], vertices=[1, 2])),
+    (".net", SECTIONS, {}, Graph([1, 0], [2, 1], vertices=["3", "a", "b"])),
+    (".net", TABLE, {}, Graph([0, 1], [1, 2], [1, 2.5], vertices=[1, 2, 3])),
+    (
+        ".net",
+        "*Vertices 3 1\n*Matrix\n1 2\n",
+        {"bipartite": True},
+        BipartiteGraph([0, 0], [0, 1], [1, 2], left=[1], right=[2, 3]),
+    ),
+    (".graphml", TWO + HALF + END, {}, "line 2: an edge has no weight"),
+    (".gml", VALUE.replace("value 3", "weight x"), {}, "not a number"),
+    (
+        ".graphml",
+        TWO + '\n<edge source="b" target="b"/>' + END,
+        {"bipartite": True, "weighted": False},
+        "line 2: an edge joins",
+    ),
+    (".graphml", ONE + END, {"bipartite": True}, "each side"),
+    (".net", "*Vertices 2\n*Edges\n1 2\n", {"bipartite": True}, "side for every vertex"),
+]
 
 
-def test_weights_of_exchange_files(put):
-    head = '<graphml><key id="w" for="edge" attr.name="weight"/><graph>'
-    head += '<node id="a"/><node id="b"/>'
-    some = (
-        '<edge source="a" target="b"><data key="w">{}</data></edge>\n<edge source="b" target="a"/>'
-    )
-    path = put("x.graphml", head + some.format("3") + "</graph></graphml>")
-    with pytest.raises(FileFormatError, match="line 2: an edge has no weight"):
-        read_graph(path)
-    assert not read_graph(path, weighted=False).weighted
-    full = put(
-        "x.graphml",
-        (head + some.format("3")).replace('weight"/>', 'weight"><default>5</default></key>')
-        + "</graph></graphml>",
-    )
-    assert read_graph(full).weights.tolist() == [5]
-    with pytest.raises(FileFormatError, match="not a number"):
-        read_graph(put("x.gml", "graph [ node [ id 1 ] edge [ source 1 target 1 weight x ] ]"))
-    value = "graph [ node [ id 1 ] node [ id 2 ] edge [ source 1 target 2 value 3 ] ]"
-    assert read_graph(put("x.gml", value)).weights.tolist() == [3]
-
-
-def test_pajek_sections(put):
-    text = (
-        '*Network x\n*Vertices 3\n1 "a" 0.5 0.5 ic Red\n2 b\n*Arcslist\n1 2 3\n*Edges\n1 2 c Blue\n'
-    )
-    assert read_graph(put("x.net", text)).labels == ("3", "a", "b")
-    matrix = "*Vertices 3\n*Matrix\n0 1 0\n0 0 2.5\n0 0 0\n"
-    assert read_graph(put("x.net", matrix)) == Graph([0, 1], [1, 2], [1, 2.5], vertices=[1, 2, 3])
-    sides = "*Vertices 3 1\n*Matrix\n1 2\n"
-    assert gc.BipartiteGraph.read(put("x.net", sides)) == BipartiteGraph(
-        [0, 0], [0, 1], [1, 2], left=[1], right=[2, 3]
-    )
+@pytest.mark.parametrize(("ending", "text", "options", "expected"), EXCHANGED)
+def test_exchange_formats(put, ending, text, options, expected):
+    path = put(f"x{ending}", text)
+    if not isinstance(expected, str):
+        assert read_flat(path, **options) == expected
+        return
+    with pytest.raises(FileFormatError, match=expected):
+        read_flat(path, **options)
 
 
 # ------------------------------------------------------------------ what stands beside a file
