@@ -493,8 +493,9 @@ def test_paths_that_cannot_be_read(tmp_path, put):
         (tmp_path / "null.edges", "is a device, not a file"),
         *([(locked, "no permission")] if os.geteuid() else []),
     ):
-        with pytest.raises(FileFormatError, match=words):
+        with pytest.raises(FileFormatError, match=words) as caught:
             read_graph(path)
+        assert str(caught.value).count(str(path)) == 1
 
 
 def test_a_pipe_without_a_writer_is_refused_and_one_with_a_writer_is_read(tmp_path):
