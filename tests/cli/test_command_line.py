@@ -48,7 +48,6 @@ def test_release_writes_a_graph_a_receipt_and_the_noisy_matrix(done, mail, tmp_p
     ("options", "parts"),
     [
         ([], ("total",)),
-        (["--mechanism", "auto:workload=synthetic graph"], ("total",)),
         (["--mechanism", "degrees+response:degree-share=0.25"], ("degrees", "entries")),
         (["--fit", "first-order"], ("entries",)),
     ],
@@ -62,9 +61,6 @@ def test_what_epsilon_was_spent_on_is_told_and_kept(told, mail, options, parts):
     if "degrees" in parts:
         assert spent["degrees"] == 0.5
     assert ("fit_gap" in facts) == ("first-order" in options)
-    loaded = gc.Release.load("s.csv")
-    assert loaded.workload == ("synthetic graph" if "workload" in " ".join(options) else "answers")
-    assert facts["workload"].startswith(loaded.workload + "; ")
 
 
 def test_communities_near_the_noise_are_told(done, tmp_path):

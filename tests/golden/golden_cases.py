@@ -213,9 +213,6 @@ def _releases() -> dict[str, Case]:
         "release: a change of weights": release(
             partial(weighted, heavy=True), noise="laplace", mechanism="response", fit="spectral"
         ),
-        "release: workload synthetic graph": release(
-            plain, mechanism=gc.Response(workload="synthetic graph")
-        ),
         "release: unweighted": release(plain, fit=gc.Fitting(unweighted=True)),
         "release: oracle spectral": release(
             partial(plain, 10),
