@@ -364,7 +364,6 @@ MECHANISMS = {
     "answers at once, k-norm": ("weighted bipartite", answered("k-norm")),
     "response": ("plain", released(mechanism="response")),
     "auto": ("plain", released()),
-    "synthetic graph": ("plain", released(mechanism=gc.Response(workload="synthetic graph"))),
     "degrees": ("plain", released(mechanism="degrees+response", fit=gc.Fitting(unweighted=True))),
     "groups": ("plain", grouped()),
     "groups, two looks": ("plain", grouped(epsilon=40.0, mechanism="degrees+response")),

@@ -67,11 +67,11 @@ def test_the_chosen_bound_is_nearly_the_best():
     t = 2 * np.log(len(candidates) / beta)
     source = SeededEntropy(1)
     good = 0
-    for _ in range(80):
+    for _ in range(40):
         i = pick_bound(graph, candidates, rate=epsilon / 2, noise=2.0, source=source)
         good += all(scores[i] >= u - 2 * t * D for u, D in zip(scores, changes, strict=True))
-    # At least 95 % of them; fewer than 60 of 80 has probability below 1e-9.
-    assert good >= 60
+    # At least 95 % of them; fewer than 28 of 40 has a probability below 1e-7.
+    assert good >= 28
     assert candidates[i] in (16.0, 32.0, 64.0)
 
 

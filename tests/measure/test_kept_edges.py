@@ -86,7 +86,7 @@ def never_on_edges(graph, distribution, threshold, source):
     return replace(kept, rows=rows, columns=columns, steps=steps[rows, columns])
 
 
-@pytest.mark.parametrize("weights", [*itertools.product([0, 1], repeat=3), (3, 0, 2)])
+@pytest.mark.parametrize("weights", [(0, 0, 0), (0, 0, 1), (1, 1, 0), (1, 1, 1), (3, 0, 2)])
 def test_the_law_is_that_of_the_filtered_matrix(weights):
     assert p_value(weights, honest) > LEVEL
 

@@ -316,7 +316,6 @@ GONE = object()
         ("release", "fit/extra", [1]),
         ("release", "certificate/S", [[999], ["x"]]),
         ("release", "certificate/lower", [GONE]),
-        ("release", "workload", ["cuts", GONE]),
         ("release", "measurements/entries/epsilon", [[1, 0], [-1, 1]]),
         ("release", "measurements/entries/noise", ["gauss", "laplace"]),
         ("release of arcs", "measurements/degrees/parameters", [[[1, 0]], [["x", 1]]]),
