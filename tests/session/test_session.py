@@ -3,8 +3,8 @@
 import hashlib
 import json
 import sqlite3
-import threading
-from contextlib import closing
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from fractions import Fraction
 
@@ -174,14 +174,11 @@ def test_a_step_that_was_cut_off_counts_as_spent(path, problem, monkeypatch):
 def test_a_lost_secret_uses_up_the_instance(path, graph):
     with session_of(graph, store=path, **WEIGHTS) as session:
         before = session.ask([1])
-    connection = sqlite3.connect(path)
-    connection.execute("UPDATE states SET secret = NULL")
-    connection.commit()
-    connection.close()
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("UPDATE states SET secret = NULL")
     with open_session(graph, store=path) as session:
         assert session.status.interruptions == 1
-        after = session.ask([2])
-        assert after.updates_left < before.updates_left
+        assert session.ask([2]).updates_left < before.updates_left
         assert session.ask([1]) == before
 
 
@@ -210,19 +207,16 @@ def test_seeded_sessions_say_so(path, graph):
 
 
 def test_parameters_of_a_session_are_kept(path, graph):
+    for budget in ((1.0, 2.0), 0.0, (1.0, 0.1, 2), "much"):
+        with pytest.raises(ParameterError):
+            session_of(graph, store=gc.Store(path, budget=budget), **GAUSSIAN)
+        assert not path.exists()
     session_of(graph, store=path, **GAUSSIAN).close()
     changes = ({"epsilon": 1.0}, {"queries": 3}, {"method": "laplace"}, {"beta": 0.1})
     for change in changes:
         with pytest.raises(ParameterError, match="choose another name"):
             session_of(graph, store=path, **change)
     session_of(graph, store=path, **GAUSSIAN).close()
-
-
-@pytest.mark.parametrize("budget", [(1.0, 2.0), 0.0, (1.0, 0.1, 2), "much"])
-def test_bad_budgets_leave_no_store(path, graph, budget):
-    with pytest.raises(ParameterError):
-        session_of(graph, store=gc.Store(path, budget=budget), **GAUSSIAN)
-    assert not path.exists()
 
 
 def test_a_budget_is_a_filter_and_its_total_an_odometer():
@@ -280,11 +274,14 @@ def test_exports_hold_nothing_secret(path, graph):
     assert str(len(graph.rows)) not in repr(session) + str(session)
 
 
-def test_a_store_behind_a_link(tmp_path, graph):
+def test_a_graph_in_a_file_and_a_store_behind_a_link(tmp_path, graph):
     (tmp_path / "folder").mkdir()
     link, real = tmp_path / "link.db", tmp_path / "folder" / "real.db"
     link.symlink_to(real)
-    with session_of(graph, store=link, **GAUSSIAN) as session:
+    source = tmp_path / "mail.edges"
+    graph.write(source)
+    with session_of(source, store=link, **GAUSSIAN) as session:  # a path is read
+        assert session._terms.source == {"path": str(source.resolve())}
         answer = session.ask([1])
     with open_session(graph, store=real) as session:
         assert session.ask([1]) == answer
@@ -292,30 +289,19 @@ def test_a_store_behind_a_link(tmp_path, graph):
 
 
 def test_eight_threads_on_one_session_and_on_one_store(path, graph):
-    shared = session_of(graph, store=path, **GAUSSIAN)
-    found, problems = {}, []
-
     def work(number):
-        try:
-            own = shared if number % 2 else open_session(graph, store=path)
-            asked = [*range(6), *range(100 * (number + 1), 100 * (number + 1) + 4)]
-            found[number] = [own.ask(workers.query(i).S, workers.query(i).T) for i in asked]
-            if own is not shared:
-                own.close()
-        except Exception as problem:
-            problems.append(problem)
+        asked = [*range(6), *range(100 * (number + 1), 100 * (number + 1) + 4)]
+        own = nullcontext(shared) if number % 2 else open_session(graph, store=path)
+        with own as session:
+            return [session.ask(workers.query(i).S, workers.query(i).T) for i in asked]
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert problems == []
-    assert all(found[number][:6] == found[0][:6] for number in range(8))
-    assert len(shared.history) == 6 + 8 * 4
-    assert shared.remaining.queries == 500 - 38
-    assert shared.status.interruptions == 0
-    shared.close()
+    with session_of(graph, store=path, **GAUSSIAN) as shared:
+        with ThreadPoolExecutor(8) as pool:
+            found = list(pool.map(work, range(8)))
+        assert all(answers[:6] == found[0][:6] for answers in found)
+        assert len(shared.history) == 6 + 8 * 4
+        assert shared.remaining.queries == 500 - 38
+        assert shared.status.interruptions == 0
 
 
 def communities():
@@ -353,14 +339,6 @@ def test_corrections_are_made_again_when_a_session_is_opened(path, method, monke
     with open_session(graph, store=path) as session:
         assert session._runner.mechanism.learnt(session._runner.present()) == learnt
         assert session.status.interruptions == 0
-
-
-def test_a_path_is_read(path, tmp_path, graph):
-    source = tmp_path / "mail.edges"
-    graph.write(source)
-    with session_of(source, store=path, **GAUSSIAN) as session:
-        session.ask([1])
-        assert session._terms.source == {"path": str(source.resolve())}
 
 
 @given(
