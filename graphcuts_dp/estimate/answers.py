@@ -30,15 +30,6 @@ NO_GUARANTEE = "estimate, no guarantee"
 ESTIMATES: tuple[str, ...] = get_args(EstimateKind)
 ROUNDING = 1e-12  # of all that is added up: what floats may be off
 _COLUMNS = ("value", "low", "high", "confidence", "simultaneous", "estimate")
-# What may hold for a list. Constants were chosen on the made graphs that
-# scripts/bench/bench_answers.py calls "tuning".
-# Errors of the synthetic graph's answers, in deviations of the unbiased ones: none, or one of
-# these, no size likelier than another.
-_RATIOS: FloatVector = np.concatenate([[0.0], np.geomspace(0.4, 100.0, 20)])
-_EXACT = 0.5  # chance that they have none, before anything is seen
-# Share of the list whose answers have none all the same, and the chance of each share: lists of
-# one kind of cuts have one ratio, mixed ones have more.
-_SHARES = {0.0: 0.97, 0.5: 0.01, 0.8: 0.01, 0.95: 0.01}
 
 
 @final
@@ -48,7 +39,8 @@ class CutAnswer:
 
     Attributes:
         value: the estimate. An unbiased one may be negative, or more than the cut can weigh, and
-            then lies outside of the interval; a shrunk one may lie outside of it, too.
+            then lies outside of the interval; a shrunk one may lie outside of it, too. As text, it
+            is moved to the nearest end of the interval.
         interval: (low, high) that holds the true value with probability `confidence`, cut to what
             the pairs of the cut can weigh.
         confidence: in (0, 1).
@@ -80,9 +72,15 @@ class CutAnswer:
         note = "" if self.typical_error is None else f" +- {self.typical_error:.1f} typically"
         note += "" if self.estimate == "unbiased" else f" ({NO_GUARANTEE})"
         return (
-            f"{self.value:.1f}{note} in [{low:.1f}, {high:.1f}] "
+            f"{self.possible:.1f}{note} in [{low:.1f}, {high:.1f}] "
             f"({self.confidence:.0%}, {scope}){mark}"
         )
+
+    @property
+    def possible(self) -> float:
+        """The value in the interval that is nearest to the estimate: it is biased, but possible."""
+        low, high = self.interval
+        return min(max(self.value, low), high)
 
 
 @final
@@ -271,64 +269,6 @@ def log_cuts(sizes: Sizes, layout: Layout) -> float:
 def _log_ways(*sizes: int) -> float:
     """Logarithm of the number of ways to put vertices into sets of these sizes."""
     return math.lgamma(sum(sizes) + 1) - math.fsum(math.lgamma(size + 1) for size in sizes)
-
-
-def shrunk_towards(
-    synthetic: FloatVector, unbiased: FloatVector, deviations: FloatVector
-) -> FloatVector:
-    """Unbiased answers drawn towards those of the synthetic graph, as far as these seem right.
-
-    Let the truth be synthetic + g s X with X normal and s the deviation of the unbiased answer r +
-    synthetic; then r has variance s^2 (1 + g^2), and the best estimate of the truth is synthetic +
-    r E[g^2/(1 + g^2) | all r]. The ratio g is one for the list, but for a share of the answers that
-    have none; both are averaged over what the list leaves open (hierarchical Bayes): what one
-    answer tells about the synthetic graph serves the others.
-
-    It is an estimate without guarantee: biased, and computed as if the synthetic graph, which was
-    fitted to the same noisy data, did not share their noise. Where it does (entries that show
-    blocks), or where a list has few cuts, it can be worse than the unbiased answers.
-
-    All of shape (queries,); `deviations` are the standard deviations of the unbiased values, >= 0.
-
-    Source: Lindley, Smith 1972 (one law for a list); Mitchell, Beauchamp 1988 (exact answers).
-    """
-    known = deviations > 0
-    found = unbiased.copy()
-    residuals = (unbiased - synthetic)[known]
-    if not len(residuals):
-        return found
-    squares = (residuals / deviations[known]) ** 2
-    prior = np.full(len(_RATIOS), math.log((1 - _EXACT) / (len(_RATIOS) - 1)))
-    prior[0] = math.log(_EXACT)
-    logs = np.array(
-        [
-            prior + math.log(chance) + _likelihoods(squares, share)[0].sum(axis=0)
-            for share, chance in _SHARES.items()
-        ]
-    )
-    chances = np.exp(logs - logs.max())
-    chances /= chances.sum()
-    kept = np.zeros(len(residuals))
-    for share, own in zip(_SHARES, chances, strict=True):
-        kept += _likelihoods(squares, share)[1] @ own
-    found[known] = synthetic[known] + kept * residuals
-    return found
-
-
-def _likelihoods(squares: FloatVector, share: float) -> tuple[FloatVector, FloatVector]:
-    """For each answer and ratio: its log likelihood, and which part of its residual is kept.
-
-    `squares` are those of the residuals, in units of the variances; `share` is that of the answers
-    whose synthetic value is exact.
-    """
-    spreads = 1 + _RATIOS**2
-    logs = -squares[:, None] / (2 * spreads) - np.log(spreads) / 2
-    kept = np.broadcast_to(1 - 1 / spreads, logs.shape)
-    if not share:
-        return logs, kept
-    others = logs + math.log1p(-share)
-    both = np.logaddexp(others, logs[:, :1] + math.log(share))
-    return both, kept * np.exp(others - both)
 
 
 def whole_query(S: Any, T: Any) -> LinearQuery:

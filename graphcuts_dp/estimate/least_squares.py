@@ -44,10 +44,10 @@ from graphcuts_dp.estimate.answers import (
     Sizes,
     by_precision,
     distinct_cuts,
-    shrunk_towards,
 )
 from graphcuts_dp.estimate.measurement import CellSums, Degrees, Measurement, Measurements, Total
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix, noise_cut_bound
+from graphcuts_dp.estimate.shrinkage import Cut, shrunk_list
 from graphcuts_dp.pairs.graph_queries import Extent, pair_coefficients
 from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, RankOneQuery, pairs_of_cut
 from graphcuts_dp.pairs.universe import Layout, most_weight
@@ -126,6 +126,27 @@ class PairTypes:
         found += self.second[:, None] == cells
         return found
 
+    def joined_by(self, S: FloatMatrix, T: FloatMatrix, layout: Layout) -> FloatMatrix:
+        """How many pairs of each type other cuts join, shape (types, cuts).
+
+        `S` and `T` are 1 at the rows and columns of each of the cuts, shape (cuts, vertices).
+        """
+        cells = (np.arange(len(self.sizes))[:, None] == self.cell).astype(np.float64)
+        if layout.symmetric:
+            one, other, both = cells @ S.T, cells @ T.T, cells @ (S * T).T
+            first, second = self.first, self.second
+            found = one[first] * other[second] + one[second] * other[first]
+            found -= both[first] * both[second]
+            within = first == second
+            twice = both[first] * (both[first] + 1) / 2  # with a pair of each vertex with itself
+            inside = one[first] * other[first] - twice
+            return np.asarray(np.where(within[:, None], inside, found))
+        rows, columns = cells[:, : S.shape[1]], cells[:, S.shape[1] :]
+        found = (rows @ S.T)[self.first] * (columns @ T.T)[self.second]
+        if layout.hollow:
+            found -= (rows[self.first] * columns[self.second]) @ (S * T).T
+        return np.asarray(found)
+
 
 def _cells(codes: IntVector, classes: IntVector | None) -> tuple[IntVector, IntVector, IntVector]:
     """The code of each cell, the cell of each vertex, the sizes of the cells."""
@@ -194,6 +215,20 @@ def best_combination(
     return query - patterns @ solved, solved
 
 
+def _best(
+    types: PairTypes, rows: Sequence[Rows], distrust: Sequence[float], *, entry: float
+) -> tuple[FloatVector, FloatVector]:
+    """`best_combination` for a cut, the variances of rows taken as so many times as large."""
+    trusted = zip(distrust, rows, strict=False)
+    return best_combination(
+        types.counts,
+        types.joined,
+        np.hstack([np.empty((len(types.counts), 0)), *(each.patterns for each in rows)]),
+        np.concatenate([[], *(f * each.variances for f, each in trusted)]),
+        entry=entry,
+    )
+
+
 @final
 class MatrixEstimator:
     """Estimates linear queries by the best linear unbiased combination of what was measured.
@@ -247,8 +282,14 @@ class MatrixEstimator:
         kind: EstimateKind = "unbiased"
         if options.estimate == "shrunk" and synthetic is not None:
             kind = "shrunk"
-            deviations = np.array([each.noise.deviation for each in found])
-            shrunk = shrunk_towards(synthetic(), np.array(values), deviations)
+            shrunk = shrunk_list(
+                cuts,
+                synthetic(),
+                np.array(values),
+                self.covariances,
+                hollow=noisy.blocks.layout.hollow,
+                symmetric=noisy.symmetric,
+            )
             values = np.clip(shrunk, 0, most).tolist()
         intervals = [interval(each, *masks) for each, masks in zip(found, cuts, strict=True)]
         facts = zip(values, intervals, most, strict=True)
@@ -285,18 +326,38 @@ class MatrixEstimator:
         """
         if not pairs_of_cut(S, T, self.space):
             return [Estimate(0.0, NoiseSum(()), 0.0)]
-        classes = group_classes(self._groups[0].map, S, T) if self._groups else None
-        types = PairTypes.of(S, T, self.noisy.blocks.layout, classes)
-        of_entries = self.noisy.cut_value(S, T)
-        sums: list[Measurement[Any]] = [*self._totals, *self._groups[:1]]
-        rows = [self.rows_for(each, types, classes) for each in (*self._degrees, *sums)]
+        types, rows = self._measured(S, T)
+        of_entries, degrees = self.noisy.cut_value(S, T), len(self._degrees)
         found = []
         for distrust in distrusts:
             of_degrees, of_sums = distrust or (1.0, 1.0)
-            factors = [of_degrees] * len(self._degrees) + [of_sums] * len(sums)
+            factors = [of_degrees] * degrees + [of_sums] * (len(rows) - degrees)
             used = rows if distrust is not None else []
             found.append(self._combined(types, of_entries, used, factors))
         return found
+
+    def _measured(self, S: BoolVector, T: BoolVector) -> tuple[PairTypes, list[Rows]]:
+        """The types of pairs of a cut, and what degrees and then other sums say of them."""
+        classes = group_classes(self._groups[0].map, S, T) if self._groups else None
+        types = PairTypes.of(S, T, self.noisy.blocks.layout, classes)
+        sums: list[Measurement[Any]] = [*self._degrees, *self._totals, *self._groups[:1]]
+        return types, [self.rows_for(each, types, classes) for each in sums]
+
+    def covariances(self, cuts: Sequence[Cut]) -> FloatMatrix:
+        """Of the errors of the estimates of cuts, shape (cuts, cuts).
+
+        For the best k of a query q, s^2 <q - f, h_r> = k_r v_r for each sum r, so that the
+        covariance with the estimate of another query q' is s^2 <q - f, q'>. (Where groups that a
+        cut splits are taken together, nearly.)
+        """
+        layout, variance = self.noisy.blocks.layout, self.noisy.distribution.law.variance
+        found: FloatMatrix = np.empty((len(cuts), len(cuts)))
+        S, T = (np.array(side, dtype=np.float64) for side in zip(*cuts, strict=True))
+        for place, cut in enumerate(cuts):
+            types, rows = self._measured(*cut)
+            entries, _ = _best(types, rows, [1.0] * len(rows), entry=variance)
+            found[place] = variance * (entries @ types.joined_by(S, T, layout))
+        return (found + found.T) / 2
 
     def _combined(
         self,
@@ -312,14 +373,7 @@ class MatrixEstimator:
         """
         law, rounding = self.noisy.distribution.law, self.noisy.distribution.rounding
         counts = types.counts
-        trusted = zip(distrust, rows, strict=False)
-        entries, k = best_combination(
-            counts,
-            types.joined,
-            np.hstack([np.empty((len(counts), 0)), *(each.patterns for each in rows)]),
-            np.concatenate([[], *(f * each.variances for f, each in trusted)]),
-            entry=law.variance,
-        )
+        entries, k = _best(types, rows, distrust, entry=law.variance)
         parts = [of_entries]
         weights = zip(entries.tolist(), counts.tolist(), strict=True)
         terms = [NoiseTerm(law, weight, count) for weight, count in weights]

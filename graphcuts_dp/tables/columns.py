@@ -264,7 +264,7 @@ def number_columns(
             f"line {line}: column {needed} is needed, and there are {width}; pass delimiter= if "
             "another character separates them, or weighted=False if there are no weights"
         )
-    others = {*range(width)} - {*ends, owner}
+    others = width > len({*ends, owner} - {None})
     if source is None and owner in (0, 1) and width > 2:
         raise FileFormatError(f"line {line}: columns without names: pass source= and target=, too")
     if others and source is None and (weight, declared) == (None, None) and weighted is not False:
@@ -337,7 +337,11 @@ def _shown(first: Sequence[str], names: Sequence[str], options: Columns) -> tupl
 
 def _plain(names: Sequence[str]) -> list[str]:
     """Names without case, blanks, signs, what stands in brackets, and Neo4j's types."""
-    return [re.sub(r"\(.*?\)|[\W_]", "", _without_type(name)).casefold() for name in names]
+    # Each once: a line may hold millions of cells.
+    plain = {
+        name: re.sub(r"\(.*?\)|[\W_]", "", _without_type(name)).casefold() for name in {*names}
+    }
+    return [plain[name] for name in names]
 
 
 def _without_type(name: str) -> str:

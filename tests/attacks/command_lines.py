@@ -4,12 +4,15 @@ import io
 import json
 import signal
 import sys
+from collections.abc import Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import MISSING
 
 import hypothesis.strategies as st
 
 import graphcuts_dp as gc
 from graphcuts_dp.cli import main
+from graphcuts_dp.options import described
 
 learn = gc.release_iteratively
 
@@ -32,69 +35,7 @@ JUNK = (
     *("plain.edges/x.edges", "/dev/null", "latin.csv", "bad\udcff", "-", "out.", "binary.graphml"),
 )
 OUTPUTS = ("new.edges", "new.csv", "new.graphml.gz", "new.npz", "new\udcff.edges", "new\n.csv")
-NAMES = {
-    "graph_kind": ("undirected", "directed", "bipartite"),
-    "noise": ("binary", "laplace", "discrete-laplace", "gaussian", "auto"),
-    "mechanism": ("auto", "response", "degrees+response", "best", "tree-counts", "learner"),
-    "whom": ("edges", "owner", "vertex", "people"),
-    "workload": ("answers", "synthetic graph", "all cells", "totals"),
-    "fit": ("auto", "none", "spectral", "game", "first-order", "cutting-plane"),
-    "method": (
-        "auto",
-        "median",
-        "gaussian",
-        "laplace",
-        "binary",
-        "mirror-descent",
-        "frieze-kannan",
-        "exact",
-        "low-rank",
-    ),
-    "calibration": ("tight", "gru12", "jt12", "dr14", "nik17", "practical"),
-    "learner": ("frieze-kannan", "mirror-descent", "median", "game", "net"),
-    "contribution": ("table", "choice"),
-    "norm": ("auto", "l2", "lp", "2,p", "2,1.5", "entropy", "schatten", "l0"),
-    "distinguisher": (
-        "auto",
-        "exponential",
-        "released",
-        "exact-cuts",
-        "response-rank-one",
-        "power-rank-one",
-        "power-rank-one-certified",
-    ),
-    "player": ("data", "query", "both"),
-    "statistic": ("triangles", "max-cut", "min-cut"),
-    "oracle": ("cut-norm", "spectral"),
-    "cut_norm": ("cut", "infinity-to-one", "normalised"),
-}
-
-# What the values of an option, or an argument, look like: by its name, else by what --help shows.
-BY_NAME = {
-    "--ask": ("text", "number"),
-    "--budget": ("budget",),
-    "--columns": ("columns",),
-    "--construction": ("construction",),
-    "--contributions": ("contributions",),
-    "--cuts": ("queries",),
-    "--data": ("graph",),
-    "--file": ("queries",),
-    "--fit": ("fitting",),
-    "--graph": ("graph",),
-    "--groups": ("groups",),
-    "--groups-columns": ("groups_columns",),
-    "--kind": ("graph_kind",),
-    "--mechanism": ("response",),
-    "--method": ("session_method",),
-    "--noise": ("noise",),
-    "--norm": ("cut_norm",),
-    "--output": ("output",),
-    "--plot": ("plot",),
-    "--protect": ("protect",),
-    "--right-groups": ("groups",),
-    "--statistic": ("statistic",),
-    "--store": ("store",),
-}
+# What the values of a parameter look like: by what --help shows of it, and of files by its name.
 BY_SHOWN = {
     **dict.fromkeys(("GRAPH", "TRUE", "SYNTHETIC", "A", "B"), ("graph",)),
     **dict.fromkeys(("NUMBER", "COUNT", "EDGES", None), ("number",)),
@@ -102,37 +43,39 @@ BY_SHOWN = {
     **dict.fromkeys(("RELEASE", "RECEIPT"), ("release",)),
     **dict.fromkeys(("[MECHANISM ...|all]", "[NAME ...|all]", "NAME|MODULE:NAME"), ("wrong",)),
     "COUNT|FILE": ("number", "file"),
-    "FILE": ("file",),
     "GROUPS": ("groups",),
     "JSON": ("query",),
     "LOCATIONS": ("people",),
     "MAP": ("map",),
     "OUT": ("output",),
     "QUERIES": ("queries",),
-    "QUERIES,KEY=...": ("number", "workload"),
     "STORE": ("store",),
 }
+FILES = {
+    **dict.fromkeys(("graph", "data"), ("graph",)),
+    **dict.fromkeys(("groups", "right_groups"), ("groups",)),
+    **dict.fromkeys(("queries", "cuts", "file"), ("queries",)),
+    **{name: (name,) for name in ("output", "plot", "store")},
+    "coordinates": ("file",),
+}
 OTHERWISE = {
-    ("answer", "--queries"): ("queries",),
-    ("release-iteratively", "--queries"): ("queries",),
     ("datasets", "name"): ("dataset",),
-    ("distances", "--mechanism"): ("mechanism",),
-    ("distances", "--store"): ("distance_store", "store"),
-    ("evaluate", "--method"): ("method",),
-    ("plan", "--groups"): ("number", "text", "groups"),
-    ("plan", "--n"): ("number", "text"),
+    ("distances", "store"): ("distance_store", "store"),
+    ("plan", "groups"): ("number", "text", "groups"),
+    ("plan", "n"): ("number", "text"),
 }
 # With these a benchmark, an audit or a figure is made, which takes minutes.
 LONG = {"--quick", "--out", "--table", "--processes"}
 
 
-def kinds_of(command, param):
-    """Kinds of values of a parameter; none of a flag."""
-    name = param.opts[-1]
+def kinds_of(names, param, about):
+    """Kinds of values of a parameter, of which an `Option` is one; none of a flag."""
     if getattr(param, "is_flag", False):
         return ()
-    known = OTHERWISE.get((command[0], name)) or BY_NAME.get(name)
-    return known or BY_SHOWN.get(param.metavar, ("text",))
+    if about is not None and (about.of or about.choices):
+        return (about,)
+    shown = FILES[param.name] if param.metavar == "FILE" else BY_SHOWN.get(param.metavar, ("text",))
+    return OTHERWISE.get((names[0], param.name), shown)
 
 
 def commands_below(command, *names):
@@ -152,11 +95,17 @@ def commands():
     found = {(): (("text",), {"--version": (), "--help": (), "--wrong": ("number",)})}
     for each in main.COMMANDS:
         for names, command in commands_below(main._loaded(each), each):
-            kinds = {param.opts[-1]: kinds_of(names, param) for param in command.params}
-            options = {name: kinds[name] for name in kinds.keys() - LONG if name.startswith("-")}
-            arguments = [
-                kinds[param.opts[-1]][0] for param in command.params if param.opts[0][0] != "-"
-            ]
+            known = {about.name: about for about in getattr(command, "known", ())}
+            arguments, options = [], {}
+            for param in command.params:
+                name = param.opts[-1]
+                if name in LONG:
+                    continue
+                kinds = kinds_of(names, param, known.get(param.name))
+                if name.startswith("-"):
+                    options[name] = kinds
+                else:
+                    arguments.append(kinds[0])
             found[names] = tuple(arguments), options
     del found["serve",]
     return found
@@ -187,79 +136,40 @@ KINDS = {  # what often works, what hardly ever does
     "distance_store": (("distances.db",), ("store.db", "new.db", *JUNK)),
     "store": (("store.db",), ("new.db", "bad\udcff.db", *JUNK)),
     "queries": (("queries.jsonl",), (*GRAPHS, *JUNK)),
-    **{name: (names, ("", "Auto", "x\udcff")) for name, names in NAMES.items()},
 }
+ODD = ("", "Auto", "x\udcff")  # for words of a list
 # Without these hardly any command line would get far.
 NEEDED = {"--epsilon": "1", "--delta": "1e-6", "--from": "0,1", "--edges": "5", "--n": "9"}
 NEEDED |= {"--vertices": "6", "--store": "new.db", "--queries": "9"}
 NEEDED |= {"--force": None, "--uncounted": None, "--force-hopeless": None}
 
 
-# Objects as strings: kinds of the name before the colon, and kinds of the values of the keys.
-KEYED = {
-    "columns": (
-        (),
-        {
-            **dict.fromkeys(("source", "target", "weight", "owner"), ("number", "text")),
-            **dict.fromkeys(("header", "one-based"), ("text",)),
-            **dict.fromkeys(("delimiter", "encoding"), ("text",)),
-        },
-    ),
-    "groups_columns": (
-        (),
-        {
-            "vertex": ("number", "text"),
-            **dict.fromkeys(("levels", "right-levels", "rest", "unknown"), ("text",)),
-            **dict.fromkeys(("header", "delimiter", "encoding"), ("text",)),
-        },
-    ),
-    "protect": (("whom",), {"at-most": ("number",), "degree-bound": ("number",)}),
-    "response": (("mechanism",), {"degree-share": ("number",), "workload": ("workload",)}),
-    "fitting": (
-        ("fit",),
-        {"oracle": ("oracle",), "time-limit": ("number",), "unweighted": ("text",)},
-    ),
-    "session_method": (
-        ("method",),
-        {"calibration": ("calibration",), "norm": ("norm",), "value-share": ("number",)},
-    ),
-    "construction": (
-        ("learner",),
-        {
-            "norm": ("norm",),
-            "distinguisher": ("distinguisher",),
-            "calibration": ("calibration",),
-            "player": ("player",),
-            **dict.fromkeys(("rounds", "queries-per-round", "refits", "alpha"), ("number",)),
-            **dict.fromkeys(("edges", "within", "p", "hide-queries"), ("number",)),
-        },
-    ),
-    "workload": (
-        ("number",),
-        {
-            **dict.fromkeys(("linear", "disjoint"), ("text",)),
-            **dict.fromkeys(("beta", "most-right", "most-spectral", "rank"), ("number",)),
-        },
-    ),
-    "budget": (("number",), {"delta": ("number",)}),
-    "contributions": (
-        ("contribution",),
-        {"cells": ("number",), "share-above": ("number",), "bounds": ("number", "text")},
-    ),
-}
-
-
 def value_of(draw, kind):
     """Three times in four one that may work."""
-    if kind in KEYED:
-        names, keys = KEYED[kind]
-        some = draw(st.lists(st.sampled_from(sorted(keys)), max_size=3))
-        typed = ",".join(
-            f"{key}={value_of(draw, draw(st.sampled_from(keys[key])))}" for key in some
-        )
-        name = value_of(draw, draw(st.sampled_from(names))) if names else ""
-        return f"{name}:{typed}" if name and typed else name + typed
-    return draw(st.sampled_from(KINDS[kind][draw(st.integers(0, 3)) == 0]))
+    may_work = draw(st.integers(0, 3)) > 0
+    if isinstance(kind, str):
+        return draw(st.sampled_from(KINDS[kind][not may_work]))
+    if kind.of:
+        return object_of(draw, kind.of, may_work)
+    if kind.choices or kind.kind is bool:
+        return draw(st.sampled_from((kind.choices or ("yes", "no")) if may_work else ODD))
+    return value_of(draw, "number" if kind.kind in (int, float) else "text")
+
+
+def object_of(draw, kinds, may_work):
+    """An object of options as a string, or one of a table of them."""
+    name = ""
+    if isinstance(kinds, Mapping):
+        name = draw(st.sampled_from(sorted(kinds)))
+        kinds = kinds[name]
+    keys = [about for about in described(kinds) if about.typed]
+    some = draw(st.lists(st.sampled_from(keys), max_size=3)) if keys else []
+    some += [about for about in keys if about.default is MISSING and about not in some]
+    typed = [f"{about.key}={value_of(draw, about)}" for about in some]
+    if not may_work:
+        name, odd = draw(st.sampled_from([(name, "odd=1"), *((odd, "") for odd in ODD)]))
+        typed.append(odd)
+    return f"{name}:{','.join(typed)}" if name and typed else name + ",".join(typed)
 
 
 def prepare(folder):

@@ -11,16 +11,7 @@ import subprocess
 import sys
 
 import pytest
-from command_lines import (
-    COMMANDS,
-    KEYED,
-    KINDS,
-    LONGEST,
-    command_lines,
-    prepare,
-    run_line,
-    wrong_with,
-)
+from command_lines import COMMANDS, KINDS, LONGEST, command_lines, prepare, run_line, wrong_with
 from hypothesis import HealthCheck, Phase, given, settings
 
 from graphcuts_dp.cli import main
@@ -68,10 +59,11 @@ def test_many_command_lines():
 
 def test_every_command_is_fuzzed_with_all_that_it_takes():
     assert {names[0] for names in COMMANDS if names} | {"serve"} == set(main.COMMANDS)
-    taken = [*COMMANDS.values(), *KEYED.values()]
-    kinds = [kinds for _, options in taken for kinds in options.values()]
-    known = {kind for each in (*kinds, *(first for first, _ in taken)) for kind in each}
-    assert known == KINDS.keys() | KEYED.keys()
+    kinds = [kind for given, _ in COMMANDS.values() for kind in given]
+    kinds += [kind for _, each in COMMANDS.values() for kinds in each.values() for kind in kinds]
+    assert {kind for kind in kinds if isinstance(kind, str)} == KINDS.keys()
+    objects = {kind.name for kind in kinds if not isinstance(kind, str) and kind.of}
+    assert objects >= {"columns", "protect", "construction", "method", "fit", "queries"}
 
 
 # Each was a traceback, an error of several lines, or one that told nothing.

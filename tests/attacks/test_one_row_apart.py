@@ -4,8 +4,6 @@ Rows are made to look like headers, comments, declarations, numbers, quotes that
 that a reader could take for more than a row. Vertices are given, and hold every name that is drawn.
 """
 
-from functools import partial
-
 import numpy as np
 import pytest
 from helpers import read_flat, read_owned_flat
@@ -129,12 +127,19 @@ def add_lines(draw, rows, owners):
         owners[each] = owners[place]
 
 
-def a_file(head, rows, encoding):
-    return (head + "".join(rows)).encode(encoding)
+def of_file(path, head, encoding, read, **options):
+    """Reads a file of rows below a head."""
+
+    def of_rows(rows):
+        path.write_bytes((head + "".join(rows)).encode(encoding))
+        return read(path, **options)
+
+    return of_rows
 
 
-def an_edge_list(draw, ending):
+def an_edge_list(draw, path):
     """A case of `read_graph`."""
+    ending = path.suffix
     options, head, rows, _, encoding = a_table(draw, ending)
     if draw.random() < 0.1:
         rows[int(draw.integers(len(rows)))] = chosen(draw, ROWS) + "\n"
@@ -145,32 +150,25 @@ def an_edge_list(draw, ending):
     vertices = VERTICES if draw.random() < 0.7 else 9
     options["vertices"] = (vertices, vertices) if options.get("bipartite") else vertices
     return Case(
-        name=f"x{ending}",
         rows=rows,
-        write=partial(a_file, head, encoding=encoding),
-        read=lambda path: read_flat(path, **options),
+        read=of_file(path, head, encoding, read_flat, **options),
         merge=options["merge"],
         cap=cap,
     )
 
 
-def owned_rows(draw, ending):
+def owned_rows(draw, path):
     """A case of `OwnedRows.read`."""
-    options, head, rows, owners, encoding = a_table(draw, ending, owned=True)
+    options, head, rows, owners, encoding = a_table(draw, path.suffix, owned=True)
     options.pop("weighted", None)
     counting = chosen(draw, ["edges", "owners", "rows"])
     if "weight" in options:
         counting = "weight"
         options["unit"] = chosen(draw, [1.0, 0.5])
     options |= chosen(draw, [{}, {"directed": True}, {"bipartite": True}])
-    both = (VERTICES, VERTICES) if options.get("bipartite") else VERTICES
-    return Case(
-        name=f"x{ending}",
-        rows=rows,
-        owners=owners,
-        write=partial(a_file, head, encoding=encoding),
-        read=lambda path: read_owned_flat(path, counting=counting, vertices=both, **options),
-    )
+    options["vertices"] = (VERTICES, VERTICES) if options.get("bipartite") else VERTICES
+    read = of_file(path, head, encoding, read_owned_flat, counting=counting, **options)
+    return Case(rows=rows, owners=owners, read=read)
 
 
 @in_many_cases
@@ -179,8 +177,8 @@ def test_a_row_of_an_edge_list_changes_its_own_pair_alone(tmp_path, ending, case
     draw = np.random.default_rng([1, *ending.encode()])
     read = 0
     for _ in range(cases):
-        case = an_edge_list(draw, ending)
-        read += check_row(case, int(draw.integers(len(case.rows))), tmp_path)
+        case = an_edge_list(draw, tmp_path / f"x{ending}")
+        read += check_row(case, int(draw.integers(len(case.rows))))
     assert read > cases / 2
 
 
@@ -190,9 +188,9 @@ def test_an_owner_changes_no_row_of_others(tmp_path, ending, cases):
     draw = np.random.default_rng([2, *ending.encode()])
     read = 0
     for _ in range(cases):
-        case = owned_rows(draw, ending)
+        case = owned_rows(draw, tmp_path / f"x{ending}")
         owner = chosen(draw, case.owners)
-        read += check_owner(case, owner, tmp_path, at_most=int(draw.integers(1, 4)))
+        read += check_owner(case, owner, at_most=int(draw.integers(1, 4)))
     assert read > cases / 2
 
 

@@ -19,11 +19,10 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from helpers import make_flat, owned_flat, read_flat, read_owned_flat
-from one_row_apart import in_many_cases, pairs_of, rows_by_owner
-from pyarrow import feather, parquet
+from one_row_apart import Case, check_owner, check_row, in_many_cases
+from pyarrow import parquet
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import GraphCutsError, ParameterError
 from graphcuts_dp.graph.files import FORMATS
 
 READ = 0.6  # share of the cases in which both are read, at least
@@ -32,7 +31,7 @@ FORMS = ("count", "integers", "strings", "digits", "mixed")
 
 
 @dataclass
-class Case:
+class Source:
     """What is read: rows (place, place, weight or None), and all that stands in no row."""
 
     rng: np.random.Generator
@@ -67,7 +66,7 @@ class Case:
 def case_of(rng, folder, forms=FORMS, *, distinct=False, loose=False):
     """Random rows and options; a pair once if `distinct`; weights that some lack if `loose`."""
     kind = rng.integers(4)  # plain in two of four
-    case = Case(rng, folder, rng.random() < 0.6, bool(kind == 2), bool(kind == 3), [], {})
+    case = Source(rng, folder, rng.random() < 0.6, bool(kind == 2), bool(kind == 3), [], {})
     form = case.one_of(*forms)
     size = 6 if case.bipartite else N
     case.labels = {
@@ -77,16 +76,17 @@ def case_of(rng, folder, forms=FORMS, *, distinct=False, loose=False):
         "digits": [str(10 + place) for place in range(size)],
         "mixed": [*range(size - 2), "a b", "007"],
     }[form]
+    merge = case.one_of("max", "min", "sum")
+    masses = (0.5 if merge == "min" else 0, 0.5, 1, 1, 2, 3, 3)
     odd = loose and case.chance(0.15)
     for _ in range(case.one_of(1, 1, 2, 3, 4, 6)):
         u, v = (int(end) for end in rng.integers(0, 3 if case.bipartite else N, 2))
-        weight = float(case.one_of(0, 0.5, 1, 1, 2, 3, 3)) if case.weights else None
+        weight = float(case.one_of(*masses)) if case.weights else None
         if odd and case.chance(0.4):
             weight = None if case.weights else 2.0
         if not (distinct and any(row[:2] == (u, v) for row in case.rows)):
             case.rows.append((u, v, weight))
-    case.options = {"bipartite": case.bipartite, "directed": case.directed}
-    case.options["merge"] = case.one_of("max", "min", "sum")
+    case.options = {"bipartite": case.bipartite, "directed": case.directed, "merge": merge}
     said = case.options["weighted"] = case.one_of(None, None, None, False, case.weights or None)
     if case.weights and said is not False and case.chance(0.8):
         cap = {"weight_cap": float(case.one_of(1, 2, 4))}
@@ -114,71 +114,16 @@ def given(case, *, in_order=False, as_text=False, none=0.0):
     return tuple(sets) if case.bipartite else sets[0]
 
 
-def schema(graph):
-    """All that is public of a graph."""
-    facts = type(graph), graph.weighted, graph.weight_cap, graph.hide_change, graph.note
-    return *facts, *((list(each.labels), each.inferred) for each in sets_of(graph))
+def case_to_check(made, read, **more):
+    """The case as it is checked; whatever is drawn while it is read is the same each time."""
+    state = made.rng.bit_generator.state
 
+    def of_rows(rows):
+        made.rng.bit_generator.state = state
+        return read(made, rows)
 
-def sets_of(graph):
-    return (graph.vertices,) * 2 if isinstance(graph, gc.Graph) else (graph.left, graph.right)
-
-
-def pair_of(case, row, tables):
-    """The pair of a row in a graph, or None for a loop."""
-    left, right = case.sides
-    pair = tables[0][str(left[row[0]])], tables[1][str(right[row[1]])]
-    if not case.bipartite and pair[0] == pair[1]:
-        return None
-    return pair if case.bipartite or case.directed else (min(pair), max(pair))
-
-
-def expected(case, rows, pair, tables, graph):
-    """What `merge` makes of the rows of a pair; 0 if they are no edge."""
-    mine = [row[2] for row in rows if pair_of(case, row, tables) == pair]
-    if not graph.weighted or not mine:
-        return bool(mine)
-    merged = {"max": max, "min": min, "sum": sum}[case.options["merge"]](mine)
-    return merged if graph.weight_cap is None else min(merged, graph.weight_cap)
-
-
-def reading(read, case, rows, state):
-    """What is read, or None if it is refused; whatever else is drawn is the same."""
-    case.rng.bit_generator.state = state
-    try:
-        return read(case, rows)
-    except GraphCutsError:
-        return None
-
-
-def both_read(read, case, *, undeclared=False):
-    """Compare two readings that are one row apart; whether both succeeded.
-
-    Of sources in which nothing but edges tells whether there are weights (`undeclared`), the only
-    edge decides it where no option does; the weighted graph is then one that every door refuses.
-    """
-    gone = int(case.rng.integers(len(case.rows)))
-    rest = case.rows[:gone] + case.rows[gone + 1 :]
-    state = case.rng.bit_generator.state
-    whole, part = (reading(read, case, rows, state) for rows in (case.rows, rest))
-    if whole is None or part is None:
-        return False
-    if undeclared and whole.weighted and not part.weighted:
-        assert case.options["weighted"] is None
-        assert len(case.rows) == 1
-        with pytest.raises(ParameterError, match="without a public cap"):
-            whole.check_bounded()
-        return False
-    assert schema(whole) == schema(part)
-    tables = [{str(label): i for i, label in enumerate(s.labels)} for s in sets_of(whole)]
-    before, after = pairs_of(whole), pairs_of(part)
-    changed = {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
-    pair = pair_of(case, case.rows[gone], tables)
-    assert changed <= {pair}
-    if pair is not None:
-        assert before.get(pair, 0) == expected(case, case.rows, pair, tables, whole)
-        assert after.get(pair, 0) == expected(case, rest, pair, tables, part)
-    return True
+    options = {"merge": made.options["merge"], "cap": made.options.get("weight_cap")}
+    return Case(**{"rows": made.rows, "read": of_rows} | options | more)
 
 
 # ------------------------------------------------------------------ our own files
@@ -366,9 +311,6 @@ def read_graphml(case, rows):
     for u, v, w in edges_of(case, rows):
         data = "" if w is None else f'<data key="w">{w}</data>'
         lines.append(f'<edge source="{ids[u]}" target="{ids[v]}">{data}</edge>')
-    if default:  # an edge without a weight has this one
-        case.rows = [(u, v, 1.0 if w is None else w) for u, v, w in case.rows]
-        rows[:] = [(u, v, 1.0 if w is None else w) for u, v, w in rows]
     return read_as(case, ".graphml", "\n".join([*lines, "</graph>", "</graphml>\n"]))
 
 
@@ -422,20 +364,19 @@ def arrow_table(case, rows, owners=None):
     return pa.table(columns)
 
 
-def write_table(table, path):
+def write_table(case, table, path):
     if path.suffix == ".parquet":
         parquet.write_table(table, path, row_group_size=3)
-    elif path.suffix == ".feather":
-        feather.write_feather(table, path, compression="uncompressed", chunksize=3)
     else:
-        with pa.ipc.new_stream(path, table.schema) as writer:
+        new = case.one_of(pa.ipc.new_stream, pa.ipc.new_file)
+        with new(path, table.schema) as writer:
             writer.write_table(table, max_chunksize=3)
 
 
 def table(ending):
     def read(case, rows):
         path = case.folder / f"x{ending}"
-        write_table(arrow_table(case, rows), path)
+        write_table(case, arrow_table(case, rows), path)
         return read_flat(path, **case.options, vertices=given(case, as_text=True))
 
     return table_case, read
@@ -508,8 +449,9 @@ def loose_case(rng, folder):
     return case_of(rng, folder, loose=True)
 
 
-# What `Graph.write` writes; lists of edges and text tables are those of `test_one_row_apart`.
-LISTED = (".edges", ".edgelist", ".txt", ".csv", ".tsv", ".konect")
+# What `Graph.write` writes; lists of edges and text tables are those of `test_one_row_apart`, and
+# .feather is another name of .arrow.
+LISTED = (".edges", ".edgelist", ".txt", ".csv", ".tsv", ".konect", ".feather")
 OWN_ENDINGS = [ending for ending in FORMATS if ending not in LISTED]
 READERS = {
     "MatrixMarket": (mtx_case, read_mtx),
@@ -521,7 +463,6 @@ READERS = {
     "Pajek": (pajek_case, read_pajek),
     "Parquet": table(".parquet"),
     "Arrow": table(".arrow"),
-    "Feather": table(".feather"),
     "from_arrow": (table_case, read_from_arrow),
     "from_pandas": (pandas_case, read_pandas),
     "from_networkx": (loose_case, read_networkx),
@@ -540,8 +481,10 @@ def test_a_row_changes_its_own_pair_and_nothing_else(reader, tmp_path, cases):
     make, read = READERS[reader]
     count = 0
     for number in range(cases):
-        case = make(np.random.default_rng(number), tmp_path)
-        count += both_read(read, case, undeclared=reader in UNDECLARED)
+        made = make(np.random.default_rng(number), tmp_path)
+        taken = int(made.rng.integers(len(made.rows)))
+        undeclared = reader in UNDECLARED and made.options["weighted"] is None
+        count += check_row(case_to_check(made, read, undeclared=undeclared), taken)
     assert count >= READ * cases
 
 
@@ -575,9 +518,9 @@ def owned_options(case):
     return options | {"vertices": given(case)}
 
 
-def read_owned_frame(case, rows, names):
-    frame = frame_of(case, rows)
-    frame["who"] = pd.Series(names, dtype=object)
+def read_owned_frame(case, rows):
+    frame = frame_of(case, [row for row, _ in rows])
+    frame["who"] = pd.Series([name for _, name in rows], dtype=object)
     return owned_flat(frame, **owned_options(case))
 
 
@@ -589,10 +532,10 @@ def owned_frame_case(rng, folder):
 
 
 def owned_table(ending):
-    def read(case, rows, names):
+    def read(case, rows):
         kind = pa.int64() if isinstance(case.names[0], int) else pa.string()
-        path = case.folder / f"x{ending}"
-        write_table(arrow_table(case, rows, pa.array(names, kind)), path)
+        names, path = pa.array([name for _, name in rows], kind), case.folder / f"x{ending}"
+        write_table(case, arrow_table(case, [row for row, _ in rows], names), path)
         options = owned_options(case)
         return read_owned_flat(path, source="source", target="target", **options)
 
@@ -602,7 +545,6 @@ def owned_table(ending):
 OWNED = {
     "Parquet": owned_table(".parquet"),
     "Arrow": owned_table(".arrow"),
-    "Feather": owned_table(".feather"),
     "pandas": (owned_frame_case, read_owned_frame),
 }
 
@@ -613,24 +555,11 @@ def test_the_rows_of_an_owner_change_no_other_owners_rows(source, tmp_path, case
     make, read = OWNED[source]
     count = 0
     for number in range(cases):
-        case = make(np.random.default_rng(number), tmp_path)
-        owners = owners_of(case)
-        gone = owners[case.rng.integers(len(owners))]
-        state = case.rng.bit_generator.state
-        found = []
-        for kept in (owners, [name for name in owners if name != gone]):
-            stay = [i for i, name in enumerate(owners) if name in set(kept)]
-            rows, names = [case.rows[i] for i in stay], [case.names[i] for i in stay]
-            found.append(reading(lambda c, r, n=names: read(c, r, n), case, rows, state))
-        if None in found:
-            continue
-        count += 1
-        whole, part = map(rows_by_owner, found)
-        assert len(whole.keys() - part.keys()) <= 1
-        assert part == {mark: whole[mark] for mark in part}
-        at_most = int(case.one_of(1, 2, 3))
-        graphs = [each.bounded(at_most=at_most) for each in found]
-        assert schema(graphs[0]) == schema(graphs[1])
-        before, after = map(pairs_of, graphs)
-        assert sum(abs(before.get(k, 0) - after.get(k, 0)) for k in before | after) <= at_most
+        made = make(np.random.default_rng(number), tmp_path)
+        owners, at_most = owners_of(made), int(made.one_of(1, 2, 3))
+        gone = owners[made.rng.integers(len(owners))]
+        rows = list(zip(made.rows, made.names, strict=True))
+        count += check_owner(
+            case_to_check(made, read, rows=rows, owners=owners), gone, at_most=at_most
+        )
     assert count >= READ * cases

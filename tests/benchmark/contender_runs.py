@@ -1,5 +1,8 @@
 """How tests run a contender, and how sure they are."""
 
+import numpy as np
+import scipy.stats
+
 from graphcuts_dp.evaluation.audit import clopper_pearson
 
 ALPHA = 1e-9  # of each comparison of a share of runs with a chance, of which there are hundreds
@@ -13,3 +16,17 @@ def wrong_by_luck(seen, runs, chance):
     """Whether a share of runs is impossible for a chance, but for a probability of ALPHA."""
     low, high = clopper_pearson(seen, runs, ALPHA / 2)
     return not low <= chance <= high
+
+
+def follows(counts, chances):
+    """Whether counts of all outcomes have these chances, but for a probability of 1e-7."""
+    expected = np.asarray(chances) * np.sum(counts)
+    return scipy.stats.chisquare(counts, expected).pvalue > 1e-7
+
+
+def degrees_of(graph):
+    return np.bincount(np.concatenate([graph.rows, graph.columns]), minlength=graph.n)
+
+
+def edges_of(graph):
+    return set(zip(graph.rows.tolist(), graph.columns.tolist(), strict=True))

@@ -1,4 +1,4 @@
-"""The high-pass filter and the topology sampler: exact laws, and what they refuse."""
+"""The high-pass filter, the topology sampler and LouvainDP: exact laws of what passes."""
 
 import itertools
 import math
@@ -7,19 +7,30 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-import scipy
-from contender_runs import run
+from contender_runs import edges_of, follows, run
 from helpers import random_graph
 
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.privacy.noise import SeededEntropy
 from scripts.benchmark.contenders import high_pass_filter as filters
+from scripts.benchmark.contenders import louvain_dp
 from scripts.benchmark.contenders import topology_sampler as sampler
-from scripts.benchmark.contenders.high_pass_filter import HIGH_PASS_FILTER
-from scripts.benchmark.contenders.topology_sampler import TOPOLOGY_SAMPLER
 
-WEIGHTED = Graph([0, 1, 2], [1, 2, 3], [90.0, 80.0, 0.25], vertices=4, hide_change=1)
+RATIO = math.exp(-1)  # of discrete Laplace noise of rate 1
+
+
+def noisy_law(true, values):
+    """Chances of these values of a count with discrete Laplace noise, of more, and of less."""
+    law = (1 - RATIO) / (1 + RATIO) * RATIO ** np.abs(np.array(values) - true)
+    more = RATIO ** (values[-1] + 1 - true) / (1 + RATIO)
+    return [*law, more, 1 - law.sum() - more]
+
+
+def counted(kept, values):
+    """How often each value came out, then larger ones, then nothing."""
+    found = [int((kept == value).sum()) for value in values]
+    return [*found, int((kept > values[-1]).sum()), int((kept == 0).sum())]
 
 
 # The filter.
@@ -41,27 +52,18 @@ def test_the_threshold_is_the_least_that_delta_allows(epsilon, delta, cap):
 
 def test_what_passes_has_the_law_of_noise_beyond_the_threshold():
     noise = noise_distribution("discrete-laplace", epsilon=1.0, weight_cap=None)
-    runs, threshold, weight = 60_000, 4, 3.0
-    kept = filters.passed(
-        np.full(runs, weight), noise, threshold=threshold, source=SeededEntropy(1)
-    )
-    ratio = math.exp(-1)
-    law = {k: (1 - ratio) / (1 + ratio) * ratio ** abs(k - 3) for k in range(4, 12)}
-    values = [0, *law, 12]
-    chances = np.array([0.0, *law.values(), ratio**9 / (1 + ratio)])
-    chances[0] = 1 - chances.sum()
-    counts = [int((kept == value).sum()) for value in values[:-1]]
-    counts.append(runs - sum(counts))
-    assert scipy.stats.chisquare(counts, chances * runs).pvalue > 1e-6
+    weights, values = np.full(60_000, 3.0), range(4, 12)
+    kept = filters.passed(weights, noise, threshold=4, source=SeededEntropy(1))
+    assert follows(counted(kept, values), noisy_law(3, values))
 
 
 def test_heavy_edges_pass_and_light_ones_do_not():
     """P(a wrong one) is below 3 e^-50, by the thresholds of epsilon = 50 and delta = 1e-6."""
-    made = run(HIGH_PASS_FILTER, WEIGHTED, epsilon=50.0)
+    weighted = Graph([0, 1, 2], [1, 2, 3], [90.0, 80.0, 0.25], vertices=4, hide_change=1)
+    made = run(filters.HIGH_PASS_FILTER, weighted, epsilon=50.0)
     assert made.estimate.rows.tolist() == [0, 1]
     assert made.estimate.weights == pytest.approx([90, 80], abs=2)
     assert made.guarantee.delta <= 1e-6
-    assert made.guarantee.epsilon == 50
     assert "change of any one pair's weight by at most 1" in made.guarantee.neighbours
 
 
@@ -72,28 +74,24 @@ def test_sets_have_the_chances_of_the_exponential_mechanism():
     """All sets of four of nine pairs, three of which are edges, by brute force and by runs."""
     edges, rate = np.array([1, 4, 8]), Fraction(3, 2)
     sets = list(itertools.combinations(range(9), 4))
-    weights = np.array([math.exp(1.5 * len(set(each) & {1, 4, 8})) for each in sets])
-    chances = weights / weights.sum()
-    for each, chance in zip(sets, chances, strict=True):
-        overlap = len(set(each) & {1, 4, 8})
-        assert sampler.set_chance(overlap, 3, 4, 9, rate) == pytest.approx(chance)
-    source, runs = SeededEntropy(2), 12_000
-    counts = np.zeros(len(sets))
-    for _ in range(runs):
+    overlaps = [len(set(each) & {1, 4, 8}) for each in sets]
+    weights = np.exp(1.5 * np.array(overlaps))
+    chances = [sampler.set_chance(overlap, 3, 4, 9, rate) for overlap in overlaps]
+    assert chances == pytest.approx(weights / weights.sum())
+    source, counts = SeededEntropy(2), dict.fromkeys(sets, 0)
+    for _ in range(12_000):
         drawn = sampler.sampled_topology(edges, 4, 9, rate=rate, source=source)
-        counts[sets.index(tuple(drawn.tolist()))] += 1
-    assert scipy.stats.chisquare(counts, chances * runs).pvalue > 1e-6
+        counts[tuple(drawn.tolist())] += 1
+    assert follows(list(counts.values()), chances)
 
 
 @pytest.mark.parametrize(("edges", "chosen"), [(0, 3), (3, 0), (6, 6), (6, 2), (2, 5), (0, 0)])
 def test_sets_at_the_ends_of_what_is_possible(edges, chosen):
     source = SeededEntropy(3)
     for _ in range(20):
-        drawn = sampler.sampled_topology(
-            np.arange(edges), chosen, 6, rate=Fraction(1), source=source
-        )
-        assert len(set(drawn.tolist())) == chosen
-        assert all(0 <= place < 6 for place in drawn)
+        own = np.arange(edges)
+        drawn = sampler.sampled_topology(own, chosen, 6, rate=Fraction(1), source=source)
+        assert len(set(drawn.tolist()) & set(range(6))) == len(drawn) == chosen
 
 
 @pytest.mark.parametrize(("edges", "chosen", "pairs"), [(60, 50, 500), (3000, 2500, 1_000_000)])
@@ -102,8 +100,8 @@ def test_weights_of_overlaps_are_those_of_binomials(edges, chosen, pairs, monkey
     seen, rate = [], Fraction(2)
 
     class Recorded:
-        def __init__(self, log_weights, error, exact):
-            seen.append((log_weights, error, exact))
+        def __init__(self, *given):
+            seen.append(given)
 
         def draw(self, source):  # noqa: ARG002
             return 0
@@ -115,18 +113,16 @@ def test_weights_of_overlaps_are_those_of_binomials(edges, chosen, pairs, monkey
     mode, again = sampler.overlap_log_weights(edges, chosen, pairs, rate)
     assert len(found) == most - least + 1
     assert (found == again).all()
+    assert found.max() == found[mode] == 0
 
     def log_weight(index):
         j = least + index
-        return (
-            float(Decimal(math.comb(edges, j) * math.comb(pairs - edges, chosen - j)).ln()) + 2 * j
-        )
+        ways = math.comb(edges, j) * math.comb(pairs - edges, chosen - j)
+        return float(Decimal(ways).ln()) + 2 * j
 
-    places = {0, 7, max(mode - 1, 0), mode, mode + 1, min(mode + 20, most - least), most - least}
-    for index in sorted(places):
+    for index in {0, 7, max(mode - 1, 0), mode + 1, min(mode + 20, most - least), most - least}:
         assert found[index] == pytest.approx(log_weight(index) - log_weight(mode), abs=1e-9)
         assert abs(float(exact(index)) - found[index]) < error
-    assert found.max() == found[mode] == 0
 
 
 def test_ranks_among_the_others():
@@ -138,8 +134,48 @@ def test_ranks_among_the_others():
 def test_large_epsilon_gives_the_graph_back():
     """The size misses by one or more with probability below 2 e^-5, a set by 1e-16: fixed seed."""
     graph = random_graph(30, 2)
-    made = run(TOPOLOGY_SAMPLER, graph, epsilon=50.0)
-    both = set(zip(graph.rows, graph.columns, strict=True)) & set(
-        zip(made.estimate.rows, made.estimate.columns, strict=True)
+    made = run(sampler.TOPOLOGY_SAMPLER, graph, epsilon=50.0).estimate
+    assert len(edges_of(graph) & edges_of(made)) >= min(len(graph.rows), len(made.rows)) > 0
+
+
+# LouvainDP and its block model.
+
+
+def test_cells_that_pass_have_the_law_of_noise_on_every_cell():
+    """Of four cells with 0, 0, 1 and 3 edges: cell by cell, and two of them together."""
+    counts, threshold, runs, source = np.array([0, 0, 1, 3]), 2, 6000, SeededEntropy(1)
+    given = {"rate": Fraction(1), "threshold": threshold, "source": source}
+    shown = np.array([louvain_dp.passing_cells(counts, **given) for _ in range(runs)])
+    values = range(threshold, 7)
+    for cell, count in enumerate(counts):
+        assert follows(counted(shown[:, cell], values), noisy_law(count, values))
+    passed = shown[:, :2] > 0
+    both = [(passed == pair).all(axis=1).sum() for pair in itertools.product((0, 1), repeat=2)]
+    q = RATIO**threshold / (1 + RATIO)
+    assert follows(both, [(1 - q) ** 2, q * (1 - q), q * (1 - q), q**2])
+
+
+@pytest.mark.parametrize(("filled", "cells"), [(0, 1), (1, 1), (50, 1000), (999, 1000), (-5, 10)])
+def test_about_as_many_empty_cells_pass_as_there_are_filled_ones(filled, cells):
+    threshold = louvain_dp.filter_threshold(filled, cells, Fraction(1, 3))
+    taken = min(max(filled, 1), cells)
+    passing, before = (
+        (cells - taken) * math.exp(-least / 3) / (1 + math.exp(-1 / 3))
+        for least in (threshold, threshold - 1)
     )
-    assert len(both) >= min(len(graph.rows), len(made.estimate.rows)) > 0
+    assert threshold >= 1
+    assert passing <= taken * (1 + 1e-9)
+    assert threshold == 1 or before > taken * (1 - 1e-9)
+
+
+def test_blocks_hold_the_edges_at_a_large_epsilon():
+    """Of the matrix at most 15 cells of rate 25: one is off with probability below 30 e^-25."""
+    graph, communities = random_graph(70, 5), np.arange(70) % 3
+    noise = {"rate": Fraction(50), "source": SeededEntropy(2)}
+    density = louvain_dp.block_densities(graph, communities, **noise)
+    for a, b in itertools.product(range(3), repeat=2):
+        block = graph.dense()[communities == a][:, communities == b]
+        pairs = block.size - (a == b) * len(block)
+        assert density[a, b] == pytest.approx(block.sum() / pairs)
+    matrix = run(louvain_dp.LOUVAIN_DP, graph, 50.0).estimate
+    assert matrix.sum() / 2 == pytest.approx(len(graph.rows), abs=2)

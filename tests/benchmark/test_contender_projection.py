@@ -23,6 +23,7 @@ from scripts.benchmark.contenders.johnson_lindenstrauss import (
 )
 
 GRAPH = random_graph(12, 3)
+ADJACENCY = GRAPH.dense()
 
 
 def gaussian_delta(epsilon, rows, change):
@@ -57,33 +58,34 @@ def test_the_noise_keeps_what_was_asked_and_is_near_the_least(rows, epsilon, del
         assert gaussian_delta(epsilon, rows, 3 * noise.change) > delta
 
 
-def test_likelihoods_on_the_grid_are_those_of_gaussians():
-    """P'/P of one row, summed over the grid, against the formula of `log_delta`'s proof."""
+def likelihood_ratio(change, vertex, difference):
+    """P'/P of one row, as `log_delta`'s proof has it."""
+    power = change / (1 + change) * difference**2 / (4 * vertex)
+    return np.exp(power) / math.sqrt(1 + change)
+
+
+def on_grid(variance, most):
+    """The steps from -most to most, and the discrete Gaussian law on them."""
+    steps = np.arange(-most, most + 1)
+    law = np.exp(-(steps**2) / (2 * variance))
+    return steps, law / law.sum()
+
+
+def test_likelihoods_and_their_moments_on_the_grid_are_those_of_gaussians():
+    """Of the proof's first formula, summed over the grid; of the second, in each direction."""
     edge, vertex = 40.0, 160.0
-    change = 2 * edge / vertex
-    steps = np.arange(-120, 121)
-    along = np.exp(-(steps**2) / (2 * edge))
-    along /= along.sum()
+    steps, along = on_grid(edge, 120)
     for x, y in ((0, 0), (5, -3), (20, 14), (-30, 25)):
         other = np.exp(-((x - steps) ** 2 + (y + steps) ** 2) / (2 * vertex))
         ratio = (along * other).sum() / math.exp(-(x**2 + y**2) / (2 * vertex))
-        power = change / (1 + change) * (x - y) ** 2 / (4 * vertex)
-        assert ratio == pytest.approx(math.exp(power) / math.sqrt(1 + change), rel=1e-9)
-
-
-def test_moments_on_the_grid_are_those_of_gaussians():
-    """Of the second formula, for an order of each direction."""
+        assert ratio == pytest.approx(likelihood_ratio(2 * edge / vertex, vertex, x - y), rel=1e-9)
     vertex, change = 300.0, 0.4
-    x = np.arange(-260, 261)
-    law = np.exp(-(x**2) / (2 * vertex))
-    law /= law.sum()
-    joint = law[:, None] * law[None, :]
-    power = change / (1 + change) * (x[:, None] - x[None, :]) ** 2 / (4 * vertex)
-    ratio = np.exp(power) / math.sqrt(1 + change)
-    share = change / (1 + change)
+    x, law = on_grid(vertex, 260)
+    ratios = likelihood_ratio(change, vertex, x[:, None] - x[None, :])
     for order in (1.5, -2.0):
-        stated = -order * math.log1p(change) / 2 - math.log1p(-order * share) / 2
-        assert math.log((joint * ratio**order).sum()) == pytest.approx(stated, abs=1e-6)
+        stated = -order * math.log1p(change) - math.log1p(-order * change / (1 + change))
+        found = math.log((np.outer(law, law) * ratios**order).sum())
+        assert found == pytest.approx(stated / 2, abs=1e-6)
 
 
 def test_columns_have_the_covariance_of_the_laplacian_and_the_weight():
@@ -92,12 +94,10 @@ def test_columns_have_the_covariance_of_the_laplacian_and_the_weight():
     columns = transform.projected(GRAPH, noise, SeededEntropy(1))
     assert columns.shape == (12, 4000)
     assert columns.dtype == np.int64
-    adjacency = GRAPH.dense()
-    covariance = np.diag(adjacency.sum(axis=1)) - adjacency + 3 * np.eye(12)
+    covariance = np.diag(ADJACENCY.sum(axis=1)) - ADJACENCY + 3 * np.eye(12)
     for direction in np.random.default_rng(0).normal(size=(20, 12)):
         variance = direction @ covariance @ direction * EDGE_VARIANCE
-        square = ((direction @ columns) ** 2).sum() / variance
-        chance = scipy.stats.chi2.cdf(square, 4000)
+        chance = scipy.stats.chi2.cdf(((direction @ columns) ** 2).sum() / variance, 4000)
         assert 1e-8 < chance < 1 - 1e-8
 
 
@@ -113,12 +113,11 @@ def test_cuts_are_unbiased():
     """Over 20,000 rows in place of 256, a cut errs by sqrt(2/rows) of itself and what is added."""
     noise = ProjectionNoise(rows=20_000, vertex_variance=4 * EDGE_VARIANCE)
     matrix = transform.estimated(transform.projected(GRAPH, noise, SeededEntropy(3)), noise)
-    adjacency = GRAPH.dense()
     generator = np.random.default_rng(1)
     for _ in range(30):
         side = generator.random(12) < 0.5
         s = side.sum()
-        true = adjacency[side][:, ~side].sum()
+        true = ADJACENCY[side][:, ~side].sum()
         spread = math.sqrt(2 / noise.rows) * (true + 4 * s * (12 - s) / 12)
         assert abs(matrix[side][:, ~side].sum() - true) <= 7 * spread
 
@@ -128,21 +127,16 @@ def test_graphs_without_edges_get_noise_too():
     assert (made.estimate[np.triu_indices(3, 1)] != 0).all()
 
 
-def test_what_no_noise_keeps_is_refused():
+def test_what_no_noise_keeps_is_refused_and_noise_that_costs_more_is_not_drawn(monkeypatch):
+    """A twin is built with half the variance: what it costs is added up from that."""
     with pytest.raises(ParameterError, match="no noise"):
         run(JOHNSON_LINDENSTRAUSS, GRAPH, 1e-6, delta=1e-300)
 
+    def halved(**asked):
+        noise = projection_noise(**asked)
+        return replace(noise, vertex_variance=noise.vertex_variance // 2)
 
-def test_noise_that_costs_more_is_not_drawn(monkeypatch):
-    """A twin is built with half the variance: what it costs is added up from that."""
-    monkeypatch.setattr(
-        transform,
-        "projection_noise",
-        lambda **asked: replace(
-            projection_noise(**asked),
-            vertex_variance=projection_noise(**asked).vertex_variance // 2,
-        ),
-    )
+    monkeypatch.setattr(transform, "projection_noise", halved)
     monkeypatch.setattr(transform, "projected", None)
     with pytest.raises(BudgetError, match="nothing was released"):
         run(JOHNSON_LINDENSTRAUSS, GRAPH)

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from contender_runs import run
+from contender_runs import degrees_of, run
 from helpers import random_graph
 
 from graphcuts_dp.privacy.noise import SeededEntropy
@@ -14,35 +14,26 @@ from scripts.benchmark.contenders.isotonic_degrees import ISOTONIC_DEGREES
 from scripts.benchmark.contenders.realised import with_blocks, with_degrees
 
 
-def degrees_of(graph):
-    return degrees(graph.rows, graph.columns, graph.n)
-
-
 def degrees(rows, columns, n):
+    """Of a graph that is simple."""
+    assert (rows < columns).all()
+    assert len(np.unique(rows * n + columns)) == len(rows)
     return np.bincount(np.concatenate([rows, columns]), minlength=n)
 
 
-def is_simple(rows, columns, n):
-    keys = rows * n + columns
-    return bool((rows < columns).all() and len(np.unique(keys)) == len(keys))
-
-
-def test_without_noise_the_sorted_degrees_are_realised():
-    """At epsilon 50 one of 200 noises of rate 25 is not 0 with probability below 1e-8."""
+def test_without_noise_the_sorted_degrees_and_the_histogram_are_realised():
+    """At epsilon 50 one of 200 noises of rate 25 is not 0 with probability below 1e-8; of 30 of
+    rate 11 below 2e-3. Whose the degrees are was not bought."""
     graph = random_graph(200, 5, density=0.05)
-    made = run(ISOTONIC_DEGREES, graph, 50.0, seed=1).estimate
-    np.testing.assert_array_equal(np.sort(degrees_of(made)), np.sort(degrees_of(graph)))
-    assert (degrees_of(made) != degrees_of(graph)).any()  # whose they are was not bought
-    assert (np.diff(degrees_of(made)) < 0).any()
-
-
-def test_without_noise_the_histogram_is_realised():
-    """At epsilon 50 one of 30 noises of rate 11 is not 0 with probability below 2e-3."""
-    graph = random_graph(200, 5, density=0.05)
+    true = degrees_of(graph)
+    made = degrees_of(run(ISOTONIC_DEGREES, graph, 50.0, seed=1).estimate)
+    np.testing.assert_array_equal(np.sort(made), np.sort(true))
+    assert (made != true).any()
+    assert (np.diff(made) < 0).any()
     noisy = dp_1k.measure_histogram(graph, epsilon=Fraction(50), source=SeededEntropy(0))
-    assert noisy.largest == degrees_of(graph).max()
-    np.testing.assert_array_equal(noisy.counts, np.bincount(degrees_of(graph)))
-    np.testing.assert_array_equal(dp_1k.degrees_of(noisy, 200), np.sort(degrees_of(graph)))
+    assert noisy.largest == true.max()
+    np.testing.assert_array_equal(noisy.counts, np.bincount(true))
+    np.testing.assert_array_equal(dp_1k.degrees_of(noisy, 200), np.sort(true))
     made = run(DP_1K, graph, 50.0, seed=1).estimate
     assert (np.diff(degrees_of(made)) < 0).any()
 
@@ -60,8 +51,7 @@ def test_a_noisy_histogram_becomes_so_many_degrees():
 def test_sensitivities_are_what_is_stated(seed):
     """Of all pairs of a graph: of degrees under a bound 4, and 4 is reached; of sorted ones 2."""
     graph = random_graph(9, seed, density=0.4)
-    before = graph.dense().sum(axis=1).astype(int)
-    worst = 0
+    before, worst = degrees_of(graph), 0
     for row, column in zip(*np.triu_indices(9, 1), strict=True):
         after = before.copy()
         after[[row, column]] += 1 if graph.dense()[row, column] == 0 else -1
@@ -86,20 +76,16 @@ def test_isotonic_regression_is_the_nearest_ascending_sequence():
 @pytest.mark.parametrize("seed", range(5))
 def test_degrees_that_a_graph_has_are_realised(seed):
     rng = np.random.default_rng(seed)
-    graph = random_graph(300, seed, density=rng.uniform(0.01, 0.2))
-    wanted = degrees_of(graph)
-    rows, columns = with_degrees(wanted, rng)
-    assert is_simple(rows, columns, 300)
-    np.testing.assert_array_equal(degrees(rows, columns, 300), wanted)
+    wanted = degrees_of(random_graph(300, seed, density=rng.uniform(0.01, 0.2)))
+    np.testing.assert_array_equal(degrees(*with_degrees(wanted, rng), 300), wanted)
 
 
 def test_degrees_that_no_graph_has_are_not_passed():
     rng = np.random.default_rng(0)
     for wanted in ([5, 5, 0, 0, 0], [-3, 9, 1, 1], [1, 0, 0], [2, 2], [0]):
         n = len(wanted)
-        rows, columns = with_degrees(np.array(wanted), rng)
-        assert is_simple(rows, columns, n)
-        assert (degrees(rows, columns, n) <= np.clip(wanted, 0, n - 1)).all()
+        found = degrees(*with_degrees(np.array(wanted), rng), n)
+        assert (found <= np.clip(wanted, 0, n - 1)).all()
     assert len(with_degrees(np.array([-3, 9, 1, 1]), rng)[0]) >= 1
 
 
@@ -124,18 +110,15 @@ def test_pairs_within_a_block_are_counted_right():
 def test_blocks_have_the_degrees_in_expectation():
     """Sums of 40 graphs: a degree of one is a sum of independent pairs, of variance below it."""
     wanted = np.repeat([1, 3, 6, 10], [60, 100, 70, 66])
-    rng, total, runs = np.random.default_rng(3), np.zeros(len(wanted)), 40
-    inside = 0
+    rng, total, runs, inside = np.random.default_rng(3), np.zeros(len(wanted)), 40, 0
     for _ in range(runs):
         rows, columns = with_blocks(wanted, rng)
-        assert is_simple(rows, columns, len(wanted))
         total += degrees(rows, columns, len(wanted))
         inside += int((rows // 4 == columns // 4)[(rows >= 60) & (columns < 160)].sum())
     for degree in np.unique(wanted):
         of = wanted == degree
-        mean = total[of].mean() / runs
         noise = 6 * (2 * degree / (of.sum() * runs)) ** 0.5
         # Loops and pairs that are joined already are dropped: at most about a tenth, here.
-        assert 0.9 * degree - noise < mean < degree + noise
+        assert 0.9 * degree - noise < total[of].mean() / runs < degree + noise
     # Blocks of 4 vertices of degree 3, 25 of them: dense, while 0.03 of other pairs are joined.
     assert inside > 0.8 * runs * 25 * 6

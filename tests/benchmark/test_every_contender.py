@@ -129,26 +129,21 @@ def test_small_full_and_empty_graphs_will_do(contender):
 
 @of_papers
 def test_what_is_refused(contender):
-    with pytest.raises(GraphError, match="one vertex"):
-        run(contender, Graph([], [], vertices=1))
+    cases = [(Graph([], [], vertices=1), {}, "one vertex")]
     if contender.kinds == {"undirected"}:
-        for graph in (KINDS["directed"], KINDS["bipartite"]):
-            with pytest.raises(GraphError, match="undirected graphs alone"):
-                run(contender, graph)
+        cases += [(KINDS[k], {}, "undirected graphs alone") for k in ("directed", "bipartite")]
     if contender.weights:
-        with pytest.raises(ParameterError, match="weight_cap"):
-            run(contender, Graph([0], [1], [2.5], vertices=3))
+        cases += [(Graph([0], [1], [2.5], vertices=3), {}, "weight_cap")]
     else:
-        with pytest.raises(GraphError, match="without weights"):
-            run(contender, Graph([0], [1], [0.5], vertices=2, weight_cap=1.0))
-    for epsilon in (0.0, -1.0, 60.0, math.nan):
-        with pytest.raises(ParameterError, match="epsilon"):
-            run(contender, PLAIN, epsilon)
-    with pytest.raises(ParameterError, match="seed"):
-        run(contender, PLAIN, seed=-1)
-    for delta in (0.0, 1.0, -1e-6, True) if contender.needs_delta else ():
-        with pytest.raises(ParameterError, match="delta"):
-            run(contender, PLAIN, delta=delta)
+        weighted = Graph([0], [1], [0.5], vertices=2, weight_cap=1.0)
+        cases += [(weighted, {}, "without weights")]
+    cases += [(PLAIN, {"epsilon": wrong}, "epsilon") for wrong in (0.0, -1.0, 60.0, math.nan)]
+    cases += [(PLAIN, {"seed": -1}, "seed")]
+    if contender.needs_delta:
+        cases += [(PLAIN, {"delta": wrong}, "delta") for wrong in (0.0, 1.0, -1e-6, True)]
+    for graph, options, words in cases:
+        with pytest.raises((GraphError, ParameterError), match=words):
+            run(contender, graph, **options)
 
 
 def test_the_table_holds_them_by_name():
@@ -156,9 +151,6 @@ def test_the_table_holds_them_by_name():
     assert all(each.note or each.source for each in CONTENDERS.values())
     assert [each.name for each in OF_PAPERS if not each.claim_holds] == ["hrg"]
     assert "stationary" in hrg.HRG.note
-
-
-def test_contenders_of_groups_need_them():
     for contender in CONTENDERS.values():
         if contender.needs_groups:
             with pytest.raises(GraphError, match="public groups"):
@@ -168,7 +160,6 @@ def test_contenders_of_groups_need_them():
 # Contenders that are public functions or baselines, whose audits have other names.
 ELSEWHERE = {
     "ours": ("auto, binary", "auto, laplace"),
-    "ours-synthetic": ("auto for the synthetic graph, binary",),
     "ours-answers": ("auto, binary", "auto, laplace"),
     "ours-response": ("response, binary", "response, laplace"),
     "ours-degrees": ("degrees+response, binary", "degrees+response, laplace"),
@@ -254,15 +245,9 @@ STEPS = {
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_a_step_spends_what_is_stated(step, monkeypatch):
+def test_a_step_spends_what_is_stated(step, watch):
     place, name, spent, stated = STEPS[step]
-    seen, function = [], getattr(place, name)
-
-    def spy(*given, **named):
-        seen.append(spent(*given, **named))
-        return function(*given, **named)
-
-    monkeypatch.setattr(place, name, spy)
+    seen = watch(place, name, spent)
     made = run(CONTENDERS[step.split(",")[0]], random_graph(12, 1), EPSILON)
     assert seen == [stated]
     assert made.guarantee.epsilon == EPSILON
@@ -277,12 +262,23 @@ def test_all_steps_together_spend_epsilon():
 
 GRAPH = random_graph(45, 8)
 RATE = Fraction(3, 2)
-LAPLACE = "sample_discrete_laplace"
+EDGES = len(GRAPH.rows)
+JL_NOISE = johnson_lindenstrauss.projection_noise(
+    epsilon=float(RATE), delta=1e-6, rows=johnson_lindenstrauss.rows_for(45)
+)
+DRAWS = {
+    "high-pass-filter": [(RATE, EDGES)],
+    "johnson-lindenstrauss": [
+        (JL_NOISE.vertex_variance, 45 * JL_NOISE.rows), (2**20, EDGES * JL_NOISE.rows),
+    ],
+    "privskg": [(RATE / 2, 45)],
+    "topology-sampler": [(RATE / 10, 1)],
+}  # fmt: skip
 
 
 @pytest.fixture
 def drawn(monkeypatch):
-    """What is drawn, as (name, rate or variance, how many)."""
+    """What is drawn: rate or variance, and how many."""
     seen = []
 
     def record(module, name):
@@ -292,38 +288,30 @@ def drawn(monkeypatch):
             *_, source = (*arguments, *named.values())
             assert source is not None
             rate = named.get("rate", arguments[0] if arguments else None)
-            size = arguments[1] if len(arguments) > 1 else None
-            seen.append((name, rate, size))
+            seen.append((rate, arguments[1]))
             return honest(*arguments, **named)
 
         monkeypatch.setattr(module, name, recorded)
 
     modules = (super_graph, privgraph, louvain_dp, topology_sampler, high_pass_filter, level_noise)
     for module in modules:
-        record(module, LAPLACE)
-    record(louvain_dp, "sample_exceeding")
+        record(module, "sample_discrete_laplace")
     record(johnson_lindenstrauss, "sample_discrete_gaussian")
     return seen
 
 
-def test_the_rates_of_one_draw(drawn):
+@pytest.mark.parametrize("name", DRAWS)
+def test_the_rates_of_what_is_drawn(name, drawn, watch):
     """And nothing else is drawn."""
-    noise = johnson_lindenstrauss.projection_noise(
-        epsilon=float(RATE), delta=1e-6, rows=johnson_lindenstrauss.rows_for(45)
+    sets = watch(
+        topology_sampler,
+        "sampled_topology",
+        lambda own, _, pairs, rate, **__: (len(own), pairs, rate),
     )
-    edges = len(GRAPH.rows)
-    expected = {
-        "high-pass-filter": [(LAPLACE, RATE, edges)],
-        "johnson-lindenstrauss": [
-            ("sample_discrete_gaussian", noise.vertex_variance, 45 * noise.rows),
-            ("sample_discrete_gaussian", 2**20, edges * noise.rows),
-        ],
-        "privskg": [(LAPLACE, RATE / 2, 45)],
-    }
-    for name, draws in expected.items():
-        drawn.clear()
-        run(CONTENDERS[name], GRAPH, float(RATE))
-        assert drawn == draws
+    run(CONTENDERS[name], GRAPH, float(RATE))
+    assert drawn == DRAWS[name]
+    whole = (EDGES, 45 * 44 // 2, RATE * 9 / 10)
+    assert sets == ([whole] if name == "topology-sampler" else [])
 
 
 def test_the_rates_of_privgraph(drawn, monkeypatch):
@@ -337,40 +325,26 @@ def test_the_rates_of_privgraph(drawn, monkeypatch):
     monkeypatch.setattr(privgraph.adjusted, "__kwdefaults__", {"choose": chosen})
     rates = privgraph.PrivGraphRates.of(RATE)
     measured = privgraph.measure_privgraph(GRAPH, rates, SeededEntropy(1), group_size=9)
-    third, kinds = RATE / 3, len(measured.between)
-    assert drawn == [(LAPLACE, third, 15), (LAPLACE, third / 2, 45), (LAPLACE, third, kinds)]
+    third = RATE / 3
+    assert drawn == [(third, 15), (third / 2, 45), (third, len(measured.between))]
     assert moved == [(third / 2, int(measured.start.max()) + 1)] * 45
     assert sorted(measured.order.tolist()) == list(range(45))
     first, second = super_graph.cell_ends(int(measured.communities.max()) + 1)
     assert not measured.between[first == second].any()
     drawn.clear()
     run(privgraph.PRIVGRAPH, GRAPH, float(RATE))
-    assert [each[1] for each in drawn] == [third, third / 2, third]
+    assert [each[0] for each in drawn] == [third, third / 2, third]
 
 
-def test_the_rates_of_louvain(drawn):
+def test_the_rates_of_louvain(drawn, watch):
+    exceeding = watch(louvain_dp, "sample_exceeding", lambda rate, *_: rate)
     run(louvain_dp.LOUVAIN_DP, GRAPH, float(RATE))
-    cells = 3 * 4 // 2  # of groups of 16, 16 and 13 vertices
-    assert [each[0] for each in drawn] == [LAPLACE, "sample_exceeding", LAPLACE, LAPLACE]
-    rates = [each[1] for each in drawn]
-    assert rates == [RATE / 50, RATE * 12 / 25, RATE * 12 / 25, RATE / 2]
-    assert sum(rates) - rates[1] == RATE
-    assert drawn[0][2] == 1
-    assert drawn[2][2] <= cells
-
-
-def test_the_rates_of_the_topology_sampler(drawn, monkeypatch):
-    sets = []
-    honest = topology_sampler.sampled_topology
-
-    def sampled(edges, chosen, pairs, *, rate, source):
-        sets.append((len(edges), pairs, rate))
-        return honest(edges, chosen, pairs, rate=rate, source=source)
-
-    monkeypatch.setattr(topology_sampler, "sampled_topology", sampled)
-    run(topology_sampler.TOPOLOGY_SAMPLER, GRAPH, float(RATE))
-    assert drawn == [(LAPLACE, RATE / 10, 1)]
-    assert sets == [(len(GRAPH.rows), 45 * 44 // 2, RATE * 9 / 10)]
+    rates, sizes = zip(*drawn, strict=True)
+    assert rates == (RATE / 50, RATE * 12 / 25, RATE / 2)
+    assert exceeding == [RATE * 12 / 25]
+    assert sum(rates) == RATE
+    assert sizes[0] == 1
+    assert sizes[1] <= 3 * 4 // 2  # cells of groups of 16, 16 and 13 vertices
 
 
 def test_random_groups_do_not_read_the_graph():

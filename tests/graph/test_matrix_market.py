@@ -48,41 +48,6 @@ def test_numbers_with_many_digits_and_rows_with_odd_blanks_are_read(tmp_path):
     assert graph.n == 2
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("coordinate pattern general\n2 1 2\n1 1\n2 1g\ufffdd\x16", "line 4: malformed row"),
-        ("coordinate real general\n2 2 1\n1 2\n", "line 3: malformed row"),
-        ("coordinate pattern general\n2 2 1\n1 2 1\n", "line 3: malformed row"),
-        ("coordinate real general\n2 2 1\n1 2 1\n2 1 1\n", "not as many entries"),
-        ("coordinate real general\n2 2 1\n0 2 1\n", "outside the matrix"),
-        ("coordinate real general\n2 2 1\n1 3 1\n", "line 3: .* outside the matrix"),
-        ("coordinate real general\n%\n\n2 2 2\n1 2 1\n\n2 3 1\n", "line 7: .* outside"),
-        (f"coordinate real general\n2 2 1\n1 {2**32 + 2} 1\n", "line 3: .* outside"),
-        (f"coordinate real general\n2 2 {10**17}\n1 2 1\n", "not as many entries"),
-        (f"array real general\n{10**9} {10**9}\n1\n", "not as many entries"),
-        ("coordinate real general\n2 2 1\n1 2 +3\n", "line 3: malformed row"),
-        ("coordinate real general\n2 2 1\n1 2 1e5.\n", "line 3: malformed row"),
-        ("coordinate real general\n2 2 2\n1 2 3\n% late\n2 1 3\n", "line 4: malformed row"),
-        ("array real general\n1 2\n1 2\n", "line 3: malformed row"),
-        ("coordinate real general\n2 2 -1\n", "line 2: expected 3 whole numbers"),
-        (f"coordinate real general\n{'9' * 5000} 2 0\n", "line 2: expected 3 whole numbers"),
-        ("coordinate real general\n% only comments\n", "line 3: expected 3 whole numbers"),
-        ("array real general\n2 2\n1\n2\n3\n", "not as many entries"),
-        ("array real symmetric\n2 3\n1\n2\n3\n", "symmetric matrix is square"),
-        ("coordinate pattern symmetric\n4 2 2\n2 1\n3 2\n", "symmetric matrix is square"),
-        ("array real general\n1 2\n1\nx\n", "line 4: malformed row"),
-        ("array pattern general\n1 1\n1\n", "a graph needs"),
-        ("coordinate real skew-symmetric\n2 2 1\n2 1 1\n", "a graph needs"),
-    ],
-)
-def test_damaged_files_are_refused_in_a_line_that_tells_no_entry(tmp_path, text, words):
-    path = tmp_path / "x.mtx"
-    path.write_text(BANNER + text, encoding="utf-8")
-    with pytest.raises(FileFormatError, match=words):
-        read_graph(path)
-
-
 def test_one_careless_pair_of_a_symmetric_matrix_changes_no_other_pair(tmp_path):
     """Old readers took a matrix whose pair stands in both triangles for one of arcs."""
     path = tmp_path / "x.mtx"

@@ -15,37 +15,28 @@ def test_a_bound_is_chosen_and_used_from_one_store(tmp_path):
     assert chosen.degree_bound in chosen.candidates == (1, 2, 4, 8, 16, 32, 64, 128, 256)
     assert (chosen.guarantee.epsilon, chosen.guarantee.protects) == (1.0, "1 vertex")
     groups = gc.Groups(GRAPH.vertices, {"part": [v % 3 for v in range(200)]})
-    gc.release_flows(
-        GRAPH,
-        groups,
-        epsilon=1.0,
-        store=store,
-        protect=gc.Protect.vertex(degree_bound=chosen.degree_bound),
-    )
+    vertex = gc.Protect.vertex(degree_bound=chosen.degree_bound)
+    gc.release_flows(GRAPH, groups, epsilon=1.0, store=store, protect=vertex)
     with pytest.raises(BudgetError, match="protect 1 vertex"):
         gc.release_flows(GRAPH, groups, epsilon=1.0, store=store)
 
 
-def test_a_seeded_choice_is_repeatable_and_says_so():
-    first, second = (gc.choose_degree_bound(GRAPH, epsilon=1.0, seed=3) for _ in range(2))
-    assert first == second
-    assert not first.guarantee.is_private
-
-
-def test_the_noise_to_expect_moves_the_choice():
-    bounds = [
-        gc.choose_degree_bound(GRAPH, epsilon=50.0, noise=noise, seed=0).degree_bound
-        for noise in (0.1, 1000.0)
-    ]
-    assert bounds[0] >= 16 > bounds[1] == 1
+def test_the_noise_to_expect_moves_the_choice_and_a_seed_is_told():
+    few, many = (
+        gc.choose_degree_bound(GRAPH, epsilon=50.0, noise=noise, seed=0) for noise in (0.1, 1000.0)
+    )
+    assert few.degree_bound >= 16 > many.degree_bound == 1
+    assert not few.guarantee.is_private
 
 
 @pytest.mark.parametrize(
-    "options", [{"noise": -1}, {"noise": True}, {"candidates": [0]}, {"candidates": [2.5]}]
+    ("graph", "options"),
+    [
+        *((GRAPH, {"noise": noise}) for noise in (-1, True)),
+        *((GRAPH, {"candidates": [bound]}) for bound in (0, 2.5)),
+        (gc.Graph([0], [1], [0.5], vertices=3, weight_cap=0.5), {}),  # not whole numbers
+    ],
 )
-def test_options_out_of_range_are_refused(options):
+def test_options_out_of_range_are_refused(graph, options):
     with pytest.raises(ParameterError):
-        gc.choose_degree_bound(GRAPH, epsilon=1.0, **options)
-    weighted = gc.Graph([0], [1], [0.5], vertices=3, weight_cap=0.5)
-    with pytest.raises(ParameterError, match="whole numbers"):
-        gc.choose_degree_bound(weighted, epsilon=1.0)
+        gc.choose_degree_bound(graph, epsilon=1.0, **options)

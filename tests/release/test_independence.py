@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import networkx as nx
 import numpy as np
 import pytest
 import scipy
@@ -9,6 +10,7 @@ from statistic_cases import exact_flows, planted
 
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.graph.adjacency import Graph
+from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.release.releases import release_flows
 
 TABLES, LEVEL = 2000, 0.1
@@ -17,16 +19,15 @@ TABLES, LEVEL = 2000, 0.1
 def null_flows(model, shares, edges, count, seed=0):
     """Releases of tables whose edges pick both ends independently, a group a with shares[a]."""
     rng = np.random.default_rng(seed)
-    cells = model.cells
-    a, b = cells.cells(cells.depth - 1)
+    a, b = model.cells.cells(model.cells.depth - 1)
     chances = shares[a] * shares[b] * np.where(a == b, 1, 2)
-    noisy = model.noisy
-    (rate,) = noisy.noise.parameters
+    (rate,) = model.noisy.noise.parameters
     chance = -np.expm1(-float(rate))
     for _ in range(count):
         table = rng.multinomial(edges, chances / chances.sum())
         drawn = rng.geometric(chance, len(a)) - rng.geometric(chance, len(a))
-        found = dataclasses.replace(model, noisy=dataclasses.replace(noisy, steps=(table + drawn,)))
+        noisy = dataclasses.replace(model.noisy, steps=(table + drawn,))
+        found = dataclasses.replace(model, noisy=noisy)
         found.__dict__["fit"] = model.fit
         yield found
 
@@ -44,17 +45,14 @@ CASES = {
 }
 
 
-def test_the_level_holds_where_noise_is_large(model):
-    check_level(model, "mostly noise", 300)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", CASES)
-def test_the_level_holds(model, kind):
-    check_level(model, kind, TABLES)
-
-
-def check_level(model, kind, count):
+@pytest.mark.parametrize(
+    ("kind", "count"),
+    [
+        ("mostly noise", 300),
+        *(pytest.param(kind, TABLES, marks=pytest.mark.slow) for kind in CASES),
+    ],
+)
+def test_the_level_holds(model, kind, count):
     # Rejections that a test of this level passes with a chance of less than 1e-7.
     most = int(scipy.stats.binom.isf(1e-7, count, LEVEL))
     assert model.noisy.map.places == (2,)
@@ -74,29 +72,23 @@ def check_level(model, kind, count):
 
 def test_dependence_is_found_and_the_statistic_is_pearsons(model):
     graph, same, groups, codes = planted(parts=4)
-    exact = exact_flows(graph, groups)
-    found = exact.independence_test("part", simulations=99)
+    found = exact_flows(graph, groups).independence_test("part", simulations=99)
     member = np.eye(4)[codes]
-    import networkx as nx
-
     ends = member.T @ nx.to_numpy_array(same, nodelist=range(graph.n)) @ member
     # Every edge from both of its ends: twice the statistic.
     pearson = scipy.stats.chi2_contingency(ends, correction=False).statistic / 2
     assert found.statistic == pytest.approx(pearson)
-    assert found.p_value == 0.01
-    assert found.degrees_of_freedom == 6
-    assert model.independence_test("part", simulations=99).p_value == 0.01
+    assert (found.p_value, found.degrees_of_freedom) == (0.01, 6)
+    noisy, again = (model.independence_test("part", simulations=99, seed=3) for _ in range(2))
+    assert noisy == again
+    assert noisy.p_value == 0.01
 
 
 def test_impossible_cells_are_not_expected():
-    rng = np.random.default_rng(0)
-    edges = rng.integers(0, 12, size=(60, 2))
+    edges = np.random.default_rng(0).integers(0, 12, size=(60, 2))
     graph = Graph(*edges[edges[:, 0] != edges[:, 1]].T, vertices=12)
-    from graphcuts_dp.pairs.groups import Groups
-
-    groups = Groups(graph.vertices, {"vertex": list(range(12))})
-    flows = exact_flows(graph, groups)
-    found = flows.independence_test(simulations=99)
+    alone = Groups(graph.vertices, {"vertex": list(range(12))})
+    found = exact_flows(graph, alone).independence_test(simulations=99)
     assert found.p_value > 0.05
     assert found.degrees_of_freedom == 66 - 12
 
@@ -106,15 +98,8 @@ def test_refusals(model):
         with pytest.raises(QueryError, match="simulations"):
             model.independence_test(simulations=simulations)
     weighted = Graph([0, 1], [2, 3], [1.0, 2.0], vertices=4, hide_change=1)
-    from graphcuts_dp.pairs.groups import Groups
-
     groups = Groups(weighted.vertices, {"half": [0, 0, 1, 1]})
     flows = release_flows(weighted, groups, epsilon=1.0, seed=0)
     with pytest.raises(QueryError, match="counts=True"):
         flows.independence_test()
     assert 0 < flows.independence_test(simulations=19, counts=True).p_value <= 1
-
-
-def test_the_same_seed_gives_the_same_test(model):
-    first, second = (model.independence_test(simulations=50, seed=3) for _ in range(2))
-    assert first == second

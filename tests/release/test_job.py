@@ -15,23 +15,27 @@ from graphcuts_dp.release.releases import flows_job, graph_job
 
 N = 40
 OWNER = gc.Protect.owner(at_most=3)
+VERTEX = gc.Protect.vertex(degree_bound=5)
+
+
+def owned(count, **options):
+    ends = np.arange(count) % N, (np.arange(count) + 1 + np.arange(count) // N) % N
+    keys = np.arange(7, dtype=np.uint64)
+    return OwnedRows(gc.VertexSet(N), np.arange(count) % 7, keys, ends, **options)
 
 
 def edges(kind, count):
-    rng = np.random.default_rng(3)
-    keys = rng.permutation([i * N + j for i in range(N) for j in range(i + 1, N)])[:count]
-    rows, columns = keys // N, keys % N
-    weights = np.full(count, 2.0) if kind == "weighted" else None
+    keys = np.random.default_rng(3).permutation(np.flatnonzero(np.triu(np.ones((N, N)), 1)))
+    rows, columns = np.divmod(keys[:count], N)
     if kind == "owned":
-        owners = np.arange(count) % 7
-        return OwnedRows(gc.VertexSet(N), owners, np.arange(7, dtype=np.uint64), (rows, columns))
+        return owned(count)
     if kind == "two sides":
         return gc.BipartiteGraph(rows, columns, left=N, right=N)
     if kind == "directed":
         return gc.DirectedGraph(rows, columns, vertices=N)
-    return gc.Graph(
-        rows, columns, weights, vertices=N, **({"weight_cap": 4.0} if weights is not None else {})
-    )
+    if kind == "weighted":
+        return gc.Graph(rows, columns, np.full(count, 2.0), vertices=N, weight_cap=4.0)
+    return gc.Graph(rows, columns, vertices=N)
 
 
 def groups(kind):
@@ -42,39 +46,26 @@ def groups(kind):
 def released(kind, **options):
     whom = {"protect": OWNER} if kind == "owned" else {}
     noise = {"noise": "laplace"} if kind == "weighted" else {}
-    return lambda data: graph_job(
-        data, **{"epsilon": 12.0, "groups": groups(kind), **noise, **whom, **options}
-    )
+    options = {"epsilon": 12.0, "groups": groups(kind), **noise, **whom, **options}
+    return lambda data: graph_job(data, **options)
 
 
-def summed(kind):
+def summed(kind, **options):
     whom = {"protect": OWNER} if kind == "owned" else {}
-    return lambda data: flows_job(data, groups(kind), epsilon=1.0, **whom)
+    return lambda data: flows_job(data, groups(kind), epsilon=1.0, **whom | options)
 
 
 KINDS = ["plain", "weighted", "two sides", "directed", "owned"]
 JOBS = [
     *[(kind, make(kind)) for kind in KINDS for make in (released, summed)],
     *[(kind, released(kind, mechanism="sparse")) for kind in KINDS],
-    (
-        "plain",
-        lambda data: flows_job(
-            data, groups("plain"), epsilon=1.0, protect=gc.Protect.vertex(degree_bound=5)
-        ),
-    ),
+    ("plain", summed("plain", protect=VERTEX)),
     ("plain", released("plain", epsilon=0.1)),
 ]
 
 
 def said(job):
     return job.kind, job.parameters, job.cost, job.guarantee, job.warning, job.notes
-
-
-@pytest.mark.parametrize(("kind", "make"), JOBS)
-def test_a_job_says_the_same_whatever_the_edges_are(kind, make):
-    first = said(make(edges(kind, 0)))
-    assert said(make(edges(kind, 300))) == first
-    assert first[5]  # it has notes
 
 
 def reachable(start):
@@ -92,15 +83,16 @@ def reachable(start):
 
 
 @pytest.mark.parametrize(("kind", "make"), JOBS)
-def test_a_job_holds_no_private_row(kind, make):
+def test_a_job_says_the_same_whatever_the_edges_are_and_holds_no_private_row(kind, make):
     data = edges(kind, 300)
     job = make(data)
-    held = reachable(job)
+    assert said(make(edges(kind, 0))) == said(job)
+    assert job.notes
     private = [data, *(value for value in vars(data).values() if isinstance(value, np.ndarray))]
     assert private[1:]
+    held = reachable(job)
     assert not {id(each) for each in private} & set(held)
-    rows = [each for each in held.values() if isinstance(each, np.ndarray) and len(each) == 300]
-    assert not rows
+    assert not [each for each in held.values() if isinstance(each, np.ndarray) and len(each) == 300]
     assert id(data) in reachable(lambda: data)  # so the search finds what is held
 
 
@@ -127,16 +119,9 @@ def test_a_job_is_for_data_of_its_schema_alone(other, tmp_path, monkeypatch):
 
 
 def test_owners_who_can_change_more_are_other_data():
-    tails = OwnedRows(
-        gc.VertexSet(N),
-        np.zeros(1),
-        np.zeros(1, dtype=np.uint64),
-        (np.zeros(1), np.ones(1)),
-        owner_is_tail=True,
-    )
-    job = flows_job(tails, groups("owned"), epsilon=1.0, protect=OWNER)
+    job = summed("owned")(owned(1, owner_is_tail=True))
     with pytest.raises(ParameterError, match="for other data"):
-        execute(job, edges("owned", 9))
+        execute(job, owned(9))
 
 
 def test_running_charges_nothing_and_draws_what_execute_draws(tmp_path):
@@ -144,7 +129,6 @@ def test_running_charges_nothing_and_draws_what_execute_draws(tmp_path):
     job = released("plain", fit="none")(graph)
     made = execute(job, graph, store=tmp_path / "x.db", seed=5)
     again = job.run(job.bounded(graph), SeededEntropy(5))
-
     assert made.answer([0, 1]) == again.answer([0, 1])
     assert len(gc.store_status(tmp_path / "x.db").uses) == 1
 

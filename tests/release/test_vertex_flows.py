@@ -1,7 +1,10 @@
 """Flows that hide all edges of a vertex: release, files, stores, intervals."""
 
+from functools import partial
+
 import numpy as np
 import pytest
+from helpers import random_graph
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import BudgetError, ParameterError
@@ -17,24 +20,19 @@ GROUPS = gc.Groups(
 )
 
 
-def bounded(graph, groups, bound):
-    sides = sides_of_groups(graph, groups)
-    return sums_of_cells(graph, sides, cell_tree(graph, sides), Grid.of_vertices(graph, bound))
+def released(bound, graph=GRAPH, groups=GROUPS, *, epsilon=1.0, **options):
+    protect = gc.Protect.vertex(degree_bound=bound)
+    return gc.release_flows(graph, groups, epsilon=epsilon, protect=protect, **options)
 
 
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 def test_intervals_hold_the_bounded_table_on_every_level(noise):
-    true = bounded(GRAPH, GROUPS, 3)
+    sides = sides_of_groups(GRAPH, GROUPS)
+    cells, grid = cell_tree(GRAPH, sides), Grid.of_vertices(GRAPH, 3)
+    true = sums_of_cells(GRAPH, sides, cells, grid)
+    delta = 1e-6 if noise == "gaussian" else 0.0
     for seed in range(20):
-        flows = gc.release_flows(
-            GRAPH,
-            GROUPS,
-            epsilon=1.0,
-            delta=1e-6 if noise == "gaussian" else 0.0,
-            noise=noise,
-            seed=seed,
-            protect=gc.Protect.vertex(degree_bound=3),
-        )
+        flows = released(3, delta=delta, noise=noise, seed=seed)
         for place, level in enumerate(flows.levels, start=1):
             # All intervals of a release at once fail with probability 1e-9.
             table = flows.to_frame(level, confidence=1 - 1e-9, simultaneous=True)
@@ -44,21 +42,14 @@ def test_intervals_hold_the_bounded_table_on_every_level(noise):
 
 
 def test_the_noise_is_that_of_all_cells_of_a_group():
-    flows = gc.release_flows(
-        GRAPH, GROUPS, epsilon=0.5, seed=0, protect=gc.Protect.vertex(degree_bound=3)
-    )
-    total = sum(
-        parameter * change[0]
-        for parameter, change in zip(flows.noisy.noise.parameters, flows.noisy.changes, strict=True)
-    )
-    assert total == flows.noisy.epsilon <= 0.5
-    assert flows.noisy.changes[-1] == (12, 36)  # 4 cells of a group, 3 in each
+    noisy = released(3, epsilon=0.5, seed=0).noisy
+    rates = zip(noisy.noise.parameters, noisy.changes, strict=True)
+    assert sum(rate * change[0] for rate, change in rates) == noisy.epsilon <= 0.5
+    assert noisy.changes[-1] == (12, 36)  # 4 cells of a group, 3 in each
 
 
 def test_the_guarantee_says_whom_it_protects_and_the_receipt_of_what(tmp_path):
-    flows = gc.release_flows(
-        GRAPH, GROUPS, epsilon=1.0, seed=0, protect=gc.Protect.vertex(degree_bound=7)
-    )
+    flows = released(7, seed=0)
     assert flows.guarantee.protects == "1 vertex"
     assert "all edges of any one vertex" in flows.guarantee.neighbours
     assert "degree bound" in flows.guarantee.public
@@ -69,29 +60,18 @@ def test_the_guarantee_says_whom_it_protects_and_the_receipt_of_what(tmp_path):
 
 def test_a_store_of_vertices_refuses_edges(tmp_path):
     store = tmp_path / "mail.db"
-    gc.release_flows(
-        GRAPH, GROUPS, epsilon=1.0, store=store, protect=gc.Protect.vertex(degree_bound=7)
-    )
+    released(7, store=store)
     with pytest.raises(BudgetError, match="protect 1 vertex"):
         gc.release_flows(GRAPH, GROUPS, epsilon=1.0, store=store)
-    gc.release_flows(
-        GRAPH, GROUPS, epsilon=1.0, store=store, protect=gc.Protect.vertex(degree_bound=2)
-    )
+    released(2, store=store)
 
 
 def test_weights_need_no_cap():
-    rng = np.random.default_rng(1)
-    weights = rng.exponential(3.0, len(GRAPH.rows))
+    weights = np.random.default_rng(1).exponential(3.0, len(GRAPH.rows))
     graph = gc.Graph(GRAPH.rows, GRAPH.columns, weights, vertices=GRAPH.vertices)
-    flows = gc.release_flows(
-        graph, GROUPS, epsilon=50.0, seed=0, protect=gc.Protect.vertex(degree_bound=1000)
-    )
-    true = weights.sum()  # no degree exceeds the bound
-    answer = flows.total
-    assert answer.interval[0] <= true <= answer.interval[1]
-    whole = gc.release_flows(
-        graph, GROUPS, epsilon=1.0, whole=True, seed=0, protect=gc.Protect.vertex(degree_bound=9)
-    )
+    low, high = released(1000, graph, epsilon=50.0, seed=0).total.interval
+    assert low <= weights.sum() <= high  # no degree exceeds the bound
+    whole = released(9, graph, whole=True, seed=0)
     assert whole.noisy.unit == 1.0
     assert whole.noisy.changes[-1][0] == 36
 
@@ -99,24 +79,17 @@ def test_weights_need_no_cap():
 @pytest.mark.parametrize("bound", [None, 0, 2.5])
 def test_bounds_that_make_no_sense_are_refused(bound):
     with pytest.raises(ParameterError, match="degree_bound"):
-        gc.release_flows(GRAPH, GROUPS, epsilon=1.0, protect=gc.Protect.vertex(degree_bound=bound))
+        released(bound)
 
 
 def test_bipartite_and_directed_tables():
-    rng = np.random.default_rng(0)
-    left, right = gc.VertexSet(12), gc.VertexSet(9)
-    two = gc.BipartiteGraph(rng.integers(0, 12, 60), rng.integers(0, 9, 60), left=left, right=right)
-    sides = (
-        gc.Groups(two.left, {"part": (np.arange(12) % 3).tolist()}),
-        gc.Groups(two.right, {"part": (np.arange(9) % 2).tolist()}),
-    )
-    flows = gc.release_flows(
-        two, sides, epsilon=50.0, seed=0, protect=gc.Protect.vertex(degree_bound=50)
-    )
-    assert flows.total.interval[0] <= len(two.rows) <= flows.total.interval[1]
-    arcs = gc.DirectedGraph(rng.integers(0, 12, 60), rng.integers(0, 12, 60), vertices=12)
-    groups = gc.Groups(arcs.vertices, {"part": (np.arange(12) % 3).tolist()})
-    flows = gc.release_flows(
-        arcs, groups, epsilon=50.0, seed=0, protect=gc.Protect.vertex(degree_bound=2)
-    )
-    assert flows.noisy.changes == ((10, 20),)  # 2 for each of (a, b), (b, a) and (a, a)
+    def parts(vertices, count):
+        return gc.Groups(vertices, {"part": (np.arange(len(vertices)) % count).tolist()})
+
+    nearly_exact = partial(released, epsilon=50.0, seed=0)
+    two = random_graph((12, 9), density=0.5)
+    low, high = nearly_exact(50, two, (parts(two.left, 3), parts(two.right, 2))).total.interval
+    assert low <= len(two.rows) <= high
+    arcs = random_graph(12, directed=True)
+    noisy = nearly_exact(2, arcs, parts(arcs.vertices, 3)).noisy
+    assert noisy.changes == ((10, 20),)  # 2 for each of (a, b), (b, a) and (a, a)

@@ -1,0 +1,150 @@
+"""Shrunk estimates: the covariance of errors, kinds of cuts, and which side an estimate takes."""
+
+import numpy as np
+import pytest
+from group_cases import cliques, directed, drawn, two_sided
+from helpers import random_graph
+
+from graphcuts_dp.estimate.shrinkage import shrunk_list, shrunk_towards
+from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.release.releases import release_graph
+
+GRAPHS = {
+    "plain": lambda: (random_graph(12, 0, density=0.4), None),
+    "two sides": lambda: (random_graph((8, 9), 0, density=0.4), None),
+    "arcs": lambda: (random_graph(9, 0, density=0.4, directed=True), None),
+    "groups": cliques,
+    "groups, arcs": directed,
+    "groups, two sides": two_sided,
+}
+
+
+@pytest.mark.parametrize("mechanism", ["response", "degrees+response", "auto"])
+@pytest.mark.parametrize("kind", GRAPHS)
+def test_covariances_are_those_of_the_laws_of_sums_of_cuts(kind, mechanism):
+    """An estimate is linear: what parts T into two adds up, and so do variances, and twice this."""
+    graph, groups = GRAPHS[kind]()
+    made = drawn(graph, groups, mechanism)
+    estimator, rng = made.estimator, np.random.default_rng(2)
+    close = 1e-9 if groups is None else 1e-3  # groups that lie alike have one number, of any size
+    rows, columns = graph.shape
+    for _ in range(10):
+        S, part = rng.random(rows) < 0.5, rng.integers(3, size=columns)
+        first, second = part == 0, part == 1
+        if made.noisy.symmetric:  # else pairs in S and T lie in both parts
+            first, second = first & ~S, second & ~S
+        cuts = [(S, first), (S, second)]
+        found = estimator.covariances(cuts)
+        a, b, both = (
+            estimator.estimate(S, T).noise.variance for T in (first, second, first | second)
+        )
+        np.testing.assert_allclose(found.diagonal(), [a, b], rtol=1e-9)
+        np.testing.assert_allclose(found[0, 1], (both - a - b) / 2, rtol=0, atol=close * both)
+    same = np.array([rng.random(rows) < 0.7, rng.random(rows) < 0.7])
+    if made.noisy.symmetric:  # pairs within overlapping sets
+        cuts = [(each, each) for each in same]
+        variances = [estimator.estimate(*cut).noise.variance for cut in cuts]
+        np.testing.assert_allclose(
+            estimator.covariances(cuts).diagonal(), variances, rtol=1e-9, atol=1e-9
+        )
+
+
+def deviations_of_errors(found, truth, deviations):
+    return np.sqrt((((found - truth) / deviations) ** 2).mean())
+
+
+def test_estimates_follow_the_better_side():
+    """And of a mixed list, with a fifth of the synthetic answers far off, what contradicts them."""
+    rng = np.random.default_rng(0)
+    deviations, truth = rng.uniform(5, 10, 300), rng.normal(0, 100, 300)
+    unbiased = truth + deviations * rng.normal(size=300)
+    noise, errors = np.diag(deviations**2), {}
+    for ratio in (0.0, 0.7, 30.0):
+        synthetic = truth + ratio * deviations * rng.normal(size=300)
+        all_of = shrunk_towards(synthetic, unbiased, noise), synthetic, unbiased
+        errors[ratio] = [deviations_of_errors(x, truth, deviations) for x in all_of]
+    assert errors[0.0][0] < 0.2  # where the unbiased answers have 1
+    assert errors[0.7][0] < 0.95 * min(errors[0.7][1:])
+    assert errors[30.0][0] < 1.05 * errors[30.0][2]
+    far = np.arange(300) % 5 == 0
+    synthetic = truth + np.where(far, 20, 0) * deviations * rng.normal(size=300)
+    found = shrunk_towards(synthetic, unbiased, noise)
+    for where, most in ((~far, 0.3), (far, 1.3)):  # and the synthetic ones 20
+        assert deviations_of_errors(found[where], truth[where], deviations[where]) < most
+
+
+def test_a_common_factor_is_corrected():
+    """What lies between communities is a third of what degrees say: each answer shows little."""
+    rng = np.random.default_rng(1)
+    synthetic = rng.uniform(200, 400, 30)
+    truth = 0.3 * synthetic
+    unbiased = truth + 150 * rng.normal(size=30)
+    found = shrunk_towards(synthetic, unbiased, 150.0**2 * np.eye(30))
+    assert deviations_of_errors(found, truth, 150) < 0.25  # unbiased 1, synthetic 1.4
+
+
+def test_common_noise_is_no_evidence():
+    """Halves share nearly all their noise: together they are 2 deviations off, as one would be."""
+    synthetic = np.full(30, 1000.0)
+    unbiased = synthetic + 200 + 10 * np.random.default_rng(2).normal(size=30)
+    common = np.full((30, 30), 100.0**2) + np.diag(np.full(30, 10.0**2))
+    kept, believed = (
+        (shrunk_towards(synthetic, unbiased, noise) - synthetic).mean()
+        for noise in (common, np.diag(common.diagonal()))
+    )
+    assert abs(kept) < 60
+    assert believed > 120  # thirty independent answers would show that the truth lies there
+
+
+def test_one_answer_moves_by_less_than_half_a_deviation():
+    for residual, moved in ((0.0, 0.01), (0.4, 0.4), (2.0, 0.45), (30.0, 0.1)):
+        found = shrunk_towards(np.array([100.0]), np.array([100.0 + residual]), np.eye(1))[0]
+        assert max(100.0, 100 + residual - moved) - 1e-3 <= found <= 100 + residual
+    exact = shrunk_towards(np.array([7.0]), np.array([3.0]), np.zeros((1, 1)))
+    assert exact[0] == 3.0  # no pairs, no noise
+    assert len(shrunk_towards(np.empty(0), np.empty(0), np.empty((0, 0)))) == 0
+
+
+def test_a_mixed_list_is_divided_and_a_cut_that_is_named_twice_is_one():
+    rng, n = np.random.default_rng(3), 60
+    block = np.arange(n) // 15
+    communities = [(block == a, block == b) for a in range(4) for b in range(a)]
+    halves = [(S, ~S) for S in rng.random((10, n)) < 0.5]
+    synthetic = {"communities": np.full(6, 300.0), "halves": np.full(10, 5000.0)}
+    unbiased = {
+        "communities": 100 + 50 * rng.normal(size=6),
+        "halves": 5000 + 50 * rng.normal(size=10),
+    }
+
+    def covariances(cuts):
+        return 50.0**2 * np.eye(len(cuts))
+
+    def shrunk(cuts, *names):
+        made, seen = (np.concatenate([of[name] for name in names]) for of in (synthetic, unbiased))
+        return shrunk_list(cuts, made, seen, covariances, hollow=True, symmetric=True)
+
+    apart = np.concatenate([shrunk(communities, "communities"), shrunk(halves, "halves")])
+    mixed = shrunk(communities + halves, "communities", "halves")
+    np.testing.assert_array_equal(mixed, apart)
+    assert np.abs(mixed[:6] - 100).mean() < 40
+    assert np.abs(mixed[6:] - 5000).mean() < 10
+    turned = [(T, S) for S, T in communities]
+    twice = shrunk(communities + turned, "communities", "communities")
+    np.testing.assert_array_equal(twice, np.tile(apart[:6], 2))
+
+
+def test_answers_are_labelled_and_keep_the_proven_interval():
+    release = release_graph(random_graph(30, 4), epsilon=1.0, seed=0)
+    queries = [CutQuery([i]) for i in range(30)]
+    truth = np.array([query.value(release.graph) for query in queries])
+    unbiased, shrunk = (release.answer_all(queries, estimate=e) for e in ("unbiased", "shrunk"))
+    for own, moved in zip(unbiased, shrunk, strict=True):
+        assert (own.estimate, moved.estimate) == ("unbiased", "shrunk")
+        assert own.interval == moved.interval
+        assert "estimate, no guarantee" not in str(own)
+        assert "estimate, no guarantee" in str(moved)
+        assert 0 <= moved.value <= 29
+    own, moved = (np.array([one.value for one in each]) for each in (unbiased, shrunk))
+    assert np.abs(moved - truth).mean() < np.abs(own - truth).mean()
+    alone = release.answer(queries[0], estimate="shrunk")
+    assert alone.value == release.answer_all(queries[:1], estimate="shrunk")[0].value
