@@ -16,9 +16,11 @@ first look catches them, and its 200 runs are too few for a mechanism that is of
 A sound mechanism is refuted with probability alpha, by the fixed seeds of the tests not at all.
 """
 
+import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, ClassVar, TypeVar, final
 
 import numpy as np
@@ -342,17 +344,46 @@ class Entry:
         source: EntropySource,
         report: Callable[[str], None] = lambda _: None,
     ) -> AuditOutcome:
-        """Audit it.
-
-        Args:
-            epsilon: that the mechanism shall claim.
-            effort: how hard to look.
-            source: of all noise.
-            report: called with what is looked at next.
-        """
+        """Audit it, claiming an epsilon."""
         outcome = self.make(epsilon).check(self.name, effort, source, report)
         why = self.unseen or ("" if outcome.method == "exact" else _FEW)
         return replace(outcome, unseen=why if outcome.seen < HALF else "")
+
+
+REGISTERED: list[Entry] = []
+Make = TypeVar("Make", bound=Callable[..., Audit])
+
+
+def audited(
+    name: str,
+    *choices: Iterable[Any],
+    covers: str = "",
+    slow: bool | Callable[..., bool] = False,
+    unseen: str | Callable[..., str] = "",
+) -> Callable[[Make], Make]:
+    """Register the audit that a function makes of an epsilon; or several, of names and an epsilon.
+
+    Args:
+        name: of the entry, with {} for each of the names.
+        choices: which names there are: each combination has an entry.
+        covers: name of the mechanism, if it is not that of the entry.
+        slow: see `Entry`; or a function of the names.
+        unseen: likewise.
+    """
+
+    def register(make: Make) -> Make:
+        for names in itertools.product(*choices):
+            entry = Entry(
+                name.format(*names),
+                partial(make, *names),
+                ((covers or name).format(*names),),
+                slow=slow(*names) if callable(slow) else slow,
+                unseen=unseen(*names) if callable(unseen) else unseen,
+            )
+            REGISTERED.append(entry)
+        return make
+
+    return register
 
 
 def column_of(

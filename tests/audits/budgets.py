@@ -1,4 +1,4 @@
-"""Audits of releases that split their budget: noisy total, noisy degrees, and all parts together.
+"""Audits of releases that split their budget: noisy total, degrees, sums of groups, all together.
 
 A run gives, among other numbers, the log likelihood ratio of the neighbours for what was released:
 the most telling number there is.
@@ -6,146 +6,199 @@ the most telling number there is.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
-from graphcuts_dp.estimate.measurement import Degrees, Measurement
+from graphcuts_dp.arrays import FloatMatrix, FloatVector
+from graphcuts_dp.estimate.measurement import CellSums, Degrees, Measurement, Measurements
 from graphcuts_dp.estimate.noisy_matrix import NOISES, NoisyMatrix
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
-from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
+from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
+from graphcuts_dp.measure.cells import measure_groups
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
 from graphcuts_dp.measure.statistics import measure_degrees, measure_total
 from graphcuts_dp.privacy.noise import EntropySource, sample_discrete_laplace
 from graphcuts_dp.release.measuring import measure
 from graphcuts_dp.release.shares import Prospect, Response
-from graphcuts_dp.results.release import ANSWERS, SYNTHETIC_GRAPH, Release
-from tests.audits.base import Audit, ByLaw, Entry, Sampled, column_of
-from tests.audits.graphs import BIPARTITE, DIRECTED, HUB, LAST_PAIR, capped
+from graphcuts_dp.results.release import Release
+from tests.audits.base import Audit, ByLaw, Sampled, audited, column_of
+from tests.audits.graphs import BIPARTITE, DIRECTED, HUB, LAST_PAIR, Side, capped, sides
+from tests.audits.losses import laplace_gain
 
-Sums = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
-
-
-@dataclass(frozen=True, eq=False)
-class Placed:
-    """One of two neighbours, and where they differ.
-
-    Attributes:
-        graph: this one.
-        ends: row and column of the pair in which they differ.
-        before: row and column sums of the first neighbour.
-        after: likewise of the second.
-    """
-
-    graph: AnyGraph = field(repr=False)
-    ends: tuple[int, int]
-    before: Sums
-    after: Sums
-
-
-def placed(pair: Neighbours) -> Neighbours:
-    """Neighbours that know where they differ."""
-    row, column = (int(end[0]) for end in np.nonzero(pair.second.dense() - pair.first.dense()))
-    if isinstance(pair.first, Graph):
-        row, column = min(row, column), max(row, column)
-    sums = _sums(pair.first), _sums(pair.second)
-    first, second = (Placed(graph, (row, column), *sums) for graph in (pair.first, pair.second))
-    return Neighbours(pair.name, first, second)
-
-
-def _sums(graph: AnyGraph) -> Sums:
-    dense = graph.dense()
-    return dense.sum(axis=1), dense.sum(axis=0)
-
-
-PAIRS = tuple(placed(pair) for pair in (LAST_PAIR, HUB, BIPARTITE[0]))
+Run = Callable[[Side], list[float]]
+Start = Callable[[float, str, EntropySource], Run]
+PAIRS = tuple(map(sides, (LAST_PAIR, HUB, BIPARTITE[0])))
 _TWINS = (PAIRS[0],)
-WEIGHTS = {
-    "binary": (placed(DIRECTED[0]),),
-    "discrete-laplace": (placed(capped(2.0)[0]),),
-    "laplace": (placed(capped(0.3)[0]),),
+_WEIGHTS = {
+    "binary": (sides(DIRECTED[0]),),
+    "discrete-laplace": (sides(capped(2.0)[0]),),
+    "laplace": (sides(capped(0.3)[0]),),
 }
-Run = Callable[[Placed], list[float]]
+SHARED = (
+    "The budget is shared by several parts, whose losses all add up in few of the runs; the audit "
+    "by its law sees what all runs tell."
+)
 
 
-def growths(noisy: Measurement[Degrees], where: Placed) -> list[float]:
+def growths(noisy: Measurement[Degrees], side: Side) -> list[float]:
     """What was released, all of it, above the first neighbour's sums.
 
     An audit looks at the difference of any two numbers of a run, so that noise which any two of
     them share is seen: between vertices, and between the two sides of a bipartite graph, or the
     out- and in-degrees of a directed one.
     """
-    used = zip(noisy.values, where.before, strict=False)
+    used = zip(noisy.values, side.before, strict=False)
     return [float(x) for sums, before in used for x in sums - before]
 
 
-def seen_of_degrees(noisy: Measurement[Degrees], where: Placed) -> list[float]:
+def seen_of_degrees(noisy: Measurement[Degrees], side: Side) -> list[float]:
     """Growth of the two sums that the pair changes, and their log likelihood ratio."""
-    row, column = where.ends
+    row, column = side.ends
     ends = np.array([noisy.values[0][row], noisy.values[-1][column]])
-    before, after = (np.array([s[0][row], s[1][column]]) for s in (where.before, where.after))
+    before, after = (np.array([s[0][row], s[1][column]]) for s in (side.before, side.after))
     growth = ends - before
-    rate = float(noisy.rate) / noisy.unit
-    loss = rate * (np.abs(ends - before) - np.abs(ends - after)).sum()
-    return [*growth, growth.min(), growth.max(), float(loss), *(ends % 1)]
+    loss = laplace_gain(ends, before, after, float(noisy.rate) / noisy.unit)
+    return [*growth, growth.min(), growth.max(), loss, *(ends % 1)]
 
 
-def seen_of_entry(noisy: NoisyMatrix, where: Placed) -> float:
+def _of_degrees(noisy: Measurement[Degrees], side: Side) -> float:
+    return seen_of_degrees(noisy, side)[4]
+
+
+def _of_entry(noisy: NoisyMatrix, side: Side) -> float:
     """Log likelihood ratio of the largest weight and none at the pair."""
-    return float(noisy.distribution.evidence(noisy.steps[where.ends].reshape(1))[0])
+    return float(noisy.distribution.evidence(noisy.steps[side.ends].reshape(1))[0])
 
 
-def seen_of_all(data: Release, where: Placed) -> list[float]:
+def seen_of_all(data: Release, side: Side) -> list[float]:
     """What all parts tell of the pair, the sum of it, and all sums above the first neighbour's."""
-    entry = seen_of_entry(data.noisy, where)
+    entry = _of_entry(data.noisy, side)
     of_degrees = of_total = above = 0.0
-    sides = sum(map(len, where.before[: 1 if data.noisy.symmetric else 2]))
-    released = {True: [0.0] * sides, False: [0.0] * sides}  # of early degrees, and of later ones
+    sums = sum(map(len, side.before[: 1 if data.noisy.symmetric else 2]))
+    released = {True: [0.0] * sums, False: [0.0] * sums}  # of early degrees, and of later ones
     for noisy in data.measurements.all_of(Degrees):
-        of_degrees += seen_of_degrees(noisy, where)[4]
-        released[noisy.name == "early degrees"] = growths(noisy, where)
+        of_degrees += _of_degrees(noisy, side)
+        released[noisy.name == "early degrees"] = growths(noisy, side)
     if data.total is not None:
         value = data.total.total
-        before, after = (sums[0].sum() for sums in (where.before, where.after))
-        rate = math.sqrt(2 / data.total.law.variance)
-        of_total = float(rate * (abs(value - before) - abs(value - after)))
+        before, after = (sums[0].sum() for sums in (side.before, side.after))
+        of_total = laplace_gain(value, before, after, math.sqrt(2 / data.total.law.variance))
         above = float(value - before) / (2 if data.noisy.symmetric else 1)  # edges count twice
     parts = [entry, of_degrees, of_total, float(data.degrees is None)]
     return [*parts, entry + of_degrees + of_total, above, *released[False], *released[True]]
 
 
-def _degrees(epsilon: Fraction, noise: str, source: EntropySource) -> Run:
-    def run(where: Placed) -> list[float]:
-        distribution = distribution_for(where.graph, noise, 1.0)
-        noisy = measure_degrees(where.graph, distribution, epsilon=epsilon, source=source)
-        return [*seen_of_degrees(noisy, where), *growths(noisy, where)]
+# One part alone.
+
+
+def _total(epsilon: Fraction, source: EntropySource) -> Run:
+    def run(side: Side) -> list[float]:
+        distribution = distribution_for(side.graph, "laplace", 1.0)
+        return [measure_total(side.graph, distribution, epsilon=epsilon, source=source).total]
 
     return run
 
 
-def _total(epsilon: Fraction, noise: str, source: EntropySource) -> Run:
-    def run(where: Placed) -> list[float]:
-        distribution = distribution_for(where.graph, noise, 1.0)
-        return [measure_total(where.graph, distribution, epsilon=epsilon, source=source).total]
+def _raw_total(_source: EntropySource) -> Run:
+    return lambda side: [float(side.graph.dense().sum())]
+
+
+def _degrees(epsilon: Fraction, shared: bool, source: EntropySource) -> Run:
+    """If shared, columns get the noise of the rows: each side keeps its promise, both do not."""
+
+    def run(side: Side) -> list[float]:
+        distribution = distribution_for(side.graph, "laplace", 1.0)
+        noisy = measure_degrees(side.graph, distribution, epsilon=epsilon, source=source)
+        if shared and len(noisy.steps) == 2:
+            exact = np.rint(side.graph.dense() / noisy.unit).astype(np.int64)
+            drawn = noisy.steps[0] - exact.sum(axis=1)
+            columns = exact.sum(axis=0) + np.resize(drawn, len(noisy.steps[1]))
+            noisy = replace(noisy, steps=(noisy.steps[0], columns))
+        return [*seen_of_degrees(noisy, side), *growths(noisy, side)]
 
     return run
 
 
-def _all(
-    epsilon: float, noise: str, mechanism: str, source: EntropySource, *, workload: str = ANSWERS
-) -> Run:
-    def run(where: Placed) -> list[float]:
-        bought = measure(
-            where.graph,
-            epsilon=epsilon,
-            noise=noise,
-            source=source,
-            response=Response(mechanism, workload=workload),
-        )
-        return seen_of_all(Release(measurements=bought), where)
+def _noise_reused(epsilon: Fraction, source: EntropySource) -> Run:
+    """The total's noise again for the first degree: their difference has none."""
+
+    def run(side: Side) -> list[float]:
+        dense = side.graph.dense()
+        noise = sample_discrete_laplace(epsilon / 4, len(dense), source)
+        return [float(dense.sum() + noise[0]), *(dense.sum(axis=1) + noise)]
+
+    return run
+
+
+def _not_rounded(epsilon: Fraction, source: EntropySource) -> Run:
+    """Whole noise on weights that are not whole."""
+
+    def run(side: Side) -> list[float]:
+        sums = side.graph.dense().sum(axis=1)
+        noisy = sums + sample_discrete_laplace(epsilon / 4, len(sums), source)
+        return [*noisy, *(noisy % 1)]
+
+    return run
+
+
+_HALVES = sides(
+    Neighbours(
+        "a weight of a half",
+        Graph([0], [1], [2.0], vertices=4, weight_cap=2.0),
+        Graph([0, 2], [1, 3], [2.0, 0.5], vertices=4, weight_cap=2.0),
+    )
+)
+_CORNER = sides(
+    Neighbours(
+        "weights, two sides",
+        BipartiteGraph([0], [1], [0.25], left=3, right=2, weight_cap=0.3),
+        BipartiteGraph([0, 2], [1, 1], [0.25, 0.3], left=3, right=2, weight_cap=0.3),
+    )
+)
+
+
+@audited("noisy total")
+def _total_audit(epsilon: float) -> Audit:
+    exact = Fraction(epsilon)
+    return Sampled(
+        claim=Claim(epsilon),
+        pairs=(*PAIRS, _CORNER),
+        start=partial(_total, exact),
+        twins={"half the noise": partial(_total, 2 * exact), "m used raw": _raw_total},
+        twin_pairs=_TWINS,
+    )
+
+
+@audited("noisy degrees")
+def _degrees_audit(epsilon: float) -> Audit:
+    exact = Fraction(epsilon)
+    return Sampled(
+        claim=Claim(epsilon),
+        pairs=(*PAIRS, sides(DIRECTED[0]), _CORNER, _HALVES),
+        start=partial(_degrees, exact, False),
+        twins={
+            "sensitivity 1 for 2": partial(_degrees, 2 * exact, False),
+            "noise reused": partial(_noise_reused, exact),
+            "same noise on both sides": partial(_degrees, exact, True),
+            "weights not rounded": partial(_not_rounded, exact),
+        },
+        twin_pairs=(PAIRS[0], PAIRS[2], _HALVES),
+        runs=10_000,
+    )
+
+
+# All parts of a release without groups.
+
+
+def _all(mechanism: str, epsilon: float, noise: str, source: EntropySource) -> Run:
+    response = Response(mechanism)
+
+    def run(side: Side) -> list[float]:
+        bought = measure(side.graph, epsilon=epsilon, noise=noise, source=source, response=response)
+        return seen_of_all(Release(measurements=bought), side)
 
     return run
 
@@ -165,229 +218,216 @@ class _AlwaysLooks(Prospect):
 
 
 def _with_early_degrees(epsilon: float, noise: str, source: EntropySource) -> Run:
-    def run(where: Placed) -> list[float]:
-        bought = measure(
-            where.graph,
-            epsilon=epsilon,
-            noise=noise,
-            source=source,
-            choice=_AlwaysLooks,
-            response=Response("auto"),
-        )
-        return seen_of_all(Release(measurements=bought), where)
+    options = {"noise": noise, "choice": _AlwaysLooks, "response": Response("auto")}
+
+    def run(side: Side) -> list[float]:
+        bought = measure(side.graph, epsilon=epsilon, source=source, **options)  # type: ignore[arg-type]
+        return seen_of_all(Release(measurements=bought), side)
 
     return run
 
 
-# Broken twins.
+def _degrees_not_charged(
+    factor: int, early: bool, epsilon: float, noise: str, source: EntropySource
+) -> Run:
+    """They get so many times epsilon, and the entries beside get all of it, too."""
 
-
-def _early_degrees_not_charged(epsilon: float, noise: str, source: EntropySource) -> Run:
-    """They get all of epsilon, and so do the entries that are chosen by them."""
-
-    def run(where: Placed) -> list[float]:
-        distribution = distribution_for(where.graph, noise, epsilon)
-        early = measure_degrees(
-            where.graph, distribution, epsilon=Fraction(epsilon), source=source, early=True
-        )
-        of_degrees = seen_of_degrees(early, where)[4]
-        of_entry = seen_of_entry(randomized_response(where.graph, distribution, source), where)
-        return [of_degrees, of_entry, of_degrees + of_entry]
+    def run(side: Side) -> list[float]:
+        distribution = distribution_for(side.graph, noise, epsilon)
+        given = factor * Fraction(epsilon)
+        noisy = measure_degrees(side.graph, distribution, epsilon=given, source=source, early=early)
+        of_degrees = _of_degrees(noisy, side)
+        entry = _of_entry(randomized_response(side.graph, distribution, source), side)
+        return [of_degrees, entry, of_degrees + entry]
 
     return run
 
 
-def _chosen_by_true_degrees(epsilon: float, noise: str, source: EntropySource) -> Run:
-    def run(where: Placed) -> list[float]:
-        largest = where.graph.dense().sum(axis=1).max()
-        chosen = "degrees+response" if largest > 0 else "response"
-        return _all(epsilon, noise, chosen, source)(where)
-
-    return run
-
-
-def _parts_that_get_all(epsilon: float, noise: str, source: EntropySource) -> Run:
-    def run(where: Placed) -> list[float]:
-        distribution = distribution_for(where.graph, noise, epsilon)
-        exact = Fraction(epsilon)
-        noisy = measure_degrees(where.graph, distribution, epsilon=2 * exact, source=source)
-        of_degrees = seen_of_degrees(noisy, where)[4]
-        of_entry = seen_of_entry(randomized_response(where.graph, distribution, source), where)
-        return [of_degrees, of_entry, of_degrees + of_entry]
-
-    return run
+def _chosen_by(
+    true: Callable[[Graph], float], epsilon: float, noise: str, source: EntropySource
+) -> Run:
+    """Whether degrees are bought is chosen by a true number of the graph."""
+    runs = {
+        chosen: _all(chosen, epsilon, noise, source) for chosen in ("response", "degrees+response")
+    }
+    return lambda side: runs["degrees+response" if true(side.graph) else "response"](side)
 
 
-def _noise_reused(epsilon: Fraction, source: EntropySource) -> Run:
-    """The total's noise again for the first degree: their difference has none."""
-
-    def run(where: Placed) -> list[float]:
-        noise = sample_discrete_laplace(epsilon / 4, where.graph.dense().shape[0], source)
-        degrees = where.graph.dense().sum(axis=1) + noise
-        return [float(where.graph.dense().sum() + noise[0]), *degrees]
-
-    return run
+def _largest_degree(graph: Graph) -> float:
+    return float(graph.dense().sum(axis=1).max())
 
 
-def _same_noise_on_both_sides(epsilon: Fraction, noise: str, source: EntropySource) -> Run:
-    """Columns get the noise of the rows: each side alone keeps its promise, both do not."""
-
-    def run(where: Placed) -> list[float]:
-        distribution = distribution_for(where.graph, noise, 1.0)
-        noisy = measure_degrees(where.graph, distribution, epsilon=epsilon, source=source)
-        if len(noisy.steps) == 2:
-            exact = np.rint(where.graph.dense() / noisy.unit).astype(np.int64)
-            drawn = noisy.steps[0] - exact.sum(axis=1)
-            columns = exact.sum(axis=0) + np.resize(drawn, len(noisy.steps[1]))
-            noisy = replace(noisy, steps=(noisy.steps[0], columns))
-        return [*seen_of_degrees(noisy, where), *growths(noisy, where)]
-
-    return run
+def _edges(graph: Graph) -> float:
+    return len(graph.rows)
 
 
-def _not_rounded(epsilon: Fraction, source: EntropySource) -> Run:
-    """Whole noise on weights that are not whole."""
-
-    def run(where: Placed) -> list[float]:
-        sums = where.graph.dense().sum(axis=1)
-        noisy = sums + sample_discrete_laplace(epsilon / 4, len(sums), source)
-        return [*noisy, *(noisy % 1)]
-
-    return run
-
-
-def _raw_total(source: EntropySource) -> Run:
-    del source
-    return lambda where: [float(where.graph.dense().sum())]
-
-
-def _chosen_by_the_true_total(epsilon: float, noise: str, source: EntropySource) -> Run:
-    def run(where: Placed) -> list[float]:
-        chosen = "degrees+response" if len(where.graph.rows) else "response"
-        return _all(epsilon, noise, chosen, source)(where)
-
-    return run
-
-
-_HALVES = placed(
-    Neighbours(
-        "a weight of a half",
-        Graph([0], [1], [2.0], vertices=4, weight_cap=2.0),
-        Graph([0, 2], [1, 3], [2.0, 0.5], vertices=4, weight_cap=2.0),
-    )
-)
-_CORNER = placed(
-    Neighbours(
-        "weights, two sides",
-        BipartiteGraph([0], [1], [0.25], left=3, right=2, weight_cap=0.3),
-        BipartiteGraph([0, 2], [1, 1], [0.25, 0.3], left=3, right=2, weight_cap=0.3),
-    )
-)
-
-
-def _degrees_audit(epsilon: float) -> Audit:
-    exact = Fraction(epsilon)
+def _started(start: Start, twins: dict[str, Start], noise: str, epsilon: float) -> Audit:
     return Sampled(
         claim=Claim(epsilon),
-        pairs=(*PAIRS, placed(DIRECTED[0]), _CORNER, _HALVES),
-        start=partial(_degrees, exact, "laplace"),
-        twins={
-            "sensitivity 1 for 2": partial(_degrees, 2 * exact, "laplace"),
-            "noise reused": partial(_noise_reused, exact),
-            "same noise on both sides": partial(_same_noise_on_both_sides, exact, "laplace"),
-            "weights not rounded": partial(_not_rounded, exact),
-        },
-        twin_pairs=(PAIRS[0], PAIRS[2], _HALVES),
-        runs=10_000,
-    )
-
-
-def _total_audit(epsilon: float) -> Audit:
-    exact = Fraction(epsilon)
-    return Sampled(
-        claim=Claim(epsilon),
-        pairs=(*PAIRS, _CORNER),
-        start=partial(_total, exact, "laplace"),
-        twins={"half the noise": partial(_total, 2 * exact, "laplace"), "m used raw": _raw_total},
+        pairs=(*PAIRS, *_WEIGHTS[noise]),
+        start=partial(start, epsilon, noise),
+        twins={name: partial(twin, epsilon, noise) for name, twin in twins.items()},
         twin_pairs=_TWINS,
     )
 
 
-def _split_audit(noise: str, mechanism: str, epsilon: float, *, workload: str = ANSWERS) -> Audit:
-    twins = {"each part gets all of epsilon": partial(_parts_that_get_all, epsilon, noise)}
-    if mechanism == "auto":
-        chosen = partial(_chosen_by_the_true_total, epsilon, noise)
-        twins["chosen by the true total"] = chosen
-    return Sampled(
-        claim=Claim(epsilon),
-        pairs=(*PAIRS, *WEIGHTS[noise]),
-        start=partial(_all, epsilon, noise, mechanism, workload=workload),
-        twins=twins,
-        twin_pairs=_TWINS,
-    )
+_SPLIT = ("degrees+response", "auto")
+_ALL_OF_EACH: dict[str, Start] = {
+    "each part gets all of epsilon": partial(_degrees_not_charged, 2, False)
+}
+_BY_TOTAL: dict[str, Start] = {"chosen by the true total": partial(_chosen_by, _edges)}
 
 
-def _law_audit(noise: str, mechanism: str, epsilon: float) -> Audit:
+@audited("{}, {}", _SPLIT, NOISES, covers="release: {}, {}", unseen=SHARED)
+def _split(mechanism: str, noise: str, epsilon: float) -> Audit:
+    twins = _ALL_OF_EACH | (_BY_TOTAL if mechanism == "auto" else {})
+    return _started(partial(_all, mechanism), twins, noise, epsilon)
+
+
+@audited("auto, early degrees, {}", NOISES, slow=True, unseen=SHARED)
+def _early(noise: str, epsilon: float) -> Audit:
+    twins: dict[str, Start] = {
+        "early degrees not charged": partial(_degrees_not_charged, 1, True),
+        "chosen by the true degrees": partial(_chosen_by, _largest_degree),
+    }
+    return _started(_with_early_degrees, twins, noise, epsilon)
+
+
+@audited(
+    "{}, {}, by its law",
+    _SPLIT,
+    NOISES,
+    slow=lambda mechanism, noise: noise == "laplace" or mechanism == "auto",
+)
+def _split_by_law(mechanism: str, noise: str, epsilon: float) -> Audit:
     """All parts together, of which the fifth number of a run is the log-likelihood ratio."""
+    sound, half = (partial(_all, mechanism, factor * epsilon, noise) for factor in (1, 2))
     return ByLaw(
         claim=Claim(epsilon),
         pairs=PAIRS[1:],
-        ratio=partial(column_of, partial(_all, epsilon, noise, mechanism), 4),
-        twins={
-            "half the noise": partial(column_of, partial(_all, 2 * epsilon, noise, mechanism), 4)
-        },
+        ratio=partial(column_of, sound, 4),
+        twins={"half the noise": partial(column_of, half, 4)},
         runs=6000,
     )
 
 
-def _early_audit(noise: str, epsilon: float) -> Audit:
-    return Sampled(
-        claim=Claim(epsilon),
-        pairs=(*PAIRS, *WEIGHTS[noise]),
-        start=partial(_with_early_degrees, epsilon, noise),
-        twins={
-            "early degrees not charged": partial(_early_degrees_not_charged, epsilon, noise),
-            "chosen by the true degrees": partial(_chosen_by_true_degrees, epsilon, noise),
-        },
-        twin_pairs=_TWINS,
+# With public groups: both looks at the sums, and all other parts.
+
+
+def _true_cells(like: Measurement[CellSums], dense: FloatMatrix) -> FloatVector:
+    """The weight of each cell, of a matrix."""
+    left, right = (
+        np.eye(count)[codes] for count, codes in zip(like.map.shape, like.map.members, strict=True)
+    )
+    sums = (left.T @ dense @ right)[like.map.ends]
+    if like.map.tree.symmetric:
+        sums[np.equal(*like.map.ends)] /= 2
+    return np.asarray(sums)
+
+
+def seen_of_sums(look: Measurement[CellSums], side: Side) -> tuple[float, FloatVector]:
+    """Log likelihood ratio of noisy sums, and all of them above the first neighbour's."""
+    before, after = (_true_cells(look, dense) for dense in side.matrices)
+    noisy = look.values[0]
+    return laplace_gain(noisy, before, after, float(look.rate) / look.unit), noisy - before
+
+
+def _seen(bought: Measurements, side: Side) -> list[float]:
+    """Where there was no second look its numbers are 0: whether there was one is seen, too."""
+    looks = [seen_of_sums(look, side) for look in bought.all_of(CellSums)]
+    ratios, above = [0.0, 0.0], np.zeros((2, len(looks[0][1])))
+    for number, look in enumerate(looks):
+        ratios[number], above[number] = look
+    others = seen_of_all(Release(measurements=bought), side)
+    seen = [*ratios, sum(ratios), float(len(looks)), *above.ravel().tolist()]
+    return [sum(ratios) + others[4], *seen, *others]
+
+
+def _bought(epsilon: float, noise: str, side: Side, source: EntropySource) -> Measurements:
+    return measure(
+        side.graph,
+        epsilon=epsilon,
+        noise=noise,
+        source=source,
+        groups=side.plan,
+        response=Response("auto"),
     )
 
 
-SHARED = (
-    "The budget is shared by several parts, whose losses all add up in few of the runs; the audit "
-    "by its law sees what all runs tell."
-)
+def _grouped(epsilon: float, noise: str, source: EntropySource) -> Run:
+    return lambda side: _seen(_bought(epsilon, noise, side, source), side)
 
-ENTRIES = (
-    Entry("noisy total", _total_audit),
-    Entry("noisy degrees", _degrees_audit),
-    *(
-        Entry(
-            f"{mechanism}, {noise}",
-            partial(_split_audit, noise, mechanism),
-            (f"release: {mechanism}, {noise}",),
-            unseen=SHARED,
+
+def _sums_not_charged(epsilon: float, noise: str, source: EntropySource) -> Run:
+    """The sums cost epsilon, and come on top of entries that have all of epsilon, too."""
+
+    def run(side: Side) -> list[float]:
+        look = measure_groups(
+            side.graph,
+            side.plan.sides,  # type: ignore[union-attr]
+            epsilon=Fraction(epsilon),
+            whole=noise == "discrete-laplace",
+            name="groups",
+            source=source,
         )
-        for mechanism in ("degrees+response", "auto")
-        for noise in NOISES
-    ),
-    *(
-        Entry(
-            f"{mechanism}, {noise}, by its law",
-            partial(_law_audit, noise, mechanism),
-            slow=noise == "laplace" or mechanism == "auto",
-        )
-        for mechanism in ("degrees+response", "auto")
-        for noise in NOISES
-    ),
-    Entry(
-        "auto for the synthetic graph, binary",
-        partial(_split_audit, "binary", "auto", workload=SYNTHETIC_GRAPH),
-    ),
-    *(
-        Entry(
-            f"auto, early degrees, {noise}", partial(_early_audit, noise), slow=True, unseen=SHARED
-        )
-        for noise in NOISES
-    ),
+        distribution = distribution_for(side.graph, noise, epsilon)
+        entry = _of_entry(randomized_response(side.graph, distribution, source), side)
+        ratio, _ = seen_of_sums(look, side)
+        return [ratio + entry, ratio, entry]
+
+    return run
+
+
+def _one_noise_for_all(epsilon: float, noise: str, source: EntropySource) -> Run:
+    """All cells share their noise: the difference of two of them has none."""
+
+    def run(side: Side) -> list[float]:
+        bought = _bought(epsilon, noise, side, source)
+        look = bought.all_of(CellSums)[0]
+        true = np.rint(_true_cells(look, side.graph.dense()) / look.unit).astype(np.int64)
+        spoilt = replace(look, steps=(true + (look.steps[0] - true)[0],))
+        values = tuple(spoilt if each is look else each for each in bought.values)
+        return _seen(replace(bought, values=values), side)
+
+    return run
+
+
+def _looked_again_for_the_true_graph(epsilon: float, noise: str, source: EntropySource) -> Run:
+    """Whether there is a second look depends on the edges themselves."""
+
+    def run(side: Side) -> list[float]:
+        again, dense = _seen(_bought(epsilon, noise, side, source), side), side.graph.dense()
+        again[4] = float(1 + bool(dense[0, -1] or dense[-1, -2]))
+        return again
+
+    return run
+
+
+@audited(
+    "groups, {}",
+    NOISES,
+    covers="release: groups, {}",
+    slow=lambda noise: noise != "binary",
+    unseen=SHARED,
 )
+def _groups(noise: str, epsilon: float) -> Audit:
+    twins: dict[str, Start] = {
+        "sums not charged": _sums_not_charged,
+        "one noise for all sums": _one_noise_for_all,
+        "a second look for the true graph": _looked_again_for_the_true_graph,
+    }
+    audit = _started(_grouped, twins, noise, epsilon)
+    return replace(audit, twin_pairs=PAIRS[:2], runs=4000)  # type: ignore[call-arg]
+
+
+@audited("groups, {}, by its law", NOISES, slow=lambda noise: noise != "binary")
+def _groups_by_law(noise: str, epsilon: float) -> Audit:
+    """All parts together, of which the first number of a run is the log-likelihood ratio."""
+    sound, half = (partial(_grouped, factor * epsilon, noise) for factor in (1, 2))
+    return ByLaw(
+        claim=Claim(epsilon),
+        pairs=PAIRS[:1],
+        ratio=partial(column_of, sound, 0),
+        twins={"half the noise": partial(column_of, half, 0)},
+        runs=6000,
+    )

@@ -5,11 +5,14 @@ answers and public thresholds. Here the probabilities of all outcomes of such a 
 over the noise; instances are independent and add up, as many as a calibration allows to fire. The
 rates, thresholds and caps are those of mechanisms made as users make them; that their tests draw
 from these distributions is what the audits by runs look at.
+
+One change raises some answers to linear queries and lowers others, so sessions of these pay for two
+steps: their streams change either way.
 """
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
@@ -20,7 +23,7 @@ import scipy
 
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.evaluation.audit import Claim
-from graphcuts_dp.graph.adjacency import Graph
+from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.calibrations import CALIBRATIONS, Tuning
 from graphcuts_dp.learn.learners import CONSTRUCTIONS
@@ -28,13 +31,12 @@ from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.guarantee import EDGE, Protect
 from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.privacy.sparse_vector import NoisyComparison, OneSidedPair, SharedThreshold
-from graphcuts_dp.session.online import OnlineMechanism
+from graphcuts_dp.session.online import Counting, OnlineMechanism
 from graphcuts_dp.session.plain import PerQueryNoise
 from graphcuts_dp.session.terms import SessionTerms
-from tests.audits.base import Audit, Entry, Enumerated
+from tests.audits.base import Audit, Enumerated, audited
 from tests.audits.losses import DistributionPair
 
-Change = Callable[[Tuning], Tuning]
 _QUERIES, _DELTA = 4, 1e-6
 _VERTICES = {"tight": 128}  # enough for several updates; 24 for the others
 _RARE = 1e-12  # outcomes that are rarer count as one
@@ -96,6 +98,21 @@ def _streams(r1: float, r2: float, signs: tuple[int, ...], steps: int) -> Iterat
             yield ((1, far / r2, steps), silent, (1, far / r2, last * steps))
 
 
+def _stream(
+    r1: float, r2: float, two_sided: bool, stages: tuple[Any, ...], copies: int
+) -> DistributionPair:
+    """Outcomes of an instance on both neighbours; rare ones count as one, or are left out."""
+    first, second = (
+        instance(r1, r2, two_sided=two_sided, stages=stages, changed=changed)
+        for changed in (False, True)
+    )
+    rare = np.minimum(first, second) < _RARE
+    both = [np.append(each[~rare], each[rare].sum()) for each in (first, second)]
+    if min(both[0][-1], both[1][-1]) < _RARE:
+        both = [each[:-1] for each in both]
+    return DistributionPair(f"stream {stages}", both[0], both[1], copies)
+
+
 def _of_test(tuning: Tuning, copies: int, steps: int) -> Iterator[DistributionPair]:
     test = tuning.test
     if isinstance(test, NoisyComparison):
@@ -107,18 +124,7 @@ def _of_test(tuning: Tuning, copies: int, steps: int) -> Iterator[DistributionPa
     r1, r2 = float(test.threshold_rate), float(test.query_rate)
     # A shared threshold also sees tests of the other sign, for which the truth moves away.
     for stages in _streams(r1, r2, (-1, 0, 1) if shared else (0, 1), steps):
-        first, second = (
-            instance(r1, r2, two_sided=shared, stages=stages, changed=changed)
-            for changed in (False, True)
-        )
-        rare = np.minimum(first, second) < _RARE
-        distributions = [
-            np.append(distribution[~rare], distribution[rare].sum())
-            for distribution in (first, second)
-        ]
-        if min(distributions[0][-1], distributions[1][-1]) < _RARE:
-            distributions = [distribution[:-1] for distribution in distributions]
-        yield DistributionPair(f"stream {stages}", distributions[0], distributions[1], copies)
+        yield _stream(r1, r2, shared, stages, copies)
 
 
 def _of_values(rate: float, copies: int, steps: int) -> DistributionPair:
@@ -158,15 +164,7 @@ def transcripts_of(tuning: Tuning, *, more: int = 1, steps: int = 1) -> Iterator
     return _with_values(tuning, max(1, copies) * more, steps)
 
 
-def _distributions(tuning: Tuning, change: Change, more: int) -> Iterator[DistributionPair]:
-    return transcripts_of(change(tuning), more=more)
-
-
 # Broken twins.
-
-
-def _half_the_noise(tuning: Tuning) -> Tuning:
-    return _louder(tuning, 2)
 
 
 def _louder(tuning: Tuning, factor: int) -> Tuning:
@@ -212,9 +210,8 @@ def _not_reset(tuning: Tuning) -> Iterator[DistributionPair]:
     yield DistributionPair(f"{many} tests with the edge, {many} without", both[0], both[1])
 
 
-def _numbers_left_bare(tuning: Tuning) -> Iterator[DistributionPair]:
+def _numbers_left_bare() -> Iterator[DistributionPair]:
     """Values are bought, and given without noise."""
-    del tuning
     yield DistributionPair("a value", np.array([1.0, 0.0]), np.array([0.0, 1.0]))
 
 
@@ -240,32 +237,36 @@ def calibrated(
     return tuning, Claim(epsilon, 0.0 if pure else _DELTA)
 
 
+_GENEROUS = (
+    "The paper's constants are so generous that what a session releases loses next to nothing of "
+    "its claim."
+)
+
+
+@audited(
+    "session: {}, {}",
+    CONSTRUCTIONS,
+    CALIBRATIONS,
+    unseen=lambda _, calibration: _GENEROUS if calibration in ("gru12", "jt12") else "",
+)
 def _calibration_audit(construction: str, calibration: str, epsilon: float) -> Audit:
     if calibration in ("gru12", "jt12"):
         epsilon = min(epsilon, 1.0)  # the theorems' range
     tuning, claim = calibrated(construction, calibration, epsilon)
-
-    def same(tuning: Tuning) -> Tuning:
-        return tuning
-
     if isinstance(tuning.test, NoisyComparison):
         # Their constants are so large that much less noise would do: only gross mistakes show.
         far = math.ceil(3 * claim.value / float(tuning.test.rate))
         twins = {
-            "sigma's factor left out": partial(
-                _distributions, tuning, partial(_louder, factor=far), 1
-            ),
-            "m used raw": partial(_numbers_left_bare, tuning),
+            "sigma's factor left out": partial(transcripts_of, _louder(tuning, far)),
+            "m used raw": _numbers_left_bare,
         }
     else:
         twins = {
-            "half the noise": partial(_distributions, tuning, _half_the_noise, 1),
-            "continue after the cap": partial(_distributions, tuning, same, _MORE),
+            "half the noise": partial(transcripts_of, _louder(tuning, 2)),
+            "continue after the cap": partial(transcripts_of, tuning, more=_MORE),
             "un-reset threshold": partial(_not_reset, tuning),
         }
-    return Enumerated(
-        claim=claim, distributions=partial(_distributions, tuning, same, 1), twins=twins
-    )
+    return Enumerated(claim=claim, distributions=partial(transcripts_of, tuning), twins=twins)
 
 
 def _normal(mechanism: PerQueryNoise, factor: float) -> Iterator[DistributionPair]:
@@ -282,6 +283,7 @@ def _normal(mechanism: PerQueryNoise, factor: float) -> Iterator[DistributionPai
     )
 
 
+@audited("session: gaussian, delta = 1e-6")
 def _gaussian_audit(epsilon: float) -> Audit:
     made = PerQueryNoise(
         distribution="gaussian",
@@ -301,21 +303,51 @@ def _gaussian_audit(epsilon: float) -> Audit:
     )
 
 
-_GENEROUS = (
-    "The paper's constants are so generous that what a session releases loses next to nothing of "
-    "its claim."
-)
+# Linear queries.
 
-ENTRIES = (
-    Entry("session: gaussian, delta = 1e-6", _gaussian_audit),
-    *(
-        Entry(
-            f"session: {construction}, {calibration}",
-            partial(_calibration_audit, construction, calibration),
-            (f"session: {construction}, {calibration}",),
-            unseen=_GENEROUS if calibration in ("gru12", "jt12") else "",
-        )
-        for construction in CONSTRUCTIONS
-        for calibration in CALIBRATIONS
-    ),
+_SIDE = 90
+_COARSE = 8  # steps of a change here, for 2^24: losses depend on rates times steps alone
+
+
+def _signed_streams(r1: float, r2: float, copies: int) -> Iterator[DistributionPair]:
+    """Stages: silent ones whose answers change one way, then one that changes the other way."""
+    ranges = (0, 2, 5, 10), (-1, 0, 1, 2, 3), (1, 10, 100, 1000), (-1, 1), (-1, 0, 1)
+    for far, low, many, way, last in itertools.product(*ranges):
+        silent = (many, low / r1, way * _COARSE)
+        first, then = (1, far / r2, last * _COARSE), (1, far / r2, -way * _COARSE)
+        for stages in ((silent, first), (first, silent, then)):
+            yield _stream(r1, r2, False, stages, copies)
+
+
+@audited(
+    "session: linear queries",
+    unseen="The proof bounds the divergence by the range of the loss, whatever the answers are; "
+    "the streams of answers that are tried lose less.",
 )
+def _signed_audit(epsilon: float) -> Audit:
+    made = SessionTerms.of(
+        method="mirror-descent",
+        epsilon=epsilon,
+        delta=_DELTA,
+        queries=_QUERIES,
+        norm="l2",
+        linear=True,
+    ).mechanism(Universe(_SIDE, _SIDE), Grid())
+    if not isinstance(made, OnlineMechanism):
+        raise TypeError("a construction is run by an online mechanism")
+    made = replace(made, total_weight=_SIDE**2 / 2)  # the audit is of what comes after it
+    nothing = BipartiteGraph([], [], left=_SIDE, right=_SIDE)
+    tuning = made.start(nothing, SeededEntropy(0)).tuning
+    test, copies = tuning.test, tuning.updates + 1
+    if not isinstance(test, OneSidedPair):
+        raise TypeError("the tight calibration has one-sided tests")
+    steps = Counting.of(Grid(), linear=True).sensitivity
+    r1, r2 = (float(r * steps / _COARSE) for r in (test.threshold_rate, test.query_rate))
+    return Enumerated(
+        claim=Claim(made.cost.rho or 0.0, kind="rho"),
+        distributions=partial(_signed_streams, r1, r2, copies),
+        twins={
+            "charged as cuts are, one step": partial(_signed_streams, 2 * r1, 2 * r2, copies),
+            "continue after the cap": partial(_signed_streams, r1, r2, copies * _MORE),
+        },
+    )

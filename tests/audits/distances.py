@@ -1,18 +1,20 @@
-"""Audits of distance answers: one person moves on a small map.
+"""Audits of distance answers: one person moves on a small map, or three people do.
 
 A run gives, where that is known, the log likelihood ratio of the neighbours for what was released,
 the most telling number there is.
 """
 
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from graphcuts_dp.distances.answers import MECHANISMS, plan_distances
 from graphcuts_dp.distances.coordinate import (
     AboveThreshold,
     CoordinateTask,
@@ -28,11 +30,13 @@ from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.distances.session import InteractiveDistances
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
+from graphcuts_dp.privacy.composition import Cost, zcdp_rho
 from graphcuts_dp.privacy.distributions import ValueNoise
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.privacy.noise import EntropySource
-from tests.audits.base import Audit, Entry, Enumerated, Sampled
-from tests.audits.losses import DistributionPair
+from graphcuts_dp.session.runner import read_state, stored_state
+from tests.audits.base import Audit, Enumerated, Sampled, audited
+from tests.audits.losses import DistributionPair, laplace_gain, normal_pair, side_by_side
 
 Run = Callable[[Any], npt.ArrayLike]
 MAP = Metric.path(4)
@@ -40,34 +44,37 @@ MOVES = (
     Neighbours("from 2 to 3", Locations(MAP, [2, 0, 1, 0]), Locations(MAP, [1, 0, 1, 1])),
     Neighbours("one step", Locations(MAP, [2, 0, 1, 0]), Locations(MAP, [1, 1, 1, 0])),
 )
+_THREE = Neighbours("three people move", Locations(MAP, [3, 0, 0, 1]), Locations(MAP, [0, 0, 0, 4]))
 _MAKERS: dict[str, Callable[..., NoisySums]] = {
     "tree-counts": tree_counts,
     "histogram": histogram,
     "per-query": per_query,
 }
-_TINY = Fraction(1, 10**6)
+_NOISES = ("laplace", "gaussian")
+_MOST, _DELTA = 3, 1e-6
+OF_ONE = "epsilon of one person used for three"
 
 
-def log_ratio(
+def _delta_of(noise: str) -> float:
+    return _DELTA if noise == "gaussian" else 0.0
+
+
+def _claimed(epsilon: float, cost: Cost) -> Claim:
+    return Claim(epsilon) if cost.pure is not None else Claim(cost.rho or 0.0, kind="rho")
+
+
+# Noisy sums.
+
+
+def _log_ratio(
     honest: NoisySums, mechanism: NoisySums, pair: Neighbours, source: EntropySource
 ) -> Run:
     """Log likelihood ratio of the honest mechanism, of what the other one releases."""
     here, there = (honest.exact(place.counts) for place in (pair.first, pair.second))
 
     def run(locations: Locations) -> list[float]:
-        levels = zip(
-            honest.noise.parameters,
-            mechanism.noisy(locations, source),
-            here,
-            there,
-            strict=True,
-        )
-        return [
-            sum(
-                float(rate) * float((np.abs(noisy - b) - np.abs(noisy - a)).sum())
-                for rate, noisy, a, b in levels
-            )
-        ]
+        noisy = mechanism.noisy(locations, source)
+        return [sum(map(laplace_gain, noisy, there, here, honest.noise.parameters))]
 
     return run
 
@@ -88,87 +95,118 @@ def _same_noise_on_levels(mechanism: NoisySums, source: EntropySource) -> Run:
     return run
 
 
+@audited("distances: {}, laplace", _MAKERS)
 def _laplace_audit(name: str, epsilon: float) -> Audit:
     made = _MAKERS[name](MAP, 3, distribution="laplace", epsilon=epsilon, delta=0)
-    twins = {"half the noise": partial(log_ratio, made, _louder(made, 2), MOVES[0])}
+    twins = {"half the noise": partial(_log_ratio, made, _louder(made, 2), MOVES[0])}
     if name == "per-query":
         # Noise for one query, of which there are four.
-        twins = {"sensitivity of one query": partial(log_ratio, made, _louder(made, 4), MOVES[0])}
+        twins = {"sensitivity of one query": partial(_log_ratio, made, _louder(made, 4), MOVES[0])}
     if name == "tree-counts":
         twins["noise reused"] = partial(_same_noise_on_levels, made)
     return Sampled(
         claim=Claim(epsilon),
         pairs=MOVES[:1],
-        start=partial(log_ratio, made, made, MOVES[0]),
+        start=partial(_log_ratio, made, made, MOVES[0]),
         twins=twins,
         twin_pairs=MOVES,
         runs=20_000,
     )
 
 
-def normal_distribution(variance: float, shift: float) -> DistributionPair:
-    """A discrete Gaussian and its shift; on a coarser grid where there are too many numbers."""
-    coarse = max(1.0, variance**0.5 / 1000)
-    variance, shift = variance / coarse**2, shift / coarse
-    reach = int(12 * variance**0.5 + abs(shift)) + 1
-    at = np.arange(-reach, reach + 1)
-    distributions = [np.exp(-((at - move) ** 2) / (2 * variance)) for move in (0, shift)]
-    return DistributionPair(
-        "count",
-        distributions[0] / distributions[0].sum(),
-        distributions[1] / distributions[1].sum(),
+def _moves(mechanism: Any, people: int = 1, factor: float = 1) -> Iterator[DistributionPair]:
+    """Exact losses of every count that changes, where people move together.
+
+    No other moves show more: counts change by the sum of what each of them changes, and its square
+    is largest where all are the worst move.
+    """
+    places = people * np.eye(len(MAP), dtype=np.int64)
+    for x, y in itertools.combinations(range(len(MAP)), 2):
+        ends = (mechanism.exact(places[end]) for end in (x, y))
+        parts = [
+            normal_pair(float(variance) / factor**2, int(change))
+            for variance, a, b in zip(mechanism.noise.parameters, *ends, strict=True)
+            for change in b - a
+            if change
+        ]
+        yield side_by_side(f"from {x} to {y}", parts)
+
+
+@audited("distances: {}, gaussian", _MAKERS)
+def _gaussian_audit(name: str, epsilon: float) -> Audit:
+    made = _MAKERS[name](MAP, 3, distribution="gaussian", epsilon=epsilon, delta=_DELTA)
+    return Enumerated(
+        claim=Claim(made.cost.rho or 0.0, kind="rho"),
+        distributions=partial(_moves, made),
+        twins={
+            "half the noise": partial(_moves, made, factor=2),
+            "sensitivity 1 for 2": partial(_moves, made, factor=2**0.5),
+        },
     )
 
 
-def _all_moves(mechanism: NoisySums, factor: float) -> Iterator[DistributionPair]:
-    """Exact losses of every count that changes, for all moves of one person."""
-    places = np.eye(4, dtype=np.int64)
-    for x in range(4):
-        for y in range(x):
-            before, after = (mechanism.exact(places[end] + [1, 1, 0, 0]) for end in (x, y))
-            parts = [
-                normal_distribution(float(variance) / factor**2, int(change))
-                for variance, a, b in zip(mechanism.noise.parameters, after, before, strict=True)
-                for change in a - b
-                if change
-            ]
-            yield replace(parts[0], name=f"from {x} to {y}", beside=tuple(parts[1:]))
+@lru_cache(maxsize=32)
+def _built(metric: Metric, people: int, name: str, noise: str, at_most: int, epsilon: float) -> Any:
+    """The mechanism that `answer_distances` runs."""
+    plan = plan_distances(
+        metric,
+        people=people,
+        epsilon=epsilon,
+        delta=_delta_of(noise),
+        at_most=at_most,
+        mechanism=name,
+        noise=noise,
+    )
+    return plan.best.built
 
 
-def _gaussian_audit(name: str, epsilon: float) -> Audit:
-    made = _MAKERS[name](MAP, 3, distribution="gaussian", epsilon=epsilon, delta=1e-6)
+_COUNTING = [name for name in MECHANISMS if name not in ("auto", "learner")]
+
+
+@audited("3 people: {}, laplace", _COUNTING)
+def _three_laplace_audit(name: str, epsilon: float) -> Audit:
+    sound, of_one = (_built(MAP, 4, name, "laplace", k, epsilon) for k in (_MOST, 1))
+    return Sampled(
+        claim=Claim(epsilon),
+        pairs=(_THREE,),
+        start=partial(_log_ratio, sound, sound, _THREE),
+        twins={OF_ONE: partial(_log_ratio, of_one, of_one, _THREE)},
+        runs=20_000,
+    )
+
+
+@audited("3 people: {}, gaussian", _COUNTING)
+def _three_gaussian_audit(name: str, epsilon: float) -> Audit:
+    sound, of_one = (_built(MAP, 4, name, "gaussian", k, epsilon) for k in (_MOST, 1))
     return Enumerated(
-        claim=Claim(made.cost.rho or 0.0, kind="rho"),
-        distributions=partial(_all_moves, made, 1),
-        twins={
-            "half the noise": partial(_all_moves, made, 2),
-            "sensitivity 1 for 2": partial(_all_moves, made, 2**0.5),
-        },
+        claim=Claim(zcdp_rho(epsilon=epsilon, delta=_DELTA), kind="rho"),
+        distributions=partial(_moves, sound, _MOST),
+        twins={OF_ONE: partial(_moves, of_one, _MOST)},
     )
 
 
 # HR12: one coordinate, of width 4, with rates chosen by hand.
 
-WIDTH, PEOPLE = 4, 12
-ALWAYS = AboveThreshold(Fraction(9), Fraction(9), -(10**9))  # fires, and so tells nothing
+_WIDTH, _PEOPLE, _TINY = 4, 12, Fraction(1, 10**6)
+_ALWAYS = AboveThreshold(Fraction(9), Fraction(9), -(10**9))  # fires, and so tells nothing
 
 
 def _at_ends(left: int) -> Profile:
-    return Profile(np.array([0, WIDTH]), np.array([left, PEOPLE - left]))
+    return Profile(np.array([0, _WIDTH]), np.array([left, _PEOPLE - left]))
 
 
-ENDS = (Neighbours("from end to end", _at_ends(6), _at_ends(7)),)
+_ENDS = (Neighbours("from end to end", _at_ends(6), _at_ends(7)),)
 
 
 def _tuning(
     *,
-    test: AboveThreshold = ALWAYS,
+    test: AboveThreshold = _ALWAYS,
     value: Fraction = _TINY,
     count: Fraction = _TINY,
     updates: int = 1,
 ) -> CoordinateTuning:
     return CoordinateTuning(
-        task=CoordinateTask(WIDTH, PEOPLE, 50, WIDTH + 1),
+        task=CoordinateTask(_WIDTH, _PEOPLE, 50, _WIDTH + 1),
         updates=updates,
         test=test,
         value_noise=ValueNoise("laplace", value),
@@ -189,20 +227,19 @@ def _tangents(tuned: CoordinateTuning, at: int, steps: int, source: EntropySourc
         for _ in range(steps):
             state = step_coordinate(tuned, state, profile, at, source)
         lines = state.hypothesis.lines
-        slopes, values = [line.slope for line in lines], [line.value for line in lines]
-        return [float(sum(slopes)), float(values[0])]
+        return [float(sum(line.slope for line in lines)), float(lines[0].value)]
 
     return run
 
 
+@audited("distances: HR12, slopes")
 def _slope_audit(epsilon: float) -> Audit:
     """A move across the position changes the sum's slope by 2, where HR12 says 1."""
-    rate = Fraction(epsilon) - WIDTH * _TINY
-    slope = partial(_tangents, _tuning(count=rate), 1, 6)
+    rate = Fraction(epsilon) - _WIDTH * _TINY
     return Sampled(
         claim=Claim(epsilon),
-        pairs=ENDS,
-        start=slope,
+        pairs=_ENDS,
+        start=partial(_tangents, _tuning(count=rate), 1, 6),
         twins={
             "sensitivity 1 for 2": partial(_tangents, _tuning(count=2 * rate), 1, 1),
             "continue after the cap": partial(_tangents, _tuning(count=rate, updates=6), 1, 6),
@@ -210,23 +247,25 @@ def _slope_audit(epsilon: float) -> Audit:
     )
 
 
+@audited("distances: HR12, values")
 def _value_audit(epsilon: float) -> Audit:
     """At an end a move changes the sum of distances by the whole width."""
-    rate = (Fraction(epsilon) - _TINY) / WIDTH
+    rate = (Fraction(epsilon) - _TINY) / _WIDTH
     return Sampled(
         claim=Claim(epsilon),
-        pairs=ENDS,
+        pairs=_ENDS,
         start=partial(_tangents, _tuning(value=rate), 0, 1),
         twins={"half the noise": partial(_tangents, _tuning(value=2 * rate), 0, 1)},
     )
 
 
-def _firings(tuned: CoordinateTuning, source: EntropySource) -> Run:
-    """When the only instance fired, if it did."""
+def _firings(factor: Fraction, source: EntropySource) -> Run:
+    """When the only instance fired, if it did, with so many times the rates of the test."""
+    tuned = _tuning(test=AboveThreshold(factor / 16, factor / 4, 26))
 
     def run(profile: Profile) -> list[float]:
         state, found = start_coordinate(tuned, source), []
-        for at in (WIDTH, 0):
+        for at in (_WIDTH, 0):
             state = step_coordinate(tuned, state, profile, at, source)
             found.append(float(state.updates))
         return [found[0], found[-1], sum(found)]
@@ -234,35 +273,64 @@ def _firings(tuned: CoordinateTuning, source: EntropySource) -> Run:
     return run
 
 
+@audited("distances: HR12, tests")
 def _tests_audit(epsilon: float) -> Audit:
     """The sum from 0 is 4 (12 - left); at 4 it is 4 left: one grows where the other shrinks."""
     one = AboveThreshold(Fraction(1, 16), Fraction(1, 4), 26)
-    factor = Fraction(epsilon) / one.cost(WIDTH)
-
-    def louder(by: Fraction) -> CoordinateTuning:
-        rates = by * one.threshold_rate, by * one.query_rate
-        return _tuning(test=AboveThreshold(rates[0], rates[1], 26))
-
+    factor = Fraction(epsilon) / one.cost(_WIDTH)
     return Sampled(
         claim=Claim(epsilon),
-        pairs=ENDS,
-        start=partial(_firings, louder(factor)),
-        twins={"an eighth of the noise": partial(_firings, louder(8 * factor))},
+        pairs=_ENDS,
+        start=partial(_firings, factor),
+        twins={"an eighth of the noise": partial(_firings, 8 * factor)},
     )
 
 
-GRID = Metric.grid(3, 3)
-EMBEDDING = exact_embedding(GRID)
+# HR12's learner, of all coordinates of a small grid.
+
+_GRID = Metric.grid(3, 3)
+_EMBEDDING = exact_embedding(_GRID)
+_CORNERS = [0, 8]
 
 
 def _on_grid(*rows: int) -> Locations:
-    return Locations(GRID, np.bincount(rows, minlength=9))
+    return Locations(_GRID, np.bincount(rows, minlength=9))
 
 
-ACROSS = (
+_ACROSS = (
     Neighbours("corner to corner", _on_grid(0, 0, 4), _on_grid(0, 8, 4)),
     Neighbours("as far from the last one", _on_grid(0, 4, 2), _on_grid(0, 4, 6)),
 )
+_TOGETHER = (Neighbours("three people move", _on_grid(0, 0, 0), _on_grid(8, 8, 8)),)
+
+
+def _without_noise(plan: L1Learner, *, everywhere: bool = True) -> L1Learner:
+    """A twin that buys values and counts without noise, and at every position."""
+    bare = ValueNoise("laplace", Fraction(50))
+    noises: dict[str, Any] = {"test": _ALWAYS, "value_noise": bare, "count_noise": bare}
+    if everywhere:
+        noises |= {"value_radius": 0, "count_radius": 0}
+    loud = replace(plan)
+    vars(loud)["tunings"] = tuple(
+        replace(tuned, **noises, updates=tuned.task.queries if everywhere else tuned.updates)
+        for tuned in plan.tunings
+    )
+    return loud
+
+
+def _audit(
+    start: Callable[[L1Learner, EntropySource], Run],
+    plan: L1Learner,
+    claim: Claim,
+    pairs: tuple[Neighbours, ...] = _ACROSS,
+) -> Audit:
+    return Sampled(
+        claim=claim,
+        pairs=pairs,
+        start=partial(start, plan),
+        twins={"no noise on what is bought": partial(start, _without_noise(plan))},
+        runs=3000,
+    )
 
 
 def _asked(plan: L1Learner, source: EntropySource) -> Run:
@@ -279,9 +347,8 @@ def _asked(plan: L1Learner, source: EntropySource) -> Run:
     return run
 
 
-def _which_coordinates_erred(plan: L1Learner, source: EntropySource) -> Run:
+def _which_coordinates_erred(plan: L1Learner, _source: EntropySource) -> Run:
     """HR12's Lemma 6 as printed: which coordinates are far off is told without noise."""
-    del source
 
     def run(locations: Locations) -> list[float]:
         points = plan.embedding.points[8].tolist()
@@ -291,63 +358,75 @@ def _which_coordinates_erred(plan: L1Learner, source: EntropySource) -> Run:
     return run
 
 
-def _offline(plan: L1Learner, source: EntropySource) -> Run:
-    def run(locations: Locations) -> npt.NDArray[np.float64]:
-        return plan.values(plan.learnt(locations, source))[[0, 8]]
-
-    return run
-
-
-def _without_noise(plan: L1Learner, source: EntropySource) -> Run:
-    """Values and counts that are bought come without noise."""
-    bare = ValueNoise("laplace", Fraction(50))
-    tunings = [
-        replace(tuned, test=ALWAYS, value_noise=bare, count_noise=bare) for tuned in plan.tunings
-    ]
-    loud = replace(plan)
-    vars(loud)["tunings"] = tuple(tunings)
-    return _offline(loud, source)
-
-
-def _hr12_audit(queries: int | None, epsilon: float) -> Audit:
-    plan = L1Learner(embedding=EMBEDDING, people=3, queries=queries, epsilon=epsilon)
-    if queries is None:
-        twins = {"no noise on what is bought": partial(_without_noise, plan)}
-    else:
-        twins = {"which coordinate erred": partial(_which_coordinates_erred, plan)}
+@audited("distances: HR12 interactive")
+def _interactive_audit(epsilon: float) -> Audit:
+    plan = L1Learner(embedding=_EMBEDDING, people=3, queries=3, epsilon=epsilon)
     return Sampled(
         claim=Claim(epsilon),
-        pairs=ACROSS,
-        start=partial(_asked if queries else _offline, plan),
-        twins=twins,
+        pairs=_ACROSS,
+        start=partial(_asked, plan),
+        twins={"which coordinate erred": partial(_which_coordinates_erred, plan)},
         runs=3000,
     )
 
 
-ENTRIES = (
-    *(
-        Entry(
-            f"distances: {name}, laplace",
-            partial(_laplace_audit, name),
-            (f"distances: {name}, laplace",),
-        )
-        for name in _MAKERS
-    ),
-    *(
-        Entry(
-            f"distances: {name}, gaussian",
-            partial(_gaussian_audit, name),
-            (f"distances: {name}, gaussian",),
-        )
-        for name in _MAKERS
-    ),
-    Entry(
-        "distances: HR12 interactive",
-        partial(_hr12_audit, 3),
-        ("distances: HR12 interactive",),
-    ),
-    Entry("distances: HR12 offline", partial(_hr12_audit, None), ("distances: HR12 offline",)),
-    Entry("distances: HR12, slopes", _slope_audit),
-    Entry("distances: HR12, values", _value_audit),
-    Entry("distances: HR12, tests", _tests_audit),
-)
+def _offline(plan: L1Learner, source: EntropySource) -> Run:
+    return lambda locations: plan.values(plan.learnt(locations, source))[_CORNERS]
+
+
+@audited("distances: HR12 offline")
+def _offline_audit(epsilon: float) -> Audit:
+    plan = L1Learner(embedding=_EMBEDDING, people=3, queries=None, epsilon=epsilon)
+    bare = partial(_offline, _without_noise(plan, everywhere=False))
+    sound = _audit(_offline, plan, Claim(epsilon))
+    return replace(sound, twins={"no noise on what is bought": bare})
+
+
+def _answered(plan: L1Learner, source: EntropySource) -> Run:
+    """Values and radii of two corners: all that comes out is made of the same lines."""
+
+    def run(locations: Locations) -> npt.ArrayLike:
+        values, radii = plan.answered(locations, source, confidence=0.95)
+        return np.concatenate([values[_CORNERS], radii[_CORNERS]])
+
+    return run
+
+
+@audited("distances: learner, {}", _NOISES)
+def _learner_audit(noise: str, epsilon: float) -> Audit:
+    plan = _built(_GRID, 3, "learner", noise, 1, epsilon)
+    return _audit(_answered, plan, _claimed(epsilon, plan.cost))
+
+
+@audited("3 people: learner, {}", _NOISES)
+def _three_learnt_audit(noise: str, epsilon: float) -> Audit:
+    """They move together, from one corner to the other."""
+    rho = zcdp_rho(epsilon=epsilon, delta=_DELTA)
+    claim = Claim(rho, kind="rho") if noise == "gaussian" else Claim(epsilon)
+    return _audit(_answered, _built(_GRID, 3, "learner", noise, _MOST, epsilon), claim, _TOGETHER)
+
+
+def _session(plan: L1Learner, source: EntropySource) -> Run:
+    """A session that loses a step and goes on from the store: answers, and what was bought."""
+    mechanism = InteractiveDistances(plan)
+
+    def run(locations: Locations) -> npt.ArrayLike:
+        state, seen = mechanism.start(locations, source), []
+        for row in (8, 0):
+            state, answer = mechanism.step(state, row, None, source)
+            seen += [answer.value, answer.interval[1]]
+            if len(seen) == 2:
+                state = mechanism.interrupted(state, source)
+                kept = read_state(mechanism, stored_state(mechanism, state))
+                state = mechanism.resumed(kept, locations, b"")
+        return [*seen, *(float(part.updates) for part in state.coordinates)]
+
+    return run
+
+
+@audited("distances: session, {}", _NOISES)
+def _session_audit(noise: str, epsilon: float) -> Audit:
+    plan = L1Learner(
+        embedding=_EMBEDDING, people=3, queries=3, epsilon=epsilon, delta=_delta_of(noise)
+    )
+    return _audit(_session, plan, _claimed(epsilon, plan.cost), _ACROSS[:1])

@@ -8,6 +8,7 @@ also looks at the difference of any two numbers, so that noise which two levels 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -31,10 +32,9 @@ from graphcuts_dp.pairs.vertices import VertexSet
 from graphcuts_dp.privacy.guarantee import EDGE, Protect
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.privacy.noise import EntropySource
-from tests.audits.base import Audit, Entry, Enumerated, Sampled
-from tests.audits.distances import normal_distribution
+from tests.audits.base import Audit, Enumerated, Sampled, audited
 from tests.audits.graphs import BIPARTITE, LAST_PAIR, UNCAPPED, capped
-from tests.audits.losses import DistributionPair
+from tests.audits.losses import DistributionPair, laplace_gain, normal_pair, side_by_side
 
 _LEVELS = {
     2: {"half": [0, 1], "part": [0, 1]},
@@ -128,19 +128,9 @@ def tabled(
     )
     fit = LeastSquares(cells, place_variances(strategy.noise, strategy.places, cells.depth))
     sums = [sums_of_cells(each, sides, cells, grid) for each in (pair.first, pair.second)]
+    known = sides, cells, grid, strategy, fit, sums[0], sums[1]
     first, second = (
-        Tabled(
-            each,
-            sides,
-            cells,
-            grid,
-            strategy,
-            fit,
-            sums[0],
-            sums[1],
-            is_first=each is pair.first,
-            protection=protection,
-        )
+        Tabled(each, *known, is_first=each is pair.first, protection=protection)
         for each in (pair.first, pair.second)
     )
     return Neighbours(pair.name, first, second)
@@ -172,7 +162,7 @@ def seen_of_flows(where: Tabled, noisy: NoisyTable) -> list[float]:
     for sums, place in zip(noisy.steps, noisy.map.places, strict=True):
         rate = float(where.strategy.noise.parameters[where.strategy.places.index(place)])
         before, after = where.before[place], where.after[place]
-        loss += rate * float((np.abs(sums - before) - np.abs(sums - after)).sum())
+        loss += laplace_gain(sums, before, after, rate)
         above += [float(x) / scale for x in sums - before]
     kept = {p: v.astype(np.float64) for p, v in zip(noisy.map.places, noisy.steps, strict=True)}
     published = [
@@ -253,6 +243,7 @@ def _empty_left_out(where: Tabled, noisy: NoisyTable, _source: EntropySource) ->
     return replace(noisy, steps=tuple(sums * (true[p] != 0) for sums, p in kept))
 
 
+@audited("flows: laplace")
 def _laplace_audit(epsilon: float) -> Audit:
     pairs = _neighbours(epsilon, "laplace")
     return Sampled(
@@ -282,31 +273,28 @@ def exact_changes(
         # depends on change/deviation alone, and a coarser grid shows it.
         unit = max(1.0, where.grid.sensitivity / 2**10)
         parts = [
-            normal_distribution(variance / unit**2, round(int(change) / unit))
+            normal_pair(variance / unit**2, round(int(change) / unit))
             for variance, place in zip(variances, where.strategy.places, strict=True)
             for change in where.changes[place]
             if change
         ]
-        yield replace(parts[0], name=pair.name, beside=tuple(parts[1:]))
+        yield side_by_side(pair.name, parts)
 
 
-def _gaussian_audit(epsilon: float) -> Audit:
-    pairs = _neighbours(epsilon, "gaussian")
+def gaussian_audit(pairs: tuple[Neighbours, ...], twins: dict[str, Any]) -> Audit:
+    """Of tables with Gaussian noise; twins are noises, of which the first pairs show the loss."""
     where: Tabled = pairs[0].first
-    of_places = changes_on(where.grid, where.cells, EDGE)
+    of_places = changes_on(where.grid, where.cells, where.protection)
     changes = [of_places[place] for place in where.strategy.places]
     rho = where.strategy.noise.cost(delta=_DELTA, changes=changes).rho
     return Enumerated(
         claim=Claim(rho or 0.0, kind="rho"),
         distributions=partial(exact_changes, honest, pairs),
-        twins={
-            "half the noise": partial(exact_changes, _louder, pairs[:1]),
-            "levels forgotten in the budget": partial(exact_changes, _forgotten, pairs[:1]),
-        },
+        twins={name: partial(exact_changes, noise, pairs) for name, noise in twins.items()},
     )
 
 
-ENTRIES = (
-    Entry("flows: laplace", _laplace_audit, ("flows: laplace",)),
-    Entry("flows: gaussian", _gaussian_audit, ("flows: gaussian",)),
-)
+@audited("flows: gaussian")
+def _gaussian_audit(epsilon: float) -> Audit:
+    twins = {"half the noise": _louder, "levels forgotten in the budget": _forgotten}
+    return gaussian_audit(_neighbours(epsilon, "gaussian"), twins)

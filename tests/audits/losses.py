@@ -11,9 +11,10 @@ loss itself.
 """
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import final
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
@@ -186,6 +187,44 @@ def _hockey_stick(p: FloatVector, q: FloatVector, delta: float) -> float:
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         needed = np.where(mass > delta, np.log((mass - delta) / other), -np.inf)
     return max(0.0, float(needed.max()))
+
+
+def laplace_gain(
+    noisy: npt.ArrayLike, first: npt.ArrayLike, second: npt.ArrayLike, rate: float | Fraction
+) -> float:
+    """Ln of the likelihood of numbers with Laplace noise, of the second truth over the first."""
+    apart = np.abs(np.subtract(noisy, first)) - np.abs(np.subtract(noisy, second))
+    return float(rate) * float(apart.sum())
+
+
+def clipped_laplace(true: int, rate: float | Fraction, low: int, high: int) -> FloatVector:
+    """Chances of low..high, of a whole number with discrete Laplace noise brought into them."""
+    ratio = math.exp(-float(rate))
+    law: FloatVector = (1 - ratio) / (1 + ratio) * ratio ** np.abs(np.arange(low, high + 1) - true)
+    law[0] = ratio ** (true - low) / (1 + ratio)
+    law[-1] = ratio ** (high - true) / (1 + ratio)
+    return law
+
+
+def normal_pair(variance: float, shift: float) -> DistributionPair:
+    """A discrete Gaussian and its shift; on a coarser grid where there are too many numbers."""
+    coarse = max(1.0, variance**0.5 / 1000)
+    variance, shift = variance / coarse**2, shift / coarse
+    reach = int(12 * variance**0.5 + abs(shift)) + 1
+    at = np.arange(-reach, reach + 1)
+    laws = [np.exp(-((at - move) ** 2) / (2 * variance)) for move in (0, shift)]
+    return DistributionPair("count", laws[0] / laws[0].sum(), laws[1] / laws[1].sum())
+
+
+def side_by_side(name: str, parts: Sequence[DistributionPair]) -> DistributionPair:
+    """Independent outputs together."""
+    return replace(parts[0], name=name, beside=tuple(parts[1:]))
+
+
+def softmax(scores: npt.NDArray[Any], rate: float) -> FloatVector:
+    """Probabilities of the exponential mechanism."""
+    weights = np.exp(rate * (scores - scores.max()))
+    return np.asarray(weights / weights.sum())
 
 
 def worst_exact(distributions: Iterable[DistributionPair], claim: Claim) -> AuditResult:

@@ -30,10 +30,14 @@ from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.guarantee import Protect
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.privacy.noise import EntropySource, sample_discrete_laplace
-from tests.audits.base import Audit, Entry, Enumerated, Sampled
-from tests.audits.distances import normal_distribution
-from tests.audits.losses import DistributionPair
-from tests.audits.selection import softmax
+from tests.audits.base import Audit, Enumerated, Sampled, audited
+from tests.audits.losses import (
+    DistributionPair,
+    laplace_gain,
+    normal_pair,
+    side_by_side,
+    softmax,
+)
 
 _N = 4
 _PAIRS = tuple((u, v) for u in range(_N) for v in range(u))
@@ -149,8 +153,7 @@ def _released(epsilon: float, source: EntropySource) -> Callable[[Owned], list[f
 
 
 def _seen(noisy: IntVector, before: IntVector, after: IntVector, rate: float) -> list[float]:
-    loss = rate * float((np.abs(noisy - before) - np.abs(noisy - after)).sum())
-    return [loss, *(float(x) for x in noisy - before)]
+    return [laplace_gain(noisy, before, after, rate), *(float(x) for x in noisy - before)]
 
 
 def _broken(
@@ -205,6 +208,7 @@ def _rounded_later(rows: OwnedRows) -> IntVector:
     return np.asarray(np.floor(sums + 1e-9)).astype(np.int64)
 
 
+@audited("owners: flows, laplace")
 def _laplace_audit(epsilon: float) -> Audit:
     return Sampled(
         claim=Claim(epsilon),
@@ -227,27 +231,23 @@ def _laplace_audit(epsilon: float) -> Audit:
 
 _HALVES = Groups(VertexSet(6), {"half": [0, 0, 0, 1, 1, 1]})
 _MANY = 5
+_NOBODY = OwnedRows(VertexSet(6), [], np.zeros(1, np.uint64), ([], []))  # type: ignore[arg-type]
+_CELLS = cell_tree(_NOBODY.bounded(at_most=1), (_HALVES, _HALVES))
 
 
 def _gaussian_changes(variance: Fraction) -> Iterator[DistributionPair]:
     """Exact losses for every way in which an owner's pairs can lie in the cells."""
-    rows = OwnedRows(VertexSet(6), [], np.zeros(1, np.uint64), ([], []))  # type: ignore[arg-type]
-    cells = cell_tree(rows.bounded(at_most=1), (_HALVES, _HALVES))
-    room = cells.pairs(1)
-    for ways in np.ndindex(*(int(most) + 1 for most in room)):
+    for ways in np.ndindex(*(int(most) + 1 for most in _CELLS.pairs(1))):
         if sum(ways) == _MANY:
-            parts = [normal_distribution(float(variance), change) for change in ways if change]
-            yield DistributionPair(
-                f"pairs in cells: {ways}", parts[0].first, parts[0].second, beside=tuple(parts[1:])
-            )
+            parts = [normal_pair(float(variance), change) for change in ways if change]
+            yield side_by_side(f"pairs in cells: {ways}", parts)
 
 
+@audited("owners: flows, gaussian")
 def _gaussian_audit(epsilon: float) -> Audit:
     rho = Fraction(zcdp_rho(epsilon=epsilon, delta=1e-6))
-    rows = OwnedRows(VertexSet(6), [], np.zeros(1, np.uint64), ([], []))  # type: ignore[arg-type]
-    cells = cell_tree(rows.bounded(at_most=1), (_HALVES, _HALVES))
     protection = Protect.of("owner", at_most=_MANY)
-    _, squares = cell_changes(cells, protection, reach=reach_of(rows))[1]
+    _, squares = cell_changes(_CELLS, protection, reach=reach_of(_NOBODY))[1]
     variance = squares / (2 * rho)
     return Enumerated(
         claim=Claim(float(rho), kind="rho"),
@@ -285,6 +285,7 @@ def _rows_left_out(rate: Fraction, source: EntropySource) -> Callable[[Owned], l
     return run
 
 
+@audited("owners: contributions")
 def _contributions_audit(epsilon: float) -> Audit:
     rate = Fraction(epsilon)
     return Sampled(
@@ -314,6 +315,7 @@ def _choices(
         yield DistributionPair(pair.name, distributions[0], distributions[1])
 
 
+@audited("owners: bound")
 def _bound_audit(epsilon: float) -> Audit:
     exact, share = Fraction(epsilon), Fraction(1, 5)
     most = share_sensitivity(share)
@@ -325,11 +327,3 @@ def _bound_audit(epsilon: float) -> Audit:
             "rows left out as the score": partial(_choices, exact, share, 1, True),
         },
     )
-
-
-ENTRIES = (
-    Entry("owners: flows, laplace", _laplace_audit, ("owners: flows, laplace",)),
-    Entry("owners: flows, gaussian", _gaussian_audit, ("owners: flows, gaussian",)),
-    Entry("owners: contributions", _contributions_audit, ("owners: contributions",)),
-    Entry("owners: bound", _bound_audit, ("owners: bound",)),
-)

@@ -1,9 +1,12 @@
 """Every mechanism that the package exports, and the audit that stands for it."""
 
+import importlib
 import inspect
 import multiprocessing
+import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
 
 from graphcuts_dp.distances import answers as distance_answers
 from graphcuts_dp.errors import ParameterError
@@ -23,81 +26,14 @@ from graphcuts_dp.session.online import STARTS, TOTAL
 from graphcuts_dp.session.terms import METHODS
 from graphcuts_dp.synth.methods import FIT_NAMES
 from scripts.benchmark.baselines import BASELINES
-from tests.audits import (
-    budgets,
-    calibrations,
-    contenders_communities,
-    contenders_filtered,
-    contenders_models,
-    contenders_one,
-    contenders_projected,
-    contenders_regions,
-    contenders_simple,
-    contenders_trees,
-    distances,
-    flows,
-    games,
-    group_start,
-    grouped,
-    iterative,
-    k_norms,
-    learnt_distances,
-    linear_sessions,
-    median,
-    owners,
-    people,
-    questions,
-    releases,
-    responses,
-    root_degrees,
-    selection,
-    session_trees,
-    sessions,
-    several,
-    sparse,
-    together,
-    transcripts,
-    vertices,
-)
-from tests.audits.base import AuditOutcome, Effort, Entry
+from tests.audits.base import REGISTERED, AuditOutcome, Effort, Entry
 from tests.audits.public_names import public_names
+from tests.audits.sparse import NOISES as SPARSE_NOISES
 
-ENTRIES: tuple[Entry, ...] = (
-    *responses.ENTRIES,
-    *budgets.ENTRIES,
-    *grouped.ENTRIES,
-    *releases.ENTRIES,
-    *sparse.ENTRIES,
-    *calibrations.ENTRIES,
-    *sessions.ENTRIES,
-    *session_trees.ENTRIES,
-    *transcripts.ENTRIES,
-    *median.ENTRIES,
-    *root_degrees.ENTRIES,
-    *linear_sessions.ENTRIES,
-    *group_start.ENTRIES,
-    *distances.ENTRIES,
-    *learnt_distances.ENTRIES,
-    *flows.ENTRIES,
-    *k_norms.ENTRIES,
-    *owners.ENTRIES,
-    *selection.ENTRIES,
-    *iterative.ENTRIES,
-    *games.ENTRIES,
-    *questions.ENTRIES,
-    *together.ENTRIES,
-    *several.ENTRIES,
-    *people.ENTRIES,
-    *vertices.ENTRIES,
-    *contenders_simple.ENTRIES,
-    *contenders_one.ENTRIES,
-    *contenders_regions.ENTRIES,
-    *contenders_trees.ENTRIES,
-    *contenders_communities.ENTRIES,
-    *contenders_filtered.ENTRIES,
-    *contenders_models.ENTRIES,
-    *contenders_projected.ENTRIES,
-)
+for _file in pkgutil.iter_modules([str(Path(__file__).parent)]):
+    if not _file.name.startswith(("test_", "command")):
+        importlib.import_module(f"tests.audits.{_file.name}")
+ENTRIES: tuple[Entry, ...] = tuple(sorted(REGISTERED, key=lambda entry: entry.name))
 
 
 def exported_mechanisms() -> tuple[str, ...]:
@@ -119,7 +55,7 @@ def _releases() -> Iterator[str]:
     for mechanism in MECHANISMS:
         yield from (f"release: {mechanism}, {noise}" for noise in NOISES)
     yield from (f"release: groups, {noise}" for noise in NOISES)
-    yield from (f"release: sparse, {noise}" for noise in sparse.NOISES)
+    yield from (f"release: sparse, {noise}" for noise in SPARSE_NOISES)
     yield from (f"fit: {fit}" for fit in FIT_NAMES)
 
 
@@ -130,7 +66,6 @@ def _sessions() -> Iterator[str]:
         else:
             yield f"session: {method}"
     yield from ("session: root degrees", "session: linear queries", "session: nuclear norm")
-    yield "session: root degrees"
     yield from (f"session: start from {start}" for start in STARTS if start != TOTAL)
     yield "budget of a store"
 

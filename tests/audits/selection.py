@@ -31,10 +31,9 @@ from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.noise import EntropySource, SeededEntropy, sample_geometric
 from scripts.figures.gaussian_rank_one import GaussianRankOne
-from tests.audits.base import Audit, Entry, Enumerated, Sampled
-from tests.audits.distances import normal_distribution
+from tests.audits.base import Audit, Enumerated, Sampled, audited
 from tests.audits.graphs import seed_of
-from tests.audits.losses import DistributionPair
+from tests.audits.losses import DistributionPair, normal_pair, softmax
 
 UNIVERSE = Universe(4)
 QUERIES = CutList(UNIVERSE, [CutQuery([2], [3]), CutQuery([0], [1, 2, 3])])
@@ -67,12 +66,6 @@ def choice_probabilities(scores: npt.ArrayLike, rate: Fraction | float) -> Float
         loses[i] = 1
         found[i] = (1 - ratio) * (ratio**k * loses.prod(axis=0)).sum()
     return found
-
-
-def softmax(scores: npt.NDArray[Any], rate: float) -> FloatVector:
-    """Probabilities of the exponential mechanism."""
-    weights = np.exp(rate * (scores - scores.max()))
-    return np.asarray(weights / weights.sum())
 
 
 # Two cuts with the pair: one has a small score that grows, the other a large one that shrinks.
@@ -108,15 +101,17 @@ def _exact_cuts_distributions(epsilon: Fraction, factor: float) -> Iterator[Dist
         yield DistributionPair(pair.name, distributions[0], distributions[1])
 
 
-def _choice_audit(
-    distributions: Callable[[Fraction, float], Iterator[DistributionPair]], epsilon: float
-) -> Audit:
+_CHOICES = {"exponential": _exponential_distributions, "exact-cuts": _exact_cuts_distributions}
+
+
+@audited("distinguisher: {}", _CHOICES)
+def _choice_audit(name: str, epsilon: float) -> Audit:
     """Twice the rate: a sensitivity of 1 for 2, or scores taken for moving in one direction."""
-    exact = Fraction(epsilon)
+    laws = partial(_CHOICES[name], Fraction(epsilon))
     return Enumerated(
         claim=Claim(epsilon),
-        distributions=partial(distributions, exact, 1),
-        twins={"sensitivity 1 for 2": partial(distributions, exact, 2)},
+        distributions=partial(laws, 1),
+        twins={"sensitivity 1 for 2": partial(laws, 2)},
     )
 
 
@@ -207,6 +202,7 @@ def _certified(rho: float, times: int, source: EntropySource) -> Any:
     return run
 
 
+@audited("distinguisher: power-rank-one-certified")
 def _certificate_audit(epsilon: float) -> Audit:
     rho = epsilon**2 / 2
     return Sampled(
@@ -234,6 +230,10 @@ def _called(rho: float, source: EntropySource) -> Callable[[Graph], list[float]]
     return run
 
 
+@audited(
+    "distinguisher: power-rank-one, calls",
+    unseen="Which cut is found, and its sign, is a small part of what its products tell.",
+)
 def _call_audit(epsilon: float) -> Audit:
     rho = epsilon**2 / 2
     return Sampled(
@@ -244,6 +244,7 @@ def _call_audit(epsilon: float) -> Audit:
     )
 
 
+@audited("distinguisher: {}-rank-one", ("response", "gaussian", "power"))
 def _matrix_audit(kind: str, epsilon: float) -> Audit:
     rho = epsilon**2 / 2
     start: dict[str, Callable[[float], Any]] = {
@@ -302,8 +303,12 @@ def _net_distributions(
             yield DistributionPair(f"graphs {i} and {j}", distributions[i], distributions[j])
 
 
-def _net_audit(n: int, epsilon: float) -> Audit:
-    exact = Fraction(epsilon)
+_NETS = {"net": 3, "net, four vertices": 4}
+
+
+@audited("{}", _NETS, covers="release: {}")
+def _net_audit(name: str, epsilon: float) -> Audit:
+    n, exact = _NETS[name], Fraction(epsilon)
     cuts = partial(_net_distributions, n, _all_cuts(n), exact)
     weighted = partial(_net_distributions, 3, _WEIGHTED, exact)
     return Enumerated(
@@ -315,12 +320,10 @@ def _net_audit(n: int, epsilon: float) -> Audit:
 
 def _net_release(epsilon: float, source: EntropySource) -> Callable[[Graph], FloatVector]:
     """Which pairs are edges in the graph that is released."""
+    options: Any = {"epsilon": epsilon, "construction": "net"}
 
     def run(graph: Graph) -> FloatVector:
-        seed = seed_of(source)
-        made = release_iteratively(
-            graph, _all_cuts(3), epsilon=epsilon, construction="net", seed=seed
-        )
+        made = release_iteratively(graph, _all_cuts(3), **options, seed=seed_of(source))
         return made.graph.dense()[np.triu_indices(3, 1)]
 
     return run
@@ -340,6 +343,7 @@ def _one_noise_for_all_members(
     return run
 
 
+@audited("net, as released")
 def _net_release_audit(epsilon: float) -> Audit:
     return Sampled(
         claim=Claim(epsilon),
@@ -374,13 +378,14 @@ def _sensing_distributions(rho: float, choices: float, values: float) -> Iterato
     both = np.concatenate([change, -change]).astype(np.float64)
     # Both directions of one query, as likely as each other half way.
     distributions = [softmax(sign * both / 2, float(rate) * choices) for sign in (-1, 1)]
-    measured = normal_distribution(float(noise.parameter) / values**2, float(change[0]))
+    measured = normal_pair(float(noise.parameter) / values**2, float(change[0]))
     beside = (replace(measured, copies=_ROUNDS),)
     yield DistributionPair(
         "the largest coefficient", distributions[0], distributions[1], _ROUNDS, beside
     )
 
 
+@audited("sensing", covers="release: sensing")
 def _sensing_audit(epsilon: float) -> Audit:
     rho = zcdp_rho(epsilon=epsilon, delta=1e-6)
     return Enumerated(
@@ -407,10 +412,11 @@ def _every_query(rho: float, copies: int) -> Iterator[DistributionPair]:
     change = steps.sensitivity
     if noise is None:
         raise ValueError("noise of a small matrix fits into 64 bits")
-    measured = normal_distribution(float(noise.parameter), float(change))
+    measured = normal_pair(float(noise.parameter), float(change))
     yield replace(measured, name="the largest coefficient", copies=_ROUNDS)
 
 
+@audited("sensing, every query")
 def _every_query_audit(epsilon: float) -> Audit:
     rho = zcdp_rho(epsilon=epsilon, delta=1e-6)
     return Enumerated(
@@ -421,40 +427,3 @@ def _every_query_audit(epsilon: float) -> Audit:
             "one query forgotten": partial(_every_query, rho, _ROUNDS - 1),
         },
     )
-
-
-ENTRIES = (
-    Entry(
-        "distinguisher: exponential",
-        partial(_choice_audit, _exponential_distributions),
-        ("distinguisher: exponential",),
-    ),
-    Entry(
-        "distinguisher: exact-cuts",
-        partial(_choice_audit, _exact_cuts_distributions),
-        ("distinguisher: exact-cuts",),
-    ),
-    *(
-        Entry(
-            f"distinguisher: {kind}-rank-one",
-            partial(_matrix_audit, kind),
-            (f"distinguisher: {kind}-rank-one",),
-        )
-        for kind in ("response", "gaussian", "power")
-    ),
-    Entry(
-        "distinguisher: power-rank-one, calls",
-        _call_audit,
-        unseen="Which cut is found, and its sign, is a small part of what its products tell.",
-    ),
-    Entry(
-        "distinguisher: power-rank-one-certified",
-        _certificate_audit,
-        ("distinguisher: power-rank-one-certified",),
-    ),
-    Entry("net", partial(_net_audit, 3), ("release: net",)),
-    Entry("net, four vertices", partial(_net_audit, 4)),
-    Entry("net, as released", _net_release_audit),
-    Entry("sensing", _sensing_audit, ("release: sensing",)),
-    Entry("sensing, every query", _every_query_audit, ("release: sensing",)),
-)

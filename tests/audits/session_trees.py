@@ -28,7 +28,7 @@ from graphcuts_dp.privacy.composition import (
     zcdp_epsilon,
     zcdp_rho,
 )
-from tests.audits.base import Entry, Enumerated
+from tests.audits.base import Enumerated, audited
 from tests.audits.losses import DistributionPair
 
 # Whether a list of costs is within (epsilon, delta).
@@ -259,6 +259,7 @@ def _distributions(rule: Rule, epsilon: float) -> Iterator[DistributionPair]:
             yield tree_distribution(first, menu, epsilon, f"tree {number}")
 
 
+@audited("budget of a store")
 def _audit(epsilon: float) -> Enumerated:
     """For eight times the epsilon that is asked for: there the broken rule shows."""
     budget = 8 * epsilon
@@ -267,6 +268,3 @@ def _audit(epsilon: float) -> Enumerated:
         distributions=lambda: _distributions(the_rule, budget),
         twins={"any bound counts": lambda: _distributions(any_bound, budget)},
     )
-
-
-ENTRIES = (Entry("budget of a store", _audit, ("budget of a store",)),)

@@ -4,15 +4,22 @@ A sound mechanism fails with probability 1e-6 at most, for all entries together,
 drawn at random. That its twins are caught is a matter of power: the seeds are fixed.
 """
 
+import itertools
 import math
 
+import numpy as np
 import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.evaluation.audit import Claim, Neighbours
-from tests.audits import registry
+from graphcuts_dp.estimate.measurement import Classes, Degrees
+from graphcuts_dp.estimate.noisy_matrix import NOISES, noise_distribution
+from graphcuts_dp.evaluation.audit import Claim, Neighbours, audit
+from graphcuts_dp.privacy.noise import SeededEntropy, entropy_source
+from graphcuts_dp.release.measuring import measure, measure_sparse
+from tests.audits import registry, releases
 from tests.audits.base import HALF, Entry, Enumerated, Sampled
+from tests.audits.graphs import LAST_PAIR, quietly
 from tests.audits.losses import DistributionPair, visible_by_ratio
 from tests.audits.registry import (
     ENTRIES,
@@ -20,10 +27,12 @@ from tests.audits.registry import (
     find_audits,
     run_audits,
 )
+from tests.audits.together import HIDDEN, measured_sparse, plain, protected
 
+COVERED = {name for entry in ENTRIES for name in entry.covers}
 QUICK = [entry for entry in ENTRIES if not entry.slow]
 # Each is a mistake that somebody could make; some audit must look for it.
-MISTAKES = (
+MISTAKES = {
     "half the noise",
     "noise reused",
     "same noise on both sides",
@@ -36,16 +45,13 @@ MISTAKES = (
     "continue after the cap",
     "levels forgotten in the budget",
     "consistency that reads the truth",
-)
+}
 
 
-def test_every_exported_mechanism_has_an_audit():
-    covered = {name for entry in ENTRIES for name in entry.covers}
-    assert covered == set(exported_mechanisms())
-
-
-def _nothing(*_, **__):
-    raise AssertionError("not run")
+def test_every_exported_mechanism_has_an_audit_and_every_audit_a_twin():
+    assert set(exported_mechanisms()) <= COVERED
+    assert len({entry.name for entry in ENTRIES}) == len(ENTRIES)
+    assert all(entry.make(1.0).twins for entry in ENTRIES)
 
 
 def _dummy(graph, *, epsilon):  # noqa: ARG001
@@ -57,36 +63,23 @@ def _dummy(graph, *, epsilon):  # noqa: ARG001
     [
         (lambda patch: patch.setitem(registry.METHODS, "dummy", None), "session: dummy"),
         (
-            lambda patch: patch.setitem(registry.DISTINGUISHERS, "dummy", _nothing),
+            lambda patch: patch.setitem(registry.DISTINGUISHERS, "dummy", None),
             "distinguisher: dummy",
         ),
-        (lambda patch: patch.setitem(registry.NOISES, "dummy", _nothing), "release: auto, dummy"),
-        (
-            lambda patch: patch.setattr(gc, "dummy", _dummy, raising=False),
-            "function: dummy",
-        ),
+        (lambda patch: patch.setitem(registry.NOISES, "dummy", None), "release: auto, dummy"),
+        (lambda patch: patch.setattr(gc, "dummy", _dummy, raising=False), "function: dummy"),
     ],
 )
 def test_a_mechanism_without_an_audit_is_noticed(add, missing, monkeypatch):
     """Whether it stands in a table, or is a public function of its own."""
     add(monkeypatch)
     monkeypatch.setattr(gc, "__all__", [*gc.__all__, *({"dummy"} & set(vars(gc)))])
-    covered = {name for entry in ENTRIES for name in entry.covers}
-    assert missing in set(exported_mechanisms()) - covered
+    assert missing in set(exported_mechanisms()) - COVERED
 
 
-def test_names_are_unique():
-    assert len({entry.name for entry in ENTRIES}) == len(ENTRIES)
-
-
-def test_every_audit_has_a_twin():
-    assert all(entry.make(1.0).twins for entry in ENTRIES)
-
-
-@pytest.mark.parametrize("mistake", MISTAKES)
-def test_every_mistake_is_looked_for_by_a_quick_audit(mistake):
+def test_every_mistake_is_looked_for_by_a_quick_audit():
     """Which also has to catch it: see `test_a_quick_audit_passes`."""
-    assert any(mistake in entry.make(1.0).twins for entry in QUICK)
+    assert {broken for entry in QUICK for broken in entry.make(1.0).twins} >= MISTAKES
 
 
 @pytest.mark.parametrize("entry", QUICK, ids=lambda entry: entry.name)
@@ -101,8 +94,8 @@ def test_the_law_of_a_release_sees_what_events_do_not():
     """Half the noise of root degrees passed the audit by events, which saw .3 of the claim."""
     for name in ("session: root degrees", "sparse, discrete-laplace", "degrees+response, binary"):
         (entry,) = find_audits([f"{name}, by its law"])
-        audit = entry.make(1.0)
-        assert visible_by_ratio(audit.claim, audit.runs) > 0.85
+        by_law = entry.make(1.0)
+        assert visible_by_ratio(by_law.claim, by_law.runs) > 0.85
         (by_events,) = find_audits([name])
         assert "law" in by_events.unseen
 
@@ -154,12 +147,12 @@ def test_an_enumerated_audit_finds_the_worst_distribution():
         DistributionPair("same", [0.5, 0.5], [0.5, 0.5]),
         DistributionPair("apart", [0.4, 0.6], [0.6, 0.4]),
     ]
-    audit = Enumerated(
+    made = Enumerated(
         claim=Claim(1.0),
         distributions=lambda: distributions,
         twins={"same": lambda: distributions[:1]},
     )
-    (outcome,) = run_audits([Entry("made", lambda _: audit)])
+    (outcome,) = run_audits([Entry("made", lambda _: made)])
     assert (outcome.pair, outcome.method) == ("apart", "exact")
     assert outcome.found == pytest.approx(math.log(1.5))
     assert outcome.kept
@@ -174,3 +167,54 @@ def test_audits_are_found_by_the_beginning_of_their_names():
         find_audits(["x"])
     with pytest.raises(ParameterError, match="epsilon"):
         run_audits(find_audits(["net"]), epsilon=0)
+
+
+GRAPH = gc.Graph([0, 0, 1, 2, 3], [1, 2, 2, 3, 5], vertices=6)
+MEASURED = [("sparse", "discrete-laplace"), *itertools.product(registry.MECHANISMS, NOISES)]
+
+
+@pytest.mark.parametrize(("mechanism", "noise"), MEASURED)
+def test_a_release_measures_what_is_audited(mechanism, noise):
+    """Audits of parts leave the fit out, which reads the measurements alone."""
+    fit = "none" if mechanism in ("response", "sparse") else gc.Fitting(time_limit=1e-9)
+    options = {"epsilon": 1.0, "mechanism": mechanism, "noise": noise, "fit": fit}
+    released = quietly(gc.release_graph, GRAPH, **options, seed=5)
+    terms = {"epsilon": 1.0, "noise": noise, "source": entropy_source(5)}
+    if mechanism == "sparse":
+        audited = measure_sparse(GRAPH, **terms)
+    else:
+        audited = measure(GRAPH, **terms, response=gc.Response(mechanism))
+    assert len(released.measurements.values) == len(audited.values) > 0
+    for one, other in zip(released.measurements.values, audited.values, strict=True):
+        assert one.epsilon == other.epsilon
+        for numbers, others in zip(one.steps, other.steps, strict=True):
+            np.testing.assert_array_equal(numbers, others)
+
+
+@pytest.mark.parametrize("whom", HIDDEN)
+@pytest.mark.parametrize("at_most", [1, 6])
+def test_a_sparse_release_of_several_changes_measures_what_is_audited(whom, at_most):
+    data = HIDDEN[whom][0][0].second
+    given, protection = protected(data, at_most)
+    options = {"epsilon": 1.0, "mechanism": "sparse", "fit": "none"} | protection
+    released = quietly(gc.release_graph, given, **options, seed=5).measurements
+    audited = measured_sparse(data, at_most, 1.0, entropy_source(5))
+    for kind in (Degrees, Classes):
+        (one,), (other,) = (each.all_of(kind) for each in (released, audited))
+        assert one.epsilon == other.epsilon
+        np.testing.assert_array_equal(one.steps, other.steps)
+    for (pair,) in HIDDEN[whom]:  # all six pairs change
+        assert [len(plain(end).rows) for end in (pair.first, pair.second)] == [0, 6]
+
+
+@pytest.mark.parametrize("noise", ["binary", "discrete-laplace"])
+def test_the_helpers_of_the_twins_are_right(noise):
+    """Unbroken, the pieces of other twins pass the audit: what is caught is the mistake."""
+    distribution = noise_distribution(noise, epsilon=1.0, weight_cap=1.0)
+    source = SeededEntropy(7)
+
+    def sound(graph, _):
+        return releases._hidden(graph, distribution, releases._noise(distribution, source))
+
+    found = audit(sound, LAST_PAIR.first, LAST_PAIR.second, runs=2000)
+    assert 0.4 < found.epsilon_lower <= 1.0, found.event

@@ -1,14 +1,6 @@
-"""Audits of private sensing on neighbouring matrices, and of broken twins that must be caught.
-
-What can be enumerated is: the sensitivity of the counts, and the distribution of the choice, whose
-exact sampler test_noisy_maximum.py audits. The measurement as it runs is audited by sampling; that
-may fail with probability 1e-6 if its seed were drawn at random. A rho-zCDP mechanism has
-P(E)/P'(E) <= exp(rho + 2 sqrt(rho ln 1/P(E))), and an event that the audit can show has
-probability 1/50 at least.
-"""
+"""The sensitivity of private sensing, of which the audit of its choices and answers makes use."""
 
 import itertools
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -18,7 +10,7 @@ from graphcuts_dp.offline.lists import Steps
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery
 from graphcuts_dp.pairs.universe import Universe
 
-CAP, RHO, ROUNDS = 3.0, Fraction(1, 4), 2
+CAP = 3.0
 QUERIES = [
     MatrixQuery(np.array([[0.0, 0.3, -0.7], [1.0, 0.01, 0.0]])),
     RankOneQuery([0.2, 0.9], [1.0, 0.5, 0.3]),
@@ -62,22 +54,3 @@ def test_the_largest_coefficient_counts_as_many_steps_as_its_own_rounding_gives(
         assert int(steps.count(ratings)[0]) == steps.sensitivity
         upwards += largest / steps._of_coefficients % 1 > 0.5
     assert 5 < upwards < 35
-
-
-def largest_range(rate):
-    """max over neighbours of the range of the choice's privacy loss, exactly."""
-    ranges = []
-    for change in changes():
-        moves = np.concatenate([change, -change])
-        ranges.append(float(rate) * float(moves.max() - moves.min()))
-    return max(ranges)
-
-
-def test_choices_and_measurements_cost_no_more_than_rho():
-    """The exponential mechanism's loss moves with rate d_i, up to a constant: its range is eta."""
-    rate, noise = STEPS.noise(RHO, ROUNDS)
-    eta = largest_range(rate)
-    of_values = Fraction(STEPS.sensitivity**2) / (2 * noise.parameter)
-    assert of_values == RHO / (2 * ROUNDS)
-    spent = ROUNDS * (eta**2 / 8 + float(of_values))
-    assert 0.999 * RHO < spent <= float(RHO) * (1 + 1e-12)

@@ -15,7 +15,7 @@ from typing import NamedTuple, final
 import numpy as np
 
 from graphcuts_dp.arrays import FloatVector
-from tests.audits.losses import DistributionPair
+from tests.audits.losses import DistributionPair, clipped_laplace
 
 _PANELS = 4  # in each scale of the noise
 _FAR = 40  # scales, beyond which noise has a chance of e^-40
@@ -168,7 +168,9 @@ def pair_of_laws(
     for pair in (False, True):
         size = GraphSize(pairs, others, pair)
         for_entries = float(epsilon * (1 - share) if charged else epsilon)
-        counts = _counts(size, float(epsilon * share)) if charged else _exactly(size)
+        counts = np.eye(pairs + 1)[size.edges]
+        if charged:
+            counts = clipped_laplace(size.edges, epsilon * share, 0, pairs)
         laws.append(
             [
                 _multiplicity(size, kept)
@@ -192,20 +194,6 @@ def _true(size: GraphSize, kept: OutputKind) -> int:
 def _multiplicity(size: GraphSize, kept: OutputKind) -> float:
     false = kept.edges - kept.pair - kept.others
     return math.comb(size.others, kept.others) * math.comb(size.pairs - 1 - size.others, false)
-
-
-def _counts(size: GraphSize, rate: float) -> FloatVector:
-    """Of the number of edges with discrete Laplace noise, brought into 0..N."""
-    ratio = math.exp(-rate)
-    at = np.arange(size.pairs + 1)
-    law = (1 - ratio) / (1 + ratio) * ratio ** np.abs(at - size.edges)
-    law[0] = ratio**size.edges / (1 + ratio)
-    law[-1] = ratio ** (size.pairs - size.edges) / (1 + ratio)
-    return np.asarray(law)
-
-
-def _exactly(size: GraphSize) -> FloatVector:
-    return np.asarray(np.eye(size.pairs + 1)[size.edges])
 
 
 def _passed(edges: int, passed: int, chance: float) -> float:

@@ -28,21 +28,19 @@ from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.privacy.noise import EntropySource
 from graphcuts_dp.session.online import OnlineMechanism
 from graphcuts_dp.session.plain import PerQueryNoise
-from tests.audits.base import Audit, Entry, Enumerated, Sampled
-from tests.audits.distances import normal_distribution
+from tests.audits.base import Audit, Enumerated, Sampled, audited
 from tests.audits.flows import (
     NoisyTable,
     Tabled,
     all_seen,
-    exact_changes,
+    gaussian_audit,
     honest,
     scaled_noise,
     tabled,
     untouched,
 )
-from tests.audits.losses import DistributionPair
-from tests.audits.selection import softmax
-from tests.audits.transcripts import ByHand, transcript
+from tests.audits.losses import DistributionPair, laplace_gain, normal_pair, softmax
+from tests.audits.sessions import ByHand, transcript
 
 Count = Callable[[CutQuery, Graph], int]
 _N, _BOUND = 16, 2
@@ -106,24 +104,18 @@ def _bounded_afterwards(where: Tabled, noisy: NoisyTable, _source: EntropySource
     return replace(noisy, steps=(np.minimum(summed, _BOUND * np.minimum(left[a], right[b])),))
 
 
-def _times(factor: Callable[[Tabled], Fraction], where: Tabled) -> LevelNoise:
-    return scaled_noise(where.strategy.noise, [float(factor(where))])
-
-
-def _one_cell(where: Tabled) -> Fraction:
-    """The table gets the noise that one of its cells would need."""
+def _less_noise(change: int, where: Tabled) -> LevelNoise:
+    """The noise of a table in which one cell changes, by so much."""
     linear, squared = changes_on(where.grid, where.cells, _VERTEX)[1]
-    if where.strategy.noise.distribution == "laplace":
-        return Fraction(linear, _BOUND)
-    return Fraction(_BOUND**2, squared)
+    noise = where.strategy.noise
+    factor = linear / change if noise.distribution == "laplace" else change**2 / squared
+    return scaled_noise(noise, [factor])
 
 
-def _one_edge(where: Tabled) -> Fraction:
-    """It gets the noise that hides an edge."""
-    linear, squared = changes_on(where.grid, where.cells, _VERTEX)[1]
-    return Fraction(linear if where.strategy.noise.distribution == "laplace" else 1, 1) / (
-        1 if where.strategy.noise.distribution == "laplace" else squared
-    )
+_LESS: dict[str, Callable[[Tabled], LevelNoise]] = {
+    "sensitivity of one cell": partial(_less_noise, _BOUND),
+    "epsilon of an edge": partial(_less_noise, 1),
+}
 
 
 def _tabled(epsilon: float, noise: str) -> tuple[Neighbours, ...]:
@@ -131,6 +123,7 @@ def _tabled(epsilon: float, noise: str) -> tuple[Neighbours, ...]:
     return tuple(tabled(pair, epsilon, noise, protection=_VERTEX, levels=_PARTS) for pair in _PAIRS)
 
 
+@audited("vertex: flows, laplace")
 def _flows_audit(epsilon: float) -> Audit:
     pairs = _tabled(epsilon, "laplace")
     return Sampled(
@@ -140,27 +133,15 @@ def _flows_audit(epsilon: float) -> Audit:
         twins={
             "lists of first edges": partial(all_seen, honest, _from_lists),
             "bound after the noise": partial(all_seen, honest, _bounded_afterwards),
-            "sensitivity of one cell": partial(all_seen, partial(_times, _one_cell), untouched),
-            "epsilon of an edge": partial(all_seen, partial(_times, _one_edge), untouched),
+            **{name: partial(all_seen, noise, untouched) for name, noise in _LESS.items()},
         },
         runs=4000,
     )
 
 
+@audited("vertex: flows, gaussian")
 def _gaussian_flows_audit(epsilon: float) -> Audit:
-    pairs = _tabled(epsilon, "gaussian")
-    where: Tabled = pairs[0].first
-    of_places = changes_on(where.grid, where.cells, _VERTEX)
-    changes = [of_places[place] for place in where.strategy.places]
-    rho = where.strategy.noise.cost(delta=_DELTA, changes=changes).rho
-    return Enumerated(
-        claim=Claim(rho or 0.0, kind="rho"),
-        distributions=partial(exact_changes, honest, pairs),
-        twins={
-            "sensitivity of one cell": partial(exact_changes, partial(_times, _one_cell), pairs),
-            "epsilon of an edge": partial(exact_changes, partial(_times, _one_edge), pairs),
-        },
-    )
+    return gaussian_audit(_tabled(epsilon, "gaussian"), _LESS)
 
 
 # Sessions.
@@ -195,8 +176,7 @@ def _answers(
             state, answer = made.step(state, query, count(query, graph), source)
             values.append(answer.value)
         seen = np.array(values)
-        loss = np.abs(seen - first).sum() - np.abs(seen - second).sum()
-        return np.array([loss, *seen, seen.sum()])
+        return np.array([laplace_gain(seen, first, second, 1.0), *seen, seen.sum()])
 
     return run
 
@@ -209,6 +189,7 @@ def _count_all(query: CutQuery, graph: Graph) -> int:
     return int(query.value(graph))
 
 
+@audited("vertex: session, laplace")
 def _session_audit(epsilon: float) -> Audit:
     known: dict[tuple[int, int], int] = {}  # counts are exact, and each run has the same ones
 
@@ -243,10 +224,11 @@ def _all_answers(epsilon: float, grid: Grid) -> Iterator[DistributionPair]:
         queries=len(_QUERIES),
         delta=_DELTA,
     )
-    one = normal_distribution(float(made.noise.parameter), _BOUND)
+    one = normal_pair(float(made.noise.parameter), _BOUND)
     yield replace(one, name=f"{made.queries} answers", copies=made.queries)
 
 
+@audited("vertex: session, gaussian")
 def _gaussian_session_audit(epsilon: float) -> Audit:
     return Enumerated(
         claim=Claim(zcdp_rho(epsilon=epsilon, delta=_DELTA), kind="rho"),
@@ -267,6 +249,7 @@ def _online(
     return transcript(made, source, _QUERIES[0])
 
 
+@audited("vertex: session, transcripts")
 def _online_audit(epsilon: float) -> Audit:
     exact = Fraction(epsilon)
     return Sampled(
@@ -313,6 +296,7 @@ def _test_laws(epsilon: float, part: float) -> Iterator[DistributionPair]:
         yield DistributionPair(f"changes {one - other}", laws[0], laws[1])
 
 
+@audited("vertex: session, one-sided tests")
 def _tests_audit(epsilon: float) -> Audit:
     """An instance costs r1 + r2 for a step of D, and a vertex is two steps."""
     return Enumerated(
@@ -336,25 +320,14 @@ def _choices(epsilon: float, noise: float, plain: bool) -> Iterator[Distribution
         yield DistributionPair(pair.name, laws[0], laws[1])
 
 
+@audited(
+    "vertex: degree bound",
+    covers="degree bound",
+    unseen="The scores of the graphs that are tried change by less than what is paid for.",
+)
 def _choice_audit(epsilon: float) -> Audit:
     return Enumerated(
         claim=Claim(epsilon),
         distributions=partial(_choices, epsilon, 0.5, False),
         twins={"sensitivity 1 for all bounds": partial(_choices, epsilon, 0.1, True)},
     )
-
-
-ENTRIES = (
-    Entry("vertex: flows, laplace", _flows_audit),
-    Entry("vertex: flows, gaussian", _gaussian_flows_audit),
-    Entry("vertex: session, laplace", _session_audit),
-    Entry("vertex: session, gaussian", _gaussian_session_audit),
-    Entry("vertex: session, transcripts", _online_audit),
-    Entry("vertex: session, one-sided tests", _tests_audit),
-    Entry(
-        "vertex: degree bound",
-        _choice_audit,
-        ("degree bound",),
-        unseen="The scores of the graphs that are tried change by less than what is paid for.",
-    ),
-)

@@ -14,7 +14,7 @@ from graphcuts_dp.privacy.noise import SeededEntropy
 from scripts.benchmark.contenders import hrg
 from scripts.benchmark.contenders.dendrogram import Dendrogram, likelihood
 from scripts.benchmark.contenders.hrg import HRG, noisy_chances, sensitivity
-from tests.audits.contenders_trees import all_trees, settled, transitions
+from tests.audits.contenders_of_structure import all_trees, settled, transitions
 
 
 def check(tree, dense):

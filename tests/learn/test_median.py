@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from graphcuts_dp.errors import HypothesisError, ParameterError
+from graphcuts_dp.errors import HypothesisError
 from graphcuts_dp.learn.median import DatabaseFamily, Median, all_graphs, alpha_net
 from graphcuts_dp.pairs.queries import CutQuery, RankOneQuery
 from graphcuts_dp.pairs.universe import Universe
@@ -38,15 +38,9 @@ def test_all_graphs_are_all_graphs():
     assert np.allclose(family.databases.sum(axis=1), 4)
 
 
-def test_answers_that_fit_no_graph_are_refused_or_the_nearest_is_kept():
-    """A cut of one pair holds one edge at most: above that there is none."""
-    query, one = CutQuery([0], [1]), DatabaseFamily(FOUR, np.ones((1, 6)))
-    with pytest.raises(HypothesisError, match="finer net"):
-        Median(start=one, alpha=1.0).update(one, query, 1)
-    assert len(Median(start=one, alpha=1.0, lenient=True).update(one, query, 1)) == 1
-    every = all_graphs(FOUR)
-    full = Median(start=every, alpha=1.0, lenient=True)
-    some = every
+def test_where_answers_fit_no_graph_the_lenient_rule_keeps_the_nearest():
+    full = Median(start=all_graphs(FOUR), alpha=1.0, lenient=True)
+    some = full.start
     for _ in range(10):
         some = full.update(some, CutQuery([0]), 1)
     assert set(some.answers(CutQuery([0]))) == {3.0}
@@ -134,40 +128,3 @@ def test_sizes_as_formulas():
         == math.floor(12.5 * math.log(200)) + 1
     )
     assert small_database_size(alpha=10, total_weight=1, queries=1) == 1
-
-
-def test_families_that_would_be_too_large_are_refused_before_they_are_built():
-    for build, count in [
-        (lambda: all_graphs(Universe(8)), "268435456 databases with 28"),
-        (lambda: all_graphs(Universe(100_000)), r"2\^4999950000.0 databases"),
-        (lambda: all_graphs(Universe(20), 12), "databases with 190"),
-        (lambda: small_databases(Universe(20), total_weight=9.0, size=12), "databases with 190"),
-    ]:
-        with pytest.raises(HypothesisError, match=count) as caught:
-            build()
-        assert "use multiplicative weights" in str(caught.value)
-        assert "\n" not in str(caught.value)
-    family = all_graphs(Universe(6), 7)
-    with pytest.raises(HypothesisError, match="6435 databases with 10000 numbers"):
-        alpha_net(family, [CutQuery([0])] * 10_000, 1.0)
-
-
-def test_parameters_out_of_range():
-    family = all_graphs(FOUR)
-    for build in [
-        lambda: all_graphs(FOUR, 7),
-        lambda: all_graphs(FOUR, -1),
-        lambda: small_databases(FOUR, total_weight=0.0, size=1),
-        lambda: small_databases(FOUR, total_weight=1.0, size=0),
-        lambda: small_databases(Universe(1), total_weight=1.0, size=1),
-        lambda: small_database_size(alpha=0.0, total_weight=1.0, queries=1),
-        lambda: small_database_size(alpha=1.0, total_weight=1.0, queries=0),
-        lambda: alpha_net(family, [], 1.0),
-        lambda: alpha_net(family, [CutQuery([0])], 0.0),
-        lambda: Median(start=family, alpha=0.0),
-    ]:
-        with pytest.raises(ParameterError):
-            build()
-    for databases in (np.ones((0, 6)), np.ones((2, 5)), np.ones(6), np.full((1, 6), np.nan)):
-        with pytest.raises(HypothesisError):
-            DatabaseFamily(FOUR, databases)

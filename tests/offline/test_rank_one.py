@@ -6,16 +6,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-import scipy.integrate
 import scipy.stats
-from distinguisher_cases import disjoint_pairs
 from helpers import random_graph
-from offline_calls import learn
 from scipy.sparse.linalg import ArpackNoConvergence
 
+import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
-from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph
+from graphcuts_dp.graph.adjacency import DirectedGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.offline import rank_one
@@ -30,12 +28,10 @@ from graphcuts_dp.offline.rank_one import (
     largest_possible,
     matrix_search,
     noise_length,
-    pair_scale,
     quotient_sensitivity,
     start_radius,
     top_pair,
 )
-from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy import distributions as value_noise
 from graphcuts_dp.privacy.noise import SeededEntropy
@@ -57,18 +53,6 @@ GRAPHS = {
 }
 
 
-def made(graph, **options):
-    """One of each kind, with next to no noise."""
-    universe, grid = Universe.of(graph), Grid.of(graph)
-    noise = "laplace" if graph.weighted else "binary"
-    distribution = noise_distribution(noise, epsilon=50.0, weight_cap=graph.weight_cap)
-    common = {"universe": universe, **options}
-    return [
-        ResponseRankOne(distribution=distribution, **common),
-        PowerRankOne(rho=1e6, delta=1e-6, grid=grid, steps=12, **common),
-    ]
-
-
 def gap(found, graph, hypothesis):
     return found.sign * (found.query.value(graph) - hypothesis.estimate(found.query))
 
@@ -80,7 +64,13 @@ def test_with_next_to_no_noise_pairs_and_cuts_are_nearly_the_best(name):
     hypothesis = DenseHypothesis.constant(universe, 0.2)
     best = np.linalg.norm(graph.dense() - hypothesis.dense(), 2)
     known = matrix_search(universe, graph.dense()).find(hypothesis, SeededEntropy(0))
-    for of in made(graph):
+    noise = "laplace" if graph.weighted else "binary"
+    bits = noise_distribution(noise, epsilon=50.0, weight_cap=graph.weight_cap)
+    terms = {"universe": universe, "grid": Grid.of(graph), "rho": 1e6, "delta": 1e-6}
+    for of in (
+        ResponseRankOne(universe=universe, distribution=bits),
+        PowerRankOne(steps=12, **terms),
+    ):
         found = of.begin(graph, SeededEntropy(1)).find(hypothesis, SeededEntropy(2))
         assert gap(found, graph, hypothesis) > 0.95 * gap(known, graph, hypothesis), of
         assert of.shortfall(0.1) == math.inf
@@ -90,56 +80,39 @@ def test_with_next_to_no_noise_pairs_and_cuts_are_nearly_the_best(name):
     assert 0.8 * best < pair.left @ off @ pair.right <= best * (1 + 1e-9)
 
 
-def test_planted_blocks_are_found_at_epsilon_one():
-    """Deterministic, seeded. The signal is far above the noise of both."""
-    graph = planted_partition(240, 2, 0.95, 0.05, seed=4)
-    universe = Universe.of(graph)
-    hypothesis = DenseHypothesis.constant(universe, 0.5)
-    block = np.arange(240) < 120
-    between = CutQuery(block, ~block)
-    best = abs(between.value(graph) - hypothesis.estimate(between))
-    for distinguisher in (
-        ResponseRankOne(universe=universe, distribution=noise_distribution("binary", epsilon=1.0)),
-        PowerRankOne(universe=universe, rho=0.0243, delta=1e-6, steps=4),
-    ):
-        found = distinguisher.begin(graph, SeededEntropy(1)).find(hypothesis, SeededEntropy(2))
-        assert gap(found, graph, hypothesis) > 0.9 * best
-
-
-def test_unit_pairs_hold_all_disjoint_cuts():
-    rng = np.random.default_rng(7)
-    matrix = rng.normal(size=(6, 6))
-    matrix = np.triu(matrix, 1) + np.triu(matrix, 1).T
-    largest = max(abs(S @ matrix @ T) for S, T in disjoint_pairs(6))
-    assert largest <= pair_scale(Universe(6)) * np.linalg.norm(matrix, 2)
-
-
-def pairs_value(matrix, S, T):
-    """A cut's value on a symmetric matrix, each pair once, by enumeration."""
-    return sum(
-        matrix[i, j]
-        for i, j in itertools.combinations(range(len(matrix)), 2)
-        if (S[i] and T[j]) or (S[j] and T[i])
-    )
-
-
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_the_best_partner_by_brute_force(seed):
     rng = np.random.default_rng(seed)
-    matrix = rng.normal(size=(5, 5))
-    matrix = np.triu(matrix, 1) + np.triu(matrix, 1).T
-    subsets = [np.array(bits) for bits in itertools.product((False, True), repeat=5)]
+    matrix = np.triu(rng.normal(size=(5, 5)), 1)
+    wide = rng.normal(size=(5, 4))
+    subsets, sides = (
+        [np.array(bits) for bits in itertools.product((False, True), repeat=size)]
+        for size in (5, 4)
+    )
     for S in subsets[1:]:
-        partner, value = best_partner(matrix @ S, S, ordered=False)
+
+        def value_of(T, S=S):  # each pair once
+            return matrix[np.outer(S, T) | np.outer(T, S)].sum()
+
+        partner, value = best_partner((matrix + matrix.T) @ S, S, ordered=False)
         allowed = [T for T in subsets if not (S & T).any() or (S == T).all()]
-        best = max(abs(pairs_value(matrix, S, T)) for T in allowed)
-        assert abs(value) == pytest.approx(best)
-        assert value == pytest.approx(pairs_value(matrix, S, partner))
-        wide = rng.normal(size=(5, 4))
+        assert abs(value) == pytest.approx(max(abs(value_of(T)) for T in allowed))
+        assert value == pytest.approx(value_of(partner))
         partner, value = best_partner(wide.T @ S, S, ordered=True)
-        best = max(abs(S @ wide @ np.array(T)) for T in itertools.product((0, 1), repeat=4))
-        assert abs(value) == pytest.approx(best)
+        assert abs(value) == pytest.approx(max(abs(S @ wide @ T) for T in sides))
         assert value == pytest.approx(S @ wide @ partner)
+
+
+def all_cuts(R, *, bipartite):
+    """The largest |1_S'R 1_T| over disjoint S and T (all, if bipartite), by enumeration."""
+    best, places = 0.0, np.arange(len(R))
+    for code in range(2 ** len(R)):
+        S = (code >> places & 1).astype(float)
+        sums = S @ R
+        if not bipartite:
+            sums = sums * (1 - S)
+        best = max(best, sums[sums > 0].sum(), -sums[sums < 0].sum())
+    return best
 
 
 @pytest.mark.parametrize("bipartite", [False, True])
@@ -155,12 +128,7 @@ def test_cuts_without_noise_against_brute_force(bipartite):
             matrix = np.triu(matrix, 1) + np.triu(matrix, 1).T
         found = matrix_search(universe, matrix).find(hypothesis, SeededEntropy(0))
         value = found.sign * universe.answers([found.query], matrix)[0]
-        if bipartite:
-            sides = [np.array(bits) for bits in itertools.product((0, 1), repeat=4)]
-            best = max(abs(S @ matrix @ T) for S in sides for T in sides)
-        else:
-            best = max(abs(S @ matrix @ T) for S, T in disjoint_pairs(6))
-        ratios.append(value / best)
+        ratios.append(value / all_cuts(matrix, bipartite=bipartite))
     assert min(ratios) > 0.5
     assert np.mean(ratios) > 0.8
 
@@ -193,77 +161,32 @@ def worst_pair(X, universe):
     return max(int(lengths[i] + lengths[j + shift]) for i, j in zip(*universe.pairs(), strict=True))
 
 
-@pytest.mark.parametrize("name", ["plain", "weighted"])
-def test_a_call_spends_no_more_than_its_budget(name, monkeypatch):
-    """The products a call really makes, each with the variance of its noise: the sum of the exact
-    costs of the worst pair of each is within rho, in fractions."""
-    graph = random_graph(7, 3, density=0.5)
-    if name == "weighted":
-        graph = random_graph((3, 5), 3, density=0.5, largest=0.7, weight_cap=0.7)
-    universe, grid = Universe.of(graph), Grid.of(graph)
-    of = PowerRankOne(universe=universe, rho=0.3, delta=1e-6, grid=grid, steps=3)
-    spent, noisy = [], PowerSearch._noisy
-    step = int(grid.steps(np.array([graph.weight_cap]))[0])  # the largest move of a weight
-
-    def noted(self, X, *rest):
-        reached, variance = noisy(self, X, *rest)
-        spent.append(worst_pair(X, universe) * step**2 / (2 * variance))
-        return reached, variance
-
-    monkeypatch.setattr(PowerSearch, "_noisy", noted)
-    hypothesis = DenseHypothesis.constant(universe, 0.1)
-    of.begin(graph, SeededEntropy(1)).find(hypothesis, SeededEntropy(2))
-    assert len(spent) == of.products == 4
-    assert Fraction(9, 10) * Fraction(0.3) < sum(spent) <= Fraction(0.3)
-
-
 def test_vectors_of_the_rank_one_are_cut_and_whole():
     """A spike is cut at 1/(2 sqrt(n)), so no vertex's pairs get much more noise than others'."""
     spike = np.zeros((16, 1))
     spike[3] = 7.0
     found = np.abs(rank_one.on_grid(spike, 10))
-    assert found.max() == found[3] == 2**10 / 8
-    assert found.sum() == found[3]
+    assert found.max() == found[3] == found.sum() == 2**10 / 8
+    for universe in (Universe(3, 64), Universe(64, 3), Universe(64)):
+        # Equal entries have enough steps on the longer side.
+        whole, half = (
+            PowerRankOne(universe=universe, grid=Grid(unit, 4, 4 * unit), rho=0.1, delta=1e-6)
+            for unit in (1.0, 0.5)
+        )
+        assert 2**whole.vector_bits / math.sqrt(64) == 2**8
+        assert half.usual_shortfall == pytest.approx(whole.usual_shortfall / 2)  # in weight
 
 
-def test_usual_shortfalls_are_weights():
-    """The same steps with half the weight each."""
-    whole, half = (
-        PowerRankOne(universe=Universe(9), grid=Grid(unit, 4, 4 * unit), rho=0.1, delta=1e-6)
-        for unit in (1.0, 0.5)
-    )
-    assert half.usual_shortfall == pytest.approx(whole.usual_shortfall / 2)
-
-
-@pytest.mark.parametrize("universe", [Universe(3, 64), Universe(64, 3), Universe(64)])
-def test_vectors_of_equal_entries_have_enough_steps_on_the_longer_side(universe):
-    made = PowerRankOne(universe=universe, grid=Grid(), rho=0.1, delta=1e-6)
-    assert 2**made.vector_bits / math.sqrt(64) == 2**8
-
-
-def all_cuts(R, *, bipartite):
-    """The largest |1_S'R 1_T| over disjoint S and T (all, if bipartite), by enumeration."""
-    best, places = 0.0, np.arange(len(R))
-    for code in range(2 ** len(R)):
-        S = (code >> places & 1).astype(float)
-        sums = S @ R
-        if not bipartite:
-            sums = sums * (1 - S)
-        best = max(best, sums[sums > 0].sum(), -sums[sums < 0].sum())
-    return best
+KINDS = {
+    "plain": planted_partition(12, 2, 1.0, 0.1, seed=1),
+    "bipartite": random_graph((9, 30), 5, density=0.6),
+    "weighted": random_graph(12, 4, density=0.7, largest=3.0, weight_cap=3.0),
+    "directed": random_graph(10, 6, density=0.5, directed=True),
+}
 
 
 def setting(kind):
-    """A graph, with noise so small or beta so large that bounds can fail, and a hypothesis."""
-    if kind == "bipartite":
-        graph = random_graph((9, 30), 5, density=0.6)
-    elif kind == "directed":
-        graph = random_graph(10, 6, density=0.5, directed=True)
-    elif kind == "weighted":
-        graph = random_graph(12, 4, density=0.7, largest=3.0, weight_cap=3.0)
-    else:
-        graph = planted_partition(12, 2, 1.0, 0.1, seed=1)
-    return graph, DenseHypothesis.constant(Universe.of(graph), 0.4)
+    return KINDS[kind], DenseHypothesis.constant(Universe.of(KINDS[kind]), 0.4)
 
 
 @pytest.fixture
@@ -391,33 +314,31 @@ def test_a_certificate_is_bought_once_and_stated():
     assert of.with_rho(1.0, rounds=4).certificate == 0.5
 
 
-@pytest.mark.parametrize("kind", ["plain", "bipartite", "weighted", "directed"])
-def test_a_certificate_spends_no_more_than_its_budget(kind, monkeypatch):
-    """Products and quotient with the variances of their noise: the exact costs of the worst pair
-    of each add up to no more than rho, in fractions, and to nearly all of it."""
+@pytest.mark.parametrize("kind", KINDS)
+def test_calls_and_certificates_spend_no_more_than_their_budget(kind, monkeypatch):
+    """The products and the quotient that are really made, each with the variance of its noise: the
+    exact costs of the worst pair of each add up to no more than rho, in fractions, and to nearly
+    all of it."""
     graph, hypothesis = setting(kind)
     universe, grid = Universe.of(graph), Grid.of(graph)
-    of = PowerRankOne(universe=universe, rho=1.0, delta=1e-6, grid=grid, certificate=0.3)
-    spent, move = [], grid.sensitivity
+    of = PowerRankOne(universe=universe, rho=0.3, delta=1e-6, grid=grid, steps=3, certificate=0.2)
+    spent, vectors, move = [], [], grid.sensitivity
     product, quotient = PowerSearch._noisy, rank_one.ValueNoise
-    ends = list(zip(*universe.pairs(), strict=True))
 
-    def noted_product(self, X, bits, dense, budget, source):
-        reached, variance = product(self, X, bits, dense, budget, source)
+    def noted_product(self, X, *rest):
+        reached, variance = product(self, X, *rest)
         spent.append(worst_pair(X, universe) * move**2 / (2 * variance))
         return reached, variance
 
-    pairs = []
-
     def noted_quotient(left, right, of):
-        pairs.append((left, right))
+        vectors.append((left, right))
         return quotient_sensitivity(left, right, of)
 
     def noted_noise(kind, variance):
-        left, right = pairs[-1]
+        left, right = vectors[-1]
         worst = max(
             abs(int(left[i] * right[j]) + (int(left[j] * right[i]) if universe.symmetric else 0))
-            for i, j in ends
+            for i, j in zip(*universe.pairs(), strict=True)
         )
         spent.append(Fraction(worst * move) ** 2 / (2 * variance))
         return quotient(kind, variance)
@@ -425,29 +346,24 @@ def test_a_certificate_spends_no_more_than_its_budget(kind, monkeypatch):
     monkeypatch.setattr(PowerSearch, "_noisy", noted_product)
     monkeypatch.setattr(rank_one, "quotient_sensitivity", noted_quotient)
     monkeypatch.setattr(rank_one, "ValueNoise", noted_noise)
-    of.begin(graph, SeededEntropy(1)).certify(hypothesis, SeededEntropy(2))
+    search = of.begin(graph, SeededEntropy(1))
+    search.find(hypothesis, SeededEntropy(2))
+    assert len(spent) == of.products == 4
+    assert Fraction(9, 10) * Fraction(0.3) < sum(spent) <= Fraction(0.3)
+    spent.clear()
+    search.certify(hypothesis, SeededEntropy(2))
     assert len(spent) == STEPS + 1
-    assert Fraction(8, 10) * Fraction(0.3) < sum(spent) <= Fraction(0.3)
+    assert Fraction(8, 10) * Fraction(0.2) < sum(spent) <= Fraction(0.2)
 
 
-def test_an_iterative_release_ends_with_a_proven_error():
+@pytest.mark.parametrize("kind", ["plain", "bipartite"])
+def test_an_iterative_release_ends_with_a_proven_error(kind):
     """The bound is for all cuts between disjoint sets; it is checked against the largest."""
-    graph = planted_partition(14, 2, 0.9, 0.2, seed=2)
-    made = learn(
-        graph,
-        epsilon=50.0,
-        delta=1e-6,
-        distinguisher="power-rank-one-certified",
-        rounds=3,
-        seed=3,
-    )
+    graph, _ = setting(kind)
+    rule = gc.Learning(distinguisher="power-rank-one-certified", rounds=3)
+    made = gc.release_iteratively(graph, epsilon=50.0, delta=1e-6, construction=rule, seed=3)
     assert made.accuracy.queries == "disjoint"
-    worst = all_cuts(graph.dense() - made.hypothesis.matrix, bipartite=False)
-    assert worst <= made.accuracy.error
-    worst = all_cuts(graph.dense() - made.graph.dense(), bipartite=False)
-    assert worst <= made.accuracy.graph_error
-    bipartite = BipartiteGraph([0, 1], [1, 0], left=3, right=4)
-    made = learn(
-        bipartite, epsilon=9.0, delta=1e-6, distinguisher="power-rank-one-certified", seed=3
-    )
-    assert 0 < made.accuracy.error <= 12 * (1 + 1e-6)
+    bounds = made.accuracy.error, made.accuracy.graph_error
+    for found, bound in zip((made.hypothesis.matrix, made.graph.dense()), bounds, strict=True):
+        worst = all_cuts(graph.dense() - found, bipartite=kind == "bipartite")
+        assert worst <= bound <= made.universe.size * (1 + 1e-6)

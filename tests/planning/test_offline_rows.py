@@ -8,6 +8,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from helpers import random_graph
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning
@@ -41,78 +42,65 @@ def row_of(made, method, cuts="fixed k"):
 @cache
 def small(size):
     """A graph on so many vertices, its universe, cuts between disjoint sets, and its plan."""
-    rng = np.random.default_rng(5)
-    if isinstance(size, tuple):
-        rows, columns = np.nonzero(rng.random(size) < 0.4)
-        graph = gc.BipartiteGraph(rows, columns, left=size[0], right=size[1])
-        masks = [(rng.random(size[0]) < 0.5, rng.random(size[1]) < 0.5) for _ in range(6)]
-        masks.append((np.ones(size[0], dtype=bool), np.ones(size[1], dtype=bool)))
-    else:
-        n, directed = (9, True) if size == "directed" else (size, False)
-        chosen = rng.random((n, n)) < 0.4
-        rows, columns = np.nonzero(
-            chosen & ~np.eye(n, dtype=bool) if directed else np.triu(chosen, 1)
-        )
-        graph = (gc.DirectedGraph if directed else gc.Graph)(rows, columns, vertices=n)
-        masks = [(S := rng.random(n) < 0.5, ~S & (rng.random(n) < 0.8)) for _ in range(6)]
-        half = np.arange(n) < n // 2
-        masks.append((half, ~half))
-    cuts = [gc.CutQuery(S, T) for S, T in masks]
-    made = gc.plan(
-        9 if size == "directed" else size,
-        directed=size == "directed",
-        edges=len(graph.rows),
-        queries=len(cuts),
-        **PROMISE,
+    directed = size == "directed"
+    n = 9 if directed else size
+    graph, rng = random_graph(n, 5, density=0.4, directed=directed), np.random.default_rng(5)
+    universe = Universe.of(graph)
+    masks = [[rng.random(side) < 0.5 for side in universe.shape] for _ in range(6)]
+    rows, columns = universe.shape  # the last cut has the most pairs
+    masks.append(
+        [np.arange(rows) < (rows if universe.bipartite else rows // 2), np.ones(columns) > 0]
     )
-    return graph, Universe.of(graph), cuts, made
+    cuts = [gc.CutQuery(S, T if universe.bipartite else ~S & T) for S, T in masks]
+    made = gc.plan(n, directed=directed, edges=len(graph.rows), queries=len(cuts), **PROMISE)
+    return graph, universe, cuts, made
 
 
-def tuned(graph, learner, finder):
-    """A release with the calibration "tight" whose total weight is known."""
-    return IterativeConstruction(
+def check_tight(graph, learner, queries, row, *, finder=None, **promise):
+    """A release with the calibration "tight" whose total weight is known is tuned to the row."""
+    promise = PROMISE | promise
+    mechanism = IterativeConstruction(
         learner=learner,
-        distinguisher=finder,
-        calibration=TightOffline(beta=BETA, **PROMISE),
+        distinguisher=finder or Exponential(queries=queries, epsilon=Fraction(1), grid=Grid()),
+        calibration=TightOffline(beta=BETA, **promise),
         grid=Grid(),
         total_weight=float(len(graph.rows)),
     )
+    outcome = mechanism.run(graph, SeededEntropy(1))
+    stated = finished(Task.of(graph, beta=BETA, **PROMISE), mechanism, outcome, SEEDED)
+    assert stated.accuracy.error <= row.guaranteed * (1 + 1e-9)
+    return stated, outcome
 
 
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_iterative_releases_state_the_number_of_the_plan(size):
     graph, universe, cuts, made = small(size)
-    listed = CutList(universe, cuts)
+    listed, learner = CutList(universe, cuts), MultiplicativeWeightsLearner(universe)
     noise = noise_distribution("binary", epsilon=1.0)
     for method, finder in (
-        ("offline MW", Exponential(queries=listed, epsilon=Fraction(1), grid=Grid())),
+        ("offline MW", None),
         ("offline MW released", Released(queries=listed, distribution=noise)),
     ):
-        mechanism = tuned(graph, MultiplicativeWeightsLearner(universe), finder)
-        outcome = mechanism.run(graph, SeededEntropy(1))
-        assert row_of(made, method).guaranteed == pytest.approx(outcome.error, rel=1e-9)
-        stated = finished(Task.of(graph, beta=BETA, **PROMISE), mechanism, outcome, SEEDED)
+        row = row_of(made, method)
+        stated, outcome = check_tight(graph, learner, listed, row, finder=finder)
+        assert row.guaranteed == pytest.approx(outcome.error, rel=1e-9)
         assert stated.accuracy.error == pytest.approx(outcome.error, rel=1e-9)
         errors = [abs(cut.value(graph) - stated.answer(cut).value) for cut in cuts]
-        assert max(errors) <= row_of(made, method).guaranteed
+        assert max(errors) <= row.guaranteed
 
 
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_lists_of_linear_queries_state_the_number_of_the_plan(size):
     graph, universe, cuts, made = small(size)
-    signs = np.random.default_rng(7).choice([-1.0, 0.5, 1.0], (len(cuts), universe.size))
     asked = []
-    for row in signs:
+    for signs in np.random.default_rng(7).choice([-1.0, 0.5, 1.0], (len(cuts), universe.size)):
         matrix = np.zeros(universe.shape)
-        matrix[universe.pairs()] = row
+        matrix[universe.pairs()] = signs
         asked.append(gc.Query.matrix(matrix))
     listed = QuestionList(universe, asked)
     learner = learner_of("multiplicative-weights", universe, signed=listed.signed)
-    finder = Exponential(queries=listed, epsilon=Fraction(1), grid=Grid())
-    mechanism = tuned(graph, learner, finder)
-    outcome = mechanism.run(graph, SeededEntropy(1))
-    stated = finished(Task.of(graph, beta=BETA, **PROMISE), mechanism, outcome, SEEDED)
     linear = row_of(made, "offline MW", "linear k")
+    stated, _ = check_tight(graph, learner, listed, linear)
     assert linear.guaranteed == pytest.approx(stated.accuracy.error, rel=1e-9)
     assert linear.guaranteed > row_of(made, "offline MW").guaranteed
     assert linear.vacuous == (linear.guaranteed >= len(graph.rows))
@@ -120,22 +108,13 @@ def test_lists_of_linear_queries_state_the_number_of_the_plan(size):
 
 def test_the_median_states_at_most_twice_what_holds_of_it():
     graph = gc.Graph([0, 1, 2, 0], [1, 2, 3, 4], vertices=5)
-    universe = Universe.of(graph)
+    universe, promise = Universe.of(graph), {"epsilon": 40.0, "delta": 1e-3}
     cuts = CutList(universe, [gc.CutQuery([0]), gc.CutQuery([1, 2]), gc.CutQuery([0], [3, 4])])
-    made = gc.plan(5, edges=4, queries=3, epsilon=40.0, delta=1e-3)
-    mechanism = IterativeConstruction(
-        learner=MedianLearner(universe),
-        distinguisher=Exponential(queries=cuts, epsilon=Fraction(1), grid=Grid()),
-        calibration=TightOffline(epsilon=40.0, delta=1e-3, beta=BETA),
-        grid=Grid(),
-        total_weight=4.0,
-    )
-    outcome = mechanism.run(graph, SeededEntropy(1))
-    row = row_of(made, "offline median")
+    row = row_of(gc.plan(5, edges=4, queries=3, **promise), "offline median")
+    stated, outcome = check_tight(graph, MedianLearner(universe), cuts, row, **promise)
     assert row.guaranteed == pytest.approx(2 * outcome.error, rel=1e-9)
-    stated = finished(Task.of(graph, beta=BETA, **PROMISE), mechanism, outcome, SEEDED)
-    assert outcome.error <= stated.accuracy.error <= row.guaranteed
-    seven = gc.plan(7, edges=4, queries=3, epsilon=40.0, delta=1e-3)
+    assert outcome.error <= stated.accuracy.error
+    seven = gc.plan(7, edges=4, queries=3, **promise)
     assert "offline median" not in {row.method for row in seven.rows}
 
 
@@ -190,45 +169,42 @@ def test_answers_at_once_state_no_more_than_the_plan(k, at_most):
 
 @pytest.mark.parametrize("k", [2, 4])
 def test_the_typical_error_is_a_mean(k):
-    """Of 400 draws for all columns; six standard errors."""
+    """Of 200 draws for all columns; six standard errors."""
     columns = np.array(list(itertools.product((0, 1), repeat=k)))
     noise, source = KNormNoise.of_columns(columns, Fraction(1, 50)), SeededEntropy(k)
-    drawn = np.abs([noise.draw(source) for _ in range(400)]).mean(axis=1)
-    made = gc.plan(1000, edges=1000, queries=k, epsilon=1 / 50)
-    typical = row_of(made, "answers").typical
+    drawn = np.abs([noise.draw(source) for _ in range(200)]).mean(axis=1)
+    typical = row_of(gc.plan(1000, edges=1000, queries=k, epsilon=1 / 50), "answers").typical
     assert typical == pytest.approx(50 * (k + 2) / 3)
-    assert abs(drawn.mean() - typical) < 6 * drawn.std() / math.sqrt(400)
+    assert abs(drawn.mean() - typical) < 6 * drawn.std() / math.sqrt(200)
 
 
 # What is left out
 
 
 def test_rows_are_there_only_where_they_are_possible():
+    def made(n, edges, queries, **more):
+        return gc.plan(n, edges=edges, queries=queries, **PROMISE | more)
+
     def methods(made):
         return {(row.method, row.cuts) for row in made.rows}
 
-    lists = {
-        (name, "fixed k")
-        for name in ("offline MW", "offline MW released", "game query", "game both")
-    }
-    few = gc.plan(100, edges=500, queries=6, **PROMISE)
-    assert lists | {("answers", "fixed k"), ("offline MW", "linear k")} <= methods(few)
-    many = gc.plan(100, edges=500, queries=7, **PROMISE)
-    assert ("answers", "fixed k") not in methods(many)
-    long = gc.plan(5000, edges=5e4, queries=10**4, **PROMISE)
-    assert lists <= methods(long)
-    assert ("offline MW", "linear k") not in methods(long)
-    large = gc.plan(9000, edges=5e4, queries=10, **PROMISE)
-    assert not lists & methods(large)
-    protect = gc.Protect.vertex(degree_bound=9)
-    vertex = gc.plan(100, edges=500, queries=4, protect=protect, **PROMISE)
+    names = ("offline MW", "offline MW released", "game query", "game both")
+    lists = {(name, "fixed k") for name in names}
+    answers, linear = ("answers", "fixed k"), ("offline MW", "linear k")
+    few = made(100, 500, 6)
+    assert lists | {answers, linear} <= methods(few)
+    assert answers not in methods(made(100, 500, 7))
+    long = methods(made(5000, 5e4, 10**4))
+    assert lists <= long
+    assert linear not in long
+    assert not lists & methods(made(9000, 5e4, 10))
+    vertex = made(100, 500, 4, protect=gc.Protect.vertex(degree_bound=9))
     assert not any(row.offline for row in vertex.rows)
     without = plan_of(few.setting, offline=False)
     assert without.rows == tuple(row for row in few.rows if not row.offline)
-    protect = gc.Protect.edges(9)
-    tiny = gc.plan(6, edges=7, queries=3, epsilon=1e-5, delta=1e-6, protect=protect)
+    tiny = made(6, 7, 3, epsilon=1e-5, protect=gc.Protect.edges(9))
     assert all(row.guaranteed >= 7 for row in tiny.rows if row.offline)
-    nothing = gc.plan(200, edges=300, queries=1000, epsilon=1.0, delta=1e-6)
+    nothing = made(200, 300, 1000, epsilon=1.0)
     assert "Offline, game" not in str(nothing)
     assert len(nothing.shown) < len(nothing.rows)
 
@@ -239,10 +215,9 @@ def test_rows_are_there_only_where_they_are_possible():
 @pytest.mark.parametrize("n", [4, (2, 3), 5])
 def test_the_net_states_the_number_of_the_plan(n):
     """Cuts of single pairs tell all graphs apart: the net has each of them."""
-    sides = n if isinstance(n, tuple) else None
     graph = (
         gc.BipartiteGraph([0, 1], [1, 2], left=2, right=3)
-        if sides
+        if isinstance(n, tuple)
         else gc.Graph([0, 1], [1, 3], vertices=n)
     )
     universe = Universe.of(graph)

@@ -21,7 +21,7 @@ from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.noise import SeededEntropy
 from scripts.figures.update_sequence import checked
-from tests.audits.games import _game, _paths
+from tests.audits.offline import game_of, paths
 
 UNIVERSES = (Universe(7), Universe(4, 5), Universe(5, directed=True))
 
@@ -186,8 +186,8 @@ def test_draws_are_made_with_the_scores_and_the_rate_that_are_paid_for(monkeypat
 
 @pytest.mark.parametrize("player", ["query", "both"])
 def test_probabilities_of_paths_add_up(player):
-    game, tuning, _ = _game(player, 1.0)
-    assert sum(_paths(game, tuning, Graph([2], [3], vertices=4), 1.0)) == pytest.approx(1)
+    game, tuning, _ = game_of(player, 1.0)
+    assert sum(paths(game, tuning, Graph([2], [3], vertices=4), 1.0)) == pytest.approx(1)
 
 
 def list_distribution(queries, graph, hide, player):

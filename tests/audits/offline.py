@@ -1,0 +1,536 @@
+"""Audits of releases for lists of queries: calibrations term by term, whole runs, and the game.
+
+And of answers to a few queries at once, and of a release that is turned into a distinguisher.
+"""
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache, partial
+from typing import Any, cast, final
+
+import numpy as np
+import scipy
+
+from graphcuts_dp.estimate.noisy_matrix import noise_distribution
+from graphcuts_dp.evaluation.audit import Claim, Neighbours
+from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
+from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.learn.bounds import UpdateBound
+from graphcuts_dp.learn.learners import (
+    CONSTRUCTIONS,
+    FriezeKannanLearner,
+    Learner,
+    MirrorDescentLearner,
+    MultiplicativeWeightsLearner,
+)
+from graphcuts_dp.offline.construction import (
+    PLAYERS,
+    Game,
+    GameTuning,
+    IterativeConstruction,
+    PlayerGame,
+)
+from graphcuts_dp.offline.distinguisher import Distinguisher, Exponential
+from graphcuts_dp.offline.lists import Answers
+from graphcuts_dp.offline.methods import Learning
+from graphcuts_dp.offline.query_lists import CutList, QuestionList
+from graphcuts_dp.offline.rank_one import Released, ResponseRankOne
+from graphcuts_dp.offline.release import Task
+from graphcuts_dp.offline.tuning import CALIBRATIONS, OfflineTuning, PracticalOffline, PureOffline
+from graphcuts_dp.pairs.graph_queries import GraphQuery, Question
+from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery
+from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.privacy.distributions import ValueNoise
+from graphcuts_dp.privacy.guarantee import Protect
+from graphcuts_dp.privacy.level_noise import NORMS, KNormNoise
+from graphcuts_dp.privacy.noise import EntropySource
+from tests.audits.base import Audit, Enumerated, Sampled, audited
+from tests.audits.bought import ALL_EDGES
+from tests.audits.losses import DistributionPair, normal_pair, softmax
+from tests.audits.selection import PAIRS as HEAVY_OR_NOT
+from tests.audits.selection import QUERIES as CUTS
+from tests.audits.selection import UNIVERSE
+
+Run = Callable[[Graph], list[float]]
+_DELTA, _ROUNDS = 1e-6, 4
+_EMPTY, _AN_EDGE = Graph([], [], vertices=4), Graph([0], [1], vertices=4)
+_FIRST_PAIR = Neighbours("an edge", _EMPTY, _AN_EDGE)
+
+
+# Whole runs.
+
+_QUERIES = CutList(UNIVERSE, [CutQuery([0], [1]), CutQuery([2], [3])])  # one has the edge
+_PAIRS = (
+    _FIRST_PAIR,
+    Neighbours(
+        "among others",
+        Graph([1, 2], [2, 3], vertices=4),
+        Graph([0, 1, 2], [1, 2, 3], vertices=4),
+    ),
+)
+_LEARNERS: dict[str, Learner] = {
+    "multiplicative-weights": MultiplicativeWeightsLearner(UNIVERSE),
+    "frieze-kannan": FriezeKannanLearner(UNIVERSE),
+    "mirror-descent": MirrorDescentLearner(UNIVERSE),
+}
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class TwoRounds:
+    """A tuning of two rounds, and its price: a third of epsilon for the total, the rest for them.
+
+    Attributes:
+        epsilon: of everything.
+        total: factor of the rate of the total's noise; 1 keeps the promise.
+        factor: likewise of all others.
+        rounds: that are made and paid for.
+    """
+
+    epsilon: Fraction
+    total: int = 1
+    factor: int = 1
+    rounds: int = 2
+
+    @property
+    def cost(self) -> Cost:
+        """Pure epsilon, whatever happens."""
+        return Cost.of_pure(self.epsilon)
+
+    def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, "TwoRounds"]:
+        """See `OfflineCalibration.with_total`."""
+        noise = ValueNoise("laplace", self.total * self.epsilon / 3 / sensitivity)
+        return noise, 1, Cost.of_pure(self.epsilon / 3), self
+
+    def tune(
+        self,
+        update_bound: UpdateBound,  # noqa: ARG002
+        distinguisher: Distinguisher,
+        *,
+        one: float,  # noqa: ARG002
+        steps: int,
+    ) -> OfflineTuning:
+        """See `OfflineCalibration.tune`."""
+        each = self.factor * self.epsilon / 6
+        return OfflineTuning(
+            rounds=self.rounds,
+            alpha=4.0,
+            threshold=None,
+            distinguisher=distinguisher.with_epsilon(each * self.rounds, rounds=self.rounds),
+            noise=ValueNoise("laplace", each / steps),
+            value_error=0.1,
+            error=None,
+        )
+
+
+def _run(construction: str, calibration: TwoRounds, source: EntropySource) -> Run:
+    """The total, and what was found and measured."""
+    made = IterativeConstruction(
+        learner=_LEARNERS[construction],
+        distinguisher=Exponential(queries=_QUERIES, epsilon=Fraction(1)),
+        calibration=calibration,
+        grid=Grid(),
+    )
+
+    def run(graph: Graph) -> list[float]:
+        outcome = made.run(graph, source)
+        cuts = [(m, cast(CutQuery, m.query)) for m in outcome.transcript]
+        edge = [m.value for m, query in cuts if UNIVERSE.masks(query)[0][0]]
+        total = outcome.total_weight
+        return [total, sum(edge) + total, float(len(edge)), max(edge, default=-50)]
+
+    return run
+
+
+@audited("iterative: {}", CONSTRUCTIONS, slow=True)
+def _run_audit(construction: str, epsilon: float) -> Audit:
+    exact = Fraction(epsilon)
+    twins = {
+        "an eighth of the noise": TwoRounds(epsilon=exact, factor=8, total=8),
+        "m used raw": TwoRounds(epsilon=exact, total=150),
+    }
+    return Sampled(
+        claim=Claim(epsilon),
+        pairs=_PAIRS,
+        start=partial(_run, construction, TwoRounds(epsilon=exact)),
+        twins={name: partial(_run, construction, twin) for name, twin in twins.items()},
+        runs=3000,
+    )
+
+
+def _paid_once(epsilon: float, source: EntropySource) -> Run:
+    """With a distinguisher that buys a noisy matrix at the start; see `_run`."""
+    made = IterativeConstruction(
+        learner=_LEARNERS["frieze-kannan"],
+        distinguisher=ResponseRankOne(
+            universe=UNIVERSE, distribution=noise_distribution("binary", epsilon=1.0)
+        ),
+        calibration=PureOffline(universe=UNIVERSE, epsilon=epsilon, rounds=2),
+        grid=Grid(),
+        refits=4,
+    )
+
+    def run(graph: Graph) -> list[float]:
+        outcome = made.run(graph, source)
+        masks = [UNIVERSE.masks(cast(CutQuery, m.query)) for m in outcome.transcript]
+        edge = np.array([bool(S[0] & T[1] | S[1] & T[0]) for S, T in masks])
+        total, of_edge = (
+            outcome.total_weight,
+            float(np.array([m.value for m in outcome.transcript]) @ edge),
+        )
+        shown = float(outcome.hypothesis.dense()[0, 1])
+        return [total, of_edge, of_edge + total, float(edge.sum()), shown]
+
+    return run
+
+
+@audited("iterative: paid once")
+def _paid_once_audit(epsilon: float) -> Audit:
+    """That the parts add up to epsilon exactly is in tests/privacy."""
+    return Sampled(
+        claim=Claim(epsilon),
+        pairs=_PAIRS[:1],
+        start=partial(_paid_once, epsilon),
+        twins={"a twelfth of the noise": partial(_paid_once, 12 * epsilon)},
+    )
+
+
+# The calibrations that users choose from.
+
+_VERTICES = 1024  # enough weight that even the papers' tolerances leave rounds
+LOOSE = (
+    "The paper's composition claims more than the exact loss of all its answers together, which is "
+    "what the audit computes."
+)
+
+
+@lru_cache(maxsize=16)  # a search of some tenths of a second
+def tuned(
+    construction: str, calibration: str, epsilon: float, protection: Protect | None = None
+) -> tuple[OfflineTuning, Claim]:
+    """The tuning of a release as users make it, and what is promised for all changes together."""
+    delta, protect = 0.0 if calibration == "dr14" else _DELTA, protection or Protect()
+    graph, cuts = Graph([], [], vertices=_VERTICES), [CutQuery([k]) for k in range(8)]
+    task = Task.of(graph, cuts, epsilon=epsilon, delta=delta, protect=protect)
+    made = Learning(rule=construction, calibration=calibration).mechanism(task)
+    bound = made._update_bound(_VERTICES * (_VERTICES - 1) / 4, 0.0, made.learner)
+    tuning = made.calibration.tune(bound, made.distinguisher, one=1.0, steps=1)
+    if calibration in ("practical", "tight"):
+        cost = protect.cost(made.cost, epsilon=epsilon, delta=delta)
+        return tuning, Claim(cost.rho or 0.0, kind="rho")
+    return tuning, Claim(epsilon, delta)
+
+
+def rounds_of(
+    tuning: OfflineTuning, claim: Claim, *, factor: float = 1, more: int = 1, steps: int = 1
+) -> Iterator[DistributionPair]:
+    """All choices and all answers of queries that what changes is in.
+
+    Args:
+        tuning: of a release.
+        claim: what is promised.
+        factor: of the rates of all noise; 1 keeps the promise.
+        more: rounds that are made, for one that is paid for.
+        steps: how many pairs change, all of them in every cut.
+    """
+    of, noise, copies = tuning.distinguisher, tuning.noise, tuning.rounds * tuning.calls * more
+    if not isinstance(of, Exponential) or noise is None:
+        raise TypeError("the distribution of another distinguisher is not known here")
+    rate = float(of.scoring.rate(of.epsilon)) * of.scoring.sensitivity * factor
+    if noise.distribution == "gaussian":
+        value = normal_pair(float(noise.parameter) / factor**2, steps)
+    else:
+        r = float(noise.parameter) * factor
+        above = [math.exp(-r * steps) / (1 + math.exp(-r)), 1 / (1 + math.exp(-r))]  # steps, or 0
+        bits = [np.array([p, 1 - p]) for p in above]
+        value = DistributionPair("", bits[0], bits[1])
+        if claim.delta > 0:
+            counts = [scipy.stats.binom.pmf(np.arange(copies + 1), copies, p) for p in above]
+            yield DistributionPair(f"{copies} answers", counts[0], counts[1])
+            return
+    # A cut far below in one direction, or two directions half way: the extremes of a choice.
+    for lead, weight in itertools.product((0.0, 3.0), (0.5, 0.0)):
+        change = steps * (np.array([1, -1]) if weight else np.array([1, 0]))
+        start = np.array([0.0, lead / rate]) - weight * change
+        laws = softmax(start, rate), softmax(start + change, rate)
+        beside = (replace(value, copies=copies),)
+        yield DistributionPair(f"lead {lead}", laws[0], laws[1], copies, beside)
+
+
+@audited(
+    "iterative: {} calibration",
+    CALIBRATIONS,
+    unseen=lambda calibration: LOOSE if calibration in ("gru12", "nik17") else "",
+)
+def _calibration_audit(calibration: str, epsilon: float) -> Audit:
+    tuning, claim = tuned("multiplicative-weights", calibration, epsilon)
+    far = 2 if claim.delta == 0 else 12  # half the noise shows only where composition is sharp
+    return Enumerated(
+        claim=claim,
+        distributions=partial(rounds_of, tuning, claim),
+        twins={
+            "half the noise" if far == 2 else "a twelfth of the noise": partial(
+                rounds_of, tuning, claim, factor=far
+            ),
+            "continue after the cap": partial(rounds_of, tuning, claim, more=far**2),
+        },
+    )
+
+
+# Lists of any linear queries, and of statistics (the median).
+
+_CAP = 3.0
+_LARGEST = 2.5  # the largest coefficient
+_LINEAR = QuestionList(
+    Universe(2, 3),
+    [
+        MatrixQuery(np.array([[0.0, 0.3, -0.7], [_LARGEST, 0.01, 0.0]])),
+        MatrixQuery(np.array([[0.1, 0.0, 0.2], [-_LARGEST, 0.5, 0.0]])),
+    ],
+)
+_RATINGS = Neighbours(
+    "the largest coefficient",
+    BipartiteGraph([], [], [], left=2, right=3, weight_cap=_CAP),
+    BipartiteGraph([1], [0], [_CAP], left=2, right=3, weight_cap=_CAP),
+)
+_STATISTICS = QuestionList(Universe(5), [GraphQuery("triangles"), CutQuery([3], [4])])
+
+
+def _list_tuning(listed: QuestionList, grid: Grid, epsilon: float) -> tuple[OfflineTuning, Claim]:
+    """The rounds of a release, and what they are promised to cost."""
+    budget = PracticalOffline(epsilon=epsilon, delta=_DELTA, rounds=_ROUNDS)
+    _, _, _, rest = budget.with_total(grid.sensitivity)
+    finder = Exponential(queries=listed, epsilon=Fraction(1), grid=grid)
+    unit = grid.unit * grid.sensitivity
+    tuning = rest.tune(lambda alpha: 1 / alpha**2, finder, one=unit, steps=grid.sensitivity)
+    return tuning, Claim(rest.cost.rho or 0.0, kind="rho")
+
+
+def _list_rounds(
+    listed: QuestionList,
+    pair: Neighbours,
+    epsilon: float,
+    *,
+    choices: float = 1,
+    answers: float = 1,
+) -> Iterator[DistributionPair]:
+    """All choices and all answers, from the list's own scores and counts on both neighbours.
+
+    Args:
+        listed: the list.
+        pair: the neighbours.
+        epsilon: of the release.
+        choices: factor of the rate of the choices; 1 keeps the promise.
+        answers: factor of what an answer moves by; likewise.
+    """
+    grid = Grid.of(pair.first)
+    tuning, _ = _list_tuning(listed, grid, epsilon)
+    finder, noise = tuning.distinguisher, tuning.noise
+    if not isinstance(finder, Exponential) or noise is None:
+        raise TypeError("a list is searched by the exponential mechanism")
+    scoring, rate = finder.scoring, float(finder.scoring.rate(finder.epsilon)) * choices
+    first, second = (listed.scored(graph, scoring) for graph in (pair.first, pair.second))
+    moved = (second - first).astype(np.float64)
+    both = np.concatenate([moved, -moved])
+    change = max(_change(listed, each, pair, grid) for each in listed) * answers
+    measured = normal_pair(float(noise.parameter), change)
+    # Half way between the neighbours all signed questions are as likely as each other.
+    yield DistributionPair(
+        pair.name,
+        softmax(-both / 2, rate),
+        softmax(both / 2, rate),
+        _ROUNDS,
+        (replace(measured, copies=_ROUNDS),),
+    )
+
+
+def _change(listed: QuestionList, own: Question, pair: Neighbours, grid: Grid) -> int:
+    counts = [listed.counted(own, graph, grid) for graph in (pair.first, pair.second)]
+    return abs(counts[1] - counts[0])
+
+
+_LISTS: dict[str, tuple[QuestionList, Neighbours, str, float]] = {
+    "other queries": (_LINEAR, _RATINGS, "coefficients not divided by the largest", _LARGEST),
+    "median": (_STATISTICS, ALL_EDGES[0], "triangles with the noise of cuts", 3.0),
+}
+
+
+@audited("iterative: {}", _LISTS)
+def _list_audit(name: str, epsilon: float) -> Audit:
+    listed, pair, twin, factor = _LISTS[name]
+    run = partial(_list_rounds, listed, pair, epsilon)
+    return Enumerated(
+        claim=_list_tuning(listed, Grid.of(pair.first), epsilon)[1],
+        distributions=run,
+        twins={
+            "half the noise": partial(run, choices=2, answers=2),
+            "choices taken for monotone": partial(run, choices=2),
+            twin: partial(run, answers=factor),
+        },
+    )
+
+
+# The query release game.
+
+# Both have the pair that changes, so all four signed cuts move.
+_BOTH = CutList(UNIVERSE, [CutQuery([2], [3]), CutQuery([2], [0, 1, 3])])
+_OF_SUMS = ((2 * _ROUNDS - 1) * _ROUNDS / 6) ** 0.5  # deviation of sums of gains over one gain's
+_TOTAL, _OFF = 3.0, 1.5  # public stand-ins for what is bought
+_HIDE = 0.95  # of a list of two cuts: scores are cut from the third round on
+
+
+def game_of(
+    player: str, epsilon: float, hide: float | None = None
+) -> tuple[PlayerGame, GameTuning, Claim]:
+    """A game of four rounds, its tuning, and what all but the total is promised to cost."""
+    game = PlayerGame(
+        queries=_BOTH,
+        grid=Grid(),
+        calibration=PracticalOffline(epsilon=epsilon, delta=_DELTA),
+        game=Game(player=player, rounds=_ROUNDS, hide_queries=hide),
+    )
+    *_, rest = game.calibration.with_total(game.grid.sensitivity)
+    return game, game.tune(_TOTAL, _OFF, rest), Claim(rest.cost.rho or 0.0, kind="rho")
+
+
+def paths(game: PlayerGame, tuning: GameTuning, graph: Graph, factor: float) -> list[float]:
+    """The chance of every sequence of draws, from the game's own scores and plays."""
+    true = game.queries.counts(graph, game.grid) * game.scoring.substeps
+    rate, found = float(tuning.rate) * factor, []
+    for drawn in itertools.product(range(2 * len(game.queries)), repeat=tuning.rounds):
+        data, chance = game.data_player(_TOTAL, tuning.rounds), 1.0
+        plays = np.zeros(UNIVERSE.shape)
+        for number, index in enumerate(drawn):
+            chance *= softmax(game.scores(true, plays, number, tuning.reach), rate)[index]
+            plays += data([game.signed(index)])
+        found.append(chance)
+    return found
+
+
+def _game_laws(
+    player: str, epsilon: float, hide: float | None, draws: float, test: float = 1.0
+) -> Iterator[DistributionPair]:
+    """All draws of a game, and beside them the test: its choice at its worst, and its answer.
+
+    Args:
+        player: who has no regret.
+        epsilon: of the game.
+        hide: what a game that hides its list has in place of a test.
+        draws: factor of the rate of the draws; 1 keeps the promise.
+        test: likewise of the test.
+    """
+    game, tuning, _ = game_of(player, epsilon, hide)
+    finder, noise = tuning.finder, tuning.noise
+    if (finder is None or noise is None) != (hide is not None and tuning.reach is not None):
+        raise TypeError("a game hides its list and cuts its scores, or has a test")
+    beside: tuple[DistributionPair, ...] = ()
+    if finder is not None and noise is not None:
+        rate = float(finder.scoring.rate(finder.epsilon)) * finder.scoring.sensitivity * test
+        both = np.array([1.0, -1.0])
+        choice = DistributionPair("", softmax(-both / 2, rate), softmax(both / 2, rate))
+        beside = (choice, normal_pair(float(noise.parameter) / test**2, 1.0))
+    for pair in HEAVY_OR_NOT:
+        laws = [np.array(paths(game, tuning, g, draws)) for g in (pair.first, pair.second)]
+        yield DistributionPair(pair.name, laws[0], laws[1], beside=beside)
+
+
+def _game_audit(hide: float | None, player: str, epsilon: float) -> Audit:
+    laws = partial(_game_laws, player, epsilon, hide)
+    return Enumerated(
+        claim=game_of(player, epsilon, hide)[2],
+        distributions=partial(laws, 1.0),
+        twins={
+            "half the noise": partial(laws, 2.0, 2.0),
+            "sums scored as one round": partial(laws, _OF_SUMS),
+        },
+    )
+
+
+audited("iterative: player {}", PLAYERS[1:], covers="player: {}")(partial(_game_audit, None))
+audited("iterative: player {}, queries hidden", PLAYERS[1:])(partial(_game_audit, _HIDE))
+
+
+# A release as a distinguisher.
+
+
+def _released(epsilon: float, releases: int, source: EntropySource) -> Run:
+    """What a release answers: the edge, the larger cut, and both together."""
+    of = Released(queries=CUTS, distribution=noise_distribution("binary", epsilon=epsilon))
+
+    def run(graph: Graph) -> list[float]:
+        answers = np.mean([of.answers(graph, source) for _ in range(releases)], axis=0)
+        return [float(answers[0]), float(answers.sum())]
+
+    return run
+
+
+@audited("distinguisher: released")
+def _released_audit(epsilon: float) -> Audit:
+    return Sampled(
+        claim=Claim(epsilon),
+        pairs=HEAVY_OR_NOT,
+        start=partial(_released, epsilon, 1),
+        twins={
+            "a third of the noise": partial(_released, 3 * epsilon, 1),
+            "released in each round, paid once": partial(_released, epsilon, 3),
+        },
+        runs=12_000,
+    )
+
+
+# A few answers at once, of which one pair changes all.
+
+_FEW = [CutQuery([0]), CutQuery([0, 2]), CutQuery([0], [1])]  # the pair (0, 1) is in all of them
+_OF_FEW = (
+    _FIRST_PAIR,
+    Neighbours(
+        "among others", Graph([2, 0], [3, 2], vertices=4), Graph([2, 0, 0], [3, 2, 1], vertices=4)
+    ),
+)
+
+
+def _answers(
+    norm: str, epsilon: float, factor: int, columns: Sequence[Any] | None, source: EntropySource
+) -> Run:
+    """All answers, their sum and the least of them.
+
+    Args:
+        norm: of the noise.
+        epsilon: that is promised.
+        factor: of the rate; 1 keeps the promise.
+        columns: that the noise is made for; None for those of the cuts.
+        source: of the noise.
+    """
+    task = Task.of(_EMPTY, _FEW, epsilon=epsilon)
+    listed = CutList(task.universe, _FEW)
+    made = Answers(noise=norm).laws(task, listed)[norm]
+    rate = made.noise.rate * factor
+    noise = replace(made.noise, rate=rate)
+    if columns is not None:
+        noise = KNormNoise.of_columns(np.array(columns, dtype=np.int64), rate, norm=norm)
+    law = replace(made, noise=noise)
+
+    def run(graph: Graph) -> list[float]:
+        values = law.measure(listed, graph, source)
+        return [*values, sum(values), min(values), max(values)]
+
+    return run
+
+
+@audited("answers: {}", NORMS)
+def _answers_audit(norm: str, epsilon: float) -> Audit:
+    single = [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
+    return Sampled(
+        claim=Claim(epsilon),
+        pairs=_OF_FEW,
+        start=partial(_answers, norm, epsilon, 1, None),
+        twins={
+            "a third of the noise": partial(_answers, norm, epsilon, 3, None),
+            "the noise of one answer for each": partial(_answers, norm, epsilon, 1, single),
+        },
+        runs=12_000,
+    )
