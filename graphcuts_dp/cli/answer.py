@@ -197,7 +197,7 @@ def _table(
     asked: Sequence[AskedQuery], found: Sequence[CutAnswer], shrunk: Sequence[float | None]
 ) -> list[Any]:
     rows = [
-        (each.title, *map(_shown, (one.value, *one.interval, value)))
+        (each.title, *map(_shown, (one.possible, *one.interval, value)))
         for each, one, value in zip(asked, found, shrunk, strict=True)
     ]
     _, _, scope = str(found[0]).partition("] (")

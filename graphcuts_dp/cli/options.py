@@ -84,6 +84,7 @@ _JSON = Option(
     group=OUTPUT,
 )
 _WRITTEN = ("target", "output", "plot")  # parameters that name files which are written
+NO_FILE = "NAME"  # stands in the help for an argument that names no file
 
 _METAVARS: Mapping[Any, str] = {int: "COUNT", float: "NUMBER", bool: "yes|no"}
 _OLD = {  # options of earlier versions that are keys under another name now
@@ -245,6 +246,11 @@ def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
     if shows:
         parameters.append(_parameter(_JSON))
     words = {each.name for each in known if "FILE" not in (each.metavar or "")} - {*_WRITTEN}
+    words |= {
+        name
+        for name, given in signature.parameters.items()
+        if getattr(given.default, "metavar", None) == NO_FILE
+    }
 
     @functools.wraps(command)
     def run(**given: Any) -> None:

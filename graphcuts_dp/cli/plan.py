@@ -156,6 +156,9 @@ def plan(
             who=who,
             n=None if n is None else n[0],
         )
+    for name, value in (("data", data), ("columns", columns), ("who", who)):
+        if value:
+            raise ParameterError(f"--{name} is for --ask; add --ask or leave it out")
     missing = [
         f"--{name} {example}"
         for name, value, example in (("n", n, "5000"), ("epsilon", epsilon, "1"))

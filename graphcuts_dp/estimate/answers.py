@@ -39,7 +39,8 @@ class CutAnswer:
 
     Attributes:
         value: the estimate. An unbiased one may be negative, or more than the cut can weigh, and
-            then lies outside of the interval; a shrunk one may lie outside of it, too.
+            then lies outside of the interval; a shrunk one may lie outside of it, too. As text, it
+            is moved to the nearest end of the interval.
         interval: (low, high) that holds the true value with probability `confidence`, cut to what
             the pairs of the cut can weigh.
         confidence: in (0, 1).
@@ -71,9 +72,15 @@ class CutAnswer:
         note = "" if self.typical_error is None else f" +- {self.typical_error:.1f} typically"
         note += "" if self.estimate == "unbiased" else f" ({NO_GUARANTEE})"
         return (
-            f"{self.value:.1f}{note} in [{low:.1f}, {high:.1f}] "
+            f"{self.possible:.1f}{note} in [{low:.1f}, {high:.1f}] "
             f"({self.confidence:.0%}, {scope}){mark}"
         )
+
+    @property
+    def possible(self) -> float:
+        """The value in the interval that is nearest to the estimate: it is biased, but possible."""
+        low, high = self.interval
+        return min(max(self.value, low), high)
 
 
 @final

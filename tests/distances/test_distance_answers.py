@@ -81,12 +81,6 @@ def test_intervals_hold_for_all_vertices(mechanism, kind, noise):
         assert answers.guarantee.delta == (0 if noise == "laplace" else 1e-6)
 
 
-def test_a_test_of_intervals_would_catch_narrow_ones():
-    answers = [answer_distances(PATH, PEOPLE, epsilon=1.0, seed=seed) for seed in range(8)]
-    errors = [np.abs(each.values - all_distances(PEOPLE)).max() for each in answers]
-    assert max(errors) > answers[0].plan.best.typical  # seeds are fixed
-
-
 def test_the_plan_says_what_is_best_and_why():
     plan = plan_distances(PATH, people=1000, epsilon=1.0, delta=1e-6)
     assert plan.best.mechanism == "tree-counts"
@@ -95,7 +89,6 @@ def test_the_plan_says_what_is_best_and_why():
     many = plan_distances(PATH, people=10**6, epsilon=1.0, delta=1e-6)
     assert len(many.rows) == 8  # with so many people the learner promises something, too
     assert any(line.startswith("learner") and line.endswith("-") for line in str(many).split("\n"))
-    assert "tree-counts" in plan.reason
     assert "half the diameter" in str(plan)
     assert "Choice: tree-counts" in str(plan)
     star = Metric(range(1, 60), [0] * 59, np.ones(59), vertices=60)
@@ -112,8 +105,8 @@ def test_answers_and_candidates():
     one = answers.answer(7)
     assert one == answers.all()[7]
     assert one.interval[0] < one.value < one.interval[1]
-    assert "seeded: not private" in str(one)
-    assert "seeded: not private" in str(answers)
+    for shown in (one, answers):
+        assert "seeded: not private" in str(shown)
     with pytest.raises(QueryError):
         answers.answer("x")
 
@@ -129,19 +122,17 @@ def test_the_guarantee_is_told():
 def test_files(tmp_path, seed):
     """Whoever reads the table of a seeded run sees that it is not private."""
     answers = answer_distances(PATH, PEOPLE, epsilon=1.0, seed=seed)
-    table, receipt = answers.save(tmp_path / "answers.csv")
+    table, receipt = map(Path, answers.save(tmp_path / "answers.csv"))
     read = pd.read_csv(table)
     assert read["value"].tolist() == pytest.approx(answers.values.tolist(), rel=1e-15)
-    marks = [] if seed is None else ["seeded: not private"] * len(PATH)
-    assert read.get("mark", pd.Series(dtype=object)).tolist() == marks
     assert list(read.columns) == ["vertex", "value", "low", "high", *(["mark"] * (seed == 4))]
-    told = json.loads(Path(receipt).read_bytes())
-    digest = hashlib.sha256(Path(table).read_bytes()).hexdigest()
-    assert told["files"]["answers.csv"] == digest
+    assert set(read.get("mark", ())) == ({"seeded: not private"} if seed == 4 else set())
+    told = json.loads(receipt.read_bytes())
+    assert told["files"]["answers.csv"] == hashlib.sha256(table.read_bytes()).hexdigest()
     assert told["mechanism"] == answers.plan.best.mechanism
     with pytest.raises(FileFormatError, match="exists"):
         answers.save(tmp_path / "answers.csv")
-    assert answers.save(tmp_path / "answers.csv", force=True) == (table, receipt)
+    assert answers.save(tmp_path / "answers.csv", force=True) == (str(table), str(receipt))
 
 
 def test_worthless_answers_warn():

@@ -24,13 +24,8 @@ from graphcuts_dp.distances.learner import L1Learner, coordinate_bounds, guarant
 from graphcuts_dp.distances.locations import Locations, all_distances
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.distances.session import InteractiveDistances
-from graphcuts_dp.errors import ParameterError, QueryError
+from graphcuts_dp.errors import QueryError
 from graphcuts_dp.privacy.noise import SeededEntropy
-from scripts.figures.distance_bounds import (
-    decomposable_mistakes,
-    decomposable_tolerance,
-    learner_mistakes,
-)
 
 GRID = Metric.grid(5, 6)
 
@@ -201,15 +196,6 @@ def test_only_query_vertices_are_answered():
     assert online.step(state, 3, None, SeededEntropy(1))[1].guaranteed
 
 
-def test_sums_that_would_not_fit_into_64_bits_are_refused():
-    with pytest.raises(ParameterError, match="larger unit"):
-        CoordinateTask(2**30, 2**29, 1, 1)
-    with pytest.raises(ParameterError, match="64 bits"):
-        tune_coordinate(
-            CoordinateTask(2**40, 2, 10, 10), budget=Fraction(1, 10**8), pure=True, beta=0.1
-        )
-
-
 WIDTH = 20
 
 
@@ -280,15 +266,3 @@ def test_exact_tangents_never_pass_the_function_and_meet_it_where_they_touch(pla
     assert (found <= truth).all()
     assert (found[touched] == truth[touched]).all()
     assert found.tolist() == [hypothesis(x) for x in range(31)]
-
-
-def test_bounds_are_whole_and_fall_with_the_tolerance():
-    counts = [learner_mistakes(alpha) for alpha in (0.001, 0.01, 0.1, 1.9, 3)]
-    assert counts == [45, 15, 5, 2, 1]
-    assert learner_mistakes(0.01, line_error=0.005) == 21
-    assert learner_mistakes(1, width=50, slope_range=8) == 21
-    assert decomposable_mistakes(0.04, 4) == 4 * 21
-    assert decomposable_tolerance(0.04, 4) == 0.01 / 4
-    for numbers in ({"line_error": 1}, {"line_error": -0.1}, {"width": 0}, {"slope_range": 0}):
-        with pytest.raises(ParameterError):
-            learner_mistakes(1, **numbers)

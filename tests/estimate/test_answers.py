@@ -3,6 +3,7 @@
 import functools
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -339,6 +340,10 @@ def test_answers_by_label_and_what_they_say_of_themselves():
     private = release_graph(random_graph(6, 0), epsilon=20.0, fit="none").answer([0])
     assert not private.seeded
     assert "not private" not in str(private)
+    for value, shown in ((4.07, "4.0"), (3.52, "3.5"), (-1, "3.0")):  # as text it is possible
+        answer = replace(private, value=value, interval=(3.0, 4.0))
+        assert str(answer).startswith(f"{shown} in [3.0, 4.0]")
+        assert answer.value == value
 
 
 CUT = CutQuery([0])

@@ -40,16 +40,7 @@ def test_the_bound_is_below_a_known_epsilon_and_near_it(epsilon):
     # False alarm 1e-6. Power: with 2000 runs a frequency is off by at most 5.3 sd = 0.06.
     assert 0.55 * epsilon - 0.05 < found.epsilon_lower <= epsilon
     assert "y1" in found.event
-
-
-def test_equal_inputs_show_nothing():
-    rng = np.random.default_rng(4)
-    assert audit(flips(1.0, rng), [0, 1], [0, 1]).epsilon_lower <= 0
-
-
-def test_no_noise_is_caught_by_far():
-    found = audit(lambda graph, _: np.array(graph), [0, 0], [0, 1], runs=1000)
-    assert found.epsilon_lower > 3
+    assert audit(flips(epsilon, rng), [0, 1], [0, 1]).epsilon_lower <= 0  # equal inputs
 
 
 def test_bounds_exceed_the_truth_no_more_often_than_claimed():

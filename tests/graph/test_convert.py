@@ -4,46 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from helpers import kind_of, make_flat
+from helpers import make_flat
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import GraphError, ParameterError
-from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph, read_graph
-
-GRAPHS = {
-    "default": Graph([0, 1], [1, 2], vertices=5),
-    "strings": Graph([0, 1], [1, 2], [0.5, 3], vertices=["a", "b", "c d"]),
-    "integers": Graph([0, 1], [1, 2], vertices=[-2, 7, 2**70]),
-    "mixed": Graph([0, 1], [1, 2], vertices=[3, "3", "a"]),
-    "arcs": DirectedGraph([0, 1, 2], [1, 0, 1], [1, 2.5, 1], vertices=["a", "b", "x", "y"]),
-    "arcs of integers": DirectedGraph([0, 2], [2, 0], vertices=4),
-    "no edges": Graph([], [], vertices=["b", "c"]),
-    "sides": BipartiteGraph([0, 1], [1, 2], [1, 2.5], left=["a", "b"], right=["x", "y", "z"]),
-}
-
-
-@pytest.mark.parametrize("name", GRAPHS)
-def test_networkx_and_igraph_bring_every_graph_back(name):
-    graph = GRAPHS[name]
-    kind = kind_of(graph)
-    assert make_flat(graph.to_networkx(), **kind) == graph
-    assert make_flat(graph.to_igraph(), **kind) == graph
-
-
-@pytest.mark.parametrize("name", ["default", "strings", "sides", "arcs", "arcs of integers"])
-def test_scipy_and_pandas_bring_every_graph_back(name):
-    graph = GRAPHS[name]
-    kind, weighted = kind_of(graph), graph.weighted
-    sets = (graph.left, graph.right) if kind["bipartite"] else graph.vertices
-    assert make_flat(graph.to_scipy(), vertices=sets, weighted=weighted, **kind) == graph
-    assert make_flat(graph.to_frame(), vertices=sets, **kind) == graph
-
-
-def test_shared_labels_go_to_igraph_but_not_to_networkx():
-    graph = BipartiteGraph([0], [1], left=2, right=3)
-    assert gc.BipartiteGraph.of(graph.to_igraph()) == graph
-    with pytest.raises(GraphError, match="both sides"):
-        graph.to_networkx()
+from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 
 
 def test_from_edges():
@@ -207,10 +172,3 @@ def test_whether_there_are_weights_is_not_for_the_only_edge_to_tell():
         with pytest.raises(GraphError, match="pass weighted=True or False"):
             make_flat([], vertices=2, **options)
         assert not make_flat([], vertices=2, weighted=False, **options).weighted
-
-
-def test_conversion_and_files_agree(tmp_path):
-    graph = gc.Graph.of(nx.les_miserables_graph())
-    graph.write(tmp_path / "x.gml")
-    nx.write_gml(nx.les_miserables_graph(), tmp_path / "y.gml")
-    assert read_graph(tmp_path / "x.gml") == read_graph(tmp_path / "y.gml") == graph

@@ -1,4 +1,4 @@
-"""Directed graphs: arcs as they are kept, asked for, read and written; against brute force."""
+"""Directed graphs: arcs as they are kept, asked for, read and written; graphs of dense rows."""
 
 import pickle
 
@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse as sp
+from helpers import random_graph
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
@@ -19,56 +20,58 @@ from graphcuts_dp.graph.adjacency import (
     kind_of_graph,
     read_graph,
 )
-from graphcuts_dp.graph.files import describe_reading
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import Arcs, VertexSet
 
 MIXED = """<graphml><graph edgedefault="directed"><node id="a"/><node id="b"/>
 <edge source="a" target="b" directed="false"/></graph></graphml>"""
-TRIANGLE = DirectedGraph([0, 1, 2, 1], [1, 2, 0, 0], vertices=["a", "b", "c", "d"])
-
-
-def arcs_of(graph):
-    return set(zip(graph.rows.tolist(), graph.columns.tolist(), strict=True))
 
 
 def test_what_is_kept_of_arcs():
     graph = DirectedGraph([0, 1, 1, 0, 2, 1], [1, 0, 0, 1, 2, 2], [1, 2, 3, 4, 5, 0], vertices=3)
-    assert arcs_of(graph) == {(0, 1), (1, 0)}
     assert graph.dense().tolist() == [[0, 4, 0], [3, 0, 0], [0, 0, 0]]
     assert (graph.adjacency.toarray() == graph.dense()).all()
     assert (graph.n, graph.shape, graph.labels) == (3, (3, 3), (0, 1, 2))
-    grid = Grid.of(
-        DirectedGraph(graph.rows, graph.columns, graph.weights, vertices=3, weight_cap=4)
-    )
+    capped = DirectedGraph(graph.rows, graph.columns, graph.weights, vertices=3, weight_cap=4)
+    grid = Grid.of(capped)
     assert grid.total(graph) == grid.steps(graph.weights).sum() > 0
-    assert graph == DirectedGraph.of(np.array([[9, 4, 0], [3, 0, 0], [0, 0, 1]]))
-    assert graph == from_rows_on(graph.space, [graph.dense()[:1], graph.dense()[1:]])
-    assert from_rows_on(graph.space, [np.eye(3)]) == DirectedGraph([], [], [], vertices=3)
-    assert graph != Graph([0], [1], [4], vertices=3)
-    assert graph != BipartiteGraph([0, 1], [1, 0], [4, 3], left=3, right=3)
-    assert BipartiteGraph([0, 1], [1, 0], [4, 3], left=3, right=3) != graph
-    assert graph != DirectedGraph([0, 1], [1, 0], [4, 3], vertices="abc")
-    assert repr(TRIANGLE) == "DirectedGraph(n=4)"
-    assert repr(DirectedGraph([0], [1], [2.0], vertices=2, weight_cap=3, note="made")) == (
-        "DirectedGraph(n=2, weighted, cap=3, made)"
-    )
+    assert repr(capped) == "DirectedGraph(n=3, weighted, cap=4)"
+    matrix = np.array([[9, 4, 0], [3, 0, 0], [0, 0, 1]])
+    for same in (
+        *(DirectedGraph.of(matrix), DirectedGraph.of(sp.csr_array(matrix))),
+        from_rows_on(graph.space, [graph.dense()[:1], graph.dense()[1:]]),
+    ):
+        assert graph == same
+    for other in (
+        Graph([0], [1], [4], vertices=3),
+        BipartiteGraph([0, 1], [1, 0], [4, 3], left=3, right=3),
+        DirectedGraph([0, 1], [1, 0], [4, 3], vertices="abc"),
+    ):
+        assert graph != other
+        assert other != graph
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: DirectedGraph([0], [3], vertices=3), "outside the public vertex set"),
-        (lambda: DirectedGraph([0], [1], [2.0], vertices=3, weight_cap=1), "more than weight_cap"),
-        (lambda: DirectedGraph([0], [1], [-1.0], vertices=3), "negative"),
-        (lambda: DirectedGraph([0], [1], vertices=3, hide_change=2), "hide_change"),
-        (lambda: DirectedGraph.of(np.ones((2, 3))), "square"),
-        (lambda: Universe(3, 4, directed=True), "one vertex set"),
-    ],
-)
-def test_bad_arcs_are_refused(make, message):
-    with pytest.raises(GraphError, match=message):
+REFUSED = {
+    "an end outside": (lambda: DirectedGraph([0], [3], vertices=3), "outside the public vertex se"),
+    "above the cap": (
+        lambda: DirectedGraph([0], [1], [2.0], vertices=3, weight_cap=1),
+        "more than weight_cap",
+    ),
+    "negative": (lambda: DirectedGraph([0], [1], [-1.0], vertices=3), "negative"),
+    "a change": (lambda: DirectedGraph([0], [1], vertices=3, hide_change=2), "hide_change"),
+    "not square": (lambda: DirectedGraph.of(np.ones((2, 3))), "square"),
+    "two sets": (lambda: Universe(3, 4, directed=True), "one vertex set"),
+    "two kinds": (lambda: kind_of_graph(bipartite=True, directed=True), "not both"),
+    "undirected, networkx": (lambda: DirectedGraph.of(nx.path_graph(3)), "undirected"),
+    "undirected, igraph": (lambda: DirectedGraph.of(igraph.Graph(edges=[(0, 1)])), "undirected"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_no_directed_graph_is_refused(case):
+    make, words = REFUSED[case]
+    with pytest.raises((GraphError, ParameterError), match=words):
         make()
 
 
@@ -83,39 +86,11 @@ def test_the_pairs_of_a_space():
     assert arcs[0] is not arcs[1]
     assert arcs[1].inferred
     again = pickle.loads(pickle.dumps(arcs))  # noqa: S301  # our own
-    assert again == arcs
-    assert isinstance(again, Arcs)
+    assert (again, type(again)) == (arcs, Arcs)
     for space in (vertices, (vertices, VertexSet(3)), arcs):
         assert Universe.over(space).space == space
     assert "not private in its vertex set" in Universe.over(arcs).public
     assert Universe(3, directed=True).public == "the vertex set"
-    assert Universe(3, directed=True) != Universe(3, 3)
-    assert Universe(3, directed=True) != Universe(3)
-
-
-NX_WRITERS = {".graphml": nx.write_graphml_xml, ".gml": nx.write_gml, ".net": nx.write_pajek}
-
-
-@pytest.mark.parametrize("ending", NX_WRITERS)
-def test_what_networkx_and_igraph_write(tmp_path, ending):
-    arcs = [("a", "b", 2.0), ("b", "a", 1.0), ("b", "c", 1.0)]
-    network, path = nx.DiGraph(), tmp_path / f"x{ending}"
-    network.add_nodes_from("abcd")
-    network.add_weighted_edges_from(arcs)
-    NX_WRITERS[ending](network, path)
-    expected = gc.DirectedGraph.of(arcs, vertices=list("abcd"))
-    assert arcs_of(expected) == {(0, 1), (1, 0), (1, 2)}
-    assert gc.DirectedGraph.read(path) == expected
-    assert read_graph(path, weighted=False) == Graph([0, 1], [1, 2], vertices=list("abcd"))
-    NX_WRITERS[ending](nx.path_graph(list("abc")), path)
-    with pytest.raises(FileFormatError, match="undirected edges; it is no DirectedGraph"):
-        gc.DirectedGraph.read(path)
-    made = igraph.Graph(n=4, edges=[(0, 1), (1, 0), (1, 2)], directed=True)
-    made.vs["name"] = made.vs["id"] = list("abcd")
-    made.write(str(path), format=ending[1:].replace("net", "pajek"))
-    assert gc.DirectedGraph.read(path) == DirectedGraph(
-        expected.rows, expected.columns, vertices=list("abcd")
-    )
 
 
 @pytest.mark.parametrize(
@@ -128,60 +103,69 @@ def test_what_networkx_and_igraph_write(tmp_path, ending):
         ("x.graphml", MIXED),
     ],
 )
-def test_an_undirected_edge_is_never_two_arcs(tmp_path, name, text):
-    (tmp_path / name).write_text(text)
-    assert len(read_graph(tmp_path / name).rows) == 1
+def test_an_undirected_edge_is_never_two_arcs(put, name, text):
+    path = put(name, text)
+    assert len(read_graph(path).rows) == 1
     with pytest.raises(FileFormatError, match=r"it is no DirectedGraph|undirected"):
-        gc.DirectedGraph.read(tmp_path / name)
+        gc.DirectedGraph.read(path)
 
 
-def test_formats_that_say_nothing_are_taken_at_the_word(tmp_path):
-    (tmp_path / "x.edges").write_text("b a\na b\nc b\nc c\nc b\n")
-    found = gc.DirectedGraph.read(tmp_path / "x.edges")
-    assert found == DirectedGraph([0, 1, 2], [1, 0, 1], vertices="abc")
-    assert gc.DirectedGraph.read(tmp_path / "x.edges", vertices=list("abcd")) == DirectedGraph(
-        [0, 1, 2], [1, 0, 1], vertices=list("abcd")
-    )
-    (tmp_path / "x.csv").write_text("target,source,weight\nx,y,3\nx,y,1\ny,x,2\n")
+def test_formats_that_say_nothing_are_taken_at_the_word(put):
+    path = put("x.edges", "b a\na b\nc b\nc c\nc b\n")
+    assert gc.DirectedGraph.read(path) == DirectedGraph([0, 1, 2], [1, 0, 1], vertices="abc")
+    path = put("x.csv", "target,source,weight\nx,y,3\nx,y,1\ny,x,2\n")
     for merge, weight in (("max", 3), ("min", 1), ("sum", 4)):
-        assert gc.DirectedGraph.read(tmp_path / "x.csv", merge=merge) == DirectedGraph(
-            [0, 1], [1, 0], [2, weight], vertices="xy"
-        )
-    (tmp_path / "out.x").write_text("% asym unweighted\n1 2\n3 2\n")
-    found = gc.DirectedGraph.read(tmp_path / "out.x", columns=gc.Columns(one_based=True))
+        expected = DirectedGraph([0, 1], [1, 0], [2, weight], vertices="xy")
+        assert gc.DirectedGraph.read(path, merge=merge) == expected
+    path = put("out.x", "% asym unweighted\n1 2\n3 2\n")
+    found = gc.DirectedGraph.read(path, columns=gc.Columns(one_based=True))
     assert found.dense().tolist() == [[0, 1, 0], [0, 0, 0], [0, 1, 0]]
-
-
-def test_matrices(tmp_path):
-    matrix = np.array([[5.0, 1, 0], [1, 0, 0], [2, 0, 0]])
-    expected = DirectedGraph([0, 1, 2], [1, 0, 0], [1, 1, 2], vertices=3)
-    assert gc.DirectedGraph.of(matrix) == expected
-    assert gc.DirectedGraph.of(sp.csr_array(matrix)) == expected
-    sp.save_npz(tmp_path / "x.npz", sp.csr_array(matrix))
-    scipy.io.mmwrite(tmp_path / "x.mtx", sp.coo_array(matrix), symmetry="general")
-    for name in ("x.npz", "x.mtx"):
-        assert gc.DirectedGraph.read(tmp_path / name) == expected
     # Both arcs of each edge: a matrix that happens to be symmetric is no undirected graph.
-    both = np.array([[0, 1.0], [1, 0]])
-    assert gc.DirectedGraph.of(both) == DirectedGraph([0, 1], [1, 0], [1, 1], vertices=2)
-    with pytest.raises(GraphError, match="not square"):
-        gc.DirectedGraph.of(np.ones((2, 3)))
+    scipy.io.mmwrite(put("x.mtx", ""), sp.coo_array([[0, 1.0], [1, 0]]), symmetry="general")
+    both = gc.DirectedGraph.read(path.parent / "x.mtx")
+    assert both == DirectedGraph([0, 1], [1, 0], [1, 1], vertices=2)
 
 
-def test_libraries_tell_whether_edges_have_a_direction():
-    for graph in (nx.path_graph(3), igraph.Graph(edges=[(0, 1)])):
-        with pytest.raises(GraphError, match="undirected"):
-            gc.DirectedGraph.of(graph)
-    assert arcs_of(gc.DirectedGraph.of(nx.MultiDiGraph([(0, 1), (0, 1), (1, 0)]))) == {
-        (0, 1),
-        (1, 0),
-    }
-    assert len(gc.Graph.of(nx.DiGraph([(0, 1), (1, 0)])).rows) == 1
+# ------------------------------------------------------------------ dense rows, a few at a time
+
+ENTRIES = random_graph((11, 11), density=0.4, largest=1.0).dense()
 
 
-def test_what_reading_says_of_arcs():
-    with pytest.raises(ParameterError, match="not both"):
-        kind_of_graph(bipartite=True, directed=True)
-    told = " ".join(describe_reading(vertices_given=True, weighted=True, directed=True))
-    assert "Duplicate arcs are merged; the largest weight is kept." in told
-    assert "reciprocal" not in told
+def parts(matrix, height):
+    return (matrix[start : start + height] for start in range(0, len(matrix), height))
+
+
+@pytest.mark.parametrize("height", [1, 3, 11])
+@pytest.mark.parametrize("weighted", [True, False])
+def test_the_same_graph_as_from_the_whole_matrix(height, weighted):
+    options = {"weighted": weighted, "weight_cap": 1.0 if weighted else None}
+    # Only what lies above the diagonal is read.
+    found = from_rows_on(Universe(11).space, parts(ENTRIES, height), note="x", **options)
+    assert found == Graph.of(np.triu(ENTRIES, 1) + np.triu(ENTRIES, 1).T, **options)
+    assert found.note == "x"
+    assert not found.weights.flags.writeable
+    assert (found.rows.dtype, found.weights.dtype) == (np.int32, np.float64)
+    wide = ENTRIES[:, :7].astype(np.float32)
+    both = from_rows_on(Universe(11, 7).space, parts(wide, height), **options)
+    assert both == BipartiteGraph.of(wide, **options)
+
+
+def test_a_matrix_without_entries():
+    empty = from_rows_on(VertexSet(4), parts(np.zeros((4, 4), dtype=np.uint8), 3), weighted=False)
+    assert empty == Graph([], [], vertices=4)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "match"),
+    [
+        (np.zeros((3, 4)), "3 rows for a matrix of 4"),
+        (np.zeros((5, 4)), "5 rows for a matrix of 4"),
+        (np.zeros((4, 5)), "as long as"),
+        (np.full((4, 4), np.nan), "finite"),
+        (np.full((4, 4), -1.0), "negative"),
+        (np.full((4, 4), 2.0), "weight_cap"),
+    ],
+)
+def test_rows_that_do_not_fit(matrix, match):
+    with pytest.raises(GraphError, match=match):
+        from_rows_on(VertexSet(4), parts(matrix, 2), weight_cap=1.0)

@@ -1,77 +1,15 @@
 """Bounded tables: what one vertex changes, on all neighbouring graphs of a few vertices."""
 
-from itertools import combinations, permutations, product
-
 import numpy as np
 import pytest
+from neighbours import all_graphs, at_a_vertex, changes_found, tables_of
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
+from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid, bounded_cut
-from graphcuts_dp.measure.cells import (
-    bounded_cells,
-    cell_tree,
-    changes_on,
-    grid_of_cells,
-    sides_of_groups,
-    sums_of_cells,
-)
-from graphcuts_dp.pairs.groups import Groups
+from graphcuts_dp.measure.cells import bounded_cells, changes_on, grid_of_cells, sums_of_cells
 from graphcuts_dp.privacy.guarantee import EDGE, Protect
 from scripts.figures.random_graphs import planted_partition
-
-
-def graphs_of(kind, n, top):
-    """All graphs of a kind with weights up to `top`, and for each the weights of its pairs."""
-    if kind == "bipartite":
-        pairs = list(product(range(n), range(n)))
-    else:
-        pairs = list(combinations(range(n), 2) if kind == "plain" else permutations(range(n), 2))
-    rows, columns = np.array(pairs).T
-    choices = np.array(list(product(range(top + 1), repeat=len(pairs))))
-    options = {} if top == 1 else {"weight_cap": float(top)}
-    graphs = []
-    for weights in choices:
-        kept = weights > 0
-        mass = None if top == 1 else weights[kept].astype(float)
-        ends = rows[kept], columns[kept], mass
-        if kind == "bipartite":
-            graphs.append(BipartiteGraph(*ends, left=n, right=n, **options))
-        else:
-            made = Graph if kind == "plain" else DirectedGraph
-            graphs.append(made(*ends, vertices=n, **options))
-    touching = [
-        np.array([v == (i, j)[side] for i, j in pairs])
-        if kind == "bipartite"
-        else np.array([v in pair for pair in pairs])
-        for side in ((0, 1) if kind == "bipartite" else (0,))
-        for v in range(n)
-    ]
-    return graphs, choices, touching
-
-
-def tables_of(graph, levels):
-    """The sides and the cells of groups of these levels, the same on both sides."""
-    if isinstance(graph, BipartiteGraph):
-        groups = Groups(graph.left, levels), Groups(graph.right, levels)
-    else:
-        groups = Groups(graph.vertices, levels)
-    sides = sides_of_groups(graph, groups)
-    return sides, cell_tree(graph, sides)
-
-
-def changes_found(tables, choices, touching):
-    """The largest sums of |change| and of change^2 over all pairs of neighbours."""
-    linear = squared = 0
-    for at in touching:
-        _, rest = np.unique(choices[:, ~at], axis=0, return_inverse=True)
-        order = np.argsort(rest, kind="stable")
-        classes = tables[order].reshape(rest.max() + 1, -1, tables.shape[1])
-        change = np.abs(classes[:, :, None] - classes[:, None])
-        linear = max(linear, int(change.sum(-1).max()))
-        squared = max(squared, int((change**2).sum(-1).max()))
-    return linear, squared
-
 
 CASES = {
     "plain": ("plain", 5, 1, [0, 0, 1, 1, 1]),
@@ -83,14 +21,16 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("bound", [1, 2, 3])
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    ("case", "bound"),
+    [*((case, bound) for case in CASES for bound in (1, 2)), ("three groups", 3), ("bipartite", 3)],
+)
 def test_a_vertex_changes_a_table_by_no_more_than_is_claimed(case, bound):
     kind, n, top, codes = CASES[case]
-    graphs, choices, touching = graphs_of(kind, n, top)
-    first = graphs[0]
-    sides, cells = tables_of(first, {"part": codes})
-    grid = Grid.of_vertices(first, bound, bits=4)
+    graphs, choices = all_graphs(kind, n, top)
+    touching = at_a_vertex(kind, n)
+    sides, cells = tables_of(graphs[0], {"part": codes})
+    grid = Grid.of_vertices(graphs[0], bound, bits=4)
     tables = np.array([bounded_cells(graph, sides, cells, grid) for graph in graphs])
     claimed = changes_on(grid, cells, Protect(kind="vertex", degree_bound=1))[-1]
     found = changes_found(tables, choices, touching)
@@ -105,25 +45,23 @@ def test_a_vertex_changes_a_table_by_no_more_than_is_claimed(case, bound):
 @pytest.mark.parametrize("case", ["three groups", "directed", "bipartite"])
 def test_a_vertex_changes_coarser_levels_by_no_more_than_is_claimed(case, bound):
     kind, n, top, codes = CASES[case]
-    graphs, choices, touching = graphs_of(kind, n, top)
-    first, half = graphs[0], [int(code > 0) for code in codes]
-    sides, cells = tables_of(first, {"half": half, "part": list(range(n))})
-    grid = Grid.of_vertices(first, bound)
+    graphs, choices = all_graphs(kind, n, top)
+    half = [int(code > 0) for code in codes]
+    sides, cells = tables_of(graphs[0], {"half": half, "part": list(range(n))})
+    grid = Grid.of_vertices(graphs[0], bound)
     sums = [sums_of_cells(graph, sides, cells, grid) for graph in graphs]
-    for place, claimed in enumerate(
-        changes_on(grid, cells, Protect.of("vertex", degree_bound=bound))
-    ):
-        tables = np.array([each[place] for each in sums])
-        assert changes_found(tables, choices, touching) == claimed
+    claimed = changes_on(grid, cells, Protect.of("vertex", degree_bound=bound))
+    for tables, stated in zip(map(np.array, zip(*sums, strict=True)), claimed, strict=True):
+        assert changes_found(tables, choices, at_a_vertex(kind, n)) == stated
 
 
 def test_changes_are_told_for_the_right_grid_only():
     graph = Graph([], [], vertices=4)
     _, cells = tables_of(graph, {"part": [0, 0, 1, 1]})
-    with pytest.raises(ParameterError, match="vertex"):
-        changes_on(Grid.of_vertices(graph, 2), cells, EDGE)
-    with pytest.raises(ParameterError, match="vertex"):
-        changes_on(Grid.of(graph), cells, Protect.of("vertex", degree_bound=2))
+    vertex = Protect.of("vertex", degree_bound=2)
+    for grid, protection in ((Grid.of_vertices(graph, 2), EDGE), (Grid.of(graph), vertex)):
+        with pytest.raises(ParameterError, match="vertex"):
+            changes_on(grid, cells, protection)
 
 
 def test_each_cell_is_a_bounded_cut():
@@ -146,11 +84,10 @@ def test_sums_of_heavy_weights_do_not_overflow():
     graph = Graph([0, 1], [2, 3], [1e300, 5.0], vertices=6, hide_change=1)
     sides, cells = tables_of(graph, {"part": [0, 0, 1, 1, 2, 2]})
     grid = Grid.of_vertices(graph, 2.0**40)
-    assert (
-        bounded_cells(graph, sides, cells, grid).max() * grid.unit == 2.0**40
-    )  # 5 is below a step
-    linear, squared = changes_on(grid, cells, Protect(kind="vertex", degree_bound=1))[-1]
-    assert (linear, squared) == (3 * grid.sensitivity, 3 * grid.sensitivity**2)
+    largest = bounded_cells(graph, sides, cells, grid).max()
+    assert largest * grid.unit == 2.0**40  # 5 is below a step
+    changes = changes_on(grid, cells, Protect(kind="vertex", degree_bound=1))[-1]
+    assert changes == (3 * grid.sensitivity, 3 * grid.sensitivity**2)
 
 
 def test_steps_are_so_few_that_floats_hold_all_sums():

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from neighbours import all_graphs, at_a_pair, changes_found, tables_of
 
 import graphcuts_dp as gc
 from graphcuts_dp.estimate.measurement import Measurement
@@ -24,19 +25,6 @@ LEVELS = {"top": [0, 0, 1, 1], "fine": [0, 1, 2, 2]}
 CAP = 2.5
 
 
-def setting(graph, **options):
-    sides = tuple(
-        gc.Groups(each, {name: codes[: len(each)] for name, codes in LEVELS.items()})
-        for each in (
-            [graph.vertices] * 2 if hasattr(graph, "vertices") else [graph.left, graph.right]
-        )
-    )
-    if hasattr(graph, "vertices"):
-        sides = (sides[0], sides[0])
-    grid = grid_of_cells(graph, epsilon=1.0, **options)
-    return sides, cell_tree(graph, sides), grid
-
-
 def summed(graph, groups, **options):
     """The cells of a table of a graph, and its sums."""
     sides = sides_of_groups(graph, groups)
@@ -45,39 +33,16 @@ def summed(graph, groups, **options):
     return cells, sums_of_cells(graph, sides, cells, grid)
 
 
-def plain_graphs(kind):
-    """All graphs on four vertices (or three by three), as a dict from sets of pairs."""
-    if kind == "one set":
-        pairs = list(itertools.combinations(range(4), 2))
-    else:
-        pairs = list(itertools.product(range(3), range(3)))
-    found = {}
-    for count in range(len(pairs) + 1):
-        for chosen in itertools.combinations(pairs, count):
-            rows, columns = np.array(chosen, dtype=int).reshape(-1, 2).T
-            if kind == "one set":
-                found[frozenset(chosen)] = gc.Graph(rows, columns, vertices=4)
-            else:
-                found[frozenset(chosen)] = gc.BipartiteGraph(rows, columns, left=3, right=3)
-    return pairs, found
-
-
-@pytest.mark.parametrize("kind", ["one set", "two sides"])
-def test_one_pair_changes_one_sum_of_each_place_by_one(kind):
-    pairs, graphs = plain_graphs(kind)
-    sums = {}
-    for chosen, graph in graphs.items():
-        sides, cells, grid = setting(graph)
-        sums[chosen] = sums_of_cells(graph, sides, cells, grid)
-    seen = set()
-    for chosen, pair in itertools.product(graphs, pairs):
-        if pair in chosen:
-            continue
-        for here, there in zip(sums[chosen], sums[chosen | {pair}], strict=True):
-            change = there - here
-            assert (np.abs(change).sum(), np.abs(change).max()) == (1, 1)
-            seen.add((len(change), int(np.flatnonzero(change)[0])))
-    assert len(seen) == sum(len(each) for each in sums[frozenset()])  # every cell is somebody's
+@pytest.mark.parametrize(("kind", "n"), [("plain", 4), ("bipartite", 3), ("directed", 3)])
+def test_one_pair_changes_one_sum_of_each_place_by_one(kind, n):
+    graphs, choices = all_graphs(kind, n)
+    sides, cells = tables_of(graphs[0], {name: codes[:n] for name, codes in LEVELS.items()})
+    grid = grid_of_cells(graphs[0], epsilon=1.0)
+    sums = zip(*(sums_of_cells(graph, sides, cells, grid) for graph in graphs), strict=True)
+    for place, tables in enumerate(map(np.array, sums)):
+        assert changes_found(tables, choices, at_a_pair(kind, n)) == (1, 1)
+        assert tables.max(axis=0).tolist() == cells.pairs(place).tolist()  # of the full graph
+        assert (tables.sum(axis=1) == choices.sum(axis=1)).all()  # every edge in one cell
 
 
 @pytest.mark.parametrize("schema", ["cap", "open", "whole"])
@@ -94,7 +59,8 @@ def test_one_weight_changes_one_sum_of_each_place_by_at_most_the_sensitivity(sch
             ends = np.array([pair, *others]).T
             weights = np.array([weight, *np.linspace(0.3, 2.2, len(others))])
             graph = gc.Graph(*ends, weights, vertices=4, **options)
-            sides, cells, grid = setting(graph, whole=schema == "whole")
+            sides, cells = tables_of(graph, LEVELS)
+            grid = grid_of_cells(graph, epsilon=1.0, whole=schema == "whole")
             sums[weight] = sums_of_cells(graph, sides, cells, grid)
         for one, two in itertools.product(levels, levels):
             if abs(one - two) > most:
@@ -134,15 +100,14 @@ def test_sums_are_cut_above_and_stay_neighbours():
 
 def test_what_is_stated_is_what_the_noise_costs():
     graph = gc.Graph([0], [1], vertices=4)
-    sides, cells, grid = setting(graph)
+    sides, cells = tables_of(graph, LEVELS)
     for distribution, parameters in (
         ("laplace", (Fraction(1, 3), Fraction(1, 7))),
         ("gaussian", (Fraction(5), Fraction(7))),
     ):
         noise = LevelNoise(distribution, parameters)
-        made = measure_cells(
-            graph, sides, cells, places=(1, 2), noise=noise, grid=grid, source=SeededEntropy(1)
-        )
+        how = {"grid": grid_of_cells(graph, epsilon=1.0), "source": SeededEntropy(1)}
+        made = measure_cells(graph, sides, cells, places=(1, 2), noise=noise, **how)
         cost = made.cost(delta=1e-6)
         if distribution == "laplace":
             assert cost.pure == made.epsilon == Fraction(10, 21)
@@ -161,11 +126,10 @@ def test_what_is_stated_is_what_the_noise_costs():
 def test_sums_of_many_levels_come_back_level_by_level():
     """So many that names of arrays do not sort as their numbers do."""
     graph, pairs = gc.Graph([0, 1, 2], [1, 2, 3], vertices=28), np.arange(28) // 2
-    levels = {
-        f"level {k}": np.where(pairs < k, np.arange(28), 2 * k).tolist() for k in range(1, 14)
-    }
-    sides = (gc.Groups(graph.vertices, levels),) * 2
-    cells = cell_tree(graph, sides)
+    sides, cells = tables_of(
+        graph,
+        {f"level {k}": np.where(pairs < k, np.arange(28), 2 * k).tolist() for k in range(1, 14)},
+    )
     places = tuple(range(cells.depth))
     noise = LevelNoise("gaussian", tuple(Fraction(9 + place) for place in places))
     grid, source = grid_of_cells(graph, epsilon=1.0), SeededEntropy(1)
@@ -177,25 +141,15 @@ def test_sums_of_many_levels_come_back_level_by_level():
 
 
 def test_cells_without_pairs_are_left_out():
-    graph = gc.Graph([0], [1], vertices=4)
-    _, cells, _ = setting(graph)
+    _, cells = tables_of(gc.Graph([0], [1], vertices=4), LEVELS)
     a, b = cells.cells(2)
     assert list(zip(a.tolist(), b.tolist(), strict=True)) == [(0, 1), (0, 2), (1, 2), (2, 2)]
-    assert cells.pairs(2).tolist() == [1, 2, 2, 1]
-    assert cells.pairs(1).tolist() == [1, 4, 1]
-    assert cells.pairs(0).tolist() == [6]
+    assert [cells.pairs(p).tolist() for p in range(3)] == [[6], [1, 4, 1], [1, 2, 2, 1]]
     assert cells.parents(2).tolist() == [0, 1, 1, 2]
     directed = CellTree(cells.rows, directed=True)
     assert [directed.pairs(place).tolist() for place in (0, 1)] == [[12], [2, 4, 4, 2]]
     assert directed.size(2) == 7
     assert directed != cells
-
-
-def test_every_pair_of_vertices_lies_in_one_cell_of_each_place():
-    for graph in (gc.Graph([], [], vertices=4), gc.BipartiteGraph([], [], left=3, right=3)):
-        _, cells, _ = setting(graph)
-        pairs = 6 if isinstance(graph, gc.Graph) else 9
-        assert [int(cells.pairs(p).sum()) for p in range(3)] == [pairs] * 3
 
 
 def test_arcs_are_counted_where_they_go():

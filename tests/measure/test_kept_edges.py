@@ -1,5 +1,7 @@
 """Kept edges: the law of the whole noisy matrix, filtered; for all graphs on a few vertices.
 
+Filtering reads no edge, so the mechanism of this law is as private as the noisy matrix.
+
 Chi-square tests take fixed seeds at a level of 1e-9, and there are fewer than 100 of them: the
 chance of a false alarm, had seeds been drawn at random, is below 1e-6.
 """
@@ -76,52 +78,21 @@ def honest(graph, distribution, threshold, source):
 def never_on_edges(graph, distribution, threshold, source):
     """Broken: false edges everywhere, and edges themselves never dropped."""
     kept = honest(graph, distribution, threshold, source)
-    here = {(int(i), int(j)) for i, j in zip(graph.rows, graph.columns, strict=True)}
-    ends = zip(kept.rows.tolist(), kept.columns.tolist(), strict=True)
-    found = dict(zip(ends, kept.steps.tolist(), strict=True))
-    found |= {pair: max(found.get(pair, 0), threshold) for pair in here}
-    pairs = sorted(found)
-    rows, columns = np.array(pairs, dtype=np.int32).reshape(-1, 2).T
-    steps = np.array([found[pair] for pair in pairs], dtype=np.int64)
-    return replace(kept, rows=rows, columns=columns, steps=steps)
+    steps = np.zeros((3, 3), dtype=np.int64)
+    steps[kept.rows, kept.columns] = kept.steps
+    ends = graph.rows, graph.columns
+    steps[ends] = np.maximum(steps[ends], threshold)
+    rows, columns = np.nonzero(steps)
+    return replace(kept, rows=rows, columns=columns, steps=steps[rows, columns])
 
 
-@pytest.mark.parametrize("weights", [*itertools.product([0, 1], repeat=3), (3, 0, 2)])
+@pytest.mark.parametrize("weights", [(0, 0, 0), (0, 0, 1), (1, 1, 0), (1, 1, 1), (3, 0, 2)])
 def test_the_law_is_that_of_the_filtered_matrix(weights):
     assert p_value(weights, honest) > LEVEL
 
 
 def test_a_broken_filter_is_noticed():
     assert p_value((1, 0, 1), never_on_edges) < LEVEL
-
-
-@pytest.mark.parametrize("threshold", [1, 2, 5])
-@pytest.mark.parametrize("epsilon", [0.5, 1.0])
-def test_neighbours_on_four_vertices_are_hidden_exactly(threshold, epsilon):
-    """All outputs of weighted neighbours: weights 0, 1, 2, values to T + 8 and above."""
-    ratio = math.exp(-epsilon)
-
-    def reaches(steps, least):
-        tail = ratio ** abs(least - steps) / (1 + ratio)
-        return tail if least > steps else 1 - ratio * tail
-
-    def outcomes(steps):
-        values = [
-            reaches(steps, v) - reaches(steps, v + 1) for v in range(threshold, threshold + 9)
-        ]
-        return [1 - reaches(steps, threshold), *values, reaches(steps, threshold + 9)]
-
-    laws = {steps: outcomes(steps) for steps in (0, 1, 2)}
-    worst = 0.0
-    # Neighbours differ in one pair by at most 1; the factors of the other pairs cancel.
-    for rest in itertools.product((0, 1, 2), repeat=2):
-        for one, other in ((0, 1), (1, 0), (1, 2), (2, 1)):
-            for outcome in itertools.product(range(11), repeat=3):
-                same = math.prod(laws[steps][o] for steps, o in zip(rest, outcome[1:], strict=True))
-                first, second = (laws[steps][outcome[0]] * same for steps in (one, other))
-                worst = max(worst, abs(math.log(first / second)))
-    assert worst <= epsilon * (1 + 1e-9)
-    assert worst >= epsilon * (1 - 1e-6)  # tight
 
 
 SPACES = [
@@ -148,22 +119,25 @@ def test_places_are_turned_into_pairs(graph):
         assert np.array_equal(places, np.arange(first, end))
 
 
-def random_kind(kind, weighted):
+KINDS = {"plain": gc.Graph, "directed": gc.DirectedGraph, "bipartite": gc.BipartiteGraph}
+
+
+def random_kind(kind):
     rng = np.random.default_rng(3)
     n, m = 400, 3000
     rows, columns = rng.integers(0, n, (2, m))
-    weights = np.ceil(rng.lognormal(3, 1, m)) if weighted else None
-    options = {"hide_change": 1} if weighted else {}
-    if kind == "bipartite":
-        return gc.BipartiteGraph(rows, columns, weights, left=n, right=n, **options)
-    kinds = {"plain": gc.Graph, "directed": gc.DirectedGraph}
-    return kinds[kind](rows, columns, weights, vertices=n, **options)
+    weights = np.ceil(rng.lognormal(3, 1, m))
+    sides = {"left": n, "right": n} if kind == "bipartite" else {"vertices": n}
+    return KINDS[kind](rows, columns, weights, **sides, hide_change=1)
 
 
-@pytest.mark.parametrize("kind", ["plain", "directed", "bipartite"])
+PLAIN = random_kind("plain")
+
+
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("noise", ["discrete-laplace", "laplace"])
 def test_large_weights_are_kept_with_their_noise(kind, noise):
-    graph = random_kind(kind, weighted=True)
+    graph = random_kind(kind)
     distribution = noise_distribution(noise, epsilon=2.0)
     layout = Layout.of(graph.space)
     pairs = layout.pairs_before(layout.shape[0])
@@ -184,12 +158,12 @@ def test_large_weights_are_kept_with_their_noise(kind, noise):
 
 
 def test_it_is_repeatable_and_reads_back():
-    graph, distribution = random_kind("plain", weighted=True), LaplaceNoise(Fraction(1))
-    first, again = (honest(graph, distribution, 9, SeededEntropy(4)) for _ in range(2))
-    for name in ("steps", "rows"):
-        assert np.array_equal(getattr(first, name), getattr(again, name))
-    read = KeptEdges.from_parts(*first.parts(), graph.space)
-    assert np.array_equal(read.steps, first.steps)
+    distribution = LaplaceNoise(Fraction(1))
+    first, again = (honest(PLAIN, distribution, 9, SeededEntropy(4)) for _ in range(2))
+    read = KeptEdges.from_parts(*first.parts(), PLAIN.space)
+    for same in (again, read):
+        assert np.array_equal(same.steps, first.steps)
+        assert np.array_equal(same.rows, first.rows)
     assert read.epsilon == first.epsilon == 1
     assert str(len(first.rows)) not in repr(first)
 
@@ -204,18 +178,16 @@ def test_it_is_repeatable_and_reads_back():
     ],
 )
 def test_damaged_pairs_are_refused(name, damage):
-    graph = random_kind("plain", weighted=True)
-    kept = honest(graph, LaplaceNoise(Fraction(1)), 9, SeededEntropy(4))
+    kept = honest(PLAIN, LaplaceNoise(Fraction(1)), 9, SeededEntropy(4))
     fields, arrays = kept.parts()
     arrays[name] = damage(arrays[name])
     with pytest.raises(ValueError, match=r"pair|value"):
-        KeptEdges.from_parts(fields, arrays, graph.space)
+        KeptEdges.from_parts(fields, arrays, PLAIN.space)
 
 
 def test_false_edges_are_the_promised_share():
-    none = honest(
-        gc.Graph([], [], vertices=2), LaplaceNoise(Fraction(1), 1.0), 50, SeededEntropy(1)
-    )
+    empty = gc.Graph([], [], vertices=2)
+    none = honest(empty, LaplaceNoise(Fraction(1), 1.0), 50, SeededEntropy(1))
     for name in ("laplace", "discrete-laplace"):
         for pairs, edges in ((10**6, 10**4), (5 * 10**11, 10**7)):
             distribution = noise_distribution(name, epsilon=0.65)
@@ -227,8 +199,6 @@ def test_false_edges_are_the_promised_share():
 
 
 def test_what_does_not_suit_the_graph_is_refused():
-    graph = random_kind("plain", weighted=True)
-    with pytest.raises(ParameterError, match="cap"):
-        honest(graph, LaplaceNoise(Fraction(1), 5.0), 3, SeededEntropy(1))
-    with pytest.raises(ParameterError, match="threshold"):
-        honest(graph, LaplaceNoise(Fraction(1)), 0, SeededEntropy(1))
+    for cap, threshold, words in ((5.0, 3, "cap"), (None, 0, "threshold")):
+        with pytest.raises(ParameterError, match=words):
+            honest(PLAIN, LaplaceNoise(Fraction(1), cap), threshold, SeededEntropy(1))

@@ -54,12 +54,3 @@ def test_what_is_no_label_is_named_wherever_it_stands(vertices, label):
         assert str(caught.value) == (
             f"unknown vertex {label!r}; the public vertex set has 60 vertices"
         )
-
-
-@pytest.mark.parametrize("vertices", SETS.values(), ids=SETS)
-def test_known_labels_are_not_looked_up_one_by_one(vertices, monkeypatch):
-    """That took 50 ms for 50,000 labels: five times as long as the query itself."""
-    calls = []
-    monkeypatch.setattr(VertexSet, "find", lambda _, label: calls.append(label))
-    assert vertices.mask(list(vertices.labels)).all()
-    assert calls == []

@@ -4,7 +4,7 @@ import contextlib
 import errno
 import json
 import shutil
-from functools import cache, partial
+from functools import cache
 
 import networkx as nx
 import numpy as np
@@ -30,55 +30,41 @@ UNCAPPED = gc.Graph([0, 1, 4], [1, 2, 5], [5e4, 2.0, 7.0], vertices=6, hide_chan
 SEEDED = "seeded: not private"
 TIMES = {"epsilon": 5.0, "seed": 3}
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
-release = partial(gc.release_graph, **TIMES)
-learn = partial(gc.release_iteratively, delta=1e-6, **TIMES)
-TWO_ROUNDS = "multiplicative-weights:rounds=2"
-STATISTICS = [*CUTS, gc.Query.statistic("triangles")]
-# How each kind is made, and the file that it is saved to.
-MADE = {
-    "release": (lambda: release(random_graph(12, density=0.4)), "g.edges"),
-    "release of arcs": (lambda: release(ARCS, mechanism="degrees+response"), "g.graphml"),
-    "release of capped arcs": (lambda: release(HEAVY, noise="laplace"), "g.mtx"),
-    "release of weights": (
-        lambda: release(UNCAPPED, noise="laplace", fit="first-order"),
-        "g.graphml",
-    ),
-    "release of two sides": (lambda: release(SIDES), "g.csv"),
-    "release, unweighted": (lambda: release(GRAPH, fit=gc.Fitting(unweighted=True)), "g.csv"),
-    "release without a graph": (lambda: release(SIDES, fit="none"), "g.csv"),
-    "release, sparse": (lambda: release(GRAPH, mechanism="sparse", groups=HALVES), "g.csv.gz"),
-    "release, sparse, of two sides": (lambda: release(SIDES, mechanism="sparse"), "g.graphml"),
+# What each is made of, and the file that it is saved to.
+RELEASED = {
+    "release": (random_graph(12, density=0.4), {}, "g.edges"),
+    "release of arcs": (ARCS, {"mechanism": "degrees+response"}, "g.graphml"),
+    "release of capped arcs": (HEAVY, {"noise": "laplace"}, "g.mtx"),
+    "release of weights": (UNCAPPED, {"noise": "laplace", "fit": "first-order"}, "g.graphml"),
+    "release of two sides": (SIDES, {}, "g.csv"),
+    "release, unweighted": (GRAPH, {"fit": gc.Fitting(unweighted=True)}, "g.csv"),
+    "release without a graph": (SIDES, {"fit": "none"}, "g.csv"),
+    "release, sparse": (GRAPH, {"mechanism": "sparse", "groups": HALVES}, "g.csv.gz"),
+    "release, sparse, of two sides": (SIDES, {"mechanism": "sparse"}, "g.graphml"),
     "release, sparse, without a graph": (
-        lambda: release(UNCAPPED, mechanism="sparse", fit="none"),
+        UNCAPPED,
+        {"mechanism": "sparse", "fit": "none"},
         "g.npz",
     ),
-    "flows": (lambda: gc.release_flows(GRAPH, HALVES, **TIMES), "t.csv"),
-    "iterative construction": (lambda: learn(GRAPH, construction=TWO_ROUNDS), "g.npz"),
-    "iterative construction with a list": (
-        lambda: learn(SIDES, CUTS[:1], construction=TWO_ROUNDS),
-        "g.graphml",
-    ),
+}
+TWO_ROUNDS = "multiplicative-weights:rounds=2"
+SEVERAL = "multiplicative-weights:queries-per-round=2"
+LEARNT = {
+    "iterative construction": (GRAPH, None, TWO_ROUNDS, "g.npz"),
+    "iterative construction with a list": (SIDES, CUTS[:1], TWO_ROUNDS, "g.graphml"),
     "iterative construction with statistics": (
-        lambda: learn(TINY, STATISTICS, construction="median"),
+        TINY,
+        [*CUTS, gc.Query.statistic("triangles")],
+        "median",
         "g.csv",
     ),
-    "iterative construction of arcs": (
-        lambda: learn(
-            ARCS, [gc.CutQuery(["a"])], construction="multiplicative-weights:queries-per-round=2"
-        ),
-        "g.graphml",
-    ),
-    "iterative construction, net": (
-        lambda: learn(TINY, CUTS[:1], construction="net", delta=0.0),
-        "g.edges",
-    ),
-    "answers by sensing": (lambda: learn(SIDES, CUTS[:1], construction="sensing"), "m.npz"),
-    "answers by sensing in rounds": (
-        lambda: learn(SIDES, CUTS[:1], construction="sensing:rounds=2"),
-        "m.npz",
-    ),
-    "answers": (lambda: learn(GRAPH, CUTS, construction="answers", delta=0.0), "a.npz"),
+    "iterative construction of arcs": (ARCS, [gc.CutQuery(["a"])], SEVERAL, "g.graphml"),
+    "iterative construction, net": (TINY, CUTS[:1], "net", "g.edges"),
+    "answers by sensing": (SIDES, CUTS[:1], "sensing", "m.npz"),
+    "answers by sensing in rounds": (SIDES, CUTS[:1], "sensing:rounds=2", "m.npz"),
+    "answers": (GRAPH, CUTS, "answers", "a.npz"),
 }
+MADE = [*RELEASED, *LEARNT, "flows"]
 WITHOUT_GRAPH = ("release without", "release, sparse, without")
 
 
@@ -88,12 +74,23 @@ def kind_of(name):
 
 @cache
 def result(name):
-    return MADE[name][0]()
+    if name == "flows":
+        return gc.release_flows(GRAPH, HALVES, **TIMES)
+    if name in RELEASED:
+        graph, options, _ = RELEASED[name]
+        return gc.release_graph(graph, **TIMES, **options)
+    graph, queries, construction, _ = LEARNT[name]
+    delta = 0.0 if construction in ("net", "answers") else 1e-6
+    return gc.release_iteratively(graph, queries, construction=construction, delta=delta, **TIMES)
+
+
+def file_of(name):
+    return "t.csv" if name == "flows" else (RELEASED | LEARNT)[name][-1]
 
 
 def saved(name, folder):
     folder.mkdir(exist_ok=True)
-    path = folder / MADE[name][1]
+    path = folder / file_of(name)
     written = result(name).save(path)
     assert sorted(written) == sorted(str(file) for file in folder.iterdir())
     assert written[-1] == f"{path}.json"
@@ -111,12 +108,16 @@ def receipt_of(path):
     return json.loads(bundle.receipt_path(path).read_text())
 
 
-def rewrite(path, **changed):
-    """A receipt with other fields, whose digest fits."""
-    fields = {**receipt_of(path), **changed}
+def write_receipt(path, fields):
+    """A receipt of these fields, whose digest fits."""
     fields.pop("digest")
-    digest = bundle._digest(fields)
-    bundle.receipt_path(path).write_text(json.dumps({**fields, "digest": digest}))
+    text = json.dumps({**fields, "digest": bundle._digest(fields)})
+    bundle.receipt_path(path).write_text(text)
+
+
+def rewrite(path, **changed):
+    """A receipt with other fields, likewise."""
+    write_receipt(path, receipt_of(path) | changed)
 
 
 def replace_arrays(path, content):
@@ -223,6 +224,8 @@ def test_a_sparse_release_answers_without_its_graph(tmp_path):
 
 # Damage.
 
+NO_RECEIPTS = (b"null", b"[]", b"{}", b"\xff\xfe", b'{"format": 1}')
+
 
 @pytest.mark.parametrize("name", MADE)
 def test_damaged_missing_and_mixed_files_are_refused(name, tmp_path):
@@ -231,7 +234,7 @@ def test_damaged_missing_and_mixed_files_are_refused(name, tmp_path):
         whole = file.read_bytes()
         places = np.linspace(0, len(whole) - 2, 9).astype(int)
         flipped = (whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :] for at in places)
-        for damaged in (b"", whole[:-3], *flipped):
+        for damaged in (b"", whole[:-3], *NO_RECEIPTS, *flipped):
             if not (file.suffix == ".json" and same_fields(whole, damaged)):
                 file.write_bytes(damaged)
                 refusal(path)
@@ -296,78 +299,55 @@ def test_a_field_that_is_gone_or_something_else_is_refused_though_the_digest_fit
 
 
 GONE = object()
-DEGREES, SUMS = ("measurements", "degrees"), ("sums",)
 
 
 @pytest.mark.parametrize(
-    ("name", "where", "value"),
+    ("name", "where", "values"),
     [
-        ("answers", ["law"], None),
-        ("answers", ["list", "given"], False),
-        ("answers", ["accuracy", "error"], "small"),
-        ("answers", ["accuracy", "confidence"], float("nan")),
-        ("iterative construction", ["accuracy", "queries"], "measured"),
-        ("iterative construction", ["cap"], float("nan")),
-        ("release", ["guarantee"], GONE),
-        ("release", ["files"], {}),
-        ("release", ["files"], {"g.edges": 3, "g.edges.noisy.npz": 4}),
-        ("release", ["graph"], None),
-        ("release", ["graph"], GONE),
-        ("release", ["graph"], {"weighted": True}),
-        ("release", ["fit", "extra"], 1),
-        ("release", ["certificate", "S"], [999]),
-        ("release", ["certificate", "S"], ["x"]),
-        ("release", ["certificate", "lower"], GONE),
-        ("release", ["workload"], "cuts"),
-        ("release", ["workload"], GONE),
-        ("release", ["measurements", "entries", "epsilon"], [1, 0]),
-        ("release", ["measurements", "entries", "epsilon"], [-1, 1]),
-        ("release", ["measurements", "entries", "noise"], "gauss"),
-        ("release", ["measurements", "entries", "noise"], "laplace"),
-        ("release of arcs", [*DEGREES, "parameters"], [[1, 0]]),
-        ("release of arcs", [*DEGREES, "parameters"], [["x", 1]]),
-        ("release of arcs", [*DEGREES, "unit"], "x"),
-        ("release of arcs", DEGREES, [1, 2]),
-        ("release of arcs", DEGREES, GONE),
-        ("release of arcs", ["measurements", "total"], {"value": 1.0}),
-        ("release of arcs", ["guarantee", "parts"], [1, 2]),
-        ("release of arcs", ["guarantee", "parts"], GONE),
-        ("release, sparse", DEGREES, GONE),
-        ("release, sparse", ["model", "whole"], GONE),
-        ("release, sparse", ["measurements", "weights", "unit"], "x"),
-        ("flows", [*SUMS, "noise"], "uniform"),
-        ("flows", [*SUMS, "places"], [0]),
-        ("flows", [*SUMS, "parameters"], []),
-        ("flows", [*SUMS, "directed"], True),
-        ("flows", [*SUMS, "rows", "levels", 0, "labels"], ["a"]),
+        ("answers", "law", [None]),
+        ("answers", "list/given", [False]),
+        ("answers", "accuracy/error", ["small"]),
+        ("answers", "accuracy/confidence", [float("nan")]),
+        ("iterative construction", "accuracy/queries", ["measured"]),
+        ("iterative construction", "cap", [float("nan")]),
+        ("release", "guarantee", [GONE]),
+        ("release", "files", [{}, {"g.edges": 3, "g.edges.noisy.npz": 4}]),
+        ("release", "graph", [None, GONE, {"weighted": True}]),
+        ("release", "fit/extra", [1]),
+        ("release", "certificate/S", [[999], ["x"]]),
+        ("release", "certificate/lower", [GONE]),
+        ("release", "measurements/entries/epsilon", [[1, 0], [-1, 1]]),
+        ("release", "measurements/entries/noise", ["gauss", "laplace"]),
+        ("release of arcs", "measurements/degrees/parameters", [[[1, 0]], [["x", 1]]]),
+        ("release of arcs", "measurements/degrees/unit", ["x"]),
+        ("release of arcs", "measurements/degrees", [[1, 2], GONE]),
+        ("release of arcs", "measurements/total", [{"value": 1.0}]),
+        ("release of arcs", "guarantee/parts", [[1, 2], GONE]),
+        ("release, sparse", "measurements/degrees", [GONE]),
+        ("release, sparse", "model/whole", [GONE]),
+        ("release, sparse", "measurements/weights/unit", ["x"]),
+        ("flows", "sums/noise", ["uniform"]),
+        ("flows", "sums/places", [[0]]),
+        ("flows", "sums/parameters", [[]]),
+        ("flows", "sums/directed", [True]),
+        ("flows", "sums/rows/levels/0/labels", [["a"]]),
     ],
 )
-def test_parts_that_do_not_belong_together_are_refused(name, where, value, tmp_path):
+def test_parts_that_do_not_belong_together_are_refused(name, where, values, tmp_path):
     path = saved(name, tmp_path / "one")
-    fields = receipt_of(path)
-    *steps, last = where
-    inner = fields
-    for step in steps:
-        inner = inner[step]
-    if value is GONE:
-        del inner[last]
-    else:
-        inner[last] = value
-    bundle.receipt_path(path).write_text(json.dumps(fields))
-    if where[0] in fields:
-        rewrite(path)
-    else:
-        fields.pop("digest")
-        text = json.dumps({**fields, "digest": bundle._digest(fields)})
-        bundle.receipt_path(path).write_text(text)
-    refusal(path)
-
-
-@pytest.mark.parametrize("content", [b"", b"null", b"[]", b"{}", b"\xff\xfe", b'{"format": 1}'])
-def test_something_else_in_place_of_the_receipt_is_refused(content, tmp_path):
-    path = saved("release", tmp_path / "one")
-    bundle.receipt_path(path).write_bytes(content)
-    refusal(path)
+    *steps, last = where.split("/")
+    for value in values:
+        whole, fields = receipt_of(path), receipt_of(path)
+        inner = fields
+        for step in steps:
+            inner = inner[int(step) if step.isdigit() else step]
+        if value is GONE:
+            del inner[last]
+        else:
+            inner[last] = value
+        write_receipt(path, fields)
+        refusal(path)
+        write_receipt(path, whole)
 
 
 @pytest.mark.parametrize(
@@ -463,7 +443,7 @@ def test_existing_files_are_kept_unless_forced(name, tmp_path):
     for place in saved(name, tmp_path / "one").parent.iterdir():
         folder = tmp_path / place.name
         folder.mkdir()
-        taken, path = folder / place.name, folder / MADE[name][1]
+        taken, path = folder / place.name, folder / file_of(name)
         taken.write_text("precious")
         with pytest.raises(FileFormatError, match="exists"):
             result(name).save(path)

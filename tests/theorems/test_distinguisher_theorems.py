@@ -53,33 +53,33 @@ def beyond_the_range(paper, epsilon):
     return calibration
 
 
-def failures(mechanism, graph, error, runs, seed):
-    truth = mechanism.distinguisher.queries.counts(graph, Grid())
-    source = SeededEntropy(seed)
+def mechanism_of(calibration, learner, *, finder=None, **options):
+    finder = finder or Exponential(queries=cuts(20), epsilon=Fraction(1))
+    return IterativeConstruction(
+        learner=learner, distinguisher=finder, calibration=calibration, grid=Grid(), **options
+    )
+
+
+def check_errors(mechanism, graph, runs, seed, *, queries=None):
+    """Whether the stated error holds as often as it should; the last run, and rounds of all."""
+    queries = queries or mechanism.distinguisher.queries
+    truth, source = queries.counts(graph, Grid()), SeededEntropy(seed)
     wrong = rounds = 0
     for _ in range(runs):
         outcome = mechanism.run(graph, source)
-        gaps = np.abs(mechanism.distinguisher.queries.answers(outcome.hypothesis) - truth)
-        wrong += gaps.max() > error(outcome)
+        wrong += np.abs(queries.answers(outcome.hypothesis) - truth).max() > outcome.error
         rounds += len(outcome.transcript)
-    return wrong, rounds
+    # More failures have probability 1e-6 if each run fails with probability BETA.
+    assert wrong <= scipy.stats.binom.isf(1e-6, runs, BETA)
+    return outcome, rounds
 
 
 def check_theorem(paper, learner, runs, seed):
     graph = graph_of_two_blocks(seed)
-    epsilon = 3000.0
-    mechanism = IterativeConstruction(
-        learner=learner,
-        distinguisher=Exponential(queries=cuts(20), epsilon=Fraction(1)),
-        calibration=beyond_the_range(paper, epsilon),
-        grid=Grid(),
-        total_weight=float(len(graph.rows)),
-    )
-    outcome = mechanism.run(graph, SeededEntropy(seed))
+    calibration, total = beyond_the_range(paper, 3000.0), float(len(graph.rows))
+    mechanism = mechanism_of(calibration, learner, total_weight=total)
+    outcome, _ = check_errors(mechanism, graph, runs, seed)
     assert outcome.tuning.rounds >= 1
-    wrong, _ = failures(mechanism, graph, lambda outcome: outcome.error, runs, seed)
-    # More failures have probability 1e-6 if each run fails with probability BETA.
-    assert wrong <= scipy.stats.binom.isf(1e-6, runs, BETA)
     return outcome
 
 
@@ -110,28 +110,16 @@ def test_accuracy_theorems_in_300_runs(paper, learner):
 @pytest.mark.parametrize("kind", [TightOffline, PracticalOffline])
 def test_stated_errors_hold(kind):
     """The error that a calibration states, for all cuts of a list, in 20 runs."""
-    graph = graph_of_two_blocks(3)
-    mechanism = IterativeConstruction(
-        learner=FriezeKannanLearner(UNIVERSE, disjoint=True),
-        distinguisher=Exponential(queries=cuts(20), epsilon=Fraction(1)),
-        calibration=kind(epsilon=50.0, delta=0.01, beta=BETA),
-        grid=Grid(),
-        refits=4,
-    )
-    wrong, rounds = failures(mechanism, graph, lambda outcome: outcome.error, 20, 3)
-    assert wrong <= scipy.stats.binom.isf(1e-6, 20, BETA)
+    calibration = kind(epsilon=50.0, delta=0.01, beta=BETA)
+    mechanism = mechanism_of(calibration, LEARNERS[0], refits=4)
+    _, rounds = check_errors(mechanism, graph_of_two_blocks(3), 20, 3)
     assert rounds >= 20
 
 
 def test_dr14_theorem_5_4():
     """The alpha that is chosen is at most the theorem's, but for a bisection's last step."""
-    mechanism = IterativeConstruction(
-        learner=FriezeKannanLearner(UNIVERSE, disjoint=True),
-        distinguisher=Exponential(queries=cuts(20), epsilon=Fraction(1)),
-        calibration=beyond_the_range("dr14", 3000.0),
-        grid=Grid(),
-        total_weight=30.0,
-    )
+    calibration = beyond_the_range("dr14", 3000.0)
+    mechanism = mechanism_of(calibration, LEARNERS[0], total_weight=30.0)
     tuning = mechanism.run(graph_of_two_blocks(1), SeededEntropy(1)).tuning
     each = float(mechanism.calibration.each(tuning.rounds + 1))  # T jumps where alpha is least
     gamma = BETA / (2 * (tuning.rounds + 1))
@@ -150,19 +138,12 @@ def test_all_cuts_at_once():
     graph, universe = Graph(rows[kept], columns[kept], vertices=n), Universe(n)
     places = np.array(np.meshgrid(*[range(3)] * n)).reshape(n, -1).T
     everything = CutList.of_masks(universe, places == 1, places == 2)
-    truth = everything.counts(graph, Grid())
-    mechanism = IterativeConstruction(
-        learner=MultiplicativeWeightsLearner(universe),
-        distinguisher=ExactCuts(universe=universe, epsilon=Fraction(1)),
-        calibration=TightOffline(epsilon=50.0, delta=0.01, beta=BETA),
-        grid=Grid(),
+    mechanism = mechanism_of(
+        TightOffline(epsilon=50.0, delta=0.01, beta=BETA),
+        MultiplicativeWeightsLearner(universe),
+        finder=ExactCuts(universe=universe, epsilon=Fraction(1)),
     )
-    source, wrong, runs = SeededEntropy(4), 0, 20
-    for _ in range(runs):
-        outcome = mechanism.run(graph, source)
-        gaps = np.abs(everything.answers(outcome.hypothesis) - truth)
-        wrong += gaps.max() > outcome.error
-    assert wrong <= scipy.stats.binom.isf(1e-6, runs, BETA)
+    check_errors(mechanism, graph, 20, 4, queries=everything)
 
 
 # Errors in the papers.
@@ -177,8 +158,7 @@ def test_gru12_alg_3_runs_too_few_rounds():
     learner = FriezeKannanLearner(universe, rule="as printed")
     rule = learner.construction(alpha=alpha / 2, total_weight=28.0)
     sequence = UpdateSequence(rule, complete)
-    while abs(sequence.discrepancy(everything)) >= alpha / 2:
-        sequence.update(everything)
+    sequence.exhaust([everything])
     printed = frieze_kannan_updates(8, 28, rule="as printed")
     assert sequence.count > printed(alpha)
     assert sequence.count <= printed(alpha / 2)
@@ -217,27 +197,19 @@ def test_dr14_theorem_5_7_has_constants_32_and_64(delta):
     calibration = PaperOffline(paper="dr14", epsilon=epsilon, delta=delta)
     tuned = Exponential(queries=cuts(50), epsilon=calibration.each(rounds))
     log_failures = math.log(100 / gamma)  # each query counts with both signs
-    if delta:
-        corrected = 64 * math.sqrt(rounds * math.log(1 / delta)) * log_failures / epsilon
-        printed = corrected / 4
-    else:
-        corrected = 32 * rounds * log_failures / epsilon
-        printed = corrected / 4
+    steps = 64 * math.sqrt(rounds * math.log(1 / delta)) if delta else 32 * rounds
+    corrected = steps * log_failures / epsilon
+    printed = corrected / 4
     assert 8 * tuned.shortfall(gamma) == pytest.approx(corrected, rel=1e-3)
     assert tuned.shortfall(gamma) > printed / 8  # the margin that the printed alpha leaves
 
 
 def test_dr14_alphas_count_edges_here():
     """Theorem 5.4's 1/||x||_1 is gone: noise and shortfall do not depend on the weight."""
-    learner = FriezeKannanLearner(UNIVERSE, disjoint=True)
     found = []
     for total_weight in (20.0, 60.0):
-        made = IterativeConstruction(
-            learner=learner,
-            distinguisher=Exponential(queries=cuts(20), epsilon=Fraction(1)),
-            calibration=beyond_the_range("dr14", 1000.0),
-            grid=Grid(),
-            total_weight=total_weight,
+        made = mechanism_of(
+            beyond_the_range("dr14", 1000.0), LEARNERS[0], total_weight=total_weight
         )
         tuning = made.run(graph_of_two_blocks(1), SeededEntropy(1)).tuning
         found.append((tuning.rounds, tuning.alpha))

@@ -4,17 +4,13 @@ On every step of every adversary the potential must fall by what the proof says,
 may be longer than B(alpha), which `UpdateSequence` refuses.
 """
 
+import functools
+import itertools
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from construction_reference import (
-    CONSTRUCTIONS,
-    Case,
-    all_cuts,
-    masks,
-    run,
-)
 from helpers import frieze_kannan, multiplicative_weights
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -23,47 +19,222 @@ from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.errors import HypothesisError, QueryError
 from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.learn.cut_sum import CutSum
-from graphcuts_dp.learn.median import DatabaseFamily, Median
-from graphcuts_dp.learn.rules import FriezeKannanRule
+from graphcuts_dp.learn.median import DatabaseFamily, Median, all_graphs, alpha_net
+from graphcuts_dp.learn.rules import FriezeKannanRule, MultiplicativeWeightsRule
 from graphcuts_dp.pairs.queries import CutQuery, RankOneQuery
 from graphcuts_dp.pairs.universe import Universe
 from scripts.figures.update_sequence import UpdateSequence, checked, potential
 
-SHAPES = [(2, None), (3, None), (4, None), (5, None), (1, 3), (3, 3), (2, 5)]
+UNIVERSES = [
+    *(Universe(n) for n in (2, 3, 4, 5)),
+    *(Universe(*sides) for sides in ((1, 3), (3, 3), (2, 5))),
+    *(Universe(n, directed=True) for n in (2, 3)),
+]
 ROUNDING = 1e-9
+
+
+# Instances, queries and constructions
+
+
+@dataclass(frozen=True)
+class Case:
+    """One instance: what is public and the truth."""
+
+    universe: Universe
+    truth: np.ndarray
+    alpha: float
+    rng: np.random.Generator
+
+    @property
+    def total_weight(self):
+        return self.universe.total(self.truth)
+
+    def noisy_total_weight(self, error):
+        noisy = self.total_weight + self.rng.uniform(-error, error)
+        return float(np.clip(noisy, min(1e-3, self.total_weight), self.universe.size))
 
 
 def random_truth(universe, rng):
     """Random, a clique, a half graph, everything, or weighted; never empty."""
-    n_left, n_right = universe.shape
-    kind = rng.integers(5)
-    if kind == 0:
-        matrix = rng.random((n_left, n_right)) < rng.choice([0.2, 0.5, 0.8])
-    elif kind == 1:
-        matrix = np.outer(np.arange(n_left) < 3, np.arange(n_right) < 3)
-    elif kind == 2:
-        matrix = np.less.outer(np.arange(n_left), np.arange(n_right) + 1)
-    elif kind == 3:
-        matrix = np.ones((n_left, n_right))
-    else:
-        matrix = rng.random((n_left, n_right))
-    matrix = np.triu(matrix.astype(float), 0 if universe.bipartite else 1)
-    if universe.bipartite:
-        matrix = np.where(kind == 2, matrix, rng.permutation(matrix))
-    else:
-        matrix += matrix.T
+    left, right = universe.shape
+    matrix = [
+        lambda: rng.random((left, right)) < rng.choice([0.2, 0.5, 0.8]),
+        lambda: np.outer(np.arange(left) < 3, np.arange(right) < 3),
+        lambda: np.less.outer(np.arange(left), np.arange(right) + 1),
+        lambda: np.ones((left, right)),
+        lambda: rng.random((left, right)),
+    ][rng.integers(5)]().astype(float)
     matrix[0, -1] = 1
-    if not universe.bipartite:
-        matrix[-1, 0] = 1
+    if universe.symmetric:
+        matrix = np.triu(matrix, 1) + np.triu(matrix, 1).T
     return checked(universe, matrix)
 
 
 def random_case(seed):
     rng = np.random.default_rng(seed)
-    universe = Universe(*SHAPES[rng.integers(len(SHAPES))])
+    universe = UNIVERSES[rng.integers(len(UNIVERSES))]
     truth = random_truth(universe, rng)
     share = rng.choice([0.05, 0.2, 0.5, 1.0, 3.0])
     return Case(universe, truth, share * universe.total(truth), rng)
+
+
+def masks(n):
+    return [np.array(mask, dtype=bool) for mask in itertools.product([0, 1], repeat=n)]
+
+
+@functools.cache
+def all_cuts(universe):
+    left, right = universe.shape
+    return [CutQuery(S, T) for S in masks(left) for T in masks(right)]
+
+
+@functools.cache
+def disjoint_cuts(universe):
+    return [q for q in all_cuts(universe) if universe.bipartite or not (q.S & q.T).any()]
+
+
+@functools.cache
+def rank_one_queries(universe):
+    rng = np.random.default_rng(0)
+    sides = [[rng.random(n) for n in universe.shape] for _ in range(200)]
+    return [RankOneQuery(*each) for each in [*sides, [np.ones(n) for n in universe.shape]]]
+
+
+def usual(build, value_error=None, **options):
+    """A rule of cuts; the error of values is in parts of alpha."""
+
+    def made(case):
+        terms = {"alpha": case.alpha, "total_weight": case.total_weight, **options}
+        if value_error is not None:
+            terms["value_error"] = value_error * case.alpha
+        return build(case.universe, **terms)
+
+    return made
+
+
+def noisy(build, share, **options):
+    """Tuned to a total that is off by up to a share of alpha."""
+
+    def made(case):
+        error = share * case.alpha
+        total = case.noisy_total_weight(error)
+        return build(
+            case.universe, alpha=case.alpha, total_weight=total, total_error=error, **options
+        )
+
+    return made
+
+
+def dense(kind, build, *, norms=None, **options):
+    """The rule on a matrix, from the same weight for all pairs; for norms up to so many X."""
+
+    def made(case):
+        size = case.universe.size
+        limits = {} if norms is None else {"largest_norm_squared": norms * size}
+        return kind(
+            start=DenseHypothesis.constant(case.universe, case.total_weight / size),
+            alpha=case.alpha,
+            start_potential=usual(build)(case).start_potential,
+            **limits,
+            **options,
+        )
+
+    return made
+
+
+def frieze_kannan_warm(case):
+    """From a synthetic graph, with a potential that somebody measured."""
+    noise = case.rng.random(case.universe.shape)
+    noise = (noise + noise.T) / 2 if case.universe.symmetric else noise
+    start = DenseHypothesis(case.universe, 0.3 * case.truth + 0.7 * noise)
+    measured = case.universe.total((case.truth - start.matrix) ** 2)
+    return FriezeKannanRule(start=start, alpha=case.alpha, start_potential=measured)
+
+
+def weights_warm(case):
+    """KL(D || (D + uniform) / 2) <= ln 2."""
+    mixed = 0.5 * case.truth + 0.5 * case.total_weight / case.universe.size
+    start = DenseHypothesis(case.universe, mixed)
+    return MultiplicativeWeightsRule(start=start, alpha=case.alpha, start_potential=np.log(2))
+
+
+def near_families(case):
+    """All graphs without weights are a net for weighted ones only if rounding is allowed for."""
+    graphs = all_graphs(case.universe).databases
+    family = DatabaseFamily(case.universe, np.vstack([graphs, case.truth[case.universe.pairs()]]))
+    return Median(start=family, alpha=case.alpha)
+
+
+def net(case):
+    family = alpha_net(near_families(case).start, all_cuts(case.universe), case.alpha)
+    return Median(start=family, alpha=case.alpha)
+
+
+# name: (construction of a case, query class, how far a value may be off in units of alpha)
+FK, MW = frieze_kannan, multiplicative_weights
+CONSTRUCTIONS = {
+    "FK as printed": (usual(FK, rule="as printed"), all_cuts, None),
+    "FK": (usual(FK), all_cuts, None),
+    "FK disjoint": (usual(FK, disjoint=True), disjoint_cuts, None),
+    "FK by value": (usual(FK), all_cuts, 0.999),
+    "FK by good value": (usual(FK, value_error=0.1), all_cuts, 0.1),
+    "FK by exact value": (usual(FK, value_error=0.0), all_cuts, 0.0),
+    "FK, noisy total_weight": (noisy(FK, 1), all_cuts, None),
+    "FK dense, rank one": (dense(FriezeKannanRule, FK, norms=4), rank_one_queries, None),
+    "FK warm": (frieze_kannan_warm, all_cuts, None),
+    "MW as printed": (usual(MW, rule="as printed"), all_cuts, None),
+    "MW": (usual(MW), all_cuts, None),
+    "MW by value": (usual(MW), all_cuts, 0.999),
+    "MW by exact value": (usual(MW, value_error=0.0), all_cuts, 0.0),
+    "MW, noisy total_weight": (noisy(MW, 1 / 3), all_cuts, None),
+    "MW as printed, noisy total_weight": (noisy(MW, 1 / 3, rule="as printed"), all_cuts, None),
+    "MW dense": (dense(MultiplicativeWeightsRule, MW, span=1.0), all_cuts, None),
+    "MW dense, rank one": (dense(MultiplicativeWeightsRule, MW, span=2.0), rank_one_queries, None),
+    "MW warm": (weights_warm, all_cuts, None),
+    "median": (near_families, all_cuts, None),
+    "median on a net": (net, all_cuts, None),
+}
+
+
+# Adversaries
+
+
+@functools.cache
+def coefficient_rows(universe, query_class):
+    """Rows are queries, columns pairs."""
+    pairs = universe.pairs()
+    return np.stack([universe.coefficients(query)[pairs] for query in query_class(universe)])
+
+
+def estimates(hypothesis, coefficients):
+    """Answers of all queries at once; rows of `coefficients` are queries over pairs."""
+    if isinstance(hypothesis, DatabaseFamily):
+        return np.median(coefficients @ hypothesis.databases.T, axis=1)
+    return coefficients @ hypothesis.dense()[hypothesis.universe.pairs()]
+
+
+def run(construction, case, query_class, strategy, off=None):
+    """An adversary to the end; the potential before each update and after the last.
+
+    It asks the query that is off by most, by least but alpha, or any such.
+    """
+    sequence = UpdateSequence(construction, case.truth)
+    queries, coefficients = query_class(case.universe), coefficient_rows(case.universe, query_class)
+    answers = coefficients @ case.truth[case.universe.pairs()]
+    rule = getattr(construction, "sound", construction)  # of a broken twin
+    potentials = [potential(rule, sequence.hypothesis, case.truth)]
+    while True:
+        gaps = np.abs(answers - estimates(sequence.hypothesis, coefficients))
+        due = np.flatnonzero(gaps >= case.alpha * (1 + 1e-9))
+        if not len(due):
+            return sequence, potentials
+        picks = {"worst": gaps[due].argmax(), "least": gaps[due].argmin()}
+        chosen = int(case.rng.choice(due) if strategy == "any" else due[picks[strategy]])
+        value = None
+        if off is not None:
+            value = answers[chosen] + off * case.alpha * case.rng.uniform(-1, 1)
+        sequence.update(queries[chosen], value=value)
+        potentials.append(potential(rule, sequence.hypothesis, case.truth))
 
 
 def check_drops(construction, potentials):
@@ -99,15 +270,8 @@ def test_no_adversary_makes_more_updates_than_the_bound(name, seed, strategy):
         assert potentials[0] <= construction.start_potential + ROUNDING
     check_drops(construction, potentials)
     assert sequence.count <= construction.update_bound(case.alpha)
-    assert construction.update_bound(case.alpha) == pytest.approx(
-        start_of(construction) / construction.least_drop(case.alpha)
-    )
-
-
-def start_of(construction):
-    if isinstance(construction, Median):
-        return math.log2(len(construction.start))
-    return construction.start_potential
+    bound = construction.start_potential / construction.least_drop(case.alpha)
+    assert construction.update_bound(case.alpha) == pytest.approx(bound)
 
 
 @pytest.mark.parametrize("name", CONSTRUCTIONS)
@@ -128,23 +292,17 @@ def test_adversaries_do_find_updates(name):
 
 
 def test_the_bounds_are_those_of_the_table():
-    universe, alpha, m = Universe(100), 30.0, 1000.0
-    X = 4950
+    alpha, m, X = 30.0, 1000.0, 4950
 
-    def fk(**more):
-        return frieze_kannan(universe, alpha=alpha, total_weight=m, **more).update_bound(alpha)
+    def bound(build, **more):
+        made = build(Universe(100), alpha=alpha, total_weight=m, **more)
+        return made.update_bound(alpha) * alpha**2 / m
 
-    def mw(**more):
-        return multiplicative_weights(universe, alpha=alpha, total_weight=m, **more).update_bound(
-            alpha
-        )
-
-    assert fk(rule="as printed") == pytest.approx(m * X / alpha**2)
-    assert fk() == pytest.approx(m * (1 - m / X) * X / alpha**2)
-    disjoint = fk(disjoint=True)
-    assert disjoint == pytest.approx(m * (1 - m / X) * 2500 / alpha**2)
-    assert mw(rule="as printed") == pytest.approx(4 * m**2 * math.log(X) / alpha**2)
-    assert mw() == pytest.approx(m**2 * math.log(X / m) / (2 * alpha**2))
+    assert bound(FK, rule="as printed") == pytest.approx(X)
+    assert bound(FK) == pytest.approx((1 - m / X) * X)
+    assert bound(FK, disjoint=True) == pytest.approx((1 - m / X) * 2500)
+    assert bound(MW, rule="as printed") == pytest.approx(4 * m * math.log(X))
+    assert bound(MW) == pytest.approx(m * math.log(X / m) / 2)
 
 
 # Larger universes: brute force over one side, and the cut-norm oracle.
@@ -321,16 +479,6 @@ def test_erratum_gru12_symmetric_difference_needs_symmetrised_queries():
         matrix = start.plus(CutQuery(S == 1, T == 1), 0.25).dense()
         assert np.array_equal(matrix, matrix.T)
         assert matrix[0, 1] == pytest.approx(0.75)
-
-
-def test_erratum_gru12_corollary_7_4_takes_a_quarter_of_the_bound():
-    """2 m^2 ln V is written where Theorem A.4 gives 4 m^2 ln X, about 8 m^2 ln V."""
-    V, m, alpha = 1000, 500.0, 50.0
-    construction = multiplicative_weights(
-        Universe(V), alpha=alpha, total_weight=m, rule="as printed"
-    )
-    written = 2 * m**2 * math.log(V) / alpha**2
-    assert 3.5 * written < construction.update_bound(alpha) < 4 * written
 
 
 def test_erratum_dr14_algorithm_10_takes_the_unnormalised_alpha():

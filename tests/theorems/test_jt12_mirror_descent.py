@@ -3,11 +3,12 @@
 Every inequality is computed with its stated constant; the slack is rounding.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mirror_reference import BOXED, NORMS, POTENTIALS, FourthPower, attack, point, random_cuts
 
 from graphcuts_dp.errors import HypothesisError
 from graphcuts_dp.learn.norms import printed_step_size, proven_drop, step_size
@@ -26,9 +27,88 @@ from graphcuts_dp.pairs.universe import Universe
 from scripts.figures.bounds import printed_update_bound
 from scripts.figures.update_sequence import UpdateSequence, potential
 
+
+@dataclass(frozen=True)
+class FourthPower:
+    """(3/4) sum x^4: Delta(x; y) = (3/4) h^2 (6y^2 + 4yh + h^2) >= h^4/4, so the order is 4."""
+
+    order: float = 4.0
+    needs_matrix: bool = False
+
+    def value(self, x):
+        return 0.75 * float((x**4).sum())
+
+    def norm(self, x):
+        return float((x**4).sum()) ** 0.25
+
+    def dual_norm(self, f):
+        return float((np.abs(f) ** (4 / 3)).sum()) ** 0.75
+
+    def to_dual(self, x):
+        return 3 * x**3
+
+    def minimise(self, theta, domain=None):
+        x = np.cbrt(theta / 3)
+        return x if domain is None else np.clip(x, domain.low, domain.high)
+
+
+NORMS = {
+    "l_2": LpNorm(2.0),
+    "l_1.5": LpNorm(1.5),
+    "l_1.1": LpNorm(1.1),
+    "group 1.2": GroupNorm(1.2),
+    "group 1.7": GroupNorm(1.7),
+    "group 2": GroupNorm(2.0),
+    "schatten 1.2": SchattenNorm(1.2),
+    "schatten 1.6": SchattenNorm(1.6),
+}
+POTENTIALS = {**NORMS, "entropy": Entropy(6.0), "fourth power": FourthPower()}
+BOXED = [name for name in POTENTIALS if not name.startswith("schatten")]
+
+
+def point(psi, rng, shape=(5, 4)):
+    """A random point of the domain, with entries of very different sizes."""
+    x = rng.normal(size=shape) * np.exp(2 * rng.normal(size=shape))
+    if not isinstance(psi, Entropy):
+        return x
+    x = np.abs(x)
+    return x * (psi.total / x.sum())
+
+
 seeds = st.integers(0, 10**6)
 names = st.sampled_from(sorted(POTENTIALS))
 quick = settings(max_examples=60, deadline=None)
+
+
+def descent(universe, psi, *, alpha=0.5, zeta=1.0, domain=None, truth=None, **more):
+    """The rule from its minimal start, whose potential there is the truth's own or a given one."""
+    start = minimal_start(universe, psi, domain)
+    if truth is not None:
+        more["start_potential"] = bregman(psi, truth, start.matrix)
+    return MirrorDescentRule(start=start, psi=psi, alpha=alpha, zeta=zeta, domain=domain, **more)
+
+
+def attack(sequence, queries, value_of=None):
+    """Ask the worst query until none is off by alpha: how much each update lowers the potential.
+
+    A value that is given to an update is `value_of` its true answer.
+    """
+    rule, truth, drops = sequence.construction, sequence.truth, []
+    answers = sequence.hypothesis.universe.answers(queries, truth)
+    while True:
+        gaps = answers - sequence.hypothesis.estimate_all(queries)
+        worst = int(np.argmax(np.abs(gaps)))
+        if abs(gaps[worst]) < rule.alpha:
+            return np.array(drops)
+        before = potential(rule, sequence.hypothesis, truth)
+        sequence.update(queries[worst], value=value_of and value_of(answers[worst]))
+        drops.append(before - potential(rule, sequence.hypothesis, truth))
+
+
+def random_cuts(shape, count, rng):
+    """None without pairs."""
+    sides = [[rng.random(side) < 0.5 for side in shape] for _ in range(count)]
+    return [CutQuery(S, T) for S, T in sides if S.any() and T.any()]
 
 
 # Potentials
@@ -152,22 +232,6 @@ def test_projection_on_the_ball_is_a_radial_scaling(seed, name, part):
 # The bound
 
 
-def start_and_bound(universe, psi, truth, queries, domain, rule, alpha, value_error=None):
-    """A sequence whose zeta and start_potential are the smallest that are true."""
-    start = minimal_start(universe, psi, domain)
-    construction = MirrorDescentRule(
-        start=start,
-        psi=psi,
-        alpha=alpha,
-        zeta=max(psi.dual_norm(universe.coefficients(query)) for query in queries),
-        start_potential=bregman(psi, truth, start.matrix),
-        domain=domain,
-        rule=rule,
-        value_error=value_error,
-    )
-    return UpdateSequence(construction, truth)
-
-
 CASES = [
     ("l_2", None),
     ("l_2", Box()),
@@ -194,16 +258,12 @@ def test_every_update_lowers_the_potential_as_proven_and_b_holds(name, domain, r
         truth[0] = 1
         psi = Entropy(truth.sum()) if name == "entropy" else POTENTIALS[name]
         assert not isinstance(domain, Ball) or psi.norm(truth) <= domain.radius
-        queries = [CutQuery(q.S, q.T) for q in random_cuts(shape, 60, rng) if any(q.S) and any(q.T)]
-        sequence = start_and_bound(Universe(*shape), psi, truth, queries, domain, rule, alpha)
-        least = sequence.construction.least_drop(alpha)
-        for _, drop in attack(sequence, queries, alpha, limit=20_000):
-            assert drop >= least * (1 - 1e-9)
-        bound = sequence.construction.update_bound(alpha)
-        assert 0 < sequence.count <= bound
-        # It stopped because no query is off any more, not because of the limit.
-        gaps = [sequence.discrepancy(query) for query in queries]
-        assert np.abs(gaps).max() < alpha
+        universe, queries = Universe(*shape), random_cuts(shape, 60, rng)
+        zeta = max(psi.dual_norm(universe.coefficients(query)) for query in queries)
+        made = descent(universe, psi, alpha=alpha, zeta=zeta, domain=domain, truth=truth, rule=rule)
+        drops = attack(UpdateSequence(made, truth), queries)
+        assert (drops >= made.least_drop(alpha) * (1 - 1e-9)).all()
+        assert 0 < len(drops) <= made.update_bound(alpha)
 
 
 @quick
@@ -239,88 +299,58 @@ def test_the_tight_step_maximises_the_proven_drop():
 
 def test_values_make_longer_steps_and_fewer_updates():
     """A value within value_error makes a step that is still never too long."""
-    shape, alpha, off = (9, 8), 2.0, 0.5
-    counts = {}
+    shape, off, counts = (9, 8), 0.5, []
     for given_value in (False, True):
         rng = np.random.default_rng(8)
         truth = (rng.random(shape) < 0.5).astype(float)
-        queries = random_cuts(shape, 80, rng)
-        sequence = start_and_bound(
-            Universe(*shape), LpNorm(1.5), truth, queries, Box(), "tight", alpha, off
+        queries, psi = random_cuts(shape, 80, rng), LpNorm(1.5)
+        zeta = max(psi.dual_norm(np.outer(query.S, query.T)) for query in queries)
+        made = descent(
+            Universe(*shape), psi, alpha=2, zeta=zeta, domain=Box(), truth=truth, value_error=off
         )
-        rule = sequence.construction
-        for _ in range(2000):
-            gaps = [sequence.discrepancy(query) for query in queries]
-            worst = int(np.argmax(np.abs(gaps)))
-            if abs(gaps[worst]) < alpha:
-                break
-            true = gaps[worst] + sequence.hypothesis.estimate(queries[worst])
-            before = potential(rule, sequence.hypothesis, truth)
-            noisy = true + rng.uniform(-off, off) if given_value else None
-            sequence.update(queries[worst], value=noisy)
-            after = potential(rule, sequence.hypothesis, truth)
-            assert before - after >= rule.least_drop(alpha) * (1 - 1e-9)
-        counts[given_value] = sequence.count
-    assert 0 < counts[True] < counts[False]
+        value_of = (lambda true, rng=rng: true + rng.uniform(-off, off)) if given_value else None
+        drops = attack(UpdateSequence(made, truth), queries, value_of)
+        assert (drops >= made.least_drop(2.0) * (1 - 1e-9)).all()
+        counts.append(len(drops))
+    assert 0 < counts[1] < counts[0]
 
 
 # Errata
 
 
-def one_dimensional(rule, potential_scale=1.0):
+ONE = CutQuery([0], [0])
+
+
+def one_dimensional(rule, start_potential=0.5):
     """One pair, the truth 1, the query asked again and again: alpha = 1/2, so R zeta/alpha = 2."""
-    universe = Universe(1, 1)
-    construction = MirrorDescentRule(
-        start=minimal_start(universe, LpNorm()),
-        psi=LpNorm(),
-        alpha=0.5,
-        zeta=1.0,
-        start_potential=0.5 * potential_scale,
-        rule=rule,
-    )
-    return UpdateSequence(construction, [[1.0]]), CutQuery([0], [0])
+    made = descent(Universe(1, 1), LpNorm(), start_potential=start_potential, rule=rule)
+    return UpdateSequence(made, [[1.0]])
 
 
 def test_erratum_jt12_the_printed_step_exceeds_the_printed_bound():
     """Steps of 1/8 from 0 to 1 while off by 1/2 or more: five updates, and B = 4."""
-    sequence, query = one_dimensional("as printed")
+    sequence = one_dimensional("as printed")
     printed = printed_update_bound(0.5, 1.0, 2.0, start_potential=0.5)
     assert printed == pytest.approx(4)
-    while abs(sequence.discrepancy(query)) >= 0.5:
-        sequence.update(query)
+    sequence.exhaust([ONE])
     assert sequence.count == 5 > printed
     assert sequence.hypothesis.matrix[0, 0] == 5 / 8
     # The bound that the printed step does have holds.
     assert sequence.construction.update_bound(0.5) == pytest.approx(4 * 16 / 7)
-
-    repaired, query = one_dimensional("tight")
-    while abs(repaired.discrepancy(query)) >= 0.5:
-        repaired.update(query)
+    repaired = one_dimensional("tight")
+    repaired.exhaust([ONE])
     assert repaired.count == 2 <= repaired.construction.update_bound(0.5) == pytest.approx(4)
 
 
 def test_erratum_jt12_the_printed_bound_is_exceeded_by_a_third_in_any_dimension():
     """d pairs with truth 3/4, alpha = 1/2: three updates for each, and B = 2.25 d."""
-    side = 6
-    universe = Universe(side, side)
-    truth = np.full((side, side), 0.75)
-    construction = MirrorDescentRule(
-        start=minimal_start(universe, LpNorm()),
-        psi=LpNorm(),
-        alpha=0.5,
-        zeta=1.0,
-        start_potential=LpNorm().value(truth),
-        rule="as printed",
-    )
-    sequence = UpdateSequence(construction, truth)
-    for i in range(side):
-        for j in range(side):
-            query = CutQuery([i], [j])
-            while abs(sequence.discrepancy(query)) >= 0.5:
-                sequence.update(query)
-    printed = printed_update_bound(0.5, 1.0, 2.0, construction.start_potential)
+    universe, truth = Universe(6, 6), np.full((6, 6), 0.75)
+    made = descent(universe, LpNorm(), truth=truth, rule="as printed")
+    sequence = UpdateSequence(made, truth)
+    sequence.exhaust([CutQuery([i], [j]) for i in range(6) for j in range(6)])
+    printed = printed_update_bound(0.5, 1.0, 2.0, made.start_potential)
     assert sequence.count == pytest.approx(printed * 4 / 3)
-    assert sequence.count <= construction.update_bound(0.5)
+    assert sequence.count <= made.update_bound(0.5)
 
 
 @pytest.mark.parametrize("order", [2.0, 3.0, 4.0, 6.0])
@@ -339,19 +369,10 @@ def test_erratum_jt12_the_printed_step_proves_a_larger_bound_than_printed(order)
 
 def test_the_bound_of_order_four():
     """Psi = (3/4) x^4 on one pair: Theorem 3's general s, drop by drop."""
-    psi, universe = FourthPower(), Universe(1, 1)
-    construction = MirrorDescentRule(
-        start=minimal_start(universe, psi),
-        psi=psi,
-        alpha=0.25,
-        zeta=1.0,
-        start_potential=psi.value(np.ones((1, 1))),
-    )
-    sequence = UpdateSequence(construction, [[1.0]])
-    query = CutQuery([0], [0])
-    for _, drop in attack(sequence, [query], 0.25, limit=1000):
-        assert drop >= construction.least_drop(0.25) * (1 - 1e-12)
-    assert 0 < sequence.count <= construction.update_bound(0.25)
+    made = descent(Universe(1, 1), FourthPower(), alpha=0.25, truth=np.ones((1, 1)))
+    drops = attack(UpdateSequence(made, [[1.0]]), [ONE])
+    assert (drops >= made.least_drop(0.25) * (1 - 1e-12)).all()
+    assert 0 < len(drops) <= made.update_bound(0.25)
 
 
 def test_erratum_jt12_equation_1_has_the_wrong_sign():
@@ -369,24 +390,15 @@ def test_erratum_jt12_equation_1_has_the_wrong_sign():
 
 def test_erratum_jt12_the_set_c_of_step_1_tells_the_private_norm():
     """Neighbouring graphs, the same public updates: C = {||x|| <= ||x*||} makes them differ."""
-    universe, psi = Universe(3, 3), LpNorm(1.5)
-    truth = np.eye(3)
-    neighbour = truth.copy()
-    neighbour[0, 1] = 1
-    query = CutQuery([0, 1, 2], [0, 1, 2])
+    universe, psi, truth = Universe(3, 3), LpNorm(1.5), np.eye(3)
+    neighbour = truth + np.eye(3, k=1) * [[1], [0], [0]]
 
     def after_updates(domain):
-        construction = MirrorDescentRule(
-            start=minimal_start(universe, psi, domain),
-            psi=psi,
-            alpha=4.0,
-            zeta=psi.dual_norm(np.ones((3, 3))),
-            start_potential=100.0,
-            domain=domain,
-        )
-        hypothesis = construction.initial()
+        zeta = psi.dual_norm(np.ones((3, 3)))
+        rule = descent(universe, psi, alpha=4.0, zeta=zeta, start_potential=100.0, domain=domain)
+        hypothesis = rule.initial()
         for _ in range(3):
-            hypothesis = construction.update(hypothesis, query, 1)
+            hypothesis = rule.update(hypothesis, CutQuery([0, 1, 2], [0, 1, 2]), 1)
         return hypothesis.to_bytes()
 
     leaked = {after_updates(Ball(psi.norm(data))) for data in (truth, neighbour)}
@@ -396,8 +408,7 @@ def test_erratum_jt12_the_set_c_of_step_1_tells_the_private_norm():
 
 def test_the_bound_needs_true_premises():
     """With a start_potential that is too small, the sequence runs past B and is stopped."""
-    sequence, query = one_dimensional("as printed", potential_scale=0.25)
-    sequence.update(query)
-    sequence.update(query)
+    sequence = one_dimensional("as printed", start_potential=0.125)
     with pytest.raises(HypothesisError, match="more than B"):
-        sequence.update(query)
+        sequence.exhaust([ONE])
+    assert sequence.count == 2

@@ -1,8 +1,9 @@
-"""Privacy of one one-sided test instance, by exact summation over its noise.
+"""Privacy of one test instance, by exact summation over its noise.
 
 An instance sees a stream of true answers q_i and public thresholds A_i. Neighbouring streams differ
-by 0 <= d_i <= s. With a = s r1 and b = s r2, no output's log ratio passes a + b, and the range over
-outputs does not pass a + 2 b; streams are built for which both are reached.
+by d_i, and a = s r1, b = s r2. Where all 0 <= d_i <= s, no output's log ratio passes a + b, and the
+range over outputs does not pass a + 2 b. Where d_i may have either sign, as sums of distances have
+when one person moves (HR12), no log ratio passes a + 2 b. Streams are built that reach each of it.
 """
 
 import itertools
@@ -12,6 +13,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from graphcuts_dp.distances import coordinate
+from graphcuts_dp.distances.coordinate import AboveThreshold, geometric_quantile
 from graphcuts_dp.privacy import sparse_vector
 from graphcuts_dp.privacy.sparse_vector import NoisyComparison, OneSidedPair, SharedThreshold
 
@@ -52,7 +55,8 @@ def worst_stream(r1, r2, s):
     return [0] * len(changes), changes, thresholds
 
 
-def random_streams(count):
+def random_streams(count, *, either_way=False):
+    """Changes, thresholds, rates, and the largest change."""
     rng = np.random.default_rng(5)
     for _ in range(count):
         s = int(rng.integers(1, 4))
@@ -65,6 +69,8 @@ def random_streams(count):
         changes = (
             rng.integers(0, s + 1, length) if rng.random() < 0.5 else s * rng.integers(0, 2, length)
         )
+        if either_way:
+            changes *= rng.choice([-1, 1], length)
         yield np.zeros(length), changes, thresholds, r1, r2, s
 
 
@@ -85,12 +91,27 @@ def test_random_streams_stay_within_epsilon_and_range():
     assert checked > 2000
 
 
+def test_random_streams_that_move_either_way_stay_within_the_bound():
+    for truths, changes, thresholds, r1, r2, s in random_streams(300, either_way=True):
+        found = losses(truths, changes, thresholds, r1, r2)
+        assert np.abs(found).max() <= s * (r1 + 2 * r2) + SLACK
+
+
 @pytest.mark.parametrize(("r1", "r2", "s"), [(0.4, 0.2, 1), (0.2, 0.4, 1), (0.1, 0.15, 3)])
-def test_both_bounds_are_reached(r1, r2, s):
+def test_the_bounds_are_reached(r1, r2, s):
     found = losses(*worst_stream(r1, r2, s), r1, r2)
     a, b = s * r1, s * r2
     assert 0.99 * (a + b) <= np.abs(found).max() <= a + b + SLACK
     assert 0.99 * (a + 2 * b) <= np.ptp(found) <= a + 2 * b + SLACK
+    found = np.abs(losses(*worst_either_way(r1, r2, s), r1, r2)).max()
+    assert 0.97 * (a + 2 * b) <= found <= a + 2 * b + SLACK
+    assert found > 1.1 * (a + b)  # what `OneSidedPair` pays for would not do
+
+
+def worst_either_way(r1, r2, s):
+    """Silent tests whose change needs a larger R, then one that fires against its change."""
+    low, far = math.ceil(3 / r1), math.ceil(4 / r2)
+    return [0] * 401, [s] * 400 + [-s], [-low] * 400 + [far]
 
 
 def test_the_cost_of_a_pair_is_that_of_all_instances_that_are_ever_started():
@@ -121,10 +142,12 @@ def test_range_gives_the_claimed_renyi_divergence():
 
 
 def test_a_twin_with_half_the_noise_passes_the_bound():
-    r1, r2, s = 0.2, 0.3, 1
-    found = losses(*worst_stream(2 * r1, 2 * r2, s), 2 * r1, 2 * r2)
+    r1, r2 = 0.2, 0.3
+    found = losses(*worst_stream(2 * r1, 2 * r2, 1), 2 * r1, 2 * r2)
     assert np.abs(found).max() > 1.5 * (r1 + r2)
     assert np.ptp(found) > 1.5 * (r1 + 2 * r2)
+    found = losses(*worst_either_way(2 * r1, 2 * r2, 1), 2 * r1, 2 * r2)
+    assert np.abs(found).max() > 1.5 * (r1 + 2 * r2)
 
 
 def fired_in_a_row(count, cap, r1, r2):
@@ -150,16 +173,27 @@ def test_a_twin_that_tests_both_signs_at_once_passes_the_bound():
     assert np.abs(found).max() > 1.2 * (r1 + r2)
 
 
-def test_the_code_decides_as_the_formula(monkeypatch):
-    """Scripted noise: which rates are drawn, and when a side fires."""
-    rng = np.random.default_rng(3)
-    script, drawn = [], []
+@pytest.fixture
+def script(monkeypatch):
+    """Numbers that are drawn in place of noise; what rates and sizes they are drawn for."""
+    numbers, drawn = [], []
 
     def scripted(rate, size, _):
         drawn.append((rate, size))
-        return np.array([script.pop(0) for _ in range(size)])
+        return np.array([numbers.pop(0) for _ in range(size)])
 
-    monkeypatch.setattr(sparse_vector, "sample_geometric", scripted)
+    for module, name in (
+        (sparse_vector, "sample_geometric"),
+        (sparse_vector, "sample_discrete_laplace"),
+        (coordinate, "sample_geometric"),
+    ):
+        monkeypatch.setattr(module, name, scripted)
+    return numbers, drawn
+
+
+def test_a_pair_decides_as_the_formula(script):
+    """Which rates are drawn, and when a side fires."""
+    rng, (script, drawn) = np.random.default_rng(3), script
     test = OneSidedPair(Fraction(1, 7), Fraction(1, 5), Fraction(25, 4))
     for _ in range(300):
         numbers = [int(x) for x in rng.integers(0, 12, 4)]
@@ -180,16 +214,31 @@ def test_the_code_decides_as_the_formula(monkeypatch):
     assert drawn[-2:] == [(Fraction(1, 7), 1)] * 2
 
 
-def test_the_papers_tests_decide_as_their_formulas(monkeypatch):
-    """Scripted noise: one threshold for both sides in DR14, one noisy answer in GRU12 and JT12."""
-    rng = np.random.default_rng(4)
-    script, drawn = [], []
+def test_above_threshold_decides_as_the_formula(script):
+    rng, (script, drawn) = np.random.default_rng(3), script
+    test, fired = AboveThreshold(Fraction(1, 7), Fraction(1, 5), 4), 0
+    for _ in range(300):
+        first, second, truth, estimate = (int(x) for x in rng.integers(0, 12, 4))
+        script[:] = [first, second]
+        found = test.fires(test.start(None), truth, estimate, None)
+        assert found == (truth + second >= estimate + 4 + first)
+        fired += found
+    assert 0 < fired < 300
+    assert drawn == [(Fraction(1, 7), 1), (Fraction(1, 5), 1)] * 300
+    assert test.cost(3) == 3 * (Fraction(1, 7) + Fraction(2, 5))
 
-    def scripted(rate, size, _):
-        drawn.append((rate, size))
-        return np.array([script.pop(0) for _ in range(size)])
 
-    monkeypatch.setattr(sparse_vector, "sample_discrete_laplace", scripted)
+@pytest.mark.parametrize("rate", [Fraction(1, 1000), Fraction(1, 3), Fraction(5)])
+def test_quantiles_are_the_least_that_do(rate):
+    for failure in (0.5, 1e-3, 1e-9):
+        t = geometric_quantile(rate, failure=failure)
+        assert math.exp(-float(rate) * (t + 1)) <= failure
+        assert t == 0 or math.exp(-float(rate) * t) > failure * (1 - 1e-9)
+
+
+def test_the_papers_tests_decide_as_their_formulas(script):
+    """One threshold for both sides in DR14, one noisy answer in GRU12 and JT12."""
+    rng, (script, drawn) = np.random.default_rng(4), script
     shared = SharedThreshold(Fraction(1, 7), Fraction(1, 9), Fraction(25, 4))
     compared = NoisyComparison(Fraction(1, 5), Fraction(25, 4))
     signs = set()
