@@ -100,7 +100,7 @@ def release_graph(
         noise: "binary" (graphs without weights: flipped bits, least error), "laplace" or
             "discrete-laplace" (weights are rounded down to whole numbers).
         mechanism: how epsilon is spent: "auto", "response", "degrees+response" or "sparse", perhaps
-            with options, as in "auto:workload=synthetic graph", or a `Response`, which holds them.
+            with options, as in "sparse:degree-share=.3", or a `Response`, which holds them.
         groups: public groups of the vertices (of a bipartite graph a pair, left and right), which
             come out with the release. A twentieth to a quarter of epsilon buys noisy sums between
             them, by `group_share`; a sixth of that first, and the rest only where it shows that
@@ -232,18 +232,13 @@ def graph_job(
         raise ParameterError("unweighted=True needs a graph without weights and a fit")
     least = least_distribution(graph, noise, each, response, plan)
     return release(
-        parameters={
-            "noise": noise,
-            "mechanism": response.mechanism,
-            "workload": response.workload,
-        },
+        parameters={"noise": noise, "mechanism": response.mechanism},
         guarantee=promise(graph, cost, whom, groups=plan is not None),
         measure=lambda private, source, _: measure(
             private, epsilon=each, noise=noise, response=response, source=source, groups=plan
         ).protected(whom, epsilon=epsilon),
-        finish=lambda measurements, _, source, progress: replace(
-            _post_process(measurements, method if fitted else None, fitting, source, progress),
-            workload=response.workload,
+        finish=lambda measurements, _, source, progress: _post_process(
+            measurements, method if fitted else None, fitting, source, progress
         ),
         warning=accuracy_warning(distribution, *vertex_sets(graph.space), steps=whom.steps),
         told=lambda: (

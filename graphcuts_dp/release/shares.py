@@ -40,7 +40,6 @@ from graphcuts_dp.options import check, option
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.privacy.distributions import LaplaceNoise, NoiseDistribution
 from graphcuts_dp.privacy.guarantee import SMALLEST_EPSILON
-from graphcuts_dp.results.release import ANSWERS, WORKLOADS
 from graphcuts_dp.synth.sparse_fit import WeightPrior
 from graphcuts_dp.synth.targets import CellEstimates
 
@@ -51,18 +50,20 @@ _SPARSE_SHARES = (0.01, 0.95)  # of epsilon, that degrees may have: other parts 
 
 TOTAL_SHARE = Fraction(1, 50)  # of epsilon, for the total
 EARLY_SHARE = Fraction(2, 25)  # of the rest, for early degrees where the total leaves it open
-MOST_SHARE = Fraction(19, 20)  # of what is then left, for degrees where a graph alone is wanted
-MOST_BESIDE_GROUPS = Fraction(9, 10)  # likewise of what public groups leave
+# Of what is then left, for degrees where entries show nothing: the less, the more.
+LEAST_SHARE, MOST_SHARE = Fraction(13, 20), Fraction(9, 10)
 # Thresholds tuned on the graphs called "tuning" in scripts/bench/baseline_graphs.py at epsilon
 # .5, 1 and 2; the others only decided whether they stay (bench_baselines.py).
-_SEEN_BY_ALL = 1.3  # signal over the noise's edge, above which entries may show blocks
+_SEEN_BY_ALL = 1.6  # signal over the noise's edge, above which entries may show blocks
 _SEEN_WELL = 1.9  # likewise, above which they do unless the blocks are many
 _SEEN_BY_REST = 2.2  # likewise with the entries' part of a split budget: they are likely to
 _SEEN_BESIDE = 1.75  # likewise, where degrees are so uneven that they are worth a part
 # Spread of degrees over the noise of entries' row sums, below which it does not matter: where the
 # signal is above _SEEN_WELL, and below it.
 _EVEN, _EVEN_BELOW = 1.0, 0.5
-_DENSE = 3.0  # missing neighbours count for so much less than neighbours
+_DENSE = 2.0  # missing neighbours count for so much less than neighbours
+_LOST = 0.25  # of epsilon, that entries keep for each multiple of the noise's edge
+_ALIKE = Fraction(1, 20)  # shares that differ by no more are one choice
 _LEAST_SPREAD, _MOST_SPREAD, _SPREADS = 0.02, 50.0, 80  # grid of spreads, over the noise's scale
 _FINE = 1.5  # entries give degrees well by themselves when their error is below this many times
 _CLOSE = 0.1  # of the noise's edge: how well the mean degree must be known for the choice
@@ -86,16 +87,9 @@ class Response:
         degree_share: part of epsilon for the degrees, in (0, 1); None for 2/(2 + n^(1/4)), and for
             7/(7 + n^(1/4)) of what is left beside groups that tell something. With "sparse" in
             [0.01, 0.95], None for what noisy counts of weights suggest.
-        workload: what "auto" is to be good at where degrees and entries compete: "answers" (of
-            `Release.answer`), or "synthetic graph": its worst cut is nearer to the truth where
-            entries show no communities, since nearly all of epsilon then goes to the degrees, and
-            answers between groups are several times less precise. Beside public groups that tell
-            something, degrees have most of what these leave, whatever entries show: answers about
-            unions of groups stay as precise, those that part groups are less so.
 
     Raises:
-        ParameterError: an unknown name, a share out of range or without degrees, or a workload
-            beside options that leave it nothing to choose.
+        ParameterError: an unknown name, a share out of range or without degrees.
 
     Examples:
         >>> club = gc.datasets.load("karate")
@@ -109,17 +103,9 @@ class Response:
         above=0,
         below=1,
     )
-    workload: str = option(
-        ANSWERS, help="What should be accurate with auto.", choices=tuple(WORKLOADS)
-    )
 
     def __post_init__(self) -> None:
         check(self)
-        if self.workload != ANSWERS and (self.mechanism, self.degree_share) != (AUTO, None):
-            raise ParameterError(
-                f"workload={self.workload!r} is for mechanism='auto', without degree_share: these "
-                "set themselves how epsilon is spent"
-            )
         if self.degree_share is None:
             return
         if self.mechanism == RESPONSE:
@@ -151,9 +137,7 @@ def degree_share(vertices: int) -> Fraction:
     With a share t, errors of the degrees move the worst cut by about n/(t epsilon), errors of the
     bits by about a quarter of n^(3/2)/((1-t) epsilon) after the fit; the sum is least at
     t/(1-t) = 2 n^(-1/4). A tenth to a third for 10^2 to 10^6 vertices. Where the entries show no
-    blocks, the synthetic graph's worst cut is least if nearly all goes to the degrees; but then
-    `answer` tells sums between groups several times worse, and those are what people ask for:
-    the workload "synthetic graph" is for who publishes that graph alone.
+    blocks, degrees deserve more: see `Prospect.hidden`.
     """
     return Fraction(2 / (2 + vertices**0.25)).limit_denominator(1000)
 
@@ -169,19 +153,17 @@ class Prospect:
         weight_cap: public largest weight, as the graph has it.
         noise: name of the entries' distribution.
         share: for degrees, if a user has set it.
-        workload: one of `WORKLOADS`.
     """
 
     shape: tuple[int, int]
     weight_cap: float | None
     noise: str
     share: Fraction | None = None
-    workload: str = ANSWERS
 
     @classmethod
     def of(cls, graph: AnyGraph, noise: str, response: Response) -> Self:
         """Of the schema of a private graph, and what a user chose."""
-        return cls(graph.shape, graph.weight_cap, noise, response.share, response.workload)
+        return cls(graph.shape, graph.weight_cap, noise, response.share)
 
     @property
     def cap(self) -> float:
@@ -195,10 +177,19 @@ class Prospect:
 
     @property
     def most(self) -> Fraction:
-        """For degrees where entries show nothing."""
-        if self.workload == ANSWERS or self.share is not None:
-            return self.beside
-        return max(MOST_SHARE, self.beside)
+        """For degrees at most."""
+        return max(MOST_SHARE, self.beside) if self.share is None else self.share
+
+    def hidden(self, total: float, epsilon: Fraction) -> Fraction:
+        """For degrees where entries show nothing: they still serve `answer` and near misses.
+
+        The worst cut is then that of a graph of noisy degrees, which wants all of epsilon for
+        these, and sums between groups want it for the entries.
+        """
+        if self.share is not None:
+            return self.share
+        kept = Fraction(_LOST * self._signal(total) / self.edge(epsilon)).limit_denominator(100)
+        return max(min(1 - kept, self.most), LEAST_SHARE, self.beside)
 
     def deviation(self, epsilon: Fraction) -> float:
         """Of the noise of an entry that epsilon is spent on."""
@@ -226,7 +217,8 @@ class Prospect:
 
         In a graph of average degree d, blocks of alike vertices show as eigenvalues of up to about
         d, and of up to (n - d)/(k - 1) when k blocks are nearly full; noise of deviation s hides
-        those below s sqrt(n).
+        those below s sqrt(n). Early degrees that would err by more than the mean degree tell
+        nothing, and are not asked for.
 
         Args:
             total: noisy sum of the matrix.
@@ -237,7 +229,10 @@ class Prospect:
         signal = self._signal(total)
         if signal >= _SEEN_BY_REST * self._edge_beside(epsilon):
             return self.beside
-        return None if signal >= _SEEN_BY_ALL * self.edge(epsilon) else self.most
+        told = total / math.sqrt(math.prod(self.shape)) >= self._doubt(epsilon)
+        if told and signal >= _SEEN_BY_ALL * self.edge(epsilon):
+            return None
+        return self.hidden(total, epsilon)
 
     def share_from_degrees(
         self, early: Measurement[Degrees], total: float, epsilon: Fraction
@@ -245,8 +240,8 @@ class Prospect:
         """The part of epsilon for more degrees, from early ones.
 
         Where degrees are even, entries need all of epsilon and lose nothing by it: the row sums of
-        entries err by less than the degrees differ. Uneven degrees need a part themselves; which
-        one, the workload tells where entries beside them are not likely to show blocks.
+        entries err by less than the degrees differ. Uneven degrees need a part themselves, and more
+        where entries beside them are not likely to show blocks.
 
         Args:
             early: noisy.
@@ -268,20 +263,11 @@ class Prospect:
         if even:
             return Fraction(0)
         shown = self._signal(total) >= _SEEN_BESIDE * self._edge_beside(epsilon)
-        return self.beside if shown else self.most
+        return self.beside if shown else self.hidden(total, epsilon)
 
     def beside_groups(self, groups: "GroupPlan") -> Self:
-        """The prospect where groups show the blocks: degrees are worth more then.
-
-        For a synthetic graph alone nearly all: entries hardly show what groups leave open. They are
-        what `answer` needs for cuts that part groups, so that the other workload keeps more of
-        them.
-        """
-        if self.share is not None:
-            return self
-        if self.workload == ANSWERS:
-            return replace(self, share=groups.degrees)
-        return replace(self, share=max(MOST_BESIDE_GROUPS, groups.degrees))
+        """The prospect where groups show the blocks: degrees are worth more then."""
+        return self if self.share is not None else replace(self, share=groups.degrees)
 
     def possible(self, mechanism: str, distribution: NoiseDistribution, epsilon: Fraction) -> str:
         """A mechanism, or "response" for "auto" where the budget cannot or need not be split.
@@ -329,14 +315,22 @@ class Prospect:
         twice = 2 if looks[0].map.tree.symmetric else 1
         deviation = twice * math.sqrt(len(looks[0].values[0]) * looks[0].law.variance)
         total = twice * looks[0].total
-        choices = {self.share_from_total(total + far * deviation, epsilon) for far in range(-3, 4)}
-        close = deviation <= _CLOSE * self.edge(epsilon) * math.sqrt(math.prod(self.shape))
-        return total if len(choices) == 1 and (close or None not in choices) else None
+        choices = [self.share_from_total(total + far * deviation, epsilon) for far in range(-3, 4)]
+        shares = [each for each in choices if each is not None]
+        if not shares:
+            close = deviation <= _CLOSE * self.edge(epsilon) * math.sqrt(math.prod(self.shape))
+            return total if close else None
+        alike = len(shares) == len(choices) and max(shares) - min(shares) <= _ALIKE
+        return total if alike else None
 
     def _signal(self, total: float) -> float:
         full = math.sqrt(math.prod(self.shape))
         degree = total / full
         return min(degree, (self.cap * full - degree) / _DENSE)
+
+    def _doubt(self, epsilon: Fraction) -> float:
+        """Deviation of an early degree: graphs of fewer neighbours all look even."""
+        return 2 * math.sqrt(2) * self.cap / float(epsilon * EARLY_SHARE)
 
     def _edge_beside(self, epsilon: Fraction) -> float:
         return self.edge(epsilon * (1 - self.beside))

@@ -58,15 +58,6 @@ from graphcuts_dp.synth.base import FitSummary
 from graphcuts_dp.synth.finishing import TOLERANCE
 
 KIND = "release"  # of `bundle`
-ANSWERS, SYNTHETIC_GRAPH = "answers", "synthetic graph"
-# What a release is to be good at where degrees and entries compete, and what the other would give.
-WORKLOADS = {
-    ANSWERS: f"where the noisy total shows no communities, workload {SYNTHETIC_GRAPH!r} spends "
-    "nearly all on degrees: a better synthetic graph, answers between groups several times less "
-    "precise",
-    SYNTHETIC_GRAPH: f"workload {ANSWERS!r} never spends so much on degrees: on sparse graphs "
-    "answers between groups are several times more precise, and the synthetic graph is worse",
-}
 _TIME_LIMIT = (
     "seconds of the fit, its certificates and mixtures together; not counted: reading, drawing the "
     "noise, one step of the fit, a rounding to weights 0 and 1, one shortest certificate"
@@ -95,14 +86,12 @@ class Release(Displayed):
         fit: how the synthetic graph was made; None with fit="none".
         certificate: two-sided bound on ||x - z||_C, the cut norm (matrix form) of synthetic minus
             noisy; None with fit="none", and of a sparse release.
-        workload: what the split of epsilon was to be good at, one of `WORKLOADS`.
     """
 
     measurements: Measurements
     fit: FitSummary | None = None
     certificate: CutNormCertificate | None = None
     _graph: AnyGraph | None = None
-    workload: str = ANSWERS
     _model: SparseModel | None = None
 
     @property
@@ -399,7 +388,6 @@ class Release(Displayed):
             "epsilon_spent_on": dict(guarantee.parts) or {"entries": guarantee.epsilon},
         }
         if noise is not None:
-            found |= {"workload": f"{self.workload}; {WORKLOADS[self.workload]}"}
             found |= {"noise": noise, "expected_worst_cut_error": self.expected_worst_cut_error}
         found["vertices"] = " x ".join(str(n) for n in self.shape)
         if self.has_graph:
@@ -474,7 +462,6 @@ def _parts(release: Release) -> tuple[dict[str, Any], _Arrays]:
         "shape": list(release.shape),
         "bipartite": about["bipartite"],
         "directed": about["directed"],
-        "workload": release.workload,
         "measurements": described,
         "model": None if model is None else {"weight_cap": model.weight_cap, "whole": model.whole},
         "fit": None if fit is None else asdict(fit),
@@ -515,12 +502,11 @@ def _read(saved: Saved) -> dict[str, Any]:
             _named(arrays, "model"), space, weight_cap=cap, whole=bool(told["whole"])
         )
     needed = measurements.matrix if model is None else measurements.find(Degrees)
-    if needed is None or fields["workload"] not in WORKLOADS:
-        raise ValueError("without entries, or degrees and a model, or with an unknown workload")
+    if needed is None:
+        raise ValueError("without entries, or degrees and a model")
     fit, certificate, graph = fields["fit"], fields["certificate"], saved.graph(space)
     return {
         "measurements": measurements,
-        "workload": fields["workload"],
         "certificate": None if certificate is None else _certificate(certificate, layout.shape),
         "fit": None if fit is None or graph is None else FitSummary(**fit),
         "_model": model,

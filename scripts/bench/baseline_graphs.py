@@ -115,6 +115,45 @@ def cliques(n: int) -> gc.Graph:
     return drawn(matrix, 8)
 
 
+def ring(count: int, size: int) -> gc.Graph:
+    """Cliques in a circle, each joined to the next by one edge."""
+    block = np.arange(count * size) // size
+    matrix = (block[:, None] == block).astype(float)
+    first = np.arange(count) * size
+    ahead = np.roll(first, -1) + 1
+    matrix[first, ahead] = matrix[ahead, first] = 1
+    return drawn(matrix, 41)
+
+
+def blocks_of(sizes: list[int], inside: float, outside: float, seed: int) -> gc.Graph:
+    """Blocks of these sizes, which may shun their own."""
+    block = np.repeat(np.arange(len(sizes)), sizes)
+    return drawn(np.where(block[:, None] == block, inside, outside), seed)
+
+
+def hubs(n: int, radius: float, count: int) -> gc.Graph:
+    """Points of the unit square that are joined when near, some of them with a quarter of all."""
+    places = np.random.default_rng(44).random((n, 2))
+    chances = (np.linalg.norm(places[:, None] - places, axis=2) < radius).astype(float)
+    hub = np.arange(n) < count
+    either = hub[:, None] | hub
+    return drawn(np.where(either, np.maximum(chances, 0.25), chances), 44)
+
+
+def classes(n: int, count: int, inside: float, outside: float, seed: int) -> gc.Graph:
+    """Dense classes whose members differ in degree, like a day of contacts at a school."""
+    spread = ends(np.random.default_rng(seed), n, 0.35)
+    block = np.arange(n) * count // n
+    chances = np.outer(spread, spread) * np.where(block[:, None] == block, inside, outside)
+    return drawn(np.minimum(chances, 1), seed)
+
+
+def _small_world(side: int) -> gc.Graph:
+    """A grid with neighbours within three steps, and two links of each vertex to afar."""
+    made = nx.navigable_small_world_graph(side, p=3, q=2, r=2, seed=45)
+    return _from_networkx(made.to_undirected())
+
+
 def lognormal(n: int, degree: float) -> gc.Graph:
     """Nothing but degrees of a wide spread."""
     spread = ends(np.random.default_rng(9), n, 0.9)
@@ -203,6 +242,14 @@ MADE = (
     Entry("two sides 250 x 350, blocks", "tuning", lambda: two_sides(250, 350, blocks=True)),
     Entry("two sides 200 x 500, degrees", "validation",
           lambda: two_sides(200, 500, blocks=False)),
+    Entry("classes 240", "tuning", lambda: classes(240, 10, 0.8, 0.2, 31)),
+    Entry("G(250, .5)", "tuning", lambda: planted(250, 1, 0.5, 0.5, seed=47)),
+    Entry("ring of cliques 300", "validation", lambda: ring(20, 15)),
+    Entry("unequal blocks 400", "validation", lambda: blocks_of([200, 100, 60, 40], 0.3, 0.03, 42)),
+    Entry("kinds apart 400", "validation", lambda: blocks_of([100] * 4, 0.01, 0.12, 43)),
+    Entry("geometric with hubs 500", "validation", lambda: hubs(500, 0.11, 15)),
+    Entry("classes 300", "validation", lambda: classes(300, 12, 0.7, 0.15, 46)),
+    Entry("small world 400", "validation", lambda: _small_world(20)),
 )  # fmt: skip
 
 

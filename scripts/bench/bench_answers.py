@@ -30,6 +30,7 @@ import graphcuts_dp as gc
 from graphcuts_dp.pairs.queries import pairs_of_cut
 from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release.measuring import measure
+from scripts.bench.harness import Table
 from scripts.figures.random_graphs import power_law_bipartite
 
 EPSILONS = (0.5, 1.0, 2.0)
@@ -181,31 +182,11 @@ def cases(quick: bool) -> Iterator[Case]:
     yield case_of("air routes, first 500", gc.Graph.of(part, weighted=False), False)
 
 
-@dataclass
-class Squares:
-    """Sums of squared errors of a kind of cuts."""
-
-    expected: float = 0.0
-    entries: float = 0.0
-    unbiased: float = 0.0
-    synthetic: float = 0.0
-    alone: float = 0.0
-    pooled: float = 0.0
-
-    def ratios(self, cuts_variance: float) -> dict[str, float]:
-        """Roots, over that of the entries."""
-        found = {"exp": math.sqrt(self.expected / cuts_variance)}
-        names = {"unb": "unbiased", "syn": "synthetic", "one": "alone", "pool": "pooled"}
-        return found | {
-            short: math.sqrt(getattr(self, name) / self.entries) for short, name in names.items()
-        }
-
-
 def answers_of(case: Case, epsilon: float, seeds: int) -> dict[str, dict[str, float]]:
-    """The rows of the first table for one graph, and the worst-cut bounds on the way."""
+    """The rows of the first table for one graph: roots of sums of squares, over the entries'."""
     families = case.families()
-    found = {kind: Squares() for kind in families}
-    variance = dict.fromkeys(families, 0.0)
+    sums = {kind: np.zeros(len(_COLUMNS)) for kind in families}
+    entries, variance = dict.fromkeys(families, 0.0), dict.fromkeys(families, 0.0)
     for seed in range(seeds):
         release = gc.release_graph(case.graph, epsilon=epsilon, noise=case.noise, seed=seed)
         noisy = release.noisy
@@ -213,18 +194,24 @@ def answers_of(case: Case, epsilon: float, seeds: int) -> dict[str, dict[str, fl
         for kind, queries in families.items():
             truth = gc.answer_all(queries, case.graph)
             masks = [query.masks(space) for query in queries]
-            sums, entries = found[kind], np.array([noisy.cut_value(*m) for m in masks])
             variance[kind] += noisy.distribution.standard_deviation**2 * sum(
                 pairs_of_cut(*m, space) for m in masks
             )
-            sums.expected += sum(release.estimator.estimate(*m).noise.variance for m in masks)
-            sums.entries += squared(entries, truth)
-            sums.unbiased += squared(values(release.answer_all(queries)), truth)
-            sums.synthetic += squared(gc.answer_all(queries, release.graph), truth)
+            entries[kind] += squared(np.array([noisy.cut_value(*m) for m in masks]), truth)
             alone = [release.answer(query, estimate="shrunk") for query in queries]
-            sums.alone += squared(values(alone), truth)
-            sums.pooled += squared(values(release.answer_all(queries, estimate="shrunk")), truth)
-    return {kind: sums.ratios(variance[kind]) for kind, sums in found.items()}
+            sums[kind] += (
+                sum(release.estimator.estimate(*m).noise.variance for m in masks),
+                squared(values(release.answer_all(queries)), truth),
+                squared(gc.answer_all(queries, release.graph), truth),
+                squared(values(alone), truth),
+                squared(values(release.answer_all(queries, estimate="shrunk")), truth),
+            )
+    scales = {kind: np.array([variance[kind], *[entries[kind]] * 4]) for kind in families}
+    roots = {kind: np.sqrt(sums[kind] / scales[kind]) for kind in families}
+    return {kind: dict(zip(_COLUMNS, roots[kind].tolist(), strict=True)) for kind in families}
+
+
+_COLUMNS = ("exp", "unb", "syn", "one", "pool")
 
 
 def values(answers: list[Any]) -> Any:
@@ -239,28 +226,24 @@ def squared(found: Any, truth: Any) -> float:
 
 def first_table(every: list[Case], epsilon: float, seeds: int) -> None:
     """Print it, with the summary that the promises are about."""
-    rows: list[tuple[bool, str, dict[str, float]]] = []
-    print(f"epsilon = {epsilon:g}")
-    print(
-        f"{'':<26}{'cuts':<10}" + "".join(f"{c:>7}" for c in ("exp", "unb", "syn", "one", "pool"))
-    )
+    rows: dict[str, list[tuple[str, dict[str, float]]]] = {"tuning": [], "validation": []}
+    columns = " ".join(f"{name}:>7.2f" for name in _COLUMNS)
+    table = Table(f":<26 cuts:<10 {columns} :<2", f"epsilon = {epsilon:g}")
     for case in every:
         for kind, ratios in answers_of(case, epsilon, seeds).items():
-            rows.append((case.tuning, kind, ratios))
-            mark = " *" if ratios["pool"] > 1.1 * min(ratios["unb"], ratios["syn"]) else ""
-            cells = "".join(f"{value:>7.2f}" for value in ratios.values())
-            print(f"{case.name:<26}{kind:<10}{cells}{mark}", flush=True)
-    for tuning, name in ((True, "tuning"), (False, "validation")):
-        of = [(kind, r) for which, kind, r in rows if which == tuning]
+            rows["tuning" if case.tuning else "validation"].append((kind, ratios))
+            worse = ratios["pool"] > 1.1 * min(ratios["unb"], ratios["syn"])
+            table.row(case.name, kind, *ratios.values(), " *" if worse else "")
+    for name, of in rows.items():
         if not of:
             continue
         better = [r["pool"] / min(r["unb"], r["syn"]) for _, r in of]
+        single = [r["unb"] for kind, r in of if kind == "vertices"]
         print(f"{name}: pooled over the better of both: largest {max(better):.2f}, "
               f"above 1.1 on {sum(b > 1.1 for b in better)} of {len(of)}, below 1 on "
               f"{sum(b < 1 for b in better)}; unbiased over entries: largest expected "
               f"{max(r['exp'] for _, r in of):.3f}, measured {max(r['unb'] for _, r in of):.2f}; "
-              f"single vertices {min(r['unb'] for k, r in of if k == 'vertices'):.2f} to "
-              f"{max(r['unb'] for k, r in of if k == 'vertices'):.2f}")  # fmt: skip
+              f"single vertices {min(single):.2f} to {max(single):.2f}")  # fmt: skip
     print()
 
 

@@ -1,12 +1,13 @@
 """The default release beside the best simple baseline, on made and real graphs of every kind.
 
-Run `python -m scripts.bench.bench_baselines [--quick]`. Ratio: worst cut error of the synthetic
-graph over that of the best baseline of the same epsilon and seed (raw matrix, noisy density, noisy
-degrees with Chung-Lu, top-m filter), each the largest cut that was found; geometric means over
-seeds. Both workloads, with the same baselines; "answers": standard deviation of the unbiased answer
-between two random quarters of the vertices, over that of noisy entries that all of epsilon is spent
-on; "bound": `worst_cut_error_bound` over the largest error that was found. Graphs are
-those of baseline_graphs.py, which says which of them thresholds were tuned on.
+Run `python -m scripts.bench.bench_baselines [--quick]`. For each graph, epsilon and seed: the worst
+cut error of the synthetic graph, and the mean error of its degrees, each over that of the best of
+three baselines of the same epsilon and seed: noisy degrees with Chung-Lu, the raw matrix, and the
+empty graph. Worst cuts are the largest that were found; geometric means over seeds. "answers":
+standard deviation of the unbiased answer between two random quarters of the vertices, over that of
+noisy entries that all of epsilon is spent on; "bound": `worst_cut_error_bound` over the largest
+error that was found. Graphs are those of baseline_graphs.py, which says which of them thresholds
+were tuned on.
 --save FILE keeps one line of JSON for each run, and a later call goes on where it ended; with
 --seconds it ends by itself. Real graphs that may not be distributed are read from the folder that
 --data or GRAPHCUTS_DP_DATA names.
@@ -28,9 +29,6 @@ import numpy as np
 import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning
 from graphcuts_dp.measure.entries import distribution_for
-from graphcuts_dp.privacy.noise import SeededEntropy
-from graphcuts_dp.release.measuring import measure as buy
-from graphcuts_dp.results.release import WORKLOADS
 from scripts.bench.baseline_graphs import MADE, Entry, bundled, from_folder
 from scripts.benchmark.baselines import BASELINES
 
@@ -39,8 +37,8 @@ EPSILONS = (0.5, 1.0, 2.0, 5.0)
 SEEDS = 3
 TOLERANCE = 0.08  # of the certificates
 QUICK = ("planted 300, 4 blocks, .4/.04", "two cliques 300", "US flights 305")
-# The empty graph is no release, and clipping is worse than what it clips.
-COMPARED = {name: make for name, make in BASELINES.items() if name != "elementwise clip"}
+COMPARED = ("raw matrix", "noisy degrees, Chung-Lu")
+EMPTY = "empty graph"
 
 
 def noise_of(graph: Any) -> str:
@@ -67,50 +65,41 @@ def precision(made: gc.Release, noise: str, graph: Any) -> float:
     return float(deviation / (whole * math.sqrt(S.sum() * T.sum())))
 
 
-def spending(
-    graph: Any, epsilon: float, noise: str, seed: int, response: gc.Response
-) -> dict[str, float]:
-    """What a release of this seed spends epsilon on."""
-    bought = buy(graph, epsilon=epsilon, noise=noise, source=SeededEntropy(seed), response=response)
-    return dict(bought.guarantee.parts)
+def errors_of(matrix: Any, truth: Any) -> tuple[float, float]:
+    """Of the worst cut that is found, and of the degrees in the mean."""
+    degrees = [np.abs(matrix.sum(axis=axis) - truth.sum(axis=axis)) for axis in (0, 1)]
+    return largest_cut(matrix, truth), float(np.concatenate(degrees).mean())
 
 
-def measure(
-    entry: Entry, graph: Any, epsilon: float, seed: int, workloads: tuple[str, ...]
-) -> Iterator[dict[str, Any]]:
-    """A run with each workload and of every baseline that takes the graph."""
+def baselines(graph: Any, epsilon: float, seed: int) -> dict[str, tuple[float, float]]:
+    """Errors of all that take the graph."""
     truth = graph.dense()
     uncapped = graph.weighted and graph.weight_cap is None
-    names = ("raw matrix",) if uncapped else tuple(COMPARED)
-    errors = {
-        name: largest_cut(COMPARED[name](graph, epsilon=epsilon, seed=seed).matrix, truth)
-        for name in names
+    made = {
+        name: BASELINES[name](graph, epsilon=epsilon, seed=seed).matrix
+        for name in COMPARED[: 1 if uncapped else None]
     }
-    best = min(errors, key=lambda name: errors[name])
-    noise, found = noise_of(graph), dict[str, Any]()
-    for workload in workloads:
-        started = time.perf_counter()
-        options: dict[str, Any] = {"noise": noise, "seed": seed}
-        response = gc.Response(workload=workload)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", AccuracyWarning)
-            if not found or (
-                not uncapped
-                and spending(graph, epsilon, response=response, **options) != found["parts"]
-            ):
-                made = gc.release_graph(graph, epsilon=epsilon, mechanism=response, **options)
-                error = largest_cut(made.graph.dense(), truth)
-                found = {
-                    "error": error, "ratio": error / errors[best],
-                    "parts": dict(made.guarantee.parts),
-                    "bound": made.worst_cut_error_bound() / error,
-                    "precision": precision(made, noise, graph),
-                    "seconds": time.perf_counter() - started,
-                }  # fmt: skip
-        yield {
-            "graph": entry.name, "part": entry.part, "epsilon": epsilon, "seed": seed,
-            "workload": workload, "total": float(truth.sum()), "best": best, **found,
-        }  # fmt: skip
+    made[EMPTY] = np.zeros_like(truth)
+    return {name: errors_of(matrix, truth) for name, matrix in made.items()}
+
+
+def measure(entry: Entry, graph: Any, epsilon: float, seed: int) -> dict[str, Any]:
+    """A run of the release and of every baseline that takes the graph."""
+    truth, noise = graph.dense(), noise_of(graph)
+    simple = baselines(graph, epsilon, seed)
+    best = min(simple, key=lambda name: simple[name][0])
+    started = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AccuracyWarning)
+        made = gc.release_graph(graph, epsilon=epsilon, noise=noise, seed=seed)
+    error, of_degrees = errors_of(made.graph.dense(), truth)
+    return {
+        "graph": entry.name, "part": entry.part, "epsilon": epsilon, "seed": seed,
+        "total": float(truth.sum()), "best": best, "error": error, "ratio": error / simple[best][0],
+        "degrees": of_degrees / min(each[1] for each in simple.values()),
+        "parts": dict(made.guarantee.parts), "bound": made.worst_cut_error_bound() / error,
+        "precision": precision(made, noise, graph), "seconds": time.perf_counter() - started,
+    }  # fmt: skip
 
 
 def runs(entries: list[Entry], options: argparse.Namespace) -> Iterator[dict[str, Any]]:
@@ -120,27 +109,23 @@ def runs(entries: list[Entry], options: argparse.Namespace) -> Iterator[dict[str
         kept = [json.loads(line) for line in options.save.read_text("utf-8").splitlines()]
     names = {entry.name for entry in entries}
     yield from (run for run in kept if run["graph"] in names)
-    done = {(run["graph"], run["epsilon"], run["seed"], run["workload"]) for run in kept}
+    done = {(run["graph"], run["epsilon"], run["seed"]) for run in kept}
     end = time.monotonic() + options.seconds
     for entry in entries:
         graph = None
         for epsilon in (1.0,) if options.quick else options.epsilon or EPSILONS:
             for seed in range(1 if options.quick else options.seeds):
-                missing = tuple(
-                    workload for workload in options.workloads
-                    if (entry.name, epsilon, seed, workload) not in done
-                )  # fmt: skip
-                if not missing:
+                if (entry.name, epsilon, seed) in done:
                     continue
                 if time.monotonic() > end:
                     print("the time is over: run again with the same --save to go on\n")
                     return
                 graph = entry.make() if graph is None else graph
-                for found in measure(entry, graph, epsilon, seed, missing):
-                    if options.save:
-                        with options.save.open("a", encoding="utf-8") as file:
-                            file.write(json.dumps(found) + "\n")
-                    yield found
+                found = measure(entry, graph, epsilon, seed)
+                if options.save:
+                    with options.save.open("a", encoding="utf-8") as file:
+                        file.write(json.dumps(found) + "\n")
+                yield found
 
 
 def mean(values: list[float]) -> float:
@@ -153,23 +138,26 @@ def show(found: list[dict[str, Any]]) -> None:
     cells: dict[tuple[float, str, str], list[dict[str, Any]]] = defaultdict(list)
     for run in found:
         cells[run["epsilon"], run["part"], run["graph"]].append(run)
-    print(f"{'':<36}{'epsilon':>8}{'ratio':>7}{'error/2m':>10}{'answers':>9}{'bound':>7}"
-          "  best baseline; epsilon spent on")  # fmt: skip
-    summary: dict[tuple[float, str], list[float]] = defaultdict(list)
+    print(f"{'':<36}{'epsilon':>8}{'cut':>7}{'degrees':>9}{'error/2m':>10}{'answers':>9}"
+          f"{'bound':>7}  best baseline; epsilon spent on")  # fmt: skip
+    summary: dict[tuple[float, str], list[tuple[float, float]]] = defaultdict(list)
     for (epsilon, part, name), group in sorted(cells.items()):
-        ratio = mean([run["ratio"] for run in group])
+        ratio, degrees, precise, bound = (
+            mean([run[key] for run in group]) for key in ("ratio", "degrees", "precision", "bound")
+        )
         share = mean([run["error"] / run["total"] for run in group])
         spent = ", ".join(f"{key} {value:.3g}" for key, value in group[0]["parts"].items())
-        print(f"{name:<36}{epsilon:>8g}{ratio:>7.2f}{share:>10.3f}"
-              f"{mean([run['precision'] for run in group]):>9.2f}"
-              f"{mean([run['bound'] for run in group]):>7.1f}  {group[0]['best']}; "
-              f"{spent or 'entries'}")  # fmt: skip
+        print(f"{name:<36}{epsilon:>8g}{ratio:>7.2f}{degrees:>9.2f}{share:>10.3f}{precise:>9.2f}"
+              f"{bound:>7.1f}  {group[0]['best']}; {spent or 'entries'}")  # fmt: skip
         for key in (part, "all"):
-            summary[epsilon, key].append(ratio)
-    print(f"\n{'epsilon':>8}  {'graphs':<12}{'number':>7}{'mean':>7}{'largest':>9}{'> 1.1':>7}")
-    for (epsilon, part), ratios in sorted(summary.items()):
+            summary[epsilon, key].append((ratio, degrees))
+    print(f"\n{'epsilon':>8}  {'graphs':<12}{'number':>7}{'cut':>7}{'largest':>9}{'> 1.1':>7}"
+          f"{'degrees':>9}{'largest':>9}")  # fmt: skip
+    for (epsilon, part), pairs in sorted(summary.items()):
+        ratios, degrees = ([pair[k] for pair in pairs] for k in (0, 1))
         print(f"{epsilon:>8g}  {part:<12}{len(ratios):>7}{mean(ratios):>7.2f}{max(ratios):>9.2f}"
-              f"{sum(ratio > 1.1 for ratio in ratios):>7}")  # fmt: skip
+              f"{sum(ratio > 1.1 for ratio in ratios):>7}{mean(degrees):>9.2f}"
+              f"{max(degrees):>9.2f}")  # fmt: skip
     bounds = [run["bound"] for run in found]
     if bounds:
         print(f"bound over the largest error found: {min(bounds):.1f} to {max(bounds):.1f}, "
@@ -184,7 +172,6 @@ def main() -> None:
     parser.add_argument("--graphs", default="", help="only graphs whose name contains this")
     parser.add_argument("--epsilon", type=float, nargs="+", help="these alone")
     parser.add_argument("--seeds", type=int, default=SEEDS, help=f"how many; {SEEDS} by default")
-    parser.add_argument("--workload", choices=tuple(WORKLOADS), help="one of them alone")
     parser.add_argument("--save", type=Path, help="file of runs, added to and gone on from")
     parser.add_argument("--seconds", type=float, default=math.inf, help="begin no run after these")
     options = parser.parse_args()
@@ -193,11 +180,7 @@ def main() -> None:
     entries = [*MADE, *bundled(), *(from_folder(folder) if folder else ())]
     if options.quick:
         entries = [entry for entry in entries if entry.name in QUICK]
-    options.workloads = (options.workload,) if options.workload else tuple(WORKLOADS)
-    found = list(runs([entry for entry in entries if options.graphs in entry.name], options))
-    for workload in options.workloads:
-        print(f"workload {workload!r}\n")
-        show([run for run in found if run["workload"] == workload])
+    show(list(runs([entry for entry in entries if options.graphs in entry.name], options)))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ graphs alone; the validation graphs were drawn afterwards, once.
 For each graph, each a median over seeds (worst seed in brackets):
   W       worst cut error over 2m, proven from above, of today's release without groups
   with    the same with groups, over that of the same seed without
-  alone   the same with groups and workload="synthetic graph", over W
   chance  the same with the groups of other vertices (a permutation), over that without: no graph
           should pay for groups that say nothing
   pairs   mean error of the sums between two groups over that expected of the raw matrix of all of
@@ -146,21 +145,17 @@ def measured(make: Callable[[], Case], seeds: int, epsilon: float) -> dict[str, 
     graph, labels = case
     chance = np.random.default_rng(5).permutation(labels)
     found: dict[str, list[tuple[float, float, float]]] = {}
-    kinds = (("none", None), ("groups", labels), ("alone", labels), ("chance", chance))
+    kinds = (("none", None), ("groups", labels), ("chance", chance))
     for seed in range(seeds):
         for kind, own in kinds:
             groups = None if own is None else gc.Groups(graph.vertices, {"g": own.tolist()})
-            options = (
-                {"mechanism": gc.Response(workload="synthetic graph")} if kind == "alone" else {}
-            )
-            made = gc.release_graph(graph, epsilon=epsilon, seed=seed, groups=groups, **options)
+            made = gc.release_graph(graph, epsilon=epsilon, seed=seed, groups=groups)
             found.setdefault(kind, []).append(errors(case, made, epsilon))
     plain = [each[0] for each in found["none"]]
     return {
         "n, m": (graph.n, len(graph.rows)),
         "W": plain,
         "with": [a[0] / b for a, b in zip(found["groups"], plain, strict=True)],
-        "alone": [a[0] / b for a, b in zip(found["alone"], plain, strict=True)],
         "chance": [a[0] / b for a, b in zip(found["chance"], plain, strict=True)],
         "pairs, without": [each[1] for each in found["none"]],
         "pairs, with": [each[1] for each in found["groups"]],

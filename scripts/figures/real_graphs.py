@@ -23,7 +23,7 @@ from graphcuts_dp.plotting.style import PAGE, house_style
 from graphcuts_dp.release.releases import release_graph
 from graphcuts_dp.resources import Progress
 from scripts.benchmark.baselines import noisy_degrees_chung_lu
-from scripts.figures.base import Finding, Table, exponent_finding, finding
+from scripts.figures.base import Finding, Table, at_most, exponent, finding
 from scripts.figures.style import (
     draw_series,
     light_grid,
@@ -212,16 +212,16 @@ def _findings(rows: Sequence[Row], graphs: Sequence[str]) -> list[Finding]:
         if name == "noisy matrix" and graph == _LARGE and epsilon <= 1
     ]
     found = [
-        finding(
+        at_most(
             "GRU12 Lemma 6.2: fit's worst cut <= 2 x the noisy matrix's, largest ratio",
             max(ratios),
-            agrees=max(ratios) <= 2,
+            2,
         ),
-        exponent_finding(
+        exponent(
             f"GRU12 section 6: error of the noisy matrix ~ 1/epsilon up to 1, {_LARGE}",
-            *zip(*noisy, strict=True),
-            claimed=-1.0,
-            tolerance=0.1,
+            tuple(zip(*noisy, strict=True)),
+            -1.0,
+            0.1,
         ),
     ]
     useful = {row[1]: row[5] for row in rows if row[0] == "useful" and row[2] == DEFAULT}
@@ -279,8 +279,7 @@ def _draw_graph(axes: Axes, table: Table, graph: str) -> None:
     log_log(axes)
     plain_log_ticks(axes.xaxis)
     axes.set_ylim(_LEAST, 13)  # the same in all panels
-    axes.set_xlabel(r"$\varepsilon$")
-    axes.set_title(graph.replace("_", " "))
+    axes.set(xlabel=r"$\varepsilon$", title=graph.replace("_", " "))
 
 
 def _draw_useful(axes: Axes, table: Table, graphs: Sequence[str]) -> None:
@@ -299,5 +298,4 @@ def _draw_useful(axes: Axes, table: Table, graphs: Sequence[str]) -> None:
     light_grid(axes)
     axes.set_yticks(range(len(graphs)), [_SHORT.get(graph, graph) for graph in graphs])
     axes.set_ylim(len(graphs) - 0.5, -0.5)
-    axes.set_xlabel(r"$\varepsilon$")
-    axes.set_title("Better than trivial from")
+    axes.set(xlabel=r"$\varepsilon$", title="Better than trivial from")

@@ -33,11 +33,7 @@ from graphcuts_dp.distances import locations as distance_locations
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.ledger import opening, uses
-from graphcuts_dp.measure import (
-    cells,
-    entries,
-    statistics,
-)
+from graphcuts_dp.measure import cells, entries, statistics
 from graphcuts_dp.offline import distinguisher, lists, rank_one
 from graphcuts_dp.offline.query_lists import CutList, QuestionList
 from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
@@ -368,7 +364,6 @@ MECHANISMS = {
     "answers at once, k-norm": ("weighted bipartite", answered("k-norm")),
     "response": ("plain", released(mechanism="response")),
     "auto": ("plain", released()),
-    "synthetic graph": ("plain", released(mechanism=gc.Response(workload="synthetic graph"))),
     "degrees": ("plain", released(mechanism="degrees+response", fit=gc.Fitting(unweighted=True))),
     "groups": ("plain", grouped()),
     "groups, two looks": ("plain", grouped(epsilon=40.0, mechanism="degrees+response")),

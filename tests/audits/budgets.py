@@ -23,7 +23,7 @@ from graphcuts_dp.measure.statistics import measure_degrees, measure_total
 from graphcuts_dp.privacy.noise import EntropySource, sample_discrete_laplace
 from graphcuts_dp.release.measuring import measure
 from graphcuts_dp.release.shares import Prospect, Response
-from graphcuts_dp.results.release import ANSWERS, SYNTHETIC_GRAPH, Release
+from graphcuts_dp.results.release import Release
 from tests.audits.base import Audit, ByLaw, Sampled, audited, column_of
 from tests.audits.graphs import BIPARTITE, DIRECTED, HUB, LAST_PAIR, Side, capped, sides
 from tests.audits.losses import laplace_gain
@@ -193,10 +193,8 @@ def _degrees_audit(epsilon: float) -> Audit:
 # All parts of a release without groups.
 
 
-def _all(
-    mechanism: str, epsilon: float, noise: str, source: EntropySource, *, workload: str = ANSWERS
-) -> Run:
-    response = Response(mechanism, workload=workload)
+def _all(mechanism: str, epsilon: float, noise: str, source: EntropySource) -> Run:
+    response = Response(mechanism)
 
     def run(side: Side) -> list[float]:
         bought = measure(side.graph, epsilon=epsilon, noise=noise, source=source, response=response)
@@ -284,12 +282,6 @@ _BY_TOTAL: dict[str, Start] = {"chosen by the true total": partial(_chosen_by, _
 def _split(mechanism: str, noise: str, epsilon: float) -> Audit:
     twins = _ALL_OF_EACH | (_BY_TOTAL if mechanism == "auto" else {})
     return _started(partial(_all, mechanism), twins, noise, epsilon)
-
-
-@audited("auto for the synthetic graph, binary")
-def _for_synthetic_graphs(epsilon: float) -> Audit:
-    start = partial(_all, "auto", workload=SYNTHETIC_GRAPH)
-    return _started(start, _ALL_OF_EACH | _BY_TOTAL, "binary", epsilon)
 
 
 @audited("auto, early degrees, {}", NOISES, slow=True, unseen=SHARED)

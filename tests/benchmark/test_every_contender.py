@@ -160,7 +160,6 @@ def test_the_table_holds_them_by_name():
 # Contenders that are public functions or baselines, whose audits have other names.
 ELSEWHERE = {
     "ours": ("auto, binary", "auto, laplace"),
-    "ours-synthetic": ("auto for the synthetic graph, binary",),
     "ours-answers": ("auto, binary", "auto, laplace"),
     "ours-response": ("response, binary", "response, laplace"),
     "ours-degrees": ("degrees+response, binary", "degrees+response, laplace"),

@@ -28,32 +28,31 @@ def regular(*arities, size=5):
 
 @pytest.mark.parametrize("kind", ["one set", "directed", "two sides"])
 def test_mean_variances_are_those_of_least_squares(kind):
-    rng = np.random.default_rng(4)
-    cells = random_cells(rng, kind)
+    cells = random_cells(np.random.default_rng(4), kind)
     for variances in ([2.0, 3.0, 5.0, 1.0], [np.inf, 1.0, np.inf, 4.0], [np.inf] * 3 + [2.0]):
         fit = LeastSquares(cells, np.array(variances))
         means = [part.mean() for part in fit.variances]
         assert np.allclose(_Shape.of(cells).mean_variances(np.array(variances)), means)
 
 
+# Of each workload, the part of every level; 3 groups have 6 pairs of groups, 12 have 78.
+WANTED = {
+    "all cells": [0, 6 / 84, 78 / 84],
+    "all levels": [0, 0.5, 0.5],
+    "totals": [1, 0, 0],
+    "level 0": [0, 1, 0],
+    "level 1": [0, 0, 1],
+}
+
+
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
-@pytest.mark.parametrize("workload", ["all cells", "all levels", "totals", "level 0", "level 1"])
+@pytest.mark.parametrize("workload", WANTED)
 def test_no_other_shares_are_much_better(workload, delta):
-    cells = regular(3, 4)
+    cells, wanted = regular(3, 4), np.array(WANTED[workload])
     made = choose_strategy(cells, epsilon=1.0, delta=delta, workload=workload)
     assert sum(made.shares) == 1
-    shape = _Shape.of(cells)
-    wanted = {
-        "all cells": np.array([0, 6, 78]) / 84,  # 3 groups have 6 pairs of groups, 12 have 78
-        "all levels": np.array([0, 0.5, 0.5]),
-        "totals": np.array([1, 0, 0]),
-        "level 0": np.array([0, 1, 0]),
-        "level 1": np.array([0, 0, 1]),
-    }[workload]
-    own = np.array(made.deviations) ** 2 @ wanted
     most = 1 - 13 / 128  # the finest level keeps a tenth
-    grid = np.linspace(0, most, 20)
-    best = np.inf
+    grid, best = np.linspace(0, most, 20), np.inf
     for root, top in itertools.product(grid, grid):
         if root + top > most + 1e-9:
             continue
@@ -64,8 +63,12 @@ def test_no_other_shares_are_much_better(workload, delta):
             else:
                 rho = made.noise.cost(delta=1e-6, changes=[(1, 1)] * len(made.places)).rho
                 variances = 1 / (2 * rho * shares)
-        best = min(best, shape.mean_variances(variances) @ wanted)
-    assert own <= best * 1.001
+        best = min(best, _Shape.of(cells).mean_variances(variances) @ wanted)
+    assert np.array(made.deviations) ** 2 @ wanted <= best * 1.001
+    alone = place_variances(made.noise, made.places, 3)  # what measured places have by themselves
+    measured = [place in made.places for place in range(3)]
+    assert np.isfinite(alone).tolist() == measured
+    assert (np.array(made.deviations)[measured] ** 2 <= alone[measured] * (1 + 1e-9)).all()
 
 
 def test_one_level_gets_everything_and_many_levels_take_gaussian_noise():
@@ -141,11 +144,3 @@ def test_the_default_starves_no_level(arities, delta):
 def test_what_is_out_of_range_is_refused(options, told):
     with pytest.raises(ParameterError, match=told):
         choose_strategy(regular(3, 2), **options)
-
-
-def test_a_measured_place_has_the_variance_of_its_noise():
-    made = choose_strategy(regular(3, 4), epsilon=0.5)
-    variances = place_variances(made.noise, made.places, 3)
-    measured = [p in made.places for p in range(3)]
-    assert np.isfinite(variances).tolist() == measured
-    assert (np.array(made.deviations)[measured] ** 2 <= variances[measured] * (1 + 1e-9)).all()

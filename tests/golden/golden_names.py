@@ -17,7 +17,6 @@ from graphcuts_dp.pairs.graph_queries import STATISTICS
 from graphcuts_dp.privacy.guarantee import PROTECTIONS
 from graphcuts_dp.privacy.level_noise import NORMS as ANSWER_NOISES
 from graphcuts_dp.release.shares import ALL_MECHANISMS
-from graphcuts_dp.results.release import WORKLOADS
 from graphcuts_dp.session.online import STARTS
 from graphcuts_dp.session.terms import LINEAR_METHODS, METHODS
 from graphcuts_dp.synth.cutting_plane import ORACLES
@@ -58,7 +57,6 @@ def names():
         "noises": NOISES,
         "noises of a list of answers": ANSWER_NOISES,
         "mechanisms of a release": ALL_MECHANISMS,
-        "workloads": WORKLOADS,
         "fits": FIT_NAMES,
         "oracles": list(ORACLES),
         "protections": PROTECTIONS,

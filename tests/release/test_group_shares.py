@@ -15,13 +15,11 @@ from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release import shares
 from graphcuts_dp.release.measuring import least_distribution, measure
 from graphcuts_dp.release.shares import (
-    MOST_BESIDE_GROUPS,
     degree_share_beside_groups,
     group_plan,
     group_share,
     telling,
 )
-from graphcuts_dp.results.release import ANSWERS, SYNTHETIC_GRAPH
 
 
 def test_shares_follow_their_formulas():
@@ -90,7 +88,7 @@ def test_without_a_second_look_the_mechanism_is_that_of_no_groups():
     chance = np.random.default_rng(3).permutation(groups.codes())
     made = drawn(graph, Groups(graph.vertices, {"g": chance.tolist()}), "auto", epsilon=1.0)
     kinds = [each.name for each in made.measurements.values]
-    plain = gc.release_graph(graph, epsilon=1.0, seed=1, fit="none")
+    plain = drawn(graph, None, "auto", epsilon=1.0)
     without = [each.name for each in plain.measurements.values]
     assert kinds[0] == "groups"
     assert "groups again" not in kinds
@@ -121,8 +119,7 @@ def test_what_cannot_be_bought_is_refused_before_anything_is_drawn(monkeypatch):
         gc.release_graph(graph, epsilon=1.0, groups=groups)
 
 
-@pytest.mark.parametrize("workload", [ANSWERS, SYNTHETIC_GRAPH])
-def test_for_a_graph_alone_degrees_have_nearly_all_that_telling_groups_leave(workload):
+def test_degrees_have_their_part_of_what_telling_groups_leave():
     """Two full halves of 200 vertices, far above the noise on the sums: any draw tells that."""
     codes = np.arange(200) // 100
     ends = np.nonzero(np.triu(codes[:, None] == codes, 1))
@@ -134,15 +131,14 @@ def test_for_a_graph_alone_degrees_have_nearly_all_that_telling_groups_leave(wor
         noise="binary",
         source=SeededEntropy(1),
         groups=plan,
-        response=gc.Response("auto", workload=workload),
+        response=gc.Response("auto"),
     )
     parts = {value.name: value.epsilon for value in data.values}
     assert set(parts) == {"groups", "groups again", "degrees", "entries"}
     assert sum(parts.values()) == 1
     left = 1 - plan.first - plan.second
-    share = plan.degrees if workload == ANSWERS else MOST_BESIDE_GROUPS
-    assert parts["degrees"] == left * share
-    told = least_distribution(graph, "binary", 1.0, gc.Response(workload=workload), plan).epsilon
+    assert parts["degrees"] == left * plan.degrees
+    told = least_distribution(graph, "binary", 1.0, gc.Response(), plan).epsilon
     assert told <= parts["entries"]
 
 

@@ -104,8 +104,7 @@ def copies_in_one_order(monkeypatch):
         side = len(matrix) // COPIES
         starts = side * np.arange(COPIES)[:, None]
         alone = real(matrix[:side, :side], symmetric=symmetric)
-        rows, columns = ((starts + order).reshape(-1) for order in alone)
-        return rows, columns
+        return tuple((starts + order).reshape(-1) for order in alone)
 
     monkeypatch.setattr(finishing, "_orders", orders)
 
@@ -214,8 +213,7 @@ def test_weights_are_rounded_and_stay_in_the_box():
 @pytest.mark.parametrize("noise", ["binary", "laplace"])
 def test_a_narrow_certificate_holds_for_the_exact_difference(noise, symmetric, monkeypatch):
     """At n = 14 enumeration gives the norm itself; float32 alone would miss it by rounding."""
-    widened = 0
-    for seed in range(10):
+    for seed in range(4):
         graph = random_graph(14 if symmetric else (14, 11), seed, density=0.4)
         made = release_graph(graph, epsilon=3.0, noise=noise, fit="first-order", seed=seed)
         exact = cut_norm(made.graph.dense() - made.noisy.estimate(), method="exact")
@@ -226,5 +224,4 @@ def test_a_narrow_certificate_holds_for_the_exact_difference(noise, symmetric, m
         assert narrow.lower <= exact.lower
         assert exact.upper <= narrow.upper
         assert narrow.upper - narrow.lower <= 1e-5 * exact.upper
-        widened += narrow.lower < narrow.upper
-    assert widened == 10
+        assert narrow.lower < narrow.upper

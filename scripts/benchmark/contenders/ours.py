@@ -13,8 +13,7 @@ from graphcuts_dp.offline.methods import Learning, release_iteratively
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.release.releases import release_flows, release_graph
-from graphcuts_dp.release.shares import Response
-from graphcuts_dp.results.release import SYNTHETIC_GRAPH, Release
+from graphcuts_dp.results.release import Release
 from scripts.benchmark.base import Contender, Kind, Submission
 from scripts.benchmark.contenders.blocks import spread_evenly
 from scripts.benchmark.contenders.opening import Run, contender
@@ -94,11 +93,6 @@ _MANY = {"most_vertices": _SPARSE_VERTICES}
 _GROUPED = {"needs_groups": True, "kinds": frozenset({"undirected", "directed"})}
 OURS = (
     _ours("ours", "release_graph with its defaults."),
-    _ours(
-        "ours-synthetic",
-        "release_graph with workload='synthetic graph'.",
-        partial(_release, mechanism=Response(workload=SYNTHETIC_GRAPH)),
-    ),
     _ours(
         "ours-answers",
         "The unbiased answers of the default release, not a graph: each is computed by itself.",
