@@ -190,10 +190,10 @@ def team(folder: Path) -> float:
     """A team of five analysts of 2,000 people: seconds until each of them has an answer."""
     graph = acquainted(2_000 // SMALL, 30)
     begun = time.perf_counter()
-    process = Process(folder, graph, "--budget-epsilon", "5")
+    process = Process(folder, graph, "--budget", "5")
     try:
         for number in range(5):
-            process.add(f"a{number}", "--preapproved", "--epsilon", "1", "--queries", "100")
+            process.add(f"a{number}", preapproved=True, epsilon=1.0, queries=100)
         for number in range(5):
             token = process.tokens[f"a{number}"]
             with gc.connect(process.url, token, name="first", epsilon=1.0, queries=100) as asked:
