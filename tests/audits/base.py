@@ -11,7 +11,7 @@ So twins are looked at again and again, each time with twice as many fresh runs,
 caught or all runs are made; alpha is shared by the looks. What all `runs` miss with probability
 1e-6 is missed no more often by looks that end with all of them, and most twins cost far less. A
 full audit looks at the mechanism itself with all `runs`, a quick one with as many as its hardest
-twin took, and with 1,000 at least: a mistake in the package breaks the twins, too, so that their
+twin took, and with 700 at least: a mistake in the package breaks the twins, too, so that their
 first look catches them, and its 200 runs are too few for a mechanism that is off by a factor of 2.
 A sound mechanism is refuted with probability alpha, by the fixed seeds of the tests not at all.
 """
@@ -50,7 +50,7 @@ _FEW = (
 HALF = 0.5  # of a claim: an audit that sees less says why
 _TELLING = 0.1  # of training runs, to pick the pair that tells most
 _FIRST_LOOK = 200  # runs
-_LEAST_QUICK = 1000  # runs of the mechanism itself
+_LEAST_QUICK = 700  # runs of the mechanism itself
 
 
 @final
@@ -124,7 +124,7 @@ class Effort:
     """How hard to look.
 
     Attributes:
-        quick: whether as many runs as the hardest twin took, or 1,000, will do.
+        quick: whether as many runs as the hardest twin took, or 700, will do.
         alpha: probability that one audit finds too much, at most.
     """
 
