@@ -36,7 +36,7 @@ from tests.audits.together import (
     plain_session,
     protected,
     sensing,
-    tested_session,
+    session_of_tests,
 )
 
 COVERED = {name for entry in ENTRIES for name in entry.covers}
@@ -220,8 +220,8 @@ def test_a_sparse_release_of_several_changes_measures_what_is_audited(whom, at_m
 OF_OWNERS = {name: (0, start) for name, start in OF_EDGES.items()} | {
     "sensing": (1, sensing),
     "session, gaussian": (0, partial(plain_session, "gaussian", 0.02)),
-    "tests, shared": (0, partial(tested_session, "frieze-kannan", "shared")),
-    "tests, one-sided": (0, partial(tested_session, "mirror-descent", "one-sided")),
+    "tests, shared": (0, partial(session_of_tests, "frieze-kannan", "shared")),
+    "tests, one-sided": (0, partial(session_of_tests, "mirror-descent", "one-sided")),
 }
 
 

@@ -265,7 +265,7 @@ def plain_session(
 _OFF_ON_ALL = LEARNERS | {"mirror-descent": MirrorDescentLearner(UNIVERSE, norm="l2")}
 
 
-def tested_session(
+def session_of_tests(
     learner: str, kind: Kind, at_most: int, epsilon: float, source: EntropySource
 ) -> Run:
     """Rates are chosen by hand, see `sessions`; group privacy is that of every calibration."""
@@ -342,7 +342,7 @@ def _sensed(whom: str, epsilon: float) -> Audit:
     slow=lambda whom, kind, _learner: kind == "one-sided" or _of_owners(whom),
 )
 def _tested(whom: str, kind: Kind, learner: str, epsilon: float) -> Audit:
-    start = partial(tested_session, learner, kind)
+    start = partial(session_of_tests, learner, kind)
     return _audit(start, HIDDEN[whom][0], Claim(epsilon), epsilon)
 
 
