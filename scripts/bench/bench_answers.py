@@ -273,9 +273,10 @@ def cut_of(shape: tuple[int, int, int], rows: int, columns: int, plain: bool, rn
     return first | both, second | both
 
 
-def coverage(graph: Any, noise: str, mechanism: str, epsilon: float, draws: int) -> str:
+def coverage(graph: Any, noise: str, mechanism: str, epsilon: float, draws: int) -> list[float]:
     """A row of the second table."""
     rng = np.random.default_rng(2)
+    terms = {"epsilon": epsilon, "noise": noise, "response": gc.Response(mechanism)}
     source = SeededEntropy(3)
     plain = isinstance(graph, gc.Graph)
     sizes = (*graph.shape, plain)
@@ -286,14 +287,9 @@ def coverage(graph: Any, noise: str, mechanism: str, epsilon: float, draws: int)
         cuts = [cut_of(shapes[(draw + i) % SHAPES], *sizes, rng) for i in range(CUTS_A_DRAW)]
         queries = [gc.CutQuery(*cut) for cut in cuts]
         truth = gc.answer_all(queries, graph)
-        release = gc.Release(
-            measurements=measure(
-                graph, epsilon=epsilon, noise=noise, source=source, response=gc.Response(mechanism)
-            )
-        )
+        release = gc.Release(measurements=measure(graph, source=source, **terms))
         for answer, (S, T), true in zip(release.answer_all(queries), cuts, truth, strict=True):
-            pairs = pairs_of_cut(S, T, graph.space)
-            old = old_radius(release.noisy.distribution, pairs)
+            old = old_radius(release.noisy.distribution, pairs_of_cut(S, T, graph.space))
             held += answer.interval[0] <= true <= answer.interval[1]
             before += abs(release.noisy.cut_value(S, T) - true) <= old
         estimate = release.estimator.estimate(S, T)  # the last cut's: the shapes take turns
@@ -302,8 +298,7 @@ def coverage(graph: Any, noise: str, mechanism: str, epsilon: float, draws: int)
         every = release.answer_all(queries[:1], simultaneous=True)[0].interval
         for_all += every[0] <= truth[0] <= every[1]
     count = draws * CUTS_A_DRAW
-    return (f"{held / count:>9.4f}{before / count:>9.4f}{widths / draws:>9.3f}"
-            f"{old_widths / draws:>9.3f}{for_all / draws:>9.3f}{count:>9}")  # fmt: skip
+    return [held / count, before / count, widths / draws, old_widths / draws, for_all / draws]
 
 
 @lru_cache(maxsize=1 << 12)
@@ -315,30 +310,32 @@ def old_radius(distribution: Any, pairs: int) -> float:
 def second_table(draws: int) -> None:
     """Coverage."""
     print("coverage of 95 %: now, before; half widths over the deviation: now, before; all at once")
+    table = Table(":<36 now:>9.4f before:>9.4f now:>9.3f before:>9.3f at_once:>9.3f cuts:>9")
     planted: Any = gc.Graph.of(nx.planted_partition_graph(4, 75, 0.4, 0.04, seed=1))
+    both = "degrees+response"
+    mechanisms = (("response", 1.0), ("auto", 1.0), *((both, epsilon) for epsilon in EPSILONS))
+    settings: dict[str, tuple[Any, str, str, float]] = {
+        f"planted 300, {how}, {epsilon:g}": (planted, "binary", how, epsilon)
+        for how, epsilon in mechanisms
+    }
     weighted = similarity(60, 0.05, 1.0, True).graph
-    settings: list[tuple[str, Any, str, str, float]] = [
-        *((f"planted 300, {how}, {e:g}", planted, "binary", how, e) for how, e in (
-            ("response", 1.0), ("auto", 1.0), *(("degrees+response", e) for e in EPSILONS))),
-        ("similarity 60, laplace, 1", weighted, "laplace", "degrees+response", 1.0),
-        ("ratings 80 x 200, 1", ratings(80, 200, 4, True).graph, "binary", "degrees+response", 1.0),
-    ]  # fmt: skip
-    for name, *setting in settings:
-        print(f"{name:<36}" + coverage(*setting, draws), flush=True)
+    settings["similarity 60, laplace, 1"] = (weighted, "laplace", both, 1.0)
+    settings["ratings 80 x 200, 1"] = (ratings(80, 200, 4, True).graph, "binary", both, 1.0)
+    for name, setting in settings.items():
+        table.row(name, *coverage(*setting, draws), draws * CUTS_A_DRAW)
     print()
 
 
 def third_table(every: list[Case], epsilons: tuple[float, ...]) -> None:
     """The proven bound on the worst cut over what is found."""
-    ratios = []
+    ratios: list[float] = []
+    table = Table(":<26 " + " ".join(f"{epsilon:g}:>8.1f" for epsilon in epsilons))
     for case in every:
-        cells = []
         for epsilon in epsilons:
             release = gc.release_graph(case.graph, epsilon=epsilon, noise=case.noise, seed=0)
             found = gc.cut_norm(release.graph.dense() - case.graph.dense())
             ratios.append(release.worst_cut_error_bound() / found.lower)
-            cells.append(f"{ratios[-1]:>8.1f}")
-        print(f"{case.name:<26}" + "".join(cells), flush=True)
+        table.row(case.name, *ratios[-len(epsilons) :])
     print(f"from {min(ratios):.1f} to {max(ratios):.1f}, median {np.median(ratios):.1f}\n")
 
 

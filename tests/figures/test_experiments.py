@@ -9,7 +9,15 @@ from graphcuts_dp.cutnorm.operand import Operand
 from graphcuts_dp.cutnorm.spectral import exact_normalised
 from graphcuts_dp.planning.planner import plan
 from graphcuts_dp.resources import silent
-from scripts.figures import bipartite_cuts, density, distances, laplace_tail, queries, updates
+from scripts.figures import (
+    bipartite_cuts,
+    density,
+    distances,
+    laplace_tail,
+    low_rank,
+    queries,
+    updates,
+)
 from scripts.figures.nikiforov import FAMILIES, WORST, harmonic_factor
 from scripts.figures.real_graphs import DEFAULT, TRIVIAL, _crossing
 from scripts.figures.registry import figure_names, find_figure
@@ -23,8 +31,9 @@ SMALLER = {
     "power-law": (bipartite_cuts, "_QUICK_SIDES", (40, 64)),
     "updates": (updates, "CONSTRUCTIONS", ("Frieze-Kannan",)),
     "distances": (distances, "_QUICK_REPETITIONS", 1),
+    "low-rank": (low_rank, "_QUICK", low_rank._Sizes((6, 8), (4, 6), 12, 6, (1, 2), 1)),
 }
-SLOW = ("distances", "low-rank", "power-law", "queries", "real-graphs")
+SLOW = ("distances", "power-law", "queries", "real-graphs")
 
 
 @pytest.fixture
