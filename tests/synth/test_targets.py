@@ -21,16 +21,9 @@ from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release.measuring import measure
 from graphcuts_dp.release.shares import group_plan
 from graphcuts_dp.resources import Deadline
+from graphcuts_dp.synth import targets
 from graphcuts_dp.synth.base import FitProblem
-from graphcuts_dp.synth.targets import (
-    CellEstimates,
-    chung_lu_ends,
-    credible_sums,
-    grid_for,
-    posterior_means,
-    shrunk,
-    weighed_sums,
-)
+from graphcuts_dp.synth.targets import CellEstimates, credible_sums
 
 
 @pytest.mark.parametrize("distribution", ["gaussian", "laplace"])
@@ -40,11 +33,11 @@ def test_posterior_means_beat_raw_on_a_heavy_tail(distribution):
         true = np.minimum(3 * (1 + rng.pareto(1.3, 500)), 500)
         if distribution == "gaussian":
             observed = true + rng.normal(0, 10, 500)
-            means = posterior_means(observed, 10.0, grid_for(observed))
+            means = targets.posterior_means(observed, 10.0, targets.grid_for(observed))
         else:
             observed = true + rng.laplace(0, 10 / 2**0.5, 500)
             counts = [(observed, 2**0.5 / 10)]
-            means = posterior_means(observed, math.inf, grid_for(observed), counts)
+            means = targets.posterior_means(observed, math.inf, targets.grid_for(observed), counts)
         assert ((means - true) ** 2).mean() < 0.6 * ((observed - true) ** 2).mean()
         # The tail is not shrunk away.
         large = true > 100
@@ -53,10 +46,10 @@ def test_posterior_means_beat_raw_on_a_heavy_tail(distribution):
 
 @pytest.mark.parametrize("observed", [np.array([3.0]), np.full(7, -2.0), np.array([0.0, 1e12])])
 def test_single_equal_and_far_observations(observed):
-    grid = grid_for(observed)
+    grid = targets.grid_for(observed)
     assert grid.min() >= observed.min()
     assert grid.max() <= observed.max()
-    means = posterior_means(observed, 1.0, grid)
+    means = targets.posterior_means(observed, 1.0, grid)
     assert means == pytest.approx(observed, rel=0.02, abs=1e-9)
 
 
@@ -158,7 +151,7 @@ def frame_of(n, k):
 
 def weighed(seen, frame, deviation, largest, *, symmetric=True):
     nothing = np.zeros(seen.shape)
-    return weighed_sums(
+    return targets.weighed_sums(
         seen, nothing, frame, frame, deviation, largest=largest, symmetric=symmetric
     )
 
@@ -187,7 +180,7 @@ def test_noise_above_all_that_entries_can_be_counts_for_little():
     seen = seen_by(frame, 1000.0, 3)
     assert np.abs(weighed(seen, frame, 1000.0, 5.0)).max() <= 2.5e-5 * np.abs(seen).max()
     frame, said = frame_of(50, 1), np.array([[7.0]])
-    assert weighed_sums(said, said, frame, frame, 1.0, largest=9.0, symmetric=True) == said
+    assert targets.weighed_sums(said, said, frame, frame, 1.0, largest=9.0, symmetric=True) == said
 
 
 # Sums between public groups.
@@ -295,7 +288,7 @@ def test_what_noise_explains_is_drawn_to_what_degrees_expect():
     noise = random.normal(size=300) * 30
     structure = expected * (1 + 3 * random.normal(size=300))
     for truth, most in ((expected, 0.15), (structure, 1.05)):
-        found = shrunk(truth + noise, expected, variances, cap=1.0)
+        found = targets.shrunk(truth + noise, expected, variances, cap=1.0)
         assert np.abs(found - truth).mean() < most * np.abs(noise).mean()
 
 
@@ -305,9 +298,9 @@ def test_what_noise_explains_is_drawn_to_what_degrees_expect():
 def chung_lu(kind, rows, columns):
     """The matrix of what was found, which is a graph: finite, within the box, hollow, symmetric."""
     if kind == "graph":
-        r, c = chung_lu_ends(rows)
+        r, c = targets.chung_lu_ends(rows)
     else:
-        r, c = chung_lu_ends(rows, columns, hollow=kind == "arcs")
+        r, c = targets.chung_lu_ends(rows, columns, hollow=kind == "arcs")
     x = np.minimum(np.outer(r, c), 1.0)
     if kind != "two sides":
         np.fill_diagonal(x, 0.0)
