@@ -45,6 +45,10 @@ def test_ids_are_integers_only_if_all_are(put, ids):
     assert read_graph(put("x.edges", ids + "\n")).labels == tuple(sorted(ids.split()))
 
 
+def test_below_a_header_a_hash_is_a_letter(put):
+    assert read_graph(put("x.csv", "source,target\n#a,b\n%c,b\n")).labels == ("#a", "%c", "b")
+
+
 def test_integers_sort_by_size_and_may_be_large_or_negative(put):
     graph = read_graph(put("x.edges", f"10 9\n-4 9\n{10**30} 10\n"))
     assert graph.labels == (-4, 9, 10, 10**30)
