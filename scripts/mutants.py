@@ -1,6 +1,6 @@
 """The places where a mutant of the code is worth trying: small edits aimed at privacy.
 
-Most are found by rule, below; `mutants_by_hand` has mistakes of other kinds.
+Most are found by rule, below; mutants_by_hand.toml has mistakes of other kinds.
 
 Noise left out or drawn once for all, statements of the accounting dropped, guards removed, the last
 element forgotten, nothing clipped, sums and products swapped, constants halved or doubled,
@@ -11,13 +11,12 @@ annotations, subscripts, margins for rounding.
 import ast
 import functools
 import re
+import tomllib
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
-
-from mutants_by_hand import BY_HAND
 
 ROOT = Path(__file__).resolve().parents[1]
 TARGETS = (
@@ -98,6 +97,31 @@ class Mutant:
         return f"{_one_line(self.old)} => {_one_line(self.text)}"
 
 
+@dataclass(frozen=True)
+class Edit:
+    """A mistake that somebody could make, by hand: `old` within a function becomes `new`.
+
+    No file is named, so that the mistake survives moves: of all functions of this name in the
+    package, just one has this text, and has it once.
+
+    Attributes:
+        function: qualified name: "measure_degrees", "OneSidedPair.cost".
+        old: text of it.
+        new: the mistake.
+        killed_by: the test that fails with it, and passes without: `mutate.py --by-hand` tries. ""
+            where only a whole run of `mutate.py` tells.
+        mistake: what it is, in words.
+    """
+
+    function: str
+    old: str
+    new: str
+    killed_by: str = ""
+    mistake: str = ""
+
+
+_TABLE = (ROOT / "scripts" / "mutants_by_hand.toml").read_text(encoding="utf-8")
+BY_HAND = tuple(Edit(**each) for each in tomllib.loads(_TABLE)["edit"])
 COMPARE = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "=="}
 SWAP = {ast.Add: "-", ast.Sub: "+", ast.Mult: "/", ast.Div: "*"}
 EXTREME = {

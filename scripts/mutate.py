@@ -32,8 +32,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from mutants import ROOT, Mutant, by_hand, candidates, select
-from mutants_by_hand import BY_HAND
+from mutants import BY_HAND, ROOT, Mutant, by_hand, candidates, select
 
 SCORES = ROOT / "tests" / "golden" / "mutation_scores.json"
 

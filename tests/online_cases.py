@@ -3,15 +3,17 @@
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from helpers import random_graph
 
-from graphcuts_dp import Query
-from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
+from graphcuts_dp import Groups, Query
+from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.learn.calibrations import Tuning
+from graphcuts_dp.learn.rules import FriezeKannanRule
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost
@@ -28,6 +30,10 @@ KINDS = {
     "weighted": {"shape": 14, "seed": 2, "largest": 3.0, "weight_cap": 3.0},
     "directed": {"shape": 14, "seed": 3, "directed": True},
     "bipartite": {"shape": (9, 11), "seed": 4, "largest": 5.0, "weight_cap": 5.0},
+}
+EVERY_KIND = KINDS | {
+    "sides": {"shape": (9, 11), "seed": 5},
+    "uncapped": {"shape": 14, "seed": 6, "largest": 7.0, "hide_change": 1},
 }
 EDGE = CutQuery([0], [1])
 UNIVERSE = Universe(4)
@@ -114,28 +120,43 @@ def two_communities(n, seed, inside=0.5, across=0.02):
     return Graph(rows[kept], columns[kept], vertices=n)
 
 
-def community_graph(kind, n, cap, weights):
-    """Two communities of a kind: plain, bipartite, and with weights capped or uncapped."""
-    plain = two_communities(n, 1)
-    if kind == "bipartite":
-        return BipartiteGraph(plain.rows, plain.columns, left=n, right=n)
-    if kind == "plain":
-        return plain
-    cap = cap if kind == "capped" else None
-    weights = np.linspace(*weights, len(plain.rows))
-    return Graph(plain.rows, plain.columns, weights, vertices=n, weight_cap=cap, hide_change=1)
-
-
 def suits(method, kind):
     """Whether a method is for such a graph."""
-    without_cap = kind == "uncapped" and method in CONSTRUCTIONS
-    return not without_cap and not (kind.endswith("capped") and method == "binary")
+    if method == "binary":
+        return "largest" not in EVERY_KIND[kind]
+    return kind != "uncapped" or method not in CONSTRUCTIONS
 
 
 def terms_of(method, **more):
     """What a session of a method needs to be told of delta, and more."""
     pure = method in ("laplace", "binary")
     return {"method": method, "delta": 0.0 if pure else 1e-6} | more
+
+
+@dataclass(frozen=True)
+class Halves:
+    """A learner of one's own: Frieze-Kannan from nothing with half the tolerance."""
+
+    universe: Universe
+    name: str = "halves"
+    version: Any = 1
+    other: Any = None
+
+    def construction(self, *, alpha, total_weight, total_error, value_error=None):
+        return FriezeKannanRule(
+            start=DenseHypothesis.constant(self.universe, 0.0),
+            alpha=alpha / 2,
+            start_potential=total_weight + total_error,
+            value_error=value_error,
+        )
+
+
+def blocks_of(graph, blocks, *, shuffled=False):
+    """Public groups of equal size, one after the other or of random vertices."""
+    codes = np.arange(graph.n) * blocks // graph.n
+    if shuffled:
+        codes = np.random.default_rng(1).permutation(codes)
+    return Groups(graph.vertices, {"block": [f"b{each}" for each in codes]})
 
 
 class Weighed(Query):
@@ -151,8 +172,8 @@ class Weighed(Query):
 
 
 def graph_of(kind):
-    """A small graph of one of `KINDS`."""
-    options = dict(KINDS[kind])
+    """A small graph of one of `EVERY_KIND`."""
+    options = dict(EVERY_KIND[kind])
     return random_graph(options.pop("shape"), **{"hide_change": None} | options)
 
 

@@ -1,6 +1,7 @@
 """What processes do that tests start, kill, and look after."""
 
 import json
+import multiprocessing
 import os
 import signal
 import sqlite3
@@ -19,6 +20,8 @@ from graphcuts_dp.ledger import file as store_module
 from graphcuts_dp.ledger.ledger import Kind
 from graphcuts_dp.session.session import session_of
 
+PROCESSES = multiprocessing.get_context("forkserver")
+PROCESSES.set_forkserver_preload(["graphcuts_dp.session.session"])
 N = 48
 PROMISED = 100_000
 LEARNT = "schatten"  # a session of mirror descent that learns from any linear queries
@@ -79,6 +82,23 @@ def begin(path, *, method: str = "gaussian", name: str = "default", **options) -
         if method in ("median", "mirror-descent"):
             warnings.simplefilter("ignore", AccuracyWarning)
         return session_of(graph, store=path, method=method, name=name, **terms)
+
+
+def started(target, *arguments, **options) -> Any:
+    """A process that does this, begun."""
+    process = PROCESSES.Process(target=target, args=arguments, kwargs=options)
+    process.start()
+    return process
+
+
+def ended(process, *, kill: bool = False) -> int:
+    """Its exit code, which it must have soon."""
+    if kill:
+        process.kill()
+    process.join(60)
+    code = process.exitcode
+    process.close()
+    return code
 
 
 def ask_and_log(path: Path, log: Path, first: int, count: int, method: str, batch: int) -> None:

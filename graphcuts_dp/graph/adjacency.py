@@ -11,12 +11,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
+from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph import sources
 from graphcuts_dp.graph.assemble import Options, RawEdges, numbered
 from graphcuts_dp.graph.edge_store import EdgeParts, EdgeStore, Merge, Vertices, checked_parts
-from graphcuts_dp.graph.files import VertexSource, public_vertices_of, read_raw, write_graph
+from graphcuts_dp.graph.files import (
+    VertexSource,
+    naming_file,
+    public_vertices_of,
+    read_raw,
+    write_graph,
+)
 from graphcuts_dp.pairs.vertices import Arcs, Label, Space, VertexSet, sets_in, vertex_sets
 from graphcuts_dp.tables.columns import Columns
 
@@ -115,12 +121,10 @@ class _Kind(EdgeStore):
             public_vertices=public_vertices_from_file,
             merge=merge,
         )
-        try:
+        with naming_file(path):
             raw = read_raw(path, options)
             reading = raw.reading
             graph = cls._built(raw, options)
-        except (FileFormatError, GraphError) as problem:
-            raise FileFormatError(f"{path!s}: {problem}") from None
         if tell is not None and reading:
             tell(reading)
         return graph

@@ -14,7 +14,8 @@ reader and writer and a line of the table.
 import gzip
 import io
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -110,6 +111,16 @@ FORMATS: Mapping[str, FileFormat] = {
     ".feather": FileFormat(read=read_arrow, write=write_arrow, columns=True),
     ".net": FileFormat(read=read_pajek, write=write_pajek, encoded=True),
 }
+
+
+@contextmanager
+def naming_file(path: PathLike) -> Iterator[None]:
+    """Whatever is refused while a file is read, as an error of the file that names it once."""
+    try:
+        yield
+    except (FileFormatError, GraphError) as problem:
+        told = str(problem)
+        raise FileFormatError(told if str(path) in told else f"{path!s}: {told}") from None
 
 
 def read_raw(path: PathLike, options: Options) -> RawEdges:

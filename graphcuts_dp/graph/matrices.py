@@ -9,7 +9,7 @@ With `directed` every entry is an arc. With `bipartite` any shape is a biadjacen
 Of MatrixMarket files scipy reads the entries, after a check of all that it misreads. Alone, its
 reader (1.12 to 1.17 at least) passes over what follows a number, takes a symmetric array that is
 not square, and ends the whole process at a zero byte, at a damaged last line, or at an array
-without rows (`tests/graph/test_matrix_market.py`).
+without rows (`MATRICES` of `tests/graph/test_files.py`).
 """
 
 import io

@@ -19,7 +19,14 @@ from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph, from_parts_on, kind_of_graph
 from graphcuts_dp.graph.assemble import Ends, Options, RawEdges, numbered, numbered_labels
 from graphcuts_dp.graph.edge_store import EdgeParts, unpacked_keys
-from graphcuts_dp.graph.files import FORMATS, VertexSource, ending_of, public_vertices_of, read_raw
+from graphcuts_dp.graph.files import (
+    FORMATS,
+    VertexSource,
+    ending_of,
+    naming_file,
+    public_vertices_of,
+    read_raw,
+)
 from graphcuts_dp.graph.gathered import CodedText
 from graphcuts_dp.graph.sources import owned_edges
 from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet, sets_in
@@ -130,7 +137,7 @@ class OwnedRows:
         )
         if not FORMATS[ending_of(path)].columns:
             raise FileFormatError(f"{path!s}: owners stand in a column of an edge list or a table")
-        try:
+        with naming_file(path):
             raw = read_raw(path, options)
             places, reading, own = raw.columns, raw.reading, None
             assert places is not None  # noqa: S101  # of a format with columns
@@ -139,8 +146,6 @@ class OwnedRows:
             if places.owner not in (places.source, places.target):
                 own = _read_owners(path, places, columns, len(raw.sources))
             return cls._of(raw, options, places, own, counting, unit)
-        except (FileFormatError, GraphError) as problem:
-            raise FileFormatError(f"{path!s}: {problem}") from None
 
     @classmethod
     def of(

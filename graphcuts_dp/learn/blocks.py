@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector, IntVector
-from graphcuts_dp.errors import HypothesisError, ParameterError, QueryError
+from graphcuts_dp.errors import ParameterError, QueryError
 from graphcuts_dp.learn.base import Arrays, Hypothesis, tilt
 from graphcuts_dp.pairs.groups import CellTree
 from graphcuts_dp.pairs.queries import CutQuery, LinearQuery
@@ -56,9 +56,6 @@ class BlockHypothesis(Hypothesis):
         universe: as given.
         labels: block numbers of the vertices of either side, the same array twice if plain.
         weights: W, read-only.
-
-    Raises:
-        HypothesisError: labels or weights that do not fit each other or the universe.
     """
 
     kind = "hypothesis on blocks"
@@ -70,23 +67,16 @@ class BlockHypothesis(Hypothesis):
         weights: npt.ArrayLike,
         right: npt.ArrayLike | None = None,
     ) -> None:
-        sides = [_block_labels(labels, universe.shape[0])]
-        if universe.symmetric is not (right is None):
-            raise HypothesisError(
-                "block labels of right vertices go with a bipartite or directed universe"
-            )
-        sides.append(sides[0] if right is None else _block_labels(right, universe.shape[1]))
+        left = np.array(labels, dtype=np.int32)
         self.universe = universe
-        self.labels: tuple[Labels, Labels] = (sides[0], sides[1])
-        self._sizes = tuple(np.bincount(side).astype(np.float64) for side in sides)
+        self.labels: tuple[Labels, Labels] = (
+            left,
+            left if right is None else np.array(right, dtype=np.int32),
+        )
+        self._sizes = tuple(np.bincount(side).astype(np.float64) for side in self.labels)
         self.weights: FloatMatrix = np.array(weights, dtype=np.float64)
-        blocks = len(self._sizes[0]), len(self._sizes[1])
-        if self.weights.shape != blocks or not np.isfinite(self.weights).all():
-            raise HypothesisError(f"the weights of blocks are a finite matrix of shape {blocks}")
-        if right is None and (self.weights != self.weights.T).any():
-            raise HypothesisError(
-                "the weights of blocks must be symmetric if the universe is plain"
-            )
+        for side in self.labels:
+            side.flags.writeable = False
         self.weights.flags.writeable = False
 
     @classmethod
@@ -170,18 +160,6 @@ class BlockHypothesis(Hypothesis):
         """See `Hypothesis`."""
         right = None if universe.symmetric else arrays["right"]
         return cls(universe, arrays["left"], arrays["weights"], right)
-
-
-def _block_labels(labels: npt.ArrayLike, n: int) -> Labels:
-    found = np.asarray(labels)
-    if found.shape != (n,) or found.dtype.kind not in "iu":
-        raise HypothesisError(f"block labels are {n} integers")
-    # A hypothesis has no more blocks than vertices, so that no label can ask for much memory.
-    if found.min() < 0 or found.max() >= n or not np.bincount(found).all():
-        raise HypothesisError("block labels must be 0, 1, ... with none left out")
-    copy = found.astype(np.int32)
-    copy.flags.writeable = False
-    return copy
 
 
 def _refined(

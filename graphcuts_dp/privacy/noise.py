@@ -397,11 +397,13 @@ class _Inversion:
     def __init__(self, cdf: ScaledCdf, last: int | None) -> None:
         self._cdf = cdf
         self._last = last
-        cuts = self._cuts(16)
+        self._fine_cuts = self._cuts(64)
+        # The first 16 bits of a number, rounded down, are those of its first 64.
+        coarse = self._fine_cuts >> np.uint64(48)
+        cuts = coarse[: int(np.searchsorted(coarse, (1 << 16) - 1)) + 1]
         words = np.arange(1 << 16)
         self._table = np.searchsorted(cuts, words, side="left").astype(np.int32)
         self._table[cuts.astype(np.int64)] = -1  # a cut lies inside this cell: look closer
-        self._fine_cuts = self._cuts(64)
 
     def _cuts(self, bits: int) -> npt.NDArray[np.uint64]:
         cuts: list[int] = []
@@ -491,8 +493,15 @@ def _every(power: Power, stride: int) -> Power:
 def _digits(rate: Fraction, size: int, power: Power) -> _Inversion:
     lost = len(str(int(1 / rate)))  # digits, by taking what is nearly 1 from 1
 
+    @cache
+    def divisor(_: int) -> decimal.Decimal:
+        """Of all cuts, to so many digits."""
+        return 1 - power(size)
+
     def cdf(value: int, bits: int) -> int:
-        return _floor_bits(lambda: (1 - power(value + 1)) / (1 - power(size)), bits, lost)
+        return _floor_bits(
+            lambda: (1 - power(value + 1)) / divisor(decimal.getcontext().prec), bits, lost
+        )
 
     return _Inversion(cdf, last=size - 1)
 

@@ -279,7 +279,7 @@ class CuttingPlane(GapSearch):
         return np.asarray(matrix[self.places], dtype=np.float64)
 
 
-# bench_game.py: values over n^1.5 of .250, .230, .245 at n = 60, 150, 400, the first-order fit
+# Values over n^1.5 of .250, .230, .245 at n = 60, 150, 400, the first-order fit
 # .248, .227, .228.
 _SCALE = 0.1  # of the data player's steps, in diameters of the box; see `regret_bound`
 _CUTS = 8  # that the query player mixes

@@ -142,7 +142,7 @@ def _restored(stored: npt.NDArray[Any], cap: float) -> RealMatrix:
     return x
 
 
-# Tuned with bench_release.py for the time to a gap of 5 %: 0.3 s at n = 300, 5 s at n = 2,000.
+# Tuned for the time to a gap of 5 %: 0.3 s at n = 300, 5 s at n = 2,000.
 _FIRST_ALTERNATIONS = 30
 _AVERAGE = 0.03  # weight of the newest direction in the running average
 _PATIENCE = 20  # steps without progress before the next targets are less ambitious

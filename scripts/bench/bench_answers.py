@@ -30,6 +30,7 @@ import graphcuts_dp as gc
 from graphcuts_dp.pairs.queries import pairs_of_cut
 from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release.measuring import measure
+from scripts.bench.harness import Table
 from scripts.figures.random_graphs import power_law_bipartite
 
 EPSILONS = (0.5, 1.0, 2.0)
@@ -181,31 +182,11 @@ def cases(quick: bool) -> Iterator[Case]:
     yield case_of("air routes, first 500", gc.Graph.of(part, weighted=False), False)
 
 
-@dataclass
-class Squares:
-    """Sums of squared errors of a kind of cuts."""
-
-    expected: float = 0.0
-    entries: float = 0.0
-    unbiased: float = 0.0
-    synthetic: float = 0.0
-    alone: float = 0.0
-    pooled: float = 0.0
-
-    def ratios(self, cuts_variance: float) -> dict[str, float]:
-        """Roots, over that of the entries."""
-        found = {"exp": math.sqrt(self.expected / cuts_variance)}
-        names = {"unb": "unbiased", "syn": "synthetic", "one": "alone", "pool": "pooled"}
-        return found | {
-            short: math.sqrt(getattr(self, name) / self.entries) for short, name in names.items()
-        }
-
-
 def answers_of(case: Case, epsilon: float, seeds: int) -> dict[str, dict[str, float]]:
-    """The rows of the first table for one graph, and the worst-cut bounds on the way."""
+    """The rows of the first table for one graph: roots of sums of squares, over the entries'."""
     families = case.families()
-    found = {kind: Squares() for kind in families}
-    variance = dict.fromkeys(families, 0.0)
+    sums = {kind: np.zeros(len(_COLUMNS)) for kind in families}
+    entries, variance = dict.fromkeys(families, 0.0), dict.fromkeys(families, 0.0)
     for seed in range(seeds):
         release = gc.release_graph(case.graph, epsilon=epsilon, noise=case.noise, seed=seed)
         noisy = release.noisy
@@ -213,18 +194,24 @@ def answers_of(case: Case, epsilon: float, seeds: int) -> dict[str, dict[str, fl
         for kind, queries in families.items():
             truth = gc.answer_all(queries, case.graph)
             masks = [query.masks(space) for query in queries]
-            sums, entries = found[kind], np.array([noisy.cut_value(*m) for m in masks])
             variance[kind] += noisy.distribution.standard_deviation**2 * sum(
                 pairs_of_cut(*m, space) for m in masks
             )
-            sums.expected += sum(release.estimator.estimate(*m).noise.variance for m in masks)
-            sums.entries += squared(entries, truth)
-            sums.unbiased += squared(values(release.answer_all(queries)), truth)
-            sums.synthetic += squared(gc.answer_all(queries, release.graph), truth)
+            entries[kind] += squared(np.array([noisy.cut_value(*m) for m in masks]), truth)
             alone = [release.answer(query, estimate="shrunk") for query in queries]
-            sums.alone += squared(values(alone), truth)
-            sums.pooled += squared(values(release.answer_all(queries, estimate="shrunk")), truth)
-    return {kind: sums.ratios(variance[kind]) for kind, sums in found.items()}
+            sums[kind] += (
+                sum(release.estimator.estimate(*m).noise.variance for m in masks),
+                squared(values(release.answer_all(queries)), truth),
+                squared(gc.answer_all(queries, release.graph), truth),
+                squared(values(alone), truth),
+                squared(values(release.answer_all(queries, estimate="shrunk")), truth),
+            )
+    scales = {kind: np.array([variance[kind], *[entries[kind]] * 4]) for kind in families}
+    roots = {kind: np.sqrt(sums[kind] / scales[kind]) for kind in families}
+    return {kind: dict(zip(_COLUMNS, roots[kind].tolist(), strict=True)) for kind in families}
+
+
+_COLUMNS = ("exp", "unb", "syn", "one", "pool")
 
 
 def values(answers: list[Any]) -> Any:
@@ -239,28 +226,24 @@ def squared(found: Any, truth: Any) -> float:
 
 def first_table(every: list[Case], epsilon: float, seeds: int) -> None:
     """Print it, with the summary that the promises are about."""
-    rows: list[tuple[bool, str, dict[str, float]]] = []
-    print(f"epsilon = {epsilon:g}")
-    print(
-        f"{'':<26}{'cuts':<10}" + "".join(f"{c:>7}" for c in ("exp", "unb", "syn", "one", "pool"))
-    )
+    rows: dict[str, list[tuple[str, dict[str, float]]]] = {"tuning": [], "validation": []}
+    columns = " ".join(f"{name}:>7.2f" for name in _COLUMNS)
+    table = Table(f":<26 cuts:<10 {columns} :<2", f"epsilon = {epsilon:g}")
     for case in every:
         for kind, ratios in answers_of(case, epsilon, seeds).items():
-            rows.append((case.tuning, kind, ratios))
-            mark = " *" if ratios["pool"] > 1.1 * min(ratios["unb"], ratios["syn"]) else ""
-            cells = "".join(f"{value:>7.2f}" for value in ratios.values())
-            print(f"{case.name:<26}{kind:<10}{cells}{mark}", flush=True)
-    for tuning, name in ((True, "tuning"), (False, "validation")):
-        of = [(kind, r) for which, kind, r in rows if which == tuning]
+            rows["tuning" if case.tuning else "validation"].append((kind, ratios))
+            worse = ratios["pool"] > 1.1 * min(ratios["unb"], ratios["syn"])
+            table.row(case.name, kind, *ratios.values(), " *" if worse else "")
+    for name, of in rows.items():
         if not of:
             continue
         better = [r["pool"] / min(r["unb"], r["syn"]) for _, r in of]
+        single = [r["unb"] for kind, r in of if kind == "vertices"]
         print(f"{name}: pooled over the better of both: largest {max(better):.2f}, "
               f"above 1.1 on {sum(b > 1.1 for b in better)} of {len(of)}, below 1 on "
               f"{sum(b < 1 for b in better)}; unbiased over entries: largest expected "
               f"{max(r['exp'] for _, r in of):.3f}, measured {max(r['unb'] for _, r in of):.2f}; "
-              f"single vertices {min(r['unb'] for k, r in of if k == 'vertices'):.2f} to "
-              f"{max(r['unb'] for k, r in of if k == 'vertices'):.2f}")  # fmt: skip
+              f"single vertices {min(single):.2f} to {max(single):.2f}")  # fmt: skip
     print()
 
 
@@ -290,9 +273,10 @@ def cut_of(shape: tuple[int, int, int], rows: int, columns: int, plain: bool, rn
     return first | both, second | both
 
 
-def coverage(graph: Any, noise: str, mechanism: str, epsilon: float, draws: int) -> str:
+def coverage(graph: Any, noise: str, mechanism: str, epsilon: float, draws: int) -> list[float]:
     """A row of the second table."""
     rng = np.random.default_rng(2)
+    terms = {"epsilon": epsilon, "noise": noise, "response": gc.Response(mechanism)}
     source = SeededEntropy(3)
     plain = isinstance(graph, gc.Graph)
     sizes = (*graph.shape, plain)
@@ -303,14 +287,9 @@ def coverage(graph: Any, noise: str, mechanism: str, epsilon: float, draws: int)
         cuts = [cut_of(shapes[(draw + i) % SHAPES], *sizes, rng) for i in range(CUTS_A_DRAW)]
         queries = [gc.CutQuery(*cut) for cut in cuts]
         truth = gc.answer_all(queries, graph)
-        release = gc.Release(
-            measurements=measure(
-                graph, epsilon=epsilon, noise=noise, source=source, response=gc.Response(mechanism)
-            )
-        )
+        release = gc.Release(measurements=measure(graph, source=source, **terms))
         for answer, (S, T), true in zip(release.answer_all(queries), cuts, truth, strict=True):
-            pairs = pairs_of_cut(S, T, graph.space)
-            old = old_radius(release.noisy.distribution, pairs)
+            old = old_radius(release.noisy.distribution, pairs_of_cut(S, T, graph.space))
             held += answer.interval[0] <= true <= answer.interval[1]
             before += abs(release.noisy.cut_value(S, T) - true) <= old
         estimate = release.estimator.estimate(S, T)  # the last cut's: the shapes take turns
@@ -319,8 +298,7 @@ def coverage(graph: Any, noise: str, mechanism: str, epsilon: float, draws: int)
         every = release.answer_all(queries[:1], simultaneous=True)[0].interval
         for_all += every[0] <= truth[0] <= every[1]
     count = draws * CUTS_A_DRAW
-    return (f"{held / count:>9.4f}{before / count:>9.4f}{widths / draws:>9.3f}"
-            f"{old_widths / draws:>9.3f}{for_all / draws:>9.3f}{count:>9}")  # fmt: skip
+    return [held / count, before / count, widths / draws, old_widths / draws, for_all / draws]
 
 
 @lru_cache(maxsize=1 << 12)
@@ -332,30 +310,32 @@ def old_radius(distribution: Any, pairs: int) -> float:
 def second_table(draws: int) -> None:
     """Coverage."""
     print("coverage of 95 %: now, before; half widths over the deviation: now, before; all at once")
+    table = Table(":<36 now:>9.4f before:>9.4f now:>9.3f before:>9.3f at_once:>9.3f cuts:>9")
     planted: Any = gc.Graph.of(nx.planted_partition_graph(4, 75, 0.4, 0.04, seed=1))
+    both = "degrees+response"
+    mechanisms = (("response", 1.0), ("auto", 1.0), *((both, epsilon) for epsilon in EPSILONS))
+    settings: dict[str, tuple[Any, str, str, float]] = {
+        f"planted 300, {how}, {epsilon:g}": (planted, "binary", how, epsilon)
+        for how, epsilon in mechanisms
+    }
     weighted = similarity(60, 0.05, 1.0, True).graph
-    settings: list[tuple[str, Any, str, str, float]] = [
-        *((f"planted 300, {how}, {e:g}", planted, "binary", how, e) for how, e in (
-            ("response", 1.0), ("auto", 1.0), *(("degrees+response", e) for e in EPSILONS))),
-        ("similarity 60, laplace, 1", weighted, "laplace", "degrees+response", 1.0),
-        ("ratings 80 x 200, 1", ratings(80, 200, 4, True).graph, "binary", "degrees+response", 1.0),
-    ]  # fmt: skip
-    for name, *setting in settings:
-        print(f"{name:<36}" + coverage(*setting, draws), flush=True)
+    settings["similarity 60, laplace, 1"] = (weighted, "laplace", both, 1.0)
+    settings["ratings 80 x 200, 1"] = (ratings(80, 200, 4, True).graph, "binary", both, 1.0)
+    for name, setting in settings.items():
+        table.row(name, *coverage(*setting, draws), draws * CUTS_A_DRAW)
     print()
 
 
 def third_table(every: list[Case], epsilons: tuple[float, ...]) -> None:
     """The proven bound on the worst cut over what is found."""
-    ratios = []
+    ratios: list[float] = []
+    table = Table(":<26 " + " ".join(f"{epsilon:g}:>8.1f" for epsilon in epsilons))
     for case in every:
-        cells = []
         for epsilon in epsilons:
             release = gc.release_graph(case.graph, epsilon=epsilon, noise=case.noise, seed=0)
             found = gc.cut_norm(release.graph.dense() - case.graph.dense())
             ratios.append(release.worst_cut_error_bound() / found.lower)
-            cells.append(f"{ratios[-1]:>8.1f}")
-        print(f"{case.name:<26}" + "".join(cells), flush=True)
+        table.row(case.name, *ratios[-len(epsilons) :])
     print(f"from {min(ratios):.1f} to {max(ratios):.1f}, median {np.median(ratios):.1f}\n")
 
 

@@ -20,7 +20,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import igraph
 import networkx as nx
@@ -31,31 +31,10 @@ from graphcuts_dp.graph.adjacency import Graph, read_graph
 from graphcuts_dp.graph.assemble import Options
 from graphcuts_dp.graph.edge_lists import read_edge_list
 from graphcuts_dp.tables.file_bytes import TextFormat
+from scripts.bench.harness import Table, run
 
 
-class Row(NamedTuple):
-    """One measurement; `ratio` is this time over ours for the same task."""
-
-    task: str
-    tool: str
-    seconds: float
-    ratio: float
-
-
-def rows(edges: int = 1_000_000, repeats: int = 5) -> list[Row]:
-    """Measure every task with every tool; the first tool of a task is ours."""
-    with tempfile.TemporaryDirectory() as folder:
-        results = []
-        for task, tools in _tasks(Path(folder), edges).items():
-            ours = 0.0
-            for tool, action in tools.items():
-                seconds = _median(action, repeats)
-                ours = ours or seconds
-                results.append(Row(task, tool, seconds, seconds / ours))
-        return results
-
-
-def _median(action: Callable[[], object], repeats: int) -> float:
+def _median(action: Callable[[], object], repeats: int = 5) -> float:
     times = []
     for _ in range(repeats):
         start = time.process_time()
@@ -71,13 +50,12 @@ def _tasks(folder: Path, edges: int) -> dict[str, dict[str, Callable[[], object]
     pairs = draw.integers(0, max(edges // 10, 2), (edges, 2))
     plain, named = folder / "plain.edges", folder / "named.csv"
     weighted = folder / "weighted.csv"
-    plain.write_text("".join(f"{a} {b}\n" for a, b in pairs.tolist()))
-    named.write_text("source,target\n" + "".join(f"v{a},v{b}\n" for a, b in pairs.tolist()))
-    mass = draw.random(edges).tolist()
-    weighted.write_text(
-        "source,target,weight\n"
-        + "".join(f"{a},{b},{w!r}\n" for (a, b), w in zip(pairs.tolist(), mass, strict=True))
-    )
+    ends = pairs.tolist()
+    plain.write_text("".join(f"{a} {b}\n" for a, b in ends))
+    named.write_text("source,target\n" + "".join(f"v{a},v{b}\n" for a, b in ends))
+    mass = zip(ends, draw.random(edges).tolist(), strict=True)
+    rows = "".join(f"{a},{b},{w!r}\n" for (a, b), w in mass)
+    weighted.write_text("source,target,weight\n" + rows)
     data = plain.read_bytes()
     n = int((4 * edges) ** 0.5) + 1
     first, second = np.triu_indices(n, 1)
@@ -156,16 +134,6 @@ def _readers(named: Path) -> dict[str, Callable[[], object]]:
     return tools
 
 
-class Memory(NamedTuple):
-    """What reading a file took in a process of its own, in MB; the ratio is peak over arrays."""
-
-    file: str
-    seconds: float
-    peak: float
-    arrays: float
-    ratio: float
-
-
 _READ = """
 import re, sys, time
 from pathlib import Path
@@ -187,21 +155,17 @@ print(seconds, peak / 1e6, arrays / 1e6)
 """
 
 
-def memory(edges: int = 10_000_000) -> list[Memory]:
-    """Read files of so many rows between a tenth as many vertices, each in a process of its own."""
-    with tempfile.TemporaryDirectory() as name:
-        found = []
-        for path in _large_files(Path(name), edges):
-            done = subprocess.run(
-                [sys.executable, "-c", _READ, str(path)],
-                env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
-                check=True,
-                capture_output=True,
-                text=True,
-            )
-            seconds, peak, arrays = map(float, done.stdout.split())
-            found.append(Memory(path.name, seconds, peak, arrays, peak / arrays))
-        return found
+def memory(path: Path) -> tuple[float, ...]:
+    """What reading a file takes in a process of its own: seconds, peak and arrays in MB, ratio."""
+    done = subprocess.run(
+        [sys.executable, "-c", _READ, str(path)],
+        env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    seconds, peak, arrays = map(float, done.stdout.split())
+    return seconds, peak, arrays, peak / arrays
 
 
 def _large_files(folder: Path, edges: int) -> list[Path]:
@@ -210,21 +174,13 @@ def _large_files(folder: Path, edges: int) -> list[Path]:
     weights = draw.integers(1, 50, edges)
     names = ("integers.edges", "integers-weights.csv", "names.csv", "names-weights.csv")
     paths = [folder / name for name in names]
-    with (
-        paths[0].open("w") as plain,
-        paths[1].open("w") as weighted,
-        paths[2].open("w") as named,
-        paths[3].open("w") as both,
-    ):
-        for file, head in zip((weighted, named, both), (",weight", "", ",weight"), strict=True):
-            file.write(f"source,target{head}\n")
-        for start in range(0, edges, 500_000):
-            pairs = ends[start : start + 500_000].tolist()
-            rows = [(a, b, w) for (a, b), w in zip(pairs, weights[start:].tolist(), strict=False)]
-            plain.writelines(f"{a} {b}\n" for a, b, _ in rows)
-            weighted.writelines(f"{a},{b},{w}\n" for a, b, w in rows)
-            named.writelines(f"user{a},user{b}\n" for a, b, _ in rows)
-            both.writelines(f"user{a},user{b},{w}\n" for a, b, w in rows)
+    forms = ("{a} {b}\n", "{a},{b},{w}\n", "user{a},user{b}\n", "user{a},user{b},{w}\n")
+    heads = ("", "source,target,weight\n", "source,target\n", "source,target,weight\n")
+    for path, form, head in zip(paths, forms, heads, strict=True):
+        with path.open("w") as file:
+            file.write(head)
+            pairs = zip(ends.tolist(), weights.tolist(), strict=True)
+            file.writelines(form.format(a=a, b=b, w=w) for (a, b), w in pairs)
     packed = folder / "integers-weights.csv.gz"
     packed.write_bytes(gzip.compress(paths[1].read_bytes(), 1))
     paths.append(packed)
@@ -239,19 +195,23 @@ def _large_files(folder: Path, edges: int) -> list[Path]:
     return paths
 
 
-def main() -> None:
-    """Print the table; --quick takes a tenth of the edges."""
-    edges = 100_000 if "--quick" in sys.argv else 1_000_000
-    print(f"{'task':45} {'tool':22} {'seconds':>8} {'ratio':>7}")
-    for row in rows(edges):
-        print(f"{row.task:45} {row.tool:22} {row.seconds:8.3f} {row.ratio:7.1f}")
-    print(f"\n{'file':45} {'seconds':>8} {'peak MB':>8} {'arrays':>8} {'ratio':>7}")
-    for each in memory(10 * edges):
-        print(
-            f"{each.file:45} {each.seconds:8.2f} {each.peak:8.0f} {each.arrays:8.0f} "
-            f"{each.ratio:7.2f}"
-        )
+def main(quick: bool) -> None:
+    """Print both tables; --quick takes a tenth of the edges."""
+    edges = 100_000 if quick else 1_000_000
+    table = Table("task:<45 _tool:<23 seconds:>9.3f ratio:>8.1f")
+    with tempfile.TemporaryDirectory() as folder:
+        for task, tools in _tasks(Path(folder), edges).items():
+            ours = 0.0  # the first tool of a task is ours
+            for tool, action in tools.items():
+                seconds = _median(action)
+                ours = ours or seconds
+                table.row(task, f" {tool}", seconds, seconds / ours)
+    print()
+    table = Table("file:<45 seconds:>9.2f peak_MB:>9.0f arrays:>9.0f ratio:>8.2f")
+    with tempfile.TemporaryDirectory() as folder:
+        for path in _large_files(Path(folder), 10 * edges):
+            table.row(path.name, *memory(path))
 
 
 if __name__ == "__main__":
-    main()
+    run(main, __doc__)

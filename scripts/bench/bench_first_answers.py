@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -21,21 +22,20 @@ import graphcuts_dp as gc
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "server"))
 from processes import Process
 
+from scripts.bench.harness import Table, timed
+
 SMALL = 10 if "--quick" in sys.argv else 1
 RNG = np.random.default_rng(1)
 Commands = list[str]
 
 
-def typed(folder: Path, commands: Commands) -> str:
-    """Run the commands in the folder; what the last one printed."""
-    printed = ""
+def typed(folder: Path, commands: Commands) -> None:
+    """Run the commands in the folder."""
     for command in commands:
         line = [sys.executable, "-m", "graphcuts_dp", *command.split()]
         found = subprocess.run(line, cwd=folder, capture_output=True, text=True, check=False)
         if found.returncode:
             raise RuntimeError(f"{command}: {found.stderr}")
-        printed = found.stdout
-    return printed
 
 
 def labels(folder: Path, name: str, stem: str, number: int) -> list[str]:
@@ -174,43 +174,26 @@ def million(folder: Path) -> Commands:
     ]
 
 
-def explained(_folder: Path) -> Commands:
-    """A data protection officer."""
-    return ["plan --explain --epsilon 1 --protect edges:at-most=20"]
-
-
-def theorem(_folder: Path) -> Commands:
-    """A researcher with a theorem."""
-    return ["figures table-1 --quick -o figures"]
-
-
-def planned(_folder: Path) -> Commands:
-    """Somebody with sixty people and no groups."""
-    return ["plan --n 60 --edges 100 --queries 1000 --epsilon 1 --delta 1e-6"]
-
-
 PEOPLE: tuple[Callable[[Path], Commands], ...] = (
-    calls,
-    school,
-    synthetic,
-    questions,
-    ratings,
-    meeting,
-    million,
-    explained,
-    theorem,
-    planned,
+    *(calls, school, synthetic, questions, ratings, meeting, million),
 )
+OTHERS = {  # who need no files
+    "A data protection officer": "plan --explain --epsilon 1 --protect edges:at-most=20",
+    "A researcher with a theorem": "figures table-1 --quick -o figures",
+    "Somebody with sixty people and no groups": (
+        "plan --n 60 --edges 100 --queries 1000 --epsilon 1 --delta 1e-6"
+    ),
+}
 
 
 def team(folder: Path) -> float:
     """A team of five analysts of 2,000 people: seconds until each of them has an answer."""
     graph = acquainted(2_000 // SMALL, 30)
     begun = time.perf_counter()
-    process = Process(folder, graph, "--budget-epsilon", "5")
+    process = Process(folder, graph, "--budget", "5")
     try:
         for number in range(5):
-            process.add(f"a{number}", "--preapproved", "--epsilon", "1", "--queries", "100")
+            process.add(f"a{number}", preapproved=True, epsilon=1.0, queries=100)
         for number in range(5):
             token = process.tokens[f"a{number}"]
             with gc.connect(process.url, token, name="first", epsilon=1.0, queries=100) as asked:
@@ -227,16 +210,15 @@ def told(function: Callable[..., object]) -> str:
 
 def main() -> None:
     """Print the table."""
-    print(f"{'who':78} {'seconds':>8}")
-    for make in PEOPLE:
+    table = Table("who:<78 seconds:>9.1f")
+    makers = {told(make): make for make in PEOPLE}
+    makers |= {who: lambda _, command=command: [command] for who, command in OTHERS.items()}
+    for who, make in makers.items():
         with tempfile.TemporaryDirectory() as place:
-            folder = Path(place)
-            commands = make(folder)
-            begun = time.perf_counter()
-            typed(folder, commands)
-            print(f"{told(make):78} {time.perf_counter() - begun:8.1f}", flush=True)
+            commands = make(Path(place))
+            table.row(who, timed(partial(typed, Path(place), commands))[0])
     with tempfile.TemporaryDirectory() as place:
-        print(f"{told(team):78} {team(Path(place)):8.1f}", flush=True)
+        table.row(told(team), team(Path(place)))
 
 
 if __name__ == "__main__":

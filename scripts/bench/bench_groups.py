@@ -1,8 +1,8 @@
 """What public groups are worth to a release: with them, without, and with groups made by chance.
 
-Run `python -m scripts.bench.bench_groups [--part tuning|validation] [--seeds 3] [--epsilon 1]`.
-The shares of epsilon, the threshold of `telling` and the slack of the fit were set on the tuning
-graphs alone; the validation graphs were drawn afterwards, once.
+Run `python -m scripts.bench.bench_groups [--quick]`. The shares of epsilon, the threshold of
+`telling` and the slack of the fit were set on the tuning graphs alone; the validation graphs were
+drawn afterwards, once.
 
 For each graph, each a median over seeds (worst seed in brackets):
   W       worst cut error over 2m, proven from above, of today's release without groups
@@ -13,12 +13,11 @@ For each graph, each a median over seeds (worst seed in brackets):
           epsilon: of the synthetic graph without groups, with them, and of the answers
 """
 
-import argparse
 import math
 import statistics
-import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import networkx as nx
@@ -28,10 +27,12 @@ import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from scripts.bench.baseline_graphs import drawn, ends
+from scripts.bench.harness import run, timed
 
 Matrix = Any
 Case = tuple[gc.Graph, Matrix]
 TOLERANCE = 0.05  # of the certificates
+EPSILON, SEEDS, QUICK_SEEDS = 1.0, 10, 3
 
 
 def blocks(
@@ -118,7 +119,7 @@ GRAPHS: dict[str, dict[str, Callable[[], Case]]] = {
 }  # fmt: skip
 
 
-def errors(case: Case, release: gc.Release, epsilon: float) -> tuple[float, float, float]:
+def errors(case: Case, release: gc.Release) -> tuple[float, float, float]:
     """W, and the errors of group pairs of the synthetic graph and of the answers over raw."""
     graph, labels = case
     wrong = release.graph.dense() - graph.dense()
@@ -126,7 +127,7 @@ def errors(case: Case, release: gc.Release, epsilon: float) -> tuple[float, floa
     members = np.eye(labels.max() + 1)[labels]
     pairs = np.triu_indices(members.shape[1], 1)
     sizes = np.outer(members.sum(axis=0), members.sum(axis=0))[pairs]
-    spread = noise_distribution("binary", epsilon=epsilon).standard_deviation
+    spread = noise_distribution("binary", epsilon=EPSILON).standard_deviation
     raw = spread * math.sqrt(2 / math.pi) * np.sqrt(sizes).mean()
     made = np.abs((members.T @ wrong @ members)[pairs]).mean() / raw
     cuts = [
@@ -139,52 +140,46 @@ def errors(case: Case, release: gc.Release, epsilon: float) -> tuple[float, floa
     return worst, made, np.abs(np.subtract(told, truth)).mean() / raw
 
 
-def measured(make: Callable[[], Case], seeds: int, epsilon: float) -> dict[str, Any]:
+def measured(make: Callable[[], Case], seeds: int) -> dict[str, Any]:
     """All errors of one graph."""
     case = make()
     graph, labels = case
     chance = np.random.default_rng(5).permutation(labels)
     found: dict[str, list[tuple[float, float, float]]] = {}
-    kinds = (("none", None), ("groups", labels), ("chance", chance))
+    kinds = {"none": None, "groups": labels, "chance": chance}
     for seed in range(seeds):
-        for kind, own in kinds:
+        for kind, own in kinds.items():
             groups = None if own is None else gc.Groups(graph.vertices, {"g": own.tolist()})
-            made = gc.release_graph(graph, epsilon=epsilon, seed=seed, groups=groups)
-            found.setdefault(kind, []).append(errors(case, made, epsilon))
-    plain = [each[0] for each in found["none"]]
+            made = gc.release_graph(graph, epsilon=EPSILON, seed=seed, groups=groups)
+            found.setdefault(kind, []).append(errors(case, made))
+    worst = {kind: np.array(each)[:, 0] for kind, each in found.items()}
+    over = {kind: worst[kind] / worst["none"] for kind in ("groups", "chance")}
     return {
         "n, m": (graph.n, len(graph.rows)),
-        "W": plain,
-        "with": [a[0] / b for a, b in zip(found["groups"], plain, strict=True)],
-        "chance": [a[0] / b for a, b in zip(found["chance"], plain, strict=True)],
+        "W": worst["none"],
+        "with": over["groups"],
+        "chance": over["chance"],
         "pairs, without": [each[1] for each in found["none"]],
         "pairs, with": [each[1] for each in found["groups"]],
         "pairs, answers": [each[2] for each in found["groups"]],
     }
 
 
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--part", choices=[*GRAPHS, "both"], default="both")
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--epsilon", type=float, default=1.0)
-    parser.add_argument("--quick", action="store_true", help="the first graph of each part")
-    given = parser.parse_args()
+def main(quick: bool) -> None:
+    """Measure and print; --quick takes the first graph of each part."""
     warnings.simplefilter("ignore", AccuracyWarning)
-    for part in GRAPHS if given.part == "both" else [given.part]:
-        print(f"{part}, epsilon = {given.epsilon:g}, {given.seeds} seeds: median (worst)")
-        for name, make in list(GRAPHS[part].items())[: 1 if given.quick else None]:
-            begun = time.perf_counter()
-            found = measured(make, given.seeds, given.epsilon)
+    seeds = QUICK_SEEDS if quick else SEEDS
+    for part, graphs in GRAPHS.items():
+        print(f"{part}, epsilon = {EPSILON:g}, {seeds} seeds: median (worst)")
+        for name, make in list(graphs.items())[: 1 if quick else None]:
+            took, found = timed(partial(measured, make, seeds))
             n, m = found.pop("n, m")
             cells = (
                 f"{key} {statistics.median(values):.3f} ({max(values):.3f})"
                 for key, values in found.items()
             )
-            took = time.perf_counter() - begun
             print(f"  {name} (n {n}, m {m:,}): {'; '.join(cells)}; {took:.0f} s", flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    run(main, __doc__)

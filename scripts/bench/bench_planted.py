@@ -10,7 +10,6 @@ many of these do not warn. Each release is of a graph of its own. Thresholds wer
 graphs called "tuning" alone.
 """
 
-import argparse
 import itertools
 import warnings
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ import numpy as np
 
 import graphcuts_dp as gc
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
-from scripts.bench.harness import Table
+from scripts.bench.harness import Table, run
 
 SEEDS, QUICK_SEEDS = 50, 3
 
@@ -132,23 +131,16 @@ def columns(kind: Kind, found: list[dict[str, Any]]) -> tuple[Any, ...]:
     return kind.signal, made.mean(), np.median(made), made.max(), warned, *outside
 
 
-def main() -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="few releases of each kind")
-    parser.add_argument("--seeds", type=int, default=SEEDS, help="releases of each kind")
-    parser.add_argument("--graphs", default="", help="only kinds whose name contains this")
-    options = parser.parse_args()
-    seeds = QUICK_SEEDS if options.quick else options.seeds
+def main(quick: bool) -> None:
+    """Print the table; --quick takes few releases of each kind."""
     table = Table(
         "n,_blocks,_densities,_epsilon:<40 :<8 signal:>6.2f mean:>7.2f median:>8.2f largest:>8.2f "
         "warned:>8.2f joint:>6 :>4 all:>6 :>4"
     )
     for kind in sorted(KINDS, key=lambda kind: kind.signal):
-        if options.graphs in kind.name:
-            found = measured(kind, range(seeds))
-            table.row(kind.name, "tuning" if kind.tuning else "", *columns(kind, found))
+        found = measured(kind, range(QUICK_SEEDS if quick else SEEDS))
+        table.row(kind.name, "tuning" if kind.tuning else "", *columns(kind, found))
 
 
 if __name__ == "__main__":
-    main()
+    run(main, __doc__)

@@ -27,7 +27,7 @@ def replies(graph, tick, asks):
     with tempfile.TemporaryDirectory() as name:
         options = ("--budget", "50,delta=1e-3", "--rate", "100000")
         process = Process(name, graph, *options, "--tick", str(tick))
-        process.add("ann", "--preapproved")
+        process.add("ann", preapproved=True)
         terms = {"epsilon": 40.0, "delta": 1e-4, "queries": 10 * asks}
         with gc.connect(
             process.url, process.tokens["ann"], method="multiplicative-weights", **terms

@@ -114,7 +114,7 @@ def main():
         budget = ("--budget", "50,delta=1e-4")
         process = Process(folder, graph, *budget, "--tick", str(given.tick), "--rate", "1000")
         for number in range(CLIENTS):
-            process.add(f"client{number}", "--preapproved")
+            process.add(f"client{number}", preapproved=True)
         answers, waits, problems, took = served(process, n, seconds)
         wrong = check(process, answers)
         curator = Connection(process.url, process.tokens["curator"], timeout=60, certificate=None)

@@ -18,11 +18,11 @@ three with public groups, column by column. Seeds 0 and 1 are for validation: no
 on their graphs, but on those of seeds 100 and 101.
 
     python -m scripts.bench.bench_sparse                 # n = 10^4, and 10^5 for two weights
-    python -m scripts.bench.bench_sparse --n 100000 --seeds 1
     python -m scripts.bench.bench_sparse --data FOLDER   # real graphs of a folder
 """
 
 import argparse
+import itertools
 import math
 from contextlib import nullcontext
 from fractions import Fraction
@@ -41,10 +41,12 @@ from graphcuts_dp.measure.statistics import measure_degrees, measure_weight_coun
 from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release import measuring
 from graphcuts_dp.synth.sparse_fit import fit_sparse
+from scripts.bench.harness import Table
 
 SIZES = (0.4, 0.3, 0.2, 0.1)
 COLUMNS = ("halves", "sets", "degrees", "pairs", "half groups", "worst")
 COUNTS = Fraction(1, 50)
+EPSILON, SEEDS = 1.0, 2
 SHARES = {"d .02": 0.02, "d .95": 0.95}  # of epsilon, for degrees
 
 
@@ -122,11 +124,11 @@ def errors(graph, codes, model, *, few=False, seed=5):
     return found
 
 
-def raw(graph, codes, epsilon):
+def raw(graph, codes):
     """Expected errors of discrete Laplace noise on all pairs."""
     n, deviation = (
         graph.n,
-        noise_distribution("discrete-laplace", epsilon=epsilon).law.variance ** 0.5,
+        noise_distribution("discrete-laplace", epsilon=EPSILON).law.variance ** 0.5,
     )
     normal = math.sqrt(2 / math.pi) * deviation
     sizes = np.bincount(codes).astype(float)
@@ -142,12 +144,12 @@ def raw(graph, codes, epsilon):
     }
 
 
-def baseline(graph, groups, method, epsilon, seed):
+def baseline(graph, groups, method, seed):
     """A model of one kind of measurement alone."""
     source, cap = SeededEntropy(seed), graph.weight_cap
-    whole = noise_distribution("discrete-laplace", epsilon=epsilon, weight_cap=cap)
-    counts = measure_weight_counts(graph, whole, epsilon=COUNTS * Fraction(epsilon), source=source)
-    rest = (1 - COUNTS) * Fraction(epsilon)
+    whole = noise_distribution("discrete-laplace", epsilon=EPSILON, weight_cap=cap)
+    counts = measure_weight_counts(graph, whole, epsilon=COUNTS * Fraction(EPSILON), source=source)
+    rest = (1 - COUNTS) * Fraction(EPSILON)
 
     def model(*others):
         bought = Measurements((counts, *others), None)
@@ -179,14 +181,14 @@ def listed(model, kept):
     return type(model).from_parts(parts, model.space, weight_cap=None, whole=True)
 
 
-def ours(graph, groups, epsilon, seed, share=None):
+def ours(graph, groups, seed, share=None):
     """The released model; groups are public ones, "found" or "none"."""
     options = {} if isinstance(groups, str) else {"groups": groups}
     looking = mock.patch.object(measuring, "_may_be_found", return_value="none")
     with looking if groups == "none" else nullcontext():
         release = gc.release_graph(
             graph,
-            epsilon=epsilon,
+            epsilon=EPSILON,
             mechanism=gc.Response("sparse", degree_share=share),
             noise="discrete-laplace",
             seed=seed,
@@ -198,22 +200,16 @@ def ours(graph, groups, epsilon, seed, share=None):
 
 def show(title, results):
     """A table of medians, a method a line."""
-    print(f"\n{title}\n{'':9s}" + "".join(f"{name:>13s}" for name in COLUMNS))
+    print()
+    shown = " ".join(f"{name.replace(' ', '_')}:>13.4g" for name in COLUMNS)
+    lines = Table(f":<13 {shown}", title)
     for method, found in results.items():
-        medians = [np.median([each[column] for each in found]) for column in COLUMNS]
-        print(f"{method:9s}" + "".join(f"{value:13.4g}" for value in medians), flush=True)
-    alone = [results[name] for name in ("degrees", "filter") if name in results]
-    if not alone:
-        return
-    best = least(alone)
-    chosen = {name: [results[name]] for name in ("public", "found", "none") if name in results}
-    chosen["chosen"] = [results[name] for name in ("public", *SHARES) if name in results]
+        lines.row(method, *least([found]))
+    best = least([results["degrees"], results["filter"]])
+    chosen = {name: [results[name]] for name in ("public", "found", "none")}
+    chosen["chosen"] = [results[name] for name in ("public", *SHARES)]
     for name, of in chosen.items():
-        ratios = [own / other for own, other in zip(least(of), best, strict=True)]
-        print(
-            f"{name + '/best':9s}"
-            + "".join(f"{ratio:13.2f}" for ratio in ratios)[max(0, len(name) - 4) :]
-        )
+        lines.row(f"{name}/best", *least(of) / best)
 
 
 def least(methods):
@@ -222,32 +218,31 @@ def least(methods):
     return np.min(medians, axis=0)
 
 
-def table(n, degrees, weights, seeds, epsilon):
+def table(n, degrees, weights, seeds):
     """Errors of all methods on made graphs."""
-    for degree in degrees:
-        for mean in weights:
-            results = {}
-            for seed in range(seeds):
-                graph, codes = made(n, degree, mean, seed)
-                results.setdefault("raw", []).append(raw(graph, codes, epsilon))
-                for method, model in models(graph, codes, epsilon, seed):
-                    found = errors(graph, codes, model, few=n >= 10**5)
-                    results.setdefault(method, []).append(found)
-            show(f"n = {n:,}, average degree {degree}, mean weight {mean}", results)
+    for degree, mean in itertools.product(degrees, weights):
+        results = {}
+        for seed in range(seeds):
+            graph, codes = made(n, degree, mean, seed)
+            results.setdefault("raw", []).append(raw(graph, codes))
+            for method, model in models(graph, codes, seed):
+                found = errors(graph, codes, model, few=n >= 10**5)
+                results.setdefault(method, []).append(found)
+        show(f"n = {n:,}, average degree {degree}, mean weight {mean}", results)
 
 
-def models(graph, codes, epsilon, seed):
+def models(graph, codes, seed):
     """All methods that are run."""
     groups = gc.Groups(graph.vertices, {"group": codes.tolist()})
     for method in ("degrees", "blocks", "filter", "top-m"):
-        yield method, baseline(graph, groups, method, epsilon, seed)
+        yield method, baseline(graph, groups, method, seed)
     for name, given in (("public", groups), ("found", "found"), ("none", "none")):
-        yield name, ours(graph, given, epsilon, seed)
+        yield name, ours(graph, given, seed)
     for name, share in SHARES.items():
-        yield name, ours(graph, groups, epsilon, seed, share)
+        yield name, ours(graph, groups, seed, share)
 
 
-def real(folder, epsilon, seeds):
+def real(folder):
     """Real graphs, without and with weights; groups are Louvain communities, for looking only."""
     import igraph
 
@@ -266,9 +261,9 @@ def real(folder, epsilon, seeds):
         order = np.argsort(-np.bincount(codes))[:10]
         codes = np.where(np.isin(codes, order), np.searchsorted(np.sort(order), codes), len(order))
         results = {}
-        for seed in range(seeds):
-            results.setdefault("raw", []).append(raw(graph, codes, epsilon))
-            for method, model in models(graph, codes, epsilon, seed):
+        for seed in range(SEEDS):
+            results.setdefault("raw", []).append(raw(graph, codes))
+            for method, model in models(graph, codes, seed):
                 results.setdefault(method, []).append(errors(graph, codes, model))
         edges = len(graph.rows)
         show(f"{name}: n = {graph.n:,}, m = {edges:,}, mean {graph.weights.mean():.3g}", results)
@@ -277,23 +272,16 @@ def real(folder, epsilon, seeds):
 def main():
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--n", type=int)
-    parser.add_argument("--degrees", type=int, nargs="+", default=[10, 50])
-    parser.add_argument("--weights", type=float, nargs="+", default=[1, 5, 20, 100])
-    parser.add_argument("--seeds", type=int, default=2)
-    parser.add_argument("--epsilon", type=float, default=1.0)
     parser.add_argument("--data", help="folder of real graphs, instead")
     parser.add_argument("--quick", action="store_true", help="2,000 vertices, one weight, one seed")
     options = parser.parse_args()
     if options.quick:
-        table(2_000, [10], [20], 1, options.epsilon)
+        table(2_000, [10], [20], 1)
     elif options.data:
-        real(options.data, options.epsilon, options.seeds)
-    elif options.n:
-        table(options.n, options.degrees, options.weights, options.seeds, options.epsilon)
+        real(options.data)
     else:
-        table(10**4, options.degrees, options.weights, options.seeds, options.epsilon)
-        table(10**5, [10], [5, 20], 1, options.epsilon)
+        table(10**4, [10, 50], [1, 5, 20, 100], SEEDS)
+        table(10**5, [10], [5, 20], 1)
 
 
 if __name__ == "__main__":

@@ -107,10 +107,7 @@ def benchmark_figure(title: str, panels: Mapping[str, Curves]) -> Figure:
                 if name in curves:
                     draw_series(each, *curves[name], index=index, label=name)
             each.axhline(1.0, **trivial_look())
-            each.set_xscale("log")
-            each.set_yscale("log")
-            each.set_title(measure)
-            each.set_xlabel("epsilon")
+            each.set(xscale="log", yscale="log", title=measure, xlabel="epsilon")
             ticks = sorted({x for xs, _ in curves.values() for x in xs})
             each.set_xticks(ticks, [f"{tick:g}" for tick in ticks], minor=False)
             each.set_xticks([], minor=True)

@@ -151,8 +151,26 @@ def fitted_exponent(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
     return float(np.polyfit(np.log(np.asarray(x)), np.log(np.asarray(y)), 1)[0])
 
 
-def exponent_finding(
-    statement: str, x: npt.ArrayLike, y: npt.ArrayLike, *, claimed: float, tolerance: float
+def exponent(
+    statement: str,
+    points: Sequence[npt.ArrayLike],
+    claimed: float,
+    tolerance: float,
 ) -> Finding:
-    """The fitted exponent of y as a power of x beside the claimed one."""
-    return near(statement, fitted_exponent(x, y), claimed=claimed, tolerance=tolerance)
+    """The fitted exponent of y as a power of x, of points (x, y), beside the claimed one."""
+    return near(statement, fitted_exponent(*points), claimed=claimed, tolerance=tolerance)
+
+
+def at_most(statement: str, measured: float, limit: float = 1.0) -> Finding:
+    """A number that the claim bounds from above: an inequality in words."""
+    return finding(statement, measured, agrees=measured <= limit)
+
+
+def below(statement: str, measured: float, limit: float = 1.0) -> Finding:
+    """A number that the claim puts strictly below another."""
+    return finding(statement, measured, agrees=measured < limit)
+
+
+def above(statement: str, measured: float, limit: float = 1.0) -> Finding:
+    """A number that the claim puts strictly above another."""
+    return finding(statement, measured, agrees=measured > limit)

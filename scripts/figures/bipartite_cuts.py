@@ -38,7 +38,7 @@ from graphcuts_dp.plotting.style import PAGE, house_style
 from graphcuts_dp.resources import Progress
 from graphcuts_dp.session.session import session_of
 from scripts.figures.analysts import worst_cut
-from scripts.figures.base import Finding, Table, exponent_finding, finding, near
+from scripts.figures.base import Finding, Table, below, exponent, near
 from scripts.figures.bounds import mirror_descent_updates
 from scripts.figures.random_graphs import imbalanced_bipartite, power_law_bipartite
 from scripts.figures.rates import BipartiteRates, imbalanced_rates, power_law_rates
@@ -54,7 +54,7 @@ _SIZE, _SIDE = 16, 10**6  # |S| while V varies, V while |S| varies
 _SIZES = (64, 256, 1024, 4096, 16384)
 _QUERIES, _ASKED = 1000, 60  # promised to a session; asked in it
 _SIDES = (128, 181, 256, 362, 512, 724)
-_QUICK_SIDES = (64, 128, 256)
+_QUICK_SIDES = (40, 64, 96)
 _PROMISE_TOLERANCE, _SESSION_TOLERANCE = 0.03, 0.06
 
 Row = tuple[str, str, int, int, float, str, int, float]
@@ -301,25 +301,25 @@ def _findings(table: Table, family: Family) -> list[Finding]:
     for method in METHODS:
         claim = _claim(family, method)
         found += [
-            exponent_finding(
+            exponent(
                 f"JT12 4.1, promised error with {method}: exponent of V, logarithms divided out",
-                *_without_logs(*_series(table, "V varies", method, "promised"), _LOGS[method]),
-                claimed=math.log(claim(math.e, 1)),
-                tolerance=_PROMISE_TOLERANCE,
+                _without_logs(*_series(table, "V varies", method, "promised"), _LOGS[method]),
+                math.log(claim(math.e, 1)),
+                _PROMISE_TOLERANCE,
             ),
-            exponent_finding(
+            exponent(
                 f"JT12 4.1, promised error with {method}: exponent of |S|",
-                *_series(table, "|S| varies", method, "promised"),
-                claimed=math.log(claim(1, math.e)),
-                tolerance=_PROMISE_TOLERANCE,
+                _series(table, "|S| varies", method, "promised"),
+                math.log(claim(1, math.e)),
+                _PROMISE_TOLERANCE,
             ),
             # The claims hold ln(queries)^(1/2) ~ (|S| ln V)^(1/2), which is fixed here.
-            exponent_finding(
+            exponent(
                 f"JT12 (2)-(4), error of sessions with {method}, |S| = V/2: exponent of V,"
                 " logarithms divided out",
-                *_without_logs(*_learnt(table, method), _LOGS[method] - 0.5),
-                claimed=math.log(claim(math.e, math.e)) - 0.5,
-                tolerance=_SESSION_TOLERANCE,
+                _without_logs(*_learnt(table, method), _LOGS[method] - 0.5),
+                math.log(claim(math.e, math.e)) - 0.5,
+                _SESSION_TOLERANCE,
             ),
         ]
     return [*found, *_comparisons(table, family)]
@@ -352,29 +352,25 @@ def _comparisons(table: Table, family: Family) -> list[Finding]:
         for method, errors in zip(METHODS, session, strict=True)
     )
     return [
-        exponent_finding(
+        exponent(
             "JT12 4.1, (2,p) over l_2 = o(1): exponent of V, logarithms divided out",
-            *_without_logs(sides, ratio, _LOGS["(2,p)"] - _LOGS["l_2"]),
-            claimed=math.log(gain),
-            tolerance=_PROMISE_TOLERANCE,
+            _without_logs(sides, ratio, _LOGS["(2,p)"] - _LOGS["l_2"]),
+            math.log(gain),
+            _PROMISE_TOLERANCE,
         ),
-        _below_one(f"JT12 4.1, (2,p) promises less than l_2: ratio at {largest}", ratio[-1]),
-        _below_one(
+        below(f"JT12 4.1, (2,p) promises less than l_2: ratio at {largest}", ratio[-1]),
+        below(
             f"JT12 4.1, better than answering 0: the best promise over 0's error at {largest},"
             f" |S| = {_SIZE}",
             best,
         ),
-        _below_one(
+        below(
             "A uniform graph answers the paper's queries, all left vertices against S, with less"
             " error than any promise: largest ratio for |S| = V/2",
             float((uniform / np.min(session, axis=0)).max()),
         ),
-        _below_one("No session errs by more than it promised: largest error over promise", worst),
+        below("No session errs by more than it promised: largest error over promise", worst),
     ]
-
-
-def _below_one(statement: str, ratio: float) -> Finding:
-    return finding(statement, ratio, agrees=ratio < 1)
 
 
 def _without_logs(x: FloatVector, y: FloatVector, power: float) -> tuple[FloatVector, FloatVector]:
@@ -427,12 +423,13 @@ def bipartite_cuts_figure(table: Table) -> Figure:
         _draw_promises(by_size, table, "|S|")
         _draw_sessions(sessions, table)
         (shared,) = {row["|S|"] for row in table.where(part="V varies")}
-        by_side.set_title(f"Promises, |S| = {shared}")
-        by_side.set_xlabel("V, vertices on each side")
-        by_side.set_ylabel("error / error of answering 0")
+        by_side.set(
+            title=f"Promises, |S| = {shared}",
+            xlabel="V, vertices on each side",
+            ylabel="error / error of answering 0",
+        )
         (shared,) = {row["V"] for row in table.where(part="|S| varies")}
-        by_size.set_title(f"Promises, V = {shared:,}")
-        by_size.set_xlabel("|S|, right vertices of a cut")
+        by_size.set(title=f"Promises, V = {shared:,}", xlabel="|S|, right vertices of a cut")
         figure.legend(handles=_legend(by_side), loc="outside lower left", ncols=3, fontsize=8)
     return figure
 
@@ -475,8 +472,7 @@ def _draw_sessions(axes: Axes, table: Table) -> None:
     log_log(axes)
     _plain(axes.xaxis, (50, 100, 200, 500, 1000))
     _plain(axes.yaxis, (0.05, 0.1, 0.2, 0.5, 1, 2))
-    axes.set_title("Sessions, |S| = V/2")
-    axes.set_xlabel("V, vertices on each side")
+    axes.set(title="Sessions, |S| = V/2", xlabel="V, vertices on each side")
 
 
 def _plain(axis: Axis, ticks: Sequence[float]) -> None:

@@ -34,7 +34,16 @@ from graphcuts_dp.resources import Progress
 from graphcuts_dp.session.terms import SessionTerms
 from graphcuts_dp.synth.methods import Fitting
 from scripts.benchmark.baselines import density_only, elementwise_clip
-from scripts.figures.base import Finding, Table, exponent_finding, finding, fitted_exponent, near
+from scripts.figures.base import (
+    Finding,
+    Table,
+    above,
+    at_most,
+    exponent,
+    finding,
+    fitted_exponent,
+    near,
+)
 from scripts.figures.random_graphs import planted_partition
 from scripts.figures.rates import gru12_lemma_6_1, table_1_all_cuts
 from scripts.figures.style import draw_series, draw_slope, label_ends, log_log, trivial_look
@@ -235,7 +244,7 @@ def _findings(table: Table) -> tuple[Finding, ...]:
     return (
         *(_flat(table, method) for method in ("binary", "laplace")),
         *(_size(table, method, 1.5, 0.05) for method in ("binary", "laplace")),
-        *(_at_most(table, method) for method in ("first-order", "maximum-entropy")),
+        *(_grows_at_most(table, method) for method in ("first-order", "maximum-entropy")),
         _size(table, "clipped", 2.0, 0.1),
         _binary_to_laplace(table),
         _lemma(table),
@@ -244,12 +253,8 @@ def _findings(table: Table) -> tuple[Finding, ...]:
 
 
 def _flat(table: Table, method: str) -> Finding:
-    return exponent_finding(
-        f"GRU12 section 6, {method}: worst error does not depend on density: exponent",
-        *_worst(table, method),
-        claimed=0.0,
-        tolerance=0.02,
-    )
+    statement = f"GRU12 section 6, {method}: worst error does not depend on density: exponent"
+    return exponent(statement, _worst(table, method), 0.0, 0.02)
 
 
 def _worst(table: Table, method: str, part: str = "density") -> tuple[list[float], list[float]]:
@@ -260,19 +265,13 @@ def _worst(table: Table, method: str, part: str = "density") -> tuple[list[float
 
 def _size(table: Table, method: str, claimed: float, tolerance: float) -> Finding:
     statement = f"{method}: worst error ~ n^{claimed:g}: exponent"
-    points = _worst(table, method, "size")
-    return exponent_finding(statement, *points, claimed=claimed, tolerance=tolerance)
+    return exponent(statement, _worst(table, method, "size"), claimed, tolerance)
 
 
-def _at_most(table: Table, method: str) -> Finding:
+def _grows_at_most(table: Table, method: str) -> Finding:
     measured = fitted_exponent(*_worst(table, method, "size"))
-    return finding(
-        f"GRU12 Lemma 6.2, {method}: worst error O(n^1.5): exponent, at most",
-        measured,
-        agrees=measured <= 1.6,
-        claimed=1.5,
-        tolerance=0.1,
-    )
+    statement = f"GRU12 Lemma 6.2, {method}: worst error O(n^1.5): exponent, at most"
+    return finding(statement, measured, agrees=measured <= 1.6, claimed=1.5, tolerance=0.1)
 
 
 def _binary_to_laplace(table: Table) -> Finding:
@@ -290,31 +289,22 @@ def _binary_to_laplace(table: Table) -> Finding:
 
 def _lemma(table: Table) -> Finding:
     """||x - A|| <= (1 + c) ||z - A|| for a fit within c of the least; 2 for an exact one."""
+    same = ("part", "n", "density", "repetition")
     ratios = [
         row["upper"] / other["lower"]
         for name in ("first-order", *CUTTING_PLANES)
         for row in table.where(method=name)
-        for other in table.where(
-            part=row["part"],
-            n=row["n"],
-            density=row["density"],
-            repetition=row["repetition"],
-            method="binary",
-        )
+        for other in table.where(method="binary", **{key: row[key] for key in same})
     ]
-    return finding(
-        "GRU12 Lemma 6.2: least-cut-norm fits over the raw matrix, at most 2: largest",
-        max(ratios),
-        agrees=max(ratios) <= 2,
-    )
+    statement = "GRU12 Lemma 6.2: least-cut-norm fits over the raw matrix, at most 2: largest"
+    return at_most(statement, max(ratios), 2)
 
 
 def _wins(table: Table, method: str) -> Finding:
     """Against the better of the two answers that read no entries."""
     ours, zero, even = (_worst(table, name)[1] for name in (method, "zero", "density only"))
     best = float(np.divide(np.minimum(zero, even), ours).max())
-    statement = f"{method}: gain in worst error over zero and density only, at best"
-    return finding(statement, best, agrees=best > 1)
+    return above(f"{method}: gain in worst error over zero and density only, at best", best)
 
 
 # Discrete Laplace noise is in the table; its line would lie on that of Laplace noise.
@@ -355,8 +345,7 @@ def density_figure(table: Table) -> Figure:
         _draw(between, table, "between blocks")
         between.set_title("Cuts between planted blocks, mean")
         for axes in (worst, between):
-            axes.set_xlabel("density")
-            axes.set_ylabel("error in edges")
+            axes.set(xlabel="density", ylabel="error in edges")
             axes.set_xlim(None, 1)
         _draw_sizes(sizes, table)
         label_ends(worst, lines)
@@ -413,5 +402,4 @@ def _draw_sizes(axes: Axes, table: Table) -> None:
     ticks = [n for n in sizes if math.log2(n / sizes[0]).is_integer()]
     axes.set_xticks(ticks, [str(n) for n in ticks])
     axes.minorticks_off()
-    axes.set_xlabel("n")
-    axes.set_title("Worst cut against size")
+    axes.set(xlabel="n", title="Worst cut against size")

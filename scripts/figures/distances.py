@@ -24,7 +24,7 @@ from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.plotting.style import COLOURS, PAGE, house_style
 from graphcuts_dp.privacy.noise import EntropySource, SeededEntropy
 from graphcuts_dp.resources import Progress
-from scripts.figures.base import Finding, Table, exponent_finding, finding
+from scripts.figures.base import Finding, Table, exponent, finding
 from scripts.figures.distance_bounds import hr12_offline_error
 from scripts.figures.style import draw_series, label_ends, log_log, look, trivial_look
 
@@ -177,9 +177,7 @@ def _findings(table: Table) -> tuple[Finding, ...]:
             agrees=others > errors[DEFAULT],
             claimed=1.0,
         ),
-        exponent_finding(
-            "Default: error ~ n^-1", people, found.mean(axis=1), claimed=-1.0, tolerance=0.2
-        ),
+        exponent("Default: error ~ n^-1", (people, found.mean(axis=1)), -1.0, 0.2),
         finding(
             "Intervals at 95 %: runs in which any vertex lay outside",
             sum(wrong),
@@ -194,11 +192,11 @@ def _findings(table: Table) -> tuple[Finding, ...]:
 def _bound_exponent(table: Table, name: str, claimed: float) -> Finding:
     """Of what the learner promises, where that is no trivial answer."""
     points = zip(*table.line("people", "promised", part="measured", method=name), strict=True)
-    return exponent_finding(
+    return exponent(
         f"HR12 Theorem 2, as tuned here ({name}): promised error ~ n^({claimed:.3g})",
-        *zip(*(point for point in points if point[0] >= 10_000), strict=True),
-        claimed=claimed,
-        tolerance=0.05,
+        tuple(zip(*(point for point in points if point[0] >= 10_000), strict=True)),
+        claimed,
+        0.05,
     )
 
 
@@ -241,8 +239,7 @@ def distances_figure(table: Table) -> Figure:
         axes.set_ylim(2e-6, 40)
         axes.set_xlim(80, 1.3e9)
         log_log(axes)
-        axes.set_xlabel("people n")
-        axes.set_ylabel("largest error of all vertices (diameter 1)")
+        axes.set(xlabel="people n", ylabel="largest error of all vertices (diameter 1)")
         about = table.parameters
         axes.set_title(
             f"Average distances on a path of {about['vertices']:,} vertices, "

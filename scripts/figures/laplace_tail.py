@@ -5,7 +5,6 @@ are those of a bipartite graph with n vertices on each side, where no edge count
 """
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.plotting.style import PAGE, house_style
 from graphcuts_dp.privacy.noise import EntropySource, SeededEntropy
 from graphcuts_dp.resources import Progress
-from scripts.figures.base import Finding, Table, exponent_finding, finding
+from scripts.figures.base import Finding, Table, at_most, exponent
 from scripts.figures.style import draw_series, draw_slope, light_grid, log_log, look, trivial_look
 
 COLUMNS = ("panel", "series", "repetition", "x", "y")
@@ -54,22 +53,18 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
     for i, side in enumerate(sides):
         rows += _all_sizes(side, repetitions, source, seed)
         progress(0.4 + 0.6 * (i + 1) / len(sides), f"all cuts at n = {side} measured")
-    return Table(
-        columns=COLUMNS,
-        rows=rows,
-        parameters={
-            "noise": "laplace",
-            "sums": sums,
-            "terms": list(TERMS),
-            "n": n,
-            "sides": list(sides),
-            "epsilons": list(EPSILONS),
-            "density": DENSITY,
-            "repetitions": repetitions,
-            "seed": seed,
-        },
-        findings=_findings(rows, sides),
-    )
+    parameters = {
+        "noise": "laplace",
+        "sums": sums,
+        "terms": list(TERMS),
+        "n": n,
+        "sides": list(sides),
+        "epsilons": list(EPSILONS),
+        "density": DENSITY,
+        "repetitions": repetitions,
+        "seed": seed,
+    }
+    return Table.of(COLUMNS, rows, parameters, _findings)
 
 
 def theorem_6_5(terms: int, x: npt.ArrayLike) -> FloatMatrix:
@@ -180,49 +175,30 @@ def _all_sizes(side: int, repetitions: int, source: EntropySource, seed: int) ->
     return rows
 
 
-def _findings(rows: Sequence[Row], sides: Sequence[int]) -> list[Finding]:
+def _findings(table: Table) -> list[Finding]:
+    def points(panel: str, series: str, **fixed: float) -> tuple[list[Any], ...]:
+        return table.line("x", "y", panel=panel, series=series, **fixed)
+
     ratios = [
-        y / float(theorem_6_5(terms, x))
+        max(np.divide(y, theorem_6_5(terms, x)))
         for terms in TERMS
-        for x, y in _points(rows, "tail", f"k = {terms}")
+        for x, y in [points("tail", f"k = {terms}")]
     ]
-    one = _points(rows, "one size", "one cut")
-    at_one = _points(rows, "all sizes", "found, epsilon = 1")
     largest = [
         (epsilon, y)
         for epsilon in EPSILONS
-        for x, y in _points(rows, "all sizes", f"found, epsilon = {epsilon:g}")
-        if x == max(sides)
+        for y in points(
+            "all sizes", f"found, epsilon = {epsilon:g}", x=max(table.parameters["sides"])
+        )[1]
     ]
+    every = "GRU12 section 6: all cuts within O(sqrt(n|S||T|)/epsilon), exponent of n"
+    tail = "GRU12 Thm 6.5: P(Y >= a) <= exp(-a^2/6kb^2), largest measured/bound"
     return [
-        finding(
-            "GRU12 Thm 6.5: P(Y >= a) <= exp(-a^2/6kb^2), largest measured/bound",
-            max(ratios),
-            agrees=max(ratios) <= 1,
-        ),
-        exponent_finding(
-            "Error of one cut ~ (|S||T|)^(1/2)",
-            *zip(*one, strict=True),
-            claimed=0.5,
-            tolerance=0.03,
-        ),
-        exponent_finding(
-            "GRU12 section 6: all cuts within O(sqrt(n|S||T|)/epsilon), exponent of n",
-            *zip(*at_one, strict=True),
-            claimed=0.5,
-            tolerance=0.05,
-        ),
-        exponent_finding(
-            "The same, exponent of epsilon",
-            *zip(*largest, strict=True),
-            claimed=-1.0,
-            tolerance=0.05,
-        ),
+        at_most(tail, max(ratios)),
+        exponent("Error of one cut ~ (|S||T|)^(1/2)", points("one size", "one cut"), 0.5, 0.03),
+        exponent(every, points("all sizes", "found, epsilon = 1"), 0.5, 0.05),
+        exponent("The same, exponent of epsilon", tuple(zip(*largest, strict=True)), -1.0, 0.05),
     ]
-
-
-def _points(rows: Sequence[Row], panel: str, series: str) -> list[tuple[float, Any]]:
-    return [(row[3], row[4]) for row in rows if row[0] == panel and row[1] == series]
 
 
 def laplace_tail_figure(table: Table) -> Figure:
@@ -254,8 +230,7 @@ def _draw_tails(axes: Axes, table: Table) -> None:
     axes.set_yscale("log")
     axes.set_ylim(bottom=0.5 / table.parameters["sums"] * 10, top=1.5)
     light_grid(axes)
-    axes.set_xlabel(r"$\alpha\,/\,(b\sqrt{k})$")
-    axes.set_title(r"$P(Y\geq\alpha)$")
+    axes.set(xlabel=r"$\alpha\,/\,(b\sqrt{k})$", title=r"$P(Y\geq\alpha)$")
 
 
 def _draw_sizes(axes: Axes, table: Table) -> None:
@@ -268,8 +243,7 @@ def _draw_sizes(axes: Axes, table: Table) -> None:
     x, y = table.middle("x", "y", panel="one size", series="one cut")
     draw_slope(axes, (x[0], x[-1]), 0.5 * y[0], 0.5, label="exponent 1/2")
     log_log(axes)
-    axes.set_xlabel(r"$|S||T|$")
-    axes.set_title(rf"Error, $n={table.parameters['n']}$, $\varepsilon=1$")
+    axes.set(xlabel=r"$|S||T|$", title=rf"Error, $n={table.parameters['n']}$, $\varepsilon=1$")
 
 
 def _draw_all(axes: Axes, table: Table) -> None:
@@ -286,8 +260,7 @@ def _draw_all(axes: Axes, table: Table) -> None:
         axes.plot(places, heights, **_dotted(i, r"at most ($\sigma_1$), in the same order"))
     draw_slope(axes, (x[0], x[-1]), 0.75 * lowest, 0.5, label="exponent 1/2")
     log_log(axes)
-    axes.set_xlabel("$n$")
-    axes.set_title(r"All cuts: $|$error$|/\sqrt{|S||T|}$")
+    axes.set(xlabel="$n$", title=r"All cuts: $|$error$|/\sqrt{|S||T|}$")
 
 
 def _dotted(index: int, label: str) -> dict[str, Any]:

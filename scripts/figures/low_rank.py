@@ -32,7 +32,7 @@ from graphcuts_dp.learn.norms import step_size
 from graphcuts_dp.learn.potentials import LpNorm, Potential, SchattenNorm, near_one
 from graphcuts_dp.plotting.style import PAGE, house_style
 from graphcuts_dp.resources import Progress, one_blas_thread
-from scripts.figures.base import Finding, Table, exponent_finding, finding, fitted_exponent
+from scripts.figures.base import Finding, Table, above, exponent, finding, fitted_exponent
 from scripts.figures.style import draw_series, draw_slope, label_ends, log_log, trivial_look
 
 Queries = Literal["gaussian", "rank-one"]
@@ -200,33 +200,23 @@ def _findings(table: Table) -> list[Finding]:
     ]
     growth = fitted_exponent(ranks, by_rank)
     return [
-        exponent_finding(
-            "JT12 4.2, Gaussian queries: Frobenius' updates ~ n^2",
-            n,
-            frobenius,
-            claimed=2,
-            tolerance=_TOLERANCE,
+        exponent(
+            "JT12 4.2, Gaussian queries: Frobenius' updates ~ n^2", (n, frobenius), 2, _TOLERANCE
         ),
-        exponent_finding(
-            "JT12 (7), Gaussian queries: Schatten's updates ~ n ln mn",
-            n,
-            per_log,
-            claimed=1,
-            tolerance=_TOLERANCE,
+        exponent(
+            "JT12 (7), Gaussian queries: Schatten's updates ~ n ln mn", (n, per_log), 1, _TOLERANCE
         ),
-        exponent_finding(
+        exponent(
             "JT12 (7) corrected: error of Schatten over Frobenius ~ n^(-1/4) (ln mn)^(1/4)",
-            n,
-            (per_log / frobenius) ** 0.25,
-            claimed=-0.25,
-            tolerance=0.1,
+            (n, (per_log / frobenius) ** 0.25),
+            -0.25,
+            0.1,
         ),
-        exponent_finding(
+        exponent(
             "JT12 4.2, Gaussian queries: Frobenius' updates do not depend on the rank",
-            ranks,
-            flat,
-            claimed=0,
-            tolerance=_TOLERANCE,
+            (ranks, flat),
+            0,
+            _TOLERANCE,
         ),
         finding(
             "JT12 (7): Schatten's updates grow with the rank, at most as r",
@@ -234,14 +224,13 @@ def _findings(table: Table) -> list[Finding]:
             agrees=0 < growth <= 1,
             claimed=1.0,
         ),
-        finding(
+        above(
             "JT12 4.2, rank-one queries: least ratio of Schatten's to Frobenius' updates",
-            float(min(worse)),
-            agrees=bool(min(worse) > 1),
+            min(worse),
         ),
         finding(
             "JT12 Alg. 2, corrected step: largest share of B(alpha) that is used",
-            float(most),
+            most,
             agrees=most <= 1,
             claimed=1.0,
         ),
@@ -302,7 +291,7 @@ def _draw_claims(axes: Axes, table: Table) -> None:
     n, updates = table.series("n", "updates", part="n", queries="gaussian")
     place = len(n) // 2 - 1
     start, stop, foot = n[place], n[-1], 0.17 * updates[place].min()
-    for exponent, text in ((2, "$n^2$"), (1, "$n$")):
-        draw_slope(axes, (start, stop), foot, exponent, label=text)
-        end = (stop, foot * (stop / start) ** exponent)
+    for power, text in ((2, "$n^2$"), (1, "$n$")):
+        draw_slope(axes, (start, stop), foot, power, label=text)
+        end = (stop, foot * (stop / start) ** power)
         axes.annotate(text, end, xytext=(0, 3), textcoords="offset points", ha="right", fontsize=8)

@@ -5,7 +5,7 @@ x(S)/sqrt(|S|) = 1, so ||x y'||_NC = 1 exactly, while sigma_1 = ||x||^2 = H_n. W
 such a v of length n/2, sigma_1 = 2 H_{n/2}: within (ln 2)/2 of the bound 2 H_n.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -20,7 +20,7 @@ from graphcuts_dp.measure.entries import randomized_response
 from graphcuts_dp.plotting.style import PAGE, house_style
 from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.resources import Progress
-from scripts.figures.base import Finding, Table, finding, near
+from scripts.figures.base import Finding, Table, at_most, finding, near
 from scripts.figures.random_graphs import planted_partition
 from scripts.figures.style import draw_series, label_ends, light_grid, look, trivial_look
 
@@ -57,19 +57,15 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
                 y = _rounding_ratio(make(n, _seed(seed, n, repetition)))
                 rows.append(("rounding", name, repetition, n, y))
         progress(0.8 + 0.2 * (i + 1) / len(small), f"n = {n} enumerated")
-    return Table(
-        columns=COLUMNS,
-        rows=rows,
-        parameters={
-            "sizes": list(sizes),
-            "small": list(small),
-            "repetitions": repetitions,
-            "exact_repetitions": exact_repetitions,
-            "families": list(FAMILIES),
-            "seed": seed,
-        },
-        findings=_findings(rows),
-    )
+    parameters = {
+        "sizes": list(sizes),
+        "small": list(small),
+        "repetitions": repetitions,
+        "exact_repetitions": exact_repetitions,
+        "families": list(FAMILIES),
+        "seed": seed,
+    }
+    return Table.of(COLUMNS, rows, parameters, _findings)
 
 
 def _seed(seed: int, n: int, repetition: int) -> int:
@@ -141,41 +137,40 @@ def _found(matrix: FloatMatrix) -> float:
     return abs(float(cut.values[0])) / float(np.sqrt(cut.S[0].sum() * cut.T[0].sum()))
 
 
-def _findings(rows: Sequence[Row]) -> list[Finding]:
-    sigma = [row for row in rows if row[0] == "sigma" and row[1] in FAMILIES]
-    share = max(row[4] / (2 * harmonic_factor(int(row[3]))) for row in sigma)
-    least = min(row[4] for row in sigma)
-    small = [row for row in rows if row[0] == "rounding"]
+def _findings(table: Table) -> list[Finding]:
+    sigma = [row for row in table.where(panel="sigma") if row["series"] in FAMILIES]
+    small = table.where(panel="rounding")
+    share = max(row["y"] / (2 * harmonic_factor(row["x"])) for row in sigma)
+    least = min(row["y"] for row in sigma)
     return [
         finding("Nikiforov: ||A||_NC <= sigma_1, least sigma_1/found", least, agrees=least >= 1),
-        finding(
-            "Nikiforov sharpened: sigma_1 <= 2 H_n ||A||_NC, largest share of the bound",
-            share,
-            agrees=share <= 1,
+        at_most(
+            "Nikiforov sharpened: sigma_1 <= 2 H_n ||A||_NC, largest share of the bound", share
         ),
         near(
             "The factor ln n is needed: slope of the ratio in ln n, worst matrices",
-            _slope([row for row in sigma if row[1] == WORST]),
+            _slope(table, WORST),
             claimed=0.5,
             tolerance=0.02,
         ),
         near(
             "On noise it is not: slope of the ratio in ln n, random signs",
-            _slope([row for row in sigma if row[1] == "random signs"]),
+            _slope(table, "random signs"),
             claimed=0.0,
             tolerance=0.1,
         ),
         finding(
             "Rounding finds a share of ||A||_NC of at least 1/2H_n, least share, small n",
-            min(row[4] for row in small),
-            agrees=all(row[4] * 2 * harmonic_factor(int(row[3])) >= 1 for row in small),
+            min(row["y"] for row in small),
+            agrees=all(row["y"] * 2 * harmonic_factor(row["x"]) >= 1 for row in small),
         ),
     ]
 
 
-def _slope(rows: Sequence[Row]) -> float:
+def _slope(table: Table, series: str) -> float:
     """Of y in ln x."""
-    return float(np.polyfit(np.log([row[3] for row in rows]), [row[4] for row in rows], 1)[0])
+    x, y = table.line("x", "y", panel="sigma", series=series)
+    return float(np.polyfit(np.log(x), y, 1)[0])
 
 
 def nikiforov_figure(table: Table) -> Figure:
@@ -204,8 +199,7 @@ def _draw_sigma(axes: Axes, table: Table) -> None:
     axes.set_xscale("log")
     axes.set_ylim(0, 1.05 * max(bound))
     light_grid(axes)
-    axes.set_xlabel("$n$")
-    axes.set_title(r"$\sigma_1(A)\,/\,\|A\|_{NC}$, by the cut found")
+    axes.set(xlabel="$n$", title=r"$\sigma_1(A)\,/\,\|A\|_{NC}$, by the cut found")
     label_ends(axes, lines)
 
 
@@ -217,8 +211,7 @@ def _draw_rounding(axes: Axes, table: Table) -> None:
     axes.set_ylim(0.7, 1.02)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     light_grid(axes)
-    axes.set_xlabel("$n$")
-    axes.set_title(r"Found$\,/\,\|A\|_{NC}$, the least seen")
+    axes.set(xlabel="$n$", title=r"Found$\,/\,\|A\|_{NC}$, the least seen")
 
 
 def harmonic_factor(n: int) -> float:

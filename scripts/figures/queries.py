@@ -27,7 +27,7 @@ from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.resources import Progress
 from graphcuts_dp.session.plain import BinaryAnswers
 from graphcuts_dp.session.terms import SessionTerms
-from scripts.figures.base import Finding, Table, exponent_finding, finding, near
+from scripts.figures.base import Finding, Table, at_most, below, exponent, near
 from scripts.figures.random_graphs import planted_partition
 from scripts.figures.style import draw_series, label_ends, light_grid, log_log, look, trivial_look
 
@@ -153,11 +153,11 @@ def _findings(table: Table) -> tuple[Finding, ...]:
 
 
 def _growth(table: Table, method: str, claimed: float) -> Finding:
-    return exponent_finding(
+    return exponent(
         f"{method} noise on each answer, measured mean error: exponent of k",
-        *table.line("queries", "mean error", part="measured", method=method),
-        claimed=claimed,
-        tolerance=0.03,
+        table.line("queries", "mean error", part="measured", method=method),
+        claimed,
+        0.03,
     )
 
 
@@ -186,22 +186,16 @@ def _overtakes(table: Table, method: str) -> Finding:
 
 
 def _kept(table: Table) -> Finding:
-    rows = table.where(part="measured")
-    share = sum(row["wrong"] > 0 for row in rows) / len(rows)
-    return finding(
-        "promises: share of sessions with an answer outside its interval, at most beta",
-        share,
-        agrees=share <= _BETA,
-    )
+    (wrong,) = table.line("wrong", part="measured")
+    statement = "promises: share of sessions with an answer outside its interval, at most beta"
+    return at_most(statement, float(np.mean(np.array(wrong) > 0)), _BETA)
 
 
 def _vacuous(table: Table, paper: str) -> Finding:
     ours, trivial = (_errors(table, "guaranteed", method) for method in (paper, "trivial"))
     least = min(ours[k] / trivial[k] for k in ours)
-    return finding(
-        f"{paper}'s constants: guaranteed error over the trivial one, any k, at best",
-        least,
-        agrees=least < 1,
+    return below(
+        f"{paper}'s constants: guaranteed error over the trivial one, any k, at best", least
     )
 
 
@@ -261,9 +255,7 @@ def _draw_guaranteed(axes: Axes, table: Table) -> list[Line2D]:
         papers += axes.plot(*points, label=name, color=COLOURS["all zero"], linewidth=0.8)
     axes.plot(*_guaranteed_line(table, "trivial"), label="trivial", **trivial_look())
     log_log(axes)
-    axes.set_xlabel("queries k")
-    axes.set_ylabel("error in edges")
-    axes.set_title("Guaranteed for all k answers")
+    axes.set(xlabel="queries k", ylabel="error in edges", title="Guaranteed for all k answers")
     return papers
 
 

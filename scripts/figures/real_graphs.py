@@ -23,7 +23,7 @@ from graphcuts_dp.plotting.style import PAGE, house_style
 from graphcuts_dp.release.releases import release_graph
 from graphcuts_dp.resources import Progress
 from scripts.benchmark.baselines import noisy_degrees_chung_lu
-from scripts.figures.base import Finding, Table, exponent_finding, finding
+from scripts.figures.base import Finding, Table, at_most, exponent, finding
 from scripts.figures.style import (
     draw_series,
     light_grid,
@@ -76,7 +76,7 @@ METHODS: Mapping[str, _Method] = {
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class _Plan:
     """What is tried on a graph: methods left out take minutes there, or are not for it."""
 
@@ -90,21 +90,16 @@ _LARGE = "us_flights_2008"  # enough vertices for one draw to be near its mean
 _MANY = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 _SLOW = ("cutting-plane", "iterative construction")
 _PLANS = (
-    _Plan(name="karate", epsilons=_MANY, repetitions=3),
-    _Plan(name="davis_women", epsilons=_MANY, repetitions=3, without=("noisy degrees",)),
-    _Plan(name="lesmis", epsilons=_MANY, repetitions=3),
-    _Plan(name=_LARGE, epsilons=_MANY, repetitions=3, without=_SLOW),
-    _Plan(
-        name="air_routes",
-        epsilons=(0.5, 2.0, 8.0),
-        repetitions=1,
-        without=(*_SLOW, "first-order", "spectral"),
-    ),
+    _Plan("karate", _MANY, 3),
+    _Plan("davis_women", _MANY, 3, without=("noisy degrees",)),
+    _Plan("lesmis", _MANY, 3),
+    _Plan(_LARGE, _MANY, 3, without=_SLOW),
+    _Plan("air_routes", (0.5, 2.0, 8.0), 1, without=(*_SLOW, "first-order", "spectral")),
 )
 _QUICK = (
-    _Plan(name="karate", epsilons=(0.25, 1.0, 4.0), repetitions=1, without=_SLOW),
-    _Plan(name="davis_women", epsilons=(0.25, 4.0), repetitions=1, without=("noisy degrees",)),
-    _Plan(name=_LARGE, epsilons=(0.25, 1.0), repetitions=1, without=(*_SLOW, "spectral")),
+    _Plan("karate", (0.25, 1.0, 4.0), 1, without=_SLOW),
+    _Plan("davis_women", (0.25, 4.0), 1, without=("noisy degrees",)),
+    _Plan(_LARGE, (0.25, 1.0), 1, without=(*_SLOW, "spectral")),
 )
 
 
@@ -127,21 +122,17 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
 
         found = _measure_graph(plan, seed, report)
         rows += found + _useful(plan, found)
-    return Table(
-        columns=COLUMNS,
-        rows=rows,
-        parameters={
-            "graphs": [plan.name for plan in plans],
-            "epsilons": {plan.name: list(plan.epsilons) for plan in plans},
-            "repetitions": {plan.name: plan.repetitions for plan in plans},
-            "without": {plan.name: list(plan.without) for plan in plans},
-            "methods": list(METHODS),
-            "delta_of_iterative_construction": DELTA,
-            "weights": "left out",
-            "seed": seed,
-        },
-        findings=_findings(rows, [plan.name for plan in plans]),
-    )
+    parameters = {
+        "graphs": [plan.name for plan in plans],
+        "epsilons": {plan.name: list(plan.epsilons) for plan in plans},
+        "repetitions": {plan.name: plan.repetitions for plan in plans},
+        "without": {plan.name: list(plan.without) for plan in plans},
+        "methods": list(METHODS),
+        "delta_of_iterative_construction": DELTA,
+        "weights": "left out",
+        "seed": seed,
+    }
+    return Table.of(COLUMNS, rows, parameters, _findings)
 
 
 def _measure_graph(plan: _Plan, seed: int, progress: Progress) -> list[Row]:
@@ -199,39 +190,30 @@ def _crossing(epsilons: Sequence[float], errors: Sequence[float], level: float) 
     return float(np.exp(x[0] + (np.log(level) - y[0]) / (y[1] - y[0]) * (x[1] - x[0])))
 
 
-def _findings(rows: Sequence[Row], graphs: Sequence[str]) -> list[Finding]:
-    errors = {row[1:5]: row[5] for row in rows if row[0] == "error"}
+def _findings(table: Table) -> list[Finding]:
+    names = ("graph", "series", "repetition", "x")
+    errors = {tuple(row[key] for key in names): row["y"] for row in table.where(panel="error")}
     ratios = [
         error / errors[graph, "noisy matrix", repetition, epsilon]
         for (graph, name, repetition, epsilon), error in errors.items()
         if name in ("first-order", "cutting-plane")
     ]
-    noisy = [
-        (epsilon, error)
-        for (graph, name, _, epsilon), error in errors.items()
-        if name == "noisy matrix" and graph == _LARGE and epsilon <= 1
-    ]
-    found = [
-        finding(
-            "GRU12 Lemma 6.2: fit's worst cut <= 2 x the noisy matrix's, largest ratio",
-            max(ratios),
-            agrees=max(ratios) <= 2,
+    noisy = table.where(panel="error", graph=_LARGE, series="noisy matrix")
+    points = [(row["x"], row["y"]) for row in noisy if row["x"] <= 1]
+    useful = dict(zip(*table.line("graph", "y", panel="useful", series=DEFAULT), strict=True))
+    lemma = "GRU12 Lemma 6.2: fit's worst cut <= 2 x the noisy matrix's, largest ratio"
+    growth = f"GRU12 section 6: error of the noisy matrix ~ 1/epsilon up to 1, {_LARGE}"
+    return [
+        at_most(lemma, max(ratios), 2),
+        exponent(growth, tuple(zip(*points, strict=True)), -1.0, 0.1),
+        *(
+            finding(
+                f"Default release below all trivial answers from epsilon = ..., {graph}",
+                useful.get(graph, max(epsilons)),
+                agrees=graph in useful,
+            )
+            for graph, epsilons in table.parameters["epsilons"].items()
         ),
-        exponent_finding(
-            f"GRU12 section 6: error of the noisy matrix ~ 1/epsilon up to 1, {_LARGE}",
-            *zip(*noisy, strict=True),
-            claimed=-1.0,
-            tolerance=0.1,
-        ),
-    ]
-    useful = {row[1]: row[5] for row in rows if row[0] == "useful" and row[2] == DEFAULT}
-    return found + [
-        finding(
-            f"Default release below all trivial answers from epsilon = ..., {graph}",
-            useful.get(graph, max(key[3] for key in errors if key[0] == graph)),
-            agrees=graph in useful,
-        )
-        for graph in graphs
     ]
 
 
@@ -279,8 +261,7 @@ def _draw_graph(axes: Axes, table: Table, graph: str) -> None:
     log_log(axes)
     plain_log_ticks(axes.xaxis)
     axes.set_ylim(_LEAST, 13)  # the same in all panels
-    axes.set_xlabel(r"$\varepsilon$")
-    axes.set_title(graph.replace("_", " "))
+    axes.set(xlabel=r"$\varepsilon$", title=graph.replace("_", " "))
 
 
 def _draw_useful(axes: Axes, table: Table, graphs: Sequence[str]) -> None:
@@ -299,5 +280,4 @@ def _draw_useful(axes: Axes, table: Table, graphs: Sequence[str]) -> None:
     light_grid(axes)
     axes.set_yticks(range(len(graphs)), [_SHORT.get(graph, graph) for graph in graphs])
     axes.set_ylim(len(graphs) - 0.5, -0.5)
-    axes.set_xlabel(r"$\varepsilon$")
-    axes.set_title("Better than trivial from")
+    axes.set(xlabel=r"$\varepsilon$", title="Better than trivial from")

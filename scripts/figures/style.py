@@ -106,8 +106,7 @@ def draw_slope(
 
 def log_log(axes: Axes) -> None:
     """Logarithmic axes with a light grid, for power laws."""
-    axes.set_xscale("log")
-    axes.set_yscale("log")
+    axes.set(xscale="log", yscale="log")
     light_grid(axes)
 
 

@@ -26,7 +26,7 @@ from graphcuts_dp.learn.bounds import (
 from graphcuts_dp.plotting.style import PAGE, house_style
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.resources import Progress
-from scripts.figures.base import Finding, Table, exponent_finding, finding
+from scripts.figures.base import Finding, Table, above, below, exponent
 from scripts.figures.bounds import median_updates
 from scripts.figures.rates import table_1_all_cuts
 from scripts.figures.style import label_ends, log_log, look, trivial_look
@@ -184,14 +184,12 @@ def _findings(table: Table) -> tuple[Finding, ...]:
         names = ("|E|", "|V|", "ln k")
         for name, claimed, points in zip(names, claims, _points(method), strict=True):
             statement = f"GRU12 Table 1, {method}, constants solved: exponent of {name}"
-            found.append(
-                exponent_finding(statement, *points, claimed=claimed, tolerance=_TOLERANCE)
-            )
+            found.append(exponent(statement, points, claimed, _TOLERANCE))
     for constants, whose in (("rates", "no constants"), ("GRU12", "GRU12's constants")):
         sizes, edges = table.line("n", "edges", part="crossover", constants=constants)
         scale = [n**2 / math.log(n) for n in sizes]
         statement = f"GRU12, Frieze-Kannan overtakes at |E| ~ V^2/ln V, {whose}: exponent"
-        found.append(exponent_finding(statement, scale, edges, claimed=1.0, tolerance=_TOLERANCE))
+        found.append(exponent(statement, (scale, edges), 1.0, _TOLERANCE))
     return (*found, _overtakes(table), *(_wins(table, n) for n in SIZES), _useful(table))
 
 
@@ -233,41 +231,25 @@ def _overtakes(table: Table) -> Finding:
     ours, other = (
         _errors_of(table, method, "tight") for method in ("frieze-kannan", CONSTRUCTIONS[0])
     )
-    least = min(a / b for a, b in zip(ours, other, strict=True))
-    return finding(
-        "GRU12, Frieze-Kannan overtakes, tight rules: its error over the weights', least",
-        least,
-        agrees=least < 1,
-    )
+    statement = "GRU12, Frieze-Kannan overtakes, tight rules: its error over the weights', least"
+    return below(statement, np.divide(ours, other).min())
 
 
 def _wins(table: Table, n: int) -> Finding:
     """Multiplicative weights against the better of the trivial answer and randomised response."""
     ways = (("trivial", ""), ("randomized response", "tight"), (CONSTRUCTIONS[0], "tight"))
-    columns = (_errors_of(table, *way, n=n) for way in ways)
-    best = max(
-        min(trivial, response) / ours for trivial, response, ours in zip(*columns, strict=True)
-    )
-    return finding(
-        f"all cuts, n = {n:,}: gain of tight weights over every other answer, at best",
-        best,
-        agrees=best > 1,
-    )
+    trivial, response, ours = (_errors_of(table, *way, n=n) for way in ways)
+    best = np.divide(np.minimum(trivial, response), ours).max()
+    statement = f"all cuts, n = {n:,}: gain of tight weights over every other answer, at best"
+    return above(statement, best)
 
 
 def _useful(table: Table) -> Finding:
     """Table 1: "all of the new bounds do [achieve error <= |E|] for sufficiently dense graphs"."""
     trivial = _errors_of(table, "trivial", "")
-    least = min(
-        error / other
-        for method in CONSTRUCTIONS
-        for error, other in zip(_errors_of(table, method, "GRU12"), trivial, strict=True)
-    )
-    return finding(
-        "GRU12's constants, up to 10^5 vertices: error over the trivial one, at best",
-        least,
-        agrees=least < 1,
-    )
+    errors = [_errors_of(table, method, "GRU12") for method in CONSTRUCTIONS]
+    statement = "GRU12's constants, up to 10^5 vertices: error over the trivial one, at best"
+    return below(statement, np.divide(errors, trivial).min())
 
 
 _SHORT = {"multiplicative weights": "weights", "frieze-kannan": "Frieze–Kannan"}
@@ -313,8 +295,7 @@ def _draw_errors(axes: Axes, table: Table, n: int) -> None:
     _line(axes, rows, "trivial", **trivial_look())
     log_log(axes)
     axes.set_ylim(_FLOOR, _CEILING)
-    axes.set_title(f"n = {n:,}")
-    axes.set_xlabel("density")
+    axes.set(title=f"n = {n:,}", xlabel="density")
 
 
 def _line(axes: Axes, rows: list[dict[str, Any]], name: str, **how: Any) -> None:
@@ -336,8 +317,6 @@ def _draw_crossover(axes: Axes, table: Table) -> None:
         lines += axes.plot(sizes, edges, label=name, markevery=4, **look(2 * index + 1))
     lines += axes.plot(sizes, [n * (n - 1) / 2 for n in sizes], label="all pairs", **trivial_look())
     log_log(axes)
-    axes.set_xlabel("n")
-    axes.set_ylabel("|E|")
-    axes.set_title("Frieze–Kannan overtakes the weights")
+    axes.set(xlabel="n", ylabel="|E|", title="Frieze–Kannan overtakes the weights")
     axes.text(0.97, 0.04, "tight rules: never", transform=axes.transAxes, ha="right")
     label_ends(axes, lines)

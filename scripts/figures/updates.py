@@ -39,7 +39,7 @@ from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.plotting.style import COLOURS, PAGE, house_style
 from graphcuts_dp.resources import Progress
 from scripts.figures.analysts import worst_cut
-from scripts.figures.base import Finding, Table, finding
+from scripts.figures.base import Finding, Table, at_most
 from scripts.figures.random_graphs import imbalanced_bipartite, planted_partition
 from scripts.figures.small_databases import small_database_size, small_databases
 from scripts.figures.update_sequence import UpdateSequence
@@ -260,7 +260,7 @@ def findings(rows: Sequence[Row]) -> list[Finding]:
     for name in CONSTRUCTIONS:
         largest = max(row[6] / row[7] for row in rows if row[0] == name)
         statement = f"{_SOURCES[name]}, {name}: largest share of B(alpha) used"
-        found.append(finding(statement, largest, agrees=largest <= 1))
+        found.append(at_most(statement, largest))
     return found
 
 

@@ -1,6 +1,6 @@
 """CONTRIBUTING's table, dry-run: a new thing is a file of its own and a line in one table.
 
-The five files below are added to a copy of the package, with the line of each; then everything
+The four files below are added to a copy of the package, with the line of each; then everything
 that names such things (releases, sessions, plans, audits, the command line) is asked for them. So
 are the option and the default of the guide's example.
 """
@@ -13,6 +13,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from test_extensions import example_of
+
+from graphcuts_dp.synth.base import FitMethod
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -30,17 +33,13 @@ def wide_noise(epsilon, weight_cap):
     return WideNoise(epsilon, weight_cap, -2)
 '''
 
-CLIPPED = '''
-"""Every entry on its own, clipped to the box."""
-
+CLIPPED = f"""
 from graphcuts_dp.synth.base import Fit
 from graphcuts_dp.resources import silent
 
 
-def clipped(problem, *, time_limit=None, progress=silent):
-    x = problem.project(problem.noisy.copy())
-    return Fit(matrix=x, method="clipped", objective="distance of each entry")
-'''
+{example_of(FitMethod)}
+"""
 
 HALF_STEPS = '''
 """Frieze-Kannan, as a rule of its own."""
@@ -85,24 +84,6 @@ def write_arrows(graph, handle):
         handle.write(f"{row}->{column}\\n".encode())
 '''
 
-MULTIWAY_CUT = '''
-"""Edges between any two of several groups."""
-
-import numpy as np
-
-from graphcuts_dp.pairs.queries import LinearQuery
-
-
-class MultiwayCut(LinearQuery):
-    def __init__(self, groups):
-        self.groups = groups
-
-    def coefficients(self, space):
-        masks = np.array([space.mask(group) for group in self.groups], dtype=float)
-        joined = masks.sum(axis=0)[:, None] * masks.sum(axis=0)
-        return joined - masks.T @ masks
-'''
-
 # The new file; the table's file, and the line that goes into it after an existing one.
 ADDITIONS = {
     "noise": (
@@ -138,18 +119,13 @@ ADDITIONS = {
         '    ".arrows": FileFormat(read=read_arrows, write=write_arrows),\n',
         "from graphcuts_dp.graph.arrows import read_arrows, write_arrows\n",
     ),
-    "query class": (("graph/multiway_cut.py", MULTIWAY_CUT), None, None, None, None),
 }
 
 ASKED = """
 import json, sys, warnings
-import numpy as np
 import graphcuts_dp as gc
 from graphcuts_dp.cli import main
 from tests.audits.registry import ENTRIES, exported_mechanisms
-from graphcuts_dp.pairs.graph_queries import MultiwayCut
-from graphcuts_dp.learn.base import DenseHypothesis
-from graphcuts_dp.pairs.universe import Universe
 
 warnings.simplefilter("ignore")
 graph = gc.Graph([0, 1, 2, 3, 4], [1, 2, 3, 4, 5], vertices=8)
@@ -178,14 +154,6 @@ graph.write("g.arrows")
 same = gc.read_graph("g.arrows", vertices=8) == graph
 said["file format"] = open("g.arrows").readline().strip(), same
 
-cut = MultiwayCut([[0, 1], [2, 3], [4, 5]])
-parts = [gc.CutQuery([0, 1], [2, 3]), gc.CutQuery([2, 3], [4, 5]), gc.CutQuery([0, 1], [4, 5])]
-truth = sum(part.value(graph) for part in parts)
-universe = Universe(8)
-mixed = gc.answer_all([cut, *parts, gc.Query.matrix(np.ones((8, 8)) / 2)], graph)
-said["query class"] = [bool(cut.value(graph) == truth == mixed[0] == 2), cut.sensitivity(graph),
-    universe.norm_squared(cut), DenseHypothesis(universe, graph.dense()).estimate(cut)]
-
 covered = {name for entry in ENTRIES for name in entry.covers}
 said["audited"] = sorted(covered)
 said["not audited"] = sorted(set(exported_mechanisms()) - covered)
@@ -209,13 +177,12 @@ def changed(tmp_path_factory):
         assert not (package / name).exists()
         (package / name).write_text(text)
         touched[what] = {name}
-        if table is not None:
-            known = (package / table).read_text()
-            assert known.count(before) == 1, f"the table of {what} is not where it was"
-            begin = known.index("\nfrom graphcuts_dp") + 1
-            known = known[:begin] + imported + known[begin:]
-            (package / table).write_text(known.replace(before, before + line))
-            touched[what].add(table)
+        known = (package / table).read_text()
+        assert known.count(before) == 1, f"the table of {what} is not where it was"
+        begin = known.index("\nfrom graphcuts_dp") + 1
+        known = known[:begin] + imported + known[begin:]
+        (package / table).write_text(known.replace(before, before + line))
+        touched[what].add(table)
     return tree, touched
 
 
@@ -241,39 +208,30 @@ def said(changed):
 
 
 def test_each_addition_is_a_file_and_a_line_in_one_table(changed):
+    """The guide names the tables."""
+    guide = (ROOT / "CONTRIBUTING.md").read_text()
     for what, files in changed[1].items():
-        assert len(files) == (1 if what == "query class" else 2)
+        assert len(files) == 2
+        assert f"`{ADDITIONS[what][1]}`" in guide, what
 
 
-def test_a_noise_works_in_releases_and_their_files(said):
-    assert said["noise"] == ["wide", "wide"]
+@pytest.mark.parametrize(
+    ("addition", "expected"),
+    [
+        ("noise", ["wide", "wide"]),
+        ("fit", ["clipped", "clipped"]),
+        ("update rule", ["half-steps", True, True, True]),
+        ("file format", ["0->1", True]),
+        ("not audited", []),
+    ],
+)
+def test_an_addition_works_wherever_its_like_do(addition, expected, said):
+    assert said[addition] == expected
 
 
-def test_a_fit_works_in_releases_and_their_files(said):
-    assert said["fit"] == ["clipped", "clipped"]
-
-
-def test_an_update_rule_works_in_releases_sessions_and_plans(said):
-    assert said["update rule"] == ["half-steps", True, True, True]
-
-
-def test_a_file_format_is_read_and_written(said):
-    assert said["file format"] == ["0->1", True]
-
-
-def test_a_query_class_works_wherever_linear_queries_do(said):
-    right, sensitivity, norm_squared, estimate = said["query class"]
-    assert right
-    assert (sensitivity, norm_squared, estimate) == (1.0, 12.0, 2.0)
-
-
-def test_the_command_line_offers_them(said):
+def test_the_command_line_offers_them_and_each_gets_its_audits(said):
     for name in ("wide", "clipped", "half-steps"):
         assert name in said["help"], name
-
-
-def test_each_gets_its_audits(said):
-    assert said["not audited"] == []
     expected = {
         *("fit: clipped", "release: response, wide", "iterative: half-steps"),
         *(f"session: half-steps, {name}" for name in ("dr14", "gru12", "jt12", "tight")),
@@ -329,9 +287,3 @@ def test_an_option_is_one_field_and_a_default_one_line(tmp_path):
         "http": ["What the answers are for, in a few words.", 0.01],
         "http plan": 0.01,
     }
-
-
-def test_the_guide_names_the_places():
-    guide = (ROOT / "CONTRIBUTING.md").read_text()
-    for _, table, *_ in ADDITIONS.values():
-        assert table is None or f"`{table}`" in guide, table

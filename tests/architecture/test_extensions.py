@@ -11,6 +11,7 @@ import pytest
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_matrix import noise_cut_bound
+from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.learn.cut_sum import CutSum
 from graphcuts_dp.learn.learners import Learner
 from graphcuts_dp.learn.rules import FriezeKannanRule
@@ -32,11 +33,16 @@ def released(graph, **options):
     return gc.release_iteratively(graph, epsilon=3.0, delta=delta, construction=made, seed=1)
 
 
-def example(protocol, **names):
+def example_of(protocol):
     """What a protocol's docstring has as an example."""
     lines = inspect.getdoc(protocol).split("::\n", 1)[1].splitlines()
     code = [line for line in lines if not line or line.startswith("    ")]
-    exec(textwrap.dedent("\n".join(code)), names)  # noqa: S102  # our own documentation
+    return textwrap.dedent("\n".join(code)).strip()
+
+
+def example(protocol, **names):
+    """The names of that example, once it has run."""
+    exec(example_of(protocol), names)  # noqa: S102  # our own documentation
     return names
 
 
@@ -85,6 +91,16 @@ def test_a_fit_of_your_own():
 
 
 def test_a_query_class_of_your_own():
-    multiway_cut = example(gc.Query, gc=gc, np=np)["MultiwayCut"]
-    query = multiway_cut([["a"], ["b", "c"], ["d"]])
-    assert query.value(small_graph()) == 2  # a-b and c-d; b-c is within a group
+    """It works wherever linear queries do: a-b and c-d join two groups, b-c is within one."""
+    graph = small_graph()
+    universe = Universe.of(graph)
+    query = example(gc.Query, gc=gc, np=np)["MultiwayCut"]([["a"], ["b", "c"], ["d"]])
+    cuts = [
+        gc.CutQuery(["a"], ["b", "c"]),
+        gc.CutQuery(["b", "c"], ["d"]),
+        gc.CutQuery(["a"], ["d"]),
+    ]
+    first, *parts = gc.answer_all([query, *cuts], graph)
+    assert query.value(graph) == first == sum(parts) == 2
+    assert (query.sensitivity(graph), universe.norm_squared(query)) == (1.0, 5.0)
+    assert DenseHypothesis(universe, graph.dense()).estimate(query) == 2

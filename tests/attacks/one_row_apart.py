@@ -127,4 +127,4 @@ def check_owner(case: Case, owner: Any, *, at_most: int) -> bool:
 
 
 # A fault of a reader shows in a few hundred files; the whole number is for the slow tests.
-in_many_cases = pytest.mark.parametrize("cases", [150, pytest.param(2_000, marks=pytest.mark.slow)])
+in_many_cases = pytest.mark.parametrize("cases", [120, pytest.param(2_000, marks=pytest.mark.slow)])

@@ -14,8 +14,8 @@ Source: Mironov, "On significance of the least significant bits for differential
 
 import json
 import math
-import warnings
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ from graphcuts_dp.distances.answers import plan_distances
 from graphcuts_dp.distances.embeddings import exact_embedding
 from graphcuts_dp.distances.learner import L1Learner
 from graphcuts_dp.distances.session import InteractiveDistances
-from graphcuts_dp.errors import AccuracyWarning, ParameterError
+from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_matrix import NOISES, noise_distribution
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.calibrations import CALIBRATIONS
@@ -54,6 +54,8 @@ from scripts.figures.gaussian_rank_one import GaussianRankOne
 
 learn = gc.release_iteratively
 
+# Worthless accuracy is as private as any.
+pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 SEED = 5
 DELTA = 1e-6
 CUTS = [CutQuery([0]), CutQuery([0, 1], [2, 3, 4]), CutQuery([1, 3, 5], [0, 2])]
@@ -82,14 +84,6 @@ def off_quotients(values, step, parts):
 )
 def epsilons(request):
     return request.param
-
-
-@pytest.fixture(autouse=True)
-def quiet():
-    """Worthless accuracy is as private as any."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", AccuracyWarning)
-        yield
 
 
 def released(graph, **options):
@@ -140,15 +134,12 @@ def test_noisy_matrices_and_degrees(pair, noise, tmp_path, epsilons):
 @pytest.mark.parametrize("pair", [*PLAIN, *CAPPED])
 def test_noisy_totals(pair, epsilons):
     noise = "binary" if pair in PLAIN else "laplace"
-    for epsilon in epsilons:
-        for graph in NEIGHBOURS[pair]:
-            distribution = noise_distribution(noise, epsilon=epsilon, weight_cap=graph.weight_cap)
-            exact = Fraction(epsilon)
-            total = measure_total(graph, distribution, epsilon=exact, source=SeededEntropy(SEED))
-            twice = 2 if isinstance(graph, gc.Graph) else 1
-            assert not off_grid(
-                total.total, (distribution.unit if noise == "laplace" else 1) * twice
-            )
+    for epsilon, graph in product(epsilons, NEIGHBOURS[pair]):
+        distribution = noise_distribution(noise, epsilon=epsilon, weight_cap=graph.weight_cap)
+        exact = Fraction(epsilon)
+        total = measure_total(graph, distribution, epsilon=exact, source=SeededEntropy(SEED))
+        twice = 2 if isinstance(graph, gc.Graph) else 1
+        assert not off_grid(total.total, (distribution.unit if noise == "laplace" else 1) * twice)
 
 
 @pytest.mark.parametrize("distribution", ["gaussian", "laplace"])
@@ -182,32 +173,31 @@ def test_answers_with_noise_of_their_own(pair, distribution, tmp_path, epsilons)
 @pytest.mark.parametrize("pair", [*PLAIN, *CAPPED])
 def test_answers_that_constructions_buy(pair, calibration, epsilons):
     checked = 0
-    for epsilon in epsilons:
-        for graph in NEIGHBOURS[pair]:
-            grid = Grid.of(graph)
-            try:
-                mechanism = SessionTerms.of(
-                    method="frieze-kannan",
-                    epsilon=epsilon,
-                    delta=0.0 if calibration == "dr14" else DELTA,
-                    queries=20,
-                    calibration=calibration,
-                    value_share=0.2 if calibration == "tight" else 0.0,
-                ).mechanism(Universe.of(graph), grid)
-                source = SeededEntropy(SEED)
-                state = mechanism.start(graph, source)
-            except ParameterError:
-                continue  # no tuning at this epsilon: from public numbers, for both neighbours
-            steps = grid.sensitivity
-            values = [state.total_weight]
-            for query in CUTS:
-                if state.stopped:
-                    break
-                truth = grid.count(query, graph)
-                state, answer = mechanism.step(state, query, truth, source)
-                values += [made.value for made in answer.updates if made.value is not None]
-            assert not off_quotients(values, 1.0, steps)
-            checked += len(values)
+    for epsilon, graph in product(epsilons, NEIGHBOURS[pair]):
+        grid = Grid.of(graph)
+        try:
+            mechanism = SessionTerms.of(
+                method="frieze-kannan",
+                epsilon=epsilon,
+                delta=0.0 if calibration == "dr14" else DELTA,
+                queries=20,
+                calibration=calibration,
+                value_share=0.2 if calibration == "tight" else 0.0,
+            ).mechanism(Universe.of(graph), grid)
+            source = SeededEntropy(SEED)
+            state = mechanism.start(graph, source)
+        except ParameterError:
+            continue  # no tuning at this epsilon: from public numbers, for both neighbours
+        steps = grid.sensitivity
+        values = [state.total_weight]
+        for query in CUTS:
+            if state.stopped:
+                break
+            truth = grid.count(query, graph)
+            state, answer = mechanism.step(state, query, truth, source)
+            values += [made.value for made in answer.updates if made.value is not None]
+        assert not off_quotients(values, 1.0, steps)
+        checked += len(values)
     assert checked >= len(epsilons)
 
 
@@ -215,84 +205,68 @@ def test_answers_that_constructions_buy(pair, calibration, epsilons):
 @pytest.mark.parametrize("pair", [*PLAIN, *CAPPED])
 def test_answers_that_iterative_releases_buy(pair, distinguisher, epsilons):
     checked = 0
-    for epsilon in epsilons:
-        for graph in NEIGHBOURS[pair]:
-            made = learn(
-                graph,
-                CUTS if distinguisher == "exponential" else None,
-                epsilon=epsilon,
-                delta=DELTA,
-                seed=SEED,
-                construction=gc.Learning(distinguisher=distinguisher, rounds=3),
-            )
-            grid = Grid.of(graph)
-            unit = grid.unit * grid.sensitivity
-            values = [measured.value for measured in made.transcript]
-            assert not off_quotients([*values, made.settings.total], unit, grid.sensitivity)
-            checked += len(values)
+    for epsilon, graph in product(epsilons, NEIGHBOURS[pair]):
+        made = learn(
+            graph,
+            CUTS if distinguisher == "exponential" else None,
+            epsilon=epsilon,
+            delta=DELTA,
+            seed=SEED,
+            construction=gc.Learning(distinguisher=distinguisher, rounds=3),
+        )
+        grid = Grid.of(graph)
+        unit = grid.unit * grid.sensitivity
+        values = [measured.value for measured in made.transcript]
+        assert not off_quotients([*values, made.settings.total], unit, grid.sensitivity)
+        checked += len(values)
     assert checked > len(epsilons)
 
 
 def test_what_distinguishers_buy_at_the_start(epsilons):
     for pair in (*PLAIN, *CAPPED):
-        for epsilon in epsilons:
-            for graph in NEIGHBOURS[pair]:
-                universe, grid = Universe.of(graph), Grid.of(graph)
-                noise = "laplace" if graph.weighted else "binary"
-                distribution = noise_distribution(
-                    noise, epsilon=epsilon, weight_cap=graph.weight_cap
-                )
-                source = SeededEntropy(SEED)
-                bought = ResponseRankOne(universe=universe, distribution=distribution)
-                if noise == "laplace":
-                    assert not off_grid(bought.noisy(graph, source), distribution.unit)
-                rank_one = GaussianRankOne(
-                    universe=universe, rho=epsilon**2 / 2, delta=DELTA, grid=grid
-                )
-                assert not off_grid(rank_one.noisy(graph, source), grid.unit)
+        for epsilon, graph in product(epsilons, NEIGHBOURS[pair]):
+            universe, grid = Universe.of(graph), Grid.of(graph)
+            noise = "laplace" if graph.weighted else "binary"
+            distribution = noise_distribution(noise, epsilon=epsilon, weight_cap=graph.weight_cap)
+            source = SeededEntropy(SEED)
+            bought = ResponseRankOne(universe=universe, distribution=distribution)
+            if noise == "laplace":
+                assert not off_grid(bought.noisy(graph, source), distribution.unit)
+            rank_one = GaussianRankOne(
+                universe=universe, rho=epsilon**2 / 2, delta=DELTA, grid=grid
+            )
+            assert not off_grid(rank_one.noisy(graph, source), grid.unit)
 
 
 def test_sensing_measurements(epsilons):
     rng = np.random.default_rng(0)
     queries = [MatrixQuery(rng.normal(size=(6, 7))) for _ in range(4)]
     queries.append(CutQuery([0, 1], [2, 3]))
-    for epsilon in epsilons:
-        for graph in NEIGHBOURS["ratings"]:
-            unit = Steps(Universe(graph.left, graph.right), queries, 1.0).unit
-            made = learn(
-                graph,
-                queries,
-                epsilon=epsilon,
-                delta=DELTA,
-                seed=SEED,
-                construction="sensing:rounds=4",
-            )
-            assert not off_grid([measured.value for measured in made.transcript], unit)
+    for epsilon, graph in product(epsilons, NEIGHBOURS["ratings"]):
+        unit = Steps(Universe(graph.left, graph.right), queries, 1.0).unit
+        made = learn(
+            graph, queries, epsilon=epsilon, delta=DELTA, seed=SEED, construction="sensing:rounds=4"
+        )
+        assert not off_grid([measured.value for measured in made.transcript], unit)
 
 
 def test_the_net_releases_members_and_no_number_of_the_truth(epsilons):
     four = gc.Graph([0, 1], [1, 2], vertices=4), gc.Graph([0, 1, 0], [1, 2, 3], vertices=4)
-    for epsilon in epsilons:
-        for graph in four:
-            made = learn(
-                graph,
-                [CutQuery([0]), CutQuery([0, 1])],
-                epsilon=epsilon,
-                seed=SEED,
-                construction="net",
-            )
-            assert not off_grid(made.graph.weights, 1)
-            assert (made.law.unit, made.law.rounding) == (1.0, 0.0)
+    for epsilon, graph in product(epsilons, four):
+        made = learn(
+            graph, [CutQuery([0]), CutQuery([0, 1])], epsilon=epsilon, seed=SEED, construction="net"
+        )
+        assert not off_grid(made.graph.weights, 1)
+        assert (made.law.unit, made.law.rounding) == (1.0, 0.0)
 
 
 def test_baselines(epsilons):
-    for epsilon in epsilons:
-        for graph in NEIGHBOURS["plain"]:
-            exact, source = Fraction(epsilon), SeededEntropy(SEED)
-            assert noisy_degrees(graph, exact, source).dtype == np.int64
-            assert noisy_weight(graph, exact, source).is_integer()
-            density = density_only(graph, epsilon=epsilon, seed=SEED).matrix[0, 1]
-            assert not off_quotients([density], 1.0, 15)
+    for epsilon, graph in product(epsilons, NEIGHBOURS["plain"]):
+        exact, source = Fraction(epsilon), SeededEntropy(SEED)
+        assert noisy_degrees(graph, exact, source).dtype == np.int64
+        assert noisy_weight(graph, exact, source).is_integer()
+        density = density_only(graph, epsilon=epsilon, seed=SEED).matrix[0, 1]
+        assert not off_quotients([density], 1.0, 15)
 
 
 @pytest.mark.parametrize("distribution", ["laplace", "gaussian"])
@@ -348,15 +322,14 @@ def test_tangents_of_private_functions(delta, epsilons):
 
 def test_twins_with_floating_point_noise_are_caught():
     rng = np.random.default_rng(0)
-    for epsilon in EPSILONS:
-        for graph in NEIGHBOURS["ratings"]:
-            truth = graph.weights.sum()
-            unit = Grid.of(graph).unit
-            textbook = truth + rng.laplace(scale=1 / epsilon, size=20)
-            assert off_grid(textbook, unit)
-            # Whole steps added to a value that is not on the grid.
-            steps = truth + unit * rng.integers(-1000, 1000, size=20)
-            assert off_grid(steps, unit)
+    for epsilon, graph in product(EPSILONS, NEIGHBOURS["ratings"]):
+        truth = graph.weights.sum()
+        unit = Grid.of(graph).unit
+        textbook = truth + rng.laplace(scale=1 / epsilon, size=20)
+        assert off_grid(textbook, unit)
+        # Whole steps added to a value that is not on the grid.
+        steps = truth + unit * rng.integers(-1000, 1000, size=20)
+        assert off_grid(steps, unit)
 
 
 def test_the_textbook_sampler_gives_a_neighbour_away_and_ours_does_not():

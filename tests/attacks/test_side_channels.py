@@ -33,11 +33,7 @@ from graphcuts_dp.distances import locations as distance_locations
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.ledger import opening, uses
-from graphcuts_dp.measure import (
-    cells,
-    entries,
-    statistics,
-)
+from graphcuts_dp.measure import cells, entries, statistics
 from graphcuts_dp.offline import distinguisher, lists, rank_one
 from graphcuts_dp.offline.query_lists import CutList, QuestionList
 from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise

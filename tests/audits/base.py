@@ -11,7 +11,7 @@ So twins are looked at again and again, each time with twice as many fresh runs,
 caught or all runs are made; alpha is shared by the looks. What all `runs` miss with probability
 1e-6 is missed no more often by looks that end with all of them, and most twins cost far less. A
 full audit looks at the mechanism itself with all `runs`, a quick one with as many as its hardest
-twin took, and with 1,000 at least: a mistake in the package breaks the twins, too, so that their
+twin took, and with 700 at least: a mistake in the package breaks the twins, too, so that their
 first look catches them, and its 200 runs are too few for a mechanism that is off by a factor of 2.
 A sound mechanism is refuted with probability alpha, by the fixed seeds of the tests not at all.
 """
@@ -28,7 +28,6 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.evaluation.audit import (
-    ALPHA,
     AuditResult,
     Claim,
     Draw,
@@ -50,7 +49,7 @@ _FEW = (
 HALF = 0.5  # of a claim: an audit that sees less says why
 _TELLING = 0.1  # of training runs, to pick the pair that tells most
 _FIRST_LOOK = 200  # runs
-_LEAST_QUICK = 1000  # runs of the mechanism itself
+_LEAST_QUICK = 700  # runs of the mechanism itself
 
 
 @final
@@ -118,20 +117,6 @@ class AuditOutcome:
         return max(0.0, self.visible) / self.claim.value
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class Effort:
-    """How hard to look.
-
-    Attributes:
-        quick: whether as many runs as the hardest twin took, or 1,000, will do.
-        alpha: probability that one audit finds too much, at most.
-    """
-
-    quick: bool = False
-    alpha: float = ALPHA
-
-
 @dataclass(frozen=True, kw_only=True)
 class Audit(ABC):
     """The audit of one mechanism with parameters that were chosen.
@@ -166,14 +151,21 @@ class Audit(ABC):
         return self.claim.value
 
     def check(
-        self, name: str, effort: Effort, source: EntropySource, report: Callable[[str], None]
+        self,
+        name: str,
+        source: EntropySource,
+        *,
+        quick: bool,
+        alpha: float,
+        report: Callable[[str], None],
     ) -> AuditOutcome:
         """Audit the twins and the mechanism.
 
         Args:
             name: of the mechanism.
-            effort: how hard.
             source: of all noise.
+            quick: whether as many runs as the hardest twin took, or 700, will do.
+            alpha: probability that the audit finds too much, at most.
             report: called with what is looked at next.
         """
         looks = [min(_FIRST_LOOK, self.runs)]
@@ -183,20 +175,20 @@ class Audit(ABC):
         for broken in self.twins:
             report(f"twin: {broken}")
             for runs in looks:
-                seen = self.found(broken, runs, effort.alpha / len(looks), source).epsilon_lower
+                seen = self.found(broken, runs, alpha / len(looks), source).epsilon_lower
                 if caught := seen > self.claim.value * (1 + self.slack):
                     break
             twins.append(TwinResult(broken, seen, caught))
             most = max(most, runs)
         report("the mechanism")
-        runs = min(self.runs, max(most, _LEAST_QUICK)) if effort.quick else self.runs
-        own = self.found(None, runs, effort.alpha, source)
+        runs = min(self.runs, max(most, _LEAST_QUICK)) if quick else self.runs
+        own = self.found(None, runs, alpha, source)
         return AuditOutcome(
             name=name,
             method=self.method,
             claim=self.claim,
             found=own.epsilon_lower,
-            visible=self.visible(runs, effort.alpha),
+            visible=self.visible(runs, alpha),
             pair=own.pair,
             event=own.event,
             twins=tuple(twins),
@@ -340,12 +332,15 @@ class Entry:
     def run(
         self,
         epsilon: float,
-        effort: Effort,
         source: EntropySource,
+        *,
+        quick: bool,
+        alpha: float,
         report: Callable[[str], None] = lambda _: None,
     ) -> AuditOutcome:
-        """Audit it, claiming an epsilon."""
-        outcome = self.make(epsilon).check(self.name, effort, source, report)
+        """Audit it, claiming an epsilon; see `Audit.check`."""
+        audit = self.make(epsilon)
+        outcome = audit.check(self.name, source, quick=quick, alpha=alpha, report=report)
         why = self.unseen or ("" if outcome.method == "exact" else _FEW)
         return replace(outcome, unseen=why if outcome.seen < HALF else "")
 

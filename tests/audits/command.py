@@ -30,7 +30,7 @@ def audit(
         float, typer.Option(help="Epsilon that the audited mechanisms claim.")
     ] = 1.0,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Use as many runs as the hardest twin takes, or 1,000.")
+        bool, typer.Option("--quick", help="Use as many runs as the hardest twin takes, or 700.")
     ] = False,
     seed: Annotated[
         int | None, typer.Option(min=0, help="Seed of all noise, for a repeatable run.")

@@ -7,6 +7,7 @@ import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
+from typing import Any
 
 from graphcuts_dp.distances import answers as distance_answers
 from graphcuts_dp.errors import ParameterError
@@ -26,7 +27,7 @@ from graphcuts_dp.session.online import STARTS, TOTAL
 from graphcuts_dp.session.terms import METHODS
 from graphcuts_dp.synth.methods import FIT_NAMES
 from scripts.benchmark.baselines import BASELINES
-from tests.audits.base import REGISTERED, AuditOutcome, Effort, Entry
+from tests.audits.base import REGISTERED, AuditOutcome, Entry
 from tests.audits.public_names import public_names
 from tests.audits.sparse import NOISES as SPARSE_NOISES
 
@@ -159,7 +160,7 @@ def run_audits(
     Args:
         entries: which.
         epsilon: that the mechanisms shall claim, in [1e-6, 50].
-        quick: as many runs as the hardest twin of each takes, or 1,000.
+        quick: as many runs as the hardest twin of each takes, or 700.
         seed: of all noise, for a run that can be repeated; None for the system's entropy.
         processes: how many to use; outcomes of a seed do not depend on it.
         progress: called with the part that is done and a message.
@@ -168,25 +169,28 @@ def run_audits(
         ParameterError: epsilon or seed out of range.
     """
     exact_epsilon(epsilon)
-    effort = Effort(quick=quick, alpha=ALPHA / max(1, len(entries)))
+    terms: dict[str, Any] = {
+        "epsilon": epsilon,
+        "quick": quick,
+        "alpha": ALPHA / max(1, len(entries)),
+    }
     sources = entropy_source(seed).split(len(entries))
     if processes > 1:
-        return _on_processes(entries, epsilon, effort, sources, processes, progress)
+        return _on_processes(entries, sources, terms, processes, progress)
     outcomes = []
     for number, (entry, source) in enumerate(zip(entries, sources, strict=True)):
 
         def report(message: str, entry: Entry = entry, number: int = number) -> None:
             progress(number / len(entries), f"{entry.name}: {message}")
 
-        outcomes.append(entry.run(epsilon, effort, source, report))
+        outcomes.append(entry.run(source=source, report=report, **terms))
     return outcomes
 
 
 def _on_processes(
     entries: Sequence[Entry],
-    epsilon: float,
-    effort: Effort,
     sources: Sequence[EntropySource],
+    terms: dict[str, Any],
     processes: int,
     progress: Progress,
 ) -> list[AuditOutcome]:
@@ -194,7 +198,7 @@ def _on_processes(
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(processes, mp_context=context) as pool:
         running = {
-            pool.submit(_audited, entry.name, epsilon, effort, source): number
+            pool.submit(_audited, entry.name, source, terms): number
             for number, (entry, source) in enumerate(zip(entries, sources, strict=True))
         }
         made: dict[int, AuditOutcome] = {}
@@ -205,6 +209,6 @@ def _on_processes(
     return [made[number] for number in range(len(entries))]
 
 
-def _audited(name: str, epsilon: float, effort: Effort, source: EntropySource) -> AuditOutcome:
+def _audited(name: str, source: EntropySource, terms: dict[str, Any]) -> AuditOutcome:
     (entry,) = (entry for entry in ENTRIES if entry.name == name)
-    return entry.run(epsilon, effort, source)
+    return entry.run(source=source, **terms)

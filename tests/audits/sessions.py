@@ -34,7 +34,6 @@ from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.distributions import ValueNoise
 from graphcuts_dp.privacy.noise import EntropySource, SeededEntropy
 from graphcuts_dp.privacy.sparse_vector import (
-    GapFinding,
     GapTest,
     NoisyComparison,
     OneSidedPair,
@@ -371,44 +370,23 @@ def _past_the_cap(tuning: Tuning) -> Tuning:
     return replace(tuning, updates=_MOST, queries=_MOST, halts=False)
 
 
-@dataclass(frozen=True)
-class NotReset:
+class _NotReset(SharedThreshold):  # type: ignore[misc]  # which is final for users
     """Instances go on after they have fired, with the noise of their threshold, uncharged.
 
     That noise alone could be kept: with one R for c firings the proof in `OneSidedPair` shifts R
     once, and the loss is at most r1 + c r2. What is lost is the count of what was told.
     """
 
-    test: GapTest
-
-    @property
-    def sides(self) -> int:
-        """As many as the test has."""
-        return self.test.sides
-
-    def start(self, source: EntropySource) -> Secret:
-        """Start the test."""
-        return self.test.start(source)
-
-    def run(
-        self, secret: Secret, truth: int, estimate: Fraction, source: EntropySource
-    ) -> GapFinding:
-        """Run the test."""
-        return self.test.run(secret, truth, estimate, source)
-
-    def restart(self, secret: Secret, sign: int, source: EntropySource) -> Secret:
-        """Keep the old noise."""
-        del sign, source
+    def restart(self, secret: Secret, sign: int, source: EntropySource) -> Secret:  # noqa: ARG002
         return secret
-
-    def cost(self, sensitivity: int, *, updates: int, delta: float) -> Cost:
-        """What it would cost if the noise were new."""
-        return self.test.cost(sensitivity, updates=updates, delta=delta)
 
 
 def _not_reset(tuning: Tuning) -> Tuning:
-    broken: Any = NotReset(tuning.test)
-    return replace(_past_the_cap(tuning), test=broken)
+    test = tuning.test
+    if not isinstance(test, SharedThreshold):
+        raise TypeError("there is no threshold that is shared")
+    kept = _NotReset(test.threshold_rate, test.query_rate, test.threshold)
+    return replace(_past_the_cap(tuning), test=kept)
 
 
 def _seed_after_fork(learner: str, calibration: ByHand, source: EntropySource) -> Run:

@@ -6,6 +6,7 @@ drawn at random. That its twins are caught is a matter of power: the seeds are f
 
 import itertools
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -27,7 +28,16 @@ from tests.audits.registry import (
     find_audits,
     run_audits,
 )
-from tests.audits.together import HIDDEN, measured_sparse, plain, protected
+from tests.audits.together import (
+    HIDDEN,
+    OF_EDGES,
+    measured_sparse,
+    plain,
+    plain_session,
+    protected,
+    sensing,
+    session_of_tests,
+)
 
 COVERED = {name for entry in ENTRIES for name in entry.covers}
 QUICK = [entry for entry in ENTRIES if not entry.slow]
@@ -205,6 +215,25 @@ def test_a_sparse_release_of_several_changes_measures_what_is_audited(whom, at_m
         np.testing.assert_array_equal(one.steps, other.steps)
     for (pair,) in HIDDEN[whom]:  # all six pairs change
         assert [len(plain(end).rows) for end in (pair.first, pair.second)] == [0, 6]
+
+
+OF_OWNERS = {name: (0, start) for name, start in OF_EDGES.items()} | {
+    "sensing": (1, sensing),
+    "session, gaussian": (0, partial(plain_session, "gaussian", 0.02)),
+    "tests, shared": (0, partial(session_of_tests, "frieze-kannan", "shared")),
+    "tests, one-sided": (0, partial(session_of_tests, "mirror-descent", "one-sided")),
+}
+
+
+@pytest.mark.parametrize("name", OF_OWNERS)
+def test_an_owner_is_hidden_as_the_edges_that_are_left(name):
+    """All that an audit sees of both is the same, for the same entropy."""
+    kind, start = OF_OWNERS[name]
+    edges, owner = (HIDDEN[whom][kind][0] for whom in ("6 edges", "owners"))
+    for one, other in ((edges.first, owner.first), (edges.second, owner.second)):
+        for seed in range(3):
+            seen = [start(6, 1.0, SeededEntropy(seed))(data) for data in (one, other)]
+            np.testing.assert_array_equal(*seen)
 
 
 @pytest.mark.parametrize("noise", ["binary", "discrete-laplace"])

@@ -3,11 +3,11 @@
 Neighbours differ in the edges at one vertex, which has none, or those to everybody, or others.
 """
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -157,7 +157,7 @@ _GRID = Grid(1.0, _BOUND, 1.0, bounded=False)
 def _answers(
     epsilon: float, grid: Grid, count: Count, source: EntropySource
 ) -> Callable[[Graph], npt.ArrayLike]:
-    """Answers to all queries, their sum, and the log likelihood ratio of the first pair."""
+    """Answers to all queries, their sum, and the log likelihood ratio of each pair of graphs."""
     made = PerQueryNoise(
         distribution="laplace",
         universe=Universe(_N),
@@ -165,18 +165,20 @@ def _answers(
         epsilon=epsilon,
         queries=len(_QUERIES),
     )
-    first, second = (
-        np.array([_GRID.count(query, each) for query in _QUERIES])
-        for each in (_PAIRS[0].first, _PAIRS[0].second)
-    )
+    graphs = [(pair.first, pair.second) for pair in _PAIRS]
+    counts = {  # exact, and the same in each run
+        id(graph): np.array([count(query, graph) for query in _QUERIES])
+        for graph in itertools.chain(*graphs)
+    }
 
     def run(graph: Graph) -> FloatVector:
         state, values = made.start(graph, source), []
-        for query in _QUERIES:
-            state, answer = made.step(state, query, count(query, graph), source)
+        for query, truth in zip(_QUERIES, counts[id(graph)].tolist(), strict=True):
+            state, answer = made.step(state, query, truth, source)
             values.append(answer.value)
         seen = np.array(values)
-        return np.array([laplace_gain(seen, first, second, 1.0), *seen, seen.sum()])
+        told = [laplace_gain(seen, counts[id(a)], counts[id(b)], 1.0) for a, b in graphs]
+        return np.array([*told, *seen, seen.sum()])
 
     return run
 
@@ -191,24 +193,15 @@ def _count_all(query: CutQuery, graph: Graph) -> int:
 
 @audited("vertex: session, laplace")
 def _session_audit(epsilon: float) -> Audit:
-    known: dict[tuple[int, int], int] = {}  # counts are exact, and each run has the same ones
-
-    def honest_count(query: CutQuery, graph: Graph) -> int:
-        which = id(query), id(graph)
-        if which not in known:
-            known[which] = _GRID.count(query, graph)
-        return known[which]
-
+    one_edge = replace(_GRID, sensitivity=1)
     return Sampled(
         claim=Claim(epsilon),
         pairs=_PAIRS,
-        start=partial(_answers, epsilon, _GRID, honest_count),
+        start=partial(_answers, epsilon, _GRID, _GRID.count),
         twins={
             "lists of first edges": partial(_answers, epsilon, _GRID, _count_lists),
             "no bound": partial(_answers, epsilon, _GRID, _count_all),
-            "epsilon of an edge": partial(
-                _answers, epsilon, replace(_GRID, sensitivity=1), honest_count
-            ),
+            "epsilon of an edge": partial(_answers, epsilon, one_edge, _GRID.count),
         },
         twin_pairs=_PAIRS[::2],
     )
@@ -290,8 +283,8 @@ def _test_laws(epsilon: float, part: float) -> Iterator[DistributionPair]:
     a = part * epsilon / 4  # one step costs part * epsilon
     rates = a / _BOUND, 3 * a / _BOUND
     low, thresholds = np.array([2, 3, 4]), (4, 6, 4)
-    changes = [np.array(each) for each in product((0, _BOUND), repeat=3)]
-    for one, other in combinations(changes, 2):
+    changes = [np.array(each) for each in itertools.product((0, _BOUND), repeat=3)]
+    for one, other in itertools.combinations(changes, 2):
         laws = [one_sided_law((low + each).tolist(), thresholds, rates) for each in (one, other)]
         yield DistributionPair(f"changes {one - other}", laws[0], laws[1])
 

@@ -1,5 +1,6 @@
 """The graphs of the benchmark are the same on every machine, and are what their lines say."""
 
+import gzip
 import hashlib
 
 import numpy as np
@@ -8,13 +9,7 @@ import pytest
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
 from scripts.benchmark import made_graphs
-from scripts.benchmark.graphs import (
-    CASES,
-    DATA_VARIABLE,
-    MADE,
-    cases_of,
-    find_cases,
-)
+from scripts.benchmark.graphs import CASES, DATA_VARIABLE, MADE, cases_of, find_cases
 
 KINDS = {gc.Graph: "undirected", gc.DirectedGraph: "directed", gc.BipartiteGraph: "bipartite"}
 SMALL = [case for case in CASES if case.vertices <= 20_000]
@@ -58,8 +53,7 @@ def test_random_bits_are_those_of_splitmix64():
 @pytest.mark.parametrize("case", SMALL, ids=[case.name for case in SMALL])
 def test_a_graph_is_what_its_line_says(case):
     graph = case.make()
-    assert KINDS[type(graph)] == case.kind
-    assert graph.weighted is case.weighted
+    assert (KINDS[type(graph)], graph.weighted) == (case.kind, case.weighted)
     assert graph.weight_cap is not None
     vertices = sum(graph.shape) if case.kind == "bipartite" else graph.shape[0]
     assert vertices == case.vertices
@@ -91,29 +85,24 @@ def test_there_are_enough_of_every_kind():
 
 
 def test_cases_are_found_by_name_or_beginning():
+    def names(*typed):
+        return [case.name for case in find_cases(typed)]
+
     assert find_cases() == CASES
     assert find_cases(quick=True) == tuple(case for case in CASES if case.quick)
-    assert [case.name for case in find_cases(["karate", "us-", "karate"])] == [
-        "karate",
-        "us-flights",
-        "us-flights-weighted",
-    ]
-    assert [case.name for case in find_cases(["us-flights"])] == ["us-flights"]
+    assert names("karate", "us-", "karate") == ["karate", "us-flights", "us-flights-weighted"]
+    assert names("us-flights") == ["us-flights"]
     for name in ("nothing", ""):
         with pytest.raises(ParameterError, match="no graph of the benchmark"):
             find_cases([name])
 
 
 def test_graphs_of_a_folder_are_added(tmp_path, monkeypatch):
-    random = np.random.default_rng(1)
-    ends = random.integers(0, 900, (6_000, 2))
-    (tmp_path / "polblogs.edges").write_text("".join(f"{a} {b}\n" for a, b in ends if a != b))
+    ends = np.random.default_rng(1).integers(0, 900, (6_000, 2))
+    text = "".join(f"{a} {b}\n" for a, b in ends if a != b)
+    (tmp_path / "polblogs.edges").write_text(text)  # another name
     assert list(cases_of(tmp_path)) == []
-    import gzip
-
-    (tmp_path / "polblogs.edges.gz").write_bytes(
-        gzip.compress((tmp_path / "polblogs.edges").read_bytes())
-    )
+    (tmp_path / "polblogs.edges.gz").write_bytes(gzip.compress(text.encode()))
     monkeypatch.setenv(DATA_VARIABLE, str(tmp_path))
     (case,) = find_cases(["polblogs"])
     graph = case.make()

@@ -1,6 +1,6 @@
 """Measures of the benchmark beside brute force and direct computations on small graphs."""
 
-from itertools import product
+from itertools import permutations, product
 
 import networkx as nx
 import numpy as np
@@ -11,12 +11,7 @@ import graphcuts_dp as gc
 from graphcuts_dp.errors import MatrixError
 from scripts.benchmark.estimates import checked_estimate
 from scripts.benchmark.families import families_of
-from scripts.benchmark.measures import (
-    MEASURES,
-    TOLERANCE,
-    measured,
-    worst_cut,
-)
+from scripts.benchmark.measures import MEASURES, TOLERANCE, measured, worst_cut
 from scripts.benchmark.min_cuts import (
     FlowNetwork,
     global_min_cut,
@@ -48,25 +43,17 @@ def symmetric(random, n, *, low=0.0):
     return matrix + matrix.T
 
 
-def cuts_of(matrix):
-    """Weight from S to the rest, for every S but none and all, with S."""
-    n = len(matrix)
-    for bits in product((False, True), repeat=n):
-        S = np.array(bits)
-        if S.any() and not S.all():
-            yield S, matrix[S][:, ~S].sum()
-
-
 def least(matrix, s, t):
-    return min(value for S, value in cuts_of(matrix) if S[s] and not S[t])
+    """The least cut between two vertices, of all sets."""
+    sets = (np.array(bits) for bits in product((False, True), repeat=len(matrix)))
+    return min(matrix[S][:, ~S].sum() for S in sets if S[s] and not S[t])
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_least_cuts_are_those_of_brute_force(seed):
     random = np.random.default_rng(seed)
-    matrix = symmetric(random, SMALL)
+    matrix, pairs = symmetric(random, SMALL), list(permutations(range(SMALL), 2))
     network = FlowNetwork(matrix, directed=False)
-    pairs = [(i, j) for i in range(SMALL) for j in range(SMALL) if i != j]
     expected = np.array([least(matrix, s, t) for s, t in pairs])
     assert network.between(pairs) == pytest.approx(expected)
     everything = network.all_pairs()
@@ -86,9 +73,7 @@ def test_the_global_cut_of_many_vertices_is_the_least_of_flows():
 def test_least_cuts_of_two_sides_are_of_one_graph():
     across = np.random.default_rng(5).random((3, 4))
     whole = one_matrix(across, bipartite=True).toarray()
-    assert (whole == whole.T).all()
-    assert (whole[:3, 3:] == across).all()
-    assert whole.sum() == pytest.approx(2 * across.sum())
+    assert (whole == np.block([[np.zeros((3, 3)), across], [across.T, np.zeros((4, 4))]])).all()
 
 
 def test_paths_of_a_tree():
@@ -132,10 +117,8 @@ def test_the_largest_singular_value_is_numpy_s(shape):
 @pytest.mark.parametrize("low", [-1.0, 0.0])
 def test_the_worst_cut_is_that_of_enumeration(low):
     matrix = symmetric(np.random.default_rng(8), 9, low=low)
-    expected = 0.0
-    for bits in product((0.0, 1.0), repeat=9):
-        sums = np.array(bits) @ matrix
-        expected = max(expected, sums[sums > 0].sum(), -sums[sums < 0].sum())
+    sums = np.array(list(product((0.0, 1.0), repeat=9))) @ matrix
+    expected = max((part * (part > 0)).sum(axis=1).max() for part in (sums, -sums))
     lower, upper = worst_cut(matrix)
     assert lower <= expected * (1 + 1e-9)
     assert upper >= expected * (1 - 1e-9)
@@ -144,82 +127,74 @@ def test_the_worst_cut_is_that_of_enumeration(low):
 
 @pytest.mark.parametrize("kind", GRAPHS)
 def test_cuts_of_families_are_those_of_queries(kind):
-    graph = GRAPHS[kind]
-    two = kind == "bipartite"
+    graph, two = GRAPHS[kind], kind == "bipartite"
     codes = None if two else GROUPS.codes()
     families = families_of(graph, groups=codes, communities=codes)
     names = ["group cuts", "single vertices", "random halves", "small sets"]
-    assert [family.name for family in families] == (names[1:] if two else names)
+    assert [family.name for family in families] == names[two:]
     matrix = checked_estimate(graph, graph)
+    dense = matrix.toarray() if sp.issparse(matrix) else matrix
     for family in families:
-        expected = [gc.CutQuery(S, T).value(graph) for S, T in zip(family.S, family.T, strict=True)]
-        assert family.values(matrix) == pytest.approx(np.array(expected))
-        dense = matrix.toarray() if sp.issparse(matrix) else matrix
-        answers = family.values(lambda S, T, dense=dense: dense[S][:, T].sum())
-        assert answers == pytest.approx(np.array(expected))
-        if not two:
-            assert not (family.S & family.T).any()
+        cuts = zip(family.S, family.T, strict=True)
+        expected = np.array([gc.CutQuery(S, T).value(graph) for S, T in cuts])
+        assert family.values(matrix) == pytest.approx(expected)
+        assert family.values(lambda S, T: dense[S][:, T].sum()) == pytest.approx(expected)
+        assert two or not (family.S & family.T).any()
+
+
+MISSING = {
+    "undirected": set(),
+    "weighted": set(),
+    "directed": {"global min cut", "Gomory-Hu tree"},
+    "bipartite": {"group cuts", "community cuts", "modularity"},
+}
 
 
 @pytest.mark.parametrize("kind", GRAPHS)
 def test_the_truth_has_no_error_and_the_empty_graph_has_1(kind):
     graph = GRAPHS[kind]
     truth = truth_of_graph(graph, None if kind == "bipartite" else GROUPS)
-    right = measured(graph, truth)
-    empty = measured(np.zeros(graph.shape), truth)
+    right, empty = (measured(each, truth) for each in (graph, np.zeros(graph.shape)))
     assert right == dict.fromkeys(right, pytest.approx(0.0, abs=1e-9))
     assert empty == dict.fromkeys(empty, pytest.approx(1.0))
     assert list(right) == list(empty) == [name for name in NAMES if name in truth.empty]
-    missing = {
-        "undirected": {"community cuts"} - set(truth.empty),
-        "weighted": {"community cuts"} - set(truth.empty),
-        "directed": {"global min cut", "Gomory-Hu tree"},
-        "bipartite": {"group cuts", "community cuts", "modularity"},
-    }[kind]
-    assert set(NAMES) - set(right) - {"community cuts"} == missing - {"community cuts"} | {
-        "seconds",
-        "memory",
-    }
+    some = {"community cuts"}  # where communities are found
+    assert set(NAMES) - set(right) - some == MISSING[kind] - some | {"seconds", "memory"}
 
 
 def test_each_measure_is_what_it_says():
     graph, random = GRAPHS["weighted"], np.random.default_rng(9)
     truth = truth_of_graph(graph, GROUPS)
-    estimate = symmetric(random, N)
-    found, matrix = measured(estimate, truth), graph.dense()
-    weight = matrix.sum()
+    estimate, matrix = symmetric(random, N), graph.dense()
     lower, upper = worst_cut(estimate - matrix)
-    assert found["worst cut found"] == pytest.approx(lower / weight)
-    assert found["worst cut proven"] == pytest.approx(upper / weight)
-    singles = np.abs(estimate.sum(axis=1) - matrix.sum(axis=1)).mean() / matrix.sum(axis=1).mean()
-    assert found["single vertices"] == pytest.approx(singles)
-    norms = [np.linalg.norm(each, 2) for each in (estimate - matrix, matrix)]
-    assert found["spectral distance"] == pytest.approx(norms[0] / norms[1])
-    least_true, least_made = (global_min_cut(each) for each in (matrix, estimate))
-    assert found["global min cut"] == pytest.approx(abs(least_true - least_made) / least_true)
-    everything = [
-        upper_half(FlowNetwork(each, directed=False).all_pairs()) for each in (matrix, estimate)
-    ]
-    gap = np.abs(everything[0] - everything[1]).mean() / everything[0].mean()
-    assert found["Gomory-Hu tree"] == pytest.approx(gap)
-    codes = truth.communities
-    gap = abs(modularity(estimate, codes) - modularity(matrix, codes))
-    assert found["modularity"] == pytest.approx(gap / abs(modularity(matrix, codes)))
-    block = GROUPS.codes()
-    pairs = [(a, b) for a in range(5) for b in range(a + 1, 5)]
-    sums = [
-        np.array([each[block == a][:, block == b].sum() for a, b in pairs])
-        for each in (matrix, estimate)
-    ]
-    assert found["group cuts"] == pytest.approx(np.abs(sums[0] - sums[1]).mean() / sums[0].mean())
+    block, pairs = GROUPS.codes(), np.triu_indices(5, 1)
+
+    def gap(of):
+        """Of a function of a matrix, relative."""
+        true, made = of(matrix), of(estimate)
+        return np.abs(made - true).mean() / np.abs(true).mean()
+
+    members = np.eye(5)[block]
+    flows = "Gomory-Hu tree"
+    expected = {
+        "worst cut found": lower / matrix.sum(),
+        "worst cut proven": upper / matrix.sum(),
+        "single vertices": gap(lambda each: each.sum(axis=1)),
+        "spectral distance": np.linalg.norm(estimate - matrix, 2) / np.linalg.norm(matrix, 2),
+        "global min cut": gap(global_min_cut),
+        flows: gap(lambda each: upper_half(FlowNetwork(each, directed=False).all_pairs())),
+        "modularity": gap(lambda each: modularity(each, truth.communities)),
+        "group cuts": gap(lambda each: (members.T @ each @ members)[pairs]),
+    }
+    found = measured(estimate, truth)
+    assert {name: found[name] for name in expected} == pytest.approx(expected)
 
 
 def test_a_graph_a_dense_and_a_sparse_matrix_measure_alike():
     truth = truth_of_graph(PLAIN, GROUPS)
     other = planted_partition(N, 2, 0.7, 0.3, seed=4)
-    first, *rest = (
-        measured(each, truth) for each in (other, other.dense(), sp.coo_array(other.dense()))
-    )
+    forms = (other, other.dense(), sp.coo_array(other.dense()))
+    first, *rest = (measured(each, truth) for each in forms)
     assert first["worst cut found"] > 0
     assert rest == [pytest.approx(first)] * 2
 
@@ -242,17 +217,12 @@ def test_what_an_estimate_cannot_have_is_left_out():
         (np.triu(np.ones((N, N))), "symmetric"),
         ("nothing", "two masks"),
         (GRAPHS["directed"], "another kind"),
+        (lambda *_: np.nan, "not finite"),
     ],
 )
 def test_estimates_that_are_none_are_refused(estimate, message):
     with pytest.raises(MatrixError, match=message):
-        checked_estimate(estimate, PLAIN)
-
-
-def test_a_function_that_answers_nothing_is_refused():
-    truth = truth_of_graph(PLAIN)
-    with pytest.raises(MatrixError, match="not finite"):
-        measured(lambda *_: np.nan, truth)
+        measured(estimate, truth_of_graph(PLAIN))
 
 
 def test_the_diagonal_of_an_estimate_is_no_pair():

@@ -87,7 +87,6 @@ def test_ask_in_all_its_forms(done, told, store):
         ((*ASK, "--from", "ann", "--to", "bob", "--complement"), "not both"),
         ((*ASK, "--from", "ann", "--name", "other"), "no session 'other'"),
         ((*ASK, "--from", "ann", "--graph", "missing.edges"), "missing.edges"),
-        ((*ASK, "--from", "@missing.txt"), "missing.txt"),
         ((*ASK, *TABLE, "--from", "@@Sale"), "unknown group '@Sale'"),
         ((*ASK, "--from", "@@short"), "give --groups FILE"),
         ((*ASK, *TABLE[2:], "--from", "ann"), "need --groups FILE"),
@@ -95,13 +94,10 @@ def test_ask_in_all_its_forms(done, told, store):
         ((*ASK, *TABLE, "--right-groups", "staff.csv", "--from", "ann"), "for --kind bipartite"),
         (("session", "run", "mail.db", "none.jsonl"), "none.jsonl"),
         (("session", "status", "mail.db", "--name", "other"), "there is: default"),
-        (("session", "export", "mail.db", "--name", "other"), "there is: default"),
         (("session", "status", "mail.db", "--expect-head", "5"), "a head is what"),
         (("session", "status", "none.db"), "none.db"),
         ((*START, *TERMS, "--name", "b", *TABLE[:2]), "give it to session ask"),
         ((*START, *TERMS[:-1], "frieze-kannan:start=groups", "--name", "b"), "needs --groups FILE"),
-        ((*START, *TERMS[:-1], "frieze-kannan:start=blocks", "--name", "b"), "unknown start="),
-        ((*START, *TERMS, "--name", "b", "--queries", "most-spectral=8"), "most-spectral is for"),
     ],
 )
 @pytest.mark.usefixtures("store")

@@ -16,22 +16,25 @@ COMMAND = "from graphcuts_dp.cli import main"
 HEAVY = ("cvxpy", "highspy", "igraph", "matplotlib", "networkx", "pandas", "scipy", "sqlite3")
 
 
+def run(code, **options):
+    """In a fresh interpreter."""
+    line = [sys.executable, "-c", code]
+    return subprocess.run(line, capture_output=True, text=True, check=False, **options)
+
+
 def loaded(code):
     """Which of the heavy modules a fresh interpreter has after running this."""
     report = f"import json, sys; print(json.dumps([m for m in {HEAVY} if m in sys.modules]))"
-    ended = subprocess.run(
-        [sys.executable, "-c", f"{code}\n{report}"], capture_output=True, text=True, check=True
-    )
+    ended = run(f"{code}\n{report}")
+    assert ended.returncode == 0, ended.stderr
     return set(json.loads(ended.stdout.splitlines()[-1]))
 
 
 @pytest.mark.parametrize(
     ("code", "needed"),
     [
-        ("import graphcuts_dp", set()),
         (f"{COMMAND}; import sys; sys.argv = ['x', '--help']; main._status()", set()),
         ("import graphcuts_dp as gc; gc.read_graph", {"scipy"}),
-        ("import graphcuts_dp as gc; gc.open_session", {"scipy", "sqlite3"}),
         (f"{COMMAND}; main._loaded('session')", {"scipy", "sqlite3"}),
         (f"{COMMAND}; main._loaded('release')", {"scipy", "highspy", "sqlite3"}),
     ],
@@ -45,18 +48,10 @@ def test_the_list_of_commands_says_what_each_says(name):
     assert main.COMMANDS[name][1] == main._loaded(name).get_short_help_str(400)
 
 
-def test_a_name_that_is_nearly_right_is_suggested(monkeypatch, capsys):
-    monkeypatch.setattr("sys.argv", ["graphcuts-dp", "relase"])
-    assert main._status() == 2
-    assert "Did you mean 'release'" in capsys.readouterr().err
-
-
 def test_without_fcntl_the_import_says_which_systems_will_do():
     """As on Windows, where there is no module of this name."""
     code = "import sys; sys.modules['fcntl'] = None; import graphcuts_dp"
-    ended = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False
-    )
+    ended = run(code)
     last = ended.stderr.splitlines()[-1]
     assert ended.returncode == 1
     assert last.startswith("ImportError: graphcuts_dp needs a Unix system")
@@ -67,21 +62,14 @@ def test_without_fcntl_the_import_says_which_systems_will_do():
 @pytest.mark.parametrize(
     "words", [(), ("plan",), ("session",), ("session", "ask"), ("serve", "access"), ("evaluate",)]
 )
-def test_the_short_form_of_help_is_known_everywhere(words, monkeypatch, capsys):
-    told = []
-    for option in ("-h", "--help"):
-        monkeypatch.setattr("sys.argv", ["graphcuts-dp", *words, option])
-        assert main._status() == 0
-        told.append(capsys.readouterr().out)
-    assert told[0] == told[1]
-    assert "-h, --help" in told[0]
+def test_the_short_form_of_help_is_known_everywhere(words, done):
+    assert done(*words, "-h") == done(*words, "--help")
+    assert "-h, --help" in done(*words, "-h")[0]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_prints_a_script_for_the_shell(shell, monkeypatch, capsys):
-    monkeypatch.setattr("sys.argv", ["graphcuts-dp", "--completion", shell])
-    assert main._status() == 0
-    script = capsys.readouterr().out
+def test_completion_prints_a_script_for_the_shell(shell, done):
+    script, _ = done("--completion", shell)
     assert f"_GRAPHCUTS_DP_COMPLETE=complete_{shell}" in script
     assert "graphcuts-dp" in script
 
@@ -89,32 +77,15 @@ def test_completion_prints_a_script_for_the_shell(shell, monkeypatch, capsys):
 def test_a_shell_is_told_what_may_come_next():
     """As the script asks for it."""
     code = f"{COMMAND}; import sys; sys.argv = ['graphcuts-dp']; main.run()"
-    asked = {
-        "_GRAPHCUTS_DP_COMPLETE": "complete_bash",
-        "COMP_WORDS": "graphcuts-dp rel",
-        "COMP_CWORD": "1",
-    }
-    ended = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, **asked},
-    )
-    assert ended.stdout.split() == [
-        "release",
-        "release-iteratively",
-    ]
+    words = {"COMP_WORDS": "graphcuts-dp rel", "COMP_CWORD": "1"}
+    ended = run(code, env={**os.environ, **words, "_GRAPHCUTS_DP_COMPLETE": "complete_bash"})
+    assert ended.stdout.split() == ["release", "release-iteratively"]
 
 
-def test_the_version_is_told(call):
-    assert gc.__version__ in call("--version")[1]
-
-
-def test_an_unknown_shell_is_told_in_a_line(monkeypatch, capsys):
-    monkeypatch.setattr("sys.argv", ["graphcuts-dp", "--completion", "tcsh"])
-    assert main._status() == 2
-    assert "knows bash, zsh, fish" in capsys.readouterr().err
+def test_the_version_is_told_and_what_is_unknown_in_a_line(done, refused):
+    assert gc.__version__ in done("--version")[0]
+    assert "Did you mean 'release'" in refused("relase")
+    assert "knows bash, zsh, fish" in refused("--completion", "tcsh")
 
 
 @pytest.mark.parametrize(("no_colour", "bold"), [("", True), ("1", False)])

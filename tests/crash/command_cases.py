@@ -40,90 +40,56 @@ class Command:
     """One command line.
 
     Attributes:
-        name: of the case.
-        arguments: of the command, in a folder with the files of `prepare`.
-        outputs: groups of files that appear together, the one that vouches last.
-        force: the option that allows to replace them; None if the command never does.
+        line: words of the command, in a folder with the files of `prepare`.
+        written: groups of files that appear together, the one that vouches last.
+        replaces: whether `--force` allows to replace them.
         typed: what comes from the keyboard.
     """
 
-    name: str
-    arguments: tuple[str, ...]
-    outputs: tuple[tuple[str, ...], ...]
-    force: str | None = "--force"
+    line: str
+    written: tuple[str, ...]
+    replaces: bool = True
     typed: str = ""
 
+    @property
+    def outputs(self) -> list[list[str]]:
+        """The groups of files by name."""
+        return [group.split() for group in self.written]
 
-_EPSILON = ("--epsilon", "5")
-_LEARN = ("release-iteratively", "in.csv", "--uncounted")
+
+_LEARN = "release-iteratively in.csv --uncounted --epsilon 5"
+_LEARNT = "r.csv.schema.json r.csv r.csv.hypothesis.npz r.csv.json"
 COMMANDS = {
-    command.name: command
-    for command in (
-        Command(
-            "release",
-            ("release", "in.csv", "r.csv", "--uncounted", *_EPSILON),
-            (("r.csv.schema.json", "r.csv", "r.csv.noisy.npz", "r.csv.json"),),
-        ),
-        Command(
-            "release, iterative",
-            ("release-iteratively", "in.csv", "r.csv", "--uncounted", *_EPSILON),
-            (("r.csv.schema.json", "r.csv", "r.csv.hypothesis.npz", "r.csv.json"),),
-        ),
-        Command(
-            "release, net",
-            (*_LEARN, "r.csv", "--construction", "net", "--queries", "q.jsonl", *_EPSILON),
-            (("r.csv.schema.json", "r.csv", "r.csv.hypothesis.npz", "r.csv.json"),),
-        ),
-        Command(
-            "release, answers",
-            (*_LEARN, "a.npz", "--construction", "answers", "--queries", "q.jsonl", *_EPSILON),
-            (("a.npz", "a.npz.json"),),
-        ),
-        Command(
-            "distances",
-            (
-                "distances",
-                "map.csv",
-                "people.csv",
-                "--output",
-                "d.csv",
-                "--plot",
-                "m.png",
-                *_EPSILON,
-            ),
-            (("d.csv", "d.csv.json"), ("m.png",)),
-        ),
-        Command(
-            "flows",
-            ("flows", "in.csv", "staff.csv", "t.csv", "--uncounted", *_EPSILON),
-            (("t.csv", "t.csv.noisy.npz", "t.csv.json"),),
-        ),
-        Command("datasets", ("datasets", "lesmis", "l.csv"), (("l.csv.schema.json", "l.csv"),)),
-        Command("evaluate", ("evaluate", "in.csv", "in.csv", "--plot", "e.pdf"), (("e.pdf",),)),
-        Command(
-            "evaluate release",
-            ("evaluate", "release", "in.csv", "g.edges.gz", "--plot", "e.png"),
-            (("e.png",),),
-        ),
-        Command(
-            "figures",
-            ("figures", "a-toy"),
-            (tuple(f"a_toy{ending}" for ending in (".png", ".pdf", ".csv", ".json")),),
-        ),
-        Command(
-            "session run",
-            ("session", "run", "mail.db", "q.jsonl", "-o", "a.jsonl"),
-            (("a.jsonl",),),
-        ),
-        Command("session export", ("session", "export", "mail.db", "-o", "t.json"), (("t.json",),)),
-        Command(
-            "session repl",
-            ("session", "repl", "mail.db"),
-            (("p.png",),),
-            force=None,
-            typed=":plot p.png\n",
-        ),
-    )
+    "release": Command(
+        "release in.csv r.csv --uncounted --epsilon 5",
+        ("r.csv.schema.json r.csv r.csv.noisy.npz r.csv.json",),
+    ),
+    "release, iterative": Command(f"{_LEARN} r.csv", (_LEARNT,)),
+    "release, net": Command(
+        f"{_LEARN} r.csv --construction net --queries q.jsonl",
+        (_LEARNT,),
+    ),
+    "release, answers": Command(
+        f"{_LEARN} a.npz --construction answers --queries q.jsonl",
+        ("a.npz a.npz.json",),
+    ),
+    "distances": Command(
+        "distances map.csv people.csv --output d.csv --plot m.png --epsilon 5",
+        ("d.csv d.csv.json", "m.png"),
+    ),
+    "flows": Command(
+        "flows in.csv staff.csv t.csv --uncounted --epsilon 5",
+        ("t.csv t.csv.noisy.npz t.csv.json",),
+    ),
+    "datasets": Command("datasets lesmis l.csv", ("l.csv.schema.json l.csv",)),
+    "evaluate": Command("evaluate in.csv in.csv --plot e.pdf", ("e.pdf",)),
+    "evaluate release": Command("evaluate release in.csv g.edges.gz --plot e.png", ("e.png",)),
+    "figures": Command("figures a-toy", ("a_toy.png a_toy.pdf a_toy.csv a_toy.json",)),
+    "session run": Command("session run mail.db q.jsonl -o a.jsonl", ("a.jsonl",)),
+    "session export": Command("session export mail.db -o t.json", ("t.json",)),
+    "session repl": Command(
+        "session repl mail.db", ("p.png",), replaces=False, typed=":plot p.png\n"
+    ),
 }
 
 
@@ -162,14 +128,14 @@ class Ended:
     err: str
 
 
-def call(folder: Path, arguments: tuple[str, ...], typed: str = "") -> Ended:
+def call(folder: Path, line: str, typed: str = "") -> Ended:
     """Run a command in this process, in a folder."""
     said, complained = io.StringIO(), io.StringIO()
     with (
         contextlib.chdir(folder),
         contextlib.redirect_stdout(said),
         contextlib.redirect_stderr(complained),
-        mock.patch.object(sys, "argv", ["graphcuts-dp", *arguments]),
+        mock.patch.object(sys, "argv", ["graphcuts-dp", *line.split()]),
         mock.patch.object(sys, "stdin", io.StringIO(typed)),
     ):
         status = main._status()

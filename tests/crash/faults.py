@@ -9,10 +9,11 @@ import builtins
 import contextlib
 import errno
 import io
+import itertools
 import os
 import signal
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -180,6 +181,30 @@ def strike(trouble: Trouble, target: int, action: Callable[[], object]) -> objec
         injected[trouble.kind] = injected.get(trouble.kind, 0) + calls.happened
 
 
+def sweep(
+    fresh: Callable[[], tuple[Path, Callable[[], object]]],
+    pick: Callable[[int], Sequence[Trouble]],
+) -> Iterator[tuple[Trouble, Path, object]]:
+    """Strike an action at each call, by the troubles that `pick` tells for it.
+
+    Args:
+        fresh: makes a folder ready, and gives it and the action.
+        pick: of the number of a call.
+
+    Yields:
+        The trouble, the folder that it left, and what `strike` returned.
+    """
+    for target in range(1, count_calls(fresh()[1]) + 1):
+        for trouble in pick(target):
+            folder, action = fresh()
+            yield trouble, folder, strike(trouble, target, action)
+
+
+def one_of(troubles: Sequence[Trouble], every: int = 1) -> Callable[[int], Sequence[Trouble]]:
+    """One trouble after the other, at each call or at every second one, for `sweep`."""
+    return lambda target: [] if target % every else [troubles[target // every % len(troubles)]]
+
+
 def _dies(calls: Calls, action: Callable[[], object]) -> bool:
     def act() -> None:
         with calls.watching():
@@ -202,6 +227,11 @@ def fork(action: Callable[[], object]) -> int:
         finally:
             os._exit(status)
     return child
+
+
+def folders(base: Path) -> Iterator[Path]:
+    """New names of folders in one, for as many runs as there are."""
+    return (base / f"work {number}" for number in itertools.count())
 
 
 def visible(folder: Path) -> dict[str, bytes]:

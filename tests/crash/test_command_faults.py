@@ -1,7 +1,5 @@
 """Whatever goes wrong while a command writes: one line, a status, and whole files or none."""
 
-import itertools
-
 import command_cases as cases
 import faults
 import pytest
@@ -46,49 +44,42 @@ def judge_files(trouble, well, folder, group, older, newer):
         assert found in (older, newer)
 
 
-def sweep(command, inputs, tmp_path, *, replacing, pick):
-    """Strike a command at each call; returns how often."""
+def sweep(command, inputs, tmp_path, pick, *, replacing):
+    """Strike a command at each call, and judge what is left; returns how often."""
     names = [name for group in command.outputs for name in group]
     older = dict.fromkeys(names, b"older") if replacing else {}
-    arguments = (*command.arguments, command.force) if replacing else command.arguments
-    numbers = itertools.count()
+    line = f"{command.line} --force" if replacing else command.line
+    places = faults.folders(tmp_path)
 
-    def run():
-        folder = tmp_path / str(next(numbers))
+    def fresh():
+        folder = next(places)
         cases.prepare(folder, inputs | older)
-        return folder, lambda: cases.call(folder, arguments, command.typed)
+        return folder, lambda: cases.call(folder, line, command.typed)
 
-    folder, act = run()
-    ended = []
-    last = faults.count_calls(lambda: ended.append(act()))
-    assert ended[0].status == 0, ended[0].err
+    folder, act = fresh()
+    ended = act()
+    assert ended.status == 0, ended.err
     written = faults.visible(folder)
     assert set(written) == {*inputs, *names}
     struck = 0
-    for target in range(1, last + 1):
-        for trouble in pick(target):
-            folder, act = run()
-            result = faults.strike(trouble, target, act)
-            well = False
-            if trouble not in faults.DEATHS:
-                assert isinstance(result, cases.Ended), repr(result)
-                well = not judge_words(trouble, command, result)
-                assert trouble is faults.READ_ONLY or not list(folder.glob(".*"))
-            for group in command.outputs:
-                new = {name: written[name] for name in group}
-                old = {name: older[name] for name in group if name in older}
-                judge_files(trouble, well, folder, group, old, new)
-            struck += 1
+    for trouble, folder, result in faults.sweep(fresh, pick):
+        well = False
+        if trouble not in faults.DEATHS:
+            assert isinstance(result, cases.Ended), repr(result)
+            well = not judge_words(trouble, command, result)
+            assert trouble is faults.READ_ONLY or not list(folder.glob(".*"))
+        for group in command.outputs:
+            new = {name: written[name] for name in group}
+            old = {name: older[name] for name in group if name in older}
+            judge_files(trouble, well, folder, group, old, new)
+        struck += 1
     return struck
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_one_trouble_at_every_other_call(inputs, tmp_path, name):
-    def pick(target):
-        return [ALL[target // 2 % len(ALL)]] if target % 2 else []
-
-    command = COMMANDS[name]
-    assert sweep(command, inputs, tmp_path, replacing=bool(command.force), pick=pick) >= 3
+    command, pick = COMMANDS[name], faults.one_of(ALL, every=2)
+    assert sweep(command, inputs, tmp_path, pick, replacing=command.replaces) >= 3
 
 
 @pytest.mark.slow
@@ -96,42 +87,27 @@ def test_one_trouble_at_every_other_call(inputs, tmp_path, name):
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_trouble_at_each_call(inputs, tmp_path, name, replacing):
     command = COMMANDS[name]
-    replacing = replacing and bool(command.force)
-    struck = sweep(command, inputs, tmp_path, replacing=replacing, pick=lambda _: ALL)
-    assert struck >= 5 * len(ALL)
+    replacing = replacing and command.replaces
+    assert sweep(command, inputs, tmp_path, lambda _: ALL, replacing=replacing) >= 5 * len(ALL)
 
 
 SESSIONS = {
-    "start": (
-        "session",
-        "start",
-        "in.csv",
-        "--store",
-        "new.db",
-        "--epsilon",
-        "5",
-        "--queries",
-        "9",
-    ),
-    "ask": ("session", "ask", "mail.db", "--from", "3"),
+    "start": "session start in.csv --store new.db --epsilon 5 --queries 9",
+    "ask": "session ask mail.db --from 3",
 }
 
 
 @pytest.mark.parametrize("name", SESSIONS)
 def test_a_session_goes_on_after_trouble_at_each_call(inputs, tmp_path, name):
-    numbers = itertools.count()
+    line, places = SESSIONS[name], faults.folders(tmp_path)
 
-    def run():
-        folder = tmp_path / str(next(numbers))
+    def fresh():
+        folder = next(places)
         cases.prepare(folder, inputs)
-        return folder, lambda: cases.call(folder, SESSIONS[name])
+        return folder, lambda: cases.call(folder, line)
 
-    last = faults.count_calls(run()[1])
-    for target in range(1, last + 1):
-        trouble = ALL[target % len(ALL)]
-        folder, act = run()
-        first = faults.strike(trouble, target, act)
-        again = cases.call(folder, SESSIONS[name])
+    for trouble, folder, first in faults.sweep(fresh, faults.one_of(ALL)):
+        again = cases.call(folder, line)
         assert again.status == 0, again.err
         if trouble not in faults.DEATHS:
             judge_words(trouble, COMMANDS["session run"], first)
@@ -140,20 +116,20 @@ def test_a_session_goes_on_after_trouble_at_each_call(inputs, tmp_path, name):
 
 
 @pytest.mark.parametrize(
-    "arguments",
+    "line",
     [
-        ("release", "in.csv", "in.csv", "--epsilon", "1"),
-        ("distances", "map.csv", "people.csv", "--output", "people.csv", "--epsilon", "1"),
-        ("evaluate", "in.csv", "in.csv", "--plot", "in.csv"),
-        ("evaluate", "release", "in.csv", "g.edges.gz", "--plot", "./g.edges.gz"),
-        ("session", "run", "mail.db", "q.jsonl", "-o", "mail.db"),
-        ("session", "run", "mail.db", "q.jsonl", "-o", "q.jsonl"),
-        ("session", "export", "mail.db", "-o", "mail.db"),
+        "release in.csv in.csv --epsilon 1",
+        "distances map.csv people.csv --output people.csv --epsilon 1",
+        "evaluate in.csv in.csv --plot in.csv",
+        "evaluate release in.csv g.edges.gz --plot ./g.edges.gz",
+        "session run mail.db q.jsonl -o mail.db",
+        "session run mail.db q.jsonl -o q.jsonl",
+        "session export mail.db -o mail.db",
     ],
 )
-def test_what_is_read_is_never_written_over(inputs, tmp_path, arguments):
+def test_what_is_read_is_never_written_over(inputs, tmp_path, line):
     cases.prepare(tmp_path / "work", inputs)
-    ended = cases.call(tmp_path / "work", (*arguments, "--force"))
+    ended = cases.call(tmp_path / "work", f"{line} --force")
     assert ended.status == 2
     assert "is read by this command; write to another file" in ended.err
     assert faults.visible(tmp_path / "work") == inputs

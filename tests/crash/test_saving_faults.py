@@ -1,6 +1,5 @@
 """Whatever goes wrong while something is saved: the older files, the newer ones, or none."""
 
-import itertools
 import os
 
 import faults
@@ -50,76 +49,68 @@ def judge(trouble, result, folder, vouching, older, newer):
         assert found == older
 
 
-def sweep(case, tmp_path, *, replacing, pick):
-    """Strike saving at each call, by the troubles that `pick` tells for it; returns how often."""
+def sweep(case, tmp_path, pick, *, replacing):
+    """Strike saving at each call, and judge what is left; returns how often."""
     newer = bytes_of(case, NEWER, tmp_path / "newer")
     older = bytes_of(case, OLDER, tmp_path / "older") if replacing else {}
+    places = faults.folders(tmp_path)
 
-    def fresh(number):
-        folder = tmp_path / f"work {number}"
+    def fresh():
+        folder = next(places)
         folder.mkdir()
         for name, content in older.items():
             (folder / name).write_bytes(content)
-        return folder
+        return folder, lambda: case.save(folder, NEWER, force=replacing)
 
-    def save(folder):
-        return lambda: case.save(folder, NEWER, force=replacing)
-
-    last = faults.count_calls(save(fresh("count")))
-    assert faults.visible(tmp_path / "work count") == newer
-    numbers = itertools.count()
+    folder, save = fresh()
+    save()
+    assert faults.visible(folder) == newer
     struck = 0
-    for target in range(1, last + 1):
-        for trouble in pick(target):
-            folder = fresh(next(numbers))
-            result = faults.strike(trouble, target, save(folder))
-            judge(trouble, result, folder, case.vouching, older, newer)
-            struck += 1
+    for trouble, folder, result in faults.sweep(fresh, pick):
+        judge(trouble, result, folder, case.vouching, older, newer)
+        struck += 1
     return struck
 
 
 @pytest.mark.parametrize("replacing", [False, True])
 @pytest.mark.parametrize("name", CASES)
 def test_one_trouble_at_each_call(tmp_path, name, replacing):
-    struck = sweep(CASES[name], tmp_path, replacing=replacing, pick=lambda k: [ALL[k % len(ALL)]])
-    assert struck >= 6
+    assert sweep(CASES[name], tmp_path, faults.one_of(ALL), replacing=replacing) >= 6
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("replacing", [False, True])
 @pytest.mark.parametrize("name", CASES)
 def test_every_trouble_at_each_call(tmp_path, name, replacing):
-    assert sweep(CASES[name], tmp_path, replacing=replacing, pick=lambda _: ALL) >= 6 * len(ALL)
+    assert sweep(CASES[name], tmp_path, lambda _: ALL, replacing=replacing) >= 6 * len(ALL)
+
+
+def in_processes(case, tmp_path, count, work):
+    """The two sets that processes save into one folder, what they leave, and how each ended."""
+    sets = [bytes_of(case, which, tmp_path / str(which)) for which in (OLDER, NEWER)]
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    children = [faults.fork(lambda number=number: work(shared, number)) for number in range(count)]
+    ended = [os.waitpid(child, 0)[1] for child in children]
+    assert not list(shared.glob(".*"))
+    return sets, faults.visible(shared), ended
 
 
 @pytest.mark.parametrize("name", ["release", "iterative release", "distances"])
 def test_processes_that_replace_one_set_never_mix(tmp_path, name):
-    case = CASES[name]
-    sets = [bytes_of(case, which, tmp_path / str(which)) for which in (OLDER, NEWER)]
-    shared = tmp_path / "shared"
-    shared.mkdir()
-
-    def work(number):
+    def work(shared, number):
         for turn in range(4):
-            case.save(shared, (number + turn) % 2, force=True)
+            CASES[name].save(shared, (number + turn) % 2, force=True)
 
-    children = [faults.fork(lambda number=number: work(number)) for number in range(3)]
-    assert [os.waitpid(child, 0)[1] for child in children] == [0, 0, 0]
-    assert faults.visible(shared) in sets
-    assert not list(shared.glob(".*"))
+    sets, left, ended = in_processes(CASES[name], tmp_path, 3, work)
+    assert ended == [0, 0, 0]
+    assert left in sets
 
 
 def test_of_processes_that_make_one_set_one_wins(tmp_path):
-    case = CASES["release"]
-    sets = [bytes_of(case, which, tmp_path / str(which)) for which in (OLDER, NEWER)]
-    shared = tmp_path / "shared"
-    shared.mkdir()
+    def work(shared, number):
+        CASES["release"].save(shared, number % 2, force=False)
 
-    def work(number):
-        case.save(shared, number % 2, force=False)
-
-    children = [faults.fork(lambda number=number: work(number)) for number in range(4)]
-    ended = [os.waitpid(child, 0)[1] for child in children]
+    sets, left, ended = in_processes(CASES["release"], tmp_path, 4, work)
     assert sorted(status == 0 for status in ended) == [False, False, False, True]
-    assert faults.visible(shared) == sets[ended.index(0) % 2]
-    assert not list(shared.glob(".*"))
+    assert left == sets[ended.index(0) % 2]

@@ -137,8 +137,8 @@ def test_a_store_of_another_version_is_refused_and_unharmed(tmp_path, version):
     before = path.read_bytes()
     with pytest.raises(LedgerError, match="another version"):
         workers.begin(path)
-    for command in (("status",), ("export",), ("ask", "--from", "1")):
-        ended = call(tmp_path, ("session", command[0], str(path), *command[1:]))
+    for line in ("status a.db", "export a.db", "ask a.db --from 1"):
+        ended = call(tmp_path, f"session {line}")
         assert ended.status == 2
         assert ended.out == ""
         assert ended.err.count("\n") == 1

@@ -5,6 +5,7 @@ Branch and bound against enumeration, and its bounds when it is stopped.
 
 import itertools
 import math
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -21,14 +22,12 @@ from graphcuts_dp.cutnorm.certificate import (
     scaling_bound,
 )
 from graphcuts_dp.cutnorm.cut_norm import (
-    MAX_ENTRIES,
     cut_norm,
     enumerate_cuts,
     solve_program,
 )
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
 from graphcuts_dp.cutnorm.operand import Operand
-from graphcuts_dp.errors import MatrixError
 from scripts.figures.nikiforov import harmonic_factor
 
 ROUNDING = 1e-12
@@ -79,7 +78,7 @@ def check_methods(matrix: np.ndarray[Any, Any], methods: tuple[str, ...]) -> Non
     assert not sandwich_violations(certificate, exact), (matrix, certificate, exact)
 
 
-def test_exact_is_the_definition() -> None:
+def test_exact_is_the_definition_and_of_integers_exactly() -> None:
     for matrix in small_matrices(150, seed=1, largest=4):
         for norm in (*NORMS, "normalised"):
             exact = cut_norm(matrix, norm=norm, method="exact")
@@ -87,6 +86,8 @@ def test_exact_is_the_definition() -> None:
             assert exact.lower <= truth * (1 + ROUNDING)
             assert exact.upper >= truth * (1 - ROUNDING)
             assert exact.is_exact or truth == 0.0
+            if matrix.dtype.kind in "ib" and norm == "cut":
+                assert exact.lower == exact.upper == round(exact.lower)
 
 
 def test_bounds_hold_on_small_matrices() -> None:
@@ -103,13 +104,6 @@ def test_bounds_hold_on_ten_thousand_small_matrices() -> None:
 def test_sdp_bounds_hold() -> None:
     for matrix in small_matrices(8, seed=4):  # every kind
         check_methods(matrix, ("sdp",))
-
-
-def test_integers_are_exact() -> None:
-    for matrix in small_matrices(80, seed=5):
-        if matrix.dtype.kind in "ib":
-            exact = cut_norm(matrix, method="exact")
-            assert exact.lower == exact.upper == round(exact.lower)
 
 
 @pytest.mark.parametrize("bordered", [True, False])
@@ -155,17 +149,7 @@ def test_a_broken_upper_bound_is_caught() -> None:
     for matrix in small_matrices(80, seed=11):
         exact = cut_norm(matrix, method="exact")
         good = cut_norm(matrix, method="low-rank")
-        broken = CutNormCertificate(
-            lower=0.97 * good.lower,
-            upper=0.97 * good.upper,
-            S=good.S,
-            T=good.T,
-            sign=good.sign,
-            method="broken",
-            norm="cut",
-            stopped="tolerance",
-            upper_proof="none",
-        )
+        broken = replace(good, lower=0.97 * good.lower, upper=0.97 * good.upper)
         caught += "upper bound below the norm" in sandwich_violations(broken, exact)
     assert caught > 40
 
@@ -276,14 +260,5 @@ def test_stopped_early_both_bounds_still_hold(n):
     assert certificate.lower <= reference.upper
     assert certificate.upper >= reference.lower
     assert certificate.ratio < 1.4
-
-
-def test_a_zero_matrix_above_the_limit_of_enumeration():
-    certificate = cut_norm(np.zeros((40, 40)), method="exact")
-    assert (certificate.lower, certificate.upper) == (0.0, 0.0)
-
-
-def test_too_many_entries_are_refused():
-    side = int(MAX_ENTRIES**0.5) + 1
-    with pytest.raises(MatrixError, match="low-rank"):
-        cut_norm(np.ones((side, side)), method="exact")
+    nothing = cut_norm(np.zeros((40, 40)), method="exact")  # above the limit of enumeration
+    assert nothing.lower == nothing.upper == 0

@@ -229,20 +229,17 @@ def test_bounds_hold_for_all_that_noise_may_do(counts, bought, silent):
 
 def test_exact_lines_everywhere_leave_nothing_open():
     """And a twin whose lines are off by one more than their radius is caught."""
-    counts = np.arange(WIDTH + 1)
-    profile = Profile(np.arange(WIDTH + 1), counts)
-    exact, off = PiecewiseLinear(), PiecewiseLinear()
-    for at in range(WIDTH + 1):
-        slope = 2 * profile.count(at) - int(counts.sum())
-        exact = exact.with_line(Line(at, profile.value(at), slope))
-        off = off.with_line(Line(at, profile.value(at) - 1, slope))
     points = np.arange(WIDTH + 1)
-    truth = [profile.value(at) for at in range(WIDTH + 1)]
-    low, high = coordinate_bounds(exact, tuning(0, 0, 0, int(counts.sum())), points)
-    assert low == pytest.approx(truth)
-    assert high == pytest.approx(truth)
-    _, high = coordinate_bounds(off, tuning(0, 0, 0, int(counts.sum())), points)
-    assert (high < np.array(truth) - 0.5).any()
+    profile, people = Profile(points, points), int(points.sum())
+    truth, bounds = np.array([profile.value(at) for at in range(WIDTH + 1)]), []
+    for off in (0, 1):
+        hypothesis = PiecewiseLinear()
+        for at in range(WIDTH + 1):
+            line = Line(at, profile.value(at) - off, 2 * profile.count(at) - people)
+            hypothesis = hypothesis.with_line(line)
+        bounds.append(coordinate_bounds(hypothesis, tuning(0, 0, 0, people), points))
+    assert np.array(bounds[0]) == pytest.approx(np.array([truth, truth]))
+    assert (bounds[1][1] < truth - 0.5).any()
 
 
 def tangent(places, at):

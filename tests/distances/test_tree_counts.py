@@ -34,7 +34,7 @@ def some_maps():
     return {
         "path": Metric.path(11, random.uniform(0.1, 2, 10)),
         "tree": Metric(range(1, 13), parents, random.uniform(0.1, 2, 12), vertices=13),
-        "star": Metric(range(1, 8), [0] * 7, np.ones(7), vertices=8),
+        "star": Metric.of(nx.star_graph(7)),
         "grid": Metric.grid(3, 4),
         "graph": Metric.of(ring),
     }
@@ -106,26 +106,23 @@ def test_coefficients_are_those_of_unit_noise(metric):
             assert np.allclose(spread.largest[:, j], np.abs(coefficients).max(axis=1))
 
 
-@each_map
-def test_bounds_for_large_trees_hold(metric):
-    tree = metric.tree
-    assert (tree is None) == (metric.kind in ("grid", "graph"))
-    if tree is None:
-        return
+@pytest.mark.parametrize("kind", ["path", "tree", "star"])
+def test_bounds_for_large_trees_hold(kind):
+    metric = MAPS[kind]
     all_parts = trees(metric)
     for parts, exact in zip(all_parts, part_spreads(metric, all_parts), strict=True):
         bound = counts_module._bounded_spread(metric.tree, parts)
         assert (exact.squares <= bound.squares * (1 + 1e-9)).all()
         assert (exact.largest <= bound.largest * (1 + 1e-9)).all()
-    rows = np.arange(len(metric))
-    first, second = (pairs.ravel() for pairs in np.meshgrid(rows, rows))
-    apart = tree.distances_between(first, second)
+    first, second = (pairs.ravel() for pairs in np.indices(metric.matrix.shape))
+    apart = metric.tree.distances_between(first, second)
     assert np.allclose(apart, metric.matrix[first, second])
+    assert MAPS["grid"].tree is MAPS["graph"].tree is None
 
 
 def test_bounds_for_large_trees_are_within_a_factor_of_two():
     metric = Metric.path(512)
-    (parts,) = [nested_parts(halving_order(metric), 8)]
+    parts = nested_parts(halving_order(metric), 8)
     (exact,) = part_spreads(metric, [parts])
     bound = counts_module._bounded_spread(metric.tree, parts)
     ratio = np.sqrt(bound.squares[0] / exact.squares.max(axis=0))
@@ -137,31 +134,30 @@ def losses(made, size):
     """Changes of each level, in sum and in squares, for all moves of one person."""
     rows = np.eye(size, dtype=np.int64)
     for x, y in itertools.permutations(range(size), 2):
-        before, after = (made.exact(rows[place]) for place in (x, y))
-        moved = [a - b for a, b in zip(after, before, strict=True)]
+        levels = zip(made.exact(rows[y]), made.exact(rows[x]), strict=True)
+        moved = [after - before for after, before in levels]
         yield [(int(np.abs(d).sum()), int((d**2).sum())) for d in moved]
 
 
 @each_map
 @pytest.mark.parametrize("epsilon", [0.1, 1.0])
 def test_the_cost_is_the_largest_loss_of_all_neighbours(metric, epsilon):
+    def worst(made, loss):
+        """Of a level that is moved by so much and so many squares, summed over levels."""
+        levels = made.noise.parameters
+        return max(
+            sum(loss(number, *move) for number, move in zip(levels, moves, strict=True))
+            for moves in losses(made, len(metric))
+        )
+
     laplace = tree_counts(metric, 5, distribution="laplace", epsilon=epsilon, delta=0)
-    moves = list(losses(laplace, len(metric)))
-    assert max(change[0] for changes in moves for change in changes) == 2
-    worst = max(
-        sum(rate * move[0] for rate, move in zip(laplace.noise.parameters, changes, strict=True))
-        for changes in moves
-    )
-    assert worst == laplace.cost.pure <= Fraction(epsilon)
-    assert laplace.cost.pure > Fraction(epsilon) * Fraction(999, 1000)
+    assert max(total for moves in losses(laplace, len(metric)) for total, _ in moves) == 2
+    found = worst(laplace, lambda rate, total, _: rate * total)
+    assert Fraction(epsilon) * Fraction(999, 1000) < found == laplace.cost.pure <= Fraction(epsilon)
     gaussian = tree_counts(metric, 5, distribution="gaussian", epsilon=epsilon, delta=1e-6)
-    worst = max(
-        float(sum(move[1] / (2 * v) for v, move in zip(gaussian.noise.parameters, c, strict=True)))
-        for c in moves
-    )
-    allowed = zcdp_rho(epsilon=epsilon, delta=1e-6)
-    assert worst <= gaussian.cost.rho <= worst * (1 + 1e-9)
-    assert worst <= allowed
+    found = float(worst(gaussian, lambda variance, _, squares: squares / (2 * variance)))
+    assert found <= gaussian.cost.rho <= found * (1 + 1e-9)
+    assert found <= zcdp_rho(epsilon=epsilon, delta=1e-6)
 
 
 @each_map

@@ -18,7 +18,7 @@ from graphcuts_dp.estimate.answers import Sizes, log_cuts
 from graphcuts_dp.estimate.least_squares import best_combination
 from graphcuts_dp.estimate.measurement import CellSums
 from graphcuts_dp.pairs.groups import Groups
-from graphcuts_dp.pairs.queries import CutQuery, answer_all
+from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Layout
 from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
 from graphcuts_dp.privacy.noise import SeededEntropy
@@ -167,11 +167,14 @@ def each_radius_once(monkeypatch):
             ("9, binary None", "(5, 6), laplace 1.0", "arcs, discrete-laplace 3.0"),
             ("degrees+response", "auto"),
         ),
-        *((case, "auto") for case in ("groups", "groups, fine weights", "groups, two sides")),
+        ("groups", "auto"),
+        ("groups, two sides", "auto"),
+        ("groups, fine weights", "response"),  # parts that differ have a table of noise each
     ],
 )
 def test_intervals_hold_as_often_as_they_say(case, how):
-    """Single cuts, and all cuts of a list at once with `simultaneous`; values are unbiased."""
+    """Single cuts, those of a list together with `joint`, and all cuts at once with `simultaneous`;
+    values are unbiased, and err as they claim, which depends on what a release buys."""
     make, noise = CASES[case]
     source, runs = SeededEntropy(11), 100
     graphs = [make()] if "groups" in case else [make(density=density) for density in (0.1, 0.9)]
@@ -179,23 +182,26 @@ def test_intervals_hold_as_often_as_they_say(case, how):
         halves = [np.arange(size) % 2 == 0 for size in graph.shape]
         queries = [CutQuery([0]), CutQuery(*halves), CutQuery([0, 1, 2, 3], [0, 4])]
         truth = np.array([query.value(graph) for query in queries])
-        misses, at_once, errors = np.zeros(len(queries)), 0, []
+        masks = [query.masks(graph.space) for query in queries]
+        misses, together, errors = np.zeros(len(queries)), np.zeros(2), []
         for _ in range(runs):
             release = drawn(graph, groups, how, noise=noise, source=source)
             found = release.answer_all(queries, confidence=0.8)
-            every = release.answer_all(queries, confidence=0.5, simultaneous=True)
-            ends, all_ends = (np.array([a.interval for a in each]).T for each in (found, every))
-            misses += (truth < ends[0]) | (truth > ends[1])
-            at_once += ((truth < all_ends[0]) | (truth > all_ends[1])).any()
-            errors.append([a.value for a in found] - truth)
+            low, high = np.array([answer.interval for answer in found]).T
+            misses += (truth < low) | (truth > high)
+            for place, way in enumerate(("joint", "simultaneous")):
+                every = release.answer_all(queries, confidence=0.5, **{way: True})
+                low, high = np.array([answer.interval for answer in every]).T
+                together[place] += ((truth < low) | (truth > high)).any()
+            estimates = [release.estimator.estimate(*each) for each in masks]
+            claimed = np.array([each.noise.deviation for each in estimates])
+            errors.append(([answer.value for answer in found] - truth) / claimed)
         assert misses.max() <= scipy.stats.binom.isf(ALARM, runs, 0.2)
-        assert at_once <= scipy.stats.binom.isf(ALARM, runs, 0.5)
+        assert together.max() <= scipy.stats.binom.isf(ALARM, runs, 0.5)
         means, spreads = np.mean(errors, axis=0), np.std(errors, axis=0)
         assert (np.abs(means) <= 5.5 * spreads / math.sqrt(runs)).all()
-        masks = [query.masks(release.noisy.space) for query in queries]
-        claimed = [release.estimator.estimate(*each).noise.deviation for each in masks]
         # Unit kurtosis up to 6: a variance of 100 runs is within a half, but for a chance of 1e-6.
-        assert np.allclose(spreads, claimed, rtol=0.6)
+        assert np.allclose(spreads, 1, rtol=0.6)
 
 
 RUNS = 1000
@@ -240,22 +246,6 @@ def test_simultaneous_intervals_hold_for_all_cuts_at_once(noise):
         errors = np.abs(forms @ release.noisy.estimate()[i, j] - truth)
         misses += bool((errors > np.array(radii) + 1e-9).any())
     assert misses <= scipy.stats.binom.isf(ALARM, RUNS, 0.5)
-
-
-@pytest.mark.usefixtures("each_radius_once")
-def test_a_cut_picked_after_looking_breaks_plain_intervals_but_not_simultaneous_ones():
-    """Why `simultaneous` exists: pick the cut whose estimate is largest."""
-    n, runs, source = 12, 200, SeededEntropy(8)
-    misses = np.zeros(2)
-    for _ in range(runs):
-        empty = gc.Graph([], [], vertices=n)
-        made = drawn(empty, None, "response", source=source, epsilon=1.0)
-        z = made.noisy.estimate()
-        S = np.arange(n) < n // 2
-        T = ~S & (z[S].sum(axis=0) > 0)
-        S = ~T & (z[:, T].sum(axis=1) > 0)
-        misses += [made.answer(S, T, simultaneous=all_).interval[0] > 0 for all_ in (False, True)]
-    assert misses[1] <= scipy.stats.binom.isf(ALARM, runs, 0.05) < misses[0]
 
 
 @pytest.mark.parametrize("how", MECHANISMS)
@@ -367,24 +357,6 @@ def test_what_cannot_be_asked_is_refused_in_words(asked, options, told):
         made.answer_all([5])
     with pytest.raises(QueryError, match="not both"):
         made.answer_all([CUT], joint=True, simultaneous=True)
-
-
-def test_intervals_of_a_list_hold_together_and_single_ones_do_not():
-    """Of 200 draws at most 5 % have a wrong interval among eight; single intervals fail in a third.
-
-    Allowed is what has a chance below 1e-7 at 5 %.
-    """
-    graph, source = random_graph(14, 3), SeededEntropy(8)
-    cuts = np.random.default_rng(0).random((8, 2, 14)) < 0.4
-    queries, failed = [CutQuery(*each) for each in cuts], {True: 0, False: 0}
-    truth = np.array(answer_all(queries, graph))
-    for _ in range(200):
-        release = drawn(graph, None, "response", source=source)
-        for joint in failed:
-            found = release.answer_all(queries, joint=joint)
-            low, high = np.array([answer.interval for answer in found]).T
-            failed[joint] += bool(((truth < low - 1e-9) | (truth > high + 1e-9)).any())
-    assert failed[True] <= scipy.stats.binom.isf(1e-7, 200, 0.05) < failed[False]
 
 
 def test_joint_intervals_count_different_cuts():

@@ -25,12 +25,9 @@ def dense_problem(cells, variances):
 
 def split(cells, measured, row):
     """A row of coefficients of all measured sums, by place."""
-    found = [np.zeros(cells.size(p)) for p in range(cells.depth)]
-    start = 0
-    for place in measured:
-        found[place] = row[start : start + cells.size(place)]
-        start += cells.size(place)
-    return found
+    sizes = [cells.size(p) if p in measured else 0 for p in range(cells.depth)]
+    parts = np.split(row, np.cumsum(sizes)[:-1])
+    return [part if len(part) else np.zeros(cells.size(p)) for p, part in enumerate(parts)]
 
 
 VARIANCES = [
@@ -44,11 +41,17 @@ VARIANCES = [
 @pytest.mark.parametrize("kind", ["one set", "directed", "two sides"])
 @pytest.mark.parametrize("number", range(len(VARIANCES)))
 def test_estimates_and_their_noise_are_those_of_dense_least_squares(kind, number):
+    """Also of a combination of several places at once."""
     rng = np.random.default_rng(number)
     cells = random_cells(rng, kind)
     variances = np.array(VARIANCES[number])
     up, measured, covariance, solve = dense_problem(cells, variances)
     fit = LeastSquares(cells, variances)
+
+    def check(told, row):
+        for own, exact in zip(told, split(cells, measured, row), strict=True):
+            assert np.allclose(own, exact, atol=1e-12)
+
     sums = {p: rng.normal(size=cells.size(p)) * 10 for p in measured}
     finest = solve @ np.concatenate([sums[p] for p in measured])
     found = fit.estimates(sums)
@@ -59,26 +62,13 @@ def test_estimates_and_their_noise_are_those_of_dense_least_squares(kind, number
         spread = fit.spreads(place)
         weights = np.where(np.isfinite(variances), variances, 0.0)
         assert np.allclose(spread.squares @ weights, np.diag(exact), rtol=1e-9)
-        rows = up[place] @ solve
-        for cell, row in enumerate(rows):
-            parts = split(cells, measured, row)
-            alone = np.eye(1, cells.size(place), cell)[0]
-            told = fit.coefficients({place: alone})
-            assert all(np.allclose(a, b, atol=1e-12) for a, b in zip(told, parts, strict=True))
+        for cell, row in enumerate(up[place] @ solve):
+            told = fit.coefficients({place: np.eye(1, cells.size(place), cell)[0]})
+            check(told, row)
             exactly = fit.spread_of(told)
             assert np.allclose(exactly.squares[0], spread.squares[cell])
             assert np.allclose(exactly.absolute[0], spread.absolute[cell])
             assert (spread.largest[cell] >= exactly.largest[0] - 1e-12).all()
             assert spread.largest[cell].max() <= np.sqrt(spread.squares[cell]).max() + 1e-12
-
-
-def test_combinations_of_several_places_at_once():
-    rng = np.random.default_rng(7)
-    cells = random_cells(rng, "one set")
-    variances = np.array([2.0, 3.0, 5.0, 1.0])
-    up, measured, _, solve = dense_problem(cells, variances)
-    fit = LeastSquares(cells, variances)
     wanted = {p: rng.normal(size=cells.size(p)) for p in (0, 2, 3)}
-    row = sum(wanted[p] @ up[p] for p in wanted) @ solve
-    for told, exact in zip(fit.coefficients(wanted), split(cells, measured, row), strict=True):
-        assert np.allclose(told, exact)
+    check(fit.coefficients(wanted), sum(wanted[p] @ up[p] for p in wanted) @ solve)

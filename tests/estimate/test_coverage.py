@@ -1,4 +1,4 @@
-"""Intervals hold as often as they say: 10^4 simulated releases, all cells, levels, and all at once.
+"""Intervals hold as often as they say: 4,000 simulated releases, cells, levels, and all at once.
 
 Noise of the same distributions comes from numpy here, which is fast, and goes through the code of a
 release from the noisy sums on. A sound interval of 95 % fails in at most 5 % of the releases; the
@@ -16,10 +16,11 @@ from helpers import random_graph
 
 import graphcuts_dp as gc
 from graphcuts_dp.estimate.consistency import ErrorSpread
-from graphcuts_dp.estimate.tails import error_radii
+from graphcuts_dp.estimate.tails import LineRadii, Side, error_radii, ratio_bounds
 from graphcuts_dp.privacy.level_noise import LevelNoise
+from graphcuts_dp.results.flow_statistics import squared_shares
 
-RUNS = 10_000
+RUNS = 4000
 CONFIDENCE = 0.95
 
 
@@ -127,3 +128,85 @@ def test_one_noise_alone_has_its_exact_tail():
         assert error_radii(noise, (0,), beside, failure=failure)[0] > t + 0.01
     nothing = ErrorSpread(*np.zeros((3, 1, 1)))
     assert error_radii(noise, (0,), nothing, failure=0.05).tolist() == [0]
+
+
+# The parts of intervals of ratios: convex radii along a line of combinations.
+
+LAPLACE = LevelNoise("laplace", (Fraction(1, 2), Fraction(2)))
+GAUSSIAN = LevelNoise("gaussian", (Fraction(9), Fraction(40)))
+PLACES = (1, 2)
+EACH_NOISE = pytest.mark.parametrize("noise", [LAPLACE, GAUSSIAN], ids=["laplace", "gaussian"])
+
+
+def parts(seed, size=30):
+    rng = np.random.default_rng(seed)
+    return [np.zeros(1), rng.normal(size=size), rng.normal(size=3 * size)]
+
+
+@EACH_NOISE
+@pytest.mark.parametrize("seed", range(5))
+def test_radii_are_convex_and_a_norm(noise, seed):
+    first, second = parts(seed), parts(seed + 100)
+    line = LineRadii(noise, PLACES, first, second, failure=0.01)
+    points = np.linspace(-3, 3, 25)
+    radii = np.array([line.at(x, search=True) for x in points])
+    assert (radii[1:-1] <= (radii[:-2] + radii[2:]) / 2 * (1 + 1e-3)).all()
+    twice = LineRadii(noise, PLACES, [2 * part for part in first], second, failure=0.01)
+    assert twice.at(0, search=True) == pytest.approx(2 * line.at(0, search=True), rel=1e-3)
+    assert line.second() == pytest.approx(line.at(1e6, search=True) / 1e6, rel=1e-2)
+
+
+@EACH_NOISE
+def test_radii_hold_and_are_not_much_too_long(noise):
+    """1 % is promised at most; Chernoff's bound pays a factor of about 1.3 over the quantile."""
+    rng = np.random.default_rng(0)
+    first, second = parts(1), parts(2)
+    radius = LineRadii(noise, PLACES, first, second, failure=0.01).at(0.7, search=True)
+    sums = np.zeros(50_000)
+    for place in PLACES:
+        for weight in first[place] - 0.7 * second[place]:
+            sums += weight * drawn(rng, noise, place - 1, len(sums))
+    assert (sums > radius).mean() < 0.01
+    assert radius < 1.5 * np.quantile(sums, 0.99)
+
+
+def test_ratios_without_noise_in_the_denominator_are_plain_intervals():
+    top = Side(30.0, [np.zeros(1), np.ones(4), np.zeros(2)], 0.0)
+    bottom = Side(100.0, [np.zeros(1), np.zeros(4), np.zeros(2)], 0.0)
+    found = ratio_bounds(LAPLACE, PLACES, top, bottom, below=0.025, above=0.025)
+    radius = LineRadii(LAPLACE, PLACES, top.told, bottom.told, failure=0.025).at(0, search=True)
+    assert found.low == pytest.approx(0.3 - radius / 100, rel=1e-3)
+    assert found.high == pytest.approx(0.3 + radius / 100, rel=1e-3)
+    assert found.high >= 0.3 + radius / 100 * (1 - 1e-3)
+
+
+def test_there_is_no_bound_where_the_denominator_may_be_nothing():
+    ones = [np.zeros(1), np.ones(4), np.ones(2)]
+    for value in (-1.0, 0.0, 5.0):
+        found = ratio_bounds(
+            LAPLACE, PLACES, Side(3.0, ones, 0.0), Side(value, ones, 0.0), below=0.1, above=0.1
+        )
+        assert (found.low, found.high) == (-np.inf, np.inf)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_squared_shares_hold_for_all_shares_within_bounds(seed):
+    rng = np.random.default_rng(seed)
+    size = int(rng.integers(2, 7))
+    centre = rng.dirichlet(np.ones(size))
+    low = np.maximum(centre - rng.random(size) * 0.2, 0)
+    high = np.minimum(centre + rng.random(size) * 0.2, 1)
+    least, most = squared_shares(low, high)
+    shares = rng.dirichlet(20 * centre + 0.1, size=20_000)
+    shares = np.concatenate([shares, centre[None]])
+    inside = shares[((shares >= low) & (shares <= high)).all(axis=1)]
+    sums = (inside**2).sum(axis=1)
+    assert least <= sums.min()
+    assert sums.max() <= most
+    assert most - least < 1
+
+
+def test_known_shares_have_known_squares():
+    shares = np.array([0.5, 0.3, 0.2])
+    assert squared_shares(shares, shares) == pytest.approx((0.38, 0.38), abs=1e-8)
+    assert squared_shares(np.zeros(4), np.ones(4)) == pytest.approx((0.25, 1.0), abs=1e-8)

@@ -9,43 +9,35 @@ from graphcuts_dp.estimate.sparse_answers import common_parts, parted_cuts
 from graphcuts_dp.pairs.groups import GroupUnion
 
 N, M = 60, 40  # rows, and columns of two sides
+KINDS = pytest.mark.parametrize("kind", ["plain", "directed", "bipartite"])
+WAYS = ({}, {"simultaneous": True}, {"estimate": "model"})
 
 
-def made(kind, cap, *, measured=True):
+def made(kind, *, cap=False, measured=True):
     """A release, and tables of groups: those measured on two levels, and others."""
     rng = np.random.default_rng(3)
-    width = M if kind == "bipartite" else N
-    rows, columns = rng.integers(0, N, 400), rng.integers(0, width, 400)
+    ends = rng.integers(0, N, 400), rng.integers(0, M if kind == "bipartite" else N, 400)
     weights = np.minimum(rng.lognormal(3.5, 1.2, 400), 300.0)
     options = {"weight_cap": 300} if cap else {"hide_change": 1}
-    if kind == "bipartite":
-        graph = gc.BipartiteGraph(rows, columns, weights, left=N, right=M, **options)
-        sides = graph.space
-    else:
-        graph = (gc.Graph if kind == "plain" else gc.DirectedGraph)(
-            rows, columns, weights, vertices=N, **options
-        )
-        sides = (graph.vertices,) * 2
+    options |= {"left": N, "right": M} if kind == "bipartite" else {"vertices": N}
+    maker = {"plain": gc.Graph, "directed": gc.DirectedGraph, "bipartite": gc.BipartiteGraph}
+    graph = maker[kind](*ends, weights, **options)
     own, other = [], []
-    for side in dict.fromkeys(sides) if kind == "bipartite" else sides[:1]:
+    for side in graph.space if kind == "bipartite" else [graph.vertices]:
         codes = np.arange(len(side)) * 7 % 5
         codes[codes == 4] = 0
         codes[len(side) - 1] = 4  # a group of one vertex
         coarse = [f"c{code // 2}" for code in codes]
         own.append(gc.Groups(side, {"coarse": coarse, "fine": [f"f{c}" for c in codes]}))
         other.append(gc.Groups(side, {"half": [f"h{v % 3}" for v in range(len(side))]}))
-    given = tuple(own) if kind == "bipartite" else own[0]
-    release = gc.release_graph(
-        graph,
-        epsilon=2.0,
-        mechanism="sparse",
-        seed=4,
-        **({"groups": given} if measured else {}),
-    )
+    given = None
+    if measured:
+        given = tuple(own) if kind == "bipartite" else own[0]
+    release = gc.release_graph(graph, epsilon=2.0, mechanism="sparse", groups=given, seed=4)
     return release, own, other
 
 
-def asked(own, other, *, count=300):
+def asked(own, other, *, count=80):
     """Unions on two levels and of two tables, all vertices, all others."""
     rng = np.random.default_rng(8)
 
@@ -56,74 +48,76 @@ def asked(own, other, *, count=300):
         chosen = rng.choice(len(labels), rng.integers(1, len(labels) + 1), replace=False)
         return GroupUnion(groups, [(labels[code], level) for code in chosen.tolist()])
 
-    found = []
     for _ in range(count):
         kind = rng.random()
         T = None if kind < 0.2 else "*" if kind < 0.3 else some(1)
-        found.append(gc.CutQuery("*" if kind > 0.95 else some(0), T))
-    return found
+        yield gc.CutQuery("*" if kind > 0.95 else some(0), T)
 
 
-def near(first, second):
-    same = ("confidence", "simultaneous", "together", "estimate", "seeded")
-    assert all(getattr(first, name) == getattr(second, name) for name in same)
-    numbers = [[each.value, *each.interval, each.typical_error or 0.0] for each in (first, second)]
-    np.testing.assert_allclose(numbers[0], numbers[1], rtol=1e-9, atol=1e-7)
+def check_answers(release, queries, alone=None, ways=WAYS):
+    """Those of a list, against each asked alone, perhaps in other words."""
+    estimates = set()
+    for options in ways:
+        together = release.answer_all(queries, **options)
+        for query, found in zip(alone or queries, together, strict=True):
+            single = release.answer(query, **options)
+            for name in ("confidence", "simultaneous", "together", "estimate", "seeded"):
+                assert getattr(found, name) == getattr(single, name)
+            numbers = [
+                [each.value, *each.interval, each.typical_error or 0.0] for each in (found, single)
+            ]
+            np.testing.assert_allclose(numbers[0], numbers[1], rtol=1e-9, atol=1e-7)
+            estimates.add(found.estimate)
+    return estimates
 
 
+@KINDS
 @pytest.mark.parametrize("cap", [False, True])
-@pytest.mark.parametrize("kind", ["plain", "directed", "bipartite"])
 @pytest.mark.parametrize("measured", [True, False])
 def test_a_list_has_the_answers_of_its_cuts(kind, cap, measured):
-    release, own, other = made(kind, cap, measured=measured)
-    queries = asked(own, other)
-    kinds = set()
-    for options in ({}, {"simultaneous": True}, {"estimate": "model"}):
-        together = release.answer_all(queries, **options)
-        for query, found in zip(queries, together, strict=True):
-            # With its sets written out nothing is known of them.
-            S, T = (np.flatnonzero(mask).tolist() for mask in query.masks(release.space))
-            near(found, release.answer(gc.CutQuery(S, T), **options))
-            kinds.add(found.estimate)
-    assert kinds == {"unbiased", "model"}
-
-
-@pytest.mark.parametrize("kind", ["plain", "bipartite"])
-def test_joint_intervals_count_the_cuts_of_a_list(kind):
-    release, own, other = made(kind, cap=False)
-    queries = asked(own, other, count=60)
-    listed = [each.masks(release.space) for each in queries]
+    release, own, other = made(kind, cap=cap, measured=measured)
+    queries = list(asked(own, other))
+    masks = [query.masks(release.space) for query in queries]
+    # With its sets written out nothing is known of them.
+    alone = [gc.CutQuery(*(np.flatnonzero(mask).tolist() for mask in each)) for each in masks]
+    assert check_answers(release, queries, alone) == {"unbiased", "model"}
     different = {
         tuple(sorted(pair)) if kind == "plain" else pair
-        for pair in ((S.tobytes(), T.tobytes()) for S, T in listed)
+        for pair in ((S.tobytes(), T.tobytes()) for S, T in masks)
     }
     (together,) = {each.together for each in release.answer_all(queries, joint=True)}
     assert together == len(different) < len(queries)
 
 
+@KINDS
+def test_random_sets_are_added_up_together(kind):
+    release, own, _ = made(kind, cap=True)
+    rng = np.random.default_rng(6)
+    width = M if kind == "bipartite" else N
+    queries = [gc.CutQuery(rng.random(N) < 0.5, rng.random(width) < 0.3) for _ in range(35)]
+    queries += [gc.CutQuery(rng.random(N) < 0.5) for _ in range(5)]
+    queries += [gc.CutQuery([], [1]), gc.CutQuery([3]), gc.CutQuery([4], "*")]
+    queries += [gc.CutQuery(GroupUnion(own[0], [("f0", "fine")]), rng.random(width) < 0.5)]
+    check_answers(release, queries)
+
+
 def test_sets_that_many_cuts_share_are_parts_too(monkeypatch):
-    release, _, _ = made("plain", cap=False)
+    release, _, _ = made("plain")
     rng = np.random.default_rng(1)
     masks = [rng.random(N) < 0.5 for _ in range(6)]
     for mask in masks:
         mask.flags.writeable = False
-    queries = [gc.CutQuery(masks[i % 6], masks[i // 6 % 6]) for i in range(60)]
-    alone = [release.answer(query) for query in queries]
-    seen = []
-    original = sparse_answers.parted_cuts
-
-    def watched(*arguments):
-        seen.append(original(*arguments))
-        return seen[-1]
-
-    monkeypatch.setattr(sparse_answers, "parted_cuts", watched)
-    for found, single in zip(release.answer_all(queries), alone, strict=True):
-        near(found, single)
+    seen, original = [], sparse_answers.parted_cuts
+    monkeypatch.setattr(
+        sparse_answers, "parted_cuts", lambda *given: seen.append(original(*given)) or seen[-1]
+    )
+    shared = [gc.CutQuery(masks[i % 6], masks[i // 6 % 6]) for i in range(60)]
+    check_answers(release, shared, ways=WAYS[:1])
     assert seen[0].places == list(range(60))
+    seen.clear()
     once = [gc.CutQuery(rng.random(N) < 0.5) for _ in range(60)]  # each looked at alone
-    for found, query in zip(release.answer_all(once), once, strict=True):
-        near(found, release.answer(query))
-    assert seen[1] is None
+    check_answers(release, once, ways=WAYS[:1])
+    assert seen[0] is None
 
 
 def test_parts_are_divided_by_no_set():
@@ -139,7 +133,7 @@ def test_parts_are_divided_by_no_set():
 
 
 def test_a_set_of_other_vertices_is_refused_as_ever():
-    release, _, _ = made("plain", cap=False)
+    release, _, _ = made("plain")
     others = gc.Groups(gc.VertexSet(N + 1), {"part": ["a"] * N + ["b"]})
     queries = [gc.CutQuery(GroupUnion(others, [("a", "part")]))] * 20
     assert parted_cuts(queries, release.estimator.model) is None
@@ -148,25 +142,10 @@ def test_a_set_of_other_vertices_is_refused_as_ever():
 
 
 def test_names_of_all_levels_are_read_back(tmp_path):
-    release, own, _ = made("plain", cap=False)
+    release, own, _ = made("plain")
     release.save(tmp_path / "made.graphml")
     read = gc.Release.load(tmp_path / "made.graphml", graph=False)
     assert not read.has_graph
     assert read.groups.left == own[0]
     assert read.answer("@c1", "@f0") == release.answer("@c1", "@f0")
-    both = read.answer(["@c1", "@f0"], ["@fine:f4"])
-    assert both.estimate == "unbiased"
-
-
-@pytest.mark.parametrize("kind", ["plain", "directed", "bipartite"])
-def test_random_sets_are_added_up_together(kind):
-    release, own, _ = made(kind, cap=True)
-    rng = np.random.default_rng(6)
-    width = M if kind == "bipartite" else N
-    queries = [gc.CutQuery(rng.random(N) < 0.5, rng.random(width) < 0.3) for _ in range(35)]
-    queries += [gc.CutQuery(rng.random(N) < 0.5) for _ in range(5)]
-    queries += [gc.CutQuery([], [1]), gc.CutQuery([3]), gc.CutQuery([4], "*")]
-    queries += [gc.CutQuery(GroupUnion(own[0], [("f0", "fine")]), rng.random(width) < 0.5)]
-    for options in ({}, {"simultaneous": True}, {"estimate": "model"}):
-        for query, found in zip(queries, release.answer_all(queries, **options), strict=True):
-            near(found, release.answer(query, **options))
+    assert read.answer(["@c1", "@f0"], ["@fine:f4"]).estimate == "unbiased"

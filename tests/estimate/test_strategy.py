@@ -1,16 +1,18 @@
-"""The shares of levels: formulas against least squares, and against a fine search."""
+"""The shares of levels: formulas against least squares, and against a fine search; forecasts."""
 
 import itertools
+import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from flow_cases import random_cells
 
-from graphcuts_dp.errors import ParameterError
+import graphcuts_dp as gc
+from graphcuts_dp.errors import GraphCutsError, ParameterError
 from graphcuts_dp.estimate.consistency import LeastSquares
 from graphcuts_dp.estimate.measurement import place_variances
-from graphcuts_dp.estimate.strategy import _Shape, choose_strategy
+from graphcuts_dp.estimate.strategy import _Shape, choose_strategy, equal_groups, forecast_flows
 from graphcuts_dp.pairs.groups import CellTree, GroupTree
 
 
@@ -28,32 +30,31 @@ def regular(*arities, size=5):
 
 @pytest.mark.parametrize("kind", ["one set", "directed", "two sides"])
 def test_mean_variances_are_those_of_least_squares(kind):
-    rng = np.random.default_rng(4)
-    cells = random_cells(rng, kind)
+    cells = random_cells(np.random.default_rng(4), kind)
     for variances in ([2.0, 3.0, 5.0, 1.0], [np.inf, 1.0, np.inf, 4.0], [np.inf] * 3 + [2.0]):
         fit = LeastSquares(cells, np.array(variances))
         means = [part.mean() for part in fit.variances]
         assert np.allclose(_Shape.of(cells).mean_variances(np.array(variances)), means)
 
 
+# Of each workload, the part of every level; 3 groups have 6 pairs of groups, 12 have 78.
+WANTED = {
+    "all cells": [0, 6 / 84, 78 / 84],
+    "all levels": [0, 0.5, 0.5],
+    "totals": [1, 0, 0],
+    "level 0": [0, 1, 0],
+    "level 1": [0, 0, 1],
+}
+
+
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
-@pytest.mark.parametrize("workload", ["all cells", "all levels", "totals", "level 0", "level 1"])
+@pytest.mark.parametrize("workload", WANTED)
 def test_no_other_shares_are_much_better(workload, delta):
-    cells = regular(3, 4)
+    cells, wanted = regular(3, 4), np.array(WANTED[workload])
     made = choose_strategy(cells, epsilon=1.0, delta=delta, workload=workload)
     assert sum(made.shares) == 1
-    shape = _Shape.of(cells)
-    wanted = {
-        "all cells": np.array([0, 6, 78]) / 84,  # 3 groups have 6 pairs of groups, 12 have 78
-        "all levels": np.array([0, 0.5, 0.5]),
-        "totals": np.array([1, 0, 0]),
-        "level 0": np.array([0, 1, 0]),
-        "level 1": np.array([0, 0, 1]),
-    }[workload]
-    own = np.array(made.deviations) ** 2 @ wanted
     most = 1 - 13 / 128  # the finest level keeps a tenth
-    grid = np.linspace(0, most, 20)
-    best = np.inf
+    grid, best = np.linspace(0, most, 20), np.inf
     for root, top in itertools.product(grid, grid):
         if root + top > most + 1e-9:
             continue
@@ -64,8 +65,12 @@ def test_no_other_shares_are_much_better(workload, delta):
             else:
                 rho = made.noise.cost(delta=1e-6, changes=[(1, 1)] * len(made.places)).rho
                 variances = 1 / (2 * rho * shares)
-        best = min(best, shape.mean_variances(variances) @ wanted)
-    assert own <= best * 1.001
+        best = min(best, _Shape.of(cells).mean_variances(variances) @ wanted)
+    assert np.array(made.deviations) ** 2 @ wanted <= best * 1.001
+    alone = place_variances(made.noise, made.places, 3)  # what measured places have by themselves
+    measured = [place in made.places for place in range(3)]
+    assert np.isfinite(alone).tolist() == measured
+    assert (np.array(made.deviations)[measured] ** 2 <= alone[measured] * (1 + 1e-9)).all()
 
 
 def test_one_level_gets_everything_and_many_levels_take_gaussian_noise():
@@ -143,9 +148,76 @@ def test_what_is_out_of_range_is_refused(options, told):
         choose_strategy(regular(3, 2), **options)
 
 
-def test_a_measured_place_has_the_variance_of_its_noise():
-    made = choose_strategy(regular(3, 4), epsilon=0.5)
-    variances = place_variances(made.noise, made.places, 3)
-    measured = [p in made.places for p in range(3)]
-    assert np.isfinite(variances).tolist() == measured
-    assert (np.array(made.deviations)[measured] ** 2 <= variances[measured] * (1 + 1e-9)).all()
+# Forecasts of flows: formulas for one level, and what releases then have.
+
+GROUPS = gc.Groups(gc.VertexSet(60), {"state": np.arange(60) // 20, "county": np.arange(60) // 5})
+ONE = gc.Groups(gc.VertexSet(60), {"county": np.arange(60) // 5})
+
+
+def test_one_level_has_the_errors_of_its_noise():
+    made = forecast_flows(ONE, epsilon=1.0)
+    (level,) = made.levels
+    deviation = 1 / (math.sqrt(2) * math.sinh(0.5))
+    assert level.cell == pytest.approx(deviation)
+    assert level.within == 3
+    assert (level.groups, level.cells, level.share) == ((12, 12), 78, 1.0)
+    assert level.half == pytest.approx(deviation * 6)  # 6 groups against 6
+    assert level.union == pytest.approx(deviation * 3)  # 3 against 3
+    assert made.total == pytest.approx(deviation * math.sqrt(78))
+    assert level.all_within > level.within
+    assert (made.noise, made.delta, made.workload) == ("laplace", 0.0, "all levels")
+
+
+@pytest.mark.parametrize("workload", ["all cells", "all levels", "totals", "state"])
+def test_releases_have_the_errors_that_were_forecast(workload):
+    made = forecast_flows(GROUPS.tree, epsilon=0.5, workload=workload)
+    graph = gc.Graph([0], [1], vertices=60)
+    flows = gc.release_flows(graph, GROUPS, epsilon=0.5, workload=workload, seed=1)
+    assert made.total == pytest.approx(flows.total.deviation)
+    for level in made.levels:
+        place = flows.cells.place(level.level)
+        assert level.cell == pytest.approx(math.sqrt(flows.fit.variances[place].mean()))
+        assert level.within == pytest.approx(flows._radii(place, 0.95, False).max())
+        assert level.all_within == pytest.approx(flows._radii(place, 0.95, True).max())
+    left = range(6)
+    half = flows.between(left, range(6, 12))
+    assert made.levels[1].half == pytest.approx(half.deviation)
+    assert len(made.notes) == 2
+    assert "level 'county'" in made.notes[1]
+
+
+def test_caps_scale_errors_and_directions_and_sides_count():
+    plain, capped = (forecast_flows(GROUPS, epsilon=1.0, weight_cap=cap) for cap in (None, 8.0))
+    assert capped.levels[0].cell == pytest.approx(8 * plain.levels[0].cell, rel=0.06)
+    directed = forecast_flows(GROUPS, epsilon=1.0, directed=True)
+    assert directed.levels[1].cells == 144
+    sides = forecast_flows((ONE, ONE), epsilon=1.0)
+    assert sides.levels[0].cells == 144
+    single = forecast_flows(gc.Groups(gc.VertexSet(5), {"all": [0] * 5}), epsilon=1.0)
+    assert math.isnan(single.levels[0].half)
+    assert single.to_dict()["levels"][0]["half"] is None
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"epsilon": -1}, "epsilon"),
+        ({"weight_cap": 0}, "weight_cap"),
+        ({"noise": "gaussian"}, "needs a delta"),
+        ({"noise": "uniform"}, "unknown noise"),
+        ({"workload": "town"}, "unknown workload"),
+        ({"groups": gc.Groups(gc.VertexSet(1), {"all": [0]})}, "no pairs"),
+    ],
+)
+def test_a_forecast_out_of_range_is_refused(options, told):
+    given = {"groups": GROUPS, "epsilon": 1.0} | options
+    with pytest.raises(GraphCutsError, match=told):
+        forecast_flows(given.pop("groups"), **given)
+
+
+def test_there_are_at_most_so_many_groups():
+    with pytest.raises(ParameterError, match="at most 2,000 groups"):
+        equal_groups(10**4, [3000])
+    groups = equal_groups(1000, [4, 16])
+    assert groups.sizes("level 2").tolist() == [63] * 8 + [62] * 8
+    assert groups.parents("level 2").tolist() == np.repeat(np.arange(4), 4).tolist()

@@ -104,28 +104,6 @@ def test_the_printed_exponent_of_the_power_law_is_told_apart(table):
         assert not finding.agrees
 
 
-@pytest.mark.parametrize(
-    "family", ["imbalanced", pytest.param("power law", marks=pytest.mark.slow)]
-)
-def test_the_seed_decides(family, monkeypatch):
-    monkeypatch.setattr(bipartite_cuts, "_QUICK_SIDES", (40, 56))  # smaller ones learn nothing
-    first, again, other = (
-        FAMILIES[family](quick=True, seed=seed, progress=silent) for seed in (5, 5, 6)
-    )
-    assert first == again
-    assert first.where(part="session") != other.where(part="session")
-    assert first.where(part="V varies") == other.where(part="V varies")
-    assert first.parameters["seed"] == 5
-
-
-def test_progress_rises(monkeypatch):
-    monkeypatch.setattr(bipartite_cuts, "_QUICK_SIDES", (24, 32))
-    said = []
-    FAMILIES["imbalanced"](quick=True, seed=0, progress=lambda done, _: said.append(done))
-    assert said == sorted(said)
-    assert 0 <= said[0] <= said[-1] < 1
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_at_full_size(family):

@@ -7,8 +7,6 @@ from graphcuts_dp.learn.potentials import LpNorm, SchattenNorm
 from graphcuts_dp.learn.rules import MirrorDescentRule, minimal_start
 from graphcuts_dp.pairs.queries import MatrixQuery
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.resources import silent
-from scripts.figures import low_rank
 from scripts.figures.low_rank import (
     BEST,
     FROBENIUS,
@@ -16,7 +14,6 @@ from scripts.figures.low_rank import (
     best_exponent,
     count_updates,
     low_rank_matrix,
-    measure,
     random_query,
 )
 
@@ -28,10 +25,6 @@ def updates(table, part, queries, method):
 @pytest.fixture(scope="module")
 def table(quick_table):
     return quick_table("low-rank").table
-
-
-def test_no_run_uses_more_than_its_bound(table):
-    assert all(0 < row["updates"] <= row["bound"] for row in table.where())
 
 
 def test_the_statements_hold_in_a_quick_run(table):
@@ -97,23 +90,3 @@ def test_the_counted_updates_are_those_of_mirror_descent(psi):
             count += 1
             hypothesis = rule.update(hypothesis, MatrixQuery(F), 1 if gap > 0 else -1)
     assert made == count > 20
-
-
-def test_the_same_seed_gives_the_same_numbers_and_another_one_others(table):
-    row = table.where(part="rank", queries="gaussian", method=SCHATTEN, rank=2, repetition=1)[0]
-    n = row["n"]
-    seeds = [[0, n, 2, 1, True], [0, n, 2, 1, True], [1, n, 2, 1, True]]
-    found = [
-        low_rank._updates("gaussian", SCHATTEN, n, 2, np.random.default_rng(seed)) for seed in seeds
-    ]
-    assert found[0] == found[1] == (row["p"], row["updates"], row["bound"])
-    assert found[0] != found[2]
-
-
-@pytest.mark.slow
-def test_at_full_size():
-    """Frobenius' updates grow as n^2, Schatten's as n, the corrected error as n^(-1/4)."""
-    found = measure(quick=False, seed=0, progress=silent).findings
-    tolerances = {finding.claimed: finding.tolerance for finding in found[:3]}
-    assert tolerances == {2: 0.25, 1: 0.25, -0.25: 0.1}
-    assert all(finding.agrees for finding in found)

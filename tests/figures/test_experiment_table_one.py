@@ -11,12 +11,10 @@ from graphcuts_dp.learn.bounds import (
     pairs_of,
     tight_online,
 )
-from graphcuts_dp.resources import silent
 from scripts.figures.table_one import (
     CONSTRUCTIONS,
     SIZES,
     gru12_error,
-    measure,
     tight_error,
 )
 
@@ -90,8 +88,3 @@ def test_findings(table):
     gains = [finding.measured for name, finding in found.items() if "gain" in name]
     assert gains == sorted(gains)
     assert gains[0] < 1 < gains[-1]
-
-
-def test_the_seed_changes_nothing(table):
-    again = measure(quick=True, seed=7, progress=silent)
-    assert list(again.rows) == list(table.rows)

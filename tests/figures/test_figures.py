@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from graphcuts_dp.errors import AccuracyWarning, FileFormatError, ParameterError
 from scripts.figures import cut_norm_certificates, demos
 from scripts.figures import registry as figures
-from scripts.figures.base import Finding, Table, exponent_finding, fitted_exponent
+from scripts.figures.base import Finding, Table, exponent, fitted_exponent
 from scripts.figures.registry import (
     FIGURES,
     FigureSpec,
@@ -125,16 +125,6 @@ def test_the_same_seed_gives_the_same_bytes_and_another_one_others(tmp_path):
     assert made[0]["a_toy.csv"] != made[2]["a_toy.csv"]
 
 
-def test_a_measured_figure_repeats_to_the_byte(tmp_path):
-    made = []
-    for i in range(2):
-        folder = tmp_path / str(i)
-        folder.mkdir()
-        make_figure("nikiforov", folder, quick=True, seed=5)
-        made.append(files(folder))
-    assert made[0] == made[1]
-
-
 def test_a_figure_with_bands_is_drawn_the_same_to_the_byte(quick_table):
     pictures = [io.BytesIO(), io.BytesIO()]
     for picture in pictures:
@@ -165,23 +155,24 @@ def test_the_index_is_what_lies_there(tmp_path):
 
 
 @pytest.mark.usefixtures("_toy")
-def test_errors(tmp_path):
-    with pytest.raises(ParameterError, match="a-toy"):
-        make_figure("other", tmp_path)
-    with pytest.raises(ParameterError, match="seed"):
-        make_figure("a-toy", tmp_path, seed=-1)
-    with pytest.raises(FileFormatError, match="create it first"):
-        make_figure("a-toy", tmp_path / "none")
+@pytest.mark.parametrize(
+    ("name", "options", "folder", "words"),
+    [
+        ("other", {}, "", "a-toy"),
+        ("a-toy", {"seed": -1}, "", "seed"),
+        ("a-toy", {}, "none", "create it first"),
+    ],
+)
+def test_errors(name, options, folder, words, tmp_path):
+    with pytest.raises((ParameterError, FileFormatError), match=words):
+        make_figure(name, tmp_path / folder, **options)
     with pytest.raises(FileFormatError, match="no lines"):
         write_index(tmp_path)
 
 
-def test_exponents():
+def test_exponents_and_names():
     x = np.array([1.0, 2.0, 5.0])
     assert fitted_exponent(x, 3 * x**0.7) == pytest.approx(0.7)
-    assert exponent_finding("s", x, x, claimed=1.05, tolerance=0.1).agrees
-    assert not exponent_finding("s", x, x, claimed=1.2, tolerance=0.1).agrees
-
-
-def test_names_are_distinct():
+    assert exponent("s", (x, x), 1.05, 0.1).agrees
+    assert not exponent("s", (x, x), 1.2, 0.1).agrees
     assert len(set(figure_names())) == len(FIGURES)

@@ -227,6 +227,7 @@ def _releases() -> dict[str, Case]:
             partial(owned, "edges"), protect=gc.Protect.owner(at_most=2), fit="none"
         ),
     }
+    four = {"mechanism": "sparse", "epsilon": 4.0}
     sparse = {
         "plain": plain,
         "weighted": uncapped,
@@ -237,19 +238,12 @@ def _releases() -> dict[str, Case]:
     }
     for name, graph in sparse.items():
         some = {"protect": gc.Protect.owner(at_most=4)} if name == "owner" else {}
-        options = {"mechanism": "sparse", "epsilon": 4.0, **some}
-        found[f"release: sparse, {name}"] = release(graph, **options)
+        found[f"release: sparse, {name}"] = release(graph, **four, **some)
     for noise in ("laplace", "discrete-laplace"):
-        found[f"release: sparse, {noise}"] = release(
-            sparse["capped"], mechanism="sparse", epsilon=4.0, noise=noise
-        )
+        found[f"release: sparse, {noise}"] = release(sparse["capped"], **four, noise=noise)
     for name in ("weighted", "bipartite", "directed"):
-        found[f"release: sparse, groups, {name}"] = release(
-            sparse[name],
-            mechanism="sparse",
-            epsilon=4.0,
-            groups=partial(groups_of, sparse[name]()),
-        )
+        grouped = partial(groups_of, sparse[name]())
+        found[f"release: sparse, groups, {name}"] = release(sparse[name], **four, groups=grouped)
     return found
 
 
@@ -266,6 +260,7 @@ def _sided(data: Any) -> Any:
 
 def _flows() -> dict[str, Case]:
     gaussian = {"noise": "gaussian", "delta": 1e-6}
+    owner, vertex = gc.Protect.owner(at_most=3), gc.Protect.vertex(degree_bound=4)
     return {
         "flows: laplace": flows(plain, noise="laplace"),
         "flows: gaussian": flows(plain, **gaussian),
@@ -277,41 +272,18 @@ def _flows() -> dict[str, Case]:
         "flows: bipartite": flows(two_sided),
         "flows: directed": flows(arcs),
         "flows: three edges": flows(plain, protect=gc.Protect.edges(3), **gaussian),
-        "owners: flows, laplace": flows(owned, protect=gc.Protect.owner(at_most=3)),
-        "owners: flows, gaussian": flows(
-            partial(owned, "weight"), protect=gc.Protect.owner(at_most=3), **gaussian
-        ),
-        "flows: vertex": flows(plain, protect=gc.Protect.vertex(degree_bound=4)),
-        "flows: vertex, gaussian": flows(
-            plain, protect=gc.Protect.vertex(degree_bound=4), **gaussian
-        ),
+        "owners: flows, laplace": flows(owned, protect=owner),
+        "owners: flows, gaussian": flows(partial(owned, "weight"), protect=owner, **gaussian),
+        "flows: vertex": flows(plain, protect=vertex),
+        "flows: vertex, gaussian": flows(plain, protect=vertex, **gaussian),
     }
-
-
-def _few_answers() -> dict[str, Case]:
-    def case(graph: Callable[[], Any], construction: str = "answers", **options: Any) -> Case:
-        queries = cuts_of(shape_of(graph()))[:3]
-        options |= {"construction": construction, "epsilon": 1.0, "seed": SEED}
-        return Case(
-            lambda: learn(graph(), queries, **options),
-            lambda made: of_answers(made, queries),
-            ".npz",
-        )
-
-    found = {f"answers: {noise}": case(plain, noise) for noise in NORMS}
-    found["answers: auto"] = case(plain)
-    found["answers: bipartite"] = case(two_sided)
-    found["answers: directed"] = case(arcs)
-    found["answers: weights"] = case(weighted)
-    found["answers: three edges"] = case(plain, protect=gc.Protect.edges(3))
-    found["answers: owner"] = case(partial(owned, "edges"), protect=gc.Protect.owner(at_most=3))
-    return found
 
 
 def learnt(
     graph: Callable[[], Any],
     construction: Any = "multiplicative-weights",
     queries: Any = "cuts",
+    ending: str = ".graphml",
     **options: Any,
 ) -> Case:
     """An iterative release; `queries` are asked for, or None."""
@@ -321,8 +293,22 @@ def learnt(
     return Case(
         lambda: learn(graph(), given, construction=construction, **options),
         lambda made: of_answers(made, asked),
-        ".graphml",
+        ending,
     )
+
+
+def _few_answers() -> dict[str, Case]:
+    def case(graph: Callable[[], Any], construction: str = "answers", **options: Any) -> Case:
+        queries = cuts_of(shape_of(graph()))[:3]
+        options = {"epsilon": 1.0, "delta": 0.0} | options
+        return learnt(graph, construction, queries, ".npz", **options)
+
+    graphs = {"auto": plain, "bipartite": two_sided, "directed": arcs, "weights": weighted}
+    found = {f"answers: {noise}": case(plain, noise) for noise in NORMS}
+    found |= {f"answers: {name}": case(graph) for name, graph in graphs.items()}
+    found["answers: three edges"] = case(plain, protect=gc.Protect.edges(3))
+    found["answers: owner"] = case(partial(owned, "edges"), protect=gc.Protect.owner(at_most=3))
+    return found
 
 
 def _iterative() -> dict[str, Case]:
@@ -365,36 +351,13 @@ def _iterative() -> dict[str, Case]:
 
 
 def _lists() -> dict[str, Case]:
-    small, rated = partial(plain, 5), partial(ratings, 6, 4)
-    some = cuts_of((5,))[:3]
-    listed = [*cuts_of((6, 4)), gc.CutQuery([1, 2], [3])]
+    rated, several = partial(ratings, 6, 4), [*cuts_of((6, 4)), gc.CutQuery([1, 2], [3])]
+    chosen, sensed = {"epsilon": 2.0, "delta": 0.0}, {"epsilon": 5.0, "delta": 1e-4}
     return {
-        "release: net": Case(
-            lambda: learn(small(), some, epsilon=2.0, seed=SEED, construction="net"),
-            lambda made: of_answers(made, some),
-            ".graphml",
-        ),
-        "release: net, bipartite": Case(
-            lambda: learn(
-                two_sided(3, 3), cuts_of((3, 3)), construction="net", epsilon=2.0, seed=SEED
-            ),
-            lambda made: of_answers(made, cuts_of((3, 3))),
-            ".graphml",
-        ),
-        "release: sensing": Case(
-            lambda: learn(
-                rated(), listed, epsilon=5.0, delta=1e-4, seed=SEED, construction="sensing"
-            ),
-            lambda made: of_answers(made, listed),
-            ".npz",
-        ),
-        "release: sensing, rounds": Case(
-            lambda: learn(
-                rated(), listed, epsilon=5.0, delta=1e-4, seed=SEED, construction="sensing:rounds=5"
-            ),
-            lambda made: of_answers(made, listed),
-            ".npz",
-        ),
+        "release: net": learnt(partial(plain, 5), "net", cuts_of((5,))[:3], **chosen),
+        "release: net, bipartite": learnt(partial(two_sided, 3, 3), "net", **chosen),
+        "release: sensing": learnt(rated, "sensing", several, ".npz", **sensed),
+        "release: sensing, rounds": learnt(rated, "sensing:rounds=5", several, ".npz", **sensed),
     }
 
 
@@ -438,58 +401,40 @@ def _sessions() -> dict[str, Case]:
             found[f"session: {method}"] = session(graph, method=method, **pure)
         else:
             for name in CALIBRATIONS:
-                terms = {"epsilon": 50.0 if name in ("tight", "dr14") else 1.0}
+                terms = {"method": method, "calibration": name}
+                terms["epsilon"] = 50.0 if name in ("tight", "dr14") else 1.0
                 terms["delta"] = 0.0 if name == "dr14" else 1e-6
-                found[f"session: {method}, {name}"] = session(
-                    halves, method=method, calibration=name, **terms
-                )
-    linear = [*disjoint_cuts((12, 9)), *other_queries((12, 9))]
+                found[f"session: {method}, {name}"] = session(halves, **terms)
+    linear = partial(
+        session, ratings, [*disjoint_cuts((12, 9)), *other_queries((12, 9))], linear=True
+    )
     ranked = [*disjoint_cuts((16,)), other_queries((16,))[0]]
     mirror = {"method": "mirror-descent", **most}
+    learns = {"method": "multiplicative-weights", **most}
+    gaussian = partial(session, method="gaussian")
+    sides = partial(two_sided, 30, 30)
+    few = [gc.CutQuery([0], [1, 2]), gc.CutQuery("*", range(5))]
+    nuclear = {"norm": "schatten", "linear": True, "most_spectral": 16.0}
     found |= {
         "session: auto": session(plain),
         "session: start from groups": session(
-            partial(plain, 40),
-            method="multiplicative-weights",
-            start="groups",
-            groups=groups(gc.VertexSet(40)),
-            **most,
+            partial(plain, 40), start="groups", groups=groups(gc.VertexSet(40)), **learns
         ),
-        "session: linear queries, gaussian": session(
-            ratings, linear, linear=True, method="gaussian"
-        ),
-        "session: linear queries, laplace": session(
-            ratings, linear, linear=True, method="laplace", delta=0.0
-        ),
-        "session: linear queries, mirror-descent": session(ratings, linear, linear=True, **mirror),
-        "session: root degrees": session(partial(two_sided, 30, 30), norm="2,p", **mirror),
-        "session: nuclear norm": session(
-            partial(two_sided, 30, 30),
-            disjoint_cuts((30, 30)),
-            norm="schatten",
-            linear=True,
-            most_spectral=16.0,
-            **mirror,
-        ),
+        "session: linear queries, gaussian": linear(method="gaussian"),
+        "session: linear queries, laplace": linear(method="laplace", delta=0.0),
+        "session: linear queries, mirror-descent": linear(**mirror),
+        "session: root degrees": session(sides, norm="2,p", **mirror),
+        "session: nuclear norm": session(sides, **nuclear, **mirror),
         "session: rank-one, binary": session(plain, ranked, method="binary", delta=0.0),
-        "session: bought values": session(
-            halves, method="multiplicative-weights", value_share=0.3, **most
-        ),
-        "session: few right vertices": session(
-            two_sided,
-            [gc.CutQuery([0], [1, 2]), gc.CutQuery("*", range(5))],
-            most_right=5,
-            **mirror,
-        ),
+        "session: bought values": session(halves, value_share=0.3, **learns),
+        "session: few right vertices": session(two_sided, few, most_right=5, **mirror),
         "session: disjoint cuts": session(halves, method="frieze-kannan", disjoint=True, **most),
-        "session: capped weights": session(weighted, method="gaussian"),
-        "session: directed": session(arcs, method="gaussian"),
-        "session: three edges": session(heavy, method="gaussian", at_most=3),
-        "session: owner": session(owned, protect=gc.Protect.owner(at_most=3), method="gaussian"),
-        "session: vertex": session(heavy, protect="vertex", degree_bound=900, method="gaussian"),
-        "session: vertex, learnt": session(
-            halves, protect="vertex", degree_bound=5, method="multiplicative-weights", **most
-        ),
+        "session: capped weights": gaussian(weighted),
+        "session: directed": gaussian(arcs),
+        "session: three edges": gaussian(heavy, at_most=3),
+        "session: owner": gaussian(owned, protect=gc.Protect.owner(at_most=3)),
+        "session: vertex": gaussian(heavy, protect="vertex", degree_bound=900),
+        "session: vertex, learnt": session(halves, protect="vertex", degree_bound=5, **learns),
     }
     return found
 
@@ -551,30 +496,23 @@ def _distances() -> dict[str, Case]:
 
 
 def _owners() -> dict[str, Case]:
-    def counts(made: Any) -> Any:
-        return {
-            "promise": promise(made.guarantee),
-            "bounds": list(made.bounds),
-            "measured": {"counts": exact(made.counts)},
-        }
+    def case(function: Any, data: Any, **what: Callable[[Any], Any]) -> Case:
+        def tell(made: Any) -> Any:
+            found = {name: of(made) for name, of in what.items()}
+            return {"promise": promise(made.guarantee), **found}
 
-    def bound(made: Any) -> Any:
-        return {"promise": promise(made.guarantee), "bound": made.at_most}
+        return Case(lambda: function(data(), epsilon=1.0, seed=SEED), tell)
 
-    def degrees(made: Any) -> Any:
-        return {"promise": promise(made.guarantee), "bound": made.degree_bound}
-
+    counts = {
+        "bounds": lambda made: list(made.bounds),
+        "measured": lambda made: {"counts": exact(made.counts)},
+    }
+    weights = partial(owned, "weight")
     return {
-        "owners: contributions": Case(
-            lambda: gc.release_contributions(owned(), epsilon=1.0, seed=SEED), counts
-        ),
-        "owners: contributions, weight": Case(
-            lambda: gc.release_contributions(owned("weight"), epsilon=1.0, seed=SEED), counts
-        ),
-        "owners: bound": Case(lambda: gc.choose_bound(owned(), epsilon=1.0, seed=SEED), bound),
-        "degree bound": Case(
-            lambda: gc.choose_degree_bound(plain(), epsilon=1.0, seed=SEED), degrees
-        ),
+        "owners: contributions": case(gc.release_contributions, owned, **counts),
+        "owners: contributions, weight": case(gc.release_contributions, weights, **counts),
+        "owners: bound": case(gc.choose_bound, owned, bound=lambda made: made.at_most),
+        "degree bound": case(gc.choose_degree_bound, plain, bound=lambda made: made.degree_bound),
     }
 
 
@@ -638,23 +576,15 @@ def _public_numbers() -> dict[str, Case]:
         rows = gc.distances.plan_distances(street(), people=60, epsilon=1.0, delta=1e-6).rows
         return [[row.name, row.guaranteed, row.typical] for row in rows]
 
-    sizes: Mapping[str, Mapping[str, Any]] = {
-        "plan: small": {"n": 60, "edges": 400, "queries": 100, "epsilon": 1.0, "delta": 1e-6},
-        "plan: many queries": {
-            "n": 3000,
-            "edges": 90_000,
-            "queries": 10**6,
-            "epsilon": 2.0,
-            "delta": 0.0,
-        },
+    small = {"n": 60, "edges": 400, "queries": 100, "epsilon": 1.0, "delta": 1e-6}
+    many = {"n": 3000, "edges": 90_000, "queries": 10**6, "epsilon": 2.0, "delta": 0.0}
+    made = {
+        "cut norms": norms,
+        "plan: distances": distances,
+        "plan: small": partial(planned, **small),
+        "plan: many queries": partial(planned, **many),
     }
-    found = {
-        "cut norms": Case(norms, lambda told: told),
-        "plan: distances": Case(distances, lambda told: told),
-    }
-    for name, size in sizes.items():
-        found[name] = Case(partial(planned, **size), lambda told: told)
-    return found
+    return {name: Case(numbers, lambda told: told) for name, numbers in made.items()}
 
 
 CASES: Mapping[str, Case] = {

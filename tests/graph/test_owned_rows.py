@@ -101,37 +101,29 @@ def test_whole_numbers_and_what_is_public():
         hash(rows)
 
 
-def test_rounding_each_owner_beside_the_twin_that_rounds_sums():
-    """Rounding what was added up: one owner moves all pairs, each by one, with next to nothing."""
-    many = {0: [(0, 0.6), (1, 0.6), (2, 0.6)], 1: [(0, 0.4), (1, 0.4), (2, 0.4)]}
-    alone = {0: many[0]}
-
-    def rounded_after(owners):
-        total = np.zeros(len(EDGES))
-        for own in owners.values():
-            weight = sum(weight for _, weight in own)
-            for place, each in own:
-                total[place] += each * min(1.0, 2 / weight)
-        return np.floor(total + 1e-9)
-
-    assert (rounded_after(many) - rounded_after(alone)).sum() == 3  # more than the bound of 2
-    ours = matrix(many, 2, counting="weight") - matrix(alone, 2, counting="weight")
-    assert np.triu(ours).sum() <= 2
+def rounded_after(owners, at_most, **_):
+    """A twin that rounds what was added up: an owner with next to nothing moves all pairs."""
+    total = np.zeros((N, N))
+    for own in owners.values():
+        weight = sum(weight for _, weight in own)
+        for place, each in own:
+            total[EDGES[place]] += each * min(1.0, at_most / weight)
+    return np.floor(total + 1e-9)
 
 
-def test_a_bound_on_each_pair_is_none_on_an_owner():
-    """Counting rows by pairs rather than owners: an owner with many pairs moves all of them."""
-    many = [(0, 1.0), (1, 1.0), (2, 1.0)]
+def bounded_by_pair(owners, at_most, **_):
+    """A twin that bounds the rows of each pair, and not those of an owner."""
+    kept = np.zeros((N, N))
+    for place, _ in (row for rows in owners.values() for row in rows):
+        kept[EDGES[place]] = min(at_most, kept[EDGES[place]] + 1)
+    return kept
 
-    def by_pair(owners, at_most):
-        kept = np.zeros(len(EDGES))
-        for rows in owners.values():
-            for place, _ in rows:
-                kept[place] = min(at_most, kept[place] + 1)
-        return kept
 
-    assert (by_pair({1: many}, 1) - by_pair({}, 1)).sum() == 3  # more than the bound of 1
-    assert np.triu(matrix({1: many}, 1, counting="rows")).sum() == 1
+@pytest.mark.parametrize(
+    ("twin", "counting", "at_most"), [(rounded_after, "weight", 1), (bounded_by_pair, "rows", 1)]
+)
+def test_twins_that_bound_something_else_are_seen(twin, counting, at_most):
+    assert largest_changes(counting, at_most, most=2, graph_of=twin)[0] > at_most
 
 
 @pytest.mark.parametrize("counting", COUNTINGS)

@@ -4,8 +4,10 @@ import gzip
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from helpers import owned_flat, read_owned_flat
+from pyarrow import parquet
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
@@ -14,70 +16,70 @@ from graphcuts_dp.graph.owned_rows import COUNTINGS
 VISITS = "patient,hospital,referred,cost\nann,A,B,2.5\nann,B,A,1\nbob,A,C,7\nbob,A,C,0.2\n"
 PLACES = ["A", "B", "C"]
 ENDS = {"source": "hospital", "target": "referred"}
+PATIENT = {"owner": "patient", "vertices": PLACES, **ENDS}
+COSTS = {"counting": "weight", "weight": "cost"}
+SIDES = {"bipartite": True, "vertices": (["ann", "bob", "eve"], PLACES)}
+SIDES |= {"source": "patient", "target": "hospital"}
 
 
 @pytest.fixture
-def visits(tmp_path):
-    path = tmp_path / "visits.csv"
-    path.write_text(VISITS)
-    return path
+def visits(put):
+    return put("visits.csv", VISITS)
 
 
 def upper(rows, at_most):
     return np.triu(rows.bounded(at_most=at_most).dense())[np.triu_indices(3, 1)].tolist()
 
 
-def test_owners_in_a_column_of_their_own(visits):
-    told = []
-    rows = read_owned_flat(visits, owner="patient", vertices=PLACES, **ENDS, tell=told.append)
-    (sentence,) = told
-    assert sentence.endswith("'hospital', 'referred'; as its owner: 'patient'; ignored: column 4.")
-    assert upper(rows, 5) == [1, 1, 0]
+# Options, a bound, and the weights of the three pairs.
+COUNTED = [
+    ({}, 5, [1, 1, 0]),
+    ({"owner": 0, "counting": "rows"}, 5, [2, 2, 0]),
+    ({"owner": 0, "counting": "rows"}, 1, [1, 1, 0]),
+    ({"counting": "owners"}, 5, [1, 1, 0]),
+    (COSTS | {"unit": 0.5}, 100, [7, 14, 0]),
+    (COSTS | {"unit": 0.5}, 5, [5, 5, 0]),
+]
+
+
+@pytest.mark.parametrize(("options", "at_most", "expected"), COUNTED)
+def test_owners_in_a_column_of_their_own(visits, options, at_most, expected):
+    rows = read_owned_flat(visits, **PATIENT | options)
     assert not rows.owner_is_tail
+    assert upper(rows, at_most) == expected
+
+
+def test_what_was_read_is_told(visits):
+    told = []
+    rows = read_owned_flat(visits, **PATIENT, tell=told.append)
+    assert told[0].endswith("'hospital', 'referred'; as its owner: 'patient'; ignored: column 4.")
     assert sorted(rows.contributions().tolist()) == [1, 1]
-    counted = read_owned_flat(visits, owner=0, counting="rows", vertices=PLACES, **ENDS)
-    assert upper(counted, 5) == [2, 2, 0]
-    assert upper(counted, 1) == [1, 1, 0]
-    both = read_owned_flat(visits, owner="patient", counting="owners", vertices=PLACES, **ENDS)
-    assert upper(both, 5) == [1, 1, 0]
-    weighed = {"counting": "weight", "weight": "cost", "unit": 0.5}
-    costs = read_owned_flat(visits, owner="patient", vertices=PLACES, **ENDS, **weighed)
-    assert upper(costs, 100) == [7, 14, 0]
-    assert upper(costs, 5) == [5, 5, 0]
+    public = read_owned_flat(visits, owner="patient", public_vertices_from_file=True, **ENDS)
+    assert not public.space.inferred
 
 
 def test_directed_and_two_sided(visits):
-    arcs = read_owned_flat(visits, owner="patient", vertices=PLACES, directed=True, **ENDS)
+    arcs = read_owned_flat(visits, **PATIENT, directed=True)
     assert arcs.bounded(at_most=9).dense().tolist() == [[0, 1, 1], [1, 0, 0], [0, 0, 0]]
-    sides = {"bipartite": True, "vertices": (["ann", "bob", "eve"], PLACES)}
-    rated = read_owned_flat(visits, owner="tail", source="patient", target="hospital", **sides)
-    assert rated.owner_is_tail
-    assert rated.bounded(at_most=9).dense().tolist() == [[1, 1, 0], [1, 0, 0], [0, 0, 0]]
-    same = read_owned_flat(visits, owner="patient", source="patient", target="hospital", **sides)
-    assert same.owner_is_tail
-    assert same.bounded(at_most=1) == rated.bounded(at_most=1)
-    ends = {"owner": "patient", "source": "patient", "target": "hospital"}
-    weighed = {"counting": "weight", "weight": "cost"}
-    paid = owned_flat(pd.read_csv(visits), **ends, **sides, **weighed)
+    for owner in ("tail", "patient"):
+        rated = read_owned_flat(visits, owner=owner, **SIDES)
+        assert rated.owner_is_tail
+        assert rated.bounded(at_most=9).dense().tolist() == [[1, 1, 0], [1, 0, 0], [0, 0, 0]]
+    paid = owned_flat(pd.read_csv(visits), owner="patient", **SIDES, **COSTS)
     assert paid.owner_is_tail
     assert paid.bounded(at_most=100).dense().tolist() == [[2, 1, 0], [7, 0, 0], [0, 0, 0]]
 
 
-def test_known_names_and_no_names(tmp_path):
-    calls = tmp_path / "calls.csv"
-    calls.write_text("caller,callee,phone\n1,2,x\n2,3,x\n3,1,y\n")
-    rows = gc.OwnedRows.read(calls, columns=gc.Columns(owner="phone"), vertices=range(1, 4))
-    assert upper(rows, 1) in ([1, 1, 0], [0, 1, 1])
-    assert upper(
-        gc.OwnedRows.read(calls, columns=gc.Columns(owner="caller"), vertices=range(1, 4)), 1
-    ) == [1, 1, 1]
-    assert upper(
-        gc.OwnedRows.read(calls, columns=gc.Columns(owner="tail"), vertices=range(1, 4)), 1
-    ) == [1, 1, 1]
-    heads = gc.OwnedRows.read(calls, columns=gc.Columns(owner="callee"), vertices=range(1, 4))
-    assert not heads.owner_is_tail
-    plain = tmp_path / "calls.edges"
-    plain.write_text("0 1 7\n1 2 7\n0 2 8\n")
+def test_known_names_and_no_names(put):
+    calls = put("calls.csv", "caller,callee,phone\n1,2,x\n2,3,x\n3,1,y\n")
+    for owner, expected in (
+        ("phone", ([1, 1, 0], [0, 1, 1])),
+        *((end, ([1, 1, 1],)) for end in ("caller", "tail", "callee")),
+    ):
+        rows = gc.OwnedRows.read(calls, columns=gc.Columns(owner=owner), vertices=range(1, 4))
+        assert upper(rows, 1) in expected
+        assert rows.owner_is_tail == (owner in ("caller", "tail"))
+    plain = put("calls.edges", "0 1 7\n1 2 7\n0 2 8\n")
     rows = gc.OwnedRows.read(plain, columns=gc.Columns(owner=2), vertices=3)
     assert upper(rows, 2) == [1, 1, 1]
     assert sum(upper(rows, 1)) == 2
@@ -85,37 +87,24 @@ def test_known_names_and_no_names(tmp_path):
         gc.OwnedRows.read(plain, columns=gc.Columns(owner=0), vertices=3)
 
 
-def test_what_others_are_called_does_not_matter(tmp_path):
+def test_what_others_are_called_does_not_matter(put):
     """All owners are integers, or one is not: the others keep the same rows."""
     lines = [f"{o},{u},{v}" for o in range(5) for u in range(9) for v in range(u)]
+    options = {"owner": "o", "source": "u", "target": "v", "vertices": 9, "counting": "owners"}
     graphs = []
-    for number, more in enumerate((["7,0,0"], ["eve,0,0"], ["-1,0,0", "007,0,0"])):
-        path = tmp_path / f"{number}.csv"
-        path.write_text("\n".join(["o,u,v", *more, *lines]) + "\n")
-        rows = gc.OwnedRows.read(
-            path,
-            columns=gc.Columns(owner="o", source="u", target="v"),
-            vertices=9,
-            counting="owners",
-        )
-        graphs.append(rows.bounded(at_most=4))
+    for more in (["7,0,0"], ["eve,0,0"], ["-1,0,0", "007,0,0"]):
+        path = put("x.csv", "\n".join(["o,u,v", *more, *lines]) + "\n")
+        graphs.append(read_owned_flat(path, **options).bounded(at_most=4))
     assert graphs[0] == graphs[1] == graphs[2]
 
 
-def test_tables_and_packed_files(visits, tmp_path):
-    expected = read_owned_flat(visits, owner="patient", counting="rows", vertices=PLACES, **ENDS)
-    packed = tmp_path / "visits.csv.gz"
-    packed.write_bytes(gzip.compress(VISITS.encode()))
-    made = [read_owned_flat(packed, owner="patient", counting="rows", vertices=PLACES, **ENDS)]
-    frame = pd.read_csv(visits)
-    made.append(owned_flat(frame, owner="patient", counting="rows", vertices=PLACES, **ENDS))
-    arrow = pytest.importorskip("pyarrow")
-    parquet = pytest.importorskip("pyarrow.parquet")
-    table = tmp_path / "visits.parquet"
-    parquet.write_table(arrow.Table.from_pandas(frame), table)
-    made.append(read_owned_flat(table, owner="patient", counting="rows", vertices=PLACES, **ENDS))
-    for rows in made:
-        assert rows.bounded(at_most=1) == expected.bounded(at_most=1)
+def test_tables_and_packed_files(visits, put, tmp_path):
+    options, frame = PATIENT | {"counting": "rows"}, pd.read_csv(visits)
+    expected = read_owned_flat(visits, **options).bounded(at_most=1)
+    parquet.write_table(pa.Table.from_pandas(frame), tmp_path / "visits.parquet")
+    for path in (put("visits.csv.gz", gzip.compress(VISITS.encode())), tmp_path / "visits.parquet"):
+        assert read_owned_flat(path, **options).bounded(at_most=1) == expected
+    assert owned_flat(frame, **options).bounded(at_most=1) == expected
 
 
 FRAME = pd.DataFrame(
@@ -123,7 +112,6 @@ FRAME = pd.DataFrame(
 )
 GAPS = FRAME.assign(patient=["ann", "ann", None, "bob"])
 HEAD = "patient,hospital,referred\n"
-PATIENT = {"owner": "patient", "vertices": PLACES, **ENDS}
 # A file or a table, options, and words of the error.
 REFUSED = [
     (HEAD + "ann,A,B\n,A,C\n", {}, "the column of owners: line 3: .*empty"),
@@ -143,31 +131,25 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("source", "options", "words"), REFUSED)
-def test_what_is_refused_in_one_line(tmp_path, source, options, words):
+def test_what_is_refused_in_one_line(put, source, options, words):
     read = owned_flat
     if isinstance(source, str):
-        (tmp_path / "visits.csv").write_text(source)
-        source, read = tmp_path / "visits.csv", read_owned_flat
+        source, read = put("visits.csv", source), read_owned_flat
     with pytest.raises((FileFormatError, GraphError, ParameterError), match=words) as caught:
         read(source, **PATIENT | options)
     assert "\n" not in str(caught.value)
 
 
-def test_owners_stand_in_columns_and_vertices_may_be_said_to_be_public(visits, tmp_path):
-    matrix = tmp_path / "some.mtx"
-    matrix.write_text("")
+def test_owners_stand_in_columns(put):
     with pytest.raises(FileFormatError, match="owners stand in a column"):
-        gc.OwnedRows.read(matrix, columns=gc.Columns(owner=0), vertices=3)
-    public = read_owned_flat(visits, owner="patient", public_vertices_from_file=True, **ENDS)
-    assert not public.space.inferred
+        gc.OwnedRows.read(put("some.mtx", ""), columns=gc.Columns(owner=0), vertices=3)
 
 
 @pytest.mark.parametrize("counting", COUNTINGS)
 @pytest.mark.parametrize("owner", ["tail", 2])
-def test_files_without_rows_are_read_as_others(tmp_path, counting, owner):
-    path = tmp_path / "visits.edges"
-    path.write_text("")
+def test_files_without_rows_are_read_as_others(put, counting, owner):
     weight = {"weight": 3} if counting == "weight" else {}
+    path = put("visits.edges", "")
     rows = read_owned_flat(path, owner=owner, vertices=3, counting=counting, **weight)
     assert rows.owner_is_tail == (owner == "tail")
     assert len(rows.bounded(at_most=1).rows) == 0

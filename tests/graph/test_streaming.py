@@ -65,6 +65,7 @@ LONGER = {
     "a quote that never ends": ("x.csv", HEAD + "a,b,1\n" * 40 + 'a,"b,2\n' + "a,b,1\n" * 40),
     "long names": ("x.edges", f"{'x' * 300} b\n{'x' * 299} b\n" * 9 + "b c\n"),
     "rows of nothing": ("x.csv", HEAD + ",,\n" * 60 + "a,b,1\n"),
+    "a first row of nothing": ("x.edges", ",,\na,b\n"),
     "UTF-16": ("x.csv", (HEAD + "Zoë,b,1\n" * 40).encode("utf-16")),
     "other columns": ("x.csv", "time,from,to,weight\n" + "2020-01-01 10:00,7,8,2\n" * 40),
 }

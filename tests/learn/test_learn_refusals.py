@@ -54,7 +54,7 @@ PRINTED = mw_rule(rule="as printed")
 learner, ratings = MirrorDescentLearner, partial(MirrorDescentLearner, RATINGS)
 SPREAD = ratings(norm="schatten", linear=True, most_spectral=6.0)
 FEW = ratings(linear=True, most_right=3)
-blocks, dense = partial(BlockHypothesis, PLAIN), partial(DenseHypothesis, PLAIN)
+dense = partial(DenseHypothesis, PLAIN)
 FORMS = [kind.constant(PLAIN, 0.5) for kind in (DenseHypothesis, CutSum, BlockHypothesis)]
 
 
@@ -136,14 +136,6 @@ NUMBERS = [
     ("queries", partial(small_database_size, alpha=1.0, total_weight=1.0, queries=0)),
 ]
 HYPOTHESES = [
-    ("3 integers", partial(blocks, [0, 1], [[1.0]])),
-    ("3 integers", partial(blocks, [0.0, 1, 1], [[1.0]])),
-    *(("none left out", partial(blocks, [0, x, 0], np.ones((3, 3)))) for x in (2, -1, 99)),
-    (r"shape \(2, 2\)", partial(blocks, [0, 1, 1], [[1.0]])),
-    ("symmetric", partial(blocks, [0, 1, 1], [[1, 2], [3, 4]])),
-    ("finite", partial(blocks, [0, 0, 0], [[np.nan]])),
-    ("bipartite", partial(blocks, [0, 0, 0], [[1.0]], [0, 0])),
-    ("bipartite", partial(BlockHypothesis, BOTH, [0, 0, 0], [[1.0]])),
     *(
         ("finite numbers", partial(dense, each))
         for each in (np.ones((2, 2)), np.full((3, 3), np.inf))

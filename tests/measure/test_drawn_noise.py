@@ -12,6 +12,7 @@ import pytest
 import graphcuts_dp as gc
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.owned_rows import OwnedRows
+from graphcuts_dp.measure import statistics
 from graphcuts_dp.measure.cells import (
     buy_group_sums,
     buy_weighted_sum,
@@ -22,26 +23,13 @@ from graphcuts_dp.measure.cells import (
     weighted_sensitivity,
 )
 from graphcuts_dp.measure.entries import distribution_for
-from graphcuts_dp.measure.statistics import (
-    NUCLEAR_STEPS,
-    ROOT_STEPS,
-    buy_nuclear_norm,
-    buy_root_degrees,
-    class_counts,
-    measure_contributions,
-    measure_degrees,
-    measure_total,
-    measure_weight_counts,
-    nuclear_norm,
-    root_degrees,
-)
 from graphcuts_dp.privacy.distributions import ValueNoise
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.privacy.noise import SeededEntropy, sample_discrete_laplace
 from graphcuts_dp.release.measuring import sparse_distribution
 
 EPSILON = Fraction(1, 50)  # noise of about 70 and more: that it is 0 by chance is rare
-SEEDS = range(3)
+pytestmark = pytest.mark.parametrize("seed", range(3))
 ENDS = [0, 0, 1, 2, 3], [1, 2, 2, 3, 4]
 GRAPHS = {
     "undirected": gc.Graph(*ENDS, vertices=6),
@@ -63,11 +51,10 @@ def degrees_of(graph):
 
 
 @pytest.mark.parametrize("kind", GRAPHS)
-@pytest.mark.parametrize("seed", SEEDS)
 def test_degrees(kind, seed):
     graph = GRAPHS[kind]
     entries = distribution_for(graph, "discrete-laplace", 1.0)
-    made = measure_degrees(graph, entries, epsilon=EPSILON, source=SeededEntropy(seed))
+    made = statistics.measure_degrees(graph, entries, epsilon=EPSILON, source=SeededEntropy(seed))
     noise = [side - true for side, true in zip(made.steps, degrees_of(graph), strict=False)]
     # An edge changes two degrees by one: a rate of epsilon/2 for each.
     expected = laplace(EPSILON / 2, map(len, made.steps), seed)
@@ -76,21 +63,21 @@ def test_degrees(kind, seed):
 
 
 @pytest.mark.parametrize("kind", GRAPHS)
-@pytest.mark.parametrize("seed", SEEDS)
 def test_the_total(kind, seed):
     graph = GRAPHS[kind]
     entries = distribution_for(graph, "discrete-laplace", 1.0)
-    made = measure_total(graph, entries, epsilon=EPSILON, source=SeededEntropy(seed))
+    made = statistics.measure_total(graph, entries, epsilon=EPSILON, source=SeededEntropy(seed))
     twice = 2 if kind == "undirected" else 1
     assert made.total / twice - len(ENDS[0]) == laplace(EPSILON, [1], seed)[0][0]
 
 
-@pytest.mark.parametrize("seed", SEEDS)
 def test_counts_of_weights(seed):
     weights = [0.5, 2.0, 9.0, 40.0, 300.0]
     graph = gc.Graph(*ENDS, weights, vertices=6, hide_change=1)
     entries = sparse_distribution(graph, "discrete-laplace", 1.0)
-    made = measure_weight_counts(graph, entries, epsilon=EPSILON, source=SeededEntropy(seed))
+    made = statistics.measure_weight_counts(
+        graph, entries, epsilon=EPSILON, source=SeededEntropy(seed)
+    )
     steps = np.floor(np.array(weights) / made.map.step)
     true = np.array([((steps >= a) & (steps < b)).sum() for a, b in _classes(made.map.lower)])
     assert len(true) > 1
@@ -101,7 +88,6 @@ def _classes(lower):
     return zip(lower, [*lower[1:], np.inf], strict=True)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
 def test_contributions(seed):
     sizes = [1, 1, 2, 5, 9]
     rows = OwnedRows(
@@ -111,13 +97,14 @@ def test_contributions(seed):
         (np.zeros(sum(sizes), dtype=int), 1 + np.arange(sum(sizes))),
     )
     bounds = (1, 2, 4)
-    counts = measure_contributions(rows, bounds, rate=EPSILON, source=SeededEntropy(seed))
-    assert class_counts(rows, bounds).tolist() == [2, 1, 0, 2]
+    counts = statistics.measure_contributions(
+        rows, bounds, rate=EPSILON, source=SeededEntropy(seed)
+    )
+    assert statistics.class_counts(rows, bounds).tolist() == [2, 1, 0, 2]
     assert (counts - [2, 1, 0, 2]).tolist() == laplace(EPSILON, [4], seed)[0]
 
 
 @pytest.mark.parametrize("distribution", ["laplace", "gaussian"])
-@pytest.mark.parametrize("seed", SEEDS)
 def test_sums_between_groups(distribution, seed):
     graph = GRAPHS["undirected"]
     groups = gc.Groups(graph.vertices, {"g": ["a", "a", "b", "b", "b", "b"]})
@@ -146,12 +133,11 @@ def test_sums_between_groups(distribution, seed):
 
 
 @pytest.mark.parametrize("distribution", ["laplace", "gaussian"])
-@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize(
     ("buy", "exact", "steps", "rounded"),
     [
-        (buy_root_degrees, root_degrees, ROOT_STEPS, 5),
-        (buy_nuclear_norm, nuclear_norm, NUCLEAR_STEPS, 2),
+        (statistics.buy_root_degrees, statistics.root_degrees, statistics.ROOT_STEPS, 5),
+        (statistics.buy_nuclear_norm, statistics.nuclear_norm, statistics.NUCLEAR_STEPS, 2),
     ],
 )
 def test_norms(buy, exact, steps, rounded, distribution, seed):

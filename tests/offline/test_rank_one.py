@@ -17,21 +17,7 @@ from graphcuts_dp.graph.adjacency import DirectedGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.offline import rank_one
-from graphcuts_dp.offline.rank_one import (
-    COLUMNS,
-    STEPS,
-    NoisyStep,
-    PowerRankOne,
-    PowerSearch,
-    ResponseRankOne,
-    best_partner,
-    largest_possible,
-    matrix_search,
-    noise_length,
-    quotient_sensitivity,
-    start_radius,
-    top_pair,
-)
+from graphcuts_dp.offline.rank_one import PowerRankOne, PowerSearch, ResponseRankOne
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy import distributions as value_noise
 from graphcuts_dp.privacy.noise import SeededEntropy
@@ -63,7 +49,7 @@ def test_with_next_to_no_noise_pairs_and_cuts_are_nearly_the_best(name):
     universe = Universe.of(graph)
     hypothesis = DenseHypothesis.constant(universe, 0.2)
     best = np.linalg.norm(graph.dense() - hypothesis.dense(), 2)
-    known = matrix_search(universe, graph.dense()).find(hypothesis, SeededEntropy(0))
+    known = rank_one.matrix_search(universe, graph.dense()).find(hypothesis, SeededEntropy(0))
     noise = "laplace" if graph.weighted else "binary"
     bits = noise_distribution(noise, epsilon=50.0, weight_cap=graph.weight_cap)
     terms = {"universe": universe, "grid": Grid.of(graph), "rho": 1e6, "delta": 1e-6}
@@ -94,11 +80,11 @@ def test_the_best_partner_by_brute_force(seed):
         def value_of(T, S=S):  # each pair once
             return matrix[np.outer(S, T) | np.outer(T, S)].sum()
 
-        partner, value = best_partner((matrix + matrix.T) @ S, S, ordered=False)
+        partner, value = rank_one.best_partner((matrix + matrix.T) @ S, S, ordered=False)
         allowed = [T for T in subsets if not (S & T).any() or (S == T).all()]
         assert abs(value) == pytest.approx(max(abs(value_of(T)) for T in allowed))
         assert value == pytest.approx(value_of(partner))
-        partner, value = best_partner(wide.T @ S, S, ordered=True)
+        partner, value = rank_one.best_partner(wide.T @ S, S, ordered=True)
         assert abs(value) == pytest.approx(max(abs(S @ wide @ T) for T in sides))
         assert value == pytest.approx(S @ wide @ partner)
 
@@ -126,7 +112,7 @@ def test_cuts_without_noise_against_brute_force(bipartite):
         matrix = rng.normal(size=universe.shape)
         if not bipartite:
             matrix = np.triu(matrix, 1) + np.triu(matrix, 1).T
-        found = matrix_search(universe, matrix).find(hypothesis, SeededEntropy(0))
+        found = rank_one.matrix_search(universe, matrix).find(hypothesis, SeededEntropy(0))
         value = found.sign * universe.answers([found.query], matrix)[0]
         ratios.append(value / all_cuts(matrix, bipartite=bipartite))
     assert min(ratios) > 0.5
@@ -141,7 +127,7 @@ def test_top_pairs_of_large_matrices(symmetric, monkeypatch):
         matrix = -(matrix + matrix.T)
     best = np.linalg.norm(matrix, 2)
     for again in range(2):
-        pair = top_pair(matrix, symmetric=symmetric)
+        pair = rank_one.top_pair(matrix, symmetric=symmetric)
         assert pair.gap == pytest.approx(best)
         assert pair.left @ matrix @ pair.right == pytest.approx(best)
         assert np.linalg.norm(pair.left) == pytest.approx(1)
@@ -233,7 +219,7 @@ def test_the_start_is_as_long_as_it_promises():
     """Against the worst directions that are known: few equal entries, and all alike. 4000 starts
     each, shorter with probability 0.25 at most: 1250 have probability below 1e-9."""
     source, steps, n, runs = SeededEntropy(1), 40, 16, 4000
-    radius = start_radius(steps, 3, 0.25)
+    radius = rank_one.start_radius(steps, 3, 0.25)
     assert scipy.stats.binom.sf(1250, runs, 0.25) < 1e-9
     for count in (1, 2, 3, 16):
         v = np.zeros(n)
@@ -248,35 +234,36 @@ def test_the_start_is_as_long_as_it_promises():
 
 def test_one_column_of_a_start_is_short_exactly_as_the_cube_is():
     """For v with two equal entries the density is the largest there is: sqrt(2)/(2 K + 1)."""
-    radius = start_radius(1000, 1, 0.1)
+    radius = rank_one.start_radius(1000, 1, 0.1)
     values = np.add.outer(np.arange(-1000, 1001), np.arange(-1000, 1001)).ravel() / math.sqrt(2)
     chance = (np.abs(values) <= radius).mean()
     assert 0.06 < chance <= 0.1
 
 
 def test_the_noise_is_as_short_as_it_promises():
-    rng = np.random.default_rng(3)
-    noise = rng.normal(scale=2.0, size=(20_000, COLUMNS))
+    columns = rank_one.COLUMNS
+    noise = np.random.default_rng(3).normal(scale=2.0, size=(20_000, columns))
     for failure in (0.3, 0.01):
-        longer = (np.linalg.norm(noise, axis=1) > noise_length(4.0, COLUMNS, failure)).sum()
+        length = rank_one.noise_length(4.0, columns, failure)
+        longer = (np.linalg.norm(noise, axis=1) > length).sum()
         assert longer <= scipy.stats.binom.isf(1e-9, len(noise), failure)
 
 
 def test_without_noise_the_bound_is_what_the_start_leaves():
     """sigma^T |z_0| = product of norms: here sigma = 8, and the start is half as long as it is."""
-    steps = [NoisyStep(norm=norm, noise=0.0, scale=1 / norm, rounding=0.0) for norm in (4, 8, 8)]
-    assert largest_possible(0.5, steps, 100.0) == pytest.approx(8.0)
-    assert largest_possible(0.25, steps, 100.0) == pytest.approx(8 * 2 ** (1 / 3))
-    assert largest_possible(0.25, steps, 9.0) == 9.0
-    noisy = [NoisyStep(norm=4.0, noise=1.0, scale=0.25, rounding=0.0)]
-    assert largest_possible(0.5, noisy, 100.0) == pytest.approx(10.0)
-    drowned = [NoisyStep(norm=4.0, noise=1e9, scale=0.25, rounding=0.0)]
-    assert largest_possible(0.5, drowned, 100.0) == 100.0
-    rounded = [
-        NoisyStep(norm=4.0, noise=0.0, scale=0.25, rounding=0.3),
-        NoisyStep(norm=1.0, noise=0.0, scale=1.0, rounding=0.0),
-    ]
-    sigma = largest_possible(0.5, rounded, 100.0)
+
+    def largest(start, *steps, most=100.0):
+        names = ("norm", "noise", "scale", "rounding")
+        made = [rank_one.NoisyStep(**dict(zip(names, step, strict=True))) for step in steps]
+        return rank_one.largest_possible(start, made, most)
+
+    steps = [(norm, 0.0, 1 / norm, 0.0) for norm in (4, 8, 8)]
+    assert largest(0.5, *steps) == pytest.approx(8.0)
+    assert largest(0.25, *steps) == pytest.approx(8 * 2 ** (1 / 3))
+    assert largest(0.25, *steps, most=9.0) == 9.0
+    assert largest(0.5, (4.0, 1.0, 0.25, 0.0)) == pytest.approx(10.0)
+    assert largest(0.5, (4.0, 1e9, 0.25, 0.0)) == 100.0  # drowned
+    sigma = largest(0.5, (4.0, 0.0, 0.25, 0.3), (1.0, 0.0, 1.0, 0.0))
     assert sigma * (sigma / 8 - 0.3) == pytest.approx(1.0, rel=1e-6)
 
 
@@ -324,6 +311,7 @@ def test_calls_and_certificates_spend_no_more_than_their_budget(kind, monkeypatc
     of = PowerRankOne(universe=universe, rho=0.3, delta=1e-6, grid=grid, steps=3, certificate=0.2)
     spent, vectors, move = [], [], grid.sensitivity
     product, quotient = PowerSearch._noisy, rank_one.ValueNoise
+    sensitivity = rank_one.quotient_sensitivity
 
     def noted_product(self, X, *rest):
         reached, variance = product(self, X, *rest)
@@ -332,7 +320,7 @@ def test_calls_and_certificates_spend_no_more_than_their_budget(kind, monkeypatc
 
     def noted_quotient(left, right, of):
         vectors.append((left, right))
-        return quotient_sensitivity(left, right, of)
+        return sensitivity(left, right, of)
 
     def noted_noise(kind, variance):
         left, right = vectors[-1]
@@ -352,7 +340,7 @@ def test_calls_and_certificates_spend_no_more_than_their_budget(kind, monkeypatc
     assert Fraction(9, 10) * Fraction(0.3) < sum(spent) <= Fraction(0.3)
     spent.clear()
     search.certify(hypothesis, SeededEntropy(2))
-    assert len(spent) == STEPS + 1
+    assert len(spent) == rank_one.STEPS + 1
     assert Fraction(8, 10) * Fraction(0.2) < sum(spent) <= Fraction(0.2)
 
 

@@ -34,6 +34,7 @@ SUMS = [gc.CutQuery([0, 1], [2, 3]), gc.Query.matrix(np.ones((6, 4)))]
 NEGATIVE = [gc.Query.matrix(-np.ones((6, 4)))]
 STATISTIC = [gc.Query.statistic("triangles")]
 ELSEWHERE = CutList(Universe(3), [gc.CutQuery([0])])
+OF_FIVE = ExactCuts(universe=Universe(5), epsilon=Fraction(1))
 OF_SIDES = {"graph": SIDES, "queries": NEGATIVE}
 # Of each construction a graph and queries that fit it.
 USUAL = {
@@ -62,6 +63,7 @@ REFUSED = [  # the construction, what else is changed, and what it says
     ("frieze-kannan:distinguisher=released", {"graph": SIDES, "queries": SUMS}, "of cuts"),
     ("frieze-kannan:distinguisher=exact-cuts", {"graph": random_graph(30)}, "22"),
     ("", {"construction": gc.Learning(distinguisher=3)}, "distinguisher is a name"),
+    ("", {"construction": gc.Learning(distinguisher=OF_FIVE)}, "over other vertices"),
     ("frieze-kannan:calibration=loose", {}, "unknown calibration"),
     ("frieze-kannan:calibration=dr14,rounds=3", {}, "are for the calibrations"),
     ("frieze-kannan:calibration=tight", {"delta": 0.0}, "needs delta"),

@@ -12,13 +12,7 @@ import graphcuts_dp as gc
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.pairs import queries as queries_module
-from graphcuts_dp.pairs.queries import (
-    CutQuery,
-    MatrixQuery,
-    RankOneQuery,
-    answer_all,
-    pairs_of_cut,
-)
+from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery, answer_all, pairs_of_cut
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import VertexSet
 

@@ -20,19 +20,16 @@ GROUPS = gc.Groups(GRAPH.vertices, {"half": [v % 2 for v in range(200)]})
 def test_a_cut_is_promised_what_the_better_session_promises(delta):
     plan = plan_degree_bounds([20, 5], epsilon=1.0, delta=delta, queries=50)
     assert [row.degree_bound for row in plan.rows] == [5, 20]
+    methods = ("laplace", "gaussian") if delta else ("laplace",)
     for row in plan.rows:
-        errors = [
-            SessionTerms.of(
-                method=method,
-                epsilon=1.0,
-                delta=delta,
-                queries=50,
-                **Protect(kind="vertex", degree_bound=row.degree_bound).keywords,
-            )
-            .mechanism(Universe(200), Grid.of_vertices(GRAPH, row.degree_bound))
-            .expected_error(0.0)
-            for method in (("laplace", "gaussian") if delta else ("laplace",))
+        promise = {"epsilon": 1.0, "delta": delta, "queries": 50}
+        promise |= Protect(kind="vertex", degree_bound=row.degree_bound).keywords
+        grid = Grid.of_vertices(GRAPH, row.degree_bound)
+        mechanisms = [
+            SessionTerms.of(method=method, **promise).mechanism(Universe(200), grid)
+            for method in methods
         ]
+        errors = [mechanism.expected_error(0.0) for mechanism in mechanisms]
         assert row.cut == pytest.approx(min(errors), rel=1e-9)
 
 

@@ -222,19 +222,17 @@ def test_best_first_and_marks():
 
 
 def test_which_is_best_depends_on_the_sizes():
-    assert plan(1000, edges=2.5e5, queries=10**4, **PROMISE).best_method == "gaussian"
-    assert plan(1000, edges=2.5e5, queries=1, **PROMISE).best_method == "laplace"
-    few = plan(1000, edges=2.5e5, queries=4, **PROMISE)
-    assert (few.rows[0].method, few.rows[0].cuts, few.best_method) == (
-        "answers",
-        "fixed k",
-        "laplace",
-    )
-    fixed = plan(1000, edges=2.5e5, queries=10**9, **PROMISE)
+    def made(queries, n=1000, edges=2.5e5, epsilon=1.0):
+        return plan(n, edges=edges, queries=queries, epsilon=epsilon, delta=1e-6)
+
+    assert made(10**4).best_method == "gaussian"
+    assert made(1).best_method == made(4).best_method == "laplace"
+    assert (made(4).rows[0].method, made(4).rows[0].cuts) == ("answers", "fixed k")
+    fixed = made(10**9)
     assert fixed.rows[0].method == "binary"  # for cuts fixed before, but not for a session:
     assert fixed.best_method == MW
     assert "queries that depend on answers, tight MW" in fixed.advice
-    assert plan(30, edges=200, queries=10**9, epsilon=5.0, delta=1e-6).best_method == "binary"
+    assert made(10**9, 30, 200, 5.0).best_method == "binary"
 
 
 def test_delta_zero_leaves_the_pure_mechanisms():
@@ -271,9 +269,9 @@ def test_advice_when_everything_is_vacuous():
 # The epsilon that a target needs
 
 
-@pytest.mark.parametrize(("n", "m", "k", "target"), [((30, 200), 2e3, 10**4, 1500.0)])
-def test_target_error_is_the_inverse(n, m, k, target):
-    made = plan(n, edges=m, queries=k, target_error=target, **PROMISE)
+def test_target_error_is_the_inverse():
+    target = 1500.0
+    made = plan((30, 200), edges=2e3, queries=10**4, target_error=target, **PROMISE)
     formulas = {key_of(each): each.guaranteed for each in mechanisms_for(made.setting)}
     needed = []
     for row in made.rows:
@@ -458,11 +456,11 @@ def test_a_linear_session_promises_what_its_row_says_but_for_what_it_buys(norm):
 
 
 def test_signed_answers_cost_more_than_cuts_and_noise_on_each_does_not():
-    made = plan((800, 600), edges=20_000, queries=10**6, **PROMISE)
-    cuts = {(row.method, row.norm): row.guaranteed for row in made.rows}
+    rows = rows_of(plan((800, 600), edges=20_000, queries=10**6, **PROMISE))
     linear = linear_errors()
-    assert linear["gaussian", ""] == cuts["gaussian", ""]
-    assert 1.2 < linear[MD, "l2"] / cuts[MD, "l2"] < 2.1
+    assert linear["gaussian", ""] == rows["gaussian", "", "any k"].guaranteed
+    of_cuts = rows[f"{MD} l2", "tight", "any k"].guaranteed
+    assert 1.2 < linear[MD, "l2"] / of_cuts < 2.1
     assert linear_errors(protect=gc.Protect.edges(3))[MD, "l2"] > linear[MD, "l2"]
 
 
@@ -506,13 +504,13 @@ def test_noise_on_entries_grows_with_the_sets_and_noise_on_answers_does_not():
     assert "gaussian" not in found  # delta is 0
 
 
-@pytest.mark.parametrize("n", [9, (6, 4), "directed"])
-@pytest.mark.parametrize("size", [0, 5])
-def test_sets_that_do_not_fit_are_refused(n, size):
-    made = plan(9 if n == "directed" else n, directed=n == "directed", edges=10, epsilon=1.0)
+@pytest.mark.parametrize(("n", "directed"), [(9, False), ((6, 4), False), (9, True)])
+def test_sets_that_do_not_fit_are_refused(n, directed):
+    made = plan(n, directed=directed, edges=10, epsilon=1.0)
     assert made.small_sets(4)
-    with pytest.raises(ParameterError, match="set sizes must be from 1 to 4"):
-        made.small_sets(size)
+    for size in (0, 5):
+        with pytest.raises(ParameterError, match="set sizes must be from 1 to 4"):
+            made.small_sets(size)
 
 
 # Flows between groups

@@ -49,34 +49,31 @@ def test_the_zcdp_delta_covers_the_gaussian_mechanism(epsilon, sigma):
     assert 0 < exact <= zcdp_delta(1 / (2 * sigma**2), epsilon)
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        *(
-            lambda rho=rho, delta=delta: zcdp_epsilon(rho, delta=delta)
-            for rho, delta in ((0, 0.1), (math.inf, 0.1), (1, 0), (1, 1))
-        ),
-        lambda: gaussian_scale(epsilon=0.0, delta=0.1),
-        lambda: gaussian_scale(epsilon=1.0, delta=0.0),
-        lambda: gaussian_scale(epsilon=1.0, delta=0.1, sensitivity=0.0),
-        lambda: discrete_gaussian_scale(epsilon=0.0, delta=0.1, queries=1),
-        lambda: discrete_gaussian_scale(epsilon=1.0, delta=1.0, queries=1),
-        lambda: discrete_gaussian_scale(epsilon=1.0, delta=0.1, queries=0),
-        lambda: sparse_vector_scales(rho=0.0, updates=1, queries=1, beta=0.1),
-        lambda: sparse_vector_scales(rho=1.0, updates=-1, queries=1, beta=0.1),
-        lambda: sparse_vector_scales(rho=1.0, updates=1, queries=0, beta=0.1),
-        lambda: sparse_vector_scales(rho=1.0, updates=1, queries=1, beta=1.0),
-        lambda: zcdp_rho(epsilon=0.0, delta=1e-6),
-        lambda: zcdp_rho(epsilon=math.inf, delta=1e-6),
-        lambda: zcdp_rho(epsilon=1.0, delta=0.0),
-        lambda: zcdp_rho(epsilon=1.0, delta=1.0),
-        lambda: zcdp_delta(0.0, 1.0),
-        lambda: zcdp_delta(1.0, math.nan),
-    ],
-)
-def test_numbers_out_of_range_are_refused(call):
-    with pytest.raises(ParameterError):
-        call()
+SCALES = {"rho": 1.0, "updates": 1, "queries": 1, "beta": 0.1}
+WRONG = [
+    *((zcdp_epsilon, {"delta": 0.1}, "rho", rho) for rho in (0, math.inf)),
+    *((zcdp_epsilon, {"rho": 1}, "delta", delta) for delta in (0, 1)),
+    (gaussian_scale, {"delta": 0.1}, "epsilon", 0.0),
+    (gaussian_scale, {"epsilon": 1.0}, "delta", 0.0),
+    (gaussian_scale, {"epsilon": 1.0, "delta": 0.1}, "sensitivity", 0.0),
+    (discrete_gaussian_scale, {"delta": 0.1, "queries": 1}, "epsilon", 0.0),
+    (discrete_gaussian_scale, {"epsilon": 1.0, "queries": 1}, "delta", 1.0),
+    (discrete_gaussian_scale, {"epsilon": 1.0, "delta": 0.1}, "queries", 0),
+    *(
+        (sparse_vector_scales, SCALES, name, wrong)
+        for name, wrong in {"rho": 0.0, "updates": -1, "queries": 0, "beta": 1.0}.items()
+    ),
+    *((zcdp_rho, {"delta": 1e-6}, "epsilon", epsilon) for epsilon in (0.0, math.inf)),
+    *((zcdp_rho, {"epsilon": 1.0}, "delta", delta) for delta in (0.0, 1.0)),
+    (zcdp_delta, {"epsilon": 1.0}, "rho", 0.0),
+    (zcdp_delta, {"rho": 1.0}, "epsilon", math.nan),
+]
+
+
+@pytest.mark.parametrize(("function", "given", "name", "wrong"), WRONG)
+def test_numbers_out_of_range_are_refused(function, given, name, wrong):
+    with pytest.raises(ParameterError, match=name):
+        function(**given | {name: wrong})
 
 
 @pytest.mark.parametrize("rho", [1e-6, 1e-3, 0.02436, 0.5, 10.0])
@@ -89,14 +86,10 @@ def test_epsilon_and_delta_are_inverse(rho, delta):
         assert zcdp_rho(epsilon=epsilon, delta=delta) == pytest.approx(rho, rel=1e-5)
 
 
-def test_pure_costs_add_up_exactly():
-    assert compose([], delta=0.0) == Cost(epsilon=0.0)
-    total = compose([Cost.of_pure(Fraction(1, 3))] * 3, delta=0.0)
-    assert (total.pure, total.epsilon, total.delta) == (1, 1.0, 0.0)
-    assert compose([Cost.of_pure(Fraction(1, 10))] * 10, delta=0.0).epsilon == 1.0
-
-
 def test_a_stated_epsilon_is_never_below_the_exact_one():
+    assert compose([], delta=0.0) == Cost(epsilon=0.0)
+    whole = compose([Cost.of_pure(Fraction(1, 3))] * 3, delta=0.0)
+    assert (whole.pure, whole.epsilon, whole.delta) == (1, 1.0, 0.0)
     for cost in (Cost.of_pure(Fraction(1, 3)), compose([Cost.of_pure(Fraction(0.1))] * 7, delta=0)):
         assert cost.pure <= Fraction(cost.epsilon) <= cost.pure * (1 + Fraction(1, 2**52))
     stated = [Cost(epsilon=epsilon, delta=1e-9) for epsilon in (0.1, 0.7, 0.4)]
@@ -111,10 +104,7 @@ def test_many_small_costs_add_up_in_zcdp():
     assert total.rho == pytest.approx(100 * 0.01**2 / 2)
     assert (total.epsilon, total.delta) == (zcdp_epsilon(total.rho, delta=1e-6), 1e-6)
     assert total.epsilon < 0.5
-
-
-def test_a_large_pure_cost_is_added_rather_than_converted():
-    small = Cost.of_rho(0.001, delta=1e-6)
+    small = Cost.of_rho(0.001, delta=1e-6)  # a large pure cost is added rather than converted
     total = compose([Cost.of_pure(Fraction(5)), small], delta=1e-6)
     assert total.epsilon == pytest.approx(5 + small.epsilon)
     assert total.pure is None

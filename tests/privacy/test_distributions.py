@@ -23,27 +23,20 @@ from graphcuts_dp.privacy.noise import SeededEntropy
 
 EPSILONS = [0.01, 0.1, 0.5, 1.0, 3.0, 20.0]
 CAPS = [None, 0.3, 1.0, 2.0, 7.3, 1000.0, 1e-3]
+NO_CAPS = [0.0, -1.0, math.nan, math.inf]
 NOWHERE = np.empty(0), np.empty(0, dtype=np.int64)
-
-
-@pytest.mark.parametrize("cap", CAPS)
-@pytest.mark.parametrize("epsilon", EPSILONS)
-def test_laplace_deviation_is_that_of_a_real_laplace(epsilon, cap):
-    distribution = noise_distribution("laplace", epsilon=epsilon, weight_cap=cap)
-    ideal = math.sqrt(2) * (cap or 1.0) / epsilon
-    # The sensitivity is at most one step too large, and a scale has 2^20 steps at least.
-    assert 1 - 1e-9 <= distribution.standard_deviation / ideal <= 1 + 2**-20 / epsilon
 
 
 @pytest.mark.parametrize("cap", CAPS)
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_laplace_releases_integers_on_a_power_of_two_grid(epsilon, cap):
     distribution = noise_distribution("laplace", epsilon=epsilon, weight_cap=cap)
-    mantissa, _ = math.frexp(distribution.unit)
-    assert mantissa == 0.5
-    assert distribution.unit < 1
     scale = (cap or 1.0) / epsilon
-    assert distribution.unit <= max(scale * 2.0**-20, 0.0)
+    # The sensitivity is at most one step too large, and a scale has 2^20 steps at least.
+    real = math.sqrt(2) * scale
+    assert 1 - 1e-9 <= distribution.standard_deviation / real <= 1 + 2**-20 / epsilon
+    assert math.frexp(distribution.unit)[0] == 0.5
+    assert distribution.unit <= min(0.5, scale * 2.0**-20)
     weights = np.array([cap or 1.0, (cap or 1.0) / 3])
     noisy = distribution.respond(100, weights, np.array([3, 50]), SeededEntropy(1))
     assert noisy.dtype == np.int64
@@ -141,19 +134,22 @@ def test_noise_does_not_depend_on_where_the_edges_are(name):
         assert ((noisy - plain)[changed] * distribution.unit == 1).all()
 
 
-def test_no_weight_is_refused_for_a_refusal_would_tell_of_it():
-    place = np.array([0])
-    for name, weight, steps in (
+@pytest.mark.parametrize(
+    ("name", "weight", "steps"),
+    [
         ("discrete-laplace", 0.5, 0),
         ("discrete-laplace", 1.999, 1),
         ("discrete-laplace", 1e300, 2**52),
         ("laplace", 1e12, 2**52),
         ("laplace", 1e308, 2**52),
-    ):
-        distribution = noise_distribution(name, epsilon=1.0)
-        noise = distribution.respond(1, np.array([0.0]), place, SeededEntropy(0))
-        noisy = distribution.respond(1, np.array([weight]), place, SeededEntropy(0))
-        assert (noisy - noise).tolist() == [steps]
+    ],
+)
+def test_no_weight_is_refused_for_a_refusal_would_tell_of_it(name, weight, steps):
+    made = noise_distribution(name, epsilon=1.0)
+    none, noisy = (
+        made.respond(1, np.array([each]), np.array([0]), SeededEntropy(0)) for each in (0, weight)
+    )
+    assert (noisy - none).tolist() == [steps]
 
 
 @pytest.mark.parametrize(
@@ -161,19 +157,15 @@ def test_no_weight_is_refused_for_a_refusal_would_tell_of_it():
     [
         ({"name": "gauss"}, "unknown noise"),
         ({"name": "binary", "weight_cap": 2.0}, "without weights"),
-        ({"name": "laplace", "weight_cap": 0.0}, "weight_cap"),
-        ({"name": "laplace", "weight_cap": -1.0}, "weight_cap"),
-        ({"name": "laplace", "weight_cap": math.nan}, "weight_cap"),
-        ({"name": "laplace", "weight_cap": math.inf}, "weight_cap"),
+        *(({"name": "laplace", "weight_cap": cap}, "weight_cap") for cap in NO_CAPS),
         ({"name": "discrete-laplace", "weight_cap": 2.5}, "whole-number"),
         ({"name": "discrete-laplace", "weight_cap": 1e20}, "too large"),
         ({"name": "laplace", "epsilon": 0}, "epsilon"),
     ],
 )
 def test_parameters_out_of_range(arguments, match):
-    with pytest.raises(ParameterError, match=match) as caught:
+    with pytest.raises(ParameterError, match=match):
         noise_distribution(**{"epsilon": 1.0, **arguments})
-    assert "\n" not in str(caught.value)
 
 
 def test_the_largest_noise_fits_into_64_bits():
@@ -224,22 +216,17 @@ def geometric_pmf(rate: Fraction, count: int) -> list[int]:
     """P(k) 2^256 for k < count, from the samplers of the digit groups."""
     parts = noise._geometric_parts(rate)
     cells = []
-    for _, sampler in parts:
+    for shift, sampler in parts:
         size = count if sampler._last is None else sampler._last + 1
-        ends = [0]
-        for value in range(size):
-            last = value == sampler._last
-            ends.append((1 << BITS) if last else sampler._cdf(value, BITS))
-        cells.append([b - a for a, b in pairwise(ends)])
-    shifts = [shift for shift, _ in parts]
+        ends = [0, *(sampler._cdf(value, BITS) for value in range(size - 1))]
+        ends.append(1 << BITS if sampler._last is not None else sampler._cdf(size - 1, BITS))
+        cells.append((shift, [b - a for a, b in pairwise(ends)]))
     masses = []
     for k in range(count):
         mass = 1 << BITS
-        for i, cell in enumerate(cells):
-            digits = k >> shifts[i]
-            if i + 1 < len(shifts):
-                digits &= (1 << (shifts[i + 1] - shifts[i])) - 1
-            mass = mass * cell[digits] >> BITS
+        for shift, cell in cells:  # below the last group digits come round again
+            digits = k >> shift
+            mass = mass * cell[digits if cell is cells[-1][1] else digits % len(cell)] >> BITS
         masses.append(mass)
     return masses
 
@@ -282,25 +269,11 @@ def test_laplace_ratio_is_at_most_e_to_the_epsilon_and_reaches_it(distribution):
     assert largest >= Fraction(99, 100) * low
 
 
-@pytest.mark.parametrize("rate", [Fraction(1), Fraction(2, 5)])
-def test_the_noise_is_discrete_laplace(rate):
-    mass = difference_pmf(rate, 20)
-    low, high = exp_between(-rate)
-    for k in range(20):
-        assert abs(mass[k + 1] - mass[k] * low) < Fraction(1, 10**40)
-    centre = (1 - high) / (1 + high)
-    assert abs(mass[0] - centre) < Fraction(1, 10**40)
-
-
-def test_the_enumeration_catches_half_the_noise():
-    """A broken twin: noise of rate 2 on a claim of epsilon 1 must fail the same comparison."""
-    mass = difference_pmf(Fraction(2), 5)
-    _, high = limits(Fraction(1))
-    assert (mass[0] - ERROR) / (mass[1] + ERROR) > high
-
-
-def test_the_enumeration_catches_a_sensitivity_of_one_for_a_cap_of_two():
-    distribution = LaplaceNoise(Fraction(1), 1.0, 0)
-    mass = difference_pmf(distribution.rate, 5)
-    _, high = limits(distribution.epsilon)
-    assert (mass[0] - ERROR) / (mass[2] + ERROR) > high
+@pytest.mark.parametrize(("rate", "steps", "epsilon"), [(2, 1, 1), (1, 2, 1)])
+def test_the_enumeration_catches_half_the_noise_and_a_sensitivity_of_one_for_two(
+    rate, steps, epsilon
+):
+    """Broken twins must fail the same comparison."""
+    mass = difference_pmf(Fraction(rate), 5)
+    _, high = limits(Fraction(epsilon))
+    assert (mass[0] - ERROR) / (mass[steps] + ERROR) > high

@@ -59,45 +59,29 @@ def test_bad_seeds(seed):
         SeededEntropy(seed)
 
 
-def test_a_source_is_chosen_by_the_seed():
+def test_a_seed_is_not_private_and_no_seed_is_zero():
     assert isinstance(entropy_source(None), SystemEntropy)
-    assert isinstance(entropy_source(0), SeededEntropy)  # 0 is a seed, not "no seed"
-    assert entropy_source(3).seed == 3
-
-
-def test_repr_tells_that_a_seed_is_not_private_and_hides_it():
+    assert entropy_source(0).seed == 0
     assert "seeded: not private" in repr(SeededEntropy(12345))
     assert "12345" not in repr(SeededEntropy(12345))
     assert "not private" not in repr(SystemEntropy())
 
 
-_SHARED = SystemEntropy()
+SHARED = SystemEntropy()
 
 
-def _draw(queue, count):
-    queue.put([_SHARED.bytes(16).tobytes() for _ in range(count)])
-
-
-def _drawn_by_children(method, count):
-    context = multiprocessing.get_context(method)
-    queue = context.Queue()
-    children = [context.Process(target=_draw, args=(queue, 50)) for _ in range(count)]
-    for child in children:
-        child.start()
-    drawn = [queue.get(timeout=60) for _ in children]
-    for child in children:
-        child.join(timeout=60)
-        assert child.exitcode == 0
-    return [draw for part in drawn for draw in part]
+def drawn(_=None):
+    return [SHARED.bytes(16).tobytes() for _ in range(50)]
 
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
 @pytest.mark.parametrize(("method", "count"), [("fork", 2), ("spawn", 1)])
 def test_children_never_repeat_the_bits_of_their_parent(method, count):
-    _SHARED.bytes(16)  # used before the children exist: a buffer would now be shared
-    children = _drawn_by_children(method, count)
-    parent = [_SHARED.bytes(16).tobytes() for _ in range(50)]
-    assert len(set(children + parent)) == 50 * (count + 1)
+    seen = set(drawn())  # used before the children exist: a buffer would now be shared
+    with multiprocessing.get_context(method).Pool(count, maxtasksperchild=1) as pool:
+        for child in pool.map(drawn, range(count), chunksize=1):
+            seen |= set(child)
+    assert len(seen | set(drawn())) == 50 * (count + 2)
 
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
@@ -105,13 +89,12 @@ def test_a_bare_fork_does_not_repeat_either():
     read_end, write_end = os.pipe()
     pid = os.fork()
     if pid == 0:
-        os.write(write_end, _SHARED.bytes(16).tobytes())
+        os.write(write_end, SHARED.bytes(16).tobytes())
         os._exit(0)
-    mine = _SHARED.bytes(16).tobytes()
+    mine = SHARED.bytes(16).tobytes()
     assert os.waitpid(pid, 0)[1] == 0
-    assert os.read(read_end, 16) != mine
-    os.close(read_end)
-    os.close(write_end)
+    with os.fdopen(read_end, "rb") as reader, os.fdopen(write_end, "wb"):
+        assert reader.read(16) != mine
 
 
 def digest(*parts):
@@ -135,32 +118,26 @@ def graph_of(kind):
 
 
 SAMPLERS = {
-    "flips": (lambda s: noise.sample_flips(Fraction(1, 3), 3000, s), "a5268b429422929b"),
-    "geometric": (lambda s: noise.sample_geometric(Fraction(1, 5000), 3000, s), "111dd43b87f09f51"),
-    "laplace": (
-        lambda s: noise.sample_discrete_laplace(Fraction(2, 7), 3000, s),
-        "d472ef1678ef5571",
-    ),
-    "gaussian": (
-        lambda s: noise.sample_discrete_gaussian(Fraction(50, 3), 300, s),
-        "5d8414dbfb6a09cb",
-    ),
+    "flips": (noise.sample_flips, Fraction(1, 3), 3000, "a5268b429422929b"),
+    "geometric": (noise.sample_geometric, Fraction(1, 5000), 3000, "111dd43b87f09f51"),
+    "laplace": (noise.sample_discrete_laplace, Fraction(2, 7), 3000, "d472ef1678ef5571"),
+    "gaussian": (noise.sample_discrete_gaussian, Fraction(50, 3), 300, "5d8414dbfb6a09cb"),
 }
 
 
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_samples(name):
-    sample, known = SAMPLERS[name]
-    assert digest(sample(SeededEntropy(11))) == known
+    sample, parameter, count, known = SAMPLERS[name]
+    assert digest(sample(parameter, count, SeededEntropy(11))) == known
 
 
 RELEASES = {
     ("simple", "binary", "response"): "38d425570e98f435",
-    ("simple", "binary", "auto"): "4d760183a932846e",
+    ("simple", "binary", "auto"): "3c5577cb7c5f6a68",
     ("simple", "discrete-laplace", "degrees+response"): "eec5106bdd249ab1",
     ("bipartite", "binary", "degrees+response"): "5ed2e2b4ac6ef197",
     ("weighted", "laplace", "degrees+response"): "63ede3229c067063",
-    ("weighted", "discrete-laplace", "auto"): "fc15354e6d2a18b5",
+    ("weighted", "discrete-laplace", "auto"): "9e0c1fedcbc87ef1",
 }
 
 

@@ -1,8 +1,10 @@
-"""Promises: their text and numbers, epsilon to its last digit, and deltas that are too large."""
+"""Promises: their text and numbers, epsilon to its last digit, and deltas that are too large.
+
+And in plain words: odds by Bayes' rule, and sentences for everybody whom a promise may protect.
+"""
 
 import json
 import math
-import warnings
 from fractions import Fraction
 
 import networkx as nx
@@ -15,7 +17,12 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.ledger.opening import Store, create_ledger
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import as_stored
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, delta_warning, exact_epsilon
+from graphcuts_dp.privacy.guarantee import (
+    PrivacyGuarantee,
+    delta_warning,
+    exact_epsilon,
+    posterior,
+)
 from graphcuts_dp.server.desk import forecast
 from graphcuts_dp.session.session import session_of
 
@@ -33,9 +40,18 @@ pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWar
     ],
 )
 def test_what_is_no_epsilon(wrong, words):
-    with pytest.raises(ParameterError, match=f"epsilon .*{words}") as caught:
+    with pytest.raises(ParameterError, match=f"epsilon .*{words}"):
         exact_epsilon(wrong)
-    assert "\n" not in str(caught.value)
+    with pytest.raises(ParameterError, match=f"epsilon .*{words}"):
+        gc.Protect().explain(epsilon=wrong)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"), [({"delta": 1.0}, "delta"), ({"priors": [1.5]}, "a prior is a probability")]
+)
+def test_what_cannot_be_explained(wrong, words):
+    with pytest.raises(ParameterError, match=words):
+        gc.Protect().explain(epsilon=1.0, **wrong)
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 0.1, 1, 50, Fraction(1, 3), np.float64(0.7)])
@@ -59,6 +75,45 @@ def test_a_promise_says_everything_and_a_seed_voids_it(seed, delta):
     assert stored["entropy"] == mark
     assert str(promise).startswith("seeded: not private") == (seed is not None)
     assert PrivacyGuarantee.from_dict(stored) == promise
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
+@pytest.mark.parametrize("prior", [1e-6, 0.01, 0.5, 0.999])
+def test_the_posterior_is_reached_by_randomised_response_and_passed_by_nothing(epsilon, prior):
+    truth = math.exp(epsilon) / (1 + math.exp(epsilon))
+    yes = prior * truth / (prior * truth + (1 - prior) * (1 - truth))
+    assert posterior(prior, epsilon) == pytest.approx(yes, rel=1e-12)
+    no = prior * (1 - truth) / (prior * (1 - truth) + (1 - prior) * truth)
+    assert posterior(prior, -epsilon) == pytest.approx(no, rel=1e-12)
+    assert (posterior(0, epsilon), posterior(1, epsilon)) == (0.0, 1.0)
+    generator = np.random.default_rng(1)
+    for _ in range(50):  # any mechanism within e^epsilon
+        first = generator.dirichlet(np.ones(6))
+        second = first * np.exp(generator.uniform(-epsilon, epsilon, 6))
+        if second.sum() > 1:
+            continue
+        reached = prior * second / (prior * second + (1 - prior) * first)
+        assert reached.max() <= posterior(prior, epsilon) * (1 + 1e-12)
+
+
+WHOM = {
+    "each single edge": gc.Protect(),
+    "any 20 edges together": gc.Protect.edges(20),
+    "at most 1,000 rows": gc.Protect.owner(at_most=1000),
+    "at most 50 edges of a vertex": gc.Protect.vertex(degree_bound=50),
+    "where any 2 people together are": gc.Protect.of_people(2),
+}
+
+
+@pytest.mark.parametrize("expected", WHOM)
+def test_it_says_whom(expected):
+    whom = WHOM[expected]
+    made = whom.explain(epsilon=1.0)
+    assert expected in str(made)
+    assert "e^1 = 2.72" in str(made)
+    assert "believed 0.5 beforehand believes between 0.269 and 0.731" in str(made)
+    assert "delta" not in made.sentences["Strength"]
+    assert "at most 1e-06 this fails" in str(whom.explain(epsilon=1.0, delta=1e-6))
 
 
 LARGE = 0.3  # one in four vertices is less
@@ -100,35 +155,32 @@ DOORS = {
 
 
 @pytest.mark.parametrize("door", DOORS)
+@pytest.mark.filterwarnings("error::graphcuts_dp.errors.PrivacyWarning")
 def test_it_is_announced_at_every_door_before_anything_is_spent(door, tmp_path):
     store = tmp_path / "x.db"
     given = {"epsilon": 1.0, "delta": LARGE, "store": store}
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", PrivacyWarning)
-        with pytest.raises(PrivacyWarning, match=r"delta = 0\.3 is above 0\.001: with so large"):
-            DOORS[door](given)
-        assert not store.exists()
-        DOORS[door](given | {"delta": 1e-4})
+    with pytest.raises(PrivacyWarning, match=r"delta = 0\.3 is above 0\.001: with so large"):
+        DOORS[door](given)
+    assert not store.exists()
+    DOORS[door](given | {"delta": 1e-4})
     with pytest.warns(PrivacyWarning, match="the promise to somebody may fail"):
         DOORS[door](given | {"store": tmp_path / "y.db"})
 
 
+@pytest.mark.filterwarnings("error::graphcuts_dp.errors.PrivacyWarning")
 def test_a_budget_is_announced_before_its_store_is_made(tmp_path):
     store = Store(tmp_path / "x.db", budget=(1.0, 0.01))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", PrivacyWarning)
-        with pytest.raises(PrivacyWarning, match=r"delta = 0\.01 is above"):
-            create_ledger(store, graph(), protects="1 edge")
+    with pytest.raises(PrivacyWarning, match=r"delta = 0\.01 is above"):
+        create_ledger(store, graph(), protects="1 edge")
     assert not store.exists
 
 
+@pytest.mark.filterwarnings("error::graphcuts_dp.errors.PrivacyWarning")
 def test_a_resumed_session_spends_nothing_and_announces_nothing(tmp_path):
     given = {"store": tmp_path / "x.db", "epsilon": 1.0, "delta": LARGE}
     with pytest.warns(PrivacyWarning):
         DOORS["session"](given)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", PrivacyWarning)
-        gc.open_session(graph(), store=given["store"]).close()
+    gc.open_session(graph(), store=given["store"]).close()
 
 
 @pytest.mark.parametrize(

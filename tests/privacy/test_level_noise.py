@@ -3,11 +3,13 @@
 import itertools
 from collections import Counter
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
 import scipy.optimize
 import scipy.stats
+from exact_reference import chi_square
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.privacy.composition import zcdp_rho
@@ -91,15 +93,12 @@ def test_draws_have_the_stated_probabilities(name, norm):
     source = SeededEntropy(3)
     drawn = Counter(tuple(int(x) for x in noise.draw(source)) for _ in range(runs))
     z, chances = listed(noise, 12)
+    counts = np.array([drawn[tuple(v)] for v in z.tolist()])
     for rate, fits in ((1.0, True), (0.8, False)):
         other = chances**rate / (chances**rate).sum()
-        expected = {tuple(v): p * runs for v, p in zip(z.tolist(), other, strict=True)}
-        likely = [v for v in expected if expected[v] >= 8]
-        rest = runs - sum(expected[v] for v in likely)
-        seen = [drawn[v] for v in likely]
-        found = sum((s - expected[v]) ** 2 / expected[v] for s, v in zip(seen, likely, strict=True))
-        found += (runs - sum(seen) - rest) ** 2 / rest
-        assert bool(found < scipy.stats.chi2.isf(1e-7, len(likely))) is fits
+        likely = other * runs >= 8
+        cells = [np.append(each[likely], each[~likely].sum()) for each in (counts, other)]
+        assert (chi_square(*cells, least=8) > 1e-7) is fits
 
 
 @pytest.mark.parametrize("name", COLUMNS)
@@ -167,25 +166,22 @@ def test_the_radius_of_any_columns_is_a_tail(name):
         assert chances[np.abs(z).max(axis=1) > radius].sum() <= failure
 
 
-ONE = Fraction(1)
+ONE, UNITS = Fraction(1), [[4096, 0], [0, 4096]]
 REFUSED = [
-    *(
-        (lambda facets=facets: KNormNoise(np.array(facets), 2, ONE), "unit vector")
-        for facets in ([[4096, 0], [0, 2048]], [[4096, 0]], [[8192, 0], [0, 4096]])
-    ),
-    *(
-        (lambda w=w, r=r: KNormNoise(np.eye(2, dtype=int) * 4096, w, Fraction(r)), "weight")
-        for w, r in ((0, 1), (1, 0))
-    ),
-    (lambda: KNormNoise.of_columns(np.ones((1, 7), dtype=int), ONE), "at most 6"),
-    (lambda: KNormNoise.of_columns(np.ones((1, 2), dtype=int), ONE, norm="l2"), "unknown noise"),
+    (KNormNoise, ([[4096, 0], [0, 2048]], 2, ONE), "unit vector"),
+    (KNormNoise, ([[4096, 0]], 2, ONE), "unit vector"),
+    (KNormNoise, ([[8192, 0], [0, 4096]], 2, ONE), "unit vector"),
+    (KNormNoise, (UNITS, 0, ONE), "weight"),
+    (KNormNoise, (UNITS, 1, Fraction(0)), "weight"),
+    (KNormNoise.of_columns, ([[1] * 7], ONE), "at most 6"),
+    (partial(KNormNoise.of_columns, norm="l2"), ([[1, 1]], ONE), "unknown noise"),
 ]
 
 
-@pytest.mark.parametrize(("make", "words"), REFUSED)
-def test_what_is_no_norm_is_refused(make, words):
+@pytest.mark.parametrize(("make", "given", "words"), REFUSED)
+def test_what_is_no_norm_is_refused(make, given, words):
     with pytest.raises(ParameterError, match=words):
-        make()
+        make(np.array(given[0]), *given[1:])
 
 
 def test_costs_and_weights():

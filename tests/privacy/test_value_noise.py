@@ -7,7 +7,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.stats
-from scipy.stats import binom
 
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.privacy.distributions import (
@@ -237,17 +236,13 @@ def test_discrete_laplace_is_the_least(rate, failure):
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
-@pytest.mark.parametrize("pairs", [1, 12, 700])
 @pytest.mark.parametrize("failure", [0.2, 1e-3, 1e-9])
-def test_binary_response_whatever_the_truth(epsilon, pairs, failure):
+def test_binary_response_has_the_radius_of_its_bits(epsilon, failure):
+    """Which holds whatever the bits are, see above, and is shorter than Chernoff's."""
     distribution = binary(epsilon)
-    radius, q = response_radius(distribution, pairs, failure=failure), distribution.offset
     assert response_radius(distribution, 0, failure=failure) == 0
-    for ones in {0, pairs // 3, pairs}:
-        distribution_of_sum = np.convolve(
-            binom.pmf(np.arange(pairs - ones + 1), pairs - ones, q),
-            binom.pmf(np.arange(ones + 1), ones, 1 - q),
-        )
-        errors = (np.arange(pairs + 1) - pairs * q) * distribution.unit - ones
-        assert distribution_of_sum[np.abs(errors) > radius].sum() <= failure
-    assert radius <= distribution.radius(pairs, log_failures=-math.log(failure)) * (1 + 1e-6)
+    for pairs in (1, 12, 700):
+        radius = response_radius(distribution, pairs, failure=failure)
+        sums = NoiseSum.of([NoiseTerm(bits(epsilon), 1.0, pairs)])
+        assert radius == sums.exponential_radius(-math.log(failure))
+        assert radius <= distribution.radius(pairs, log_failures=-math.log(failure)) * (1 + 1e-6)

@@ -48,7 +48,7 @@ CASES = {
 @pytest.mark.parametrize(
     ("kind", "count"),
     [
-        ("mostly noise", 300),
+        ("mostly noise", 200),
         *(pytest.param(kind, TABLES, marks=pytest.mark.slow) for kind in CASES),
     ],
 )

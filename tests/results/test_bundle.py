@@ -232,9 +232,10 @@ def test_damaged_missing_and_mixed_files_are_refused(name, tmp_path):
     path = saved(name, tmp_path / "one")
     for file in sorted(path.parent.iterdir()):
         whole = file.read_bytes()
-        places = np.linspace(0, len(whole) - 2, 9).astype(int)
+        places = np.linspace(0, len(whole) - 2, 7).astype(int)
         flipped = (whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :] for at in places)
-        for damaged in (b"", whole[:-3], *NO_RECEIPTS, *flipped):
+        others = NO_RECEIPTS if file.suffix == ".json" else ()
+        for damaged in (b"", whole[:-3], *others, *flipped):
             if not (file.suffix == ".json" and same_fields(whole, damaged)):
                 file.write_bytes(damaged)
                 refusal(path)
@@ -555,7 +556,7 @@ def leaves(value):
 @pytest.mark.parametrize("fit", ["first-order", "none"])
 @pytest.mark.parametrize("noise", ["binary", "laplace"])
 def test_files_of_unlike_graphs_have_one_structure_and_hold_no_edge_count(tmp_path, noise, fit):
-    n, edges = 30, 137
+    n, edges = 20, 137
     rows, columns = np.triu_indices(n, 1)
     told = []
     for count in (edges, edges + 1, 0, len(rows)):

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 import graphcuts_dp as gc
+from graphcuts_dp.errors import QueryError
 from graphcuts_dp.ledger.opening import Store, create_ledger
 from graphcuts_dp.server.app import make_app
 from graphcuts_dp.server.book import Book, book_of
@@ -141,3 +142,23 @@ class Office:
     def log(self):
         """Kinds of events in the audit log."""
         return [entry.what for entry, _ in self.people.log_lines()]
+
+
+class Wires:
+    """What a client sends goes to an application in this process."""
+
+    def __init__(self, office, name):
+        self.office, self.name, self.sent = office, name, []
+
+    def ask(self, method, path, body=None, *, key=None):  # noqa: ARG002
+        self.sent.append((path, body))
+        found = self.office.send(self.name, method, path, body)
+        if found.status_code >= 400:
+            raise QueryError(found.json()["detail"])
+        return found.json()
+
+    def send(self, method, path):
+        return self.office.send(self.name, method, path).content
+
+    def close(self):
+        pass

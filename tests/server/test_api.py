@@ -13,10 +13,44 @@ LEFT = [f"v{i}" for i in range(12)]
 MINE = "sessions/ann.default"
 
 
+SIDES = gc.BipartiteGraph(*np.divmod(np.arange(0, 240, 2), 12), left=20, right=12)
+EVEN = gc.BipartiteGraph(
+    *np.nonzero(np.add.outer(np.arange(16), np.arange(16)) % 2), left=16, right=16
+)
+LEARNT = {"epsilon": 2.0, "delta": 1e-6, "queries": 5, "method": "mirror-descent"}
+SPECTRAL = LEARNT | {"epsilon": 45.0, "norm": "schatten", "linear": True, "most_spectral": 9.0}
+STARTED = LEARNT | {"method": "frieze-kannan", "start": "groups"}
+OPTIONS = {  # a graph, terms, a query that suits them, one that does not, and terms that are none
+    "norm": (
+        SIDES,
+        LEARNT | {"norm": "2,p", "most_right": 2},
+        {"S": [0, 1], "T": [3, 4]},
+        {"S": [0, 1], "T": [3, 4, 5]},
+        [{"norm": "l0"}, {"norm": "x" * 61}, {"norm": 2}, {"most_right": 0}],
+    ),
+    "linear": (
+        EVEN,
+        SPECTRAL,
+        {"entries": [[i, i, 3.0] for i in range(16)]},
+        {"entries": [[i, j, 1.0] for i in range(16) for j in range(16)]},
+        [{"method": "gaussian", "norm": None}],
+    ),
+    "start": (None, STARTED, {"S": "@left"}, {"S": "@nobody"}, [{"start": "degrees"}]),
+}
+
+
 @pytest.fixture
 def ann(office):
     office.add("ann", preapproved=True)
     told(office.open("ann"), 201)
+    return office
+
+
+def opened(folder, session="default", **given):
+    """An office where Ann has a session."""
+    office = Office(folder, **given)
+    office.add("ann", preapproved=True)
+    told(office.open("ann", session), 201)
     return office
 
 
@@ -102,54 +136,37 @@ def test_a_session_waits_for_the_curator_and_for_the_caps(office):
     assert office.log()[-6:] == ["person", "request", "request", "approved", "ask", "answered"]
 
 
-def test_the_same_request_is_one_session_and_other_terms_are_refused(ann):
-    assert told(ann.open("ann"), 201)["state"] == "open"
-    problem(ann.open("ann", epsilon=0.25), "other-terms")
-    assert ann.get("ann", "budget")["yours"]["epsilon"] == 0.5
-
-
-def test_sessions_of_mirror_descent_have_a_norm(tmp_path):
-    """Its name and the most right vertices reach the session, and come back as terms."""
-    rows, columns = np.divmod(np.arange(0, 240, 2), 12)
-    sides = gc.BipartiteGraph(rows, columns, left=20, right=12)
-    terms = {"epsilon": 2.0, "delta": 1e-6, "queries": 5, "method": "mirror-descent"}
-    with Office(tmp_path, graph=sides, groups=False, budget=(9.0, 1e-4)) as office:
+@pytest.mark.parametrize("name", OPTIONS)
+def test_options_of_methods_reach_the_session_and_come_back(tmp_path, name):
+    graph, terms, suits, other, wrong = OPTIONS[name]
+    with Office(tmp_path, graph=graph, groups=graph is None, budget=(50.0, 0.1)) as office:
         office.add("ann", preapproved=True)
-        normed = {**terms, "norm": "2,p", "most_right": 2}
-        assert office.post("ann", "forecast", normed)["epsilon"] <= 2.0
-        for _ in range(2):
-            opened = told(office.open("ann", **normed), 201)
-            assert (opened["terms"]["norm"], opened["terms"]["most_right"]) == ("2,p", 2)
-        problem(office.open("ann", **{**normed, "norm": "l2"}), "other-terms")
-        assert told(office.ask("ann", [([0, 1], [3, 4])]))["new"] == 1
-        problem(office.ask("ann", [([0, 1], [3, 4, 5])]), "value", 422)
-        for wrong in ({"norm": "l0"}, {"norm": "x" * 61}, {"norm": 2}, {"most_right": 0}):
-            assert office.open("ann", "b", **{**normed, **wrong}).status_code == 422
-        told(office.open("ann", "c", **{**terms, "method": "gaussian", "queries": 2}), 201)
-        dummy = {"terms": normed, "queries": [{"S": [0], "T": [1]}]}
+        assert office.post("ann", "forecast", terms)["epsilon"] <= terms["epsilon"]
+        dummy = {"terms": terms, "queries": [suits]}
         assert len(office.post("ann", "dummy", dummy)["answers"]) == 1
-        assert office.get("ann", "budget")["yours"]["epsilon"] <= 4.0
-        kept = office.desk.requests()
-        assert "norm" not in kept[-1].terms  # as sessions that were asked for earlier
-        assert kept[0].terms["norm"] == "2,p"
+        for _ in range(2):
+            session = told(office.open("ann", **terms), 201)
+            assert session["state"] == "open"
+            assert terms.items() <= session["terms"].items()
+        problem(office.open("ann", **terms | {"epsilon": 1.0}), "other-terms")
+        found = office.post("ann", f"{MINE}/answers", {"queries": [suits]})
+        assert (found["new"], found["answers"][0]["guaranteed"]) == (1, True)
+        office.post("ann", f"{MINE}/answers", {"queries": [other]}, 422)
+        for each in wrong:
+            assert office.open("ann", "b", **terms | each).status_code == 422
+        told(office.open("ann", "c"), 201)
+        # Sessions that were asked for before there were such options go on with the same terms.
+        assert set(office.desk.requests()[-1].terms) == set(TERMS)
 
 
-@pytest.mark.parametrize("groups", [True, False])
-def test_sessions_start_from_the_groups_of_the_server(tmp_path, groups):
-    start = {**TERMS, "epsilon": 2.0, "delta": 1e-6, "method": "frieze-kannan", "start": "groups"}
-    with Office(tmp_path, groups=groups, budget=(9.0, 1e-4)) as office:
+def test_a_server_without_groups_has_none_to_start_from(tmp_path):
+    with Office(tmp_path, groups=False, budget=(9.0, 1e-4)) as office:
         office.add("ann", preapproved=True)
-        status = 200 if groups else 422
-        dummy = {"terms": start, "queries": [{"S": ["v1"]}]}
-        for place, body in (("forecast", start), ("dummy", dummy)):
-            found = office.post("ann", place, body, status)
-            assert groups or "no public groups to start from" in found["detail"]
-        opened = told(office.open("ann", **start), 201 if groups else 422)
-        told(office.open("ann", "b", **{**start, "start": "degrees"}), 422)
-        if groups:
-            assert (opened["state"], opened["terms"]["start"]) == ("open", "groups")
-            told(office.open("ann", "c", **{**TERMS, "epsilon": 0.1}), 201)
-            assert "start" not in office.desk.requests()[-1].terms  # as in earlier sessions
+        dummy = {"terms": STARTED, "queries": [{"S": ["v1"]}]}
+        for place, body in (("forecast", STARTED), ("dummy", dummy)):
+            detail = office.post("ann", place, body, 422)["detail"]
+            assert "no public groups to start from" in detail
+        told(office.open("ann", **STARTED), 422)
 
 
 def test_caps_hold_beside_the_budget(office):
@@ -210,9 +227,7 @@ def test_history_and_export_tell_the_same_and_of_others_what_they_spent_together
 
 
 def test_a_large_set_is_cut_short_unless_asked_for(tmp_path):
-    with Office(tmp_path, graph=made_graph(n=200), groups=False) as office:
-        office.add("ann", preapproved=True)
-        office.open("ann")
+    with opened(tmp_path, graph=made_graph(n=200), groups=False) as office:
         told(office.ask("ann", [([f"v{i}" for i in range(90)], None)]))
         for query, shown in (("", 20), ("?labels=true", 90)):
             (item,) = office.get("ann", f"{MINE}/answers{query}")["items"]
@@ -237,15 +252,12 @@ def test_what_is_free_spends_nothing(ann):
 
 def test_dummy_answers_are_of_a_made_graph(tmp_path):
     """They are the same, but for noise, whatever the private graph is."""
-    values = []
-    for number, edges in enumerate(([], [(i, j) for i in range(24) for j in range(i)])):
-        graph = gc.Graph(*zip(*edges, strict=True) if edges else ([], []), vertices=24)
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        with Office(folder, graph=graph, groups=False) as office:
-            office.add("ann")
-            terms = {**TERMS, "epsilon": 50, "queries": 1}
-            body = {"terms": terms, "queries": [{"S": list(range(12))}]}
+    values, body = [], {"queries": [{"S": list(range(12))}]}
+    body["terms"] = {**TERMS, "epsilon": 50, "queries": 1}
+    for name, edges in (("empty", ([], [])), ("full", np.triu_indices(24, 1))):
+        (tmp_path / name).mkdir()
+        graph = gc.Graph(*edges, vertices=24)
+        with opened(tmp_path / name, graph=graph, groups=False) as office:
             values.append(office.post("ann", "dummy", body)["answers"][0]["value"])
     # Noise of scale 1/50 is not 0 with probability below 1e-21; the cut of the full graph is 144.
     assert values[0] == values[1]
@@ -323,10 +335,11 @@ def test_a_page_logs_in_with_a_cookie_and_needs_its_csrf_token(ann):
     [({"protect": "vertex", "degree_bound": 5}, "1 vertex"), ({"at_most": 3}, "3 edges")],
 )
 def test_a_server_protects_whom_it_was_started_for(tmp_path, protecting, name):
-    with Office(tmp_path, protecting=protecting) as office:
-        office.add("ann", preapproved=True)
-        opened = told(office.open("ann"), 201)
-        for each in (office.post("ann", "forecast", {"name": "x", **TERMS}), opened):
+    with opened(tmp_path, protecting=protecting) as office:
+        for each in (
+            office.post("ann", "forecast", {"name": "x", **TERMS}),
+            office.get("ann", MINE),
+        ):
             assert f"protects {name}" in each["guarantee"]
         (answer,) = told(office.ask("ann", [(LEFT, None)]))["answers"]
         dummy = {"terms": TERMS, "queries": [{"S": LEFT}]}

@@ -1,8 +1,6 @@
 """The page in a real browser; skipped, visibly, where Chromium and its driver are not installed."""
 
-import os
 import shutil
-from pathlib import Path
 
 import pytest
 from page_checks import CONTRAST, LABELS
@@ -16,7 +14,6 @@ from server_cases import made_graph
 
 DRIVER = shutil.which("chromedriver")
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
-PICTURES = os.environ.get("GRAPHCUTS_SCREENSHOTS")  # a folder for pictures of every page
 pytestmark = [
     pytest.mark.skipif(not (DRIVER and BROWSER), reason="no Chromium with its driver here"),
     pytest.mark.xdist_group("browser"),
@@ -105,8 +102,8 @@ class Page:
     def state(self):
         return self.text("#session-facts dd")
 
-    def picture(self, name):
-        """Check the page for people with weak eyes and without a mouse; keep its picture."""
+    def check(self, name):
+        """Check the page for people with weak eyes and without a mouse."""
         for width in (1280, 390):
             self.driver.set_window_size(width, 900)
             if width < 500:  # headless windows have a least width
@@ -117,19 +114,8 @@ class Page:
             wide = "return [document.documentElement.scrollWidth, window.innerWidth]"
             inside, window = self.driver.execute_script(wide)
             assert inside <= window, (name, width)
-            if PICTURES:
-                self._keep(Path(PICTURES) / f"{name}-{width}.png", width)
             self.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
         self.driver.set_window_size(1280, 900)
-
-    def _keep(self, path, width):
-        import base64
-
-        height = self.driver.execute_script("return document.documentElement.scrollHeight")
-        clip = {"x": 0, "y": 0, "width": width, "height": height, "scale": 1}
-        asked = {"captureBeyondViewport": True, "clip": clip}
-        found = self.driver.execute_cdp_cmd("Page.captureScreenshot", asked)
-        path.write_bytes(base64.b64decode(found["data"]))
 
 
 @pytest.fixture
@@ -159,7 +145,7 @@ def make(page, name, **fields):
 
 def test_a_curator_and_two_analysts(page):
     page.driver.get(page.served.url)
-    page.picture("login")
+    page.check("login")
     page.sign_in("curator")
     make(page, "ann", epsilon="2")
     make(page, "bob")
@@ -170,10 +156,10 @@ def test_a_curator_and_two_analysts(page):
     assert not page.find("#send").is_enabled()
     page.sign_in("bob")
     page.open_session(queries="2")
-    page.picture("analyst-waiting")
+    page.check("analyst-waiting")
     # The curator approves both.
     page.sign_in("curator")
-    page.picture("curator-waiting")
+    page.check("curator-waiting")
     for name in ("ann", "bob"):
         page.press(f"button[aria-label='Approve {name}.default']")
         row = f"//table[@id='requests']//tr[td[1]='{name}.default']/td[2]"
@@ -191,7 +177,7 @@ def test_a_curator_and_two_analysts(page):
     page.wait(lambda: page.driver.find_elements(By.CSS_SELECTOR, "#flows-table svg rect"))
     assert len(page.driver.find_elements(By.CSS_SELECTOR, "#flows-table svg rect")) == 16
     page.wait(lambda: "12 answered" in page.text("#left-text"))
-    page.picture("analyst")
+    page.check("analyst")
     # Bob exhausts his session.
     page.sign_in("bob")
     for label in ("v1", "v2"):
@@ -199,7 +185,7 @@ def test_a_curator_and_two_analysts(page):
     page.wait(lambda: page.state() == "stopped")
     assert "run out" in page.text("#session-note")
     page.sign_in("curator")
-    page.picture("curator")
+    page.check("curator")
     assert "answered" in page.text("#audit")
 
 

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from server_cases import TERMS, Office, problem, told
+from server_cases import TERMS, Office, Wires, problem, told
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import LedgerError
@@ -73,13 +73,17 @@ def read_all(office, name):
 
 def test_requests_that_fail_on_the_store_do_not_pass_a_cap(office, full):
     """Once all three were approved, and the first GET began them: 3 was spent of a cap of 1."""
-    office.add("ann", preapproved=True, epsilon=1.0)
+    office.add("ann", preapproved=True, epsilon=1.0, queries=100)
     statuses = [office.open("ann", name, **WHOLE).status_code for name in NAMES]
-    full()
-    office.send("ann", "GET", "/v1/sessions")
-    assert spent(office) == 0
     assert statuses == [503, 409, 409]
+    full()
     read_all(office, "ann.a")
+    found = office.get("ann", "budget")
+    assert (found["all"]["epsilon"], found["yours"]["epsilon"], found["queries"]) == (0, 1.0, 10)
+    queries = {"queries": [{"S": ["v1"]}]}
+    for place in ("answers", "cost"):
+        reply = office.send("ann", "POST", f"/v1/sessions/ann.a/{place}", queries)
+        assert "ask for it again" in problem(reply, "not-begun")["detail"]
     assert spent(office) == 0
     for _ in range(2):  # the same request begins it
         assert told(office.open("ann", "a", **WHOLE), 201)["state"] == "open"
@@ -105,21 +109,6 @@ def test_every_cap_counts_what_has_not_begun(office, full, caps, terms):
     assert "1 of them approved and not begun" in refused.json()["detail"]
     assert office.open("ann", "a", **terms).status_code == 201
     assert "not begun" not in office.open("ann", "b", **terms).json()["detail"]
-
-
-def test_what_is_approved_is_told_as_such_before_it_begins(office, full):
-    office.add("ann", preapproved=True, epsilon=1.0, queries=100)
-    office.open("ann", "a", **WHOLE)
-    found = office.get("ann", "budget")
-    assert (found["all"]["epsilon"], found["yours"]["epsilon"], found["queries"]) == (0, 1.0, 10)
-    full()
-    refused = [
-        office.ask("ann", [(["v1"], None)], session="a"),
-        office.send("ann", "POST", "/v1/sessions/ann.a/cost", {"queries": [{"S": ["v1"]}]}),
-    ]
-    for reply in refused:
-        assert "ask for it again" in problem(reply, "not-begun")["detail"]
-    assert spent(office) == 0
 
 
 def test_a_curator_begins_again_or_withdraws_what_was_approved(office, full):
@@ -222,24 +211,17 @@ def test_a_kill_between_book_and_store_leaves_caps_that_hold(tmp_path, preapprov
         assert spent(office) == 1.0
 
 
-@pytest.mark.parametrize(("terms", "state"), [({}, "approved"), (WHOLE, "open")])
+@pytest.mark.parametrize(("terms", "state"), [({}, "approved"), (TERMS | WHOLE, "open")])
 def test_a_client_that_connects_with_its_terms_begins_what_was_approved(
     office, full, monkeypatch, terms, state
 ):
     office.add("ann", preapproved=True, epsilon=1.0)
-    whole = {**TERMS, **WHOLE}
-    office.send("ann", "POST", "/v1/sessions", {"name": "a", **whole})
+    office.open("ann", "a", **WHOLE)
     full()
-
-    class Line:
-        def __init__(self, *_, **__):
-            pass
-
-        def ask(self, method, path, body=None):
-            return office.send("ann", method, path, body).json()
-
-    monkeypatch.setattr("graphcuts_dp.server.client.Connection", Line)
-    session = gc.connect("http://localhost", "", name="a", **(whole if terms else {}))
+    monkeypatch.setattr(
+        "graphcuts_dp.server.client.Connection", lambda *_, **__: Wires(office, "ann")
+    )
+    session = gc.connect("http://localhost", "", name="a", **terms)
     assert session.state == state
     assert spent(office) == (1.0 if terms else 0)
 

@@ -94,12 +94,10 @@ def test_errors_of_the_server_are_those_at_home(process):
             session.ask(["v1"])
 
 
-def test_addresses_that_are_none():
-    for url in ("example.org", "ftp://x", "http://"):
-        with pytest.raises(ParameterError, match="address of a server"):
-            gc.connect(url, "x")
-    with pytest.raises(ParameterError, match="https alone"):
-        gc.connect("http://example.org", "x")
+@pytest.mark.parametrize("url", ["example.org", "ftp://x", "http://", "http://example.org"])
+def test_addresses_that_are_none(url):
+    with pytest.raises(ParameterError, match=r"address of a server|https alone"):
+        gc.connect(url, "x")
 
 
 def sent(process, data, *, wait=5.0):

@@ -47,14 +47,15 @@ def sent(office):
         service._public.shutdown()
 
 
-def seen_addresses(monkeypatch):
+@pytest.fixture
+def seen(monkeypatch):
     """Where requests come from and how, as the check of tokens sees it."""
-    seen = []
+    found = []
     monkeypatch.setattr(
         "graphcuts_dp.server.service.address_of",
-        lambda request: seen.append((request.client.host, request.url.scheme)) or "x",
+        lambda request: found.append((request.client.host, request.url.scheme)) or "x",
     )
-    return seen
+    return found
 
 
 STRANGERS = ["10.0.0.8", "127.0.0.1", "::1", "::ffff:10.0.0.8", "::10.0.0.7", "unix", ""]
@@ -94,19 +95,15 @@ def test_plain_http_that_goes_round_the_proxy_is_refused_whatever_its_token(
         ("fd00::7", "fd00:0::7"),
     ],
 )
-def test_the_proxy_is_answered_and_its_word_taken(sent, monkeypatch, peer, behind):
-    seen = seen_addresses(monkeypatch)
+def test_the_proxy_is_answered_and_its_word_taken(sent, seen, peer, behind):
     assert sent(peer, behind=behind, **FORWARDED).json()["name"] == "ann"
     assert set(seen) == {("198.51.100.2", "https")}  # what the proxy added, not what it was given
 
 
-def test_https_of_the_server_itself_needs_no_proxy(sent):
-    assert sent("198.51.100.2", scheme="https").status_code == 200
-
-
-def test_without_a_proxy_no_word_about_the_client_is_taken(office, monkeypatch):
+def test_without_a_proxy_no_word_about_the_client_is_taken(office, sent, seen):
+    assert sent("198.51.100.2", scheme="https").status_code == 200  # which needs none
     assert Binding().proxies == ()
-    seen = seen_addresses(monkeypatch)
+    seen.clear()
     assert office.send("ann", "GET", "/v1/me", **FORWARDED).status_code == 200
     assert set(seen) == {("testclient", "http")}
 

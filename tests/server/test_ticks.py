@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.server.settings import Binding, Ticks
+from graphcuts_dp.server.settings import Ticks
 
 QUIET, FIRED = 0.003, 0.040  # seconds of work: no test fires; one does, and a correction is made
 
@@ -45,6 +44,9 @@ def test_replies_at_ticks_are_the_same_for_both_branches():
     quiet, fired = (replies(with_ticks, work, arrivals) for work in (QUIET, FIRED))
     assert np.array_equal(quiet, fired)
     assert advantage(with_ticks) == 0
+    for came in np.linspace(0, 1, 401):  # nor for an asker who picks the moment
+        found = {with_ticks(came, came + work, 1) for work in np.linspace(0, 0.25, 30)}
+        assert len(found) == 1
 
 
 @pytest.mark.parametrize(("rule", "least"), [(without_ticks, 0.99), (next_tick, 0.1)])
@@ -52,13 +54,6 @@ def test_twins_without_ticks_or_with_the_next_one_are_told_apart(rule, least):
     # By the DKW inequality for both branches, a rule that tells nothing has an advantage above 0.1
     # in 4000 rounds with probability below 4 exp(-2 * 4000 * 0.05^2) < 1e-8. These: 1 and 0.148.
     assert advantage(rule) > least
-
-
-def test_an_asker_who_picks_the_moment_learns_nothing_either():
-    ticks = Ticks(0.25)
-    for came in np.linspace(0, 1, 401):
-        found = {ticks.departure(came, came + work)[0] for work in np.linspace(0, 0.25, 30)}
-        assert len(found) == 1
 
 
 def test_a_batch_is_allotted_time_by_its_public_size():
@@ -87,9 +82,3 @@ def test_an_overrun_tells_that_it_was_one_and_no_more():
 def test_what_comes_at_a_tick_leaves_at_the_next_one():
     for number in range(1000):
         assert Ticks(0.1).departure(number * 0.1, number * 0.1)[0] == (number + 1) * 0.1
-
-
-@pytest.mark.parametrize("tick", [0, -1, 61, float("nan")])
-def test_a_tick_has_a_length(tick):
-    with pytest.raises(ParameterError, match="tick"):
-        Binding(tick=tick)

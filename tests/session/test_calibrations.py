@@ -9,10 +9,8 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.learn import bounds
 from graphcuts_dp.learn.bounds import multiplicative_weights_updates
 from graphcuts_dp.learn.calibrations import DR14, GRU12, JT12, Tight
-from graphcuts_dp.privacy import sparse_vector
 from graphcuts_dp.privacy.composition import TOTAL_SHARE, zcdp_rho
 from graphcuts_dp.privacy.distributions import ValueNoise
-from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.privacy.sparse_vector import NoisyComparison, OneSidedPair, SharedThreshold
 
 PROMISE = {"epsilon": 1.0, "delta": 1e-6, "queries": 10**6, "beta": 0.05}
@@ -106,30 +104,6 @@ def test_intervals_are_what_the_tails_give(sensitivity):
     failures += (c + 2) * math.exp(-float(test.threshold_rate) * float(rise + 1))
     assert 0.049 < failures <= 0.05
     assert isinstance(test, OneSidedPair)
-
-
-@pytest.mark.parametrize("updates", [0, 1, 6])
-def test_a_pair_of_tests_is_charged_for_every_instance_that_it_starts(updates, monkeypatch):
-    """Each threshold that is drawn is an instance: (a + b)-DP and (a + 2 b)^2/8-zCDP."""
-    started = []
-    real = sparse_vector.sample_geometric
-
-    def counting(rate, size, source):
-        started.extend([rate] * size)
-        return real(rate, size, source)
-
-    monkeypatch.setattr(sparse_vector, "sample_geometric", counting)
-    r1, r2, s = Fraction(1, 7), Fraction(1, 3), 4
-    test, source = OneSidedPair(r1, r2, Fraction(10)), SeededEntropy(1)
-    secret = test.start(source)
-    for number in range(updates):
-        secret = test.restart(secret, (-1) ** number, source)
-    assert set(started) == {r1}
-    cost = test.cost(s, updates=updates, delta=1e-6)
-    assert cost.pure == len(started) * s * (r1 + r2)
-    span = s * (r1 + 2 * r2)
-    assert Fraction(cost.rho) >= len(started) * span**2 / 8
-    assert cost.rho == pytest.approx(float(len(started) * span**2 / 8))
 
 
 @pytest.mark.parametrize("calibration", [Tight, GRU12, JT12, DR14])

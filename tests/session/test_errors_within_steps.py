@@ -65,6 +65,12 @@ def fail_at(session, number, line):
     return fault
 
 
+def interruptions(session):
+    with session._ledger.locked():
+        session._runner.present()
+    return session.status.interruptions
+
+
 @pytest.mark.parametrize("method", ["gaussian", "multiplicative-weights"])
 def test_an_error_at_any_line_of_a_step_is_paid_for(tmp_path, method):
     reached = set()
@@ -79,9 +85,7 @@ def test_an_error_at_any_line_of_a_step_is_paid_for(tmp_path, method):
             fault = fail_at(session, number, max(1, whole * number // lines))
             failed += fault.within is not None  # a step of another branch may be shorter
             reached |= set(fault.within or ())
-            with session._ledger.locked():
-                session._runner.present()
-            assert session.status.interruptions == failed, fault.within
+            assert interruptions(session) == failed, fault.within
     assert failed >= 5
     assert {"step", "draw" if method == "gaussian" else "_settle"} <= reached
 
@@ -95,9 +99,7 @@ def test_an_error_that_is_no_refusal_is_paid_for_wherever_it_comes_from(tmp_path
                 mistaken.setattr(PerQueryNoise, "check", lambda *_: 1 // 0)
                 with pytest.raises(ZeroDivisionError):
                     session.ask([2, 3 + number])
-            with session._ledger.locked():
-                session._runner.present()
-            assert session.status.interruptions == number + 1
+            assert interruptions(session) == number + 1
 
 
 def test_what_check_refuses_is_free_and_what_step_refuses_is_not(tmp_path, monkeypatch):

@@ -1,5 +1,6 @@
 """Rank-one, matrix and other linear queries in sessions: counts, noise, intervals, records."""
 
+import hashlib
 import json
 import math
 from fractions import Fraction
@@ -12,7 +13,7 @@ from online_cases import KINDS, Weighed, graph_of, linear_queries
 import graphcuts_dp as gc
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.pairs.graph_queries import Extent, LinearSteps
-from graphcuts_dp.pairs.queries import MixedCut
+from graphcuts_dp.pairs.queries import MixedCut, understood
 from graphcuts_dp.pairs.query_lines import query_to_dict, read_asked
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.guarantee import Protect
@@ -22,7 +23,7 @@ from graphcuts_dp.session.queries import EdgeCounter, decode_query, encode_query
 from graphcuts_dp.session.session import session_of
 from graphcuts_dp.session.terms import SessionTerms
 
-pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
+pytestmark = pytest.mark.usefixtures("no_forecast")
 
 
 def opened(graph, path, method, **options):
@@ -49,24 +50,6 @@ def test_counts_are_exact_whatever_the_size_of_the_numbers(kind):
         assert abs(steps.steps(np.array([extent.largest, -extent.largest]))).max() == steps.most
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("method", ["laplace", "gaussian"])
-def test_intervals_hold_the_truth_and_are_as_wide_as_the_noise(tmp_path, kind, method):
-    graph = graph_of(kind)
-    with opened(graph, tmp_path / "s.db", method) as session:
-        for query in linear_queries(graph):
-            answer = session.ask(query)
-            low, high = answer.interval
-            # The chance of a failure, .05 for all of them, is met by the fixed seed.
-            assert low <= query.value(graph) <= high
-            assert answer.guaranteed
-            # With noise of so many times a cut's, and rounding far below it.
-            extent = Extent.of(query, graph.space)
-            widest = 2 * session.error_bound * extent.largest * (1 + 1e-6) + 1e-6
-            possible = extent.possible(graph.weight_cap)
-            assert high - low <= min(widest, possible[1] - possible[0])
-
-
 @pytest.mark.parametrize("method", ["laplace", "gaussian"])
 def test_noise_is_that_of_a_cut_times_the_largest_coefficient(method):
     made = SessionTerms.of(
@@ -91,8 +74,6 @@ def test_every_query_has_one_form_that_is_read_back(kind):
     for query in linear_queries(graph):
         coded = encode_query(query, universe)
         kept = {coded.digest: coded.data}
-        import hashlib
-
         kept |= {hashlib.sha256(part).digest(): part for part in coded.sets}
         again = decode_query(coded.data, universe, kept.__getitem__)
         expected = query.coefficients(universe.space)
@@ -119,6 +100,8 @@ def test_an_answer_on_the_record_is_free_in_whatever_form_it_is_asked(tmp_path):
     with opened(graph, tmp_path / "s.db", "laplace") as session:
         first = session.ask(Weighed())
         assert session.cost([half]).free == 1
+        for nothing in (gc.Query.rank_one(np.zeros(14), np.ones(14)), gc.Query.matrix(np.eye(14))):
+            assert session.ask(nothing).interval == (0.0, 0.0)  # and certain
     with gc.open_session(graph, store=tmp_path / "s.db") as session:
         assert session.ask(half) == first
         assert session.cost([entries]).new == 1  # a pair counts both of its entries
@@ -127,16 +110,6 @@ def test_an_answer_on_the_record_is_free_in_whatever_form_it_is_asked(tmp_path):
             session.history[0].query.coefficients(graph.space), Weighed().coefficients(graph.space)
         )
         assert session.export()["answers"][0]["entries"]
-
-
-def test_a_query_that_is_zero_everywhere_is_free_and_certain(tmp_path):
-    graph = graph_of("plain")
-    nothing = gc.Query.rank_one(np.zeros(14), np.ones(14))
-    with opened(graph, tmp_path / "s.db", "laplace") as session:
-        answer = session.ask(nothing)
-        assert (answer.value, answer.interval) == (0.0, (0.0, 0.0))
-        assert session.ask(gc.Query.matrix(np.eye(14))).interval == (0.0, 0.0)
-        assert session.remaining.queries == 20
 
 
 @pytest.mark.parametrize("shape", [10, (6, 8)])
@@ -172,7 +145,7 @@ def test_a_set_that_mixes_both_sides_counts_each_edge_once(tmp_path):
     graph = gc.BipartiteGraph.of(
         [("ann", "up"), ("ann", "heat"), ("bob", "ran"), ("cy", "heat")], vertices=(users, films)
     )
-    plain = gc.Graph(*graph_as_plain(graph), vertices=6)
+    plain = gc.Graph(graph.rows, graph.columns + 3, vertices=6)
     names = users + films
     with opened(graph, tmp_path / "s.db", "laplace", epsilon=50, queries=1) as session:
         answer = session.ask(["ann", "up"], ["cy", "heat"])
@@ -180,13 +153,7 @@ def test_a_set_that_mixes_both_sides_counts_each_edge_once(tmp_path):
         assert answer.value == pytest.approx(expected, abs=0.5)
     for S, T in ((["ann", "up"], None), (["ann", "heat"], ["ann", "heat"]), (["up"], ["bob"])):
         asked = gc.CutQuery(S, T)
-        from graphcuts_dp.pairs.queries import understood
-
         mixed = understood(asked, graph.space)
         assert isinstance(mixed, MixedCut)
         where = [[names.index(label) for label in each] if each else None for each in (S, T)]
         assert mixed.value(graph) == gc.CutQuery(*where).value(plain)
-
-
-def graph_as_plain(graph):
-    return graph.rows, graph.columns + graph.shape[0]

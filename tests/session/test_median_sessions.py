@@ -11,7 +11,7 @@ import graphcuts_dp as gc
 from graphcuts_dp.errors import LedgerError, QueryError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.bounds import Setting
-from graphcuts_dp.learn.calibrations import median_error
+from graphcuts_dp.learn.calibrations import CALIBRATIONS, median_error
 from graphcuts_dp.learn.median import DatabaseFamily, all_graphs
 from graphcuts_dp.pairs.graph_queries import STATISTICS, GraphQuery
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery
@@ -19,11 +19,11 @@ from graphcuts_dp.pairs.query_lines import query_title, query_to_dict, read_aske
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.session.queries import decode_query
-from graphcuts_dp.session.session import open_session, session_of
+from graphcuts_dp.session.session import session_of
 from graphcuts_dp.session.terms import SessionTerms
 
 # At so few vertices the median promises little for most budgets, and says so.
-pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
+pytestmark = pytest.mark.usefixtures("no_forecast")
 
 GRAPH = gc.Graph([0, 1, 2, 0, 3], [1, 2, 0, 3, 4], vertices=5)
 ALL = [gc.Query.statistic(name) for name in STATISTICS]
@@ -39,24 +39,20 @@ MIXED = [
 TERMS = {"epsilon": 40.0, "delta": 1e-6, "queries": 40, "method": "median", "seed": 3}
 
 
-def truth(query, graph=GRAPH):
-    return query.value(graph)
+def mechanism(**more):
+    terms = {"method": "median", "epsilon": 50.0, "queries": 10, "delta": 1e-6} | more
+    return SessionTerms.of(**terms).mechanism(Universe.of(GRAPH), Grid())
 
 
-def test_cuts_and_statistics_are_answered_within_their_intervals(tmp_path):
+def test_statistics_are_on_the_record_and_graphs_are_shown_as_one(tmp_path):
     with session_of(GRAPH, store=tmp_path / "a.db", **TERMS) as session:
         answers = session.ask_all([*ALL, *CUTS])
-        for query, answer in zip([*ALL, *CUTS], answers, strict=True):
-            low, high = answer.interval
-            assert low <= truth(query) <= high
-            assert low <= answer.value <= high
-        assert session.ask_all(ALL) == answers[:3]  # from the record
+        assert session.ask_all(ALL) == answers[:3]
         assert session.remaining.queries == 40 - 6
         assert session.history[0].query == ALL[0]
         exported = session.export()["answers"]
         assert [each.get("statistic") for each in exported[:3]] == list(STATISTICS)
         assert "S" in exported[3]
-        assert session.cost(ALL).new == 0
         learnt = session.hypothesis
         assert learnt.shape == (5, 5)
         assert np.array_equal(learnt, learnt.T)
@@ -64,53 +60,33 @@ def test_cuts_and_statistics_are_answered_within_their_intervals(tmp_path):
         assert session.norm is None
 
 
-def test_corrections_are_made_again_when_the_session_is_resumed(tmp_path):
-    """With so much budget that tests are nearly exact: all graphs are halved until few are left."""
-    terms = TERMS | {"epsilon": 50.0, "queries": 200, "beta": 0.5, "delta": 0.1}
-    queries = [*ALL, *(CutQuery([i], [j]) for i in range(5) for j in range(i + 1, 5))]
-    with session_of(GRAPH, store=tmp_path / "a.db", **terms) as session:
-        first = session.ask_all(queries[:7])
-        left = session.remaining.updates
-    with open_session(GRAPH, store=tmp_path / "a.db") as again:
-        assert again.parameters["method"] == "median"
-        assert again.ask_all(queries[:7]) == first
-        again.ask_all(queries[7:])
-        assert again.remaining.updates <= left
-        state = again._runner.present()
-        assert state.updates == 10 - state.updates_left - state.lost or state.updates >= 0
-        assert 1 <= len(state.current) <= 2 ** (10 - state.updates)
-
-
 def test_each_correction_halves_the_graphs_at_least_and_keeps_the_true_one():
+    made, source = mechanism(queries=60, delta=0.5, beta=0.9), SeededEntropy(5)
     universe = Universe.of(GRAPH)
-    made = SessionTerms.of(
-        method="median", epsilon=50.0, queries=60, delta=0.1, beta=0.5
-    ).mechanism(universe, Grid())
-    source = SeededEntropy(5)
-    state = made.start(GRAPH, source)
     rows, columns = universe.pairs()
-    present = GRAPH.dense()[rows, columns]
-    for query in [*ALL, *CUTS, *(CutQuery([i]) for i in range(5))] * 2:
-        steps = query.value(GRAPH)
-        if isinstance(query, GraphQuery):
-            steps //= query.sensitivity(universe.space)
-        before = len(state.current)
-        state, answer = made.step(state, query, int(steps), source)
-        assert len(state.current) <= before / 2 ** len(answer.updates)
-        low, high = answer.interval
-        if low <= steps <= high:
-            assert (state.current.databases == present).all(axis=1).any()
-    restored = from_store(made, state)
-    assert np.array_equal(restored.current.databases, state.current.databases)
+    for graph in (GRAPH, gc.Graph(rows, columns, vertices=5)):
+        state = made.start(graph, source)
+        present = graph.dense()[rows, columns]
+        whole = CutQuery(range(5), range(5))
+        for query in [*ALL, *CUTS, whole, *(CutQuery([i]) for i in range(5))] * 2:
+            steps = query.value(graph)
+            if isinstance(query, GraphQuery):
+                steps //= query.sensitivity(universe.space)
+            before = len(state.current)
+            state, answer = made.step(state, query, int(steps), source)
+            assert len(state.current) <= before / 2 ** len(answer.updates)
+            low, high = answer.interval
+            if low <= steps <= high:
+                assert (state.current.databases == present).all(axis=1).any()
+        restored = from_store(made, state)
+        assert np.array_equal(restored.current.databases, state.current.databases)
+    assert state.updates > 0  # the complete graph is far from the median of all
 
 
-@pytest.mark.parametrize("calibration", ["tight", "gru12", "jt12", "dr14"])
+@pytest.mark.parametrize("calibration", CALIBRATIONS)
 def test_no_answer_is_wider_than_what_was_stated_before(calibration):
     """The median buys no total weight: what is expected is what comes, whatever the graph."""
-    universe, source = Universe.of(GRAPH), SeededEntropy(2)
-    made = SessionTerms.of(
-        method="median", epsilon=1.0, queries=9, delta=1e-6, calibration=calibration
-    ).mechanism(universe, Grid())
+    made, source = mechanism(epsilon=1.0, queries=9, calibration=calibration), SeededEntropy(2)
     assert made.cost.keeps(epsilon=1.0, delta=1e-6)
     assert "total weight" not in dict(made.guarantee().parts)
     state = made.start(GRAPH, source)
@@ -138,11 +114,7 @@ def test_the_error_of_plans_is_infinite_where_graphs_cannot_be_listed():
     tiny = Setting(n=5, edges=5, workload=asked, epsilon=50.0, delta=1e-6)
     assert 0 < median_error(tiny) < 100
     assert median_error(replace(tiny, n=7)) == median_error(replace(tiny, delta=0.0)) == np.inf
-    universe = Universe(5)
-    made = SessionTerms.of(method="median", epsilon=50.0, queries=10, delta=1e-6).mechanism(
-        universe, Grid()
-    )
-    assert made.expected_error(5.0) == pytest.approx(median_error(tiny), rel=0.2)
+    assert mechanism().expected_error(5.0) == pytest.approx(median_error(tiny), rel=0.2)
 
 
 def test_on_the_command_line(tmp_path, monkeypatch, capsys):

@@ -25,37 +25,21 @@ from graphcuts_dp.session.terms import SessionTerms
 from scripts.figures.random_graphs import imbalanced_bipartite
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
-SIDE, RIGHT = 48, 12
-NORMS = ("auto", "l2", "lp", "l1.5", "2,p", "2,1.4", "entropy", "schatten", "schatten-1.5")
-TERMS = {
+CUTS = {
     "epsilon": 40.0,
     "delta": 0.01,
     "queries": 400,
     "method": "mirror-descent",
-    "most_right": RIGHT,
+    "most_right": 3,
 }
-LINEAR = {key: value for key, value in TERMS.items() if key != "most_right"}
-LINEAR |= {"epsilon": 45.0, "queries": 60, "linear": True}
+LINEAR = {
+    "epsilon": 45.0,
+    "delta": 0.01,
+    "queries": 60,
+    "method": "mirror-descent",
+    "linear": True,
+}
 USERS = 40
-
-
-def graph():
-    return imbalanced_bipartite(SIDE, seed=5)
-
-
-def query(number):
-    rng = np.random.default_rng(number)
-    T = np.zeros(SIDE, dtype=bool)
-    T[rng.choice(SIDE, size=RIGHT, replace=False)] = True
-    return gc.CutQuery(rng.random(SIDE) < 0.5, T)
-
-
-def hub(number):
-    """Cuts of the vertices of largest degree, which every start answers worst."""
-    rows = np.argsort(-graph().dense().sum(axis=1))[: 8 + number % 9]
-    S = np.zeros(SIDE, dtype=bool)
-    S[rows] = True
-    return gc.CutQuery(S, query(number).T)
 
 
 def ratings(seed=1):
@@ -74,64 +58,28 @@ def tastes(number):
     return gc.Query.matrix((2.5 if number % 2 else -0.5) * sign * kept)
 
 
-ASKED = {
-    "cuts": (graph, hub, TERMS),
-    "linear": (ratings, tastes, LINEAR | {"most_spectral": 40.0}),
-}
-
-
-@pytest.mark.parametrize("asked", ASKED)
-@pytest.mark.parametrize(
-    ("norm", "calibration"),
-    [
-        *((norm, "tight") for norm in NORMS),
-        *((norm, "dr14") for norm in ("auto", "2,p", "schatten")),
-    ],
-)
-def test_a_session_goes_on_as_if_it_had_not_been_closed(tmp_path, norm, calibration, asked):
-    """Corrections are made again from the record; seeded, so both runs draw the same noise."""
-    private, numbered, terms = ASKED[asked]
-    terms = terms | {"norm": norm, "calibration": calibration, "seed": 4}
-    if calibration != "tight":
-        terms["epsilon"] = 1.0
-    queries = [numbered(number) for number in range(8)]
-    answers = []
-    for part in (queries[:1], queries[1:]):
-        with session_of(private(), store=tmp_path / "a.db", **terms) as session:
-            answers += session.ask_all(part)
-            taken, bound = session.norm, session.error_bound
-    with session_of(private(), store=tmp_path / "b.db", **terms) as session:
-        whole = session.ask_all(queries[:1]) + session.ask_all(queries[1:])
-        assert (session.norm, session.error_bound) == (taken, bound)
-        for query, entry in zip(queries, session.history, strict=True):
-            assert entry.query.value(private()) == pytest.approx(query.value(private()))
-    assert [answer.value for answer in answers] == [answer.value for answer in whole]
-    wanted, p = parse_norm(norm)
-    name, exponent = parse_norm(taken)
-    assert wanted in ("auto", name) or exponent == 2  # which all norms share
-    assert p is None or exponent == p
-    for query, answer in zip(queries, answers, strict=True):
-        low, high = answer.interval
-        assert low <= query.value(private()) <= high
-    if calibration == "tight" and (asked == "linear" or norm in ("auto", "l2")):
-        assert sum(len(answer.updates) for answer in answers) >= 1
+def made(universe, grid=None, **terms):
+    return SessionTerms.of(**{"method": "mirror-descent"} | terms).mechanism(
+        universe, grid or Grid()
+    )
 
 
 @pytest.mark.parametrize(
-    ("asked", "norm", "bought", "most"),
+    ("terms", "bought"),
     [
-        ("cuts", "2,p", "root degrees", {"most_right": 3}),
-        ("cuts", "auto", "root degrees", {"most_right": 3}),
-        ("linear", "schatten", "nuclear norm", {"most_spectral": 10.0}),
-        ("linear", "auto", "nuclear norm", {"most_spectral": 10.0}),
-        ("cuts", "l2", None, {"most_right": 3}),
-        ("linear", "l2", None, {"most_spectral": 10.0}),
-        ("linear", "schatten", None, {"most_spectral": None}),
+        (CUTS | {"norm": "2,p"}, "root degrees"),
+        (CUTS | {"norm": "auto"}, "root degrees"),
+        (CUTS | {"norm": "auto", "protect": "vertex", "degree_bound": 9}, None),
+        (CUTS | {"norm": "l2"}, None),
+        (LINEAR | {"norm": "schatten", "most_spectral": 10.0}, "nuclear norm"),
+        (LINEAR | {"norm": "auto", "most_spectral": 10.0}, "nuclear norm"),
+        (LINEAR | {"norm": "l2", "most_spectral": 10.0}, None),
+        (LINEAR | {"norm": "schatten"}, None),
     ],
 )
-def test_a_private_norm_is_bought_and_shown_in_the_guarantee(tmp_path, asked, norm, bought, most):
-    private, _, terms = ASKED[asked]
-    with session_of(private(), store=tmp_path / "a.db", **terms | most | {"norm": norm}) as session:
+def test_a_private_norm_is_bought_and_shown_in_the_guarantee(tmp_path, terms, bought):
+    graph = ratings() if "linear" in terms else imbalanced_bipartite(48, seed=5)
+    with session_of(graph, store=tmp_path / "a.db", **terms) as session:
         guarantee, state = session.guarantee, session._runner.present()
         assert set(dict(guarantee.parts)) == {"total weight", "answers"} | ({bought} - {None})
         assert sum(dict(guarantee.parts).values()) == pytest.approx(guarantee.epsilon)
@@ -140,18 +88,19 @@ def test_a_private_norm_is_bought_and_shown_in_the_guarantee(tmp_path, asked, no
         assert kept.get("norm_bound") == state.norm_bound
         assert (state.norm_bound is None) is (bought is None)
         if bought == "nuclear norm":
-            truth = float(np.linalg.norm(private().dense(), "nuc"))
+            truth = float(np.linalg.norm(graph.dense(), "nuc"))
             assert truth <= state.norm_bound <= truth + 40
 
 
 def test_what_is_bought_bounds_the_sum_and_p_follows_from_it():
     """A matching of hubs: few full rows, so that the group norm is small."""
     rows, columns = np.divmod(np.arange(4 * 400), 400)
-    made = gc.BipartiteGraph(rows, columns, left=4000, right=400)
-    mechanism = SessionTerms.of(
-        method="mirror-descent", norm="2,p", most_right=2, epsilon=4.0, delta=1e-6, queries=50
-    ).mechanism(Universe.of(made), Grid.of(made))
-    state = mechanism.start(made, SeededEntropy(2))
+    graph = gc.BipartiteGraph(rows, columns, left=4000, right=400)
+    terms = {"most_right": 2, "epsilon": 4.0, "delta": 1e-6, "queries": 50}
+    mechanism, l2 = (
+        made(Universe.of(graph), Grid.of(graph), norm=norm, **terms) for norm in ("2,p", "l2")
+    )
+    state = mechanism.start(graph, SeededEntropy(2))
     truth = 4 * 20
     # A row of nothing may be rounded down by a step of 1/1024; the rest is noise.
     assert truth <= state.norm_bound <= truth + 300
@@ -161,10 +110,7 @@ def test_what_is_bought_bounds_the_sum_and_p_follows_from_it():
     expected = best_exponent(np.log(4000 * total) - 2 * np.log(state.norm_bound))
     assert p == pytest.approx(expected, rel=1e-5)
     assert p < 1.5
-    l2 = SessionTerms.of(
-        method="mirror-descent", norm="l2", most_right=2, epsilon=4.0, delta=1e-6, queries=50
-    ).mechanism(Universe.of(made), Grid.of(made))
-    assert mechanism.error_bound(state) < l2.error_bound(l2.start(made, SeededEntropy(2)))
+    assert mechanism.error_bound(state) < l2.error_bound(l2.start(graph, SeededEntropy(2)))
 
 
 def settings():
@@ -193,45 +139,14 @@ def test_auto_guarantees_within_5_percent_of_the_best_norm():
         for norm in ("auto", "l2", "lp", "2,p", "entropy", "schatten"):
             if norm == "schatten" and max(setting.n) > 2048:
                 continue
-            mechanism = SessionTerms.of(
-                method="mirror-descent",
-                norm=norm,
-                epsilon=setting.epsilon,
-                delta=setting.delta,
-                queries=setting.workload.queries,
-                most_right=setting.workload.most_right,
-            ).mechanism(universe, Grid())
+            work = vars(setting.workload)
+            mechanism = made(universe, norm=norm, epsilon=1.0, delta=1e-6, **work)
             errors[norm] = mechanism.expected_error(setting.edges)
         auto = errors.pop("auto")
         worst = max(worst, auto / min(errors.values()))
         # Plans know the number of edges.
         assert guaranteed_error("mirror-descent", setting) <= auto
     assert worst <= 1.05
-
-
-def test_vertices_are_protected_with_norms_that_buy_nothing(tmp_path):
-    for norm in ("auto", "l2", "lp", "entropy"):
-        terms = TERMS | {"norm": norm, "protect": "vertex", "degree_bound": 9, "most_right": 2}
-        with session_of(graph(), store=tmp_path / f"{norm}.db", **terms) as session:
-            assert "root degrees" not in dict(session.guarantee.parts)
-            assert session.ask([0], [1, 2]).interval[1] >= 0
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("norm", ["l2", "entropy", "lp"])
-@pytest.mark.parametrize("value_share", [0.0, 0.3])
-def test_every_interval_holds_on_every_kind_of_graph(tmp_path, kind, norm, value_share):
-    graph = graph_of(kind)
-    terms = LINEAR | {"norm": norm, "value_share": value_share}
-    with session_of(graph, store=tmp_path / "a.db", **terms) as session:
-        for seed in range(4):
-            for query in [*linear_queries(graph, seed), gc.CutQuery(range(4), range(3))]:
-                answer = session.ask(query)
-                low, high = answer.interval
-                assert low <= query.value(graph) <= high
-                assert answer.guaranteed
-                largest = query.sensitivity(graph)
-                assert high - low <= 2 * largest * session.error_bound * (1 + 1e-6)
 
 
 def test_it_learns_what_it_was_not_asked(tmp_path):
@@ -280,19 +195,16 @@ def test_counts_are_the_exact_ones_rounded_down_and_change_by_the_sensitivity():
 def test_the_cost_is_of_two_monotone_steps():
     """Signed answers change either way: a session has half of the noise's budget of one of cuts."""
     universe, given = Universe(20, 20), {"epsilon": 1.0, "delta": 1e-6, "queries": 100}
-    signed = SessionTerms.of(method="mirror-descent", norm="l2", linear=True, **given).mechanism(
-        universe, Grid()
-    )
+    signed = made(universe, norm="l2", linear=True, **given)
     assert signed.steps == 2
     assert signed.cost.epsilon <= 1.0
     rho = signed.calibration.cost.rho
     assert 4 * rho <= zcdp_rho(epsilon=1.0, delta=1e-6)
     assert signed.cost.rho == pytest.approx(4 * rho)
-    cuts = SessionTerms.of(method="mirror-descent", norm="l2", **given).mechanism(universe, Grid())
+    cuts = made(universe, norm="l2", **given)
     assert cuts.steps == 1
     assert 1.1 < signed.expected_error(200.0) / cuts.expected_error(200.0) < 2.1
-    several = SessionTerms.of(**LINEAR | {"at_most": 3}).mechanism(universe, Grid())
-    assert several.steps == 6
+    assert made(universe, **LINEAR | {"at_most": 3}).steps == 6
 
 
 def test_the_stream_between_two_neighbours_is_a_monotone_step_from_either():
@@ -325,17 +237,10 @@ def test_low_rank_ratings_are_answered_within_less_with_schatten():
     rows, columns = np.nonzero(users[:, None] == users)
     graph = gc.BipartiteGraph(rows, columns, left=n, right=n)
     bounds = {}
+    terms = {"linear": True, "most_spectral": 58.0, "epsilon": 4.0, "delta": 1e-6}
     for norm in ("l2", "schatten", "auto"):
-        mechanism = SessionTerms.of(
-            method="mirror-descent",
-            norm=norm,
-            linear=True,
-            most_spectral=58.0,
-            epsilon=4.0,
-            delta=1e-6,
-            queries=10_000,
-        ).mechanism(Universe.of(graph), Grid())
-        state = mechanism.start(graph, gc.privacy.noise.SeededEntropy(2))
+        mechanism = made(Universe.of(graph), norm=norm, queries=10_000, **terms)
+        state = mechanism.start(graph, SeededEntropy(2))
         bounds[norm] = mechanism.error_bound(state)
         if norm != "l2":
             assert mechanism.norm_of(state).startswith("schatten-1.")
@@ -363,20 +268,13 @@ def test_auto_takes_what_promises_least_of_the_methods_for_all_linear_queries():
 
 
 def test_a_session_that_is_worse_than_answering_0_says_so_before_it_begins(tmp_path):
-    parameters = SessionTerms.of(**LINEAR | {"norm": "l2", "epsilon": 1.0})
-    universe = Universe(USERS, USERS)
-    parameters = expecting(parameters, 30.0)
-    assert parameters.expected_error(universe, Grid()) > 30.0
-    told = parameters.warning(universe, Grid())
-    assert "to answer 0 is never farther off than 30" in told
-    strong = SessionTerms.of(**LINEAR | {"norm": "l2"})
-    strong = expecting(strong, 790.0)
-    assert strong.expected_error(universe, Grid()) < 790.0
-    assert strong.warning(universe, Grid()) is None
-    with (
-        pytest.warns(AccuracyWarning, match="to answer 0"),
-        session_of(
-            ratings(), store=tmp_path / "a.db", **(LINEAR | {"epsilon": 1.0}), expected_edges=30
-        ),
-    ):
-        pass
+    universe, weak = Universe(USERS, USERS), LINEAR | {"norm": "l2", "epsilon": 1.0}
+    for terms, edges in ((weak, 30.0), (weak | {"epsilon": 45.0}, 790.0)):
+        terms = expecting(SessionTerms.of(**terms), edges)
+        worse = terms.expected_error(universe, Grid()) > edges
+        assert worse is (edges == 30.0)
+        warning = terms.warning(universe, Grid()) or ""
+        assert ("to answer 0 is never farther off than 30" in warning) is worse
+    opened = {"store": tmp_path / "a.db", "expected_edges": 30}
+    with pytest.warns(AccuracyWarning, match="to answer 0"):
+        session_of(ratings(), **opened, **weak).close()

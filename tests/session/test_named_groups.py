@@ -7,7 +7,7 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import GraphError, QueryError
-from graphcuts_dp.pairs.groups import GroupNames, members
+from graphcuts_dp.pairs.groups import members
 from graphcuts_dp.session.session import session_of
 
 LABELS = ["ann", "bob", "eve", "kim", "lee", "@IT"]
@@ -30,14 +30,6 @@ def set_of(*labels):
     return np.array([label in labels for label in LABELS])
 
 
-def opened(graph, folder, **options):
-    return session_of(
-        graph,
-        store=folder / "s.db",
-        **({"epsilon": 30.0, "queries": 9, "method": "laplace", "seed": 1} | options),
-    )
-
-
 def test_names_unions_and_levels_stand_for_their_vertices(groups):
     for given, wanted in (
         ("@Sales", set_of("ann", "bob")),
@@ -47,35 +39,41 @@ def test_names_unions_and_levels_stand_for_their_vertices(groups):
         ("@part:top", set_of("kim", "lee", "@IT")),
     ):
         assert np.array_equal(members(given, groups), wanted)
-    assert members(["ann"], groups) == ["ann"]
     mask = set_of("ann")
     assert members(mask, groups) is mask
+    assert members(["ann"], groups) == ["ann"]
+
+
+TWICE = {"a": list("xxxyyy"), "b": list("xuuyvv")}
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("levels", "given", "told"),
     [
-        ("Sales", "the name of a group, such as '@Sales'"),
-        ("@Sale", "unknown group '@Sale'"),
-        ("@part:Sales", "unknown group"),
-        ("@IT", "is a vertex and the name of a group"),
-        (["@Sales", "joe"], "unknown vertex 'joe'"),
+        (None, "Sales", "the name of a group, such as '@Sales'"),
+        (None, "@Sale", "unknown group '@Sale'"),
+        (None, "@part:Sales", "unknown group"),
+        (None, "@IT", "is a vertex and the name of a group"),
+        (None, ["@Sales", "joe"], "unknown vertex 'joe'"),
+        (TWICE, "@x", "'@a:x', '@b:x'"),
     ],
 )
-def test_what_is_unknown_or_may_mean_two_things_is_refused(groups, given, told):
+def test_what_is_unknown_or_may_mean_two_things_is_refused(graph, groups, levels, given, told):
+    groups = groups if levels is None else gc.Groups(graph.vertices, levels)
     with pytest.raises(QueryError, match=told):
         members(given, groups)
 
 
-def test_a_name_of_two_levels_must_say_which(graph):
-    groups = gc.Groups(
-        graph.vertices, {"a": ["x", "x", "x", "y", "y", "y"], "b": ["x", "u", "u", "y", "v", "v"]}
-    )
-    with pytest.raises(QueryError, match="'@a:x', '@b:x'"):
-        members("@x", groups)
+def test_a_name_of_two_levels_may_be_told_or_be_the_same(graph):
+    groups = gc.Groups(graph.vertices, TWICE)
     assert np.array_equal(members("@b:x", groups), set_of("ann"))
     same = gc.Groups(graph.vertices, {"a": UNITS, "b": UNITS})
     assert np.array_equal(members("@Sales", same), set_of("ann", "bob"))
+
+
+def opened(graph, folder, **options):
+    terms = {"epsilon": 30.0, "queries": 9, "method": "laplace", "seed": 1} | options
+    return session_of(graph, store=folder / "s.db", **terms)
 
 
 def test_a_session_answers_names_as_the_sets_that_they_stand_for(graph, groups, tmp_path):
@@ -107,4 +105,3 @@ def test_a_bipartite_session_has_groups_of_both_sides(tmp_path):
         assert session.ask("@b", "@c").value == 1.0
         with pytest.raises(QueryError, match="unknown group '@c'"):
             session.ask("@c", "@a")
-    assert isinstance(session.groups, GroupNames)

@@ -13,7 +13,6 @@ from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.distributions import ValueNoise
 from graphcuts_dp.privacy.noise import SeededEntropy, SystemEntropy
 from graphcuts_dp.session.base import Answer, Update
 from graphcuts_dp.session.plain import BinaryAnswers
@@ -52,33 +51,23 @@ def test_sessions_of_every_method_keep_their_intervals_and_end(method):
     assert (state.queries, state.stopped) == (6, True)
     with pytest.raises(ExhaustedError):
         mechanism.step(state, query, truth, source)
-    guarantee = mechanism.guarantee()
-    assert guarantee.epsilon == 2.0
-    assert guarantee.delta == (0 if method in ("laplace", "binary") else 1e-6)
+    pure, guarantee = method in ("laplace", "binary"), mechanism.guarantee()
+    assert (guarantee.epsilon, guarantee.delta) == (2.0, 0 if pure else 1e-6)
+    assert (mechanism.cost.epsilon, mechanism.cost.pure) == (2.0, 2 if pure else None)
+    assert mechanism.cost.rho is not None
     with pytest.raises(QueryError):
         mechanism.unguaranteed(state, CutQuery(["nobody"]))
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_costs_are_known_before_and_exact_when_pure(method):
-    cost = made(method).cost
-    assert cost.pure == (2 if method in ("laplace", "binary") else None)
-    assert cost.epsilon == 2.0
-    assert cost.rho is not None
-
-
-def test_laplace_splits_epsilon_exactly():
-    mechanism = made("laplace", epsilon=0.7, queries=7)
-    assert mechanism.noise == ValueNoise("laplace", Fraction(0.7) / 7)
+def test_noise_pays_for_what_is_claimed():
     weights = Graph([0, 1], [1, 2], [0.5, 3.0], vertices=3, weight_cap=3.0)
-    mechanism = made("laplace", weights, epsilon=0.7, queries=7)
-    assert mechanism.noise.parameter * mechanism.grid.sensitivity * 7 == Fraction(0.7)
-
-
-def test_gaussian_noise_pays_for_its_zcdp_claim():
-    mechanism = made("gaussian")
-    rho = Fraction(6) / (2 * mechanism.noise.parameter)
-    assert rho <= Fraction(mechanism.cost.rho) <= rho * (1 + Fraction(1, 10**12))
+    for graph in (GRAPH, weights):
+        laplace = made("laplace", graph, epsilon=0.7, queries=7)
+        assert laplace.noise.distribution == "laplace"
+        assert laplace.noise.parameter * laplace.grid.sensitivity * 7 == Fraction(0.7)
+    gaussian = made("gaussian")
+    rho = Fraction(6) / (2 * gaussian.noise.parameter)
+    assert rho <= Fraction(gaussian.cost.rho) <= rho * (1 + Fraction(1, 10**12))
 
 
 @pytest.mark.parametrize("method", ["gaussian", "laplace"])
@@ -172,11 +161,11 @@ def test_huge_weights_are_cut_not_refused():
 
 def test_a_union_over_directed_cuts_has_twice_as_many():
     """(S, T) and (T, S) are two cuts: the intervals of plain graphs would fail twice as often."""
-    for n, kind in ((30, False), (30, True)):
-        universe = Universe(n, directed=kind)
+    for directed in (False, True):
+        universe = Universe(30, directed=directed)
         mechanism = BinaryAnswers(universe=universe, grid=Grid(), epsilon=1.0, queries=1)
         for disjoint, base in ((True, 3), (False, 4)):
-            cuts = base**n if kind else base**n // 2
+            cuts = base**30 if directed else base**30 // 2
             failures = math.log(cuts) - math.log(mechanism.beta)
             least = mechanism.distribution.radius(100, log_failures=failures)
             found = mechanism._radius(100, disjoint=disjoint)
@@ -186,8 +175,7 @@ def test_a_union_over_directed_cuts_has_twice_as_many():
 
 def test_answers_say_what_they_promise():
     answer = Answer(value=3.04, interval=(-1.0, 7.0), confidence=0.95, seeded=True)
-    text = str(answer)
-    assert text == "3.0 in [-1.0, 7.0] (95%, all queries at once) [seeded: not private]"
+    assert str(answer) == "3.0 in [-1.0, 7.0] (95%, all queries at once) [seeded: not private]"
     assert "no guarantee" in str(replace(answer, guaranteed=False))
     assert not answer.updated
     assert replace(answer, updates=(Update(1),)).updated

@@ -14,11 +14,11 @@ import graphcuts_dp as gc
 from graphcuts_dp.cli.main import app
 from graphcuts_dp.errors import FileFormatError, QueryError
 from graphcuts_dp.pairs.queries import understood
-from graphcuts_dp.pairs.query_lines import query_to_dict, read_asked
+from graphcuts_dp.pairs.query_lines import read_asked
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.session.session import session_of
 
-pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
+pytestmark = pytest.mark.usefixtures("no_forecast")
 USERS = [f"u{i}" for i in range(5)]
 FILMS = [f"f{i}" for i in range(6)]
 
@@ -74,7 +74,6 @@ def session(method, **options):
     def ask(graph, query, folder):
         terms = {"epsilon": 2.0, "queries": 10, "seed": 1, "method": method} | options
         with session_of(graph, store=folder / "s.db", **terms) as opened:
-            assert opened.ask_all([query])[0] == opened.ask(query)
             return opened.ask(query)
 
     return ask
@@ -167,55 +166,45 @@ def command(*arguments):
 
 
 def test_the_command_line_answers_every_kind_of_query(tmp_path):
+    """The files of coefficients lie beside the file that names them."""
     private = graph_of("bipartite")
-    universe = Universe.of(private)
-    source, store = tmp_path / "in.csv", tmp_path / "s.db"
-    private.write(source)
+    space, asked = private.space, tmp_path / "q.jsonl"
+    private.write(tmp_path / "in.csv")
     for name, labels in (("u.txt", USERS), ("f.txt", FILMS)):
         (tmp_path / name).write_text("\n".join(labels))
-    both = f"{tmp_path / 'u.txt'},{tmp_path / 'f.txt'}"
-    options = ["--kind", "bipartite", "--vertices", both]
-    rng = np.random.default_rng(1)
-    matrix = rng.normal(size=universe.shape)
+    matrix = np.random.default_rng(1).normal(size=Universe.of(private).shape)
     np.save(tmp_path / "dense.npy", matrix)
     np.savez(tmp_path / "dense.npz", C=matrix)
     sp.save_npz(tmp_path / "sparse.npz", sp.csr_array(matrix))
     lines = [
-        {"S": ["u0", "u1"]},
+        *({"matrix": name} for name in ("dense.npy", "dense.npz", "sparse.npz")),
         {"S": "*", "T": "*"},
         {"left": {"u0": 0.5, "u3": 1}, "right": {"f2": 0.25}},
         {"left": [0.5] * 5},
         {"entries": [["u0", "f2", 2.5], ["u1", "f0", -1]]},
-        *({"matrix": name} for name in ("dense.npy", "dense.npz", "sparse.npz")),
         {"S": ["u0", "f1"], "T": ["u1", "f3"]},
     ]
-    (tmp_path / "q.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    start = ["session", "start", source, "--store", store, "--epsilon", 5, "--queries", "20,linear"]
-    command(*start, "--seed", 1, *options)
-    rows = command("session", "run", store, tmp_path / "q.jsonl").splitlines()
-    assert len(rows) == len(lines)
-    for line, row in zip(lines, map(json.loads, rows), strict=True):
-        query = read_asked(json.dumps(line), 1, universe.space, folder=str(tmp_path))
-        mixed = line.get("S") == ["u0", "f1"]
-        truth = understood(query, universe.space).value(private)
-        assert row["interval"][0] <= truth <= row["interval"][1]
-        if "matrix" in line or mixed:
-            continue
-        one = json.loads(command("session", "ask", store, "--query", json.dumps(line), "--json"))
-        assert one["value"] == row["value"]
-    values = [json.loads(row)["value"] for row in rows if "matrix" in json.loads(row)]
-    assert values[0] == values[1] == values[2]  # one query in three files: on the record
-    all_of_it = json.loads(command("session", "ask", store, "--from", "*", "--to", "*", "--json"))
-    assert all_of_it["value"] == json.loads(rows[1])["value"]
-    out = tmp_path / "r.graphml"
-    command("release", source, out, "--epsilon", 5, "--seed", 1, "--uncounted", *options)
-    found = json.loads(command("answer", out, "--queries", tmp_path / "q.jsonl", "--json"))
-    assert len(found["answers"]) == len(lines)
-    one = json.loads(command("answer", out, "--query", json.dumps(lines[2]), "--json"))
-    assert one["interval"] == found["answers"][2]["interval"]
-    command("answer", out, "--queries", tmp_path / "q.jsonl", "-o", tmp_path / "a.csv")
-    assert len((tmp_path / "a.csv").read_text().splitlines()) == len(lines) + 1
-    assert query_to_dict(gc.CutQuery(["u0"]), universe)["S"] == ["u0"]
+    asked.write_text("\n".join(map(json.dumps, lines)))
+    source = [tmp_path / "in.csv", "--kind", "bipartite"]
+    source += ["--vertices", f"{tmp_path / 'u.txt'},{tmp_path / 'f.txt'}", "--seed", 1]
+    store, out = tmp_path / "s.db", tmp_path / "r.graphml"
+    terms = ["--store", store, "--epsilon", 5, "--queries", "20,linear"]
+    command("session", "start", *source, *terms)
+    rows = [json.loads(row) for row in command("session", "run", store, asked).splitlines()]
+    assert rows[0]["value"] == rows[1]["value"] == rows[2]["value"]  # one query in three files
+    for line, row in zip(lines, rows, strict=True):
+        query = read_asked(json.dumps(line), 1, space, folder=str(tmp_path))
+        assert row["interval"][0] <= understood(query, space).value(private) <= row["interval"][1]
+    for number, words in (
+        (3, ["--from", "*", "--to", "*"]),
+        (4, ["--query", json.dumps(lines[4])]),
+    ):
+        one = json.loads(command("session", "ask", store, *words, "--json"))
+        assert one["value"] == rows[number]["value"]
+    command("release", source[0], out, *source[1:], "--uncounted", "--epsilon", 5)
+    found = json.loads(command("answer", out, "--queries", asked, "--json"))["answers"]
+    one = json.loads(command("answer", out, "--query", json.dumps(lines[4]), "--json"))
+    assert (len(found), one["interval"]) == (len(lines), found[4]["interval"])
 
 
 @pytest.mark.parametrize(
@@ -238,13 +227,10 @@ def test_the_command_line_answers_every_kind_of_query(tmp_path):
     ],
 )
 def test_a_bad_line_is_refused_with_its_number(line, problem):
+    space = graph_of("plain").space
     with pytest.raises(QueryError, match=problem):
-        read_asked(line, 7, graph_of("plain").space)
-
-
-def test_a_left_side_alone_is_asked_against_the_rest():
-    found = read_asked('{"left": {"u0": 0.5}}', 1, graph_of("plain").space)
-    u, v = found.vectors((5, 5))
+        read_asked(line, 7, space)
+    u, v = read_asked('{"left": {"u0": 0.5}}', 1, space).vectors((5, 5))  # against the rest
     assert (u[0], v.tolist()) == (0.5, [0.5, 1, 1, 1, 1])
 
 

@@ -1,9 +1,6 @@
 """Whatever kills a process, at whatever instruction: the ledger holds what was shown and spent."""
 
-import multiprocessing
-import random
 import sqlite3
-import time
 
 import pytest
 import session_workers as workers
@@ -11,76 +8,16 @@ import session_workers as workers
 from graphcuts_dp.errors import LedgerError
 from graphcuts_dp.ledger.ledger import Ledger
 
-PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["graphcuts_dp.session.session"])
-
-_ENDLESS = 5000  # queries that no process gets through before it is killed
-
-
-def run_and_kill(target, arguments, delay):
-    process = PROCESSES.Process(target=target, args=arguments)
-    process.start()
-    if delay is None:
-        process.join(30)
-    else:
-        time.sleep(delay)
-        process.kill()
-        process.join(30)
-    code = process.exitcode
-    process.close()
-    return code
-
-
-def kill_at_random(folder, trials, seed):
-    rng = random.Random(seed)
-    killed = 0
-    stores = max(3, trials // 30)  # what is checked after each kill grows with the store
-    for store in range(stores):
-        method = ("gaussian", "multiplicative-weights", "gaussian")[store % 3]
-        path, log = folder / f"{store}.db", folder / f"{store}.log"
-        records = first = 0
-        for _ in range(trials // stores):
-            batch = rng.choice((1, 1, 4))
-            arguments = (path, log, first, _ENDLESS, method, batch)
-            code = run_and_kill(workers.ask_and_log, arguments, rng.uniform(0.0, 0.25))
-            killed += code == -9
-            records = workers.check(path, log, method, records)
-            if code != -9:  # interruptions use updates up: only a session that ran out may end
-                with workers.begin(path, method=method) as session:
-                    assert session.remaining.queries == 0
-                path, log, records = (
-                    folder / f"{store}-{first}.db",
-                    folder / f"{store}-{first}.log",
-                    0,
-                )
-            if not records and path.exists():  # killed while it started: the next one is fresh
-                path, log = folder / f"{store}-{first}.db", folder / f"{store}-{first}.log"
-            first += _ENDLESS
-    assert killed >= 0.9 * trials
-
-
-def test_processes_killed_at_random_moments(tmp_path):
-    kill_at_random(tmp_path, 18, seed=1)
-
-
-@pytest.mark.slow
-def test_hundreds_of_processes_killed_at_random_moments(tmp_path):
-    kill_at_random(tmp_path, 600, seed=2)
-
 
 def kill_at_statements(folder, statements, method):
     deaths = 0
     for target in statements:
         for after in (False, True):
             path, log = folder / f"{target}{after}.db", folder / f"{target}{after}.log"
-            process = PROCESSES.Process(
-                target=workers.ask_and_die,
-                args=(path, log, target),
-                kwargs={"after": after, "method": method},
+            dying = workers.started(
+                workers.ask_and_die, path, log, target, after=after, method=method
             )
-            process.start()
-            process.join(30)
-            deaths += process.exitcode == -9
+            deaths += workers.ended(dying) == -9
             workers.check(path, log, method)
             workers.check(path, log, method)  # what was interrupted is written off once only
     return deaths
@@ -157,17 +94,11 @@ def test_a_full_disk_spends_nothing_before_the_noise(tmp_path):
 def test_two_processes_on_one_store(tmp_path):
     path = tmp_path / "a.db"
     logs = [tmp_path / f"{worker}.log" for worker in range(2)]
-    processes = [
-        PROCESSES.Process(
-            target=workers.ask_with_others, args=(path, logs[worker], worker + 1, "default")
-        )
-        for worker in range(2)
+    asking = [
+        workers.started(workers.ask_with_others, path, log, worker, "default")
+        for worker, log in enumerate(logs, 1)
     ]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join(60)
-        assert process.exitcode == 0
+    assert [workers.ended(process) for process in asking] == [0, 0]
     answers = [dict(workers.shown(log)) for log in logs]
     assert [len(found) for found in answers] == [20, 20]
     assert all(answers[0][number] == answers[1][number] for number in range(10))

@@ -95,7 +95,7 @@ RANK_ONE = gc.Query.rank_one(np.full(9, 0.6), np.full(9, 0.6))
 ENDLESS = gc.Graph([0, 1], [1, 2], [0.5, 3.0], vertices=9, hide_change=1)
 
 
-@pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
+@pytest.mark.usefixtures("no_forecast")
 @pytest.mark.parametrize(
     ("graph", "change", "query", "message"),
     [

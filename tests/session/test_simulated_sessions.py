@@ -38,11 +38,12 @@ def adversary(graph, rng, candidates):
     return ask
 
 
-def run_session(mechanism, graph, seed, queries, candidates=10):
-    """(whether some interval was wrong, updates)."""
+def run_session(mechanism, graph, seed, queries, shrunk=1):
+    """(whether some interval was wrong, updates); intervals may be shrunk to a part of them."""
     rng, source = np.random.default_rng(seed), SeededEntropy(seed)
-    ask = adversary(graph, rng, candidates)
+    ask = adversary(graph, rng, 10)
     state = mechanism.start(graph, source)
+    state = replace(state, tuning=replace(state.tuning, error=state.tuning.error // shrunk))
     wrong = False
     for _ in range(queries):
         if state.stopped:
@@ -56,21 +57,17 @@ def run_session(mechanism, graph, seed, queries, candidates=10):
     return wrong or state.halted, state.updates
 
 
-def failures(n, seeds, queries, **numbers):
-    found, updates = 0, 0
-    for seed in range(seeds):
-        graph = two_communities(n, seed)
-        given = {"delta": 1e-6, "beta": BETA, **numbers}
-        mechanism = SessionTerms.of(queries=queries, **given).mechanism(Universe(n), Grid())
-        failed, made = run_session(mechanism, graph, seed, queries)
-        found += failed
-        updates += made
-    return found, updates
+def failures(n, seeds, queries, shrunk=1, **numbers):
+    given = {"delta": 1e-6, "beta": BETA, **numbers}
+    mechanism = SessionTerms.of(queries=queries, **given).mechanism(Universe(n), Grid())
+    ended = [
+        run_session(mechanism, two_communities(n, seed), seed, queries, shrunk)
+        for seed in range(seeds)
+    ]
+    return sum(failed for failed, _ in ended), sum(updates for _, updates in ended)
 
 
 METHODS = ["multiplicative-weights", "frieze-kannan"]
-
-
 BOOK = {"method": "frieze-kannan", "epsilon": 40.0, "calibration": "dr14", "delta": 0.0}
 
 
@@ -93,23 +90,9 @@ def test_sessions_keep_their_promise(given, learnt):
 
 def test_a_twin_with_too_little_room_fails():
     """Intervals a fifth as wide are wrong far more often: the test above can fail."""
-    seeds, found = 10, 0
-    for seed in range(seeds):
-        graph = two_communities(50, seed)
-        mechanism = SessionTerms.of(
-            method="frieze-kannan", epsilon=20.0, delta=1e-6, queries=40
-        ).mechanism(Universe(50), Grid())
-        rng, source = np.random.default_rng(seed), SeededEntropy(seed)
-        ask = adversary(graph, rng, 10)
-        state = mechanism.start(graph, source)
-        state = replace(state, tuning=replace(state.tuning, error=state.tuning.error // 5))
-        wrong = False
-        for _ in range(40):
-            query, truth = ask(state)
-            state, answer = mechanism.step(state, query, truth, source)
-            wrong |= not answer.interval[0] <= truth <= answer.interval[1]
-        found += wrong
-    assert found > scipy.stats.binom.isf(1e-6, seeds, 0.05)
+    terms = {"method": "frieze-kannan", "epsilon": 20.0, "beta": 0.05}
+    found, _ = failures(50, 10, 40, shrunk=5, **terms)
+    assert found > scipy.stats.binom.isf(1e-6, 10, 0.05)
 
 
 @pytest.mark.slow

@@ -41,23 +41,12 @@ def mechanism(method, grid, **options):
     ).mechanism(Universe(N), grid)
 
 
-@pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
-@pytest.mark.parametrize("method", ["laplace", "gaussian", "frieze-kannan"])
-def test_answers_are_of_bounded_cuts_and_come_back(method, tmp_path):
-    store = tmp_path / "mail.db"
-    grid = Grid.of_vertices(GRAPH, 5)
-    terms = {**TERMS, "method": method, "seed": 1}
-    with session_of(GRAPH, store=store, degree_bound=5, **terms) as session:
+def test_a_session_keeps_its_bound_and_whom_it_protects(tmp_path):
+    store, terms = tmp_path / "mail.db", TERMS | {"method": "laplace", "degree_bound": 5}
+    with session_of(GRAPH, store=store, **terms) as session:
         assert session.guarantee.protects == "1 vertex"
         assert session.parameters["degree_bound"] == 5
         assert "degree bound" in session.guarantee.public
-        answers = session.ask_all(QUERIES)
-    bounded = [grid.count(query, GRAPH) for query in QUERIES]
-    for answer, truth in zip(answers, bounded, strict=True):
-        assert answer.interval[0] <= truth <= answer.interval[1]
-    with session_of(GRAPH, store=store, degree_bound=5) as session:
-        assert session.ask_all(QUERIES) == answers
-        session.ask(range(7))
     with pytest.raises(ParameterError, match="degree_bound=5"):
         session_of(GRAPH, store=store, degree_bound=6)
     with pytest.raises(BudgetError, match="protect 1 vertex"):
@@ -133,11 +122,6 @@ def test_a_test_of_answers_that_change_both_ways_keeps_what_is_proven():
     assert least <= a + b == pytest.approx(float(one_step))
     assert a + b < largest <= a + 2 * b + 1e-9  # one step's cost would not do
     assert spans <= 2 * (a + 2 * b) + 1e-9
-
-
-def test_entries_cannot_hide_a_vertex():
-    with pytest.raises(ParameterError, match="use release_flows or open_session"):
-        gc.release_graph(GRAPH, epsilon=1.0, protect="vertex")
 
 
 def test_a_grid_for_others_is_refused():

@@ -23,32 +23,33 @@ from graphcuts_dp.synth.block_model import (
 from graphcuts_dp.synth.structure import View, largest_triples, sharpened_structure
 
 
-def noisy_blocks(sizes, inside, seed=0):
-    """Entries of a block lie `inside` above those between blocks; unit noise."""
+def noisy_blocks(sizes, inside, seed=0, other=None):
+    """Entries of a block lie `inside` above those between blocks, on two sides if there are others;
+    unit noise."""
     X = indicators(sizes)
-    expected = inside * (X @ X.T - sum(size**2 for size in sizes) / len(X) ** 2)
-    np.fill_diagonal(expected, 0)
-    return View(gaussian(expected.shape, symmetric=True, signal=expected, seed=seed)), X, expected
-
-
-def noisy_two_sided(sizes, other, inside, seed):
-    """Likewise, between blocks on the left and on the right."""
-    X, Y = indicators(sizes), indicators(other)
+    Y = X if other is None else indicators(other)
     expected = inside * (X @ Y.T - (X @ Y.T).mean())
-    return View(gaussian(expected.shape, symmetric=False, signal=expected, seed=seed)), X, Y
+    if other is None:
+        np.fill_diagonal(expected, 0)
+    return View(gaussian(expected.shape, symmetric=other is None, signal=expected, seed=seed)), X, Y
 
 
 def fitted(view, count):
     return fit_blocks(view, largest_triples(view), count, 1.0)
 
 
-@pytest.mark.parametrize(("shape", "symmetric"), [((100, 100), True), ((300, 300), True),
-                                                  ((80, 200), False)])  # fmt: skip
-def test_noise_alone_does_not_reach_the_margin(shape, symmetric):
+def matrix_of(structure):
+    return (structure.left * structure.sizes) @ structure.right.T
+
+
+@pytest.mark.parametrize("shape", [(300, 300), (80, 200)])
+def test_noise_alone_does_not_reach_the_margin(shape):
+    symmetric = shape[0] == shape[1]
     for seed in range(3):
         view = View(gaussian(shape, symmetric=symmetric, seed=seed))
         one = fitted(view, 1).evidence
         assert max(fitted(view, count).evidence for count in (2, 3, 4, 6)) < one + _MARGIN
+        assert len(best_structure(view, 1.0).sizes) == 0
 
 
 def test_the_evidence_names_the_number_of_blocks():
@@ -74,78 +75,59 @@ def test_one_block_is_the_density():
     assert fitted(view, 1).evidence == pytest.approx(exact, abs=0.05)
 
 
-def test_sums_between_true_blocks_are_unbiased_near_the_threshold():
-    """Signal 1.5 times the edge: the memberships are soft, the structure's sums are not smaller.
+@pytest.mark.parametrize(
+    ("sizes", "other", "scale", "off", "bias"),
+    [((100,) * 4, None, 20 / 100, 130, 60), ((40,) * 4, (100,) * 4, 0.2582, 130, 40)],
+    ids=["one side", "two sides"],
+)
+def test_sums_between_true_blocks_are_unbiased_near_the_threshold(sizes, other, scale, off, bias):
+    """Signal 1.5 times the edge, on sides of 400, or of 160 and 400 vertices, where it is
+    (sqrt(160) + 20)/2 to a root of 40 times 100: the memberships are soft, the structure's sums are
+    not smaller.
 
-    The standard deviation of a sum of noise is 100; P B P^T itself errs by 170 on average.
+    The standard deviation of a sum of noise is 100, or 63; P B P^T itself errs by 170 on average.
     """
-    errors = []
+    errors, inside = [], 1.5 * scale
     for seed in range(6):
-        view, X, expected = noisy_blocks((100,) * 4, 1.5 * 20 / 100, seed)
-        structure = fitted(view, 4).structure()
-        between = X.T @ ((structure.left * structure.sizes) @ structure.right.T - expected) @ X
-        errors.append(between[np.triu_indices(4, 1)])
-    assert np.abs(errors).mean() < 130
-    assert abs(np.mean(errors)) < 60
-
-
-def test_blocks_of_two_sides_near_the_threshold():
-    """Signal 1.5 times the edge, on sides of 160 and 400 vertices."""
-    sizes, other = (40,) * 4, (100,) * 4
-    inside = 1.5 * (math.sqrt(160) + 20) / 2 / math.sqrt(40 * 100)
-    errors = []
-    for seed in range(6):
-        view, X, Y = noisy_two_sided(sizes, other, inside, seed)
-        models = {count: fitted(view, count) for count in (1, 2, 4)}
-        assert models[4].evidence > max(models[1].evidence, models[2].evidence) + _MARGIN
-        structure = models[4].structure()
-        x = (structure.left * structure.sizes) @ structure.right.T
-        between = X.T @ x @ Y - inside * np.array(sizes) * np.array(other) * (np.eye(4) - 0.25)
+        view, X, Y = noisy_blocks(sizes, inside, seed, other)
+        model = fitted(view, 4)
+        if other is not None:
+            assert model.evidence > max(fitted(view, k).evidence for k in (1, 2)) + _MARGIN
+        true = inside * np.outer(X.sum(axis=0), Y.sum(axis=0)) * (np.eye(4) - 0.25)
+        between = X.T @ matrix_of(model.structure()) @ Y - true
         errors.append(between[~np.eye(4, dtype=bool)])
-    assert np.abs(errors).mean() < 130  # a sum of the noise has a deviation of 63
-    assert abs(np.mean(errors)) < 40
-
-
-def matrix_of(structure):
-    return (structure.left * structure.sizes) @ structure.right.T
+    assert np.abs(errors).mean() < off
+    assert abs(np.mean(errors)) < bias
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_blocks_near_the_edge_are_told_apart(seed):
-    """Four blocks of 100 whose eigenvalue is 1.7 times sqrt(n): they and their means are found."""
+def test_blocks_near_the_edge_are_told_apart(seed, monkeypatch):
+    """Four blocks of 100 whose eigenvalue is 1.7 times sqrt(n): they and their means are found. Of
+    two structures the likelier one is kept, and one alone of many vertices."""
     signal = 1.7 * 20 / 100
     view, X, _ = noisy_blocks([100] * 4, signal, seed)
     found = fitted(view, 4).left.argmax(axis=1)
     assert sum(np.bincount(found[X[:, b] == 1]).max() for b in range(4)) > 0.8 * len(X)
-    means = X.T @ matrix_of(best_structure(view, 1.0)) @ X / 100**2
+    best, sharp = best_structure(view, 1.0), sharpened_structure(view)
+    means = X.T @ matrix_of(best) @ X / 100**2
     errors = np.abs(means + signal / 4)[np.triu_indices(4, 1)]
     assert errors.mean() < 0.25 * signal
+    assert explained(best, view) >= explained(sharp, view)
     hurried = best_structure(view, 1.0, Deadline(0.0))
     assert len(hurried.sizes) <= 4
     assert np.isfinite(hurried.sizes).all()
+    monkeypatch.setattr(block_model, "_MOST_VERTICES", 10)
+    assert np.array_equal(best_structure(view, 1.0).sizes, sharp.sizes)
 
 
 @pytest.mark.parametrize("seed", [4, 5])
 def test_blocks_that_are_not_found_again_are_no_structure(seed):
     """Twelve blocks that nothing can see: their likelihood alone would believe blocks of noise."""
-    view, _, expected = noisy_blocks([25] * 12, 0.6 * math.sqrt(300) / 25, seed)
+    inside = 0.6 * math.sqrt(300) / 25
+    view, X, _ = noisy_blocks([25] * 12, inside, seed)
+    expected = inside * (X @ X.T - 1 / 12) * (1 - np.eye(300))
     found = matrix_of(best_structure(view, 1.0))
     assert ((found - expected) ** 2).sum() <= 1.02 * (expected**2).sum()
-
-
-def test_blocks_of_noise_are_no_structure():
-    for seed in range(4):
-        view = View(gaussian((300, 300), symmetric=True, seed=seed))
-        assert len(best_structure(view, 1.0).sizes) == 0
-
-
-def test_the_likelier_one_is_kept(monkeypatch):
-    view, _, _ = noisy_blocks([100] * 4, 1.7 * 20 / 100)
-    best = best_structure(view, 1.0)
-    assert explained(best, view) >= explained(sharpened_structure(view), view)
-    monkeypatch.setattr("graphcuts_dp.synth.block_model._MOST_VERTICES", 10)
-    alone = best_structure(view, 1.0)
-    assert np.array_equal(alone.sizes, sharpened_structure(view).sizes)
 
 
 @pytest.mark.parametrize("kind", ["plain", "bipartite", "directed"])
@@ -185,9 +167,9 @@ def planted(groups, inside, *, degree=20, activity=0.6, n=N, seed=0):
     return rows[apart], columns[apart], chances, codes
 
 
-@pytest.mark.parametrize("activity", [0.0, 0.6, 1.5])
-@pytest.mark.parametrize("degree", [8, 20])
-@pytest.mark.parametrize("drawn", [2000, N])
+@pytest.mark.parametrize(
+    ("activity", "degree", "drawn"), [(0.0, 8, N), (0.6, 20, 2000), (1.5, 8, 2000), (1.5, 20, N)]
+)
 def test_edges_without_communities_are_not_searched(monkeypatch, activity, degree, drawn):
     def never(*_):
         raise AssertionError("searched")
@@ -199,8 +181,9 @@ def test_edges_without_communities_are_not_searched(monkeypatch, activity, degre
     assert found_groups(rows, columns, chances, N) is None
 
 
-@pytest.mark.parametrize("many", [1000, 10**9])
-@pytest.mark.parametrize(("groups", "inside"), [(3, 0.8), (10, 0.8), (40, 0.7)])
+@pytest.mark.parametrize(
+    ("groups", "inside", "many"), [(3, 0.8, 1000), (10, 0.8, 10**9), (40, 0.7, 1000)]
+)
 def test_planted_communities_are_searched_and_found(monkeypatch, groups, inside, many):
     monkeypatch.setattr(block_model, "_MANY", many)
     rows, columns, chances, codes = planted(groups, inside)
@@ -218,8 +201,7 @@ def test_few_edges_at_random_are_searched_in_vain():
     assert found_groups(rows[:9], columns[:9], chances[:9], 600) is None
 
 
-@pytest.mark.parametrize("groups", [2, 10, 60, 200])
-@pytest.mark.parametrize("drawn", [2000, N])
+@pytest.mark.parametrize(("groups", "drawn"), [(2, 2000), (10, N), (60, 2000), (200, N)])
 def test_weak_communities_show(monkeypatch, groups, drawn):
     """Those of second eigenvalue 1.6/sqrt(degree): 1 is where no method sees any."""
     monkeypatch.setattr(block_model, "_DRAWN", drawn)

@@ -52,6 +52,13 @@ def planted(n, blocks, inside, outside, seed):
 sizes = st.tuples(st.integers(1, 12), st.integers(1, 12))
 
 
+def check_degrees(heads, matrix, *, symmetric):
+    """No sum of a row or a column has moved by as much as an edge, or two of a symmetric matrix."""
+    for axis in (0, 1):
+        moved = (heads - matrix.astype(float)).sum(axis=axis)
+        assert np.abs(moved).max() < (2.125 if symmetric else 1.125)
+
+
 @settings(max_examples=60, deadline=None)
 @given(sizes, st.booleans(), st.integers(0, 10**6), st.sampled_from([0, 1]))
 def test_every_draw_keeps_degrees(shape, symmetric, seed, scale):
@@ -62,13 +69,8 @@ def test_every_draw_keeps_degrees(shape, symmetric, seed, scale):
     assert (heads <= 1).all()
     assert (heads[matrix == 0] == 0).all()
     assert (heads[matrix == 1] == 1).all()
-    moved = heads - matrix
-    if symmetric:
-        assert np.array_equal(heads, heads.T)
-        assert np.abs(moved.sum(axis=1)).max() < 2.125
-    else:
-        assert np.abs(moved.sum(axis=1)).max() < 1.125
-        assert np.abs(moved.sum(axis=0)).max() < 1.125
+    assert not symmetric or np.array_equal(heads, heads.T)
+    check_degrees(heads, matrix, symmetric=symmetric)
 
 
 @pytest.mark.parametrize("symmetric", [True, False])
@@ -80,9 +82,7 @@ def test_the_bound_holds_at_scale_for_short_floats_too_and_a_seed_keeps_its_grap
         for _ in range(2)
     )
     assert np.array_equal(heads, again)
-    for axis in (0, 1):
-        moved = (heads - matrix.astype(float)).sum(axis=axis)
-        assert np.abs(moved).max() < (2.125 if symmetric else 1.125)
+    check_degrees(heads, matrix, symmetric=symmetric)
 
 
 def test_whole_sums_stay():
@@ -104,8 +104,7 @@ def copies_in_one_order(monkeypatch):
         side = len(matrix) // COPIES
         starts = side * np.arange(COPIES)[:, None]
         alone = real(matrix[:side, :side], symmetric=symmetric)
-        rows, columns = ((starts + order).reshape(-1) for order in alone)
-        return rows, columns
+        return tuple((starts + order).reshape(-1) for order in alone)
 
     monkeypatch.setattr(finishing, "_orders", orders)
 
@@ -214,8 +213,7 @@ def test_weights_are_rounded_and_stay_in_the_box():
 @pytest.mark.parametrize("noise", ["binary", "laplace"])
 def test_a_narrow_certificate_holds_for_the_exact_difference(noise, symmetric, monkeypatch):
     """At n = 14 enumeration gives the norm itself; float32 alone would miss it by rounding."""
-    widened = 0
-    for seed in range(10):
+    for seed in range(4):
         graph = random_graph(14 if symmetric else (14, 11), seed, density=0.4)
         made = release_graph(graph, epsilon=3.0, noise=noise, fit="first-order", seed=seed)
         exact = cut_norm(made.graph.dense() - made.noisy.estimate(), method="exact")
@@ -226,5 +224,4 @@ def test_a_narrow_certificate_holds_for_the_exact_difference(noise, symmetric, m
         assert narrow.lower <= exact.lower
         assert exact.upper <= narrow.upper
         assert narrow.upper - narrow.lower <= 1e-5 * exact.upper
-        widened += narrow.lower < narrow.upper
-    assert widened == 10
+        assert narrow.lower < narrow.upper

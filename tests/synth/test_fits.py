@@ -43,20 +43,21 @@ def check_in_box(x, given):
     assert x.shape == given.shape
     assert np.isfinite(x).all()
     assert 0 <= x.min() <= x.max() <= given.cap
-    if given.symmetric:
-        assert np.array_equal(x, x.T)
-    if given.hollow:
-        assert not x.diagonal().any()
+    assert not given.symmetric or np.array_equal(x, x.T)
+    assert not given.hollow or not x.diagonal().any()
+
+
+def check_same(found, other):
+    assert np.array_equal(found.matrix, other.matrix)
+    assert (found.value, found.lower, found.rounds) == (other.value, other.lower, other.rounds)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("fit", FITS)
 def test_a_fit_is_a_point_of_the_box_and_its_value_that_of_the_residual(fit, kind):
     given = KINDS[kind]
-    found, again = (FITS[fit].run(given) for _ in range(2))
+    found = FITS[fit].run(given)
     check_in_box(found.matrix, given)
-    assert np.array_equal(found.matrix, again.matrix)
-    assert (found.value, found.lower, found.rounds) == (again.value, again.lower, again.rounds)
     assert found.method == fit
     if fit == "maximum-entropy":
         assert (found.value, found.lower, found.gap, found.tolerance) == (None,) * 4
@@ -74,21 +75,21 @@ def test_a_fit_is_a_point_of_the_box_and_its_value_that_of_the_residual(fit, kin
 
 
 @pytest.mark.parametrize("fit", FITS)
-def test_no_time_gives_a_point_of_the_box_after_one_round(fit):
-    told, given = [], KINDS["undirected"]
-    found = FITS[fit].run(given, time_limit=1e-9, progress=lambda *step: told.append(step))
+def test_a_fit_stops_at_its_time_its_rounds_or_its_tolerance_and_repeats(fit):
+    told, given, run = [], KINDS["undirected"], FITS[fit].run
+    found = run(given, time_limit=1e-9, progress=lambda *step: told.append(step))
     assert (found.stopped, found.rounds) == ("time", 1)
     check_in_box(found.matrix, given)
     assert told
     assert all(0 <= done <= 1 for done, _ in told)
     assert given.blocks.map(lambda block: len(block.held)) == [0]  # nothing is left behind
-
-
-@pytest.mark.parametrize("fit", GAP_FITS)
-def test_a_search_stops_at_its_rounds_or_its_tolerance(fit):
-    few = FITS[fit].run(KINDS["undirected"], max_rounds=3, tolerance=0)
+    if fit == "maximum-entropy":
+        check_same(run(given), run(given))
+        return
+    few, again = (run(given, max_rounds=3, tolerance=0) for _ in range(2))
+    check_same(few, again)
     assert (few.stopped, few.rounds) == ("rounds", 3)
-    rough = FITS[fit].run(KINDS["undirected"], tolerance=0.5)
+    rough = run(given, tolerance=0.5)
     assert rough.stopped == "gap"
     assert rough.gap <= 0.5
 
@@ -104,9 +105,14 @@ def test_weights_without_a_cap_have_no_lower_bound_to_speak_of(fit):
     assert found.matrix.min() >= 0
 
 
-@pytest.mark.parametrize("symmetric", [True, False])
-@pytest.mark.parametrize(("fit", "degrees"), [("first-order", None), ("maximum-entropy", None),
-                                              ("maximum-entropy", 1)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("fit", "degrees", "symmetric"),
+    [
+        ("first-order", None, False),
+        ("maximum-entropy", None, True),
+        ("maximum-entropy", 1, False),
+    ],
+)
 def test_any_number_of_threads_gives_the_same_fit_to_the_last_bit(
     fit, degrees, symmetric, monkeypatch
 ):
@@ -114,33 +120,29 @@ def test_any_number_of_threads_gives_the_same_fit_to_the_last_bit(
     monkeypatch.setattr(universe, "_BLOCK_ENTRIES", 1)
     monkeypatch.setattr(maximum_entropy, "_PIECE", 200)
     monkeypatch.setattr(first_order, "_PIECE", 300)
-    graph = planted((16,) * 3, 0.9, 0.05)[0]
+    graph = planted((11,) * 3, 0.9, 0.05)[0]
     if not symmetric:
-        graph = planted_bipartite((16,) * 3, (12,) * 3, 0.9, 0.05)[0]
+        graph = planted_bipartite((11,) * 3, (9,) * 3, 0.9, 0.05)[0]
     options = {"max_rounds": 25} if fit == "first-order" else {}
     fits = []
     for threads in (1, 3):
         monkeypatch.setattr(resources, "_processors", lambda count=threads: count)
         given = problem(graph, epsilon=2.0, degrees=degrees)
-        assert len(given.blocks.layout.bounds()) == 6
+        assert len(given.blocks.layout.bounds()) == 5
         with threadpool_limits(threads, user_api="blas"):
             fits.append(FITS[fit].run(given, **options))
-    for found in fits:
-        assert np.array_equal(found.matrix, fits[0].matrix)
-        assert (found.value, found.lower) == (fits[0].value, fits[0].lower)
-        check_in_box(found.matrix, given)
+    check_same(*fits)
+    check_in_box(fits[0].matrix, given)
 
 
 def test_matrices_without_a_distribution_or_a_cap_are_refused():
     plain = matrix_problem(np.ones((6, 4)), symmetric=False)
-    uncapped = FitProblem(KINDS["undirected"].blocks, np.inf)
-    for given in (plain, uncapped):
-        with pytest.raises(ParameterError, match="weight cap") as caught:
+    for given in (plain, FitProblem(KINDS["undirected"].blocks, np.inf)):
+        with pytest.raises(ParameterError, match="weight cap"):
             FITS["maximum-entropy"].run(given)
-        assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("huge", [10**6, -(10**6), 2**60])
+@pytest.mark.parametrize("huge", [-(10**6), 2**60])
 @pytest.mark.parametrize("bipartite", [False, True])
 def test_vertices_with_huge_noisy_degrees(bipartite, huge):
     """The noise has no bound: the fit must have none on what it can take."""
@@ -155,16 +157,12 @@ def test_vertices_with_huge_noisy_degrees(bipartite, huge):
     check_in_box(FITS["maximum-entropy"].run(broken).matrix, given)
 
 
-def star(n):
-    return Graph(np.zeros(n - 1, int), np.arange(1, n), vertices=n)
-
-
 GRAPHS = {
     "two vertices": Graph([0], [1], vertices=2),
     "three vertices": Graph([0], [1], vertices=3),
     "no edges": Graph([], [], vertices=15),
     "complete": Graph(*np.triu_indices(15, 1), vertices=15),
-    "star": star(20),
+    "star": Graph(np.zeros(19, int), np.arange(1, 20), vertices=20),
     "matching": Graph(np.arange(0, 20, 2), np.arange(1, 20, 2), vertices=20),
     "two cliques": planted((9, 9), 1.0, 0.0)[0],
     "1 x 1": BipartiteGraph([0], [0], left=1, right=1),
@@ -182,35 +180,25 @@ GRAPHS = {
         [0, 1], [1, 2], [0.5, 2.5], left=5, right=9, weight_cap=2.5
     ),
 }
+SEEN = ("no edges", "complete", "two cliques", "full bipartite", "all arcs")
 
 
-@pytest.mark.parametrize(("epsilon", "mechanism"), [(1e-4, "auto"), (1e-4, "degrees+response"),
-                         (1.0, "response"), (1.0, "degrees+response"),
-                         (50.0, "auto"), (50.0, "degrees+response")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("epsilon", "mechanism"),
+    [(1e-4, "degrees+response"), (1.0, "degrees+response"), (50.0, "response")],
+)
 @pytest.mark.parametrize("name", GRAPHS)
 def test_graphs_at_the_edge(name, epsilon, mechanism):
-    """Warnings are errors here: no overflow, no division by zero, no entry out of the box."""
+    """Warnings are errors here: no overflow, no division by zero, no entry out of the box. Without
+    noise to speak of the graph comes back."""
     graph = GRAPHS[name]
     noise = "laplace" if graph.weighted else "binary"
     made = release_graph(graph, epsilon=epsilon, noise=noise, mechanism=mechanism, seed=0)
     check_in_box(made.graph.dense(), FitProblem(made.noisy.blocks, graph.weight_cap))
     assert made.certificate.upper >= made.certificate.lower >= 0
-    assert made.degrees is not None or mechanism != "degrees+response"
-
-
-@pytest.mark.parametrize("name", ["no edges", "complete", "two cliques", "full bipartite",
-                                  "all arcs"])  # fmt: skip
-def test_without_noise_to_speak_of_the_graph_comes_back(name):
-    graph = GRAPHS[name]
-    made = release_graph(graph, epsilon=50.0, mechanism="response", seed=0)
-    assert np.abs(made.graph.dense() - graph.dense()).mean() < 0.02
-
-
-@pytest.mark.parametrize("fit", GAP_FITS)
-def test_the_smallest_graph(fit):
-    made = release_graph(GRAPHS["two vertices"], epsilon=9.0, fit=fit, seed=0)
-    assert made.certificate.upper >= 0
-    assert made.fit.lower <= made.fit.value * (1 + 1e-4)
+    assert (made.degrees is None) is (mechanism == "response")
+    if mechanism == "response" and name in SEEN:
+        assert np.abs(made.graph.dense() - graph.dense()).mean() < 0.02
 
 
 @pytest.mark.parametrize("seed", [1, 4])
@@ -220,13 +208,9 @@ def test_noise_in_the_direction_of_the_degrees_makes_no_core(seed):
     from what its degrees expect by a twentieth of that, not by a tenth to a quarter."""
     n, density = 200, 0.3
     rng = np.random.default_rng(100)
-    rows, columns = np.nonzero(np.triu(rng.random((n, n)) < density, 1))
-    made = release_graph(
-        Graph(rows, columns, vertices=n),
-        epsilon=0.5,
-        seed=seed,
-        mechanism=Response("degrees+response", degree_share=0.97),
-    )
+    ends = np.nonzero(np.triu(rng.random((n, n)) < density, 1))
+    how = Response("degrees+response", degree_share=0.97)
+    made = release_graph(Graph(*ends, vertices=n), epsilon=0.5, seed=seed, mechanism=how)
     x = made.graph.dense()
     away = np.linalg.norm(x - chung_lu(x.sum(axis=1)), 2)
     assert away < 0.05 * density * n

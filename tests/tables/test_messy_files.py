@@ -80,11 +80,7 @@ CASES = {
         {"delimiter": ";", "ignore_weights": True},
     ),
     "blanks in a .csv": Case(
-        "x.csv",
-        "a b\nb c\n",
-        PLAIN,
-        "delimiter=",
-        {"delimiter": "blank", "header": False},
+        "x.csv", "a b\nb c\n", PLAIN, "delimiter=", {"delimiter": "blank", "header": False}
     ),
     "names with blanks between tabs": Case(
         "x.txt",
@@ -102,9 +98,7 @@ CASES = {
     ),
     # Times and other columns that are no weights.
     "tracing app": Case(
-        "x.csv",
-        "Patient ID,Contacted Person,Time Stamp\n1,2,1597427261\n2,3,1597427999\n",
-        TIMES,
+        "x.csv", "Patient ID,Contacted Person,Time Stamp\n1,2,1597427261\n2,3,1597427999\n", TIMES
     ),
     "tracing app, time first": Case(
         "x.csv", "timestamp,person,contact\n1597427261,1,2\n1597427999,2,3\n", TIMES
@@ -178,12 +172,7 @@ CASES = {
         "b;c;2.5;2020-01-02 11:00\r\n",
         HEAVY,
         "column 3 is a weight; pass --columns weight=",
-        {
-            "source": "from",
-            "target": "to",
-            "weight": "minutes",
-            "merge": "sum",
-        },
+        {"source": "from", "target": "to", "weight": "minutes", "merge": "sum"},
     ),
     "Neo4j shell": Case(
         "x.csv",
@@ -208,12 +197,7 @@ CASES = {
         "x.edgelist", "a b 3.0\nb c 2.5\n", HEAVY, "weight=", {"weight": "3"}
     ),
     "KONECT, weighted": Case(
-        "out.x",
-        "% sym weighted\n% 2 3 3\n1 2 3 99\n2 3 2.5 99\n",
-        {
-            (1, 2): 3.0,
-            (2, 3): 2.5,
-        },
+        "out.x", "% sym weighted\n% 2 3 3\n1 2 3 99\n2 3 2.5 99\n", {(1, 2): 3.0, (2, 3): 2.5}
     ),
     "KONECT, unweighted with times": Case("out.x", "% sym unweighted\n1 2 1 99\n2 3 1 99\n", TIMES),
     "igraph, ncol": Case("x.txt", "a b\nb c\n", PLAIN),
@@ -242,33 +226,16 @@ CASES = {
         "x.txt", "source target\na b\nb c\n", PLAIN, "--columns header=yes", {"header": True}
     ),
     "semicolons in a .txt": Case(
-        "x.txt",
-        "From;To\na;b\nb;c\n",
-        PLAIN,
-        "delimiter=",
-        {"delimiter": ";", "header": True},
+        "x.txt", "From;To\na;b\nb;c\n", PLAIN, "delimiter=", {"delimiter": ";", "header": True}
     ),
     "quotes and separators in names": Case(
-        "x.csv",
-        'Source;Target\n"Doe; Jane";"O""Neil"\n',
-        {("Doe; Jane", 'O"Neil'): 1.0},
+        "x.csv", 'Source;Target\n"Doe; Jane";"O""Neil"\n', {("Doe; Jane", 'O"Neil'): 1.0}
     ),
     "names that nobody knows": Case(
-        "x.csv",
-        "Wer,Wen\na,b\nb,c\n",
-        PLAIN,
-        "header",
-        {"source": "Wer", "target": "Wen"},
+        "x.csv", "Wer,Wen\na,b\nb,c\n", PLAIN, "header", {"source": "Wer", "target": "Wen"}
     ),
     "no separator known": Case(
-        "x.csv",
-        "a:b\nb:c\n",
-        PLAIN,
-        "delimiter=",
-        {
-            "delimiter": ":",
-            "header": False,
-        },
+        "x.csv", "a:b\nb:c\n", PLAIN, "delimiter=", {"delimiter": ":", "header": False}
     ),
 }
 

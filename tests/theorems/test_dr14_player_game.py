@@ -236,11 +236,6 @@ def test_one_query_of_a_hidden_list_shows_as_little_as_is_stated(player):
     assert 1 - (1 - height / (height + 9)) ** 2 <= hide
 
 
-def test_a_list_that_is_too_short_to_hide_is_refused():
-    with pytest.raises(ParameterError, match="too short"):
-        list_distribution(halves(6, 4), blocks(6), 0.1, "both")
-
-
 def test_a_graph_on_other_vertices_is_refused():
     graph = Graph([0], [1], vertices=9)
     with pytest.raises(ParameterError, match="other vertices"):

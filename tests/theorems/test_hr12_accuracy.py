@@ -24,7 +24,6 @@ from graphcuts_dp.distances.learner import L1Learner, guaranteed
 from graphcuts_dp.distances.locations import Locations, all_distances
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.distances.session import InteractiveDistances
-from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.privacy.noise import SeededEntropy
 from scripts.figures.distance_bounds import (
     embedded_range,
@@ -132,18 +131,18 @@ def embedded_runs(embedding, truth_of, metric):
 
 
 def test_theorem_10_straight_line_distances():
-    places = np.random.default_rng(3).uniform(size=(12, 2))
-    metric = Metric.path(12)  # labels only
-    embedding = projection_embedding(places, dimensions=8, public_seed=1)
+    places = np.random.default_rng(3).uniform(size=(8, 2))
+    metric = Metric.path(8)  # labels only
+    embedding = projection_embedding(places, dimensions=4, public_seed=1)
     true = np.sqrt(((places[:, None] - places) ** 2).sum(axis=2))
     assert embedded_runs(embedding, lambda here: true @ here.counts / here.people, metric) > 0.5
 
 
 def test_theorems_7_and_11_any_metric():
-    graph = nx.cycle_graph(14)
+    graph = nx.cycle_graph(9)
     nx.set_edge_attributes(graph, {edge: 1 + edge[0] % 3 for edge in graph.edges}, "weight")
     metric = Metric.of(graph)
-    embedding = bourgain_embedding(metric, public_seed=2, repetitions=4)
+    embedding = bourgain_embedding(metric, public_seed=2, repetitions=3)
     assert 1 < embedding.contraction < 10
     assert embedded_runs(embedding, all_distances, metric) > 0.5
 
@@ -214,15 +213,6 @@ def test_our_guarantees_have_the_papers_power_of_n_and_a_smaller_one_of_l(delta,
         people=10**9, dimensions=4, queries=1000, epsilon=1.0, delta=delta, beta=BETA
     )
     assert error(10**9, 4) < paper / 20
-
-
-def test_numbers_out_of_range_are_refused():
-    good = {"people": 10, "dimensions": 1, "queries": 5, "epsilon": 1, "delta": 0, "beta": 0.1}
-    assert hr12_interactive_error(**good) > 0
-    for bad in ({"people": 0}, {"dimensions": 0}, {"queries": 0}, {"epsilon": 0},
-                {"delta": 1}, {"beta": 0}):  # fmt: skip
-        with pytest.raises(ParameterError):
-            hr12_interactive_error(**(good | bad))
 
 
 def test_the_error_never_passes_the_largest_distance():

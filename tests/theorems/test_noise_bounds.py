@@ -248,7 +248,10 @@ def test_the_matrix_form_counts_edges_inside_both_sets_twice():
         doubled += inside > 0
     assert doubled > 10
     everything = np.ones(12, dtype=bool)
-    assert A.sum() == 2 * CutQuery(everything, everything).value(graph)
+    whole = CutQuery(everything, everything).value(graph)
+    assert (
+        exact_cut_norm(A) == A.sum() == 2 * whole
+    )  # a sum of four disjoint cuts, two of them twice
 
 
 def test_one_edge_moves_the_matrix_form_by_two_and_a_cut_query_by_one():
@@ -257,14 +260,6 @@ def test_one_edge_moves_the_matrix_form_by_two_and_a_cut_query_by_one():
     assert edge.dense()[np.ix_(S, T)].sum() == 2
     assert CutQuery(S, T).value(edge) - CutQuery(S, T).value(empty) == 1
     assert CutQuery(S, T).sensitivity(empty) == 1
-
-
-def test_half_against_half_bounds_the_matrix_form_by_four_cuts():
-    """Any A(S,T) is a sum of at most four disjoint cuts, two of which count inside twice."""
-    graph = random_graph(8, 5)
-    A = graph.dense()
-    whole = np.ones(8, dtype=bool)
-    assert exact_cut_norm(A) == A.sum() == 2 * CutQuery(whole, whole).value(graph)
 
 
 def worst_error(estimate, truth):

@@ -1,0 +1,208 @@
+"""Statistical tests of the samplers.
+
+Tolerances. Each test compares about 10^6 samples of a fixed seed with an exact distribution at a
+level of 1e-9 (`LEVEL`); there are fewer than 100 comparisons, so had the seeds been drawn at
+random, the chance that any of them fails for a right sampler would be below 1e-6, though several
+look at the same samples. Chi-square cells hold at least 1000 expected samples, so that the
+chi-square distribution is nearly right in the far tail too; exact summation below shows for the
+smallest cell that the true level is under ten times the nominal one.
+Each kind of test has a twin with a slightly broken sampler that it must reject.
+"""
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+import pytest
+import scipy.stats
+from exact_reference import chi_square
+
+from graphcuts_dp.privacy.noise import (
+    _BLOCK,
+    SeededEntropy,
+    SystemEntropy,
+    sample_discrete_laplace,
+    sample_flips,
+    sample_geometric,
+)
+
+SIZE = 10**6
+LEVEL = 1e-9
+LEAST = 1000  # expected samples in a cell
+EPSILONS = [Fraction(1, 100), Fraction(1, 2), Fraction(1), Fraction(3), Fraction(6)]
+RATES = [Fraction(2), Fraction(7, 10), Fraction(1, 10), Fraction(1, 700), Fraction(3, 2**21)]
+QUARTER = Fraction(1, 4)
+
+
+@lru_cache(maxsize=16)
+def geometric(rate, size=SIZE):
+    return sample_geometric(rate, size, SeededEntropy(2))
+
+
+@lru_cache(maxsize=16)
+def laplace(rate, size=SIZE):
+    return sample_discrete_laplace(rate, size, SeededEntropy(3))
+
+
+def fit_of_bits(bits, epsilon):
+    """p-value of flips with probability 1/(1 + e^epsilon)."""
+    q, flips = 1 / (1 + math.exp(epsilon)), int(bits.sum())
+    return chi_square(np.array([flips, len(bits) - flips]), [q, 1 - q], LEAST)
+
+
+def laplace_cdf(k, rate):
+    """P(K <= k) of the discrete Laplace distribution."""
+    r = math.exp(-rate)
+    k = np.asarray(k, dtype=float)
+    return np.where(k < 0, np.exp(rate * k) / (1 + r), 1 - np.exp(-rate * (k + 1)) / (1 + r))
+
+
+def geometric_cdf(k, rate):
+    return np.where(np.asarray(k) < 0, 0.0, -np.expm1(-rate * (np.asarray(k, dtype=float) + 1)))
+
+
+def fit_of(samples, cdf, rate, cells=60):
+    """p-value of samples against a distribution function, in cells of about equal mass.
+
+    The cells are fixed by the exact distribution, before the samples are seen.
+    """
+    rate = float(rate)
+    reach = math.ceil(12 / rate)
+    grid = np.arange(-reach, reach + 1, max(1, reach // 2000))
+    edges = []
+    done = 0.0
+    for point, mass in zip(grid, cdf(grid, rate), strict=True):
+        if mass - done >= max(1 / cells, LEAST / SIZE):
+            edges.append(point)
+            done = mass
+    while 1 - cdf(edges[-1], rate) < LEAST / SIZE:
+        edges.pop()
+    masses = np.diff(np.concatenate([[0.0], cdf(np.array(edges), rate), [1.0]]))
+    observed = np.bincount(np.searchsorted(edges, samples, side="left"), minlength=len(masses))
+    return chi_square(observed, masses, LEAST)
+
+
+def fit_of_low_digits(samples, rate):
+    """p-value of the lowest binary digits, where a float sampler would have holes."""
+    masses = np.exp(-float(rate) * np.arange(8))
+    masses, counts = masses / masses.sum(), np.bincount(samples % 8, minlength=8)
+    while masses[-1] * len(samples) < LEAST:
+        masses, counts = (np.append(each[:-2], each[-2:].sum()) for each in (masses, counts))
+    return chi_square(counts, masses, LEAST)
+
+
+def fit_of_signs(samples):
+    """p-values of as many above as below 0: of all, and of the larger half of those that are not 0.
+
+    Sizes must not tell the sign.
+    """
+    size = np.abs(samples)
+    large = size > np.median(size[size > 0])
+    signs = [samples[samples != 0] > 0, samples[large] > 0]
+    return [scipy.stats.binomtest(int(each.sum()), len(each)).pvalue for each in signs]
+
+
+def dependence(first, second, cells=6):
+    """p-value of a chi-square test of independence, in cells by rank."""
+    codes = []
+    for values in (first, second):
+        edges = np.unique(np.quantile(values, np.linspace(0, 1, cells + 1)[1:-1]))
+        codes.append(np.searchsorted(edges, values, side="left"))
+    table = np.zeros((codes[0].max() + 1, codes[1].max() + 1))
+    np.add.at(table, tuple(codes), 1)
+    return scipy.stats.chi2_contingency(table, correction=False).pvalue
+
+
+def test_the_level_is_honest_in_the_far_tail():
+    """Exact probability, two cells with 1000 expected in one: still below ten times the level."""
+    trials, p = SIZE, LEAST / SIZE
+    critical = math.sqrt(scipy.stats.chi2.isf(LEVEL, 1) * trials * p * (1 - p))
+    exact = scipy.stats.binom.sf(LEAST + critical, trials, p)
+    exact += scipy.stats.binom.cdf(LEAST - critical, trials, p)
+    assert exact < 10 * LEVEL
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_flips_have_their_probability(epsilon):
+    assert fit_of_bits(sample_flips(epsilon, SIZE, SeededEntropy(1)), epsilon) > LEVEL
+
+
+@pytest.mark.parametrize("rate", RATES)
+def test_geometric_samples_fit(rate):
+    assert fit_of(geometric(rate), geometric_cdf, rate) > LEVEL
+    assert fit_of_low_digits(geometric(rate), rate) > LEVEL
+
+
+@pytest.mark.parametrize("rate", RATES)
+def test_discrete_laplace_samples_fit(rate):
+    assert fit_of(laplace(rate), laplace_cdf, rate) > LEVEL
+    assert min(fit_of_signs(laplace(rate))) > LEVEL
+
+
+def test_the_operating_systems_bits_fit_too():
+    rate = Fraction(1, 3)
+    assert fit_of(sample_discrete_laplace(rate, SIZE, SystemEntropy()), laplace_cdf, rate) > LEVEL
+
+
+@pytest.mark.parametrize("rate", RATES)
+@pytest.mark.parametrize("probability", [1e-2, 1e-4])
+def test_tails_on_both_sides(rate, probability):
+    """Counts beyond a far point against the exact binomial distribution, at `LEVEL`."""
+    samples = laplace(rate)
+    far = math.ceil(-math.log(probability) / float(rate))
+    tail = float(laplace_cdf(-far, float(rate)))
+    low, high = (scipy.stats.binom.ppf(p, SIZE, tail) for p in (LEVEL / 2, 1 - LEVEL / 2))
+    for count in (int((samples <= -far).sum()), int((samples >= far).sum())):
+        assert low <= count <= high
+
+
+@pytest.mark.parametrize("lag", [1, 2, 8])
+def test_neighbouring_samples_are_independent(lag):
+    start = np.arange(SIZE - lag)
+    start = start[(start // lag) % 2 == 0]  # disjoint pairs
+    for samples in (
+        sample_flips(Fraction(1), SIZE, SeededEntropy(7)).astype(int),
+        laplace(QUARTER),
+    ):
+        assert dependence(samples[start], samples[start + lag]) > LEVEL
+
+
+def test_samples_are_independent_across_blocks():
+    samples = laplace(QUARTER, 2 * _BLOCK)
+    flips = sample_flips(Fraction(1), 2 * _BLOCK, SeededEntropy(9)).astype(int)
+    for drawn in (samples, flips):
+        assert dependence(drawn[:_BLOCK], drawn[_BLOCK:]) > LEVEL
+
+
+def test_digit_groups_are_independent():
+    """Rate 3/2^21 is drawn in three groups; a stream used twice would tie them together."""
+    samples = geometric(RATES[-1])
+    low, middle, high = samples % 512, (samples >> 9) % 512, samples >> 18
+    for first, second in ((low, middle), (middle, high), (low, high)):
+        assert dependence(first, second) > LEVEL
+
+
+def test_twins_with_a_wrong_rate_are_rejected():
+    assert fit_of(laplace(Fraction(103, 1000)), laplace_cdf, 0.1) < LEVEL
+    assert fit_of_bits(sample_flips(Fraction(102, 100), SIZE, SeededEntropy(1)), 1.0) < LEVEL
+
+
+def test_a_twin_that_rounds_a_continuous_laplace_is_rejected():
+    samples = np.rint(np.random.default_rng(0).laplace(scale=2.0, size=SIZE)).astype(int)
+    assert fit_of(samples, laplace_cdf, 0.5) < LEVEL
+
+
+def test_a_twin_without_low_digits_is_rejected():
+    rate = Fraction(1, 700)
+    assert fit_of_low_digits(geometric(rate) & ~1, rate) < LEVEL
+
+
+def test_a_twin_that_repeats_samples_is_rejected():
+    samples = laplace(QUARTER).copy()
+    samples[1 : SIZE // 20 : 2] = samples[0 : SIZE // 20 - 1 : 2]
+    assert dependence(samples[::2], samples[1::2]) < LEVEL
+
+
+def test_a_twin_that_leans_to_one_side_is_rejected():
+    assert fit_of_signs(laplace(QUARTER) + (np.arange(SIZE) % 20 == 0))[0] < LEVEL
