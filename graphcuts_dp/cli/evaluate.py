@@ -11,7 +11,7 @@ from graphcuts_dp.cli.options import Commands, command_first
 from graphcuts_dp.cli.reading import Reading
 from graphcuts_dp.cutnorm.cut_norm import METHODS, NORMS, cut_norm
 from graphcuts_dp.evaluation.cut_error import cut_errors, graph_cut_errors
-from graphcuts_dp.evaluation.tables import NOT_PRIVATE, CutErrorTable
+from graphcuts_dp.evaluation.tables import NOT_PRIVATE, CutErrorTable, KeptTable
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.options import INPUT, OUTPUT, option
 from graphcuts_dp.pairs.query_lines import read_lines, read_query
@@ -84,7 +84,10 @@ def release(
     Example: graphcuts-dp evaluate release mail.edges.gz synthetic.graphml
     """
     made = Release.load(path)
-    return _report(cut_errors(reading.read(source), made, seed=seed), plot, force=force)
+    graph = reading.read(source)
+    with progress_bar("measuring") as progress:
+        table = cut_errors(graph, made, seed=seed, progress=progress)
+    return _report(table, plot, force=force)
 
 
 @evaluate.command("cut-norm")
@@ -145,4 +148,4 @@ def _report(table: CutErrorTable, plot: str | None, *, force: bool) -> Report:
     if plot is not None:  # before the table: whoever reads that may stop reading early
         write_figure(table.plot(), plot, force=force)
         say(f"figure: {plot} ({NOT_PRIVATE})")
-    return Report(table.to_dict(), [table])
+    return Report(table.to_dict(), [table, KeptTable(table.estimates, table.kept)])

@@ -1,17 +1,18 @@
 """Measured cut errors of a release, or of any graph. Reads the true graph: not private."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, permutations
 from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.errors import GraphError, QueryError
-from graphcuts_dp.evaluation.tables import CutErrorRow, CutErrorTable, CutPoint
+from graphcuts_dp.evaluation.tables import CutErrorRow, CutErrorTable, CutPoint, KeptRow
 from graphcuts_dp.graph.adjacency import (
     OTHER_VERTICES,
     AnyGraph,
@@ -20,13 +21,18 @@ from graphcuts_dp.graph.adjacency import (
     Graph,
     check_kinds,
 )
-from graphcuts_dp.pairs.queries import CutQuery, answer_all
+from graphcuts_dp.pairs.queries import CutQuery, answer_all, answer_on_matrix
 from graphcuts_dp.pairs.vertices import Label
 from graphcuts_dp.resources import Progress, silent
 from graphcuts_dp.results.release import Release
 
 _RANDOM_CUTS = 200
 _LEAST_COMMUNITY = 10
+_TOLERANCE = 0.1  # of the bounds on worst cuts: closer ones take several times as long
+_LARGE = 1 << 22  # entries from which differences are held in single precision
+_QUANTILES = {"least": 0.0, "tenth": 0.1, "median": 0.5, "nine tenths": 0.9, "largest": 1.0}
+DEGREES, EMPTY = "true degrees alone", "empty graph"
+Made = Callable[[], npt.NDArray[np.float64]] | None  # makes a matrix; None for one of zeros
 
 
 @final
@@ -37,10 +43,18 @@ class CutFamily:
     Attributes:
         kind: what they are.
         queries: the cuts.
+        axis: along which a matrix is added up to answer them, if they are of single vertices.
     """
 
     kind: str
     queries: tuple[CutQuery, ...]
+    axis: int | None = None
+
+    def values(self, matrix: Any, graph: AnyGraph) -> npt.NDArray[np.float64]:
+        """Of all cuts, on a matrix of the vertices of this graph."""
+        if self.axis is not None:
+            return np.asarray(matrix.sum(axis=self.axis, dtype=np.float64)).ravel()
+        return answer_on_matrix(self.queries, matrix, graph.space)
 
 
 def cut_errors(
@@ -49,6 +63,7 @@ def cut_errors(
     *,
     groups: Mapping[str, Sequence[Label]] | None = None,
     seed: int = 0,
+    progress: Progress = silent,
 ) -> CutErrorTable:
     """Measure the cut errors of a release against the graph that it was made from.
 
@@ -58,9 +73,11 @@ def cut_errors(
         groups: named sets of vertices; the cuts between each two of them become a family of
             their own (not of bipartite graphs).
         seed: of the random cuts, 0 or larger.
+        progress: called with the fraction done and a message.
 
     Returns:
-        Errors of the noisy matrix, of the synthetic graph if there is one, and of answering 0.
+        Errors of the noisy matrix, of the synthetic graph if there is one, of what the true
+        degrees alone would tell, and of the empty graph; and what each keeps of the communities.
         NOT PRIVATE: computed from the true graph, costs no budget, must not be published.
 
     Raises:
@@ -71,18 +88,18 @@ def cut_errors(
         raise QueryError("the release was made from a graph on other vertices")
     if graph.weighted and noisy.distribution.name == "binary":
         raise QueryError("the release was made without weights; read the graph without them too")
-    truth = graph.dense()
-    estimates: dict[str, npt.NDArray[Any]] = {"noisy": noisy.estimate()}
+    estimates: dict[str, Made] = {"noisy": noisy.estimate}
     if release.has_graph:
-        estimates["synthetic"] = release.graph.dense()
-    estimates["all zero"] = np.zeros_like(truth)
-
-    families = cut_families(graph, groups=groups, seed=seed)
-    return CutErrorTable(
-        title=f"{noisy.distribution.name} noise, epsilon = {release.guarantee.epsilon:g}",
-        estimates=tuple(estimates),
-        rows=_rows(graph, truth, estimates, families, silent),
-        points=_points(families, graph, release),
+        estimates["synthetic"] = release.graph.dense
+    families, communities = _families(graph, groups=groups, seed=seed)
+    return _table(
+        f"{noisy.distribution.name} noise, epsilon = {release.guarantee.epsilon:g}",
+        graph,
+        estimates,
+        families,
+        communities,
+        progress,
+        _points(families, graph, release),
     )
 
 
@@ -106,8 +123,9 @@ def graph_cut_errors(
         progress: called with the fraction done and a message.
 
     Returns:
-        Errors of the synthetic graph and of two answers that learn next to nothing: the true
-        density spread over all pairs, and 0. NOT PRIVATE: computed from the true graph.
+        Errors of the synthetic graph, of what the true degrees alone would tell (Chung, Lu), and of
+        the empty graph; and what each keeps of the true communities and degrees. NOT PRIVATE:
+        computed from the true graph.
 
     Raises:
         GraphError: other vertices, or graphs of two kinds.
@@ -116,70 +134,123 @@ def graph_cut_errors(
     check_kinds(graph, synthetic)
     if graph.space != synthetic.space:
         raise GraphError(OTHER_VERTICES)
-    truth = graph.dense()
-    density = np.full_like(truth, truth.sum() / max(1, truth.size - _diagonal(graph)))
-    if not isinstance(graph, BipartiteGraph):
-        np.fill_diagonal(density, 0.0)
-    estimates = {
-        "synthetic": synthetic.dense(),
-        "density only": density,
-        "all zero": np.zeros_like(truth),
-    }
-    families = cut_families(graph, seed=seed)
+    families, communities = _families(graph, seed=seed)
     if queries:
         families.append(CutFamily("given cuts", tuple(queries)))
-    rows = _rows(graph, truth, estimates, families, progress)
     shown = _telling(families).queries
     values, others = answer_all(shown, graph), answer_all(shown, synthetic)
-    points = [CutPoint(float(t), float(s)) for t, s in zip(values, others, strict=True)]
-    return CutErrorTable(title=title, estimates=tuple(estimates), rows=rows, points=tuple(points))
+    points = tuple(CutPoint(float(t), float(s)) for t, s in zip(values, others, strict=True))
+    made: dict[str, Made] = {"synthetic": synthetic.dense}
+    return _table(title, graph, made, families, communities, progress, points)
 
 
-def _diagonal(graph: AnyGraph) -> int:
-    return 0 if isinstance(graph, BipartiteGraph) else graph.n
+def _by_degrees(graph: AnyGraph) -> npt.NDArray[np.float64]:
+    """The matrix r_i c_j / sum that true degrees expect, within the cap."""
+    matrix = graph.to_scipy()
+    rows, columns = (np.asarray(matrix.sum(axis=axis)).ravel() for axis in (1, 0))
+    found = np.outer(rows, columns / max(rows.sum(), 1e-300))
+    if not isinstance(graph, BipartiteGraph):
+        np.fill_diagonal(found, 0.0)
+    cap = graph.weight_cap if graph.weighted else 1.0
+    return found if cap is None else np.minimum(found, cap, out=found)
 
 
-def _rows(
+def _table(
+    title: str,
     graph: AnyGraph,
-    truth: npt.NDArray[np.float64],
-    estimates: Mapping[str, npt.NDArray[Any]],
+    given: Mapping[str, Made],
     families: Sequence[CutFamily],
+    communities: Sequence[npt.NDArray[np.bool_]],
     progress: Progress,
-) -> tuple[CutErrorRow, ...]:
-    """The worst cut, then each family."""
-    kind = {
-        "bipartite": isinstance(graph, BipartiteGraph),
-        "directed": isinstance(graph, DirectedGraph),
-    }
-    worst = []
-    for i, (name, estimate) in enumerate(estimates.items()):
-        progress(i / (len(estimates) + 1), f"worst cut, {name}")
-        worst.append(cut_norm(estimate - truth).upper)
-    progress(len(estimates) / (len(estimates) + 1), "kinds of cuts")
-    twice = 2 if isinstance(graph, Graph) else 1
-    rows = [CutErrorRow("worst cut (matrix form)", 0, twice * graph.weights.sum(), tuple(worst))]
-    for family in families:
-        values = answer_all(family.queries, graph)
-        errors = tuple(
-            float(np.abs(answer_all(family.queries, estimate, **kind) - values).mean())
-            for estimate in estimates.values()
+    points: tuple[CutPoint, ...],
+) -> CutErrorTable:
+    """All errors, one estimate after the other: one matrix is held at a time."""
+    estimates: dict[str, Made] = {**given, DEGREES: lambda: _by_degrees(graph), EMPTY: None}
+    truth = graph.to_scipy()
+    blocks = np.array(communities, dtype=np.float64).T
+    values = [family.values(truth, graph) for family in families]
+    total = float(truth.sum())
+    worst, errors, kept = [], [], [_kept(truth, blocks)]
+    for place, (name, make) in enumerate(estimates.items()):
+        progress(place / len(estimates), f"worst cut, {name}")
+        if make is None:
+            worst.append(total)
+            errors.append([float(np.abs(each).mean()) for each in values])
+            kept.append([0.0] * len(kept[0]))
+            continue
+        matrix = make()
+        kept.append(_kept(matrix, blocks))
+        difference = _less(matrix, truth)
+        del matrix
+        worst.append(cut_norm(difference, tolerance=_TOLERANCE).upper + _lost(difference, total))
+        progress((place + 0.8) / len(estimates), f"kinds of cuts, {name}")
+        errors.append(
+            [float(np.abs(family.values(difference, graph)).mean()) for family in families]
         )
-        rows.append(CutErrorRow(family.kind, len(values), float(values.mean()), errors))
-    return tuple(rows)
+        del difference
+    rows = [CutErrorRow("worst cut (matrix form)", 0, total, tuple(worst))]
+    for family, value, error in zip(families, values, zip(*errors, strict=True), strict=True):
+        rows.append(CutErrorRow(family.kind, len(value), float(value.mean()), error))
+    names = ["modularity of the communities"] * bool(len(communities))
+    names += [f"degrees: {name}" for name in _QUANTILES]
+    shape = [
+        KeptRow(name, each[0], each[1:])
+        for name, each in zip(names, zip(*kept, strict=True), strict=True)
+    ]
+    return CutErrorTable(title, tuple(estimates), tuple(rows), points, tuple(shape))
 
 
-def cut_families(
-    graph: AnyGraph, *, groups: Mapping[str, Sequence[Label]] | None = None, seed: int = 0
-) -> list[CutFamily]:
+def _less(matrix: npt.NDArray[np.float64], truth: sp.csr_array) -> npt.NDArray[np.floating]:
+    """A matrix less the true one; in single precision if it is large."""
+    kind = np.float32 if matrix.size > _LARGE else np.float64
+    difference: npt.NDArray[np.floating] = matrix.astype(kind)
+    edges = truth.tocoo()
+    difference[edges.row, edges.col] -= edges.data.astype(kind)
+    return difference
+
+
+def _lost(difference: npt.NDArray[np.floating], total: float) -> float:
+    """What rounding may hide of a cut: half a unit of each entry, and of what it was made from."""
+    if difference.dtype == np.float64:
+        return 0.0
+    unit = float(np.finfo(difference.dtype).eps)
+    return unit * (float(np.linalg.norm(difference.ravel(), 1)) + total)
+
+
+def _kept(matrix: Any, blocks: npt.NDArray[np.float64]) -> list[float]:
+    """Modularity of communities, if there are any, and quantiles of the degrees of rows.
+
+    With B the sums between communities and w the sum of all weights, modularity is the trace of B/w
+    less the sum of its row sums times its column sums (Newman 2004).
+    """
+    degrees = np.asarray(matrix.sum(axis=1, dtype=np.float64)).ravel()
+    found = [float(each) for each in np.quantile(degrees, list(_QUANTILES.values()))]
+    if not blocks.size:
+        return found
+    total = float(degrees.sum())
+    into = np.asarray(matrix.sum(axis=0, dtype=np.float64)).ravel()
+    within = float(np.sum(blocks * (matrix @ blocks)))
+    expected = float((degrees @ blocks) @ (into @ blocks))
+    return [within / total - expected / total**2 if total > 0 else 0.0, *found]
+
+
+def cut_families(graph: AnyGraph, *, seed: int = 0) -> list[CutFamily]:
     """The kinds of cuts that `cut_errors` tries."""
+    return _families(graph, seed=seed)[0]
+
+
+def _families(
+    graph: AnyGraph, *, groups: Mapping[str, Sequence[Label]] | None = None, seed: int
+) -> tuple[list[CutFamily], list[npt.NDArray[np.bool_]]]:
+    """The kinds of cuts, and the communities of at least ten vertices."""
     rng = np.random.default_rng(seed)
     n, other = graph.shape
-    families = [CutFamily("one vertex against all", tuple(_degree_cuts(graph)))]
+    families = [CutFamily("one vertex against all", tuple(_degree_cuts(graph)), axis=1)]
     if isinstance(graph, DirectedGraph):
         out, into = _degree_cuts(graph), _degree_cuts(graph, heads=True)
         families = [
-            CutFamily("out of one vertex", tuple(out)),
-            CutFamily("into one vertex", tuple(into)),
+            CutFamily("out of one vertex", tuple(out), axis=1),
+            CutFamily("into one vertex", tuple(into), axis=0),
         ]
     small = max(1, math.isqrt(n)), max(1, math.isqrt(other))
     halves, sets = [], []
@@ -190,6 +261,7 @@ def cut_families(
         sets.append(CutQuery(_random_set(rng, n, small[0]), _random_set(rng, other, small[1])))
     families.append(CutFamily("random halves", tuple(halves)))
     families.append(CutFamily("small random sets", tuple(sets)))
+    communities: list[npt.NDArray[np.bool_]] = []
     if not isinstance(graph, BipartiteGraph):
         ordered = isinstance(graph, DirectedGraph)
         communities = _communities(graph, seed)
@@ -198,7 +270,7 @@ def cut_families(
         if groups is not None and len(groups) > 1:
             members = [graph.vertices.mask(group) for group in groups.values()]
             families.append(CutFamily("between groups", _between(members, ordered)))
-    return families
+    return families, communities
 
 
 def _points(

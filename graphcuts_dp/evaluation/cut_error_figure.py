@@ -8,8 +8,8 @@ from graphcuts_dp.display import printable
 from graphcuts_dp.evaluation.tables import NOT_PRIVATE, CutErrorTable
 from graphcuts_dp.plotting.style import COLOURS, house_style
 
-_MARKERS = {"noisy": "o", "synthetic": "D", "density only": "x", "all zero": "|"}
-_TRIVIAL = ("density only", "all zero")
+_MARKERS = {"noisy": "o", "synthetic": "D", "true degrees alone": "x", "empty graph": "|"}
+_TRIVIAL = ("true degrees alone", "empty graph")
 
 
 def cut_error_figure(table: CutErrorTable) -> Figure:

@@ -50,6 +50,42 @@ class CutPoint:
 
 @final
 @dataclass(frozen=True)
+class KeptRow:
+    """A number that describes a graph.
+
+    Attributes:
+        kind: what it is.
+        truth: of the true graph.
+        values: of each estimate, in the order of `CutErrorTable.estimates`.
+    """
+
+    kind: str
+    truth: float
+    values: tuple[float, ...]
+
+
+@final
+@dataclass(frozen=True)
+class KeptTable(Displayed):
+    """What estimates keep of a graph. Not private."""
+
+    estimates: tuple[str, ...]
+    rows: tuple[KeptRow, ...]
+
+    def _card(self) -> Card:
+        return Card(
+            title=f"what is kept ({NOT_PRIVATE})",
+            columns=("", "true", *self.estimates),
+            rows=[
+                (row.kind, *(f"{value:,.3g}" for value in (row.truth, *row.values)))
+                for row in self.rows
+            ],
+            notes=("modularity: of the communities of the true graph, in each",),
+        )
+
+
+@final
+@dataclass(frozen=True)
 class CutErrorTable(Displayed):
     """Cut errors of several estimates of one graph. Not private.
 
@@ -58,12 +94,14 @@ class CutErrorTable(Displayed):
         estimates: names of the columns.
         rows: one for each kind of cut.
         points: single cuts with their answers, for a plot.
+        kept: modularity of the true communities, and quantiles of degrees.
     """
 
     title: str
     estimates: tuple[str, ...]
     rows: tuple[CutErrorRow, ...]
     points: tuple[CutPoint, ...]
+    kept: tuple[KeptRow, ...] = ()
 
     def _card(self) -> Card:
         return Card(
@@ -100,5 +138,13 @@ class CutErrorTable(Displayed):
                     "errors": dict(zip(self.estimates, row.errors, strict=True)),
                 }
                 for row in self.rows
+            ],
+            "kept": [
+                {
+                    "kind": row.kind,
+                    "true": row.truth,
+                    "estimates": dict(zip(self.estimates, row.values, strict=True)),
+                }
+                for row in self.kept
             ],
         }

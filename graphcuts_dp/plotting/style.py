@@ -15,7 +15,8 @@ COLUMN, PAGE = 3.4, 7.0  # widths in inches of a figure in one column of a page,
 COLOURS = {
     "noisy": "#0072B2",
     "synthetic": "#D55E00",
-    "density only": "#7F7F7F",
+    "true degrees alone": "#7F7F7F",
+    "empty graph": "#7F7F7F",
     "all zero": "#7F7F7F",
     "truth": "#000000",
 }

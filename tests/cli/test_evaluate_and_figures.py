@@ -41,7 +41,7 @@ def test_any_graph_is_evaluated(done, told, tmp_path, words):
     assert found["mark"] == MARK
     given = {row["kind"]: row for row in found["rows"]}["given cuts"]
     assert given["errors"]["synthetic"] == pytest.approx((0.25 + 1.5) / 2)
-    assert given["errors"]["all zero"] == pytest.approx(1.5)
+    assert given["errors"]["empty graph"] == pytest.approx(1.5)
 
 
 def test_a_release_is_evaluated(done, tmp_path):

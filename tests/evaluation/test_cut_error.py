@@ -1,11 +1,17 @@
 """Measured errors are what a by-hand computation gives, and are marked as not private."""
 
+import igraph
 import numpy as np
 import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import GraphCutsError, QueryError
-from graphcuts_dp.evaluation.cut_error import cut_families, graph_cut_errors
+from graphcuts_dp.evaluation.cut_error import (
+    DEGREES,
+    EMPTY,
+    cut_families,
+    graph_cut_errors,
+)
 from graphcuts_dp.evaluation.tables import NOT_PRIVATE
 
 
@@ -27,12 +33,14 @@ def cliques():
 def test_errors_by_hand(cliques):
     graph, release = cliques
     table = gc.cut_errors(graph, release)
-    assert table.estimates == ("noisy", "synthetic", "all zero")
+    assert table.estimates == ("noisy", "synthetic", DEGREES, EMPTY)
     truth, z, x = graph.dense(), release.noisy.estimate(), release.graph.dense()
     rows = {row.kind: row for row in table.rows}
 
     degrees = rows["one vertex against all"]
-    expected = [np.abs((m - truth).sum(axis=1)).mean() for m in (z, x, 0 * x)]
+    ends = truth.sum(axis=1)
+    alone = np.outer(ends, ends) / truth.sum() * (1 - np.eye(24))
+    expected = [np.abs((m - truth).sum(axis=1)).mean() for m in (z, x, alone, 0 * x)]
     assert degrees.errors == pytest.approx(expected)
     assert degrees.size == pytest.approx(truth.sum() / 24)
 
@@ -41,7 +49,7 @@ def test_errors_by_hand(cliques):
     assert between.errors[0] == pytest.approx(abs(z[:12, 12:].sum() - 1))
 
     worst = rows["worst cut (matrix form)"]
-    assert worst.errors[2] == truth.sum()
+    assert worst.errors[3] == truth.sum()
     for estimate, error in zip((z, x), worst.errors, strict=False):
         assert gc.cut_norm(estimate - truth).lower <= error
 
@@ -76,20 +84,60 @@ def test_any_graph_by_hand():
     table = graph_cut_errors(
         graph, other, queries=[cut], title="a", progress=lambda done, _: said.append(done)
     )
-    assert table.estimates == ("synthetic", "density only", "all zero")
+    assert table.estimates == ("synthetic", DEGREES, EMPTY)
     assert table.title == "a"
     rows = {row.kind: row for row in table.rows}
-    m, pairs = 2 * 66 + 1, 24 * 23 / 2
+    m = 2 * 66 + 1
     assert rows["worst cut (matrix form)"].errors[2] == 2 * m
     given = rows["given cuts"]
     assert given.size == 4
-    assert given.errors == pytest.approx((2, abs(4 - 6 * m / pairs), 4))
+    # Two ends of the bridge in S with two others and one more in T: degrees of 12 and 11.
+    expected = (12 * (11 + 11 + 11) + 11 * (11 + 11 + 11)) / (2 * m)
+    assert given.errors == pytest.approx((2, abs(4 - expected), 4))
     assert [(point.truth, point.synthetic, point.noisy) for point in table.points] == [(4, 2, None)]
     degrees = np.abs((graph.dense() - other.dense()).sum(axis=1)).mean()
     assert rows["one vertex against all"].errors[0] == pytest.approx(degrees)
     assert said == sorted(said)
     assert all(0 <= done < 1 for done in said)
     table.plot().draw_without_rendering()
+
+
+def test_what_is_kept_is_modularity_and_degrees(cliques):
+    """As igraph has it; degrees alone, and the empty graph, have no communities."""
+    graph, release = cliques
+    table = graph_cut_errors(graph, release.graph)
+    rows = {row.kind: row for row in table.kept}
+    half = [v // 12 for v in range(24)]
+    kept = rows["modularity of the communities"]
+    for made, told in ((graph, kept.truth), (release.graph, kept.values[0])):
+        network = igraph.Graph(n=24, edges=list(zip(made.rows, made.columns, strict=True)))
+        found = network.modularity(half, weights=made.weights.tolist())
+        assert told == pytest.approx(found, abs=1e-6)
+    assert kept.truth > 0.4
+    assert kept.values[1] < 0.1
+    assert kept.values[2] == 0
+    assert [rows[f"degrees: {name}"].truth for name in ("least", "median", "largest")] == [
+        11,
+        11,
+        12,
+    ]
+    least = release.graph.dense().sum(axis=1).min()
+    assert rows["degrees: least"].values[0] == pytest.approx(least)
+    assert table.to_dict()["kept"][0]["estimates"][EMPTY] == 0
+    two_sides = graph_cut_errors(*[gc.datasets.load("davis")] * 2)
+    assert not any("modularity" in row.kind for row in two_sides.kept)
+
+
+def test_large_graphs_are_measured_in_single_precision(monkeypatch, cliques):
+    graph, release = cliques
+    exact = graph_cut_errors(graph, release.graph)
+    monkeypatch.setattr("graphcuts_dp.evaluation.cut_error._LARGE", 1)
+    worst, *rows = graph_cut_errors(graph, release.graph).rows
+    for row, other in zip(rows, exact.rows[1:], strict=True):
+        assert row.errors == pytest.approx(other.errors, rel=1e-4, abs=1e-4)
+    # Two upper bounds, each within a tenth of the largest cut, which neither is below.
+    largest = gc.cut_norm(graph, release.graph).lower
+    assert largest <= worst.errors[0] <= 1.1 * largest
 
 
 @pytest.mark.parametrize("graph", [gc.datasets.load("davis"), gc.Graph([], [], vertices=5)])
@@ -137,7 +185,7 @@ def test_bipartite_and_weighted():
     weighted = gc.datasets.load("lesmis")
     release = gc.release_graph(weighted, epsilon=2.0, noise="laplace", fit="none", seed=4)
     table = gc.cut_errors(weighted, release)
-    assert table.estimates == ("noisy", "all zero")
+    assert table.estimates == ("noisy", DEGREES, EMPTY)
 
 
 def test_directed_graphs_have_degrees_of_two_kinds_and_ordered_communities():
@@ -162,6 +210,6 @@ def test_directed_graphs_have_degrees_of_two_kinds_and_ordered_communities():
     assert worst.errors[1] == pytest.approx(gc.cut_norm(graph, release.graph).upper)
     with pytest.raises(QueryError, match="other vertices"):
         gc.cut_errors(two_cliques(12), release)
-    density = graph_cut_errors(graph, graph, seed=1).rows[0].errors[1]
-    spread = np.full((24, 24), truth.sum() / (24 * 23)) * (1 - np.eye(24))
-    assert density == pytest.approx(gc.cut_norm(spread - truth).upper)
+    alone = graph_cut_errors(graph, graph, seed=1).rows[0].errors[1]
+    expected = np.outer(truth.sum(axis=1), truth.sum(axis=0)) / truth.sum() * (1 - np.eye(24))
+    assert alone == pytest.approx(gc.cut_norm(np.minimum(expected, 1) - truth).upper)
