@@ -175,7 +175,6 @@ def measure_family(family: Family, *, quick: bool, seed: int, progress: Progress
         "repeats": repeats,
         "queries of a session": _QUERIES,
         "asked in a session": _ASKED,
-        "seed": seed,
     }
     return Table.of(COLUMNS, rows, parameters, lambda table: _findings(table, family))
 
@@ -405,7 +404,7 @@ _NAMES = {
 _SEEN = "largest error of a session"
 
 
-def bipartite_cuts_figure(table: Table) -> Figure:
+def draw(table: Table) -> Figure:
     """Draw the table.
 
     Args:

@@ -46,7 +46,7 @@ from scripts.figures.base import (
 )
 from scripts.figures.random_graphs import planted_partition
 from scripts.figures.rates import gru12_lemma_6_1, table_1_all_cuts
-from scripts.figures.style import draw_series, draw_slope, label_ends, log_log, trivial_look
+from scripts.figures.style import draw_each, draw_slope, label_ends, log_log, trivial_look
 
 _EPSILON, _DELTA, _BETA = 1.0, 1e-6, 0.05
 _BLOCKS, _LOG_ODDS = 4, 3.0
@@ -95,8 +95,6 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
         "delta of the constructions": _DELTA,
         "blocks": _BLOCKS,
         "log odds ratio": _LOG_ODDS,
-        "quick": quick,
-        "seed": seed,
     }
     return Table.of(columns, rows, parameters, _findings)
 
@@ -322,7 +320,7 @@ _SLOPE = 0.12  # height of the line n^1.5: below all others
 _CUTTING_PLANES = {"cutting-plane": "cut norm", "cutting-plane, spectral": "spectral"}
 
 
-def density_figure(table: Table) -> Figure:
+def draw(table: Table) -> Figure:
     """Draw the table.
 
     Args:
@@ -353,15 +351,7 @@ def density_figure(table: Table) -> Figure:
 
 
 def _draw(axes: Axes, table: Table, column: str) -> list[Line2D]:
-    lines = [
-        draw_series(
-            axes,
-            *table.series("density", column, part="density", method=method),
-            index=index,
-            label=name,
-        )
-        for index, (method, name) in enumerate(_NAMES.items())
-    ]
+    lines = draw_each(axes, table, _NAMES, "density", column, part="density")
     for method, marker in (("density only", "|"), ("zero", "")):
         points = table.middle("density", column, part="density", method=method)
         lines += axes.plot(*points, label=method, marker=marker, **trivial_look())
@@ -380,10 +370,7 @@ def _draw_bounds(axes: Axes, table: Table) -> list[Line2D]:
 
 def _draw_sizes(axes: Axes, table: Table) -> None:
     sizes = sorted({row["n"] for row in table.where(part="size")})
-    for index, method in enumerate(_NAMES):
-        if method in GROWING:
-            points = table.series("n", "upper", part="size", method=method)
-            draw_series(axes, *points, index=index, label="_")
+    draw_each(axes, table, dict.fromkeys(_NAMES, "_"), "n", "upper", part="size")
     for marker, (method, name) in zip("+x", _CUTTING_PLANES.items(), strict=True):
         places = table.line("n", "upper", part="size", method=method)
         axes.plot(*places, marker, color="black", label=f"cutting plane, {name}")

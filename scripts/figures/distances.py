@@ -26,7 +26,7 @@ from graphcuts_dp.privacy.noise import EntropySource, SeededEntropy
 from graphcuts_dp.resources import Progress
 from scripts.figures.base import Finding, Table, exponent, finding
 from scripts.figures.distance_bounds import hr12_offline_error
-from scripts.figures.style import draw_series, label_ends, log_log, look, trivial_look
+from scripts.figures.style import draw_each, label_ends, log_log, look, trivial_look
 
 METHODS = {
     "tree counts": ("tree-counts", "laplace"),
@@ -86,8 +86,6 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
         "towns": [list(town) for town in _TOWNS],
         "repetitions": repetitions,
         "repetitions of the learner": learner_repetitions,
-        "quick": quick,
-        "seed": seed,
     }
     return Table.of(columns, rows, parameters, _findings)
 
@@ -219,7 +217,7 @@ _BOUNDS = {
 }
 
 
-def distances_figure(table: Table) -> Figure:
+def draw(table: Table) -> Figure:
     """Draw the table.
 
     Args:
@@ -234,7 +232,8 @@ def distances_figure(table: Table) -> Figure:
     with house_style():
         figure = Figure(figsize=(PAGE, 4.4))
         axes = figure.subplots()
-        lines = [_measured(axes, table, i) for i in range(len(METHODS | LEARNERS))]
+        names = {name: name for name in (*METHODS, *LEARNERS)}
+        lines = draw_each(axes, table, names, "people", "largest error", part="measured")
         lines += _promised(axes, table)
         axes.set_ylim(2e-6, 40)
         axes.set_xlim(80, 1.3e9)
@@ -247,12 +246,6 @@ def distances_figure(table: Table) -> Figure:
         )
         label_ends(axes, lines)
     return figure
-
-
-def _measured(axes: Axes, table: Table, index: int) -> Line2D:
-    method = (*METHODS, *LEARNERS)[index]
-    points = table.series("people", "largest error", part="measured", method=method)
-    return draw_series(axes, *points, index=index, label=method)
 
 
 def _promised(axes: Axes, table: Table) -> list[Line2D]:

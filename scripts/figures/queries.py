@@ -29,7 +29,7 @@ from graphcuts_dp.session.plain import BinaryAnswers
 from graphcuts_dp.session.terms import SessionTerms
 from scripts.figures.base import Finding, Table, at_most, below, exponent, near
 from scripts.figures.random_graphs import planted_partition
-from scripts.figures.style import draw_series, label_ends, light_grid, log_log, look, trivial_look
+from scripts.figures.style import draw_each, label_ends, light_grid, log_log, look, trivial_look
 
 METHODS = ("tight MW", "tight FK", "gaussian", "laplace", "binary")
 PAPERS = ("gru12", "jt12", "dr14")
@@ -77,8 +77,6 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
         "epsilon": _EPSILON,
         "delta": _DELTA,
         "beta": _BETA,
-        "quick": quick,
-        "seed": seed,
     }
     return Table.of(columns, rows, parameters, _findings)
 
@@ -210,7 +208,7 @@ _PAPERS = {"gru12": "GRU12", "jt12": "JT12", "dr14": "DR14"}
 _SHOWN = (3, 3e6)  # in edges; beyond it per-query noise only
 
 
-def queries_figure(table: Table) -> Figure:
+def draw(table: Table) -> Figure:
     """Draw the table.
 
     Args:
@@ -260,9 +258,7 @@ def _draw_guaranteed(axes: Axes, table: Table) -> list[Line2D]:
 
 
 def _draw_measured(axes: Axes, table: Table) -> None:
-    for index, (method, name) in enumerate(_NAMES.items()):
-        points = table.series("queries", "largest error", part="measured", method=method)
-        draw_series(axes, *points, index=index, label=name)
+    draw_each(axes, table, _NAMES, "queries", "largest error", part="measured")
     axes.plot(*_guaranteed_line(table, "trivial"), label="trivial", **trivial_look())
     light_grid(axes)
     axes.set_xlabel("queries k")

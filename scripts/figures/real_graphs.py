@@ -130,7 +130,6 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
         "methods": list(METHODS),
         "delta_of_iterative_construction": DELTA,
         "weights": "left out",
-        "seed": seed,
     }
     return Table.of(COLUMNS, rows, parameters, _findings)
 
@@ -224,7 +223,7 @@ _LEAST = 0.01  # lower errors, 0 among them, leave the panel
 _SHORT = {"davis_women": "davis", "us_flights_2008": "flights", "air_routes": "routes"}
 
 
-def real_graphs_figure(table: Table) -> Figure:
+def draw(table: Table) -> Figure:
     """Draw the table of `measure`.
 
     Returns:

@@ -44,7 +44,7 @@ _EXPONENTS = {
 _TOLERANCE = 0.03  # of exponents
 
 
-def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
+def measure(*, quick: bool, seed: int, progress: Progress) -> Table:  # noqa: ARG001
     """Errors and crossovers; see `Experiment`.
 
     Rows of part "error": the error for all cuts at n and |E|, of each construction with "rates"
@@ -76,8 +76,6 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
         "delta": _DELTA,
         "beta": _BETA,
         "cuts": "all 4^n pairs (S, T), each edge counted once",
-        "quick": quick,
-        "seed": seed,
     }
     columns = ("part", "n", "edges", "density", "method", "constants", "error")
     return Table.of(columns, rows, parameters, _findings)
@@ -256,7 +254,7 @@ _SHORT = {"multiplicative weights": "weights", "frieze-kannan": "Frieze–Kannan
 _FLOOR, _CEILING = 3e-3, 1e3
 
 
-def table_one_figure(table: Table) -> Figure:
+def draw(table: Table) -> Figure:
     """Draw the table.
 
     Args:

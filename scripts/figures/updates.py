@@ -103,7 +103,7 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
         for analyst in ANALYSTS:
             used = updates_used(construction, case, analyst, np.random.default_rng([seed, number]))
             rows.append((name, rule, analyst, case.graph, case.share, case.alpha, used, bound))
-    parameters = {"vertices": sizes, "queries of the random analyst": _RANDOM_QUERIES, "seed": seed}
+    parameters = {"vertices": sizes, "queries of the random analyst": _RANDOM_QUERIES}
     return Table(columns=COLUMNS, rows=rows, parameters=parameters, findings=findings(rows))
 
 
@@ -282,7 +282,7 @@ _LOOKS = {
 _LINEAR = 2e-3  # below it the axis is linear, so that 0 has a place
 
 
-def updates_figure(table: Table) -> Figure:
+def draw(table: Table) -> Figure:
     """Draw the table.
 
     Args:

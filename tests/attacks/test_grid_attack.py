@@ -232,9 +232,7 @@ def test_what_distinguishers_buy_at_the_start(epsilons):
             bought = ResponseRankOne(universe=universe, distribution=distribution)
             if noise == "laplace":
                 assert not off_grid(bought.noisy(graph, source), distribution.unit)
-            rank_one = GaussianRankOne(
-                universe=universe, rho=epsilon**2 / 2, delta=DELTA, grid=grid
-            )
+            rank_one = GaussianRankOne(universe=universe, rho=epsilon**2 / 2, grid=grid)
             assert not off_grid(rank_one.noisy(graph, source), grid.unit)
 
 
