@@ -60,12 +60,15 @@ _CERTIFIED = 0.05  # tolerance of certificates
 
 
 def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
-    """Errors of all methods; see `Experiment`.
+    """Worst cut error of every way to release a graph against density, proven, beside cuts between
+    communities, and the worst against n.
 
     Rows of part "density": one n, several densities. Rows of part "size": one density, several n;
     the cutting-plane fits at small n only. `lower` and `upper` bound the worst error; in rows of
     part "bound" both are a formula: Lemma 6.1 for Laplace noise and all 4^n cuts, and the rates of
     Table 1, which have no constants; both count each edge once.
+
+    Tests: GRU12 Table 1, Lemmas 6.1 and 6.2.
     """
     n, repetitions = (60, 1) if quick else (400, 3)
     densities = (0.02, 0.1, 0.5) if quick else (0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.6, 0.9)

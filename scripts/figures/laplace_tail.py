@@ -32,14 +32,14 @@ Row = tuple[str, str, int, float, float]
 
 
 def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
-    """Measure three things.
+    """Tails of sums of Laplace noise; errors of one cut and of all cuts by |S||T| and n.
 
     "tail": P(Y >= alpha) of a sum Y of k Laplace variables of scale b against alpha/(b sqrt(k)),
     and Theorem 6.5's bound. "one size": error of one cut, the largest error found among all cuts of
     its size, and what sigma_1 proves for them, against |S||T| at epsilon = 1. "all sizes": the
     largest |error|/sqrt(|S||T|) of any cut (found, and at most) against n.
 
-    Source: GRU12, Theorem 6.5 and section 6.2.
+    Tests: GRU12 Theorem 6.5, section 6.2.
     """
     source = SeededEntropy(seed)
     sums = 20_000 if quick else 200_000

@@ -61,11 +61,14 @@ _QUICK = _Sizes((6, 8, 12, 16), (4, 6, 8), 12, 6, (1, 2, 4), 2)
 
 
 def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
-    """Updates against n and against the rank; see `Experiment`.
+    """Updates that learn a low-rank matrix against n and the rank, with Schatten norms and with
+    Frobenius, for Gaussian and for rank-one queries.
 
     Columns: part "n" or "rank" (what varies); kind of queries; potential with its exponent p (best:
     of least B for this X and kind of query); n, with m = 4n rows; rank; updates until a hundred
     answers in a row were within alpha; B(alpha) for the largest query asked.
+
+    Tests: JT12 section 4.2, equation (7), with the error's factor n^(1/4) where sqrt(n) is printed.
     """
     sizes = _QUICK if quick else _FULL
     plan = list(_plan(sizes))

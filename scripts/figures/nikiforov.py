@@ -31,13 +31,14 @@ Row = tuple[str, str, int, float, float]
 
 
 def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
-    """Measure two ratios.
+    """The largest singular value over the normalised cut norm against n, on random and on the worst
+    matrices; what rounding finds.
 
     "sigma": sigma_1(A)/||A||_NC against n, with the largest cut found in place of ||A||_NC (for the
     worst matrices it is exact). "rounding": the largest cut found over ||A||_NC, by enumeration,
     for small n.
 
-    Source: Nikiforov 2009; GRU12 section 6.2.
+    Tests: Nikiforov 2009, GRU12 section 6.2.
     """
     sizes = (50, 100, 200) if quick else (50, 100, 200, 400, 700, 1000)
     small = (4, 7, 10) if quick else (4, 6, 8, 10, 12, 14)

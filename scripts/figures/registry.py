@@ -1,5 +1,6 @@
 """The figures: what each measures and draws, by name. All graphs are made or public."""
 
+import inspect
 import json
 import warnings
 from collections.abc import Callable
@@ -56,89 +57,30 @@ class FigureSpec:
         return folder / self.name.replace("-", "_")
 
 
-def _spec(name: str, place: Any, *, tests: str, shows: str, measure: Any = None) -> FigureSpec:
-    """What a module measures, by its `measure` or another function, and draws by its `draw`."""
-    measured = measure or place.measure
-    return FigureSpec(name=name, shows=shows, tests=tests, measure=measured, draw=place.draw)
+def _spec(name: str, place: Any, measure: Experiment | None = None) -> FigureSpec:
+    """What a module measures and draws; the docstring of what measures says what for."""
+    measure = measure or place.measure
+    text = inspect.getdoc(measure) or ""
+    shows, tests = (
+        " ".join(part.split()).rstrip(".")
+        for part in (text.partition("\n\n")[0], text.partition("Tests: ")[2])
+    )
+    shown = shows[0].lower() + shows[1:]
+    return FigureSpec(name=name, shows=shown, tests=tests, measure=measure, draw=place.draw)
 
 
 FIGURES: tuple[FigureSpec, ...] = (
-    _spec(
-        "density",
-        density,
-        tests="GRU12 Table 1, Lemmas 6.1 and 6.2",
-        shows="worst cut error of every way to release a graph against density, proven, beside "
-        "cuts between communities, and the worst against n",
-    ),
-    _spec(
-        "table-1",
-        table_one,
-        tests="GRU12 Table 1",
-        shows="errors for all cuts against |E| with every constant solved; where Frieze-Kannan "
-        "overtakes multiplicative weights",
-    ),
-    _spec(
-        "queries",
-        queries,
-        tests="GRU12 Theorem 4.9, JT12 Theorem 2, DR14 Theorem 5.15",
-        shows="errors against the number of queries, guaranteed and measured",
-    ),
-    _spec(
-        "laplace-tail",
-        laplace_tail,
-        tests="GRU12 Theorem 6.5, section 6.2",
-        shows="tails of sums of Laplace noise; errors of one cut and of all cuts by |S||T| and n",
-    ),
-    _spec(
-        "nikiforov",
-        nikiforov,
-        tests="Nikiforov 2009, GRU12 section 6.2",
-        shows="the largest singular value over the normalised cut norm against n, on random and on "
-        "the worst matrices; what rounding finds",
-    ),
-    _spec(
-        "imbalanced",
-        bipartite_cuts,
-        tests="JT12 section 4.1, equations (2) to (5)",
-        shows="promised errors against V and |S|, and errors of sessions, with three potentials on "
-        "imbalanced bipartite graphs, over the error of answering 0",
-        measure=bipartite_cuts.measure_imbalanced,
-    ),
-    _spec(
-        "power-law",
-        bipartite_cuts,
-        tests="JT12 section 4.1, with the exponent 5/4 - b/2 where 3/4 - b/2 is printed",
-        shows="the same on bipartite graphs whose left degrees follow a power law",
-        measure=bipartite_cuts.measure_power_law,
-    ),
-    _spec(
-        "updates",
-        updates,
-        tests="GRU12 Theorems 5.1, A.2 and A.4, JT12 Algorithm 2",
-        shows="updates used over B(alpha) for every construction, with tight and printed rules, "
-        "against an analyst who asks the worst cut and one who asks at random",
-    ),
-    _spec(
-        "low-rank",
-        low_rank,
-        tests="JT12 section 4.2, equation (7), with the error's factor n^(1/4) where sqrt(n) is "
-        "printed",
-        shows="updates that learn a low-rank matrix against n and the rank, with Schatten norms "
-        "and with Frobenius, for Gaussian and for rank-one queries",
-    ),
-    _spec(
-        "distances",
-        distances,
-        tests="HR12 Theorem 2",
-        shows="largest error of average distances on a path against the number of people",
-    ),
-    _spec(
-        "real-graphs",
-        real_graphs,
-        tests="GRU12 Lemma 6.2, section 6",
-        shows="worst cut of every way to release each bundled graph against epsilon, and the "
-        "epsilon from which on it beats the trivial answers",
-    ),
+    _spec("density", density),
+    _spec("table-1", table_one),
+    _spec("queries", queries),
+    _spec("laplace-tail", laplace_tail),
+    _spec("nikiforov", nikiforov),
+    _spec("imbalanced", bipartite_cuts, bipartite_cuts.measure_imbalanced),
+    _spec("power-law", bipartite_cuts, bipartite_cuts.measure_power_law),
+    _spec("updates", updates),
+    _spec("low-rank", low_rank),
+    _spec("distances", distances),
+    _spec("real-graphs", real_graphs),
 )
 
 
