@@ -117,7 +117,7 @@ def test_a_seeded_run_may_not_be_published(done, told):
         (b"\xff", "is not a receipt: it is damaged"),
         (b"[1]", "is not a receipt of this version"),
         (b'{"guarantee": {}, "files": {}, "digest": "0"}', "is not a receipt of this version"),
-        (b'{"format": 6, "files": {}, "digest": "0"}', "do not fit its digest"),
+        (b'{"format": 7, "files": {}, "digest": "0"}', "do not fit its digest"),
         (b'{"format": 3, "digest": "0"}', "read it with the version that wrote it"),
     ],
 )
