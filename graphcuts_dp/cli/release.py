@@ -1,5 +1,6 @@
 """`graphcuts-dp release` and `release-iteratively`: a private graph in, a synthetic graph out."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,10 +13,10 @@ from graphcuts_dp.cli.console import Report, progress_bar, say
 from graphcuts_dp.cli.inspect import NOT_PRIVATE
 from graphcuts_dp.cli.queries import read_query_file
 from graphcuts_dp.cli.reading import WHOM, GroupFile, Reading, Spending
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.errors import FileFormatError, ParameterError
 from graphcuts_dp.estimate.noisy_matrix import NOISES
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.files import check_labels
+from graphcuts_dp.graph.files import check_labels, check_writable_graph
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.offline.lists import Sensing
 from graphcuts_dp.offline.methods import CONSTRUCTION, Learning, release_iteratively
@@ -34,7 +35,7 @@ from graphcuts_dp.release.releases import (
     graph_job,
     may_be_sparse,
 )
-from graphcuts_dp.release.shares import RESPONSES, Response
+from graphcuts_dp.release.shares import RESPONSES, SPARSE, Response
 from graphcuts_dp.release.usefulness import made_up_graph, usefulness_of
 from graphcuts_dp.results.bundle import check_path
 from graphcuts_dp.synth.methods import FITTINGS, Fitting
@@ -59,6 +60,12 @@ def release(
     noise: str = option(
         "binary", help="Noise of entries; weights need laplace.", choices=tuple(NOISES)
     ),
+    weights: str | None = option(
+        None,
+        metavar="FILE",
+        help="Also write the weights of the fit, on every pair, as a graph.",
+        group=OUTPUT,
+    ),
     dry_run: float | None = option(
         None,
         metavar="EDGES",
@@ -80,12 +87,13 @@ def release(
     The command writes the synthetic graph, a receipt beside it (.json) and the noisy matrix
     (.noisy.npz), from which you can answer any cut query later. With --groups staff.csv (public: a
     row for each vertex) a part of epsilon is spent on the sums between groups, which makes the
-    graph more accurate where groups matter. With --store mail.db, the cost is charged to the budget
-    of the graph, together with all other releases and sessions. For a million vertices with few
-    edges each, use --mechanism sparse: its time and memory grow with the edges, not with the pairs.
-    auto takes it where memory is too small for the others. --dry-run 50000 forecasts what the
-    release would be good for if the graph had so many edges: it reads no graph, spends no budget
-    and writes no file.
+    graph more accurate where groups matter. A graph without weights comes out without weights,
+    rounded from those of the fit, which --weights FILE writes too. With --store mail.db, the cost
+    is charged to the budget of the graph, together with all other releases and sessions. For a
+    million vertices with few edges each, use --mechanism sparse: its time and memory grow with the
+    edges, not with the pairs. auto takes it where memory is too small for the others. --dry-run
+    50000 forecasts what the release would be good for if the graph had so many edges: it reads no
+    graph, spends no budget and writes no file.
     """
     terms: dict[str, Any] = {"noise": noise, "mechanism": mechanism, "fit": fit}
     if dry_run is not None:
@@ -104,16 +112,25 @@ def release(
         )
     store = spending.check()
     check_path("release", target, force=force)
+    if weights is not None:
+        if os.path.realpath(weights) == os.path.realpath(target):
+            raise FileFormatError(f"{weights}: the weights go to another file than the graph")
+        check_writable_graph(weights, force=force)
     if reading.counts is not None and not may_be_sparse(mechanism, fit):
         check_size(reading.counts, noise=noise, fit=fit.fit != "none")  # before a long reading
     private, graph, groups = reading.read_private(source, protect, grouping)
     spending.remind(private, source)
     check_labels(target, graph)
     job = graph_job(private, epsilon=epsilon, groups=groups, protect=protect, **terms)
+    if weights is not None and (fit.fit == "none" or job.parameters["mechanism"] == SPARSE):
+        raise ParameterError("--weights is for a release with a fit, and not for a sparse one")
     if job.warning is not None and not force_hopeless:
         raise ParameterError(f"{job.warning}; --force-hopeless releases it all the same")
     made = carry_out(job, private, store=store, seed=seed)
-    written = made.save(target, force=force)
+    written = [*made.save(target, force=force)]
+    if weights is not None:
+        made.expected.write(weights, force=force)
+        written.append(weights)
     useful = usefulness_of(made)
     facts = made.facts() | {"edges": useful.total}
     report = released(facts, made.guarantee, written, source, useful)

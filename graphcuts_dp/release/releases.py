@@ -70,12 +70,10 @@ from graphcuts_dp.resources import Progress, memory_limit, silent
 from graphcuts_dp.results.flows import Flows
 from graphcuts_dp.results.release import Release
 from graphcuts_dp.synth.base import FitMethod, FitProblem, FitSummary
-from graphcuts_dp.synth.finishing import finished_fit, weights_of
+from graphcuts_dp.synth.finishing import finished_fit, row_parts, weights_of, whole_weights
 from graphcuts_dp.synth.methods import Fitting
 from graphcuts_dp.synth.sampling import sample_edges
 from graphcuts_dp.synth.sparse_fit import fit_sparse
-
-_ROW_ENTRIES = 1 << 20  # entries of the synthetic matrix turned into edges at a time
 
 
 def release_graph(
@@ -122,7 +120,8 @@ def release_graph(
         progress: called with the fraction done and a message.
 
     Returns:
-        A `Release`. Its synthetic graph has weights in [0, cap], rounded to four decimals.
+        A `Release`. Its synthetic graph has weights in [0, cap], rounded to four decimals, if the
+        private one has weights, and none if not; `Release.expected` has those of the fit.
 
     Raises:
         ParameterError: an option out of range, or options that do not fit together.
@@ -148,7 +147,7 @@ def release_graph(
         >>> club = gc.datasets.load("karate")
         >>> release = gc.release_graph(club, epsilon=4.0)
         >>> release.graph  # synthetic, and may be published
-        Graph(n=34, weighted, cap=1)
+        Graph(n=34)
         >>> low, high = release.answer([0, 1, 2]).interval  # holds the true cut with 95%
 
     Source: GRU12 section 6, Lemma 6.2.
@@ -228,8 +227,6 @@ def graph_job(
     check_size(graph.shape, noise=noise, fit=method is not None)
     distribution = distribution_for(graph, noise, each)
     response = _suited(response, method)
-    if fitting.unweighted and (graph.weighted or method is None):
-        raise ParameterError("unweighted=True needs a graph without weights and a fit")
     least = least_distribution(graph, noise, each, response, plan)
     return release(
         parameters={"noise": noise, "mechanism": response.mechanism},
@@ -238,7 +235,12 @@ def graph_job(
             private, epsilon=each, noise=noise, response=response, source=source, groups=plan
         ).protected(whom, epsilon=epsilon),
         finish=lambda measurements, _, source, progress: _post_process(
-            measurements, method if fitted else None, fitting, source, progress
+            measurements,
+            method if fitted else None,
+            time_limit=fitting.time_limit,
+            weighted=graph.weighted,
+            source=source,
+            progress=progress,
         ),
         warning=accuracy_warning(distribution, *vertex_sets(graph.space), steps=whom.steps),
         told=lambda: (
@@ -302,7 +304,9 @@ def communities_note(
 def _post_process(
     measurements: Measurements,
     method: FitMethod | None,
-    fitting: Fitting,
+    *,
+    time_limit: float | None,
+    weighted: bool,
     source: EntropySource,
     progress: Progress,
 ) -> Release:
@@ -320,32 +324,33 @@ def _post_process(
         measurements.find(Total),
         measurements.all_of(CellSums),
     )
-    matrix, certificate, summary = finished_fit(
+    made, certificate, summary = finished_fit(
         method,
         problem,
         home,
-        time_limit=fitting.time_limit,
-        unweighted=fitting.unweighted,
+        time_limit=time_limit,
+        weighted=weighted,
         source=source,
         progress=progress,
     )
     if summary.directions == 0:
-        degree = float(matrix.sum()) / math.sqrt(math.prod(matrix.shape))
+        degree = float(made.expected.sum()) / math.sqrt(math.prod(noisy.shape))
         summary = replace(summary, shown_from=_shown_from(measurements, noisy, degree))
     if summary.warning is not None:
         # Where warnings are errors, what was paid for must not be lost.
         with suppress(AccuracyWarning):
             warnings.warn(summary.warning, AccuracyWarning, stacklevel=2)
-    height = max(1, _ROW_ENTRIES // matrix.shape[1])
-    starts = range(0, len(matrix), height)
     graph = from_rows_on(
         noisy.space,
-        (weights_of(matrix[start : start + height], cap) for start in starts),
-        weighted=not fitting.unweighted,
-        weight_cap=None if fitting.unweighted else noisy.distribution.weight_cap,
+        (weights_of(rows, cap) for rows in row_parts(made.matrix)),
+        weighted=weighted,
+        weight_cap=noisy.distribution.weight_cap if weighted else None,
         note="" if measurements.guarantee.is_private else SEEDED_WARNING,
     )
-    return Release(measurements=kept, fit=summary, certificate=certificate, _graph=graph)
+    weights = None if weighted else whole_weights(made.expected)
+    return Release(
+        measurements=kept, fit=summary, certificate=certificate, _graph=graph, _weights=weights
+    )
 
 
 def _shown_from(measurements: Measurements, noisy: NoisyMatrix, degree: float) -> float | None:
@@ -433,7 +438,6 @@ def _check_sparse(fitting: Fitting, epsilon: float | Fraction) -> None:
     given = {
         "fit": fitting.fit not in ("auto", "none"),
         "oracle": fitting.oracle != Fitting().oracle,
-        "unweighted": fitting.unweighted,
     }
     for name, is_given in given.items():
         if is_given:
@@ -483,8 +487,7 @@ def sparse_release(
         **({"weight_cap": model.weight_cap} if weighted else {}),
     )
     progress(1.0, "done")
-    summary = replace(_SUMMARY, unweighted=not weighted)
-    return Release(measurements=measurements, fit=summary, _graph=graph, _model=model)
+    return Release(measurements=measurements, fit=_SUMMARY, _graph=graph, _model=model)
 
 
 # Bytes for each entry of the matrix (n^2; left times right) that a release takes at least. Peaks of

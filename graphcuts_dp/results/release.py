@@ -36,7 +36,7 @@ from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix, expected_worst_cut, 
 from graphcuts_dp.estimate.sparse_answers import SparseEstimator
 from graphcuts_dp.estimate.sparse_model import KeptEdges, SparseModel
 from graphcuts_dp.files import PathLike
-from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.adjacency import AnyGraph, from_rows_on
 from graphcuts_dp.pairs.graph_queries import as_cut
 from graphcuts_dp.pairs.groups import GroupNames
 from graphcuts_dp.pairs.queries import (
@@ -55,7 +55,7 @@ from graphcuts_dp.privacy.noise import SEEDED_WARNING
 from graphcuts_dp.results import bundle
 from graphcuts_dp.results.bundle import Saved, space_fields, space_from
 from graphcuts_dp.synth.base import FitSummary
-from graphcuts_dp.synth.finishing import TOLERANCE
+from graphcuts_dp.synth.finishing import DECIMALS, TOLERANCE, row_parts
 
 KIND = "release"  # of `bundle`
 _TIME_LIMIT = (
@@ -92,6 +92,7 @@ class Release(Displayed):
     fit: FitSummary | None = None
     certificate: CutNormCertificate | None = None
     _graph: AnyGraph | None = None
+    _weights: npt.NDArray[np.uint16] | None = None
     _model: SparseModel | None = None
 
     @property
@@ -157,6 +158,28 @@ class Release(Displayed):
         if self._graph is None:
             raise GraphError("this release has no synthetic graph: it was made with fit='none'")
         return self._graph
+
+    @cached_property
+    def expected(self) -> AnyGraph:
+        """The synthetic graph with the weights of its fit, on every pair.
+
+        A graph without weights is rounded from them: it has each edge with the probability that is
+        its weight here, and no cut differs by more than `FitSummary.rounding`. Otherwise `graph`.
+
+        Raises:
+            GraphError: the release was made with fit="none", or is a sparse one, whose model holds
+                what its graph was drawn from.
+        """
+        if self._model is not None:
+            raise GraphError("a sparse release has no weight for each pair; its model answers cuts")
+        if self._weights is None:
+            return self.graph
+        return from_rows_on(
+            self.space,
+            (rows / 10**DECIMALS for rows in row_parts(self._weights)),
+            weight_cap=1.0,
+            note="" if self.guarantee.is_private else SEEDED_WARNING,
+        )
 
     @property
     def has_graph(self) -> bool:
@@ -286,7 +309,7 @@ class Release(Displayed):
             AnswerOptions(
                 confidence=confidence, simultaneous=simultaneous, joint=joint, estimate=estimate
             ),
-            synthetic=lambda cuts: answer_all(cuts, self.graph),
+            synthetic=lambda cuts: answer_all(cuts, self.expected),
             seeded=not self.guarantee.is_private,
         )
 
@@ -401,6 +424,8 @@ class Release(Displayed):
             }
             found |= {} if fit.warning is None else {"communities": fit.warning}
             found |= {} if fit.gap is None else {"fit_gap": fit.gap}
+            if fit.rounding is not None:
+                found["cuts_moved_by_rounding_at_most"] = fit.rounding
         return found
 
     def _card(self) -> Card:
@@ -451,11 +476,14 @@ def _parts(release: Release) -> tuple[dict[str, Any], _Arrays]:
     model, fit, certificate = release._model, release.fit, release.certificate
     noisy = release.measurements.matrix
     about = space_fields(release.space)
-    arrays = {"about": np.frombuffer(json.dumps(about).encode(), dtype=np.uint8)}
+    arrays: _Arrays = {"about": np.frombuffer(json.dumps(about).encode(), dtype=np.uint8)}
     described = {}
     for value in release.measurements.values:
         described[value.name], own = value.parts()
         arrays |= {f"{value.name}/{name}": each for name, each in own.items()}
+    if release._weights is not None:  # of an undirected graph the upper half tells all
+        symmetric = Layout.of(release.space).symmetric
+        arrays["weights"] = np.triu(release._weights) if symmetric else release._weights
     if model is not None:
         arrays |= {f"model/{name}": each for name, each in model.to_parts().items()}
     fields = {
@@ -505,12 +533,20 @@ def _read(saved: Saved) -> dict[str, Any]:
     if needed is None:
         raise ValueError("without entries, or degrees and a model")
     fit, certificate, graph = fields["fit"], fields["certificate"], saved.graph(space)
+    weights = arrays.get("weights")
+    if weights is not None:
+        if weights.dtype != np.uint16 or weights.shape != layout.shape:
+            raise ValueError("the weights are of other pairs")
+        weights = weights + np.triu(weights, 1).T if layout.symmetric else weights
+    if (weights is None) == (graph is not None and model is None and not graph.weighted):
+        raise ValueError("a graph that was rounded goes with its weights")
     return {
         "measurements": measurements,
         "certificate": None if certificate is None else _certificate(certificate, layout.shape),
         "fit": None if fit is None or graph is None else FitSummary(**fit),
         "_model": model,
         "_graph": graph,
+        "_weights": weights,
     }
 
 

@@ -111,7 +111,8 @@ class FitSummary:
             that it was to keep).
         tolerance: gap at which the method was to stop; None if it has none.
         time_limit: seconds that it, mixtures and certificates were given together, or None.
-        unweighted: whether the weights were then rounded to 0 and 1 by coin flips.
+        rounding: proven bound on what it moved any cut by (in the cut norm, matrix form) to round
+            the weights to 0 and 1; None where they were kept.
         mixed: share of the first-order fit that was mixed in to keep a bound; nearly always 0.
         near_noise: how many directions of z stand out of its noise by less than half of what the
             least visible ones have; the synthetic graph may have merged the communities behind
@@ -130,7 +131,7 @@ class FitSummary:
     stopped: Stopped = "settled"
     tolerance: float | None = None
     time_limit: float | None = None
-    unweighted: bool = False
+    rounding: float | None = None
     mixed: float = 0.0
     near_noise: int = 0
     directions: int | None = None

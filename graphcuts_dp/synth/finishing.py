@@ -4,9 +4,9 @@ Post-processing of noisy data: costs no privacy. The coins of rounding come from
 all the same, so that a release has one origin of randomness.
 """
 
-import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import fields, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,7 @@ DECIMALS = 4  # of the weights of a synthetic graph
 # Enough for a release, whose promises use the upper bound alone: a closer lower one takes a third
 # of the time again, and the relaxation leaves 12 to 17 % open on noise in any case.
 TOLERANCE = 0.2
+_PART = 1 << 20  # entries of some rows
 _LARGEST_WIDE = 1 << 25  # entries up to which the difference is held in float64
 
 
@@ -38,6 +39,22 @@ def weights_of(rows: npt.NDArray[np.number], cap: float) -> npt.NDArray[np.float
         cap: largest weight, or infinity.
     """
     return np.minimum(rows.astype(np.float64).round(DECIMALS), cap)
+
+
+def row_parts(matrix: npt.NDArray[Any]) -> Iterator[npt.NDArray[Any]]:
+    """A few rows at a time, so that what is made of them takes little memory."""
+    height = max(1, _PART // matrix.shape[1])
+    return (matrix[start : start + height] for start in range(0, len(matrix), height))
+
+
+def whole_weights(matrix: RealMatrix) -> npt.NDArray[np.uint16]:
+    """The weights of a fit without a cap above 1, in units of their last decimal."""
+    found = np.empty(matrix.shape, dtype=np.uint16)
+    start = 0
+    for rows in row_parts(matrix):
+        found[start : start + len(rows)] = np.rint(weights_of(rows, 1.0) * 10**DECIMALS)
+        start += len(rows)
+    return found
 
 
 def certify(
@@ -56,20 +73,33 @@ def certify(
         cap: largest weight, or infinity.
         deadline: when to stop looking for better bounds; those found are proven all the same.
     """
-    narrow = math.prod(noisy.shape) > _LARGEST_WIDE
-    difference = np.empty(noisy.shape, dtype=np.float32 if narrow else np.float64)
+    others = noisy.blocks.results(RowBlock.estimate, np.float64)
+    return _distance(matrix, others, cap, deadline, tolerance=TOLERANCE)
+
+
+def _distance(
+    matrix: npt.NDArray[np.number],
+    others: Iterable[RealMatrix],
+    cap: float,
+    deadline: Deadline,
+    *,
+    tolerance: float,
+) -> CutNormCertificate:
+    """The same for any other matrix, which comes a few rows at a time."""
+    narrow = matrix.size > _LARGEST_WIDE
+    difference = np.empty(matrix.shape, dtype=np.float32 if narrow else np.float64)
     gained = lost = 0.0
     start = 0
-    for z in noisy.blocks.results(RowBlock.estimate, np.float64):
-        stop = start + len(z)
-        exact = weights_of(matrix[start:stop], cap) - z
+    for other in others:
+        stop = start + len(other)
+        exact = weights_of(matrix[start:stop], cap) - other
         difference[start:stop] = exact
         if narrow:
             exact -= difference[start:stop]
             gained += float(np.maximum(exact, 0).sum())
             lost -= float(np.minimum(exact, 0).sum())
         start = stop
-    found = cut_norm(difference, tolerance=TOLERANCE, time_limit=deadline.seconds_left)
+    found = cut_norm(difference, tolerance=tolerance, time_limit=deadline.seconds_left)
     if not narrow:
         return found
     slack = max(gained, lost) * (1 + 1e-6)
@@ -271,16 +301,33 @@ def _by_column(rows: IntegerVector, columns: IntegerVector, width: int) -> Integ
 _MARGINS = (0.001, 0.01, 0.1, 0.4)  # each try costs a certificate, a share too large costs accuracy
 
 
+class Finished(NamedTuple):
+    """A fit, and what a graph without weights gets of it.
+
+    Attributes:
+        expected: weights of the fit, as `weights_of` takes them.
+        bits: these rounded to 0 and 1, or None where the graph has weights.
+    """
+
+    expected: RealMatrix
+    bits: BitMatrix | None
+
+    @property
+    def matrix(self) -> npt.NDArray[np.number]:
+        """Of the synthetic graph."""
+        return self.expected if self.bits is None else self.bits
+
+
 def finished_fit(
     method: FitMethod,
     problem: FitProblem,
     noisy: NoisyMatrix,
     *,
     time_limit: float | None,
-    unweighted: bool,
+    weighted: bool,
     source: EntropySource,
     progress: Progress,
-) -> tuple[npt.NDArray[np.number], CutNormCertificate, FitSummary]:
+) -> tuple[Finished, CutNormCertificate, FitSummary]:
     """Fit, round, certify; a fit that minimises no norm is kept within `noise_cut_bound`.
 
     Where ||x - z||_C of such a fit is not proven to be within that bound, x is mixed with the
@@ -292,26 +339,27 @@ def finished_fit(
         problem: what it solves.
         noisy: the noisy matrix, its blocks on this machine.
         time_limit: in seconds, or None.
-        unweighted: whether to round to weights 0 and 1.
+        weighted: whether the graph has weights; if not, those of the fit are rounded to 0 and 1.
         source: of the coins for that; no private data are involved.
         progress: called with the fraction done and a message.
 
     Returns:
-        What the synthetic graph is made from, as `weights_of` takes it; the certificate of its
-        weights minus the noisy matrix, in the cut norm; and how it was made.
+        The synthetic graph; the certificate of its weights minus the noisy matrix, in the cut norm;
+        and how it was made.
     """
     deadline = Deadline.after(time_limit)
 
-    def finished(x: RealMatrix) -> tuple[npt.NDArray[np.number], CutNormCertificate]:
-        matrix: npt.NDArray[np.number] = x
-        if unweighted:
+    def finished(x: RealMatrix) -> tuple[Finished, CutNormCertificate]:
+        made = Finished(x, None)
+        if not weighted:
             progress(1.0, "rounding")
-            matrix = round_keeping_degrees(x, symmetric=noisy.symmetric, source=source)
+            bits = round_keeping_degrees(x, symmetric=noisy.symmetric, source=source)
+            made = Finished(x, bits)
         progress(1.0, "certifying")
-        return matrix, certify(matrix, noisy, problem.cap, deadline)
+        return made, certify(made.matrix, noisy, problem.cap, deadline)
 
     fit = method.run(problem, time_limit=time_limit, progress=progress)
-    matrix, certificate = finished(fit.matrix)
+    made, certificate = finished(fit.matrix)
     mixed, stopped = 0.0, fit.stopped
     if fit.value is None:
         bound = noise_cut_bound(noisy.distribution, noisy.shape, symmetric=noisy.symmetric)
@@ -322,19 +370,23 @@ def finished_fit(
                 if certificate.upper <= bound or deadline.passed():
                     break
                 mixed = share
-                matrix, certificate = finished((1 - mixed) * fit.matrix + mixed * other.matrix)
+                made, certificate = finished((1 - mixed) * fit.matrix + mixed * other.matrix)
         if certificate.upper > bound and deadline.passed():
             stopped = "time"
     told = {field.name: getattr(fit, field.name) for field in fields(FitSummary)}
-    told |= {"stopped": stopped, "time_limit": time_limit, "unweighted": unweighted}
-    return matrix, certificate, FitSummary(**told | {"mixed": mixed})
+    told |= {"stopped": stopped, "time_limit": time_limit, "mixed": mixed}
+    if made.bits is not None:
+        expected = (weights_of(rows, 1.0) for rows in row_parts(made.expected))
+        # The upper bound alone is told, so no time goes into a large cut.
+        told["rounding"] = _distance(made.bits, expected, 1.0, deadline, tolerance=1.0).upper
+    return made, certificate, FitSummary(**told)
 
 
 def _shares(upper: float, least: float, bound: float) -> Iterator[float]:
     """How much of another fit may bring a mixture within a bound: to be tried in this order.
 
     The cut norm is convex, so a mixture is at most the line between the two fits. Its proven bound
-    is so only nearly: weights are rounded, flipped for `unweighted`, and no two certificates have
+    is so only nearly: weights are rounded, rounded to 0 and 1, and no two certificates have
     the same gap. So the aim is below the bound by a growing part of the way to `least`, and at last
     the other fit alone.
 

@@ -11,7 +11,7 @@ import scipy
 
 from graphcuts_dp.arrays import RealMatrix
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.options import OUTPUT, check, chosen, option
+from graphcuts_dp.options import check, chosen, option
 from graphcuts_dp.resources import NEVER, Deadline
 from graphcuts_dp.synth.base import (
     FitMethod,
@@ -139,10 +139,9 @@ class Fitting:
         time_limit: seconds for everything after the noise: the fit, certificates, mixtures; None
             for no limit. When they are over the best point so far is taken, with the shortest
             proof. Not bounded: reading the graph, drawing the noise, one step of the fit (with its
-            spectrum, if any), a rounding by `unweighted`, one shortest certificate. With it the
+            spectrum, if any), a rounding to weights 0 and 1, the shortest certificates. With it the
             release is as private; its bound on mixtures may be missed, and then the summary of the
             fit says that it was stopped by time.
-        unweighted: round the synthetic graph to one without weights; adds error.
 
     Raises:
         ParameterError: an option out of range, or options that do not fit together.
@@ -165,7 +164,6 @@ class Fitting:
         unit="seconds",
         above=0,
     )
-    unweighted: bool = option(False, help="Round the synthetic weights to 0 and 1.", group=OUTPUT)
 
     def __post_init__(self) -> None:
         check(self)
