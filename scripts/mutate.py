@@ -421,9 +421,7 @@ def main() -> int:
     chosen = select(candidates(), sample=options.sample, seed=options.seed)
     chosen = [m for m in chosen if options.only in m.path and options.kind in m.kind]
     if options.list:
-        for mutant in chosen:
-            print(mutant.key)
-        print(f"{len(chosen)} mutants")
+        print(*(mutant.key for mutant in chosen), f"{len(chosen)} mutants", sep="\n")
         return 0
     if options.compare:
         return compare(chosen, kept_results(options.work / "results.jsonl"))
