@@ -222,10 +222,10 @@ def test_python_takes_strings_for_objects(tmp_path):
     typed, made = (
         gc.release_graph(club, epsilon=4.0, seed=1, mechanism=mechanism, fit=fit)
         for mechanism, fit in (
-            ("degrees+response:degree-share=.5", "maximum-entropy:time-limit=60,unweighted"),
+            ("degrees+response:degree-share=.5", "maximum-entropy:time-limit=60"),
             (
                 gc.Response(mechanism="degrees+response", degree_share=0.5),
-                gc.Fitting("maximum-entropy", time_limit=60, unweighted=True),
+                gc.Fitting("maximum-entropy", time_limit=60),
             ),
         )
     )

@@ -44,6 +44,22 @@ def test_release_writes_a_graph_a_receipt_and_the_noisy_matrix(done, mail, tmp_p
     }
 
 
+def test_weights_of_the_fit_are_written_beside_the_graph(told, refused, mail, tmp_path):
+    line = ("release", mail, "s.csv", "--epsilon", "2", "--vertices", "40", "--weights")
+    written = told(*line, "w.edges")["files"]
+    assert files_in(tmp_path) >= {*map(os.path.basename, written), "w.edges"}
+    made = gc.load(tmp_path / "s.csv")
+    assert made.expected == gc.read_graph(tmp_path / "w.edges")
+    assert (made.expected.weighted, made.graph.weighted) == (True, False)
+    more = ("--force", "--epsilon", "50")
+    assert "another file than the graph" in refused(*line, "./s.csv", *more)
+    assert "is read by this command" in refused(*line, mail, *more)
+    assert "unknown ending" in refused(*line, "w.docx", *more)
+    assert "exists" in refused(*line, "w.edges")
+    for option in ("--fit=none", "--mechanism=sparse"):
+        assert "--weights is for a release with a fit" in refused(*line, "x.edges", *more, option)
+
+
 def test_communities_near_the_noise_are_told(done, tmp_path):
     graph, _ = planted((60, 60), 0.34, 0.1, 0)
     graph.write(tmp_path / "g.edges")

@@ -213,7 +213,6 @@ def _releases() -> dict[str, Case]:
         "release: a change of weights": release(
             partial(weighted, heavy=True), noise="laplace", mechanism="response", fit="spectral"
         ),
-        "release: unweighted": release(plain, fit=gc.Fitting(unweighted=True)),
         "release: oracle spectral": release(
             partial(plain, 10),
             fit=gc.Fitting("cutting-plane", oracle="spectral"),

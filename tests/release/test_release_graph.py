@@ -1,12 +1,14 @@
 """The public function: parameters, promises, and what every release looks like."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from helpers import random_graph
 from noisy_cases import matrix_problem
 
+from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.errors import AccuracyWarning, GraphError, ParameterError
 from graphcuts_dp.estimate.noisy_matrix import NOISES, noise_distribution
 from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
@@ -62,23 +64,38 @@ def check_graph(graph, cap):
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_fit_and_noise_stays_in_the_box(kind, noise, fit):
     graph = graph_of(kind)
-    for unweighted in (False, True) if noise == "binary" else (False,):
-        how = Fitting(fit, unweighted=unweighted)
-        made = release_graph(graph, epsilon=3.0, noise=noise, fit=how, seed=1)
-        assert type(made.graph) is type(graph)
-        assert made.graph.weighted != unweighted
-        assert made.fit.unweighted == unweighted
-        check_graph(made.graph, 1.0)
-        assert not unweighted or set(np.unique(made.graph.dense())) <= {0.0, 1.0}
-        assert made.certificate.lower <= made.certificate.upper
-        if fit in NORM_FITS:
-            assert 0 <= made.fit.lower <= made.fit.value * (1 + 1e-4)
-            assert 0 <= made.fit.gap <= 1
-            assert made.fit.mixed == 0
-        else:
-            assert (made.fit.value, made.fit.lower, made.fit.gap) == (None, None, None)
-        assert made.fit.method == ("maximum-entropy" if fit == "auto" else fit)
-        assert ("fit_gap" in made.facts()) == (fit in NORM_FITS)
+    made = release_graph(graph, epsilon=3.0, noise=noise, fit=fit, seed=1)
+    assert type(made.graph) is type(made.expected) is type(graph)
+    assert (made.graph.weighted, made.expected.weighted) == (False, True)
+    check_graph(made.graph, 1.0)
+    check_graph(made.expected, 1.0)
+    assert made.certificate.lower <= made.certificate.upper
+    if fit in NORM_FITS:
+        assert 0 <= made.fit.lower <= made.fit.value * (1 + 1e-4)
+        assert 0 <= made.fit.gap <= 1
+        assert made.fit.mixed == 0
+    else:
+        assert (made.fit.value, made.fit.lower, made.fit.gap) == (None, None, None)
+    assert made.fit.method == ("maximum-entropy" if fit == "auto" else fit)
+    assert ("fit_gap" in made.facts()) == (fit in NORM_FITS)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_rounding_moved_is_told_and_proven(kind):
+    """Degrees stay, no cut moves by more than is told, and shrunk answers go by the weights."""
+    made = release_graph(graph_of(kind), epsilon=3.0, seed=1)
+    difference = made.graph.dense() - made.expected.dense()
+    for axis in (0, 1):
+        assert np.abs(difference.sum(axis=axis)).max() < 2.13 + 1e-4 * len(difference)
+    lower = cut_norm(difference).lower
+    assert 0 < lower <= made.fit.rounding == made.facts()["cuts_moved_by_rounding_at_most"]
+    assert made.fit.rounding < 2 * lower
+    assert release_graph(weighted(5.0), epsilon=3.0, noise="laplace").fit.rounding is None
+    S = np.arange(made.shape[0]) < 3
+    shrunk = made.answer(S, estimate="shrunk").value
+    assert replace(made, _graph=graph_of(kind)).answer(S, estimate="shrunk").value == shrunk
+    empty = replace(made, _weights=np.zeros(made.shape, dtype=np.uint16))
+    assert empty.answer(S, estimate="shrunk").value != shrunk
 
 
 @pytest.mark.parametrize(
@@ -127,9 +144,9 @@ def test_heavy_weights_without_a_cap_stay_integers_and_sums_exact():
     assert low <= 4.0e9 * len(rows) <= high
 
 
-@pytest.mark.parametrize("unweighted", [False, True])
-def test_the_certificate_is_of_the_synthetic_graph_as_released(unweighted):
-    made = release_graph(graph_of(), epsilon=3.0, seed=4, fit=Fitting(unweighted=unweighted))
+@pytest.mark.parametrize(("graph", "noise"), [(graph_of(), "binary"), (weighted(5.0), "laplace")])
+def test_the_certificate_is_of_the_synthetic_graph_as_released(graph, noise):
+    made = release_graph(graph, epsilon=3.0, noise=noise, seed=4)
     difference = made.graph.dense() - made.noisy.estimate()
     assert math.isclose(made.certificate.verify(difference), made.certificate.lower)
     S, T = made.certificate.S, made.certificate.T
@@ -199,7 +216,6 @@ LAPLACE = {"noise": "laplace"}
         *((graph_of(), {"seed": seed}, "seed") for seed in (-1, 1.5, True)),
         (graph_of(), {"noise": "gauss"}, "unknown noise"),
         (graph_of(), {"fit": "best"}, "unknown fit"),
-        (graph_of(), {"fit": Fitting("none", unweighted=True)}, "unweighted"),
         (graph_of(), {"mechanism": "degrees"}, "unknown mechanism"),
         (graph_of(), {"mechanism": None}, "mechanism is a name or a Response"),
         (graph_of(), {"mechanism": "degrees+response", "fit": "spectral"}, "maximum-entropy"),
@@ -208,7 +224,6 @@ LAPLACE = {"noise": "laplace"}
         (weighted(), LAPLACE | {"fit": "maximum-entropy"}, "weight_cap"),
         (weighted(), LAPLACE | {"mechanism": "degrees+response"}, "maximum-entropy"),
         (weighted(5.0), {"noise": "binary"}, "binary noise is for"),
-        (weighted(5.0), LAPLACE | {"fit": Fitting(unweighted=True)}, "unweighted"),
         (Graph([], [], vertices=1), {}, "one vertex"),
         (DirectedGraph([], [], vertices=1), {}, "one vertex"),
         *((other, {}, "must be a Graph") for other in (np.zeros((3, 3)), None, "graph.edges")),
@@ -263,7 +278,7 @@ def test_equal_noisy_matrices_give_equal_releases_whatever_the_graph(fit, monkey
     )
     monkeypatch.setattr(releases, "measure", lambda *_, **__: data)
     first, second = (
-        release_graph(graph, epsilon=3.0, seed=1, fit=Fitting(fit, unweighted=fit == "first-order"))
+        release_graph(graph, epsilon=3.0, seed=1, fit=fit)
         for graph in (Graph([], [], vertices=12), random_graph(12, density=1.0))
     )
     for told in (repr, lambda made: made.fit, lambda made: made.guarantee):

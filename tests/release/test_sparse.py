@@ -271,7 +271,6 @@ def test_what_a_sparse_release_has_not(with_groups):
     [
         (GRAPH, {"fit": "first-order"}, "fit is not for"),
         (GRAPH, {"fit": gc.Fitting(oracle="spectral")}, "oracle is not for"),
-        (GRAPH, {"fit": gc.Fitting(unweighted=True)}, "unweighted is not for"),
         (GRAPH, {"noise": "binary-ish"}, "unknown noise"),
         (GRAPH, {"epsilon": 1e-5}, "divides epsilon"),
         (gc.Graph([0], [1], [2.0], vertices=5), {}, "cap"),

@@ -22,7 +22,6 @@ from graphcuts_dp.measure.entries import distribution_for
 from graphcuts_dp.release.releases import release_graph
 from graphcuts_dp.results.release import Release
 from graphcuts_dp.synth import finishing
-from graphcuts_dp.synth.methods import Fitting
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 
@@ -255,7 +254,6 @@ def test_rounding_does_not_lead_out_of_the_bound(monkeypatch):
     for seed in range(2):
         graph = random_graph(30, seed)
         options = {"epsilon": 1.0, "mechanism": "response", "seed": seed}
-        options["fit"] = Fitting(unweighted=True)
         far = release_graph(graph, **options).certificate.upper
         with monkeypatch.context() as patch:
             patch.setattr(finishing, "noise_cut_bound", lambda *_, b=0.95 * far, **__: b)
@@ -276,7 +274,7 @@ def test_rounded_graphs_state_a_bound_that_holds():
     """Rounding to 0 and 1 moves cuts; the certificate is of what comes out."""
     for seed in range(5):
         graph = random_graph(12, seed)
-        made = release_graph(graph, epsilon=1.0, seed=seed, fit=Fitting(unweighted=True))
+        made = release_graph(graph, epsilon=1.0, seed=seed)
         assert errors_of(made, graph)[0] <= made.worst_cut_error_bound()
 
 
