@@ -379,26 +379,6 @@ def test_joint_intervals_count_different_cuts():
     assert one_way[0].together == 2
 
 
-def test_a_release_is_read_back_with_its_groups(tmp_path):
-    for make in (cliques, two_sided):
-        graph, groups = make()
-        made = gc.release_graph(graph, epsilon=30.0, groups=groups, seed=1, fit="none")
-        looks = ["groups", "groups again"] if make is cliques else ["groups"]
-        names = [name for name, _ in made.guarantee.parts]
-        assert [name for name in names if name.startswith("groups")] == looks
-        assert "the groups" in made.guarantee.public
-        path = tmp_path / f"{make.__name__}.graphml"
-        made.save(path)
-        again = gc.Release.load(path)
-        assert again.answer(CutQuery([0, 1, 2])) == made.answer(CutQuery([0, 1, 2]))
-        sides = (each.measurements.all_of(CellSums) for each in (made, again))
-        for mine, theirs in zip(*sides, strict=True):
-            (fields, arrays), (same, others) = mine.parts(), theirs.parts()
-            assert fields == same
-            assert arrays.keys() == others.keys()
-            assert all(np.array_equal(each, others[name]) for name, each in arrays.items())
-
-
 @pytest.mark.parametrize(("most", "shape"), [(None, (3, 3)), (2, (2, 2))])
 def test_of_nested_levels_the_finest_that_is_not_too_fine_is_measured(most, shape, monkeypatch):
     graph, groups = cliques((4, 3, 5))
