@@ -205,7 +205,7 @@ def test_intervals_hold_as_often_as_they_say(case, how):
         assert np.allclose(spreads, 1, rtol=0.6)
 
 
-RUNS = 1000
+RUNS = 500
 
 
 @pytest.mark.usefixtures("each_radius_once")

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from group_cases import drawn
 from helpers import random_graph
 
 from graphcuts_dp.errors import AccuracyWarning, GraphError, ParameterError
@@ -235,13 +236,7 @@ def test_progress_is_told_and_a_time_limit_kept():
 @pytest.mark.parametrize("fit", [*FITS, "none"])
 def test_equal_noisy_matrices_give_equal_releases_whatever_the_graph(fit, monkeypatch):
     """With the one reading step replaced by a constant, nothing of the graph may shine through."""
-    data = mechanism.measure(
-        random_graph(12),
-        epsilon=3.0,
-        noise="binary",
-        response=Response("degrees+response"),
-        source=SeededEntropy(0),
-    )
+    data = drawn(random_graph(12), None, "degrees+response", epsilon=3.0).measurements
     monkeypatch.setattr(releases, "measure", lambda *_, **__: data)
     first, second = (
         release_graph(graph, epsilon=3.0, seed=1, fit=Fitting(fit, unweighted=fit == "first-order"))
