@@ -33,8 +33,10 @@ PRODUCTS = {
         name: ("release-iteratively", _LEARN, data, {"construction": construction} | options)
         for name, data, construction, options in (
             ("iterative", (GRAPH, _CUT), f"{_MW}rounds=1", _DELTA),
-            ("iterative, tight", (GRAPH, _CUT), f"{_MW}calibration=tight", _DELTA),
-            ("iterative, dr14", (GRAPH, _CUT), f"{_MW}calibration=dr14", _DELTA),
+            *(
+                (f"iterative, {name}", (GRAPH, _CUT), f"{_MW}calibration={name}", _DELTA)
+                for name in ("practical", "tight", "gru12", "dr14")
+            ),
             ("iterative, pure", (GRAPH,), f"{_MW}distinguisher=response-rank-one", {}),
             ("iterative, both players", (GRAPH, _CUT), "game:player=both,rounds=3", _DELTA),
             ("iterative, query player", (GRAPH, _CUT), "game:player=query,rounds=2", _DELTA),
@@ -74,10 +76,13 @@ def kind_of(name):
     return PRODUCTS[name][0]
 
 
-def make(name, **options):
-    """The product with these options beside those of the table; a session is a new one, closed."""
+def make(name, *other, **options):
+    """The product with these options beside those of the table, on other data where some are given.
+
+    A session is a new one, closed.
+    """
     _, function, data, usual = PRODUCTS[name]
-    options = {"epsilon": 1.0} | usual | options
+    data, options = other or data, {"epsilon": 1.0} | usual | options
     if name not in SESSIONS:
         return function(*data, **options)
     with function(*data, name=f"s{next(_NUMBERS)}", **options) as session:

@@ -24,8 +24,7 @@ from graphcuts_dp.release.measuring import measure
 from graphcuts_dp.release.releases import release_graph
 from graphcuts_dp.release.shares import (
     EARLY_SHARE,
-    LEAST_SHARE,
-    MOST_SHARE,
+    HIDDEN_SHARE,
     TOTAL_SHARE,
     Prospect,
     Response,
@@ -260,7 +259,7 @@ def test_the_share_of_degrees():
         share = degree_share(n)
         assert float(share / (1 - share)) == pytest.approx(2 * n**-0.25, rel=0.01)
     prospect = Prospect((400, 400), 1.0, "binary", Fraction(1, 3))
-    assert prospect.hidden(0.0, Fraction(1)) == prospect.beside == Fraction(1, 3)  # what users set
+    assert prospect.hidden == prospect.beside == Fraction(1, 3)  # what users set
 
 
 @pytest.mark.parametrize(
@@ -309,7 +308,7 @@ def test_the_least_distribution_is_the_one_that_is_used_when_everything_is_bough
 
 def test_no_part_is_below_the_least_epsilon(spent):
     least = min(TOTAL_SHARE, (1 - TOTAL_SHARE) * EARLY_SHARE)
-    assert least < (1 - TOTAL_SHARE) * (1 - EARLY_SHARE) * (1 - MOST_SHARE)
+    assert least < (1 - TOTAL_SHARE) * (1 - EARLY_SHARE) * (1 - HIDDEN_SHARE)
     data = drawn(graph_of(), "auto", epsilon=SMALLEST_EPSILON / float(least) * 1.001)
     assert data.total is not None
     assert min(spent.values()) >= SMALLEST_EPSILON
@@ -376,22 +375,19 @@ def test_early_degrees_of_few_equal_vertices_are_not_taken_for_uneven():
     assert len(wrong) <= 3
 
 
-def test_the_less_entries_can_show_the_more_goes_to_degrees():
+def test_degrees_get_most_where_entries_can_show_nothing():
     """Signals of 0 to 4.7 times the noise's edge: blocks may show from 1.6 on."""
     prospect, whole = Prospect((400, 400), 1.0, "binary"), Fraction(1)
-    shares = [prospect.share_from_total(400.0 * degree, whole) for degree in (-9, 0, 5, 15, 28)]
-    assert shares == sorted(shares, reverse=True)
-    assert (shares[0], shares[-1]) == (MOST_SHARE, LEAST_SHARE)
-    assert MOST_SHARE > shares[3] > LEAST_SHARE
-    assert prospect.share_from_total(400 * 45.0, whole) is None
-    assert prospect.share_from_total(400 * 90.0, whole) == degree_share(400)
     # Nearly full graphs, as full as these are empty, but for what missing neighbours count.
-    assert prospect.share_from_total(400 * 370.0, whole) > LEAST_SHARE
+    for degree in (-9, 0, 5, 15, 28, 370):
+        assert prospect.share_from_total(400.0 * degree, whole) == HIDDEN_SHARE
+    assert prospect.share_from_total(400 * 45.0, whole) is None
+    assert prospect.share_from_total(400 * 90.0, whole) == degree_share(400) < HIDDEN_SHARE
 
 
 def test_even_degrees_leave_all_to_the_entries_and_uneven_ones_do_not():
     prospect = Prospect((400, 400), 1.0, "binary")
-    for degree, uneven in ((45.0, LEAST_SHARE), (60.0, degree_share(400))):
+    for degree, uneven in ((45.0, HIDDEN_SHARE), (60.0, degree_share(400))):
         for spread_of, share in ((3.0, 0), (60.0, uneven)):
             early = noisy_normal(spread_of)
             assert prospect.share_from_degrees(early, 400 * degree, Fraction(1)) == share
@@ -401,7 +397,7 @@ def test_early_degrees_that_err_by_more_than_the_mean_are_not_bought():
     """At .5 they err by 71: in a graph of 242 vertices a mean degree of 65 would pass for even."""
     prospect = Prospect((242, 242), 1.0, "binary")
     assert prospect._signal(242 * 65.0) > 1.6 * prospect.edge(Fraction(1, 2))
-    assert prospect.share_from_total(242 * 65.0, Fraction(1, 2)) == LEAST_SHARE
+    assert prospect.share_from_total(242 * 65.0, Fraction(1, 2)) == HIDDEN_SHARE
     assert prospect.share_from_total(242 * 80.0, Fraction(1, 2)) is None
 
 
@@ -410,7 +406,7 @@ def test_where_the_total_shows_nothing_the_parts_add_up_to_epsilon(spent):
     data = drawn(graph, "auto")
     assert sum(spent.values()) == 1
     parts = {value.name: value.epsilon for value in data.measurements.values}
-    assert LEAST_SHARE <= parts["degrees"] / (1 - TOTAL_SHARE) <= MOST_SHARE
+    assert parts["degrees"] == HIDDEN_SHARE * (1 - TOTAL_SHARE)
     told = mechanism.least_distribution(graph, "binary", 1.0, Response()).epsilon
     assert told <= parts["entries"]
 
