@@ -140,9 +140,13 @@ QUERIES = {  # a file, and what is said of it
 FILE = ("--queries", "cuts.csv")
 
 
-@pytest.mark.parametrize(
-    ("options", "match"),
-    [
+@pytest.mark.usefixtures("answered")
+def test_queries_that_cannot_be_answered(refused, tmp_path):
+    """Of one release, which takes longer than to be refused."""
+    for name, (text, _) in QUERIES.items():
+        if text is not None:
+            (tmp_path / name).write_text(text)
+    for options, message in (
         ([], "give one of --from, --query, --queries with a file, or --groups"),
         ([*FILE, "--from", "1"], "give one of --from, --query, --queries"),
         ([*FILE, "--to", "1"], "leave out --to"),
@@ -151,14 +155,8 @@ FILE = ("--queries", "cuts.csv")
         ([*FILE, "-o", "cuts.csv", "--force"], "read by this command"),
         ([*FILE, "--joint", "--simultaneous"], "not both"),
         *((["--queries", name], words) for name, (_, words) in QUERIES.items()),
-    ],
-)
-@pytest.mark.usefixtures("answered")
-def test_queries_that_cannot_be_answered(refused, tmp_path, options, match):
-    for name, (text, _) in QUERIES.items():
-        if text is not None:
-            (tmp_path / name).write_text(text)
-    assert match in refused("answer", "s.csv", *options)
+    ):
+        assert message in refused("answer", "s.csv", *options)
 
 
 def test_datasets_are_listed_and_written(done, told, refused):
