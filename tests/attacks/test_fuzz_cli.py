@@ -13,7 +13,8 @@ import subprocess
 import sys
 
 import pytest
-from command_lines import COMMANDS, KINDS, LONGEST, command_lines, prepare, run_line, wrong_with
+from command_lines import COMMANDS, KINDS, command_lines, prepare, wrong_with
+from command_runs import LONGEST, run_line
 from hypothesis import HealthCheck, Phase, given, settings
 
 from graphcuts_dp.cli import main
