@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from noisy_cases import planted
 
 import graphcuts_dp as gc
 from graphcuts_dp.cli import release
@@ -42,15 +41,6 @@ def test_release_writes_a_graph_a_receipt_and_the_noisy_matrix(done, mail, tmp_p
         target.name + suffix
         for suffix in ("", ".json", ".noisy.npz", *([".schema.json"] if ending == "csv" else []))
     }
-
-
-def test_communities_near_the_noise_are_told(done, tmp_path):
-    graph, _ = planted((60, 60), 0.34, 0.1, 0)
-    graph.write(tmp_path / "g.edges")
-    options = ["--epsilon", "1", "--vertices", "120", "--mechanism", "response", "--seed", "5"]
-    out, err = done("release", "g.edges", "s.csv", *options)
-    assert "warning: communities may be merged in the synthetic graph" in err
-    assert "barely passed its noise" in " ".join(out.split())
 
 
 def test_notes_say_the_same_whatever_the_edges(done, tmp_path):
