@@ -202,7 +202,7 @@ def answers_of(case: Case, epsilon: float, seeds: int) -> dict[str, dict[str, fl
             sums[kind] += (
                 sum(release.estimator.estimate(*m).noise.variance for m in masks),
                 squared(values(release.answer_all(queries)), truth),
-                squared(gc.answer_all(queries, release.graph), truth),
+                squared(gc.answer_all(queries, release.expected), truth),
                 squared(values(alone), truth),
                 squared(values(release.answer_all(queries, estimate="shrunk")), truth),
             )

@@ -67,7 +67,7 @@ class Row:
 
 def released(graph: gc.Graph, *, epsilon: float, seed: int, **options: Any) -> Matrix:
     """What `release_graph` makes with these options."""
-    return gc.release_graph(graph, epsilon=epsilon, seed=seed, **options).graph.dense()
+    return gc.release_graph(graph, epsilon=epsilon, seed=seed, **options).expected.dense()
 
 
 # One line for each fit; the baselines come first, and of them the raw matrix.

@@ -123,7 +123,7 @@ GRAPHS: dict[str, dict[str, Callable[[], Case]]] = {
 def errors(case: Case, release: gc.Release) -> tuple[float, float, float]:
     """W, and the errors of group pairs of the synthetic graph and of the answers over raw."""
     graph, labels = case
-    wrong = release.graph.dense() - graph.dense()
+    wrong = release.expected.dense() - graph.dense()
     worst = gc.cut_norm(wrong, tolerance=TOLERANCE).upper / graph.dense().sum()
     members = np.eye(labels.max() + 1)[labels]
     pairs = np.triu_indices(members.shape[1], 1)

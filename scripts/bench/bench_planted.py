@@ -102,7 +102,7 @@ def measured(kind: Kind, seeds: range) -> list[dict[str, Any]]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", gc.errors.AccuracyWarning)
             release = gc.release_graph(graph, epsilon=kind.epsilon, seed=seed)
-        made = gc.answer_all(queries, release.graph)
+        made = gc.answer_all(queries, release.expected)
         space = release.noisy.space
         noisy = np.array([release.noisy.cut_value(*query.masks(space)) for query in queries])
         outside = {}

@@ -110,7 +110,7 @@ def _raw(graph: Graph, seed: int, *, noise: str) -> FloatMatrix:
 
 
 def _fitted(graph: Graph, seed: int, **options: Any) -> FloatMatrix:
-    return release_graph(graph, epsilon=_EPSILON, seed=seed, **options).graph.dense()
+    return release_graph(graph, epsilon=_EPSILON, seed=seed, **options).expected.dense()
 
 
 def _online(graph: Graph, seed: int) -> FloatMatrix:

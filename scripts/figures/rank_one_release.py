@@ -51,7 +51,7 @@ METHODS: dict[str, Method] = {
         None,
     ),
     "default release": lambda graph, seed: (
-        release_graph(graph, epsilon=EPSILON, seed=seed).graph.dense(),
+        release_graph(graph, epsilon=EPSILON, seed=seed).expected.dense(),
         None,
     ),
 } | {

@@ -48,7 +48,7 @@ _Method = Callable[..., RealMatrix]  # (graph, epsilon=, seed=) -> an estimate o
 def _fit(name: str) -> _Method:
     def estimate(graph: AnyGraph, *, epsilon: float, seed: int) -> RealMatrix:
         release = release_graph(graph, epsilon=epsilon, fit=name, seed=seed)
-        return release.graph.dense() if release.has_graph else release.noisy.estimate()
+        return release.expected.dense() if release.has_graph else release.noisy.estimate()
 
     return estimate
 
