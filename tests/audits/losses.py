@@ -11,7 +11,7 @@ loss itself.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, final
@@ -21,7 +21,7 @@ import numpy.typing as npt
 import scipy
 
 from graphcuts_dp.arrays import FloatVector
-from graphcuts_dp.evaluation.audit import ALPHA, AuditResult, Claim
+from graphcuts_dp.evaluation.audit import ALPHA, AuditResult, Claim, Neighbours
 
 _STEEPEST = 64.0  # a slope of log-likelihood ratios: noise is off by no more than this factor
 
@@ -45,6 +45,14 @@ class DistributionPair:
     second: npt.NDArray[np.float64]
     copies: int = 1
     beside: tuple["DistributionPair", ...] = ()
+
+    @classmethod
+    def of(
+        cls, pair: Neighbours, law: Callable[[Any], npt.ArrayLike], *more: Any, **options: Any
+    ) -> "DistributionPair":
+        """The law of the outputs on each of two neighbours."""
+        first, second = (np.asarray(law(data)) for data in (pair.first, pair.second))
+        return cls(pair.name, first, second, *more, **options)
 
     def loss(self, claim: Claim) -> float:
         """Of all outputs together, in the currency of a claim."""
@@ -204,6 +212,12 @@ def clipped_laplace(true: int, rate: float | Fraction, low: int, high: int) -> F
     law[0] = ratio ** (true - low) / (1 + ratio)
     law[-1] = ratio ** (high - true) / (1 + ratio)
     return law
+
+
+def laplace_pair(rate: float | Fraction, far: int, *, copies: int = 1) -> DistributionPair:
+    """A count of 0 or 1 with discrete Laplace noise, brought into -far..far."""
+    laws = [clipped_laplace(true, rate, -far, far) for true in (0, 1)]
+    return DistributionPair("count", laws[0], laws[1], copies)
 
 
 def normal_pair(variance: float, shift: float) -> DistributionPair:
