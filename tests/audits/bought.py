@@ -31,7 +31,8 @@ from graphcuts_dp.privacy.noise import EntropySource
 from graphcuts_dp.privacy.sparse_vector import OneSidedPair
 from graphcuts_dp.session.online import GROUPS, OnlineMechanism, OnlineState
 from graphcuts_dp.session.queries import linear_count
-from tests.audits.base import Audit, ByLaw, Sampled, audited
+from tests.audits.base import Audit, ByLaw, Sampled, audited, audited_runs
+from tests.audits.graphs import one_more
 from tests.audits.losses import laplace_gain
 from tests.audits.sessions import ByHand
 
@@ -111,16 +112,11 @@ def _asked(
 _SQUARE = Universe(2, 2)
 _CORNER = CutQuery([0], [0])
 _SIGNED = MatrixQuery([[2.0, -1.0], [-1.0, 0.5]])
-_RATED = BipartiteGraph([1], [1], left=2, right=2)
-_DIAGONAL = BipartiteGraph([0, 1], [0, 1], left=2, right=2)
-_FIRST_EDGE = (Neighbours("the first edge of a vertex", _RATED, _DIAGONAL),)
+_CORNERED: Any = {"kind": BipartiteGraph, "left": 2, "right": 2}
+_FIRST_EDGE = (one_more("the first edge of a vertex", [1, 0], [1, 0], **_CORNERED),)
 _RATINGS = (
-    Neighbours("the rating that makes the rank 2", _RATED, _DIAGONAL),
-    Neighbours(
-        "a rating with a negative coefficient",
-        _RATED,
-        BipartiteGraph([0, 1], [1, 1], left=2, right=2),
-    ),
+    one_more("the rating that makes the rank 2", [1, 0], [1, 0], **_CORNERED),
+    one_more("a rating with a negative coefficient", [1, 0], [1, 1], **_CORNERED),
 )
 _ROOTS = MirrorDescentLearner(_SQUARE, norm="2,p")
 _NUCLEAR = MirrorDescentLearner(_SQUARE, norm="schatten-1.5", linear=True, most_spectral=2.0)
@@ -233,13 +229,8 @@ _N = 8
 _EDGE = CutQuery([0], [1])
 _HALVES = Groups(Graph([], [], vertices=_N).vertices, {"half": [0] * 4 + [1] * 4})
 # Two halves; the first is full but for the pair that is hidden, the second empty.
-_ROWS, _COLUMNS = [0, 0, 1, 1, 2], [2, 3, 2, 3, 3]
 _IN_GROUPS = (
-    Neighbours(
-        "the last pair of a group",
-        Graph(_ROWS, _COLUMNS, vertices=_N),
-        Graph([0, *_ROWS], [1, *_COLUMNS], vertices=_N),
-    ),
+    one_more("the last pair of a group", [0, 0, 1, 1, 2, 0], [2, 3, 2, 3, 3, 1], vertices=_N),
 )
 _SUMS, _NEAR = 1, 2  # that are bought after the total weight, and after that
 _NO_NOISE = Fraction(50)  # a rate: noise but for a chance of e^-50
@@ -291,43 +282,33 @@ def _groups_audit(epsilon: float) -> Audit:
 # The median, asked about triangles: one edge closes as many as it can.
 
 _FIVE = Universe(5)
-ALL_EDGES = (
-    Neighbours(
-        "all edges but one, and all",
-        *(Graph(*(ends[:count] for ends in _FIVE.pairs()), vertices=5) for count in (9, 10)),
-    ),
+ALL_EDGES = (one_more("all edges but one, and all", *_FIVE.pairs(), vertices=5),)
+_TRIANGLES, _MEDIAN = GraphQuery("triangles"), MedianLearner(_FIVE)
+
+
+@audited_runs(
+    "session: median",
+    pairs=ALL_EDGES,
+    twins={
+        "a quarter of the noise": {"factor": 4},
+        "triangles taken for sensitivity 1": {"sensitivity": 1},
+    },
+    runs=6000,
 )
-_TRIANGLES = GraphQuery("triangles")
-
-
-def _triangles(calibration: ByHand, sensitivity: int, source: EntropySource) -> Run:
+def _triangles(
+    epsilon: float,
+    graph: Graph,
+    source: EntropySource,
+    factor: int = 1,
+    sensitivity: int = _TRIANGLES.sensitivity(_FIVE.space),
+) -> FloatVector:
     """Answers and updates of an analyst who asks for triangles until the session ends."""
     mechanism = OnlineMechanism(
-        learner=MedianLearner(_FIVE),
-        calibration=calibration,
+        learner=_MEDIAN,
+        calibration=ByHand(kind="comparison", epsilon=Fraction(epsilon), factor=factor),
         grid=Grid(),
         total_weight=float(_FIVE.size),
     )
-
-    def run(graph: Graph) -> FloatVector:
-        truth = _TRIANGLES.value(graph) // sensitivity
-        _, values, signs = _asked(mechanism, graph, _TRIANGLES, truth, source)
-        return np.array([values[0], values[-1], float(signs), sum(values)])
-
-    return run
-
-
-@audited("session: median")
-def _median_audit(epsilon: float) -> Audit:
-    sound = ByHand(kind="comparison", epsilon=Fraction(epsilon))
-    change = _TRIANGLES.sensitivity(_FIVE.space)
-    return Sampled(
-        claim=Claim(epsilon),
-        pairs=ALL_EDGES,
-        start=partial(_triangles, sound, change),
-        twins={
-            "a quarter of the noise": partial(_triangles, replace(sound, factor=4), change),
-            "triangles taken for sensitivity 1": partial(_triangles, sound, 1),
-        },
-        runs=6000,
-    )
+    truth = _TRIANGLES.value(graph) // sensitivity
+    _, values, signs = _asked(mechanism, graph, _TRIANGLES, truth, source)
+    return np.array([values[0], values[-1], float(signs), sum(values)])

@@ -27,8 +27,8 @@ _OF_KIND: dict[type[AnyGraph], dict[str, int]] = {
 
 def one_more(
     name: str,
-    rows: Sequence[int],
-    columns: Sequence[int],
+    rows: Any,
+    columns: Any,
     weights: Sequence[float] | None = None,
     *,
     kind: type[AnyGraph] = Graph,

@@ -241,6 +241,16 @@ def softmax(scores: npt.NDArray[Any], rate: float) -> FloatVector:
     return np.asarray(weights / weights.sum())
 
 
+def half_way(name: str, moves: npt.ArrayLike, rate: float, **options: Any) -> DistributionPair:
+    """A choice between both signs of scores that move so, at its worst.
+
+    Half way between the neighbours all signed scores are as likely as each other.
+    """
+    both = np.asarray(moves, dtype=np.float64)
+    signed = np.concatenate([both, -both]) / 2
+    return DistributionPair(name, softmax(-signed, rate), softmax(signed, rate), **options)
+
+
 def worst_exact(distributions: Iterable[DistributionPair], claim: Claim) -> AuditResult:
     """The largest exact loss over pairs of neighbours.
 

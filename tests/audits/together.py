@@ -41,7 +41,7 @@ from graphcuts_dp.session.online import OnlineMechanism
 from graphcuts_dp.session.terms import SessionTerms
 from tests.audits.base import Audit, Enumerated, Sampled, audited
 from tests.audits.calibrations import calibrated, transcripts_of
-from tests.audits.graphs import EMPTY, quietly, seed_of
+from tests.audits.graphs import EMPTY, one_more, quietly, seed_of
 from tests.audits.offline import LOOSE, rounds_of, tuned
 from tests.audits.sessions import LEARNERS, UNIVERSE, ByHand, Kind, transcript
 
@@ -56,11 +56,8 @@ _ALL = CutQuery(range(4), range(4))
 
 _ENDS = np.triu_indices(4, 1)
 _CORNERS = np.array([0, 0, 0, 1, 1, 1]), np.array([0, 1, 2, 0, 1, 2])
-_UNRATED = BipartiteGraph([], [], left=2, right=3)
-_EDGES = (Neighbours("all six edges appear", EMPTY, Graph(*_ENDS, vertices=4)),)
-_RATINGS = (
-    Neighbours("all six ratings appear", _UNRATED, BipartiteGraph(*_CORNERS, left=2, right=3)),
-)
+_EDGES = (one_more("all six edges appear", *_ENDS, more=_MOST),)
+_RATINGS = (one_more("all six ratings appear", *_CORNERS, kind=BipartiteGraph, more=_MOST),)
 _LINE = Metric.of(Graph([0, 1, 2], [1, 2, 3], vertices=4))
 _MOVED = (
     Neighbours("six people move", Locations(_LINE, [6, 0, 0, 1]), Locations(_LINE, [0, 0, 0, 7])),
@@ -79,7 +76,7 @@ def _owner_of(space: Space, ends: tuple[IntVector, IntVector]) -> tuple[Neighbou
 
 HIDDEN = {
     "6 edges": (_EDGES, _RATINGS),
-    "owners": (_owner_of(EMPTY.vertices, _ENDS), _owner_of(_UNRATED.space, _CORNERS)),
+    "owners": (_owner_of(EMPTY.vertices, _ENDS), _owner_of(_RATINGS[0].first.space, _CORNERS)),
 }
 
 
