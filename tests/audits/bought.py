@@ -13,17 +13,16 @@ from typing import Any, Self, final
 import numpy as np
 import numpy.typing as npt
 
+import graphcuts_dp as gc
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
-from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
+from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.bounds import UpdateBound
 from graphcuts_dp.learn.calibrations import Calibration, Tuning
 from graphcuts_dp.learn.learners import FriezeKannanLearner, MedianLearner, MirrorDescentLearner
 from graphcuts_dp.measure.statistics import ROOT_STEPS, root_degrees
 from graphcuts_dp.pairs.graph_queries import GraphQuery
-from graphcuts_dp.pairs.groups import Groups
-from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.distributions import ValueNoise
@@ -110,9 +109,9 @@ def _asked(
 # Norms that mirror descent buys.
 
 _SQUARE = Universe(2, 2)
-_CORNER = CutQuery([0], [0])
-_SIGNED = MatrixQuery([[2.0, -1.0], [-1.0, 0.5]])
-_CORNERED: Any = {"kind": BipartiteGraph, "left": 2, "right": 2}
+_CORNER = gc.CutQuery([0], [0])
+_SIGNED = gc.Query.matrix([[2.0, -1.0], [-1.0, 0.5]])
+_CORNERED: Any = {"kind": gc.BipartiteGraph, "left": 2, "right": 2}
 _FIRST_EDGE = (one_more("the first edge of a vertex", [1, 0], [1, 0], **_CORNERED),)
 _RATINGS = (
     one_more("the rating that makes the rank 2", [1, 0], [1, 0], **_CORNERED),
@@ -226,8 +225,8 @@ def _bought_audit(epsilon: float) -> Audit:
 # A start from the sums of public groups.
 
 _N = 8
-_EDGE = CutQuery([0], [1])
-_HALVES = Groups(Graph([], [], vertices=_N).vertices, {"half": [0] * 4 + [1] * 4})
+_EDGE = gc.CutQuery([0], [1])
+_HALVES = gc.Groups(gc.Graph([], [], vertices=_N).vertices, {"half": [0] * 4 + [1] * 4})
 # Two halves; the first is full but for the pair that is hidden, the second empty.
 _IN_GROUPS = (
     one_more("the last pair of a group", [0, 0, 1, 1, 2, 0], [2, 3, 2, 3, 3, 1], vertices=_N),
@@ -250,7 +249,7 @@ def _from_groups(calibration: EqualParts, source: EntropySource) -> Run:
         groups=(_HALVES, _HALVES),
     )
 
-    def run(graph: Graph) -> FloatVector:
+    def run(graph: gc.Graph) -> FloatVector:
         truth = mechanism.grid.count(_EDGE, graph)
         begun, values, moved = _asked(mechanism, graph, _EDGE, truth, source)
         bought = begun.bought
@@ -297,7 +296,7 @@ _TRIANGLES, _MEDIAN = GraphQuery("triangles"), MedianLearner(_FIVE)
 )
 def _triangles(
     epsilon: float,
-    graph: Graph,
+    graph: gc.Graph,
     source: EntropySource,
     factor: int = 1,
     sensitivity: int = _TRIANGLES.sensitivity(_FIVE.space),

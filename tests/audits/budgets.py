@@ -12,18 +12,17 @@ from functools import partial
 
 import numpy as np
 
+import graphcuts_dp as gc
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.estimate.measurement import CellSums, Degrees, Measurement, Measurements
 from graphcuts_dp.estimate.noisy_matrix import NOISES, NoisyMatrix
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
-from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.measure.cells import measure_groups
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
 from graphcuts_dp.measure.statistics import measure_degrees, measure_total
 from graphcuts_dp.privacy.noise import EntropySource, sample_discrete_laplace
 from graphcuts_dp.release.measuring import measure
-from graphcuts_dp.release.shares import Prospect, Response
-from graphcuts_dp.results.release import Release
+from graphcuts_dp.release.shares import Prospect
 from tests.audits.base import Audit, ByLaw, Sampled, audited, column_of
 from tests.audits.graphs import BIPARTITE, DIRECTED, HUB, LAST_PAIR, Side, capped, sides
 from tests.audits.losses import laplace_gain
@@ -73,7 +72,7 @@ def _of_entry(noisy: NoisyMatrix, side: Side) -> float:
     return float(noisy.distribution.evidence(noisy.steps[side.ends].reshape(1))[0])
 
 
-def seen_of_all(data: Release, side: Side) -> list[float]:
+def seen_of_all(data: gc.Release, side: Side) -> list[float]:
     """What all parts tell of the pair, the sum of it, and all sums above the first neighbour's."""
     entry = _of_entry(data.noisy, side)
     of_degrees = of_total = above = 0.0
@@ -147,15 +146,15 @@ def _not_rounded(epsilon: Fraction, source: EntropySource) -> Run:
 _HALVES = sides(
     Neighbours(
         "a weight of a half",
-        Graph([0], [1], [2.0], vertices=4, weight_cap=2.0),
-        Graph([0, 2], [1, 3], [2.0, 0.5], vertices=4, weight_cap=2.0),
+        gc.Graph([0], [1], [2.0], vertices=4, weight_cap=2.0),
+        gc.Graph([0, 2], [1, 3], [2.0, 0.5], vertices=4, weight_cap=2.0),
     )
 )
 _CORNER = sides(
     Neighbours(
         "weights, two sides",
-        BipartiteGraph([0], [1], [0.25], left=3, right=2, weight_cap=0.3),
-        BipartiteGraph([0, 2], [1, 1], [0.25, 0.3], left=3, right=2, weight_cap=0.3),
+        gc.BipartiteGraph([0], [1], [0.25], left=3, right=2, weight_cap=0.3),
+        gc.BipartiteGraph([0, 2], [1, 1], [0.25, 0.3], left=3, right=2, weight_cap=0.3),
     )
 )
 
@@ -194,11 +193,11 @@ def _degrees_audit(epsilon: float) -> Audit:
 
 
 def _all(mechanism: str, epsilon: float, noise: str, source: EntropySource) -> Run:
-    response = Response(mechanism)
+    response = gc.Response(mechanism)
 
     def run(side: Side) -> list[float]:
         bought = measure(side.graph, epsilon=epsilon, noise=noise, source=source, response=response)
-        return seen_of_all(Release(measurements=bought), side)
+        return seen_of_all(gc.Release(measurements=bought), side)
 
     return run
 
@@ -218,11 +217,11 @@ class _AlwaysLooks(Prospect):
 
 
 def _with_early_degrees(epsilon: float, noise: str, source: EntropySource) -> Run:
-    options = {"noise": noise, "choice": _AlwaysLooks, "response": Response("auto")}
+    options = {"noise": noise, "choice": _AlwaysLooks, "response": gc.Response("auto")}
 
     def run(side: Side) -> list[float]:
         bought = measure(side.graph, epsilon=epsilon, source=source, **options)  # type: ignore[arg-type]
-        return seen_of_all(Release(measurements=bought), side)
+        return seen_of_all(gc.Release(measurements=bought), side)
 
     return run
 
@@ -244,7 +243,7 @@ def _degrees_not_charged(
 
 
 def _chosen_by(
-    true: Callable[[Graph], float], epsilon: float, noise: str, source: EntropySource
+    true: Callable[[gc.Graph], float], epsilon: float, noise: str, source: EntropySource
 ) -> Run:
     """Whether degrees are bought is chosen by a true number of the graph."""
     runs = {
@@ -253,11 +252,11 @@ def _chosen_by(
     return lambda side: runs["degrees+response" if true(side.graph) else "response"](side)
 
 
-def _largest_degree(graph: Graph) -> float:
+def _largest_degree(graph: gc.Graph) -> float:
     return float(graph.dense().sum(axis=1).max())
 
 
-def _edges(graph: Graph) -> float:
+def _edges(graph: gc.Graph) -> float:
     return len(graph.rows)
 
 
@@ -338,7 +337,7 @@ def _seen(bought: Measurements, side: Side) -> list[float]:
     ratios, above = [0.0, 0.0], np.zeros((2, len(looks[0][1])))
     for number, look in enumerate(looks):
         ratios[number], above[number] = look
-    others = seen_of_all(Release(measurements=bought), side)
+    others = seen_of_all(gc.Release(measurements=bought), side)
     seen = [*ratios, sum(ratios), float(len(looks)), *above.ravel().tolist()]
     return [sum(ratios) + others[4], *seen, *others]
 
@@ -350,7 +349,7 @@ def _bought(epsilon: float, noise: str, side: Side, source: EntropySource) -> Me
         noise=noise,
         source=source,
         groups=side.plan,
-        response=Response("auto"),
+        response=gc.Response("auto"),
     )
 
 

@@ -21,14 +21,14 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
+import graphcuts_dp as gc
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.evaluation.audit import Claim
-from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.calibrations import CALIBRATIONS, Tuning
 from graphcuts_dp.learn.learners import CONSTRUCTIONS
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.guarantee import EDGE, Protect
+from graphcuts_dp.privacy.guarantee import EDGE
 from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.privacy.sparse_vector import NoisyComparison, OneSidedPair, SharedThreshold
 from graphcuts_dp.session.online import Counting, OnlineMechanism
@@ -216,7 +216,7 @@ def _numbers_left_bare() -> Iterator[DistributionPair]:
 
 
 def calibrated(
-    construction: str, calibration: str, epsilon: float, protection: Protect = EDGE
+    construction: str, calibration: str, epsilon: float, protection: gc.Protect = EDGE
 ) -> tuple[Tuning, Claim]:
     """The tuning of a session as users make it, and what is promised for all changes together."""
     pure, n = calibration == "dr14", _VERTICES.get(calibration, 24)
@@ -231,7 +231,7 @@ def calibrated(
     if not isinstance(made, OnlineMechanism):
         raise TypeError("a construction is run by an online mechanism")
     made = replace(made, total_weight=n * (n - 1) / 4)  # the audit is of what comes after it
-    tuning = made.start(Graph([], [], vertices=n), SeededEntropy(0)).tuning
+    tuning = made.start(gc.Graph([], [], vertices=n), SeededEntropy(0)).tuning
     if calibration == "tight":
         return tuning, Claim(made.cost.rho or 0.0, kind="rho")
     return tuning, Claim(epsilon, 0.0 if pure else _DELTA)
@@ -336,7 +336,7 @@ def _signed_audit(epsilon: float) -> Audit:
     if not isinstance(made, OnlineMechanism):
         raise TypeError("a construction is run by an online mechanism")
     made = replace(made, total_weight=_SIDE**2 / 2)  # the audit is of what comes after it
-    nothing = BipartiteGraph([], [], left=_SIDE, right=_SIDE)
+    nothing = gc.BipartiteGraph([], [], left=_SIDE, right=_SIDE)
     tuning = made.start(nothing, SeededEntropy(0)).tuning
     test, copies = tuning.test, tuning.updates + 1
     if not isinstance(test, OneSidedPair):

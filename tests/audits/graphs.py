@@ -8,20 +8,20 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+import graphcuts_dp as gc
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.errors import AccuracyWarning, PrivacyWarning
 from graphcuts_dp.evaluation.audit import Neighbours
-from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, DirectedGraph, Graph
-from graphcuts_dp.pairs.groups import Groups
+from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.privacy.noise import EntropySource
 from graphcuts_dp.release.shares import GroupPlan, group_plan
 
 T = TypeVar("T")
-EMPTY = Graph([], [], vertices=4)
+EMPTY = gc.Graph([], [], vertices=4)
 _OF_KIND: dict[type[AnyGraph], dict[str, int]] = {
-    Graph: {"vertices": 4},
-    DirectedGraph: {"vertices": 3},
-    BipartiteGraph: {"left": 2, "right": 3},
+    gc.Graph: {"vertices": 4},
+    gc.DirectedGraph: {"vertices": 3},
+    gc.BipartiteGraph: {"left": 2, "right": 3},
 }
 
 
@@ -31,7 +31,7 @@ def one_more(
     columns: Any,
     weights: Sequence[float] | None = None,
     *,
-    kind: type[AnyGraph] = Graph,
+    kind: type[AnyGraph] = gc.Graph,
     more: int = 1,
     **options: Any,
 ) -> Neighbours:
@@ -65,12 +65,12 @@ PLAIN = (
     one_more("complete but for one", [0, 0, 0, 1, 1, 2], [1, 2, 3, 2, 3, 3]),
 )
 BIPARTITE = (
-    one_more("far corner", [0, 1], [0, 2], kind=BipartiteGraph),
-    one_more("first corner", [0], [0], kind=BipartiteGraph),
+    one_more("far corner", [0, 1], [0, 2], kind=gc.BipartiteGraph),
+    one_more("first corner", [0], [0], kind=gc.BipartiteGraph),
 )
 DIRECTED = (
-    one_more("an arc beside its reverse", [0, 1], [1, 0], kind=DirectedGraph),
-    one_more("last arc", [2], [1], kind=DirectedGraph),
+    one_more("an arc beside its reverse", [0, 1], [1, 0], kind=gc.DirectedGraph),
+    one_more("last arc", [2], [1], kind=gc.DirectedGraph),
 )
 
 
@@ -85,8 +85,8 @@ def capped(cap: float) -> tuple[Neighbours, ...]:
 UNCAPPED = (
     Neighbours(
         "a weight by 1",
-        Graph([0, 1], [1, 2], [30.25, 7.1], vertices=4, hide_change=1),
-        Graph([0, 1], [1, 2], [30.25, 8.1], vertices=4, hide_change=1),
+        gc.Graph([0, 1], [1, 2], [30.25, 7.1], vertices=4, hide_change=1),
+        gc.Graph([0, 1], [1, 2], [30.25, 8.1], vertices=4, hide_change=1),
     ),
 )
 
@@ -127,13 +127,13 @@ class Side:
     def plan(self) -> GroupPlan | None:
         """What is bought of public groups of the vertices; of bipartite graphs, of both sides."""
         sets = [self.graph.left, self.graph.right] if self.bipartite else [self.graph.vertices]
-        groups = [Groups(each, {"half": _LABELS[len(each)]}) for each in sets]
+        groups = [gc.Groups(each, {"half": _LABELS[len(each)]}) for each in sets]
         return group_plan(self.graph, (groups[0], groups[1]) if self.bipartite else groups[0])
 
     @property
     def bipartite(self) -> bool:
         """Whether rows and columns are of two kinds."""
-        return isinstance(self.graph, BipartiteGraph)
+        return isinstance(self.graph, gc.BipartiteGraph)
 
 
 _LABELS = {2: [0, 1], 3: [0, 1, 1], 4: [0, 0, 1, 1]}

@@ -40,7 +40,6 @@ from graphcuts_dp.offline.rank_one import Released, ResponseRankOne
 from graphcuts_dp.offline.release import Task
 from graphcuts_dp.offline.tuning import CALIBRATIONS, OfflineTuning, PracticalOffline, PureOffline
 from graphcuts_dp.pairs.graph_queries import GraphQuery, Question
-from graphcuts_dp.pairs.queries import MatrixQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.distributions import ValueNoise
@@ -267,8 +266,8 @@ _LARGEST = 2.5  # the largest coefficient
 _LINEAR = QuestionList(
     Universe(2, 3),
     [
-        MatrixQuery(np.array([[0.0, 0.3, -0.7], [_LARGEST, 0.01, 0.0]])),
-        MatrixQuery(np.array([[0.1, 0.0, 0.2], [-_LARGEST, 0.5, 0.0]])),
+        gc.Query.matrix(np.array([[0.0, 0.3, -0.7], [_LARGEST, 0.01, 0.0]])),
+        gc.Query.matrix(np.array([[0.1, 0.0, 0.2], [-_LARGEST, 0.5, 0.0]])),
     ],
 )
 _RATINGS = one_more(

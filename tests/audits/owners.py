@@ -12,11 +12,12 @@ from functools import cached_property, partial
 
 import numpy as np
 
+import graphcuts_dp as gc
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.estimate.measurement import cell_changes
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.owned_rows import Counting, OwnedRows, bounded_graph, reach_of
+from graphcuts_dp.graph.owned_rows import Counting, bounded_graph, reach_of
 from graphcuts_dp.measure.cells import cell_tree, measure_cells, sums_of_cells
 from graphcuts_dp.measure.statistics import (
     class_counts,
@@ -24,10 +25,7 @@ from graphcuts_dp.measure.statistics import (
     share_scores,
     share_sensitivity,
 )
-from graphcuts_dp.pairs.groups import Groups
-from graphcuts_dp.pairs.vertices import VertexSet
 from graphcuts_dp.privacy.composition import zcdp_rho
-from graphcuts_dp.privacy.guarantee import Protect
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.privacy.noise import EntropySource, sample_discrete_laplace
 from tests.audits.base import Audit, Enumerated, Sampled, audited
@@ -42,20 +40,20 @@ from tests.audits.losses import (
 _N = 4
 _PAIRS = tuple((u, v) for u in range(_N) for v in range(u))
 _AT_MOST = 2
-_PROTECTION = Protect.of("owner", at_most=_AT_MOST)
+_PROTECTION = gc.Protect.of("owner", at_most=_AT_MOST)
 _BOUNDS = (1, 2, 4)
 
 # Of each owner: which pairs, and what each row weighs.
 Owners = dict[int, tuple[tuple[int, ...], float]]
-Table = Callable[[OwnedRows], IntVector]
+Table = Callable[[gc.OwnedRows], IntVector]
 
 
-def rows_of(owners: Owners, counting: Counting) -> OwnedRows:
+def rows_of(owners: Owners, counting: Counting) -> gc.OwnedRows:
     """A file of rows."""
     listed = [(o, *_PAIRS[p], w) for o, (pairs, w) in owners.items() for p in pairs]
     columns = [np.array(column) for column in zip(*listed, strict=True)] or [np.zeros(0)] * 4
-    return OwnedRows(
-        VertexSet(_N),
+    return gc.OwnedRows(
+        gc.VertexSet(_N),
         columns[0].astype(np.int64),
         np.arange(16, dtype=np.uint64) * np.uint64(0xD1B54A32D192ED03),
         (columns[1].astype(np.int64), columns[2].astype(np.int64)),
@@ -79,14 +77,14 @@ class Owned:
         is_first: which of them this is.
     """
 
-    before: OwnedRows = field(repr=False)
-    after: OwnedRows = field(repr=False)
+    before: gc.OwnedRows = field(repr=False)
+    after: gc.OwnedRows = field(repr=False)
     is_first: bool
 
     @cached_property
-    def groups(self) -> Groups:
+    def groups(self) -> gc.Groups:
         """Public: each vertex is a group, so that the table shows every pair."""
-        return Groups(VertexSet(_N), {"vertex": list(range(_N))})
+        return gc.Groups(gc.VertexSet(_N), {"vertex": list(range(_N))})
 
 
 def _neighbours(name: str, others: Owners, new: Owners, counting: Counting) -> Neighbours:
@@ -104,12 +102,12 @@ _PAIRS_OF_FILES = (
 _ROUNDED = _neighbours("weights that are rounded", {0: (_EVERY, 0.3)}, _NEW, "weight")
 
 
-def honest_table(rows: OwnedRows) -> IntVector:
+def honest_table(rows: gc.OwnedRows) -> IntVector:
     """True sums of the pairs of the bounded graph, in steps. Private."""
     return _table(rows, _AT_MOST)
 
 
-def _table(rows: OwnedRows, at_most: int) -> IntVector:
+def _table(rows: gc.OwnedRows, at_most: int) -> IntVector:
     graph = rows.bounded(at_most=at_most)
     found = np.zeros(len(_PAIRS), dtype=np.int64)
     for row, column, weight in zip(graph.rows, graph.columns, graph.weights, strict=True):
@@ -177,26 +175,26 @@ def _broken(
 # Broken on purpose.
 
 
-def _all_by_one_hash(rows: OwnedRows) -> IntVector:
+def _all_by_one_hash(rows: gc.OwnedRows) -> IntVector:
     """Which rows an owner keeps depends on how many rows there are of others."""
     marks = rows.marks ^ np.uint64(len(rows.pairs) * 0x9E3779B9)
     ends = rows.pairs >> np.int64(31), rows.pairs & np.int64(2**31 - 1)
     return honest_table(
-        OwnedRows(rows.space, rows.owners, marks, ends, rows.weights, counting=rows.counting)
+        gc.OwnedRows(rows.space, rows.owners, marks, ends, rows.weights, counting=rows.counting)
     )
 
 
-def _bounded_later(rows: OwnedRows) -> IntVector:
+def _bounded_later(rows: gc.OwnedRows) -> IntVector:
     """Noise for the bound on sums of all rows; cutting the noisy sums comes too late."""
     return _table(rows, 1000)
 
 
-def _bounded_by_pair(rows: OwnedRows) -> IntVector:
+def _bounded_by_pair(rows: gc.OwnedRows) -> IntVector:
     """Rows are bounded in each pair, and not for each owner."""
     return np.minimum(_bounded_later(rows), _AT_MOST)
 
 
-def _rounded_later(rows: OwnedRows) -> IntVector:
+def _rounded_later(rows: gc.OwnedRows) -> IntVector:
     """Weights of each owner are scaled down to the bound, added up, and then rounded."""
     weights = np.ones(len(rows.pairs)) if rows.weights is None else rows.weights
     sums = np.zeros(len(_PAIRS))
@@ -229,9 +227,9 @@ def _laplace_audit(epsilon: float) -> Audit:
 
 # Gaussian noise on a table: all that one owner has may lie in one cell.
 
-_HALVES = Groups(VertexSet(6), {"half": [0, 0, 0, 1, 1, 1]})
+_HALVES = gc.Groups(gc.VertexSet(6), {"half": [0, 0, 0, 1, 1, 1]})
 _MANY = 5
-_NOBODY = OwnedRows(VertexSet(6), [], np.zeros(1, np.uint64), ([], []))  # type: ignore[arg-type]
+_NOBODY = gc.OwnedRows(gc.VertexSet(6), [], np.zeros(1, np.uint64), ([], []))  # type: ignore[arg-type]
 _CELLS = cell_tree(_NOBODY.bounded(at_most=1), (_HALVES, _HALVES))
 
 
@@ -246,7 +244,7 @@ def _gaussian_changes(variance: Fraction) -> Iterator[DistributionPair]:
 @audited("owners: flows, gaussian")
 def _gaussian_audit(epsilon: float) -> Audit:
     rho = Fraction(zcdp_rho(epsilon=epsilon, delta=1e-6))
-    protection = Protect.of("owner", at_most=_MANY)
+    protection = gc.Protect.of("owner", at_most=_MANY)
     _, squares = cell_changes(_CELLS, protection, reach=reach_of(_NOBODY))[1]
     variance = squares / (2 * rho)
     return Enumerated(

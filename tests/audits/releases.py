@@ -9,14 +9,14 @@ from functools import partial
 
 import numpy as np
 
+import graphcuts_dp as gc
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.estimate.noisy_matrix import NOISES, NoisyMatrix, noise_distribution
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
-from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
 from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.privacy.noise import EntropySource, SeededEntropy
-from graphcuts_dp.release.releases import release_graph
 from graphcuts_dp.synth.methods import FIT_NAMES
 from scripts.benchmark.baselines import BASELINES, chung_lu, noisy_degrees
 from tests.audits.base import Audit, Sampled, audited
@@ -89,7 +89,7 @@ def seed_reused_after_fork(distribution: NoiseDistribution, source: EntropySourc
         seed = seed_of(source)
         first, second = (
             released(randomized_response(data, distribution, SeededEntropy(seed)))
-            for data in (Graph([], [], vertices=4), graph)
+            for data in (gc.Graph([], [], vertices=4), graph)
         )
         return second - first
 
@@ -123,7 +123,7 @@ def sensitivity_one(distribution: NoiseDistribution, source: EntropySource) -> R
     factor = distribution.unit / sound.unit if distribution.name == "laplace" else 1.0
 
     def twin(graph: AnyGraph) -> FloatVector:
-        uncapped = Graph(graph.rows, graph.columns, graph.weights * factor, vertices=4)
+        uncapped = gc.Graph(graph.rows, graph.columns, graph.weights * factor, vertices=4)
         return released(randomized_response(uncapped, sound, source))
 
     return twin
@@ -135,7 +135,7 @@ def clipped_before_noise(distribution: NoiseDistribution, source: EntropySource)
     def twin(graph: AnyGraph) -> FloatVector:
         cap = float(graph.weights.max())
         own = noise_distribution("laplace", epsilon=distribution.epsilon, weight_cap=cap)
-        private = Graph(graph.rows, graph.columns, graph.weights, vertices=4, weight_cap=cap)
+        private = gc.Graph(graph.rows, graph.columns, graph.weights, vertices=4, weight_cap=cap)
         return released(randomized_response(private, own, source)) * own.unit
 
     return twin
@@ -218,15 +218,15 @@ def _every_kind(kind: str, epsilon: float) -> Audit:
 
 # Fits.
 
-Run = Callable[[Graph], FloatVector]
+Run = Callable[[gc.Graph], FloatVector]
 _RUNS = {"game": 200, "maximum-entropy": 1200, "auto": 1200}  # the others are faster
 
 
 def _fitted(fit: str, peeks: bool, epsilon: float, source: EntropySource) -> Run:
     """If it peeks, vertices that are isolated in the private graph stay isolated."""
 
-    def run(graph: Graph) -> FloatVector:
-        made = quietly(release_graph, graph, epsilon=epsilon, fit=fit, seed=seed_of(source))
+    def run(graph: gc.Graph) -> FloatVector:
+        made = quietly(gc.release_graph, graph, epsilon=epsilon, fit=fit, seed=seed_of(source))
         dense = made.noisy.estimate() if fit == "none" else made.graph.dense()
         kept = graph.dense().any(axis=1) if peeks else np.ones(4, dtype=bool)
         return (dense * np.logical_and.outer(kept, kept))[_PAIRS]
@@ -252,7 +252,7 @@ _CHUNG_LU = "noisy degrees, Chung-Lu"
 
 
 def _baseline(name: str, epsilon: float, source: EntropySource) -> Run:
-    def run(graph: Graph) -> FloatVector:
+    def run(graph: gc.Graph) -> FloatVector:
         matrix = BASELINES[name](graph, epsilon=epsilon, seed=seed_of(source)).matrix[_PAIRS]
         return np.append(matrix, matrix.sum())
 
@@ -262,7 +262,7 @@ def _baseline(name: str, epsilon: float, source: EntropySource) -> Run:
 def _chung_lu(peeks: bool, epsilon: float, source: EntropySource) -> Run:
     """The baseline with fewer rounds: post-processing, the same noise."""
 
-    def run(graph: Graph) -> FloatVector:
+    def run(graph: gc.Graph) -> FloatVector:
         degrees = noisy_degrees(graph, Fraction(epsilon), source)
         if peeks:
             degrees = np.where(graph.dense().any(axis=1), degrees, 0)
@@ -276,7 +276,7 @@ def _true_count(epsilon: float, source: EntropySource) -> Run:
     """The m largest noisy entries, m being the true number of edges."""
     distribution = noise_distribution("laplace", epsilon=epsilon, weight_cap=1.0)
 
-    def run(graph: Graph) -> FloatVector:
+    def run(graph: gc.Graph) -> FloatVector:
         noisy = randomized_response(graph, distribution, source).estimate()[_PAIRS]
         kept = noisy >= np.sort(noisy)[::-1][len(graph.rows) - 1] if len(graph.rows) else noisy > 99
         return np.append(kept, kept.sum()).astype(np.float64)
@@ -291,7 +291,7 @@ def _raw_count(_epsilon: float, _source: EntropySource) -> Run:
 def _clipped_at_true_degrees(epsilon: float, source: EntropySource) -> Run:
     distribution = noise_distribution("binary", epsilon=epsilon, weight_cap=1.0)
 
-    def run(graph: Graph) -> FloatVector:
+    def run(graph: gc.Graph) -> FloatVector:
         noisy = randomized_response(graph, distribution, source).estimate()
         bound = np.minimum.outer(*[graph.dense().sum(axis=1)] * 2)
         clipped: FloatVector = np.clip(noisy, 0, bound)[_PAIRS]

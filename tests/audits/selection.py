@@ -15,18 +15,16 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+import graphcuts_dp as gc
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.evaluation.audit import Claim, Draw, Neighbours
-from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.offline import lists
 from graphcuts_dp.offline.distinguisher import ExactCuts, Exponential
 from graphcuts_dp.offline.lists import Steps
-from graphcuts_dp.offline.methods import release_iteratively
-from graphcuts_dp.offline.query_lists import CutList
 from graphcuts_dp.offline.rank_one import PowerRankOne, ResponseRankOne
-from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, MatrixQuery
+from graphcuts_dp.pairs.queries import LinearQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.noise import EntropySource, SeededEntropy, sample_geometric
 from scripts.figures.gaussian_rank_one import GaussianRankOne
@@ -43,7 +41,7 @@ from tests.audits.graphs import LAST_PAIR, one_more, seed_of
 from tests.audits.losses import DistributionPair, half_way, normal_pair, softmax
 
 UNIVERSE = Universe(4)
-QUERIES = CutList(UNIVERSE, [CutQuery([2], [3]), CutQuery([0], [1, 2, 3])])
+QUERIES = gc.CutList(UNIVERSE, [gc.CutQuery([2], [3]), gc.CutQuery([0], [1, 2, 3])])
 START = DenseHypothesis.constant(UNIVERSE, 0.0)
 PAIRS = (
     one_more("beside a heavy cut", [0, 0, 0, 2], [1, 2, 3, 3]),
@@ -75,7 +73,7 @@ def choice_probabilities(scores: npt.ArrayLike, rate: Fraction | float) -> Float
 
 
 # Two cuts with the pair: one has a small score that grows, the other a large one that shrinks.
-_BOTH = CutList(UNIVERSE, [CutQuery([2], [3]), CutQuery([2], [0, 1, 3])])
+_BOTH = gc.CutList(UNIVERSE, [gc.CutQuery([2], [3]), gc.CutQuery([2], [0, 1, 3])])
 _HEAVY = DenseHypothesis(
     UNIVERSE, 4.0 * np.array([[0, 0, 1, 0], [0, 0, 1, 0], [1, 1, 0, 0], [0, 0, 0, 0]])
 )
@@ -87,7 +85,7 @@ def _exponential(epsilon: Fraction, factor: float) -> Iterator[DistributionPair]
     for pair, (queries, start) in itertools.product(PAIRS, ((QUERIES, START), (_BOTH, _HEAVY))):
 
         def law(
-            graph: Graph, queries: CutList = queries, start: DenseHypothesis = start
+            graph: gc.Graph, queries: gc.CutList = queries, start: DenseHypothesis = start
         ) -> FloatVector:
             gaps = np.asarray(queries.counts(graph, of.grid)) - queries.answers(start)
             return softmax(np.concatenate([gaps, -gaps]), rate)
@@ -103,7 +101,7 @@ def _exact_cuts(epsilon: Fraction, factor: float) -> Iterator[DistributionPair]:
     S, T = (places == 1).astype(np.int64), (places == 2).astype(np.int64)
     for pair, start in itertools.product(PAIRS, (START, _HEAVY)):
 
-        def law(graph: Graph, start: DenseHypothesis = start) -> FloatVector:
+        def law(graph: gc.Graph, start: DenseHypothesis = start) -> FloatVector:
             gaps = of.counted(graph) - of.scoring.rounded(start.dense())
             cuts = np.einsum("ki,ij,kj->k", S, gaps, T)
             return softmax(np.concatenate([cuts, -cuts]), rate)
@@ -133,7 +131,7 @@ def _entries(make: Callable[[Universe], Any], source: EntropySource) -> Draw:
         n = math.ceil((1 + math.sqrt(1 + 8 * count)) / 2)
         rows, columns = np.triu_indices(n, 1)
         kept = slice(None if full else 0)
-        graph = Graph(rows[kept], columns[kept], vertices=n)
+        graph = gc.Graph(rows[kept], columns[kept], vertices=n)
         noisy = make(Universe(n)).noisy(graph, source)[rows, columns]
         return np.asarray(noisy[:count, None], dtype=np.float64)
 
@@ -172,7 +170,7 @@ def _products(rho: float, reused: bool, source: EntropySource) -> Draw:
         rows = ends if full else ends[:0]
         universe = Universe(2 * count)
         of = PowerRankOne(universe=universe, rho=rho, delta=1e-6, steps=1)
-        search = of.begin(Graph(rows, rows + 1, vertices=2 * count), source)
+        search = of.begin(gc.Graph(rows, rows + 1, vertices=2 * count), source)
         seed = seed_of(source)
         found: Any = []
         for turn in (1, -1):
@@ -205,7 +203,7 @@ def _certified(epsilon: float, source: EntropySource, factor: int = 1, times: in
     both, nothing = np.ones(2), np.zeros((2, 2))
     ready = {id(each): of.begin(each, source) for each in (_EDGE[0].first, _EDGE[0].second)}
 
-    def run(graph: Graph) -> npt.NDArray[np.float64]:
+    def run(graph: gc.Graph) -> npt.NDArray[np.float64]:
         bought = ready[id(graph)]
         seen = [bought.quotient(both, both, nothing, source)[0] for _ in range(times)]
         return np.array([np.mean([pair.gap * pair.left[0] for pair in seen])])
@@ -220,12 +218,12 @@ def _certified(epsilon: float, source: EntropySource, factor: int = 1, times: in
     claim=claimed_rho,
     unseen="Which cut is found, and its sign, is a small part of what its products tell.",
 )
-def _called(epsilon: float, graph: Graph, source: EntropySource, factor: int = 1) -> list[float]:
+def _called(epsilon: float, graph: gc.Graph, source: EntropySource, factor: int = 1) -> list[float]:
     """What a call says: whether the cut that it finds holds the edge, and its sign."""
     universe, rho = Universe(2), (factor * epsilon) ** 2 / 2
     of = PowerRankOne(universe=universe, rho=rho, delta=1e-6, steps=1)
     found = of.begin(graph, source).find(DenseHypothesis.constant(universe, 0.5), source)
-    S, T = universe.masks(cast(CutQuery, found.query))
+    S, T = universe.masks(cast(gc.CutQuery, found.query))
     return [float(found.sign or 0) * float(S[0] & T[1] | S[1] & T[0])]
 
 
@@ -256,20 +254,20 @@ def _matrix_audit(kind: str, epsilon: float) -> Audit:
 # The net mechanism: every graph of three or four vertices and each of its neighbours.
 
 
-def _graphs(n: int) -> Iterator[Graph]:
+def _graphs(n: int) -> Iterator[gc.Graph]:
     rows, columns = np.triu_indices(n, 1)
     for bits in itertools.product([0, 1], repeat=len(rows)):
         used = np.array(bits, dtype=bool)
-        yield Graph(rows[used], columns[used], vertices=n)
+        yield gc.Graph(rows[used], columns[used], vertices=n)
 
 
 def _all_cuts(n: int) -> list[LinearQuery]:
     """Each cut once: the side without vertex 0."""
     sides = itertools.product([False, True], repeat=n - 1)
-    return [CutQuery(np.array([False, *side])) for side in sides if any(side)]
+    return [gc.CutQuery(np.array([False, *side])) for side in sides if any(side)]
 
 
-_WEIGHTED: Sequence[LinearQuery] = [MatrixQuery(np.array([[0, 2, 1], [0, 0, -1], [0, 0, 0]]))]
+_WEIGHTED: Sequence[LinearQuery] = [gc.Query.matrix(np.array([[0, 2, 1], [0, 0, -1], [0, 0, 0]]))]
 
 
 def _net_distributions(
@@ -301,7 +299,9 @@ def _net(
         yield from _net_distributions(n, queries, factor * epsilon, moves)
 
 
-def _one_noise_for_all_members(epsilon: float, graph: Graph, source: EntropySource) -> FloatVector:
+def _one_noise_for_all_members(
+    epsilon: float, graph: gc.Graph, source: EntropySource
+) -> FloatVector:
     public = lists._Net(Universe(3), _all_cuts(3), None, 0.0)
     shared = sample_geometric(Fraction(epsilon) / (2 * public.sensitivity), 1, source)
     chosen: FloatVector = public.databases[int(np.argmax(public.scores(graph) + shared))]
@@ -313,9 +313,9 @@ def _one_noise_for_all_members(epsilon: float, graph: Graph, source: EntropySour
     pairs=(one_more("a pair", [0, 0], [1, 2], vertices=3),),
     twins={"same noise for all members": _one_noise_for_all_members},
 )
-def _net_release(epsilon: float, graph: Graph, source: EntropySource) -> FloatVector:
+def _net_release(epsilon: float, graph: gc.Graph, source: EntropySource) -> FloatVector:
     """Which pairs are edges in the graph that is released."""
-    made = release_iteratively(
+    made = gc.release_iteratively(
         graph, _all_cuts(3), epsilon=epsilon, construction="net", seed=seed_of(source)
     )
     return made.graph.dense()[np.triu_indices(3, 1)]
@@ -325,12 +325,14 @@ def _net_release(epsilon: float, graph: Graph, source: EntropySource) -> FloatVe
 
 _CAP, _ROUNDS = 3.0, 4
 _RATINGS: Sequence[LinearQuery] = [
-    MatrixQuery(np.array([[0.0, 0.3, -0.7], [1.0, 0.01, 0.0]])),
-    CutQuery([1], [0, 2]),
+    gc.Query.matrix(np.array([[0.0, 0.3, -0.7], [1.0, 0.01, 0.0]])),
+    gc.CutQuery([1], [0, 2]),
 ]
 
 
-_RATED = one_more("the largest coefficient", [1], [0], [_CAP], kind=BipartiteGraph, weight_cap=_CAP)
+_RATED = one_more(
+    "the largest coefficient", [1], [0], [_CAP], kind=gc.BipartiteGraph, weight_cap=_CAP
+)
 _SENSED = claimed_for(1e-6)
 
 

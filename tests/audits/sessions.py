@@ -16,9 +16,9 @@ from typing import Any, Literal, Self, final
 import numpy as np
 import numpy.typing as npt
 
+import graphcuts_dp as gc
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
-from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.bounds import UpdateBound
 from graphcuts_dp.learn.calibrations import Calibration, Tuning
@@ -28,7 +28,6 @@ from graphcuts_dp.learn.learners import (
     MirrorDescentLearner,
     MultiplicativeWeightsLearner,
 )
-from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.distributions import ValueNoise
@@ -44,18 +43,19 @@ from graphcuts_dp.session.base import CutMechanism
 from graphcuts_dp.session.online import OnlineMechanism
 from graphcuts_dp.session.plain import BinaryAnswers, PerQueryNoise
 from graphcuts_dp.session.queries import linear_count
-from graphcuts_dp.session.session import open_session
 from tests.audits.base import Twins, audited_runs
 from tests.audits.graphs import one_more, seed_of
 
-Run = Callable[[Graph], npt.ArrayLike]
-EDGE = CutQuery([2], [3])
+Run = Callable[[gc.Graph], npt.ArrayLike]
+EDGE = gc.CutQuery([2], [3])
 UNIVERSE = Universe(4)
 PAIRS = (one_more("last pair", [0, 0, 1, 2], [1, 2, 2, 3]),)
 _MOST = 24  # answers that even a broken twin is asked for
 
 
-def transcript(mechanism: CutMechanism[Any], source: EntropySource, query: CutQuery = EDGE) -> Run:
+def transcript(
+    mechanism: CutMechanism[Any], source: EntropySource, query: gc.CutQuery = EDGE
+) -> Run:
     """What an analyst sees who asks the same again and again: the total, answers, updates.
 
     First, last, least, largest and mean answer (of those that were bought, if any); how many
@@ -64,7 +64,7 @@ def transcript(mechanism: CutMechanism[Any], source: EntropySource, query: CutQu
     """
     most = mechanism.grid.cap or 1.0
 
-    def run(graph: Graph) -> FloatVector:
+    def run(graph: gc.Graph) -> FloatVector:
         state, truth = mechanism.start(graph, source), mechanism.grid.count(query, graph)
         values: list[float] = []
         bought: list[float] = []
@@ -110,10 +110,10 @@ def _same_noise(epsilon: float, source: EntropySource, delta: float = 0.0) -> Ru
     """The noise of the first answer again for the second, which is about another cut."""
     mechanism = _noisy(epsilon, delta=delta)
 
-    def run(graph: Graph) -> FloatVector:
+    def run(graph: gc.Graph) -> FloatVector:
         seed = seed_of(source)
         state, values = mechanism.start(graph, source), []
-        for query in (CutQuery([0], [3]), EDGE):
+        for query in (gc.CutQuery([0], [3]), EDGE):
             truth = mechanism.grid.count(query, graph)
             state, answer = mechanism.step(state, query, truth, SeededEntropy(seed))
             values.append(answer.value)
@@ -176,7 +176,7 @@ def _binary(epsilon: float, source: EntropySource, factor: int = 1, shown: bool 
     made = BinaryAnswers(universe=UNIVERSE, grid=Grid(), epsilon=factor * epsilon, queries=2)
     honest = transcript(made, source)
 
-    def run(graph: Graph) -> FloatVector:
+    def run(graph: gc.Graph) -> FloatVector:
         seen = np.asarray(honest(graph))
         if shown:
             seen[1] = graph.dense()[2, 3]
@@ -200,13 +200,13 @@ def _linear(epsilon: float, source: EntropySource, factor: int = 1, larger: int 
 
     The answer moves by that, down; by more, as if it were larger than the noise is made for.
     """
-    mechanism, query = _noisy(factor * epsilon, 1), MatrixQuery(_SIGNED)
+    mechanism, query = _noisy(factor * epsilon, 1), gc.Query.matrix(_SIGNED)
     counted = {
         id(graph): larger * linear_count(query, graph, mechanism.grid)
         for graph in (PAIRS[0].first, PAIRS[0].second)
     }
 
-    def run(graph: Graph) -> FloatVector:
+    def run(graph: gc.Graph) -> FloatVector:
         state = mechanism.start(graph, source)
         _, answer = mechanism.step(state, query, counted[id(graph)], source)
         return np.array([answer.value])
@@ -223,19 +223,19 @@ def _linear(epsilon: float, source: EntropySource, factor: int = 1, larger: int 
     slow=True,
 )
 def _on_disk(
-    epsilon: float, graph: Graph, source: EntropySource, factor: int = 1, last: str = "one"
+    epsilon: float, graph: gc.Graph, source: EntropySource, factor: int = 1, last: str = "one"
 ) -> FloatVector:
     """Sessions on one ledger, closed and opened again between all answers.
 
     The first cut is asked again at the end, which is free in the same session. In another session
     it is answered afresh, and has to be paid for.
     """
-    rest, seed, values = CutQuery([0], [1, 2, 3]), seed_of(source), []
+    rest, seed, values = gc.CutQuery([0], [1, 2, 3]), seed_of(source), []
     terms: dict[str, Any] = {"epsilon": factor * epsilon, "queries": 2, "method": "laplace"}
     with tempfile.TemporaryDirectory() as folder:
         store = Path(folder) / "store.db"
         for name, query in (("one", EDGE), ("one", rest), (last, EDGE)):
-            with open_session(graph, store=store, name=name, seed=seed, **terms) as session:
+            with gc.open_session(graph, store=store, name=name, seed=seed, **terms) as session:
                 values.append(session.ask_all([query])[0].value)
     return np.array([*values, values[0] + values[2]])
 
@@ -354,7 +354,7 @@ def _seed_after_fork(learner: str, tests: str, epsilon: float, source: EntropySo
     """Two processes have inherited one stream, and each answers from its own graph."""
     made = _by_hand(learner, tests, epsilon)
 
-    def run(graph: Graph) -> FloatVector:
+    def run(graph: gc.Graph) -> FloatVector:
         seed, both = seed_of(source), (PAIRS[0].first, graph)
         first, second = (transcript(made, SeededEntropy(seed))(data) for data in both)
         return np.subtract(second, first)
@@ -369,11 +369,11 @@ def _reused_twice(learner: str, tests: str, epsilon: float, source: EntropySourc
     """
     made = replace(_by_hand(learner, tests, epsilon, broken=_many_answers), total_weight=3.0)
 
-    def run(graph: Graph) -> FloatVector:
+    def run(graph: gc.Graph) -> FloatVector:
         state, values, signs = made.start(graph, source), [0.0, 0.0], [0, 0]
         while not state.stopped and not any(signs):
             seed = seed_of(source)
-            for k, query in enumerate((CutQuery([0], [3]), EDGE)):
+            for k, query in enumerate((gc.CutQuery([0], [3]), EDGE)):
                 signs[k] = 0
                 if not state.stopped:
                     truth = made.grid.count(query, graph)

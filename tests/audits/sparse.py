@@ -8,11 +8,12 @@ from functools import partial
 
 import numpy as np
 
+import graphcuts_dp as gc
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.estimate.measurement import CellSums, Classes, Degrees, Measurement, Measurements
 from graphcuts_dp.estimate.sparse_model import KeptEdges, threshold_for
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
-from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.measure.entries import measure_kept_edges
 from graphcuts_dp.measure.statistics import measure_weight_counts
 from graphcuts_dp.privacy.noise import EntropySource
@@ -30,13 +31,13 @@ _SHARES = SparseShares(Fraction(4, 5), Fraction(1, 20), Fraction(3, 20))
 _FEW_FALSE = 0.1
 _ONE_LIGHTER = Neighbours(
     "a light weight by 1",
-    Graph([0, 1], [1, 2], [2.25, 1.5], vertices=4, hide_change=1),
-    Graph([0, 1], [1, 2], [2.25, 2.5], vertices=4, hide_change=1),
+    gc.Graph([0, 1], [1, 2], [2.25, 1.5], vertices=4, hide_change=1),
+    gc.Graph([0, 1], [1, 2], [2.25, 2.5], vertices=4, hide_change=1),
 )
 _A_NEW_ONE = Neighbours(
     "no weight and 1",
-    Graph([0], [1], [2.25], vertices=4, hide_change=1),
-    Graph([0, 2], [1, 3], [2.25, 1.0], vertices=4, hide_change=1),
+    gc.Graph([0], [1], [2.25], vertices=4, hide_change=1),
+    gc.Graph([0, 2], [1, 3], [2.25, 1.0], vertices=4, hide_change=1),
 )
 
 

@@ -5,16 +5,15 @@ import itertools
 import numpy as np
 import pytest
 
-from graphcuts_dp.graph.adjacency import BipartiteGraph
+import graphcuts_dp as gc
 from graphcuts_dp.offline.lists import Steps
-from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery
 from graphcuts_dp.pairs.universe import Universe
 
 CAP = 3.0
 QUERIES = [
-    MatrixQuery(np.array([[0.0, 0.3, -0.7], [1.0, 0.01, 0.0]])),
-    RankOneQuery([0.2, 0.9], [1.0, 0.5, 0.3]),
-    CutQuery([1], [0, 2]),
+    gc.Query.matrix(np.array([[0.0, 0.3, -0.7], [1.0, 0.01, 0.0]])),
+    gc.Query.rank_one([0.2, 0.9], [1.0, 0.5, 0.3]),
+    gc.CutQuery([1], [0, 2]),
 ]
 STEPS = Steps(Universe(2, 3), QUERIES, CAP)
 
@@ -22,7 +21,7 @@ STEPS = Steps(Universe(2, 3), QUERIES, CAP)
 def counts(ratings):
     """True answers of a dense matrix of ratings, in steps."""
     ends = np.nonzero(ratings)
-    return STEPS.count(BipartiteGraph(*ends, ratings[ends], left=2, right=3, weight_cap=CAP))
+    return STEPS.count(gc.BipartiteGraph(*ends, ratings[ends], left=2, right=3, weight_cap=CAP))
 
 
 def changes():
@@ -47,10 +46,10 @@ def test_no_rating_moves_an_answer_by_more_than_the_sensitivity_and_one_does_by_
 
 def test_the_largest_coefficient_counts_as_many_steps_as_its_own_rounding_gives():
     """To the nearest step, upwards in half of the cases: rounded down, Delta would be too small."""
-    ratings = BipartiteGraph([0], [0], [CAP], left=1, right=1, weight_cap=CAP)
+    ratings = gc.BipartiteGraph([0], [0], [CAP], left=1, right=1, weight_cap=CAP)
     upwards = 0
     for largest in np.random.default_rng(1).uniform(0.5, 2.0, size=40):
-        steps = Steps(Universe(1, 1), [MatrixQuery(np.array([[largest]]))], CAP)
+        steps = Steps(Universe(1, 1), [gc.Query.matrix(np.array([[largest]]))], CAP)
         assert int(steps.count(ratings)[0]) == steps.sensitivity
         upwards += largest / steps._of_coefficients % 1 > 0.5
     assert 5 < upwards < 35

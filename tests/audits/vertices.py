@@ -13,17 +13,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+import graphcuts_dp as gc
 from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
-from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.learners import FriezeKannanLearner
 from graphcuts_dp.measure.cells import changes_on
 from graphcuts_dp.measure.statistics import bound_candidates, bound_scores, normalised
-from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import zcdp_rho
-from graphcuts_dp.privacy.guarantee import Protect
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.privacy.noise import EntropySource
 from graphcuts_dp.session.online import OnlineMechanism
@@ -42,16 +40,16 @@ from tests.audits.flows import (
 from tests.audits.losses import DistributionPair, laplace_gain, normal_pair, softmax
 from tests.audits.sessions import ByHand, transcript
 
-Count = Callable[[CutQuery, Graph], int]
+Count = Callable[[gc.CutQuery, gc.Graph], int]
 _N, _BOUND = 16, 2
-_VERTEX = Protect(kind="vertex", degree_bound=_BOUND)
+_VERTEX = gc.Protect(kind="vertex", degree_bound=_BOUND)
 _PARTS = {"part": [0, *[1] * (_N - 2), 0]}  # the first and the last vertex, and the others
 _DELTA = 1e-6
 
 
-def _graph(edges: Sequence[tuple[int, int]]) -> Graph:
+def _graph(edges: Sequence[tuple[int, int]]) -> gc.Graph:
     rows, columns = np.array(edges, dtype=np.int64).reshape(-1, 2).T
-    return Graph(rows, columns, vertices=_N)
+    return gc.Graph(rows, columns, vertices=_N)
 
 
 _RING = [(v, v % (_N - 2) + 1) for v in range(1, _N - 1)]  # two edges at each of the others
@@ -69,7 +67,7 @@ _PAIRS = (
 )
 
 
-def in_both_lists(graph: Graph) -> list[tuple[int, int]]:
+def in_both_lists(graph: gc.Graph) -> list[tuple[int, int]]:
     """Edges that both ends have among their first two: one vertex moves an edge at each other."""
     edges = sorted(zip(graph.rows.tolist(), graph.columns.tolist(), strict=True))
     lists = {v: [edge for edge in edges if v in edge][:_BOUND] for v in range(graph.n)}
@@ -147,16 +145,16 @@ def _gaussian_flows_audit(epsilon: float) -> Audit:
 # Sessions.
 
 _QUERIES = (
-    CutQuery([1]),
-    CutQuery([0, _N - 1]),
-    CutQuery(range(_N), range(_N)),
+    gc.CutQuery([1]),
+    gc.CutQuery([0, _N - 1]),
+    gc.CutQuery(range(_N), range(_N)),
 )
 _GRID = Grid(1.0, _BOUND, 1.0, bounded=False)
 
 
 def _answers(
     epsilon: float, grid: Grid, count: Count, source: EntropySource
-) -> Callable[[Graph], npt.ArrayLike]:
+) -> Callable[[gc.Graph], npt.ArrayLike]:
     """Answers to all queries, their sum, and the log likelihood ratio of each pair of graphs."""
     made = PerQueryNoise(
         distribution="laplace",
@@ -171,7 +169,7 @@ def _answers(
         for graph in itertools.chain(*graphs)
     }
 
-    def run(graph: Graph) -> FloatVector:
+    def run(graph: gc.Graph) -> FloatVector:
         state, values = made.start(graph, source), []
         for query, truth in zip(_QUERIES, counts[id(graph)].tolist(), strict=True):
             state, answer = made.step(state, query, truth, source)
@@ -183,11 +181,11 @@ def _answers(
     return run
 
 
-def _count_lists(query: CutQuery, graph: Graph) -> int:
+def _count_lists(query: gc.CutQuery, graph: gc.Graph) -> int:
     return int(query.value(_graph(in_both_lists(graph))))
 
 
-def _count_all(query: CutQuery, graph: Graph) -> int:
+def _count_all(query: gc.CutQuery, graph: gc.Graph) -> int:
     return int(query.value(graph))
 
 
@@ -232,7 +230,7 @@ def _gaussian_session_audit(epsilon: float) -> Audit:
 
 def _online(
     epsilon: Fraction, raw: bool, steps: int, source: EntropySource
-) -> Callable[[Graph], npt.ArrayLike]:
+) -> Callable[[gc.Graph], npt.ArrayLike]:
     made = OnlineMechanism(
         learner=FriezeKannanLearner(Universe(_N)),
         calibration=ByHand(kind="one-sided", epsilon=epsilon, raw=raw),

@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+import graphcuts_dp as gc
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
-from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.learners import (
     FriezeKannanLearner,
@@ -22,30 +22,28 @@ from graphcuts_dp.learn.potentials import SchattenNorm
 from graphcuts_dp.learn.rules import MirrorDescentRule, minimal_start
 from graphcuts_dp.offline.construction import IterativeConstruction
 from graphcuts_dp.offline.distinguisher import ExactCuts, Exponential, Found
-from graphcuts_dp.offline.query_lists import CutList
 from graphcuts_dp.offline.rank_one import ResponseRankOne
 from graphcuts_dp.offline.tuning import PaperOffline, PracticalOffline, PureOffline, TightOffline
-from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost, compose, zcdp_rho
 from graphcuts_dp.privacy.noise import SeededEntropy
 
 N = 40
 UNIVERSE = Universe(N)
-HALF = CutQuery(range(N // 2))
+HALF = gc.CutQuery(range(N // 2))
 DELTA = 1e-6
 
 
 def blocks_graph(**options):
     """Two cliques of 20: the cut between them is empty, the uniform start says 205."""
     ends = np.nonzero(np.tri(N, k=-1) * np.kron(np.eye(2), np.ones((20, 20))))
-    return Graph(*ends, vertices=N, **options)
+    return gc.Graph(*ends, vertices=N, **options)
 
 
 def some_cuts(count=60, seed=1):
     S = np.random.default_rng(seed).random((count, N)) < 0.5
     S[0] = np.arange(N) < 20
-    return CutList.of_masks(UNIVERSE, S, ~S)
+    return gc.CutList.of_masks(UNIVERSE, S, ~S)
 
 
 LISTED = Exponential(queries=some_cuts(), epsilon=Fraction(1))
@@ -127,9 +125,9 @@ def test_any_update_rule_can_learn(name):
     Both start with an error of 3; measured at most 1.1 for seeds 1 to 12.
     """
     universe = Universe(3, 3)
-    graph = BipartiteGraph([0, 0, 0], [0, 1, 2], left=3, right=3)
+    graph = gc.BipartiteGraph([0, 0, 0], [0, 1, 2], left=3, right=3)
     S = np.array([[i >> j & 1 for j in range(3)] for i in range(1, 8)], dtype=bool)
-    cuts = CutList.of_masks(universe, S, np.ones_like(S))
+    cuts = gc.CutList.of_masks(universe, S, np.ones_like(S))
     outcome = run(
         graph=graph,
         learner=RuleLearner(universe, name),
@@ -247,7 +245,7 @@ def test_a_total_is_public_or_the_true_one_and_the_noise_that_is_paid_for():
     assert len(set(drawn)) > 5
     for seed, number in enumerate(drawn):
         assert run(seed, calibration=calibration).total_weight == edges + number
-        none = run(seed, Graph([], [], vertices=N), calibration=calibration)
+        none = run(seed, gc.Graph([], [], vertices=N), calibration=calibration)
         assert min(none.total_weight, none.total_error) >= 1  # some weight to begin with
 
 
@@ -317,7 +315,7 @@ def test_an_answer_corrects_the_hypothesis_up_to_its_noise():
     off = [abs(each.value - outcome.hypothesis.estimate(HALF)) for each in outcome.transcript]
     assert off[0] == pytest.approx(outcome.tuning.value_error)
     assert outcome.error == pytest.approx(off[1] + outcome.tuning.error)
-    nothing = lied_to(6, practical(1.0, rounds=3), query=CutQuery([], []))
+    nothing = lied_to(6, practical(1.0, rounds=3), query=gc.CutQuery([], []))
     assert not any(measured.updated for measured in nothing.transcript)  # a cut without pairs
 
 
@@ -333,7 +331,7 @@ def test_old_answers_and_the_total_weight_are_fitted_again():
         gaps[refits] = off / outcome.tuning.value_error
         learner = FriezeKannanLearner(UNIVERSE)
         outcome = lied_to(3, practical(50.0, rounds=2), learner, refits=refits)
-        everything = outcome.hypothesis.estimate(CutQuery(range(N), range(N)))
+        everything = outcome.hypothesis.estimate(gc.CutQuery(range(N), range(N)))
         totals[refits] = abs(everything - outcome.total_weight)
     assert gaps[50] <= gaps[0]
     assert gaps[50] <= 2
@@ -348,8 +346,8 @@ def test_no_start_is_farther_off_than_where_no_updates_are_said_to_be_needed():
     """
     universe = Universe(4)
     rows, columns = universe.pairs()
-    cuts = [CutQuery([v for v in range(4) if side >> v & 1]) for side in range(1, 15)]
-    finder = Exponential(queries=CutList(universe, cuts), epsilon=Fraction(1))
+    cuts = [gc.CutQuery([v for v in range(4) if side >> v & 1]) for side in range(1, 15)]
+    finder = Exponential(queries=gc.CutList(universe, cuts), epsilon=Fraction(1))
     kinds = (MedianLearner, MultiplicativeWeightsLearner, FriezeKannanLearner)
     for kind, edges in itertools.product(kinds, range(1, 6)):
         terms, learner = {"total_weight": float(edges), "total_error": 0.0}, kind(universe)
@@ -358,7 +356,7 @@ def test_no_start_is_farther_off_than_where_no_updates_are_said_to_be_needed():
         start = learner.construction(alpha=1.0, **terms).initial()
         answers = np.array([start.estimate(cut) for cut in cuts])
         for chosen in itertools.combinations(range(6), edges):
-            graph = Graph(rows[list(chosen)], columns[list(chosen)], vertices=4)
+            graph = gc.Graph(rows[list(chosen)], columns[list(chosen)], vertices=4)
             truth = np.array([cut.value(graph) for cut in cuts])
             gap = float(np.abs(truth - answers).max())
             assert gap <= 1e-9 or bound(gap * (1 - 1e-9)) > 0

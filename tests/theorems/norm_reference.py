@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from graphcuts_dp.cutnorm.cut_norm import cut_norm
+import graphcuts_dp as gc
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
 from graphcuts_dp.privacy.noise import SeededEntropy
 
@@ -14,7 +14,7 @@ KRIVINE = 1.7823  # Grothendieck's constant is at most pi/(2 ln(1+sqrt 2)) = 1.7
 
 def exact_cut_norm(matrix):
     """max over S, T of |M(S,T)|, by enumeration."""
-    return cut_norm(matrix, method="exact").lower
+    return gc.cut_norm(matrix, method="exact").lower
 
 
 def exact_normalised_norm(matrix):

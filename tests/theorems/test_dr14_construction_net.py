@@ -10,7 +10,6 @@ import graphcuts_dp as gc
 from graphcuts_dp.errors import HypothesisError, ParameterError
 from graphcuts_dp.learn.learners import MirrorDescentLearner, MultiplicativeWeightsLearner
 from graphcuts_dp.learn.median import all_graphs
-from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, answer_all
 from graphcuts_dp.pairs.universe import Universe
 from scripts.figures import construction_net as nets
 from scripts.figures.construction_net import construction_net
@@ -22,9 +21,9 @@ LEARNERS = {
     "md auto": MirrorDescentLearner,
 }
 CASES = {
-    "plain": (Universe(5), [CutQuery([0]), CutQuery([0, 1]), CutQuery([1], [2, 3])]),
-    "bipartite": (Universe(2, 4), [CutQuery([0], [0, 1]), CutQuery([1], [0, 1, 2])]),
-    "directed": (Universe(3, directed=True), [CutQuery([0], [1, 2]), CutQuery([1], [0])]),
+    "plain": (Universe(5), [gc.CutQuery([0]), gc.CutQuery([0, 1]), gc.CutQuery([1], [2, 3])]),
+    "bipartite": (Universe(2, 4), [gc.CutQuery([0], [0, 1]), gc.CutQuery([1], [0, 1, 2])]),
+    "directed": (Universe(3, directed=True), [gc.CutQuery([0], [1, 2]), gc.CutQuery([1], [0])]),
 }
 
 
@@ -64,8 +63,8 @@ def test_the_net_mechanism_for_more_vertices_than_all_graphs_can_be_listed_for(t
     """120 pairs. Deterministic, seeded; the bound fails with probability 1e-6."""
     graph = planted_partition(16, 2, 0.9, 0.1, seed=3)
     universe, edges = Universe.of(graph), len(graph.rows)
-    block = CutQuery(range(8))
-    queries = [block, CutQuery([0]), CutQuery(range(8), range(4))]
+    block = gc.CutQuery(range(8))
+    queries = [block, gc.CutQuery([0]), gc.CutQuery(range(8), range(4))]
     alpha = 0.7 * edges
     net = construction_net(
         MultiplicativeWeightsLearner(universe), queries, alpha=alpha, total_weight=float(edges)
@@ -73,7 +72,7 @@ def test_the_net_mechanism_for_more_vertices_than_all_graphs_can_be_listed_for(t
     made = gc.release_iteratively(
         graph, queries, epsilon=2.0, seed=1, construction=gc.Net(family=net, within=alpha)
     )
-    off = np.abs(answer_all(queries, made.graph) - answer_all(queries, graph)).max()
+    off = np.abs(gc.answer_all(queries, made.graph) - gc.answer_all(queries, graph)).max()
     assert made.law.alpha == alpha
     assert off <= made.law.error(1e-6)
     made.save(tmp_path / "net.csv")
@@ -88,12 +87,14 @@ def test_what_is_refused(monkeypatch):
         with pytest.raises(ParameterError, match="net needs"):
             construction_net(rule, options.pop("queries"), **options)
     with pytest.raises(ParameterError, match=r"\[0, 1\]"):
-        construction_net(rule, [MatrixQuery(np.full((5, 5), -1.0))], alpha=1.0, total_weight=3.0)
+        construction_net(
+            rule, [gc.Query.matrix(np.full((5, 5), -1.0))], alpha=1.0, total_weight=3.0
+        )
     monkeypatch.setattr(nets, "_MOST_NUMBERS", 200)
     with pytest.raises(HypothesisError, match=r"more than 20 members.*larger alpha"):
         construction_net(rule, queries, alpha=0.5, total_weight=5.0)
     graph = planted_partition(4, 2, 0.9, 0.1, seed=3)
     with pytest.raises(ParameterError, match="within"):
         gc.release_iteratively(
-            graph, [CutQuery([0])], epsilon=1.0, construction=gc.Net(within=-1.0)
+            graph, [gc.CutQuery([0])], epsilon=1.0, construction=gc.Net(within=-1.0)
         )

@@ -10,7 +10,7 @@ from norm_reference import (
     truth_and_noisy,
 )
 
-from graphcuts_dp.cutnorm.cut_norm import cut_norm
+import graphcuts_dp as gc
 from graphcuts_dp.synth.cutting_plane import QueryGame, cutting_plane, query_game
 
 ROUNDING = 1 + 1e-9
@@ -22,7 +22,7 @@ class BestResponse:
     objective = "cut norm"
 
     def separate(self, residual):
-        found = cut_norm(residual, method="exact")
+        found = gc.cut_norm(residual, method="exact")
         return [(found.S, found.T)]
 
 

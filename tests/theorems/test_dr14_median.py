@@ -5,17 +5,17 @@ import math
 import numpy as np
 import pytest
 
+import graphcuts_dp as gc
 from graphcuts_dp.learn.median import Median, all_graphs
 from graphcuts_dp.pairs.graph_queries import STATISTICS, GraphQuery
-from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 
 UNIVERSE = Universe(4)
 EVERY = all_graphs(UNIVERSE)
 QUERIES = [
     *(GraphQuery(name) for name in STATISTICS),
-    *(CutQuery([i]) for i in range(4)),
-    CutQuery([0, 1]),
+    *(gc.CutQuery([i]) for i in range(4)),
+    gc.CutQuery([0, 1]),
 ]
 
 

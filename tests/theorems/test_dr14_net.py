@@ -8,17 +8,15 @@ import pytest
 from scipy.stats import binom
 
 import graphcuts_dp as gc
-from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.offline import lists
-from graphcuts_dp.pairs.queries import CutQuery, RankOneQuery, answer_all
 
 BETA, RUNS = 0.2, 300
 
 
 def random_queries(kind, rng):
     if kind == "cuts":
-        return [CutQuery(rng.random(5) < 0.5, rng.random(5) < 0.5) for _ in range(12)]
-    return [RankOneQuery(rng.random(5), rng.random(5)) for _ in range(12)]
+        return [gc.CutQuery(rng.random(5) < 0.5, rng.random(5) < 0.5) for _ in range(12)]
+    return [gc.Query.rank_one(rng.random(5), rng.random(5)) for _ in range(12)]
 
 
 @pytest.fixture
@@ -45,11 +43,13 @@ def test_the_error_is_within_the_bound_in_a_share_1_minus_beta_of_runs(kind, eps
     errors, bounds = [], []
     for run in range(RUNS):
         used = rng.random(10) < 0.5
-        graph = Graph(rows[used], columns[used], vertices=5)
+        graph = gc.Graph(rows[used], columns[used], vertices=5)
         made = gc.release_iteratively(
             graph, queries, epsilon=epsilon, seed=run, construction=gc.Net(alpha=alpha)
         )
-        errors.append(np.abs(answer_all(queries, made.graph) - answer_all(queries, graph)).max())
+        errors.append(
+            np.abs(gc.answer_all(queries, made.graph) - gc.answer_all(queries, graph)).max()
+        )
         bounds.append(made.law.error(BETA))
     failures = int((np.array(errors) > np.array(bounds) + 1e-9).sum())
     assert failures <= binom.isf(1e-6, RUNS, BETA)
@@ -59,7 +59,7 @@ def test_the_error_is_within_the_bound_in_a_share_1_minus_beta_of_runs(kind, eps
 def test_the_bound_is_at_most_the_papers():
     """alpha + 2 Delta (ln members + ln 1/beta)/epsilon, with Delta = 1 for cuts."""
     queries = random_queries("cuts", np.random.default_rng(1))
-    graph = Graph([0], [1], vertices=5)
+    graph = gc.Graph([0], [1], vertices=5)
     for epsilon in (0.5, 1.0, 4.0):
         for alpha in (0.0, 1.5):
             made = gc.release_iteratively(

@@ -10,14 +10,12 @@ import pytest
 import scipy.optimize
 import scipy.stats
 
+import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.offline import construction
-from graphcuts_dp.offline.construction import Game, PlayerGame, WeightsPlayer, best_response, sum_of
-from graphcuts_dp.offline.query_lists import CutList
+from graphcuts_dp.offline.construction import PlayerGame, WeightsPlayer, best_response, sum_of
 from graphcuts_dp.offline.tuning import PracticalOffline
-from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.noise import SeededEntropy
 from scripts.figures.update_sequence import checked
@@ -30,7 +28,7 @@ def drawn_cuts(universe, count, seed):
     rng = np.random.default_rng(seed)
     rows, columns = universe.shape
     return [
-        (CutQuery(rng.random(rows) < 0.5, rng.random(columns) < 0.5), int(rng.choice([-1, 1])))
+        (gc.CutQuery(rng.random(rows) < 0.5, rng.random(columns) < 0.5), int(rng.choice([-1, 1])))
         for _ in range(count)
     ]
 
@@ -78,14 +76,14 @@ def test_the_weights_player_has_the_stated_regret(universe):
 def blocks(n=10):
     rows, columns = np.triu_indices(n, 1)
     kept = (rows < n // 2) == (columns < n // 2)
-    return Graph(rows[kept], columns[kept], vertices=n)
+    return gc.Graph(rows[kept], columns[kept], vertices=n)
 
 
 def halves(n, count, seed=0):
     rng = np.random.default_rng(seed)
     S = rng.random((count, n)) < 0.5
     S[0] = np.arange(n) < n // 2
-    return CutList.of_masks(Universe(n), S, ~S)
+    return gc.CutList.of_masks(Universe(n), S, ~S)
 
 
 def game_beyond_the_range(player, epsilon, **options):
@@ -95,7 +93,7 @@ def game_beyond_the_range(player, epsilon, **options):
         queries=halves(10, 20),
         grid=Grid(),
         calibration=budget,
-        game=Game(player=player, **options),
+        game=gc.Game(player=player, **options),
         beta=0.2,
     )
 
@@ -187,7 +185,7 @@ def test_draws_are_made_with_the_scores_and_the_rate_that_are_paid_for(monkeypat
 @pytest.mark.parametrize("player", ["query", "both"])
 def test_probabilities_of_paths_add_up(player):
     game, tuning, _ = game_of(player, 1.0)
-    assert sum(paths(game, tuning, Graph([2], [3], vertices=4), 1.0)) == pytest.approx(1)
+    assert sum(paths(game, tuning, gc.Graph([2], [3], vertices=4), 1.0)) == pytest.approx(1)
 
 
 def list_distribution(queries, graph, hide, player):
@@ -196,7 +194,7 @@ def list_distribution(queries, graph, hide, player):
         queries=queries,
         grid=Grid(),
         calibration=PracticalOffline(epsilon=50.0, delta=1e-6, rho=1e3),
-        game=Game(player=player, rounds=2, hide_queries=hide),
+        game=gc.Game(player=player, rounds=2, hide_queries=hide),
     )
     *_, rest = game.calibration.with_total(1)
     tuning = game.tune(3.0, 1.0, rest)
@@ -218,11 +216,11 @@ def test_one_query_of_a_hidden_list_shows_as_little_as_is_stated(player):
     """Total variation between lists that differ in one query; without `reach` it is more."""
     n, hide = 6, 0.45
     universe = Universe(n)
-    graph = Graph([0, 0, 0], [1, 2, 3], vertices=n)
-    others = [CutQuery([i], [j]) for i in range(1, n) for j in range(i + 1, n)][:9]
+    graph = gc.Graph([0, 0, 0], [1, 2, 3], vertices=n)
+    others = [gc.CutQuery([i], [j]) for i in range(1, n) for j in range(i + 1, n)][:9]
     lists = [
-        CutList(universe, [*others, replaced])
-        for replaced in (CutQuery([0]), CutQuery([4], [5]), CutQuery([0], [1, 2, 3]))
+        gc.CutList(universe, [*others, replaced])
+        for replaced in (gc.CutQuery([0]), gc.CutQuery([4], [5]), gc.CutQuery([0], [1, 2, 3]))
     ]
     found = [list_distribution(queries, graph, hide, player)[0] for queries in lists]
     tuning = list_distribution(lists[0], graph, hide, player)[1]
@@ -237,6 +235,6 @@ def test_one_query_of_a_hidden_list_shows_as_little_as_is_stated(player):
 
 
 def test_a_graph_on_other_vertices_is_refused():
-    graph = Graph([0], [1], vertices=9)
+    graph = gc.Graph([0], [1], vertices=9)
     with pytest.raises(ParameterError, match="other vertices"):
         game_beyond_the_range("both", 1.0).run(graph, SeededEntropy(1))

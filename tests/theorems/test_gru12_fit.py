@@ -20,7 +20,7 @@ from norm_reference import (
     truth_and_noisy,
 )
 
-from graphcuts_dp.cutnorm.cut_norm import cut_norm
+import graphcuts_dp as gc
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
 from graphcuts_dp.synth.cutting_plane import CutNormOracle, CuttingPlane, cutting_plane
 from graphcuts_dp.synth.first_order import first_order
@@ -157,7 +157,7 @@ def check_larger(noise, seed):
     A, z = truth_and_noisy(graph, noise, seed)
     problem = matrix_problem(z, True)
     found = cutting_plane(problem)
-    certificate = cut_norm(found.matrix - z)
+    certificate = gc.cut_norm(found.matrix - z)
     assert found.lower <= found.value <= certificate.upper * ROUNDING
     # Within the stated gap, up to what the certificate leaves open.
     assert certificate.lower <= found.lower / (1 - found.gap) * 1.001
@@ -168,9 +168,9 @@ def check_larger(noise, seed):
         "spectral": spectral(problem).matrix,
     }
     for name, rival in rivals.items():
-        assert found.lower <= cut_norm(rival - z).upper * ROUNDING, name
-    noise_upper = cut_norm(A - z).upper
-    error = cut_norm(found.matrix - A).lower
+        assert found.lower <= gc.cut_norm(rival - z).upper * ROUNDING, name
+    noise_upper = gc.cut_norm(A - z).upper
+    error = gc.cut_norm(found.matrix - A).lower
     assert error <= (1 + 1 / (1 - found.gap)) * noise_upper * ROUNDING
 
 

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
+import graphcuts_dp as gc
 from graphcuts_dp.learn.potentials import Box, GroupNorm, LpNorm, SchattenNorm, near_one
 from graphcuts_dp.learn.rules import MirrorDescentRule, minimal_start
-from graphcuts_dp.pairs.queries import MatrixQuery
 from graphcuts_dp.pairs.universe import Universe
 from scripts.figures.random_graphs import imbalanced_bipartite, power_law_bipartite
 from scripts.figures.update_sequence import potential
@@ -94,7 +94,7 @@ def test_ratings_with_negative_entries():
     shape, alpha = (12, 8), 1.5
     truth = np.outer(rng.uniform(-1, 1, shape[0]), rng.uniform(-1, 1, shape[1]))
     universe = Universe(*shape)
-    queries = [MatrixQuery(rng.normal(size=shape)) for _ in range(30)]
+    queries = [gc.Query.matrix(rng.normal(size=shape)) for _ in range(30)]
     true_answers = universe.answers(queries, truth)
     for psi, domain in ((SchattenNorm(near_one(96)), None), (LpNorm(), Box(-1, 1))):
         construction = MirrorDescentRule(

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import graphcuts_dp as gc
 from graphcuts_dp.errors import HypothesisError
 from graphcuts_dp.learn.norms import printed_step_size, proven_drop, step_size
 from graphcuts_dp.learn.potentials import (
@@ -22,7 +23,6 @@ from graphcuts_dp.learn.potentials import (
     bregman,
 )
 from graphcuts_dp.learn.rules import MirrorDescentRule, minimal_start
-from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from scripts.figures.bounds import printed_update_bound
 from scripts.figures.update_sequence import UpdateSequence, potential
@@ -108,7 +108,7 @@ def attack(sequence, queries, value_of=None):
 def random_cuts(shape, count, rng):
     """None without pairs."""
     sides = [[rng.random(side) < 0.5 for side in shape] for _ in range(count)]
-    return [CutQuery(S, T) for S, T in sides if S.any() and T.any()]
+    return [gc.CutQuery(S, T) for S, T in sides if S.any() and T.any()]
 
 
 # Potentials
@@ -318,7 +318,7 @@ def test_values_make_longer_steps_and_fewer_updates():
 # Errata
 
 
-ONE = CutQuery([0], [0])
+ONE = gc.CutQuery([0], [0])
 
 
 def one_dimensional(rule, start_potential=0.5):
@@ -347,7 +347,7 @@ def test_erratum_jt12_the_printed_bound_is_exceeded_by_a_third_in_any_dimension(
     universe, truth = Universe(6, 6), np.full((6, 6), 0.75)
     made = descent(universe, LpNorm(), truth=truth, rule="as printed")
     sequence = UpdateSequence(made, truth)
-    sequence.exhaust([CutQuery([i], [j]) for i in range(6) for j in range(6)])
+    sequence.exhaust([gc.CutQuery([i], [j]) for i in range(6) for j in range(6)])
     printed = printed_update_bound(0.5, 1.0, 2.0, made.start_potential)
     assert sequence.count == pytest.approx(printed * 4 / 3)
     assert sequence.count <= made.update_bound(0.5)
@@ -398,7 +398,7 @@ def test_erratum_jt12_the_set_c_of_step_1_tells_the_private_norm():
         rule = descent(universe, psi, alpha=4.0, zeta=zeta, start_potential=100.0, domain=domain)
         hypothesis = rule.initial()
         for _ in range(3):
-            hypothesis = rule.update(hypothesis, CutQuery([0, 1, 2], [0, 1, 2]), 1)
+            hypothesis = rule.update(hypothesis, gc.CutQuery([0, 1, 2], [0, 1, 2]), 1)
         return hypothesis.to_bytes()
 
     leaked = {after_updates(Ball(psi.norm(data))) for data in (truth, neighbour)}
