@@ -3,6 +3,7 @@
 import itertools
 
 import numpy as np
+from helpers import random_graph
 
 import graphcuts_dp as gc
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
@@ -36,3 +37,12 @@ def truth_and_noisy(graph, noise, seed, epsilon=1.0):
     """A and z."""
     distribution = distribution_for(graph, noise, epsilon)
     return graph.dense(), randomized_response(graph, distribution, SeededEntropy(seed)).estimate()
+
+
+def instances(noise, sizes, seeds, *, bipartite=4, densities=(0.0, 0.15, 0.5, 0.9)):
+    """(A, z, symmetric) for each seed: graphs of all densities, some of them bipartite."""
+    for seed in seeds:
+        n, density = sizes[seed % len(sizes)], densities[seed // 2 % len(densities)]
+        symmetric = (seed + 1) % bipartite != 0
+        graph = random_graph(n if symmetric else (n, max(2, n - 3)), seed, density=density)
+        yield *truth_and_noisy(graph, noise, seed, (0.3, 1.0, 2.5)[seed % 3]), symmetric

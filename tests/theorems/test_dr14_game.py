@@ -7,7 +7,7 @@ from noisy_cases import matrix_problem
 from norm_reference import (
     NOISES,
     exact_cut_norm,
-    truth_and_noisy,
+    instances,
 )
 
 import graphcuts_dp as gc
@@ -26,22 +26,19 @@ class BestResponse:
         return [(found.S, found.T)]
 
 
-def instances(count=12):
-    """(A, z, symmetric): graphs of several densities, every third one bipartite, all noises."""
+def problems(count):
+    """(A, z, problem): graphs of several densities, every third one bipartite, all noises."""
     for seed in range(count):
-        symmetric = seed % 3 != 2
-        density = (0.1, 0.4, 0.8)[seed % 4 % 3]
-        if symmetric:
-            graph = random_graph(5 + seed % 4, seed, density=density)
-        else:
-            graph = random_graph((7, 5), seed, density=density)
-        yield *truth_and_noisy(graph, NOISES[seed % 3], seed), symmetric
+        densities = (0.1, 0.4, 0.8, 0.1)
+        for A, z, symmetric in instances(
+            NOISES[seed % 3], (5, 6, 7, 8), [seed], bipartite=3, densities=densities
+        ):
+            yield A, z, matrix_problem(z, symmetric)
 
 
 def test_no_regret_against_best_responses_is_an_approximate_equilibrium():
     """||average - z||_C <= payoff <= value of the game + regret bound, after any round."""
-    for _, z, symmetric in instances():
-        problem = matrix_problem(z, symmetric)
+    for _, z, problem in problems(12):
         play = QueryGame(problem, oracle=BestResponse())
         for _ in range(60):
             play.play()
@@ -52,8 +49,7 @@ def test_no_regret_against_best_responses_is_an_approximate_equilibrium():
 
 
 def test_the_regret_bound_falls_as_one_over_the_root_of_the_rounds():
-    _, z, symmetric = next(instances())
-    play = QueryGame(matrix_problem(z, symmetric), oracle=BestResponse())
+    play = QueryGame(next(problems(1))[2], oracle=BestResponse())
     bounds = {}
     for _ in range(400):
         play.play()
@@ -62,8 +58,7 @@ def test_the_regret_bound_falls_as_one_over_the_root_of_the_rounds():
 
 
 def test_a_data_player_who_steps_the_wrong_way_breaks_the_bound():
-    _, z, symmetric = next(instances())
-    play = QueryGame(matrix_problem(z, symmetric), oracle=BestResponse())
+    play = QueryGame(next(problems(1))[2], oracle=BestResponse())
     play.scale *= -1
     for _ in range(400):
         play.play()
@@ -72,8 +67,7 @@ def test_a_data_player_who_steps_the_wrong_way_breaks_the_bound():
 
 
 def test_the_value_of_the_game_is_that_of_the_linear_program():
-    for A, z, symmetric in instances(3):
-        problem = matrix_problem(z, symmetric)
+    for A, z, problem in problems(3):
         found = query_game(problem, tolerance=0.08)
         exact = cutting_plane(problem, tolerance=0.01)
         assert found.lower <= exact.value * (1 + 1e-6)

@@ -19,6 +19,7 @@ import graphcuts_dp as gc
 from graphcuts_dp.errors import HypothesisError, QueryError
 from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.learn.cut_sum import CutSum
+from graphcuts_dp.learn.learners import learner_of
 from graphcuts_dp.learn.median import DatabaseFamily, Median, all_graphs, alpha_net
 from graphcuts_dp.learn.rules import FriezeKannanRule, MultiplicativeWeightsRule
 from graphcuts_dp.pairs.universe import Universe
@@ -99,6 +100,15 @@ def rank_one_queries(universe):
     return [gc.Query.rank_one(*each) for each in [*sides, [np.ones(n) for n in universe.shape]]]
 
 
+@functools.cache
+def signed_queries(universe):
+    """With coefficients up to 1 of both signs."""
+    rng = np.random.default_rng(1)
+    shape = universe.shape
+    once = np.triu(np.ones(shape), 1) if universe.symmetric else np.ones(shape)
+    return [gc.Query.matrix(once * rng.uniform(-1, 1, shape)) for _ in range(60)]
+
+
 def usual(build, value_error=None, **options):
     """A rule of cuts; the error of values is in parts of alpha."""
 
@@ -107,6 +117,18 @@ def usual(build, value_error=None, **options):
         if value_error is not None:
             terms["value_error"] = value_error * case.alpha
         return build(case.universe, **terms)
+
+    return made
+
+
+def signed(name):
+    """The rule of linear queries."""
+
+    def made(case):
+        learner = learner_of(name, case.universe, signed=True)
+        return learner.construction(
+            alpha=case.alpha, total_weight=case.total_weight, total_error=0.0
+        )
 
     return made
 
@@ -181,6 +203,7 @@ CONSTRUCTIONS = {
     "FK, noisy total_weight": (noisy(FK, 1), all_cuts, None),
     "FK dense, rank one": (dense(FriezeKannanRule, FK, norms=4), rank_one_queries, None),
     "FK warm": (frieze_kannan_warm, all_cuts, None),
+    "FK signed": (signed("frieze-kannan"), signed_queries, None),
     "MW as printed": (usual(MW, rule="as printed"), all_cuts, None),
     "MW": (usual(MW), all_cuts, None),
     "MW by value": (usual(MW), all_cuts, 0.999),
@@ -190,6 +213,7 @@ CONSTRUCTIONS = {
     "MW dense": (dense(MultiplicativeWeightsRule, MW, span=1.0), all_cuts, None),
     "MW dense, rank one": (dense(MultiplicativeWeightsRule, MW, span=2.0), rank_one_queries, None),
     "MW warm": (weights_warm, all_cuts, None),
+    "MW signed": (signed("multiplicative-weights"), signed_queries, None),
     "median": (near_families, all_cuts, None),
     "median on a net": (net, all_cuts, None),
 }
