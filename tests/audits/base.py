@@ -406,6 +406,7 @@ def audited_runs(
     runs: int | Callable[..., int] = 8000,
     claim: Callable[..., Claim] = claimed_epsilon,
     prepared: bool = False,
+    column: int | None = None,
     **about: Any,
 ) -> Callable[[F], F]:
     """Register the audit of a function that makes one run of a mechanism.
@@ -422,6 +423,8 @@ def audited_runs(
         runs: see `Sampled`; or a function of the names.
         claim: of the names and epsilon.
         prepared: whether the function is called without a neighbour, and makes a function of it.
+        column: which number of a run is ln(Q/P), of the second neighbour to the first, for an audit
+            by this alone; None for one by all events.
         about: what else `audited` takes.
     """
 
@@ -429,18 +432,21 @@ def audited_runs(
         def make(*terms: Any) -> Audit:
             def start(one: Callable[..., Any], source: EntropySource) -> Callable[[Any], Any]:
                 made = partial(one, *terms)
-                return made(source) if prepared else lambda data: made(data, source)
+                run = made(source) if prepared else lambda data: made(data, source)
+                return run if column is None else lambda data: -float(run(data)[column])
 
             names = terms[:-1]
             broken = _variants(function, _chosen(twins, *names))
-            return Sampled(
-                claim=claim(*terms),
-                pairs=_chosen(pairs, *terms),
-                start=partial(start, function),
-                twins={twin: partial(start, one) for twin, one in broken.items()},
-                twin_pairs=_chosen(twin_pairs, *terms),
-                runs=_chosen(runs, *names),
-            )
+            common: dict[str, Any] = {
+                "claim": claim(*terms),
+                "pairs": _chosen(pairs, *terms),
+                "twins": {twin: partial(start, one) for twin, one in broken.items()},
+                "runs": _chosen(runs, *names),
+            }
+            sound = partial(start, function)
+            if column is not None:
+                return ByLaw(ratio=sound, **common)
+            return Sampled(start=sound, twin_pairs=_chosen(twin_pairs, *terms), **common)
 
         audited(name, *choices, **about)(make)
         return function
@@ -483,17 +489,3 @@ def _variants(function: Callable[..., Any], twins: Twins) -> dict[str, Callable[
     return {
         name: twin if callable(twin) else partial(function, **twin) for name, twin in twins.items()
     }
-
-
-def column_of(
-    start: Callable[[EntropySource], Callable[[Any], Any]], column: int, source: EntropySource
-) -> Callable[[Any], float]:
-    """A mechanism of which one number of a run counts: the log ratio of second to first, negated.
-
-    Args:
-        start: makes a mechanism whose runs give several numbers.
-        column: which of them is ln(Q/P), of the second neighbour to the first.
-        source: of its noise.
-    """
-    run = start(source)
-    return lambda data: -float(run(data)[column])
