@@ -241,6 +241,27 @@ def softmax(scores: npt.NDArray[Any], rate: float) -> FloatVector:
     return np.asarray(weights / weights.sum())
 
 
+def one_sided_law(
+    truths: npt.ArrayLike, thresholds: npt.ArrayLike, r1: float, r2: float
+) -> FloatVector:
+    """Probabilities that a one-sided instance fires first at each test, and that it never does.
+
+    The noise of the threshold is cut where e^-45 of it is left.
+
+    Args:
+        truths: true answers.
+        thresholds: A_i of `OneSidedPair`.
+        r1: rate of the threshold's noise.
+        r2: of each test's.
+    """
+    R = np.arange(math.ceil(45 / r1))
+    weights = np.exp(-r1 * R) * -math.expm1(-r1)
+    missing = np.asarray(thresholds)[:, None] + R - np.asarray(truths)[:, None]
+    fires = np.exp(-r2 * np.maximum(missing, 0))
+    silent = np.cumprod(np.vstack([np.ones(len(R)), 1 - fires]), axis=0)
+    return np.append((silent[:-1] * fires) @ weights, silent[-1] @ weights)
+
+
 def half_way(name: str, moves: npt.ArrayLike, rate: float, **options: Any) -> DistributionPair:
     """A choice between both signs of scores that move so, at its worst.
 

@@ -15,7 +15,7 @@ import numpy as np
 import scipy
 
 import graphcuts_dp as gc
-from graphcuts_dp.arrays import IntMatrix
+from graphcuts_dp.arrays import FloatMatrix, IntMatrix
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.grid import Grid
@@ -359,18 +359,19 @@ def game_of(
     return game, game.tune(_TOTAL, _OFF, rest), Claim(rest.cost.rho or 0.0, kind="rho")
 
 
-def paths(game: PlayerGame, tuning: GameTuning, graph: gc.Graph, factor: float) -> list[float]:
-    """The chance of every sequence of draws, from the game's own scores and plays."""
+def paths(
+    game: PlayerGame, tuning: GameTuning, graph: gc.Graph, factor: float = 1.0
+) -> Iterator[tuple[float, FloatMatrix]]:
+    """The chance of every sequence of draws, from the game's own scores, and its plays' sum."""
     true = game.queries.counts(graph, game.grid) * game.scoring.substeps
-    rate, found = float(tuning.rate) * factor, []
+    rate = float(tuning.rate) * factor
     for drawn in itertools.product(range(2 * len(game.queries)), repeat=tuning.rounds):
         data, chance = game.data_player(_TOTAL, tuning.rounds), 1.0
-        plays = np.zeros(UNIVERSE.shape)
+        plays = np.zeros(game.queries.universe.shape)
         for number, index in enumerate(drawn):
             chance *= softmax(game.scores(true, plays, number, tuning.reach), rate)[index]
             plays += data([game.signed(index)])
-        found.append(chance)
-    return found
+        yield chance, plays
 
 
 def _game_laws(
@@ -395,7 +396,11 @@ def _game_laws(
         choice = half_way("", np.ones(1), rate)
         beside = (choice, normal_pair(float(noise.parameter) / test**2, 1.0))
     for pair in HEAVY_OR_NOT:
-        yield DistributionPair.of(pair, partial(paths, game, tuning, factor=draws), beside=beside)
+
+        def law(graph: gc.Graph) -> list[float]:
+            return [chance for chance, _ in paths(game, tuning, graph, draws)]
+
+        yield DistributionPair.of(pair, law, beside=beside)
 
 
 for _hide, _name in (

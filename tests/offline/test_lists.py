@@ -204,12 +204,16 @@ def test_cuts_of_the_list_are_found_and_others_refused():
 # Sensing.
 
 
+def rated(matrix, cap):
+    """The ratings of a matrix."""
+    ends, (left, right) = np.nonzero(matrix), matrix.shape
+    return gc.BipartiteGraph(*ends, matrix[ends], left=left, right=right, weight_cap=cap)
+
+
 def ratings(shape, seed, cap=1.0):
-    """A matrix of rank one with entries in [0, cap]."""
+    """Of a matrix of rank one with entries in [0, cap]."""
     rng = np.random.default_rng(seed)
-    matrix = cap * np.outer(rng.random(shape[0]), rng.random(shape[1]))
-    ends = np.nonzero(matrix)
-    return gc.BipartiteGraph(*ends, matrix[ends], left=shape[0], right=shape[1], weight_cap=cap)
+    return rated(cap * np.outer(rng.random(shape[0]), rng.random(shape[1])), cap)
 
 
 def random_signs(count, shape, seed):
@@ -361,19 +365,37 @@ def test_a_plan_costs_what_was_asked_for_and_no_more(rounds):
     assert not SensingPlan.of(many, rho, rounds, 0.05).measures_all
 
 
-def test_no_rating_moves_the_list_by_more_than_its_square():
-    def counts(*edge):
-        ends = [[each] for each in edge]
-        return STEPS.count(
-            gc.BipartiteGraph(*(ends or [[], [], []]), left=6, right=4, weight_cap=5)
-        )
+def changes():
+    """How far each answer moves, in steps, on neighbours of random matrices: every rating."""
+    rng = np.random.default_rng(0)
+    for place in np.ndindex(6, 4):
+        for both in ((0.0, 5.0), (5.0, 0.0), *rng.uniform(0, 5.0, (10, 2))):
+            matrix, counts = rng.uniform(0, 5.0, (6, 4)), []
+            for matrix[place] in both:
+                counts.append(STEPS.count(rated(matrix, 5.0)))
+            yield counts[1] - counts[0]
 
-    moved = [
-        sum(int(step) ** 2 for step in counts(i, j, 5.0) - counts())
-        for i in range(6)
-        for j in range(4)
-    ]
-    assert max(moved) <= STEPS.square < max(moved) * (1 + 1e-8)
+
+def test_no_rating_moves_an_answer_or_the_list_by_more_than_is_paid_for():
+    """And one does by as much: a twin that rounds up would be below."""
+    moved = list(changes())
+    assert max(int(np.abs(change).max()) for change in moved) == STEPS.sensitivity
+    assert STEPS.sensitivity * STEPS.unit == pytest.approx(5.0)
+    squares = max(sum(int(step) ** 2 for step in change) for change in moved)
+    assert squares <= STEPS.square < squares * (1 + 1e-8)
+    # Both directions occur at once: the choice must not be taken for monotone.
+    assert any((change > 0).any() and (change < 0).any() for change in moved)
+
+
+def test_the_largest_coefficient_counts_as_many_steps_as_its_own_rounding_gives():
+    """To the nearest step, upwards in half of the cases: rounded down, Delta would be too small."""
+    one = rated(np.ones((1, 1)), 1.0)
+    upwards = 0
+    for largest in np.random.default_rng(1).uniform(0.5, 2.0, size=40):
+        steps = Steps(Universe(1, 1), [gc.Query.matrix(np.array([[largest]]))], 1.0)
+        assert int(steps.count(one)[0]) == steps.sensitivity
+        upwards += largest / steps._of_coefficients % 1 > 0.5
+    assert 5 < upwards < 35
 
 
 def test_what_is_not_of_the_list_is_answered_with_what_is_certain():

@@ -185,7 +185,8 @@ def test_draws_are_made_with_the_scores_and_the_rate_that_are_paid_for(monkeypat
 @pytest.mark.parametrize("player", ["query", "both"])
 def test_probabilities_of_paths_add_up(player):
     game, tuning, _ = game_of(player, 1.0)
-    assert sum(paths(game, tuning, gc.Graph([2], [3], vertices=4), 1.0)) == pytest.approx(1)
+    found = paths(game, tuning, gc.Graph([2], [3], vertices=4))
+    assert sum(chance for chance, _ in found) == pytest.approx(1)
 
 
 def list_distribution(queries, graph, hide, player):
@@ -198,14 +199,8 @@ def list_distribution(queries, graph, hide, player):
     )
     *_, rest = game.calibration.with_total(1)
     tuning = game.tune(3.0, 1.0, rest)
-    true = queries.counts(graph, Grid()) * game.scoring.substeps
     found = {}
-    for drawn in itertools.product(range(2 * len(queries)), repeat=2):
-        data, chance, plays = game.data_player(3.0, 2), 1.0, np.zeros(queries.universe.shape)
-        for number, index in enumerate(drawn):
-            weights = np.exp(float(tuning.rate) * game.scores(true, plays, number, tuning.reach))
-            chance *= weights[index] / weights.sum()
-            plays += data([game.signed(index)])
+    for chance, plays in paths(game, tuning, graph):
         key = plays.round(9).tobytes()
         found[key] = found.get(key, 0.0) + chance
     return found, tuning
