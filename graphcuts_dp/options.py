@@ -175,8 +175,12 @@ class Option:
     def _in_range(self, value: Any) -> bool:
         if self.kind not in (int, float):
             return True
+        try:
+            number = float(value)
+        except OverflowError:  # a whole number that nothing could be made of
+            return False
         return (
-            not math.isnan(value)
+            not math.isnan(number)
             and (self.least is None or value >= self.least)
             and (self.most is None or value <= self.most)
             and (self.above is None or value > self.above)

@@ -56,3 +56,11 @@ def _nothing_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a person has set in the shell changes no output that a test reads."""
     for name in _OF_A_PERSON:
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def no_forecast(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many sessions of tests are worthless, and to look for better ones takes longer than they."""
+    from graphcuts_dp.session.terms import SessionTerms
+
+    monkeypatch.setattr(SessionTerms, "warning", lambda *_: None)

@@ -30,11 +30,12 @@ from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.errors import (
     AccuracyWarning,
     ExhaustedError,
+    FileFormatError,
     LedgerError,
     ParameterError,
 )
 from graphcuts_dp.files import PathLike
-from graphcuts_dp.ledger.ledger import APART, plain
+from graphcuts_dp.ledger.ledger import APART, intact, plain
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import DISTANCE_SESSION, Use
 from graphcuts_dp.pairs.vertices import Label
@@ -182,6 +183,8 @@ class InteractiveDistances(Mechanism[int, InteractiveState]):
 
     def resumed(self, state: InteractiveState, data: Locations, *_: Any) -> InteractiveState:
         """See `Mechanism.resumed`: with the private side made again."""
+        if len(state.coordinates) != len(self.learner.tunings):
+            raise FileFormatError("the state is of another number of coordinates")
         return replace(state, profiles=self.learner.profiles(data))
 
 
@@ -246,7 +249,7 @@ class DistanceSession(StoreSession[InteractiveDistances]):
     @property
     def history(self) -> list[DistanceAnswer]:
         """All answers so far, oldest first, by whichever process."""
-        with self._ledger.locked():
+        with self._ledger.locked(), intact("a query on the record is damaged"):
             found = []
             for seq in self._runner.totals.shown:
                 query = json.loads(self._ledger.content(self._ledger.record(seq)[0]))

@@ -194,17 +194,19 @@ _WRONG_ENTRIES = (
     "malformed MatrixMarket file: an entry outside the matrix, or not as many entries as its size "
     "line tells"
 )
-_COMMENTS = re.compile(rb"(?:[ \t\r]*+(?:%[^\n]*+)?+\n)*+")
+# Each finds the end of the line before the first one that is no comment, or no sound row. No group
+# is repeated possessively: before Python 3.11.5 such a group keeps what it matched in vain.
+_COMMENTS = re.compile(rb"\n(?![ \t\r]*+(?:%[^\n]*+)?(?:\n|\Z))")
 _SCHEMA = re.compile(rb"^%%[%% ]*%s ?([^\r\n]*)" % MARK.encode(), re.MULTILINE)
 _SIZE = re.compile(rb"[0-9]{1,18}")  # fits in 64 bits
-_NUMBER = rb"-?(?:[0-9]++(?:\.[0-9]*+)?+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?+"
+_NUMBER = rb"-?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?"
 _ENDS = rb"[0-9]++[ \t]++[0-9]++"
 
 
 def _rows(whole: bytes, decimal: bytes, general: bytes) -> re.Pattern[bytes]:
-    """Sound rows: as programs write them, which is faster, and from then on with any blanks."""
-    some = rb"[ \t\r]*+(?:%s[ \t\r]*+)?+" % general
-    return re.compile(rb"(?:%s\n)*+(?:%s\n|%s\n)*+" % (whole, decimal, some))
+    """Sound rows: as programs write them, which is faster, and with any blanks."""
+    some = rb"[ \t\r]*+(?:%s[ \t\r]*+)?" % general
+    return re.compile(rb"\n(?!(?:%s|%s|%s)\n|\Z)" % (whole, decimal, some))
 
 
 _ROWS = {
@@ -251,7 +253,7 @@ def read_mtx(file: BinaryIO, options: Options) -> RawEdges:
     kind = f"{form} {'pattern' if pattern else 'real'} {mirrored}"
     head = b"%%%%MatrixMarket matrix %s\n%s\n" % (kind.encode(), b" ".join(size))
     text = b"".join([head, memoryview(data)[end:], b"\n"])
-    sound = _end(_ROWS["pattern" if pattern else form], text, len(head))
+    sound = _end(_ROWS["pattern" if pattern else form], text, len(head) - 1)
     if sound < len(text):
         line += 1 + text.count(b"\n", len(head), sound)
         raise FileFormatError(f"line {line}: malformed row")
@@ -270,8 +272,8 @@ def read_mtx(file: BinaryIO, options: Options) -> RawEdges:
 
 
 def _end(pattern: re.Pattern[bytes], text: bytes, start: int) -> int:
-    found = pattern.match(text, start)
-    return start if found is None else found.end()
+    found = pattern.search(text, start)
+    return len(text) if found is None else found.end()
 
 
 def _matrix(text: bytes, left_out: int) -> Any:

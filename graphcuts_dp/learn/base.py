@@ -64,7 +64,7 @@ class Hypothesis(ABC):
     @classmethod
     @abstractmethod
     def of_arrays(cls, universe: Universe, arrays: Arrays) -> Self:
-        """The hypothesis that has these arrays."""
+        """The hypothesis that has these arrays, which may be damaged: any error says so."""
 
     def to_bytes(self) -> bytes:
         """The state; equal hypotheses give equal bytes."""
@@ -77,7 +77,12 @@ class Hypothesis(ABC):
         Raises:
             FileFormatError: bytes that are damaged, of another kind, or for another universe.
         """
-        return cls.of_arrays(universe, unpack(data, cls.kind, universe))
+        try:
+            return cls.of_arrays(universe, unpack(data, cls.kind, universe))
+        except FileFormatError:
+            raise
+        except Exception as problem:  # many kinds of damage, one thing to tell
+            raise FileFormatError("the stored hypothesis is damaged") from problem
 
 
 def pack(kind: str, universe: Universe, arrays: Arrays) -> bytes:
@@ -99,10 +104,11 @@ def _pairs_of(universe: Universe) -> dict[str, Any]:
 
 
 def unpack(data: bytes, kind: str, universe: Universe) -> Arrays:
-    """The arrays that `pack` wrote: bytes with the right digest are what it made of them.
+    """The arrays that `pack` wrote.
 
     Raises:
         FileFormatError: damaged bytes, or those of another kind or universe.
+        Exception: of any kind, for bytes that have the right digest all the same.
     """
     body = memoryview(data)[_BODY:]
     if data[:_BODY] != _MAGIC + hashlib.sha256(body).digest():
@@ -118,8 +124,12 @@ def unpack(data: bytes, kind: str, universe: Universe) -> Arrays:
     at = end + 1
     for name, code, shape in stored:
         array = np.frombuffer(data, dtype=code, count=math.prod(shape), offset=at)
+        if array.dtype.kind not in "biuf":
+            raise FileFormatError("the stored hypothesis is damaged: it is not of real numbers")
         found[name] = array.reshape(shape).astype(array.dtype.newbyteorder("="))
         at += array.nbytes
+    if at != len(data):
+        raise FileFormatError("the stored hypothesis is damaged: it is longer than it says")
     return found
 
 

@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector, IntVector
-from graphcuts_dp.errors import ParameterError, QueryError
+from graphcuts_dp.errors import HypothesisError, ParameterError, QueryError
 from graphcuts_dp.learn.base import Arrays, Hypothesis, tilt
 from graphcuts_dp.pairs.groups import CellTree
 from graphcuts_dp.pairs.queries import CutQuery, LinearQuery
@@ -158,8 +158,15 @@ class BlockHypothesis(Hypothesis):
     @classmethod
     def of_arrays(cls, universe: Universe, arrays: Arrays) -> Self:
         """See `Hypothesis`."""
+        left, weights = arrays["left"], arrays["weights"]
         right = None if universe.symmetric else arrays["right"]
-        return cls(universe, arrays["left"], arrays["weights"], right)
+        sides = (left, left if right is None else right)
+        for labels, n, blocks in zip(sides, universe.shape, weights.shape, strict=True):
+            if labels.shape != (n,) or labels.min() < 0 or labels.max() != blocks - 1:
+                raise HypothesisError("labels and weights of blocks do not belong together")
+        if not np.isfinite(weights).all():
+            raise HypothesisError("the weights of blocks must be finite")
+        return cls(universe, left, weights, right)
 
 
 def _refined(

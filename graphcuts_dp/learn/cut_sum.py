@@ -212,9 +212,15 @@ class CutSum(Hypothesis):
         """See `Hypothesis`."""
         S: Words = arrays["S"]
         T: Words = arrays["T"]
-        right = None if universe.symmetric else arrays["right"]
-        read = cls(universe, BlockHypothesis(universe, arrays["left"], arrays["blocks"], right))
+        read = cls(
+            universe, BlockHypothesis.of_arrays(universe, arrays | {"weights": arrays["blocks"]})
+        )
         read.weights = arrays["weights"]
+        for rows, n in zip((S, T), universe.shape, strict=True):
+            if rows.dtype != np.uint64 or rows.shape != (*read.weights.shape, -(-n // 64)):
+                raise HypothesisError("the sets and weights of cuts do not belong together")
+        if not np.isfinite(read.weights).all():
+            raise HypothesisError("the weights of cuts must be finite")
         read._S, read._T = (
             BitSets(n, rows) for rows, n in zip((S, T), universe.shape, strict=True)
         )

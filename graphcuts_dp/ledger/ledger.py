@@ -36,7 +36,7 @@ from enum import IntEnum
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Self, Union, cast, final, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Self, Union, cast, final, get_args, get_origin, get_type_hints
 
 from graphcuts_dp.errors import LedgerError, ParameterError
 from graphcuts_dp.ledger.file import StoreFile, create_store, explained
@@ -481,12 +481,27 @@ def plain(value: Any, secrets: list[Any] | None = None) -> Any:
 
 
 # What `from_plain` raises of damaged values.
-DAMAGED = (LookupError, TypeError, ValueError, AttributeError, StopIteration)
+DAMAGED = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError)
+
+
+@contextmanager
+def intact(damaged: str) -> Iterator[None]:
+    """Values of a store that are not what was written there are told in these words.
+
+    Raises:
+        LedgerError: the body raised one of `DAMAGED`.
+    """
+    try:
+        yield
+    except DAMAGED as problem:
+        raise LedgerError(damaged) from problem
+
+
 _hints = lru_cache(get_type_hints)
 _SIMPLE = {int: (int,), float: (int, float), bool: (bool,), str: (str,)}
 
 
-def from_plain(hint: Any, value: Any, secrets: Iterator[Any] | None = None) -> Any:
+def from_plain(hint: Any, value: Any, secrets: list[Any] | None = None) -> Any:
     """The value of a type that `plain` made these of; what lies apart, and lost secrets, is None.
 
     Raises:
@@ -494,6 +509,7 @@ def from_plain(hint: Any, value: Any, secrets: Iterator[Any] | None = None) -> A
     """
     if hint in _SIMPLE:
         if type(value) in _SIMPLE[hint]:
+            hint(value)  # a whole number may be too large for a float
             return value
         raise ValueError(hint)
     origin = get_origin(hint)
@@ -511,10 +527,14 @@ def from_plain(hint: Any, value: Any, secrets: Iterator[Any] | None = None) -> A
         return tuple(from_plain(*pair, secrets) for pair in zip(inner, value, strict=True))
     if is_dataclass(hint):
         return _dataclass_of(hint, dict(value), secrets)
+    if (origin is Literal and value not in get_args(hint)) or (
+        origin is dict and not isinstance(value, dict)
+    ):
+        raise ValueError(hint)
     return Fraction(value) if hint is Fraction else value
 
 
-def _dataclass_of(hint: Any, value: dict[str, Any], secrets: Iterator[Any] | None) -> Any:
+def _dataclass_of(hint: Any, value: dict[str, Any], secrets: list[Any] | None) -> Any:
     if value.pop("class") != hint.__name__:
         raise ValueError(hint)
     hints = _hints(hint)
@@ -523,7 +543,7 @@ def _dataclass_of(hint: Any, value: dict[str, Any], secrets: Iterator[Any] | Non
         if kept == "apart":
             found[each.name] = None
         elif kept == "secret":
-            part = each.metadata.get("lost") if secrets is None else next(secrets)
+            part = each.metadata.get("lost") if secrets is None else secrets.pop(0)
             found[each.name] = None if part is None else from_plain(hints[each.name], part)
         elif each.name in value or each.default is MISSING:
             found[each.name] = from_plain(hints[each.name], value.pop(each.name), secrets)

@@ -13,7 +13,7 @@ from graphcuts_dp._version import __version__
 from graphcuts_dp.errors import BudgetError, LedgerError
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.owned_rows import PrivateData
-from graphcuts_dp.ledger.ledger import DAMAGED, Kind, Ledger, from_plain, plain
+from graphcuts_dp.ledger.ledger import Kind, Ledger, from_plain, intact, plain
 from graphcuts_dp.ledger.opening import (
     Budget,
     Store,
@@ -69,11 +69,11 @@ class Use:
 
 def uses_of(ledger: Ledger) -> list[Use]:
     """All uses, in order; within `Ledger.locked`."""
-    try:
-        return [from_plain(Use, ledger.record(totals.begin)[1]) for totals in ledger.uses.values()]
-    except DAMAGED:
-        path = ledger.file.path
-        raise LedgerError(f"the store {path} was written by another version") from None
+    with intact(f"the store {ledger.file.path} was written by another version, or is damaged"):
+        uses = [from_plain(Use, ledger.record(totals.begin)[1]) for totals in ledger.uses.values()]
+        if [use.number for use in uses] != list(ledger.uses):
+            raise ValueError
+        return uses
 
 
 def total_cost(costs: Sequence[Cost], budget: Budget | None = None) -> Cost:

@@ -50,8 +50,7 @@ _SPARSE_SHARES = (0.01, 0.95)  # of epsilon, that degrees may have: other parts 
 
 TOTAL_SHARE = Fraction(1, 50)  # of epsilon, for the total
 EARLY_SHARE = Fraction(2, 25)  # of the rest, for early degrees where the total leaves it open
-# Of what is then left, for degrees where entries show nothing: the less, the more.
-LEAST_SHARE, MOST_SHARE = Fraction(13, 20), Fraction(9, 10)
+HIDDEN_SHARE = Fraction(3, 5)  # of what is then left, for degrees where entries show nothing
 # Thresholds tuned on the graphs called "tuning" in scripts/bench/baseline_graphs.py at epsilon
 # .5, 1 and 2; the others only decided whether they stay (bench_baselines.py).
 _SEEN_BY_ALL = 1.6  # signal over the noise's edge, above which entries may show blocks
@@ -62,7 +61,6 @@ _SEEN_BESIDE = 1.75  # likewise, where degrees are so uneven that they are worth
 # signal is above _SEEN_WELL, and below it.
 _EVEN, _EVEN_BELOW = 1.0, 0.5
 _DENSE = 2.0  # missing neighbours count for so much less than neighbours
-_LOST = 0.25  # of epsilon, that entries keep for each multiple of the noise's edge
 _ALIKE = Fraction(1, 20)  # shares that differ by no more are one choice
 _LEAST_SPREAD, _MOST_SPREAD, _SPREADS = 0.02, 50.0, 80  # grid of spreads, over the noise's scale
 _FINE = 1.5  # entries give degrees well by themselves when their error is below this many times
@@ -176,20 +174,13 @@ class Prospect:
         return degree_share(max(self.shape)) if self.share is None else self.share
 
     @property
-    def most(self) -> Fraction:
-        """For degrees at most."""
-        return max(MOST_SHARE, self.beside) if self.share is None else self.share
-
-    def hidden(self, total: float, epsilon: Fraction) -> Fraction:
-        """For degrees where entries show nothing: they still serve `answer` and near misses.
+    def hidden(self) -> Fraction:
+        """For degrees where entries show nothing; more than that is never chosen for them.
 
         The worst cut is then that of a graph of noisy degrees, which wants all of epsilon for
         these, and sums between groups want it for the entries.
         """
-        if self.share is not None:
-            return self.share
-        kept = Fraction(_LOST * self._signal(total) / self.edge(epsilon)).limit_denominator(100)
-        return max(min(1 - kept, self.most), LEAST_SHARE, self.beside)
+        return max(HIDDEN_SHARE, self.beside) if self.share is None else self.share
 
     def deviation(self, epsilon: Fraction) -> float:
         """Of the noise of an entry that epsilon is spent on."""
@@ -232,7 +223,7 @@ class Prospect:
         told = total / math.sqrt(math.prod(self.shape)) >= self._doubt(epsilon)
         if told and signal >= _SEEN_BY_ALL * self.edge(epsilon):
             return None
-        return self.hidden(total, epsilon)
+        return self.hidden
 
     def share_from_degrees(
         self, early: Measurement[Degrees], total: float, epsilon: Fraction
@@ -263,7 +254,7 @@ class Prospect:
         if even:
             return Fraction(0)
         shown = self._signal(total) >= _SEEN_BESIDE * self._edge_beside(epsilon)
-        return self.beside if shown else self.hidden(total, epsilon)
+        return self.beside if shown else self.hidden
 
     def beside_groups(self, groups: "GroupPlan") -> Self:
         """The prospect where groups show the blocks: degrees are worth more then."""
@@ -299,7 +290,8 @@ class Prospect:
             return self.beside, 1 - self.beside
         rest = 1 - TOTAL_SHARE
         left = rest * (1 - EARLY_SHARE)
-        either = (part * left for part in (self.beside, 1 - self.beside, self.most, 1 - self.most))
+        shares = self.beside, self.hidden
+        either = (part * left for share in shares for part in (share, 1 - share))
         return TOTAL_SHARE, rest * EARLY_SHARE, *either
 
     def total_of_groups(self, bought: Sequence[Bought], epsilon: Fraction) -> float | None:

@@ -8,6 +8,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from itertools import islice
 from typing import Any, ClassVar, Generic, Self, TypeVar, cast, final
@@ -30,6 +31,7 @@ from graphcuts_dp.ledger.ledger import (
     UseTotals,
     encode,
     from_plain,
+    intact,
     plain,
 )
 from graphcuts_dp.ledger.opening import Store, Subject, open_ledger
@@ -235,10 +237,11 @@ class Runner(Generic[M]):
         stored = self.ledger.state(self._number)
         if stored is None:
             raise LedgerError("the store was altered: a session has no state")
-        learnt, since = self._learnt_since()
         try:
-            state = read_state(self.mechanism, stored)
-            state = self.mechanism.resumed(state, self._data, learnt, since)
+            with intact("the session cannot go on: what it has learnt is damaged in its store"):
+                learnt, since = self._learnt_since()
+                state = read_state(self.mechanism, stored)
+                state = self.mechanism.resumed(state, self._data, learnt, since)
         except FileFormatError as problem:
             raise LedgerError(f"the session cannot go on: {problem}") from None
         return state, stored.secret is None
@@ -296,11 +299,11 @@ def read_state(mechanism: Mechanism[Any, Any], stored: StoredState) -> Any:
         FileFormatError: damaged values, or those of another mechanism, version or parameters.
     """
     try:
-        public = json.loads(stored.public)
+        public = json.loads(stored.public, parse_constant=Fraction)  # refuses NaN
         state = public.pop("state")
         if public != _header(mechanism):
             raise FileFormatError("the stored state belongs to a mechanism with other parameters")
-        secrets = None if stored.secret is None else iter(json.loads(stored.secret))
+        secrets = None if stored.secret is None else json.loads(stored.secret)
         return from_plain(mechanism.state, state, secrets)
     except DAMAGED:
         raise FileFormatError("the stored state is damaged") from None
@@ -322,11 +325,9 @@ def recorded_answer(body: dict[str, Any]) -> Answer:
     Raises:
         LedgerError: other values.
     """
-    try:
+    with intact("an answer on the record is of another version, or damaged"):
         body = {key: value for key, value in body.items() if key != "state"}
         return cast(Answer, from_plain(Answer, body))
-    except DAMAGED:
-        raise LedgerError("an answer on the record is of another version") from None
 
 
 def _keep_query(entries: Entries, key: EncodedQuery) -> None:
@@ -388,20 +389,21 @@ class SessionStatus:
 def session_status(ledger: Ledger, terms: Use) -> SessionStatus:
     """Where one session stands; within `Ledger.locked`."""
     totals = ledger.uses[terms.number]
-    queries = terms.parameters["queries"]
-    remaining = Remaining(queries, None)
-    stopped = False
-    if totals.shown:
-        answer = recorded_answer(ledger.record(totals.shown[-1])[1])
-        remaining = Remaining(answer.queries_left, answer.updates_left)
-        stopped = not answer.guaranteed or answer.queries_left == 0
-    for seq in totals.lost:
-        body = ledger.record(seq)[1]
-        stopped |= body["stopped"]
-        if remaining.queries is not None:
-            remaining = replace(remaining, queries=remaining.queries - body["queries"])
-    if stopped:
-        remaining = replace(remaining, queries=0)
+    with intact("the store was altered: a record of the session is damaged"):
+        queries = terms.parameters["queries"]
+        remaining = Remaining(queries, None)
+        stopped = False
+        if totals.shown:
+            answer = recorded_answer(ledger.record(totals.shown[-1])[1])
+            remaining = Remaining(answer.queries_left, answer.updates_left)
+            stopped = not answer.guaranteed or answer.queries_left == 0
+        for seq in totals.lost:
+            body = ledger.record(seq)[1]
+            stopped |= body["stopped"]
+            if remaining.queries is not None:
+                remaining = replace(remaining, queries=remaining.queries - body["queries"])
+        if stopped:
+            remaining = replace(remaining, queries=0)
     state = "stopped" if stopped else "open"
     if not totals.started:
         state, remaining = "failed", Remaining(0, 0)

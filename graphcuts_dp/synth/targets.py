@@ -592,6 +592,8 @@ class CellEstimates:
         own = np.bincount(self.groups.members[side], degrees)
         volumes = shrunk(found, own.astype(np.float64), spread.sum(axis=1 - side), cap=cap)
         scaled = self.scaled(degrees, volumes, side)
+        if not scaled.any():  # noise has left no group a volume
+            return degrees
         total: FloatVector = scaled * (degrees.sum() / scaled.sum())
         return total
 

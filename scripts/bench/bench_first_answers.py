@@ -26,12 +26,11 @@ from scripts.bench.harness import Table, timed
 
 SMALL = 10 if "--quick" in sys.argv else 1
 RNG = np.random.default_rng(1)
-Commands = list[str]
 
 
-def typed(folder: Path, commands: Commands) -> None:
-    """Run the commands in the folder."""
-    for command in commands:
+def typed(folder: Path, commands: str) -> None:
+    """Run the commands, with semicolons between them, in the folder."""
+    for command in commands.split("; "):
         line = [sys.executable, "-m", "graphcuts_dp", *command.split()]
         found = subprocess.run(line, cwd=folder, capture_output=True, text=True, check=False)
         if found.returncode:
@@ -67,7 +66,7 @@ def mail(folder: Path, n: int, degree: float) -> None:
     groups(folder, "staff.csv", labels(folder, "staff.txt", "v", n), "unit", 4)
 
 
-def calls(folder: Path) -> Commands:
+def calls(folder: Path) -> str:
     """A curator with a million calls of 50,000 people, and 40 regions."""
     people = labels(folder, "people.txt", "p", 50_000 // SMALL)
     groups(folder, "regions.csv", people, "region", 40)
@@ -77,46 +76,40 @@ def calls(folder: Path) -> Commands:
     rows = {"caller": names[ends[:, 0]], "called": names[ends[:, 1]]}
     frame = pd.DataFrame(rows | {"minutes": RNG.integers(1, 60, len(ends))})
     frame.to_csv(folder / "calls.csv", index=False)
-    return [
-        (
-            "flows calls.csv regions.csv flows.csv --epsilon 1 "
-            "--columns source=caller,target=called,weight=minutes --hide-change 1 "
-            "--merge sum --vertices people.txt"
-        )
-    ]
+    return (
+        "flows calls.csv regions.csv flows.csv --epsilon 1 "
+        "--columns source=caller,target=called,weight=minutes --hide-change 1 "
+        "--merge sum --vertices people.txt"
+    )
 
 
-def school(folder: Path) -> Commands:
+def school(folder: Path) -> str:
     """A teacher with 200 pupils who name at most ten friends, in ten classes."""
     mail(folder, 200, 7)
-    return [
-        (
-            "session start mail.edges.gz --store school.db --vertices staff.txt --epsilon 1 "
-            "--queries 2 --protect vertex:degree-bound=10"
-        ),
-        "session ask school.db --groups staff.csv --from @@unit1",
-    ]
+    return (
+        "session start mail.edges.gz --store school.db --vertices staff.txt --epsilon 1 "
+        "--queries 2 --protect vertex:degree-bound=10; "
+        "session ask school.db --groups staff.csv --from @@unit1"
+    )
 
 
-def synthetic(folder: Path) -> Commands:
+def synthetic(folder: Path) -> str:
     """An analyst who wants a graph of 1,000 people to compute with."""
     mail(folder, 1_000 // SMALL, 40)
-    return ["release mail.edges.gz synthetic.graphml --epsilon 1 --vertices staff.txt"]
+    return "release mail.edges.gz synthetic.graphml --epsilon 1 --vertices staff.txt"
 
 
-def questions(folder: Path) -> Commands:
+def questions(folder: Path) -> str:
     """An analyst with a hundred questions about 2,000 people."""
     mail(folder, 2_000 // SMALL, 30)
-    return [
-        (
-            "session start mail.edges.gz --store mail.db --vertices staff.txt --epsilon 1 "
-            "--delta 1e-6 --queries 100"
-        ),
-        "session ask mail.db --from v1,v2",
-    ]
+    return (
+        "session start mail.edges.gz --store mail.db --vertices staff.txt --epsilon 1 "
+        "--delta 1e-6 --queries 100; "
+        "session ask mail.db --from v1,v2"
+    )
 
 
-def ratings(folder: Path) -> Commands:
+def ratings(folder: Path) -> str:
     """A service with 1,000 users, 1,700 films and 100,000 ratings, 20 cities, 18 genres."""
     users = labels(folder, "users.txt", "u", 1_000 // SMALL)
     films = labels(folder, "films.txt", "f", 1_700 // SMALL)
@@ -132,16 +125,14 @@ def ratings(folder: Path) -> Commands:
     (folder / "ratings.csv").write_text("\n".join(["source,target,weight", *rows, ""]))
     asked = [f"@city{i},@genre{j}" for i in range(20) for j in range(18)]
     (folder / "sums.csv").write_text("\n".join(["S,T", *asked, ""]))
-    return [
-        (
-            "release-iteratively ratings.csv learnt.npz --construction sensing --queries sums.csv "
-            "--epsilon 1 --delta 1e-6 --weight-cap 5 --vertices users.txt,films.txt "
-            "--groups cities.csv --right-groups genres.csv"
-        )
-    ]
+    return (
+        "release-iteratively ratings.csv learnt.npz --construction sensing --queries sums.csv "
+        "--epsilon 1 --delta 1e-6 --weight-cap 5 --vertices users.txt,films.txt "
+        "--groups cities.csv --right-groups genres.csv"
+    )
 
 
-def meeting(folder: Path) -> Commands:
+def meeting(folder: Path) -> str:
     """A planner with a map of 2,500 crossings and 20,000 people."""
     side = 50 // (3 if SMALL > 1 else 1)
     rows = [
@@ -153,10 +144,10 @@ def meeting(folder: Path) -> Commands:
     (folder / "roads.csv").write_text("\n".join(["source,target,weight", *rows, ""]))
     places = RNG.integers(0, side * side, 20_000 // SMALL)
     (folder / "people.csv").write_text("".join(["vertex\n", *(f"c{place}\n" for place in places)]))
-    return ["distances roads.csv people.csv --epsilon 1"]
+    return "distances roads.csv people.csv --epsilon 1"
 
 
-def million(folder: Path) -> Commands:
+def million(folder: Path) -> str:
     """A curator with a million vertices, five million weighted edges, 100 regions."""
     n, m = 10**6 // SMALL**2, 5 * 10**6 // SMALL**2
     first, second = RNG.integers(0, n, (2, m))
@@ -166,17 +157,13 @@ def million(folder: Path) -> Commands:
     graph.write(folder / "calls.npz")
     rows = "".join(f"{i},region{i % 100}\n" for i in range(n))
     (folder / "regions.csv").write_text("vertex,group\n" + rows)
-    return [
-        (
-            "release calls.npz synthetic.npz --epsilon 1 --mechanism sparse --hide-change 1 "
-            "--groups regions.csv"
-        )
-    ]
+    return (
+        "release calls.npz synthetic.npz --epsilon 1 --mechanism sparse --hide-change 1 "
+        "--groups regions.csv"
+    )
 
 
-PEOPLE: tuple[Callable[[Path], Commands], ...] = (
-    *(calls, school, synthetic, questions, ratings, meeting, million),
-)
+PEOPLE = (calls, school, synthetic, questions, ratings, meeting, million)
 OTHERS = {  # who need no files
     "A data protection officer": "plan --explain --epsilon 1 --protect edges:at-most=20",
     "A researcher with a theorem": "figures table-1 --quick -o figures",
@@ -212,7 +199,7 @@ def main() -> None:
     """Print the table."""
     table = Table("who:<78 seconds:>9.1f")
     makers = {told(make): make for make in PEOPLE}
-    makers |= {who: lambda _, command=command: [command] for who, command in OTHERS.items()}
+    makers |= {who: lambda _, command=command: command for who, command in OTHERS.items()}
     for who, make in makers.items():
         with tempfile.TemporaryDirectory() as place:
             commands = make(Path(place))

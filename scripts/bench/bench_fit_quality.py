@@ -1,7 +1,7 @@
 """How good every fit is on every graph, as ratios to the raw noisy matrix, beside simple baselines.
 
-Run `python -m scripts.bench.bench_fit_quality [--quick]`. Some real graphs may not be
-distributed; they are read from the folder that `--data` or GRAPHCUTS_DP_DATA names, as
+Run `python -m scripts.bench.bench_fit_quality [--quick] [--graphs NAME]`. Some real graphs may not
+be distributed; they are read from the folder that `--data` or GRAPHCUTS_DP_DATA names, as
 polblogs.edges.gz and ego_facebook.edges.gz, and skipped, with a line that says so, when it is not
 there. Noise differs between seeds, graphs do not.
 
@@ -19,7 +19,6 @@ Second table: worst cut error over 2m for epsilon = 1, 2, 5; "to best" is a fit'
 the least lower bound of all baselines. 1 is the empty graph.
 """
 
-import argparse
 import math
 import os
 import statistics
@@ -35,7 +34,7 @@ import numpy as np
 import graphcuts_dp as gc
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.evaluation.cut_error import cut_families
-from scripts.bench.harness import Table, timed
+from scripts.bench.harness import Table, run, timed
 from scripts.benchmark.baselines import BASELINES
 
 DATA_VARIABLE = "GRAPHCUTS_DP_DATA"
@@ -70,14 +69,12 @@ def released(graph: gc.Graph, *, epsilon: float, seed: int, **options: Any) -> M
     return gc.release_graph(graph, epsilon=epsilon, seed=seed, **options).graph.dense()
 
 
-def baseline(function: Callable[..., Any], graph: gc.Graph, **terms: Any) -> Matrix:
-    """What one of `scripts.benchmark.baselines` makes."""
-    return function(graph, **terms).matrix
-
-
 # One line for each fit; the baselines come first, and of them the raw matrix.
 ROWS = {
-    **{name: Row(partial(baseline, function)) for name, function in BASELINES.items()},
+    **{
+        name: Row(lambda graph, make=make, **terms: make(graph, **terms).matrix)
+        for name, make in BASELINES.items()
+    },
     "default": Row(released),
     "max. entropy, entries": Row(partial(released, mechanism="response")),
     "max. entropy, degrees": Row(partial(released, mechanism="degrees+response")),
@@ -262,22 +259,16 @@ def second_table(case: Case, seeds: int, at_one: dict[str, list[Errors]]) -> Non
     print()
 
 
-def main() -> None:
-    """Read the options, run, and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="three small graphs, two seeds")
-    parser.add_argument("--data", type=Path, help=f"folder of graphs; else {DATA_VARIABLE}")
-    parser.add_argument("--graphs", default="", help="only graphs whose name contains this")
-    options = parser.parse_args()
+def main(quick: bool, data: Path | None, graphs: str) -> None:
+    """Measure, and print."""
     named = os.environ.get(DATA_VARIABLE)
-    folder = options.data or (Path(named) if named else None)
-    seeds = QUICK_SEEDS if options.quick else SEEDS
+    folder = data or (Path(named) if named else None)
     print("errors over those of the raw noisy matrix; epsilon = 1\n")
-    chosen = (case for case in cases(options.quick, folder) if options.graphs in case.name)
-    kept = [(case, first_table(case, seeds)) for case in chosen]
+    chosen = (case for case in cases(quick, folder) if graphs in case.name)
+    kept = [(case, first_table(case, QUICK_SEEDS if quick else SEEDS)) for case in chosen]
     for case, measured in kept:
-        second_table(case, 1 if options.quick else LATER_SEEDS, measured)
+        second_table(case, 1 if quick else LATER_SEEDS, measured)
 
 
 if __name__ == "__main__":
-    main()
+    run(main, __doc__, data=Path, graphs="")

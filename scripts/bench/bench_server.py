@@ -5,7 +5,6 @@ client has an analyst's session of its own and asks cuts between random sets. Be
 cuts in a session at home, in this process. `--seconds` and `--tick` say otherwise.
 """
 
-import argparse
 import sys
 import tempfile
 import threading
@@ -21,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "server")
 from processes import Process
 
 from graphcuts_dp.server.client import Connection
+from scripts.bench.harness import run
 
 CLIENTS = 20
 QUERIES = 10**5
@@ -97,22 +97,17 @@ def check(process, answers):
     return wrong
 
 
-def main():
+def main(quick, seconds, tick):
     """Run it, print a table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--seconds", type=float)
-    parser.add_argument("--tick", type=float, default=0.25)
-    given = parser.parse_args()
-    n, m = (2000, 20_000) if given.quick else (100_000, 1_000_000)
-    seconds = given.seconds or (10 if given.quick else 600)
+    n, m = (2000, 20_000) if quick else (100_000, 1_000_000)
+    seconds = seconds or (10 if quick else 600)
     random = np.random.default_rng(1)
     graph = gc.Graph(*random.integers(n, size=(2, m)), vertices=n)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         home = at_home(graph, folder, min(seconds, 30))
         budget = ("--budget", "50,delta=1e-4")
-        process = Process(folder, graph, *budget, "--tick", str(given.tick), "--rate", "1000")
+        process = Process(folder, graph, *budget, "--tick", str(tick), "--rate", "1000")
         for number in range(CLIENTS):
             process.add(f"client{number}", preapproved=True)
         answers, waits, problems, took = served(process, n, seconds)
@@ -122,16 +117,14 @@ def main():
         curator.close()
         process.stop()
     asked = sum(map(len, answers.values()))
-    print(f"n = {n:,}, m = {m:,}, {CLIENTS} clients, {took:.0f} s, tick {given.tick} s")
+    print(f"n = {n:,}, m = {m:,}, {CLIENTS} clients, {took:.0f} s, tick {tick} s")
     print(f"answers               {asked:,}; clients with a wrong record: {wrong}")
     print(f"asks a second         {asked / took:.1f}; in a session at home {home:.1f}")
-    print(f"wait in ticks         median {np.median(waits) / given.tick:.2f}", end="")
-    print(
-        f", 99 % {np.quantile(waits, 0.99) / given.tick:.2f}, most {waits.max() / given.tick:.2f}"
-    )
+    middle, late, most = np.quantile(waits, (0.5, 0.99, 1)) / tick
+    print(f"wait in ticks         median {middle:.2f}, 99 % {late:.2f}, most {most:.2f}")
     print(f"replies that overran  {overruns:,}")
     print(f"problems              {problems or 'none'}")
 
 
 if __name__ == "__main__":
-    main()
+    run(main, __doc__, seconds=float, tick=0.25)

@@ -6,14 +6,14 @@ vertices and 10^6 edges; opening a store with 10^5 answers in under a second.
 
 import resource
 import tempfile
-import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 import graphcuts_dp as gc
 from graphcuts_dp.session.session import open_session, session_of
-from scripts.bench.harness import run
+from scripts.bench.harness import run, timed
 
 METHODS = ("frieze-kannan", "gaussian")
 
@@ -32,25 +32,20 @@ def main(quick: bool) -> None:
 
 def asking(graph: gc.Graph, path: Path, method: str, batch: int) -> None:
     """Durable single asks, then a batch, on one store."""
-    rng = np.random.default_rng(1)
+    rng, singles = np.random.default_rng(1), 60
     options = {"epsilon": 1.0, "delta": 1e-6, "queries": 10**6, "method": method}
-    start = time.perf_counter()
-    with session_of(graph, store=path, **options) as session:
-        begun = time.perf_counter() - start
+    begun, opened = timed(partial(session_of, graph, store=path, **options))
+    with opened as session:
         session.ask(rng.random(graph.n) < 0.5)
-        singles = 60
-        start = time.perf_counter()
-        for _ in range(singles):
-            session.ask(rng.random(graph.n) < 0.5)
-        single = singles / (time.perf_counter() - start)
+        halves = [rng.random(graph.n) < 0.5 for _ in range(singles)]
+        single, _ = timed(lambda: [session.ask(half) for half in halves])
         queries = [gc.CutQuery(rng.random(graph.n) < 0.5) for _ in range(batch)]
-        start = time.perf_counter()
-        session.ask_all(queries)
-        many = batch / (time.perf_counter() - start)
+        many, _ = timed(lambda: session.ask_all(queries))
         corrections = session.status.corrections
     print(
-        f"{method:>14}: begun in {begun:.2f} s; {single:.0f} single asks a second (target 50), "
-        f"{many:.0f} a second in a batch (target 200), {corrections} corrections"
+        f"{method:>14}: begun in {begun:.2f} s; {singles / single:.0f} single asks a second "
+        f"(target 50), {batch / many:.0f} a second in a batch (target 200), "
+        f"{corrections} corrections"
     )
 
 
@@ -62,20 +57,18 @@ def opening(path: Path, answers: int) -> None:
     masks = rng.random((answers, n)) < 0.5
     options = {"epsilon": 50.0, "delta": 1e-6, "queries": 10**6, "method": "gaussian"}
     with session_of(graph, store=path, **options) as session:
-        start = time.perf_counter()
-        session.ask_all([gc.CutQuery(mask) for mask in masks])
-        rate = answers / (time.perf_counter() - start)
+        seconds, _ = timed(lambda: session.ask_all([gc.CutQuery(mask) for mask in masks]))
     times = []
     for _ in range(3):
-        start = time.perf_counter()
-        with open_session(graph, store=path) as session:
-            times.append(time.perf_counter() - start)
+        took, opened = timed(partial(open_session, graph, store=path))
+        times.append(took)
+        with opened as session:
             free = session.cost([gc.CutQuery(masks[0])]).free
     size = path.stat().st_size / 2**20
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
     print(
-        f"{answers:,} answers at {rate:.0f} a second; a store of {size:.0f} MiB opens in "
-        f"{np.median(times):.2f} s (target 1); first query free: {free == 1}; {memory:.0f} MiB"
+        f"{answers:,} answers at {answers / seconds:.0f} a second; a store of {size:.0f} MiB opens "
+        f"in {np.median(times):.2f} s (target 1); first query free: {free == 1}; {memory:.0f} MiB"
     )
 
 

@@ -21,7 +21,6 @@ on their graphs, but on those of seeds 100 and 101.
     python -m scripts.bench.bench_sparse --data FOLDER   # real graphs of a folder
 """
 
-import argparse
 import itertools
 import math
 from contextlib import nullcontext
@@ -41,7 +40,7 @@ from graphcuts_dp.measure.statistics import measure_degrees, measure_weight_coun
 from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release import measuring
 from graphcuts_dp.synth.sparse_fit import fit_sparse
-from scripts.bench.harness import Table
+from scripts.bench.harness import Table, run
 
 SIZES = (0.4, 0.3, 0.2, 0.1)
 COLUMNS = ("halves", "sets", "degrees", "pairs", "half groups", "worst")
@@ -247,7 +246,7 @@ def real(folder):
     import igraph
 
     for name in ("email_enron", "ego_facebook", "lesmis_w", "us_flights_2008_w"):
-        path = next(iter(sorted(Path(folder).glob(f"{name}.edges*"))), None)
+        path = next(iter(sorted(folder.glob(f"{name}.edges*"))), None)
         if path is None:
             continue
         weighted = name.endswith("_w")
@@ -269,20 +268,16 @@ def real(folder):
         show(f"{name}: n = {graph.n:,}, m = {edges:,}, mean {graph.weights.mean():.3g}", results)
 
 
-def main():
-    """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", help="folder of real graphs, instead")
-    parser.add_argument("--quick", action="store_true", help="2,000 vertices, one weight, one seed")
-    options = parser.parse_args()
-    if options.quick:
+def main(quick, data):
+    """Made graphs, or real ones."""
+    if quick:
         table(2_000, [10], [20], 1)
-    elif options.data:
-        real(options.data)
+    elif data:
+        real(data)
     else:
         table(10**4, [10, 50], [1, 5, 20, 100], SEEDS)
         table(10**5, [10], [5, 20], 1)
 
 
 if __name__ == "__main__":
-    main()
+    run(main, __doc__, data=Path)

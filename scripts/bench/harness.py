@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -21,16 +21,20 @@ from graphcuts_dp.session.session import session_of
 Result = TypeVar("Result")
 
 
-def run(main: Callable[[bool], int | None], about: str | None) -> None:
+def run(main: Callable[..., int | None], about: str | None, **options: Any) -> None:
     """Start a benchmark from the command line; its status is what `main` returns.
 
     Args:
-        main: takes whether --quick was given.
-        about: docstring of the script.
+        main: takes `quick`, whether that was given, and the options.
+        about: docstring of the script, which says what its options are.
+        options: their defaults, or the types of those without one.
     """
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--quick", action="store_true", help="the short form")
-    sys.exit(main(parser.parse_args().quick))
+    for name, default in options.items():
+        kind, value = (default, None) if isinstance(default, type) else (type(default), default)
+        parser.add_argument(f"--{name}", type=kind, default=value)
+    sys.exit(main(**vars(parser.parse_args())))
 
 
 def timed(action: Callable[[], Result]) -> tuple[float, Result]:
@@ -85,6 +89,35 @@ class Outcome(NamedTuple):
     median: float
     seconds: float
     norm: str
+
+
+def compared_norms(
+    table: Table,
+    cases: Iterable[tuple[Sequence[Any], Callable[[str], Outcome]]],
+    names: Sequence[str],
+    norms: Sequence[str],
+    error: str,
+) -> int:
+    """Print a session by each name in each case: 1 if `auto` guarantees too much, else 0.
+
+    Args:
+        table: begins with the columns of a case, the name, and what the session took.
+        cases: the first cells of a line, and what asks a session by a name.
+        names: in the order of the lines.
+        norms: `auto` is at most 5 % above the best of these.
+        error: of `Outcome`, shown after the guaranteed and the largest one.
+    """
+    worst, allowed = 0.0, 1.05
+    for head, session in cases:
+        found = {}
+        for name in names:
+            made = found[name] = session(name)
+            errors = (made.guaranteed, made.largest, getattr(made, error))
+            table.row(*head, f"  {name}", made.norm, *errors, made.seconds)
+        best = min(found[norm].guaranteed for norm in norms)
+        worst = max(worst, found["auto"].guaranteed / best)
+    print(f"auto guarantees at most {worst:.3f} times the best norm's error (allowed {allowed})")
+    return int(worst > allowed)
 
 
 def session_errors(graph: Any, asked: Sequence[Any], **options: Any) -> Outcome:

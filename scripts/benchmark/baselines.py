@@ -16,7 +16,7 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import FloatMatrix, IntVector
 from graphcuts_dp.errors import GraphError
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
-from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, DirectedGraph, Graph
+from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
 from graphcuts_dp.measure.entries import randomized_response
 from graphcuts_dp.measure.statistics import measure_degrees, measure_total
 from graphcuts_dp.pairs.universe import Universe
@@ -80,12 +80,8 @@ def noisy_degrees_chung_lu(graph: AnyGraph, *, epsilon: float, seed: int | None 
     rows, columns = (
         steps * (noisy.unit / _cap(graph)) for steps in (noisy.steps[0], noisy.steps[-1])
     )
-    if isinstance(graph, Graph):
-        expected = chung_lu(rows)
-    elif isinstance(graph, DirectedGraph):
-        expected = chung_lu_directed(rows, columns)
-    else:
-        expected = chung_lu_bipartite(rows, columns)
+    others = None if isinstance(graph, Graph) else columns
+    expected = chung_lu(rows, others, hollow=not isinstance(graph, BipartiteGraph))
     return _baseline("noisy degrees, Chung-Lu", graph, expected * _cap(graph), epsilon, seed)
 
 
@@ -214,51 +210,26 @@ def _baseline(
     return Baseline(name=name, matrix=matrix, guarantee=guarantee)
 
 
-def chung_lu(degrees: npt.ArrayLike, *, max_rounds: int = MAX_ROUNDS) -> FloatMatrix:
-    """The matrix min(1, t_i t_j) with zero diagonal whose row sums are the given degrees.
-
-    Args:
-        degrees: as for `chung_lu_ends`, which tells how close the sums come.
-        max_rounds: likewise.
-
-    Returns:
-        Symmetric, entries in [0, 1], shape (n, n).
-    """
-    t, _ = chung_lu_ends(degrees, max_rounds=max_rounds)
-    matrix: FloatMatrix = np.minimum(np.outer(t, t), 1.0)
-    np.fill_diagonal(matrix, 0.0)
-    return matrix
-
-
-def chung_lu_bipartite(
-    rows: npt.ArrayLike, columns: npt.ArrayLike, *, max_rounds: int = MAX_ROUNDS
+def chung_lu(
+    rows: npt.ArrayLike,
+    columns: npt.ArrayLike | None = None,
+    *,
+    hollow: bool = True,
+    max_rounds: int = MAX_ROUNDS,
 ) -> FloatMatrix:
-    """The matrix min(1, r_i c_j) with given row and column sums.
+    """The matrix min(1, r_i c_j) with given row and column sums, or min(1, t_i t_j).
 
     Args:
-        rows: as for `chung_lu_ends`.
-        columns: likewise.
+        rows: as for `chung_lu_ends`, which tells how close the sums come.
+        columns: likewise; None for a symmetric matrix.
+        hollow: whether the diagonal is zero.
         max_rounds: likewise.
 
     Returns:
-        Entries in [0, 1], shape (n_left, n_right).
+        Entries in [0, 1].
     """
-    r, c = chung_lu_ends(rows, columns, hollow=False, max_rounds=max_rounds)
+    r, c = chung_lu_ends(rows, columns, hollow=hollow, max_rounds=max_rounds)
     matrix: FloatMatrix = np.minimum(np.outer(r, c), 1.0)
-    return matrix
-
-
-def chung_lu_directed(rows: npt.ArrayLike, columns: npt.ArrayLike) -> FloatMatrix:
-    """The matrix min(1, r_i c_j) with zero diagonal and given row and column sums.
-
-    Args:
-        rows: as for `chung_lu_ends`.
-        columns: likewise.
-
-    Returns:
-        Entries in [0, 1], shape (n, n).
-    """
-    r, c = chung_lu_ends(rows, columns, hollow=True)
-    matrix: FloatMatrix = np.minimum(np.outer(r, c), 1.0)
-    np.fill_diagonal(matrix, 0.0)
+    if hollow:
+        np.fill_diagonal(matrix, 0.0)
     return matrix

@@ -3,6 +3,7 @@
 import tempfile
 from collections import Counter
 from dataclasses import asdict
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,9 +19,9 @@ from scripts.benchmark.runs import BenchmarkRun, write_table
 
 _SHOWN = RANKED[1:8]
 _LEGEND = (
-    "each number: error over that of the best contender whose claim holds, geometric mean over "
-    "graphs (a * before the name: nobody has audited it; a dagger: its claim does not hold); less "
-    "is better"
+    "each number: error over that of the best contender of the table whose claim holds, geometric "
+    "mean over the graphs on which all of the table were run (a * before the name: nobody has "
+    "audited it; a dagger: its claim does not hold); less is better"
 )
 
 
@@ -123,8 +124,8 @@ def _source(contender: Contender) -> str:
 
 
 def _show(results: Results) -> None:
-    for epsilon in results.epsilons:
-        standings = {name: results.standings(epsilon, name) for name in _SHOWN}
+    for epsilon, title in product(results.epsilons, results.tables()):
+        standings = {name: results.standings(epsilon, name, title) for name in _SHOWN}
         shown = [name for name in _SHOWN if standings[name]]
         cells = {(name, each.contender): each for name in shown for each in standings[name]}
         order = [each.contender for name in shown for each in standings[name]]
@@ -132,7 +133,8 @@ def _show(results: Results) -> None:
             (_marked(name, results), *(_ratio(cells.get((column, name))) for column in shown))
             for name in dict.fromkeys(order)
         ]
-        show_table(f"epsilon = {epsilon:g}", ("contender", *shown), rows)
+        if rows:
+            show_table(f"{title}, epsilon = {epsilon:g}", ("contender", *shown), rows)
     out.print(_LEGEND, markup=False)
     for (name, reason), runs in sorted(results.failures.items()):
         out.print(f"failed: {name}, {_times(runs)}: {reason}", markup=False)
@@ -157,11 +159,11 @@ def _plain(results: Results) -> dict[str, Any]:
         "runs": len(results.runs),
         "failures": [_failure(run) for run in results.runs if run.failure],
         "standings": [
-            {"measure": name, "epsilon": epsilon, **asdict(each),
+            {"measure": measure, "epsilon": epsilon, "table": title, **asdict(each),
              "audited": each.contender in results.audited}
-            for epsilon in results.epsilons
-            for name in RANKED
-            for each in results.standings(epsilon, name)
+            for epsilon, measure in product(results.epsilons, RANKED)
+            for title in results.tables()
+            for each in results.standings(epsilon, measure, title)
         ],
     }  # fmt: skip
 

@@ -4,11 +4,12 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
 from graphcuts_dp import datasets
+from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph, read_graph
 from graphcuts_dp.pairs.groups import Groups
@@ -18,7 +19,6 @@ from scripts.benchmark.base import Contender, Kind
 
 DATA_VARIABLE = "GRAPHCUTS_DP_DATA"
 _MADE = "made here (MIT)"
-_MOST_FLIGHTS, _MOST_CHAPTERS = 10_000.0, 10.0  # public bounds: more counts as so much
 
 
 @final
@@ -135,60 +135,39 @@ def _plain(name: str) -> Callable[[], AnyGraph]:
     return lambda: datasets.load(name, weighted=False)
 
 
-def _flights() -> Graph:
-    graph = _undirected("us_flights_2008")
-    return Graph(graph.rows, graph.columns, vertices=graph.vertices)
+def _capped(
+    name: str, most: float, change: Callable[[FloatVector], FloatVector]
+) -> Callable[[], AnyGraph]:
+    """A bundled graph whose weights count as `most` at most, and are then changed."""
 
-
-def _flights_weighted() -> Graph:
-    graph = _undirected("us_flights_2008")
-    weights = np.sqrt(np.minimum(graph.weights, _MOST_FLIGHTS) / _MOST_FLIGHTS)
-    return Graph(graph.rows, graph.columns, weights, vertices=graph.vertices, weight_cap=1.0)
-
-
-def _chapters() -> Graph:
-    graph = _undirected("lesmis")
-    weights = np.minimum(graph.weights, _MOST_CHAPTERS)
-    return Graph(
-        graph.rows, graph.columns, weights, vertices=graph.vertices, weight_cap=_MOST_CHAPTERS
-    )
-
-
-def _undirected(name: str) -> Graph:
-    graph = datasets.load(name)
-    if not isinstance(graph, Graph):  # bundled ones are known
-        raise TypeError(name)
-    return graph
-
-
-def _levels(name: str, *levels: str) -> Callable[[], Groups]:
-    """Public groups of a bundled graph, of some of its levels."""
-
-    def make() -> Groups:
-        found = datasets.load_groups(name)
-        labels = {level: found.labels(level) for level in levels}
-        codes = {level: found.codes(level).tolist() for level in levels}
-        return Groups(
-            found.vertices,
-            {level: [labels[level][code] for code in codes[level]] for level in levels},
-        )
+    def make() -> AnyGraph:
+        graph: Any = datasets.load(name)
+        weights = change(np.minimum(graph.weights, most))
+        cap = float(change(np.array([most]))[0])
+        return Graph(graph.rows, graph.columns, weights, vertices=graph.vertices, weight_cap=cap)
 
     return make
+
+
+def _levels(name: str, finest: str) -> Callable[[], Groups]:
+    """Public groups of a bundled graph, down to a level."""
+    return lambda: datasets.load_groups(name).down_to(finest)
 
 
 _FLIGHTS, _ROUTES = "public domain (US government)", "Apache-2.0"
 BUNDLED = (
     GraphCase(name="us-flights", title="flights between US airports, groups: states in regions",
-         vertices=305, make=_flights, licence=_FLIGHTS,
-         groups=_levels("us_flights_2008", "region", "state")),
+         vertices=305, make=_plain("us_flights_2008"), licence=_FLIGHTS,
+         groups=_levels("us_flights_2008", "state")),
     GraphCase(name="us-flights-weighted", title="square roots of flights, capped; groups: regions",
-         vertices=305, make=_flights_weighted, groups=_levels("us_flights_2008", "region"),
-         weighted=True, licence=_FLIGHTS),
+         vertices=305, groups=_levels("us_flights_2008", "region"), weighted=True,
+         make=_capped("us_flights_2008", 1e4, lambda flights: np.sqrt(flights / 1e4)),
+         licence=_FLIGHTS),
     GraphCase(name="air-routes", title="airports of the world", vertices=3475,
          make=_plain("air_routes"), licence=_ROUTES),
     GraphCase(name="les-miserables", title="common chapters, capped at 10", vertices=77,
-         make=_chapters, weighted=True, licence="free use (Stanford GraphBase)",
-         quick=True),
+         make=_capped("lesmis", 10.0, lambda chapters: chapters), weighted=True,
+         licence="free use (Stanford GraphBase)", quick=True),
     GraphCase(name="karate", title="a karate club, groups: its two successors", vertices=34,
          make=_plain("karate"), groups=_levels("karate", "club"),
          licence="BSD-3-Clause (networkx)", quick=True),
@@ -214,9 +193,8 @@ def cases_of(folder: Path | None) -> Iterator[GraphCase]:
     """
     named = os.environ.get(DATA_VARIABLE)
     place = folder or (Path(named) if named else None)
-    for name, file, size in _FILES if place is not None else ():
-        path = place / file if place is not None else Path(file)
-        if path.is_file():
+    for name, file, size in _FILES:
+        if place is not None and (path := place / file).is_file():
             yield GraphCase(name=f"{name}-{size}", title=f"{file}, the {size} largest degrees",
                        vertices=size, make=_part(path, size), licence="see its source")  # fmt: skip
 

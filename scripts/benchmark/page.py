@@ -1,6 +1,9 @@
 """The pages of the benchmark, made of the table of its runs alone."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+from string import Template
 
 from scripts.benchmark.base import Contender
 from scripts.benchmark.contenders.table import CONTENDERS
@@ -14,35 +17,12 @@ from scripts.benchmark.ranks import (
     Results,
     Standing,
     geometric_mean,
+    needs_groups,
 )
 from scripts.benchmark.runs import BenchmarkRun
 
 _UNSOUND, _UNAUDITED = "†", "*"
-_INTRO = """# PrivateCuts: the benchmark
-
-<!-- made by scripts/benchmark/pages.py of the table of runs: change that, not this -->
-
-How right are the cuts of private graphs? Every contender spends the same epsilon on the same
-graphs, at edge level: neighbours differ in one edge, or in one weight within its public cap.
-**Less is better, and 1 is what the empty graph gets**, which spends nothing: every error is divided
-by that of answering 0 everywhere. `make benchmark` makes all of it again;
-[Enter your method](enter-your-method.md) puts yours into the tables.
-
-All noise here is seeded, so that a run can be repeated. That voids every promise: nothing in these
-files is a release, and none of these graphs is private. The claims are those of the same code run
-without a seed.
-"""
-_NOTE = """All but the last two are shares of the empty graph's error. A contender that hands in a
-function of two sets has the cuts alone; least cuts are of graphs without negative weights, up to a
-million edges. What a contender cannot have is left out, not counted as 0.
-"""
-_BEHIND = """## Where this package is not first
-
-On how many graphs another contender whose claim holds has the least error, of so many on which both
-have the measure; how many times as large ours is there, as a geometric mean and at most; and on
-which graph. The best of the others is another one on each graph and in each measure: the tables
-above say how each does on all of them.
-"""
+_TEMPLATE = Template(Path(__file__).with_name("page.md").read_text(encoding="utf-8"))
 _SIDES = (
     (
         f"The release with its defaults (`{OURS}`), beside contenders that need no public groups",
@@ -60,11 +40,6 @@ _SIDES = (
         True,
     ),
 )
-_RATIOS = f"""In each cell the error over that of the best contender whose claim holds, as the
-geometric mean over graphs, and the rank. Errors below {LEAST:g} count as {LEAST:g}, a run that
-failed as {FAILED:g}. Contenders are run on different graphs (a column says on how many): compare
-ranks with care, and look at the pages of the graphs.
-"""
 
 
 def main_page(runs: Sequence[BenchmarkRun], *, table: str) -> str:
@@ -75,11 +50,18 @@ def main_page(runs: Sequence[BenchmarkRun], *, table: str) -> str:
         table: path of that table, for a link.
     """
     results = Results(runs)
-    parts = [_INTRO, _what_was_run(results, table)]
-    parts += [_standing(results, measure) for measure in RANKED]
-    parts += [_behind(results), _failures(results), _measures()]
-    parts += [_contenders(results), _graphs(results)]
-    return "\n".join(part for part in parts if part)
+    parts = {
+        "what_was_run": _what_was_run(results, table),
+        "least": f"{LEAST:g}",
+        "failed": f"{FAILED:g}",
+        "standings": "\n".join(filter(None, (_measure(results, each) for each in RANKED))),
+        "behind": _behind(results),
+        "failures": _failures(results),
+        "measures": markdown(("measure", ""), [(each.name, each.about) for each in MEASURES]),
+        "contenders": _contenders(results),
+        "graphs": _graphs(results),
+    }
+    return _TEMPLATE.substitute(parts)
 
 
 def _what_was_run(results: Results, table: str) -> str:
@@ -95,7 +77,7 @@ def _what_was_run(results: Results, table: str) -> str:
 
 
 def _contenders(results: Results) -> str:
-    lines = ["## The contenders\n"]
+    lines = []
     sources = {run.contender: run.source for run in results.runs}
     for name in results.contenders:
         known = CONTENDERS.get(name)
@@ -125,78 +107,64 @@ def _range(contender: Contender) -> str:
     return f"{which} graphs {weights}{groups}, {most}{delta}"
 
 
-def _measures() -> str:
-    lines = ["## The measures\n", "| measure | |", "|---|---|"]
-    lines += [f"| {measure.name} | {measure.about} |" for measure in MEASURES]
-    return "\n".join([*lines, "", _NOTE])
+def _measure(results: Results, measure: str) -> str:
+    """The tables of a measure: contenders by epsilons."""
+    parts = [f"## {measure[0].upper()}{measure[1:]}\n"]
+    for title in results.tables():
+        columns = {e: results.standings(e, measure, title) for e in results.epsilons}
+        if any(columns.values()):
+            parts += [f"### {title}\n", _standings(results, columns)]
+    return "\n".join(parts) if parts[1:] else ""
 
 
-def _standing(results: Results, measure: str) -> str:
-    """A table of a measure: contenders by epsilons."""
-    columns = {epsilon: results.standings(epsilon, measure) for epsilon in results.epsilons}
-    found = {
-        epsilon: {each.contender: each for each in standings}
-        for epsilon, standings in columns.items()
-    }
-    names = [name for name in results.contenders if any(name in each for each in found.values())]
-    if not names:
-        return ""
+def _standings(results: Results, columns: Mapping[float, Sequence[Standing]]) -> str:
+    found: dict[str, dict[float, Standing]] = defaultdict(dict)
+    for epsilon, standings in columns.items():
+        for each in standings:
+            found[each.contender][epsilon] = each
     middle = {
-        name: geometric_mean([each[name].ratio for each in found.values() if name in each])
-        for name in names
+        name: geometric_mean([each.ratio for each in mine.values()]) for name, mine in found.items()
     }
-    names.sort(key=lambda name: (name not in results.sound, middle[name], name))
-    heads = [f"epsilon {epsilon:g}" for epsilon in results.epsilons]
-    lines = [f"## {measure[0].upper()}{measure[1:]}\n"]
-    if measure == RANKED[0]:
-        lines.append(_RATIOS)
-    lines += [
-        f"| contender | {' | '.join(heads)} | graphs | worst graph | below the empty graph |",
-        f"|---|{'---|' * (len(heads) + 3)}",
-    ]
-    for name in names:
-        mine = {epsilon: each[name] for epsilon, each in found.items() if name in each}
-        cells = [_cell_of(mine, epsilon) for epsilon in results.epsilons]
+    rows = []
+    for name in sorted(found, key=lambda name: (name not in results.sound, middle[name], name)):
+        mine = found[name]
         bad = max(mine, key=lambda epsilon: mine[epsilon].worst)
-        below = sum(each.below_empty for each in mine.values())
-        total = sum(each.graphs for each in mine.values())
-        lines.append(
-            f"| {_named(name, results)} | {' | '.join(cells)} | "
-            f"{max(each.graphs for each in mine.values())} | {mine[bad].worst:.3g}: "
-            f"{mine[bad].worst_graph}, {bad:g} | {below} of {total} |"
-        )
-    return "\n".join([*lines, ""])
+        rows.append([
+            _named(name, results),
+            *(_cell_of(mine.get(epsilon)) for epsilon in columns),
+            f"{mine[bad].worst:.3g}: {mine[bad].worst_graph}, {bad:g}",
+            "{} of {}".format(*(sum(getattr(each, count) for each in mine.values())
+                                for count in ("below_empty", "graphs"))),
+        ])  # fmt: skip
+    graphs = sorted({each.graphs for mine in found.values() for each in mine.values()})
+    heads = [f"epsilon {epsilon:g}" for epsilon in columns]
+    lines = markdown(("contender", *heads, "worst graph", "below the empty graph"), rows)
+    return f"On {' or '.join(map(str, graphs))} graphs.\n\n{lines}"
 
 
-def _cell_of(standings: Mapping[float, Standing], epsilon: float) -> str:
-    each = standings.get(epsilon)
+def _cell_of(each: Standing | None) -> str:
     if each is None:
         return ""
-    return f"{each.ratio:.3g} ({'-' if each.rank is None else each.rank})"
+    return f"{each.ratio:.3g}; {each.share:.3g} ({'-' if each.rank is None else each.rank})"
 
 
 def _behind(results: Results) -> str:
     """Where this package is not first, and by how much."""
-    lines = [_BEHIND]
-    needy = {name for name in results.contenders if _needs_groups(name)}
-    heads = " | ".join(f"epsilon {epsilon:g}" for epsilon in results.epsilons)
+    lines = []
+    needy = {name for name in results.contenders if needs_groups(name)}
+    heads = [f"epsilon {epsilon:g}" for epsilon in results.epsilons]
     for title, only, grouped in _SIDES:
-        lines += [f"{title}:\n", f"| measure | {heads} |", f"|---|{'---|' * len(results.epsilons)}"]
         without = () if grouped else needy
+        rows = []
         for measure in RANKED:
             duels = [
                 results.duels(epsilon, measure, only=only, without=without)
                 for epsilon in results.epsilons
             ]
             if any(duels):
-                lines.append(f"| {measure} | {' | '.join(map(_lost, duels))} |")
-        lines.append("")
+                rows.append((measure, *map(_lost, duels)))
+        lines.append(f"{title}:\n\n{markdown(('measure', *heads), rows)}")
     return "\n".join(lines)
-
-
-def _needs_groups(name: str) -> bool:
-    known = CONTENDERS.get(name)
-    return known is not None and known.needs_groups
 
 
 def _lost(duels: Mapping[str, tuple[str, float]]) -> str:
@@ -212,28 +180,26 @@ def _lost(duels: Mapping[str, tuple[str, float]]) -> str:
 
 
 def _failures(results: Results) -> str:
-    if not results.failures:
-        return ""
-    lines = ["## What failed\n", "| contender | runs | on | why |", "|---|---|---|---|"]
+    rows = []
     for (name, reason), runs in sorted(results.failures.items()):
         graphs = ", ".join(dict.fromkeys(run.graph for run in runs))
-        lines.append(f"| {_named(name, results)} | {len(runs)} | {graphs} | {_plain(reason)} |")
-    return "\n".join([*lines, ""])
+        rows.append((_named(name, results), str(len(runs)), graphs, _plain(reason)))
+    table = markdown(("contender", "runs", "on", "why"), rows)
+    return f"## What failed\n\n{table}\n" if rows else ""
 
 
 def _graphs(results: Results) -> str:
-    lines = ["## The graphs\n", "| graph | | vertices | licence |", "|---|---|---|---|"]
     known = {case.name: case for case in CASES}
     names = sorted(results.graphs, key=lambda name: [*known, name].index(name))
-    lines += [_line_of(name, known.get(name)) for name in names]
-    lines += ["", "```{toctree}", ":hidden:", ":glob:", "", "benchmark/*", "```", ""]
-    return "\n".join(lines)
+    rows = [_line_of(name, known.get(name)) for name in names]
+    return markdown(("graph", "", "vertices", "licence"), rows)
 
 
-def _line_of(name: str, case: GraphCase | None) -> str:
+def _line_of(name: str, case: GraphCase | None) -> tuple[str, ...]:
+    link = f"[{name}](benchmark/{name}.md)"
     if case is None:
-        return f"| [{name}](benchmark/{name}.md) | from a folder | | |"
-    return f"| [{name}](benchmark/{name}.md) | {about(case)} | {case.vertices:,} | {case.licence} |"
+        return link, "from a folder", "", ""
+    return link, about(case), f"{case.vertices:,}", case.licence
 
 
 def about(case: GraphCase) -> str:
@@ -263,14 +229,12 @@ def graph_page(runs: Sequence[BenchmarkRun], graph: str) -> str:
     lines.append(f"![Errors by epsilon]({graph}.png)\n")
     for epsilon in results.epsilons:
         names = [m.name for m in MEASURES if results.errors(graph, epsilon, m.name)]
-        lines += [f"## epsilon = {epsilon:g}\n", f"| contender | {' | '.join(names)} |",
-                  f"|---|{'---|' * len(names)}"]  # fmt: skip
-        columns = {name: results.errors(graph, epsilon, name) for name in names}
+        columns, rows = {name: results.errors(graph, epsilon, name) for name in names}, []
         for contender in results.contenders:
             cells = [_error(results, columns[name], contender, name) for name in names]
             if any(cells):
-                lines.append(f"| {_named(contender, results)} | {' | '.join(cells)} |")
-        lines.append("")
+                rows.append((_named(contender, results), *cells))
+        lines.append(f"## epsilon = {epsilon:g}\n\n{markdown(('contender', *names), rows)}")
     return "\n".join(lines)
 
 
@@ -288,6 +252,13 @@ def _named(name: str, results: Results) -> str:
         _UNAUDITED if name not in results.audited else ""
     )
     return f"{_plain(name)}{marks.replace('*', chr(92) + '*')}"
+
+
+def markdown(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table."""
+    lines = [f"| {' | '.join(cells)} |" for cells in (heads, *rows)]
+    lines.insert(1, "|" + "---|" * len(heads))
+    return "\n".join([*lines, ""])
 
 
 def _plain(text: str) -> str:

@@ -3,15 +3,23 @@
 import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
+from scripts.benchmark.contenders.table import CONTENDERS
 from scripts.benchmark.measures import MEASURES
 from scripts.benchmark.runs import BenchmarkRun
 
 OURS = "ours"  # names of this package's contenders begin so
 RANKED = tuple(measure.name for measure in MEASURES if measure.relative)
 LEAST = 1e-3  # smaller shares of the empty graph's error count as so much
+TITLES = (
+    "Graphs",
+    "Graphs, with public groups",
+    "Answers to cuts, without a graph",
+    "Graphs, by contenders whose claim does not hold",
+)
+_OF_GRAPHS = "worst cut proven"  # a measure that every graph has, and no answers have
 FAILED = 1.0  # a run that failed has handed in nothing: the empty graph
 
 
@@ -22,16 +30,19 @@ class Standing:
 
     Attributes:
         contender: its name.
-        ratio: geometric mean over graphs of its error over the best contender's.
-        worst: the largest such ratio.
+        ratio: its error over that of the best contender of the table, a geometric mean over the
+            graphs on which all contenders of the table have the measure.
+        share: its error over that of the empty graph, a geometric mean over the same graphs.
+        worst: the largest ratio.
         worst_graph: where that is.
         rank: from 1 among contenders whose claim holds; None for the others.
-        graphs: on how many it was measured.
+        graphs: how many these are.
         below_empty: on how many its error is below that of the empty graph.
     """
 
     contender: str
     ratio: float
+    share: float
     worst: float
     worst_graph: str
     rank: int | None
@@ -58,6 +69,8 @@ class Results:
         for run in self.runs:
             self._cells[run.contender, run.graph, run.epsilon].append(run)
         self._known = {(run.graph, name) for run in self.runs for name in run.errors}
+        measured = {run.contender for run in self.runs if run.errors}
+        self.answering = measured - {run.contender for run in self.runs if _OF_GRAPHS in run.errors}
 
     def error(self, contender: str, graph: str, epsilon: float, measure: str) -> float | None:
         """Mean over seeds; None where it was not run, or cannot have the measure.
@@ -82,40 +95,70 @@ class Results:
         }
         return {name: value for name, value in found.items() if value is not None}
 
-    def ratios(self, graph: str, epsilon: float, measure: str) -> dict[str, float]:
-        """Each contender's error over the best one's whose claim holds; by contender."""
-        errors = self.errors(graph, epsilon, measure)
-        sound = [max(value, LEAST) for name, value in errors.items() if name in self.sound]
-        if not sound:
-            return {}
-        return {name: max(value, LEAST) / min(sound) for name, value in errors.items()}
+    def tables(self) -> dict[str, tuple[str, ...]]:
+        """The contenders that are compared with each other, by title: each in one table."""
+        found: dict[str, tuple[str, ...]] = dict.fromkeys(TITLES, ())
+        for name in self.contenders:
+            found[self._title(name)] += (name,)
+        return {title: names for title, names in found.items() if names}
 
-    def standings(self, epsilon: float, measure: str) -> list[Standing]:
-        """The contenders of a measure at an epsilon, those whose claim holds first, best first."""
-        found: dict[str, dict[str, float]] = defaultdict(dict)
-        below: dict[str, int] = defaultdict(int)
-        for graph in self.graphs:
-            errors = self.errors(graph, epsilon, measure)
-            for name, ratio in self.ratios(graph, epsilon, measure).items():
-                found[name][graph] = ratio
-                below[name] += errors[name] < 1
-        means = {name: geometric_mean(list(ratios.values())) for name, ratios in found.items()}
-        order = sorted(found, key=lambda name: (name not in self.sound, means[name], name))
-        made = []
-        for place, name in enumerate(order, 1):
-            worst = max(found[name], key=lambda graph: found[name][graph])
-            made.append(
-                Standing(
-                    contender=name,
-                    ratio=means[name],
-                    worst=found[name][worst],
-                    worst_graph=worst,
-                    rank=place if name in self.sound else None,
-                    graphs=len(found[name]),
-                    below_empty=below[name],
-                )
-            )
-        return made
+    def _title(self, name: str) -> str:
+        graphs, grouped, answers, unsound = TITLES
+        if name not in self.sound:
+            return unsound
+        if name in self.answering:
+            return answers
+        return grouped if needs_groups(name) else graphs
+
+    def standings(self, epsilon: float, measure: str, title: str) -> list[Standing]:
+        """The contenders of a table, and the release with its defaults beside them, best first.
+
+        On the graphs on which all of them have the measure. A contender that would leave less than
+        a quarter of the graphs is left out. Those whose claim does not hold come last.
+        """
+        own = self.tables()[title]
+        errors = {graph: self.errors(graph, epsilon, measure) for graph in self.graphs}
+        there = {
+            name: {graph for graph in self.graphs if name in errors[graph]}
+            for name in self.contenders
+            if name in (*own, OURS)
+        }
+        most = max(len(there[name]) for name in own)
+        kept, common = [], set(self.graphs)
+        for name in sorted(there, key=lambda name: -len(there[name])):
+            left = common & there[name]
+            if left and most and 4 * len(left) >= most:
+                kept.append(name)
+                common = left
+        shared = {graph: errors[graph] for graph in self.graphs if graph in common}
+        made = [self._standing(name, kept, shared) for name in kept]
+        made.sort(key=lambda each: (each.contender not in self.sound, each.ratio, each.contender))
+        return [
+            replace(each, rank=place) if each.contender in self.sound else each
+            for place, each in enumerate(made, 1)
+        ]
+
+    def _standing(
+        self, name: str, names: Sequence[str], errors: Mapping[str, Mapping[str, float]]
+    ) -> Standing:
+        """Of one contender among those of a table, without its rank."""
+        others = [other for other in names if other in self.sound] or names
+        shares = {graph: max(each[name], LEAST) for graph, each in errors.items()}
+        ratios = {
+            graph: shares[graph] / max(min(each[other] for other in others), LEAST)
+            for graph, each in errors.items()
+        }
+        worst = max(ratios, key=ratios.__getitem__)
+        return Standing(
+            contender=name,
+            ratio=geometric_mean(list(ratios.values())),
+            share=geometric_mean(list(shares.values())),
+            worst=ratios[worst],
+            worst_graph=worst,
+            rank=None,
+            graphs=len(errors),
+            below_empty=sum(each[name] < 1 for each in errors.values()),
+        )
 
     def duels(
         self,
@@ -135,14 +178,14 @@ class Results:
 
         Returns:
             For each graph on which both have the measure, the best of the others, and how many
-            times our error is its.
+            times our error is its. Contenders that hand in answers and no graph are left out.
         """
         found = {}
         for graph in self.graphs:
             errors = {
                 name: max(value, LEAST)
                 for name, value in self.errors(graph, epsilon, measure).items()
-                if name in self.sound and name not in without
+                if name in self.sound - self.answering and name not in without
             }
             own = [name for name in errors if is_ours(name) and only in (None, name)]
             others = [name for name in errors if not is_ours(name)]
@@ -164,6 +207,12 @@ class Results:
 def is_ours(name: str) -> bool:
     """Whether a contender is one of this package's products."""
     return name == OURS or name.startswith(f"{OURS}-")
+
+
+def needs_groups(name: str) -> bool:
+    """Whether a contender is known to be run only where there are public groups."""
+    known = CONTENDERS.get(name)
+    return known is not None and known.needs_groups
 
 
 def geometric_mean(values: Sequence[float]) -> float:

@@ -5,6 +5,7 @@ import platform
 import threading
 import zlib
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -156,75 +157,61 @@ def run_benchmark(
         return kept + _Crew(todo, file, seconds, progress, len(kept)).work(jobs)
 
 
+@dataclass
 class _Crew:
     """Threads with a process each, that take runs off one list."""
 
-    def __init__(
-        self,
-        todo: list[tuple[Job, BenchmarkRun]],
-        file: RunFile,
-        seconds: float,
-        progress: Progress,
-        before: int,
-    ) -> None:
-        self._todo, self._file, self._seconds = todo, file, seconds
-        self._progress, self._before, self._all = progress, before, before + len(todo)
+    todo: list[tuple[Job, BenchmarkRun]]
+    file: RunFile
+    seconds: float
+    progress: Progress
+    before: int
+
+    def __post_init__(self) -> None:
+        self._all = self.before + len(self.todo)
         self._lock = threading.Lock()
         self._held: dict[int, str] = {}
         self._made: list[BenchmarkRun] = []
-        self._problems: list[BaseException] = []
         self._stopped = threading.Event()
 
     def work(self, jobs: int) -> list[BenchmarkRun]:
         """Everything, then the runs in the order in which they ended."""
-        count = min(jobs, len(self._todo))
-        threads = [threading.Thread(target=self._one, args=(i,)) for i in range(count)]
-        try:
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                while thread.is_alive():
-                    thread.join(_POLL)
-        finally:
-            self._stopped.set()
-            for thread in threads:
-                if thread.ident is not None:
-                    thread.join()
-        if self._problems:
-            raise self._problems[0]
+        count = min(jobs, len(self.todo))
+        with ThreadPoolExecutor(max(1, count)) as pool:
+            try:
+                for ended in as_completed([pool.submit(self._one, i) for i in range(count)]):
+                    ended.result()
+            finally:
+                self._stopped.set()
         return self._made
 
     def _one(self, number: int) -> None:
         process = _Process(self._stopped)
         try:
             while (taken := self._take(number)) is not None and not self._stopped.is_set():
-                job, known = taken
-                run = process.run(job, known, self._seconds)
+                run = process.run(*taken, self.seconds)
                 if run is None:
                     return
                 with self._lock:
-                    self._file.append(run)
+                    self.file.append(run)
                     self._made.append(run)
-                    share = (self._before + len(self._made)) / max(1, self._all)
-                    self._progress(share, f"{run.contender} on {run.graph}, epsilon {run.epsilon}")
-        except BaseException as problem:
-            self._problems.append(problem)
-            self._stopped.set()
+                    share = (self.before + len(self._made)) / self._all
+                    self.progress(share, f"{run.contender} on {run.graph}, epsilon {run.epsilon}")
         finally:
             process.end()
 
     def _take(self, number: int) -> tuple[Job, BenchmarkRun] | None:
         """A run on the graph at hand, whose truth is known; else on one that nobody has."""
         with self._lock:
-            if not self._todo:
+            if not self.todo:
                 return None
             mine, held = self._held.get(number), set(self._held.values())
-            place = next((i for i, (job, _) in enumerate(self._todo) if job.graph == mine), None)
+            place = next((i for i, (job, _) in enumerate(self.todo) if job.graph == mine), None)
             if place is None:
-                free = (i for i, (job, _) in enumerate(self._todo) if job.graph not in held)
+                free = (i for i, (job, _) in enumerate(self.todo) if job.graph not in held)
                 place = next(free, 0)
-            self._held[number] = self._todo[place][0].graph
-            return self._todo.pop(place)
+            self._held[number] = self.todo[place][0].graph
+            return self.todo.pop(place)
 
 
 class _Process:

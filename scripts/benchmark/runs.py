@@ -62,7 +62,7 @@ class BenchmarkRun:
         return self.contender, self.graph, self.epsilon, self.seed
 
 
-_PLAIN = tuple(field.name for field in fields(BenchmarkRun) if field.name != "errors")
+_PLAIN = {field.name: field.type for field in fields(BenchmarkRun) if field.name != "errors"}
 
 
 @final
@@ -204,18 +204,13 @@ def _read_table(path: PathLike, content: bytes) -> list[BenchmarkRun]:
 
 
 def _of_row(row: Mapping[str, str]) -> BenchmarkRun:
-    return BenchmarkRun(
-        contender=row["contender"],
-        source=row["source"],
-        graph=row["graph"],
-        epsilon=float(row["epsilon"]),
-        delta=float(row["delta"]),
-        seed=int(row["seed"]),
-        claimed_epsilon=float(row["claimed_epsilon"]) if row["claimed_epsilon"] else None,
-        claimed_delta=float(row["claimed_delta"]) if row["claimed_delta"] else None,
-        claim_holds=row["claim_holds"] == "yes",
-        audited=row["audited"] == "yes",
-        failure=row["failure"],
-        errors={name: float(row[name]) for name in _NAMES if row[name]},
-        versions=row["versions"],
-    )
+    known = {name: _value(kind, row[name]) for name, kind in _PLAIN.items()}
+    errors = {name: float(row[name]) for name in _NAMES if row[name]}
+    return BenchmarkRun(**known, errors=errors)
+
+
+def _value(kind: Any, text: str) -> Any:
+    """What a cell says of a field of this type; `_cell` wrote it."""
+    if kind is bool:
+        return text == "yes"
+    return kind(text) if kind in (str, int, float) else float(text) if text else None

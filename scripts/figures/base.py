@@ -43,7 +43,7 @@ class Table:
     Attributes:
         columns: names, in the field's terms, with units where there are any.
         rows: plain strings and numbers, each as long as `columns`.
-        parameters: all that the numbers depend on, the seed included: plain values for JSON.
+        parameters: all that the numbers depend on but the seed: plain values for JSON.
         findings: what the figure tests.
     """
 

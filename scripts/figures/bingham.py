@@ -10,7 +10,6 @@ import numpy as np
 import scipy
 
 from graphcuts_dp.arrays import FloatMatrix
-from graphcuts_dp.errors import MatrixError
 
 
 def bingham_samples(
@@ -34,14 +33,9 @@ def bingham_samples(
     Returns:
         Shape (count, n).
 
-    Raises:
-        MatrixError: not a symmetric matrix.
-
     Source: Kent, Ganeiber, Mardia, *A new unified approach for the simulation of a wide class of
     directional distributions*, 2018.
     """
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or (matrix != matrix.T).any():
-        raise MatrixError("the Bingham distribution needs a symmetric matrix")
     values, basis = np.linalg.eigh(matrix)
     n = len(values)
     a = concentration * (values[-1] - values)

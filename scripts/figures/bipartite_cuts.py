@@ -111,20 +111,21 @@ _GROUP_NORM = "JT12 4.1, promised error with (2,p): exponent of V, logarithms di
 
 
 def measure_imbalanced(*, quick: bool, seed: int, progress: Progress) -> Table:
-    """Errors on imbalanced graphs beside V^(11/16), V^(7/8), V^(5/8); see `Experiment`.
+    """Promised errors against V and |S|, and errors of sessions, with three potentials on
+    imbalanced bipartite graphs, over the error of answering 0.
 
-    Source: JT12, section 4.1, equation (5) and the line after it.
+    Tests: JT12 section 4.1, equations (2) to (5).
     """
     return measure_family(IMBALANCED, quick=quick, seed=seed, progress=progress)
 
 
 def measure_power_law(*, quick: bool, seed: int, progress: Progress) -> Table:
-    """Errors where left degrees follow a power law, beside the claims for b = 5/4.
+    """The same on bipartite graphs whose left degrees follow a power law.
 
     The paper prints V^(3/4-b/2) for (2,p); V^(5/4-b/2) is right. A finding tells the printed one
     apart.
 
-    Source: JT12, section 4.1, the second family.
+    Tests: JT12 section 4.1, with the exponent 5/4 - b/2 where 3/4 - b/2 is printed.
     """
     table = measure_family(POWER_LAW, quick=quick, seed=seed, progress=progress)
     (corrected,) = (one for one in table.findings if one.statement == _GROUP_NORM)
@@ -175,7 +176,6 @@ def measure_family(family: Family, *, quick: bool, seed: int, progress: Progress
         "repeats": repeats,
         "queries of a session": _QUERIES,
         "asked in a session": _ASKED,
-        "seed": seed,
     }
     return Table.of(COLUMNS, rows, parameters, lambda table: _findings(table, family))
 
@@ -405,7 +405,7 @@ _NAMES = {
 _SEEN = "largest error of a session"
 
 
-def bipartite_cuts_figure(table: Table) -> Figure:
+def draw(table: Table) -> Figure:
     """Draw the table.
 
     Args:

@@ -10,7 +10,6 @@ from collections.abc import Callable
 import numpy as np
 import scipy
 
-from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.learn.base import Rule
 from graphcuts_dp.learn.bounds import (
     ErrorBound,
@@ -130,13 +129,8 @@ def gru12_lemma_6_1_general(
         epsilon: > 0.
         beta: probability that any query is off by more, in (0, 1).
 
-    Raises:
-        ParameterError: a number out of range.
-
     Source: GRU12, Lemma 6.1, "for general Q"; where its first half holds, `rates.gru12_lemma_6_1`.
     """
-    if not (universe >= 1 and log_queries >= 0 and epsilon > 0 and 0 < beta < 1):
-        raise ParameterError("universe, queries, epsilon or beta is out of range")
     once = math.log(2 / beta)
 
     def for_each(s: float) -> float:
@@ -162,13 +156,8 @@ def k_norm_bound(queries: int, *, epsilon: float, beta: float) -> float:
         epsilon: > 0.
         beta: probability that any answer is off by more, in (0, 1).
 
-    Raises:
-        ParameterError: a number out of range.
-
     Source: Hardt, Talwar 2010, section 4; GRU12, Table 1.
     """
-    if not (queries >= 1 and epsilon > 0 and 0 < beta < 1):
-        raise ParameterError("queries, epsilon or beta is out of range")
     return float(scipy.stats.gamma.isf(beta, queries + 1)) * (1 + 1e-9) / epsilon
 
 

@@ -10,7 +10,6 @@ import math
 import scipy
 
 from graphcuts_dp.distances.embeddings import bourgain_levels
-from graphcuts_dp.errors import ParameterError
 
 LEMMA_3 = 3000.0  # its constant
 
@@ -43,13 +42,8 @@ def mistake_bound_error(
         delta: in [0, 1).
         beta: in (0, 1).
 
-    Raises:
-        ParameterError: a number out of range.
-
     Source: HR12, Lemma 3.
     """
-    if not (people >= 1 and queries >= 1 and epsilon > 0 and 0 <= delta < 1 and 0 < beta < 1):
-        raise ParameterError("people, queries, epsilon, delta or beta is out of range")
     factor = LEMMA_3 * sensitivity / (people * epsilon * tolerance) * math.log(queries / beta)
     if delta == 0:
         return float((factor * functions * mistakes) ** (2 / 3))
@@ -73,13 +67,8 @@ def hr12_interactive_error(
         delta: in [0, 1); 0 is the pure mechanism.
         beta: in (0, 1).
 
-    Raises:
-        ParameterError: a number out of range.
-
     Source: HR12, Theorem 1.
     """
-    if dimensions < 1:
-        raise ParameterError("there is at least one dimension")
     return mistake_bound_error(
         tolerance=1 / (4 * dimensions),
         functions=2 * dimensions,
@@ -107,9 +96,6 @@ def hr12_offline_error(
         epsilon: > 0.
         delta: in [0, 1); 0 is the pure mechanism.
         beta: in (0, 1).
-
-    Raises:
-        ParameterError: a number out of range.
 
     Source: HR12, Theorem 2.
     """
@@ -204,15 +190,8 @@ def learner_mistakes(
         width: of the interval, > 0.
         slope_range: > 0.
 
-    Raises:
-        ParameterError: a number out of range.
-
     Source: HR12, Lemmas 4 and 5.
     """
-    if not 0 <= line_error < tolerance:
-        raise ParameterError("the tolerance must be larger than the error of the lines")
-    if not (width > 0 and slope_range > 0):
-        raise ParameterError("the width and the range of slopes must be positive")
     return 1 + math.floor(math.sqrt(slope_range * width / (tolerance - line_error)))
 
 
@@ -229,11 +208,6 @@ def projection_dimensions(vertices: int, *, distortion: float, failure: float) -
         distortion: in (0, 1).
         failure: in (0, 1).
 
-    Raises:
-        ParameterError: a number out of range.
-
     Source: HR12, Lemma 9 (Figiel, Lindenstrauss, Milman 1977; Indyk 2006).
     """
-    if not (vertices >= 2 and 0 < distortion < 1 and 0 < failure < 1):
-        raise ParameterError("vertices >= 2; distortion and failure lie between 0 and 1")
     return math.ceil(math.pi / distortion**2 * math.log(vertices**2 / failure))

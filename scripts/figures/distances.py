@@ -26,7 +26,7 @@ from graphcuts_dp.privacy.noise import EntropySource, SeededEntropy
 from graphcuts_dp.resources import Progress
 from scripts.figures.base import Finding, Table, exponent, finding
 from scripts.figures.distance_bounds import hr12_offline_error
-from scripts.figures.style import draw_series, label_ends, log_log, look, trivial_look
+from scripts.figures.style import draw_each, label_ends, log_log, look, trivial_look
 
 METHODS = {
     "tree counts": ("tree-counts", "laplace"),
@@ -47,11 +47,13 @@ _PROMISED = tuple(round(10 ** (quarter / 4)) for quarter in range(8, 37))
 
 
 def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
-    """Errors by method and n; see `Experiment`.
+    """Largest error of average distances on a path against the number of people.
 
     Rows of part "measured": for each repetition, the largest error of all vertices, the promised
     one, and whether any vertex lay outside its interval. Rows of part "guaranteed": the promises of
     the default, HR12's bounds, and the answer of half the diameter for everything.
+
+    Tests: HR12 Theorem 2.
     """
     people = (
         (300, 1000, 10_000, 100_000)
@@ -86,8 +88,6 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
         "towns": [list(town) for town in _TOWNS],
         "repetitions": repetitions,
         "repetitions of the learner": learner_repetitions,
-        "quick": quick,
-        "seed": seed,
     }
     return Table.of(columns, rows, parameters, _findings)
 
@@ -219,7 +219,7 @@ _BOUNDS = {
 }
 
 
-def distances_figure(table: Table) -> Figure:
+def draw(table: Table) -> Figure:
     """Draw the table.
 
     Args:
@@ -234,7 +234,8 @@ def distances_figure(table: Table) -> Figure:
     with house_style():
         figure = Figure(figsize=(PAGE, 4.4))
         axes = figure.subplots()
-        lines = [_measured(axes, table, i) for i in range(len(METHODS | LEARNERS))]
+        names = {name: name for name in (*METHODS, *LEARNERS)}
+        lines = draw_each(axes, table, names, "people", "largest error", part="measured")
         lines += _promised(axes, table)
         axes.set_ylim(2e-6, 40)
         axes.set_xlim(80, 1.3e9)
@@ -247,12 +248,6 @@ def distances_figure(table: Table) -> Figure:
         )
         label_ends(axes, lines)
     return figure
-
-
-def _measured(axes: Axes, table: Table, index: int) -> Line2D:
-    method = (*METHODS, *LEARNERS)[index]
-    points = table.series("people", "largest error", part="measured", method=method)
-    return draw_series(axes, *points, index=index, label=method)
 
 
 def _promised(axes: Axes, table: Table) -> list[Line2D]:

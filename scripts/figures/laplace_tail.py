@@ -20,7 +20,7 @@ from graphcuts_dp.plotting.style import PAGE, house_style
 from graphcuts_dp.privacy.noise import EntropySource, SeededEntropy
 from graphcuts_dp.resources import Progress
 from scripts.figures.base import Finding, Table, at_most, exponent
-from scripts.figures.style import draw_series, draw_slope, light_grid, log_log, look, trivial_look
+from scripts.figures.style import draw_each, draw_slope, light_grid, log_log, look, trivial_look
 
 COLUMNS = ("panel", "series", "repetition", "x", "y")
 TERMS = (1, 16, 256)  # of a sum
@@ -32,14 +32,14 @@ Row = tuple[str, str, int, float, float]
 
 
 def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
-    """Measure three things.
+    """Tails of sums of Laplace noise; errors of one cut and of all cuts by |S||T| and n.
 
     "tail": P(Y >= alpha) of a sum Y of k Laplace variables of scale b against alpha/(b sqrt(k)),
     and Theorem 6.5's bound. "one size": error of one cut, the largest error found among all cuts of
     its size, and what sigma_1 proves for them, against |S||T| at epsilon = 1. "all sizes": the
     largest |error|/sqrt(|S||T|) of any cut (found, and at most) against n.
 
-    Source: GRU12, Theorem 6.5 and section 6.2.
+    Tests: GRU12 Theorem 6.5, section 6.2.
     """
     source = SeededEntropy(seed)
     sums = 20_000 if quick else 200_000
@@ -62,7 +62,6 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
         "epsilons": list(EPSILONS),
         "density": DENSITY,
         "repetitions": repetitions,
-        "seed": seed,
     }
     return Table.of(COLUMNS, rows, parameters, _findings)
 
@@ -90,25 +89,16 @@ def _tails(sums: int, source: EntropySource) -> list[Row]:
     points = np.arange(0.5, 9.1, 0.5)
     for terms in TERMS:
         block = max(1, (1 << 22) // terms)
-        values = np.concatenate(
-            [
-                _noise((min(block, sums - start), terms), 1.0, source).sum(axis=1)
-                for start in range(0, sums, block)
-            ]
-        )
+        parts = [min(block, sums - start) for start in range(0, sums, block)]
+        values = np.concatenate([_noise((part, terms), 1.0, source).sum(axis=1) for part in parts])
         scaled = np.sort(np.abs(values)) / math.sqrt(terms)
-        beyond = sums - np.searchsorted(
-            scaled, points
-        )  # the distribution is symmetric: both sides count
-        rows += [
-            ("tail", f"k = {terms}", 0, float(x), float(count / (2 * sums)))
-            for x, count in zip(points, beyond, strict=True)
-            if count >= _FEWEST
-        ]
-        rows += [
-            ("tail", f"Theorem 6.5, k = {terms}", 0, float(x), float(bound))
-            for x, bound in zip(points, theorem_6_5(terms, points), strict=True)
-        ]
+        beyond = sums - np.searchsorted(scaled, points)  # of both sides, which are alike
+        for x, count, bound in zip(
+            points.tolist(), beyond, theorem_6_5(terms, points), strict=True
+        ):
+            if count >= _FEWEST:
+                rows.append(("tail", f"k = {terms}", 0, x, float(count / (2 * sums))))
+            rows.append(("tail", f"Theorem 6.5, k = {terms}", 0, x, float(bound)))
     return rows
 
 
@@ -201,7 +191,7 @@ def _findings(table: Table) -> list[Finding]:
     ]
 
 
-def laplace_tail_figure(table: Table) -> Figure:
+def draw(table: Table) -> Figure:
     """Draw the table of `measure`.
 
     Returns:
@@ -233,11 +223,15 @@ def _draw_tails(axes: Axes, table: Table) -> None:
     axes.set(xlabel=r"$\alpha\,/\,(b\sqrt{k})$", title=r"$P(Y\geq\alpha)$")
 
 
+_SIZES = {
+    "one cut": "one cut, mean",
+    "largest found": "worst cut found of the size",
+    "all cuts, proven": "all cuts, proven",
+}
+
+
 def _draw_sizes(axes: Axes, table: Table) -> None:
-    for i, series in enumerate(("one cut", "largest found", "all cuts, proven")):
-        x, spread = table.series("x", "y", panel="one size", series=series)
-        names = {"one cut": "one cut, mean", "largest found": "worst cut found of the size"}
-        draw_series(axes, x, spread, index=i, label=names.get(series, series))
+    draw_each(axes, table, _SIZES, "x", "y", key="series", panel="one size")
     x, y = table.middle("x", "y", panel="one size", series="answer 0")
     axes.plot(x, y, label=f"answer 0 (density {table.parameters['density']:g})", **trivial_look())
     x, y = table.middle("x", "y", panel="one size", series="one cut")
@@ -247,17 +241,19 @@ def _draw_sizes(axes: Axes, table: Table) -> None:
 
 
 def _draw_all(axes: Axes, table: Table) -> None:
-    lowest = np.inf
     epsilons = table.parameters["epsilons"]
+    names = {
+        f"found, epsilon = {epsilon:g}": rf"worst found, $\varepsilon={epsilon:g}$"
+        for epsilon in epsilons
+    }
+    lines = draw_each(axes, table, names, "x", "y", key="series", panel="all sizes")
+    x: Any = lines[0].get_xdata()
+    heights: list[Any] = [line.get_ydata() for line in lines]
     for i, epsilon in enumerate(epsilons):
-        x, y = table.series("x", "y", panel="all sizes", series=f"found, epsilon = {epsilon:g}")
-        draw_series(axes, x, y, index=i, label=rf"worst found, $\varepsilon={epsilon:g}$")
-        lowest = min(lowest, float(np.median(y, axis=1)[0]))
-    for i, epsilon in enumerate(epsilons):
-        places, heights = table.middle(
-            "x", "y", panel="all sizes", series=f"proven, epsilon = {epsilon:g}"
-        )
-        axes.plot(places, heights, **_dotted(i, r"at most ($\sigma_1$), in the same order"))
+        series = f"proven, epsilon = {epsilon:g}"
+        points = table.middle("x", "y", panel="all sizes", series=series)
+        axes.plot(*points, **_dotted(i, r"at most ($\sigma_1$), in the same order"))
+    lowest = min(each[0] for each in heights)
     draw_slope(axes, (x[0], x[-1]), 0.75 * lowest, 0.5, label="exponent 1/2")
     log_log(axes)
     axes.set(xlabel="$n$", title=r"All cuts: $|$error$|/\sqrt{|S||T|}$")

@@ -19,7 +19,7 @@ Source: JT12 section 4.2.
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal, final
+from typing import Any, Literal, final
 
 import numpy as np
 import scipy
@@ -33,7 +33,7 @@ from graphcuts_dp.learn.potentials import LpNorm, Potential, SchattenNorm, near_
 from graphcuts_dp.plotting.style import PAGE, house_style
 from graphcuts_dp.resources import Progress, one_blas_thread
 from scripts.figures.base import Finding, Table, above, exponent, finding, fitted_exponent
-from scripts.figures.style import draw_series, draw_slope, label_ends, log_log, trivial_look
+from scripts.figures.style import draw_each, draw_slope, label_ends, log_log, trivial_look
 
 Queries = Literal["gaussian", "rank-one"]
 FROBENIUS, SCHATTEN, BEST = "Frobenius", "Schatten, JT12's p", "Schatten, best p"
@@ -61,11 +61,14 @@ _QUICK = _Sizes((6, 8, 12, 16), (4, 6, 8), 12, 6, (1, 2, 4), 2)
 
 
 def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
-    """Updates against n and against the rank; see `Experiment`.
+    """Updates that learn a low-rank matrix against n and the rank, with Schatten norms and with
+    Frobenius, for Gaussian and for rank-one queries.
 
     Columns: part "n" or "rank" (what varies); kind of queries; potential with its exponent p (best:
     of least B for this X and kind of query); n, with m = 4n rows; rank; updates until a hundred
     answers in a row were within alpha; B(alpha) for the largest query asked.
+
+    Tests: JT12 section 4.2, equation (7), with the error's factor n^(1/4) where sqrt(n) is printed.
     """
     sizes = _QUICK if quick else _FULL
     plan = list(_plan(sizes))
@@ -84,8 +87,6 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
         "silence": _SILENCE,
         "rank in part n": _RANK,
         "repetitions": sizes.repetitions,
-        "quick": quick,
-        "seed": seed,
     }
     return Table.of(_COLUMNS, rows, parameters, _findings)
 
@@ -240,7 +241,7 @@ def _findings(table: Table) -> list[Finding]:
 _TITLES = {"gaussian": "Gaussian queries", "rank-one": "Rank-one queries"}
 
 
-def low_rank_figure(table: Table) -> Figure:
+def draw(table: Table) -> Figure:
     """Draw the table.
 
     Args:
@@ -269,13 +270,9 @@ def low_rank_figure(table: Table) -> Figure:
 
 
 def _draw(axes: Axes, table: Table, *, part: str, queries: str) -> list[Line2D]:
-    lines = []
-    for index, method in enumerate((FROBENIUS, SCHATTEN, BEST)):
-        name = method.replace(" p", " $p$")
-        x, updates = table.series(part, "updates", part=part, queries=queries, method=method)
-        if x:
-            places = x
-            lines.append(draw_series(axes, places, updates, index=index, label=name))
+    names = {method: method.replace(" p", " $p$") for method in (FROBENIUS, SCHATTEN, BEST)}
+    lines = draw_each(axes, table, names, part, "updates", part=part, queries=queries)
+    places: Any = lines[0].get_xdata()
     entries = [
         ASPECT * table.where(part=part, queries=queries, **{part: x})[0]["n"] ** 2 for x in places
     ]

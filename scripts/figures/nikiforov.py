@@ -22,7 +22,7 @@ from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.resources import Progress
 from scripts.figures.base import Finding, Table, at_most, finding, near
 from scripts.figures.random_graphs import planted_partition
-from scripts.figures.style import draw_series, label_ends, light_grid, look, trivial_look
+from scripts.figures.style import draw_each, label_ends, light_grid, look, trivial_look
 
 COLUMNS = ("panel", "series", "repetition", "x", "y")
 WORST = "worst, two signs"
@@ -31,13 +31,14 @@ Row = tuple[str, str, int, float, float]
 
 
 def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
-    """Measure two ratios.
+    """The largest singular value over the normalised cut norm against n, on random and on the worst
+    matrices; what rounding finds.
 
     "sigma": sigma_1(A)/||A||_NC against n, with the largest cut found in place of ||A||_NC (for the
     worst matrices it is exact). "rounding": the largest cut found over ||A||_NC, by enumeration,
     for small n.
 
-    Source: Nikiforov 2009; GRU12 section 6.2.
+    Tests: Nikiforov 2009, GRU12 section 6.2.
     """
     sizes = (50, 100, 200) if quick else (50, 100, 200, 400, 700, 1000)
     small = (4, 7, 10) if quick else (4, 6, 8, 10, 12, 14)
@@ -63,7 +64,6 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
         "repetitions": repetitions,
         "exact_repetitions": exact_repetitions,
         "families": list(FAMILIES),
-        "seed": seed,
     }
     return Table.of(COLUMNS, rows, parameters, _findings)
 
@@ -173,7 +173,7 @@ def _slope(table: Table, series: str) -> float:
     return float(np.polyfit(np.log(x), y, 1)[0])
 
 
-def nikiforov_figure(table: Table) -> Figure:
+def draw(table: Table) -> Figure:
     """Draw the table of `measure`.
 
     Returns:
@@ -189,10 +189,8 @@ def nikiforov_figure(table: Table) -> Figure:
 
 
 def _draw_sigma(axes: Axes, table: Table) -> None:
-    lines = []
-    for i, family in enumerate(table.parameters["families"]):
-        x, y = table.series("x", "y", panel="sigma", series=family)
-        lines.append(draw_series(axes, x, y, index=i, label=family))
+    names = {family: family for family in table.parameters["families"]}
+    lines = draw_each(axes, table, names, "x", "y", key="series", panel="sigma")
     x, bound = table.middle("x", "y", panel="sigma", series="bound 2 H_n")
     lines += axes.plot(x, bound, color="black", linewidth=0.9, label="bound $2H_n$")
     lines += axes.plot(x, np.ones(len(x)), label="least possible: 1", **trivial_look())

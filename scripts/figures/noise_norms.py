@@ -2,8 +2,6 @@
 
 import math
 
-import numpy as np
-import numpy.typing as npt
 import scipy
 
 from graphcuts_dp.privacy.distributions import BinaryResponse, NoiseDistribution
@@ -11,9 +9,7 @@ from graphcuts_dp.privacy.distributions import BinaryResponse, NoiseDistribution
 _ROUNDING = 1 + 1e-9  # covers the rounding of the special functions
 
 
-def response_norm(
-    distribution: NoiseDistribution, shape: tuple[int, int], *, symmetric: bool, failure: float
-) -> float:
+def response_norm(distribution: NoiseDistribution, n: int, *, failure: float) -> float:
     """A number that ||Z - A|| does not pass, for Z made by a distribution of noise.
 
     The smaller of two bounds. One is `subgaussian_norm`. The other holds for any distribution. The
@@ -23,28 +19,21 @@ def response_norm(
 
     Args:
         distribution: of the entries.
-        shape: rows and columns.
-        symmetric: whether Z is an adjacency matrix: pairs above the diagonal are independent.
+        n: rows and columns of Z, which is symmetric: pairs above the diagonal are independent.
         failure: probability that the norm is larger, in (0, 1).
 
     Source: Tropp, *User-friendly tail bounds for sums of random matrices*, 2012; Kearns, Saul 1998
     for the proxy of a centred bit, 1/(2 epsilon tanh(epsilon/2)) once it is scaled.
     """
-    rows, columns = shape
-    largest = max(rows, columns) - 1 if symmetric else max(rows, columns)
-    # `radius` counts both tails; the spectrum of a rectangular matrix's double is symmetric.
-    dimensions = float(rows) if symmetric else (rows + columns) / 2
-    best = distribution.radius(largest, log_failures=math.log(dimensions / failure))
+    best = distribution.radius(n - 1, log_failures=math.log(n / failure))  # of both tails
     if isinstance(distribution, BinaryResponse):
         proxy = distribution.unit / (2 * float(distribution.epsilon))
-        best = min(best, subgaussian_norm(proxy, shape, symmetric=symmetric, failure=failure))
+        best = min(best, subgaussian_norm(proxy, n, failure=failure))
     return best
 
 
-def subgaussian_norm(
-    proxy: float, shape: tuple[int, int], *, symmetric: bool, failure: float
-) -> float:
-    """A number that the norm of a matrix of independent sub-Gaussian noise does not pass.
+def subgaussian_norm(proxy: float, n: int, *, failure: float) -> float:
+    """A number that the norm of a symmetric matrix of independent sub-Gaussian noise does not pass.
 
     Let mu be uniform on the unit sphere. For x on it, x'Ex = sum over pairs of 2 x_i x_j xi, and
     the sum of (2 x_i x_j)^2 is at most 2, so E exp(theta x'Ex - theta^2 proxy) <= 1. By Donsker and
@@ -60,25 +49,18 @@ def subgaussian_norm(
         lambda <= 2 sqrt(proxy (KL + ln(1/gamma))) (n - 1)/(n r' - 1)
 
     for any a chosen beforehand, and likewise for -E. For large n that is 2.22 sqrt(n proxy), where
-    Gaussian noise has 2.00. Rectangular matrices alike, with one sphere for each side.
+    Gaussian noise has 2.00.
 
     Args:
         proxy: E exp(t xi) <= exp(t^2 proxy / 2) for every entry and every t. The discrete Gaussian
             distribution exp(-k^2/(2 v)) on the integers has proxy v (Canonne, Kamath, Steinke
             2020).
-        shape: rows and columns.
-        symmetric: as for `response_norm`; the diagonal is then zero.
+        n: rows and columns; the diagonal is zero.
         failure: in (0, 1).
     """
-    if symmetric:
-        return math.sqrt(proxy) * _symmetric(shape[0], math.log(2 / failure)) * _ROUNDING
-    return math.sqrt(proxy) * _rectangular(shape, math.log(1 / failure)) * _ROUNDING
-
-
-def _symmetric(n: int, log_failures: float) -> float:
     if n < 2:
         return 0.0
-    b = (n - 1) / 2
+    b, log_failures = (n - 1) / 2, math.log(2 / failure)
 
     def bound(log_excess: float) -> float:
         a = 0.5 + math.exp(log_excess)
@@ -87,24 +69,7 @@ def _symmetric(n: int, log_failures: float) -> float:
 
     middle = math.log(2.5 * b + 1)  # the best r' for large n is 0.715
     found = scipy.optimize.minimize_scalar(bound, bounds=(middle - 6, middle + 6), method="bounded")
-    return float(found.fun)
-
-
-def _rectangular(shape: tuple[int, int], log_failures: float) -> float:
-    def bound(logits: npt.NDArray[np.float64]) -> float:
-        divergence, kept = log_failures, 1.0
-        for size, logit in zip(shape, logits, strict=True):
-            if size == 1:  # a sphere of two points
-                divergence += math.log(2)
-                continue
-            # (1 + <x,u>)/2 is Beta(b, b) under the uniform distribution, b = (size - 1)/2
-            b = (size - 1) / 2
-            a = b * (1 + 2 * math.exp(min(float(logit), 50.0)))
-            divergence += _beta_divergence(a, b, b)
-            kept *= (a - b) / (a + b)
-        return math.sqrt(2 * divergence) / kept
-
-    return float(scipy.optimize.minimize(bound, np.full(2, 1.7), method="Nelder-Mead").fun)
+    return math.sqrt(proxy) * float(found.fun) * _ROUNDING
 
 
 def _beta_divergence(a: float, start: float, b: float) -> float:

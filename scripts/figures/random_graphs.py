@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import IntVector
-from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
 
 Seed = int | np.random.Generator
@@ -25,12 +24,8 @@ def imbalanced_bipartite(side: int, *, seed: Seed) -> BipartiteGraph:
         side: V >= 1.
         seed: see the module.
 
-    Raises:
-        ParameterError: side below 1.
-
     Source: JT12, section 4.1; which right vertices B is joined to is left open there.
     """
-    _check_side(side)
     degrees = np.full(side, round(side**0.5), dtype=np.int64)
     degrees[: round(side**0.75)] = side
     return _with_left_degrees(degrees, side, seed)
@@ -48,14 +43,8 @@ def power_law_bipartite(side: int, exponent: float, *, seed: Seed) -> BipartiteG
         exponent: b > 0; the paper's bound is for 1 < b < 3/2.
         seed: see the module.
 
-    Raises:
-        ParameterError: side below 1, or exponent not positive.
-
     Source: JT12, section 4.1, the deterministic statement.
     """
-    _check_side(side)
-    if not exponent > 0:
-        raise ParameterError(f"exponent must be positive, not {exponent}")
     shares = np.arange(1, side + 1, dtype=np.float64) ** -exponent
     shares *= side / shares.sum()
     counts = np.floor(shares).astype(np.int64)
@@ -76,14 +65,7 @@ def planted_partition(n: int, blocks: int, p_in: float, p_out: float, *, seed: S
         p_in: probability of an edge inside a block, in [0, 1].
         p_out: probability of an edge between two blocks, in [0, 1].
         seed: see the module.
-
-    Raises:
-        ParameterError: a parameter out of its range.
     """
-    if n < 1 or not 1 <= blocks <= n:
-        raise ParameterError(f"n must be at least 1 and blocks from 1 to n, not {n} and {blocks}")
-    if not (0 <= p_in <= 1 and 0 <= p_out <= 1):
-        raise ParameterError("p_in and p_out must be probabilities in [0, 1]")
     rng = np.random.default_rng(seed)
     block = np.arange(n) * blocks // n
     found = []
@@ -104,25 +86,13 @@ def directed_blocks(n: int, chances: npt.ArrayLike, *, seed: Seed) -> DirectedGr
         chances: probability of an arc from a vertex of block a to another one of block b, in
             [0, 1]; shape (blocks, blocks), with at most n blocks.
         seed: see the module.
-
-    Raises:
-        ParameterError: a parameter out of its range.
     """
     found = np.array(chances, dtype=np.float64)
-    if n < 1 or found.ndim != 2 or not 1 <= len(found) <= n or found.shape[1] != len(found):
-        raise ParameterError("chances are a square matrix with a row for each of 1 to n blocks")
-    if not ((found >= 0) & (found <= 1)).all():
-        raise ParameterError("chances must be probabilities in [0, 1]")
     rng = np.random.default_rng(seed)
     block = np.arange(n) * len(found) // n
     heads = [np.flatnonzero(rng.random(n) < found[block[tail]][block]) for tail in range(n)]
     tails = np.repeat(np.arange(n), [len(each) for each in heads])
     return DirectedGraph(tails, np.concatenate(heads), vertices=n)
-
-
-def _check_side(side: int) -> None:
-    if side < 1:
-        raise ParameterError(f"side must be at least 1, not {side}")
 
 
 def _with_left_degrees(degrees: IntVector, side: int, seed: Seed) -> BipartiteGraph:

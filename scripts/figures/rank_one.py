@@ -94,7 +94,7 @@ def response_of(setting: RankOneSetting) -> ResponseRankOne:
 
 def gaussian_of(setting: RankOneSetting) -> GaussianRankOne:
     """Gaussian noise on the matrix with the whole budget."""
-    return GaussianRankOne(universe=setting.universe, rho=setting.rho, delta=DELTA)
+    return GaussianRankOne(universe=setting.universe, rho=setting.rho)
 
 
 def _on_matrix(setting: RankOneSetting, noisy: FloatMatrix, source: SeededEntropy) -> Found:
@@ -209,10 +209,7 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
 
 def _response_shortfall(setting: RankOneSetting) -> float:
     """F for unit pairs: u'Rv >= sigma_1(R) - F at all calls, but for probability GAMMA."""
-    of, universe = response_of(setting), setting.universe
-    return 2 * response_norm(
-        of.distribution, universe.shape, symmetric=universe.symmetric, failure=GAMMA
-    )
+    return 2 * response_norm(response_of(setting).distribution, setting.graph.n, failure=GAMMA)
 
 
 def _proven(name: str, setting: RankOneSetting) -> float | None:

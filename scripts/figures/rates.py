@@ -106,13 +106,8 @@ def table_1_k_norm(queries: float, *, universe: float, epsilon: float) -> float:
         universe: X.
         epsilon: > 0.
 
-    Raises:
-        ParameterError: more queries than X/2.
-
     Source: GRU12, Table 1, with its footnote 3.
     """
-    if not 1 <= queries <= universe / 2:
-        raise ParameterError("the rate is for up to half as many queries as there are pairs")
     return math.sqrt(queries * math.log(universe / queries)) / epsilon
 
 

@@ -1,5 +1,6 @@
 """The figures: what each measures and draws, by name. All graphs are made or public."""
 
+import inspect
 import json
 import warnings
 from collections.abc import Callable
@@ -56,92 +57,30 @@ class FigureSpec:
         return folder / self.name.replace("-", "_")
 
 
+def _spec(name: str, place: Any, measure: Experiment | None = None) -> FigureSpec:
+    """What a module measures and draws; the docstring of what measures says what for."""
+    measure = measure or place.measure
+    text = inspect.getdoc(measure) or ""
+    shows, tests = (
+        " ".join(part.split()).rstrip(".")
+        for part in (text.partition("\n\n")[0], text.partition("Tests: ")[2])
+    )
+    shown = shows[0].lower() + shows[1:]
+    return FigureSpec(name=name, shows=shown, tests=tests, measure=measure, draw=place.draw)
+
+
 FIGURES: tuple[FigureSpec, ...] = (
-    FigureSpec(
-        name="density",
-        shows="worst cut error of every way to release a graph against density, proven, beside "
-        "cuts between communities, and the worst against n",
-        tests="GRU12 Table 1, Lemmas 6.1 and 6.2",
-        measure=density.measure,
-        draw=density.density_figure,
-    ),
-    FigureSpec(
-        name="table-1",
-        shows="errors for all cuts against |E| with every constant solved; where Frieze-Kannan "
-        "overtakes multiplicative weights",
-        tests="GRU12 Table 1",
-        measure=table_one.measure,
-        draw=table_one.table_one_figure,
-    ),
-    FigureSpec(
-        name="queries",
-        shows="errors against the number of queries, guaranteed and measured",
-        tests="GRU12 Theorem 4.9, JT12 Theorem 2, DR14 Theorem 5.15",
-        measure=queries.measure,
-        draw=queries.queries_figure,
-    ),
-    FigureSpec(
-        name="laplace-tail",
-        shows="tails of sums of Laplace noise; errors of one cut and of all cuts by |S||T| and n",
-        tests="GRU12 Theorem 6.5, section 6.2",
-        measure=laplace_tail.measure,
-        draw=laplace_tail.laplace_tail_figure,
-    ),
-    FigureSpec(
-        name="nikiforov",
-        shows="the largest singular value over the normalised cut norm against n, on random and on "
-        "the worst matrices; what rounding finds",
-        tests="Nikiforov 2009, GRU12 section 6.2",
-        measure=nikiforov.measure,
-        draw=nikiforov.nikiforov_figure,
-    ),
-    FigureSpec(
-        name="imbalanced",
-        shows="promised errors against V and |S|, and errors of sessions, with three potentials on "
-        "imbalanced bipartite graphs, over the error of answering 0",
-        tests="JT12 section 4.1, equations (2) to (5)",
-        measure=bipartite_cuts.measure_imbalanced,
-        draw=bipartite_cuts.bipartite_cuts_figure,
-    ),
-    FigureSpec(
-        name="power-law",
-        shows="the same on bipartite graphs whose left degrees follow a power law",
-        tests="JT12 section 4.1, with the exponent 5/4 - b/2 where 3/4 - b/2 is printed",
-        measure=bipartite_cuts.measure_power_law,
-        draw=bipartite_cuts.bipartite_cuts_figure,
-    ),
-    FigureSpec(
-        name="updates",
-        shows="updates used over B(alpha) for every construction, with tight and printed rules, "
-        "against an analyst who asks the worst cut and one who asks at random",
-        tests="GRU12 Theorems 5.1, A.2 and A.4, JT12 Algorithm 2",
-        measure=updates.measure,
-        draw=updates.updates_figure,
-    ),
-    FigureSpec(
-        name="low-rank",
-        shows="updates that learn a low-rank matrix against n and the rank, with Schatten norms "
-        "and with Frobenius, for Gaussian and for rank-one queries",
-        tests="JT12 section 4.2, equation (7), with the error's factor n^(1/4) where sqrt(n) is "
-        "printed",
-        measure=low_rank.measure,
-        draw=low_rank.low_rank_figure,
-    ),
-    FigureSpec(
-        name="distances",
-        shows="largest error of average distances on a path against the number of people",
-        tests="HR12 Theorem 2",
-        measure=distances.measure,
-        draw=distances.distances_figure,
-    ),
-    FigureSpec(
-        name="real-graphs",
-        shows="worst cut of every way to release each bundled graph against epsilon, and the "
-        "epsilon from which on it beats the trivial answers",
-        tests="GRU12 Lemma 6.2, section 6",
-        measure=real_graphs.measure,
-        draw=real_graphs.real_graphs_figure,
-    ),
+    _spec("density", density),
+    _spec("table-1", table_one),
+    _spec("queries", queries),
+    _spec("laplace-tail", laplace_tail),
+    _spec("nikiforov", nikiforov),
+    _spec("imbalanced", bipartite_cuts, bipartite_cuts.measure_imbalanced),
+    _spec("power-law", bipartite_cuts, bipartite_cuts.measure_power_law),
+    _spec("updates", updates),
+    _spec("low-rank", low_rank),
+    _spec("distances", distances),
+    _spec("real-graphs", real_graphs),
 )
 
 

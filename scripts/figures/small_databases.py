@@ -3,9 +3,6 @@
 import itertools
 import math
 
-import numpy as np
-
-from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.learn.base import Rule
 from graphcuts_dp.learn.median import DatabaseFamily, check_size, family_of, log2_binomial
 from graphcuts_dp.pairs.universe import Universe
@@ -21,14 +18,9 @@ def small_databases(universe: Universe, *, total_weight: float, size: int) -> Da
 
     Raises:
         HypothesisError: too many multisets; the message tells their number.
-        ParameterError: total_weight or size out of range.
 
     Source: GRU12 Alg. 4 and Claim A.3.
     """
-    if not 0 < total_weight < np.inf or size < 1 or not universe.size:
-        raise ParameterError(
-            "multisets need pairs, a finite total_weight > 0, and size an integer >= 1"
-        )
     X = universe.size
     check_size(log2_binomial(X + size - 1, size), X)
     chosen = itertools.combinations_with_replacement(range(X), size)
@@ -49,12 +41,7 @@ def small_database_size(
         queries: k, how many there are in the class, coefficients in [0, 1].
         rule: "tight": the least s for which that is below 1; "as printed": m^2 ln(k) / alpha^2,
             which is enough from k = 3 on.
-
-    Raises:
-        ParameterError: a number out of range.
     """
-    if not (0 < alpha < np.inf and 0 < total_weight < np.inf and queries >= 1):
-        raise ParameterError("alpha and total_weight must be finite numbers > 0, and queries >= 1")
     ratio = (total_weight / alpha) ** 2
     if rule == "as printed":
         return max(1, math.ceil(ratio * math.log(queries)))

@@ -23,6 +23,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from graphcuts_dp.files import atomic_set, atomic_write
 from graphcuts_dp.plotting.style import COLOURS, write_figure
+from scripts.figures.base import Table
 
 _LOOKS = (
     ("#0072B2", "o", "-"),
@@ -85,6 +86,35 @@ def draw_series(
             linewidth=0,
         )
     return line
+
+
+def draw_each(
+    axes: Axes,
+    table: Table,
+    names: Mapping[str, str],
+    by: str,
+    column: str,
+    *,
+    key: str = "method",
+    **fixed: Any,
+) -> list[Line2D]:
+    """Draw a series for each of these names that the table has, with the look of its place.
+
+    Args:
+        axes: where.
+        table: of the figure.
+        names: what stands in the column `key`, and the label of its line.
+        by: the column of places: x.
+        column: y.
+        key: which column tells the series apart.
+        fixed: values of other columns.
+    """
+    lines = []
+    for index, (name, label) in enumerate(names.items()):
+        x, values = table.series(by, column, **{key: name}, **fixed)
+        if x:
+            lines.append(draw_series(axes, x, values, index=index, label=label))
+    return lines
 
 
 def draw_slope(

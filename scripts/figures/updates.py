@@ -86,12 +86,10 @@ Row = tuple[str, str, str, str, float, float, int, float]
 
 
 def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
-    """Updates used and allowed, one row for each construction, rule, analyst, graph and alpha.
+    """Updates used over B(alpha) for every construction, with tight and printed rules, against an
+    analyst who asks the worst cut and one who asks at random.
 
-    Args:
-        quick: see `Experiment`.
-        seed: see `Experiment`.
-        progress: see `Experiment`.
+    Tests: GRU12 Theorems 5.1, A.2 and A.4, JT12 Algorithm 2.
     """
     sizes = {"imbalanced": 16, "random": 16, "planted": 20} if quick else _SIZES
     tasks = list(_tasks(_graphs(sizes, seed), quick))
@@ -103,7 +101,7 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
         for analyst in ANALYSTS:
             used = updates_used(construction, case, analyst, np.random.default_rng([seed, number]))
             rows.append((name, rule, analyst, case.graph, case.share, case.alpha, used, bound))
-    parameters = {"vertices": sizes, "queries of the random analyst": _RANDOM_QUERIES, "seed": seed}
+    parameters = {"vertices": sizes, "queries of the random analyst": _RANDOM_QUERIES}
     return Table(columns=COLUMNS, rows=rows, parameters=parameters, findings=findings(rows))
 
 
@@ -282,7 +280,7 @@ _LOOKS = {
 _LINEAR = 2e-3  # below it the axis is linear, so that 0 has a place
 
 
-def updates_figure(table: Table) -> Figure:
+def draw(table: Table) -> Figure:
     """Draw the table.
 
     Args:

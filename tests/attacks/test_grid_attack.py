@@ -49,8 +49,6 @@ from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.results.bundle import KINDS, receipt_path
 from graphcuts_dp.session.terms import SessionTerms
-from scripts.benchmark.baselines import density_only, noisy_degrees, noisy_weight
-from scripts.figures.gaussian_rank_one import GaussianRankOne
 
 learn = gc.release_iteratively
 
@@ -61,19 +59,17 @@ DELTA = 1e-6
 CUTS = [CutQuery([0]), CutQuery([0, 1], [2, 3, 4]), CutQuery([1, 3, 5], [0, 2])]
 
 
-def off_grid(values, step):
-    """The values that are no whole multiples of a step, in exact arithmetic."""
-    step = Fraction(step)
-    return [v for v in np.asarray(values).ravel().tolist() if Fraction(v) % step]
+def off_grid(values, step, parts=1):
+    """The values that are not k step/parts for a whole k, but for the rounding of that to a float.
 
+    Where parts = 1 nothing is rounded.
+    """
 
-def off_quotients(values, step, parts):
-    """Likewise of values that are k step/parts for whole k, rounded to a float once or twice."""
-    return [
-        value
-        for value in values
-        if value != float(Fraction(round(Fraction(value) / Fraction(step) * parts), parts)) * step
-    ]
+    def nearest(value):
+        k = round(Fraction(value) / Fraction(step) * parts)
+        return k * Fraction(step) if parts == 1 else float(Fraction(k, parts)) * step
+
+    return [value for value in np.ravel(values).tolist() if value != nearest(value)]
 
 
 @pytest.fixture(
@@ -131,17 +127,6 @@ def test_noisy_matrices_and_degrees(pair, noise, tmp_path, epsilons):
         assert stated[0] == stated[1]
 
 
-@pytest.mark.parametrize("pair", [*PLAIN, *CAPPED])
-def test_noisy_totals(pair, epsilons):
-    noise = "binary" if pair in PLAIN else "laplace"
-    for epsilon, graph in product(epsilons, NEIGHBOURS[pair]):
-        distribution = noise_distribution(noise, epsilon=epsilon, weight_cap=graph.weight_cap)
-        exact = Fraction(epsilon)
-        total = measure_total(graph, distribution, epsilon=exact, source=SeededEntropy(SEED))
-        twice = 2 if isinstance(graph, gc.Graph) else 1
-        assert not off_grid(total.total, (distribution.unit if noise == "laplace" else 1) * twice)
-
-
 @pytest.mark.parametrize("distribution", ["gaussian", "laplace"])
 @pytest.mark.parametrize("pair", NEIGHBOURS)
 def test_answers_with_noise_of_their_own(pair, distribution, tmp_path, epsilons):
@@ -169,104 +154,112 @@ def test_answers_with_noise_of_their_own(pair, distribution, tmp_path, epsilons)
                     assert known or end in (0.0, most) or answer.value in (0.0, most)
 
 
-@pytest.mark.parametrize("calibration", CALIBRATIONS)
-@pytest.mark.parametrize("pair", [*PLAIN, *CAPPED])
-def test_answers_that_constructions_buy(pair, calibration, epsilons):
-    checked = 0
-    for epsilon, graph in product(epsilons, NEIGHBOURS[pair]):
-        grid = Grid.of(graph)
+# What is bought, by the graph and epsilon: values, and the public steps that they are multiples of.
+
+
+def entries_of(graph, epsilon):
+    """The noise that entries have by default."""
+    noise = "laplace" if graph.weighted else "binary"
+    return noise_distribution(noise, epsilon=epsilon, weight_cap=graph.weight_cap)
+
+
+def the_total(graph, epsilon):
+    noise, source = entries_of(graph, epsilon), SeededEntropy(SEED)
+    total = measure_total(graph, noise, epsilon=Fraction(epsilon), source=source).total
+    twice = 2 if isinstance(graph, gc.Graph) else 1
+    return [total], (noise.unit if graph.weighted else 1) * twice
+
+
+def constructed(calibration):
+    """What a session buys that learns."""
+    pure = {"delta": 0.0} if calibration == "dr14" else {"delta": DELTA}
+    share = {"value_share": 0.2} if calibration == "tight" else {}
+    terms = {"method": "frieze-kannan", "queries": 20, "calibration": calibration} | pure | share
+
+    def bought(graph, epsilon):
+        grid, source = Grid.of(graph), SeededEntropy(SEED)
         try:
-            mechanism = SessionTerms.of(
-                method="frieze-kannan",
-                epsilon=epsilon,
-                delta=0.0 if calibration == "dr14" else DELTA,
-                queries=20,
-                calibration=calibration,
-                value_share=0.2 if calibration == "tight" else 0.0,
-            ).mechanism(Universe.of(graph), grid)
-            source = SeededEntropy(SEED)
-            state = mechanism.start(graph, source)
+            made = SessionTerms.of(epsilon=epsilon, **terms).mechanism(Universe.of(graph), grid)
+            state = made.start(graph, source)
         except ParameterError:
-            continue  # no tuning at this epsilon: from public numbers, for both neighbours
-        steps = grid.sensitivity
+            return [], 1.0  # no tuning at this epsilon: from public numbers, for both neighbours
         values = [state.total_weight]
         for query in CUTS:
-            if state.stopped:
-                break
-            truth = grid.count(query, graph)
-            state, answer = mechanism.step(state, query, truth, source)
-            values += [made.value for made in answer.updates if made.value is not None]
-        assert not off_quotients(values, 1.0, steps)
-        checked += len(values)
-    assert checked >= len(epsilons)
+            if not state.stopped:
+                state, answer = made.step(state, query, grid.count(query, graph), source)
+                values += [each.value for each in answer.updates if each.value is not None]
+        return values, 1.0, grid.sensitivity
+
+    return bought
 
 
-@pytest.mark.parametrize("distinguisher", ["exponential", "exact-cuts", "response-rank-one"])
-@pytest.mark.parametrize("pair", [*PLAIN, *CAPPED])
-def test_answers_that_iterative_releases_buy(pair, distinguisher, epsilons):
-    checked = 0
-    for epsilon, graph in product(epsilons, NEIGHBOURS[pair]):
-        made = learn(
-            graph,
-            CUTS if distinguisher == "exponential" else None,
-            epsilon=epsilon,
-            delta=DELTA,
-            seed=SEED,
-            construction=gc.Learning(distinguisher=distinguisher, rounds=3),
-        )
+def learnt(distinguisher):
+    """What an iterative release buys."""
+
+    def bought(graph, epsilon):
+        cuts = CUTS if distinguisher == "exponential" else None
+        rule = gc.Learning(distinguisher=distinguisher, rounds=3)
+        made = learn(graph, cuts, epsilon=epsilon, delta=DELTA, seed=SEED, construction=rule)
         grid = Grid.of(graph)
-        unit = grid.unit * grid.sensitivity
         values = [measured.value for measured in made.transcript]
-        assert not off_quotients([*values, made.settings.total], unit, grid.sensitivity)
-        checked += len(values)
-    assert checked > len(epsilons)
+        assert values
+        return [*values, made.settings.total], grid.unit * grid.sensitivity, grid.sensitivity
+
+    return bought
 
 
-def test_what_distinguishers_buy_at_the_start(epsilons):
-    for pair in (*PLAIN, *CAPPED):
-        for epsilon, graph in product(epsilons, NEIGHBOURS[pair]):
-            universe, grid = Universe.of(graph), Grid.of(graph)
-            noise = "laplace" if graph.weighted else "binary"
-            distribution = noise_distribution(noise, epsilon=epsilon, weight_cap=graph.weight_cap)
-            source = SeededEntropy(SEED)
-            bought = ResponseRankOne(universe=universe, distribution=distribution)
-            if noise == "laplace":
-                assert not off_grid(bought.noisy(graph, source), distribution.unit)
-            rank_one = GaussianRankOne(
-                universe=universe, rho=epsilon**2 / 2, delta=DELTA, grid=grid
-            )
-            assert not off_grid(rank_one.noisy(graph, source), grid.unit)
+def noisy_matrix(graph, epsilon):
+    noise = entries_of(graph, epsilon)
+    bought = ResponseRankOne(universe=Universe.of(graph), distribution=noise)
+    return bought.noisy(graph, SeededEntropy(SEED)) if graph.weighted else [], noise.unit
 
 
-def test_sensing_measurements(epsilons):
+def sensed(graph, epsilon):
     rng = np.random.default_rng(0)
-    queries = [MatrixQuery(rng.normal(size=(6, 7))) for _ in range(4)]
-    queries.append(CutQuery([0, 1], [2, 3]))
-    for epsilon, graph in product(epsilons, NEIGHBOURS["ratings"]):
-        unit = Steps(Universe(graph.left, graph.right), queries, 1.0).unit
-        made = learn(
-            graph, queries, epsilon=epsilon, delta=DELTA, seed=SEED, construction="sensing:rounds=4"
-        )
-        assert not off_grid([measured.value for measured in made.transcript], unit)
+    queries = [MatrixQuery(rng.normal(size=(6, 7))) for _ in range(4)] + [CutQuery([0, 1], [2, 3])]
+    unit = Steps(Universe(graph.left, graph.right), queries, 1.0).unit
+    made = learn(
+        graph, queries, epsilon=epsilon, delta=DELTA, seed=SEED, construction="sensing:rounds=4"
+    )
+    return [measured.value for measured in made.transcript], unit
 
 
-def test_the_net_releases_members_and_no_number_of_the_truth(epsilons):
-    four = gc.Graph([0, 1], [1, 2], vertices=4), gc.Graph([0, 1, 0], [1, 2, 3], vertices=4)
-    for epsilon, graph in product(epsilons, four):
-        made = learn(
-            graph, [CutQuery([0]), CutQuery([0, 1])], epsilon=epsilon, seed=SEED, construction="net"
-        )
-        assert not off_grid(made.graph.weights, 1)
-        assert (made.law.unit, made.law.rounding) == (1.0, 0.0)
+def of_a_net(graph, epsilon):
+    """A member of the net, and no number of the truth."""
+    few = graph.rows < 3, graph.columns < 4
+    four = gc.Graph(graph.rows[few[0] & few[1]], graph.columns[few[0] & few[1]], vertices=4)
+    cuts = [CutQuery([0]), CutQuery([0, 1])]
+    made = learn(four, cuts, epsilon=epsilon, seed=SEED, construction="net")
+    assert (made.law.unit, made.law.rounding) == (1.0, 0.0)
+    return made.graph.weights, 1
 
 
-def test_baselines(epsilons):
-    for epsilon, graph in product(epsilons, NEIGHBOURS["plain"]):
-        exact, source = Fraction(epsilon), SeededEntropy(SEED)
-        assert noisy_degrees(graph, exact, source).dtype == np.int64
-        assert noisy_weight(graph, exact, source).is_integer()
-        density = density_only(graph, epsilon=epsilon, seed=SEED).matrix[0, 1]
-        assert not off_quotients([density], 1.0, 15)
+BOUGHT = {
+    "total": ((*PLAIN, *CAPPED), the_total),
+    **{f"session, {name}": ((*PLAIN, *CAPPED), constructed(name)) for name in CALIBRATIONS},
+    **{
+        f"learnt, {name}": ((*PLAIN, *CAPPED), learnt(name))
+        for name in ("exponential", "exact-cuts", "response-rank-one")
+    },
+    "noisy matrix": ((*PLAIN, *CAPPED), noisy_matrix),
+    "sensing": (("ratings",), sensed),
+    "net": (("plain",), of_a_net),
+}
+
+
+@pytest.mark.parametrize("name", BOUGHT)
+def test_what_is_bought_lies_on_a_grid_that_is_the_same_for_neighbours(name, epsilons):
+    pairs, numbers = BOUGHT[name]
+    checked = 0
+    for epsilon, pair in product(epsilons, pairs):
+        steps = []
+        for graph in NEIGHBOURS[pair]:
+            values, *step = numbers(graph, epsilon)
+            assert not off_grid(values, *step), (pair, epsilon)
+            checked += len(values)
+            steps.append(step)
+        assert steps[0] == steps[1]
+    assert checked >= 2 * len(epsilons)
 
 
 @pytest.mark.parametrize("distribution", ["laplace", "gaussian"])

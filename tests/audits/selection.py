@@ -145,7 +145,7 @@ def _response(epsilon: float, universe: Universe) -> ResponseRankOne:
 
 
 def _gaussian(rho: float, universe: Universe) -> GaussianRankOne:
-    return GaussianRankOne(universe=universe, rho=rho, delta=1e-6)
+    return GaussianRankOne(universe=universe, rho=rho)
 
 
 class _NoHypothesis:

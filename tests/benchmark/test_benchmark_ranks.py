@@ -5,7 +5,7 @@ import math
 import pytest
 
 from scripts.benchmark.page import graph_page, main_page
-from scripts.benchmark.ranks import LEAST, Results, geometric_mean, is_ours
+from scripts.benchmark.ranks import LEAST, TITLES, Results, geometric_mean, is_ours
 from scripts.benchmark.runs import BenchmarkRun
 
 CUT = "worst cut proven"
@@ -67,32 +67,76 @@ def test_errors_and_failures_are_gathered():
     assert len(runs) == 2
 
 
-def test_ratios_are_to_the_best_whose_claim_holds():
-    ratios = RESULTS.ratios("karate", 1.0, CUT)
-    assert ratios == pytest.approx(
-        {"ours": 2.0, "ours-groups": 4.0, "rival": 1.0, "failing": 0.65 / 0.15, "liar": 0.01 / 0.15}
-    )
-    # An error of 0 counts as a thousandth.
-    assert RESULTS.ratios("karate", 2.0, CUT) == pytest.approx({"ours": 1.0, "rival": 0.1 / LEAST})
+GRAPHS, GROUPED, ANSWERS, UNSOUND = TITLES
 
 
-def test_standings():
-    found = RESULTS.standings(1.0, CUT)
-    ratios = {
-        "ours": math.sqrt(2.0 * 1.0),
-        "rival": math.sqrt(1.0 * 3.0),
-        "failing": math.sqrt(0.65 / 0.15 * 2.0),
-        "ours-groups": 4.0,
-        "liar": math.sqrt(0.01 / 0.15 * 0.01 / 0.5),
+def test_contenders_are_compared_with_those_of_their_kind():
+    assert RESULTS.tables() == {
+        GRAPHS: ("ours", "failing", "rival"),
+        GROUPED: ("ours-groups",),
+        UNSOUND: ("liar",),
     }
-    assert {each.contender: each.ratio for each in found} == pytest.approx(ratios)
-    assert [each.contender for each in found] == list(ratios)
-    assert [each.rank for each in found] == [1, 2, 3, 4, None]
-    ours, rival, *_ = found
-    assert (ours.worst, ours.worst_graph) == (pytest.approx(2.0), "karate")
-    assert (ours.graphs, ours.below_empty, found[3].graphs) == (2, 2, 1)
-    assert (rival.worst_graph, rival.below_empty) == ("davis-women", 1)
-    assert RESULTS.standings(1.0, "modularity") == []
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "title", "errors"),  # on each graph
+    [
+        (1.0, GRAPHS, {"ours": (0.3, 0.5), "rival": (0.15, 1.5), "failing": (0.65, 1.0)}),
+        (1.0, GROUPED, {"ours": (0.3,), "ours-groups": (0.6,)}),
+        (1.0, UNSOUND, {"ours": (0.3, 0.5), "liar": (0.01, 0.01)}),
+        (2.0, GRAPHS, {"ours": (LEAST,), "rival": (0.1,)}),  # an error of 0 counts as a thousandth
+        (2.0, GROUPED, {}),
+    ],
+)
+def test_standings(epsilon, title, errors):
+    """By hand: over the best whose claim holds, and over the empty graph."""
+    found = RESULTS.standings(epsilon, CUT, title)
+    assert [each.contender for each in found] == list(errors)
+    sound = [row for name, row in errors.items() if name != "liar"]
+    best = [min(column) for column in zip(*sound, strict=True)]
+    for place, (each, row) in enumerate(zip(found, errors.values(), strict=True), 1):
+        ratios = [error / least for error, least in zip(row, best, strict=True)]
+        assert each.ratio == pytest.approx(math.prod(ratios) ** (1 / len(row)))
+        assert each.share == pytest.approx(math.prod(row) ** (1 / len(row)))
+        assert each.worst == pytest.approx(max(ratios))
+        assert each.worst_graph == ("karate", "davis-women")[ratios.index(max(ratios))]
+        assert each.rank == (None if each.contender == "liar" else place)
+        assert (each.graphs, each.below_empty) == (len(row), sum(error < 1 for error in row))
+    assert RESULTS.standings(epsilon, "modularity", title) == []
+
+
+def test_means_are_over_the_graphs_on_which_all_of_a_table_ran_unless_one_leaves_few():
+    """Of eight graphs; "some" ran on four, where ours is better, "few" on the last alone, or
+    on two of these besides, a quarter of all."""
+    many = [run_of("ours", f"g{i}", 0.1 if i < 4 else 0.8) for i in range(8)]
+    many += [run_of("some", f"g{i}", 0.2) for i in range(4)] + [run_of("few", "g7", 0.1)]
+    more = [run_of("few", graph, 0.4) for graph in ("g2", "g3")]
+    for runs, few in ((many, ()), (many[:-1], ()), ([*many, *more], (0.4,))):
+        results = Results(runs)
+        found = results.standings(1.0, CUT, GRAPHS)
+        shares = {each.contender: each.share for each in found}
+        expected = dict(zip(("ours", "some", "few"), (0.1, 0.2, *few), strict=False))
+        assert shares == pytest.approx(expected)
+        assert {each.graphs for each in found} == {2 if few else 4}
+
+
+def test_answers_have_a_table_of_their_own_and_no_duels():
+    """They are told by having no measure of a graph; of the release, its graph is there, too."""
+    halves = "random halves"
+    runs = [run_of("ours", "karate", 0.3), run_of("rival", "karate", 0.2)]
+    for name, error in (("ours", 0.4), ("ours-answers", 0.1), ("their-answers", 0.01)):
+        runs.append(run_of(name, "karate", None, seed=1, errors={halves: error}))
+    results = Results(runs)
+    names = ("ours-answers", "their-answers")
+    assert results.tables() == {GRAPHS: ("ours", "rival"), ANSWERS: names}
+    found = results.standings(1.0, halves, ANSWERS)
+    assert {each.contender: each.share for each in found} == {
+        "their-answers": pytest.approx(0.01), "ours-answers": pytest.approx(0.1),
+        "ours": pytest.approx(0.4),
+    }  # fmt: skip
+    assert results.standings(1.0, CUT, ANSWERS) == []
+    assert results.duels(1.0, halves) == {}
+    assert results.duels(1.0, CUT) == {"karate": ("rival", pytest.approx(1.5))}
 
 
 @pytest.mark.parametrize(
@@ -133,10 +177,15 @@ def test_the_page_says_who_is_first_and_where_ours_is_not():
     section = part(page, "Worst cut proven")
     rows = [line.split(" |")[0] for line in section.splitlines() if line.startswith("| ")]
     assert rows == [
-        "| contender", "| ours", "| failing", "| ours-groups", "| rival\\*", "| liar†",
-    ]  # fmt: skip
-    assert lines_with(section, "| ours | 1.41 (1) | 1 (1) | 2 | 2: karate, 1 | 3 of 3 |")
-    assert lines_with(section, "liar", "0.0365 (-)")
+        *("| contender", "| ours", "| failing", "| rival\\*"),
+        *("| contender", "| ours", "| ours-groups", "| contender", "| ours", "| liar†"),
+    ]
+    titles = [line[4:] for line in section.splitlines() if line.startswith("### ")]
+    assert titles == [GRAPHS, GROUPED, UNSOUND]
+    row = "| ours | 1.41; 0.387 (1) | 1; 0.001 (1) | 2: karate, 1 | 3 of 3 |"
+    assert lines_with(part(section, GRAPHS), row)
+    assert lines_with(part(section, GRAPHS), "On 2 graphs.")
+    assert lines_with(section, "liar", "0.0258; 0.01 (-)")
     behind = part(page, "Where this package is not first")
     default, grouped, best = lines_with(behind, "| worst cut proven |")
     lost = "1 of 2, by 2.00; at most 2.00: rival on karate"

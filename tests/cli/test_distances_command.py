@@ -30,10 +30,8 @@ def files(tmp_path):
         "parts.csv": "source,target,weight\na,b,1\nc,d,2\n",
         "negative.csv": "source,target,weight\na,b,-1\n",
         "strangers.csv": "vertex\nv3\nsecret\n",
-        "empty.csv": "",
         "few.csv": "v,x,y\nv0,1,2\n",
         "far.csv": "v,x,y\nv0,far,2\n",
-        "quotes.csv": '"',
     }.items():
         (tmp_path / name).write_text(text)
 
@@ -128,7 +126,6 @@ KEPT = ("--store", "kept.db", "--ask")
         (("parts.csv", "people.csv", "--epsilon", "1"), "not connected"),
         (("negative.csv", "people.csv", "--epsilon", "1"), "negative"),
         (("plain.csv", *BASE[1:], "--columns", "header=no"), "pass --columns delimiter="),
-        ((*FILES, "--epsilon", "nan"), "epsilon"),
         ((*BASE, "--mechanism", "magic"), "unknown --mechanism magic"),
         ((*BASE, "--top", "-1"), "--top"),
         ((*BASE, "--plot", "map.gif"), ".png or .pdf"),

@@ -109,18 +109,6 @@ def test_a_directed_release_its_answers_and_its_errors(done, told, refused, mail
     assert told("evaluate", "cut-norm", *READ)["lower"] == len(mail.rows)
 
 
-@pytest.mark.usefixtures("mail")
-@pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
-def test_a_directed_iterative_release(done, told):
-    promise = ("--epsilon", "8", "--delta", "1e-6", "--construction")
-    line = ("release-iteratively", READ[0], "made.csv", *READ[1:], *promise)
-    done(*line, "multiplicative-weights:rounds=2")
-    made = gc.IterativeRelease.load("made.csv")
-    assert isinstance(made.graph, gc.DirectedGraph)
-    asked = told("answer", "made.csv", "--from", S, "--to", T)
-    assert asked["value"] == pytest.approx(made.answer(CUT).value)
-
-
 def test_files_of_the_other_kind_are_refused_in_the_words_of_the_command_line(
     refused, mail, tmp_path
 ):

@@ -1,7 +1,6 @@
 """`release-iteratively` on the command line, and the answers from what it wrote."""
 
 import csv
-import json
 
 import numpy as np
 import pytest
@@ -35,17 +34,7 @@ FILES = {
         ["vertex,genre", *(f"{f},{'comedy' if i < 4 else 'drama'}" for i, f in enumerate(FILMS))]
     ),
     "sums.csv": "S,T\n@Seattle,@comedy\n@Seattle,@drama\n@Paris,@comedy\n@Paris,@drama\n",
-    "q.jsonl": "\n".join(
-        map(
-            json.dumps,
-            [
-                {"left": {"u0": 0.5, "u1": 1}, "right": {"f0": 1}},
-                {"entries": [["u0", "f0", 1], ["u1", "f1", -1]]},
-                {"S": ["u0", "f1"]},
-                {"S": "*", "T": "*"},
-            ],
-        )
-    ),
+    "q.jsonl": '{"left": {"u0": 0.5, "u1": 1}, "right": {"f0": 1}}\n{"S": ["u0", "f1"]}\n',
 }
 
 
@@ -80,7 +69,6 @@ LEARN = ("--delta", "1e-6", "--construction")
         (("frieze-kannan:distinguisher=power-rank-one",),
          {"error": "nothing is proven for this distinguisher"}, None),
         (("game:rounds=3", "--queries", "all.jsonl"), {"distinguisher": "player: both"}, 30),
-        (("game:rounds=3,player=query,hide-queries=.5", "--queries", "all.jsonl"), {}, None),
         (("median", "--queries", "asked.jsonl"), {"construction": "median"}, 3),
         (("multiplicative-weights:rounds=2", "--queries", "linear.jsonl"),
          {"which_holds": "for the queries given at once, with probability 95%"}, 2),
@@ -113,7 +101,7 @@ def test_chooses_a_graph_from_a_net(release, told):
     assert wider["interval"][1] >= found["interval"][1]
 
 
-def test_answers_a_few_cuts_and_nothing_else(release, told, refused, tmp_path):
+def test_answers_a_few_cuts_and_nothing_else(release, told, refused):
     facts, made = release(READ, "out.npz", "--construction", "answers", *CUTS)
     assert facts["files"] == ["out.npz", "out.npz.json"]
     assert (facts["error_at_most"], facts["queries"]) == (made.accuracy.error, 2)
@@ -126,13 +114,10 @@ def test_answers_a_few_cuts_and_nothing_else(release, told, refused, tmp_path):
     assert (many.accuracy.confidence, many.guarantee.protects) == (0.99, "3 edges")
     values = [each["value"] for each in told("answer", "out.npz", *halves)["answers"]]
     assert values == [each.value for each in many.transcript]
-    (tmp_path / "out.npz").write_bytes(b"x")
-    said = refused("answer", "out.npz", "--from", "0,1")
-    assert "is not the file that the receipt names" in said
 
 
-def test_comedies_rated_by_users_of_seattle(release, done, told, tmp_path):
-    facts, made = release(RATED, "o.npz", "--queries", "sums.csv", *SIDES)
+def test_comedies_rated_by_users_of_seattle(release, done, tmp_path):
+    facts, _ = release(RATED, "o.npz", "--queries", "sums.csv", *SIDES)
     assert facts["distinguisher"] == "every query"
     done("answer", "o.npz", "--queries", "sums.csv", *SIDES, "-o", "a.csv")
     with (tmp_path / "a.csv").open() as handle:
@@ -143,11 +128,6 @@ def test_comedies_rated_by_users_of_seattle(release, done, told, tmp_path):
     assert float(first["low"]) <= truth <= float(first["high"])
     # Sums that share no rating cost together what one costs.
     assert facts["error_at_most"] < 60
-    sensing = (*RATED, "--construction", "sensing:rounds=3")
-    facts, made = release(sensing, "o.npz", "--queries", "q.jsonl")
-    assert (facts["distinguisher"], len(made.transcript)) == ("exponential", 3)
-    answers = told("answer", "o.npz", "--queries", "q.jsonl")["answers"]
-    assert [each["confidence"] for each in answers] == [0.95] * 4
 
 
 MORE = (*READ, "--delta", "1e-6")
@@ -165,9 +145,7 @@ NET, FEW = (*READ, "--construction", "net"), (*READ, *CUTS, "--construction")
         (("o.net", *MORE, "--player", "both"), "--construction game:player="),
         (("o.net", *MORE, "--queries", "asked.jsonl"), "--construction median"),
         (("o.net", *NET), "needs queries"),
-        (("o.net", *NET[:-1], "net:alpha=-1"), "alpha must be"),
         (("o.npz", *FEW, "answers", "--queries", "cuts.csv"), "group"),
-        (("o.npz", *FEW, "answers", "--queries", "linear.jsonl"), "CutQuery objects only"),
         (("o.csv", "nowhere.csv", *FEW[1:], "answers"), "must end in .npz"),
         (("o.npz", *RATED, "--queries", "q.jsonl", "--kind", "directed"), "two sides"),
         (("sums.csv", *RATED, "--queries", "sums.csv"), "another file"),

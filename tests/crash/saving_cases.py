@@ -1,10 +1,9 @@
-"""Everything that the package saves: an older one, a newer one, and how to save them."""
+"""What the package saves: an older one, a newer one, and how to save them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import networkx as nx
 from matplotlib.figure import Figure
@@ -90,18 +89,6 @@ def _drawing(which: int) -> Figure:
     return figure
 
 
-@cache
-def sparse(which: int) -> gc.Release:
-    return gc.release_graph(sample(which), epsilon=5.0, mechanism="sparse", seed=which)
-
-
-def _saved(make: Callable[[int], Any], name: str) -> Callable[..., object]:
-    def save(folder: Path, which: int, *, force: bool) -> None:
-        make(which).save(folder / name, force=force)
-
-    return save
-
-
 def _save_graph(folder: Path, which: int, *, force: bool) -> None:
     sample(which).write(folder / "g.npz", force=force)
 
@@ -113,26 +100,20 @@ def _save_figure(folder: Path, which: int, *, force: bool) -> None:  # noqa: ARG
     )
 
 
+def _save_release(folder: Path, which: int, *, force: bool) -> None:
+    released(which, "spectral").save(folder / "g.edges.gz", force=force)
+
+
+def _save_fewer(folder: Path, which: int, *, force: bool) -> None:
+    released(which, ("spectral", "none")[which]).save(folder / "g.edges.gz", force=force)
+
+
+# All results are saved by one function, with a graph or without one; commands save the others.
 CASES = {
     case.name: case
     for case in (
-        *(
-            Case(name, _saved(make, file), f"{file}.json")
-            for name, make, file in (
-                ("release", lambda which: released(which, "spectral"), "g.edges.gz"),
-                (
-                    "release without graph",
-                    lambda which: released(which, ("spectral", "none")[which]),
-                    "g.edges.gz",
-                ),
-                ("sparse release", sparse, "g.edges.gz"),
-                ("iterative release", learnt, "g.graphml"),
-                ("net release", chosen, "g.graphml"),
-                ("few answers", asked_at_once, "a.npz"),
-                ("distances", answered, "d.csv"),
-                ("flows", tabled, "t.csv"),
-            )
-        ),
+        Case("release", _save_release, "g.edges.gz.json"),
+        Case("release without graph", _save_fewer, "g.edges.gz.json"),
         Case("graph", _save_graph, "g.npz"),
         Case("figure", _save_figure, "f.json"),
     )

@@ -98,13 +98,16 @@ def in_child(path: Path, log: Path, method: str, arms: tuple[int, int, int]) -> 
     return hit, calls
 
 
-def refused_when_moved(path: Path, log: Path, method: str) -> bool:
-    """Whether the store without its journal is refused; else all that was shown must be known."""
+def refused_when_moved(path: Path, log: Path, method: str, journal: float) -> bool:
+    """Whether the store is refused with a share of its journal, or all that was shown is known."""
     moved = path.parent / "moved" / path.name
     moved.parent.mkdir()
-    if path.exists():
-        shutil.copyfile(path, moved)
-        moved.chmod(0o600)
+    for suffix, share in (("", 1.0), ("-journal", journal)):
+        source, copy = (place.with_name(place.name + suffix) for place in (path, moved))
+        if share and source.exists():
+            content = source.read_bytes()
+            copy.touch(0o600)
+            copy.write_bytes(content[: round(share * len(content))])
     try:
         workers.check(moved, log, method)
     except LedgerError:
@@ -129,7 +132,10 @@ def sweep(folder: Path, method: str, stride: int) -> Counter:
         counts[trouble] += hit
         if number == errno.ENOSPC:
             assert not list(place.glob(".*")), (trouble, target)
-        counts["moved alone, then refused"] += refused_when_moved(path, log, method)
+        cut = [target % 100 / 100] if path.with_name("a.db-journal").exists() else []
+        for share in (0.0, *cut):
+            counts["left: moved, then refused"] += refused_when_moved(path, log, method, share)
+        counts["left: with a journal"] += len(cut)
         workers.check(path, log, method)
         workers.check(path, log, method)  # what was interrupted is written off once only
     return counts

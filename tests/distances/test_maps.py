@@ -19,7 +19,6 @@ from graphcuts_dp.distances.embeddings import bourgain_embedding, projection_emb
 from graphcuts_dp.distances.locations import DistanceQuery, all_distances
 from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph
-from scripts.figures.distance_bounds import projection_dimensions
 
 TREE = Metric([0, 1, 1], [1, 2, 3], [1.0, 2.0, 0.5], vertices=["a", "b", "c", "d"])
 
@@ -273,8 +272,6 @@ REFUSED = [
     (partial(projected, dimensions=2**27), ParameterError, "too large"),
     (partial(bourgain, repetitions=2**26), ParameterError, "too large"),
     (partial(projected, dimensions=1), ParameterError, "one point"),
-    (partial(projection_dimensions, 1, distortion=0.1, failure=0.1), ParameterError, "vertices >"),
-    (partial(projection_dimensions, 9, distortion=1, failure=0.1), ParameterError, "0 and 1"),
     (partial(CoordinateTask, 2**30, 2**29, 1, 1), ParameterError, "larger unit"),
     (partial(tuned, CoordinateTask(2**40, 2, 10, 10)), ParameterError, "64 bits"),
 ]

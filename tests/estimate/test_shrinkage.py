@@ -26,7 +26,8 @@ def test_covariances_are_those_of_the_laws_of_sums_of_cuts(kind, mechanism):
     graph, groups = GRAPHS[kind]()
     made = drawn(graph, groups, mechanism)
     estimator, rng = made.estimator, np.random.default_rng(2)
-    close = 1e-9 if groups is None else 1e-3  # groups that lie alike have one number, of any size
+    # Groups that lie alike are weighed alike, so with groups an answer is linear only nearly.
+    close = 1e-9 if groups is None else 1e-2
     rows, columns = graph.shape
     for _ in range(10):
         S, part = rng.random(rows) < 0.5, rng.integers(3, size=columns)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from graphcuts_dp.errors import MatrixError
 from scripts.figures.bingham import bingham_samples
 
 FALSE_ALARM = 1e-7  # of each chi-square test, if its seed were drawn at random
@@ -63,8 +62,3 @@ def test_three_dimensions():
     counts = np.histogram2d(x[:, 2], np.arctan2(x[:, 1], x[:, 0]), edges)[0]
     statistic, limit = chi_square(counts.ravel(), mass.ravel())
     assert statistic < limit
-
-
-def test_only_symmetric_matrices():
-    with pytest.raises(MatrixError):
-        bingham_samples(np.array([[0.0, 1.0], [0.0, 0.0]]), 1.0, 1, np.random.default_rng(0))

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from matplotlib.text import Text
 
+from scripts.figures import bipartite_cuts, low_rank, updates
 from scripts.figures.base import Table
-from scripts.figures.bipartite_cuts import COLUMNS, METHODS, bipartite_cuts_figure
-from scripts.figures.low_rank import low_rank_figure
+from scripts.figures.bipartite_cuts import COLUMNS, METHODS
 from scripts.figures.registry import figure_names, find_figure
-from scripts.figures.updates import ANALYSTS, CONSTRUCTIONS, RULES, updates_figure
+from scripts.figures.updates import ANALYSTS, CONSTRUCTIONS, RULES
 from scripts.figures.updates import COLUMNS as UPDATE_COLUMNS
 
 
@@ -103,7 +103,7 @@ def test_errors_on_bipartite_graphs_are_drawn_over_those_of_answering_0():
         session(method, "promised", number * 10.0)
     varied("answer 0", "exact", 10.0)
     session("answer 0", "exact", 10.0)
-    by_side, by_size, sessions = bipartite_cuts_figure(table_of(COLUMNS, rows)).axes
+    by_side, by_size, sessions = bipartite_cuts.draw(table_of(COLUMNS, rows)).axes
     for axes in (by_side, by_size):
         marked = [line for line in axes.lines if line.get_marker() not in ("None", "")]
         assert [list(line.get_ydata()) for line in marked] == [[i, i, i] for i in (1, 2, 3)]
@@ -123,7 +123,7 @@ def test_every_run_of_updates_is_a_point_and_none_is_out_of_sight():
         for name, rule, analyst in itertools.product(CONSTRUCTIONS, RULES, ANALYSTS)
         for graph, used in (("a", 0), ("b", 7), ("c", 100))
     ]
-    panels = updates_figure(table_of(UPDATE_COLUMNS, rows)).axes
+    panels = updates.draw(table_of(UPDATE_COLUMNS, rows)).axes
     assert len(panels) == len(RULES)
     for axes in panels:
         low, high = axes.get_xlim()
@@ -146,7 +146,7 @@ def test_lines_of_low_rank_are_medians_with_bands_and_the_trivial_answer_is_mn()
         for part, n, rank in (("n", 8, 2), ("n", 16, 2), ("rank", 8, 1), ("rank", 8, 4))
     ]
     columns = ("part", "queries", "method", "p", "n", "rank", "repetition", "updates", "bound")
-    panels = low_rank_figure(table_of(columns, rows, **{"rank in part n": 2})).axes
+    panels = low_rank.draw(table_of(columns, rows, **{"rank in part n": 2})).axes
     for axes, queries in zip(panels, ["gaussian"] * 2 + ["rank-one"] * 2, strict=True):
         assert sum("Schatten" in label for label in lines_of(axes)) == len(known[queries]) - 1
         assert axes.get_xscale() == axes.get_yscale() == "log"

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy.stats import binom, gamma
 
-from graphcuts_dp.errors import ParameterError
 from scripts.figures import rates
 from scripts.figures.bounds import gru12_lemma_6_1_general, k_norm_bound
 
@@ -94,19 +93,3 @@ def test_the_rate_of_table_1():
     assert rate == pytest.approx(10 * math.sqrt(math.log(1e4)))
     assert rates.table_1_k_norm(400, universe=4e6, epsilon=1.0) == pytest.approx(2 * rate)
     assert rate < k_norm_bound(100, epsilon=1.0, beta=0.5)
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda: gru12_lemma_6_1_general(0, log_queries=1.0, epsilon=1.0, beta=0.1),
-        lambda: gru12_lemma_6_1_general(9, log_queries=-1.0, epsilon=1.0, beta=0.1),
-        lambda: gru12_lemma_6_1_general(9, log_queries=1.0, epsilon=0.0, beta=0.1),
-        lambda: k_norm_bound(0, epsilon=1.0, beta=0.1),
-        lambda: k_norm_bound(3, epsilon=1.0, beta=1.0),
-        lambda: rates.table_1_k_norm(6, universe=10, epsilon=1.0),
-    ],
-)
-def test_numbers_out_of_range_are_refused(call):
-    with pytest.raises(ParameterError):
-        call()

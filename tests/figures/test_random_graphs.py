@@ -5,7 +5,6 @@ import itertools
 import numpy as np
 import pytest
 
-from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import DirectedGraph
 from scripts.figures.random_graphs import (
     directed_blocks,
@@ -92,19 +91,3 @@ def test_directed_blocks():
         assert abs(found - pairs * chance) <= slack
     assert directed_blocks(1, [[1.0]], seed=0) == DirectedGraph([], [], vertices=1)
     assert len(directed_blocks(5, [[1.0]], seed=0).rows) == 20
-
-
-@pytest.mark.parametrize(
-    ("build", "wrong"),
-    [
-        (imbalanced_bipartite, (0,)),
-        *((power_law_bipartite, wrong) for wrong in ((0, 1.0), (5, 0.0))),
-        *((planted_partition, wrong) for wrong in ((0, 1, 0.1, 0.1), (5, 6, 0.1, 0.1))),
-        *((planted_partition, wrong) for wrong in ((5, 2, 1.1, 0.1), (5, 2, 0.1, -0.1))),
-        *((directed_blocks, wrong) for wrong in ((0, [[1]]), (2, [[1, 0]]), (2, np.ones((3, 3))))),
-        *((directed_blocks, wrong) for wrong in ((3, [[1.5]]), (3, [0.5]))),
-    ],
-)
-def test_bad_parameters_are_refused(build, wrong):
-    with pytest.raises(ParameterError):
-        build(*wrong, seed=0)

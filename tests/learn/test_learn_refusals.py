@@ -35,7 +35,7 @@ from graphcuts_dp.pairs.groups import CellTree
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import VertexSet
-from scripts.figures.small_databases import small_database_size, small_databases
+from scripts.figures.small_databases import small_databases
 
 SIX, FOUR, PLAIN, BOTH = Universe(6), Universe(4), Universe(3), Universe(3, 2)
 RATINGS = Universe(24, 20)
@@ -130,10 +130,6 @@ NUMBERS = [
     ("needs a finite alpha", partial(alpha_net, GRAPHS, [], 1.0)),
     ("needs a finite alpha", partial(alpha_net, GRAPHS, [ONE], 0.0)),
     ("alpha must", partial(Median, start=GRAPHS, alpha=0.0)),
-    ("total_weight", partial(small_databases, FOUR, total_weight=0.0, size=1)),
-    ("size", partial(small_databases, FOUR, total_weight=1.0, size=0)),
-    ("alpha", partial(small_database_size, alpha=0.0, total_weight=1.0, queries=1)),
-    ("queries", partial(small_database_size, alpha=1.0, total_weight=1.0, queries=0)),
 ]
 HYPOTHESES = [
     *(

@@ -1,12 +1,12 @@
 """One budget for all uses of a graph: each is charged before it draws noise, and all are shown."""
 
 import getpass
-import itertools
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
 import pytest
 import session_workers as workers
+from products import GRAPH, MAP, PRODUCTS, SESSIONS, kind_of, make
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import BudgetError, LedgerError, ParameterError
@@ -15,8 +15,6 @@ from graphcuts_dp.ledger.uses import charged
 from graphcuts_dp.privacy import noise
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.release import releases
-
-learn = gc.release_iteratively
 
 
 @pytest.fixture
@@ -29,73 +27,40 @@ def graph():
     return workers.private_graph()
 
 
-def tiny():
-    return gc.Graph([0, 1], [1, 2], vertices=4)
+pytestmark = [
+    pytest.mark.usefixtures("no_forecast"),
+    pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning"),
+]
 
 
-def ratings():
-    return gc.BipartiteGraph([0, 1, 2], [1, 0, 1], left=6, right=5)
-
-
-def a_map():
-    return gc.distances.Metric.of(gc.Graph([0, 1, 2], [1, 2, 3], vertices=4))
-
-
-CUTS = [gc.CutQuery([0]), gc.CutQuery([1, 2])]
-NUMBERS = itertools.count()
-PRODUCTS = {
-    "release": lambda store: gc.release_graph(tiny(), epsilon=1.0, store=store, fit="none"),
-    "release-iteratively": lambda store: learn(
-        tiny(),
-        CUTS,
-        epsilon=1.0,
-        delta=1e-6,
-        store=store,
-        construction="multiplicative-weights:rounds=1",
-    ),
-    "answers": lambda store: learn(tiny(), CUTS, epsilon=1.0, store=store, construction="answers"),
-    "net": lambda store: learn(tiny(), CUTS, epsilon=1.0, store=store, construction="net"),
-    "sensing": lambda store: learn(
-        ratings(), CUTS, epsilon=1.0, delta=1e-6, store=store, construction="sensing:rounds=1"
-    ),
-    "distances": lambda store: gc.distances.answer_distances(
-        a_map(), [0, 0, 3], epsilon=1.0, store=store
-    ),
-    "session": lambda store: gc.open_session(
-        tiny(), store=store, name=f"s{next(NUMBERS)}", epsilon=1.0, queries=5, method="laplace"
-    ).close(),
-}
-pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
-
-
-@pytest.mark.parametrize("kind", PRODUCTS)
-def test_every_product_is_charged_and_shown_with_time_and_user(path, kind):
-    PRODUCTS[kind](path)
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_every_product_is_charged_and_shown_with_time_and_user(path, name):
+    make(name, store=path)
     found = gc.store_status(path)
     (use,) = found.uses
-    assert (use.use.kind, use.use.guarantee.epsilon) == (kind, 1.0)
-    assert use.state == ("open" if kind == "session" else "finished")
+    assert (use.use.kind, use.use.guarantee.epsilon) == (kind_of(name), 1.0)
+    assert use.state == ("open" if name in SESSIONS else "finished")
     assert use.use.user == getpass.getuser()
     began = datetime.fromisoformat(use.use.time)
     assert began.tzinfo is UTC
     assert abs(began - datetime.now(UTC)) < timedelta(days=1)
     assert found.epsilon == 1.0
-    assert found.to_dict()["uses"][0]["kind"] == kind
+    assert found.to_dict()["uses"][0]["kind"] == kind_of(name)
 
 
-@pytest.mark.parametrize("kind", PRODUCTS)
-def test_every_product_is_refused_beyond_the_budget_before_it_draws(path, kind, monkeypatch):
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_every_product_is_refused_beyond_the_budget_before_it_draws(path, name, monkeypatch):
     with pytest.raises(BudgetError, match="nothing was spent"):
-        PRODUCTS[kind](gc.Store(path, budget=(0.5, 1e-5)))
+        make(name, store=gc.Store(path, budget=(0.5, 1e-5)))
     assert not path.exists()  # a store that allows nothing of this is not made
-    PRODUCTS[kind](gc.Store(path, budget=(1.2, 1e-5)))
+    make(name, store=gc.Store(path, budget=(1.2, 1e-5)))
 
     def never(*_):
         raise AssertionError("noise was drawn")
 
     monkeypatch.setattr(noise.SystemEntropy, "bytes", never, raising=True)
     with pytest.raises(BudgetError):
-        PRODUCTS[kind](path)
+        make(name, store=path)
     assert len(gc.store_status(path).uses) == 1
 
 
@@ -186,13 +151,13 @@ def test_another_graph_or_other_locations_are_refused(path, graph):
     gc.release_graph(graph, epsilon=1.0, store=path, fit="none")
     with pytest.raises(LedgerError, match="other private data"):
         gc.release_graph(workers.private_graph(8), epsilon=1.0, store=path, fit="none")
-    people = path.with_name("people.db")
-    gc.distances.answer_distances(a_map(), [0, 0, 3], epsilon=1.0, store=people)
+    people = {"epsilon": 1.0, "store": path.with_name("people.db")}
+    gc.distances.answer_distances(MAP, [0, 0, 3], **people)
     with pytest.raises(LedgerError, match="other private data"):
-        gc.distances.answer_distances(a_map(), [0, 0, 2], epsilon=1.0, store=people)
+        gc.distances.answer_distances(MAP, [0, 0, 2], **people)
     with pytest.raises(LedgerError, match="other private data"):
-        gc.release_graph(graph, epsilon=1.0, store=people, fit="none")
-    gc.distances.answer_distances(a_map(), [3, 0, 0], epsilon=1.0, store=people)  # the same people
+        gc.release_graph(graph, **people, fit="none")
+    gc.distances.answer_distances(MAP, [3, 0, 0], **people)  # the same people
 
 
 def test_stores_beside_the_data_are_found(path, graph):
@@ -200,7 +165,7 @@ def test_stores_beside_the_data_are_found(path, graph):
     gc.release_graph(graph, epsilon=1.0, store=path, fit="none")
     path.with_name("notes.txt").write_text("SQLite format 3\0")
     path.with_name("damaged.db").write_bytes(path.read_bytes()[:3000])
-    gc.release_graph(tiny(), epsilon=1.0, store=path.with_name("other.db"), fit="none")
+    gc.release_graph(GRAPH, epsilon=1.0, store=path.with_name("other.db"), fit="none")
     assert list(stores_beside([path.parent, path.parent / "nowhere"], graph)) == [path]
 
 

@@ -1,13 +1,12 @@
 """Reference values for the samplers, by another road: Taylor series in rational arithmetic.
 
-And what tests of samplers need: a chi-square test, and entropy that was prepared.
+And what tests of samplers need: entropy that was prepared.
 """
 
 from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-import scipy.stats
 
 
 def exp_between(power: Fraction, bits: int = 400) -> tuple[Fraction, Fraction]:
@@ -63,14 +62,6 @@ def floor_bits(enclosure: tuple[Fraction, Fraction], bits: int) -> int:
     low, high = (int(end * (1 << bits)) for end in enclosure)
     assert low == high, "the enclosure is too wide for this many bits"
     return low
-
-
-def chi_square(counts: np.ndarray, chances: np.ndarray, least: float = 40) -> float:
-    """p-value of counts; cells must expect so many that the chi-square distribution is right."""
-    expected = np.asarray(chances) * np.sum(counts)
-    assert expected.min() >= least
-    assert np.isclose(np.sum(chances), 1, rtol=1e-9)
-    return float(scipy.stats.chisquare(counts, expected).pvalue)
 
 
 class ScriptedEntropy:

@@ -10,6 +10,7 @@ from fractions import Fraction
 import networkx as nx
 import numpy as np
 import pytest
+from products import GRAPH, WITH_DELTA, make
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError, PrivacyWarning
@@ -28,7 +29,10 @@ from graphcuts_dp.session.session import session_of
 
 learn = gc.release_iteratively
 
-pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
+pytestmark = [
+    pytest.mark.usefixtures("no_forecast"),
+    pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning"),
+]
 
 
 @pytest.mark.parametrize(
@@ -119,68 +123,32 @@ def test_it_says_whom(expected):
 LARGE = 0.3  # one in four vertices is less
 
 
-def graph():
-    return gc.Graph([0, 1], [1, 2], vertices=4)
-
-
-def a_map():
-    return gc.distances.Metric.of(gc.Graph([0, 1, 2], [1, 2, 3], vertices=4))
-
-
-CUTS = [gc.CutQuery([0]), gc.CutQuery([1, 2])]
-DOORS = {
-    "flows": lambda given: gc.release_flows(
-        graph(), gc.Groups(gc.VertexSet(4), {"half": [0, 0, 1, 1]}), noise="gaussian", **given
-    ),
-    "release_iteratively": lambda given: learn(
-        graph(), CUTS, construction="multiplicative-weights:rounds=1", **given
-    ),
-    "a query player": lambda given: learn(
-        graph(), CUTS, construction="game:rounds=2,player=query", **given
-    ),
-    "sensing": lambda given: learn(
-        gc.BipartiteGraph([0, 1, 2], [1, 0, 1], left=2 + 1, right=2),
-        CUTS,
-        construction="sensing:rounds=1",
-        **given,
-    ),
-    "distances": lambda given: gc.distances.answer_distances(
-        a_map(), [0, 0, 3, 1], noise="gaussian", mechanism="per-query", **given
-    ),
-    "session": lambda given: session_of(graph(), queries=5, method="gaussian", **given).close(),
-    "distance session": lambda given: gc.distances.open_distance_session(
-        a_map(), [0, 0, 3, 1], queries=2, **given
-    ).close(),
-}
-
-
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("name", WITH_DELTA)
 @pytest.mark.filterwarnings("error::graphcuts_dp.errors.PrivacyWarning")
-def test_it_is_announced_at_every_door_before_anything_is_spent(door, tmp_path):
+def test_it_is_announced_at_every_door_before_anything_is_spent(name, tmp_path):
     store = tmp_path / "x.db"
-    given = {"epsilon": 1.0, "delta": LARGE, "store": store}
     with pytest.raises(PrivacyWarning, match=r"delta = 0\.3 is above 0\.001: with so large"):
-        DOORS[door](given)
+        make(name, delta=LARGE, store=store)
     assert not store.exists()
-    DOORS[door](given | {"delta": 1e-4})
+    make(name, delta=1e-4, store=store)
     with pytest.warns(PrivacyWarning, match="the promise to somebody may fail"):
-        DOORS[door](given | {"store": tmp_path / "y.db"})
+        make(name, delta=LARGE, store=tmp_path / "y.db")
 
 
 @pytest.mark.filterwarnings("error::graphcuts_dp.errors.PrivacyWarning")
 def test_a_budget_is_announced_before_its_store_is_made(tmp_path):
     store = Store(tmp_path / "x.db", budget=(1.0, 0.01))
     with pytest.raises(PrivacyWarning, match=r"delta = 0\.01 is above"):
-        create_ledger(store, graph(), protects="1 edge")
+        create_ledger(store, GRAPH, protects="1 edge")
     assert not store.exists
 
 
 @pytest.mark.filterwarnings("error::graphcuts_dp.errors.PrivacyWarning")
 def test_a_resumed_session_spends_nothing_and_announces_nothing(tmp_path):
-    given = {"store": tmp_path / "x.db", "epsilon": 1.0, "delta": LARGE}
+    terms = {"epsilon": 1.0, "delta": LARGE, "queries": 5, "method": "gaussian"}
     with pytest.warns(PrivacyWarning):
-        DOORS["session"](given)
-    gc.open_session(graph(), store=given["store"]).close()
+        gc.open_session(GRAPH, store=tmp_path / "x.db", **terms).close()
+    gc.open_session(GRAPH, store=tmp_path / "x.db").close()
 
 
 @pytest.mark.parametrize(
@@ -200,14 +168,13 @@ def test_the_limits(delta, count, told):
 
 
 def test_the_curator_of_a_server_is_told_before_approving():
-    universe, grid = Universe.of(graph()), Grid.of(graph())
+    universe, grid = Universe.of(GRAPH), Grid.of(GRAPH)
     for delta, told in ((LARGE, True), (1e-6, False)):
         terms = {"epsilon": 1.0, "queries": 5, "method": "gaussian", "delta": delta}
         found = forecast(terms, universe, grid).warning
         assert ("the promise to somebody may fail" in (found or "")) == told
 
 
-GRAPH = gc.Graph([0, 1], [1, 2], vertices=8)
 FRACTIONS = [Fraction(1, 3), Fraction(2, 7), Fraction(10, 9)]
 
 

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from products import GRAPH, GROUPS, RELEASES, make
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning, BudgetError, ParameterError
@@ -18,9 +19,10 @@ from graphcuts_dp.privacy.composition import Cost, zcdp_delta, zcdp_rho
 from graphcuts_dp.privacy.guarantee import EDGE, PrivacyGuarantee, Protect
 from graphcuts_dp.session.session import session_of
 
-learn = gc.release_iteratively
-
-pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
+pytestmark = [
+    pytest.mark.usefixtures("no_forecast"),
+    pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning"),
+]
 
 
 NAMES = {
@@ -175,49 +177,12 @@ def test_cells_change_by_what_k_pairs_can_change():
     assert cell_changes(cells, Protect(steps=2), sensitivity=5) == ((10, 100), (10, 100))
 
 
-GRAPH = gc.Graph([0, 0, 1, 3], [1, 2, 2, 4], vertices=6)
-SIDES = gc.BipartiteGraph([0, 1, 2], [1, 1, 0], left=3, right=2)
-GROUPS = gc.Groups(GRAPH.vertices, {"part": list("aaabbb")})
-CUT = gc.CutQuery([0, 1], [3, 4])
 TEN = {"protect": gc.Protect.edges(10), "epsilon": 1.0, "seed": 1}
-
-RELEASES = {
-    "response": lambda **o: gc.release_graph(GRAPH, mechanism="response", fit="none", **o),
-    "auto": lambda **o: gc.release_graph(GRAPH, **o),
-    "groups": lambda **o: gc.release_graph(GRAPH, groups=GROUPS, **o),
-    "sparse": lambda **o: gc.release_graph(GRAPH, mechanism="sparse", **o),
-    "flows": lambda **o: gc.release_flows(GRAPH, GROUPS, **o),
-    "flows, gaussian": lambda **o: gc.release_flows(
-        GRAPH, GROUPS, delta=1e-6, noise="gaussian", **o
-    ),
-    "iterative": lambda **o: learn(GRAPH, [CUT], delta=1e-6, **o),
-    "iterative, tight": lambda **o: learn(
-        GRAPH, [CUT], delta=1e-6, construction="multiplicative-weights:calibration=tight", **o
-    ),
-    "iterative, dr14": lambda **o: learn(
-        GRAPH, [CUT], delta=1e-6, construction="multiplicative-weights:calibration=dr14", **o
-    ),
-    "iterative, pure": lambda **o: learn(
-        GRAPH, construction="multiplicative-weights:distinguisher=response-rank-one", **o
-    ),
-    "iterative, both players": lambda **o: learn(
-        GRAPH, [CUT], delta=1e-6, construction="game:player=both,rounds=3", **o
-    ),
-    "iterative, released": lambda **o: learn(
-        GRAPH, [CUT], construction="multiplicative-weights:distinguisher=released", **o
-    ),
-    "answers": lambda **o: learn(GRAPH, [CUT], construction="answers", **o),
-    "net": lambda **o: learn(GRAPH, [CUT], construction="net", **o),
-    "sensing": lambda **o: learn(
-        SIDES, [gc.CutQuery([0], [1])], delta=1e-6, construction="sensing:rounds=2", **o
-    ),
-}
 
 
 @pytest.mark.parametrize("name", RELEASES)
 def test_the_promise_is_for_all_of_them(name):
-    made = RELEASES[name](**TEN)
-    promise = made.guarantee
+    promise = make(name, **TEN).guarantee
     assert promise.protects == "10 edges"
     assert promise.neighbours.startswith("any 10 changes together, each: whether any one pair")
     assert promise.epsilon == pytest.approx(1.0, rel=1e-5)
@@ -297,7 +262,7 @@ def test_a_store_holds_one_protection(tmp_path):
 def test_what_leaves_too_little_is_refused_before_it_is_paid(tmp_path, name):
     store = tmp_path / "store.db"
     with pytest.raises(ParameterError, match="leaves less than 1e-06 for each of 10,000,000"):
-        RELEASES[name](epsilon=1.0, protect=gc.Protect.edges(10**7), store=store)
+        make(name, protect=gc.Protect.edges(10**7), store=store)
     assert not store.exists()
 
 

@@ -16,7 +16,7 @@ from functools import lru_cache
 import numpy as np
 import pytest
 import scipy.stats
-from exact_reference import chi_square
+from p_values import chi_square, dependence
 
 from graphcuts_dp.privacy.noise import (
     _BLOCK,
@@ -76,8 +76,6 @@ def fit_of(samples, cdf, rate, cells=60):
         if mass - done >= max(1 / cells, LEAST / SIZE):
             edges.append(point)
             done = mass
-    while 1 - cdf(edges[-1], rate) < LEAST / SIZE:
-        edges.pop()
     masses = np.diff(np.concatenate([[0.0], cdf(np.array(edges), rate), [1.0]]))
     observed = np.bincount(np.searchsorted(edges, samples, side="left"), minlength=len(masses))
     return chi_square(observed, masses, LEAST)
@@ -86,10 +84,7 @@ def fit_of(samples, cdf, rate, cells=60):
 def fit_of_low_digits(samples, rate):
     """p-value of the lowest binary digits, where a float sampler would have holes."""
     masses = np.exp(-float(rate) * np.arange(8))
-    masses, counts = masses / masses.sum(), np.bincount(samples % 8, minlength=8)
-    while masses[-1] * len(samples) < LEAST:
-        masses, counts = (np.append(each[:-2], each[-2:].sum()) for each in (masses, counts))
-    return chi_square(counts, masses, LEAST)
+    return chi_square(np.bincount(samples % 8, minlength=8), masses / masses.sum(), LEAST)
 
 
 def fit_of_signs(samples):
@@ -101,17 +96,6 @@ def fit_of_signs(samples):
     large = size > np.median(size[size > 0])
     signs = [samples[samples != 0] > 0, samples[large] > 0]
     return [scipy.stats.binomtest(int(each.sum()), len(each)).pvalue for each in signs]
-
-
-def dependence(first, second, cells=6):
-    """p-value of a chi-square test of independence, in cells by rank."""
-    codes = []
-    for values in (first, second):
-        edges = np.unique(np.quantile(values, np.linspace(0, 1, cells + 1)[1:-1]))
-        codes.append(np.searchsorted(edges, values, side="left"))
-    table = np.zeros((codes[0].max() + 1, codes[1].max() + 1))
-    np.add.at(table, tuple(codes), 1)
-    return scipy.stats.chi2_contingency(table, correction=False).pvalue
 
 
 def test_the_level_is_honest_in_the_far_tail():

@@ -9,10 +9,12 @@ import math
 import tempfile
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
+from products import GRAPH, make
 
 import graphcuts_dp as gc
 from graphcuts_dp.distances import counts, learner
@@ -54,54 +56,26 @@ learn = gc.release_iteratively
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 
 
-EDGES = [(i, j) for i in range(8) for j in range(i) if (i * j) % 3]
-GRAPH = gc.Graph(*zip(*EDGES, strict=True), vertices=8)
 VERTEX = Protect(kind="vertex", degree_bound=5)
-PAIR = gc.Graph([0], [1], vertices=4)
 TINY = gc.Graph(*np.triu_indices(6, 1), vertices=6)
 DENSE = gc.Graph(*np.triu_indices(60, 1), vertices=60)  # sessions correct something
 HEAVY = gc.Graph(*np.triu_indices(90, 1), np.full(4005, 99.0), vertices=90, hide_change=1)
 COMPLETE = gc.BipartiteGraph(*np.divmod(np.arange(900), 30), left=30, right=30)
-HALVES = gc.Groups(GRAPH.vertices, {"half": [0] * 4 + [1] * 4})
-RATINGS = gc.BipartiteGraph([0, 1, 2], [0, 1, 1], left=3, right=2)
-RATED = gc.CutQuery([0], [1])
-CUTS = [gc.CutQuery([i], [j]) for i in range(4) for j in range(4, 8)]
 ROWS = gc.OwnedRows(
     GRAPH.vertices, np.zeros(2, int), np.zeros(1, np.uint64), (np.array([0, 1]), np.array([2, 3]))
 )
-MAP = gc.distances.Metric.path(5)
-PEOPLE = gc.distances.Locations(MAP, [3, 0, 1, 0, 2])
-
-
-def released(graph=None, **options):
-    given = {"epsilon": 1.0, "seed": 1, "fit": gc.Fitting(time_limit=1e-9)} | options
-    return lambda: gc.release_graph(GRAPH if graph is None else graph, **given)
-
-
-def iterative(calibration, delta=1e-6, epsilon=1.0):
-    distinguisher = "response-rank-one" if delta == 0 and calibration == "practical" else "auto"
-    queries = None if distinguisher == "response-rank-one" else CUTS
-    made = gc.Learning(distinguisher=distinguisher, calibration=calibration)
-    terms = {"epsilon": epsilon, "delta": delta, "construction": made, "seed": 1}
-    return lambda: learn(GRAPH, queries, **terms)
-
-
+CUT = gc.CutQuery([0], [4])
 SEEDED = {"epsilon": 1.0, "seed": 1}
 
 
-def distances(mechanism, noise):
-    options = {"mechanism": mechanism, "noise": noise, "delta": 1e-6}
-    return lambda: gc.distances.answer_distances(MAP, PEOPLE, **SEEDED, **options)
+def made(name, *data, **options):
+    return lambda: make(name, *data, **SEEDED | options)
 
 
 def distance_session(delta):
-    terms = SEEDED | {"delta": delta, "queries": 3}
-
     def begin():
         with tempfile.TemporaryDirectory() as folder:
-            store = Path(folder) / "p.db"
-            with gc.distances.open_distance_session(MAP, PEOPLE, store=store, **terms) as made:
-                return made
+            return make("distance session", store=Path(folder) / "p.db", delta=delta, seed=1)
 
     return begin
 
@@ -176,13 +150,6 @@ def dearer_bits(monkeypatch):
     monkeypatch.setattr(plain, "BinaryResponse", lambda e, cap: real(e * HUNDREDTH, cap))
 
 
-def flows(noise, protect):
-    delta = 1e-6 if noise == "gaussian" else 0.0
-    options = {"delta": delta, "noise": noise, "workload": "half", "protect": protect}
-    groups = gc.Groups(PAIR.vertices, {"half": [0, 0, 1, 1], "part": [0, 1, 2, 2]})
-    return lambda: gc.release_flows(PAIR, groups, **SEEDED, **options)
-
-
 def twice(found):
     return found * 2
 
@@ -204,21 +171,21 @@ ENTRIES, DEGREES = of_part("noise_distribution"), of_part("measure_degrees")
 # product: {name: (how it is made, {what is broken: how})}
 CASES = {
     "release_graph": {
-        "response": (released(mechanism="response", noise="binary"), {"entries": ENTRIES}),
+        "response": (made("response"), {"entries": ENTRIES}),
         "auto": (
-            released(noise="laplace"),
+            made("auto", noise="laplace"),
             {"total": of_part("measure_total"), "entries": ENTRIES},
         ),
         "degrees": (
-            released(mechanism="degrees+response", noise="discrete-laplace"),
+            made("auto", mechanism="degrees+response", noise="discrete-laplace"),
             {"degrees": DEGREES, "entries": ENTRIES},
         ),
         "groups": (
-            released(groups=HALVES, noise="discrete-laplace"),
+            made("groups", noise="discrete-laplace"),
             {"sums": of_part("measure_groups"), "entries": ENTRIES},
         ),
         "sparse": (
-            released(HEAVY, mechanism="sparse", fit="auto"),
+            made("sparse", HEAVY, fit=gc.Fitting(time_limit=1e-9)),
             {
                 "counts": of_part("measure_weight_counts"),
                 "kept edges": ENTRIES,
@@ -227,34 +194,31 @@ CASES = {
         ),
     },
     "release_iteratively": {
-        "practical": (iterative("practical"), OFFLINE),
-        "tight": (iterative("tight"), OFFLINE),
-        "pure": (iterative("practical", delta=0.0), OFFLINE),
-        "dr14": (iterative("dr14", delta=0.0), {"total": of_noise(tuning, 50)}),
-        "gru12": (iterative("gru12", epsilon=50.0), OFFLINE),
+        "practical": (made("iterative, practical"), OFFLINE),
+        "tight": (made("iterative, tight"), OFFLINE),
+        "pure": (made("iterative, pure"), OFFLINE),
+        "dr14": (made("iterative, dr14", delta=0.0), {"total": of_noise(tuning, 50)}),
+        "gru12": (made("iterative, gru12", epsilon=50.0), OFFLINE),
         "both players": (
-            lambda: learn(GRAPH, CUTS, delta=1e-6, construction="game:player=both", **SEEDED),
+            made("iterative, both players"),
             {
                 "test": of_noise(construction),
                 "draws": of_result(construction, "root_at_most", twice),
             },
         ),
-        "net": (lambda: learn(PAIR, [gc.CutQuery([1])], construction="net", **SEEDED), STEP),
+        "net": (made("net"), STEP),
         "sensing": (
-            lambda: learn(RATINGS, [RATED], delta=1e-6, construction="sensing:rounds=3", **SEEDED),
+            made("sensing"),
             {
                 "values": of_noise(lists, HUNDREDTH),
                 "choices": of_result(lists, "root_at_most", twice),
             },
         ),
-        **{
-            noise: (lambda noise=noise: learn(GRAPH, CUTS[:3], construction=noise, **SEEDED), STEP)
-            for noise in NORMS
-        },
+        **{noise: (made("answers", construction=noise), STEP) for noise in NORMS},
     },
     "distances.answer_distances": {
         f"{mechanism}, {noise}": (
-            distances(mechanism, noise),
+            made("distances", mechanism=mechanism, noise=noise, delta=1e-6),
             {"coordinates": COORDINATES} if mechanism == "learner" else {"levels": LEVELS},
         )
         for mechanism in ("tree-counts", "histogram", "per-query", "learner")
@@ -271,9 +235,9 @@ CASES = {
         )
     },
     "release_flows": {
-        f"{noise}, {name}": (flows(noise, protect), {"levels": TABLES})
-        for noise in ("laplace", "gaussian")
-        for name, protect in (("edges", EDGE), ("vertex", Protect.vertex(degree_bound=2)))
+        f"{name}, {protect}": (made(name, protect=protect), {"levels": TABLES})
+        for name in ("flows", "flows, gaussian")
+        for protect in (EDGE, VERTEX)
     },
     "release_contributions": {
         "classes": (
@@ -363,7 +327,7 @@ class Own:
     """A distinguisher that says what it costs, and reads nothing."""
 
     name, call, usual_shortfall = "own", None, 0.0
-    universe = Universe(8)
+    universe = Universe(6)
 
     def __init__(self, setup):
         self.setup = setup
@@ -381,7 +345,7 @@ class Own:
         return self
 
     def find(self, *_):
-        return Found(query=CUTS[0], sign=None)
+        return Found(query=CUT, sign=None)
 
 
 def test_a_distinguisher_of_ones_own_that_costs_more_than_it_was_given_is_refused():
@@ -449,7 +413,7 @@ BUDGET = {"epsilon": 2.0, "delta": 1e-6}
 ROOTS = {
     "session": mirror_descent("2,p", **BUDGET),
     "release": lambda: learn(
-        COMPLETE, [CUTS[0]], construction=gc.Learning(rule="mirror-descent", norm="2,p"), **BUDGET
+        COMPLETE, [CUT], construction=gc.Learning(rule="mirror-descent", norm="2,p"), **BUDGET
     ),
 }
 
@@ -524,12 +488,12 @@ def test_without_delta_the_cost_is_pure(made, given):
     assert made(**given, epsilon=0.5, delta=0.0).cost.pure == Fraction(1, 2)
 
 
-@pytest.mark.parametrize("made", [GaussianRankOne, PowerRankOne])
+@pytest.mark.parametrize("made", [GaussianRankOne, partial(PowerRankOne, delta=1e-6)])
 @pytest.mark.parametrize("rho", [0.0, -1.0, 1e-13, math.nan, math.inf])
 def test_a_rho_out_of_range_is_refused(made, rho):
-    made(universe=UNIVERSE, grid=Grid(), rho=0.1, delta=1e-6)
+    made(universe=UNIVERSE, grid=Grid(), rho=0.1)
     with pytest.raises(ParameterError, match="rho"):
-        made(universe=UNIVERSE, grid=Grid(), rho=rho, delta=1e-6)
+        made(universe=UNIVERSE, grid=Grid(), rho=rho)
 
 
 DISTINGUISHERS = [

@@ -2,9 +2,11 @@
 
 import math
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
+from helpers import random_graph
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from noisy_numbers import degrees_of, total_of
@@ -22,8 +24,7 @@ from graphcuts_dp.release.measuring import measure
 from graphcuts_dp.release.releases import release_graph
 from graphcuts_dp.release.shares import (
     EARLY_SHARE,
-    LEAST_SHARE,
-    MOST_SHARE,
+    HIDDEN_SHARE,
     TOTAL_SHARE,
     Prospect,
     Response,
@@ -32,30 +33,17 @@ from graphcuts_dp.release.shares import (
 )
 from graphcuts_dp.results.release import Release
 
-SHAPES = [None, (5, 9)]  # a graph of 30 vertices, or a bipartite one
+SHAPES = [30, (5, 9)]  # a graph of 30 vertices, or a bipartite one
 
 
-def graph_of(shape, density=0.3, seed=0, cap=None):
-    rng = np.random.default_rng(seed)
-    if shape is None:
-        ends = np.nonzero(np.triu(rng.random((30, 30)) < density, 1))
-    else:
-        ends = np.nonzero(rng.random(shape) < density)
-    weights = None if cap is None else cap * (1 - rng.random(len(ends[0])))
-    if shape is None:
-        return Graph(*ends, weights, vertices=30, weight_cap=cap)
-    return BipartiteGraph(*ends, weights, left=shape[0], right=shape[1], weight_cap=cap)
+def graph_of(shape=30, **options):
+    return random_graph(shape, **{"hide_change": None} | options)
 
 
 def drawn(graph, how, *, epsilon=1.0, noise="binary", share=None, seed=0):
+    source, response = SeededEntropy(seed), Response(how, degree_share=share)
     return Release(
-        measurements=measure(
-            graph,
-            epsilon=epsilon,
-            noise=noise,
-            source=SeededEntropy(seed),
-            response=Response(how, degree_share=share),
-        )
+        measurements=measure(graph, epsilon=epsilon, noise=noise, source=source, response=response)
     )
 
 
@@ -130,23 +118,15 @@ def neighbours(draw):
     """A graph with weights within a cap, and the same with another weight for one pair."""
     cap = draw(st.sampled_from([0.3, 1.0, 2.0, 7.0]))
     weight = st.floats(0, cap)
-    shape = draw(st.sampled_from([(4, 4), (2, 3)]))
-    cells = [(i, j) for i in range(shape[0]) for j in range(shape[1])]
-    pairs = [(i, j) for i, j in cells if i < j] if shape == (4, 4) else cells
-    weights = draw(st.lists(weight, min_size=len(pairs), max_size=len(pairs)))
+    weights = draw(st.lists(weight, min_size=6, max_size=6))  # four vertices, or two and three
     other = list(weights)
-    other[draw(st.integers(0, len(pairs) - 1))] = draw(weight)
+    other[draw(st.integers(0, 5))] = draw(weight)
     noise = draw(st.sampled_from(["laplace"] if cap == 0.3 else ["laplace", "discrete-laplace"]))
-    both = []
-    for values in (weights, other):
-        edges = [(i, j, w) for (i, j), w in zip(pairs, values, strict=True) if w > 0]
-        rows, columns, w = np.array(edges).reshape(-1, 3).T
-        rows, columns = rows.astype(int), columns.astype(int)
-        if shape == (4, 4):
-            both.append(Graph(rows, columns, w, vertices=4, weight_cap=cap))
-        else:
-            both.append(BipartiteGraph(rows, columns, w, left=2, right=3, weight_cap=cap))
-    return *both, noise
+    made = draw(st.sampled_from([
+        partial(Graph, *np.triu_indices(4, 1), vertices=4),
+        partial(BipartiteGraph, *np.indices((2, 3)).reshape(2, -1), left=2, right=3),
+    ]))  # fmt: skip
+    return *(made(values, weight_cap=cap) for values in (weights, other)), noise
 
 
 @pytest.mark.usefixtures("no_noise")
@@ -191,7 +171,7 @@ def test_the_exact_loss_of_degrees_and_total_is_within_epsilon():
 @pytest.mark.parametrize("shape", SHAPES)
 def test_without_noise_degrees_and_total_are_right(shape):
     for cap in (None, 2.5):
-        graph = graph_of(shape, cap=cap)
+        graph = graph_of(shape, largest=cap, weight_cap=cap)
         distribution = distribution_for(graph, "laplace", 1.0)
         noisy = measure_degrees(graph, distribution, epsilon=Fraction(1), source=None)
         total = measure_total(graph, distribution, epsilon=Fraction(1), source=None)
@@ -202,7 +182,7 @@ def test_without_noise_degrees_and_total_are_right(shape):
         assert (noisy.values[0] <= dense.sum(axis=1) + 1e-9).all()
         assert noisy.total == pytest.approx(dense.sum(), abs=off * max(dense.shape))
         assert total.total == pytest.approx(dense.sum(), abs=off * max(dense.shape))
-        assert (len(noisy.steps) == 1) == (shape is None)
+        assert (len(noisy.steps) == 1) == (shape == 30)
 
 
 class Untouchable:
@@ -230,7 +210,7 @@ def test_the_choice_depends_on_the_noisy_total_alone(share):
 @pytest.mark.parametrize("shape", SHAPES)
 def test_with_the_parts_replaced_nothing_of_the_graph_is_read(shape, monkeypatch):
     """Equal noisy parts, equal results: an empty graph and a full one."""
-    empty, full = (graph_of(shape, density) for density in (0.0, 1.0))
+    empty, full = (graph_of(shape, density=density) for density in (0.0, 1.0))
     noisy = drawn(graph_of(shape), "response", epsilon=0.5).noisy
     degrees = drawn(graph_of(shape), "degrees+response", epsilon=0.4).degrees
     for value in (-1e6, 0.0, 50.0, 300.0, 1e6):
@@ -248,7 +228,7 @@ def test_with_the_parts_replaced_nothing_of_the_graph_is_read(shape, monkeypatch
 def test_the_stated_epsilon_is_never_below_the_exact_one():
     for epsilon in (Fraction(1, 3), Fraction(2, 7), Fraction(10, 9)):
         for how in ("response", "auto"):
-            data = drawn(graph_of(None), how, epsilon=epsilon)
+            data = drawn(graph_of(), how, epsilon=epsilon)
             assert sum(part.epsilon for part in data.measurements.values) == epsilon
             assert epsilon <= Fraction(data.guarantee.epsilon) < epsilon * (1 + Fraction(1, 2**50))
 
@@ -279,7 +259,7 @@ def test_the_share_of_degrees():
         share = degree_share(n)
         assert float(share / (1 - share)) == pytest.approx(2 * n**-0.25, rel=0.01)
     prospect = Prospect((400, 400), 1.0, "binary", Fraction(1, 3))
-    assert prospect.hidden(0.0, Fraction(1)) == prospect.beside == Fraction(1, 3)  # what users set
+    assert prospect.hidden == prospect.beside == Fraction(1, 3)  # what users set
 
 
 @pytest.mark.parametrize(
@@ -305,7 +285,7 @@ def test_choices_that_make_no_sense_are_refused(options, match):
 @pytest.mark.parametrize(("epsilon", "share"), [(1.0, 1e-9), (1.0, 1 - 1e-9), (1e-6, None)])
 def test_budgets_too_small_to_split(epsilon, share, spent):
     """Refused when asked for, left whole otherwise; in both cases before anything is drawn."""
-    graph = graph_of(None)
+    graph = graph_of()
     with pytest.raises(ParameterError, match="mechanism='response'"):
         drawn(graph, "degrees+response", epsilon=epsilon, share=share)
     assert not spent
@@ -317,20 +297,19 @@ def test_budgets_too_small_to_split(epsilon, share, spent):
 @pytest.mark.parametrize("how", ["auto", "degrees+response", "response"])
 def test_the_least_distribution_is_the_one_that_is_used_when_everything_is_bought(how, spent):
     share = None if how == "response" else 0.25
-    told = mechanism.least_distribution(
-        graph_of(None), "binary", 1.0, Response(how, degree_share=share)
-    ).epsilon
+    asked = Response(how, degree_share=share)
+    told = mechanism.least_distribution(graph_of(), "binary", 1.0, asked).epsilon
     whole = (1 - TOTAL_SHARE) * (1 - EARLY_SHARE) if how == "auto" else 1
     assert told == whole * (1 if share is None else Fraction(3, 4))
-    drawn(graph_of(None), how, share=share)
+    drawn(graph_of(), how, share=share)
     assert told <= spent["randomized_response"]
     assert (told == spent["randomized_response"]) or how == "auto"
 
 
 def test_no_part_is_below_the_least_epsilon(spent):
     least = min(TOTAL_SHARE, (1 - TOTAL_SHARE) * EARLY_SHARE)
-    assert least < (1 - TOTAL_SHARE) * (1 - EARLY_SHARE) * (1 - MOST_SHARE)
-    data = drawn(graph_of(None), "auto", epsilon=SMALLEST_EPSILON / float(least) * 1.001)
+    assert least < (1 - TOTAL_SHARE) * (1 - EARLY_SHARE) * (1 - HIDDEN_SHARE)
+    data = drawn(graph_of(), "auto", epsilon=SMALLEST_EPSILON / float(least) * 1.001)
     assert data.total is not None
     assert min(spent.values()) >= SMALLEST_EPSILON
 
@@ -352,9 +331,6 @@ def test_caps_that_sums_of_weights_could_overflow():
     noisy = measure_degrees(full, distribution, epsilon=Fraction(1), source=SeededEntropy(0))
     # Noise of scale 2^32: 30 of them have probability e^-30 a vertex.
     assert np.abs(noisy.steps[0] - 49 * 2**31).max() < 30 * 2**32
-
-
-# On disk.
 
 
 # What early degrees are for.
@@ -399,22 +375,19 @@ def test_early_degrees_of_few_equal_vertices_are_not_taken_for_uneven():
     assert len(wrong) <= 3
 
 
-def test_the_less_entries_can_show_the_more_goes_to_degrees():
+def test_degrees_get_most_where_entries_can_show_nothing():
     """Signals of 0 to 4.7 times the noise's edge: blocks may show from 1.6 on."""
     prospect, whole = Prospect((400, 400), 1.0, "binary"), Fraction(1)
-    shares = [prospect.share_from_total(400.0 * degree, whole) for degree in (-9, 0, 5, 15, 28)]
-    assert shares == sorted(shares, reverse=True)
-    assert (shares[0], shares[-1]) == (MOST_SHARE, LEAST_SHARE)
-    assert MOST_SHARE > shares[3] > LEAST_SHARE
-    assert prospect.share_from_total(400 * 45.0, whole) is None
-    assert prospect.share_from_total(400 * 90.0, whole) == degree_share(400)
     # Nearly full graphs, as full as these are empty, but for what missing neighbours count.
-    assert prospect.share_from_total(400 * 370.0, whole) > LEAST_SHARE
+    for degree in (-9, 0, 5, 15, 28, 370):
+        assert prospect.share_from_total(400.0 * degree, whole) == HIDDEN_SHARE
+    assert prospect.share_from_total(400 * 45.0, whole) is None
+    assert prospect.share_from_total(400 * 90.0, whole) == degree_share(400) < HIDDEN_SHARE
 
 
 def test_even_degrees_leave_all_to_the_entries_and_uneven_ones_do_not():
     prospect = Prospect((400, 400), 1.0, "binary")
-    for degree, uneven in ((45.0, LEAST_SHARE), (60.0, degree_share(400))):
+    for degree, uneven in ((45.0, HIDDEN_SHARE), (60.0, degree_share(400))):
         for spread_of, share in ((3.0, 0), (60.0, uneven)):
             early = noisy_normal(spread_of)
             assert prospect.share_from_degrees(early, 400 * degree, Fraction(1)) == share
@@ -424,16 +397,16 @@ def test_early_degrees_that_err_by_more_than_the_mean_are_not_bought():
     """At .5 they err by 71: in a graph of 242 vertices a mean degree of 65 would pass for even."""
     prospect = Prospect((242, 242), 1.0, "binary")
     assert prospect._signal(242 * 65.0) > 1.6 * prospect.edge(Fraction(1, 2))
-    assert prospect.share_from_total(242 * 65.0, Fraction(1, 2)) == LEAST_SHARE
+    assert prospect.share_from_total(242 * 65.0, Fraction(1, 2)) == HIDDEN_SHARE
     assert prospect.share_from_total(242 * 80.0, Fraction(1, 2)) is None
 
 
 def test_where_the_total_shows_nothing_the_parts_add_up_to_epsilon(spent):
-    graph = graph_of(None, 0.1)
+    graph = graph_of(density=0.1)
     data = drawn(graph, "auto")
     assert sum(spent.values()) == 1
     parts = {value.name: value.epsilon for value in data.measurements.values}
-    assert LEAST_SHARE <= parts["degrees"] / (1 - TOTAL_SHARE) <= MOST_SHARE
+    assert parts["degrees"] == HIDDEN_SHARE * (1 - TOTAL_SHARE)
     told = mechanism.least_distribution(graph, "binary", 1.0, Response()).epsilon
     assert told <= parts["entries"]
 

@@ -78,6 +78,7 @@ def test_every_fit_and_noise_stays_in_the_box(kind, noise, fit):
         else:
             assert (made.fit.value, made.fit.lower, made.fit.gap) == (None, None, None)
         assert made.fit.method == ("maximum-entropy" if fit == "auto" else fit)
+        assert ("fit_gap" in made.facts()) == (fit in NORM_FITS)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,10 @@
-"""Density-based exploration and reconstruction: a quadtree of counts, edges in its leaves."""
+"""Density-based exploration and reconstruction: a quadtree of counts, edges in its leaves.
+
+Vertices stay in their public order, which helps where neighbours have near numbers: the paper's
+private relabelling is left out. Budgets are a third each for counts, cuts and edges. Public code
+(github.com/hiepbkhn/itce2011) counts an edge in both halves of the matrix with the noise for one,
+takes the number of edges of the whole matrix without noise, and draws with floating-point chances.
+"""
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
@@ -104,11 +110,4 @@ DER = contender(
     name="der",
     source="Chen, Fung, Yu, Desai, VLDB Journal 2014",
     most_vertices=5_000,
-    note=(
-        "Vertices stay in their public order, which helps where neighbours have near numbers: the "
-        "paper's private relabelling is left out. Budgets are a third each for counts, "
-        "cuts and edges. Public code (github.com/hiepbkhn/itce2011) counts an edge in both halves "
-        "of the matrix with the noise for one, takes the number of edges of the whole matrix "
-        "without noise, and draws with floating-point chances."
-    ),
 )

@@ -1,4 +1,9 @@
-"""Noisy degrees, and a graph of dense blocks of vertices of like degree."""
+"""Noisy degrees, and a graph of dense blocks of vertices of like degree.
+
+How dense blocks are is a public rule of the degree, since fitting it would cost budget. PGB's code
+adds noise for one degree where an edge changes two, which spends 2 epsilon, and gives sorted
+degrees to vertices in the order of their numbers.
+"""
 
 from graphcuts_dp.graph.adjacency import AnyGraph
 from scripts.benchmark.baselines import noisy_degrees
@@ -28,9 +33,4 @@ DGG = contender(
     name="dgg",
     source="Qin et al., CCS 2017; model BTER: Seshadhri, Kolda, Pinar, 2012",
     most_vertices=100_000,
-    note=(
-        "How dense blocks are is a public rule of the degree, since fitting it would cost budget. "
-        "PGB's code adds noise for one degree where an edge changes two, which spends 2 epsilon, "
-        "and gives sorted degrees to vertices in the order of their numbers."
-    ),
 )

@@ -1,4 +1,9 @@
-"""The noisy histogram of degrees, and a random graph with such degrees."""
+"""The noisy histogram of degrees, and a random graph with such degrees.
+
+A tenth of epsilon buys the largest degree, up to which counts go. PGB's code takes it from the
+private graph: how many counts there are then tells it exactly; and its graph has another number of
+vertices. Vertices get their degrees at random, since a histogram does not tell whose they are.
+"""
 
 from fractions import Fraction
 from typing import NamedTuple, final
@@ -95,10 +100,4 @@ DP_1K = contender(
     name="dp-1k",
     source="Wang, Wu, Transactions on Data Privacy 2013",
     most_vertices=100_000,
-    note=(
-        "A tenth of epsilon buys the largest degree, up to which counts go. PGB's code takes "
-        "it from the private graph: how many counts there are then tells it exactly; and its graph "
-        "has another number of vertices. Vertices get their degrees at random, since a histogram "
-        "does not tell whose they are."
-    ),
 )

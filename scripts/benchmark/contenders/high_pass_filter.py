@@ -1,4 +1,11 @@
-"""The high-pass filter: noisy weights of the edges that a threshold leaves, and no others."""
+"""The high-pass filter: noisy weights of the edges that a threshold leaves, and no others.
+
+Grid noise in place of floats. The threshold is the least one that the promise needs: neighbours
+differ in one pair, so that no logarithm of the number of pairs is paid as in the paper, where no
+pair at all may pass wrongly. Without weights, 1 lies so far below the threshold that hardly any
+edge passes: the method is for heavy edges. A weight cap widens noise and threshold, since a pair
+may then change by the whole cap.
+"""
 
 import math
 from fractions import Fraction
@@ -108,11 +115,4 @@ HIGH_PASS_FILTER = contender(
     weights=True,
     most_vertices=1_000_000,
     needs_delta=True,
-    note=(
-        "Grid noise in place of floats. The threshold is the least one that the promise needs: "
-        "neighbours differ in one pair, so that no logarithm of the number of pairs is paid as "
-        "in the paper, where no pair at all may pass wrongly. Without weights, 1 lies so far "
-        "below the threshold that hardly any edge passes: the method is for heavy edges. A "
-        "weight cap widens noise and threshold, since a pair may then change by the whole cap."
-    ),
 )

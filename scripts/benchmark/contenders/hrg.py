@@ -1,4 +1,10 @@
-"""A hierarchical random graph: a tree by a Markov chain, noisy numbers of edges across nodes."""
+"""A hierarchical random graph: a tree by a Markov chain, noisy numbers of edges across nodes.
+
+The proof needs the stationary law of a Markov chain, which finitely many steps do not reach. The
+public code also stops by the likelihoods of the private graph, writes ten sampled graphs for the
+budget of one, and draws floating-point noise; here the number of steps is public, 1,000 for each
+vertex, the fewest of that code.
+"""
 
 import math
 from collections.abc import Iterator
@@ -119,10 +125,4 @@ HRG = contender(
     source="Xiao, Chen, Tan, KDD 2014",
     most_vertices=300,
     claim_holds=False,
-    note=(
-        "The proof needs the stationary law of a Markov chain, which finitely many steps do not "
-        "reach. The public code also stops by the likelihoods of the private graph, writes ten "
-        "sampled graphs for the budget of one, and draws floating-point noise; here the number of "
-        "steps is public, 1,000 for each vertex, the fewest of that code."
-    ),
 )

@@ -1,4 +1,8 @@
-"""The sorted degrees with noise, made to ascend again, and a random graph with such degrees."""
+"""The sorted degrees with noise, made to ascend again, and a random graph with such degrees.
+
+The paper releases degrees; the graph that has them is drawn here. Vertices get their degrees at
+random, since ranks do not tell whose they are.
+"""
 
 from fractions import Fraction
 
@@ -62,8 +66,4 @@ ISOTONIC_DEGREES = contender(
     name="isotonic-degrees",
     source="Hay, Li, Miklau, Jensen, ICDM 2009",
     most_vertices=100_000,
-    note=(
-        "The paper releases degrees; the graph that has them is drawn here. Vertices get their "
-        "degrees at random, since ranks do not tell whose they are."
-    ),
 )

@@ -1,4 +1,15 @@
-"""The Johnson-Lindenstrauss transform: random projections of the edges, and cuts of those."""
+"""The Johnson-Lindenstrauss transform: random projections of the edges, and cuts of those.
+
+The paper's noise is a real Gaussian, which floats can only imitate; here it is a discrete Gaussian
+on a grid, drawn exactly, with a proof that its losses are those of the real one. The weight w that
+is added to the complete graph is the least one that moments of the loss of all rows allow. The
+paper's own, sqrt(32 r ln(2/delta)) ln(4r/delta)/epsilon, is about 7,000 for 256 rows at epsilon 1
+and delta 1e-6, and its algorithm needs w < n; here it is 116, and any number of vertices will do:
+weights are not scaled by 1 - w/n, which only makes w larger. There is a row for each vertex, from
+256 to 1,024 rows: the method is for cuts that are fixed beforehand, and fewer rows make the worst
+of all cuts worse. A public implementation spends epsilon on each row, not on all of them, and adds
+weight only to directions that the edges span, so that a vertex without edges is seen.
+"""
 
 import math
 from collections.abc import Callable
@@ -229,17 +240,4 @@ JOHNSON_LINDENSTRAUSS = contender(
         "differential privacy, FOCS 2012; Upadhyay, ASIACRYPT 2013"
     ),
     needs_delta=True,
-    note=(
-        "The paper's noise is a real Gaussian, which floats can only imitate; here it is a "
-        "discrete Gaussian on a grid, drawn exactly, with a proof that its losses are those of "
-        "the real one. The weight w that is added to the complete graph is the least one that "
-        "moments of the loss of all rows allow. The paper's own, sqrt(32 r ln(2/delta)) "
-        "ln(4r/delta)/epsilon, is about 7,000 for 256 rows at epsilon 1 and delta 1e-6, and its "
-        "algorithm needs w < n; here it is 116, and any number of vertices will do: weights are "
-        "not scaled by 1 - w/n, which only makes w larger. There is a row for each vertex, from "
-        "256 to 1,024 rows: the method is for cuts that are fixed beforehand, and fewer rows make "
-        "the worst of all cuts worse. A public implementation "
-        "spends epsilon on each row, not on all of them, and adds weight only to directions that "
-        "the edges span, so that a vertex without edges is seen."
-    ),
 )

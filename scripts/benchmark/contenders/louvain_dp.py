@@ -1,4 +1,13 @@
-"""LouvainDP: communities of a filtered noisy super-graph, and a block model of these."""
+"""LouvainDP: communities of a filtered noisy super-graph, and a block model of these.
+
+The paper finds communities and publishes no graph; here half of epsilon goes to the counts of edges
+within and between them, which are spread evenly. Which empty cells of the super-graph pass the
+filter is drawn cell by cell. The paper lets a fixed number of them pass, computed from the noisy
+number of filled cells: given that number, one that is filled comes on top of these, so that a count
+too many tells of it. Two public implementations let no empty cell pass (one puts noise on filled
+cells alone, the other fills up with cells that were filled), so that a cell that is seen has an
+edge for certain. A fiftieth of epsilon, in place of .01, buys the number of filled cells.
+"""
 
 import math
 from dataclasses import dataclass
@@ -161,15 +170,4 @@ LOUVAIN_DP = contender(
     name="louvain-dp",
     source="Nguyen, Imine, Rusinowitch: Detecting communities under differential privacy, 2016",
     most_vertices=4_000,
-    note=(
-        "The paper finds communities and publishes no graph; here half of epsilon goes to the "
-        "counts of edges within and between them, which are spread evenly. Which empty cells of "
-        "the super-graph pass the filter is drawn cell by cell. The paper lets a fixed number of "
-        "them pass, computed from the noisy number of filled cells: given that number, one that is "
-        "filled comes on top of these, so that a count too many tells of it. "
-        "Two public implementations let no empty cell pass (one puts noise on filled cells "
-        "alone, the other fills up with cells that were filled), so that a cell that is seen "
-        "has an edge for certain. A fiftieth of epsilon, in place of .01, buys the number of "
-        "filled cells."
-    ),
 )

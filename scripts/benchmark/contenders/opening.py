@@ -1,5 +1,6 @@
 """What contenders begin with, and what they promise in the end."""
 
+import inspect
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, final
@@ -91,9 +92,13 @@ def contender(body: Callable[[Run], Estimate | Submission], **about: Any) -> Con
 
     Args:
         body: returns an estimate, after `Run.spend`; or a submission with its own guarantee.
-        about: fields of `Contender` but `method`. Graphs of other kinds, and weights that it does
-            not take, are refused.
+        about: fields of `Contender` but `method`. Without a note, it is what the docstring of the
+            body's module says after its first line. Graphs of other kinds, and weights that it
+            does not take, are refused.
     """
+    if "note" not in about:
+        text = inspect.getdoc(inspect.getmodule(body)) or ""
+        about["note"] = " ".join(text.partition("\n\n")[2].split())
 
     def method(
         graph: AnyGraph,

@@ -1,4 +1,14 @@
-"""PrivGraph: communities found privately, then what is within and between them, then a graph."""
+"""PrivGraph: communities found privately, then what is within and between them, then a graph.
+
+Integer noise in place of floats. The exponential mechanism has twice the public code's rate, which
+spends only half of its share: an edge more raises one score of each end. Vertices choose among all
+communities that were found, also those that became empty; in the public code a graph without edges
+skips the choice and gets a community for each vertex, which tells that it has none: that is no
+differential privacy at any epsilon. The public code draws the ends of edges between communities
+from the last community, whatever the pair (an index left over from an earlier loop), and counts
+each edge within a super-vertex twice; here neither. Pairs between communities are drawn without
+repetition, so that their number is what was measured.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -243,15 +253,4 @@ PRIVGRAPH = contender(
     name="privgraph",
     source="Yuan, Zhang, Du, Chen, Cheng, Sun: PrivGraph, USENIX Security 2023",
     most_vertices=10_000,
-    note=(
-        "Integer noise in place of floats. The exponential mechanism has twice the public code's "
-        "rate, which spends only half of its share: an edge more raises one score of each end. "
-        "Vertices choose among all communities that were found, also those that became empty; in "
-        "the public code a graph without edges skips the choice and gets a community for each "
-        "vertex, which tells that it has none: that is no differential privacy at any epsilon. "
-        "The public code draws the ends of edges between communities from the last community, "
-        "whatever the pair (an index left over from an earlier loop), and counts each edge within "
-        "a super-vertex twice; here neither. Pairs between communities are drawn without "
-        "repetition, so that their number is what was measured."
-    ),
 )

@@ -1,4 +1,15 @@
-"""PrivSKG: a stochastic Kronecker graph that has the moments of noisy degrees."""
+"""PrivSKG: a stochastic Kronecker graph that has the moments of noisy degrees.
+
+The paper fits edges, stars of two and of three edges, and triangles, whose noise follows a smooth
+bound on their sensitivity and costs a delta. Here all of epsilon buys degrees, and the three kinds
+of stars are fitted, which determine the three numbers of the model; the promise is pure. Stars are
+counted without bias from integer noise in place of sorting and averaging. The model has no vertices
+of its own: they are matched to those of the graph by noisy degrees, the least of 2^k that are too
+many are left out, and chances are scaled to the number of edges. A public implementation gives
+degrees noise for a sensitivity of 1 in place of 2, multiplies noisy degrees with the true ones when
+it counts stars, and scales the noise of triangles by the graph's own sensitivity, which tells of
+the graph: none of these keeps its epsilon.
+"""
 
 import math
 from dataclasses import dataclass
@@ -216,17 +227,4 @@ PRIVSKG = contender(
     source="Mir, Wright: A differentially private estimator for the stochastic Kronecker graph "
     "model, 2012",
     most_vertices=4_000,
-    note=(
-        "The paper fits edges, stars of two and of three edges, and triangles, whose noise "
-        "follows a smooth bound on their sensitivity and costs a delta. Here all of epsilon buys "
-        "degrees, and the three kinds of stars are fitted, which determine the three numbers of "
-        "the model; the promise is pure. Stars are counted without bias from integer noise in "
-        "place of sorting and averaging. The model has no vertices of its own: they are matched to "
-        "those of the graph by noisy degrees, the least of 2^k that are too many are left out, "
-        "and chances are scaled to the number of edges. A "
-        "public implementation gives degrees noise for a sensitivity of 1 in place of 2, "
-        "multiplies noisy degrees with the true ones when it counts stars, and scales the noise "
-        "of triangles by the graph's own sensitivity, which tells of the graph: none of these "
-        "keeps its epsilon."
-    ),
 )

@@ -1,4 +1,11 @@
-"""The top-m filter: as many pairs as there are edges, by a noisy count, with the largest noise."""
+"""The top-m filter: as many pairs as there are edges, by a noisy count, with the largest noise.
+
+The filter's own law, at linear cost by drawing only what passes a threshold. The paper's linear
+algorithm, as its authors' code, fills up with uniform false edges to a number that is fixed first:
+where few are needed this tells true ones, and exceeds epsilon. So does PGB's code, which also lets
+dropped edges come back as false ones and gets the threshold wrong. All of these draw floating-point
+noise.
+"""
 
 import math
 from fractions import Fraction
@@ -138,11 +145,4 @@ TMF = contender(
     source="Nguyen, Imine, Rusinowitch, ASONAM 2015",
     kinds=frozenset({"undirected", "directed", "bipartite"}),
     most_vertices=100_000,
-    note=(
-        "The filter's own law, at linear cost by drawing only what passes a threshold. The paper's "
-        "linear algorithm, as its authors' code, fills up with uniform false edges to a number "
-        "that is fixed first: where few are needed this tells true ones, and exceeds epsilon. So "
-        "does PGB's code, which also lets dropped edges come back as false ones and gets the "
-        "threshold wrong. All of these draw floating-point noise."
-    ),
 )

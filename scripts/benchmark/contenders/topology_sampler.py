@@ -1,4 +1,13 @@
-"""The topology sampler: as many pairs as there are edges, edges being likelier, exactly."""
+"""The topology sampler: as many pairs as there are edges, edges being likelier, exactly.
+
+The exponential mechanism over all sets of pairs of one size, for graphs without weights: there the
+score, minus the distance to the true graph, is twice the number of true edges in the set up to a
+constant, and moves one way, so that e^(epsilon edges) is private in place of half that exponent. It
+is drawn exactly, by how many edges are in the set, in linear time; the later paper's Markov chain
+only comes near it and pays for that with a delta. The size of the set, which is the number of
+edges, is not taken as public: a tenth of epsilon buys it. The noise that the paper puts on weights
+has no place here.
+"""
 
 import math
 from decimal import Decimal
@@ -145,14 +154,4 @@ TOPOLOGY_SAMPLER = contender(
     ),
     kinds=frozenset({"undirected", "directed", "bipartite"}),
     most_vertices=100_000,
-    note=(
-        "The exponential mechanism over all sets of pairs of one size, for graphs without "
-        "weights: there the score, minus the distance to the true graph, is twice the number of "
-        "true edges in the set up to a constant, and moves one way, so that e^(epsilon edges) "
-        "is private in place of half that exponent. It is drawn exactly, by how many edges are "
-        "in the set, in linear time; the later paper's Markov chain only comes near it and pays "
-        "for that with a delta. The size of the set, which is the number of edges, is not taken as "
-        "public: a tenth of epsilon buys it. The noise that the paper puts on weights has no "
-        "place here."
-    ),
 )

@@ -9,14 +9,13 @@ them; the twins must be rejected at that level.
 
 import itertools
 import math
-import multiprocessing
-import os
 from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
 import pytest
 import scipy.stats
+from p_values import chi_square, dependence
 
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.graph.adjacency import Graph
@@ -27,7 +26,6 @@ from graphcuts_dp.privacy.distributions import ValueNoise
 from graphcuts_dp.privacy.noise import (
     Choice,
     SeededEntropy,
-    SystemEntropy,
     exponential_choice,
     happens,
     noisy_maximum,
@@ -47,17 +45,11 @@ def tail_of_count(count, trials, probability):
     return 2 * min(below, above)
 
 
-def chi_square(samples, masses):
-    """p-value of samples 0, 1, ... under masses; the last ones are put together."""
-    masses = np.asarray(masses, dtype=float)
-    kept = int((masses * len(samples) >= LEAST).argmin()) or len(masses)
-    observed = np.bincount(np.minimum(samples, kept), minlength=kept + 1).astype(float)
-    expected = np.append(masses[:kept], 1 - masses[:kept].sum()) * len(samples)
-    if expected[-1] < LEAST:
-        observed = np.append(observed[:-2], observed[-2:].sum())
-        expected = np.append(expected[:-2], expected[-2:].sum())
-    statistic = ((observed - expected) ** 2 / expected).sum()
-    return scipy.stats.chi2.sf(statistic, len(expected) - 1)
+def fit(samples, masses):
+    """p-value of samples 0, 1, ... under masses; whatever is beyond them is one cell."""
+    chances = np.append(masses, max(0.0, 1 - np.sum(masses)))
+    counts = np.bincount(np.minimum(samples, len(masses)), minlength=len(chances))
+    return chi_square(counts, chances, LEAST)
 
 
 class Tail:
@@ -137,7 +129,7 @@ def test_geometric_tails(rate, bits):
     least = math.floor(bits * math.log(2) / r)  # the smallest that can come out
     assert samples.min() >= least
     beyond = np.minimum(np.exp(bits * math.log(2) - r * np.arange(least, least + 60)), 1.0)
-    assert chi_square(samples - least, -np.diff(beyond)) > LEVEL
+    assert fit(samples - least, -np.diff(beyond)) > LEVEL
 
 
 @pytest.mark.parametrize("bits", [17, 30, 45])
@@ -241,7 +233,7 @@ def test_choices_have_their_distribution(rate):
     masses = np.exp(float(rate) * (SCORES - SCORES.max()))
     order = np.argsort(-masses, kind="stable")
     ranks = np.argsort(order)
-    assert chi_square(ranks[drawn], masses[order] / masses.sum()) > LEVEL
+    assert fit(ranks[drawn], masses[order] / masses.sum()) > LEVEL
     # Of 3 and 7 the first wins if its noise is at least 4 more: sum of (1 - r) r^g r^(g + 4).
     won = np.array([noisy_maximum(SCORES[1:3], rate, source) for _ in range(FEW)]) == 0
     r = math.exp(-float(rate))
@@ -256,26 +248,14 @@ def test_noise_on_values_has_its_distribution(distribution):
     k = np.arange(0, 60)
     masses = np.exp(-k / 3 if distribution == "laplace" else -(k**2) / (2 * scale))
     masses[1:] *= 2
-    assert chi_square(np.abs(drawn), masses / masses.sum()) > LEVEL
-
-
-def dependence(first, second, cells=4):
-    """p-value of a chi-square test of independence, in cells by rank."""
-    codes = []
-    for values in (first, second):
-        edges = np.unique(np.quantile(values, np.linspace(0, 1, cells + 1)[1:-1]))
-        codes.append(np.searchsorted(edges, values, side="left"))
-    table = np.zeros((codes[0].max() + 1, codes[1].max() + 1))
-    np.add.at(table, tuple(codes), 1)
-    assert (table.sum(0).min() * table.sum(1).min()) / len(first) > LEAST
-    return scipy.stats.chi2_contingency(table, correction=False).pvalue
+    assert fit(np.abs(drawn), masses / masses.sum()) > LEVEL
 
 
 def test_streams_that_are_split_off_are_independent():
     streams = [part for part in SeededEntropy(4).split(3) for part in (part, *part.split(1))]
     drawn = [noise.sample_discrete_laplace(Fraction(1, 9), 60_000, part) for part in streams]
     for first, second in itertools.combinations(drawn, 2):
-        assert dependence(first, second) > LEVEL
+        assert dependence(first, second, 4) > LEVEL
 
 
 def test_blocks_of_a_noisy_matrix_are_independent():
@@ -286,67 +266,7 @@ def test_blocks_of_a_noisy_matrix_are_independent():
     assert rows[-1] < 500
     blocks = [steps[row : row + 80, 600:].ravel() for row in rows]
     for first, second in itertools.combinations(blocks, 2):
-        assert dependence(first, second) > LEVEL
-
-
-DRAWN = 40_000
-
-
-class Buffered:
-    """A twin with a buffer of its own, which children inherit."""
-
-    seed = None
-
-    def __init__(self):
-        self._buffer = np.empty(0, dtype=np.uint8)
-
-    def bytes(self, count):
-        if len(self._buffer) < count:
-            self._buffer = np.frombuffer(os.urandom(count + (1 << 20)), dtype=np.uint8)
-        taken, self._buffer = self._buffer[:count], self._buffer[count:]
-        return taken
-
-
-SOURCES = {"ours": SystemEntropy(), "twin": Buffered()}
-
-
-def _sample(name):
-    return noise.sample_discrete_laplace(Fraction(1, 9), DRAWN, SOURCES[name])
-
-
-def _send(pipe, name):
-    pipe.send(_sample(name))
-    pipe.close()
-
-
-def drawn_by_relatives(method, name, children=2):
-    """Samples of children and then of their parent, which drew before they were made."""
-    SOURCES[name].bytes(64)
-    context = multiprocessing.get_context(method)
-    found = []
-    for _ in range(children):
-        here, there = context.Pipe(duplex=False)
-        child = context.Process(target=_send, args=(there, name))
-        child.start()
-        found.append(here.recv())
-        child.join(60)
-        assert child.exitcode == 0
-    return [*found, _sample(name)]
-
-
-@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
-@pytest.mark.parametrize(("method", "children"), [("fork", 2), ("spawn", 1)])
-def test_parents_and_children_are_independent(method, children):
-    drawn = drawn_by_relatives(method, "ours", children)
-    for first, second in itertools.combinations(drawn, 2):
-        assert dependence(first, second) > LEVEL
-
-
-@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
-def test_a_twin_whose_children_inherit_its_buffer_is_rejected():
-    first, second, parent = drawn_by_relatives("fork", "twin")
-    assert dependence(first, second) < LEVEL
-    assert dependence(first, parent) < LEVEL
+        assert dependence(first, second, 4) > LEVEL
 
 
 def test_twins_with_lighter_tails_are_rejected():
@@ -359,6 +279,6 @@ def test_twins_with_lighter_tails_are_rejected():
         samples = np.floor(-np.log1p(-uniform)).astype(int)
         least = math.floor(bits * math.log(2))
         beyond = np.minimum(np.exp(bits * math.log(2) - np.arange(least, least + 60)), 1.0)
-        assert chi_square(np.maximum(samples - least, 0), -np.diff(beyond)) < LEVEL
+        assert fit(np.maximum(samples - least, 0), -np.diff(beyond)) < LEVEL
     samples = noise.sample_geometric(rate, SIZE, Tail(0, 30))
     assert tail_of_count(int((samples >= 22).sum()), SIZE, 2.0**30 * math.exp(-22 * 1.01)) < LEVEL
