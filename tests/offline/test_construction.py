@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from helpers import cuts_of_halves, two_cliques
 
 import graphcuts_dp as gc
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
@@ -30,23 +31,11 @@ from graphcuts_dp.privacy.noise import SeededEntropy
 
 N = 40
 UNIVERSE = Universe(N)
-HALF = gc.CutQuery(range(N // 2))
+HALF = gc.CutQuery(range(N // 2))  # empty in two cliques of 20, where the uniform start says 205
 DELTA = 1e-6
 
 
-def blocks_graph(**options):
-    """Two cliques of 20: the cut between them is empty, the uniform start says 205."""
-    ends = np.nonzero(np.tri(N, k=-1) * np.kron(np.eye(2), np.ones((20, 20))))
-    return gc.Graph(*ends, vertices=N, **options)
-
-
-def some_cuts(count=60, seed=1):
-    S = np.random.default_rng(seed).random((count, N)) < 0.5
-    S[0] = np.arange(N) < 20
-    return gc.CutList.of_masks(UNIVERSE, S, ~S)
-
-
-LISTED = Exponential(queries=some_cuts(), epsilon=Fraction(1))
+LISTED = Exponential(queries=cuts_of_halves(N, 60, 1), epsilon=Fraction(1))
 LEARNERS = [
     MultiplicativeWeightsLearner(UNIVERSE),
     FriezeKannanLearner(UNIVERSE, disjoint=True),
@@ -66,7 +55,7 @@ def practical(epsilon, **options):
 
 def run(seed=1, graph=None, **options):
     made = replace(MECHANISM, **options)
-    return made.run(blocks_graph() if graph is None else graph, SeededEntropy(seed))
+    return made.run(two_cliques(N) if graph is None else graph, SeededEntropy(seed))
 
 
 @pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.name)
@@ -79,9 +68,9 @@ def test_learns_what_the_graph_looks_like(learner, kind, cap):
     Measured 10 to 45 (seeds 1 to 40); the stated error fails with probability 0.05 a run at most,
     and in none of these.
     """
-    graph = blocks_graph()
+    graph = two_cliques(N)
     if cap is not None:
-        graph = blocks_graph(weights=np.full(len(graph.rows), cap), weight_cap=cap)
+        graph = two_cliques(N, weights=np.full(len(graph.rows), cap), weight_cap=cap)
     grid = Grid.of(graph)
     options = {"learner": learner, "calibration": kind(epsilon=10.0, delta=DELTA), "refits": 4}
     options |= {"grid": grid, "distinguisher": replace(LISTED, grid=grid)}
@@ -236,7 +225,7 @@ def test_the_practical_number_of_rounds_balances_noise_and_what_is_left_to_learn
 
 
 def test_a_total_is_public_or_the_true_one_and_the_noise_that_is_paid_for():
-    edges = len(blocks_graph().rows)
+    edges = len(two_cliques(N).rows)
     outcome = run(total_weight=float(edges))
     assert (outcome.total_weight, outcome.total_error) == (edges, 0)
     calibration = practical(1.0, rounds=1)
@@ -282,7 +271,7 @@ def lied_to(seed, calibration, learner=LEARNERS[1], query=HALF, **options):
 def test_rounds_are_a_hard_cap_and_the_last_one_corrects_where_there_is_nothing_to_state():
     seen = []
     outcome = replace(MECHANISM, calibration=practical(1.0, rounds=5, calls=2)).run(
-        blocks_graph(), SeededEntropy(2), progress=lambda *done: seen.append(done)
+        two_cliques(N), SeededEntropy(2), progress=lambda *done: seen.append(done)
     )
     assert [done for done, _ in seen] == pytest.approx([0.2, 0.4, 0.6, 0.8, 1.0])
     assert [measured.round for measured in outcome.transcript] == [1, 1, 2, 2, 3, 3, 4, 4, 5, 5]

@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.stats
+from helpers import cuts_of_halves, two_cliques
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError, QueryError
@@ -112,12 +113,7 @@ def test_a_player_that_learns_gets_better_with_more_epsilon(player):
     assert (made.accuracy.queries, len(made.transcript)) == ("listed", 1)
     assert made.answer(CUTS[0]).confidence == 0.95
     assert sum(part for _, part in made.guarantee.parts) == pytest.approx(3.0)
-    rows, columns = np.triu_indices(12, 1)
-    kept = (rows < 6) == (columns < 6)
-    graph = gc.Graph(rows[kept], columns[kept], vertices=12)
-    S = np.random.default_rng(1).random((20, 12)) < 0.5
-    S[0] = np.arange(12) < 6
-    cuts = gc.CutList.of_masks(Universe(12), S, ~S)
+    graph, cuts = two_cliques(12), cuts_of_halves(12, 20, 1)
     truth = cuts.on_matrix(graph.dense())
     flat = np.abs(cuts.on_matrix(np.full((12, 12), 30 / 66)) - truth).max()
     worst = []

@@ -11,6 +11,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.stats
+from helpers import cuts_of_halves
 
 import graphcuts_dp as gc
 from graphcuts_dp.graph.grid import Grid
@@ -36,13 +37,6 @@ def graph_of_two_blocks(seed):
     return gc.Graph(rows[kept], columns[kept], vertices=N)
 
 
-def cuts(count, seed=0):
-    rng = np.random.default_rng(seed)
-    S = rng.random((count, N)) < 0.5
-    S[0] = np.arange(N) < 6
-    return gc.CutList.of_masks(UNIVERSE, S, ~S)
-
-
 def beyond_the_range(paper, epsilon):
     """A calibration with more epsilon than users may ask for, purely private."""
     calibration = PaperOffline(paper=paper, epsilon=1.0, delta=1e-6, beta=BETA)
@@ -52,7 +46,7 @@ def beyond_the_range(paper, epsilon):
 
 
 def mechanism_of(calibration, learner, *, finder=None, **options):
-    finder = finder or Exponential(queries=cuts(20), epsilon=Fraction(1))
+    finder = finder or Exponential(queries=cuts_of_halves(N, 20), epsilon=Fraction(1))
     return IterativeConstruction(
         learner=learner, distinguisher=finder, calibration=calibration, grid=Grid(), **options
     )
@@ -193,7 +187,7 @@ def test_dr14_theorem_5_7_has_constants_32_and_64(delta):
     """8 F at the prescribed epsilon_0 is 32 T ln(Q/gamma)/epsilon, or 64 sqrt(T ln(1/delta))."""
     rounds, gamma, epsilon = 9, 0.01, 1.0
     calibration = PaperOffline(paper="dr14", epsilon=epsilon, delta=delta)
-    tuned = Exponential(queries=cuts(50), epsilon=calibration.each(rounds))
+    tuned = Exponential(queries=cuts_of_halves(N, 50), epsilon=calibration.each(rounds))
     log_failures = math.log(100 / gamma)  # each query counts with both signs
     steps = 64 * math.sqrt(rounds * math.log(1 / delta)) if delta else 32 * rounds
     corrected = steps * log_failures / epsilon
@@ -228,7 +222,7 @@ def test_nik17_exponent_as_printed_is_not_private():
 
     assert loss(1 / (2 * epsilon)) > 10 * epsilon
     assert loss(epsilon / 2) <= epsilon
-    tuned = Exponential(queries=cuts(2), epsilon=Fraction(1, 10))
+    tuned = Exponential(queries=cuts_of_halves(N, 2), epsilon=Fraction(1, 10))
     rate = tuned.scoring.rate(tuned.epsilon) * tuned.scoring.sensitivity
     assert rate == Fraction(1, 20)
 

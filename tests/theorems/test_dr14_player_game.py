@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 import scipy.stats
-from helpers import random_graph
+from helpers import cuts_of_halves, random_graph, two_cliques
 from noisy_cases import matrix_problem
 from norm_reference import (
     NOISES,
@@ -85,24 +85,11 @@ def test_the_weights_player_has_the_stated_regret(universe):
     assert 0 < regret <= total * (K / rate + rate * rounds / 2)
 
 
-def blocks(n=10):
-    rows, columns = np.triu_indices(n, 1)
-    kept = (rows < n // 2) == (columns < n // 2)
-    return gc.Graph(rows[kept], columns[kept], vertices=n)
-
-
-def halves(n, count, seed=0):
-    rng = np.random.default_rng(seed)
-    S = rng.random((count, n)) < 0.5
-    S[0] = np.arange(n) < n // 2
-    return gc.CutList.of_masks(Universe(n), S, ~S)
-
-
 def game_beyond_the_range(player, epsilon, **options):
     """More epsilon than users may ask for, where the bound says something."""
     budget = PracticalOffline(epsilon=50.0, delta=1e-6, beta=0.02, rho=epsilon**2 / 2)
     return PlayerGame(
-        queries=halves(10, 20),
+        queries=cuts_of_halves(10, 20),
         grid=Grid(),
         calibration=budget,
         game=gc.Game(player=player, **options),
@@ -119,7 +106,7 @@ def test_the_average_play_is_within_the_bound(player, rounds, draws):
 
     Each run fails with probability 0.1 at most; that both do has 1e-2, were the seeds at random.
     """
-    graph = blocks()
+    graph = two_cliques(10)
     game = game_beyond_the_range(player, 170.0, rounds=rounds, queries_per_round=draws)
     truth = game.queries.counts(graph, Grid())
     start = np.abs(game.queries.on_matrix(np.full((10, 10), 20 / 45)) - truth).max()
@@ -171,7 +158,7 @@ def test_the_price_of_the_draws_is_the_sum_over_rounds(player):
 
 def test_draws_are_made_with_the_scores_and_the_rate_that_are_paid_for(monkeypatch):
     """What the game hands to the sampler, against sums written out here."""
-    game, graph = game_beyond_the_range("both", 3.0, rounds=4, queries_per_round=1), blocks()
+    game, graph = game_beyond_the_range("both", 3.0, rounds=4, queries_per_round=1), two_cliques(10)
     seen, real = [], construction.exponential_choices
 
     def spy(scores, rate, count, source):
