@@ -11,12 +11,7 @@ from graphcuts_dp.learn.bounds import (
     pairs_of,
     tight_online,
 )
-from scripts.figures.table_one import (
-    CONSTRUCTIONS,
-    SIZES,
-    gru12_error,
-    tight_error,
-)
+from scripts.figures.table_one import CONSTRUCTIONS, SIZES, gru12_error, tight_error
 
 PROMISE = {"epsilon": 1.0, "delta": 1e-6, "beta": 0.05}
 BOUNDS = [
