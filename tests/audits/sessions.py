@@ -148,7 +148,7 @@ _CAPPED = (one_more("none and the cap", [0, 2], [1, 3], [2.0, 2.0], weight_cap=2
 )
 def _weights(epsilon: float, source: EntropySource, factor: int = 1) -> Run:
     """Weights up to 2: a cut moves by 2, and the noise is for that."""
-    return transcript(_noisy(factor * epsilon, grid=Grid.of(_CAPPED[0].first)), source)
+    return transcript(_noisy(factor * epsilon, 1, grid=Grid.of(_CAPPED[0].first)), source)
 
 
 @audited_runs(

@@ -143,11 +143,7 @@ def _gaussian_flows_audit(epsilon: float) -> Audit:
 
 # Sessions.
 
-_QUERIES = (
-    gc.CutQuery([1]),
-    gc.CutQuery([0, _N - 1]),
-    gc.CutQuery(range(_N), range(_N)),
-)
+_QUERIES = (gc.CutQuery([0, _N - 1]), gc.CutQuery(range(_N), range(_N)))
 _GRID = Grid(1.0, _BOUND, 1.0, bounded=False)
 _OF_AN_EDGE = replace(_GRID, sensitivity=1)
 
@@ -235,7 +231,7 @@ def _online(
         grid=_GRID,
         steps=steps,
     )
-    return transcript(made, source, _QUERIES[0])
+    return transcript(made, source, gc.CutQuery([1]))
 
 
 @audited_laws("vertex: session, one-sided tests", twins={"one step for two": {"part": 1.0}})
