@@ -192,7 +192,7 @@ _EDGE = (one_more("one edge", [0], [1], vertices=2),)
 @audited_runs(
     "distinguisher: power-rank-one-certified",
     pairs=_EDGE,
-    twins={"half the noise": {"factor": 2}, "bought four times": {"times": 4}},
+    twins={"half the noise": {"factor": 2}, "bought sixteen times": {"times": 16}},
     claim=claimed_rho,
     prepared=True,
 )
