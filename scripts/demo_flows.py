@@ -19,9 +19,7 @@ EPSILON = 1.0
 
 def flights() -> gc.Graph:
     """Which airports had direct flights, without their number."""
-    return gc.read_graph(
-        ROOT / "datasets" / "us_flights_2008.csv", weighted=False, public_vertices_from_file=True
-    )
+    return load("us_flights_2008", weighted=False)
 
 
 def show_errors(errors: FlowErrors) -> None:

@@ -11,16 +11,6 @@ ROOT = Path(__file__).resolve().parents[1]
 BENCHMARKS = ROOT / "scripts" / "bench"
 KEPT = ROOT / "docs" / "measured"
 PAGE = ROOT / "docs" / "measured.md"
-_HEAD = """# Measured
-
-What each benchmark printed when it was last run, with the command, the date and the versions.
-`make bench` runs them all; a single one is a script, and says with `--quick` or without what it
-measures in a short or the full form. A short form shows that it works and what the table looks
-like; the figures that other pages quote come from the full forms. Times are of a shared machine and
-differ by a factor of two from run to run, so ratios within one run are what to compare.
-
-The page is made by `python scripts/measured.py`.
-"""
 
 
 def described(script: Path) -> tuple[str, str]:
@@ -48,8 +38,9 @@ def section(script: Path) -> str:
 
 
 def page() -> str:
-    """The text of docs/measured.md."""
-    return _HEAD + "".join(section(script) for script in sorted(BENCHMARKS.glob("bench_*.py")))
+    """The text of docs/measured.md; what stands before its first section stays."""
+    head = PAGE.read_text().partition("\n## ")[0]
+    return head + "".join(section(script) for script in sorted(BENCHMARKS.glob("bench_*.py")))
 
 
 def main() -> int:

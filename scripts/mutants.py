@@ -10,6 +10,7 @@ annotations, subscripts, margins for rounding.
 
 import ast
 import functools
+import itertools
 import re
 import tomllib
 from collections import Counter, defaultdict
@@ -19,33 +20,17 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-TARGETS = (
-    "privacy/*",
-    "measure/statistics",
-    "measure/cells",
-    "measure/entries",
-    "estimate/measurement",
-    "release/releases",
-    "estimate/strategy",
-    "release/measuring",
-    "offline/construction",
-    "offline/*tuning",
-    "offline/lists",
-    "learn/calibrations",
-    "learn/bounds",
-    "session/online",
-    "session/plain",
-    "session/queries",
-    "session/runner",
-    "ledger/ledger",
-    "ledger/opening",
-    "ledger/uses",
-    "offline/query_lists",
-    "offline/distinguisher*",
-    "offline/rank_one",
-    "distances/coordinate",
-    "distances/counts",
-)
+TARGETS = {
+    "privacy": "*",
+    "measure": "statistics cells entries",
+    "estimate": "measurement strategy",
+    "release": "releases measuring",
+    "offline": "construction *tuning lists query_lists distinguisher* rank_one",
+    "learn": "calibrations bounds",
+    "session": "online plain queries runner",
+    "ledger": "ledger opening uses",
+    "distances": "coordinate counts",
+}
 # Files that draw noise or account for it.
 CORE = re.compile(
     "privacy/(composition|distributions|level_noise|noise|sparse_vector)|"
@@ -86,6 +71,10 @@ class Mutant:
         """Stable name as long as the file does not change."""
         return f"{self.path}:{self.line}:{self.start} {self.kind}: {self._change}"
 
+    def applied(self, source: bytes) -> bytes:
+        """A whole file with the edit in it."""
+        return source[: self.start] + self.text.encode() + source[self.stop :]
+
     @property
     def entry(self) -> str:
         """How the list of survivors begins its line, wherever in the file the place is."""
@@ -124,14 +113,8 @@ _TABLE = (ROOT / "scripts" / "mutants_by_hand.toml").read_text(encoding="utf-8")
 BY_HAND = tuple(Edit(**each) for each in tomllib.loads(_TABLE)["edit"])
 COMPARE = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "=="}
 SWAP = {ast.Add: "-", ast.Sub: "+", ast.Mult: "/", ast.Div: "*"}
-EXTREME = {
-    "max": "min",
-    "min": "max",
-    "maximum": "minimum",
-    "minimum": "maximum",
-    "ceil": "floor",
-    "floor": "ceil",
-}
+_OPPOSITES = (("max", "min"), ("maximum", "minimum"), ("ceil", "floor"))
+EXTREME = {one: other for pair in _OPPOSITES for one, other in (pair, pair[::-1])}
 CONSTANT: dict[Any, str] = {1: "2", 2: "1", 4: "2", 8: "4", 0.5: "1.0"}
 
 
@@ -140,9 +123,7 @@ class Finder:
 
     def __init__(self, path: str, source: bytes) -> None:
         self.path, self.source = path, source
-        self.starts = [0]
-        for line in source.splitlines(keepends=True):
-            self.starts.append(self.starts[-1] + len(line))
+        self.starts = line_starts(source)
         self.found: list[Mutant] = []
         self.silenced: set[ast.AST] = set()  # done already, or of no account
         self.scope: list[str] = []
@@ -304,14 +285,11 @@ def by_hand() -> list[Mutant]:
     Raises:
         ValueError: the text of one of them does not stand just once in just one such function.
     """
-    sources = [
-        (path.relative_to(ROOT).as_posix(), path.read_bytes())
-        for path in sorted((ROOT / "graphcuts_dp").rglob("*.py"))
-    ]
     places: dict[str, list[tuple[str, bytes, int, int]]] = defaultdict(list)
-    for path, source in sources:
+    for file in sorted((ROOT / "graphcuts_dp").rglob("*.py")):
+        source = file.read_bytes()
         for name, begin, end in functions_of(source):
-            places[name].append((path, source, begin, end))
+            places[name].append((file.relative_to(ROOT).as_posix(), source, begin, end))
     found = []
     for edit in BY_HAND:
         old = edit.old.encode()
@@ -332,13 +310,15 @@ def by_hand() -> list[Mutant]:
     return found
 
 
+def line_starts(source: bytes) -> list[int]:
+    """The first byte of each line, and the end of the file."""
+    return [0, *itertools.accumulate(map(len, source.splitlines(keepends=True)))]
+
+
 @functools.cache
 def functions_of(source: bytes) -> list[tuple[str, int, int]]:
     """The functions and classes of a file: qualified name, first byte, and the byte after it."""
-    starts = [0]
-    for line in source.splitlines(keepends=True):
-        starts.append(starts[-1] + len(line))
-    found = []
+    starts, found = line_starts(source), []
 
     def walk(node: ast.AST, scope: str) -> None:
         for child in ast.iter_child_nodes(node):
@@ -352,11 +332,16 @@ def functions_of(source: bytes) -> list[tuple[str, int, int]]:
     return found
 
 
+def targets() -> list[tuple[str, str]]:
+    """Folders, and patterns of the names of files in them."""
+    return [(folder, f"{name}.py") for folder, of in TARGETS.items() for name in of.split()]
+
+
 def candidates() -> list[Mutant]:
     """Every mutant of every target."""
     found = by_hand()
-    for pattern in TARGETS:
-        for path in sorted((ROOT / "graphcuts_dp").glob(pattern + ".py")):
+    for folder, pattern in targets():
+        for path in sorted((ROOT / "graphcuts_dp" / folder).glob(pattern)):
             found += Finder(path.relative_to(ROOT).as_posix(), path.read_bytes()).found
     return found
 

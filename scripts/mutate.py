@@ -34,6 +34,7 @@ from typing import Any
 
 from mutants import BY_HAND, ROOT, Mutant, by_hand, candidates, select
 
+EXPLAINED = ROOT / "tests" / "mutation_survivors.md"
 SCORES = ROOT / "tests" / "golden" / "mutation_scores.json"
 
 # Written beside the instrumented copy; subprocesses of tests report through the same file.
@@ -108,29 +109,23 @@ class Ordered:
         return self.rank.get(nodeid, self.rank.get(nodeid.split("[")[0]))
 
     def pytest_collectreport(self, report: Any) -> None:
-        self._note(report)
-
-    def pytest_runtest_logreport(self, report: Any) -> None:
-        self._note(report)
-
-    def _note(self, report: Any) -> None:
         if report.failed and not self.failure:
             lines = str(report.longrepr).splitlines()
             errors = [line for line in lines if line.startswith("E ")] or lines[-1:]
             self.failure = f"{report.nodeid}: {errors[0][1:].strip() if errors else ''}"[:300]
 
+    pytest_runtest_logreport = pytest_collectreport
+
 
 def preload() -> None:
     """The libraries that tests import, once for all runs: they are forked from this process."""
-    for name in ("numpy", "scipy.stats", "scipy.optimize", "scipy.sparse.linalg", "networkx"):
+    os.environ["MPLBACKEND"] = "agg"
+    for name in (
+        *("numpy", "scipy.stats", "scipy.optimize", "scipy.sparse.linalg", "networkx", "igraph"),
+        *("pandas", "cvxpy", "highspy", "typer.testing", "rich.progress", "matplotlib.pyplot"),
+        "pytest",
+    ):
         __import__(name)
-    for name in ("igraph", "pandas", "cvxpy", "highspy", "typer.testing", "rich.progress"):
-        __import__(name)
-    import matplotlib
-
-    matplotlib.use("agg")
-    import matplotlib.pyplot
-    import pytest  # noqa: F401
 
 
 def in_child(tree: Path, wanted: list[str], log: Path, limit: float) -> tuple[str, str]:
@@ -263,7 +258,7 @@ def judge(mutant: Mutant, plan: Plan, tree: Path, log: Path) -> dict[str, Any]:
     """Runs the tests against one mutant."""
     target = tree / mutant.path
     whole = (ROOT / mutant.path).read_bytes()
-    changed = whole[: mutant.start] + mutant.text.encode() + whole[mutant.stop :]
+    changed = mutant.applied(whole)
     begin = time.monotonic()
     outcome, failure, ran = "survived", "", 0
     try:
@@ -316,15 +311,19 @@ def kept_results(keep: Path) -> dict[str, dict[str, Any]]:
     return found
 
 
+def by_folder(chosen: list[Mutant], results: dict[str, dict[str, Any]]) -> dict[str, Counter[str]]:
+    """Outcomes of mutants by folder, and of all of them last."""
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for name in (lambda mutant: mutant.path.split("/")[1], lambda _: "all"):
+        for mutant in chosen:
+            counts[name(mutant)][results.get(mutant.key, {}).get("outcome", "not run")] += 1
+    return counts
+
+
 def report(chosen: list[Mutant], results: dict[str, dict[str, Any]]) -> None:
     """Counts by folder, and the survivors that have no explanation."""
-    explained = (ROOT / "tests" / "mutation_survivors.md").read_text().splitlines()
-    counts: dict[str, Counter[str]] = defaultdict(Counter)
-    for mutant in chosen:
-        outcome = results[mutant.key]["outcome"] if mutant.key in results else "not run"
-        for name in (mutant.path.split("/")[1], "total"):
-            counts[name][outcome] += 1
-    for name, count in sorted(counts.items(), key=lambda pair: pair[0] == "total"):
+    explained = EXPLAINED.read_text().splitlines()
+    for name, count in by_folder(chosen, results).items():
         shown = ", ".join(f"{number} {outcome}" for outcome, number in sorted(count.items()))
         print(f"{name:16}{sum(count.values()):5}: {shown}")
     for mutant in chosen:
@@ -346,7 +345,7 @@ def against_named_tests(work: Path, only: str) -> int:
     survivors = 0
     for edit, mutant in pairs:
         target, whole = tree / mutant.path, (ROOT / mutant.path).read_bytes()
-        target.write_bytes(whole[: mutant.start] + mutant.text.encode() + whole[mutant.stop :])
+        target.write_bytes(mutant.applied(whole))
         state, _ = in_child(tree, [edit.killed_by], log, 600)
         target.write_bytes(whole)
         survivors += state == "passed"
@@ -362,7 +361,6 @@ def module_of(path: str) -> str:
 
 def scores() -> dict[str, Any]:
     """How many mutants each module has, how many are chosen, and its explained survivors."""
-    explained = (ROOT / "tests" / "mutation_survivors.md").read_text().splitlines()
     found = candidates()
     chosen = set(select(found, sample=150, seed=1))
     counts: dict[str, Counter[str]] = defaultdict(Counter)
@@ -371,7 +369,7 @@ def scores() -> dict[str, Any]:
         count["mutants"] += 1
         count["chosen"] += mutant in chosen
         count["by hand"] += mutant.kind == "by hand"
-    for line in explained:
+    for line in EXPLAINED.read_text().splitlines():
         if line.startswith("- `"):
             counts[module_of(line.split("`")[1])]["explained"] += 1
     return {name: dict(sorted(count.items())) for name, count in sorted(counts.items())}
@@ -383,19 +381,14 @@ def compare(chosen: list[Mutant], results: dict[str, dict[str, Any]]) -> int:
     Folders that are not in the record, after a move, are compared with all folders together.
     """
     recorded = json.loads(SCORES.read_text())["noticed"]
-    counts: dict[str, Counter[bool]] = defaultdict(Counter)
-    for mutant in chosen:
-        if mutant.key in results:
-            noticed = results[mutant.key]["outcome"] != "survived"
-            for name in (mutant.path.split("/")[1], "all"):
-                counts[name][noticed] += 1
-    lower = 0
-    for name, count in sorted(counts.items()):
+    lower, run = 0, [mutant for mutant in chosen if mutant.key in results]
+    for name, count in by_folder(run, results).items():
         before, of = recorded.get(name, recorded["all"])
-        share, least = count[True] / count.total(), before / of
+        noticed, total = count.total() - count["survived"], count.total()
+        share, least = noticed / total, before / of
         lower += share < least
         mark = "  lower than recorded" if share < least else ""
-        print(f"{name:16}{count[True]:5} of {count.total():4} = {share:.1%}, was {least:.1%}{mark}")
+        print(f"{name:16}{noticed:5} of {total:4} = {share:.1%}, was {least:.1%}{mark}")
     return int(lower > 0)
 
 
@@ -428,9 +421,7 @@ def main() -> int:
     chosen = select(candidates(), sample=options.sample, seed=options.seed)
     chosen = [m for m in chosen if options.only in m.path and options.kind in m.kind]
     if options.list:
-        for mutant in chosen:
-            print(mutant.key)
-        print(f"{len(chosen)} mutants")
+        print(*(mutant.key for mutant in chosen), f"{len(chosen)} mutants", sep="\n")
         return 0
     if options.compare:
         return compare(chosen, kept_results(options.work / "results.jsonl"))

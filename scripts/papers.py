@@ -12,18 +12,6 @@ from graphcuts_dp import distances
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "docs" / "papers.md"
 ORDER = ("gru12", "dr14", "jt12", "hr12", "others")
-_HEAD = """# The papers, statement by statement
-
-Every algorithm, theorem, lemma, remark and open problem of the papers that the package is made
-from: its name in Python, the command, the methods of sessions, the tests, and what is wrong with
-it as printed. Names without `gc.` are imported from their modules, as `graphcuts_dp.learn.median`;
-those that begin with `scripts.` are in a checkout of the source alone.
-Where there is neither a public function nor a command, or one that is not all of it, the last
-column says why. The page is made by `python scripts/papers.py` from the tables beside it; a test
-holds it to the code.
-
-Papers: see [CONTRIBUTING.md](../CONTRIBUTING.md#papers).
-"""
 _COLUMNS = (
     "statement",
     "what it is",
@@ -109,8 +97,8 @@ def _row(row: dict[str, Any], paper: str) -> Row:
 
 
 def page() -> str:
-    """The text of docs/papers.md."""
-    parts = [_HEAD]
+    """The text of docs/papers.md; what stands before its first section stays."""
+    parts = [PAGE.read_text(encoding="utf-8").partition("## ")[0].rstrip() + "\n"]
     for paper in papers():
         several = len({row.paper for row in paper.rows}) > 1
         lines = [f"## {paper.title}", "", _line(_COLUMNS), _line(["---"] * len(_COLUMNS))]

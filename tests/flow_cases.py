@@ -1,4 +1,4 @@
-"""Made groups, cells and graphs for the tests of flows."""
+"""Made groups, cells and noise for the tests of flows."""
 
 import numpy as np
 
@@ -23,3 +23,15 @@ def random_cells(rng, kind):
     if kind == "two sides":
         return CellTree(groups.tree, random_groups(rng, n=20, fine=6).tree)
     return CellTree(groups.tree, directed=kind == "directed")
+
+
+def fast_noise(rng, noise, place, shape):
+    """Noise of a place by numpy: differences of geometric variables, or Gaussians by their law."""
+    parameter = float(noise.parameters[place])
+    if noise.distribution == "laplace":
+        chance = -np.expm1(-parameter)
+        return rng.geometric(chance, shape) - rng.geometric(chance, shape)
+    reach = int(12 * parameter**0.5) + 2
+    at = np.arange(-reach, reach + 1)
+    weights = np.exp(-(at**2) / (2 * parameter))
+    return rng.choice(at, size=shape, p=weights / weights.sum())

@@ -14,11 +14,11 @@ from graphcuts_dp.release.shares import group_plan
 from graphcuts_dp.results.release import Release
 
 
-def cliques(sizes=(4, 3, 5), weights=None, cap=None):
+def cliques(sizes=(4, 3, 5), cap=None):
     """A complete graph within each group, nothing between, and its groups."""
     labels = np.repeat(np.arange(len(sizes)), sizes)
     rows, columns = np.nonzero(np.triu(labels[:, None] == labels, 1))
-    given = None if cap is None else np.full(len(rows), cap if weights is None else weights)
+    given = None if cap is None else np.full(len(rows), cap)
     graph = gc.Graph(rows, columns, given, vertices=len(labels), weight_cap=cap)
     return graph, Groups(graph.vertices, {"club": [f"c{label}" for label in labels]})
 

@@ -21,7 +21,8 @@ def dependence(first: np.ndarray, second: np.ndarray, cells: int = 6) -> float:
     """p-value of a chi-square test of independence of two samples, in cells by rank."""
     codes = []
     for values in (first, second):
-        edges = np.unique(np.quantile(values, np.linspace(0, 1, cells + 1)[1:-1]))
+        shares = np.linspace(0, 1, cells + 1)[1:-1]
+        edges = np.unique(np.quantile(values, shares, method="inverted_cdf"))
         codes.append(np.searchsorted(edges, values, side="left"))
     table = np.zeros((codes[0].max() + 1, codes[1].max() + 1))
     np.add.at(table, tuple(codes), 1)

@@ -16,6 +16,10 @@ PEOPLE = [f"p{i}" for i in range(60)]
 REGIONS = ["north", "south", "west"]
 
 
+def _write(file, *rows):
+    file.write_text("".join(f"{row}\n" for row in rows))
+
+
 def make_files(folder):
     """Write every file that an example reads."""
     rng = np.random.default_rng(1)
@@ -24,32 +28,24 @@ def make_files(folder):
     joined = np.triu(rng.random(near.shape) < np.where(near, 0.4, 0.1), 1)
     mail = "".join(f"{STAFF[i]} {STAFF[j]}\n" for i, j in np.argwhere(joined))
     (folder / "mail.edges.gz").write_bytes(gzip.compress(mail.encode()))
-    (folder / "staff.txt").write_text("".join(f"{name}\n" for name in STAFF))
-    (folder / "staff.csv").write_text(
-        "person,department\n"
-        + "".join(
-            f"{name},{DEPARTMENTS[number]}\n"
-            for name, number in zip(STAFF, departments, strict=True)
-        )
-    )
-    (folder / "units.csv").write_text(
-        "person,division,department\n"
-        + "".join(
-            f"{name},{'Front' if number in (0, 3) else 'Back'},{DEPARTMENTS[number]}\n"
-            for name, number in zip(STAFF, departments, strict=True)
-        )
-    )
+    _write(folder / "staff.txt", *STAFF)
+    units = [(DEPARTMENTS[number], "Front" if number in (0, 3) else "Back")
+             for number in departments]  # fmt: skip
+    people = list(zip(STAFF, units, strict=True))
+    _write(folder / "staff.csv", "person,department", *(f"{x},{own}" for x, (own, _) in people))
+    rows = (f"{x},{division},{own}" for x, (own, division) in people)
+    _write(folder / "units.csv", "person,division,department", *rows)
     page = Path(__file__).resolve().parents[1] / "docs" / "enter-your-method.md"
     method = page.read_text(encoding="utf-8").partition("```python\n")[2].partition("```")[0]
     (folder / "my_method.py").write_text(method)
     _calls(folder, rng)
     _roads(folder, rng)
     _ratings(folder, rng)
-    (folder / "export.csv").write_text("from,to,spent\nann,bob,3\nbob,kim,1\n")
+    _write(folder / "export.csv", "from,to,spent", "ann,bob,3", "bob,kim,1")
     cuts = [{"S": ["ann", "bob"]}, {"S": ["ann"], "T": ["kim", "lee"]}]
-    (folder / "cuts.jsonl").write_text("".join(json.dumps(cut) + "\n" for cut in cuts))
-    (folder / "queries.jsonl").write_text((folder / "cuts.jsonl").read_text())
-    (folder / "cuts.csv").write_text('S,T\n"ann,bob",kim\nann,\n')
+    for name in ("cuts.jsonl", "queries.jsonl"):
+        _write(folder / name, *map(json.dumps, cuts))
+    _write(folder / "cuts.csv", "S,T", '"ann,bob",kim', "ann,")
 
 
 def _calls(folder, rng):
@@ -63,17 +59,14 @@ def _calls(folder, rng):
         }
     )
     table.to_csv(folder / "calls.csv", index=False)
-    (folder / "people.txt").write_text("".join(f"{name}\n" for name in PEOPLE))
-    (folder / "regions.csv").write_text(
-        "person,region\n" + "".join(f"{p},{REGIONS[i % 3]}\n" for i, p in enumerate(PEOPLE))
-    )
-    halves = [
-        f"{p},{REGIONS[i % 3]},{REGIONS[i % 3]} {'ab'[i // 3 % 2]}" for i, p in enumerate(PEOPLE)
-    ]
-    (folder / "halves.csv").write_text("\n".join(["person,region,half", *halves, ""]))
-    a, b, c = (f"@{name}" for name in REGIONS[:3])
-    (folder / "region_cuts.csv").write_text(f'S,T\n{a},{b}\n"{a},{c}",\n')
-    (folder / "half_cuts.csv").write_text(f"S,T\n{a} a,{b} b\n{c} a,\n")
+    _write(folder / "people.txt", *PEOPLE)
+    own = [(p, REGIONS[i % 3], "ab"[i // 3 % 2]) for i, p in enumerate(PEOPLE)]
+    _write(folder / "regions.csv", "person,region", *(f"{p},{region}" for p, region, _ in own))
+    rows = (f"{p},{region},{region} {half}" for p, region, half in own)
+    _write(folder / "halves.csv", "person,region,half", *rows)
+    a, b, c = (f"@{name}" for name in REGIONS)
+    _write(folder / "region_cuts.csv", "S,T", f"{a},{b}", f'"{a},{c}",')
+    _write(folder / "half_cuts.csv", "S,T", f"{a} a,{b} b", f"{c} a,")
     graph = gc.Graph.of(
         table,
         columns=gc.Columns(source="caller", target="called", weight="minutes"),
@@ -86,40 +79,27 @@ def _calls(folder, rng):
 
 
 def _roads(folder, rng):
-    corners = [f"corner{i}" for i in range(24)]
-    (folder / "roads.csv").write_text(
-        "source,target,weight\n"
-        + "".join(
-            f"{corners[i]},{corners[j]},{1 + i % 3}\n"
-            for i in range(24)
-            for j in (i + 1, i + 5)
-            if j < 24
-        )
-    )
+    ends = [(i, j) for i in range(24) for j in (i + 1, i + 5) if j < 24]
+    rows = (f"corner{i},corner{j},{1 + i % 3}" for i, j in ends)
+    _write(folder / "roads.csv", "source,target,weight", *rows)
     places = rng.integers(0, 24, 200)
-    (folder / "people.csv").write_text("".join(["vertex\n", *(f"{corners[i]}\n" for i in places)]))
+    _write(folder / "people.csv", "vertex", *(f"corner{i}" for i in places))
 
 
 def _ratings(folder, rng):
     users, films = [f"user{i}" for i in range(40)], [f"film{i}" for i in range(25)]
-    for name, labels in (("users", users), ("films", films)):
-        (folder / f"{name}.txt").write_text("".join(f"{label}\n" for label in labels))
     pairs = rng.choice(len(users) * len(films), 300, replace=False)
-    rows = [
-        f"{users[i // 25]},{films[i % 25]},{stars}"
-        for i, stars in zip(pairs, rng.integers(1, 6, 300), strict=True)
-    ]
-    (folder / "ratings.csv").write_text("\n".join(["source,target,weight", *rows, ""]))
-    for name, labels, kinds in (
-        ("cities", users, ("Seattle", "Oslo")),
-        ("genres", films, ("comedy", "drama", "other")),
+    stars = rng.integers(1, 6, 300)
+    rows = (f"{users[i // 25]},{films[i % 25]},{own}" for i, own in zip(pairs, stars, strict=True))
+    _write(folder / "ratings.csv", "source,target,weight", *rows)
+    for name, groups, labels, kinds in (
+        ("users", "cities", users, ("Seattle", "Oslo")),
+        ("films", "genres", films, ("comedy", "drama", "other")),
     ):
-        (folder / f"{name}.csv").write_text(
-            "".join(
-                ["label,group\n", *(f"{x},{kinds[i % len(kinds)]}\n" for i, x in enumerate(labels))]
-            )
-        )
-    (folder / "sums.csv").write_text("S,T\n@Seattle,@comedy\n@Oslo,@drama\n")
+        _write(folder / f"{name}.txt", *labels)
+        rows = (f"{label},{kinds[i % len(kinds)]}" for i, label in enumerate(labels))
+        _write(folder / f"{groups}.csv", "label,group", *rows)
+    _write(folder / "sums.csv", "S,T", "@Seattle,@comedy", "@Oslo,@drama")
 
 
 def names(folder):

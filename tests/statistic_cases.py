@@ -1,10 +1,10 @@
 """Graphs with groups, their true tables, and many quick releases of them."""
 
 import dataclasses
-import math
 
 import networkx as nx
 import numpy as np
+from flow_cases import fast_noise
 
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.pairs.groups import Groups
@@ -51,13 +51,8 @@ def many_flows(graph, groups, *, epsilon, count, delta=0.0, seed=0, told=1.0):
     )  # fmt: skip
     for _ in range(count):
         sums = []
-        for place, parameter in zip(noisy.map.places, noisy.noise.parameters, strict=True):
-            size = noisy.map.tree.size(place)
-            if noisy.noise.distribution == "laplace":
-                chance = -math.expm1(-float(parameter))
-                drawn = rng.geometric(chance, size) - rng.geometric(chance, size)
-            else:
-                drawn = _discrete_gaussian(rng, float(parameter), size)
+        for index, place in enumerate(noisy.map.places):
+            drawn = fast_noise(rng, noisy.noise, index, noisy.map.tree.size(place))
             sums.append((np.rint(truth[place]) + drawn).astype(np.int64))
         found = Flows(
             noisy=dataclasses.replace(noisy, steps=tuple(sums), noise=stated),
@@ -67,9 +62,3 @@ def many_flows(graph, groups, *, epsilon, count, delta=0.0, seed=0, told=1.0):
         if told == 1:
             found.__dict__["fit"] = model.fit  # the same for all: it depends on sizes alone
         yield found
-
-
-def _discrete_gaussian(rng, variance, size):
-    values = np.arange(-int(12 * math.sqrt(variance)) - 1, int(12 * math.sqrt(variance)) + 2)
-    weights = np.exp(-(values**2) / (2 * variance))
-    return rng.choice(values, size=size, p=weights / weights.sum())

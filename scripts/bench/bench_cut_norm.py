@@ -12,6 +12,7 @@ import importlib.util
 import resource
 import statistics
 import warnings
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
@@ -65,22 +66,18 @@ def compared(
     kind: str, n: int, peer: Callable[[Matrix], float | None] | None, repeats: int = REPEATS
 ) -> dict[str, float | None]:
     """Medians of both by turns: seconds, upper over lower, our lower bound over the peer's."""
-    found: dict[str, list[float]] = {}
-
-    def note(name: str, value: float) -> None:
-        found.setdefault(name, []).append(value)
-
+    found: dict[str, list[float]] = defaultdict(list)
     for repeat in range(repeats):
         matrix = KINDS[kind](n, np.random.default_rng([n, repeat]))
         ours, certificate = timed(lambda m=matrix: cut_norm(m, method="low-rank"))
-        note("ours", ours)
-        note("ratio", certificate.ratio)
+        found["ours"].append(ours)
+        found["ratio"].append(certificate.ratio)
         if peer is not None:
             theirs, lower = timed(lambda m=matrix: peer(m))
-            note("peer", theirs)
-            note("faster", theirs / ours)
+            found["peer"].append(theirs)
+            found["faster"].append(theirs / ours)
             if lower is not None:
-                note("lower", certificate.lower / lower)
+                found["lower"].append(certificate.lower / lower)
     medians: dict[str, float | None] = {key: statistics.median(of) for key, of in found.items()}
     return medians | {"worst": max(found["ratio"])}
 

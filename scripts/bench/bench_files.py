@@ -19,8 +19,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import igraph
 import networkx as nx
@@ -61,42 +61,26 @@ def _tasks(folder: Path, edges: int) -> dict[str, dict[str, Callable[[], object]
     first, second = np.triu_indices(n, 1)
     dense = Graph(first, second, draw.random(len(first)), vertices=n)
 
-    def frame(path: Path, **options: Any) -> pd.DataFrame:
-        return pd.read_csv(path, **options)
-
-    def writing(ending: str) -> dict[str, Callable[[], object]]:
-        return {"ours": lambda: dense.write(folder / f"dense{ending}", force=True)}
-
-    def reading(ending: str) -> dict[str, Callable[[], object]]:
-        path = str(folder / f"dense{ending}")
-        tools: dict[str, Callable[[], object]] = {"ours": lambda: read_graph(path)}
-        form = {".graphml": "graphml", ".gml": "gml", ".net": "pajek"}.get(ending)
-        if form is not None:
-            tools["igraph"] = lambda: igraph.Graph.Read(path, format=form)
-        return tools
-
     tasks: dict[str, dict[str, Callable[[], object]]] = {
         f"read {edges:,} plain rows": {
             "ours": lambda: read_graph(plain),
             "ours, parsing only": lambda: read_edge_list(
                 io.BytesIO(data), Options(), form=TextFormat()
             ),
-            "ours, building only": lambda: Graph(
-                pairs[:, 0], pairs[:, 1], vertices=max(edges // 10, 2)
-            ),
-            "pandas (rows only)": lambda: frame(plain, sep=" ", header=None),
+            "ours, building only": lambda: Graph(*pairs.T, vertices=max(edges // 10, 2)),
+            "pandas (rows only)": lambda: pd.read_csv(plain, sep=" ", header=None),
             "igraph": lambda: igraph.Graph.Read_Edgelist(str(plain), directed=False).simplify(),
             "networkx": lambda: nx.read_edgelist(plain, nodetype=int),
         },
         f"read {edges:,} named rows (csv)": {
             "ours": lambda: read_graph(named),
-            "pandas (rows only)": lambda: frame(named),
-            "networkx": lambda: nx.from_pandas_edgelist(frame(named)),
+            "pandas (rows only)": lambda: pd.read_csv(named),
+            "networkx": lambda: nx.from_pandas_edgelist(pd.read_csv(named)),
         },
         f"read {edges:,} weighted rows (csv)": {
             "ours": lambda: read_graph(weighted),
-            "pandas (rows only)": lambda: frame(weighted),
-            "networkx": lambda: nx.from_pandas_edgelist(frame(weighted), edge_attr=True),
+            "pandas (rows only)": lambda: pd.read_csv(weighted),
+            "networkx": lambda: nx.from_pandas_edgelist(pd.read_csv(weighted), edge_attr=True),
         },
     }
     tasks[f"read {edges:,} named rows (csv)"].update(_readers(named))
@@ -106,11 +90,15 @@ def _tasks(folder: Path, edges: int) -> dict[str, dict[str, Callable[[], object]
         file.writelines(f"{a} {b}\n" for a, b in ends.tolist())
     tasks[f"read {10 * edges:,} plain rows"] = {
         "ours": lambda: read_graph(many),
-        "pandas (rows only)": lambda: frame(many, sep=" ", header=None),
+        "pandas (rows only)": lambda: pd.read_csv(many, sep=" ", header=None),
     }
     for ending in (".edges", ".csv", ".csv.gz", ".mtx", ".npz", ".graphml", ".gml", ".net"):
-        tasks[f"write {len(first):,} weighted edges {ending}"] = writing(ending)
-        tasks[f"read  {len(first):,} weighted edges {ending}"] = reading(ending)
+        path, what = str(folder / f"dense{ending}"), f"{len(first):,} weighted edges {ending}"
+        tasks[f"write {what}"] = {"ours": partial(dense.write, path, force=True)}
+        tasks[f"read  {what}"] = {"ours": partial(read_graph, path)}
+        form = {".graphml": "graphml", ".gml": "gml", ".net": "pajek"}.get(ending)
+        if form is not None:
+            tasks[f"read  {what}"]["igraph"] = partial(igraph.Graph.Read, path, format=form)
     return tasks
 
 

@@ -36,6 +36,7 @@ from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.evaluation.cut_error import cut_families
 from scripts.bench.harness import Table, run, timed
 from scripts.benchmark.baselines import BASELINES
+from scripts.benchmark.graphs import largest_part
 
 DATA_VARIABLE = "GRAPHCUTS_DP_DATA"
 SEEDS, LATER_SEEDS, QUICK_SEEDS = 5, 3, 2
@@ -161,13 +162,6 @@ def plain(graph: Any) -> gc.Graph:
     return gc.Graph(graph.rows, graph.columns, vertices=graph.n)
 
 
-def facebook(whole: gc.Graph, size: int = 1500) -> gc.Graph:
-    """The vertices of ego-Facebook with most neighbours."""
-    degrees = np.bincount(np.concatenate([whole.rows, whole.columns]), minlength=whole.n)
-    kept = np.sort(np.argsort(-degrees, kind="stable")[:size])
-    return gc.Graph.of(whole.adjacency[kept][:, kept], weighted=False)
-
-
 def cases(quick: bool, folder: Path | None) -> Iterator[Case]:
     """All graphs; the real ones that are there."""
     yield planted(120, 4, 0.5, 0.05)
@@ -187,8 +181,9 @@ def cases(quick: bool, folder: Path | None) -> Iterator[Case]:
     for name, file in (("polblogs", "polblogs"), ("ego-Facebook 1500", "ego_facebook")):
         path = None if folder is None else folder / f"{file}.edges.gz"
         if path is not None and path.is_file():
-            graph = plain(gc.read_graph(path))
-            yield with_louvain(name, graph if file == "polblogs" else facebook(graph))
+            whole = file == "polblogs"
+            graph = plain(gc.read_graph(path)) if whole else largest_part(path, 1500)
+            yield with_louvain(name, graph)
         else:
             print(f"skipped {name}: name its folder with --data or {DATA_VARIABLE}\n")
 

@@ -16,6 +16,7 @@ For each graph, each a median over seeds (worst seed in brackets):
 import math
 import statistics
 import warnings
+from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -130,11 +131,8 @@ def errors(case: Case, release: gc.Release) -> tuple[float, float, float]:
     spread = noise_distribution("binary", epsilon=EPSILON).standard_deviation
     raw = spread * math.sqrt(2 / math.pi) * np.sqrt(sizes).mean()
     made = np.abs((members.T @ wrong @ members)[pairs]).mean() / raw
-    cuts = [
-        gc.CutQuery(members[:, a] > 0, members[:, b] > 0)
-        for a, b in zip(*pairs, strict=True)
-        if members[:, a].any() and members[:, b].any()
-    ]
+    sets = [(members[:, a] > 0, members[:, b] > 0) for a, b in zip(*pairs, strict=True)]
+    cuts = [gc.CutQuery(S, T) for S, T in sets if S.any() and T.any()]
     truth = [cut.value(graph) for cut in cuts]
     told = [answer.value for answer in release.answer_all(cuts)]
     return worst, made, np.abs(np.subtract(told, truth)).mean() / raw
@@ -145,13 +143,13 @@ def measured(make: Callable[[], Case], seeds: int) -> dict[str, Any]:
     case = make()
     graph, labels = case
     chance = np.random.default_rng(5).permutation(labels)
-    found: dict[str, list[tuple[float, float, float]]] = {}
+    found: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
     kinds = {"none": None, "groups": labels, "chance": chance}
     for seed in range(seeds):
         for kind, own in kinds.items():
             groups = None if own is None else gc.Groups(graph.vertices, {"g": own.tolist()})
             made = gc.release_graph(graph, epsilon=EPSILON, seed=seed, groups=groups)
-            found.setdefault(kind, []).append(errors(case, made))
+            found[kind].append(errors(case, made))
     worst = {kind: np.array(each)[:, 0] for kind, each in found.items()}
     over = {kind: worst[kind] / worst["none"] for kind in ("groups", "chance")}
     return {

@@ -42,9 +42,8 @@ def print_gaussian(count: int, repeats: int) -> None:
     for scale in (0.5, 1.0, 40.0, 300.0, 1e5):
         peer = opendp_samples_per_second("gaussian", scale, count // 50, repeats)
         variance = Fraction(scale) ** 2
-        seconds = median_seconds(
-            partial(sample_discrete_gaussian, variance, count, SystemEntropy()), repeats
-        )
+        sample = partial(sample_discrete_gaussian, variance, count, SystemEntropy())
+        seconds = median_seconds(sample, repeats)
         name = f"discrete Gaussian, scale = {scale:g}"
         print(line(name, count / seconds, peer, "  target >= 10"), flush=True)
 
@@ -60,12 +59,8 @@ def main(quick: bool) -> None:
     for name in NOISES:
         for epsilon in (0.1, 1.0, 5.0):
             distribution = noise_distribution(name, epsilon=epsilon)
-            draw = median_seconds(
-                lambda distribution=distribution: distribution.respond(
-                    count, *nothing, SystemEntropy()
-                ),
-                repeats,
-            )
+            respond = partial(distribution.respond, count, *nothing, SystemEntropy())
+            draw = median_seconds(respond, repeats)
             target = "  target >= 10" if epsilon == 1 else ""
             print(line(f"{name}, epsilon = {epsilon:g}", count / draw, peer, target))
     print_gaussian(count // 10, repeats)
@@ -85,11 +80,9 @@ def print_queries() -> None:
     half = np.sort(rng.choice(n, n // 2, replace=False))
     mask = np.isin(np.arange(n), half)
     print("the same by a list of 50,000 labels, beside a truth vector")
-    for name, labels in (
-        ("0..n-1", range(n)),
-        ("other integers", range(5, n + 5)),
-        ("strings", [f"v{i}" for i in range(n)]),
-    ):
+    strings = [f"v{i}" for i in range(n)]
+    kinds = {"0..n-1": range(n), "other integers": range(5, n + 5), "strings": strings}
+    for name, labels in kinds.items():
         graph = gc.Graph(*ends, vertices=gc.VertexSet(labels))
         chosen = [labels[i] for i in half]
         times = [

@@ -28,7 +28,7 @@ import graphcuts_dp as gc
 from graphcuts_dp.graph.grid import Grid, bounded_cut
 from graphcuts_dp.measure.cells import bounded_cells
 from graphcuts_dp.session.session import session_of
-from scripts.bench.harness import run
+from scripts.bench.harness import Table, run
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 
@@ -146,18 +146,14 @@ def main(quick: bool) -> None:
     for name, graph, groups in graphs(quick):
         m = len(graph.rows)
         print(f"\n{name}: n = {graph.n:,}, m = {m:,} (not private)")
-        print(
-            "| protects | half: bias | noise | measured | cells: bias | noise | measured "
-            "| one degree: bias | noise | all degrees: noise |"
-        )
-        print("|---|---|---|---|---|---|---|---|---|---|")
+        columns = "half:_bias noise measured cells:_bias noise measured one_degree:_bias noise"
+        shown = " ".join(f"{column}:>18,.0f" for column in columns.split())
+        table = Table(f"protects:<16 {shown} all_degrees:_noise:>20,.0f")
         for label, protect in SETTINGS:
             half = halves(graph, protect, 3 if quick else 10)
-            table = cells(graph, groups, protect, 2 if quick else 5)
-            degree = degrees(graph, protect)
-            every = "-" if protect.degree_bound else f"{laplace(2 * protect.steps):,.0f}"
-            numbers = " | ".join(f"{each:,.0f}" for each in (*half, *table, *degree))
-            print(f"| {label} | {numbers} | {every} |", flush=True)
+            found = (*half, *cells(graph, groups, protect, 2 if quick else 5))
+            every = None if protect.degree_bound else laplace(2 * protect.steps)
+            table.row(label, *found, *degrees(graph, protect), every)
 
 
 if __name__ == "__main__":

@@ -106,10 +106,10 @@ def measured(kind: Kind, seeds: range) -> list[dict[str, Any]]:
         space = release.noisy.space
         noisy = np.array([release.noisy.cut_value(*query.masks(space)) for query in queries])
         outside = {}
-        for key, options in (("joint", {"joint": True}), ("all", {"simultaneous": True})):
-            answers = release.answer_all(queries, **options)
-            intervals = np.array([answer.interval for answer in answers])
-            outside[key] = bool(((made < intervals[:, 0]) | (made > intervals[:, 1])).any())
+        for key, option in (("joint", "joint"), ("all", "simultaneous")):
+            answers = release.answer_all(queries, **{option: True})
+            low, high = np.array([answer.interval for answer in answers]).T
+            outside[key] = bool(((made < low) | (made > high)).any())
         found.append({
             "made": float(np.abs(made - truth).mean()),
             "noisy": float(np.abs(noisy - truth).mean()),

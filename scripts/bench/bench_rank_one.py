@@ -7,6 +7,7 @@ markdown, for the readme. Not private: everything is compared with the truth. Mi
 import sys
 import time
 
+from scripts.benchmark.page import markdown
 from scripts.figures import rank_one, rank_one_release
 
 
@@ -45,10 +46,7 @@ def show(name: str, experiment, verdict, quick: bool) -> None:
     table = experiment(quick=quick, seed=1, progress=lambda part, message: print(
         f"{part:.0%} {message}", file=sys.stderr, flush=True))  # fmt: skip
     print(f"\n### {name}: epsilon = 1, {table.parameters}")
-    print("| " + " | ".join(table.columns) + " |")
-    print("|" + "---|" * len(table.columns))
-    for row in table.rows:
-        print("| " + " | ".join(map(cell, row)) + " |")
+    print(markdown(table.columns, [list(map(cell, row)) for row in table.rows]), end="")
     for case, n in dict.fromkeys((row[0], row[1]) for row in table.rows):
         print(f"- {case}, n = {n}: {verdict(table.where(case=case, n=n))}")
     for finding in table.findings:

@@ -125,10 +125,8 @@ def errors(graph, codes, model, *, few=False, seed=5):
 
 def raw(graph, codes):
     """Expected errors of discrete Laplace noise on all pairs."""
-    n, deviation = (
-        graph.n,
-        noise_distribution("discrete-laplace", epsilon=EPSILON).law.variance ** 0.5,
-    )
+    n, law = graph.n, noise_distribution("discrete-laplace", epsilon=EPSILON).law
+    deviation = law.variance**0.5
     normal = math.sqrt(2 / math.pi) * deviation
     sizes = np.bincount(codes).astype(float)
     pairs = np.outer(sizes, sizes)
@@ -163,12 +161,9 @@ def baseline(graph, groups, method, seed):
         return listed(model(kept), kept)
     sums = []
     if method == "blocks":
-        part = rest / 20
-        sides = (groups, groups)
-        sums = [
-            measure_groups(graph, sides, epsilon=part, whole=True, name="groups", source=source)
-        ]
-        rest -= part
+        how = {"epsilon": rest / 20, "whole": True, "name": "groups", "source": source}
+        sums = [measure_groups(graph, (groups, groups), **how)]
+        rest -= rest / 20
     degrees = measure_degrees(graph, whole, epsilon=rest, source=source, without_cap=True)
     return model(*sums, degrees)
 
@@ -185,16 +180,9 @@ def ours(graph, groups, seed, share=None):
     options = {} if isinstance(groups, str) else {"groups": groups}
     looking = mock.patch.object(measuring, "_may_be_found", return_value="none")
     with looking if groups == "none" else nullcontext():
-        release = gc.release_graph(
-            graph,
-            epsilon=EPSILON,
-            mechanism=gc.Response("sparse", degree_share=share),
-            noise="discrete-laplace",
-            seed=seed,
-            fit="none",
-            **options,
-        )
-    return release._model
+        options |= {"mechanism": gc.Response("sparse", degree_share=share), "seed": seed}
+        noise = {"noise": "discrete-laplace", "fit": "none"}
+        return gc.release_graph(graph, epsilon=EPSILON, **noise, **options)._model
 
 
 def show(title, results):
@@ -222,12 +210,15 @@ def table(n, degrees, weights, seeds):
     for degree, mean in itertools.product(degrees, weights):
         results = {}
         for seed in range(seeds):
-            graph, codes = made(n, degree, mean, seed)
-            results.setdefault("raw", []).append(raw(graph, codes))
-            for method, model in models(graph, codes, seed):
-                found = errors(graph, codes, model, few=n >= 10**5)
-                results.setdefault(method, []).append(found)
+            add(results, *made(n, degree, mean, seed), seed, few=n >= 10**5)
         show(f"n = {n:,}, average degree {degree}, mean weight {mean}", results)
+
+
+def add(results, graph, codes, seed, *, few=False):
+    """Errors of all methods on one graph."""
+    results.setdefault("raw", []).append(raw(graph, codes))
+    for method, model in models(graph, codes, seed):
+        results.setdefault(method, []).append(errors(graph, codes, model, few=few))
 
 
 def models(graph, codes, seed):
@@ -250,20 +241,15 @@ def real(folder):
         if path is None:
             continue
         weighted = name.endswith("_w")
-        graph = gc.read_graph(
-            path,
-            columns=gc.Columns(weight=2 if weighted else None),
-            hide_change=1 if weighted else None,
-        )
+        how = {"columns": gc.Columns(weight=2), "hide_change": 1} if weighted else {}
+        graph = gc.read_graph(path, **how)
         drawn = igraph.Graph(n=graph.n, edges=np.column_stack([graph.rows, graph.columns]))
         codes = np.array(drawn.community_multilevel().membership)
         order = np.argsort(-np.bincount(codes))[:10]
         codes = np.where(np.isin(codes, order), np.searchsorted(np.sort(order), codes), len(order))
         results = {}
         for seed in range(SEEDS):
-            results.setdefault("raw", []).append(raw(graph, codes))
-            for method, model in models(graph, codes, seed):
-                results.setdefault(method, []).append(errors(graph, codes, model))
+            add(results, graph, codes, seed)
         edges = len(graph.rows)
         show(f"{name}: n = {graph.n:,}, m = {edges:,}, mean {graph.weights.mean():.3g}", results)
 

@@ -23,10 +23,7 @@ from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
 from graphcuts_dp.privacy.noise import EntropySource, entropy_source
-from graphcuts_dp.synth.targets import (
-    MAX_ROUNDS,
-    chung_lu_ends,
-)
+from graphcuts_dp.synth.targets import MAX_ROUNDS, chung_lu_ends
 from scripts.benchmark.base import hidden
 
 COUNT_SHARE = Fraction(1, 10)  # of the budget of `top_m_filter`, for the number of edges

@@ -15,9 +15,10 @@ from scripts.benchmark.entering import load_contender
 from scripts.benchmark.page import about
 from scripts.benchmark.ranks import RANKED, Results, Standing
 from scripts.benchmark.runner import SECONDS, BenchmarkPlan, run_benchmark
-from scripts.benchmark.runs import BenchmarkRun, write_table
+from scripts.benchmark.runs import write_table
 
 _SHOWN = RANKED[1:8]
+_FAILURE = ("contender", "graph", "epsilon", "seed", "failure")
 _LEGEND = (
     "each number: error over that of the best contender of the table whose claim holds, geometric "
     "mean over the graphs on which all of the table were run (a * before the name: nobody has "
@@ -96,26 +97,17 @@ def _show_plan(plan: BenchmarkPlan, as_json: bool) -> None:
     counted = Counter(known.contender for _, known in plan.runs())
     loaded = [load_contender(spec) for spec in plan.contenders]
     if as_json:
-        show_json(
-            {
-                "graphs": [case.name for case in plan.cases],
-                "contenders": [each.name for each in loaded],
-                "epsilons": list(plan.epsilons),
-                "seeds": plan.seeds,
-                "runs": counted.total(),
-            }
-        )
+        names = {
+            "graphs": [case.name for case in plan.cases],
+            "contenders": [each.name for each in loaded],
+        }
+        numbers = {"epsilons": plan.epsilons, "seeds": plan.seeds, "runs": counted.total()}
+        show_json(names | numbers)
         return
-    show_table(
-        "Graphs",
-        ("graph", "vertices", "", "licence"),
-        [(case.name, f"{case.vertices:,}", about(case), case.licence) for case in plan.cases],
-    )
-    show_table(
-        "Contenders",
-        ("contender", "runs", "source"),
-        [(each.name, f"{counted[each.name]:,}", _source(each)) for each in loaded],
-    )
+    rows = [(case.name, f"{case.vertices:,}", about(case), case.licence) for case in plan.cases]
+    show_table("Graphs", ("graph", "vertices", "", "licence"), rows)
+    made = [(each.name, f"{counted[each.name]:,}", _source(each)) for each in loaded]
+    show_table("Contenders", ("contender", "runs", "source"), made)
     out.print(f"{counted.total():,} runs; give --out FILE to run them, or --quick", markup=False)
 
 
@@ -157,7 +149,9 @@ def _plain(results: Results) -> dict[str, Any]:
     return {
         "data": "made and public graphs, seeded noise",
         "runs": len(results.runs),
-        "failures": [_failure(run) for run in results.runs if run.failure],
+        "failures": [
+            {name: getattr(run, name) for name in _FAILURE} for run in results.runs if run.failure
+        ],
         "standings": [
             {"measure": measure, "epsilon": epsilon, "table": title, **asdict(each),
              "audited": each.contender in results.audited}
@@ -166,9 +160,3 @@ def _plain(results: Results) -> dict[str, Any]:
             for each in results.standings(epsilon, measure, title)
         ],
     }  # fmt: skip
-
-
-def _failure(run: BenchmarkRun) -> dict[str, Any]:
-    return {
-        name: getattr(run, name) for name in ("contender", "graph", "epsilon", "seed", "failure")
-    }

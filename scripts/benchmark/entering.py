@@ -43,7 +43,10 @@ def load_contender(spec: str, folder: Path | None = None) -> Contender:
         )
     found = _found(module, name, spec, folder)
     if isinstance(found, type):
-        found = _made(found, spec)
+        try:
+            found = found()
+        except Exception as problem:  # whatever the user's class does
+            raise ParameterError(one_line(f"{spec} cannot be made", problem)) from None
     if isinstance(found, Contender):
         contender = found
     elif callable(found):
@@ -83,21 +86,12 @@ def _found(module: str, name: str, spec: str, folder: Path | None) -> Any:
         sys.path.insert(0, place)
     try:
         return getattr(import_module(module), name)
-    except ModuleNotFoundError as problem:
-        if problem.name != module.partition(".")[0]:
-            raise ParameterError(one_line(f"{spec} cannot be imported", problem)) from None
-        raise ParameterError(
-            f"no module {module!r:.60} in {place} or among the installed ones"
-        ) from None
     except Exception as problem:  # whatever the user's module does
+        missing = isinstance(problem, ModuleNotFoundError) and problem.name
+        if missing == module.partition(".")[0]:
+            text = f"no module {module!r:.60} in {place} or among the installed ones"
+            raise ParameterError(text) from None
         raise ParameterError(one_line(f"{spec} cannot be imported", problem)) from None
-
-
-def _made(found: Callable[[], Any], spec: str) -> Any:
-    try:
-        return found()
-    except Exception as problem:  # whatever the user's class does
-        raise ParameterError(one_line(f"{spec} cannot be made", problem)) from None
 
 
 def one_line(what: str, problem: BaseException) -> str:

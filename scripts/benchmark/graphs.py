@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, final
 
@@ -62,25 +63,18 @@ def _blocks(n: int, count: int, level: str = "block") -> Callable[[], Groups]:
     return lambda: made.named_groups(n, made.equal_blocks(n, count), level)
 
 
-def _nested(n: int, counts: dict[str, int]) -> Callable[[], Groups]:
+def _nested(n: int, counts: dict[str, int]) -> Groups:
     """Blocks within blocks, by level."""
-
-    def make() -> Groups:
-        levels = {
-            level: [f"{level} {code}" for code in made.equal_blocks(n, count).tolist()]
-            for level, count in counts.items()
-        }
-        return Groups(VertexSet(n), levels)
-
-    return make
+    levels = {
+        level: [f"{level} {code}" for code in made.equal_blocks(n, count).tolist()]
+        for level, count in counts.items()
+    }
+    return Groups(VertexSet(n), levels)
 
 
-def _districts(n: int, side: int) -> Callable[[], Groups]:
-    def make() -> Groups:
-        places = (made.geometric_places(n) * side).astype(np.int64)
-        return made.named_groups(n, places[:, 0] * side + places[:, 1], "district")
-
-    return make
+def _districts(n: int, side: int) -> Groups:
+    places = (made.geometric_places(n) * side).astype(np.int64)
+    return made.named_groups(n, places[:, 0] * side + places[:, 1], "district")
 
 
 _UNEVEN = (5, 4, 3, 2, 1)
@@ -96,9 +90,9 @@ MADE = (
          groups=lambda: made.named_groups(600, made.uneven_blocks(600, _UNEVEN), "block")),
     GraphCase(name="hierarchy-512", title="halves of halves, four levels", vertices=512,
          make=lambda: made.hierarchy(512, 4),
-         groups=_nested(512, {"half": 2, "quarter": 4, "eighth": 8})),
+         groups=lambda: _nested(512, {"half": 2, "quarter": 4, "eighth": 8})),
     GraphCase(name="geometric-500", title="near points of a square", vertices=500,
-         make=lambda: made.geometric(500, 0.13), groups=_districts(500, 3)),
+         make=lambda: made.geometric(500, 0.13), groups=lambda: _districts(500, 3)),
     GraphCase(name="ring-500", title="a ring of neighbours, a tenth of the edges anywhere",
          vertices=500, make=lambda: made.ring(500, 10, 0.1)),
     GraphCase(name="preferential-500", title="newcomers prefer those with many edges", vertices=500,
@@ -135,18 +129,12 @@ def _plain(name: str) -> Callable[[], AnyGraph]:
     return lambda: datasets.load(name, weighted=False)
 
 
-def _capped(
-    name: str, most: float, change: Callable[[FloatVector], FloatVector]
-) -> Callable[[], AnyGraph]:
+def _capped(name: str, most: float, change: Callable[[FloatVector], FloatVector]) -> AnyGraph:
     """A bundled graph whose weights count as `most` at most, and are then changed."""
-
-    def make() -> AnyGraph:
-        graph: Any = datasets.load(name)
-        weights = change(np.minimum(graph.weights, most))
-        cap = float(change(np.array([most]))[0])
-        return Graph(graph.rows, graph.columns, weights, vertices=graph.vertices, weight_cap=cap)
-
-    return make
+    graph: Any = datasets.load(name)
+    weights = change(np.minimum(graph.weights, most))
+    cap = float(change(np.array([most]))[0])
+    return Graph(graph.rows, graph.columns, weights, vertices=graph.vertices, weight_cap=cap)
 
 
 def _levels(name: str, finest: str) -> Callable[[], Groups]:
@@ -161,12 +149,12 @@ BUNDLED = (
          groups=_levels("us_flights_2008", "state")),
     GraphCase(name="us-flights-weighted", title="square roots of flights, capped; groups: regions",
          vertices=305, groups=_levels("us_flights_2008", "region"), weighted=True,
-         make=_capped("us_flights_2008", 1e4, lambda flights: np.sqrt(flights / 1e4)),
+         make=lambda: _capped("us_flights_2008", 1e4, lambda flights: np.sqrt(flights / 1e4)),
          licence=_FLIGHTS),
     GraphCase(name="air-routes", title="airports of the world", vertices=3475,
          make=_plain("air_routes"), licence=_ROUTES),
     GraphCase(name="les-miserables", title="common chapters, capped at 10", vertices=77,
-         make=_capped("lesmis", 10.0, lambda chapters: chapters), weighted=True,
+         make=lambda: _capped("lesmis", 10.0, np.asarray), weighted=True,
          licence="free use (Stanford GraphBase)", quick=True),
     GraphCase(name="karate", title="a karate club, groups: its two successors", vertices=34,
          make=_plain("karate"), groups=_levels("karate", "club"),
@@ -195,19 +183,18 @@ def cases_of(folder: Path | None) -> Iterator[GraphCase]:
     place = folder or (Path(named) if named else None)
     for name, file, size in _FILES:
         if place is not None and (path := place / file).is_file():
-            yield GraphCase(name=f"{name}-{size}", title=f"{file}, the {size} largest degrees",
-                       vertices=size, make=_part(path, size), licence="see its source")  # fmt: skip
+            title, make = f"{file}, the {size} largest degrees", partial(largest_part, path, size)
+            yield GraphCase(name=f"{name}-{size}", title=title, make=make, vertices=size,
+                            licence="see its source")  # fmt: skip
 
 
-def _part(path: Path, size: int) -> Callable[[], AnyGraph]:
-    def make() -> AnyGraph:
-        graph = read_graph(path, weighted=False)
-        degrees = np.bincount(np.concatenate([graph.rows, graph.columns]))
-        kept = np.sort(np.argsort(-degrees, kind="stable")[:size])
-        matrix = Graph(graph.rows, graph.columns, vertices=len(degrees)).adjacency
-        return Graph.of(matrix[kept][:, kept], weighted=False)
-
-    return make
+def largest_part(path: Path, size: int) -> AnyGraph:
+    """The vertices of a file's graph with most neighbours."""
+    graph = read_graph(path, weighted=False)
+    degrees = np.bincount(np.concatenate([graph.rows, graph.columns]))
+    kept = np.sort(np.argsort(-degrees, kind="stable")[:size])
+    matrix = Graph(graph.rows, graph.columns, vertices=len(degrees)).adjacency
+    return Graph.of(matrix[kept][:, kept], weighted=False)
 
 
 def find_cases(names: Sequence[str] = (), *, quick: bool = False) -> tuple[GraphCase, ...]:

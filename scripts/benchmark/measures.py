@@ -12,12 +12,7 @@ from graphcuts_dp.errors import MatrixError
 from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph
 from scripts.benchmark.base import Estimate, SparseMatrix
 from scripts.benchmark.estimates import checked_estimate
-from scripts.benchmark.min_cuts import (
-    MOST_EDGES,
-    FlowNetwork,
-    global_min_cut,
-    one_matrix,
-)
+from scripts.benchmark.min_cuts import MOST_EDGES, FlowNetwork, global_min_cut, one_matrix
 from scripts.benchmark.spectra import largest_singular, modularity
 from scripts.benchmark.truth import Truth, upper_half
 

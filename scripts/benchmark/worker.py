@@ -118,12 +118,10 @@ def _timed(contender: Contender, truth: Truth, job: Job) -> tuple[Submission, di
     after = _memory("VmHWM")
     if not isinstance(made, Submission):
         raise ParameterError("a method of a Contender returns a Submission")
-    claimed = made.guarantee.epsilon, made.guarantee.delta
-    for name, claim, given in zip(("epsilon", "delta"), claimed, (job.epsilon, job.delta),
-                                  strict=True):  # fmt: skip
-        if claim > given * (1 + 1e-9):
+    facts = {"epsilon": made.guarantee.epsilon, "delta": made.guarantee.delta, "seconds": seconds}
+    for name, given in (("epsilon", job.epsilon), ("delta", job.delta)):
+        if (claim := facts[name]) > given * (1 + 1e-9):
             raise ParameterError(f"it claims {name} = {claim:g}, more than the {given:g} given")
-    facts = {"epsilon": claimed[0], "delta": claimed[1], "seconds": seconds}
     if before is not None and after is not None:
         facts["memory"] = max(0.0, after - before)
     return made, facts

@@ -19,12 +19,11 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import final
+from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
@@ -42,7 +41,7 @@ from scripts.figures.base import Finding, Table, below, exponent, near
 from scripts.figures.bounds import mirror_descent_updates
 from scripts.figures.random_graphs import imbalanced_bipartite, power_law_bipartite
 from scripts.figures.rates import BipartiteRates, imbalanced_rates, power_law_rates
-from scripts.figures.style import log_log, look, trivial_look
+from scripts.figures.style import log_log, look, plain_log_ticks, trivial_look
 from scripts.figures.table_one import tight_error
 
 METHODS = ("l_2", "entropy", "(2,p)")
@@ -129,17 +128,10 @@ def measure_power_law(*, quick: bool, seed: int, progress: Progress) -> Table:
     """
     table = measure_family(POWER_LAW, quick=quick, seed=seed, progress=progress)
     (corrected,) = (one for one in table.findings if one.statement == _GROUP_NORM)
-    printed = near(
-        f"{corrected.statement}, as printed",
-        corrected.measured,
-        claimed=0.75 - EXPONENT / 2,
-        tolerance=_PROMISE_TOLERANCE,
-    )
-    return replace(
-        table,
-        parameters={**table.parameters, "exponent of the distribution": EXPONENT},
-        findings=[*table.findings, printed],
-    )
+    statement, claimed = f"{corrected.statement}, as printed", 0.75 - EXPONENT / 2
+    printed = near(statement, corrected.measured, claimed=claimed, tolerance=_PROMISE_TOLERANCE)
+    parameters = {**table.parameters, "exponent of the distribution": EXPONENT}
+    return replace(table, parameters=parameters, findings=[*table.findings, printed])
 
 
 def measure_family(family: Family, *, quick: bool, seed: int, progress: Progress) -> Table:
@@ -261,21 +253,12 @@ def _session(
     rng = np.random.default_rng([seed, len(truth)])
     asked: set[bytes] = set()
     largest = 0.0
+    terms: dict[str, Any] = {"epsilon": _EPSILON, "delta": _DELTA, "beta": _BETA}
+    terms |= {"method": "mirror-descent", "norm": norm, "queries": _QUERIES, "most_right": size}
     with (
         tempfile.TemporaryDirectory() as folder,
         warnings.catch_warnings(action="ignore", category=AccuracyWarning),
-        session_of(
-            graph,
-            store=Path(folder) / "store.db",
-            epsilon=_EPSILON,
-            delta=_DELTA,
-            queries=_QUERIES,
-            beta=_BETA,
-            method="mirror-descent",
-            norm=norm,
-            most_right=size,
-            seed=seed,
-        ) as session,
+        session_of(graph, store=Path(folder) / "store.db", **terms, seed=seed) as session,
     ):
         for _ in range(_ASKED):
             residual = truth - session.hypothesis
@@ -455,7 +438,7 @@ def _draw_promises(axes: Axes, table: Table, varied: str) -> None:
         axes.plot(sizes, claimed / zero, color="black", linewidth=0.6)
     axes.plot(sizes, np.ones(len(zero)), **trivial_look())
     log_log(axes)
-    _plain(axes.yaxis, (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100))
+    plain_log_ticks(axes.yaxis)
 
 
 def _draw_sessions(axes: Axes, table: Table) -> None:
@@ -470,14 +453,6 @@ def _draw_sessions(axes: Axes, table: Table) -> None:
         axes.errorbar(sides, middle, yerr=spread, **(how | {"linestyle": "none"}))
     axes.plot(sides, np.ones(len(sides)), **trivial_look())
     log_log(axes)
-    _plain(axes.xaxis, (50, 100, 200, 500, 1000))
-    _plain(axes.yaxis, (0.05, 0.1, 0.2, 0.5, 1, 2))
+    for axis in (axes.xaxis, axes.yaxis):
+        plain_log_ticks(axis)
     axes.set(title="Sessions, |S| = V/2", xlabel="V, vertices on each side")
-
-
-def _plain(axis: Axis, ticks: Sequence[float]) -> None:
-    """Those of the ticks that are in sight, as plain numbers."""
-    low, high = axis.get_view_interval()
-    shown = [tick for tick in ticks if low <= tick <= high]
-    axis.set_ticks(shown, [f"{tick:g}" for tick in shown])
-    axis.set_ticks([], minor=True)

@@ -55,14 +55,7 @@ def dr14_offline(
             return 32 * rounds * logs / epsilon
         return 64 * math.sqrt(rounds * math.log(1 / delta)) * logs / epsilon
 
-    alpha = solve_circle(accuracy)
-    return ErrorBound(
-        mechanism="DR14 IC",
-        alpha=alpha,
-        updates=whole(update_bound(alpha / 2)),
-        threshold=0.75 * alpha,
-        error=alpha,
-    )
+    return _solved("DR14 IC", accuracy, update_bound, 1.0)
 
 
 def gru12_offline(
@@ -99,13 +92,21 @@ def gru12_offline(
         share = epsilon / (4 * math.sqrt(rounds * math.log(1 / delta)))
         return max(4 * math.log(2 * rounds / beta) / share, 2 * distinguisher(share))
 
+    return _solved("GRU12 Alg. 3", accuracy, update_bound, 1.5)
+
+
+def _solved(
+    mechanism: str, accuracy: Callable[[float], float], update_bound: UpdateBound, factor: float
+) -> ErrorBound:
+    """What an offline mechanism promises, with an error of a factor times alpha."""
     alpha = solve_circle(accuracy)
+    updates = whole(update_bound(alpha / 2))
     return ErrorBound(
-        mechanism="GRU12 Alg. 3",
+        mechanism=mechanism,
         alpha=alpha,
-        updates=whole(update_bound(alpha / 2)),
+        updates=updates,
         threshold=0.75 * alpha,
-        error=1.5 * alpha,
+        error=factor * alpha,
     )
 
 

@@ -10,7 +10,8 @@ from graphcuts_dp.cli.console import progress_bar, say, show_json, show_table
 from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.files import check_writable
 from scripts.figures.base import Finding
-from scripts.figures.registry import ENDINGS, FIGURES, FigureSpec, find_figure, make_figure
+from scripts.figures.registry import FIGURES, FigureSpec, find_figure, make_figure
+from scripts.figures.style import ENDINGS
 
 
 def figures(
@@ -78,14 +79,9 @@ def _show_list(as_json: bool) -> None:
 
 
 def _show_findings(found: list[tuple[FigureSpec, Finding]]) -> None:
-    rows = [
-        (
-            spec.name,
-            finding.statement,
-            "" if finding.claimed is None else f"{finding.claimed:.3g}",
-            f"{finding.measured:.3g}",
-            "yes" if finding.agrees else "NO",
-        )
-        for spec, finding in found
-    ]
+    rows = []
+    for spec, finding in found:
+        claimed = "" if finding.claimed is None else f"{finding.claimed:.3g}"
+        measured, verdict = f"{finding.measured:.3g}", "yes" if finding.agrees else "NO"
+        rows.append((spec.name, finding.statement, claimed, measured, verdict))
     show_table("Findings", ("figure", "statement", "claimed", "measured", "agrees"), rows)

@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from graphcuts_dp.arrays import FloatMatrix, FloatVector
+from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.errors import HypothesisError, ParameterError
 from graphcuts_dp.learn.base import Sign
 from graphcuts_dp.learn.learners import Learned, Learner
 from graphcuts_dp.learn.median import DatabaseFamily
 from graphcuts_dp.pairs.queries import LinearQuery
-from graphcuts_dp.pairs.universe import Universe
 
 _MOST_NUMBERS = 1 << 22  # hypotheses times pairs or queries: 32 MiB
 _ROUNDED = 9  # decimals: hypotheses that agree to them are one member
@@ -57,19 +56,26 @@ def construction_net(
         raise ParameterError("the queries of this net have coefficients in [0, 1]")
     rule = learner.construction(alpha=alpha, total_weight=total_weight, total_error=0.0)
     limits = _limits(rows, total_weight)
-    first = rule.initial()
-    found = {_key(first, universe): _weights(first, universe)}
-    frontier: list[Any] = [first]
-    for _ in range(math.floor(rule.update_bound(alpha) * (1 + 1e-9))):
-        reached = []
-        for hypothesis in frontier:
-            for following in _updates(rule, hypothesis, queries, limits, alpha):
-                key = _key(following, universe)
-                if key not in found:
-                    found[key] = _weights(following, universe)
-                    reached.append(following)
-                    _check_size(len(found), max(universe.size, len(queries)))
-        frontier = reached
+    found: dict[bytes, Any] = {}
+    most = _MOST_NUMBERS // max(universe.size, len(queries))
+    reached: list[Any] = [rule.initial()]
+    for _ in range(math.floor(rule.update_bound(alpha) * (1 + 1e-9)) + 1):
+        frontier = []
+        for hypothesis in reached:
+            weights = hypothesis.dense()[pairs]
+            key = (np.round(weights, _ROUNDED) + 0.0).tobytes()
+            if key not in found:
+                found[key] = weights
+                frontier.append(hypothesis)
+            if len(found) > most:
+                raise HypothesisError(
+                    f"the net has more than {most:,} members: take fewer queries or a larger alpha"
+                )
+        reached = [
+            following
+            for hypothesis in frontier
+            for following in _updates(rule, hypothesis, queries, limits, alpha)
+        ]
     return DatabaseFamily(universe, np.stack(list(found.values())))
 
 
@@ -102,21 +108,3 @@ def _limits(rows: FloatMatrix, total_weight: float) -> FloatMatrix:
         weights[whole] = rest
     ordered = np.sort(rows, axis=1)
     return np.stack([ordered @ weights, ordered[:, ::-1] @ weights], axis=1)
-
-
-def _weights(hypothesis: Any, universe: Universe) -> FloatVector:
-    found: FloatVector = hypothesis.dense()[universe.pairs()]
-    return found
-
-
-def _key(hypothesis: Any, universe: Universe) -> bytes:
-    rounded: FloatVector = np.round(_weights(hypothesis, universe), _ROUNDED) + 0.0
-    return rounded.tobytes()
-
-
-def _check_size(members: int, numbers: int) -> None:
-    if members * numbers > _MOST_NUMBERS:
-        raise HypothesisError(
-            f"the net has more than {_MOST_NUMBERS // numbers:,} members: take fewer queries or a"
-            " larger alpha"
-        )

@@ -18,11 +18,7 @@ FLOWS_EPSILON, LEVEL = 3.0, "state"
 
 def draw_cut_errors() -> None:
     """The README's figure: cut errors of one release."""
-    graph = gc.read_graph(
-        demo.ROOT / "datasets" / "us_flights_2008.csv",
-        weighted=False,
-        public_vertices_from_file=True,
-    )
+    graph = demo_flows.flights()
     with one_blas_thread():  # the same digits whatever the number of processors
         release = gc.release_graph(graph, epsilon=demo.EPSILON, seed=SEED)
         table = gc.cut_errors(graph, release, groups=demo.regions())

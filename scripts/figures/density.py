@@ -90,7 +90,6 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
             rows += [(part, size, density, name, repetition, *errors) for name, *errors in found]
         if part == "density":
             rows += _bounds(size, density)
-    progress(1.0, "done")
     columns = ("part", "n", "density", "method", "repetition", *_COLUMNS)
     parameters = {
         "n": n,
@@ -130,15 +129,10 @@ def _online(graph: Graph, seed: int) -> FloatMatrix:
 
 def _offline(graph: Graph, seed: int) -> FloatMatrix:
     """The same, where the exponential mechanism picks the worst of these cuts in each round."""
-    synthetic: Any = release_iteratively(
-        graph,
-        _asked(graph.n, seed),
-        epsilon=_EPSILON,
-        delta=_DELTA,
-        construction=Learning(distinguisher="exponential", rounds=_ROUNDS),
-        seed=seed,
-    ).graph
-    matrix: FloatMatrix = synthetic.dense()
+    terms: dict[str, Any] = {"epsilon": _EPSILON, "delta": _DELTA, "seed": seed}
+    learning = Learning(distinguisher="exponential", rounds=_ROUNDS)
+    made = release_iteratively(graph, _asked(graph.n, seed), construction=learning, **terms)
+    matrix: FloatMatrix = made.graph.dense()
     return matrix
 
 
@@ -163,6 +157,7 @@ GROWING = {
     name: METHODS[name]
     for name in ("binary", "laplace", "clipped", "maximum-entropy", "first-order")
 }
+_RAW = ("binary", "laplace")
 _WINNERS = ("binary", "maximum-entropy", "online weights", "offline weights")
 CUTTING_PLANES: dict[str, Method] = {
     "cutting-plane": partial(_fitted, fit="cutting-plane"),
@@ -242,20 +237,18 @@ def _bounds(n: int, density: float) -> list[tuple[Any, ...]]:
 
 
 def _findings(table: Table) -> tuple[Finding, ...]:
-    return (
-        *(_flat(table, method) for method in ("binary", "laplace")),
-        *(_size(table, method, 1.5, 0.05) for method in ("binary", "laplace")),
-        *(_grows_at_most(table, method) for method in ("first-order", "maximum-entropy")),
-        _size(table, "clipped", 2.0, 0.1),
-        _binary_to_laplace(table),
-        _lemma(table),
-        *(_wins(table, method) for method in _WINNERS),
-    )
-
-
-def _flat(table: Table, method: str) -> Finding:
-    statement = f"GRU12 section 6, {method}: worst error does not depend on density: exponent"
-    return exponent(statement, _worst(table, method), 0.0, 0.02)
+    flat = "GRU12 section 6, {}: worst error does not depend on density: exponent"
+    grows = "GRU12 Lemma 6.2, {}: worst error O(n^1.5): exponent, at most"
+    found = [exponent(flat.format(name), _worst(table, name), 0.0, 0.02) for name in _RAW]
+    found += [_size(table, name, 1.5, 0.05) for name in _RAW]
+    for name in ("first-order", "maximum-entropy"):
+        measured = fitted_exponent(*_worst(table, name, "size"))
+        agrees = measured <= 1.6
+        found.append(
+            finding(grows.format(name), measured, agrees=agrees, claimed=1.5, tolerance=0.1)
+        )
+    found += [_size(table, "clipped", 2.0, 0.1), _binary_to_laplace(table), _lemma(table)]
+    return (*found, *(_wins(table, name) for name in _WINNERS))
 
 
 def _worst(table: Table, method: str, part: str = "density") -> tuple[list[float], list[float]]:
@@ -269,23 +262,14 @@ def _size(table: Table, method: str, claimed: float, tolerance: float) -> Findin
     return exponent(statement, _worst(table, method, "size"), claimed, tolerance)
 
 
-def _grows_at_most(table: Table, method: str) -> Finding:
-    measured = fitted_exponent(*_worst(table, method, "size"))
-    statement = f"GRU12 Lemma 6.2, {method}: worst error O(n^1.5): exponent, at most"
-    return finding(statement, measured, agrees=measured <= 1.6, claimed=1.5, tolerance=0.1)
-
-
 def _binary_to_laplace(table: Table) -> Finding:
     binary, laplace = (
-        noise_distribution(name, epsilon=_EPSILON, weight_cap=1.0) for name in ("binary", "laplace")
+        noise_distribution(name, epsilon=_EPSILON, weight_cap=1.0).standard_deviation
+        for name in _RAW
     )
-    ratios = np.divide(_worst(table, "binary")[1], _worst(table, "laplace")[1])
-    return near(
-        "binary over Laplace noise, worst error: ratio of deviations",
-        float(np.median(ratios)),
-        claimed=binary.standard_deviation / laplace.standard_deviation,
-        tolerance=0.05,
-    )
+    measured = np.median(np.divide(_worst(table, "binary")[1], _worst(table, "laplace")[1]))
+    statement = "binary over Laplace noise, worst error: ratio of deviations"
+    return near(statement, float(measured), claimed=binary / laplace, tolerance=0.05)
 
 
 def _lemma(table: Table) -> Finding:
@@ -377,16 +361,9 @@ def _draw_sizes(axes: Axes, table: Table) -> None:
     for marker, (method, name) in zip("+x", _CUTTING_PLANES.items(), strict=True):
         places = table.line("n", "upper", part="size", method=method)
         axes.plot(*places, marker, color="black", label=f"cutting plane, {name}")
-    ends = (sizes[0], sizes[-1])
-    draw_slope(axes, ends, _SLOPE * ends[0] ** 1.5, 1.5, label="_")
-    axes.annotate(
-        "$n^{1.5}$",
-        (ends[1], _SLOPE * ends[1] ** 1.5),
-        textcoords="offset points",
-        xytext=(0, -6),
-        ha="right",
-        va="top",
-    )
+    draw_slope(axes, (sizes[0], sizes[-1]), _SLOPE * sizes[0] ** 1.5, 1.5, label="_")
+    below: dict[str, Any] = {"textcoords": "offset points", "ha": "right", "va": "top"}
+    axes.annotate("$n^{1.5}$", (sizes[-1], _SLOPE * sizes[-1] ** 1.5), xytext=(0, -6), **below)
     axes.legend(loc="upper left", fontsize=8)
     log_log(axes)
     ticks = [n for n in sizes if math.log2(n / sizes[0]).is_integer()]

@@ -109,21 +109,16 @@ def _sizes(n: int, repetitions: int, source: EntropySource, rng: np.random.Gener
         noise = _noise((n, n), 1.0, source)
         sigma = largest_singular_value(Operand(noise)).value
         for s in sizes:
-            series = {
-                "one cut": _mean_error(noise, s, rng),
-                "largest found": _largest_of_size(noise, s, rng),
-                "all cuts, proven": sigma * s,
-            }
-            rows += [("one size", name, repetition, s * s, y) for name, y in series.items()]
+            found = (_mean_error(noise, s, rng), _largest_of_size(noise, s, rng), sigma * s)
+            named = zip(_SIZES, found, strict=True)
+            rows += [("one size", name, repetition, s * s, y) for name, y in named]
     return rows
 
 
 def _mean_error(noise: FloatMatrix, size: int, rng: np.random.Generator, cuts: int = 200) -> float:
     """Mean absolute error of random cuts of one size."""
-    picked = [_random_sets(len(noise), size, cuts, rng) for _ in range(2)]
-    return float(
-        np.abs(np.einsum("ci,ij,cj->c", *(picked[0], noise, picked[1]), optimize=True)).mean()
-    )
+    S, T = (_random_sets(len(noise), size, cuts, rng) for _ in range(2))
+    return float(np.abs(np.einsum("ci,ij,cj->c", S, noise, T, optimize=True)).mean())
 
 
 def _largest_of_size(
@@ -174,12 +169,11 @@ def _findings(table: Table) -> list[Finding]:
         for terms in TERMS
         for x, y in [points("tail", f"k = {terms}")]
     ]
+    side = max(table.parameters["sides"])
     largest = [
         (epsilon, y)
         for epsilon in EPSILONS
-        for y in points(
-            "all sizes", f"found, epsilon = {epsilon:g}", x=max(table.parameters["sides"])
-        )[1]
+        for y in points("all sizes", f"found, epsilon = {epsilon:g}", x=side)[1]
     ]
     every = "GRU12 section 6: all cuts within O(sqrt(n|S||T|)/epsilon), exponent of n"
     tail = "GRU12 Thm 6.5: P(Y >= a) <= exp(-a^2/6kb^2), largest measured/bound"

@@ -19,6 +19,7 @@ Source: JT12 section 4.2.
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, Literal, final
 
 import numpy as np
@@ -92,17 +93,17 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
 
 
 def _plan(sizes: _Sizes) -> Iterator[tuple[str, Queries, str, int, int, int]]:
-    for repetition in range(sizes.repetitions):
-        for method in (FROBENIUS, SCHATTEN, BEST):
-            for n in sizes.gaussian:
-                yield "n", "gaussian", method, n, _RANK, repetition
-            for rank in sizes.ranks:
-                yield "rank", "gaussian", method, sizes.gaussian_n, rank, repetition
-        for method in (FROBENIUS, SCHATTEN):  # the best p is 2: Frobenius
-            for n in sizes.rank_one:
-                yield "n", "rank-one", method, n, _RANK, repetition
-            for rank in sizes.ranks:
-                yield "rank", "rank-one", method, sizes.rank_one_n, rank, repetition
+    for repetition, method in product(range(sizes.repetitions), (FROBENIUS, SCHATTEN, BEST)):
+        for n in sizes.gaussian:
+            yield "n", "gaussian", method, n, _RANK, repetition
+        for rank in sizes.ranks:
+            yield "rank", "gaussian", method, sizes.gaussian_n, rank, repetition
+        if method == BEST:  # of rank-one queries it is 2: Frobenius
+            continue
+        for n in sizes.rank_one:
+            yield "n", "rank-one", method, n, _RANK, repetition
+        for rank in sizes.ranks:
+            yield "rank", "rank-one", method, sizes.rank_one_n, rank, repetition
 
 
 def low_rank_matrix(n: int, rank: int, rng: np.random.Generator) -> FloatMatrix:

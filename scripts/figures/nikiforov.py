@@ -42,22 +42,16 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
     """
     sizes = (50, 100, 200) if quick else (50, 100, 200, 400, 700, 1000)
     small = (4, 7, 10) if quick else (4, 6, 8, 10, 12, 14)
-    repetitions = 2 if quick else 5
-    exact_repetitions = 5 if quick else 40
-    rows: list[Row] = []
-    for i, n in enumerate(sizes):
+    repetitions, exact_repetitions = (2, 5) if quick else (5, 40)
+    tasks = [("sigma", n, repetitions, _sigma_ratio) for n in sizes]
+    tasks += [("rounding", n, exact_repetitions, _rounding_ratio) for n in small]
+    rows: list[Row] = [("sigma", "bound 2 H_n", 0, n, 2 * harmonic_factor(n)) for n in sizes]
+    for place, (panel, n, count, ratio) in enumerate(tasks):
+        progress(place / len(tasks), f"{panel}, n = {n}")
         for name, make in FAMILIES.items():
-            for repetition in range(repetitions):
-                y = _sigma_ratio(make(n, _seed(seed, n, repetition)))
-                rows.append(("sigma", name, repetition, n, y))
-        rows.append(("sigma", "bound 2 H_n", 0, n, 2 * harmonic_factor(n)))
-        progress(0.8 * (i + 1) / len(sizes), f"n = {n} measured")
-    for i, n in enumerate(small):
-        for name, make in FAMILIES.items():
-            for repetition in range(exact_repetitions):
-                y = _rounding_ratio(make(n, _seed(seed, n, repetition)))
-                rows.append(("rounding", name, repetition, n, y))
-        progress(0.8 + 0.2 * (i + 1) / len(small), f"n = {n} enumerated")
+            for repetition in range(count):
+                y = ratio(make(n, _seed(seed, n, repetition)))
+                rows.append((panel, name, repetition, n, y))
     parameters = {
         "sizes": list(sizes),
         "small": list(small),

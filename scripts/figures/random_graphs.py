@@ -7,7 +7,7 @@ integer gives the same graph.
 import numpy as np
 import numpy.typing as npt
 
-from graphcuts_dp.arrays import IntVector
+from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
 
 Seed = int | np.random.Generator
@@ -45,13 +45,18 @@ def power_law_bipartite(side: int, exponent: float, *, seed: Seed) -> BipartiteG
 
     Source: JT12, section 4.1, the deterministic statement.
     """
-    shares = np.arange(1, side + 1, dtype=np.float64) ** -exponent
-    shares *= side / shares.sum()
-    counts = np.floor(shares).astype(np.int64)
-    missing = side - int(counts.sum())
-    counts[np.argsort(counts - shares, kind="stable")[:missing]] += 1
+    counts = largest_remainders(np.arange(1, side + 1, dtype=np.float64) ** -exponent, side)
     degrees = np.repeat(np.arange(1, side + 1), counts)[::-1]
     return _with_left_degrees(degrees, side, seed)
+
+
+def largest_remainders(weights: FloatVector, total: int) -> IntVector:
+    """Whole numbers in proportion to weights that add up to a total, nearly."""
+    shares = weights * (total / weights.sum())
+    counts: IntVector = np.floor(shares).astype(np.int64)
+    missing = total - int(counts.sum())
+    counts[np.argsort(counts - shares, kind="stable")[:missing]] += 1
+    return counts
 
 
 def planted_partition(n: int, blocks: int, p_in: float, p_out: float, *, seed: Seed) -> Graph:

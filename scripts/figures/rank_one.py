@@ -32,7 +32,7 @@ from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.resources import Progress
-from scripts.figures.base import Table, finding
+from scripts.figures.base import Table, at_most
 from scripts.figures.bingham import bingham_samples
 from scripts.figures.gaussian_rank_one import GaussianRankOne
 from scripts.figures.noise_norms import response_norm
@@ -179,40 +179,20 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
             forms = [form for form, _ in runs]
             found[name] = float(np.mean(forms)), [setting.gap(query) for _, query in runs]
             if name == "response":
-                bound = _response_shortfall(setting)
+                bound = _proven(name, setting) or math.inf
                 worst = max(worst, *((sigma - form) / bound for form in forms))
         best = max([best, *(gap for _, gaps in found.values() for gap in gaps)])
         for name, (form, gaps) in found.items():
             mean = float(np.mean(gaps))
             rows.append((case, n, name, sigma, form, sigma - form, _proven(name, setting), mean,
                          best, mean / best))  # fmt: skip
-    return Table(
-        columns=COLUMNS,
-        rows=rows,
-        parameters={
-            "epsilon": EPSILON,
-            "delta": DELTA,
-            "gamma": GAMMA,
-            "seed": seed,
-            "repetitions": repetitions,
-            "quick": quick,
-        },
-        findings=[
-            finding(
-                "F of response-rank-one, 2 ||E|| at probability 0.05: largest part used",
-                worst,
-                agrees=worst <= 1,
-            )
-        ],
-    )
-
-
-def _response_shortfall(setting: RankOneSetting) -> float:
-    """F for unit pairs: u'Rv >= sigma_1(R) - F at all calls, but for probability GAMMA."""
-    return 2 * response_norm(response_of(setting).distribution, setting.graph.n, failure=GAMMA)
+    parameters = {"epsilon": EPSILON, "delta": DELTA, "gamma": GAMMA, "repetitions": repetitions}
+    used = "F of response-rank-one, 2 ||E|| at probability 0.05: largest part used"
+    return Table(columns=COLUMNS, rows=rows, parameters=parameters, findings=[at_most(used, worst)])
 
 
 def _proven(name: str, setting: RankOneSetting) -> float | None:
+    """F for unit pairs: u'Rv >= sigma_1(R) - F at all calls, but for probability GAMMA."""
     if name == "response":
-        return _response_shortfall(setting)
+        return 2 * response_norm(response_of(setting).distribution, setting.graph.n, failure=GAMMA)
     return gaussian_of(setting).unit_shortfall(GAMMA) if name == "gaussian" else None

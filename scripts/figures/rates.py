@@ -218,18 +218,6 @@ def equation_2(edges: float, size: int, left: int, right: int) -> float:
     return math.sqrt(edges * size * math.log(left * right))
 
 
-def equation_7(zeta: float, rank: int, frobenius: float, log_queries: float) -> float:
-    """(r^(1/2) zeta ||X||_F ln k)^(1/2): the trace norm on a matrix of rank r.
-
-    Args:
-        zeta: largest ||F||_{S_q} for q = ln(mn).
-        rank: r.
-        frobenius: ||X||_F.
-        log_queries: ln k.
-    """
-    return dual_pair_rate(zeta, math.sqrt(rank) * frobenius, log_queries)
-
-
 def imbalanced_rates(side: float, size: float) -> BipartiteRates:
     """Section 4.1, equation (5) and the line after it, without logarithms.
 

@@ -6,9 +6,9 @@ has error 1. The other trivial answer spreads the true number of edges over all 
 can only be worse. Releases are seeded.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, final
+from typing import final
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -19,6 +19,7 @@ from graphcuts_dp.arrays import RealMatrix
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.offline.methods import release_iteratively
+from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.plotting.style import PAGE, house_style
 from graphcuts_dp.release.releases import release_graph
 from graphcuts_dp.resources import Progress
@@ -41,10 +42,7 @@ DELTA = 1e-6  # of the iterative construction; all others have none
 Row = tuple[str, str, str, int, float, float]
 
 
-class _Method(Protocol):
-    def __call__(self, graph: AnyGraph, *, epsilon: float, seed: int) -> RealMatrix:
-        """An estimate of the matrix of a graph."""
-        ...
+_Method = Callable[..., RealMatrix]  # (graph, epsilon=, seed=) -> an estimate of its matrix
 
 
 def _fit(name: str) -> _Method:
@@ -136,13 +134,11 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
 
 
 def _measure_graph(plan: _Plan, seed: int, progress: Progress) -> list[Row]:
-    graph = _without_weights(datasets.load(plan.name))
+    graph = datasets.load(plan.name, weighted=False)
     truth = graph.dense()
     whole = truth.sum()
-    pairs = truth.size - (len(truth) if isinstance(graph, Graph) else 0)
-    density = np.full_like(truth, whole / pairs)
-    if isinstance(graph, Graph):
-        np.fill_diagonal(density, 0.0)
+    universe = Universe.of(graph)
+    density = universe.matrix_of(np.full(universe.size, universe.total(truth) / universe.size))
     flat = cut_norm(density - truth).lower / whole
     rows: list[Row] = []
     for i, epsilon in enumerate(plan.epsilons):
@@ -155,12 +151,6 @@ def _measure_graph(plan: _Plan, seed: int, progress: Progress) -> list[Row]:
                 y = cut_norm(estimate - truth).lower / whole
                 rows.append(("error", plan.name, name, repetition, epsilon, float(y)))
     return rows
-
-
-def _without_weights(graph: AnyGraph) -> AnyGraph:
-    if isinstance(graph, Graph) and graph.weighted:
-        return Graph(graph.rows, graph.columns, vertices=graph.vertices)
-    return graph
 
 
 def _useful(plan: _Plan, rows: Sequence[Row]) -> list[Row]:

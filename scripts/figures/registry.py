@@ -29,7 +29,6 @@ from scripts.figures import (
 from scripts.figures.base import Experiment, Table
 from scripts.figures.style import save_figure
 
-ENDINGS = (".png", ".pdf", ".csv", ".json")
 _BEGIN, _END = "<!-- figures: begin -->", "<!-- figures: end -->"
 
 

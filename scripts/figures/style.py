@@ -36,6 +36,7 @@ _LOOKS = (
 )
 
 
+ENDINGS = (".png", ".pdf", ".csv", ".json")  # of the files of a figure
 _LABEL_GAP = 1.15  # height of a line of text, in font sizes
 
 
@@ -235,15 +236,12 @@ def save_figure(
         FileFormatError: the folder is missing, or the disk is full.
     """
     about = json.dumps(parameters, indent=2, allow_nan=False) + "\n"  # fails before files are there
-    names = [base.with_suffix(ending) for ending in (".png", ".pdf", ".csv", ".json")]
-    with atomic_set(names, force=True) as (png, pdf, csv_file, json_file):
-        write_figure(figure, png)
-        write_figure(figure, pdf)
-        with atomic_write(csv_file) as handle:
-            text = io.StringIO(newline="")
-            table = csv.writer(text)
-            table.writerow(columns)
-            table.writerows(rows)
-            handle.write(text.getvalue().encode())
-        with atomic_write(json_file) as handle:
-            handle.write(about.encode())
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows([columns, *rows])
+    names = [base.with_suffix(ending) for ending in ENDINGS]
+    with atomic_set(names, force=True) as (*pictures, table, parameters_file):
+        for picture in pictures:
+            write_figure(figure, picture)
+        for file, content in ((table, text.getvalue()), (parameters_file, about)):
+            with atomic_write(file) as handle:
+                handle.write(content.encode())

@@ -36,6 +36,7 @@ SIZES = (1_000, 10_000, 100_000)
 _EPSILON, _DELTA, _BETA = 1.0, 1e-6, 0.05
 _MOST_UPDATES = 1e15
 # of |E| and |V| in the last column of Table 1, and of ln k in the one before it
+_VARIED = ("|E|", "|V|", "ln k")
 _EXPONENTS = {
     "multiplicative weights": (0.5, 0.5, 0.5),
     "frieze-kannan": (0.25, 1.0, 0.5),
@@ -73,7 +74,6 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:  # noqa: AR
                 error = error_of("frieze-kannan", n, found)
                 share = found / pairs_of(n)
                 rows.append(("crossover", n, found, share, "frieze-kannan", constants, error))
-    progress(1.0, "done")
     parameters = {
         "epsilon": _EPSILON,
         "delta": _DELTA,
@@ -180,12 +180,12 @@ def _crossover(n: int, error_of: ErrorOf) -> float | None:
 
 
 def _findings(table: Table) -> tuple[Finding, ...]:
-    found = []
-    for method, claims in _EXPONENTS.items():
-        names = ("|E|", "|V|", "ln k")
-        for name, claimed, points in zip(names, claims, _points(method), strict=True):
-            statement = f"GRU12 Table 1, {method}, constants solved: exponent of {name}"
-            found.append(exponent(statement, points, claimed, _TOLERANCE))
+    statement = "GRU12 Table 1, {}, constants solved: exponent of {}"
+    found = [
+        exponent(statement.format(method, name), points, claimed, _TOLERANCE)
+        for method, claims in _EXPONENTS.items()
+        for name, claimed, points in zip(_VARIED, claims, _points(method), strict=True)
+    ]
     for constants, whose in (("rates", "no constants"), ("GRU12", "GRU12's constants")):
         sizes, edges = table.line("n", "edges", part="crossover", constants=constants)
         scale = [n**2 / math.log(n) for n in sizes]
@@ -229,9 +229,7 @@ def _errors_of(table: Table, method: str, constants: str, **fixed: int) -> list[
 
 def _overtakes(table: Table) -> Finding:
     """It does not: B is m (1-d) X against m^2 ln(1/d)/2, and d ln(1/d) < 2 (1-d) for d < 1."""
-    ours, other = (
-        _errors_of(table, method, "tight") for method in ("frieze-kannan", CONSTRUCTIONS[0])
-    )
+    ours, other = (_errors_of(table, name, "tight") for name in CONSTRUCTIONS[1::-1])
     statement = "GRU12, Frieze-Kannan overtakes, tight rules: its error over the weights', least"
     return below(statement, np.divide(ours, other).min())
 
@@ -287,11 +285,10 @@ def _draw_errors(axes: Axes, table: Table, n: int) -> None:
         name = _SHORT.get(method, method)
         rows = table.where(part="error", n=n, method=method, constants="tight")
         _line(axes, rows, f"{name}, tight", **look(index))
-    best: dict[float, dict[str, Any]] = {}
-    for row in table.where(part="error", n=n, constants="GRU12"):
-        if row["density"] not in best or row["error"] < best[row["density"]]["error"]:
-            best[row["density"]] = row
-    _line(axes, list(best.values()), "GRU12's constants, best", **look(6))
+    rows = table.where(part="error", n=n, constants="GRU12")
+    best = {row["density"]: row for row in sorted(rows, key=lambda row: -row["error"])}
+    rows = sorted(best.values(), key=lambda row: float(row["density"]))
+    _line(axes, rows, "GRU12's constants, best", **look(6))
     rows = table.where(part="error", n=n, method="trivial")
     _line(axes, rows, "trivial", **trivial_look())
     log_log(axes)

@@ -30,10 +30,7 @@ from graphcuts_dp.learn.potentials import (
     SchattenNorm,
     near_one,
 )
-from graphcuts_dp.learn.rules import (
-    MirrorDescentRule,
-    minimal_start,
-)
+from graphcuts_dp.learn.rules import MirrorDescentRule, minimal_start
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.plotting.style import COLOURS, PAGE, house_style
@@ -254,12 +251,13 @@ def _tasks(truths: Truths, quick: bool) -> Iterator[tuple[str, Rule, Case]]:
 
 def findings(rows: Sequence[Row]) -> list[Finding]:
     """The largest share of B that was used, for each construction."""
-    found = []
-    for name in CONSTRUCTIONS:
-        largest = max(row[6] / row[7] for row in rows if row[0] == name)
-        statement = f"{_SOURCES[name]}, {name}: largest share of B(alpha) used"
-        found.append(at_most(statement, largest))
-    return found
+    statement = "{}, {}: largest share of B(alpha) used"
+    return [
+        at_most(
+            statement.format(_SOURCES[name], name), max(r[6] / r[7] for r in rows if r[0] == name)
+        )
+        for name in CONSTRUCTIONS
+    ]
 
 
 _SOURCES = {

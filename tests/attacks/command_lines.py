@@ -1,22 +1,17 @@
-"""Hostile command lines: a strategy for hypothesis, the files they name, and a way to run them."""
+"""Hostile command lines: a strategy for hypothesis, and the files they name."""
 
-import io
 import json
-import signal
-import sys
 from collections.abc import Mapping
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import MISSING
 
 import hypothesis.strategies as st
+from command_runs import run_line
 
 import graphcuts_dp as gc
 from graphcuts_dp.cli import main
 from graphcuts_dp.options import described
 
 learn = gc.release_iteratively
-
-LONGEST = 60  # seconds; what takes longer hangs
 
 NUMBERS = (
     *("nan", "inf", "-inf", "-0", "0", "-1", "1e309", "1e-400", "0x10", "1_0", "٣", "½", "1e"),
@@ -240,50 +235,6 @@ def command_lines(draw):
         if kinds:
             line.append(value_of(draw, draw(st.sampled_from(kinds))))
     return line
-
-
-# What a person at the prompt of `session repl` may type.
-TYPED = "\n".join(
-    [
-        *("0,1", "0 | 1", "0 | 1 | 2", "|", ",", ":cost 0,1", ":cost", ":status", ":history 1e9"),
-        *(":history " + "9" * 5000, ":plot new.png", ":plot", ":plot /no/x.png", ":wrong", "[/]"),
-        *("@missing | 0", "x" * 10_000, ":help", "\x00", "\u2028"),
-    ]
-)
-
-
-@contextmanager
-def no_hang(seconds=LONGEST):
-    """Fails what does not come back."""
-
-    def stop(*_):
-        raise AssertionError("no answer for a minute")
-
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(seconds)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
-
-
-def run_line(*arguments, typed=TYPED):
-    """Run a command in this process as the program would: (status, standard output, error)."""
-    out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
-    err = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="backslashreplace")
-    before = sys.argv, sys.stdin
-    sys.argv, sys.stdin = ["graphcuts-dp", *arguments], io.StringIO(typed)
-    try:
-        with no_hang(), redirect_stdout(out), redirect_stderr(err):
-            status = main._status()
-    finally:
-        sys.argv, sys.stdin = before
-    texts = []
-    for stream in (out, err):
-        stream.flush()
-        texts.append(stream.buffer.getvalue().decode())
-    return status, *texts
 
 
 def wrong_with(status, out, err):

@@ -6,21 +6,32 @@ deeply nested JSON. Most are run within this process, where one costs millisecon
 program of its own.
 """
 
+import contextlib
 import os
+import shutil
 import subprocess
 import sys
 
 import pytest
-from command_lines import COMMANDS, KINDS, LONGEST, command_lines, prepare, run_line, wrong_with
+from command_lines import COMMANDS, KINDS, command_lines, prepare, wrong_with
+from command_runs import LONGEST, run_line
 from hypothesis import HealthCheck, Phase, given, settings
 
 from graphcuts_dp.cli import main
 
 
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory):
+    made = tmp_path_factory.mktemp("prepared")
+    with contextlib.chdir(made):
+        prepare(made)
+    return made
+
+
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
+def folder(prepared, tmp_path, monkeypatch):
+    shutil.copytree(prepared, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
-    prepare(tmp_path)
     return tmp_path
 
 
@@ -47,14 +58,9 @@ def fuzz(examples):
 
 
 @pytest.mark.usefixtures("folder")
-def test_command_lines():
-    fuzz(300)
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("folder")
-def test_many_command_lines():
-    fuzz(5_000)
+@pytest.mark.parametrize("examples", [300, pytest.param(5_000, marks=pytest.mark.slow)])
+def test_command_lines(examples):
+    fuzz(examples)
 
 
 def test_every_command_is_fuzzed_with_all_that_it_takes():
@@ -105,7 +111,18 @@ PROGRAMS = [
 ]
 
 
-def run_programs(encoding, programs):
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("encoding", "programs"),
+    [
+        ("ascii", PROGRAMS[:1]),
+        *(
+            pytest.param(encoding, PROGRAMS, marks=pytest.mark.slow)
+            for encoding in ("utf-8", "ascii", "latin-1")
+        ),
+    ],
+)
+def test_programs_of_their_own(encoding, programs):
     """With the real encodings of arguments and streams."""
     environment = {**os.environ, "PYTHONIOENCODING": encoding, "PYTHONWARNINGS": "ignore"}
     for line, expected in programs:
@@ -120,19 +137,6 @@ def run_programs(encoding, programs):
         out, err = ended.stdout.decode(), ended.stderr.decode()
         assert ended.returncode == expected, (line, err)
         assert not wrong_with(ended.returncode, out, err), (line, err)
-
-
-@pytest.mark.usefixtures("folder")
-def test_programs_of_their_own():
-    run_programs("ascii", PROGRAMS[:1])
-    run_programs("utf-8", PROGRAMS[1:2])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("encoding", ["utf-8", "ascii", "latin-1"])
-@pytest.mark.usefixtures("folder")
-def test_many_programs_of_their_own(encoding):
-    run_programs(encoding, PROGRAMS)
 
 
 def test_what_is_wrong_is_seen():

@@ -19,18 +19,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from attack_cases import (
-    CAPPED,
-    EPSILONS,
-    NEIGHBOURS,
-    PLAIN,
-    SOON,
-    neighbouring_locations,
-    path,
-    plain,
-    ratings,
-    tree,
-)
 
 import graphcuts_dp as gc
 from graphcuts_dp.distances.answers import plan_distances
@@ -57,6 +45,59 @@ pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWar
 SEED = 5
 DELTA = 1e-6
 CUTS = [CutQuery([0]), CutQuery([0, 1], [2, 3, 4]), CutQuery([1, 3, 5], [0, 2])]
+
+
+EPSILONS = (0.01, 0.03, 0.1, 0.2, 1 / 3, 0.5, math.log(2), 1.0, 2.0, 3.7, 10.0, 20.0)
+SOON = (1.0,)  # the others take minutes
+# Their binary digits are all different, and the first two differ in the last one.
+WEIGHTS = (0.1 + 0.2, 1 / 3, 0.7, math.nextafter(1.0, 0.0), 2.0**-40, 5e-324, 0.1, 1e-17)
+PLACES = ((0, 1), (0, 2), (1, 2), (2, 3), (3, 4), (0, 5), (4, 5), (1, 4))
+
+
+def plain(*more):
+    """A graph without weights on 6 vertices, with one edge more or none."""
+    return gc.Graph(*zip(*PLACES, *more, strict=True), vertices=6)
+
+
+def two_sided(*more):
+    """The same between 6 vertices and 7."""
+    return gc.BipartiteGraph(*zip(*PLACES, *more, strict=True), left=6, right=7)
+
+
+def weighted(first, *, cap=1.0):
+    """WEIGHTS on the places, with another first one."""
+    bound = {"weight_cap": cap} if cap else {"hide_change": 1}
+    return gc.Graph(*zip(*PLACES, strict=True), [first, *WEIGHTS[1:]], vertices=6, **bound)
+
+
+def ratings(first):
+    """The same between 6 vertices and 7."""
+    ends, masses = zip(*PLACES, strict=True), [first, *WEIGHTS[1:]]
+    return gc.BipartiteGraph(*ends, masses, left=6, right=7, weight_cap=1.0)
+
+
+# (first, neighbour); one step in the last binary digit apart, or as far as is allowed
+NEIGHBOURS = {
+    "plain": (plain(), plain((2, 5))),
+    "bipartite": (two_sided(), two_sided((5, 6))),
+    "a last digit": (weighted(0.1 + 0.2), weighted(0.3)),
+    "no cap": (weighted(0.1 + 0.2, cap=None), weighted(1.3, cap=None)),
+    "odd cap": (weighted(0.1 + 0.2, cap=1.7), weighted(1.7, cap=1.7)),
+    "ratings": (ratings(0.1 + 0.2), ratings(0.3)),
+}
+PLAIN = ("plain", "bipartite")
+CAPPED = ("a last digit", "odd cap", "ratings")
+# Public maps whose lengths are like 0.1 + 0.2.
+LENGTHS = WEIGHTS[:4] * 2
+PATH = gc.distances.Metric.path(9, LENGTHS)
+TREE = gc.distances.Metric([0, 1, 1, 3, 0, 5, 5, 7], range(1, 9), LENGTHS, vertices=9)
+
+
+def neighbouring_locations(metric, times=1):
+    """Where people are on a map of 9 vertices, 40 of them `times` over, and after one has moved."""
+    counts = times * np.array([9, 0, 3, 7, 1, 5, 5, 0, 10])
+    moved = counts + np.array([-1, 0, 0, 0, 0, 0, 0, 1, 0])
+    return [gc.distances.Locations(metric, each) for each in (counts, moved)]
 
 
 def off_grid(values, step, parts=1):
@@ -265,7 +306,7 @@ def test_what_is_bought_lies_on_a_grid_that_is_the_same_for_neighbours(name, eps
 @pytest.mark.parametrize("distribution", ["laplace", "gaussian"])
 def test_distances(distribution, epsilons):
     for epsilon in epsilons:
-        for here in neighbouring_locations(tree()):
+        for here in neighbouring_locations(TREE):
             for mechanism in ("tree-counts", "histogram", "per-query"):
                 built = plan_distances(
                     here.metric,
@@ -291,7 +332,7 @@ def test_distances(distribution, epsilons):
 @pytest.mark.parametrize("delta", [0.0, DELTA])
 def test_tangents_of_private_functions(delta, epsilons):
     bought = 0
-    pair = neighbouring_locations(path(), 2000)
+    pair = neighbouring_locations(PATH, 2000)
     embedding = exact_embedding(pair[0].metric)
     for epsilon in epsilons:
         numbers = {"people": pair[0].people, "epsilon": epsilon, "delta": delta}
@@ -362,4 +403,4 @@ def test_the_inputs_are_as_nasty_as_they_claim():
     assert (first.weights != second.weights).sum() == 1
     assert np.abs(first.weights - second.weights).max() < 1e-16
     assert off_grid(first.weights, Grid.of(first).unit)
-    assert len(plain(more=True).rows) == len(plain().rows) + 1
+    assert len(plain((2, 5)).rows) == len(plain().rows) + 1

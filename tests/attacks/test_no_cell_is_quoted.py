@@ -22,7 +22,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
-from command_lines import run_line
+from command_runs import run_line
 from helpers import make_flat, owned_flat, read_flat, read_owned_flat
 from pyarrow import feather, parquet
 

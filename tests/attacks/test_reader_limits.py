@@ -12,7 +12,7 @@ import zipfile
 
 import numpy as np
 import pytest
-from command_lines import no_hang
+from command_runs import no_hang
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import GraphCutsError

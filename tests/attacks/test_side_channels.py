@@ -23,7 +23,7 @@ import matplotlib.font_manager  # noqa: F401  # it logs when it is first importe
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from command_lines import run_line
+from command_runs import run_line
 from helpers import StandingClock
 
 import graphcuts_dp as gc

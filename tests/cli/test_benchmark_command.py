@@ -19,6 +19,9 @@ def half(graph, *, epsilon, delta, groups, seed):
 """
 
 
+QUICK = ("--quick", "--graphs", "karate", "--contender", "mine:half")
+
+
 @pytest.fixture
 def call(command_line, tmp_path, monkeypatch):
     (tmp_path / "mine.py").write_text(MINE)
@@ -43,24 +46,20 @@ def test_without_a_file_everything_is_listed(call):
 
 def test_the_quick_form_with_a_method_of_ones_own(call, tmp_path):
     """Every run ends well, and the file outside the package is ranked with the others."""
-    status, out, err = call(
-        "--quick", "--contender", "mine:half", "--out", "runs.jsonl", "--table", "runs.csv.gz"
-    )
+    status, out, err = call(*QUICK, "--out", "runs.jsonl", "--table", "runs.csv.gz")
     assert status == 0, err
     assert "wrote runs.csv.gz" in err
     runs = read_runs(tmp_path / "runs.jsonl")
     assert {run.contender for run in runs} == {*QUICK_CONTENDERS, "half"}
     assert [run.failure for run in runs if run.failure] == []
     half = [run for run in runs if run.contender == "half"]
-    assert {run.graph for run in half} == {"karate"}, "it takes neither weights nor two sides"
     assert half[0].errors["worst cut proven"] == pytest.approx(0.5)
     assert not half[0].audited
     assert len(read_runs(tmp_path / "runs.csv.gz")) == len(runs)
     (line,) = [line for line in out.splitlines() if "*half" in line]
     assert "nobody has audited it" in out
     # All is there already: nothing is run again.
-    words = ("--quick", "--contender", "mine:half", "--out", "runs.jsonl", "--json")
-    status, out, _ = call(*words)
+    status, out, _ = call(*QUICK, "--out", "runs.jsonl", "--json")
     assert status == 0
     found = json.loads(out)
     assert found["runs"] == len(runs)
@@ -86,8 +85,5 @@ def test_the_quick_form_with_a_method_of_ones_own(call, tmp_path):
         (("--quick", "--out", "mine.py"), "no file of benchmark runs"),
     ],
 )
-def test_mistakes_are_one_line(call, words, message):
-    status, _, err = call(*words)
-    assert status == 2
-    assert message in err
-    assert err.count("\n") == 1
+def test_mistakes_are_one_line(refused, words, message):
+    assert message in refused(*words)

@@ -1,7 +1,5 @@
 """`release-iteratively` on the command line, and the answers from what it wrote."""
 
-import csv
-
 import numpy as np
 import pytest
 
@@ -12,7 +10,6 @@ RATED = (
     *("ratings.csv", "--epsilon", "2", "--delta", "1e-6", "--seed", "1"),
     *("--vertices", "u.txt,f.txt", "--weight-cap", "5", "--construction", "sensing"),
 )
-SIDES = ("--groups", "cities.csv", "--right-groups", "genres.csv")
 CUTS = ("--queries", "cuts.jsonl")
 USERS, FILMS = [f"u{i}" for i in range(12)], [f"f{i}" for i in range(8)]
 FILES = {
@@ -24,16 +21,8 @@ FILES = {
     ),
     "asked.jsonl": '{"S": [0]}\n{"left": [1, 0.5, 0, 0, 0, 0]}\n{"statistic": "triangles"}\n',
     "linear.jsonl": '{"entries": [[0, 1, -2.5]]}\n{"S": [0]}\n',
-    "empty.jsonl": "\n",
     "u.txt": "\n".join(USERS),
     "f.txt": "\n".join(FILMS),
-    "cities.csv": "\n".join(
-        ["vertex,city", *(f"{u},{'Seattle' if i % 3 else 'Paris'}" for i, u in enumerate(USERS))]
-    ),
-    "genres.csv": "\n".join(
-        ["vertex,genre", *(f"{f},{'comedy' if i < 4 else 'drama'}" for i, f in enumerate(FILMS))]
-    ),
-    "sums.csv": "S,T\n@Seattle,@comedy\n@Seattle,@drama\n@Paris,@comedy\n@Paris,@drama\n",
     "q.jsonl": '{"left": {"u0": 0.5, "u1": 1}, "right": {"f0": 1}}\n{"S": ["u0", "f1"]}\n',
 }
 
@@ -116,20 +105,6 @@ def test_answers_a_few_cuts_and_nothing_else(release, told, refused):
     assert values == [each.value for each in many.transcript]
 
 
-def test_comedies_rated_by_users_of_seattle(release, done, tmp_path):
-    facts, _ = release(RATED, "o.npz", "--queries", "sums.csv", *SIDES)
-    assert facts["distinguisher"] == "every query"
-    done("answer", "o.npz", "--queries", "sums.csv", *SIDES, "-o", "a.csv")
-    with (tmp_path / "a.csv").open() as handle:
-        first, *rows = csv.DictReader(handle)
-    assert [row["S"] for row in rows] == ["@Seattle", "@Paris", "@Paris"]
-    ratings = gc.BipartiteGraph.read("ratings.csv", vertices=("u.txt", "f.txt"), weight_cap=5.0)
-    truth = gc.CutQuery([u for i, u in enumerate(USERS) if i % 3], FILMS[:4]).value(ratings)
-    assert float(first["low"]) <= truth <= float(first["high"])
-    # Sums that share no rating cost together what one costs.
-    assert facts["error_at_most"] < 60
-
-
 MORE = (*READ, "--delta", "1e-6")
 NET, FEW = (*READ, "--construction", "net"), (*READ, *CUTS, "--construction")
 
@@ -148,7 +123,7 @@ NET, FEW = (*READ, "--construction", "net"), (*READ, *CUTS, "--construction")
         (("o.npz", *FEW, "answers", "--queries", "cuts.csv"), "group"),
         (("o.csv", "nowhere.csv", *FEW[1:], "answers"), "must end in .npz"),
         (("o.npz", *RATED, "--queries", "q.jsonl", "--kind", "directed"), "two sides"),
-        (("sums.csv", *RATED, "--queries", "sums.csv"), "another file"),
+        (("cuts.csv", *RATED, "--queries", "cuts.csv"), "another file"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(refused, line, message):

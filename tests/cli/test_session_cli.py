@@ -61,6 +61,7 @@ def test_a_worthless_session_is_warned_of_and_states_its_whole_error(done, told)
     out, err = done(*ASK, "--from", "ann", "--to", "bob")
     assert " in [0.0, 1.0] (95%" in out
     assert told(*start, "--name", "two")["error_bound"] > 10**5
+    assert "mirror-descent, norm l2" in done(*START, *promise, "mirror-descent", "--name", "c")[0]
 
 
 def test_ask_in_all_its_forms(done, told, store):
@@ -254,16 +255,6 @@ def test_a_session_starts_from_groups_of_a_file(done, told):
     assert told(*terms)["parameters"]["start"] == "groups"
     assert "all queries at once" in done(*ASK, "--from", "@@short", "--groups", "staff.csv")[0]
     assert "a weight for each two public groups" in done(*terms, "--name", "again")[0]
-
-
-@pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
-def test_a_session_of_ratings_says_its_norm(done, tmp_path):
-    rows = [f"u{i},f{j},{4 if (i + j) % 2 else 1}" for i in range(20) for j in range(20)]
-    (tmp_path / "ratings.csv").write_text("\n".join(["source,target,weight", *rows, ""]))
-    read = ("--kind", "bipartite", "--weight-cap", "5", "--method", "mirror-descent:norm=schatten")
-    terms = ("--epsilon", "45", "--delta", "0.01", "--queries", "50,linear,most-spectral=8")
-    out, _ = done("session", "start", "ratings.csv", *KEEP, *terms, *read)
-    assert "mirror-descent, norm schatten-" in out
 
 
 def release(*more, epsilon="0.5"):

@@ -4,7 +4,7 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.cli.queries import read_set
-from graphcuts_dp.errors import FileFormatError, GraphError, QueryError
+from graphcuts_dp.errors import FileFormatError, QueryError
 from graphcuts_dp.pairs.query_lines import read_lines, read_query
 from graphcuts_dp.pairs.vertices import VertexSet
 
@@ -42,13 +42,6 @@ def test_labels_with_commas_and_quotes_are_typed_as_in_csv(text, labels):
 def test_quotes_that_do_not_match_are_refused_with_the_rule(text):
     with pytest.raises(QueryError, match=r"quote|empty label"):
         read_set(text, VertexSet(LABELS))
-
-
-def test_a_count_of_vertices_has_a_limit():
-    for count in (2**31, 10**99):
-        with pytest.raises(GraphError, match="at most 2,147,483,647 vertices"):
-            VertexSet(count)
-    assert len(VertexSet(2**31 - 1)) == 2**31 - 1
 
 
 def queries(path, data):

@@ -1,15 +1,15 @@
 """Every command that writes: what it reads, what it is called with, what it should leave."""
 
 import contextlib
-import io
 import json
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 from unittest import mock
 
+from command_runs import run_line
 from matplotlib.figure import Figure
 from saving_cases import (
     CASES,
@@ -25,7 +25,6 @@ from saving_cases import (
 )
 
 import graphcuts_dp as gc
-from graphcuts_dp.cli import main
 from graphcuts_dp.release.job import Job
 from graphcuts_dp.session.session import session_of
 from scripts.figures import command, registry
@@ -119,8 +118,7 @@ def prepare(folder: Path, files: dict[str, bytes]) -> None:
             (folder / name).chmod(0o600)
 
 
-@dataclass(frozen=True)
-class Ended:
+class Ended(NamedTuple):
     """How a command ended: its status, and what it said."""
 
     status: int
@@ -130,16 +128,8 @@ class Ended:
 
 def call(folder: Path, line: str, typed: str = "") -> Ended:
     """Run a command in this process, in a folder."""
-    said, complained = io.StringIO(), io.StringIO()
-    with (
-        contextlib.chdir(folder),
-        contextlib.redirect_stdout(said),
-        contextlib.redirect_stderr(complained),
-        mock.patch.object(sys, "argv", ["graphcuts-dp", *line.split()]),
-        mock.patch.object(sys, "stdin", io.StringIO(typed)),
-    ):
-        status = main._status()
-    return Ended(status, said.getvalue(), complained.getvalue())
+    with contextlib.chdir(folder):
+        return Ended(*run_line(*line.split(), typed=typed))
 
 
 def _small(*_: object, **__: object) -> Figure:

@@ -143,6 +143,7 @@ def sweep(folder: Path, method: str, stride: int) -> Counter:
 
 if __name__ == "__main__":
     found: Counter = Counter()
-    for name in METHODS:
-        found += sweep(Path(sys.argv[1]), name, int(sys.argv[2]))
+    apart = int(sys.argv[2])
+    for name in METHODS if apart == 1 else METHODS[::3]:  # the others take too long to be struck
+        found += sweep(Path(sys.argv[1]), name, apart)
     print(json.dumps(found))  # noqa: T201

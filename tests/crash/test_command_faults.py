@@ -76,19 +76,18 @@ def sweep(command, inputs, tmp_path, pick, *, replacing):
     return struck
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_one_trouble_at_every_other_call(inputs, tmp_path, name):
-    command, pick = COMMANDS[name], faults.one_of(ALL, every=2)
-    assert sweep(command, inputs, tmp_path, pick, replacing=command.replaces) >= 3
+EVERY = pytest.param("every", marks=pytest.mark.slow)
+EVERY_AND_REPLACING = pytest.param("every, replacing", marks=pytest.mark.slow)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("replacing", [False, True])
+@pytest.mark.parametrize("how", ["every other", EVERY, EVERY_AND_REPLACING])
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_trouble_at_each_call(inputs, tmp_path, name, replacing):
+def test_one_trouble_at_every_other_call_or_every_trouble_at_each(inputs, tmp_path, name, how):
     command = COMMANDS[name]
-    replacing = replacing and command.replaces
-    assert sweep(command, inputs, tmp_path, lambda _: ALL, replacing=replacing) >= 5 * len(ALL)
+    one = how == "every other"
+    pick, least = (faults.one_of(ALL, every=2), 3) if one else (lambda _: ALL, 5 * len(ALL))
+    replacing = command.replaces and how != "every"
+    assert sweep(command, inputs, tmp_path, pick, replacing=replacing) >= least
 
 
 SESSIONS = {

@@ -72,17 +72,12 @@ def sweep(case, tmp_path, pick, *, replacing):
     return struck
 
 
+@pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("replacing", [False, True])
 @pytest.mark.parametrize("name", CASES)
-def test_one_trouble_at_each_call(tmp_path, name, replacing):
-    assert sweep(CASES[name], tmp_path, faults.one_of(ALL), replacing=replacing) >= 6
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("replacing", [False, True])
-@pytest.mark.parametrize("name", CASES)
-def test_every_trouble_at_each_call(tmp_path, name, replacing):
-    assert sweep(CASES[name], tmp_path, lambda _: ALL, replacing=replacing) >= 6 * len(ALL)
+def test_one_trouble_at_each_call_or_every_trouble(tmp_path, name, replacing, every):
+    pick, least = (lambda _: ALL, 6 * len(ALL)) if every else (faults.one_of(ALL), 6)
+    assert sweep(CASES[name], tmp_path, pick, replacing=replacing) >= least
 
 
 def in_processes(tmp_path, count, work):

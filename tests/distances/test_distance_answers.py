@@ -111,13 +111,6 @@ def test_answers_and_candidates():
         answers.answer("x")
 
 
-def test_the_guarantee_is_told():
-    answers = answer_distances(PATH, PEOPLE, epsilon=1.0)
-    assert answers.guarantee.is_private
-    assert (answers.guarantee.epsilon, answers.guarantee.delta) == (1.0, 0.0)
-    assert "any one person" in str(answers)
-
-
 @pytest.mark.parametrize("seed", [None, 4])
 def test_files(tmp_path, seed):
     """Whoever reads the table of a seeded run sees that it is not private."""

@@ -17,7 +17,6 @@ from graphcuts_dp.distances.embeddings import (
     tree_points,
 )
 from graphcuts_dp.distances.learner import best_learner
-from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.errors import ParameterError
 
@@ -74,23 +73,6 @@ def test_other_maps_are_sent_to_bourgain():
     with pytest.raises(ParameterError, match="bourgain_embedding"):
         exact_embedding(cycle)
     assert bourgain_embedding(cycle, public_seed=1, repetitions=9).points.shape[0] == 5
-
-
-@pytest.mark.parametrize("kind", ["tree", "projection", "bourgain"])
-def test_embeddings_are_oblivious_so_a_move_changes_one_persons_point_only(kind):
-    """HR12, Definition 6: 1-sensitive. The table is a function of the map; people are not read."""
-    metric = random_tree(12, 3)
-    places = np.random.default_rng(1).uniform(size=(12, 2))
-    embedding = {
-        "tree": lambda: exact_embedding(metric),
-        "projection": lambda: projection_embedding(places, dimensions=30, public_seed=2),
-        "bourgain": lambda: bourgain_embedding(metric, public_seed=2, repetitions=20),
-    }[kind]()
-    before = Locations.from_labels(metric, [0, 0, 5, 7])
-    after = Locations.from_labels(metric, [0, 0, 11, 7])
-    tables = [np.repeat(embedding.points, here.counts, axis=0) for here in (before, after)]
-    for table, other in (tables, tables[::-1]):
-        assert sum(row in other.tolist() for row in table.tolist()) == 3
 
 
 def test_levels_and_steps():

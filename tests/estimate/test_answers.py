@@ -177,7 +177,8 @@ def test_intervals_hold_as_often_as_they_say(case, how):
     values are unbiased, and err as they claim, which depends on what a release buys."""
     make, noise = CASES[case]
     source, runs = SeededEntropy(11), 100
-    graphs = [make()] if "groups" in case else [make(density=density) for density in (0.1, 0.9)]
+    densities = (0.1, 0.9) if how == "auto" else (0.4,)  # what auto buys depends on the total
+    graphs = [make()] if "groups" in case else [make(density=density) for density in densities]
     for graph, groups in graphs:
         halves = [np.arange(size) % 2 == 0 for size in graph.shape]
         queries = [CutQuery([0]), CutQuery(*halves), CutQuery([0, 1, 2, 3], [0, 4])]
@@ -204,7 +205,7 @@ def test_intervals_hold_as_often_as_they_say(case, how):
         assert np.allclose(spreads, 1, rtol=0.6)
 
 
-RUNS = 1000
+RUNS = 500
 
 
 @pytest.mark.usefixtures("each_radius_once")
@@ -246,22 +247,6 @@ def test_simultaneous_intervals_hold_for_all_cuts_at_once(noise):
         errors = np.abs(forms @ release.noisy.estimate()[i, j] - truth)
         misses += bool((errors > np.array(radii) + 1e-9).any())
     assert misses <= scipy.stats.binom.isf(ALARM, RUNS, 0.5)
-
-
-@pytest.mark.parametrize("how", MECHANISMS)
-def test_simultaneous_intervals_are_never_wider_than_those_of_the_entries(how):
-    """Chernoff's bound on the entries with 4^n cuts was what there was."""
-    release = drawn(random_graph(40, 2), None, how, epsilon=1.0)
-    rng = np.random.default_rng(6)
-    for _ in range(10):
-        S, T = (rng.random(40) < share for share in rng.random(2))
-        logs = math.log(20) + share_of(S, T, symmetric=True)
-        estimate = release.estimator.estimate_for_all(S, T, logs)
-        pairs = int(CutQuery(S, T).norm_squared(release.noisy.space))
-        before = release.noisy.distribution.radius(
-            pairs, log_failures=math.log(20) + 80 * math.log(2)
-        )
-        assert estimate.radius(logs) <= 1.01 * before
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(3, None), (4, None), (2, 3), (1, 1)])
@@ -377,26 +362,6 @@ def test_joint_intervals_count_different_cuts():
         [CutQuery(S[:5], T[-5:]), CutQuery(T[-5:], S[:5])], joint=True
     )
     assert one_way[0].together == 2
-
-
-def test_a_release_is_read_back_with_its_groups(tmp_path):
-    for make in (cliques, two_sided):
-        graph, groups = make()
-        made = gc.release_graph(graph, epsilon=30.0, groups=groups, seed=1, fit="none")
-        looks = ["groups", "groups again"] if make is cliques else ["groups"]
-        names = [name for name, _ in made.guarantee.parts]
-        assert [name for name in names if name.startswith("groups")] == looks
-        assert "the groups" in made.guarantee.public
-        path = tmp_path / f"{make.__name__}.graphml"
-        made.save(path)
-        again = gc.Release.load(path)
-        assert again.answer(CutQuery([0, 1, 2])) == made.answer(CutQuery([0, 1, 2]))
-        sides = (each.measurements.all_of(CellSums) for each in (made, again))
-        for mine, theirs in zip(*sides, strict=True):
-            (fields, arrays), (same, others) = mine.parts(), theirs.parts()
-            assert fields == same
-            assert arrays.keys() == others.keys()
-            assert all(np.array_equal(each, others[name]) for name, each in arrays.items())
 
 
 @pytest.mark.parametrize(("most", "shape"), [(None, (3, 3)), (2, (2, 2))])

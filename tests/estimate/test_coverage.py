@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy
-from flow_cases import random_groups
+from flow_cases import fast_noise, random_groups
 from helpers import random_graph
 
 import graphcuts_dp as gc
@@ -22,18 +22,6 @@ from graphcuts_dp.results.flow_statistics import squared_shares
 
 RUNS = 4000
 CONFIDENCE = 0.95
-
-
-def drawn(rng, noise, place, shape):
-    """Noise of a place by numpy: differences of geometric variables, or rejection for Gaussians."""
-    parameter = float(noise.parameters[place])
-    if noise.distribution == "laplace":
-        chance = -np.expm1(-parameter)
-        return rng.geometric(chance, shape) - rng.geometric(chance, shape)
-    reach = int(12 * parameter**0.5) + 2
-    at = np.arange(-reach, reach + 1)
-    weights = np.exp(-(at**2) / (2 * parameter))
-    return rng.choice(at, size=shape, p=weights / weights.sum())
 
 
 def allowed(cells):
@@ -51,7 +39,7 @@ def test_intervals_hold_cell_by_cell_and_all_at_once(options, epsilon):
     cells, noisy, fit = flows.cells, flows.noisy, flows.fit
     errors = [np.zeros((RUNS, cells.size(place))) for place in range(cells.depth)]
     samples = [
-        drawn(rng, noisy.noise, i, (RUNS, cells.size(place)))
+        fast_noise(rng, noisy.noise, i, (RUNS, cells.size(place)))
         for i, place in enumerate(noisy.map.places)
     ]
     for run in range(RUNS):
@@ -97,7 +85,7 @@ def test_tail_bounds_of_combinations_hold_and_are_near(distribution, failure, pa
         error = np.zeros(50_000)
         for place, part in enumerate((first, second)):
             for coefficient in part:
-                error += coefficient * drawn(rng, noise, place, len(error))
+                error += coefficient * fast_noise(rng, noise, place, len(error))
         most = scipy.stats.binom.isf(1e-9, len(error), failure)
         assert (np.abs(error) > radius + 1e-9).sum() <= most
         step = max([*first, *second])
@@ -112,7 +100,7 @@ def test_a_radius_that_is_too_short_is_noticed():
     noise = LevelNoise("laplace", (Fraction(1, 10),))
     one = ErrorSpread(*np.ones((3, 1, 1)))
     radius = error_radii(noise, (0,), one, failure=1 - CONFIDENCE)[0]
-    failures = (np.abs(drawn(rng, noise, 0, RUNS)) > 0.8 * radius).sum()
+    failures = (np.abs(fast_noise(rng, noise, 0, RUNS)) > 0.8 * radius).sum()
     assert failures > allowed(1)
 
 
@@ -165,7 +153,7 @@ def test_radii_hold_and_are_not_much_too_long(noise):
     sums = np.zeros(50_000)
     for place in PLACES:
         for weight in first[place] - 0.7 * second[place]:
-            sums += weight * drawn(rng, noise, place - 1, len(sums))
+            sums += weight * fast_noise(rng, noise, place - 1, len(sums))
     assert (sums > radius).mean() < 0.01
     assert radius < 1.5 * np.quantile(sums, 0.99)
 

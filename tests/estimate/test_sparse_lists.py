@@ -37,7 +37,7 @@ def made(kind, *, cap=False, measured=True):
     return release, own, other
 
 
-def asked(own, other, *, count=80):
+def asked(own, other, *, count=40):
     """Unions on two levels and of two tables, all vertices, all others."""
     rng = np.random.default_rng(8)
 

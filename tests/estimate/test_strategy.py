@@ -101,21 +101,6 @@ def test_what_is_chosen_costs_what_was_asked_for(epsilon, delta, sensitivity):
     assert made.shares[-1] > Fraction(1, 10)
 
 
-def test_the_workload_moves_the_shares():
-    cells = regular(5, 20)
-    made = [
-        choose_strategy(cells, epsilon=1.0, workload=name)
-        for name in ("level 0", "all levels", "all cells", "level 1")
-    ]
-    coarse, fine = ([each.deviations[place] for each in made] for place in (1, 2))
-    assert sorted(coarse) == coarse
-    assert sorted(fine, reverse=True) == fine
-    assert len(set(coarse)) == len(set(fine)) == 4
-    total = choose_strategy(cells, epsilon=1.0, workload="totals")
-    assert total.places[0] == 0
-    assert total.deviations[0] < made[0].deviations[0]
-
-
 @pytest.mark.parametrize("arities", [(3, 3), (10, 20), (4, 5, 5), (2, 3, 5, 5), (40, 2)])
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_the_default_starves_no_level(arities, delta):

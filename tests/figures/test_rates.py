@@ -89,7 +89,7 @@ def test_jt12_equation_7_is_6_on_a_matrix_of_rank_r():
     X = rng.normal(size=(12, 3)) @ rng.normal(size=(3, 9))
     trace, frobenius = np.linalg.norm(X, "nuc"), np.linalg.norm(X)
     six = rates.dual_pair_rate(2.0, trace, 5.0)
-    assert six <= rates.equation_7(2.0, 3, frobenius, 5.0)
+    assert six <= rates.dual_pair_rate(2.0, math.sqrt(3) * frobenius, 5.0)
 
 
 def test_erratum_gru12_lemma_6_1():

@@ -132,6 +132,7 @@ def test_vertex_sets_of_any_size_are_refused_in_words(size):
     for labels in (size, range(size), range(1, size + 2), range(0, -2 * size, -2)):
         with pytest.raises(GraphError, match=r"at most 2,147,483,647 vertices"):
             gc.VertexSet(labels)
+    assert len(gc.VertexSet(2**31 - 1)) == 2**31 - 1
 
 
 def test_one_name_in_two_unicode_spellings_is_refused_without_quoting_it(put):

@@ -7,7 +7,7 @@ from contextlib import closing
 import numpy as np
 import pytest
 from helpers import read_flat, read_owned_flat
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import graphcuts_dp as gc
@@ -261,6 +261,7 @@ def test_another_salt_gives_other_digests(read):
 PAIRS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=8)
 
 
+@settings(max_examples=40)
 @given(PAIRS, PAIRS, st.lists(st.integers(0, 2), min_size=16, max_size=16))
 def test_digests_are_equal_for_equal_rows_and_for_no_others(one, two, owners):
     """A false alarm has a probability below 2^-100 in all."""

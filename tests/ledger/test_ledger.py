@@ -51,25 +51,16 @@ def path(tmp_path, master):
     return path
 
 
-def edit(path, *statements):
-    """Change a store behind its back."""
+def edit(path, statement, *, guarded=True):
+    """Change a store behind its back; if not guarded, also what may only grow."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        for statement in statements:
-            connection.execute(statement)
-
-
-def without_triggers(path, *statements):
-    """Change append-only tables, and put the triggers back."""
-    connection = sqlite3.connect(path, isolation_level=None)
-    triggers = connection.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'")
-    triggers = triggers.fetchall()
-    for name, _ in triggers:
-        connection.execute(f"DROP TRIGGER {name}")
-    for statement in statements:
+        found = connection.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'")
+        triggers = [] if guarded else found.fetchall()
+        for name, _ in triggers:
+            connection.execute(f"DROP TRIGGER {name}")
         connection.execute(statement)
-    for _, sql in triggers:
-        connection.execute(sql)
-    connection.close()
+        for _, trigger in triggers:
+            connection.execute(trigger)
 
 
 def refusal(path):
@@ -162,12 +153,12 @@ def test_tables_are_append_only(path):
     ],
 )
 def test_an_altered_store_is_refused(path, statement, words):
-    without_triggers(path, statement)
+    edit(path, statement, guarded=False)
     assert words in refusal(path)
 
 
 def test_altered_contents_are_refused_when_they_are_read(path):
-    without_triggers(path, "UPDATE contents SET data = x'00' WHERE id = 3")
+    edit(path, "UPDATE contents SET data = x'00' WHERE id = 3", guarded=False)
     ledger = Ledger(path)
     with ledger.locked(), pytest.raises(LedgerError, match="a content does not fit"):
         ledger.content(hashlib.sha256(content(2)).digest())

@@ -238,16 +238,6 @@ def test_the_norm_of_a_rank_one_query_on_nearly_one_vertex():
     assert Universe(2).norm_squared(RankOneQuery([0.3, 0], [0.7, 0])) == 0
 
 
-def test_rank_one_with_indicators_counts_edges_inside_both_twice():
-    """The matrix form against the cut query: GRU12 mixes the two."""
-    graph = random_graph(12, 9, density=0.4)
-    S, T = np.arange(12) < 9, np.arange(12) > 2
-    inside = CutQuery(S & T, S & T).value(graph)
-    assert inside > 0
-    form = RankOneQuery(S.astype(float), T.astype(float)).value(graph)
-    assert form == CutQuery(S, T).value(graph) + inside
-
-
 def test_vectors_and_matrices_are_copied():
     u, C = np.array([1.0, 0.0]), np.ones((2, 2))
     queries = [gc.Query.rank_one(u, [1.0, 1.0]), gc.Query.matrix(C)]

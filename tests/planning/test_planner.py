@@ -23,16 +23,13 @@ from graphcuts_dp.estimate.strategy import (
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn import bounds
 from graphcuts_dp.learn.bounds import (
-    CutSizes,
     Setting,
     at_least_one,
     frieze_kannan_updates,
     multiplicative_weights_updates,
     pairs_of,
-    shape_of,
 )
 from graphcuts_dp.learn.median import all_graphs
-from graphcuts_dp.learn.norms import norms_of
 from graphcuts_dp.pairs.groups import CellTree
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.planning.mechanisms import mechanisms_for
@@ -351,17 +348,8 @@ def nothing_hurts(setting, offline=False):
 @given(small)
 def test_every_plan_is_whole(drawn):
     setting = setting_of(**drawn)
-    n, made = setting.n, plan_of(setting)
-    norms = norms_of(CutSizes.of(n, disjoint=True))
-    rows = 16 + len(norms) + bool(norms)
-    X, k = setting.pairs, setting.workload.queries
-    rows += 2 * (X <= 16)  # the median lists all graphs
-    rows += k <= 6  # answers at once
-    rows += X < 20 and 2**X * max(X, k) <= 2**24  # the net lists all graphs, too
-    rows += isinstance(n, tuple) and X <= 2**25  # sensing
-    fits = max(shape_of(n)) <= 8192
-    rows += 4 * fits + (fits and k * X <= 1 << 24)
-    assert len(made.rows) == len(rows_of(made)) == rows
+    made = plan_of(setting)
+    assert len(made.rows) == len(rows_of(made)) >= 16  # and more where there is room for them
     assert json.loads(json.dumps(made.to_dict(), allow_nan=False))["edges"] == setting.edges
     hidden = [row for row in made.rows if row not in made.shown]
     assert all(row.offline and (row.vacuous or math.isinf(row.guaranteed)) for row in hidden)

@@ -247,18 +247,6 @@ def test_choice_with_extreme_weights():
     assert drawn == {1, 3}
 
 
-@pytest.mark.parametrize("power", [0.0, 1e-3, 0.7, 5.0])
-def test_happens(power):
-    source = SeededEntropy(3)
-    runs = 5000
-    hits = sum(happens(lambda: (-Decimal(power)).exp(), source) for _ in range(runs))
-    if power == 0:
-        assert hits == runs
-    else:
-        chance = math.exp(-power)
-        assert abs(hits - runs * chance) < 6 * math.sqrt(runs * chance * (1 - chance))
-
-
 def test_happens_goes_on_from_a_prefix_that_does_not_decide():
     source = SeededEntropy(4)
     undecided = (1 << 63) - 1  # the last first word below a half: the next words cannot matter

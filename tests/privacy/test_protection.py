@@ -13,7 +13,6 @@ from products import GRAPH, GROUPS, RELEASES, make
 import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning, BudgetError, ParameterError
 from graphcuts_dp.estimate.measurement import cell_changes, largest_squares
-from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.pairs.groups import CellTree, GroupTree
 from graphcuts_dp.privacy.composition import Cost, zcdp_delta, zcdp_rho
 from graphcuts_dp.privacy.guarantee import EDGE, PrivacyGuarantee, Protect
@@ -218,11 +217,6 @@ def test_sessions(tmp_path, name):
         assert session.guarantee.epsilon <= 1.0
         assert session.guarantee.delta <= 1e-6
         wide = session.error_bound
-        first = session.ask([0], [1])
-    with gc.open_session(GRAPH, store=store) as again:  # resumed with what was agreed
-        assert again.parameters["at_most"] == 10
-        assert again.guarantee.protects == "10 edges"
-        assert again.ask([0], [1]).value == first.value
     with pytest.raises(ParameterError, match="at_most"):
         session_of(GRAPH, store=store, at_most=3)
     with session_of(GRAPH, store=tmp_path / "one.db", **options, at_most=1) as one:
@@ -237,25 +231,6 @@ def test_people_of_a_map(noise):
     assert (one.guarantee.protects, ten.guarantee.protects) == ("1 person", "10 people")
     assert ten.guarantee.epsilon <= 1.0
     assert np.asarray(ten.radii).max() > 9 * np.asarray(one.radii).max()
-
-
-def test_a_store_holds_one_protection(tmp_path):
-    """Costs for different neighbours do not add up: the second is refused, and nothing is spent."""
-    store = tmp_path / "store.db"
-    half, ten = {"epsilon": 0.5, "store": store}, gc.Protect.edges(10)
-    first = half | {"store": Store(store, budget=2.0)}
-    gc.release_flows(GRAPH, GROUPS, **first, protect=ten)
-    spent = gc.store_status(store).epsilon
-    for refused in (
-        lambda: gc.release_graph(GRAPH, fit="none", **half),
-        lambda: gc.release_flows(GRAPH, GROUPS, protect=gc.Protect.edges(3), **half),
-        lambda: gc.open_session(GRAPH, queries=3, method="laplace", **half),
-    ):
-        with pytest.raises(BudgetError, match="protect 10 edges, this one would protect"):
-            refused()
-    assert gc.store_status(store).epsilon == spent
-    gc.release_graph(GRAPH, fit="none", protect=ten, **half)
-    assert gc.store_status(store).epsilon == pytest.approx(2 * spent)
 
 
 @pytest.mark.parametrize("name", RELEASES)

@@ -158,7 +158,7 @@ def test_rare_flips(epsilon):
     assert tail_of_count(int(flips.sum()), SIZE, q) > LEVEL
 
 
-@pytest.mark.parametrize("power", [8, 15, 20.7, 30])
+@pytest.mark.parametrize("power", [0, 0.7, 5, 8, 15, 20.7, 30])
 def test_rare_events(power):
     """What decides a choice, and of the discrete Gaussian's proposals those that floats leave."""
     bits = math.floor(power / math.log(2))

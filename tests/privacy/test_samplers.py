@@ -129,18 +129,6 @@ def test_the_operating_systems_bits_fit_too():
     assert fit_of(sample_discrete_laplace(rate, SIZE, SystemEntropy()), laplace_cdf, rate) > LEVEL
 
 
-@pytest.mark.parametrize("rate", RATES)
-@pytest.mark.parametrize("probability", [1e-2, 1e-4])
-def test_tails_on_both_sides(rate, probability):
-    """Counts beyond a far point against the exact binomial distribution, at `LEVEL`."""
-    samples = laplace(rate)
-    far = math.ceil(-math.log(probability) / float(rate))
-    tail = float(laplace_cdf(-far, float(rate)))
-    low, high = (scipy.stats.binom.ppf(p, SIZE, tail) for p in (LEVEL / 2, 1 - LEVEL / 2))
-    for count in (int((samples <= -far).sum()), int((samples >= far).sum())):
-        assert low <= count <= high
-
-
 @pytest.mark.parametrize("lag", [1, 2, 8])
 def test_neighbouring_samples_are_independent(lag):
     start = np.arange(SIZE - lag)

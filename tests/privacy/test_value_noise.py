@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.privacy.distributions import (
     BinaryResponse,
     FlippedBit,
@@ -206,12 +205,6 @@ def test_terms_that_are_nothing_are_left_out():
     assert there.deviation == pytest.approx(2 * math.sqrt(5 * law.variance))
 
 
-def binary(epsilon) -> BinaryResponse:
-    distribution = noise_distribution("binary", epsilon=epsilon)
-    assert isinstance(distribution, BinaryResponse)
-    return distribution
-
-
 @pytest.mark.parametrize("scale", [0.7, 3.0, 55.5])
 @pytest.mark.parametrize("failure", [0.3, 1e-3, 1e-9])
 def test_discrete_gaussian(scale, failure):
@@ -239,7 +232,7 @@ def test_discrete_laplace_is_the_least(rate, failure):
 @pytest.mark.parametrize("failure", [0.2, 1e-3, 1e-9])
 def test_binary_response_has_the_radius_of_its_bits(epsilon, failure):
     """Which holds whatever the bits are, see above, and is shorter than Chernoff's."""
-    distribution = binary(epsilon)
+    distribution = BinaryResponse(Fraction(epsilon), 1.0)
     assert response_radius(distribution, 0, failure=failure) == 0
     for pairs in (1, 12, 700):
         radius = response_radius(distribution, pairs, failure=failure)

@@ -13,7 +13,7 @@ from graphcuts_dp.measure.cells import measure_groups
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release import shares
-from graphcuts_dp.release.measuring import least_distribution, measure
+from graphcuts_dp.release.measuring import least_distribution
 from graphcuts_dp.release.shares import (
     degree_share_beside_groups,
     group_plan,
@@ -121,19 +121,9 @@ def test_what_cannot_be_bought_is_refused_before_anything_is_drawn(monkeypatch):
 
 def test_degrees_have_their_part_of_what_telling_groups_leave():
     """Two full halves of 200 vertices, far above the noise on the sums: any draw tells that."""
-    codes = np.arange(200) // 100
-    ends = np.nonzero(np.triu(codes[:, None] == codes, 1))
-    graph = gc.Graph(*ends, vertices=200)
-    plan = group_plan(graph, gc.Groups(graph.vertices, {"half": codes.tolist()}))
-    data = measure(
-        graph,
-        epsilon=1.0,
-        noise="binary",
-        source=SeededEntropy(1),
-        groups=plan,
-        response=gc.Response("auto"),
-    )
-    parts = {value.name: value.epsilon for value in data.values}
+    graph, groups = cliques((100, 100))
+    plan, data = group_plan(graph, groups), drawn(graph, groups, "auto", epsilon=1.0)
+    parts = {value.name: value.epsilon for value in data.measurements.values}
     assert set(parts) == {"groups", "groups again", "degrees", "entries"}
     assert sum(parts.values()) == 1
     left = 1 - plan.first - plan.second
@@ -153,16 +143,9 @@ def test_a_total_is_bought_beside_groups_only_where_it_could_change_the_choice(d
     ends = np.nonzero(np.triu(random.random((400, 400)) < density, 1))
     graph = gc.Graph(*ends, vertices=400)
     groups = gc.Groups(graph.vertices, {"g": random.integers(0, 12, 400).tolist()})
-    data = measure(
-        graph,
-        epsilon=1.0,
-        noise="binary",
-        source=SeededEntropy(1),
-        groups=group_plan(graph, groups),
-        response=gc.Response("auto"),
-    )
-    names = [value.name for value in data.values]
+    values = drawn(graph, groups, "auto", epsilon=1.0).measurements.values
+    names = [value.name for value in values]
     assert names[0] == "groups"
     assert "groups again" not in names
     assert ("total" in names) is bought
-    assert sum(value.epsilon for value in data.values) == 1
+    assert sum(value.epsilon for value in values) == 1

@@ -6,6 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 import scipy
+from flow_cases import fast_noise
 from statistic_cases import exact_flows, planted
 
 from graphcuts_dp.errors import QueryError
@@ -21,12 +22,10 @@ def null_flows(model, shares, edges, count, seed=0):
     rng = np.random.default_rng(seed)
     a, b = model.cells.cells(model.cells.depth - 1)
     chances = shares[a] * shares[b] * np.where(a == b, 1, 2)
-    (rate,) = model.noisy.noise.parameters
-    chance = -np.expm1(-float(rate))
     for _ in range(count):
         table = rng.multinomial(edges, chances / chances.sum())
-        drawn = rng.geometric(chance, len(a)) - rng.geometric(chance, len(a))
-        noisy = dataclasses.replace(model.noisy, steps=(table + drawn,))
+        table += fast_noise(rng, model.noisy.noise, 0, len(a))
+        noisy = dataclasses.replace(model.noisy, steps=(table,))
         found = dataclasses.replace(model, noisy=noisy)
         found.__dict__["fit"] = model.fit
         yield found

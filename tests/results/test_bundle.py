@@ -9,6 +9,7 @@ from functools import cache
 import networkx as nx
 import numpy as np
 import pytest
+from group_cases import cliques
 from helpers import random_graph
 
 import graphcuts_dp as gc
@@ -22,6 +23,7 @@ from graphcuts_dp.results.bundle import KINDS, space_fields, space_from
 GRAPH = gc.Graph([0, 1, 2, 0], [1, 2, 3, 5], vertices=6)
 TINY = gc.Graph([0], [1], vertices=4)
 HALVES = gc.Groups(GRAPH.vertices, {"half": ["a", "a", "a", "b", "b", "b"]})
+CLUBS, OF_CLUBS = cliques()
 CUTS = [gc.CutQuery([0]), gc.CutQuery([0, 2])]
 SIDES = gc.BipartiteGraph([0, 1], [1, 0], left=2, right=["ä", "7"])
 ARCS = gc.DirectedGraph([0, 1, 2], [1, 2, 0], vertices=["a", "b", "c"])
@@ -38,6 +40,7 @@ RELEASED = {
     "release of weights": (UNCAPPED, {"noise": "laplace", "fit": "first-order"}, "g.gml"),
     "release of two sides": (SIDES, {}, "g.edges.gz"),
     "release, unweighted": (GRAPH, {"fit": gc.Fitting(unweighted=True)}, "g.csv"),
+    "release with groups": (CLUBS, {"groups": OF_CLUBS, "fit": "none"}, "g.graphml"),
     "release without a graph": (SIDES, {"fit": "none"}, "g.csv"),
     "release, sparse": (GRAPH, {"mechanism": "sparse", "groups": HALVES}, "g.csv.gz"),
     "release, sparse, of two sides": (SIDES, {"mechanism": "sparse"}, "g.graphml"),
@@ -65,7 +68,7 @@ LEARNT = {
     "answers": (GRAPH, CUTS, "answers", "a.npz"),
 }
 MADE = [*RELEASED, *LEARNT, "flows"]
-WITHOUT_GRAPH = ("release without", "release, sparse, without")
+WITHOUT_GRAPH = ("release with", "release, sparse, without")
 
 
 def kind_of(name):

@@ -251,17 +251,6 @@ def test_queries_that_do_not_fit_are_refused(exact, ask, told):
         ask(exact)
 
 
-def test_guarantees_tell_what_went_where():
-    pure = released(workload="all levels").guarantee
-    assert sum(part for _, part in pure.parts) == pytest.approx(1.0)
-    assert (pure.epsilon, pure.delta) == (1.0, 0.0)
-    gauss = released(workload="all levels", delta=0.05)
-    assert gauss.strategy.noise.distribution == "gaussian"
-    assert 0.999 < gauss.guarantee.epsilon <= 1.0
-    assert gauss.guarantee.delta == 0.05
-    assert released(delta=1e-9).guarantee.delta == 0.0
-
-
 def test_flows_of_a_directed_graph_have_a_direction():
     """At epsilon = 50 a noise other than 0 has a probability of 4e-22 a cell."""
     graph = gc.DirectedGraph.of(

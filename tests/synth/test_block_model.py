@@ -45,7 +45,7 @@ def matrix_of(structure):
 @pytest.mark.parametrize("shape", [(300, 300), (80, 200)])
 def test_noise_alone_does_not_reach_the_margin(shape):
     symmetric = shape[0] == shape[1]
-    for seed in range(3):
+    for seed in range(2):
         view = View(gaussian(shape, symmetric=symmetric, seed=seed))
         one = fitted(view, 1).evidence
         assert max(fitted(view, count).evidence for count in (2, 3, 4, 6)) < one + _MARGIN
@@ -100,12 +100,11 @@ def test_sums_between_true_blocks_are_unbiased_near_the_threshold(sizes, other, 
     assert abs(np.mean(errors)) < bias
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_blocks_near_the_edge_are_told_apart(seed, monkeypatch):
+def test_blocks_near_the_edge_are_told_apart(monkeypatch):
     """Four blocks of 100 whose eigenvalue is 1.7 times sqrt(n): they and their means are found. Of
     two structures the likelier one is kept, and one alone of many vertices."""
     signal = 1.7 * 20 / 100
-    view, X, _ = noisy_blocks([100] * 4, signal, seed)
+    view, X, _ = noisy_blocks([100] * 4, signal)
     found = fitted(view, 4).left.argmax(axis=1)
     assert sum(np.bincount(found[X[:, b] == 1]).max() for b in range(4)) > 0.8 * len(X)
     best, sharp = best_structure(view, 1.0), sharpened_structure(view)

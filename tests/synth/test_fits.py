@@ -95,14 +95,22 @@ def test_a_fit_stops_at_its_time_its_rounds_or_its_tolerance_and_repeats(fit):
 
 
 @pytest.mark.parametrize("fit", GAP_FITS)
-def test_weights_without_a_cap_have_no_lower_bound_to_speak_of(fit):
-    noisy = np.random.default_rng(0).normal(1, 2, (12, 12))
-    found = FITS[fit].run(matrix_problem(noisy, symmetric=False, cap=np.inf))
-    residual = np.maximum(noisy, 0) - noisy
-    assert found.lower <= found.value
-    assert cut_norm(found.matrix - noisy).lower < cut_norm(residual).lower
-    assert found.matrix.max() > 1
-    assert found.matrix.min() >= 0
+@pytest.mark.parametrize("cap", [0.3, np.inf])
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_weights_stay_within_any_cap_and_without_one_pass_it(fit, cap, symmetric):
+    """A cap that float32 does not hold; without one the lower bound says next to nothing."""
+    noisy = np.random.default_rng(0).normal(1, 2, (12, 12 if symmetric else 9))
+    if symmetric:
+        noisy = np.triu(noisy, 1) + np.triu(noisy, 1).T
+    given = matrix_problem(noisy, symmetric, cap)
+    found = FITS[fit].run(given)
+    check_in_box(found.matrix, replace(given, cap=np.float32(cap)))
+    assert found.lower <= found.value * (1 + 1e-4)
+    assert 0 <= found.gap <= 1
+    if cap == np.inf:
+        nearest = np.maximum(noisy, 0)
+        assert cut_norm(found.matrix - noisy).lower < cut_norm(nearest - noisy).lower
+        assert found.matrix.max() > 1
 
 
 @pytest.mark.parametrize(

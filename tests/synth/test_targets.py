@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from group_cases import drawn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from noisy_cases import indicators, planted, planted_bipartite, planted_directed, problem
@@ -17,9 +18,6 @@ from noisy_numbers import total_of
 import graphcuts_dp as gc
 from graphcuts_dp.estimate.measurement import CellSums, Degrees
 from graphcuts_dp.pairs.groups import Groups
-from graphcuts_dp.privacy.noise import SeededEntropy
-from graphcuts_dp.release.measuring import measure
-from graphcuts_dp.release.shares import group_plan
 from graphcuts_dp.resources import Deadline
 from graphcuts_dp.synth import targets
 from graphcuts_dp.synth.base import FitProblem
@@ -210,14 +208,7 @@ def grouped(kind):
 def bought(kind, how):
     """A graph, its noisy entries, and what a fit is given."""
     graph, groups, noise = grouped(kind)
-    found = measure(
-        graph,
-        epsilon=8.0,
-        noise=noise,
-        source=SeededEntropy(5),
-        groups=group_plan(graph, groups),
-        response=gc.Response(how),
-    )
+    found = drawn(graph, groups, how, noise=noise, epsilon=8.0).measurements
     noisy, degrees, looks = found.values[-1], found.find(Degrees), found.all_of(CellSums)
     known = () if degrees is None else (degrees,)
     return graph, FitProblem(noisy.blocks, noisy.distribution.weight_cap, known, None, looks)

@@ -15,6 +15,7 @@ from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.privacy.noise import EntropySource, sample_discrete_laplace
 from scripts.benchmark.contenders.opening import Run, contender
 from scripts.benchmark.contenders.realised import with_degrees
+from scripts.figures.random_graphs import largest_remainders
 
 LARGEST_SHARE = Fraction(1, 10)  # of epsilon, for the largest degree
 SENSITIVITY = 4
@@ -88,11 +89,7 @@ def degrees_of(noisy: NoisyHistogram, n: int) -> IntVector:
     weights = np.maximum(noisy.counts, 0).astype(np.float64)
     if not weights.any():
         return np.zeros(n, dtype=np.int64)
-    shares = weights * (n / weights.sum())
-    counts = np.floor(shares).astype(np.int64)
-    missing = n - int(counts.sum())
-    counts[np.argsort(counts - shares, kind="stable")[:missing]] += 1
-    return np.repeat(np.arange(len(counts)), counts)
+    return np.repeat(np.arange(len(weights)), largest_remainders(weights, n))
 
 
 DP_1K = contender(

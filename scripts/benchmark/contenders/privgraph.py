@@ -21,11 +21,7 @@ from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.noise import EntropySource, exponential_choice, sample_discrete_laplace
-from scripts.benchmark.contenders.block_draws import (
-    Edges,
-    drawn_between,
-    drawn_within,
-)
+from scripts.benchmark.contenders.block_draws import Edges, drawn_between, drawn_within
 from scripts.benchmark.contenders.opening import Run, contender, public_generator
 from scripts.benchmark.contenders.super_graph import (
     SuperGraph,

@@ -166,11 +166,7 @@ _OF_BASELINES = {
         "A matrix with entries below 0 and above the cap, not a graph.",
     ),
     "degrees-chung-lu": (noisy_degrees_chung_lu, "noisy degrees; Chung, Lu 2002", ""),
-    "top-m": (
-        top_m_filter,
-        "Nguyen, Imine, Rusinowitch, ASONAM 2015, with the matrix filled",
-        "",
-    ),
+    "top-m": (top_m_filter, "Nguyen, Imine, Rusinowitch, ASONAM 2015, with the matrix filled", ""),
 }
 SIMPLE = (
     EMPTY,
