@@ -70,12 +70,6 @@ def test_what_is_in_range_is_kept():
     assert (made.steps, made.share, made.rule, made.header) == (99, Fraction(1, 3), "exact", False)
 
 
-def test_a_whole_number_from_a_least_one_on():
-    about = described(make_dataclass("Few", [("k", int, option(1, help="Few.", least=1))]))[0]
-    with pytest.raises(ParameterError, match="k must be a whole number from 1 on, not 0"):
-        about.check(0)
-
-
 def test_each_option_tells_what_it_is():
     found = {each.name: each for each in described(Search)}
     assert [found["steps"].kind, found["share"].kind, found["start"].kind] == [int, float, None]
@@ -89,8 +83,6 @@ def test_a_name_selects_an_object():
     made = Search(steps=3)
     assert chosen(made, {"search": Search}, "method") is made
     assert chosen("search", {"search": Search}, "method") == Search()
-    with pytest.raises(ParameterError, match="unknown method='find'; choose one of 'search'"):
-        chosen("find", {"search": Search}, "method")
 
 
 @dataclass(frozen=True)
@@ -190,11 +182,6 @@ def test_a_command_takes_the_options_of_an_object(call):
     assert call(Search) == Search()
 
 
-def test_a_refusal_names_the_option_as_it_is_typed(call):
-    with pytest.raises(ParameterError, match=r"^--time-limit must be a number above 0, not"):
-        call(Search, "--time-limit", "0")
-
-
 def test_help_lists_options_in_groups(call):
     told = call(Search, "--help")
     places = [told.index(word) for word in ("Input:", "--header", "Method:", "--of", "Output:")]
@@ -213,7 +200,7 @@ def test_an_option_that_is_added_to_an_object_is_in_its_help(call):
     assert "--depth COUNT" in call(larger, "--help")
     assert "How deep to look. In levels." in call(larger, "--help")
     assert call(larger, "--depth", "3").depth == 3
-    with pytest.raises(ParameterError, match="--depth must be a whole number from 0 on, not -1"):
+    with pytest.raises(ParameterError, match=r"^--depth must be a whole number from 0 on, not -1"):
         call(larger, "--depth", "-1")
 
 

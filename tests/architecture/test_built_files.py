@@ -89,15 +89,5 @@ def test_the_source_archive_holds_what_a_packager_needs(built):
     assert not {name for name in names if "__pycache__" in name or name.startswith(".venv")}
 
 
-def test_the_metadata_tell_who_and_what():
-    """Read from the file, since an installed copy may be older."""
-    import tomllib
-
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert project["authors"]
-    assert "Typing :: Typed" in project["classifiers"]
-    assert {"parquet", "server"} <= set(project["optional-dependencies"])
-    for version in ("3.11", "3.12", "3.13", "3.14"):
-        assert f"Programming Language :: Python :: {version}" in project["classifiers"]
-    citation = (ROOT / "CITATION.cff").read_text()
-    assert f"version: {gc.__version__}" in citation
+def test_the_citation_is_of_this_version():
+    assert f"version: {gc.__version__}" in (ROOT / "CITATION.cff").read_text()

@@ -4,6 +4,7 @@ import ast
 import re
 import tomllib
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import graphcuts_dp as gc
@@ -17,9 +18,14 @@ BESIDES = {
 }
 
 
+@cache
+def tree_of(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def classes():
     for path in sorted(PACKAGE.rglob("*.py")):
-        for node in ast.parse(path.read_text()).body:
+        for node in tree_of(path).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 yield node.name
 
@@ -48,7 +54,7 @@ def test_no_module_gives_a_name_twice():
     """Where two files become one, a constant of the second would replace one of the first."""
     for folder in (PACKAGE, ROOT / "scripts"):
         for path in sorted(folder.rglob("*.py")):
-            names = Counter(given_in(ast.parse(path.read_text(encoding="utf-8"))))
+            names = Counter(given_in(tree_of(path)))
             assert [name for name in names if names[name] > 1] == [], path
 
 
@@ -85,7 +91,7 @@ def test_the_walk_through_a_release_names_places_that_exist():
     assert all(re.search(r"`[\w/]+\.py` `\w+`", row) for row in rows)
     assert {path for path, _ in places} == set(re.findall(r"[\w/]+\.py", walk)) - {"that.py"}
     for path, name in places:
-        assert name in given_in(ast.parse((PACKAGE / path).read_text())), (path, name)
+        assert name in given_in(tree_of(PACKAGE / path)), (path, name)
 
 
 def test_every_package_is_installed():
@@ -100,7 +106,7 @@ def test_the_package_imports_nothing_that_is_not_installed_with_it():
     imported = {
         name.split(".")[0]
         for path in PACKAGE.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in ast.walk(tree_of(path))
         if isinstance(node, ast.Import | ast.ImportFrom)
         for name in [getattr(node, "module", None) or "", *(alias.name for alias in node.names)]
     }

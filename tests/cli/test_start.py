@@ -22,25 +22,23 @@ def run(code, **options):
     return subprocess.run(line, capture_output=True, text=True, check=False, **options)
 
 
-def loaded(code):
-    """Which of the heavy modules a fresh interpreter has after running this."""
-    report = f"import json, sys; print(json.dumps([m for m in {HEAVY} if m in sys.modules]))"
-    ended = run(f"{code}\n{report}")
+# What is done one after the other, and which of the heavy modules may be there then.
+STEPS = {
+    f"{COMMAND}; import sys; sys.argv = ['x', '--help']; main._status()": set(),
+    "import graphcuts_dp as gc; gc.read_graph": {"scipy"},
+    "main._loaded('session')": {"scipy", "sqlite3"},
+    "main._loaded('release')": {"scipy", "highspy", "sqlite3"},
+}
+
+
+def test_only_what_is_needed_is_loaded():
+    report = f"import json; print(json.dumps([m for m in {HEAVY} if m in sys.modules]))"
+    ended = run("\n".join(f"{step}\n{report}" for step in STEPS))
     assert ended.returncode == 0, ended.stderr
-    return set(json.loads(ended.stdout.splitlines()[-1]))
-
-
-@pytest.mark.parametrize(
-    ("code", "needed"),
-    [
-        (f"{COMMAND}; import sys; sys.argv = ['x', '--help']; main._status()", set()),
-        ("import graphcuts_dp as gc; gc.read_graph", {"scipy"}),
-        (f"{COMMAND}; main._loaded('session')", {"scipy", "sqlite3"}),
-        (f"{COMMAND}; main._loaded('release')", {"scipy", "highspy", "sqlite3"}),
-    ],
-)
-def test_only_what_is_needed_is_loaded(code, needed):
-    assert loaded(code) <= needed
+    told = [json.loads(line) for line in ended.stdout.splitlines() if line.startswith("[")]
+    assert len(told) == len(STEPS)
+    for found, needed in zip(told, STEPS.values(), strict=True):
+        assert set(found) <= needed
 
 
 @pytest.mark.parametrize("name", main.COMMANDS)
