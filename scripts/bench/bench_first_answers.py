@@ -18,11 +18,7 @@ import numpy as np
 import pandas as pd
 
 import graphcuts_dp as gc
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "server"))
-from processes import Process
-
-from scripts.bench.harness import Table, timed
+from scripts.bench.harness import Table, server, timed
 
 SMALL = 10 if "--quick" in sys.argv else 1
 RNG = np.random.default_rng(1)
@@ -177,7 +173,7 @@ def team(folder: Path) -> float:
     """A team of five analysts of 2,000 people: seconds until each of them has an answer."""
     graph = acquainted(2_000 // SMALL, 30)
     begun = time.perf_counter()
-    process = Process(folder, graph, "--budget", "5")
+    process = server(folder, graph, "--budget", "5")
     try:
         for number in range(5):
             process.add(f"a{number}", preapproved=True, epsilon=1.0, queries=100)

@@ -5,18 +5,13 @@ analyst on this machine guesses from the time of a reply whether that happened; 
 a coin's, 1 is certainty. The twin has ticks of a millisecond, which are as good as none.
 """
 
-import sys
 import tempfile
 import time
-from pathlib import Path
 
 import numpy as np
 
 import graphcuts_dp as gc
-from scripts.bench.harness import Table, run
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "server"))
-from processes import Process
+from scripts.bench.harness import Table, run, server
 
 
 def replies(graph, tick, asks):
@@ -26,7 +21,7 @@ def replies(graph, tick, asks):
     found = []
     with tempfile.TemporaryDirectory() as name:
         options = ("--budget", "50,delta=1e-3", "--rate", "100000")
-        process = Process(name, graph, *options, "--tick", str(tick))
+        process = server(name, graph, *options, "--tick", str(tick))
         process.add("ann", preapproved=True)
         terms = {"epsilon": 40.0, "delta": 1e-4, "queries": 10 * asks}
         with gc.connect(

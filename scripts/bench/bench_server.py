@@ -5,7 +5,6 @@ client has an analyst's session of its own and asks cuts between random sets. Be
 cuts in a session at home, in this process. `--seconds` and `--tick` say otherwise.
 """
 
-import sys
 import tempfile
 import threading
 import time
@@ -14,13 +13,9 @@ from pathlib import Path
 import numpy as np
 
 import graphcuts_dp as gc
-from graphcuts_dp.session.session import session_of
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "server"))
-from processes import Process
-
 from graphcuts_dp.server.client import Connection
-from scripts.bench.harness import run
+from graphcuts_dp.session.session import session_of
+from scripts.bench.harness import run, server
 
 CLIENTS = 20
 QUERIES = 10**5
@@ -107,7 +102,7 @@ def main(quick, seconds, tick):
         folder = Path(name)
         home = at_home(graph, folder, min(seconds, 30))
         budget = ("--budget", "50,delta=1e-4")
-        process = Process(folder, graph, *budget, "--tick", str(tick), "--rate", "1000")
+        process = server(folder, graph, *budget, "--tick", str(tick), "--rate", "1000")
         for number in range(CLIENTS):
             process.add(f"client{number}", preapproved=True)
         answers, waits, problems, took = served(process, n, seconds)

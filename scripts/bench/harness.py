@@ -37,6 +37,14 @@ def run(main: Callable[..., int | None], about: str | None, **options: Any) -> N
     sys.exit(main(**vars(parser.parse_args())))
 
 
+def server(*arguments: Any) -> Any:
+    """A server in a process of its own, as the tests start it: a folder, a graph, and options."""
+    sys.path.append(str(Path(__file__).resolve().parents[2] / "tests" / "server"))
+    from processes import Process
+
+    return Process(*arguments)
+
+
 def timed(action: Callable[[], Result]) -> tuple[float, Result]:
     """Seconds of one call, and what it returns."""
     started = time.perf_counter()

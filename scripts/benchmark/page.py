@@ -1,7 +1,7 @@
 """The pages of the benchmark, made of the table of its runs alone."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from string import Template
 
@@ -23,23 +23,6 @@ from scripts.benchmark.runs import BenchmarkRun
 
 _UNSOUND, _UNAUDITED = "†", "*"
 _TEMPLATE = Template(Path(__file__).with_name("page.md").read_text(encoding="utf-8"))
-_SIDES = (
-    (
-        f"The release with its defaults (`{OURS}`), beside contenders that need no public groups",
-        OURS,
-        False,
-    ),
-    (
-        f"The release with public groups (`{OURS}-groups`), beside everybody, where there are such",
-        f"{OURS}-groups",
-        True,
-    ),
-    (
-        "The best of all modes of this package (which a user does not know), beside everybody",
-        None,
-        True,
-    ),
-)
 
 
 def main_page(runs: Sequence[BenchmarkRun], *, table: str) -> str:
@@ -55,7 +38,9 @@ def main_page(runs: Sequence[BenchmarkRun], *, table: str) -> str:
         "least": f"{LEAST:g}",
         "failed": f"{FAILED:g}",
         "standings": "\n".join(filter(None, (_measure(results, each) for each in RANKED))),
-        "behind": _behind(results),
+        "behind": _behind(results, OURS, without=set(filter(needs_groups, results.contenders))),
+        "behind_with_groups": _behind(results, f"{OURS}-groups"),
+        "behind_at_best": _behind(results, None),
         "failures": _failures(results),
         "measures": markdown(("measure", ""), [(each.name, each.about) for each in MEASURES]),
         "contenders": _contenders(results),
@@ -148,23 +133,18 @@ def _cell_of(each: Standing | None) -> str:
     return f"{each.ratio:.3g}; {each.share:.3g} ({'-' if each.rank is None else each.rank})"
 
 
-def _behind(results: Results) -> str:
-    """Where this package is not first, and by how much."""
-    lines = []
-    needy = {name for name in results.contenders if needs_groups(name)}
+def _behind(results: Results, only: str | None, without: Collection[str] = ()) -> str:
+    """Where one of our contenders, or the best of them, is not first, and by how much."""
+    rows = []
+    for measure in RANKED:
+        duels = [
+            results.duels(epsilon, measure, only=only, without=without)
+            for epsilon in results.epsilons
+        ]
+        if any(duels):
+            rows.append((measure, *map(_lost, duels)))
     heads = [f"epsilon {epsilon:g}" for epsilon in results.epsilons]
-    for title, only, grouped in _SIDES:
-        without = () if grouped else needy
-        rows = []
-        for measure in RANKED:
-            duels = [
-                results.duels(epsilon, measure, only=only, without=without)
-                for epsilon in results.epsilons
-            ]
-            if any(duels):
-                rows.append((measure, *map(_lost, duels)))
-        lines.append(f"{title}:\n\n{markdown(('measure', *heads), rows)}")
-    return "\n".join(lines)
+    return markdown(("measure", *heads), rows)
 
 
 def _lost(duels: Mapping[str, tuple[str, float]]) -> str:

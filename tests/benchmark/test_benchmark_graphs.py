@@ -2,6 +2,8 @@
 
 import gzip
 import hashlib
+import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,28 +16,7 @@ from scripts.benchmark.graphs import CASES, DATA_VARIABLE, MADE, cases_of, find_
 KINDS = {gc.Graph: "undirected", gc.DirectedGraph: "directed", gc.BipartiteGraph: "bipartite"}
 SMALL = [case for case in CASES if case.vertices <= 20_000]
 # Of rows, columns and weights: made without functions whose last digit differs between machines.
-DIGESTS = {
-    "blocks-150": "1cb425053841dc6c",
-    "blocks-300": "693287112cd5ad57",
-    "blocks-1000": "7fcea2bba3e1d018",
-    "corrected-blocks-600": "061e11572976a626",
-    "hierarchy-512": "a53e31274beb9f6a",
-    "geometric-500": "ecdc449b1168179e",
-    "ring-500": "0f2da9a44c8577d4",
-    "preferential-500": "a3838ce1d6125694",
-    "power-law-800": "643b9698ae85a8bc",
-    "affiliation-500": "77b215c7e8f208cc",
-    "core-500": "943abbd03218a9bb",
-    "random-300": "d55c139d6b21f268",
-    "two-cliques-200": "d5951d5318160e4d",
-    "similarity-300": "c0412588da60d4ef",
-    "counts-300": "e4d838d8646faf90",
-    "arcs-400": "b33c35c35d92c1c1",
-    "two-sides-250-350": "858bdfacd906afde",
-    "blocks-5000": "2a8f11e4b75f068b",
-    "blocks-20000": "58028a7dae25ce64",
-    "blocks-100000": "a1517bcccc852059",
-}
+DIGESTS = json.loads((Path(__file__).parents[1] / "golden" / "benchmark_graphs.json").read_text())
 
 
 def test_random_bits_are_those_of_splitmix64():

@@ -2,25 +2,18 @@
 
 import math
 
+import contender_runs
 import pytest
 
 from scripts.benchmark.page import graph_page, main_page
 from scripts.benchmark.ranks import LEAST, TITLES, Results, geometric_mean, is_ours
-from scripts.benchmark.runs import BenchmarkRun
 
 CUT = "worst cut proven"
 
 
-def run_of(contender, graph, value, *, epsilon=1.0, seed=0, failure="", **fields):
-    known = {
-        "source": "a test", "delta": 0.0, "claimed_epsilon": epsilon, "claimed_delta": 0.0,
-        "claim_holds": True, "audited": True, "versions": "graphcuts_dp 0",
-        "errors": {} if value is None else {CUT: value, "seconds": 2.0},
-    }  # fmt: skip
-    return BenchmarkRun(
-        contender=contender, graph=graph, epsilon=epsilon, seed=seed, failure=failure,
-        **(known | fields),
-    )  # fmt: skip
+def run_of(contender, graph, value, **fields):
+    errors = {} if value is None else {CUT: value, "seconds": 2.0}
+    return contender_runs.run_of(contender, graph, **({"errors": errors} | fields))
 
 
 RUNS = [

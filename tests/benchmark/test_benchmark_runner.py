@@ -2,11 +2,14 @@
 
 import gzip
 import json
+import shutil
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+from contender_runs import run_of
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import FileFormatError, ParameterError
@@ -23,83 +26,19 @@ from scripts.benchmark.runner import (
     run_benchmark,
     seed_of,
 )
-from scripts.benchmark.runs import BenchmarkRun, open_runs, read_runs, write_table
+from scripts.benchmark.runs import open_runs, read_runs, write_table
 from scripts.benchmark.worker import FAILED, MADE, MEASURED, READY, Job
-
-METHODS = '''
-import os
-import time
-
-import numpy as np
-
-from graphcuts_dp import PrivacyGuarantee
-from scripts.benchmark.base import Contender, Submission
-
-
-def zeros(graph, *, epsilon, delta, groups, seed):
-    return np.zeros(graph.shape)
-
-
-class Halves:
-    """A class whose objects are called."""
-
-    def __call__(self, graph, *, epsilon, delta, groups, seed):
-        return graph.dense() / 2
-
-
-def raises(graph, **_):
-    raise ValueError("not\\ntoday")
-
-
-def dies(graph, **_):
-    os._exit(3)
-
-
-def sleeps(graph, **_):
-    while True:
-        time.sleep(60)
-
-
-def wrong_shape(graph, **_):
-    return np.zeros((2, 2))
-
-
-def greedy(graph, *, epsilon, **_):
-    guarantee = PrivacyGuarantee(epsilon=2 * epsilon, neighbours="one pair")
-    return Submission(estimate=np.zeros(graph.shape), guarantee=guarantee)
-
-
-def loose(graph, *, epsilon, **_):
-    guarantee = PrivacyGuarantee(epsilon=epsilon, delta=0.1, neighbours="one pair")
-    return Submission(estimate=np.zeros(graph.shape), guarantee=guarantee)
-
-
-NEEDY = Contender(name="needy", method=zeros, source="a test", needs_delta=True)
-NAMED = Contender(name="named", method=zeros, source="a test")
-OURS = Contender(name="ours", method=zeros, source="a test")
-NUMBER = 3
-'''
 
 
 @pytest.fixture
 def methods(tmp_path, monkeypatch):
     """A file with methods in the working directory, as a user has one."""
-    (tmp_path / "my_methods.py").write_text(METHODS)
+    shutil.copy(Path(__file__).with_name("my_methods.py"), tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     sys.modules.pop("my_methods", None)
     yield tmp_path
     sys.modules.pop("my_methods", None)
-
-
-def run_of(**fields):
-    known = {
-        "contender": "ours", "source": "this package", "graph": "karate", "epsilon": 1.0,
-        "delta": 0.0, "seed": 0, "claimed_epsilon": 1.0, "claimed_delta": 0.0,
-        "claim_holds": True, "audited": True, "failure": "",
-        "errors": {"worst cut proven": 0.25, "seconds": 1.5}, "versions": "1",
-    }  # fmt: skip
-    return BenchmarkRun(**(known | fields))
 
 
 def told(name, folder, *, warmed):

@@ -207,6 +207,19 @@ def test_cuts_of_a_table_are_those_of_its_matrix(hollow, monkeypatch):
         assert answer(S, T) == pytest.approx(matrix[S][:, T].sum())
 
 
+@pytest.mark.parametrize(
+    ("contender", "graph"),
+    [
+        (der.DER, random_graph(14, 5)),
+        (tmf.TMF, random_graph(200, 3, density=0.02)),
+    ],
+    ids=lambda each: getattr(each, "name", ""),
+)
+def test_at_epsilon_50_the_graph_comes_back(contender, graph):
+    """Another count has a chance of 2 e^-5, noise of a set or an entry far less: a fixed seed."""
+    assert run(contender, graph, 50.0, seed=1).estimate == graph
+
+
 def test_a_drawn_graph_has_the_degrees_it_was_drawn_from():
     star = gc.Graph(np.zeros(400, int), np.arange(1, 401), vertices=2_000)
     matrix = run(DRAWN, star, 50.0, seed=5).estimate
@@ -277,26 +290,19 @@ DRAWS = {
 
 
 @pytest.fixture
-def drawn(monkeypatch):
+def drawn(watch):
     """What is drawn: rate or variance, and how many."""
     seen = []
 
-    def record(module, name):
-        honest = getattr(module, name)
-
-        def recorded(*arguments, **named):
-            *_, source = (*arguments, *named.values())
-            assert source is not None
-            rate = named.get("rate", arguments[0] if arguments else None)
-            seen.append((rate, arguments[1]))
-            return honest(*arguments, **named)
-
-        monkeypatch.setattr(module, name, recorded)
+    def note(*arguments, **named):
+        *_, source = (*arguments, *named.values())
+        assert source is not None
+        seen.append((named.get("rate", arguments[0] if arguments else None), arguments[1]))
 
     modules = (super_graph, privgraph, louvain_dp, topology_sampler, high_pass_filter, level_noise)
     for module in modules:
-        record(module, "sample_discrete_laplace")
-    record(johnson_lindenstrauss, "sample_discrete_gaussian")
+        watch(module, "sample_discrete_laplace", note)
+    watch(johnson_lindenstrauss, "sample_discrete_gaussian", note)
     return seen
 
 

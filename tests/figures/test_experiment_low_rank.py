@@ -17,6 +17,8 @@ from scripts.figures.low_rank import (
     random_query,
 )
 
+METHODS = (BEST, SCHATTEN, FROBENIUS)
+
 
 def updates(table, part, queries, method):
     return table.middle(part, "updates", part=part, queries=queries, method=method)
@@ -43,12 +45,8 @@ def test_for_rank_one_queries_frobenius_needs_fewer_updates_at_every_size_and_ra
 
 def test_the_best_exponent_is_never_much_worse_than_either(table):
     for part in ("n", "rank"):
-        found = {
-            method: np.array(updates(table, part, "gaussian", method)[1])
-            for method in (BEST, SCHATTEN, FROBENIUS)
-        }
-        least = np.minimum(found[SCHATTEN], found[FROBENIUS])
-        assert (found[BEST] <= 1.15 * least).all()
+        best, *others = (updates(table, part, "gaussian", of)[1] for of in METHODS)
+        assert (best <= 1.15 * np.min(others, axis=0)).all()
 
 
 def test_the_best_exponent_is_2_for_rank_one_queries_and_smaller_for_spread_ones():

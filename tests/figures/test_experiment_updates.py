@@ -1,6 +1,7 @@
 """Updates used beside B(alpha)."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -26,36 +27,28 @@ def table(quick_table):
 
 
 def test_no_construction_uses_more_than_its_bound(table):
-    for name in CONSTRUCTIONS:
-        for rule in RULES:
-            for analyst in ANALYSTS:
-                rows = table.where(construction=name, rule=rule, analyst=analyst)
-                assert len(rows) >= 3
-                assert all(0 <= row["used"] <= row["B"] for row in rows)
+    for name, rule, analyst in product(CONSTRUCTIONS, RULES, ANALYSTS):
+        rows = table.where(construction=name, rule=rule, analyst=analyst)
+        assert len(rows) >= 3
+        assert all(0 <= row["used"] <= row["B"] for row in rows)
     assert len(table.findings) == len(CONSTRUCTIONS)
     assert all(0 < finding.measured <= 1 and finding.agrees for finding in table.findings)
 
 
 def test_a_smaller_alpha_allows_more_updates(table):
     """As alpha^-2, for all rules with a step; the families of the median do not shrink."""
-    for name in set(CONSTRUCTIONS) - {"median"}:
-        for rule in RULES:
-            rows = table.where(construction=name, rule=rule, analyst="random", graph="random")
-            constants = [row["B"] * row["alpha"] ** 2 for row in rows]
-            assert constants == pytest.approx([constants[0]] * len(constants))
+    for name, rule in product(set(CONSTRUCTIONS) - {"median"}, RULES):
+        rows = table.where(construction=name, rule=rule, analyst="random", graph="random")
+        constants = [row["B"] * row["alpha"] ** 2 for row in rows]
+        assert constants == pytest.approx([constants[0]] * len(constants))
 
 
 def test_printed_rules_need_more_updates(table):
     """Shorter steps; the median's rule has none, only another family."""
     for name in set(CONSTRUCTIONS) - {"median"}:
-        used = {
-            rule: sum(
-                row["used"]
-                for row in table.where(construction=name, rule=rule, analyst="adversarial")
-            )
-            for rule in RULES
-        }
-        assert used["tight"] < used["as printed"]
+        rows = table.where(construction=name, analyst="adversarial")
+        tight, printed = (sum(row["used"] for row in rows if row["rule"] == rule) for rule in RULES)
+        assert tight < printed
 
 
 def small_case(share):
