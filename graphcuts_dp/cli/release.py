@@ -100,11 +100,13 @@ def release(
         graph = _made_up(reading, dry_run)
         each, groups = float(protect.per_step(epsilon)), grouping.read(graph.space)
         job = graph_job(graph, epsilon=each, groups=groups, fitted=False, **terms)
-        found = usefulness_of(job.run(graph, SeededEntropy(0)), edges=dry_run)
+        made = job.run(graph, SeededEntropy(0))
+        found = usefulness_of(made, edges=dry_run)
         notes = ["A dry run: no graph was read, nothing was spent, and nothing was written."]
         lost = None
-        if not graph.weighted and groups is None:
-            lost = communities_note(graph, each, guess=dry_run, steps=protect.steps)
+        dense = made.measurements.matrix is not None
+        if dense and fit.fit != "none" and not graph.weighted and groups is None:
+            lost = communities_note(graph, each, noise=noise, guess=dry_run, steps=protect.steps)
         return Report(
             found.to_dict() | {"dry_run": True, "communities": lost},
             [found],

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.errors import GraphError, QueryError
 from graphcuts_dp.evaluation.tables import CutErrorRow, CutErrorTable, CutPoint, KeptRow
@@ -29,6 +30,7 @@ from graphcuts_dp.results.release import Release
 _RANDOM_CUTS = 200
 _LEAST_COMMUNITY = 10
 _TOLERANCE = 0.1  # of the bounds on worst cuts: closer ones take several times as long
+_ROWS = 256  # of a community that are added up at once
 _LARGE = 1 << 22  # entries from which differences are held in single precision
 _QUANTILES = {"least": 0.0, "tenth": 0.1, "median": 0.5, "nine tenths": 0.9, "largest": 1.0}
 DEGREES, EMPTY = "true degrees alone", "empty graph"
@@ -160,17 +162,16 @@ def _table(
     graph: AnyGraph,
     given: Mapping[str, Made],
     families: Sequence[CutFamily],
-    communities: Sequence[npt.NDArray[np.bool_]],
+    communities: Sequence[IntVector],
     progress: Progress,
     points: tuple[CutPoint, ...],
 ) -> CutErrorTable:
     """All errors, one estimate after the other: one matrix is held at a time."""
     estimates: dict[str, Made] = {**given, DEGREES: lambda: _by_degrees(graph), EMPTY: None}
     truth = graph.to_scipy()
-    blocks = np.array(communities, dtype=np.float64).T
     values = [family.values(truth, graph) for family in families]
     total = float(truth.sum())
-    worst, errors, kept = [], [], [_kept(truth, blocks)]
+    worst, errors, kept = [], [], [_kept(truth, communities)]
     for place, (name, make) in enumerate(estimates.items()):
         progress(place / len(estimates), f"worst cut, {name}")
         if make is None:
@@ -179,7 +180,7 @@ def _table(
             kept.append([0.0] * len(kept[0]))
             continue
         matrix = make()
-        kept.append(_kept(matrix, blocks))
+        kept.append(_kept(matrix, communities))
         difference = _less(matrix, truth)
         del matrix
         worst.append(cut_norm(difference, tolerance=_TOLERANCE).upper + _lost(difference, total))
@@ -217,20 +218,26 @@ def _lost(difference: npt.NDArray[np.floating], total: float) -> float:
     return unit * (float(np.linalg.norm(difference.ravel(), 1)) + total)
 
 
-def _kept(matrix: Any, blocks: npt.NDArray[np.float64]) -> list[float]:
+def _kept(matrix: Any, communities: Sequence[IntVector]) -> list[float]:
     """Modularity of communities, if there are any, and quantiles of the degrees of rows.
 
-    With B the sums between communities and w the sum of all weights, modularity is the trace of B/w
-    less the sum of its row sums times its column sums (Newman 2004).
+    With B the sums between communities, which hold each vertex once, and w the sum of all weights,
+    modularity is the trace of B/w less the sum of its row sums times its column sums (Newman 2004).
     """
     degrees = np.asarray(matrix.sum(axis=1, dtype=np.float64)).ravel()
     found = [float(each) for each in np.quantile(degrees, list(_QUANTILES.values()))]
-    if not blocks.size:
+    if not communities:
         return found
     total = float(degrees.sum())
     into = np.asarray(matrix.sum(axis=0, dtype=np.float64)).ravel()
-    within = float(np.sum(blocks * (matrix @ blocks)))
-    expected = float((degrees @ blocks) @ (into @ blocks))
+    within = math.fsum(
+        float(matrix[np.ix_(some, members)].sum(dtype=np.float64))
+        for members in communities
+        for some in np.array_split(members, 1 + len(members) // _ROWS)  # so copies are small
+    )
+    expected = math.fsum(
+        float(degrees[members].sum() * into[members].sum()) for members in communities
+    )
     return [within / total - expected / total**2 if total > 0 else 0.0, *found]
 
 
@@ -241,8 +248,8 @@ def cut_families(graph: AnyGraph, *, seed: int = 0) -> list[CutFamily]:
 
 def _families(
     graph: AnyGraph, *, groups: Mapping[str, Sequence[Label]] | None = None, seed: int
-) -> tuple[list[CutFamily], list[npt.NDArray[np.bool_]]]:
-    """The kinds of cuts, and the communities of at least ten vertices."""
+) -> tuple[list[CutFamily], list[IntVector]]:
+    """The kinds of cuts, and all communities, if the vertices are one set."""
     rng = np.random.default_rng(seed)
     n, other = graph.shape
     families = [CutFamily("one vertex against all", tuple(_degree_cuts(graph)), axis=1)]
@@ -261,12 +268,14 @@ def _families(
         sets.append(CutQuery(_random_set(rng, n, small[0]), _random_set(rng, other, small[1])))
     families.append(CutFamily("random halves", tuple(halves)))
     families.append(CutFamily("small random sets", tuple(sets)))
-    communities: list[npt.NDArray[np.bool_]] = []
+    communities: list[IntVector] = []
     if not isinstance(graph, BipartiteGraph):
         ordered = isinstance(graph, DirectedGraph)
         communities = _communities(graph, seed)
-        if len(communities) > 1:
-            families.append(CutFamily("between communities", _between(communities, ordered)))
+        large = [each for each in communities if len(each) >= _LEAST_COMMUNITY]
+        if len(large) > 1:
+            masks = [np.isin(np.arange(n), each) for each in large]
+            families.append(CutFamily("between communities", _between(masks, ordered)))
         if groups is not None and len(groups) > 1:
             members = [graph.vertices.mask(group) for group in groups.values()]
             families.append(CutFamily("between groups", _between(members, ordered)))
@@ -317,8 +326,8 @@ def _between(sets: Sequence[npt.NDArray[np.bool_]], ordered: bool) -> tuple[CutQ
     return tuple(CutQuery(S, T) for S, T in pairs)
 
 
-def _communities(graph: Graph | DirectedGraph, seed: int) -> list[npt.NDArray[np.bool_]]:
-    """Communities of the true graph by the Louvain method, those of at least ten vertices.
+def _communities(graph: Graph | DirectedGraph, seed: int) -> list[IntVector]:
+    """The members of the communities of the true graph by the Louvain method.
 
     Of a directed graph, without the directions.
     """
@@ -333,6 +342,4 @@ def _communities(graph: Graph | DirectedGraph, seed: int) -> list[npt.NDArray[np
         found = network.community_multilevel(weights=graph.weights.tolist())
     finally:
         igraph.set_random_number_generator(random)
-    membership = np.asarray(found.membership)
-    sets = [membership == community for community in range(len(found))]
-    return [members for members in sets if members.sum() >= _LEAST_COMMUNITY]
+    return [np.array(members, dtype=np.int64) for members in found]

@@ -80,7 +80,7 @@ class KeptTable(Displayed):
                 (row.kind, *(f"{value:,.3g}" for value in (row.truth, *row.values)))
                 for row in self.rows
             ],
-            notes=("modularity: of the communities of the true graph, in each",),
+            notes=("modularity: of the communities of the true graph (Louvain), in each",),
         )
 
 
@@ -94,7 +94,8 @@ class CutErrorTable(Displayed):
         estimates: names of the columns.
         rows: one for each kind of cut.
         points: single cuts with their answers, for a plot.
-        kept: modularity of the true communities, and quantiles of degrees.
+        kept: modularity of the communities that the Louvain method finds in the true graph, and
+            quantiles of degrees.
     """
 
     title: str

@@ -793,18 +793,22 @@ def degrees_needed(n: Size, *, epsilon: float) -> tuple[float, float]:
     return SHOWN * root / (2 * math.sinh(epsilon / 2)), single
 
 
-def epsilon_needed(n: Size, strength: float) -> float:
+def epsilon_needed(n: Size, strength: float, *, flips: bool = True) -> float:
     """From which epsilon on communities can show in a synthetic graph; infinite for none.
 
     A direction of strength theta shows where theta >= SHOWN s sqrt(n), and entries with all of
-    epsilon have the deviation s = 1/(2 sinh(epsilon/2)).
+    epsilon have the deviation s = 1/(2 sinh(epsilon/2)), or sqrt(2)/epsilon with Laplace noise.
 
     Args:
         n: as for `degrees_needed`.
         strength: the largest that a direction may have: at most the average degree.
+        flips: whether bits are flipped, or Laplace noise is added.
     """
     root, _ = root_and_side(n)
-    return 2 * math.asinh(SHOWN * root / (2 * strength)) if strength > 0 else math.inf
+    if strength <= 0:
+        return math.inf
+    ratio = SHOWN * root / (2 * strength)
+    return 2 * math.asinh(ratio) if flips else 2 * math.sqrt(2) * ratio
 
 
 def root_and_side(n: Size) -> tuple[float, float]:

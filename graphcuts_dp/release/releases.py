@@ -46,7 +46,7 @@ from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import Space, vertex_sets
 from graphcuts_dp.privacy.composition import Cost, stated_cost
-from graphcuts_dp.privacy.guarantee import EDGE, LARGEST_EPSILON, Protect, exact_epsilon
+from graphcuts_dp.privacy.guarantee import EDGE, Protect, exact_epsilon
 from graphcuts_dp.privacy.noise import SEEDED_WARNING, EntropySource
 from graphcuts_dp.release.job import Job, execute
 from graphcuts_dp.release.measuring import (
@@ -69,7 +69,7 @@ from graphcuts_dp.release.shares import (
 from graphcuts_dp.resources import Progress, memory_limit, silent
 from graphcuts_dp.results.flows import Flows
 from graphcuts_dp.results.release import Release
-from graphcuts_dp.synth.base import FitMethod, FitProblem, FitSummary
+from graphcuts_dp.synth.base import FitMethod, FitProblem, FitSummary, what_could_show
 from graphcuts_dp.synth.finishing import finished_fit, row_parts, weights_of, whole_weights
 from graphcuts_dp.synth.methods import Fitting
 from graphcuts_dp.synth.sampling import sample_edges
@@ -248,7 +248,9 @@ def graph_job(
             if noise == "discrete-laplace" and graph.weighted
             else None,
             expected_error_note(least, graph.shape),
-            None if graph.weighted or method is None else communities_note(graph, float(each)),
+            None
+            if graph.weighted or method is None
+            else communities_note(graph, float(each), noise=noise),
             size_note(graph.shape, noise=noise, fit=method is not None),
         ),
     )
@@ -268,7 +270,7 @@ def _suited(response: Response, method: FitMethod | None) -> Response:
 
 
 def communities_note(
-    graph: AnyGraph, epsilon: float, *, guess: float | None = None, steps: int = 1
+    graph: AnyGraph, epsilon: float, *, noise: str, guess: float | None = None, steps: int = 1
 ) -> str | None:
     """Whether a synthetic graph can show communities, and single edges.
 
@@ -277,20 +279,24 @@ def communities_note(
     Args:
         graph: of the schema, without weights.
         epsilon: privacy of one edge.
+        noise: of the entries.
         guess: of the number of edges; without it the degrees that it takes are told.
         steps: how many edges share the epsilon that a user names.
     """
-    size = size_of(Universe.of(graph))
-    communities, edges = degrees_needed(size, epsilon=epsilon)
+    size, flips = size_of(Universe.of(graph)), noise == "binary"
     if guess is not None:
         _, side = root_and_side(size)
-        if guess * side >= communities:
+        needed = epsilon_needed(size, guess * side, flips=flips)
+        if epsilon >= needed:
             return None
         return (
-            "A synthetic graph of so many edges will have no communities: public groups, or "
-            f"epsilon >= {steps * epsilon_needed(size, guess * side):.2g}, could show them."
+            "A synthetic graph of so many edges will have no communities: "
+            f"{what_could_show(steps * needed)} them."
         )
-    if communities > max(graph.shape):
+    if not flips:  # that of flipped bits with the same deviation
+        epsilon = 2 * math.asinh(epsilon / (2 * math.sqrt(2)))
+    communities, edges = degrees_needed(size, epsilon=epsilon)
+    if communities > math.sqrt(math.prod(graph.shape)):
         return (
             "No graph of so few vertices has communities that show in the synthetic graph at this "
             "epsilon: raise it, or give public groups."
@@ -361,12 +367,14 @@ def _shown_from(measurements: Measurements, noisy: NoisyMatrix, degree: float) -
     or they are weaker.
     """
     spent = float(sum(part.epsilon for part in measurements.values))
-    needed = epsilon_needed(noisy.shape, degree / (noisy.distribution.weight_cap or 1.0))
-    if noisy.distribution.name != "binary":
-        needed = 2 * math.sqrt(2) * math.sinh(needed / 2)  # the same deviation, by Laplace noise
+    needed = epsilon_needed(
+        noisy.shape,
+        degree / (noisy.distribution.weight_cap or 1.0),
+        flips=noisy.distribution.name == "binary",
+    )
     if not spent < needed < math.inf:
         return None
-    return min(needed * measurements.guarantee.epsilon / spent, LARGEST_EPSILON)
+    return needed * measurements.guarantee.epsilon / spent
 
 
 _MANY_VERTICES = 2000  # of weights without a cap

@@ -71,7 +71,7 @@ _FINE_ENTRY = 0.3  # and an entry, in units of the cap, tells an edge from none
 @final
 @dataclass(frozen=True)
 class Response:
-    """How a release spends epsilon; a string names it, too, such as "response:degree-share=.5".
+    """How a release spends epsilon; a string names it, too, such as "sparse:degree-share=.3".
 
     Attributes:
         mechanism: "response" (all of epsilon for noisy entries), "degrees+response" (a part for

@@ -21,6 +21,7 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import FloatVector, RealMatrix
 from graphcuts_dp.estimate.blocks import Blocks, RowBlock
 from graphcuts_dp.estimate.measurement import CellSums, Degrees, Measurement, Total
+from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON
 from graphcuts_dp.resources import NEVER, Deadline, Progress, one_blas_thread, silent
 
 _PIECE = 1 << 16  # entries worked on at a time: they stay in the cache
@@ -120,7 +121,8 @@ class FitSummary:
         directions: how many directions of z beyond its noise the graph was held to; None where that
             tells nothing: entries that tell edges, no noisy degrees, public groups, other fits.
         shown_from: if there are none, epsilon from which communities of a graph of so many edges,
-            by the noisy data, could show; None where it could be seen already.
+            by the noisy data, could show, perhaps one out of range; None where it could be seen
+            already.
     """
 
     method: str
@@ -148,12 +150,9 @@ class FitSummary:
     def warning(self) -> str | None:
         """What a reader of the synthetic graph should know of it; None if there is nothing."""
         if not self.near_noise and self.directions == 0:
-            more = "more epsilon"
-            if self.shown_from is not None:
-                more = f"epsilon >= {math.ceil(10 * self.shown_from) / 10:g}"
             return (
                 "this graph has the degrees of yours and none of its communities, if it has any: "
-                f"public groups, or {more}, could show them, and answer tells sums between groups"
+                f"{what_could_show(self.shown_from)} them, and answer tells sums between groups"
             )
         if not self.near_noise:
             return None
@@ -162,6 +161,15 @@ class FitSummary:
             f"communities may be merged in the synthetic graph: {some} of the noisy matrix barely "
             "passed its noise; ask answer for sums between groups, or raise epsilon"
         )
+
+
+def what_could_show(epsilon: float | None) -> str:
+    """What could show communities, and an epsilon that would do, rounded up; None if unknown."""
+    if epsilon is None:
+        return "public groups, or more epsilon, could show"
+    if epsilon > LARGEST_EPSILON:
+        return "public groups could show"
+    return f"public groups, or epsilon >= {math.ceil(10 * epsilon) / 10:g}, could show"
 
 
 @final

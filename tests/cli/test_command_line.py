@@ -324,6 +324,14 @@ def test_a_dry_run_says_when_communities_would_be_lost(done, told):
     assert "epsilon >= 1.7" in lost
     assert lost in done(*line)[1]
     assert "epsilon >= 3.4" in told(*line, "--protect", "edges:at-most=2")["communities"]
+    assert "epsilon >= 2.7" in told(*line, "--noise", "laplace")["communities"]
+    for options in (("--fit", "none"), ("--mechanism", "sparse"), ("--epsilon", "1.7")):
+        assert told(*line, *options)["communities"] is None
+    few = told(*line[:-1], "62")["communities"]  # what is said would do, does
+    assert "epsilon >= 2.1" in few
+    assert told(*line[:-1], "62", "--epsilon", "2.1")["communities"] is None
+    none = told(*line, "--protect", "edges:at-most=40")["communities"]
+    assert "public groups could show them" in none
 
 
 OWNER = ("--protect", "owner:at-most=2", "--columns", "owner=caller")

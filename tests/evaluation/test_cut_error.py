@@ -124,6 +124,12 @@ def test_what_is_kept_is_modularity_and_degrees(cliques):
     least = release.graph.dense().sum(axis=1).min()
     assert rows["degrees: least"].values[0] == pytest.approx(least)
     assert table.to_dict()["kept"][0]["estimates"][EMPTY] == 0
+    parts = np.repeat(range(4), (12, 12, 5, 5))  # small communities count, too
+    rows, columns = np.nonzero(np.triu(parts[:, None] == parts, 1))
+    some = gc.Graph([*rows, 0, 12, 24], [*columns, 12, 24, 29], vertices=34)
+    found = igraph.Graph(n=34, edges=list(zip(some.rows, some.columns, strict=True)))
+    told = graph_cut_errors(some, some).kept[0].truth
+    assert told == pytest.approx(found.modularity(parts.tolist()))
     two_sides = graph_cut_errors(*[gc.datasets.load("davis")] * 2)
     assert not any("modularity" in row.kind for row in two_sides.kept)
 

@@ -95,13 +95,13 @@ def test_communities_near_the_noise_are_announced(tmp_path):
 
 
 def test_the_karate_club_loses_its_communities_at_epsilon_1_and_is_told_so(tmp_path):
-    """A mean degree of 4.6 needs epsilon = 1.7; noisy ones err by .4, and say 1.5 to 2.2."""
+    """A mean degree of 4.6 needs epsilon = 1.7; noisy ones err by .8, and say 1.5 to 2.6."""
     club = gc.datasets.load("karate")
     graph = gc.Graph(club.rows, club.columns, vertices=club.n)
     for seed in range(3):
         with pytest.warns(AccuracyWarning, match=r"none of its communities.* epsilon >=") as caught:
             made = release_graph(graph, epsilon=1.0, seed=seed)
-        assert 1.4 < made.fit.shown_from < 2.3
+        assert 1.5 < made.fit.shown_from < 2.7
         assert made.facts()["communities"] == made.fit.warning == str(caught[0].message)
     made.save(tmp_path / "club.csv")
     assert Release.load(tmp_path / "club.csv").fit == made.fit
@@ -109,3 +109,7 @@ def test_the_karate_club_loses_its_communities_at_epsilon_1_and_is_told_so(tmp_p
     with pytest.warns(AccuracyWarning):
         shared = release_graph(graph, epsilon=2.0, seed=0, protect=gc.Protect.edges(2))
     assert shared.fit.shown_from > 3
+    # Where no epsilon that may be asked for is enough, none is named.
+    with pytest.warns(AccuracyWarning, match="if it has any: public groups could show them"):
+        many = release_graph(graph, epsilon=2.0, seed=0, protect=gc.Protect.edges(40))
+    assert many.fit.shown_from > 50
