@@ -1,6 +1,8 @@
 """How every test runs: on several processes, the same way each time."""
 
 import os
+import sqlite3
+from functools import partial
 from typing import Any
 
 import pytest
@@ -56,6 +58,24 @@ def _nothing_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a person has set in the shell changes no output that a test reads."""
     for name in _OF_A_PERSON:
         monkeypatch.delenv(name, raising=False)
+
+
+class _Unforced(sqlite3.Connection):
+    """A store that would be lost with the machine, which no test outlives."""
+
+    def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
+        """All statements but the one that waits for the disk."""
+        return super().execute(
+            statement.replace("synchronous = FULL", "synchronous = OFF"), *values
+        )
+
+
+@pytest.fixture(autouse=True)
+def _nothing_waits_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tests of `crash` and of `ledger`, which are about that, undo this."""
+    connect = partial(sqlite3.connect, factory=_Unforced)
+    monkeypatch.setattr(sqlite3, "connect", connect)
+    monkeypatch.setattr(os, "fsync", lambda _: None)
 
 
 @pytest.fixture

@@ -13,6 +13,11 @@ import pytest
 HERE = Path(__file__).parent
 
 
+@pytest.fixture
+def _nothing_waits_for_the_disk():
+    """These tests do."""
+
+
 @pytest.fixture(scope="session")
 def strike(tmp_path_factory):
     """Runs a script of this folder under a library that takes the place of system calls.

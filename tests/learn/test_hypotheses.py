@@ -62,9 +62,11 @@ def test_updates_agree_with_those_of_the_dense_form(universe, kind):
         if kind is CutSum:
             start = CutSum(universe, random_start(universe, rng))
         short, dense = start, DenseHypothesis(universe, start.dense())
-        for _ in range(50):
+        for number in range(50):
             step = random_cut(universe, rng), rng.normal()
             short, dense = getattr(short, learn)(*step), getattr(dense, learn)(*step)
+            if number % 5:  # what an update gets wrong stays wrong
+                continue
             asked = every_kind(universe, rng)
             expected = dense.estimate_all(asked)
             assert np.allclose(short.estimate_all(asked), expected, rtol=0, atol=1e-9)
