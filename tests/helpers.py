@@ -8,6 +8,7 @@ import numpy as np
 import graphcuts_dp as gc
 from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph, kind_of_graph
 from graphcuts_dp.learn.learners import FriezeKannanLearner, MultiplicativeWeightsLearner
+from graphcuts_dp.pairs.universe import Universe
 
 
 class StandingClock:
@@ -64,6 +65,20 @@ def random_graph(
         return kind(*ends, weights, **{"vertices": shape, "hide_change": 1} | options)
     sides = {"left": shape[0], "right": shape[1], "hide_change": 1}
     return BipartiteGraph(*ends, weights, **sides | options)
+
+
+def two_cliques(n, **options):
+    """Two halves, each with all of its pairs: the cut between them is empty."""
+    rows, columns = np.triu_indices(n, 1)
+    kept = (rows < n // 2) == (columns < n // 2)
+    return Graph(rows[kept], columns[kept], vertices=n, **options)
+
+
+def cuts_of_halves(n, count, seed=0):
+    """The first half and random ones, each from the rest."""
+    S = np.random.default_rng(seed).random((count, n)) < 0.5
+    S[0] = np.arange(n) < n // 2
+    return gc.CutList.of_masks(Universe(n), S, ~S)
 
 
 def expecting(terms, edges):

@@ -41,7 +41,10 @@ from graphcuts_dp.session.terms import SessionTerms
 learn = gc.release_iteratively
 
 # Worthless accuracy is as private as any.
-pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
+pytestmark = [
+    pytest.mark.usefixtures("no_forecast"),
+    pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning"),
+]
 SEED = 5
 DELTA = 1e-6
 CUTS = [CutQuery([0]), CutQuery([0, 1], [2, 3, 4]), CutQuery([1, 3, 5], [0, 2])]

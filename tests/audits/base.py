@@ -24,7 +24,6 @@ from functools import partial
 from typing import Any, ClassVar, TypeVar, final
 
 import numpy as np
-import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.evaluation.audit import (
@@ -35,12 +34,11 @@ from graphcuts_dp.evaluation.audit import (
     audit_worst,
     one_by_one,
 )
+from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.noise import EntropySource
 from tests.audits.losses import DistributionPair, loss_by_ratio, visible_by_ratio, worst_exact
 
-T = TypeVar("T")
-# One run on made data: a vector of numbers, computed from what the mechanism releases.
-Run = Callable[[T], npt.ArrayLike]
+F = TypeVar("F", bound=Callable[..., Any])
 DistributionPairs = Iterable[DistributionPair]
 _FEW = (
     "Among the runs that were made, too few tell the neighbours apart as strongly as all parts of "
@@ -381,15 +379,113 @@ def audited(
     return register
 
 
-def column_of(
-    start: Callable[[EntropySource], Callable[[Any], Any]], column: int, source: EntropySource
-) -> Callable[[Any], float]:
-    """A mechanism of which one number of a run counts: the log ratio of second to first, negated.
+Twins = Mapping[str, Mapping[str, Any] | Callable[..., Any]]
+
+
+def claimed_epsilon(*terms: Any) -> Claim:
+    """The last of the names and the epsilon of an audit, as pure epsilon."""
+    return Claim(terms[-1])
+
+
+def claimed_rho(*terms: Any) -> Claim:
+    """The rho at which an epsilon is audited."""
+    return Claim(terms[-1] ** 2 / 2, kind="rho")
+
+
+def claimed_for(delta: float) -> Callable[..., Claim]:
+    """The rho of an (epsilon, delta) promise."""
+    return lambda *terms: Claim(zcdp_rho(epsilon=terms[-1], delta=delta), kind="rho")
+
+
+def audited_runs(
+    name: str,
+    *choices: Iterable[Any],
+    pairs: Any,
+    twins: Twins | Callable[..., Twins],
+    twin_pairs: Any = (),
+    runs: int | Callable[..., int] = 8000,
+    claim: Callable[..., Claim] = claimed_epsilon,
+    prepared: bool = False,
+    column: int | None = None,
+    **about: Any,
+) -> Callable[[F], F]:
+    """Register the audit of a function that makes one run of a mechanism.
+
+    It is called with the names, epsilon, one of the neighbours and the source of noise.
 
     Args:
-        start: makes a mechanism whose runs give several numbers.
-        column: which of them is ln(Q/P), of the second neighbour to the first.
-        source: of its noise.
+        name: as for `audited`.
+        choices: likewise.
+        pairs: see `Sampled`; or a function of the names and epsilon.
+        twins: by what is broken, the keywords with which the function is called; or a function in
+            its place. Or a function of the names that gives them.
+        twin_pairs: like `pairs`.
+        runs: see `Sampled`; or a function of the names.
+        claim: of the names and epsilon.
+        prepared: whether the function is called without a neighbour, and makes a function of it.
+        column: which number of a run is ln(Q/P), of the second neighbour to the first, for an audit
+            by this alone; None for one by all events.
+        about: what else `audited` takes.
     """
-    run = start(source)
-    return lambda data: -float(run(data)[column])
+
+    def register(function: F) -> F:
+        def make(*terms: Any) -> Audit:
+            def start(one: Callable[..., Any], source: EntropySource) -> Callable[[Any], Any]:
+                made = partial(one, *terms)
+                run = made(source) if prepared else lambda data: made(data, source)
+                return run if column is None else lambda data: -float(run(data)[column])
+
+            names = terms[:-1]
+            broken = _variants(function, _chosen(twins, *names))
+            common: dict[str, Any] = {
+                "claim": claim(*terms),
+                "pairs": _chosen(pairs, *terms),
+                "twins": {twin: partial(start, one) for twin, one in broken.items()},
+                "runs": _chosen(runs, *names),
+            }
+            sound = partial(start, function)
+            if column is not None:
+                return ByLaw(ratio=sound, **common)
+            return Sampled(start=sound, twin_pairs=_chosen(twin_pairs, *terms), **common)
+
+        audited(name, *choices, **about)(make)
+        return function
+
+    return register
+
+
+def audited_laws(
+    name: str,
+    *choices: Iterable[Any],
+    twins: Twins | Callable[..., Twins],
+    claim: Callable[..., Claim] = claimed_epsilon,
+    **about: Any,
+) -> Callable[[F], F]:
+    """Register the audit of a function that gives the laws of all outputs on neighbours.
+
+    It is called with the names and epsilon. The arguments are those of `audited_runs`.
+    """
+
+    def register(function: F) -> F:
+        def make(*terms: Any) -> Audit:
+            broken = _variants(function, _chosen(twins, *terms[:-1]))
+            return Enumerated(
+                claim=claim(*terms),
+                distributions=partial(function, *terms),
+                twins={twin: partial(one, *terms) for twin, one in broken.items()},
+            )
+
+        audited(name, *choices, **about)(make)
+        return function
+
+    return register
+
+
+def _chosen(value: Any, *terms: Any) -> Any:
+    return value(*terms) if callable(value) else value
+
+
+def _variants(function: Callable[..., Any], twins: Twins) -> dict[str, Callable[..., Any]]:
+    return {
+        name: twin if callable(twin) else partial(function, **twin) for name, twin in twins.items()
+    }

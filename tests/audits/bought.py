@@ -7,23 +7,20 @@ less, which no number of runs tells apart. Here what is bought and the tests sha
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
 from typing import Any, Self, final
 
 import numpy as np
 import numpy.typing as npt
 
+import graphcuts_dp as gc
 from graphcuts_dp.arrays import FloatVector
-from graphcuts_dp.evaluation.audit import Claim, Neighbours
-from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
+from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.bounds import UpdateBound
 from graphcuts_dp.learn.calibrations import Calibration, Tuning
 from graphcuts_dp.learn.learners import FriezeKannanLearner, MedianLearner, MirrorDescentLearner
 from graphcuts_dp.measure.statistics import ROOT_STEPS, root_degrees
 from graphcuts_dp.pairs.graph_queries import GraphQuery
-from graphcuts_dp.pairs.groups import Groups
-from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.distributions import ValueNoise
@@ -31,7 +28,8 @@ from graphcuts_dp.privacy.noise import EntropySource
 from graphcuts_dp.privacy.sparse_vector import OneSidedPair
 from graphcuts_dp.session.online import GROUPS, OnlineMechanism, OnlineState
 from graphcuts_dp.session.queries import linear_count
-from tests.audits.base import Audit, ByLaw, Sampled, audited
+from tests.audits.base import audited_runs
+from tests.audits.graphs import one_more
 from tests.audits.losses import laplace_gain
 from tests.audits.sessions import ByHand
 
@@ -46,14 +44,15 @@ class EqualParts(Calibration):
     Attributes:
         epsilon: of everything.
         parts: how many there are: what is bought, the total weight first, and the tests.
-        other: the number of a thing that is bought, and its rate beside the budget; None for none.
+        other: the number of a thing that is bought with a rate beside the budget, and how many
+            parts that is; None for none.
         factor: of all rates; 1 keeps the promise.
         bought: how many things were.
     """
 
     epsilon: Fraction
     parts: int
-    other: tuple[int, Fraction] | None = None
+    other: tuple[int, int] | None = None
     factor: int = 1
     bought: int = 0
     queries: int = 2
@@ -71,7 +70,7 @@ class EqualParts(Calibration):
         each = self.epsilon / self.parts
         rate = each * self.factor
         if self.other is not None and self.bought == self.other[0]:
-            rate = self.other[1]
+            rate = each * self.other[1]
         left = replace(self, bought=self.bought + 1)
         return ValueNoise("laplace", rate / sensitivity), 1, Cost.of_pure(each), left
 
@@ -109,18 +108,13 @@ def _asked(
 # Norms that mirror descent buys.
 
 _SQUARE = Universe(2, 2)
-_CORNER = CutQuery([0], [0])
-_SIGNED = MatrixQuery([[2.0, -1.0], [-1.0, 0.5]])
-_RATED = BipartiteGraph([1], [1], left=2, right=2)
-_DIAGONAL = BipartiteGraph([0, 1], [0, 1], left=2, right=2)
-_FIRST_EDGE = (Neighbours("the first edge of a vertex", _RATED, _DIAGONAL),)
+_CORNER = gc.CutQuery([0], [0])
+_SIGNED = gc.Query.matrix([[2.0, -1.0], [-1.0, 0.5]])
+_CORNERED: Any = {"kind": gc.BipartiteGraph, "left": 2, "right": 2}
+_FIRST_EDGE = (one_more("the first edge of a vertex", [1, 0], [1, 0], **_CORNERED),)
 _RATINGS = (
-    Neighbours("the rating that makes the rank 2", _RATED, _DIAGONAL),
-    Neighbours(
-        "a rating with a negative coefficient",
-        _RATED,
-        BipartiteGraph([0, 1], [1, 1], left=2, right=2),
-    ),
+    one_more("the rating that makes the rank 2", [1, 0], [1, 0], **_CORNERED),
+    one_more("a rating with a negative coefficient", [1, 0], [1, 1], **_CORNERED),
 )
 _ROOTS = MirrorDescentLearner(_SQUARE, norm="2,p")
 _NUCLEAR = MirrorDescentLearner(_SQUARE, norm="schatten-1.5", linear=True, most_spectral=2.0)
@@ -143,109 +137,96 @@ def _normed(
     return run
 
 
-def _norm_audit(
-    epsilon: float,
-    start: Callable[..., Run],
-    pairs: tuple[Neighbours, ...],
-    sound: EqualParts,
-    twins: dict[str, EqualParts],
-    runs: int = 6000,
-) -> Audit:
-    return Sampled(
-        claim=Claim(epsilon),
-        pairs=pairs,
-        start=partial(start, sound),
-        twins={name: partial(start, twin) for name, twin in twins.items()},
-        runs=runs,
-    )
-
-
-@audited(
+@audited_runs(
     "session: root degrees",
+    pairs=_FIRST_EDGE,
+    twins={
+        "root degrees used raw": {"other": (1, 100)},
+        "an eighth of the noise": {"factor": 8},
+    },
+    runs=6000,
+    prepared=True,
     unseen="A third of the budget is for tests that fire as often as not, and each of the other "
     "two parts is seen in the runs only where all of them tell the neighbours apart; "
     "'session: root degrees, by its law' sees what is bought.",
 )
-def _roots_audit(epsilon: float) -> Audit:
-    sound = EqualParts(epsilon=Fraction(epsilon), parts=3)
-    twins = {
-        "root degrees used raw": replace(sound, other=(1, 100 * sound.epsilon / 3)),
-        "an eighth of the noise": replace(sound, factor=8),
-    }
-    return _norm_audit(epsilon, partial(_normed, _ROOTS, 1), _FIRST_EDGE, sound, twins)
+def _roots(epsilon: float, source: EntropySource, **broken: Any) -> Run:
+    parts = EqualParts(epsilon=Fraction(epsilon), parts=3, **broken)
+    return _normed(_ROOTS, 1, parts, source)
 
 
-@audited("session: nuclear norm")
-def _nuclear_audit(epsilon: float) -> Audit:
+@audited_runs(
+    "session: nuclear norm",
+    pairs=_RATINGS,
+    twins={
+        "nuclear norm used raw": {"other": (1, 100)},
+        "a sixteenth of the noise": {"factor": 16},
+    },
+    runs=6000,
+    prepared=True,
+)
+def _nuclear(epsilon: float, source: EntropySource, **broken: Any) -> Run:
     """Two steps are paid for, of half of epsilon each."""
-    sound = EqualParts(epsilon=Fraction(epsilon) / 2, parts=3)
-    twins = {
-        "nuclear norm used raw": replace(sound, other=(1, 100 * sound.epsilon / 3)),
-        "a sixteenth of the noise": replace(sound, factor=16),
-    }
-    return _norm_audit(epsilon, partial(_normed, _NUCLEAR, 2), _RATINGS, sound, twins)
+    parts = EqualParts(epsilon=Fraction(epsilon) / 2, parts=3, **broken)
+    return _normed(_NUCLEAR, 2, parts, source)
 
 
-def _bought_roots(
-    calibration: EqualParts, rate: Fraction, source: EntropySource
-) -> Callable[[AnyGraph], float]:
+@audited_runs(
+    "session: root degrees, by its law",
+    pairs=_FIRST_EDGE,
+    twins={"half the noise of root degrees": {"other": (1, 2)}},
+    runs=4000,
+    prepared=True,
+    column=0,
+)
+def _bought_roots(epsilon: float, source: EntropySource, **broken: Any) -> Run:
     """The log-likelihood ratio of the total and the root degrees that a session buys first.
 
-    Of neighbours with total weights 1 and 2, so that a session which cuts the total to what there
-    can be, at least 1 and at most 4, tells as much of them as the total itself.
-
-    Args:
-        calibration: of the session.
-        rate: of the noise of either, for a change by 1 of the total or by a root.
-        source: of the noise.
+    These are two of three parts, of half of epsilon each. Neighbours have the total weights 1 and
+    2, so that a session which cuts the total to what there can be, at least 1 and at most 4, tells
+    as much of them as the total itself.
     """
-    made = OnlineMechanism(learner=_ROOTS, calibration=calibration, grid=Grid())
+    rate = Fraction(epsilon) / 2  # for a change by 1 of the total or by a root
+    parts = EqualParts(epsilon=3 * rate, parts=3, **broken)
+    made = OnlineMechanism(learner=_ROOTS, calibration=parts, grid=Grid())
     (pair,), radius = _FIRST_EDGE, 1 + _SQUARE.shape[0]  # which is added to the noisy count
     first, second = (root_degrees(graph, Grid()) for graph in (pair.first, pair.second))
 
-    def run(graph: AnyGraph) -> float:
+    def run(graph: AnyGraph) -> list[float]:
         begun = made.start(graph, source)
         count = round((begun.norm_bound or 0.0) * ROOT_STEPS) - radius
-        of_total = laplace_gain(begun.total_weight, 2, 1, rate)
-        return of_total + laplace_gain(count, second, first, rate / ROOT_STEPS)
+        of_total = laplace_gain(begun.total_weight, 1, 2, rate)
+        return [of_total + laplace_gain(count, first, second, rate / ROOT_STEPS)]
 
     return run
-
-
-@audited("session: root degrees, by its law")
-def _bought_audit(epsilon: float) -> Audit:
-    """Of what is bought first: two of three parts, of half of epsilon each."""
-    rate = Fraction(epsilon) / 2
-    sound = EqualParts(epsilon=3 * rate, parts=3)
-    half = replace(sound, other=(1, 2 * rate))
-    return ByLaw(
-        claim=Claim(epsilon),
-        pairs=_FIRST_EDGE,
-        ratio=partial(_bought_roots, sound, rate),
-        twins={"half the noise of root degrees": partial(_bought_roots, half, rate)},
-        runs=4000,
-    )
 
 
 # A start from the sums of public groups.
 
 _N = 8
-_EDGE = CutQuery([0], [1])
-_HALVES = Groups(Graph([], [], vertices=_N).vertices, {"half": [0] * 4 + [1] * 4})
+_EDGE = gc.CutQuery([0], [1])
+_HALVES = gc.Groups(gc.Graph([], [], vertices=_N).vertices, {"half": [0] * 4 + [1] * 4})
 # Two halves; the first is full but for the pair that is hidden, the second empty.
-_ROWS, _COLUMNS = [0, 0, 1, 1, 2], [2, 3, 2, 3, 3]
 _IN_GROUPS = (
-    Neighbours(
-        "the last pair of a group",
-        Graph(_ROWS, _COLUMNS, vertices=_N),
-        Graph([0, *_ROWS], [1, *_COLUMNS], vertices=_N),
-    ),
+    one_more("the last pair of a group", [0, 0, 1, 1, 2, 0], [2, 3, 2, 3, 3, 1], vertices=_N),
 )
 _SUMS, _NEAR = 1, 2  # that are bought after the total weight, and after that
-_NO_NOISE = Fraction(50)  # a rate: noise but for a chance of e^-50
+_NO_NOISE = 200  # parts of 1/4 or so: noise but for a chance of e^-50
 
 
-def _from_groups(calibration: EqualParts, source: EntropySource) -> Run:
+@audited_runs(
+    "session: start from groups",
+    pairs=_IN_GROUPS,
+    twins={
+        "start from the true sums": {"other": (_SUMS, _NO_NOISE)},
+        "how near it is used raw": {"other": (_NEAR, _NO_NOISE)},
+        "sums not charged": {"other": (_SUMS, 16)},
+        "an eighth of the noise": {"factor": 8},
+    },
+    runs=4000,
+    prepared=True,
+)
+def _from_groups(epsilon: float, source: EntropySource, **broken: Any) -> Run:
     """All that is bought, weighted sums of it, the first and last answer, and which way it moved.
 
     The sum of all is what tells most: each number moves by a step of its own noise. How near the
@@ -253,13 +234,13 @@ def _from_groups(calibration: EqualParts, source: EntropySource) -> Run:
     """
     mechanism = OnlineMechanism(
         learner=FriezeKannanLearner(Universe(_N)),
-        calibration=calibration,
+        calibration=EqualParts(epsilon=Fraction(epsilon), parts=4, **broken),
         grid=Grid(),
         begins=GROUPS,
         groups=(_HALVES, _HALVES),
     )
 
-    def run(graph: Graph) -> FloatVector:
+    def run(graph: gc.Graph) -> FloatVector:
         truth = mechanism.grid.count(_EDGE, graph)
         begun, values, moved = _asked(mechanism, graph, _EDGE, truth, source)
         bought = begun.bought
@@ -276,58 +257,36 @@ def _from_groups(calibration: EqualParts, source: EntropySource) -> Run:
     return run
 
 
-@audited("session: start from groups")
-def _groups_audit(epsilon: float) -> Audit:
-    sound = EqualParts(epsilon=Fraction(epsilon), parts=4)
-    twins = {
-        "start from the true sums": replace(sound, other=(_SUMS, _NO_NOISE)),
-        "how near it is used raw": replace(sound, other=(_NEAR, _NO_NOISE)),
-        "sums not charged": replace(sound, other=(_SUMS, 4 * sound.epsilon)),
-        "an eighth of the noise": replace(sound, factor=8),
-    }
-    return _norm_audit(epsilon, _from_groups, _IN_GROUPS, sound, twins, runs=4000)
-
-
 # The median, asked about triangles: one edge closes as many as it can.
 
 _FIVE = Universe(5)
-ALL_EDGES = (
-    Neighbours(
-        "all edges but one, and all",
-        *(Graph(*(ends[:count] for ends in _FIVE.pairs()), vertices=5) for count in (9, 10)),
-    ),
+ALL_EDGES = (one_more("all edges but one, and all", *_FIVE.pairs(), vertices=5),)
+_TRIANGLES, _MEDIAN = GraphQuery("triangles"), MedianLearner(_FIVE)
+
+
+@audited_runs(
+    "session: median",
+    pairs=ALL_EDGES,
+    twins={
+        "a quarter of the noise": {"factor": 4},
+        "triangles taken for sensitivity 1": {"sensitivity": 1},
+    },
+    runs=6000,
 )
-_TRIANGLES = GraphQuery("triangles")
-
-
-def _triangles(calibration: ByHand, sensitivity: int, source: EntropySource) -> Run:
+def _triangles(
+    epsilon: float,
+    graph: gc.Graph,
+    source: EntropySource,
+    factor: int = 1,
+    sensitivity: int = _TRIANGLES.sensitivity(_FIVE.space),
+) -> FloatVector:
     """Answers and updates of an analyst who asks for triangles until the session ends."""
     mechanism = OnlineMechanism(
-        learner=MedianLearner(_FIVE),
-        calibration=calibration,
+        learner=_MEDIAN,
+        calibration=ByHand(kind="comparison", epsilon=Fraction(epsilon), factor=factor),
         grid=Grid(),
         total_weight=float(_FIVE.size),
     )
-
-    def run(graph: Graph) -> FloatVector:
-        truth = _TRIANGLES.value(graph) // sensitivity
-        _, values, signs = _asked(mechanism, graph, _TRIANGLES, truth, source)
-        return np.array([values[0], values[-1], float(signs), sum(values)])
-
-    return run
-
-
-@audited("session: median")
-def _median_audit(epsilon: float) -> Audit:
-    sound = ByHand(kind="comparison", epsilon=Fraction(epsilon))
-    change = _TRIANGLES.sensitivity(_FIVE.space)
-    return Sampled(
-        claim=Claim(epsilon),
-        pairs=ALL_EDGES,
-        start=partial(_triangles, sound, change),
-        twins={
-            "a quarter of the noise": partial(_triangles, replace(sound, factor=4), change),
-            "triangles taken for sensitivity 1": partial(_triangles, sound, 1),
-        },
-        runs=6000,
-    )
+    truth = _TRIANGLES.value(graph) // sensitivity
+    _, values, signs = _asked(mechanism, graph, _TRIANGLES, truth, source)
+    return np.array([values[0], values[-1], float(signs), sum(values)])

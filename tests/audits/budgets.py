@@ -9,27 +9,25 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
+from typing import Any
 
 import numpy as np
 
+import graphcuts_dp as gc
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.estimate.measurement import CellSums, Degrees, Measurement, Measurements
 from graphcuts_dp.estimate.noisy_matrix import NOISES, NoisyMatrix
-from graphcuts_dp.evaluation.audit import Claim, Neighbours
-from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
+from graphcuts_dp.evaluation.audit import Neighbours
 from graphcuts_dp.measure.cells import measure_groups
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
 from graphcuts_dp.measure.statistics import measure_degrees, measure_total
 from graphcuts_dp.privacy.noise import EntropySource, sample_discrete_laplace
 from graphcuts_dp.release.measuring import measure
-from graphcuts_dp.release.shares import Prospect, Response
-from graphcuts_dp.results.release import Release
-from tests.audits.base import Audit, ByLaw, Sampled, audited, column_of
-from tests.audits.graphs import BIPARTITE, DIRECTED, HUB, LAST_PAIR, Side, capped, sides
+from graphcuts_dp.release.shares import Prospect
+from tests.audits.base import Twins, audited_runs
+from tests.audits.graphs import BIPARTITE, DIRECTED, HUB, LAST_PAIR, Side, capped, one_more, sides
 from tests.audits.losses import laplace_gain
 
-Run = Callable[[Side], list[float]]
-Start = Callable[[float, str, EntropySource], Run]
 PAIRS = tuple(map(sides, (LAST_PAIR, HUB, BIPARTITE[0])))
 _TWINS = (PAIRS[0],)
 _WEIGHTS = {
@@ -73,7 +71,7 @@ def _of_entry(noisy: NoisyMatrix, side: Side) -> float:
     return float(noisy.distribution.evidence(noisy.steps[side.ends].reshape(1))[0])
 
 
-def seen_of_all(data: Release, side: Side) -> list[float]:
+def seen_of_all(data: gc.Release, side: Side) -> list[float]:
     """What all parts tell of the pair, the sum of it, and all sums above the first neighbour's."""
     entry = _of_entry(data.noisy, side)
     of_degrees = of_total = above = 0.0
@@ -93,114 +91,77 @@ def seen_of_all(data: Release, side: Side) -> list[float]:
 
 # One part alone.
 
-
-def _total(epsilon: Fraction, source: EntropySource) -> Run:
-    def run(side: Side) -> list[float]:
-        distribution = distribution_for(side.graph, "laplace", 1.0)
-        return [measure_total(side.graph, distribution, epsilon=epsilon, source=source).total]
-
-    return run
-
-
-def _raw_total(_source: EntropySource) -> Run:
-    return lambda side: [float(side.graph.dense().sum())]
-
-
-def _degrees(epsilon: Fraction, shared: bool, source: EntropySource) -> Run:
-    """If shared, columns get the noise of the rows: each side keeps its promise, both do not."""
-
-    def run(side: Side) -> list[float]:
-        distribution = distribution_for(side.graph, "laplace", 1.0)
-        noisy = measure_degrees(side.graph, distribution, epsilon=epsilon, source=source)
-        if shared and len(noisy.steps) == 2:
-            exact = np.rint(side.graph.dense() / noisy.unit).astype(np.int64)
-            drawn = noisy.steps[0] - exact.sum(axis=1)
-            columns = exact.sum(axis=0) + np.resize(drawn, len(noisy.steps[1]))
-            noisy = replace(noisy, steps=(noisy.steps[0], columns))
-        return [*seen_of_degrees(noisy, side), *growths(noisy, side)]
-
-    return run
-
-
-def _noise_reused(epsilon: Fraction, source: EntropySource) -> Run:
-    """The total's noise again for the first degree: their difference has none."""
-
-    def run(side: Side) -> list[float]:
-        dense = side.graph.dense()
-        noise = sample_discrete_laplace(epsilon / 4, len(dense), source)
-        return [float(dense.sum() + noise[0]), *(dense.sum(axis=1) + noise)]
-
-    return run
-
-
-def _not_rounded(epsilon: Fraction, source: EntropySource) -> Run:
-    """Whole noise on weights that are not whole."""
-
-    def run(side: Side) -> list[float]:
-        sums = side.graph.dense().sum(axis=1)
-        noisy = sums + sample_discrete_laplace(epsilon / 4, len(sums), source)
-        return [*noisy, *(noisy % 1)]
-
-    return run
-
-
-_HALVES = sides(
-    Neighbours(
-        "a weight of a half",
-        Graph([0], [1], [2.0], vertices=4, weight_cap=2.0),
-        Graph([0, 2], [1, 3], [2.0, 0.5], vertices=4, weight_cap=2.0),
-    )
-)
+_HALVES = sides(one_more("a weight of a half", [0, 2], [1, 3], [2.0, 0.5], weight_cap=2.0))
 _CORNER = sides(
-    Neighbours(
+    one_more(
         "weights, two sides",
-        BipartiteGraph([0], [1], [0.25], left=3, right=2, weight_cap=0.3),
-        BipartiteGraph([0, 2], [1, 1], [0.25, 0.3], left=3, right=2, weight_cap=0.3),
+        [0, 2],
+        [1, 1],
+        [0.25, 0.3],
+        kind=gc.BipartiteGraph,
+        left=3,
+        right=2,
+        weight_cap=0.3,
     )
 )
 
 
-@audited("noisy total")
-def _total_audit(epsilon: float) -> Audit:
-    exact = Fraction(epsilon)
-    return Sampled(
-        claim=Claim(epsilon),
-        pairs=(*PAIRS, _CORNER),
-        start=partial(_total, exact),
-        twins={"half the noise": partial(_total, 2 * exact), "m used raw": _raw_total},
-        twin_pairs=_TWINS,
-    )
+def _raw_total(_epsilon: float, side: Side, _source: EntropySource) -> list[float]:
+    return [float(side.graph.dense().sum())]
 
 
-@audited("noisy degrees")
-def _degrees_audit(epsilon: float) -> Audit:
-    exact = Fraction(epsilon)
-    return Sampled(
-        claim=Claim(epsilon),
-        pairs=(*PAIRS, sides(DIRECTED[0]), _CORNER, _HALVES),
-        start=partial(_degrees, exact, False),
-        twins={
-            "sensitivity 1 for 2": partial(_degrees, 2 * exact, False),
-            "noise reused": partial(_noise_reused, exact),
-            "same noise on both sides": partial(_degrees, exact, True),
-            "weights not rounded": partial(_not_rounded, exact),
-        },
-        twin_pairs=(PAIRS[0], PAIRS[2], _HALVES),
-        runs=10_000,
-    )
+@audited_runs(
+    "noisy total",
+    pairs=(*PAIRS, _CORNER),
+    twins={"half the noise": {"factor": 2}, "m used raw": _raw_total},
+    twin_pairs=_TWINS,
+)
+def _total(epsilon: float, side: Side, source: EntropySource, factor: int = 1) -> list[float]:
+    distribution, exact = distribution_for(side.graph, "laplace", 1.0), factor * Fraction(epsilon)
+    return [measure_total(side.graph, distribution, epsilon=exact, source=source).total]
+
+
+def _noise_reused(epsilon: float, side: Side, source: EntropySource) -> list[float]:
+    """The total's noise again for the first degree: their difference has none."""
+    dense = side.graph.dense()
+    noise = sample_discrete_laplace(Fraction(epsilon) / 4, len(dense), source)
+    return [float(dense.sum() + noise[0]), *(dense.sum(axis=1) + noise)]
+
+
+def _not_rounded(epsilon: float, side: Side, source: EntropySource) -> list[float]:
+    """Whole noise on weights that are not whole."""
+    sums = side.graph.dense().sum(axis=1)
+    noisy = sums + sample_discrete_laplace(Fraction(epsilon) / 4, len(sums), source)
+    return [*noisy, *(noisy % 1)]
+
+
+@audited_runs(
+    "noisy degrees",
+    pairs=(*PAIRS, sides(DIRECTED[0]), _CORNER, _HALVES),
+    twins={
+        "sensitivity 1 for 2": {"factor": 2},
+        "noise reused": _noise_reused,
+        "same noise on both sides": {"shared": True},
+        "weights not rounded": _not_rounded,
+    },
+    twin_pairs=(PAIRS[0], PAIRS[2], _HALVES),
+    runs=10_000,
+)
+def _degrees(
+    epsilon: float, side: Side, source: EntropySource, factor: int = 1, shared: bool = False
+) -> list[float]:
+    """If shared, columns get the noise of the rows: each side keeps its promise, both do not."""
+    distribution, exact = distribution_for(side.graph, "laplace", 1.0), factor * Fraction(epsilon)
+    noisy = measure_degrees(side.graph, distribution, epsilon=exact, source=source)
+    if shared and len(noisy.steps) == 2:
+        exact = np.rint(side.graph.dense() / noisy.unit).astype(np.int64)
+        drawn = noisy.steps[0] - exact.sum(axis=1)
+        columns = exact.sum(axis=0) + np.resize(drawn, len(noisy.steps[1]))
+        noisy = replace(noisy, steps=(noisy.steps[0], columns))
+    return [*seen_of_degrees(noisy, side), *growths(noisy, side)]
 
 
 # All parts of a release without groups.
-
-
-def _all(mechanism: str, epsilon: float, noise: str, source: EntropySource) -> Run:
-    response = Response(mechanism)
-
-    def run(side: Side) -> list[float]:
-        bought = measure(side.graph, epsilon=epsilon, noise=noise, source=source, response=response)
-        return seen_of_all(Release(measurements=bought), side)
-
-    return run
 
 
 class _AlwaysLooks(Prospect):
@@ -217,98 +178,92 @@ class _AlwaysLooks(Prospect):
         return self.beside if early.values[0].max() > 2 * self.cap else Fraction(0)
 
 
-def _with_early_degrees(epsilon: float, noise: str, source: EntropySource) -> Run:
-    options = {"noise": noise, "choice": _AlwaysLooks, "response": Response("auto")}
-
-    def run(side: Side) -> list[float]:
-        bought = measure(side.graph, epsilon=epsilon, source=source, **options)  # type: ignore[arg-type]
-        return seen_of_all(Release(measurements=bought), side)
-
-    return run
-
-
-def _degrees_not_charged(
-    factor: int, early: bool, epsilon: float, noise: str, source: EntropySource
-) -> Run:
+def _degrees_not_charged(*terms: Any, factor: int = 1, early: bool = True) -> list[float]:
     """They get so many times epsilon, and the entries beside get all of it, too."""
-
-    def run(side: Side) -> list[float]:
-        distribution = distribution_for(side.graph, noise, epsilon)
-        given = factor * Fraction(epsilon)
-        noisy = measure_degrees(side.graph, distribution, epsilon=given, source=source, early=early)
-        of_degrees = _of_degrees(noisy, side)
-        entry = _of_entry(randomized_response(side.graph, distribution, source), side)
-        return [of_degrees, entry, of_degrees + entry]
-
-    return run
+    noise, epsilon, side, source = terms[-4:]
+    distribution = distribution_for(side.graph, noise, epsilon)
+    given = factor * Fraction(epsilon)
+    noisy = measure_degrees(side.graph, distribution, epsilon=given, source=source, early=early)
+    of_degrees = _of_degrees(noisy, side)
+    entry = _of_entry(randomized_response(side.graph, distribution, source), side)
+    return [of_degrees, entry, of_degrees + entry]
 
 
-def _chosen_by(
-    true: Callable[[Graph], float], epsilon: float, noise: str, source: EntropySource
-) -> Run:
+def _chosen_by(true: Callable[[gc.Graph], float], *terms: Any) -> list[float]:
     """Whether degrees are bought is chosen by a true number of the graph."""
-    runs = {
-        chosen: _all(chosen, epsilon, noise, source) for chosen in ("response", "degrees+response")
-    }
-    return lambda side: runs["degrees+response" if true(side.graph) else "response"](side)
+    side = terms[-2]
+    return _all("degrees+response" if true(side.graph) else "response", *terms[-4:])
 
 
-def _largest_degree(graph: Graph) -> float:
+def _largest_degree(graph: gc.Graph) -> float:
     return float(graph.dense().sum(axis=1).max())
 
 
-def _edges(graph: Graph) -> float:
+def _edges(graph: gc.Graph) -> float:
     return len(graph.rows)
 
 
-def _started(start: Start, twins: dict[str, Start], noise: str, epsilon: float) -> Audit:
-    return Sampled(
-        claim=Claim(epsilon),
-        pairs=(*PAIRS, *_WEIGHTS[noise]),
-        start=partial(start, epsilon, noise),
-        twins={name: partial(twin, epsilon, noise) for name, twin in twins.items()},
-        twin_pairs=_TWINS,
-    )
+def _pairs_with_weights(*terms: Any) -> tuple[Neighbours, ...]:
+    noise = terms[-2]
+    return (*PAIRS, *_WEIGHTS[noise])
+
+
+def _split_twins(mechanism: str, _noise: str) -> Twins:
+    of_all = partial(_degrees_not_charged, factor=2, early=False)
+    more = {"chosen by the true total": partial(_chosen_by, _edges)} if mechanism == "auto" else {}
+    return {"each part gets all of epsilon": of_all, **more}
 
 
 _SPLIT = ("degrees+response", "auto")
-_ALL_OF_EACH: dict[str, Start] = {
-    "each part gets all of epsilon": partial(_degrees_not_charged, 2, False)
-}
-_BY_TOTAL: dict[str, Start] = {"chosen by the true total": partial(_chosen_by, _edges)}
 
 
-@audited("{}, {}", _SPLIT, NOISES, covers="release: {}, {}", unseen=SHARED)
-def _split(mechanism: str, noise: str, epsilon: float) -> Audit:
-    twins = _ALL_OF_EACH | (_BY_TOTAL if mechanism == "auto" else {})
-    return _started(partial(_all, mechanism), twins, noise, epsilon)
-
-
-@audited("auto, early degrees, {}", NOISES, slow=True, unseen=SHARED)
-def _early(noise: str, epsilon: float) -> Audit:
-    twins: dict[str, Start] = {
-        "early degrees not charged": partial(_degrees_not_charged, 1, True),
-        "chosen by the true degrees": partial(_chosen_by, _largest_degree),
-    }
-    return _started(_with_early_degrees, twins, noise, epsilon)
-
-
-@audited(
+@audited_runs(
     "{}, {}, by its law",
     _SPLIT,
     NOISES,
+    pairs=PAIRS[1:],
+    twins={"half the noise": {"factor": 2}},
+    runs=6000,
+    column=4,  # the log-likelihood ratio of all parts together
     slow=lambda mechanism, noise: noise == "laplace" or mechanism == "auto",
 )
-def _split_by_law(mechanism: str, noise: str, epsilon: float) -> Audit:
-    """All parts together, of which the fifth number of a run is the log-likelihood ratio."""
-    sound, half = (partial(_all, mechanism, factor * epsilon, noise) for factor in (1, 2))
-    return ByLaw(
-        claim=Claim(epsilon),
-        pairs=PAIRS[1:],
-        ratio=partial(column_of, sound, 4),
-        twins={"half the noise": partial(column_of, half, 4)},
-        runs=6000,
-    )
+@audited_runs(
+    "{}, {}",
+    _SPLIT,
+    NOISES,
+    pairs=_pairs_with_weights,
+    twins=_split_twins,
+    twin_pairs=_TWINS,
+    covers="release: {}, {}",
+    unseen=SHARED,
+)
+def _all(
+    mechanism: str,
+    noise: str,
+    epsilon: float,
+    side: Side,
+    source: EntropySource,
+    factor: int = 1,
+    choice: type[Prospect] = Prospect,
+) -> list[float]:
+    response = gc.Response(mechanism)
+    options: Any = {"noise": noise, "choice": choice, "response": response, "source": source}
+    bought = measure(side.graph, epsilon=factor * epsilon, **options)
+    return seen_of_all(gc.Release(measurements=bought), side)
+
+
+audited_runs(
+    "auto, early degrees, {}",
+    NOISES,
+    pairs=_pairs_with_weights,
+    twins={
+        "early degrees not charged": _degrees_not_charged,
+        "chosen by the true degrees": partial(_chosen_by, _largest_degree),
+    },
+    twin_pairs=_TWINS,
+    slow=True,
+    unseen=SHARED,
+)(partial(_all, "auto", choice=_AlwaysLooks))
 
 
 # With public groups: both looks at the sums, and all other parts.
@@ -338,96 +293,84 @@ def _seen(bought: Measurements, side: Side) -> list[float]:
     ratios, above = [0.0, 0.0], np.zeros((2, len(looks[0][1])))
     for number, look in enumerate(looks):
         ratios[number], above[number] = look
-    others = seen_of_all(Release(measurements=bought), side)
+    others = seen_of_all(gc.Release(measurements=bought), side)
     seen = [*ratios, sum(ratios), float(len(looks)), *above.ravel().tolist()]
     return [sum(ratios) + others[4], *seen, *others]
 
 
-def _bought(epsilon: float, noise: str, side: Side, source: EntropySource) -> Measurements:
+def _bought(noise: str, epsilon: float, side: Side, source: EntropySource) -> Measurements:
     return measure(
         side.graph,
         epsilon=epsilon,
         noise=noise,
         source=source,
         groups=side.plan,
-        response=Response("auto"),
+        response=gc.Response("auto"),
     )
 
 
-def _grouped(epsilon: float, noise: str, source: EntropySource) -> Run:
-    return lambda side: _seen(_bought(epsilon, noise, side, source), side)
-
-
-def _sums_not_charged(epsilon: float, noise: str, source: EntropySource) -> Run:
+def _sums_not_charged(noise: str, epsilon: float, side: Side, source: EntropySource) -> list[float]:
     """The sums cost epsilon, and come on top of entries that have all of epsilon, too."""
-
-    def run(side: Side) -> list[float]:
-        look = measure_groups(
-            side.graph,
-            side.plan.sides,  # type: ignore[union-attr]
-            epsilon=Fraction(epsilon),
-            whole=noise == "discrete-laplace",
-            name="groups",
-            source=source,
-        )
-        distribution = distribution_for(side.graph, noise, epsilon)
-        entry = _of_entry(randomized_response(side.graph, distribution, source), side)
-        ratio, _ = seen_of_sums(look, side)
-        return [ratio + entry, ratio, entry]
-
-    return run
+    look = measure_groups(
+        side.graph,
+        side.plan.sides,  # type: ignore[union-attr]
+        epsilon=Fraction(epsilon),
+        whole=noise == "discrete-laplace",
+        name="groups",
+        source=source,
+    )
+    distribution = distribution_for(side.graph, noise, epsilon)
+    entry = _of_entry(randomized_response(side.graph, distribution, source), side)
+    ratio, _ = seen_of_sums(look, side)
+    return [ratio + entry, ratio, entry]
 
 
-def _one_noise_for_all(epsilon: float, noise: str, source: EntropySource) -> Run:
+def _one_noise_for_all(
+    noise: str, epsilon: float, side: Side, source: EntropySource
+) -> list[float]:
     """All cells share their noise: the difference of two of them has none."""
-
-    def run(side: Side) -> list[float]:
-        bought = _bought(epsilon, noise, side, source)
-        look = bought.all_of(CellSums)[0]
-        true = np.rint(_true_cells(look, side.graph.dense()) / look.unit).astype(np.int64)
-        spoilt = replace(look, steps=(true + (look.steps[0] - true)[0],))
-        values = tuple(spoilt if each is look else each for each in bought.values)
-        return _seen(replace(bought, values=values), side)
-
-    return run
+    bought = _bought(noise, epsilon, side, source)
+    look = bought.all_of(CellSums)[0]
+    true = np.rint(_true_cells(look, side.graph.dense()) / look.unit).astype(np.int64)
+    spoilt = replace(look, steps=(true + (look.steps[0] - true)[0],))
+    values = tuple(spoilt if each is look else each for each in bought.values)
+    return _seen(replace(bought, values=values), side)
 
 
-def _looked_again_for_the_true_graph(epsilon: float, noise: str, source: EntropySource) -> Run:
+def _looked_again_for_the_true_graph(
+    noise: str, epsilon: float, side: Side, source: EntropySource
+) -> list[float]:
     """Whether there is a second look depends on the edges themselves."""
-
-    def run(side: Side) -> list[float]:
-        again, dense = _seen(_bought(epsilon, noise, side, source), side), side.graph.dense()
-        again[4] = float(1 + bool(dense[0, -1] or dense[-1, -2]))
-        return again
-
-    return run
+    again, dense = _seen(_bought(noise, epsilon, side, source), side), side.graph.dense()
+    again[4] = float(1 + bool(dense[0, -1] or dense[-1, -2]))
+    return again
 
 
-@audited(
+@audited_runs(
+    "groups, {}, by its law",
+    NOISES,
+    pairs=PAIRS[:1],
+    twins={"half the noise": {"factor": 2}},
+    runs=6000,
+    column=0,  # likewise
+    slow=lambda noise: noise != "binary",
+)
+@audited_runs(
     "groups, {}",
     NOISES,
+    pairs=_pairs_with_weights,
+    twins={
+        "sums not charged": _sums_not_charged,
+        "one noise for all sums": _one_noise_for_all,
+        "a second look for the true graph": _looked_again_for_the_true_graph,
+    },
+    twin_pairs=PAIRS[:2],
+    runs=4000,
     covers="release: groups, {}",
     slow=lambda noise: noise != "binary",
     unseen=SHARED,
 )
-def _groups(noise: str, epsilon: float) -> Audit:
-    twins: dict[str, Start] = {
-        "sums not charged": _sums_not_charged,
-        "one noise for all sums": _one_noise_for_all,
-        "a second look for the true graph": _looked_again_for_the_true_graph,
-    }
-    audit = _started(_grouped, twins, noise, epsilon)
-    return replace(audit, twin_pairs=PAIRS[:2], runs=4000)  # type: ignore[call-arg]
-
-
-@audited("groups, {}, by its law", NOISES, slow=lambda noise: noise != "binary")
-def _groups_by_law(noise: str, epsilon: float) -> Audit:
-    """All parts together, of which the first number of a run is the log-likelihood ratio."""
-    sound, half = (partial(_grouped, factor * epsilon, noise) for factor in (1, 2))
-    return ByLaw(
-        claim=Claim(epsilon),
-        pairs=PAIRS[:1],
-        ratio=partial(column_of, sound, 0),
-        twins={"half the noise": partial(column_of, half, 0)},
-        runs=6000,
-    )
+def _grouped(
+    noise: str, epsilon: float, side: Side, source: EntropySource, factor: int = 1
+) -> list[float]:
+    return _seen(_bought(noise, factor * epsilon, side, source), side)

@@ -14,27 +14,29 @@ import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy
 
+import graphcuts_dp as gc
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.evaluation.audit import Claim
-from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
+from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.calibrations import CALIBRATIONS, Tuning
 from graphcuts_dp.learn.learners import CONSTRUCTIONS
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.guarantee import EDGE, Protect
+from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.privacy.guarantee import EDGE
 from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.privacy.sparse_vector import NoisyComparison, OneSidedPair, SharedThreshold
 from graphcuts_dp.session.online import Counting, OnlineMechanism
 from graphcuts_dp.session.plain import PerQueryNoise
 from graphcuts_dp.session.terms import SessionTerms
-from tests.audits.base import Audit, Enumerated, audited
+from tests.audits.base import Twins, audited_laws
 from tests.audits.losses import DistributionPair
 
 _QUERIES, _DELTA = 4, 1e-6
@@ -210,31 +212,36 @@ def _not_reset(tuning: Tuning) -> Iterator[DistributionPair]:
     yield DistributionPair(f"{many} tests with the edge, {many} without", both[0], both[1])
 
 
-def _numbers_left_bare() -> Iterator[DistributionPair]:
+def _numbers_left_bare(*_terms: Any) -> Iterator[DistributionPair]:
     """Values are bought, and given without noise."""
     yield DistributionPair("a value", np.array([1.0, 0.0]), np.array([0.0, 1.0]))
 
 
-def calibrated(
-    construction: str, calibration: str, epsilon: float, protection: Protect = EDGE
-) -> tuple[Tuning, Claim]:
-    """The tuning of a session as users make it, and what is promised for all changes together."""
-    pure, n = calibration == "dr14", _VERTICES.get(calibration, 24)
-    made = SessionTerms.of(
-        method=construction,
-        epsilon=epsilon,
-        queries=_QUERIES,
-        delta=0.0 if pure else _DELTA,
-        calibration=calibration,
-        **protection.keywords,
-    ).mechanism(Universe(n), Grid())
+def _tuned(total: float, empty: AnyGraph, **terms: Any) -> tuple[Tuning, Cost]:
+    """The tuning of a session as users make it, and its cost.
+
+    The audit is of what comes after the total, which is given.
+    """
+    made = SessionTerms.of(queries=_QUERIES, **terms).mechanism(Universe.of(empty), Grid())
     if not isinstance(made, OnlineMechanism):
         raise TypeError("a construction is run by an online mechanism")
-    made = replace(made, total_weight=n * (n - 1) / 4)  # the audit is of what comes after it
-    tuning = made.start(Graph([], [], vertices=n), SeededEntropy(0)).tuning
+    made = replace(made, total_weight=total)
+    return made.start(empty, SeededEntropy(0)).tuning, made.cost
+
+
+def calibrated(
+    construction: str, calibration: str, epsilon: float, protection: gc.Protect = EDGE
+) -> tuple[Tuning, Claim]:
+    """The tuning of a session, and what is promised for all changes together."""
+    if calibration in ("gru12", "jt12"):
+        epsilon = min(epsilon, 1.0)  # the theorems' range
+    delta, n = 0.0 if calibration == "dr14" else _DELTA, _VERTICES.get(calibration, 24)
+    terms = {"method": construction, "calibration": calibration, **protection.keywords}
+    empty = gc.Graph([], [], vertices=n)
+    tuning, cost = _tuned(n * (n - 1) / 4, empty, epsilon=epsilon, delta=delta, **terms)
     if calibration == "tight":
-        return tuning, Claim(made.cost.rho or 0.0, kind="rho")
-    return tuning, Claim(epsilon, 0.0 if pure else _DELTA)
+        return tuning, Claim(cost.rho or 0.0, kind="rho")
+    return tuning, Claim(epsilon, delta)
 
 
 _GENEROUS = (
@@ -243,64 +250,57 @@ _GENEROUS = (
 )
 
 
-@audited(
+def _twins(_: str, calibration: str) -> Twins:
+    if calibration in ("gru12", "jt12"):
+        # Their constants are so large that much less noise would do: only gross mistakes show.
+        return {"sigma's factor left out": {"far": 3.0}, "m used raw": _numbers_left_bare}
+    return {
+        "half the noise": {"factor": 2},
+        "continue after the cap": {"more": _MORE},
+        "un-reset threshold": {"reset": False},
+    }
+
+
+@audited_laws(
     "session: {}, {}",
     CONSTRUCTIONS,
     CALIBRATIONS,
+    twins=_twins,
+    claim=lambda *terms: calibrated(*terms)[1],
     unseen=lambda _, calibration: _GENEROUS if calibration in ("gru12", "jt12") else "",
 )
-def _calibration_audit(construction: str, calibration: str, epsilon: float) -> Audit:
-    if calibration in ("gru12", "jt12"):
-        epsilon = min(epsilon, 1.0)  # the theorems' range
+def _transcripts(
+    construction: str,
+    calibration: str,
+    epsilon: float,
+    factor: int = 1,
+    far: float | None = None,
+    more: int = 1,
+    reset: bool = True,
+) -> Iterator[DistributionPair]:
     tuning, claim = calibrated(construction, calibration, epsilon)
-    if isinstance(tuning.test, NoisyComparison):
-        # Their constants are so large that much less noise would do: only gross mistakes show.
-        far = math.ceil(3 * claim.value / float(tuning.test.rate))
-        twins = {
-            "sigma's factor left out": partial(transcripts_of, _louder(tuning, far)),
-            "m used raw": _numbers_left_bare,
-        }
-    else:
-        twins = {
-            "half the noise": partial(transcripts_of, _louder(tuning, 2)),
-            "continue after the cap": partial(transcripts_of, tuning, more=_MORE),
-            "un-reset threshold": partial(_not_reset, tuning),
-        }
-    return Enumerated(claim=claim, distributions=partial(transcripts_of, tuning), twins=twins)
+    if far is not None and isinstance(tuning.test, NoisyComparison):
+        factor = math.ceil(far * claim.value / float(tuning.test.rate))
+    return transcripts_of(_louder(tuning, factor), more=more) if reset else _not_reset(tuning)
 
 
-def _normal(mechanism: PerQueryNoise, factor: float) -> Iterator[DistributionPair]:
+@audited_laws(
+    "session: gaussian, delta = 1e-6",
+    twins={"half the noise": {"factor": 2}, "sensitivity 1 for 2": {"factor": 2}},
+    claim=lambda epsilon: Claim(epsilon, _DELTA),
+)
+def _normal(epsilon: float, factor: float = 1) -> Iterator[DistributionPair]:
     """The sum of all answers of a Gaussian session, which tells nearly all."""
-    variance = float(mechanism.noise.parameter) / factor**2
-    reach = math.ceil(14 * math.sqrt(variance * mechanism.queries))
+    options: Any = {"universe": Universe(4), "grid": Grid(), "queries": _QUERIES}
+    made = PerQueryNoise(distribution="gaussian", epsilon=epsilon, delta=_DELTA, **options)
+    variance = float(made.noise.parameter) / factor**2
+    reach = math.ceil(14 * math.sqrt(variance * _QUERIES))
     one = np.exp(-(np.arange(-reach, reach + 1) ** 2) / (2 * variance))
     both = total = one / one.sum()
-    for _ in range(mechanism.queries - 1):
+    for _ in range(_QUERIES - 1):
         both = np.convolve(both, total)
-    shift = mechanism.queries
-    yield DistributionPair(
-        "an edge in all cuts", np.append(both, [0.0] * shift), np.append([0.0] * shift, both)
-    )
-
-
-@audited("session: gaussian, delta = 1e-6")
-def _gaussian_audit(epsilon: float) -> Audit:
-    made = PerQueryNoise(
-        distribution="gaussian",
-        universe=Universe(4),
-        grid=Grid(),
-        epsilon=epsilon,
-        queries=_QUERIES,
-        delta=_DELTA,
-    )
-    return Enumerated(
-        claim=Claim(epsilon, _DELTA),
-        distributions=partial(_normal, made, 1),
-        twins={
-            "half the noise": partial(_normal, made, 2),
-            "sensitivity 1 for 2": partial(_normal, made, 2),
-        },
-    )
+    laws = np.append(both, [0.0] * _QUERIES), np.append([0.0] * _QUERIES, both)
+    yield DistributionPair("an edge in all cuts", *laws)
 
 
 # Linear queries.
@@ -309,45 +309,34 @@ _SIDE = 90
 _COARSE = 8  # steps of a change here, for 2^24: losses depend on rates times steps alone
 
 
-def _signed_streams(r1: float, r2: float, copies: int) -> Iterator[DistributionPair]:
+@lru_cache(maxsize=2)
+def _signed(epsilon: float) -> tuple[Tuning, Cost]:
+    terms: Any = {"method": "mirror-descent", "delta": _DELTA, "norm": "l2", "linear": True}
+    nothing = gc.BipartiteGraph([], [], left=_SIDE, right=_SIDE)
+    return _tuned(_SIDE**2 / 2, nothing, epsilon=epsilon, **terms)
+
+
+@audited_laws(
+    "session: linear queries",
+    twins={
+        "charged as cuts are, one step": {"factor": 2},
+        "continue after the cap": {"more": _MORE},
+    },
+    claim=lambda epsilon: Claim(_signed(epsilon)[1].rho or 0.0, kind="rho"),
+    unseen="The proof bounds the divergence by the range of the loss, whatever the answers are; "
+    "the streams of answers that are tried lose less.",
+)
+def _signed_streams(epsilon: float, factor: int = 1, more: int = 1) -> Iterator[DistributionPair]:
     """Stages: silent ones whose answers change one way, then one that changes the other way."""
+    tuning, _ = _signed(epsilon)
+    test, copies = tuning.test, (tuning.updates + 1) * more
+    if not isinstance(test, OneSidedPair):
+        raise TypeError("the tight calibration has one-sided tests")
+    steps = factor * Counting.of(Grid(), linear=True).sensitivity
+    r1, r2 = (float(r * steps / _COARSE) for r in (test.threshold_rate, test.query_rate))
     ranges = (0, 2, 5, 10), (-1, 0, 1, 2, 3), (1, 10, 100, 1000), (-1, 1), (-1, 0, 1)
     for far, low, many, way, last in itertools.product(*ranges):
         silent = (many, low / r1, way * _COARSE)
         first, then = (1, far / r2, last * _COARSE), (1, far / r2, -way * _COARSE)
         for stages in ((silent, first), (first, silent, then)):
             yield _stream(r1, r2, False, stages, copies)
-
-
-@audited(
-    "session: linear queries",
-    unseen="The proof bounds the divergence by the range of the loss, whatever the answers are; "
-    "the streams of answers that are tried lose less.",
-)
-def _signed_audit(epsilon: float) -> Audit:
-    made = SessionTerms.of(
-        method="mirror-descent",
-        epsilon=epsilon,
-        delta=_DELTA,
-        queries=_QUERIES,
-        norm="l2",
-        linear=True,
-    ).mechanism(Universe(_SIDE, _SIDE), Grid())
-    if not isinstance(made, OnlineMechanism):
-        raise TypeError("a construction is run by an online mechanism")
-    made = replace(made, total_weight=_SIDE**2 / 2)  # the audit is of what comes after it
-    nothing = BipartiteGraph([], [], left=_SIDE, right=_SIDE)
-    tuning = made.start(nothing, SeededEntropy(0)).tuning
-    test, copies = tuning.test, tuning.updates + 1
-    if not isinstance(test, OneSidedPair):
-        raise TypeError("the tight calibration has one-sided tests")
-    steps = Counting.of(Grid(), linear=True).sensitivity
-    r1, r2 = (float(r * steps / _COARSE) for r in (test.threshold_rate, test.query_rate))
-    return Enumerated(
-        claim=Claim(made.cost.rho or 0.0, kind="rho"),
-        distributions=partial(_signed_streams, r1, r2, copies),
-        twins={
-            "charged as cuts are, one step": partial(_signed_streams, 2 * r1, 2 * r2, copies),
-            "continue after the cap": partial(_signed_streams, r1, r2, copies * _MORE),
-        },
-    )

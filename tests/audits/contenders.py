@@ -5,20 +5,20 @@ or by the chances of all outputs.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import scipy
 
+import graphcuts_dp as gc
 from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.evaluation.audit import Claim
-from graphcuts_dp.graph.adjacency import AnyGraph, Graph
-from graphcuts_dp.pairs.groups import Groups
+from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.pairs.universe import Layout, Universe
 from graphcuts_dp.privacy.distributions import LaplaceNoise
 from graphcuts_dp.privacy.noise import EntropySource, entropy_source, sample_discrete_laplace
@@ -34,7 +34,7 @@ from scripts.benchmark.contenders import johnson_lindenstrauss as transform
 from scripts.benchmark.contenders.johnson_lindenstrauss import ProjectionNoise
 from scripts.benchmark.contenders.privskg import measured_degrees
 from scripts.benchmark.contenders.simple import DRAWN, GROUP_SUMS, drawn_graph
-from tests.audits.base import Audit, Enumerated, Sampled, audited
+from tests.audits.base import Twins, audited_laws, audited_runs
 from tests.audits.graphs import DIRECTED, HUB, LAST_PAIR, Side, seed_of, sides
 from tests.audits.losses import DistributionPair, clipped_laplace, laplace_gain
 from tests.audits.top_m_laws import (
@@ -45,7 +45,6 @@ from tests.audits.top_m_laws import (
     pair_of_laws,
 )
 
-Run = Callable[[Any], Any]
 _PAIRS = (LAST_PAIR, HUB)
 _SIDES = tuple(map(sides, _PAIRS))
 _UPPER = np.triu_indices(4, 1)
@@ -57,35 +56,27 @@ _CELLS = (0, 1, 5)  # of these pairs: one within each half, and one between them
 _CELL_SIZES = np.array([1, 4, 1])
 
 
-def _sums(epsilon: float, scaled: bool, source: EntropySource) -> Run:
+@audited_runs(
+    "benchmark: group-sums",
+    pairs=_PAIRS,
+    twins={
+        "a quarter of the noise": {"factor": 4},
+        "scaled to the true number of edges": {"scaled": True},
+    },
+    runs=4000,
+)
+def _sums(
+    epsilon: float, graph: gc.Graph, source: EntropySource, factor: int = 1, scaled: bool = False
+) -> FloatVector:
     """The noisy sums that group-sums spreads, and their total; or scaled to the true one."""
-
-    def run(graph: Graph) -> FloatVector:
-        halves = Groups(graph.vertices, {"half": [0, 0, 1, 1]})
-        made = GROUP_SUMS.method(
-            graph, epsilon=epsilon, delta=0.0, groups=halves, seed=seed_of(source)
-        )
-        cells = np.asarray(made.estimate)[_UPPER][list(_CELLS)] * _CELL_SIZES
-        total = cells.sum()
-        if scaled:
-            cells, total = cells + (len(graph.rows) - total) / 3, len(graph.rows)
-        return np.append(cells, total)
-
-    return run
-
-
-@audited("benchmark: group-sums")
-def _group_sums_audit(epsilon: float) -> Audit:
-    return Sampled(
-        claim=Claim(epsilon),
-        pairs=_PAIRS,
-        start=partial(_sums, epsilon, False),
-        twins={
-            "a quarter of the noise": partial(_sums, 4 * epsilon, False),
-            "scaled to the true number of edges": partial(_sums, epsilon, True),
-        },
-        runs=4000,
-    )
+    halves, seed = gc.Groups(graph.vertices, {"half": [0, 0, 1, 1]}), seed_of(source)
+    terms: dict[str, Any] = {"epsilon": factor * epsilon, "delta": 0.0, "groups": halves}
+    made = GROUP_SUMS.method(graph, **terms, seed=seed)
+    cells = np.asarray(made.estimate)[_UPPER][list(_CELLS)] * _CELL_SIZES
+    total = cells.sum()
+    if scaled:
+        cells, total = cells + (len(graph.rows) - total) / 3, len(graph.rows)
+    return np.append(cells, total)
 
 
 # A graph that is drawn by noisy degrees.
@@ -96,51 +87,31 @@ def _counted(estimate: Any) -> FloatVector:
     return np.append(matrix, matrix.sum())
 
 
-def _drawn(epsilon: float, source: EntropySource) -> Run:
-    """The drawn graph, and its number of edges."""
-
-    def run(graph: Graph) -> FloatVector:
-        made = DRAWN.method(graph, epsilon=epsilon, delta=0.0, groups=None, seed=seed_of(source))
-        return _counted(made.estimate)
-
-    return run
-
-
-def _true_count(epsilon: float, source: EntropySource) -> Run:
+def _true_count(epsilon: float, graph: gc.Graph, source: EntropySource) -> FloatVector:
     """As many draws as there are edges."""
-
-    def run(graph: Graph) -> FloatVector:
-        noisy = noisy_degrees(graph, Fraction(epsilon), source)
-        random, universe = np.random.default_rng(seed_of(source)), Universe.of(graph)
-        return _counted(drawn_graph(noisy, noisy, random, universe, count=len(graph.rows)))
-
-    return run
+    noisy = noisy_degrees(graph, Fraction(epsilon), source)
+    random, universe = np.random.default_rng(seed_of(source)), Universe.of(graph)
+    return _counted(drawn_graph(noisy, noisy, random, universe, count=len(graph.rows)))
 
 
-def _isolated(epsilon: float, source: EntropySource) -> Run:
+def _isolated(epsilon: float, graph: gc.Graph, source: EntropySource) -> FloatVector:
     """Vertices without edges stay without."""
-
-    def run(graph: Graph) -> FloatVector:
-        noisy = noisy_degrees(graph, Fraction(epsilon), source)
-        noisy = np.where(graph.dense().any(axis=1), np.maximum(noisy, 1), 0)
-        random = np.random.default_rng(seed_of(source))
-        return _counted(drawn_graph(noisy, noisy, random, Universe.of(graph)))
-
-    return run
+    noisy = noisy_degrees(graph, Fraction(epsilon), source)
+    noisy = np.where(graph.dense().any(axis=1), np.maximum(noisy, 1), 0)
+    random = np.random.default_rng(seed_of(source))
+    return _counted(drawn_graph(noisy, noisy, random, Universe.of(graph)))
 
 
-@audited("benchmark: degrees-drawn")
-def _drawn_audit(epsilon: float) -> Audit:
-    return Sampled(
-        claim=Claim(epsilon),
-        pairs=_PAIRS,
-        start=partial(_drawn, epsilon),
-        twins={
-            "m used raw": partial(_true_count, epsilon),
-            "isolated vertices left alone": partial(_isolated, epsilon),
-        },
-        runs=4000,
-    )
+@audited_runs(
+    "benchmark: degrees-drawn",
+    pairs=_PAIRS,
+    twins={"m used raw": _true_count, "isolated vertices left alone": _isolated},
+    runs=4000,
+)
+def _drawn(epsilon: float, graph: gc.Graph, source: EntropySource) -> FloatVector:
+    """The drawn graph, and its number of edges."""
+    made = DRAWN.method(graph, epsilon=epsilon, delta=0.0, groups=None, seed=seed_of(source))
+    return _counted(made.estimate)
 
 
 # The top-m filter.
@@ -149,60 +120,56 @@ _HALF = Fraction(1, 2)
 _SIZES = ((3, 0), (6, 2), (66, 1))  # pairs, edges
 
 
+@audited_laws(
+    "benchmark: tmf, law",
+    twins={
+        "half the noise": {"factor": 2},
+        "the true number of edges": {"charged": False},
+        "filled up with false edges, as published": {"law": filled_up},
+        "dropped edges come back as false ones, as in PGB's code": {
+            "law": dropped_come_back,
+            "share": _HALF,
+        },
+    },
+)
 def _top_m(
-    law: Law, epsilon: Fraction, share: Fraction = tmf.COUNT_SHARE, *, charged: bool = True
+    epsilon: float,
+    factor: int = 1,
+    law: Law = largest_entries,
+    share: Fraction = tmf.COUNT_SHARE,
+    charged: bool = True,
 ) -> Iterator[DistributionPair]:
     for pairs, edges in _SIZES:
-        yield pair_of_laws(law, pairs, edges, epsilon, share=share, charged=charged)
+        rate = factor * Fraction(epsilon)
+        yield pair_of_laws(law, pairs, edges, rate, share=share, charged=charged)
 
 
-@audited("benchmark: tmf, law")
-def _top_m_law_audit(epsilon: float) -> Audit:
-    exact = Fraction(epsilon)
-    return Enumerated(
-        claim=Claim(epsilon),
-        distributions=partial(_top_m, largest_entries, exact),
-        twins={
-            "half the noise": partial(_top_m, largest_entries, 2 * exact),
-            "the true number of edges": partial(_top_m, largest_entries, exact, charged=False),
-            "filled up with false edges, as published": partial(_top_m, filled_up, exact),
-            "dropped edges come back as false ones, as in PGB's code": partial(
-                _top_m, dropped_come_back, exact, _HALF
-            ),
-        },
-    )
-
-
-def _filtered(epsilon: Fraction, true_count: bool, source: EntropySource) -> Run:
+@audited_runs(
+    "benchmark: tmf, runs",
+    pairs=(HUB, DIRECTED[0]),
+    twins={
+        "a twentieth of the noise": {"factor": 20},
+        "the true number of edges": {"true_count": True},
+    },
+    twin_pairs=(LAST_PAIR,),
+)
+def _filtered(
+    epsilon: float,
+    graph: AnyGraph,
+    source: EntropySource,
+    factor: int = 1,
+    true_count: bool = False,
+) -> list[float]:
     """Which pairs are edges, and how many."""
-    for_count = epsilon * tmf.COUNT_SHARE
-
-    def run(graph: AnyGraph) -> list[float]:
-        count = len(graph.rows)
-        if not true_count:
-            count = tmf.noisy_count(graph, epsilon=for_count, source=source)
-        rows, columns = tmf.filtered(graph, count, epsilon=epsilon - for_count, source=source)
-        layout = Layout.of(graph.space)
-        there = np.zeros(layout.pairs_before(layout.shape[0]))
-        there[layout.places(rows.astype(np.int64), columns.astype(np.int64))] = 1
-        return [float(len(rows)), *there.tolist()]
-
-    return run
-
-
-@audited("benchmark: tmf, runs")
-def _top_m_audit(epsilon: float) -> Audit:
-    exact = Fraction(epsilon)
-    return Sampled(
-        claim=Claim(epsilon),
-        pairs=(HUB, DIRECTED[0]),
-        start=partial(_filtered, exact, False),
-        twins={
-            "a twentieth of the noise": partial(_filtered, 20 * exact, False),
-            "the true number of edges": partial(_filtered, exact, True),
-        },
-        twin_pairs=(LAST_PAIR,),
-    )
+    rate, count = factor * Fraction(epsilon), len(graph.rows)
+    for_count = rate * tmf.COUNT_SHARE
+    if not true_count:
+        count = tmf.noisy_count(graph, epsilon=for_count, source=source)
+    rows, columns = tmf.filtered(graph, count, epsilon=rate - for_count, source=source)
+    layout = Layout.of(graph.space)
+    there = np.zeros(layout.pairs_before(layout.shape[0]))
+    there[layout.places(rows.astype(np.int64), columns.astype(np.int64))] = 1
+    return [float(len(rows)), *there.tolist()]
 
 
 # Degrees, their histogram and their order. A run gives the log likelihood ratio of the neighbours
@@ -213,100 +180,73 @@ def _degrees(graph: AnyGraph) -> IntVector:
     return np.bincount(np.concatenate([graph.rows, graph.columns]), minlength=graph.shape[0])
 
 
-def _noisy_degrees(epsilon: Fraction, charged: int, source: EntropySource) -> Run:
+@audited_runs(
+    "benchmark: dgg",
+    pairs=_SIDES,
+    twins={"noise for one degree, as in PGB's code": {"charged": 1}},
+    twin_pairs=_SIDES[:1],
+)
+def _noisy_degrees(
+    epsilon: float, side: Side, source: EntropySource, charged: int = 2
+) -> list[float]:
     """Noisy degrees, charged for so many that an edge changes: the graph is made of them alone."""
-
-    def run(side: Side) -> list[float]:
-        noisy = noisy_degrees(side.graph, epsilon * 2 / charged, source)
-        gain = laplace_gain(noisy, _degrees(side.first), _degrees(side.second), epsilon / charged)
-        return [gain, *noisy.astype(np.float64).tolist()]
-
-    return run
+    rate = Fraction(epsilon) / charged
+    noisy = noisy_degrees(side.graph, 2 * rate, source)
+    gain = laplace_gain(noisy, _degrees(side.first), _degrees(side.second), rate)
+    return [gain, *noisy.astype(np.float64).tolist()]
 
 
-@audited("benchmark: dgg")
-def _noisy_degrees_audit(epsilon: float) -> Audit:
-    exact = Fraction(epsilon)
-    return Sampled(
-        claim=Claim(epsilon),
-        pairs=_SIDES,
-        start=partial(_noisy_degrees, exact, 2),
-        twins={"noise for one degree, as in PGB's code": partial(_noisy_degrees, exact, 1)},
-        twin_pairs=_SIDES[:1],
-    )
-
-
-def _histogram(epsilon: Fraction, source: EntropySource) -> Run:
-    """The largest degree and the counts."""
-
-    def run(side: Side) -> list[float]:
-        largest, counts = dp_1k.measure_histogram(side.graph, epsilon=epsilon, source=source)
-        first, second = (
-            np.bincount(np.minimum(_degrees(graph), largest), minlength=largest + 1)
-            for graph in (side.first, side.second)
-        )
-        padded = np.zeros(side.graph.shape[0])
-        padded[: len(counts)] = counts
-        rate = epsilon * (1 - dp_1k.LARGEST_SHARE) / dp_1k.SENSITIVITY
-        return [laplace_gain(counts, first, second, rate), float(largest), *padded.tolist()]
-
-    return run
-
-
-def _true_largest(epsilon: Fraction, source: EntropySource) -> Run:
+def _true_largest(epsilon: float, side: Side, source: EntropySource) -> list[float]:
     """How many counts there are, which go up to the true largest degree."""
-
-    def run(side: Side) -> list[float]:
-        true = np.bincount(_degrees(side.graph))
-        return [float(len(true + sample_discrete_laplace(epsilon / 4, len(true), source)))]
-
-    return run
+    true = np.bincount(_degrees(side.graph))
+    return [float(len(true + sample_discrete_laplace(Fraction(epsilon) / 4, len(true), source)))]
 
 
-@audited("benchmark: dp-1k")
-def _histogram_audit(epsilon: float) -> Audit:
-    exact = Fraction(epsilon)
-    return Sampled(
-        claim=Claim(epsilon),
-        pairs=_SIDES,
-        start=partial(_histogram, exact),
-        twins={
-            "sensitivity 2 for 4": partial(_histogram, 2 * exact),
-            "counts up to the true largest degree, as in PGB's code": partial(_true_largest, exact),
-        },
-        twin_pairs=_SIDES[:1],
+@audited_runs(
+    "benchmark: dp-1k",
+    pairs=_SIDES,
+    twins={
+        "sensitivity 2 for 4": {"factor": 2},
+        "counts up to the true largest degree, as in PGB's code": _true_largest,
+    },
+    twin_pairs=_SIDES[:1],
+)
+def _histogram(epsilon: float, side: Side, source: EntropySource, factor: int = 1) -> list[float]:
+    """The largest degree and the counts."""
+    exact = factor * Fraction(epsilon)
+    largest, counts = dp_1k.measure_histogram(side.graph, epsilon=exact, source=source)
+    first, second = (
+        np.bincount(np.minimum(_degrees(graph), largest), minlength=largest + 1)
+        for graph in (side.first, side.second)
     )
+    padded = np.zeros(side.graph.shape[0])
+    padded[: len(counts)] = counts
+    rate = exact * (1 - dp_1k.LARGEST_SHARE) / dp_1k.SENSITIVITY
+    return [laplace_gain(counts, first, second, rate), float(largest), *padded.tolist()]
 
 
-def _sorted(epsilon: Fraction, true_order: bool, source: EntropySource) -> Run:
+@audited_runs(
+    "benchmark: isotonic-degrees",
+    pairs=_SIDES,
+    twins={
+        "sensitivity 1 for 2": {"factor": 2},
+        "vertices in their true order": {"true_order": True},
+    },
+    twin_pairs=_SIDES[1:],
+)
+def _sorted(
+    epsilon: float, side: Side, source: EntropySource, factor: int = 1, true_order: bool = False
+) -> list[float]:
     """The sorted degrees, or what vertices would get of them in their true order."""
-
-    def run(side: Side) -> list[float]:
-        noisy = isotonic_degrees.measure_sorted(side.graph, epsilon=epsilon, source=source)
-        if true_order:
-            own = np.empty(len(noisy))
-            own[np.argsort(_degrees(side.graph), kind="stable")] = np.arange(len(own))
-            return list(map(float, own))
-        first, second = (np.sort(_degrees(graph)) for graph in (side.first, side.second))
-        gain = laplace_gain(noisy, first, second, epsilon / isotonic_degrees.SENSITIVITY)
-        return [gain, *noisy.astype(np.float64).tolist()]
-
-    return run
-
-
-@audited("benchmark: isotonic-degrees")
-def _sorted_audit(epsilon: float) -> Audit:
-    exact = Fraction(epsilon)
-    return Sampled(
-        claim=Claim(epsilon),
-        pairs=_SIDES,
-        start=partial(_sorted, exact, False),
-        twins={
-            "sensitivity 1 for 2": partial(_sorted, 2 * exact, False),
-            "vertices in their true order": partial(_sorted, exact, True),
-        },
-        twin_pairs=(_SIDES[1],),
-    )
+    exact = factor * Fraction(epsilon)
+    noisy = isotonic_degrees.measure_sorted(side.graph, epsilon=exact, source=source)
+    if true_order:
+        own = np.empty(len(noisy))
+        own[np.argsort(_degrees(side.graph), kind="stable")] = np.arange(len(own))
+        return list(map(float, own))
+    first, second = (np.sort(_degrees(graph)) for graph in (side.first, side.second))
+    gain = laplace_gain(noisy, first, second, exact / isotonic_degrees.SENSITIVITY)
+    return [gain, *noisy.astype(np.float64).tolist()]
 
 
 # A Kronecker model fitted to noisy degrees, and what public code does instead.
@@ -315,24 +255,18 @@ _FAR = 12  # degrees this far from 0 are told from each other no more
 _COMMON = 8  # neighbours that the ends of an edge have in common
 
 
-def _degree_laws(degree: int, rate: float) -> list[FloatVector]:
+def _degree_laws(degree: int, epsilon: float) -> list[FloatVector]:
     """Chances of a noisy degree and of that with one edge more."""
+    rate = measured_degrees(LAST_PAIR.first, Fraction(epsilon), entropy_source(0)).rate
     return [clipped_laplace(each, rate, -_FAR, _FAR) for each in (degree, degree + 1)]
 
 
-def _two_degrees(rate: float) -> Iterator[DistributionPair]:
-    """An edge raises two degrees by 1. All else comes of these and of others that stay."""
-    for degree in (0, 3):
-        laws = _degree_laws(degree, rate)
-        yield DistributionPair(f"degrees {degree}", laws[0], laws[1], copies=2)
-
-
-def _true_degrees_in_stars(rate: float) -> Iterator[DistributionPair]:
+def _true_degrees_in_stars(epsilon: float) -> Iterator[DistributionPair]:
     """The number of stars, sum of d (y - 1)(y - 2), is told along with the noisy degrees y."""
     values = np.arange(-_FAR, _FAR + 1)
     factor = (values - 1) * (values - 2)
     told = factor[:, None] + factor[None, :] != 0  # by how much the sum differs
-    joint = [np.outer(law, law) for law in _degree_laws(0, rate)]
+    joint = [np.outer(law, law) for law in _degree_laws(0, epsilon)]
     nothing = np.zeros(int(told.sum()))
     first = np.concatenate([joint[0][~told], joint[0][told], nothing])
     second = np.concatenate([joint[1][~told], nothing, joint[1][told]])
@@ -350,21 +284,19 @@ def _triangles_by_their_own_scale(epsilon: float) -> Iterator[DistributionPair]:
     yield DistributionPair("ends with common neighbours", laws[0], laws[1])
 
 
-@audited("benchmark: privskg")
-def _kronecker_audit(epsilon: float) -> Audit:
-    graph = LAST_PAIR.first
-    rate = float(measured_degrees(graph, Fraction(epsilon), entropy_source(0)).rate)
-    return Enumerated(
-        claim=Claim(epsilon),
-        distributions=partial(_two_degrees, rate),
-        twins={
-            "public code: sensitivity 1 for 2 degrees": partial(_two_degrees, 2 * rate),
-            "public code: true degrees count stars": partial(_true_degrees_in_stars, rate),
-            "public code: triangles hidden by their own number": partial(
-                _triangles_by_their_own_scale, epsilon
-            ),
-        },
-    )
+@audited_laws(
+    "benchmark: privskg",
+    twins={
+        "public code: sensitivity 1 for 2 degrees": {"factor": 2},
+        "public code: true degrees count stars": _true_degrees_in_stars,
+        "public code: triangles hidden by their own number": _triangles_by_their_own_scale,
+    },
+)
+def _two_degrees(epsilon: float, factor: int = 1) -> Iterator[DistributionPair]:
+    """An edge raises two degrees by 1. All else comes of these and of others that stay."""
+    for degree in (0, 3):
+        laws = _degree_laws(degree, factor * epsilon)
+        yield DistributionPair(f"degrees {degree}", laws[0], laws[1], copies=2)
 
 
 # The high-pass filter: what comes out of the one pair that differs; the rest has one law.
@@ -403,26 +335,6 @@ def _tail(steps: int, noise: LaplaceNoise) -> float:
     return 1 - ratio ** (1 - steps) / (1 + ratio)
 
 
-def _filters(
-    noise: LaplaceNoise, threshold: int, *, drops: bool = True
-) -> Iterator[DistributionPair]:
-    """All that neighbours can differ in, at one pair, within some multiples of the change."""
-    change = noise.sensitivity_steps
-    # An edge can weigh next to nothing, and is an edge.
-    edges = [(0, change), (change, 2 * change), (threshold - change, threshold)]
-    if noise.weight_cap is not None:
-        edges = edges[:1]
-    for first, second in edges:
-        laws = [_passed(each, noise, threshold) for each in (first, second)]
-        yield DistributionPair(f"an edge of {first} or {second} steps", laws[0], laws[1])
-    for steps in (0, change):
-        laws = [_passed(None, noise, threshold), _passed(steps, noise, threshold)]
-        if not drops:  # the edge itself is told
-            laws = [np.append(law, 0.0) for law in laws]
-            laws[1][0], laws[1][-1] = 0.0, laws[1][0]
-        yield DistributionPair(f"no edge or {steps} steps", laws[0], laws[1])
-
-
 _FILTERED: dict[str, tuple[str, float | None]] = {
     "": ("discrete-laplace", 1.0),
     ", weights": ("laplace", None),
@@ -431,31 +343,52 @@ _FILTERED: dict[str, tuple[str, float | None]] = {
 _BY_DELTA = "Below a cap the threshold alone hides an edge: it uses delta, and none of epsilon."
 
 
-@audited(
+def _filter_twins(kind: str) -> Twins:
+    twins: dict[str, dict[str, Any]] = {
+        "twice the noise, the same threshold": {"factor": _HALF},
+        "a threshold for an edge of no weight": {"from_nothing": True},
+        "edges below the threshold are told": {"drops": False},
+    }
+    if _FILTERED[kind][1] is None:  # below a cap all edges are hidden by the threshold alone
+        twins["half the noise"] = {"factor": 2}
+    return twins
+
+
+@audited_laws(
     "benchmark: high-pass-filter{}",
     _FILTERED,
+    twins=_filter_twins,
+    claim=lambda _, epsilon: Claim(epsilon, _SMALL),
     unseen=lambda kind: "" if _FILTERED[kind][1] is None else _BY_DELTA,
 )
-def _filter_audit(kind: str, epsilon: float) -> Audit:
+def _filters(
+    kind: str,
+    epsilon: float,
+    *,
+    factor: int | Fraction = 1,
+    from_nothing: bool = False,
+    drops: bool = True,
+) -> Iterator[DistributionPair]:
+    """All that neighbours can differ in, at one pair, within some multiples of the change."""
     name, cap = _FILTERED[kind]
     noise = noise_distribution(name, epsilon=epsilon, weight_cap=cap)
     if not isinstance(noise, LaplaceNoise):
         raise TypeError("Laplace noise was asked for")
-    threshold = high_pass_filter.threshold_of(noise, _SMALL)
-    half, twice = (replace(noise, epsilon=noise.epsilon * factor) for factor in (2, _HALF))
-    from_nothing = max(1, threshold - noise.sensitivity_steps)
-    twins = {
-        "twice the noise, the same threshold": partial(_filters, twice, threshold),
-        "a threshold for an edge of no weight": partial(_filters, noise, from_nothing),
-        "edges below the threshold are told": partial(_filters, noise, threshold, drops=False),
-    }
-    if cap is None:  # below a cap all edges are hidden by the threshold alone
-        twins["half the noise"] = partial(_filters, half, threshold)
-    return Enumerated(
-        claim=Claim(epsilon, _SMALL),
-        distributions=partial(_filters, noise, threshold),
-        twins=twins,
-    )
+    threshold, change = high_pass_filter.threshold_of(noise, _SMALL), noise.sensitivity_steps
+    if from_nothing:
+        threshold = max(1, threshold - change)
+    noise = replace(noise, epsilon=noise.epsilon * factor)
+    # An edge can weigh next to nothing, and is an edge.
+    edges = [(0, change), (change, 2 * change), (threshold - change, threshold)]
+    for first, second in edges if cap is None else edges[:1]:
+        laws = [_passed(each, noise, threshold) for each in (first, second)]
+        yield DistributionPair(f"an edge of {first} or {second} steps", laws[0], laws[1])
+    for steps in (0, change):
+        laws = [_passed(None, noise, threshold), _passed(steps, noise, threshold)]
+        if not drops:  # the edge itself is told
+            laws = [np.append(law, 0.0) for law in laws]
+            laws[1][0], laws[1][-1] = 0.0, laws[1][0]
+        yield DistributionPair(f"no edge or {steps} steps", laws[0], laws[1])
 
 
 # The topology sampler: every set of pairs can come out, and its size is the noisy count.
@@ -490,26 +423,28 @@ def _sets(edges: int, size_rate: Fraction | None, rate: Fraction, *, hidden: boo
     return np.array(found)
 
 
-def _samples(size_rate: Fraction | None, rate: Fraction) -> Iterator[DistributionPair]:
-    for edges in range(_FEW_PAIRS):
-        laws = [_sets(edges, size_rate, rate, hidden=hidden) for hidden in (False, True)]
-        yield DistributionPair(f"{edges} edges and one more", laws[0], laws[1])
+_COUNT_SHARE = topology_sampler.COUNT_SHARE
 
 
-@audited("benchmark: topology-sampler")
-def _sampler_audit(epsilon: float) -> Audit:
+@audited_laws(
+    "benchmark: topology-sampler",
+    twins={
+        "m used raw": {"of_size": None},
+        "the size is not charged": {"of_size": 1, "of_set": 1},
+        "a score that counts both kinds of errors": {"of_set": 2 * (1 - _COUNT_SHARE)},
+    },
+)
+def _samples(
+    epsilon: float,
+    of_size: Fraction | None = _COUNT_SHARE,
+    of_set: Fraction = 1 - _COUNT_SHARE,
+) -> Iterator[DistributionPair]:
+    """Of these parts of epsilon: of the noisy size, None for the true one, and of the set."""
     exact = Fraction(epsilon)
-    share = topology_sampler.COUNT_SHARE
-    parts = exact * share, exact * (1 - share)
-    return Enumerated(
-        claim=Claim(epsilon),
-        distributions=partial(_samples, *parts),
-        twins={
-            "m used raw": partial(_samples, None, parts[1]),
-            "the size is not charged": partial(_samples, exact, exact),
-            "a score that counts both kinds of errors": partial(_samples, parts[0], 2 * parts[1]),
-        },
-    )
+    size_rate = None if of_size is None else of_size * exact
+    for edges in range(_FEW_PAIRS):
+        laws = [_sets(edges, size_rate, of_set * exact, hidden=hidden) for hidden in (False, True)]
+        yield DistributionPair(f"{edges} edges and one more", laws[0], laws[1])
 
 
 # The Johnson-Lindenstrauss transform: its law, and what is drawn.
@@ -519,7 +454,29 @@ _ROWS, _FEW_ROWS = 64, 8
 _PARTS = 12_000  # in which squares are told apart
 
 
-def _squares(noise: ProjectionNoise, rows: int) -> Iterator[DistributionPair]:
+def _rare_claim(epsilon: float) -> Claim:
+    return Claim(epsilon, _RARE)
+
+
+@lru_cache(maxsize=8)
+def _noise(epsilon: float, rows: int, smaller: int = 1) -> ProjectionNoise:
+    """With so many times less variance of vertices."""
+    noise = transform.projection_noise(epsilon=epsilon, delta=_RARE, rows=rows)
+    return replace(noise, vertex_variance=max(1, noise.vertex_variance // smaller))
+
+
+@audited_laws(
+    "benchmark: johnson-lindenstrauss",
+    twins={
+        "public code: epsilon is spent on each row": {"paid": 1},
+        "half the noise": {"factor": 2},
+        "an edge as long as its change at one end": {"shorter": 2},
+    },
+    claim=_rare_claim,
+)
+def _squares(
+    epsilon: float, factor: float = 1, paid: int = _ROWS, shorter: int = 1
+) -> Iterator[DistributionPair]:
     """Chances of what tells neighbours apart, in cells.
 
     With u and v the ends of the edge that differs, and all else fixed, likelihoods depend on
@@ -527,70 +484,37 @@ def _squares(noise: ProjectionNoise, rows: int) -> Iterator[DistributionPair]:
     variance it is chi-square, times 1 + t with the edge, up to sums over the grid that are
     integrals to within e^-20 (`log_delta`). Cells hide the differences within them.
     """
-    law = scipy.stats.chi2(rows)
-    grown = 1 + noise.change
-    ends = np.unique(
-        np.concatenate(
-            [law.isf(np.geomspace(1e-12, 0.5, _PARTS // 2)) * factor for factor in (1.0, grown)]
-            + [law.ppf(np.geomspace(1e-12, 0.5, _PARTS // 4)) * factor for factor in (1.0, grown)]
-        )
-    )
-    chances = [
-        np.diff(np.concatenate([[0.0], law.cdf(ends / factor), [1.0]])) for factor in (1.0, grown)
-    ]
+    law = scipy.stats.chi2(_ROWS)
+    factors = 1.0, 1 + _noise(factor * epsilon, paid, shorter).change
+    tails = np.geomspace(1e-12, 0.5, _PARTS // 2), np.geomspace(1e-12, 0.5, _PARTS // 4)
+    cells = np.concatenate([law.isf(tails[0]), law.ppf(tails[1])])
+    ends = np.unique(np.concatenate([cells * each for each in factors]))
+    chances = [np.diff(np.concatenate([[0.0], law.cdf(ends / each), [1.0]])) for each in factors]
     yield DistributionPair("an edge more", chances[0], chances[1])
 
 
-@audited("benchmark: johnson-lindenstrauss")
-def _transform_audit(epsilon: float) -> Audit:
-    noise, one_row, even = (
-        transform.projection_noise(epsilon=scale * epsilon, delta=_RARE, rows=rows)
-        for scale, rows in ((1.0, _ROWS), (1.0, 1), (2.0, _ROWS))
-    )
-    shorter = replace(noise, vertex_variance=noise.vertex_variance // 2)
-    return Enumerated(
-        claim=Claim(epsilon, _RARE),
-        distributions=partial(_squares, noise, _ROWS),
-        twins={
-            "public code: epsilon is spent on each row": partial(_squares, one_row, _ROWS),
-            "half the noise": partial(_squares, even, _ROWS),
-            "an edge as long as its change at one end": partial(_squares, shorter, _ROWS),
-        },
-    )
-
-
-def _projected(noise: ProjectionNoise, source: EntropySource, *, spanned: bool = False) -> Run:
+@audited_runs(
+    "benchmark: johnson-lindenstrauss, draws",
+    pairs=_SIDES,
+    twins={
+        "an eighth of the noise of vertices": {"smaller": 64},
+        "public code: no noise where no edge is": {"spanned": True},
+    },
+    twin_pairs=_SIDES[:1],
+    runs=4000,
+    claim=_rare_claim,
+)
+def _projected(
+    epsilon: float, side: Side, source: EntropySource, smaller: int = 1, spanned: bool = False
+) -> list[float]:
     """Squares of the difference at the ends of the edge; and of what is at each of them.
 
-    Args:
-        noise: of the projection.
-        source: of its draws.
-        spanned: whether vertices without edges get no noise.
+    If spanned, vertices without edges get no noise.
     """
-
-    def run(side: Side) -> list[float]:
-        found = transform.projected(side.graph, noise, source).astype(np.float64)
-        if spanned:
-            found[_degrees(side.graph) == 0] = 0.0
-        found /= math.sqrt(noise.vertex_variance)
-        u, v = (found[end] for end in side.ends)
-        return [float(((u - v) ** 2).sum()), float((u**2).sum()), float(u @ v), float(u[0])]
-
-    return run
-
-
-@audited("benchmark: johnson-lindenstrauss, draws")
-def _projected_audit(epsilon: float) -> Audit:
-    noise = transform.projection_noise(epsilon=epsilon, delta=_RARE, rows=_FEW_ROWS)
-    far = replace(noise, vertex_variance=max(1, noise.vertex_variance // 64))
-    return Sampled(
-        claim=Claim(epsilon, _RARE),
-        pairs=_SIDES,
-        start=partial(_projected, noise),
-        twins={
-            "an eighth of the noise of vertices": partial(_projected, far),
-            "public code: no noise where no edge is": partial(_projected, noise, spanned=True),
-        },
-        twin_pairs=_SIDES[:1],
-        runs=4000,
-    )
+    noise = _noise(epsilon, _FEW_ROWS, smaller)
+    found = transform.projected(side.graph, noise, source).astype(np.float64)
+    if spanned:
+        found[_degrees(side.graph) == 0] = 0.0
+    found /= math.sqrt(noise.vertex_variance)
+    u, v = (found[end] for end in side.ends)
+    return [float(((u - v) ** 2).sum()), float((u**2).sum()), float(u @ v), float(u[0])]

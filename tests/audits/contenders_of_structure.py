@@ -14,9 +14,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+import graphcuts_dp as gc
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntMatrix, IntVector
-from graphcuts_dp.evaluation.audit import Claim, Neighbours
-from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.evaluation.audit import Neighbours
+from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.privacy.noise import EntropySource, entropy_source
 from scripts.benchmark.contenders import der, hrg, privgraph, super_graph
 from scripts.benchmark.contenders.dendrogram import Dendrogram
@@ -24,12 +25,15 @@ from scripts.benchmark.contenders.der import pairs_of, reconstructed
 from scripts.benchmark.contenders.louvain_dp import LouvainShares
 from scripts.benchmark.contenders.privgraph import PrivGraphDraws, PrivGraphRates
 from scripts.benchmark.contenders.quadtree import SCALE, Budgets, RegionLevel, cuts_of, explored
-from tests.audits.base import Audit, Enumerated, Sampled, audited
-from tests.audits.graphs import HUB, LAST_PAIR, PLAIN, Side, sides
-from tests.audits.losses import DistributionPair, clipped_laplace, laplace_gain, softmax
-
-Run = Callable[[Any], list[float]]
-
+from tests.audits.base import audited_laws, audited_runs
+from tests.audits.graphs import HUB, LAST_PAIR, PLAIN, Side, one_more, sides
+from tests.audits.losses import (
+    DistributionPair,
+    clipped_laplace,
+    laplace_gain,
+    laplace_pair,
+    softmax,
+)
 
 # Communities.
 
@@ -52,7 +56,7 @@ class _ForcedMoves:
 
 
 def _path_log_chance(
-    graph: Graph, start: IntVector, order: IntVector, moves: IntVector, rate: Fraction
+    graph: gc.Graph, start: IntVector, order: IntVector, moves: IntVector, rate: Fraction
 ) -> float:
     """Ln of the chance that vertices choose these communities, one after the other."""
     forced = _ForcedMoves(moves.tolist())
@@ -77,32 +81,22 @@ def _seen_of_privgraph(measured: PrivGraphDraws, side: Side, rates: PrivGraphRat
 
 
 # What a broken twin shows: of the graph, what was measured, and what is seen.
-Show = Callable[[Graph, PrivGraphDraws, list[float]], list[float]]
+Show = Callable[[gc.Graph, PrivGraphDraws, list[float]], list[float]]
 
 
-def _shown(epsilon: float, show: Show, source: EntropySource) -> Run:
-    rates = PrivGraphRates.of(Fraction(epsilon))
-
-    def run(side: Side) -> list[float]:
-        measured = privgraph.measure_privgraph(side.graph, rates, source, group_size=_GROUP_SIZE)
-        return show(side.graph, measured, _seen_of_privgraph(measured, side, rates))
-
-    return run
-
-
-def _all_of_it(_graph: Graph, _measured: PrivGraphDraws, seen: list[float]) -> list[float]:
+def _all_of_it(_graph: gc.Graph, _measured: PrivGraphDraws, seen: list[float]) -> list[float]:
     return seen
 
 
 def _no_choice_without_edges(
-    graph: Graph, _measured: PrivGraphDraws, seen: list[float]
+    graph: gc.Graph, _measured: PrivGraphDraws, seen: list[float]
 ) -> list[float]:
     """A graph without edges gets a community for each vertex."""
     return seen if len(graph.rows) else [*seen[:-1], graph.n - 1.0]
 
 
 def _communities_of_true_counts(
-    graph: Graph, measured: PrivGraphDraws, seen: list[float]
+    graph: gc.Graph, measured: PrivGraphDraws, seen: list[float]
 ) -> list[float]:
     """Communities are found on the counts before they got noise."""
     groups = measured.super_graph.groups
@@ -113,30 +107,31 @@ def _communities_of_true_counts(
 
 
 def _between_without_noise(
-    graph: Graph, measured: PrivGraphDraws, seen: list[float]
+    graph: gc.Graph, measured: PrivGraphDraws, seen: list[float]
 ) -> list[float]:
     """Counts between communities are told as they are."""
     _, between = privgraph.true_details(graph, measured.communities)
     return [*seen, float(between.sum())]
 
 
-@audited("benchmark: privgraph", slow=True)
-def _privgraph_audit(epsilon: float) -> Audit:
-    twins = {
-        "public code: no choice is made without edges": _no_choice_without_edges,
-        "communities of counts before the noise": _communities_of_true_counts,
-        "counts between communities without noise": _between_without_noise,
-    }
-    return Sampled(
-        claim=Claim(epsilon),
-        pairs=tuple(map(sides, (LAST_PAIR, HUB))),
-        start=partial(_shown, epsilon, _all_of_it),
-        twins={
-            "half the noise everywhere": partial(_shown, 4 * epsilon, _all_of_it),
-            **{name: partial(_shown, epsilon, twin) for name, twin in twins.items()},
-        },
-        twin_pairs=(sides(LAST_PAIR),),
-    )
+@audited_runs(
+    "benchmark: privgraph",
+    pairs=tuple(map(sides, (LAST_PAIR, HUB))),
+    twins={
+        "half the noise everywhere": {"factor": 4},
+        "public code: no choice is made without edges": {"show": _no_choice_without_edges},
+        "communities of counts before the noise": {"show": _communities_of_true_counts},
+        "counts between communities without noise": {"show": _between_without_noise},
+    },
+    twin_pairs=(sides(LAST_PAIR),),
+    slow=True,
+)
+def _shown(
+    epsilon: float, side: Side, source: EntropySource, factor: int = 1, show: Show = _all_of_it
+) -> list[float]:
+    rates = PrivGraphRates.of(factor * Fraction(epsilon))
+    measured = privgraph.measure_privgraph(side.graph, rates, source, group_size=_GROUP_SIZE)
+    return show(side.graph, measured, _seen_of_privgraph(measured, side, rates))
 
 
 # All outcomes.
@@ -148,7 +143,7 @@ def _count_law(true: int, rate: Fraction) -> FloatVector:
 
 
 def _all_outcomes(
-    graph: Graph, ends: tuple[int, int], start: IntVector, rates: PrivGraphRates
+    graph: gc.Graph, ends: tuple[int, int], start: IntVector, rates: PrivGraphRates
 ) -> list[FloatVector]:
     """Chances of every way to choose communities, with noisy details of the pair that differs."""
     order = np.arange(graph.n)
@@ -168,41 +163,35 @@ def _all_outcomes(
     return parts
 
 
-def _outcomes(rates: PrivGraphRates, *, skip: bool = False) -> Iterator[DistributionPair]:
+@audited_laws(
+    "benchmark: privgraph, all outcomes",
+    twins={
+        "both ends choose, one is charged": {"moves": 2},
+        "sensitivity 1 for 2 degrees": {"degrees": 2},
+        "public code: no choice is made without edges": {"skip": True},
+    },
+)
+def _outcomes(
+    epsilon: float, moves: int = 1, degrees: int = 1, skip: bool = False
+) -> Iterator[DistributionPair]:
     """For every start of communities on four vertices. The super-graph's count stands beside.
 
     The start is a function of the noisy super-graph. Taking the worst start with the worst count
     bounds all of them from above.
     """
-    of_cells = DistributionPair("cell", _count_law(0, rates.cells), _count_law(1, rates.cells))
+    rates = PrivGraphRates.of(Fraction(epsilon))
+    rates = replace(rates, moves=moves * rates.moves, degrees=degrees * rates.degrees)
     for pair in PLAIN:
         ends = sides(pair).first.ends
         for label in itertools.product(range(2), repeat=pair.first.n - 1):
             start = np.array([1, *label], dtype=np.int64)
-            laws = []
-            for graph in (pair.first, pair.second):
+
+            def law(graph: gc.Graph, start: IntVector = start, ends: Any = ends) -> FloatVector:
                 law = np.concatenate(_all_outcomes(graph, ends, start, rates))
                 skipped = skip and not len(graph.rows)
-                laws.append(np.append(law * (not skipped), float(skipped)))
-            yield DistributionPair(pair.name, laws[0], laws[1], beside=(of_cells,))
+                return np.append(law * (not skipped), float(skipped))
 
-
-@audited("benchmark: privgraph, all outcomes")
-def _outcomes_audit(epsilon: float) -> Audit:
-    rates = PrivGraphRates.of(Fraction(epsilon))
-    return Enumerated(
-        claim=Claim(epsilon),
-        distributions=partial(_outcomes, rates),
-        twins={
-            "both ends choose, one is charged": partial(
-                _outcomes, replace(rates, moves=2 * rates.moves)
-            ),
-            "sensitivity 1 for 2 degrees": partial(
-                _outcomes, replace(rates, degrees=2 * rates.degrees)
-            ),
-            "public code: no choice is made without edges": partial(_outcomes, rates, skip=True),
-        },
-    )
+            yield DistributionPair.of(pair, law, beside=(laplace_pair(rates.cells, _FAR),))
 
 
 # LouvainDP: the filter of the super-graph, and what is told besides.
@@ -240,35 +229,24 @@ def _passing(filled: bool, rate: Fraction, threshold: int, empty: EmptyCells) ->
     return chosen.ravel()
 
 
+@audited_laws(
+    "benchmark: louvain-dp",
+    twins={
+        "as published: a fixed number of empty cells passes": {"empty": "one of them"},
+        "public code: empty cells never pass": {"empty": "none"},
+        "communities are not charged": {"charged": False},
+    },
+)
 def _louvain(
-    shares: LouvainShares, empty: EmptyCells = "each by its noise"
+    epsilon: float, empty: EmptyCells = "each by its noise", charged: bool = True
 ) -> Iterator[DistributionPair]:
     """For several thresholds; the count of filled cells and one of blocks stand beside."""
-    counts = [
-        DistributionPair("count", _count_law(0, rate), _count_law(1, rate))
-        for rate in (shares.filled, shares.blocks)
-    ]
+    shares = LouvainShares.of(Fraction(epsilon))
+    of_blocks = shares.blocks if charged else Fraction(epsilon)
+    counts = tuple(laplace_pair(rate, _FAR) for rate in (shares.filled, of_blocks))
     for threshold in (1, 2, 5):
         laws = [_passing(filled, shares.cells, threshold, empty) for filled in (False, True)]
-        yield DistributionPair(f"threshold {threshold}", laws[0], laws[1], beside=tuple(counts))
-
-
-@audited("benchmark: louvain-dp")
-def _louvain_audit(epsilon: float) -> Audit:
-    shares = LouvainShares.of(Fraction(epsilon))
-    return Enumerated(
-        claim=Claim(epsilon),
-        distributions=partial(_louvain, shares),
-        twins={
-            "as published: a fixed number of empty cells passes": partial(
-                _louvain, shares, "one of them"
-            ),
-            "public code: empty cells never pass": partial(_louvain, shares, "none"),
-            "communities are not charged": partial(
-                _louvain, replace(shares, blocks=Fraction(epsilon))
-            ),
-        },
-    )
+        yield DistributionPair(f"threshold {threshold}", laws[0], laws[1], beside=counts)
 
 
 # Regions: counts of each depth, and the exponential mechanism within one region.
@@ -292,8 +270,7 @@ def _arranged(edges: int, count: int, rate: float) -> FloatVector:
     return law
 
 
-_FIRST = Graph([0, 1, 2, 5], [1, 2, 3, 6], vertices=8)
-_SECOND = Graph([0, 1, 2, 5, 0], [1, 2, 3, 6, 7], vertices=8)
+_EIGHT = one_more("the first and the last", [0, 1, 2, 5, 0], [1, 2, 3, 6, 7], vertices=8)
 
 
 def _cut_law(graph: AnyGraph, epsilon: float) -> FloatVector:
@@ -303,32 +280,6 @@ def _cut_law(graph: AnyGraph, epsilon: float) -> FloatVector:
     return softmax(scores.astype(np.float64), epsilon / (2 * SCALE))
 
 
-def _region_laws(
-    budgets: Budgets, of_edges: float, *, halves: int = 1, own_counts: bool = False
-) -> Iterator[DistributionPair]:
-    """One edge less and more.
-
-    Args:
-        budgets: of counts and cuts.
-        of_edges: the rate of edges in a region.
-        halves: in how many regions of a depth a pair is counted.
-        own_counts: whether the number of drawn edges is the true one.
-    """
-    above = []
-    at = np.arange(-80, 81)
-    for rate in map(float, budgets.counts):
-        counts = [np.exp(-rate * np.abs(at - true)) * math.tanh(rate / 2) for true in (0, 1)]
-        above.append(DistributionPair("count", counts[0], counts[1], halves))
-    for epsilon in map(float, budgets.cuts):
-        cuts = [_cut_law(graph, epsilon) for graph in (_FIRST, _SECOND)]
-        above.append(DistributionPair("cut", cuts[0], cuts[1], halves))
-    for edges, count in itertools.product(range(_PAIRS), range(_PAIRS + 1)):
-        wanted = (edges, edges + 1) if own_counts else (count, count)
-        laws = [_arranged(edges + more, wanted[more], of_edges) for more in (0, 1)]
-        name = f"{edges} edges or one more, {count} drawn"
-        yield DistributionPair(name, laws[0], laws[1], halves, tuple(above))
-
-
 def _budgets(epsilon: Fraction) -> tuple[Budgets, Fraction]:
     """Of two depths, and for edges."""
     counts, cuts = (epsilon * share for share in der.SHARES)
@@ -336,28 +287,41 @@ def _budgets(epsilon: Fraction) -> tuple[Budgets, Fraction]:
     return budgets, epsilon - budgets.epsilon
 
 
-@audited("benchmark: der, law")
-def _regions_law_audit(epsilon: float) -> Audit:
-    budgets, edges = _budgets(Fraction(epsilon))
-    spent = sum(budgets.counts, Fraction(0))
-    forgotten = Budgets((2 * spent, 2 * spent), budgets.cuts)
-    thrice, edges_thrice = _budgets(3 * Fraction(epsilon))
-    return Enumerated(
-        claim=Claim(epsilon),
-        distributions=partial(_region_laws, budgets, float(edges)),
-        twins={
-            "depths forgotten, and half the noise": partial(_region_laws, forgotten, float(edges)),
-            "epsilon for counts, for cuts and for edges": partial(
-                _region_laws, thrice, float(edges_thrice)
-            ),
-            "a pair in both halves of the matrix, as in public code": partial(
-                _region_laws, budgets, float(edges), halves=2
-            ),
-            "the true number of edges": partial(
-                _region_laws, budgets, float(edges), own_counts=True
-            ),
-        },
-    )
+@audited_laws(
+    "benchmark: der, law",
+    twins={
+        "depths forgotten, and half the noise": {"forgotten": True},
+        "epsilon for counts, for cuts and for edges": {"factor": 3},
+        "a pair in both halves of the matrix, as in public code": {"halves": 2},
+        "the true number of edges": {"own_counts": True},
+    },
+)
+def _region_laws(
+    epsilon: float,
+    factor: int = 1,
+    forgotten: bool = False,
+    halves: int = 1,
+    own_counts: bool = False,
+) -> Iterator[DistributionPair]:
+    """One edge less and more.
+
+    Args:
+        epsilon: of everything.
+        factor: of it; 1 keeps the promise.
+        forgotten: whether each depth has twice the budget of all.
+        halves: in how many regions of a depth a pair is counted.
+        own_counts: whether the number of drawn edges is the true one.
+    """
+    budgets, of_edges = _budgets(factor * Fraction(epsilon))
+    rates = [2 * sum(budgets.counts, Fraction(0))] * 2 if forgotten else budgets.counts
+    above = [laplace_pair(rate, 80, copies=halves) for rate in rates]
+    cuts = (partial(_cut_law, epsilon=float(each)) for each in budgets.cuts)
+    above += [DistributionPair.of(_EIGHT, law, halves) for law in cuts]
+    for edges, count in itertools.product(range(_PAIRS), range(_PAIRS + 1)):
+        wanted = (edges, edges + 1) if own_counts else (count, count)
+        laws = [_arranged(edges + more, wanted[more], float(of_edges)) for more in (0, 1)]
+        name = f"{edges} edges or one more, {count} drawn"
+        yield DistributionPair(name, laws[0], laws[1], halves, tuple(above))
 
 
 # Counts and edges together.
@@ -412,49 +376,34 @@ def _edges_ratio(leaf: der.DrawnRegion, side: Side, rate: float) -> float:
     return logs[1] - logs[0]
 
 
-def _regions(budgets: Budgets, of_edges: Fraction, kept: bool, source: EntropySource) -> Run:
-    """All counts, the cut, all edges, and what they tell.
-
-    Args:
-        budgets: of counts and cuts.
-        of_edges: the rate of edges in regions.
-        kept: whether false edges are left out.
-        source: of the noise.
-    """
-
-    def run(side: Side) -> list[float]:
-        levels = explored(side.graph, budgets, source)
-        ratio = _counts_ratio(levels, side, budgets)
-        ratio += _cut_ratio(levels, side, float(budgets.cuts[0]))
-        dense = np.zeros(side.graph.shape)
-        of_leaves = 0.0
-        for leaf in reconstructed(side.graph, levels, rate=of_edges, source=source):
-            dense[pairs_of(leaf.region, leaf.places)] = 1
-            of_leaves += _edges_ratio(leaf, side, float(of_edges))
-        upper = np.triu_indices(len(dense), 1)
-        if kept:
-            return list(map(float, (dense * side.graph.dense())[upper]))
-        counts = np.zeros(4)
-        for place, count in enumerate(count for level in levels for count in level.counts):
-            counts[place] = count
-        return [ratio + of_leaves, ratio, of_leaves, *counts.tolist(), *dense[upper].tolist()]
-
-    return run
-
-
-@audited("benchmark: der, runs")
-def _regions_audit(epsilon: float) -> Audit:
-    budgets, edges = _budgets(Fraction(epsilon))
-    loose, loose_edges = _budgets(20 * Fraction(epsilon))
-    return Sampled(
-        claim=Claim(epsilon),
-        pairs=(sides(HUB),),
-        start=partial(_regions, budgets, edges, False),
-        twins={
-            "a twentieth of the noise": partial(_regions, loose, loose_edges, False),
-            "no false edges in a region": partial(_regions, budgets, edges, True),
-        },
-    )
+@audited_runs(
+    "benchmark: der, runs",
+    pairs=(sides(HUB),),
+    twins={
+        "a twentieth of the noise": {"factor": 20},
+        "no false edges in a region": {"kept": True},
+    },
+)
+def _regions(
+    epsilon: float, side: Side, source: EntropySource, factor: int = 1, kept: bool = False
+) -> list[float]:
+    """All counts, the cut, all edges, and what they tell; if kept, false edges are left out."""
+    budgets, of_edges = _budgets(factor * Fraction(epsilon))
+    levels = explored(side.graph, budgets, source)
+    ratio = _counts_ratio(levels, side, budgets)
+    ratio += _cut_ratio(levels, side, float(budgets.cuts[0]))
+    dense = np.zeros(side.graph.shape)
+    of_leaves = 0.0
+    for leaf in reconstructed(side.graph, levels, rate=of_edges, source=source):
+        dense[pairs_of(leaf.region, leaf.places)] = 1
+        of_leaves += _edges_ratio(leaf, side, float(of_edges))
+    upper = np.triu_indices(len(dense), 1)
+    if kept:
+        return list(map(float, (dense * side.graph.dense())[upper]))
+    counts = np.zeros(4)
+    for place, count in enumerate(count for level in levels for count in level.counts):
+        counts[place] = count
+    return [ratio + of_leaves, ratio, of_leaves, *counts.tolist(), *dense[upper].tolist()]
 
 
 # A tree that is drawn by a Markov chain, as if the chain had settled.
@@ -463,7 +412,7 @@ Shape = frozenset[frozenset[int]]
 _VERTICES = 24
 
 
-def all_trees(graph: Graph) -> dict[Shape, Dendrogram]:
+def all_trees(graph: gc.Graph) -> dict[Shape, Dendrogram]:
     """Every tree on the vertices, by what is below its nodes; fifteen on four vertices."""
     first = Dendrogram(graph, range(graph.n))
     found, open_trees = {first.shape(): first}, [first]
@@ -505,7 +454,7 @@ def transitions(trees: dict[Shape, Dendrogram], rate: float) -> FloatMatrix:
     return chances
 
 
-def _tree_law(graph: Graph, rate: float, moves: int | None) -> FloatVector:
+def _tree_law(graph: gc.Graph, rate: float, moves: int | None) -> FloatVector:
     """Of the tree: stationary, or after so many moves from a tree that everybody knows."""
     trees = all_trees(graph)
     if moves is None:
@@ -515,61 +464,40 @@ def _tree_law(graph: Graph, rate: float, moves: int | None) -> FloatVector:
     return np.asarray(start @ steps)
 
 
+@audited_laws(
+    "benchmark: hrg, its chain settled",
+    twins={
+        "stopped after one move from a known tree": {"moves": 1},
+        "ten graphs for the budget of one, as in the public code": {"graphs": 10},
+    },
+)
 def _tree_laws(
-    for_tree: float, for_counts: float, graphs: int = 1, moves: int | None = None
+    epsilon: float, graphs: int = 1, moves: int | None = None
 ) -> Iterator[DistributionPair]:
     """Tree and one count, of which a pair moves just one."""
-    at = np.arange(-40, 41)
-    normal = math.tanh(for_counts / 2)
-    counts = [np.exp(-for_counts * np.abs(at - true)) * normal for true in (0, 1)]
-    beside = DistributionPair("counts", counts[0], counts[1], graphs)
+    for_tree = epsilon * float(hrg.TREE_SHARE)
+    beside = laplace_pair(epsilon - for_tree, 40, copies=graphs)
     for pair in PLAIN:
         rate = for_tree / (2 * hrg.sensitivity(pair.first.n))
-        laws = [_tree_law(graph, rate, moves) for graph in (pair.first, pair.second)]
-        yield DistributionPair(pair.name, laws[0], laws[1], beside=(beside,))
+        yield DistributionPair.of(
+            pair, partial(_tree_law, rate=rate, moves=moves), beside=(beside,)
+        )
 
 
-@audited("benchmark: hrg, its chain settled")
-def _tree_law_audit(epsilon: float) -> Audit:
-    tree = epsilon * float(hrg.TREE_SHARE)
-    counts = epsilon - tree
-    return Enumerated(
-        claim=Claim(epsilon),
-        distributions=partial(_tree_laws, tree, counts),
-        twins={
-            "stopped after one move from a known tree": partial(_tree_laws, tree, counts, moves=1),
-            "ten graphs for the budget of one, as in the public code": partial(
-                _tree_laws, tree, counts, graphs=10
-            ),
-        },
-    )
-
-
-_NEIGHBOURS = Neighbours(
-    "a pair across the root",
-    Graph(range(6), range(6, 12), vertices=_VERTICES),
-    Graph([*range(6), 0], [*range(6, 12), 23], vertices=_VERTICES),
+_ACROSS = one_more(
+    "a pair across the root", [*range(6), 0], [*range(6, 12), 23], vertices=_VERTICES
+)
+_TREES = Neighbours(  # public, but for the edges that they count
+    _ACROSS.name, *(Dendrogram(each, range(_VERTICES)) for each in (_ACROSS.first, _ACROSS.second))
 )
 
 
-def _tree_counts(epsilon: Fraction, source: EntropySource) -> Run:
-    """Noisy chances of a tree that is public."""
-    trees: dict[int, Dendrogram] = {}
-
-    def run(graph: Graph) -> list[float]:
-        tree = trees.setdefault(id(graph), Dendrogram(graph, range(_VERTICES)))
-        cells = hrg.noisy_chances(tree, epsilon=epsilon, source=source)
-        return [cell.chance for cell in itertools.islice(cells, 1)]
-
-    return run
-
-
-@audited("benchmark: hrg, counts")
-def _tree_counts_audit(epsilon: float) -> Audit:
-    exact = Fraction(epsilon)
-    return Sampled(
-        claim=Claim(epsilon),
-        pairs=(_NEIGHBOURS,),
-        start=partial(_tree_counts, exact),
-        twins={"a third of the noise": partial(_tree_counts, 3 * exact)},
-    )
+@audited_runs(
+    "benchmark: hrg, counts", pairs=(_TREES,), twins={"a third of the noise": {"factor": 3}}
+)
+def _tree_counts(
+    epsilon: float, tree: Dendrogram, source: EntropySource, factor: int = 1
+) -> list[float]:
+    """A noisy chance of the tree."""
+    cells = hrg.noisy_chances(tree, epsilon=factor * Fraction(epsilon), source=source)
+    return [cell.chance for cell in itertools.islice(cells, 1)]

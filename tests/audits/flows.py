@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
+import graphcuts_dp as gc
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.estimate.consistency import LeastSquares
 from graphcuts_dp.estimate.measurement import CellSums, Measurement, place_variances
 from graphcuts_dp.estimate.strategy import FlowStrategy, choose_strategy
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
-from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.measure.cells import (
     Sides,
@@ -27,9 +28,8 @@ from graphcuts_dp.measure.cells import (
     measure_cells,
     sums_of_cells,
 )
-from graphcuts_dp.pairs.groups import CellTree, Groups
-from graphcuts_dp.pairs.vertices import VertexSet
-from graphcuts_dp.privacy.guarantee import EDGE, Protect
+from graphcuts_dp.pairs.groups import CellTree
+from graphcuts_dp.privacy.guarantee import EDGE
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.privacy.noise import EntropySource
 from tests.audits.base import Audit, Enumerated, Sampled, audited
@@ -70,7 +70,7 @@ class Tabled:
     before: list[IntVector]
     after: list[IntVector]
     is_first: bool
-    protection: Protect = EDGE
+    protection: gc.Protect = EDGE
 
     @property
     def true(self) -> list[IntVector]:
@@ -89,9 +89,9 @@ Run = Callable[[Tabled], list[float]]
 Break = Callable[[Tabled, NoisyTable, EntropySource], NoisyTable]
 
 
-def small_groups(vertices: VertexSet) -> Groups:
+def small_groups(vertices: gc.VertexSet) -> gc.Groups:
     """Two levels of groups of two to four vertices."""
-    return Groups(vertices, _LEVELS[len(vertices)])
+    return gc.Groups(vertices, _LEVELS[len(vertices)])
 
 
 def tabled(
@@ -99,7 +99,7 @@ def tabled(
     epsilon: float,
     noise: str,
     *,
-    protection: Protect = EDGE,
+    protection: gc.Protect = EDGE,
     levels: Mapping[str, list[int]] | None = None,
 ) -> Neighbours:
     """Neighbours with groups, and the strategy that a release of them has.
@@ -112,9 +112,9 @@ def tabled(
         levels: the groups; None for `small_groups`.
     """
     graph = pair.first
-    sets = (graph.vertices,) * 2 if isinstance(graph, Graph) else (graph.left, graph.right)
-    groups = [small_groups(each) if levels is None else Groups(each, levels) for each in sets]
-    sides = (groups[0], groups[0] if isinstance(graph, Graph) else groups[1])
+    sets = (graph.vertices,) * 2 if isinstance(graph, gc.Graph) else (graph.left, graph.right)
+    groups = [small_groups(each) if levels is None else gc.Groups(each, levels) for each in sets]
+    sides = (groups[0], groups[0] if isinstance(graph, gc.Graph) else groups[1])
     cells = cell_tree(graph, sides)
     grid = grid_of_cells(graph, epsilon=epsilon, protection=protection)
     # For this workload both levels are measured, also of graphs as small as these.

@@ -1,92 +1,92 @@
 """Made graphs that differ in one pair: where mistakes would show."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
 
+import graphcuts_dp as gc
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.errors import AccuracyWarning, PrivacyWarning
 from graphcuts_dp.evaluation.audit import Neighbours
-from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
-from graphcuts_dp.pairs.groups import Groups
+from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.privacy.noise import EntropySource
 from graphcuts_dp.release.shares import GroupPlan, group_plan
 
 T = TypeVar("T")
-EMPTY = Graph([], [], vertices=4)
-ONE_EDGE = Graph([2], [3], vertices=4)
-STAR = Graph([1, 1], [0, 2], vertices=4)
-LARGER_STAR = Graph([1, 1, 1], [0, 2, 3], vertices=4)
+EMPTY = gc.Graph([], [], vertices=4)
+_OF_KIND: dict[type[AnyGraph], dict[str, int]] = {
+    gc.Graph: {"vertices": 4},
+    gc.DirectedGraph: {"vertices": 3},
+    gc.BipartiteGraph: {"left": 2, "right": 3},
+}
 
-LAST_PAIR = Neighbours("last pair", EMPTY, ONE_EDGE)
-HUB = Neighbours("hub", STAR, LARGER_STAR)
+
+def one_more(
+    name: str,
+    rows: Any,
+    columns: Any,
+    weights: Sequence[float] | None = None,
+    *,
+    kind: type[AnyGraph] = gc.Graph,
+    more: int = 1,
+    **options: Any,
+) -> Neighbours:
+    """A graph without its last edge, and with it.
+
+    Args:
+        name: of the neighbours.
+        rows: an end of each edge.
+        columns: the other end.
+        weights: of each; None for a graph without weights.
+        kind: of graph: with four vertices, three, or two and three, where options do not say.
+        more: how many edges are the last ones.
+        options: of the graph.
+    """
+    size = options if {"vertices", "left"} & set(options) else _OF_KIND[kind] | options
+    first, second = (
+        kind(rows[:count], columns[:count], weights and weights[:count], **size)
+        for count in (len(rows) - more, len(rows))
+    )
+    return Neighbours(name, first, second)
+
+
+LAST_PAIR = one_more("last pair", [2], [3])
+FIRST_PAIR = one_more("first pair", [0], [1])
+HUB = one_more("hub", [1, 1, 1], [0, 2, 3])
 PLAIN = (
     LAST_PAIR,
-    Neighbours("first pair", EMPTY, Graph([0], [1], vertices=4)),
+    FIRST_PAIR,
     HUB,
-    Neighbours(
-        "isolated vertex",
-        Graph([0, 0, 1], [1, 2, 2], vertices=4),
-        Graph([0, 0, 1, 0], [1, 2, 2, 3], vertices=4),
-    ),
-    Neighbours(
-        "complete but for one",
-        Graph([0, 0, 0, 1, 1], [1, 2, 3, 2, 3], vertices=4),
-        Graph([0, 0, 0, 1, 1, 2], [1, 2, 3, 2, 3, 3], vertices=4),
-    ),
+    one_more("isolated vertex", [0, 0, 1, 0], [1, 2, 2, 3]),
+    one_more("complete but for one", [0, 0, 0, 1, 1, 2], [1, 2, 3, 2, 3, 3]),
 )
 BIPARTITE = (
-    Neighbours(
-        "far corner",
-        BipartiteGraph([0], [0], left=2, right=3),
-        BipartiteGraph([0, 1], [0, 2], left=2, right=3),
-    ),
-    Neighbours(
-        "first corner",
-        BipartiteGraph([], [], left=2, right=3),
-        BipartiteGraph([0], [0], left=2, right=3),
-    ),
+    one_more("far corner", [0, 1], [0, 2], kind=gc.BipartiteGraph),
+    one_more("first corner", [0], [0], kind=gc.BipartiteGraph),
 )
-
 DIRECTED = (
-    Neighbours(
-        "an arc beside its reverse",
-        DirectedGraph([0], [1], vertices=3),
-        DirectedGraph([0, 1], [1, 0], vertices=3),
-    ),
-    Neighbours(
-        "last arc",
-        DirectedGraph([], [], vertices=3),
-        DirectedGraph([2], [1], vertices=3),
-    ),
+    one_more("an arc beside its reverse", [0, 1], [1, 0], kind=gc.DirectedGraph),
+    one_more("last arc", [2], [1], kind=gc.DirectedGraph),
 )
 
 
 def capped(cap: float) -> tuple[Neighbours, ...]:
     """Weights at both ends of what a public cap allows."""
     return (
-        Neighbours(
-            "none and the cap",
-            Graph([0], [1], [cap / 4], vertices=4, weight_cap=cap),
-            Graph([0, 2], [1, 3], [cap / 4, cap], vertices=4, weight_cap=cap),
-        ),
-        Neighbours(
-            "the cap beside the cap",
-            Graph([0], [1], [cap], vertices=4, weight_cap=cap),
-            Graph([0, 2], [1, 3], [cap, cap], vertices=4, weight_cap=cap),
-        ),
+        one_more("none and the cap", [0, 2], [1, 3], [cap / 4, cap], weight_cap=cap),
+        one_more("the cap beside the cap", [0, 2], [1, 3], [cap, cap], weight_cap=cap),
     )
 
 
 UNCAPPED = (
     Neighbours(
         "a weight by 1",
-        Graph([0, 1], [1, 2], [30.25, 7.1], vertices=4, hide_change=1),
-        Graph([0, 1], [1, 2], [30.25, 8.1], vertices=4, hide_change=1),
+        gc.Graph([0, 1], [1, 2], [30.25, 7.1], vertices=4, hide_change=1),
+        gc.Graph([0, 1], [1, 2], [30.25, 8.1], vertices=4, hide_change=1),
     ),
 )
 
@@ -127,13 +127,13 @@ class Side:
     def plan(self) -> GroupPlan | None:
         """What is bought of public groups of the vertices; of bipartite graphs, of both sides."""
         sets = [self.graph.left, self.graph.right] if self.bipartite else [self.graph.vertices]
-        groups = [Groups(each, {"half": _LABELS[len(each)]}) for each in sets]
+        groups = [gc.Groups(each, {"half": _LABELS[len(each)]}) for each in sets]
         return group_plan(self.graph, (groups[0], groups[1]) if self.bipartite else groups[0])
 
     @property
     def bipartite(self) -> bool:
         """Whether rows and columns are of two kinds."""
-        return isinstance(self.graph, BipartiteGraph)
+        return isinstance(self.graph, gc.BipartiteGraph)
 
 
 _LABELS = {2: [0, 1], 3: [0, 1, 1], 4: [0, 0, 1, 1]}

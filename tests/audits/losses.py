@@ -11,7 +11,7 @@ loss itself.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, final
@@ -21,7 +21,7 @@ import numpy.typing as npt
 import scipy
 
 from graphcuts_dp.arrays import FloatVector
-from graphcuts_dp.evaluation.audit import ALPHA, AuditResult, Claim
+from graphcuts_dp.evaluation.audit import ALPHA, AuditResult, Claim, Neighbours
 
 _STEEPEST = 64.0  # a slope of log-likelihood ratios: noise is off by no more than this factor
 
@@ -45,6 +45,14 @@ class DistributionPair:
     second: npt.NDArray[np.float64]
     copies: int = 1
     beside: tuple["DistributionPair", ...] = ()
+
+    @classmethod
+    def of(
+        cls, pair: Neighbours, law: Callable[[Any], npt.ArrayLike], *more: Any, **options: Any
+    ) -> "DistributionPair":
+        """The law of the outputs on each of two neighbours."""
+        first, second = (np.asarray(law(data)) for data in (pair.first, pair.second))
+        return cls(pair.name, first, second, *more, **options)
 
     def loss(self, claim: Claim) -> float:
         """Of all outputs together, in the currency of a claim."""
@@ -206,6 +214,12 @@ def clipped_laplace(true: int, rate: float | Fraction, low: int, high: int) -> F
     return law
 
 
+def laplace_pair(rate: float | Fraction, far: int, *, copies: int = 1) -> DistributionPair:
+    """A count of 0 or 1 with discrete Laplace noise, brought into -far..far."""
+    laws = [clipped_laplace(true, rate, -far, far) for true in (0, 1)]
+    return DistributionPair("count", laws[0], laws[1], copies)
+
+
 def normal_pair(variance: float, shift: float) -> DistributionPair:
     """A discrete Gaussian and its shift; on a coarser grid where there are too many numbers."""
     coarse = max(1.0, variance**0.5 / 1000)
@@ -225,6 +239,37 @@ def softmax(scores: npt.NDArray[Any], rate: float) -> FloatVector:
     """Probabilities of the exponential mechanism."""
     weights = np.exp(rate * (scores - scores.max()))
     return np.asarray(weights / weights.sum())
+
+
+def one_sided_law(
+    truths: npt.ArrayLike, thresholds: npt.ArrayLike, r1: float, r2: float
+) -> FloatVector:
+    """Probabilities that a one-sided instance fires first at each test, and that it never does.
+
+    The noise of the threshold is cut where e^-45 of it is left.
+
+    Args:
+        truths: true answers.
+        thresholds: A_i of `OneSidedPair`.
+        r1: rate of the threshold's noise.
+        r2: of each test's.
+    """
+    R = np.arange(math.ceil(45 / r1))
+    weights = np.exp(-r1 * R) * -math.expm1(-r1)
+    missing = np.asarray(thresholds)[:, None] + R - np.asarray(truths)[:, None]
+    fires = np.exp(-r2 * np.maximum(missing, 0))
+    silent = np.cumprod(np.vstack([np.ones(len(R)), 1 - fires]), axis=0)
+    return np.append((silent[:-1] * fires) @ weights, silent[-1] @ weights)
+
+
+def half_way(name: str, moves: npt.ArrayLike, rate: float, **options: Any) -> DistributionPair:
+    """A choice between both signs of scores that move so, at its worst.
+
+    Half way between the neighbours all signed scores are as likely as each other.
+    """
+    both = np.asarray(moves, dtype=np.float64)
+    signed = np.concatenate([both, -both]) / 2
+    return DistributionPair(name, softmax(-signed, rate), softmax(signed, rate), **options)
 
 
 def worst_exact(distributions: Iterable[DistributionPair], claim: Claim) -> AuditResult:

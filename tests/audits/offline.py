@@ -5,7 +5,7 @@ And of answers to a few queries at once, and of a release that is turned into a 
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache, partial
@@ -14,9 +14,10 @@ from typing import Any, cast, final
 import numpy as np
 import scipy
 
+import graphcuts_dp as gc
+from graphcuts_dp.arrays import FloatMatrix, IntMatrix
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
-from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.bounds import UpdateBound
 from graphcuts_dp.learn.learners import (
@@ -28,50 +29,37 @@ from graphcuts_dp.learn.learners import (
 )
 from graphcuts_dp.offline.construction import (
     PLAYERS,
-    Game,
     GameTuning,
     IterativeConstruction,
     PlayerGame,
 )
 from graphcuts_dp.offline.distinguisher import Distinguisher, Exponential
 from graphcuts_dp.offline.lists import Answers
-from graphcuts_dp.offline.methods import Learning
-from graphcuts_dp.offline.query_lists import CutList, QuestionList
+from graphcuts_dp.offline.query_lists import QuestionList
 from graphcuts_dp.offline.rank_one import Released, ResponseRankOne
 from graphcuts_dp.offline.release import Task
 from graphcuts_dp.offline.tuning import CALIBRATIONS, OfflineTuning, PracticalOffline, PureOffline
 from graphcuts_dp.pairs.graph_queries import GraphQuery, Question
-from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.distributions import ValueNoise
-from graphcuts_dp.privacy.guarantee import Protect
 from graphcuts_dp.privacy.level_noise import NORMS, KNormNoise
 from graphcuts_dp.privacy.noise import EntropySource
-from tests.audits.base import Audit, Enumerated, Sampled, audited
+from tests.audits.base import Twins, audited_laws, audited_runs
 from tests.audits.bought import ALL_EDGES
-from tests.audits.losses import DistributionPair, normal_pair, softmax
+from tests.audits.graphs import EMPTY, FIRST_PAIR, one_more
+from tests.audits.losses import DistributionPair, half_way, normal_pair, softmax
 from tests.audits.selection import PAIRS as HEAVY_OR_NOT
 from tests.audits.selection import QUERIES as CUTS
 from tests.audits.selection import UNIVERSE
 
-Run = Callable[[Graph], list[float]]
 _DELTA, _ROUNDS = 1e-6, 4
-_EMPTY, _AN_EDGE = Graph([], [], vertices=4), Graph([0], [1], vertices=4)
-_FIRST_PAIR = Neighbours("an edge", _EMPTY, _AN_EDGE)
 
 
 # Whole runs.
 
-_QUERIES = CutList(UNIVERSE, [CutQuery([0], [1]), CutQuery([2], [3])])  # one has the edge
-_PAIRS = (
-    _FIRST_PAIR,
-    Neighbours(
-        "among others",
-        Graph([1, 2], [2, 3], vertices=4),
-        Graph([0, 1, 2], [1, 2, 3], vertices=4),
-    ),
-)
+_QUERIES = gc.CutList(UNIVERSE, [gc.CutQuery([0], [1]), gc.CutQuery([2], [3])])  # one has the edge
+_PAIRS = (FIRST_PAIR, one_more("among others", [1, 2, 0], [2, 3, 1]))
 _LEARNERS: dict[str, Learner] = {
     "multiplicative-weights": MultiplicativeWeightsLearner(UNIVERSE),
     "frieze-kannan": FriezeKannanLearner(UNIVERSE),
@@ -127,18 +115,29 @@ class TwoRounds:
         )
 
 
-def _run(construction: str, calibration: TwoRounds, source: EntropySource) -> Run:
+@audited_runs(
+    "iterative: {}",
+    CONSTRUCTIONS,
+    pairs=_PAIRS,
+    twins={"an eighth of the noise": {"factor": 8, "total": 8}, "m used raw": {"total": 150}},
+    runs=3000,
+    prepared=True,
+    slow=True,
+)
+def _run(
+    construction: str, epsilon: float, source: EntropySource, **broken: int
+) -> Callable[[gc.Graph], list[float]]:
     """The total, and what was found and measured."""
     made = IterativeConstruction(
         learner=_LEARNERS[construction],
         distinguisher=Exponential(queries=_QUERIES, epsilon=Fraction(1)),
-        calibration=calibration,
+        calibration=TwoRounds(epsilon=Fraction(epsilon), **broken),
         grid=Grid(),
     )
 
-    def run(graph: Graph) -> list[float]:
+    def run(graph: gc.Graph) -> list[float]:
         outcome = made.run(graph, source)
-        cuts = [(m, cast(CutQuery, m.query)) for m in outcome.transcript]
+        cuts = [(m, cast(gc.CutQuery, m.query)) for m in outcome.transcript]
         edge = [m.value for m, query in cuts if UNIVERSE.masks(query)[0][0]]
         total = outcome.total_weight
         return [total, sum(edge) + total, float(len(edge)), max(edge, default=-50)]
@@ -146,57 +145,38 @@ def _run(construction: str, calibration: TwoRounds, source: EntropySource) -> Ru
     return run
 
 
-@audited("iterative: {}", CONSTRUCTIONS, slow=True)
-def _run_audit(construction: str, epsilon: float) -> Audit:
-    exact = Fraction(epsilon)
-    twins = {
-        "an eighth of the noise": TwoRounds(epsilon=exact, factor=8, total=8),
-        "m used raw": TwoRounds(epsilon=exact, total=150),
-    }
-    return Sampled(
-        claim=Claim(epsilon),
-        pairs=_PAIRS,
-        start=partial(_run, construction, TwoRounds(epsilon=exact)),
-        twins={name: partial(_run, construction, twin) for name, twin in twins.items()},
-        runs=3000,
-    )
+@audited_runs(
+    "iterative: paid once",
+    pairs=_PAIRS[:1],
+    twins={"a twelfth of the noise": {"factor": 12}},
+    prepared=True,
+)
+def _paid_once(
+    epsilon: float, source: EntropySource, factor: int = 1
+) -> Callable[[gc.Graph], list[float]]:
+    """With a distinguisher that buys a noisy matrix at the start; see `_run`.
 
-
-def _paid_once(epsilon: float, source: EntropySource) -> Run:
-    """With a distinguisher that buys a noisy matrix at the start; see `_run`."""
+    That the parts add up to epsilon exactly is in tests/privacy.
+    """
     made = IterativeConstruction(
         learner=_LEARNERS["frieze-kannan"],
         distinguisher=ResponseRankOne(
             universe=UNIVERSE, distribution=noise_distribution("binary", epsilon=1.0)
         ),
-        calibration=PureOffline(universe=UNIVERSE, epsilon=epsilon, rounds=2),
+        calibration=PureOffline(universe=UNIVERSE, epsilon=factor * epsilon, rounds=2),
         grid=Grid(),
         refits=4,
     )
 
-    def run(graph: Graph) -> list[float]:
+    def run(graph: gc.Graph) -> list[float]:
         outcome = made.run(graph, source)
-        masks = [UNIVERSE.masks(cast(CutQuery, m.query)) for m in outcome.transcript]
+        masks = [UNIVERSE.masks(cast(gc.CutQuery, m.query)) for m in outcome.transcript]
         edge = np.array([bool(S[0] & T[1] | S[1] & T[0]) for S, T in masks])
-        total, of_edge = (
-            outcome.total_weight,
-            float(np.array([m.value for m in outcome.transcript]) @ edge),
-        )
-        shown = float(outcome.hypothesis.dense()[0, 1])
+        total, values = outcome.total_weight, np.array([m.value for m in outcome.transcript])
+        of_edge, shown = float(values @ edge), float(outcome.hypothesis.dense()[0, 1])
         return [total, of_edge, of_edge + total, float(edge.sum()), shown]
 
     return run
-
-
-@audited("iterative: paid once")
-def _paid_once_audit(epsilon: float) -> Audit:
-    """That the parts add up to epsilon exactly is in tests/privacy."""
-    return Sampled(
-        claim=Claim(epsilon),
-        pairs=_PAIRS[:1],
-        start=partial(_paid_once, epsilon),
-        twins={"a twelfth of the noise": partial(_paid_once, 12 * epsilon)},
-    )
 
 
 # The calibrations that users choose from.
@@ -210,13 +190,13 @@ LOOSE = (
 
 @lru_cache(maxsize=16)  # a search of some tenths of a second
 def tuned(
-    construction: str, calibration: str, epsilon: float, protection: Protect | None = None
+    construction: str, calibration: str, epsilon: float, protection: gc.Protect | None = None
 ) -> tuple[OfflineTuning, Claim]:
     """The tuning of a release as users make it, and what is promised for all changes together."""
-    delta, protect = 0.0 if calibration == "dr14" else _DELTA, protection or Protect()
-    graph, cuts = Graph([], [], vertices=_VERTICES), [CutQuery([k]) for k in range(8)]
+    delta, protect = 0.0 if calibration == "dr14" else _DELTA, protection or gc.Protect()
+    graph, cuts = gc.Graph([], [], vertices=_VERTICES), [gc.CutQuery([k]) for k in range(8)]
     task = Task.of(graph, cuts, epsilon=epsilon, delta=delta, protect=protect)
-    made = Learning(rule=construction, calibration=calibration).mechanism(task)
+    made = gc.Learning(rule=construction, calibration=calibration).mechanism(task)
     bound = made._update_bound(_VERTICES * (_VERTICES - 1) / 4, 0.0, made.learner)
     tuning = made.calibration.tune(bound, made.distinguisher, one=1.0, steps=1)
     if calibration in ("practical", "tight"):
@@ -261,24 +241,22 @@ def rounds_of(
         yield DistributionPair(f"lead {lead}", laws[0], laws[1], copies, beside)
 
 
-@audited(
+def _calibrated_twins(calibration: str) -> Twins:
+    """Half the noise shows only where composition is sharp."""
+    far = 2 if calibration == "dr14" else 12
+    less = "half the noise" if far == 2 else "a twelfth of the noise"
+    return {less: {"factor": far}, "continue after the cap": {"more": far**2}}
+
+
+@audited_laws(
     "iterative: {} calibration",
     CALIBRATIONS,
+    twins=_calibrated_twins,
+    claim=lambda *terms: tuned("multiplicative-weights", *terms)[1],
     unseen=lambda calibration: LOOSE if calibration in ("gru12", "nik17") else "",
 )
-def _calibration_audit(calibration: str, epsilon: float) -> Audit:
-    tuning, claim = tuned("multiplicative-weights", calibration, epsilon)
-    far = 2 if claim.delta == 0 else 12  # half the noise shows only where composition is sharp
-    return Enumerated(
-        claim=claim,
-        distributions=partial(rounds_of, tuning, claim),
-        twins={
-            "half the noise" if far == 2 else "a twelfth of the noise": partial(
-                rounds_of, tuning, claim, factor=far
-            ),
-            "continue after the cap": partial(rounds_of, tuning, claim, more=far**2),
-        },
-    )
+def _calibrated(calibration: str, epsilon: float, **broken: Any) -> Iterator[DistributionPair]:
+    return rounds_of(*tuned("multiplicative-weights", calibration, epsilon), **broken)
 
 
 # Lists of any linear queries, and of statistics (the median).
@@ -288,16 +266,14 @@ _LARGEST = 2.5  # the largest coefficient
 _LINEAR = QuestionList(
     Universe(2, 3),
     [
-        MatrixQuery(np.array([[0.0, 0.3, -0.7], [_LARGEST, 0.01, 0.0]])),
-        MatrixQuery(np.array([[0.1, 0.0, 0.2], [-_LARGEST, 0.5, 0.0]])),
+        gc.Query.matrix(np.array([[0.0, 0.3, -0.7], [_LARGEST, 0.01, 0.0]])),
+        gc.Query.matrix(np.array([[0.1, 0.0, 0.2], [-_LARGEST, 0.5, 0.0]])),
     ],
 )
-_RATINGS = Neighbours(
-    "the largest coefficient",
-    BipartiteGraph([], [], [], left=2, right=3, weight_cap=_CAP),
-    BipartiteGraph([1], [0], [_CAP], left=2, right=3, weight_cap=_CAP),
+_RATINGS = one_more(
+    "the largest coefficient", [1], [0], [_CAP], kind=gc.BipartiteGraph, weight_cap=_CAP
 )
-_STATISTICS = QuestionList(Universe(5), [GraphQuery("triangles"), CutQuery([3], [4])])
+_STATISTICS = QuestionList(Universe(5), [GraphQuery("triangles"), gc.CutQuery([3], [4])])
 
 
 def _list_tuning(listed: QuestionList, grid: Grid, epsilon: float) -> tuple[OfflineTuning, Claim]:
@@ -310,23 +286,39 @@ def _list_tuning(listed: QuestionList, grid: Grid, epsilon: float) -> tuple[Offl
     return tuning, Claim(rest.cost.rho or 0.0, kind="rho")
 
 
+_LISTS: dict[str, tuple[QuestionList, Neighbours, str, float]] = {
+    "other queries": (_LINEAR, _RATINGS, "coefficients not divided by the largest", _LARGEST),
+    "median": (_STATISTICS, ALL_EDGES[0], "triangles with the noise of cuts", 3.0),
+}
+
+
+def _list_claim(name: str, epsilon: float) -> Claim:
+    listed, pair, *_ = _LISTS[name]
+    return _list_tuning(listed, Grid.of(pair.first), epsilon)[1]
+
+
+@audited_laws(
+    "iterative: {}",
+    _LISTS,
+    twins=lambda name: {
+        "half the noise": {"choices": 2, "answers": 2},
+        "choices taken for monotone": {"choices": 2},
+        _LISTS[name][2]: {"answers": _LISTS[name][3]},
+    },
+    claim=_list_claim,
+)
 def _list_rounds(
-    listed: QuestionList,
-    pair: Neighbours,
-    epsilon: float,
-    *,
-    choices: float = 1,
-    answers: float = 1,
+    name: str, epsilon: float, choices: float = 1, answers: float = 1
 ) -> Iterator[DistributionPair]:
     """All choices and all answers, from the list's own scores and counts on both neighbours.
 
     Args:
-        listed: the list.
-        pair: the neighbours.
+        name: of the list.
         epsilon: of the release.
         choices: factor of the rate of the choices; 1 keeps the promise.
         answers: factor of what an answer moves by; likewise.
     """
+    listed, pair, *_ = _LISTS[name]
     grid = Grid.of(pair.first)
     tuning, _ = _list_tuning(listed, grid, epsilon)
     finder, noise = tuning.distinguisher, tuning.noise
@@ -334,18 +326,9 @@ def _list_rounds(
         raise TypeError("a list is searched by the exponential mechanism")
     scoring, rate = finder.scoring, float(finder.scoring.rate(finder.epsilon)) * choices
     first, second = (listed.scored(graph, scoring) for graph in (pair.first, pair.second))
-    moved = (second - first).astype(np.float64)
-    both = np.concatenate([moved, -moved])
     change = max(_change(listed, each, pair, grid) for each in listed) * answers
-    measured = normal_pair(float(noise.parameter), change)
-    # Half way between the neighbours all signed questions are as likely as each other.
-    yield DistributionPair(
-        pair.name,
-        softmax(-both / 2, rate),
-        softmax(both / 2, rate),
-        _ROUNDS,
-        (replace(measured, copies=_ROUNDS),),
-    )
+    measured = replace(normal_pair(float(noise.parameter), change), copies=_ROUNDS)
+    yield half_way(pair.name, second - first, rate, copies=_ROUNDS, beside=(measured,))
 
 
 def _change(listed: QuestionList, own: Question, pair: Neighbours, grid: Grid) -> int:
@@ -353,31 +336,10 @@ def _change(listed: QuestionList, own: Question, pair: Neighbours, grid: Grid) -
     return abs(counts[1] - counts[0])
 
 
-_LISTS: dict[str, tuple[QuestionList, Neighbours, str, float]] = {
-    "other queries": (_LINEAR, _RATINGS, "coefficients not divided by the largest", _LARGEST),
-    "median": (_STATISTICS, ALL_EDGES[0], "triangles with the noise of cuts", 3.0),
-}
-
-
-@audited("iterative: {}", _LISTS)
-def _list_audit(name: str, epsilon: float) -> Audit:
-    listed, pair, twin, factor = _LISTS[name]
-    run = partial(_list_rounds, listed, pair, epsilon)
-    return Enumerated(
-        claim=_list_tuning(listed, Grid.of(pair.first), epsilon)[1],
-        distributions=run,
-        twins={
-            "half the noise": partial(run, choices=2, answers=2),
-            "choices taken for monotone": partial(run, choices=2),
-            twin: partial(run, answers=factor),
-        },
-    )
-
-
 # The query release game.
 
 # Both have the pair that changes, so all four signed cuts move.
-_BOTH = CutList(UNIVERSE, [CutQuery([2], [3]), CutQuery([2], [0, 1, 3])])
+_BOTH = gc.CutList(UNIVERSE, [gc.CutQuery([2], [3]), gc.CutQuery([2], [0, 1, 3])])
 _OF_SUMS = ((2 * _ROUNDS - 1) * _ROUNDS / 6) ** 0.5  # deviation of sums of gains over one gain's
 _TOTAL, _OFF = 3.0, 1.5  # public stand-ins for what is bought
 _HIDE = 0.95  # of a list of two cuts: scores are cut from the third round on
@@ -391,35 +353,36 @@ def game_of(
         queries=_BOTH,
         grid=Grid(),
         calibration=PracticalOffline(epsilon=epsilon, delta=_DELTA),
-        game=Game(player=player, rounds=_ROUNDS, hide_queries=hide),
+        game=gc.Game(player=player, rounds=_ROUNDS, hide_queries=hide),
     )
     *_, rest = game.calibration.with_total(game.grid.sensitivity)
     return game, game.tune(_TOTAL, _OFF, rest), Claim(rest.cost.rho or 0.0, kind="rho")
 
 
-def paths(game: PlayerGame, tuning: GameTuning, graph: Graph, factor: float) -> list[float]:
-    """The chance of every sequence of draws, from the game's own scores and plays."""
+def paths(
+    game: PlayerGame, tuning: GameTuning, graph: gc.Graph, factor: float = 1.0
+) -> Iterator[tuple[float, FloatMatrix]]:
+    """The chance of every sequence of draws, from the game's own scores, and its plays' sum."""
     true = game.queries.counts(graph, game.grid) * game.scoring.substeps
-    rate, found = float(tuning.rate) * factor, []
+    rate = float(tuning.rate) * factor
     for drawn in itertools.product(range(2 * len(game.queries)), repeat=tuning.rounds):
         data, chance = game.data_player(_TOTAL, tuning.rounds), 1.0
-        plays = np.zeros(UNIVERSE.shape)
+        plays = np.zeros(game.queries.universe.shape)
         for number, index in enumerate(drawn):
             chance *= softmax(game.scores(true, plays, number, tuning.reach), rate)[index]
             plays += data([game.signed(index)])
-        found.append(chance)
-    return found
+        yield chance, plays
 
 
 def _game_laws(
-    player: str, epsilon: float, hide: float | None, draws: float, test: float = 1.0
+    hide: float | None, player: str, epsilon: float, draws: float = 1.0, test: float = 1.0
 ) -> Iterator[DistributionPair]:
     """All draws of a game, and beside them the test: its choice at its worst, and its answer.
 
     Args:
+        hide: what a game that hides its list has in place of a test.
         player: who has no regret.
         epsilon: of the game.
-        hide: what a game that hides its list has in place of a test.
         draws: factor of the rate of the draws; 1 keeps the promise.
         test: likewise of the test.
     """
@@ -430,107 +393,96 @@ def _game_laws(
     beside: tuple[DistributionPair, ...] = ()
     if finder is not None and noise is not None:
         rate = float(finder.scoring.rate(finder.epsilon)) * finder.scoring.sensitivity * test
-        both = np.array([1.0, -1.0])
-        choice = DistributionPair("", softmax(-both / 2, rate), softmax(both / 2, rate))
+        choice = half_way("", np.ones(1), rate)
         beside = (choice, normal_pair(float(noise.parameter) / test**2, 1.0))
     for pair in HEAVY_OR_NOT:
-        laws = [np.array(paths(game, tuning, g, draws)) for g in (pair.first, pair.second)]
-        yield DistributionPair(pair.name, laws[0], laws[1], beside=beside)
+
+        def law(graph: gc.Graph) -> list[float]:
+            return [chance for chance, _ in paths(game, tuning, graph, draws)]
+
+        yield DistributionPair.of(pair, law, beside=beside)
 
 
-def _game_audit(hide: float | None, player: str, epsilon: float) -> Audit:
-    laws = partial(_game_laws, player, epsilon, hide)
-    return Enumerated(
-        claim=game_of(player, epsilon, hide)[2],
-        distributions=partial(laws, 1.0),
+for _hide, _name in (
+    (None, "iterative: player {}"),
+    (_HIDE, "iterative: player {}, queries hidden"),
+):
+    audited_laws(
+        _name,
+        PLAYERS[1:],
         twins={
-            "half the noise": partial(laws, 2.0, 2.0),
-            "sums scored as one round": partial(laws, _OF_SUMS),
+            "half the noise": {"draws": 2.0, "test": 2.0},
+            "sums scored as one round": {"draws": _OF_SUMS},
         },
-    )
-
-
-audited("iterative: player {}", PLAYERS[1:], covers="player: {}")(partial(_game_audit, None))
-audited("iterative: player {}, queries hidden", PLAYERS[1:])(partial(_game_audit, _HIDE))
+        claim=lambda player, epsilon, hide=_hide: game_of(player, epsilon, hide)[2],
+        covers="player: {}",
+    )(partial(_game_laws, _hide))
 
 
 # A release as a distinguisher.
 
 
-def _released(epsilon: float, releases: int, source: EntropySource) -> Run:
+@audited_runs(
+    "distinguisher: released",
+    pairs=HEAVY_OR_NOT,
+    twins={
+        "a third of the noise": {"factor": 3},
+        "released in each round, paid once": {"releases": 3},
+    },
+    runs=12_000,
+)
+def _released(
+    epsilon: float, graph: gc.Graph, source: EntropySource, factor: int = 1, releases: int = 1
+) -> list[float]:
     """What a release answers: the edge, the larger cut, and both together."""
-    of = Released(queries=CUTS, distribution=noise_distribution("binary", epsilon=epsilon))
-
-    def run(graph: Graph) -> list[float]:
-        answers = np.mean([of.answers(graph, source) for _ in range(releases)], axis=0)
-        return [float(answers[0]), float(answers.sum())]
-
-    return run
-
-
-@audited("distinguisher: released")
-def _released_audit(epsilon: float) -> Audit:
-    return Sampled(
-        claim=Claim(epsilon),
-        pairs=HEAVY_OR_NOT,
-        start=partial(_released, epsilon, 1),
-        twins={
-            "a third of the noise": partial(_released, 3 * epsilon, 1),
-            "released in each round, paid once": partial(_released, epsilon, 3),
-        },
-        runs=12_000,
-    )
+    of = Released(queries=CUTS, distribution=noise_distribution("binary", epsilon=factor * epsilon))
+    answers = np.mean([of.answers(graph, source) for _ in range(releases)], axis=0)
+    return [float(answers[0]), float(answers.sum())]
 
 
 # A few answers at once, of which one pair changes all.
 
-_FEW = [CutQuery([0]), CutQuery([0, 2]), CutQuery([0], [1])]  # the pair (0, 1) is in all of them
-_OF_FEW = (
-    _FIRST_PAIR,
-    Neighbours(
-        "among others", Graph([2, 0], [3, 2], vertices=4), Graph([2, 0, 0], [3, 2, 1], vertices=4)
-    ),
+_FEW = [gc.CutQuery([0]), gc.CutQuery([0, 2]), gc.CutQuery([0], [1])]  # (0, 1) is in all of them
+
+
+@audited_runs(
+    "answers: {}",
+    NORMS,
+    pairs=(FIRST_PAIR, one_more("among others", [2, 0, 0], [3, 2, 1])),
+    twins={
+        "a third of the noise": {"factor": 3},
+        "the noise of one answer for each": {"columns": np.eye(3, dtype=np.int64)},
+    },
+    runs=12_000,
+    prepared=True,
 )
-
-
 def _answers(
-    norm: str, epsilon: float, factor: int, columns: Sequence[Any] | None, source: EntropySource
-) -> Run:
+    norm: str,
+    epsilon: float,
+    source: EntropySource,
+    factor: int = 1,
+    columns: IntMatrix | None = None,
+) -> Callable[[gc.Graph], list[float]]:
     """All answers, their sum and the least of them.
 
     Args:
         norm: of the noise.
         epsilon: that is promised.
+        source: of the noise.
         factor: of the rate; 1 keeps the promise.
         columns: that the noise is made for; None for those of the cuts.
-        source: of the noise.
     """
-    task = Task.of(_EMPTY, _FEW, epsilon=epsilon)
-    listed = CutList(task.universe, _FEW)
+    task = Task.of(EMPTY, _FEW, epsilon=epsilon)
+    listed = gc.CutList(task.universe, _FEW)
     made = Answers(noise=norm).laws(task, listed)[norm]
     rate = made.noise.rate * factor
     noise = replace(made.noise, rate=rate)
     if columns is not None:
-        noise = KNormNoise.of_columns(np.array(columns, dtype=np.int64), rate, norm=norm)
+        noise = KNormNoise.of_columns(columns, rate, norm=norm)
     law = replace(made, noise=noise)
 
-    def run(graph: Graph) -> list[float]:
+    def run(graph: gc.Graph) -> list[float]:
         values = law.measure(listed, graph, source)
         return [*values, sum(values), min(values), max(values)]
 
     return run
-
-
-@audited("answers: {}", NORMS)
-def _answers_audit(norm: str, epsilon: float) -> Audit:
-    single = [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
-    return Sampled(
-        claim=Claim(epsilon),
-        pairs=_OF_FEW,
-        start=partial(_answers, norm, epsilon, 1, None),
-        twins={
-            "a third of the noise": partial(_answers, norm, epsilon, 3, None),
-            "the noise of one answer for each": partial(_answers, norm, epsilon, 1, single),
-        },
-        runs=12_000,
-    )

@@ -9,17 +9,17 @@ from functools import partial
 
 import numpy as np
 
-from graphcuts_dp.arrays import FloatVector
+import graphcuts_dp as gc
+from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.estimate.noisy_matrix import NOISES, NoisyMatrix, noise_distribution
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
-from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
 from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.privacy.noise import EntropySource, SeededEntropy
-from graphcuts_dp.release.releases import release_graph
 from graphcuts_dp.synth.methods import FIT_NAMES
 from scripts.benchmark.baselines import BASELINES, chung_lu, noisy_degrees
-from tests.audits.base import Audit, Sampled, audited
+from tests.audits.base import Audit, Sampled, Twins, audited, audited_runs
 from tests.audits.graphs import (
     BIPARTITE,
     DIRECTED,
@@ -89,7 +89,7 @@ def seed_reused_after_fork(distribution: NoiseDistribution, source: EntropySourc
         seed = seed_of(source)
         first, second = (
             released(randomized_response(data, distribution, SeededEntropy(seed)))
-            for data in (Graph([], [], vertices=4), graph)
+            for data in (gc.Graph([], [], vertices=4), graph)
         )
         return second - first
 
@@ -123,7 +123,7 @@ def sensitivity_one(distribution: NoiseDistribution, source: EntropySource) -> R
     factor = distribution.unit / sound.unit if distribution.name == "laplace" else 1.0
 
     def twin(graph: AnyGraph) -> FloatVector:
-        uncapped = Graph(graph.rows, graph.columns, graph.weights * factor, vertices=4)
+        uncapped = gc.Graph(graph.rows, graph.columns, graph.weights * factor, vertices=4)
         return released(randomized_response(uncapped, sound, source))
 
     return twin
@@ -135,7 +135,7 @@ def clipped_before_noise(distribution: NoiseDistribution, source: EntropySource)
     def twin(graph: AnyGraph) -> FloatVector:
         cap = float(graph.weights.max())
         own = noise_distribution("laplace", epsilon=distribution.epsilon, weight_cap=cap)
-        private = Graph(graph.rows, graph.columns, graph.weights, vertices=4, weight_cap=cap)
+        private = gc.Graph(graph.rows, graph.columns, graph.weights, vertices=4, weight_cap=cap)
         return released(randomized_response(private, own, source)) * own.unit
 
     return twin
@@ -218,31 +218,25 @@ def _every_kind(kind: str, epsilon: float) -> Audit:
 
 # Fits.
 
-Run = Callable[[Graph], FloatVector]
 _RUNS = {"game": 200, "maximum-entropy": 1200, "auto": 1200}  # the others are faster
 
 
-def _fitted(fit: str, peeks: bool, epsilon: float, source: EntropySource) -> Run:
+@audited_runs(
+    "fit: {}",
+    FIT_NAMES,
+    pairs=(LAST_PAIR,),
+    twins={"isolated vertices left alone": {"peeks": True}},
+    runs=lambda fit: _RUNS.get(fit, 2000),
+    slow=True,
+)
+def _fitted(
+    fit: str, epsilon: float, graph: gc.Graph, source: EntropySource, peeks: bool = False
+) -> FloatVector:
     """If it peeks, vertices that are isolated in the private graph stay isolated."""
-
-    def run(graph: Graph) -> FloatVector:
-        made = quietly(release_graph, graph, epsilon=epsilon, fit=fit, seed=seed_of(source))
-        dense = made.noisy.estimate() if fit == "none" else made.graph.dense()
-        kept = graph.dense().any(axis=1) if peeks else np.ones(4, dtype=bool)
-        return (dense * np.logical_and.outer(kept, kept))[_PAIRS]
-
-    return run
-
-
-@audited("fit: {}", FIT_NAMES, slow=True)
-def _fit(fit: str, epsilon: float) -> Audit:
-    return Sampled(
-        claim=Claim(epsilon),
-        pairs=(LAST_PAIR,),
-        start=partial(_fitted, fit, False, epsilon),
-        twins={"isolated vertices left alone": partial(_fitted, fit, True, epsilon)},
-        runs=_RUNS.get(fit, 2000),
-    )
+    made = quietly(gc.release_graph, graph, epsilon=epsilon, fit=fit, seed=seed_of(source))
+    dense = made.noisy.estimate() if fit == "none" else made.graph.dense()
+    kept = graph.dense().any(axis=1) if peeks else np.ones(4, dtype=bool)
+    return (dense * np.logical_and.outer(kept, kept))[_PAIRS]
 
 
 # Baselines.
@@ -251,76 +245,61 @@ _ROUNDS = 10  # noisy degrees of four vertices seldom fit a graph: do not wait f
 _CHUNG_LU = "noisy degrees, Chung-Lu"
 
 
-def _baseline(name: str, epsilon: float, source: EntropySource) -> Run:
-    def run(graph: Graph) -> FloatVector:
-        matrix = BASELINES[name](graph, epsilon=epsilon, seed=seed_of(source)).matrix[_PAIRS]
-        return np.append(matrix, matrix.sum())
-
-    return run
+def _with_sum(matrix: FloatMatrix) -> FloatVector:
+    return np.append(matrix[_PAIRS], matrix[_PAIRS].sum())
 
 
-def _chung_lu(peeks: bool, epsilon: float, source: EntropySource) -> Run:
+def _chung_lu(epsilon: float, graph: gc.Graph, source: EntropySource, peeks: bool) -> FloatVector:
     """The baseline with fewer rounds: post-processing, the same noise."""
-
-    def run(graph: Graph) -> FloatVector:
-        degrees = noisy_degrees(graph, Fraction(epsilon), source)
-        if peeks:
-            degrees = np.where(graph.dense().any(axis=1), degrees, 0)
-        matrix = chung_lu(degrees, max_rounds=_ROUNDS)[_PAIRS]
-        return np.append(matrix, matrix.sum())
-
-    return run
+    degrees = noisy_degrees(graph, Fraction(epsilon), source)
+    if peeks:
+        degrees = np.where(graph.dense().any(axis=1), degrees, 0)
+    return _with_sum(chung_lu(degrees, max_rounds=_ROUNDS))
 
 
-def _true_count(epsilon: float, source: EntropySource) -> Run:
+def _true_count(_: str, epsilon: float, graph: gc.Graph, source: EntropySource) -> FloatVector:
     """The m largest noisy entries, m being the true number of edges."""
     distribution = noise_distribution("laplace", epsilon=epsilon, weight_cap=1.0)
-
-    def run(graph: Graph) -> FloatVector:
-        noisy = randomized_response(graph, distribution, source).estimate()[_PAIRS]
-        kept = noisy >= np.sort(noisy)[::-1][len(graph.rows) - 1] if len(graph.rows) else noisy > 99
-        return np.append(kept, kept.sum()).astype(np.float64)
-
-    return run
+    noisy = randomized_response(graph, distribution, source).estimate()[_PAIRS]
+    kept = noisy >= np.sort(noisy)[::-1][len(graph.rows) - 1] if len(graph.rows) else noisy > 99
+    return np.append(kept, kept.sum()).astype(np.float64)
 
 
-def _raw_count(_epsilon: float, _source: EntropySource) -> Run:
-    return lambda graph: np.full(7, len(graph.rows) / 6, dtype=np.float64)
+def _raw_count(_: str, _epsilon: float, graph: gc.Graph, _source: EntropySource) -> FloatVector:
+    return np.full(7, len(graph.rows) / 6, dtype=np.float64)
 
 
-def _clipped_at_true_degrees(epsilon: float, source: EntropySource) -> Run:
+def _clipped_at_true_degrees(
+    _: str, epsilon: float, graph: gc.Graph, source: EntropySource
+) -> FloatVector:
     distribution = noise_distribution("binary", epsilon=epsilon, weight_cap=1.0)
-
-    def run(graph: Graph) -> FloatVector:
-        noisy = randomized_response(graph, distribution, source).estimate()
-        bound = np.minimum.outer(*[graph.dense().sum(axis=1)] * 2)
-        clipped: FloatVector = np.clip(noisy, 0, bound)[_PAIRS]
-        return clipped
-
-    return run
+    noisy = randomized_response(graph, distribution, source).estimate()
+    bound = np.minimum.outer(*[graph.dense().sum(axis=1)] * 2)
+    clipped: FloatVector = np.clip(noisy, 0, bound)[_PAIRS]
+    return clipped
 
 
-def _a_quarter(epsilon: float, source: EntropySource) -> Run:
-    return _baseline("raw matrix", 4 * epsilon, source)
-
-
-_BROKEN: dict[str, tuple[str, Callable[[float, EntropySource], Run]]] = {
-    "raw matrix": ("a quarter of the noise", _a_quarter),
-    "elementwise clip": ("clipped at true degrees", _clipped_at_true_degrees),
-    "density only": ("m used raw", _raw_count),
-    _CHUNG_LU: ("isolated vertices left alone", partial(_chung_lu, True)),
-    "top-m filter": ("m used raw", _true_count),
+_BROKEN: dict[str, Twins] = {
+    "raw matrix": {"a quarter of the noise": {"factor": 4}},
+    "elementwise clip": {"clipped at true degrees": _clipped_at_true_degrees},
+    "density only": {"m used raw": _raw_count},
+    _CHUNG_LU: {"isolated vertices left alone": {"peeks": True}},
+    "top-m filter": {"m used raw": _true_count},
 }
 
 
-@audited("baseline: {}", BASELINES)
-def _baselines(name: str, epsilon: float) -> Audit:
-    broken, twin = _BROKEN[name]
-    made = partial(_chung_lu, False) if name == _CHUNG_LU else partial(_baseline, name)
-    return Sampled(
-        claim=Claim(epsilon),
-        pairs=(LAST_PAIR, HUB),
-        start=partial(made, epsilon),
-        twins={broken: partial(twin, epsilon)},
-        runs=4000,
-    )
+@audited_runs(
+    "baseline: {}", BASELINES, pairs=(LAST_PAIR, HUB), twins=_BROKEN.__getitem__, runs=4000
+)
+def _baseline(
+    name: str,
+    epsilon: float,
+    graph: gc.Graph,
+    source: EntropySource,
+    factor: int = 1,
+    peeks: bool = False,
+) -> FloatVector:
+    if name == _CHUNG_LU:
+        return _chung_lu(epsilon, graph, source, peeks)
+    made = BASELINES[name](graph, epsilon=factor * epsilon, seed=seed_of(source))
+    return _with_sum(made.matrix)

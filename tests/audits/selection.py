@@ -6,7 +6,7 @@ distributions is tested by themselves. The others run.
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -15,33 +15,37 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+import graphcuts_dp as gc
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.evaluation.audit import Claim, Draw, Neighbours
-from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.offline import lists
 from graphcuts_dp.offline.distinguisher import ExactCuts, Exponential
 from graphcuts_dp.offline.lists import Steps
-from graphcuts_dp.offline.methods import release_iteratively
-from graphcuts_dp.offline.query_lists import CutList
 from graphcuts_dp.offline.rank_one import PowerRankOne, ResponseRankOne
-from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, MatrixQuery
+from graphcuts_dp.pairs.queries import LinearQuery
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.noise import EntropySource, SeededEntropy, sample_geometric
 from scripts.figures.gaussian_rank_one import GaussianRankOne
-from tests.audits.base import Audit, Enumerated, Sampled, audited
-from tests.audits.graphs import seed_of
-from tests.audits.losses import DistributionPair, normal_pair, softmax
+from tests.audits.base import (
+    Audit,
+    Sampled,
+    audited,
+    audited_laws,
+    audited_runs,
+    claimed_for,
+    claimed_rho,
+)
+from tests.audits.graphs import LAST_PAIR, one_more, seed_of
+from tests.audits.losses import DistributionPair, half_way, normal_pair, softmax
 
 UNIVERSE = Universe(4)
-QUERIES = CutList(UNIVERSE, [CutQuery([2], [3]), CutQuery([0], [1, 2, 3])])
+QUERIES = gc.CutList(UNIVERSE, [gc.CutQuery([2], [3]), gc.CutQuery([0], [1, 2, 3])])
 START = DenseHypothesis.constant(UNIVERSE, 0.0)
-_STAR = Graph([0, 0, 0], [1, 2, 3], vertices=4)
 PAIRS = (
-    Neighbours("beside a heavy cut", _STAR, Graph([0, 0, 0, 2], [1, 2, 3, 3], vertices=4)),
-    Neighbours("nothing else", Graph([], [], vertices=4), Graph([2], [3], vertices=4)),
+    one_more("beside a heavy cut", [0, 0, 0, 2], [1, 2, 3, 3]),
+    replace(LAST_PAIR, name="nothing else"),
 )
 
 
@@ -69,50 +73,49 @@ def choice_probabilities(scores: npt.ArrayLike, rate: Fraction | float) -> Float
 
 
 # Two cuts with the pair: one has a small score that grows, the other a large one that shrinks.
-_BOTH = CutList(UNIVERSE, [CutQuery([2], [3]), CutQuery([2], [0, 1, 3])])
+_BOTH = gc.CutList(UNIVERSE, [gc.CutQuery([2], [3]), gc.CutQuery([2], [0, 1, 3])])
 _HEAVY = DenseHypothesis(
     UNIVERSE, 4.0 * np.array([[0, 0, 1, 0], [0, 0, 1, 0], [1, 1, 0, 0], [0, 0, 0, 0]])
 )
 
 
-def _exponential_distributions(epsilon: Fraction, factor: float) -> Iterator[DistributionPair]:
+def _exponential(epsilon: Fraction, factor: float) -> Iterator[DistributionPair]:
     of = Exponential(queries=QUERIES, epsilon=epsilon)
     rate = float(of.scoring.rate(epsilon)) * of.scoring.substeps * factor
     for pair, (queries, start) in itertools.product(PAIRS, ((QUERIES, START), (_BOTH, _HEAVY))):
-        distributions = []
-        for graph in (pair.first, pair.second):
+
+        def law(
+            graph: gc.Graph, queries: gc.CutList = queries, start: DenseHypothesis = start
+        ) -> FloatVector:
             gaps = np.asarray(queries.counts(graph, of.grid)) - queries.answers(start)
-            distributions.append(softmax(np.concatenate([gaps, -gaps]), rate))
-        yield DistributionPair(pair.name, distributions[0], distributions[1])
+            return softmax(np.concatenate([gaps, -gaps]), rate)
+
+        yield DistributionPair.of(pair, law)
 
 
-def _exact_cuts_distributions(epsilon: Fraction, factor: float) -> Iterator[DistributionPair]:
+def _exact_cuts(epsilon: Fraction, factor: float) -> Iterator[DistributionPair]:
     """Of all cuts between disjoint sets, with both signs."""
     of = ExactCuts(universe=UNIVERSE, epsilon=epsilon)
     rate = float(of.scoring.rate(epsilon)) * factor
     places = np.array(list(itertools.product((0, 1, 2), repeat=4)))
     S, T = (places == 1).astype(np.int64), (places == 2).astype(np.int64)
     for pair, start in itertools.product(PAIRS, (START, _HEAVY)):
-        distributions = []
-        for graph in (pair.first, pair.second):
+
+        def law(graph: gc.Graph, start: DenseHypothesis = start) -> FloatVector:
             gaps = of.counted(graph) - of.scoring.rounded(start.dense())
             cuts = np.einsum("ki,ij,kj->k", S, gaps, T)
-            distributions.append(softmax(np.concatenate([cuts, -cuts]), rate))
-        yield DistributionPair(pair.name, distributions[0], distributions[1])
+            return softmax(np.concatenate([cuts, -cuts]), rate)
+
+        yield DistributionPair.of(pair, law)
 
 
-_CHOICES = {"exponential": _exponential_distributions, "exact-cuts": _exact_cuts_distributions}
+_CHOICES = {"exponential": _exponential, "exact-cuts": _exact_cuts}
 
 
-@audited("distinguisher: {}", _CHOICES)
-def _choice_audit(name: str, epsilon: float) -> Audit:
+@audited_laws("distinguisher: {}", _CHOICES, twins={"sensitivity 1 for 2": {"factor": 2}})
+def _choices(name: str, epsilon: float, factor: float = 1) -> Iterable[DistributionPair]:
     """Twice the rate: a sensitivity of 1 for 2, or scores taken for moving in one direction."""
-    laws = partial(_CHOICES[name], Fraction(epsilon))
-    return Enumerated(
-        claim=Claim(epsilon),
-        distributions=partial(laws, 1),
-        twins={"sensitivity 1 for 2": partial(laws, 2)},
-    )
+    return _CHOICES[name](Fraction(epsilon), factor)
 
 
 # Rank-one distinguishers: many pairs of one large graph are so many runs.
@@ -128,7 +131,7 @@ def _entries(make: Callable[[Universe], Any], source: EntropySource) -> Draw:
         n = math.ceil((1 + math.sqrt(1 + 8 * count)) / 2)
         rows, columns = np.triu_indices(n, 1)
         kept = slice(None if full else 0)
-        graph = Graph(rows[kept], columns[kept], vertices=n)
+        graph = gc.Graph(rows[kept], columns[kept], vertices=n)
         noisy = make(Universe(n)).noisy(graph, source)[rows, columns]
         return np.asarray(noisy[:count, None], dtype=np.float64)
 
@@ -167,7 +170,7 @@ def _products(rho: float, reused: bool, source: EntropySource) -> Draw:
         rows = ends if full else ends[:0]
         universe = Universe(2 * count)
         of = PowerRankOne(universe=universe, rho=rho, delta=1e-6, steps=1)
-        search = of.begin(Graph(rows, rows + 1, vertices=2 * count), source)
+        search = of.begin(gc.Graph(rows, rows + 1, vertices=2 * count), source)
         seed = seed_of(source)
         found: Any = []
         for turn in (1, -1):
@@ -183,18 +186,24 @@ def _products(rho: float, reused: bool, source: EntropySource) -> Draw:
     return draw
 
 
-_JOINED = Graph([0], [1], vertices=2), Graph([], [], vertices=2)
-_EDGE = (Neighbours("one edge", *_JOINED),)
+_EDGE = (one_more("one edge", [0], [1], vertices=2),)
 
 
-def _certified(rho: float, times: int, source: EntropySource) -> Any:
+@audited_runs(
+    "distinguisher: power-rank-one-certified",
+    pairs=_EDGE,
+    twins={"half the noise": {"factor": 2}, "bought sixteen times": {"times": 16}},
+    claim=claimed_rho,
+    prepared=True,
+)
+def _certified(epsilon: float, source: EntropySource, factor: int = 1, times: int = 1) -> Any:
     """The quotient of a certificate, which has a tenth of its budget: the mean of so many."""
-    universe = Universe(2)
-    of = PowerRankOne(universe=universe, rho=1.0, delta=1e-6, certificate=10 * rho)
+    rho = (factor * epsilon) ** 2 / 2
+    of = PowerRankOne(universe=Universe(2), rho=1.0, delta=1e-6, certificate=10 * rho)
     both, nothing = np.ones(2), np.zeros((2, 2))
-    ready = {id(each): of.begin(each, source) for each in _JOINED}
+    ready = {id(each): of.begin(each, source) for each in (_EDGE[0].first, _EDGE[0].second)}
 
-    def run(graph: Graph) -> npt.NDArray[np.float64]:
+    def run(graph: gc.Graph) -> npt.NDArray[np.float64]:
         bought = ready[id(graph)]
         seen = [bought.quotient(both, both, nothing, source)[0] for _ in range(times)]
         return np.array([np.mean([pair.gap * pair.left[0] for pair in seen])])
@@ -202,46 +211,20 @@ def _certified(rho: float, times: int, source: EntropySource) -> Any:
     return run
 
 
-@audited("distinguisher: power-rank-one-certified")
-def _certificate_audit(epsilon: float) -> Audit:
-    rho = epsilon**2 / 2
-    return Sampled(
-        claim=Claim(rho, kind="rho"),
-        pairs=_EDGE,
-        start=partial(_certified, rho, 1),
-        twins={
-            "half the noise": partial(_certified, 4 * rho, 1),
-            "bought four times": partial(_certified, rho, 4),
-        },
-    )
-
-
-def _called(rho: float, source: EntropySource) -> Callable[[Graph], list[float]]:
-    """What a call says: whether the cut that it finds holds the edge, and its sign."""
-    universe = Universe(2)
-    of = PowerRankOne(universe=universe, rho=rho, delta=1e-6, steps=1)
-    hypothesis = DenseHypothesis.constant(universe, 0.5)
-
-    def run(graph: Graph) -> list[float]:
-        found = of.begin(graph, source).find(hypothesis, source)
-        S, T = universe.masks(cast(CutQuery, found.query))
-        return [float(found.sign or 0) * float(S[0] & T[1] | S[1] & T[0])]
-
-    return run
-
-
-@audited(
+@audited_runs(
     "distinguisher: power-rank-one, calls",
+    pairs=_EDGE,
+    twins={"an eighth of the noise": {"factor": 8}},
+    claim=claimed_rho,
     unseen="Which cut is found, and its sign, is a small part of what its products tell.",
 )
-def _call_audit(epsilon: float) -> Audit:
-    rho = epsilon**2 / 2
-    return Sampled(
-        claim=Claim(rho, kind="rho"),
-        pairs=_EDGE,
-        start=partial(_called, rho),
-        twins={"an eighth of the noise": partial(_called, 64 * rho)},
-    )
+def _called(epsilon: float, graph: gc.Graph, source: EntropySource, factor: int = 1) -> list[float]:
+    """What a call says: whether the cut that it finds holds the edge, and its sign."""
+    universe, rho = Universe(2), (factor * epsilon) ** 2 / 2
+    of = PowerRankOne(universe=universe, rho=rho, delta=1e-6, steps=1)
+    found = of.begin(graph, source).find(DenseHypothesis.constant(universe, 0.5), source)
+    S, T = universe.masks(cast(gc.CutQuery, found.query))
+    return [float(found.sign or 0) * float(S[0] & T[1] | S[1] & T[0])]
 
 
 @audited("distinguisher: {}-rank-one", ("response", "gaussian", "power"))
@@ -271,31 +254,27 @@ def _matrix_audit(kind: str, epsilon: float) -> Audit:
 # The net mechanism: every graph of three or four vertices and each of its neighbours.
 
 
-def _graphs(n: int) -> Iterator[Graph]:
+def _graphs(n: int) -> Iterator[gc.Graph]:
     rows, columns = np.triu_indices(n, 1)
     for bits in itertools.product([0, 1], repeat=len(rows)):
         used = np.array(bits, dtype=bool)
-        yield Graph(rows[used], columns[used], vertices=n)
+        yield gc.Graph(rows[used], columns[used], vertices=n)
 
 
 def _all_cuts(n: int) -> list[LinearQuery]:
     """Each cut once: the side without vertex 0."""
     sides = itertools.product([False, True], repeat=n - 1)
-    return [CutQuery(np.array([False, *side])) for side in sides if any(side)]
+    return [gc.CutQuery(np.array([False, *side])) for side in sides if any(side)]
 
 
-_WEIGHTED: Sequence[LinearQuery] = [MatrixQuery(np.array([[0, 2, 1], [0, 0, -1], [0, 0, 0]]))]
+_WEIGHTED: Sequence[LinearQuery] = [gc.Query.matrix(np.array([[0, 2, 1], [0, 0, -1], [0, 0, 0]]))]
 
 
 def _net_distributions(
-    n: int,
-    queries: Sequence[LinearQuery],
-    epsilon: Fraction,
-    factor: int,
-    moves: int | None = None,
+    n: int, queries: Sequence[LinearQuery], rate: float, moves: int | None
 ) -> Iterator[DistributionPair]:
     public = lists._Net(Universe(n), queries, None, 0.0)
-    rate = factor * epsilon / (2 * (moves or public.sensitivity))
+    rate /= 2 * (moves or public.sensitivity)
     distributions = [choice_probabilities(public.scores(graph), rate) for graph in _graphs(n)]
     for i, pair in itertools.product(range(len(distributions)), range(n * (n - 1) // 2)):
         j = i ^ (1 << pair)
@@ -306,124 +285,91 @@ def _net_distributions(
 _NETS = {"net": 3, "net, four vertices": 4}
 
 
-@audited("{}", _NETS, covers="release: {}")
-def _net_audit(name: str, epsilon: float) -> Audit:
-    n, exact = _NETS[name], Fraction(epsilon)
-    cuts = partial(_net_distributions, n, _all_cuts(n), exact)
-    weighted = partial(_net_distributions, 3, _WEIGHTED, exact)
-    return Enumerated(
-        claim=Claim(epsilon),
-        distributions=lambda: itertools.chain(cuts(1), weighted(1)),
-        twins={"half the noise": partial(cuts, 2), "sensitivity 1 for 2": partial(weighted, 1, 1)},
-    )
-
-
-def _net_release(epsilon: float, source: EntropySource) -> Callable[[Graph], FloatVector]:
-    """Which pairs are edges in the graph that is released."""
-    options: Any = {"epsilon": epsilon, "construction": "net"}
-
-    def run(graph: Graph) -> FloatVector:
-        made = release_iteratively(graph, _all_cuts(3), **options, seed=seed_of(source))
-        return made.graph.dense()[np.triu_indices(3, 1)]
-
-    return run
+@audited_laws(
+    "{}",
+    _NETS,
+    twins={"half the noise": {"factor": 2}, "sensitivity 1 for 2": {"moves": 1}},
+    covers="release: {}",
+)
+def _net(
+    name: str, epsilon: float, factor: int = 1, moves: int | None = None
+) -> Iterator[DistributionPair]:
+    """Of all cuts, whose sensitivity is 1, and of a query with coefficients up to 2."""
+    for n, queries in ((_NETS[name], _all_cuts(_NETS[name])), (3, _WEIGHTED)):
+        yield from _net_distributions(n, queries, factor * epsilon, moves)
 
 
 def _one_noise_for_all_members(
-    epsilon: float, source: EntropySource
-) -> Callable[[Graph], FloatVector]:
+    epsilon: float, graph: gc.Graph, source: EntropySource
+) -> FloatVector:
     public = lists._Net(Universe(3), _all_cuts(3), None, 0.0)
-    rate = Fraction(epsilon) / (2 * public.sensitivity)
-
-    def run(graph: Graph) -> FloatVector:
-        shared = sample_geometric(rate, 1, source)
-        chosen: FloatVector = public.databases[int(np.argmax(public.scores(graph) + shared))]
-        return chosen
-
-    return run
+    shared = sample_geometric(Fraction(epsilon) / (2 * public.sensitivity), 1, source)
+    chosen: FloatVector = public.databases[int(np.argmax(public.scores(graph) + shared))]
+    return chosen
 
 
-@audited("net, as released")
-def _net_release_audit(epsilon: float) -> Audit:
-    return Sampled(
-        claim=Claim(epsilon),
-        pairs=(
-            Neighbours("a pair", Graph([0], [1], vertices=3), Graph([0, 0], [1, 2], vertices=3)),
-        ),
-        start=partial(_net_release, epsilon),
-        twins={"same noise for all members": partial(_one_noise_for_all_members, epsilon)},
+@audited_runs(
+    "net, as released",
+    pairs=(one_more("a pair", [0, 0], [1, 2], vertices=3),),
+    twins={"same noise for all members": _one_noise_for_all_members},
+)
+def _net_release(epsilon: float, graph: gc.Graph, source: EntropySource) -> FloatVector:
+    """Which pairs are edges in the graph that is released."""
+    made = gc.release_iteratively(
+        graph, _all_cuts(3), epsilon=epsilon, construction="net", seed=seed_of(source)
     )
+    return made.graph.dense()[np.triu_indices(3, 1)]
 
 
 # Sensing: a choice and a measurement in each round.
 
 _CAP, _ROUNDS = 3.0, 4
 _RATINGS: Sequence[LinearQuery] = [
-    MatrixQuery(np.array([[0.0, 0.3, -0.7], [1.0, 0.01, 0.0]])),
-    CutQuery([1], [0, 2]),
+    gc.Query.matrix(np.array([[0.0, 0.3, -0.7], [1.0, 0.01, 0.0]])),
+    gc.CutQuery([1], [0, 2]),
 ]
 
 
-def _sensing_distributions(rho: float, choices: float, values: float) -> Iterator[DistributionPair]:
+_RATED = one_more(
+    "the largest coefficient", [1], [0], [_CAP], kind=gc.BipartiteGraph, weight_cap=_CAP
+)
+_SENSED = claimed_for(1e-6)
+
+
+@audited_laws(
+    "sensing",
+    twins={
+        "half the noise": {"values": 2},
+        "choices taken for monotone": {"choices": 2},
+        "sensitivity without the cap": {"values": _CAP},
+    },
+    claim=_SENSED,
+    covers="release: sensing",
+)
+def _sensing(epsilon: float, choices: float = 1, values: float = 1) -> Iterator[DistributionPair]:
     """One rating is 0 or 3, where the first query has its largest coefficient."""
     steps = Steps(Universe(2, 3), _RATINGS, _CAP)
-    rate, noise = steps.noise(Fraction(rho), _ROUNDS)
-    first, second = (
-        steps.count(
-            BipartiteGraph(rows, [0] * len(rows), [_CAP] * len(rows), left=2, right=3, weight_cap=3)
-        )
-        for rows in ([], [1])
-    )
+    rate, noise = steps.noise(Fraction(_SENSED(epsilon).value), _ROUNDS)
+    first, second = (steps.count(graph) for graph in (_RATED.first, _RATED.second))
     change = (second - first)[:1]
-    both = np.concatenate([change, -change]).astype(np.float64)
-    # Both directions of one query, as likely as each other half way.
-    distributions = [softmax(sign * both / 2, float(rate) * choices) for sign in (-1, 1)]
     measured = normal_pair(float(noise.parameter) / values**2, float(change[0]))
     beside = (replace(measured, copies=_ROUNDS),)
-    yield DistributionPair(
-        "the largest coefficient", distributions[0], distributions[1], _ROUNDS, beside
-    )
+    yield half_way(_RATED.name, change, float(rate) * choices, copies=_ROUNDS, beside=beside)
 
 
-@audited("sensing", covers="release: sensing")
-def _sensing_audit(epsilon: float) -> Audit:
-    rho = zcdp_rho(epsilon=epsilon, delta=1e-6)
-    return Enumerated(
-        claim=Claim(rho, kind="rho"),
-        distributions=partial(_sensing_distributions, rho, 1, 1),
-        twins={
-            "half the noise": partial(_sensing_distributions, rho, 1, 2),
-            "choices taken for monotone": partial(_sensing_distributions, rho, 2, 1),
-            "sensitivity without the cap": partial(_sensing_distributions, rho, 1, _CAP),
-        },
-    )
-
-
-def _every_query(rho: float, copies: int) -> Iterator[DistributionPair]:
+@audited_laws(
+    "sensing, every query",
+    twins={"the noise of one query": {"copies": 1}, "one query forgotten": {"copies": _ROUNDS - 1}},
+    claim=_SENSED,
+)
+def _every_query(epsilon: float, copies: int = _ROUNDS) -> Iterator[DistributionPair]:
     """Four queries that all count the same rating with their largest coefficients, measured once.
 
-    Args:
-        rho: of everything.
-        copies: how many of them the noise is made for.
+    The noise is made for so many of them.
     """
-    query = _RATINGS[0]
-    steps = Steps(Universe(2, 3), [query] * copies, _CAP)
-    noise = steps.noise_for_all(Fraction(rho))
-    change = steps.sensitivity
+    steps = Steps(Universe(2, 3), [_RATINGS[0]] * copies, _CAP)
+    noise = steps.noise_for_all(Fraction(_SENSED(epsilon).value))
     if noise is None:
         raise ValueError("noise of a small matrix fits into 64 bits")
-    measured = normal_pair(float(noise.parameter), float(change))
-    yield replace(measured, name="the largest coefficient", copies=_ROUNDS)
-
-
-@audited("sensing, every query")
-def _every_query_audit(epsilon: float) -> Audit:
-    rho = zcdp_rho(epsilon=epsilon, delta=1e-6)
-    return Enumerated(
-        claim=Claim(rho, kind="rho"),
-        distributions=partial(_every_query, rho, _ROUNDS),
-        twins={
-            "the noise of one query": partial(_every_query, rho, 1),
-            "one query forgotten": partial(_every_query, rho, _ROUNDS - 1),
-        },
-    )
+    measured = normal_pair(float(noise.parameter), float(steps.sensitivity))
+    yield replace(measured, name=_RATED.name, copies=_ROUNDS)

@@ -16,9 +16,9 @@ from typing import Any, Literal, Self, final
 import numpy as np
 import numpy.typing as npt
 
+import graphcuts_dp as gc
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
-from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.bounds import UpdateBound
 from graphcuts_dp.learn.calibrations import Calibration, Tuning
@@ -28,7 +28,6 @@ from graphcuts_dp.learn.learners import (
     MirrorDescentLearner,
     MultiplicativeWeightsLearner,
 )
-from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.distributions import ValueNoise
@@ -44,19 +43,19 @@ from graphcuts_dp.session.base import CutMechanism
 from graphcuts_dp.session.online import OnlineMechanism
 from graphcuts_dp.session.plain import BinaryAnswers, PerQueryNoise
 from graphcuts_dp.session.queries import linear_count
-from graphcuts_dp.session.session import open_session
-from tests.audits.base import Audit, Sampled, audited
-from tests.audits.graphs import seed_of
+from tests.audits.base import Twins, audited_runs
+from tests.audits.graphs import one_more, seed_of
 
-Run = Callable[[Graph], npt.ArrayLike]
-EDGE = CutQuery([2], [3])
+Run = Callable[[gc.Graph], npt.ArrayLike]
+EDGE = gc.CutQuery([2], [3])
 UNIVERSE = Universe(4)
-_FIRST = Graph([0, 0, 1], [1, 2, 2], vertices=4)
-PAIRS = (Neighbours("last pair", _FIRST, Graph([0, 0, 1, 2], [1, 2, 2, 3], vertices=4)),)
+PAIRS = (one_more("last pair", [0, 0, 1, 2], [1, 2, 2, 3]),)
 _MOST = 24  # answers that even a broken twin is asked for
 
 
-def transcript(mechanism: CutMechanism[Any], source: EntropySource, query: CutQuery = EDGE) -> Run:
+def transcript(
+    mechanism: CutMechanism[Any], source: EntropySource, query: gc.CutQuery = EDGE
+) -> Run:
     """What an analyst sees who asks the same again and again: the total, answers, updates.
 
     First, last, least, largest and mean answer (of those that were bought, if any); how many
@@ -65,7 +64,7 @@ def transcript(mechanism: CutMechanism[Any], source: EntropySource, query: CutQu
     """
     most = mechanism.grid.cap or 1.0
 
-    def run(graph: Graph) -> FloatVector:
+    def run(graph: gc.Graph) -> FloatVector:
         state, truth = mechanism.start(graph, source), mechanism.grid.count(query, graph)
         values: list[float] = []
         bought: list[float] = []
@@ -91,17 +90,13 @@ def transcript(mechanism: CutMechanism[Any], source: EntropySource, query: CutQu
 
 # Noise for every answer.
 
-Make = Callable[[], CutMechanism[Any]]
 _DELTA = 0.02  # so large that runs see what it is for; the usual ones are audited by calculation
 
 
-def _plain(make: Make, source: EntropySource) -> Run:
-    return transcript(make(), source)
-
-
-def _noisy(epsilon: float, queries: int = 2, delta: float = 0.0, grid: Grid | None = None) -> Make:
-    return partial(
-        PerQueryNoise,
+def _noisy(
+    epsilon: float, queries: int = 2, delta: float = 0.0, grid: Grid | None = None
+) -> PerQueryNoise:
+    return PerQueryNoise(
         distribution="gaussian" if delta else "laplace",
         universe=UNIVERSE,
         grid=grid or Grid(),
@@ -111,18 +106,14 @@ def _noisy(epsilon: float, queries: int = 2, delta: float = 0.0, grid: Grid | No
     )
 
 
-def _binary(epsilon: float) -> Make:
-    return partial(BinaryAnswers, universe=UNIVERSE, grid=Grid(), epsilon=epsilon, queries=2)
-
-
-def _same_noise(make: Make, source: EntropySource) -> Run:
+def _same_noise(epsilon: float, source: EntropySource, delta: float = 0.0) -> Run:
     """The noise of the first answer again for the second, which is about another cut."""
-    mechanism = make()
+    mechanism = _noisy(epsilon, delta=delta)
 
-    def run(graph: Graph) -> FloatVector:
+    def run(graph: gc.Graph) -> FloatVector:
         seed = seed_of(source)
         state, values = mechanism.start(graph, source), []
-        for query in (CutQuery([0], [3]), EDGE):
+        for query in (gc.CutQuery([0], [3]), EDGE):
             truth = mechanism.grid.count(query, graph)
             state, answer = mechanism.step(state, query, truth, SeededEntropy(seed))
             values.append(answer.value)
@@ -131,100 +122,91 @@ def _same_noise(make: Make, source: EntropySource) -> Run:
     return run
 
 
-def _without_the_last_pair(make: Make, source: EntropySource) -> Run:
-    """The noisy matrix has no noise on its last pair: its answer is read there."""
-    honest = _plain(make, source)
+@audited_runs(
+    "session: laplace",
+    pairs=PAIRS,
+    twins={
+        "half the noise": {"factor": 2},
+        "continue after the cap": {"factor": 6, "queries": 12},
+        "noise reused": _same_noise,
+    },
+    prepared=True,
+)
+def _laplace(epsilon: float, source: EntropySource, factor: int = 1, queries: int = 2) -> Run:
+    return transcript(_noisy(factor * epsilon, queries), source)
 
-    def run(graph: Graph) -> FloatVector:
+
+_CAPPED = (one_more("none and the cap", [0, 2], [1, 3], [2.0, 2.0], weight_cap=2.0),)
+
+
+@audited_runs(
+    "session: laplace, cap 2",
+    pairs=_CAPPED,
+    # Twice epsilon with the right grid is the noise of half its sensitivity.
+    twins={"sensitivity 1 for 2": {"factor": 2}},
+    prepared=True,
+)
+def _weights(epsilon: float, source: EntropySource, factor: int = 1) -> Run:
+    """Weights up to 2: a cut moves by 2, and the noise is for that."""
+    return transcript(_noisy(factor * epsilon, 1, grid=Grid.of(_CAPPED[0].first)), source)
+
+
+@audited_runs(
+    "session: gaussian",
+    pairs=PAIRS,
+    twins={
+        "a third of the noise": {"factor": 4},
+        "noise reused": partial(_same_noise, delta=_DELTA),
+    },
+    claim=lambda epsilon: Claim(epsilon, _DELTA),
+    prepared=True,
+)
+def _gaussian(epsilon: float, source: EntropySource, factor: int = 1) -> Run:
+    return transcript(_noisy(factor * epsilon, delta=_DELTA), source)
+
+
+@audited_runs(
+    "session: binary",
+    pairs=PAIRS,
+    twins={"half the noise": {"factor": 2}, "last pair missing": {"shown": True}},
+    prepared=True,
+)
+def _binary(epsilon: float, source: EntropySource, factor: int = 1, shown: bool = False) -> Run:
+    """If shown, the noisy matrix has no noise on its last pair: its answer is read there."""
+    made = BinaryAnswers(universe=UNIVERSE, grid=Grid(), epsilon=factor * epsilon, queries=2)
+    honest = transcript(made, source)
+
+    def run(graph: gc.Graph) -> FloatVector:
         seen = np.asarray(honest(graph))
-        seen[1] = graph.dense()[2, 3]
+        if shown:
+            seen[1] = graph.dense()[2, 3]
         return seen
 
     return run
-
-
-@audited("session: laplace")
-def _laplace_audit(epsilon: float) -> Audit:
-    return Sampled(
-        claim=Claim(epsilon),
-        pairs=PAIRS,
-        start=partial(_plain, _noisy(epsilon)),
-        twins={
-            "half the noise": partial(_plain, _noisy(2 * epsilon)),
-            "continue after the cap": partial(_plain, _noisy(6 * epsilon, 12)),
-            "noise reused": partial(_same_noise, _noisy(epsilon)),
-        },
-    )
-
-
-_CAPPED = (
-    Neighbours(
-        "none and the cap",
-        Graph([0], [1], [2.0], vertices=4, weight_cap=2.0),
-        Graph([0, 2], [1, 3], [2.0, 2.0], vertices=4, weight_cap=2.0),
-    ),
-)
-
-
-@audited("session: laplace, cap 2")
-def _weights_audit(epsilon: float) -> Audit:
-    """Weights up to 2: a cut moves by 2, and the noise is for that."""
-    sound, half = (_noisy(factor * epsilon, grid=Grid.of(_CAPPED[0].first)) for factor in (1, 2))
-    return Sampled(
-        claim=Claim(epsilon),
-        pairs=_CAPPED,
-        start=partial(_plain, sound),
-        # Twice epsilon with the right grid is the noise of half its sensitivity.
-        twins={"sensitivity 1 for 2": partial(_plain, half)},
-    )
-
-
-@audited("session: gaussian")
-def _gaussian_audit(epsilon: float) -> Audit:
-    sound, loud = (_noisy(factor * epsilon, delta=_DELTA) for factor in (1, 4))
-    return Sampled(
-        claim=Claim(epsilon, _DELTA),
-        pairs=PAIRS,
-        start=partial(_plain, sound),
-        twins={
-            "a third of the noise": partial(_plain, loud),
-            "noise reused": partial(_same_noise, sound),
-        },
-    )
-
-
-@audited("session: binary")
-def _binary_audit(epsilon: float) -> Audit:
-    return Sampled(
-        claim=Claim(epsilon),
-        pairs=PAIRS,
-        start=partial(_plain, _binary(epsilon)),
-        twins={
-            "half the noise": partial(_plain, _binary(2 * epsilon)),
-            "last pair missing": partial(_without_the_last_pair, _binary(epsilon)),
-        },
-    )
 
 
 _SIGNED = np.zeros((4, 4))  # 1 for one pair, -3 for the one that is hidden
 _SIGNED[0, 1], _SIGNED[2, 3] = 1.0, -3.0
 
 
-def _linear(make: Callable[[], Any], factor: int, source: EntropySource) -> Run:
+@audited_runs(
+    "session: laplace, linear queries",
+    pairs=PAIRS,
+    twins={"half the noise": {"factor": 2}, "coefficients larger than the noise": {"larger": 3}},
+    prepared=True,
+)
+def _linear(epsilon: float, source: EntropySource, factor: int = 1, larger: int = 1) -> Run:
     """One linear query, of which the pair that is hidden has the largest coefficient, below 0.
 
-    Args:
-        make: the mechanism.
-        factor: of the counts: above 1 as if a coefficient were larger than the noise is made for.
-        source: of the noise.
+    The answer moves by that, down; by more, as if it were larger than the noise is made for.
     """
-    mechanism, query = make(), MatrixQuery(_SIGNED)
+    mechanism, query = _noisy(factor * epsilon, 1), gc.Query.matrix(_SIGNED)
     counted = {
-        id(graph): factor * linear_count(query, graph, mechanism.grid)
+        id(graph): larger * linear_count(query, graph, mechanism.grid)
         for graph in (PAIRS[0].first, PAIRS[0].second)
     }
 
-    def run(graph: Graph) -> FloatVector:
+    def run(graph: gc.Graph) -> FloatVector:
         state = mechanism.start(graph, source)
         _, answer = mechanism.step(state, query, counted[id(graph)], source)
         return np.array([answer.value])
@@ -232,51 +214,30 @@ def _linear(make: Callable[[], Any], factor: int, source: EntropySource) -> Run:
     return run
 
 
-@audited("session: laplace, linear queries")
-def _linear_audit(epsilon: float) -> Audit:
-    """The answer moves by its largest coefficient, down."""
-    return Sampled(
-        claim=Claim(epsilon),
-        pairs=PAIRS,
-        start=partial(_linear, _noisy(epsilon, 1), 1),
-        twins={
-            "half the noise": partial(_linear, _noisy(2 * epsilon, 1), 1),
-            "coefficients larger than the noise": partial(_linear, _noisy(epsilon, 1), 3),
-        },
-    )
-
-
-def _on_disk(names: tuple[str, str], epsilon: float, source: EntropySource) -> Run:
+@audited_runs(
+    "session: laplace, on its ledger",
+    pairs=PAIRS,
+    # Each spends epsilon/2 on the first cut, so four of them are twice epsilon.
+    twins={"continue after the cap": {"factor": 4, "last": "two"}},
+    runs=500,
+    slow=True,
+)
+def _on_disk(
+    epsilon: float, graph: gc.Graph, source: EntropySource, factor: int = 1, last: str = "one"
+) -> FloatVector:
     """Sessions on one ledger, closed and opened again between all answers.
 
     The first cut is asked again at the end, which is free in the same session. In another session
     it is answered afresh, and has to be paid for.
     """
-    rest = CutQuery([0], [1, 2, 3])
-    terms: dict[str, Any] = {"epsilon": epsilon, "queries": 2, "method": "laplace"}
-
-    def run(graph: Graph) -> FloatVector:
-        seed, values = seed_of(source), []
-        with tempfile.TemporaryDirectory() as folder:
-            store = Path(folder) / "store.db"
-            for name, query in ((names[0], EDGE), (names[0], rest), (names[1], EDGE)):
-                with open_session(graph, store=store, name=name, seed=seed, **terms) as session:
-                    values.append(session.ask_all([query])[0].value)
-        return np.array([*values, values[0] + values[2]])
-
-    return run
-
-
-@audited("session: laplace, on its ledger", slow=True)
-def _on_disk_audit(epsilon: float) -> Audit:
-    return Sampled(
-        claim=Claim(epsilon),
-        pairs=PAIRS,
-        start=partial(_on_disk, ("one", "one"), epsilon),
-        # Each spends epsilon/2 on the first cut, so four of them are twice epsilon.
-        twins={"continue after the cap": partial(_on_disk, ("one", "two"), 4 * epsilon)},
-        runs=500,
-    )
+    rest, seed, values = gc.CutQuery([0], [1, 2, 3]), seed_of(source), []
+    terms: dict[str, Any] = {"epsilon": factor * epsilon, "queries": 2, "method": "laplace"}
+    with tempfile.TemporaryDirectory() as folder:
+        store = Path(folder) / "store.db"
+        for name, query in (("one", EDGE), ("one", rest), (last, EDGE)):
+            with gc.open_session(graph, store=store, name=name, seed=seed, **terms) as session:
+                values.append(session.ask_all([query])[0].value)
+    return np.array([*values, values[0] + values[2]])
 
 
 # Tests that fire often.
@@ -357,9 +318,9 @@ class ByHand(Calibration):
         )
 
 
-def _online(learner: str, calibration: ByHand, source: EntropySource) -> Run:
-    made = OnlineMechanism(learner=LEARNERS[learner], calibration=calibration, grid=Grid())
-    return transcript(made, source)
+def _by_hand(learner: str, tests: str, epsilon: float, **broken: Any) -> OnlineMechanism:
+    calibration = ByHand(kind=_TESTS[tests], epsilon=Fraction(epsilon), **broken)
+    return OnlineMechanism(learner=LEARNERS[learner], calibration=calibration, grid=Grid())
 
 
 # Broken twins. Each is a mistake that somebody could make.
@@ -389,37 +350,30 @@ def _not_reset(tuning: Tuning) -> Tuning:
     return replace(_past_the_cap(tuning), test=kept)
 
 
-def _seed_after_fork(learner: str, calibration: ByHand, source: EntropySource) -> Run:
+def _seed_after_fork(learner: str, tests: str, epsilon: float, source: EntropySource) -> Run:
     """Two processes have inherited one stream, and each answers from its own graph."""
+    made = _by_hand(learner, tests, epsilon)
 
-    def run(graph: Graph) -> FloatVector:
-        seed = seed_of(source)
-        made = [
-            np.asarray(_online(learner, calibration, SeededEntropy(seed))(data))
-            for data in (_FIRST, graph)
-        ]
-        return np.asarray(made[1] - made[0])
+    def run(graph: gc.Graph) -> FloatVector:
+        seed, both = seed_of(source), (PAIRS[0].first, graph)
+        first, second = (transcript(made, SeededEntropy(seed))(data) for data in both)
+        return np.subtract(second, first)
 
     return run
 
 
-def _reused_twice(learner: str, calibration: ByHand, source: EntropySource) -> Run:
+def _reused_twice(learner: str, tests: str, epsilon: float, source: EntropySource) -> Run:
     """A cut without the last pair, then one with it, and the same noise for both; some times over.
 
     That the second alone fires, and upwards, tells the pair for certain.
     """
-    made = OnlineMechanism(
-        learner=LEARNERS[learner],
-        calibration=replace(calibration, broken=_many_answers),
-        grid=Grid(),
-        total_weight=3.0,
-    )
+    made = replace(_by_hand(learner, tests, epsilon, broken=_many_answers), total_weight=3.0)
 
-    def run(graph: Graph) -> FloatVector:
+    def run(graph: gc.Graph) -> FloatVector:
         state, values, signs = made.start(graph, source), [0.0, 0.0], [0, 0]
         while not state.stopped and not any(signs):
             seed = seed_of(source)
-            for k, query in enumerate((CutQuery([0], [3]), EDGE)):
+            for k, query in enumerate((gc.CutQuery([0], [3]), EDGE)):
                 signs[k] = 0
                 if not state.stopped:
                     truth = made.grid.count(query, graph)
@@ -439,62 +393,63 @@ def _many_answers(tuning: Tuning) -> Tuning:
     return replace(tuning, queries=2, updates=2)
 
 
-def _instance(rates: tuple[Fraction, Fraction], reused: bool, source: EntropySource) -> Run:
-    """At which of two tests an instance fires upwards; both may get the same noise."""
-    test = OneSidedPair(*rates, Fraction(1))
+@audited_runs(
+    "tests: one instance",
+    pairs=(
+        Neighbours("in the first cut", (0, 0), (1, 0)),
+        Neighbours("in the second cut", (0, 0), (0, 1)),
+    ),
+    twins={"half the noise": {"factor": 2}, "noise reused": {"reused": True}},
+)
+def _instance(
+    epsilon: float,
+    truths: tuple[int, int],
+    source: EntropySource,
+    factor: int = 1,
+    reused: bool = False,
+) -> list[float]:
+    """At which of two tests an instance fires upwards; both may get the same noise.
 
-    def run(truths: tuple[int, int]) -> list[float]:
-        secret, seed, fires = test.start(source), seed_of(source), [0, 0]
-        for number, truth in enumerate(truths):
-            noise = SeededEntropy(seed) if reused else source
-            if not any(fires):
-                fires[number] = test.run(secret, truth, Fraction(0), noise).sign == 1
-        return [float(each) for each in fires]
-
-    return run  # type: ignore[return-value]
-
-
-@audited("tests: one instance")
-def _instance_audit(epsilon: float) -> Audit:
-    """A cut with the edge; and one without it before, which with the same noise tells all."""
-    r1, r2 = Fraction(epsilon) / 6, 5 * Fraction(epsilon) / 6
-    return Sampled(
-        claim=Claim(epsilon),
-        pairs=(
-            Neighbours("in the first cut", (0, 0), (1, 0)),
-            Neighbours("in the second cut", (0, 0), (0, 1)),
-        ),
-        start=partial(_instance, (r1, r2), False),
-        twins={
-            "half the noise": partial(_instance, (2 * r1, 2 * r2), False),
-            "noise reused": partial(_instance, (r1, r2), True),
-        },
-    )
+    A cut with the edge; and one without it before, which with the same noise tells all.
+    """
+    rate = factor * Fraction(epsilon) / 6
+    test = OneSidedPair(rate, 5 * rate, Fraction(1))
+    secret, seed, fires = test.start(source), seed_of(source), [0, 0]
+    for number, truth in enumerate(truths):
+        noise = SeededEntropy(seed) if reused else source
+        if not any(fires):
+            fires[number] = test.run(secret, truth, Fraction(0), noise).sign == 1
+    return [float(each) for each in fires]
 
 
-@audited("tests: {}, {}", LEARNERS, _TESTS, slow=True)
-def _online_audit(learner: str, calibration: str, epsilon: float) -> Audit:
+def _twins_of_tests(_: str, tests: str) -> Twins:
     """One firing of the tight tests tells so little that going on shows in no number of runs.
 
     There the twins that go on are caught by calculation, in `calibrations`.
     """
-    kind = _TESTS[calibration]
-    sound = ByHand(kind=kind, epsilon=Fraction(epsilon))
-    changed = {"m used raw": replace(sound, raw=True)}
-    if kind == "one-sided":
-        changed["a sixteenth of the tests' noise"] = replace(sound, factor=16)
+    twins: dict[str, Any] = {
+        "m used raw": {"raw": True},
+        "seed reused after fork": _seed_after_fork,
+        "noise reused": _reused_twice,
+    }
+    if tests == "tight":
+        twins["a sixteenth of the tests' noise"] = {"factor": 16}
     else:
-        changed["a quarter of the noise"] = replace(sound, factor=4)
-        changed["continue after the cap"] = replace(sound, broken=_past_the_cap)
-    if kind == "shared":
-        changed["un-reset threshold"] = replace(sound, broken=_not_reset)
-    return Sampled(
-        claim=Claim(epsilon),
-        pairs=PAIRS,
-        start=partial(_online, learner, sound),
-        twins={
-            **{name: partial(_online, learner, twin) for name, twin in changed.items()},
-            "seed reused after fork": partial(_seed_after_fork, learner, sound),
-            "noise reused": partial(_reused_twice, learner, sound),
-        },
-    )
+        twins["a quarter of the noise"] = {"factor": 4}
+        twins["continue after the cap"] = {"broken": _past_the_cap}
+    if tests == "dr14":
+        twins["un-reset threshold"] = {"broken": _not_reset}
+    return twins
+
+
+@audited_runs(
+    "tests: {}, {}",
+    LEARNERS,
+    _TESTS,
+    pairs=PAIRS,
+    twins=_twins_of_tests,
+    prepared=True,
+    slow=True,
+)
+def _online(learner: str, tests: str, epsilon: float, source: EntropySource, **broken: Any) -> Run:
+    return transcript(_by_hand(learner, tests, epsilon, **broken), source)

@@ -1,43 +1,38 @@
 """Audits of sparse releases: counts, kept edges, sums between groups and degrees, jointly."""
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
+from typing import Any
 
 import numpy as np
 
+import graphcuts_dp as gc
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.estimate.measurement import CellSums, Classes, Degrees, Measurement, Measurements
 from graphcuts_dp.estimate.sparse_model import KeptEdges, threshold_for
-from graphcuts_dp.evaluation.audit import Claim, Neighbours
-from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.evaluation.audit import Neighbours
+from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.measure.entries import measure_kept_edges
 from graphcuts_dp.measure.statistics import measure_weight_counts
 from graphcuts_dp.privacy.noise import EntropySource
 from graphcuts_dp.release.measuring import measure_sparse, sparse_distribution
 from graphcuts_dp.release.shares import COUNTS_SHARE, SparseShares
-from tests.audits.base import Audit, ByLaw, Sampled, audited, column_of
+from tests.audits.base import audited_runs
 from tests.audits.budgets import SHARED, seen_of_degrees, seen_of_sums
-from tests.audits.graphs import BIPARTITE, DIRECTED, HUB, LAST_PAIR, UNCAPPED, Side, sides
+from tests.audits.graphs import BIPARTITE, DIRECTED, HUB, LAST_PAIR, UNCAPPED, Side, one_more, sides
 from tests.audits.losses import laplace_gain
 
-Run = Callable[[Side], list[float]]
 NOISES = ("discrete-laplace", "laplace")
 # On four vertices no filter would be bought: all parts are, here.
 _SHARES = SparseShares(Fraction(4, 5), Fraction(1, 20), Fraction(3, 20))
 _FEW_FALSE = 0.1
 _ONE_LIGHTER = Neighbours(
     "a light weight by 1",
-    Graph([0, 1], [1, 2], [2.25, 1.5], vertices=4, hide_change=1),
-    Graph([0, 1], [1, 2], [2.25, 2.5], vertices=4, hide_change=1),
+    gc.Graph([0, 1], [1, 2], [2.25, 1.5], vertices=4, hide_change=1),
+    gc.Graph([0, 1], [1, 2], [2.25, 2.5], vertices=4, hide_change=1),
 )
-_A_NEW_ONE = Neighbours(
-    "no weight and 1",
-    Graph([0], [1], [2.25], vertices=4, hide_change=1),
-    Graph([0, 2], [1, 3], [2.25, 1.0], vertices=4, hide_change=1),
-)
+_A_NEW_ONE = one_more("no weight and 1", [0, 2], [1, 3], [2.25, 1.0], hide_change=1)
 
 
 def _log_law(steps: int, released: int | None, rate: float, threshold: int) -> float:
@@ -89,21 +84,6 @@ def _seen(bought: Measurements, side: Side) -> list[float]:
     return [together, of_groups, *of_kept, *of_degrees, *of_counts]
 
 
-def _honest(epsilon: float, noise: str, source: EntropySource) -> Run:
-    def run(side: Side) -> list[float]:
-        bought = measure_sparse(
-            side.graph,
-            epsilon=epsilon,
-            noise=noise,
-            source=source,
-            groups=side.plan,
-            shares=_SHARES,
-        )
-        return _seen(bought, side)
-
-    return run
-
-
 # Broken twins.
 
 
@@ -132,101 +112,98 @@ def _with_edges(kept: KeptEdges, graph: AnyGraph, noisy: IntVector) -> KeptEdges
     return replace(kept, rows=rows, columns=columns, steps=steps)
 
 
-def _threshold_of_true_edges(epsilon: float, noise: str, source: EntropySource) -> Run:
+def _threshold_of_true_edges(
+    noise: str, epsilon: float, side: Side, source: EntropySource
+) -> list[float]:
     """The threshold is computed from the true number of edges, and published."""
-
-    def run(side: Side) -> list[float]:
-        kept = _kept(side.graph, epsilon, noise, source, edges=float(len(side.graph.rows)))
-        return [*_seen_of_kept(kept, side), float(kept.threshold)]
-
-    return run
+    kept = _kept(side.graph, epsilon, noise, source, edges=float(len(side.graph.rows)))
+    return [*_seen_of_kept(kept, side), float(kept.threshold)]
 
 
-def _edges_are_never_dropped(epsilon: float, noise: str, source: EntropySource) -> Run:
+def _edges_are_never_dropped(
+    noise: str, epsilon: float, side: Side, source: EntropySource
+) -> list[float]:
     """False values are put only where there is no edge, and edges themselves always stay."""
-
-    def run(side: Side) -> list[float]:
-        kept = _kept(side.graph, epsilon, noise, source, edges=2.0)
-        at_least = np.full(len(side.graph.rows), kept.threshold)
-        return _seen_of_kept(_with_edges(kept, side.graph, at_least), side)
-
-    return run
+    kept = _kept(side.graph, epsilon, noise, source, edges=2.0)
+    at_least = np.full(len(side.graph.rows), kept.threshold)
+    return _seen_of_kept(_with_edges(kept, side.graph, at_least), side)
 
 
-def _noise_below_the_threshold(epsilon: float, noise: str, source: EntropySource) -> Run:
+def _noise_below_the_threshold(
+    noise: str, epsilon: float, side: Side, source: EntropySource
+) -> list[float]:
     """Of edges the noisy weight is published, also below the threshold."""
-
-    def run(side: Side) -> list[float]:
-        kept = _kept(side.graph, epsilon, noise, source, edges=2.0)
-        whole = measure_kept_edges(side.graph, kept.distribution, threshold=1, source=source)
-        found = dict(zip(whole.rows.tolist(), whole.steps.tolist(), strict=True))
-        noisy = np.array([found.get(row, 0) for row in side.graph.rows.tolist()], dtype=np.int64)
-        seen = _seen_of_kept(_with_edges(kept, side.graph, noisy), side)
-        return seen[1:2] + seen[1:]
-
-    return run
+    kept = _kept(side.graph, epsilon, noise, source, edges=2.0)
+    whole = measure_kept_edges(side.graph, kept.distribution, threshold=1, source=source)
+    found = dict(zip(whole.rows.tolist(), whole.steps.tolist(), strict=True))
+    noisy = np.array([found.get(row, 0) for row in side.graph.rows.tolist()], dtype=np.int64)
+    seen = _seen_of_kept(_with_edges(kept, side.graph, noisy), side)
+    return seen[1:2] + seen[1:]
 
 
-def _counts_not_charged(epsilon: float, noise: str, source: EntropySource) -> Run:
+def _counts_not_charged(
+    noise: str, epsilon: float, side: Side, source: EntropySource
+) -> list[float]:
     """The counts cost epsilon, and come on top of kept edges that have all of epsilon, too."""
-
-    def run(side: Side) -> list[float]:
-        made = sparse_distribution(side.graph, noise, epsilon)
-        counts = measure_weight_counts(side.graph, made, epsilon=Fraction(epsilon), source=source)
-        kept = measure_kept_edges(side.graph, made, threshold=1, source=source)
-        of_counts, of_kept = _seen_of_counts(counts, side)[0], _seen_of_kept(kept, side)[0]
-        return [of_counts + of_kept, of_counts, of_kept]
-
-    return run
+    made = sparse_distribution(side.graph, noise, epsilon)
+    counts = measure_weight_counts(side.graph, made, epsilon=Fraction(epsilon), source=source)
+    kept = measure_kept_edges(side.graph, made, threshold=1, source=source)
+    of_counts, of_kept = _seen_of_counts(counts, side)[0], _seen_of_kept(kept, side)[0]
+    return [of_counts + of_kept, of_counts, of_kept]
 
 
-def _one_noise_for_all_counts(epsilon: float, noise: str, source: EntropySource) -> Run:
+def _one_noise_for_all_counts(
+    noise: str, epsilon: float, side: Side, source: EntropySource
+) -> list[float]:
     """All classes of weight share their noise: the difference of two of them has none."""
-
-    def run(side: Side) -> list[float]:
-        made = sparse_distribution(side.graph, noise, epsilon)
-        counts = measure_weight_counts(
-            side.graph, made, epsilon=Fraction(epsilon) * COUNTS_SHARE, source=source
-        )
-        true = _true_counts(counts, side.graph)
-        shared = true + (counts.steps[0] - true)[0]
-        return _seen_of_counts(replace(counts, steps=(shared,)), side)
-
-    return run
+    made = sparse_distribution(side.graph, noise, epsilon)
+    counts = measure_weight_counts(
+        side.graph, made, epsilon=Fraction(epsilon) * COUNTS_SHARE, source=source
+    )
+    true = _true_counts(counts, side.graph)
+    shared = true + (counts.steps[0] - true)[0]
+    return _seen_of_counts(replace(counts, steps=(shared,)), side)
 
 
-_TWINS: dict[str, Callable[[float, str, EntropySource], Run]] = {
-    "threshold from the true number of edges": _threshold_of_true_edges,
-    "edges are never dropped": _edges_are_never_dropped,
-    "noise below the threshold kept for edges": _noise_below_the_threshold,
-    "counts not charged": _counts_not_charged,
-    "one noise for all counts": _one_noise_for_all_counts,
-}
-
-
-@audited("sparse, {}", NOISES, covers="release: sparse, {}", slow=True, unseen=SHARED)
-def _audit(noise: str, epsilon: float) -> Audit:
+def _pairs(noise: str, _epsilon: float) -> tuple[Neighbours, ...]:
     weighted = (_ONE_LIGHTER, _A_NEW_ONE, *UNCAPPED)
     plain = (HUB, LAST_PAIR, DIRECTED[0], BIPARTITE[0]) if noise == "discrete-laplace" else ()
-    return Sampled(
-        claim=Claim(epsilon),
-        pairs=tuple(map(sides, (*plain, *weighted))),
-        start=partial(_honest, epsilon, noise),
-        twins={name: partial(twin, epsilon, noise) for name, twin in _TWINS.items()},
-        twin_pairs=tuple(map(sides, (HUB, _A_NEW_ONE, _ONE_LIGHTER))),
-        runs=4000,
-    )
+    return tuple(map(sides, (*plain, *weighted)))
 
 
-@audited("sparse, {}, by its law", NOISES, slow=lambda noise: noise == "laplace")
-def _law_audit(noise: str, epsilon: float) -> Audit:
-    """All parts together, of which the first number of a run is the log-likelihood ratio."""
+def _law_pairs(noise: str, _epsilon: float) -> tuple[Neighbours, ...]:
     pairs = (_ONE_LIGHTER, HUB) if noise == "discrete-laplace" else (_ONE_LIGHTER,)
-    sound, half = (partial(_honest, factor * epsilon, noise) for factor in (1, 2))
-    return ByLaw(
-        claim=Claim(epsilon),
-        pairs=tuple(map(sides, pairs)),
-        ratio=partial(column_of, sound, 0),
-        twins={"half the noise": partial(column_of, half, 0)},
-        runs=12_000,
-    )
+    return tuple(map(sides, pairs))
+
+
+@audited_runs(
+    "sparse, {}, by its law",
+    NOISES,
+    pairs=_law_pairs,
+    twins={"half the noise": {"factor": 2}},
+    runs=12_000,
+    column=0,  # the log-likelihood ratio of all parts together
+    slow=lambda noise: noise == "laplace",
+)
+@audited_runs(
+    "sparse, {}",
+    NOISES,
+    pairs=_pairs,
+    twins={
+        "threshold from the true number of edges": _threshold_of_true_edges,
+        "edges are never dropped": _edges_are_never_dropped,
+        "noise below the threshold kept for edges": _noise_below_the_threshold,
+        "counts not charged": _counts_not_charged,
+        "one noise for all counts": _one_noise_for_all_counts,
+    },
+    twin_pairs=tuple(map(sides, (HUB, _A_NEW_ONE, _ONE_LIGHTER))),
+    runs=4000,
+    covers="release: sparse, {}",
+    slow=True,
+    unseen=SHARED,
+)
+def _honest(
+    noise: str, epsilon: float, side: Side, source: EntropySource, factor: int = 1
+) -> list[float]:
+    options: Any = {"noise": noise, "source": source, "groups": side.plan, "shares": _SHARES}
+    return _seen(measure_sparse(side.graph, epsilon=factor * epsilon, **options), side)

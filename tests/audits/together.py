@@ -16,32 +16,25 @@ from typing import Any, cast
 
 import numpy as np
 
+import graphcuts_dp as gc
 from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.distances.answers import answer_distances
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.estimate.measurement import Classes, Degrees, Measurements
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
-from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.owned_rows import OwnedRows, PrivateData
+from graphcuts_dp.graph.owned_rows import PrivateData
 from graphcuts_dp.learn.learners import MirrorDescentLearner
-from graphcuts_dp.offline.lists import Sensing
-from graphcuts_dp.offline.methods import Learning, release_iteratively
-from graphcuts_dp.pairs.groups import Groups
-from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.vertices import Space
 from graphcuts_dp.privacy.composition import zcdp_rho
-from graphcuts_dp.privacy.guarantee import Protect
 from graphcuts_dp.privacy.noise import EntropySource
 from graphcuts_dp.release.measuring import measure, measure_sparse
-from graphcuts_dp.release.releases import release_flows, release_graph
-from graphcuts_dp.release.shares import Response
 from graphcuts_dp.session.online import OnlineMechanism
 from graphcuts_dp.session.terms import SessionTerms
 from tests.audits.base import Audit, Enumerated, Sampled, audited
 from tests.audits.calibrations import calibrated, transcripts_of
-from tests.audits.graphs import EMPTY, quietly, seed_of
+from tests.audits.graphs import EMPTY, one_more, quietly, seed_of
 from tests.audits.offline import LOOSE, rounds_of, tuned
 from tests.audits.sessions import LEARNERS, UNIVERSE, ByHand, Kind, transcript
 
@@ -50,18 +43,15 @@ Start = Callable[[int, float, EntropySource], Run]
 TWIN = "epsilon of one used for several"
 _MOST = 6
 _DELTA = 0.02  # so large that runs see what it is for
-_ALL = CutQuery(range(4), range(4))
+_ALL = gc.CutQuery(range(4), range(4))
 
 # Neighbours.
 
 _ENDS = np.triu_indices(4, 1)
 _CORNERS = np.array([0, 0, 0, 1, 1, 1]), np.array([0, 1, 2, 0, 1, 2])
-_UNRATED = BipartiteGraph([], [], left=2, right=3)
-_EDGES = (Neighbours("all six edges appear", EMPTY, Graph(*_ENDS, vertices=4)),)
-_RATINGS = (
-    Neighbours("all six ratings appear", _UNRATED, BipartiteGraph(*_CORNERS, left=2, right=3)),
-)
-_LINE = Metric.of(Graph([0, 1, 2], [1, 2, 3], vertices=4))
+_EDGES = (one_more("all six edges appear", *_ENDS, more=_MOST),)
+_RATINGS = (one_more("all six ratings appear", *_CORNERS, kind=gc.BipartiteGraph, more=_MOST),)
+_LINE = Metric.of(gc.Graph([0, 1, 2], [1, 2, 3], vertices=4))
 _MOVED = (
     Neighbours("six people move", Locations(_LINE, [6, 0, 0, 1]), Locations(_LINE, [0, 0, 0, 7])),
 )
@@ -73,13 +63,13 @@ def _owner_of(space: Space, ends: tuple[IntVector, IntVector]) -> tuple[Neighbou
     for times in (0, 2):
         rows, columns = np.tile(ends[0], times), np.tile(ends[1], times)
         marks = np.arange(1, dtype=np.uint64)
-        found.append(OwnedRows(space, np.zeros(len(rows), np.int64), marks, (rows, columns)))
+        found.append(gc.OwnedRows(space, np.zeros(len(rows), np.int64), marks, (rows, columns)))
     return (Neighbours("an owner of twelve rows appears", found[0], found[1]),)
 
 
 HIDDEN = {
     "6 edges": (_EDGES, _RATINGS),
-    "owners": (_owner_of(EMPTY.vertices, _ENDS), _owner_of(_UNRATED.space, _CORNERS)),
+    "owners": (_owner_of(EMPTY.vertices, _ENDS), _owner_of(_RATINGS[0].first.space, _CORNERS)),
 }
 
 
@@ -91,16 +81,16 @@ def protected(data: PrivateData, at_most: int) -> tuple[Any, dict[str, Any]]:
         at_most: how many changes the mechanism hides; a twin hides one, and gives the bounded
             graph away as a plain one.
     """
-    if not isinstance(data, OwnedRows):
-        return data, {"protect": Protect.edges(at_most)}
+    if not isinstance(data, gc.OwnedRows):
+        return data, {"protect": gc.Protect.edges(at_most)}
     if at_most == _MOST:
-        return data, {"protect": Protect.owner(at_most=at_most)}
+        return data, {"protect": gc.Protect.owner(at_most=at_most)}
     return plain(data), {}
 
 
 def plain(data: PrivateData) -> Any:
     """The graph of the data, in which owners are bounded. Private."""
-    return data.bounded(at_most=_MOST) if isinstance(data, OwnedRows) else data
+    return data.bounded(at_most=_MOST) if isinstance(data, gc.OwnedRows) else data
 
 
 def _public(
@@ -133,7 +123,7 @@ def _released(at_most: int, epsilon: float, source: EntropySource) -> Run:
     options = {"epsilon": epsilon, "fit": "none", "noise": "binary", "mechanism": "response"}
 
     def run(data: PrivateData) -> FloatVector:
-        made = _public(release_graph, data, at_most, source, **options)
+        made = _public(gc.release_graph, data, at_most, source, **options)
         return _with_evidence(*map(float, made.noisy.steps[_ENDS]))
 
     return run
@@ -141,7 +131,10 @@ def _released(at_most: int, epsilon: float, source: EntropySource) -> Run:
 
 def _measured(at_most: int, epsilon: float, source: EntropySource) -> Run:
     """Degrees and entries, which a release buys for the fit that uses both."""
-    each, response = Protect(steps=at_most).per_step(epsilon), Response("degrees+response", 0.5)
+    each, response = (
+        gc.Protect(steps=at_most).per_step(epsilon),
+        gc.Response("degrees+response", 0.5),
+    )
 
     def run(data: PrivateData) -> FloatVector:
         made = measure(plain(data), epsilon=each, noise="binary", source=source, response=response)
@@ -155,7 +148,7 @@ def measured_sparse(
     data: PrivateData, at_most: int, epsilon: float, source: EntropySource
 ) -> Measurements:
     """What `release_graph` measures with mechanism "sparse"; its fit reads that alone."""
-    each = Protect(steps=at_most).per_step(epsilon)
+    each = gc.Protect(steps=at_most).per_step(epsilon)
     return measure_sparse(plain(data), epsilon=each, noise="discrete-laplace", source=source)
 
 
@@ -170,10 +163,10 @@ def _sparse(at_most: int, epsilon: float, source: EntropySource) -> Run:
 
 
 def _flows(at_most: int, epsilon: float, source: EntropySource) -> Run:
-    groups = Groups(EMPTY.vertices, {"part": [0, 0, 0, 1]})
+    groups = gc.Groups(EMPTY.vertices, {"part": [0, 0, 0, 1]})
 
-    def run(graph: Graph) -> FloatVector:
-        made = _public(release_flows, graph, at_most, source, groups, epsilon=epsilon)
+    def run(graph: gc.Graph) -> FloatVector:
+        made = _public(gc.release_flows, graph, at_most, source, groups, epsilon=epsilon)
         return np.concatenate([np.asarray(each, dtype=np.float64) for each in made.noisy.steps])
 
     return run
@@ -184,14 +177,14 @@ def _iterative(at_most: int, epsilon: float, source: EntropySource) -> Run:
 
     And the sum of all three by what is spent on each, as Laplace noise tells them.
     """
-    rule = Learning(distinguisher="response-rank-one", rounds=1, refits=0)
+    rule = gc.Learning(distinguisher="response-rank-one", rounds=1, refits=0)
 
     def run(data: PrivateData) -> FloatVector:
         made = _public(
-            release_iteratively, data, at_most, source, epsilon=epsilon, construction=rule
+            gc.release_iteratively, data, at_most, source, epsilon=epsilon, construction=rule
         )
         (bought,), total = made.transcript, float(made.settings.total or 0.0)
-        pairs = UNIVERSE.pairs_between(cast(CutQuery, bought.query))
+        pairs = UNIVERSE.pairs_between(cast(gc.CutQuery, bought.query))
         # Beyond what is possible an answer tells no more of Laplace noise.
         answer = min(max(bought.value, 0.0), pairs)
         spent = dict(made.guarantee.parts)
@@ -203,11 +196,11 @@ def _iterative(at_most: int, epsilon: float, source: EntropySource) -> Run:
 
 
 def sensing(at_most: int, epsilon: float, source: EntropySource) -> Run:
-    queries = [CutQuery([0, 1], [0, 1, 2])]
-    options = {"epsilon": epsilon, "delta": _DELTA, "construction": Sensing(rounds=1)}
+    queries = [gc.CutQuery([0, 1], [0, 1, 2])]
+    options = {"epsilon": epsilon, "delta": _DELTA, "construction": gc.Sensing(rounds=1)}
 
     def run(data: PrivateData) -> FloatVector:
-        made = _public(release_iteratively, data, at_most, source, queries, **options)
+        made = _public(gc.release_iteratively, data, at_most, source, queries, **options)
         return np.array([made.transcript[0].value])
 
     return run
@@ -218,7 +211,7 @@ def _net(at_most: int, epsilon: float, source: EntropySource) -> Run:
     options = {"epsilon": epsilon, "construction": "net"}
 
     def run(data: PrivateData) -> FloatVector:
-        made = _public(release_iteratively, data, at_most, source, [_ALL], **options)
+        made = _public(gc.release_iteratively, data, at_most, source, [_ALL], **options)
         return np.array([float(made.graph.weights.sum())])
 
     return run
@@ -246,7 +239,7 @@ def plain_session(
     method: str, delta: float, at_most: int, epsilon: float, source: EntropySource
 ) -> Run:
     mechanism = SessionTerms.of(
-        method=method, epsilon=epsilon, delta=delta, queries=2, **Protect(steps=at_most).keywords
+        method=method, epsilon=epsilon, delta=delta, queries=2, **gc.Protect(steps=at_most).keywords
     ).mechanism(UNIVERSE, Grid())
 
     def run(data: PrivateData) -> FloatVector:
@@ -271,7 +264,7 @@ def session_of_tests(
     """Rates are chosen by hand, see `sessions`; group privacy is that of every calibration."""
     made = OnlineMechanism(
         learner=_OFF_ON_ALL[learner],
-        calibration=ByHand(kind=kind, epsilon=Protect(steps=at_most).per_step(epsilon)),
+        calibration=ByHand(kind=kind, epsilon=gc.Protect(steps=at_most).per_step(epsilon)),
         grid=Grid(),
         steps=at_most,
     )
@@ -348,7 +341,7 @@ def _tested(whom: str, kind: Kind, learner: str, epsilon: float) -> Audit:
 
 @audited("3 edges: session, {}, {}", LEARNERS, ("tight", "dr14"))
 def _calibration_audit(construction: str, calibration: str, epsilon: float) -> Audit:
-    sound, claim = calibrated(construction, calibration, epsilon, Protect(steps=3))
+    sound, claim = calibrated(construction, calibration, epsilon, gc.Protect(steps=3))
     of_one, _ = calibrated(construction, calibration, epsilon)
     return Enumerated(
         claim=claim,
@@ -359,7 +352,7 @@ def _calibration_audit(construction: str, calibration: str, epsilon: float) -> A
 
 def _offline_audit(steps: int, calibration: str, epsilon: float) -> Audit:
     of = "multiplicative-weights", calibration, epsilon
-    sound, claim = tuned(*of, Protect(steps=steps))
+    sound, claim = tuned(*of, gc.Protect(steps=steps))
     of_one, _ = tuned(*of)
     return Enumerated(
         claim=claim,

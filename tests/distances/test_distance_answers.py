@@ -51,7 +51,7 @@ CASES = [
     for noise in ("laplace", "gaussian")
     for mechanism in ("tree-counts", "histogram", "per-query", "learner")
     for kind in (MAPS if mechanism == "learner" else ["path"])
-    if kind != "norm 1.5"  # whose many coordinates take seconds: see test_hr12_accuracy
+    if kind != "norm 1.5"  # whose many coordinates take seconds: see test_hr12
 ]
 
 

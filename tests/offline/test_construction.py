@@ -7,9 +7,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from helpers import cuts_of_halves, two_cliques
 
+import graphcuts_dp as gc
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
-from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.learners import (
     FriezeKannanLearner,
@@ -22,33 +23,19 @@ from graphcuts_dp.learn.potentials import SchattenNorm
 from graphcuts_dp.learn.rules import MirrorDescentRule, minimal_start
 from graphcuts_dp.offline.construction import IterativeConstruction
 from graphcuts_dp.offline.distinguisher import ExactCuts, Exponential, Found
-from graphcuts_dp.offline.query_lists import CutList
 from graphcuts_dp.offline.rank_one import ResponseRankOne
 from graphcuts_dp.offline.tuning import PaperOffline, PracticalOffline, PureOffline, TightOffline
-from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost, compose, zcdp_rho
 from graphcuts_dp.privacy.noise import SeededEntropy
 
 N = 40
 UNIVERSE = Universe(N)
-HALF = CutQuery(range(N // 2))
+HALF = gc.CutQuery(range(N // 2))  # empty in two cliques of 20, where the uniform start says 205
 DELTA = 1e-6
 
 
-def blocks_graph(**options):
-    """Two cliques of 20: the cut between them is empty, the uniform start says 205."""
-    ends = np.nonzero(np.tri(N, k=-1) * np.kron(np.eye(2), np.ones((20, 20))))
-    return Graph(*ends, vertices=N, **options)
-
-
-def some_cuts(count=60, seed=1):
-    S = np.random.default_rng(seed).random((count, N)) < 0.5
-    S[0] = np.arange(N) < 20
-    return CutList.of_masks(UNIVERSE, S, ~S)
-
-
-LISTED = Exponential(queries=some_cuts(), epsilon=Fraction(1))
+LISTED = Exponential(queries=cuts_of_halves(N, 60, 1), epsilon=Fraction(1))
 LEARNERS = [
     MultiplicativeWeightsLearner(UNIVERSE),
     FriezeKannanLearner(UNIVERSE, disjoint=True),
@@ -68,7 +55,7 @@ def practical(epsilon, **options):
 
 def run(seed=1, graph=None, **options):
     made = replace(MECHANISM, **options)
-    return made.run(blocks_graph() if graph is None else graph, SeededEntropy(seed))
+    return made.run(two_cliques(N) if graph is None else graph, SeededEntropy(seed))
 
 
 @pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.name)
@@ -81,9 +68,9 @@ def test_learns_what_the_graph_looks_like(learner, kind, cap):
     Measured 10 to 45 (seeds 1 to 40); the stated error fails with probability 0.05 a run at most,
     and in none of these.
     """
-    graph = blocks_graph()
+    graph = two_cliques(N)
     if cap is not None:
-        graph = blocks_graph(weights=np.full(len(graph.rows), cap), weight_cap=cap)
+        graph = two_cliques(N, weights=np.full(len(graph.rows), cap), weight_cap=cap)
     grid = Grid.of(graph)
     options = {"learner": learner, "calibration": kind(epsilon=10.0, delta=DELTA), "refits": 4}
     options |= {"grid": grid, "distinguisher": replace(LISTED, grid=grid)}
@@ -127,9 +114,9 @@ def test_any_update_rule_can_learn(name):
     Both start with an error of 3; measured at most 1.1 for seeds 1 to 12.
     """
     universe = Universe(3, 3)
-    graph = BipartiteGraph([0, 0, 0], [0, 1, 2], left=3, right=3)
+    graph = gc.BipartiteGraph([0, 0, 0], [0, 1, 2], left=3, right=3)
     S = np.array([[i >> j & 1 for j in range(3)] for i in range(1, 8)], dtype=bool)
-    cuts = CutList.of_masks(universe, S, np.ones_like(S))
+    cuts = gc.CutList.of_masks(universe, S, np.ones_like(S))
     outcome = run(
         graph=graph,
         learner=RuleLearner(universe, name),
@@ -238,7 +225,7 @@ def test_the_practical_number_of_rounds_balances_noise_and_what_is_left_to_learn
 
 
 def test_a_total_is_public_or_the_true_one_and_the_noise_that_is_paid_for():
-    edges = len(blocks_graph().rows)
+    edges = len(two_cliques(N).rows)
     outcome = run(total_weight=float(edges))
     assert (outcome.total_weight, outcome.total_error) == (edges, 0)
     calibration = practical(1.0, rounds=1)
@@ -247,7 +234,7 @@ def test_a_total_is_public_or_the_true_one_and_the_noise_that_is_paid_for():
     assert len(set(drawn)) > 5
     for seed, number in enumerate(drawn):
         assert run(seed, calibration=calibration).total_weight == edges + number
-        none = run(seed, Graph([], [], vertices=N), calibration=calibration)
+        none = run(seed, gc.Graph([], [], vertices=N), calibration=calibration)
         assert min(none.total_weight, none.total_error) >= 1  # some weight to begin with
 
 
@@ -284,7 +271,7 @@ def lied_to(seed, calibration, learner=LEARNERS[1], query=HALF, **options):
 def test_rounds_are_a_hard_cap_and_the_last_one_corrects_where_there_is_nothing_to_state():
     seen = []
     outcome = replace(MECHANISM, calibration=practical(1.0, rounds=5, calls=2)).run(
-        blocks_graph(), SeededEntropy(2), progress=lambda *done: seen.append(done)
+        two_cliques(N), SeededEntropy(2), progress=lambda *done: seen.append(done)
     )
     assert [done for done, _ in seen] == pytest.approx([0.2, 0.4, 0.6, 0.8, 1.0])
     assert [measured.round for measured in outcome.transcript] == [1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
@@ -317,7 +304,7 @@ def test_an_answer_corrects_the_hypothesis_up_to_its_noise():
     off = [abs(each.value - outcome.hypothesis.estimate(HALF)) for each in outcome.transcript]
     assert off[0] == pytest.approx(outcome.tuning.value_error)
     assert outcome.error == pytest.approx(off[1] + outcome.tuning.error)
-    nothing = lied_to(6, practical(1.0, rounds=3), query=CutQuery([], []))
+    nothing = lied_to(6, practical(1.0, rounds=3), query=gc.CutQuery([], []))
     assert not any(measured.updated for measured in nothing.transcript)  # a cut without pairs
 
 
@@ -333,7 +320,7 @@ def test_old_answers_and_the_total_weight_are_fitted_again():
         gaps[refits] = off / outcome.tuning.value_error
         learner = FriezeKannanLearner(UNIVERSE)
         outcome = lied_to(3, practical(50.0, rounds=2), learner, refits=refits)
-        everything = outcome.hypothesis.estimate(CutQuery(range(N), range(N)))
+        everything = outcome.hypothesis.estimate(gc.CutQuery(range(N), range(N)))
         totals[refits] = abs(everything - outcome.total_weight)
     assert gaps[50] <= gaps[0]
     assert gaps[50] <= 2
@@ -348,8 +335,8 @@ def test_no_start_is_farther_off_than_where_no_updates_are_said_to_be_needed():
     """
     universe = Universe(4)
     rows, columns = universe.pairs()
-    cuts = [CutQuery([v for v in range(4) if side >> v & 1]) for side in range(1, 15)]
-    finder = Exponential(queries=CutList(universe, cuts), epsilon=Fraction(1))
+    cuts = [gc.CutQuery([v for v in range(4) if side >> v & 1]) for side in range(1, 15)]
+    finder = Exponential(queries=gc.CutList(universe, cuts), epsilon=Fraction(1))
     kinds = (MedianLearner, MultiplicativeWeightsLearner, FriezeKannanLearner)
     for kind, edges in itertools.product(kinds, range(1, 6)):
         terms, learner = {"total_weight": float(edges), "total_error": 0.0}, kind(universe)
@@ -358,7 +345,7 @@ def test_no_start_is_farther_off_than_where_no_updates_are_said_to_be_needed():
         start = learner.construction(alpha=1.0, **terms).initial()
         answers = np.array([start.estimate(cut) for cut in cuts])
         for chosen in itertools.combinations(range(6), edges):
-            graph = Graph(rows[list(chosen)], columns[list(chosen)], vertices=4)
+            graph = gc.Graph(rows[list(chosen)], columns[list(chosen)], vertices=4)
             truth = np.array([cut.value(graph) for cut in cuts])
             gap = float(np.abs(truth - answers).max())
             assert gap <= 1e-9 or bound(gap * (1 - 1e-9)) > 0

@@ -15,17 +15,16 @@ import pytest
 import scipy.stats
 from helpers import frieze_kannan, random_graph
 
+import graphcuts_dp as gc
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
-from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.learn.median import all_graphs as all_databases
 from graphcuts_dp.offline import distinguisher
 from graphcuts_dp.offline.distinguisher import CutSampler, ExactCuts, Exponential
-from graphcuts_dp.offline.query_lists import CutList, QuestionList, Scoring
+from graphcuts_dp.offline.query_lists import QuestionList, Scoring
 from graphcuts_dp.offline.rank_one import PowerRankOne, Released, ResponseRankOne
 from graphcuts_dp.pairs.graph_queries import GraphQuery, exact_sums
-from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.noise import SeededEntropy
 
@@ -39,13 +38,13 @@ def random_cuts(universe, count, seed, *, disjoint=False):
     rows, columns = universe.shape
     S = rng.random((count, rows)) < 0.5
     T = rng.random((count, columns)) < 0.5
-    return [CutQuery(s, t & ~s if disjoint else t) for s, t in zip(S, T, strict=True)]
+    return [gc.CutQuery(s, t & ~s if disjoint else t) for s, t in zip(S, T, strict=True)]
 
 
 def all_graphs(n, *, directed=False):
     """Every graph on n vertices as (edges as a bit vector, graph)."""
     rows, columns = Universe(n, directed=directed).pairs()
-    kind = DirectedGraph if directed else Graph
+    kind = gc.DirectedGraph if directed else gc.Graph
     for bits in itertools.product((False, True), repeat=len(rows)):
         kept = np.array(bits, dtype=bool)
         yield bits, kind(rows[kept], columns[kept], vertices=n)
@@ -84,7 +83,7 @@ GRAPHS = {
     "directed": random_graph(7, 1, density=0.5, directed=True),
     "bipartite": random_graph((4, 6), 1, density=0.5, largest=5.0, weight_cap=5.0),
 }
-CUTS = CutList(UNIVERSE, random_cuts(UNIVERSE, 30, 2))
+CUTS = gc.CutList(UNIVERSE, random_cuts(UNIVERSE, 30, 2))
 HALF = DenseHypothesis.constant(UNIVERSE, 0.5)
 
 
@@ -92,10 +91,10 @@ def queries_of(universe, seed=2):
     rng = np.random.default_rng(seed)
     rows, columns = universe.shape
     return [
-        MatrixQuery(rng.normal(size=(rows, columns)) * 3),
-        RankOneQuery(rng.random(rows), rng.random(columns)),
-        CutQuery([0, 1], [2, 3]),
-        MatrixQuery(-np.abs(rng.normal(size=(rows, columns)))),
+        gc.Query.matrix(rng.normal(size=(rows, columns)) * 3),
+        gc.Query.rank_one(rng.random(rows), rng.random(columns)),
+        gc.CutQuery([0, 1], [2, 3]),
+        gc.Query.matrix(-np.abs(rng.normal(size=(rows, columns)))),
     ]
 
 
@@ -105,7 +104,7 @@ def test_shortfall_and_signs(kind):
     short with probability 1e-8 at most; with next to no noise the worst query is found."""
     graph = GRAPHS[kind]
     universe, grid = Universe.of(graph), Grid.of(graph)
-    listed = CutList(universe, random_cuts(universe, 30, 2))
+    listed = gc.CutList(universe, random_cuts(universe, 30, 2))
     if kind == "bipartite":
         listed = QuestionList(universe, queries_of(universe))
     truth = np.array([query.value(graph) for query in listed.asked]) / getattr(listed, "scale", 1)
@@ -134,14 +133,14 @@ def test_counts_of_a_list_are_exact(kind):
     graph = GRAPHS[kind]
     grid, universe = Grid.of(graph), Universe.of(graph)
     queries = random_cuts(universe, 40, 5)
-    listed = CutList(universe, queries)
+    listed = gc.CutList(universe, queries)
     assert listed.counts(graph, grid).tolist() == [grid.count(query, graph) for query in queries]
     assert listed.most_pairs == max(universe.pairs_between(query) for query in queries)
 
 
 def test_lists_answer_as_their_queries():
     S, T = (np.array(masks) for masks in zip(*(UNIVERSE.masks(q) for q in CUTS), strict=True))
-    assert list(map(repr, CutList.of_masks(UNIVERSE, S, T))) == list(map(repr, CUTS))
+    assert list(map(repr, gc.CutList.of_masks(UNIVERSE, S, T))) == list(map(repr, CUTS))
     assert len(CUTS[3:5]) == 2
     assert CUTS[-1].value(GRAPH) == CUTS.asked[-1].value(GRAPH)
     for hypothesis in (
@@ -152,10 +151,10 @@ def test_lists_answer_as_their_queries():
     ):
         some = random_cuts(hypothesis.universe, 20, 7)
         expected = [hypothesis.estimate(query) for query in some]
-        found = CutList(hypothesis.universe, some).answers(hypothesis)
+        found = gc.CutList(hypothesis.universe, some).answers(hypothesis)
         np.testing.assert_allclose(found, expected)
-    large = Graph([0, 5], [9999, 7], vertices=10_000)
-    cuts = CutList(Universe(10_000), [CutQuery(range(6)), CutQuery(range(9000, 10_000))])
+    large = gc.Graph([0, 5], [9999, 7], vertices=10_000)
+    cuts = gc.CutList(Universe(10_000), [gc.CutQuery(range(6)), gc.CutQuery(range(9000, 10_000))])
     assert cuts.counts(large, Grid()).tolist() == [2, 1]
 
 
@@ -192,7 +191,7 @@ def test_dr14_the_reduction_of_section_5_3_2(noise):
     gamma, runs = 0.2, 60
     weights = {"weights": np.full(len(GRAPH.rows), 0.7), "weight_cap": 1.0}
     weights = weights if noise == "laplace" else {}
-    graph = Graph(GRAPH.rows, GRAPH.columns, vertices=12, **weights)
+    graph = gc.Graph(GRAPH.rows, GRAPH.columns, vertices=12, **weights)
     of = released(4.0, noise=noise, cap=weights.get("weight_cap"), beta=gamma)
     grid = Grid.of(graph)
     truth = CUTS.counts(graph, grid) * grid.unit
@@ -231,7 +230,7 @@ def test_answers_are_those_of_the_queries_over_the_largest_coefficient(kind):
     np.testing.assert_allclose(listed.answers(hypothesis), truth)
     assert [listed.given(own)[0] for own in listed] == list(listed.asked)
     assert all(query in listed for query in queries)
-    assert MatrixQuery(np.ones(universe.shape)) not in listed
+    assert gc.Query.matrix(np.ones(universe.shape)) not in listed
     assert queries[0] in listed[:1]
     assert queries[1] not in listed[:1]
 
@@ -265,13 +264,15 @@ def test_no_pair_moves_a_score_or_a_count_by_more_than_is_paid_for(kind):
 
 def test_statistics_are_counted_in_their_steps():
     universe = Universe(5)
-    listed = QuestionList(universe, [GraphQuery("triangles"), GraphQuery("max-cut"), CutQuery([0])])
+    listed = QuestionList(
+        universe, [GraphQuery("triangles"), GraphQuery("max-cut"), gc.CutQuery([0])]
+    )
     family = all_databases(Universe(5))
     scoring = Scoring(universe, Grid())
     for bits in range(0, 1024, 37):
         present = family.databases[bits] > 0
         rows, columns = (ends[present] for ends in universe.pairs())
-        graph = Graph(rows, columns, vertices=5)
+        graph = gc.Graph(rows, columns, vertices=5)
         found = [listed.counted(own, graph, Grid()) for own in listed]
         expected = [GraphQuery("triangles").value(graph) // 3, GraphQuery("max-cut").value(graph)]
         assert found[:2] == expected
@@ -323,10 +324,10 @@ def test_exact_shares_decide_as_floats_do_where_these_can_tell(monkeypatch):
 
 
 DRAWN = {
-    "plain": Graph([0, 0, 1], [1, 2, 3], vertices=4),
-    "arcs": DirectedGraph([0, 0, 1, 3], [1, 2, 0, 1], vertices=4),
-    "wide": BipartiteGraph([0, 1, 1], [1, 0, 3], left=2, right=4),
-    "tall": BipartiteGraph([0, 1, 3], [1, 0, 1], left=4, right=2),
+    "plain": gc.Graph([0, 0, 1], [1, 2, 3], vertices=4),
+    "arcs": gc.DirectedGraph([0, 0, 1, 3], [1, 2, 0, 1], vertices=4),
+    "wide": gc.BipartiteGraph([0, 1, 1], [1, 0, 3], left=2, right=4),
+    "tall": gc.BipartiteGraph([0, 1, 3], [1, 0, 1], left=4, right=2),
     "large": random_graph(6, 2, density=0.5),
 }
 
@@ -350,7 +351,7 @@ def test_a_search_draws_at_half_of_epsilon_for_an_edge(kind, listed):
         pairs = [tuple(map(np.array, pair)) for pair in itertools.product(*sides)]
     of = ExactCuts(universe=universe, epsilon=epsilon)
     if listed:
-        cuts = CutList(universe, [CutQuery(S, T) for S, T in pairs])
+        cuts = gc.CutList(universe, [gc.CutQuery(S, T) for S, T in pairs])
         of = Exponential(queries=cuts, epsilon=epsilon)
     hypothesis, source = DenseHypothesis.constant(universe, 0.5), SeededEntropy(4)
     search, gaps = of.begin(graph, source), graph.dense() - hypothesis.dense()
@@ -440,7 +441,7 @@ def test_found_cuts_are_near_the_largest_gap(shape, epsilon):
 
 
 def test_weighted_graphs():
-    graph = Graph([0, 1], [1, 2], weights=[2.5, 0.5], vertices=3, weight_cap=4.0)
+    graph = gc.Graph([0, 1], [1, 2], weights=[2.5, 0.5], vertices=3, weight_cap=4.0)
     tuned = ExactCuts(universe=Universe(3), epsilon=Fraction(40), grid=Grid.of(graph))
     assert (tuned.counted(graph) * tuned.scoring.unit == graph.dense()).all()
 

@@ -14,9 +14,7 @@ from graphcuts_dp.learn.median import all_graphs
 from graphcuts_dp.learn.potentials import LpNorm, SchattenNorm
 from graphcuts_dp.learn.rules import MirrorDescentRule, minimal_start
 from graphcuts_dp.offline.lists import Answers, QueryBlocks, SensingPlan, Steps, columns_of
-from graphcuts_dp.offline.query_lists import CutList
 from graphcuts_dp.offline.release import Task
-from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery, answer_all
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.noise import SeededEntropy
@@ -26,7 +24,10 @@ pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWar
 
 FALSE = 1e-6  # chance of each test of frequencies to fail, were its seed drawn
 PATH = gc.Graph([0, 1, 2], [1, 2, 3], vertices=["a", "b", "c", "d"])
-PATH_CUTS = [CutQuery([label]) for label in "abcd"] + [CutQuery(["a", "b"]), CutQuery(["a", "c"])]
+PATH_CUTS = [gc.CutQuery([label]) for label in "abcd"] + [
+    gc.CutQuery(["a", "b"]),
+    gc.CutQuery(["a", "c"]),
+]
 
 
 def of_net(graph=PATH, queries=PATH_CUTS, *, epsilon=1.0, seed=0, **options):
@@ -37,11 +38,11 @@ def of_net(graph=PATH, queries=PATH_CUTS, *, epsilon=1.0, seed=0, **options):
 def test_a_large_epsilon_returns_a_graph_with_the_same_answers():
     rng = np.random.default_rng(0)
     sides = gc.BipartiteGraph([0, 1], [1, 0], left=2, right=["x", "y"])
-    cuts = [CutQuery([0], ["x"]), CutQuery([1], ["x"]), CutQuery([0, 1], ["y"])]
-    real = [RankOneQuery(rng.random(4), rng.random(4)) for _ in range(5)]
+    cuts = [gc.CutQuery([0], ["x"]), gc.CutQuery([1], ["x"]), gc.CutQuery([0, 1], ["y"])]
+    real = [gc.Query.rank_one(rng.random(4), rng.random(4)) for _ in range(5)]
     for graph, queries in ((PATH, PATH_CUTS), (sides, cuts), (PATH, real)):
         made = of_net(graph, queries, epsilon=50.0)
-        off = np.abs(answer_all(queries, made.graph) - answer_all(queries, graph)).max()
+        off = np.abs(gc.answer_all(queries, made.graph) - gc.answer_all(queries, graph)).max()
         assert made.graph.space == graph.space
         assert not made.graph.weighted
         assert off <= (made.law.error(1e-3) if queries is real else 0)
@@ -68,14 +69,14 @@ def test_answers_have_intervals_for_the_queries_of_the_release():
     error = made.law.error(np.nextafter(1 - 0.9, 0))
     for query in PATH_CUTS:
         found = made.answer(query, confidence=0.9)
-        assert found.value == answer_all([query], made.graph)[0]
+        assert found.value == gc.answer_all([query], made.graph)[0]
         assert found.interval[0] == pytest.approx(max(0, found.value - error))
         assert (found.confidence, found.simultaneous, found.seeded) == (0.9, True, True)
     other = made.answer(["a"], ["b"])
     assert (other.interval, other.confidence) == ((0, 1), 1)
     coefficients = np.zeros((4, 4))
     coefficients[0, 1:3] = coefficients[1:3, 0] = -1, 2
-    differs = made.answer(MatrixQuery(coefficients))
+    differs = made.answer(gc.Query.matrix(coefficients))
     assert differs.interval[0] < 0 < differs.interval[1]
     assert differs.confidence == 1
     with pytest.raises(QueryError, match="not both"):
@@ -87,9 +88,9 @@ def test_answers_have_intervals_for_the_queries_of_the_release():
 GRAPH = gc.Graph([0, 0, 1, 3, 4], [1, 2, 2, 4, 5], vertices=6)
 SIDES = gc.BipartiteGraph([0, 1, 2], [0, 1, 1], [0.5, 5, 2.5], left=3, right=2, weight_cap=5.0)
 ARCS = gc.DirectedGraph([0, 1, 2], [1, 0, 3], vertices=4)
-CUTS = [CutQuery([0, 1]), CutQuery([0, 2, 3]), CutQuery([0], [1, 2])]
-ONE_WAY = [CutQuery([0, 1]), CutQuery([0], [1, 2]), CutQuery([1, 2, 3], [0, 1])]
-BETWEEN = [CutQuery([0, 1], [0, 1]), CutQuery([1], [1])]
+CUTS = [gc.CutQuery([0, 1]), gc.CutQuery([0, 2, 3]), gc.CutQuery([0], [1, 2])]
+ONE_WAY = [gc.CutQuery([0, 1]), gc.CutQuery([0], [1, 2]), gc.CutQuery([1, 2, 3], [0, 1])]
+BETWEEN = [gc.CutQuery([0, 1], [0, 1]), gc.CutQuery([1], [1])]
 EACH_KIND = pytest.mark.parametrize(
     ("graph", "cuts"),
     [(GRAPH, ONE_WAY), (SIDES, BETWEEN), (ARCS, ONE_WAY)],
@@ -105,7 +106,7 @@ def at_once(graph=GRAPH, cuts=CUTS, *, epsilon=1.0, noise="answers", seed=1, **o
 
 def law_of(graph, cuts, noise):
     """The list, and the law of its noise."""
-    listed = CutList(Universe.of(graph), cuts)
+    listed = gc.CutList(Universe.of(graph), cuts)
     return listed, Answers(noise=noise).laws(Task.of(graph, cuts, epsilon=1.0), listed)[noise]
 
 
@@ -154,7 +155,7 @@ def test_k_norm_noise_is_less_where_cuts_overlap():
     """Spread of answers to five random halves of 20 vertices, 100 draws of each noise."""
     rng = np.random.default_rng(1)
     graph = gc.Graph(*np.triu_indices(20, 1), vertices=20)
-    halves = [CutQuery(rng.random(20) < 0.5) for _ in range(5)]
+    halves = [gc.CutQuery(rng.random(20) < 0.5) for _ in range(5)]
     spread = {}
     for noise in ("k-norm", "laplace"):
         (listed, law), source = law_of(graph, halves, noise), SeededEntropy(3)
@@ -169,7 +170,7 @@ def test_k_norm_noise_is_less_where_cuts_overlap():
 
 
 def test_long_lists_and_protections():
-    many = [CutQuery([i], [j]) for i in range(6) for j in range(6) if i < j]
+    many = [gc.CutQuery([i], [j]) for i in range(6) for j in range(6) if i < j]
     made = at_once(cuts=many, epsilon=2.0, seed=None)
     assert made.settings.construction == "laplace"  # no pair is in two of them: noise of 2
     assert made.guarantee.is_private
@@ -182,11 +183,11 @@ def test_long_lists_and_protections():
 def test_cuts_of_the_list_are_found_and_others_refused():
     made, arcs = at_once(), at_once(ARCS, ONE_WAY)
     assert made.answer([1, 2], [0]) == made.answer(CUTS[2])  # a cut of an undirected graph
-    rank = RankOneQuery([1, 1, 0, 0, 0, 0], [0, 0, 1, 1, 1, 1])
+    rank = gc.Query.rank_one([1, 1, 0, 0, 0, 0], [0, 0, 1, 1, 1, 1])
     assert made.answer(rank) == made.answer(CUTS[0])
     for few, asked, other in (
-        (made, CutQuery([5]), None),
-        (made, RankOneQuery([0.5] * 6, [1] * 6), None),
+        (made, gc.CutQuery([5]), None),
+        (made, gc.Query.rank_one([0.5] * 6, [1] * 6), None),
         (made, CUTS[0], [1]),
         (made, [77], None),
         (arcs, [1, 2], [0]),
@@ -203,25 +204,29 @@ def test_cuts_of_the_list_are_found_and_others_refused():
 # Sensing.
 
 
+def rated(matrix, cap):
+    """The ratings of a matrix."""
+    ends, (left, right) = np.nonzero(matrix), matrix.shape
+    return gc.BipartiteGraph(*ends, matrix[ends], left=left, right=right, weight_cap=cap)
+
+
 def ratings(shape, seed, cap=1.0):
-    """A matrix of rank one with entries in [0, cap]."""
+    """Of a matrix of rank one with entries in [0, cap]."""
     rng = np.random.default_rng(seed)
-    matrix = cap * np.outer(rng.random(shape[0]), rng.random(shape[1]))
-    ends = np.nonzero(matrix)
-    return gc.BipartiteGraph(*ends, matrix[ends], left=shape[0], right=shape[1], weight_cap=cap)
+    return rated(cap * np.outer(rng.random(shape[0]), rng.random(shape[1])), cap)
 
 
 def random_signs(count, shape, seed):
     """Queries with spread singular values, of sensitivity 1."""
     rng = np.random.default_rng(seed)
-    return [MatrixQuery(rng.choice([-1.0, 1.0], size=shape)) for _ in range(count)]
+    return [gc.Query.matrix(rng.choice([-1.0, 1.0], size=shape)) for _ in range(count)]
 
 
 SMALL, OF_SMALL = ratings((6, 4), 0, cap=5.0), Universe(6, 4)
 QUERIES = [
     *random_signs(4, (6, 4), 1),
-    RankOneQuery(np.linspace(0, 1, 6), np.linspace(1, 0.2, 4)),
-    CutQuery([0, 1], [2, 3]),
+    gc.Query.rank_one(np.linspace(0, 1, 6), np.linspace(1, 0.2, 4)),
+    gc.CutQuery([0, 1], [2, 3]),
 ]
 STEPS = Steps(OF_SMALL, QUERIES, 5.0)
 
@@ -243,7 +248,7 @@ def test_a_schatten_norm_learns_queries_that_were_not_asked_and_frobenius_does_n
     asked, new = random_signs(200, shape, 1), random_signs(200, shape, 2)
 
     def root_mean_square(estimates, queries):
-        return math.sqrt(float(np.mean((estimates - answer_all(queries, truth)) ** 2)))
+        return math.sqrt(float(np.mean((estimates - gc.answer_all(queries, truth)) ** 2)))
 
     nothing, found = root_mean_square(0, new), {}
     for p in (None, 2.0):
@@ -260,7 +265,7 @@ def test_intervals_hold_for_all_queries_in_a_share_1_minus_beta_of_runs(epsilon,
     """Learnt in rounds, or all measured. More failures than the binomial quantile at 1e-6 would
     refute beta."""
     beta, runs, failures = 0.3, 40, 0
-    truth = answer_all(QUERIES, SMALL)
+    truth = gc.answer_all(QUERIES, SMALL)
     terms = {"epsilon": epsilon, "delta": 1e-4, "rounds": rounds, "beta": beta}
     for seed in range(runs):
         made = sensed(seed=seed, **terms)
@@ -287,7 +292,7 @@ def test_the_stated_error_is_the_last_gap_and_what_noise_choice_and_rounding_may
 
 @pytest.mark.parametrize("shape", [(6, 4), (512, 512), (4096, 8192)])
 def test_no_sum_of_steps_can_pass_what_is_left_for_it(shape):
-    steps = Steps(Universe(*shape), [CutQuery([0], [1])], 1.99)
+    steps = Steps(Universe(*shape), [gc.CutQuery([0], [1])], 1.99)
     assert steps.sensitivity * math.prod(shape) <= 2**61
     assert steps.sensitivity >= 2**30
 
@@ -307,9 +312,9 @@ def test_a_hypothesis_far_off_overflows_nothing():
 def test_answers_in_steps_are_within_the_rounding_of_true_ones():
     for cap, scale in ((5.0, 1.0), (0.3, 100.0), (1e6, 1e-9)):
         truth, rng = ratings((6, 4), 3, cap=cap), np.random.default_rng(0)
-        queries = [MatrixQuery(scale * rng.normal(size=(6, 4))) for _ in range(5)]
+        queries = [gc.Query.matrix(scale * rng.normal(size=(6, 4))) for _ in range(5)]
         steps = Steps(OF_SMALL, queries, cap)
-        off = steps.unit * steps.count(truth) - answer_all(queries, truth)
+        off = steps.unit * steps.count(truth) - gc.answer_all(queries, truth)
         assert 0 < np.abs(off).max() <= steps.rounding < 1e-3 * cap * scale
         # Of an entry: half a step of its coefficient, and a step of its rating.
         coefficient = max(query.sensitivity(truth) for query in queries)
@@ -318,7 +323,7 @@ def test_answers_in_steps_are_within_the_rounding_of_true_ones():
         assert steps.sensitivity * steps.unit == pytest.approx(cap * coefficient, rel=1e-5)
     graph = gc.BipartiteGraph([0, 2], [1, 3], left=6, right=4)  # without weights nothing is rounded
     steps = Steps(OF_SMALL, QUERIES[:4], graph.weight_cap)
-    assert (steps.unit * steps.count(graph) == answer_all(QUERIES[:4], graph)).all()
+    assert (steps.unit * steps.count(graph) == gc.answer_all(QUERIES[:4], graph)).all()
     assert sensed(graph, rounds=2).guarantee.neighbours == "whether any one pair is an edge"
 
 
@@ -336,7 +341,7 @@ def test_what_is_promised_and_printed():
 def test_sums_that_share_no_rating_are_measured_at_the_price_of_one():
     """Sums between groups of users and groups of items."""
     rows, columns = (np.arange(n) * k // n for n, k in ((60, 6), (40, 5)))
-    queries = [CutQuery(rows == i, columns == j) for i in range(6) for j in range(5)]
+    queries = [gc.CutQuery(rows == i, columns == j) for i in range(6) for j in range(5)]
     truth = ratings((60, 40), 1, cap=5.0)
     made, alone = sensed(truth, queries), sensed(truth, queries[:1])
     assert len(made.transcript) == 30
@@ -356,28 +361,46 @@ def test_a_plan_costs_what_was_asked_for_and_no_more(rounds):
     assert 0.999 * rho < plan.cost(1e-6).rho <= float(rho) * (1 + 1e-9)
     assert plan.measures_all is (rounds is None)
     assert rounds is None or plan.rounds == rounds
-    many = Steps(OF_SMALL, [CutQuery(range(6), range(4))] * 2000, 5.0)
+    many = Steps(OF_SMALL, [gc.CutQuery(range(6), range(4))] * 2000, 5.0)
     assert not SensingPlan.of(many, rho, rounds, 0.05).measures_all
 
 
-def test_no_rating_moves_the_list_by_more_than_its_square():
-    def counts(*edge):
-        ends = [[each] for each in edge]
-        return STEPS.count(
-            gc.BipartiteGraph(*(ends or [[], [], []]), left=6, right=4, weight_cap=5)
-        )
+def changes():
+    """How far each answer moves, in steps, on neighbours of random matrices: every rating."""
+    rng = np.random.default_rng(0)
+    for place in np.ndindex(6, 4):
+        for both in ((0.0, 5.0), (5.0, 0.0), *rng.uniform(0, 5.0, (10, 2))):
+            matrix, counts = rng.uniform(0, 5.0, (6, 4)), []
+            for matrix[place] in both:
+                counts.append(STEPS.count(rated(matrix, 5.0)))
+            yield counts[1] - counts[0]
 
-    moved = [
-        sum(int(step) ** 2 for step in counts(i, j, 5.0) - counts())
-        for i in range(6)
-        for j in range(4)
-    ]
-    assert max(moved) <= STEPS.square < max(moved) * (1 + 1e-8)
+
+def test_no_rating_moves_an_answer_or_the_list_by_more_than_is_paid_for():
+    """And one does by as much: a twin that rounds up would be below."""
+    moved = list(changes())
+    assert max(int(np.abs(change).max()) for change in moved) == STEPS.sensitivity
+    assert STEPS.sensitivity * STEPS.unit == pytest.approx(5.0)
+    squares = max(sum(int(step) ** 2 for step in change) for change in moved)
+    assert squares <= STEPS.square < squares * (1 + 1e-8)
+    # Both directions occur at once: the choice must not be taken for monotone.
+    assert any((change > 0).any() and (change < 0).any() for change in moved)
+
+
+def test_the_largest_coefficient_counts_as_many_steps_as_its_own_rounding_gives():
+    """To the nearest step, upwards in half of the cases: rounded down, Delta would be too small."""
+    one = rated(np.ones((1, 1)), 1.0)
+    upwards = 0
+    for largest in np.random.default_rng(1).uniform(0.5, 2.0, size=40):
+        steps = Steps(Universe(1, 1), [gc.Query.matrix(np.array([[largest]]))], 1.0)
+        assert int(steps.count(one)[0]) == steps.sensitivity
+        upwards += largest / steps._of_coefficients % 1 > 0.5
+    assert 5 < upwards < 35
 
 
 def test_what_is_not_of_the_list_is_answered_with_what_is_certain():
     made = sensed(epsilon=5.0, delta=1e-4)
-    other = MatrixQuery(np.full((6, 4), -2.0))
+    other = gc.Query.matrix(np.full((6, 4), -2.0))
     answer = made.answer(other)
     assert answer.confidence == 1
     assert answer.interval == pytest.approx((-2.0 * 24 * 5, 0.0), rel=1e-6)
@@ -391,7 +414,7 @@ def test_a_promise_worse_than_no_knowledge_is_told_before_it_is_paid_for(tmp_pat
     store = tmp_path / "s.db"
     with pytest.warns(AccuracyWarning, match="by the middle of what it can be"):
         sensed()
-    large, cut = ratings((60, 40), 1), [CutQuery(range(30), range(20))]
+    large, cut = ratings((60, 40), 1), [gc.CutQuery(range(30), range(20))]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         sensed(large, cut, expected_ratings=100, seed=None)
@@ -402,8 +425,8 @@ def test_a_promise_worse_than_no_knowledge_is_told_before_it_is_paid_for(tmp_pat
 
 SHAPE = Universe(9, 7)
 RNG = np.random.default_rng(5)
-BLOCK_CUTS = [CutQuery(RNG.random(9) < 0.4, RNG.random(7) < 0.5) for _ in range(2)] + [
-    CutQuery(np.arange(9) < 3, np.arange(7) > 2)
+BLOCK_CUTS = [gc.CutQuery(RNG.random(9) < 0.4, RNG.random(7) < 0.5) for _ in range(2)] + [
+    gc.CutQuery(np.arange(9) < 3, np.arange(7) > 2)
 ]
 BLOCKS = QueryBlocks.of(BLOCK_CUTS, SHAPE)
 

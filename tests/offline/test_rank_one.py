@@ -13,7 +13,6 @@ from scipy.sparse.linalg import ArpackNoConvergence
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
-from graphcuts_dp.graph.adjacency import DirectedGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.offline import rank_one
@@ -28,7 +27,7 @@ def one_way():
     """More arcs from the first ten vertices to the others than elsewhere."""
     chance = np.full((19, 19), 0.2)
     chance[:10, 10:] = 0.8
-    return DirectedGraph.of(np.random.default_rng(4).random((19, 19)) < chance)
+    return gc.DirectedGraph.of(np.random.default_rng(4).random((19, 19)) < chance)
 
 
 GRAPHS = {

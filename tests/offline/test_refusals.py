@@ -16,7 +16,7 @@ from graphcuts_dp.learn.learners import MultiplicativeWeightsLearner
 from graphcuts_dp.learn.median import DatabaseFamily, all_graphs
 from graphcuts_dp.offline.construction import IterativeConstruction
 from graphcuts_dp.offline.distinguisher import ExactCuts, Exponential, Found
-from graphcuts_dp.offline.query_lists import CutList, QuestionList
+from graphcuts_dp.offline.query_lists import QuestionList
 from graphcuts_dp.offline.rank_one import PowerRankOne, Released, ResponseRankOne
 from graphcuts_dp.offline.tuning import PracticalOffline, PureOffline, TightOffline
 from graphcuts_dp.options import described
@@ -33,7 +33,7 @@ CUTS = [gc.CutQuery([0, 1]), gc.CutQuery([0], [2, 3])]
 SUMS = [gc.CutQuery([0, 1], [2, 3]), gc.Query.matrix(np.ones((6, 4)))]
 NEGATIVE = [gc.Query.matrix(-np.ones((6, 4)))]
 STATISTIC = [gc.Query.statistic("triangles")]
-ELSEWHERE = CutList(Universe(3), [gc.CutQuery([0])])
+ELSEWHERE = gc.CutList(Universe(3), [gc.CutQuery([0])])
 OF_FIVE = ExactCuts(universe=Universe(5), epsilon=Fraction(1))
 OF_SIDES = {"graph": SIDES, "queries": NEGATIVE}
 # Of each construction a graph and queries that fit it.
@@ -147,7 +147,7 @@ def test_every_option_of_a_construction_has_its_range(kind):
             kind(**{each.name: wrong})
 
 
-FIVE, LISTED = Universe(5), CutList(Universe(8), CUTS)
+FIVE, LISTED = Universe(5), gc.CutList(Universe(8), CUTS)
 ONE_EPSILON = {"epsilon": Fraction(1)}
 POWER = PowerRankOne(universe=FIVE, rho=0.1, delta=1e-6)
 FINE = Grid(2.0**-30, 2**30, 1.0)
@@ -186,11 +186,11 @@ def run(graph=GRAPH, **options):
 
 
 BY_HAND = [
-    (lambda: CutList(FIVE, []), "at least one"),
-    (lambda: CutList(FIVE, ONES), "CutQuery"),
-    (lambda: CutList.of_masks(FIVE, MASKS[:0], MASKS[:0]), "at least one"),
-    (lambda: CutList.of_masks(FIVE, MASKS[:, 1:], MASKS), "lengths"),
-    (lambda: CutList.of_words(FIVE, np.zeros((1, 2)), np.zeros((1, 2))), "no cuts"),
+    (lambda: gc.CutList(FIVE, []), "at least one"),
+    (lambda: gc.CutList(FIVE, ONES), "CutQuery"),
+    (lambda: gc.CutList.of_masks(FIVE, MASKS[:0], MASKS[:0]), "at least one"),
+    (lambda: gc.CutList.of_masks(FIVE, MASKS[:, 1:], MASKS), "lengths"),
+    (lambda: gc.CutList.of_words(FIVE, np.zeros((1, 2)), np.zeros((1, 2))), "no cuts"),
     (lambda: QuestionList(FIVE, []), "at least one"),
     (lambda: QuestionList(FIVE, [gc.Query.matrix(np.zeros((5, 5)))]), "constant"),
     (lambda: QuestionList(FIVE, [gc.CutQuery([0])] * (1 << 21)), "at most"),

@@ -3,8 +3,9 @@
 import itertools
 
 import numpy as np
+from helpers import random_graph
 
-from graphcuts_dp.cutnorm.cut_norm import cut_norm
+import graphcuts_dp as gc
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
 from graphcuts_dp.privacy.noise import SeededEntropy
 
@@ -14,7 +15,7 @@ KRIVINE = 1.7823  # Grothendieck's constant is at most pi/(2 ln(1+sqrt 2)) = 1.7
 
 def exact_cut_norm(matrix):
     """max over S, T of |M(S,T)|, by enumeration."""
-    return cut_norm(matrix, method="exact").lower
+    return gc.cut_norm(matrix, method="exact").lower
 
 
 def exact_normalised_norm(matrix):
@@ -36,3 +37,12 @@ def truth_and_noisy(graph, noise, seed, epsilon=1.0):
     """A and z."""
     distribution = distribution_for(graph, noise, epsilon)
     return graph.dense(), randomized_response(graph, distribution, SeededEntropy(seed)).estimate()
+
+
+def instances(noise, sizes, seeds, *, bipartite=4, densities=(0.0, 0.15, 0.5, 0.9)):
+    """(A, z, symmetric) for each seed: graphs of all densities, some of them bipartite."""
+    for seed in seeds:
+        n, density = sizes[seed % len(sizes)], densities[seed // 2 % len(densities)]
+        symmetric = (seed + 1) % bipartite != 0
+        graph = random_graph(n if symmetric else (n, max(2, n - 3)), seed, density=density)
+        yield *truth_and_noisy(graph, noise, seed, (0.3, 1.0, 2.5)[seed % 3]), symmetric

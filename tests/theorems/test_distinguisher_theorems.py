@@ -11,16 +11,15 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.stats
+from helpers import cuts_of_halves
 
-from graphcuts_dp.graph.adjacency import Graph
+import graphcuts_dp as gc
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.bounds import frieze_kannan_updates, multiplicative_weights_updates
 from graphcuts_dp.learn.learners import FriezeKannanLearner, MultiplicativeWeightsLearner
 from graphcuts_dp.offline.construction import IterativeConstruction
 from graphcuts_dp.offline.distinguisher import ExactCuts, Exponential
-from graphcuts_dp.offline.query_lists import CutList
 from graphcuts_dp.offline.tuning import MARGINS, PaperOffline, PracticalOffline, TightOffline
-from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost, compose
 from graphcuts_dp.privacy.noise import SeededEntropy
@@ -35,14 +34,7 @@ def graph_of_two_blocks(seed):
     rng = np.random.default_rng(seed)
     rows, columns = np.triu_indices(N, 1)
     kept = rng.random(len(rows)) < np.where((rows < 6) == (columns < 6), 0.95, 0.05)
-    return Graph(rows[kept], columns[kept], vertices=N)
-
-
-def cuts(count, seed=0):
-    rng = np.random.default_rng(seed)
-    S = rng.random((count, N)) < 0.5
-    S[0] = np.arange(N) < 6
-    return CutList.of_masks(UNIVERSE, S, ~S)
+    return gc.Graph(rows[kept], columns[kept], vertices=N)
 
 
 def beyond_the_range(paper, epsilon):
@@ -54,7 +46,7 @@ def beyond_the_range(paper, epsilon):
 
 
 def mechanism_of(calibration, learner, *, finder=None, **options):
-    finder = finder or Exponential(queries=cuts(20), epsilon=Fraction(1))
+    finder = finder or Exponential(queries=cuts_of_halves(N, 20), epsilon=Fraction(1))
     return IterativeConstruction(
         learner=learner, distinguisher=finder, calibration=calibration, grid=Grid(), **options
     )
@@ -135,9 +127,9 @@ def test_all_cuts_at_once():
     rng = np.random.default_rng(4)
     rows, columns = np.triu_indices(n, 1)
     kept = rng.random(len(rows)) < 0.5
-    graph, universe = Graph(rows[kept], columns[kept], vertices=n), Universe(n)
+    graph, universe = gc.Graph(rows[kept], columns[kept], vertices=n), Universe(n)
     places = np.array(np.meshgrid(*[range(3)] * n)).reshape(n, -1).T
-    everything = CutList.of_masks(universe, places == 1, places == 2)
+    everything = gc.CutList.of_masks(universe, places == 1, places == 2)
     mechanism = mechanism_of(
         TightOffline(epsilon=50.0, delta=0.01, beta=BETA),
         MultiplicativeWeightsLearner(universe),
@@ -152,7 +144,7 @@ def test_all_cuts_at_once():
 def test_gru12_alg_3_runs_too_few_rounds():
     """Updates at alpha/2 may come B(alpha/2) times, more often than the printed B(alpha)."""
     universe = Universe(8)
-    everything = CutQuery(range(8), range(8))
+    everything = gc.CutQuery(range(8), range(8))
     alpha = 25.0
     complete = np.ones((8, 8)) - np.eye(8)
     learner = FriezeKannanLearner(universe, rule="as printed")
@@ -195,7 +187,7 @@ def test_dr14_theorem_5_7_has_constants_32_and_64(delta):
     """8 F at the prescribed epsilon_0 is 32 T ln(Q/gamma)/epsilon, or 64 sqrt(T ln(1/delta))."""
     rounds, gamma, epsilon = 9, 0.01, 1.0
     calibration = PaperOffline(paper="dr14", epsilon=epsilon, delta=delta)
-    tuned = Exponential(queries=cuts(50), epsilon=calibration.each(rounds))
+    tuned = Exponential(queries=cuts_of_halves(N, 50), epsilon=calibration.each(rounds))
     log_failures = math.log(100 / gamma)  # each query counts with both signs
     steps = 64 * math.sqrt(rounds * math.log(1 / delta)) if delta else 32 * rounds
     corrected = steps * log_failures / epsilon
@@ -230,7 +222,7 @@ def test_nik17_exponent_as_printed_is_not_private():
 
     assert loss(1 / (2 * epsilon)) > 10 * epsilon
     assert loss(epsilon / 2) <= epsilon
-    tuned = Exponential(queries=cuts(2), epsilon=Fraction(1, 10))
+    tuned = Exponential(queries=cuts_of_halves(N, 2), epsilon=Fraction(1, 10))
     rate = tuned.scoring.rate(tuned.epsilon) * tuned.scoring.sensitivity
     assert rate == Fraction(1, 20)
 

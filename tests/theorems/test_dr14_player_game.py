@@ -1,5 +1,9 @@
-"""DR14 section 5.3.3 with a query player who has no regret: regrets, best responses, the bound,
-the price of the draws, and what one query of the list shows."""
+"""DR14 section 5.3.3: the query release game.
+
+With a query player who has no regret: regrets, best responses, the bound, the price of the draws,
+and what one query of the list shows. Against best responses, the value of the game, and no regret
+makes it fair.
+"""
 
 import itertools
 import math
@@ -9,17 +13,23 @@ import numpy as np
 import pytest
 import scipy.optimize
 import scipy.stats
+from helpers import cuts_of_halves, random_graph, two_cliques
+from noisy_cases import matrix_problem
+from norm_reference import (
+    NOISES,
+    exact_cut_norm,
+    instances,
+)
 
+import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.offline import construction
-from graphcuts_dp.offline.construction import Game, PlayerGame, WeightsPlayer, best_response, sum_of
-from graphcuts_dp.offline.query_lists import CutList
+from graphcuts_dp.offline.construction import PlayerGame, WeightsPlayer, best_response, sum_of
 from graphcuts_dp.offline.tuning import PracticalOffline
-from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.synth.cutting_plane import QueryGame, cutting_plane, query_game
 from scripts.figures.update_sequence import checked
 from tests.audits.offline import game_of, paths
 
@@ -30,7 +40,7 @@ def drawn_cuts(universe, count, seed):
     rng = np.random.default_rng(seed)
     rows, columns = universe.shape
     return [
-        (CutQuery(rng.random(rows) < 0.5, rng.random(columns) < 0.5), int(rng.choice([-1, 1])))
+        (gc.CutQuery(rng.random(rows) < 0.5, rng.random(columns) < 0.5), int(rng.choice([-1, 1])))
         for _ in range(count)
     ]
 
@@ -75,27 +85,14 @@ def test_the_weights_player_has_the_stated_regret(universe):
     assert 0 < regret <= total * (K / rate + rate * rounds / 2)
 
 
-def blocks(n=10):
-    rows, columns = np.triu_indices(n, 1)
-    kept = (rows < n // 2) == (columns < n // 2)
-    return Graph(rows[kept], columns[kept], vertices=n)
-
-
-def halves(n, count, seed=0):
-    rng = np.random.default_rng(seed)
-    S = rng.random((count, n)) < 0.5
-    S[0] = np.arange(n) < n // 2
-    return CutList.of_masks(Universe(n), S, ~S)
-
-
 def game_beyond_the_range(player, epsilon, **options):
     """More epsilon than users may ask for, where the bound says something."""
     budget = PracticalOffline(epsilon=50.0, delta=1e-6, beta=0.02, rho=epsilon**2 / 2)
     return PlayerGame(
-        queries=halves(10, 20),
+        queries=cuts_of_halves(10, 20),
         grid=Grid(),
         calibration=budget,
-        game=Game(player=player, **options),
+        game=gc.Game(player=player, **options),
         beta=0.2,
     )
 
@@ -109,7 +106,7 @@ def test_the_average_play_is_within_the_bound(player, rounds, draws):
 
     Each run fails with probability 0.1 at most; that both do has 1e-2, were the seeds at random.
     """
-    graph = blocks()
+    graph = two_cliques(10)
     game = game_beyond_the_range(player, 170.0, rounds=rounds, queries_per_round=draws)
     truth = game.queries.counts(graph, Grid())
     start = np.abs(game.queries.on_matrix(np.full((10, 10), 20 / 45)) - truth).max()
@@ -161,7 +158,7 @@ def test_the_price_of_the_draws_is_the_sum_over_rounds(player):
 
 def test_draws_are_made_with_the_scores_and_the_rate_that_are_paid_for(monkeypatch):
     """What the game hands to the sampler, against sums written out here."""
-    game, graph = game_beyond_the_range("both", 3.0, rounds=4, queries_per_round=1), blocks()
+    game, graph = game_beyond_the_range("both", 3.0, rounds=4, queries_per_round=1), two_cliques(10)
     seen, real = [], construction.exponential_choices
 
     def spy(scores, rate, count, source):
@@ -187,7 +184,8 @@ def test_draws_are_made_with_the_scores_and_the_rate_that_are_paid_for(monkeypat
 @pytest.mark.parametrize("player", ["query", "both"])
 def test_probabilities_of_paths_add_up(player):
     game, tuning, _ = game_of(player, 1.0)
-    assert sum(paths(game, tuning, Graph([2], [3], vertices=4), 1.0)) == pytest.approx(1)
+    found = paths(game, tuning, gc.Graph([2], [3], vertices=4))
+    assert sum(chance for chance, _ in found) == pytest.approx(1)
 
 
 def list_distribution(queries, graph, hide, player):
@@ -196,18 +194,12 @@ def list_distribution(queries, graph, hide, player):
         queries=queries,
         grid=Grid(),
         calibration=PracticalOffline(epsilon=50.0, delta=1e-6, rho=1e3),
-        game=Game(player=player, rounds=2, hide_queries=hide),
+        game=gc.Game(player=player, rounds=2, hide_queries=hide),
     )
     *_, rest = game.calibration.with_total(1)
     tuning = game.tune(3.0, 1.0, rest)
-    true = queries.counts(graph, Grid()) * game.scoring.substeps
     found = {}
-    for drawn in itertools.product(range(2 * len(queries)), repeat=2):
-        data, chance, plays = game.data_player(3.0, 2), 1.0, np.zeros(queries.universe.shape)
-        for number, index in enumerate(drawn):
-            weights = np.exp(float(tuning.rate) * game.scores(true, plays, number, tuning.reach))
-            chance *= weights[index] / weights.sum()
-            plays += data([game.signed(index)])
+    for chance, plays in paths(game, tuning, graph):
         key = plays.round(9).tobytes()
         found[key] = found.get(key, 0.0) + chance
     return found, tuning
@@ -218,11 +210,11 @@ def test_one_query_of_a_hidden_list_shows_as_little_as_is_stated(player):
     """Total variation between lists that differ in one query; without `reach` it is more."""
     n, hide = 6, 0.45
     universe = Universe(n)
-    graph = Graph([0, 0, 0], [1, 2, 3], vertices=n)
-    others = [CutQuery([i], [j]) for i in range(1, n) for j in range(i + 1, n)][:9]
+    graph = gc.Graph([0, 0, 0], [1, 2, 3], vertices=n)
+    others = [gc.CutQuery([i], [j]) for i in range(1, n) for j in range(i + 1, n)][:9]
     lists = [
-        CutList(universe, [*others, replaced])
-        for replaced in (CutQuery([0]), CutQuery([4], [5]), CutQuery([0], [1, 2, 3]))
+        gc.CutList(universe, [*others, replaced])
+        for replaced in (gc.CutQuery([0]), gc.CutQuery([4], [5]), gc.CutQuery([0], [1, 2, 3]))
     ]
     found = [list_distribution(queries, graph, hide, player)[0] for queries in lists]
     tuning = list_distribution(lists[0], graph, hide, player)[1]
@@ -237,6 +229,83 @@ def test_one_query_of_a_hidden_list_shows_as_little_as_is_stated(player):
 
 
 def test_a_graph_on_other_vertices_is_refused():
-    graph = Graph([0], [1], vertices=9)
+    graph = gc.Graph([0], [1], vertices=9)
     with pytest.raises(ParameterError, match="other vertices"):
         game_beyond_the_range("both", 1.0).run(graph, SeededEntropy(1))
+
+
+# Against best responses
+
+
+ROUNDING = 1 + 1e-9
+
+
+class BestResponse:
+    """A query player who finds the largest cut, by enumeration."""
+
+    objective = "cut norm"
+
+    def separate(self, residual):
+        found = gc.cut_norm(residual, method="exact")
+        return [(found.S, found.T)]
+
+
+def problems(count):
+    """(A, z, problem): graphs of several densities, every third one bipartite, all noises."""
+    for seed in range(count):
+        densities = (0.1, 0.4, 0.8, 0.1)
+        for A, z, symmetric in instances(
+            NOISES[seed % 3], (5, 6, 7, 8), [seed], bipartite=3, densities=densities
+        ):
+            yield A, z, matrix_problem(z, symmetric)
+
+
+def test_no_regret_against_best_responses_is_an_approximate_equilibrium():
+    """||average - z||_C <= payoff <= value of the game + regret bound, after any round."""
+    for _, z, problem in problems(12):
+        play = QueryGame(problem, oracle=BestResponse())
+        for _ in range(60):
+            play.play()
+            reached = exact_cut_norm(play.average - z)
+            assert reached <= play.payoff * ROUNDING
+            assert play.payoff <= (play.bound + play.regret_bound) * ROUNDING
+            assert play.bound <= reached * ROUNDING
+
+
+def test_the_regret_bound_falls_as_one_over_the_root_of_the_rounds():
+    play = QueryGame(next(problems(1))[2], oracle=BestResponse())
+    bounds = {}
+    for _ in range(400):
+        play.play()
+        bounds[play.rounds] = play.regret_bound
+    assert bounds[400] < 0.6 * bounds[100] < 0.6 * 0.6 * bounds[25]
+
+
+def test_a_data_player_who_steps_the_wrong_way_breaks_the_bound():
+    play = QueryGame(next(problems(1))[2], oracle=BestResponse())
+    play.scale *= -1
+    for _ in range(400):
+        play.play()
+    play.scale *= -1
+    assert play.payoff > play.bound + play.regret_bound
+
+
+def test_the_value_of_the_game_is_that_of_the_linear_program():
+    for A, z, problem in problems(3):
+        found = query_game(problem, tolerance=0.08)
+        exact = cutting_plane(problem, tolerance=0.01)
+        assert found.lower <= exact.value * (1 + 1e-6)
+        assert exact.lower <= found.value * (1 + 1e-6)
+        assert found.value == pytest.approx(exact_cut_norm(found.matrix - z), rel=1e-9)
+        g, noise_norm = found.gap, exact_cut_norm(A - z)
+        assert found.lower <= noise_norm * ROUNDING
+        assert exact_cut_norm(found.matrix - A) <= (1 + 1 / (1 - g)) * noise_norm * ROUNDING
+        assert g <= 0.08 or found.stopped == "rounds"
+
+
+def test_against_the_true_database_the_value_is_zero():
+    """Proposition 5.16: the data player can play the database itself."""
+    A = random_graph(9, 3, density=0.4).dense()
+    found = query_game(matrix_problem(A, symmetric=True))
+    assert found.value == found.lower == found.gap == 0
+    assert np.array_equal(found.matrix, A)

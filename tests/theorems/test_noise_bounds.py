@@ -11,12 +11,10 @@ import scipy.stats
 from helpers import random_graph
 from norm_reference import NOISES, exact_cut_norm, truth_and_noisy
 
-from graphcuts_dp.cutnorm.cut_norm import cut_norm
+import graphcuts_dp as gc
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
 from graphcuts_dp.estimate.noisy_matrix import expected_worst_cut, noise_distribution
-from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.measure.entries import distribution_for
-from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
 from graphcuts_dp.privacy.noise import SeededEntropy
 
@@ -215,7 +213,9 @@ def test_the_constant_of_the_expected_worst_cut_is_stable(noise):
     graph = random_graph(400, 2)
     distribution = distribution_for(graph, noise, 1.0)
     expected = expected_worst_cut(distribution, (400, 400))
-    found = [cut_norm(z - A) for A, z in (truth_and_noisy(graph, noise, s + 10) for s in range(6))]
+    found = [
+        gc.cut_norm(z - A) for A, z in (truth_and_noisy(graph, noise, s + 10) for s in range(6))
+    ]
     assert 0.86 <= np.mean([certificate.lower for certificate in found]) / expected <= 1.0
     assert 0.95 <= np.mean([certificate.upper for certificate in found]) / expected <= 1.1
 
@@ -244,22 +244,22 @@ def test_the_matrix_form_counts_edges_inside_both_sets_twice():
         S, T = rng.random(12) < 0.5, rng.random(12) < 0.5
         form = A[np.ix_(S, T)].sum()
         inside = A[np.ix_(S & T, S & T)].sum() / 2
-        assert CutQuery(S, T).value(graph) == form - inside
+        assert gc.CutQuery(S, T).value(graph) == form - inside
         doubled += inside > 0
     assert doubled > 10
     everything = np.ones(12, dtype=bool)
-    whole = CutQuery(everything, everything).value(graph)
+    whole = gc.CutQuery(everything, everything).value(graph)
     assert (
         exact_cut_norm(A) == A.sum() == 2 * whole
     )  # a sum of four disjoint cuts, two of them twice
 
 
 def test_one_edge_moves_the_matrix_form_by_two_and_a_cut_query_by_one():
-    empty, edge = Graph([], [], vertices=4), Graph([1], [2], vertices=4)
+    empty, edge = gc.Graph([], [], vertices=4), gc.Graph([1], [2], vertices=4)
     S, T = np.array([1, 1, 1, 0], bool), np.array([0, 1, 1, 1], bool)
     assert edge.dense()[np.ix_(S, T)].sum() == 2
-    assert CutQuery(S, T).value(edge) - CutQuery(S, T).value(empty) == 1
-    assert CutQuery(S, T).sensitivity(empty) == 1
+    assert gc.CutQuery(S, T).value(edge) - gc.CutQuery(S, T).value(empty) == 1
+    assert gc.CutQuery(S, T).sensitivity(empty) == 1
 
 
 def worst_error(estimate, truth):
@@ -275,19 +275,19 @@ def test_clipping_the_noisy_matrix_entrywise_is_biased(noise):
     sizes = np.array([64, 128, 256, 512])
     clipped, raw = [], []
     for n in sizes:
-        A, z = truth_and_noisy(Graph([0], [1], vertices=int(n)), noise, int(n))
+        A, z = truth_and_noisy(gc.Graph([0], [1], vertices=int(n)), noise, int(n))
         clipped.append(worst_error(np.clip(z, 0, 1), A))
         raw.append(worst_error(z, A))
     slope = np.polyfit(np.log(sizes), np.log(clipped), 1)[0]
     assert 1.95 < slope < 2.05
-    distribution = distribution_for(Graph([], [], vertices=4), noise, 1.0)
+    distribution = distribution_for(gc.Graph([], [], vertices=4), noise, 1.0)
     for n, error in zip(sizes, raw, strict=True):
         # Unclipped: normal with deviation sd n/2; 6 deviations have probability 2e-9.
         assert error < 6 * distribution.standard_deviation * n / 2
     assert clipped[-1] > 5 * 6 * distribution.standard_deviation * sizes[-1] / 2
     # Clipping and shifting cannot help: dense graphs are biased the other way.
     n = 128
-    full = Graph(*np.triu_indices(n, 1), vertices=n)
+    full = gc.Graph(*np.triu_indices(n, 1), vertices=n)
     A, z = truth_and_noisy(full, noise, 1)
     half = np.arange(n) < n // 2
     assert (np.clip(z, 0, 1) - A)[np.ix_(half, ~half)].sum() < -0.1 * (n / 2) ** 2

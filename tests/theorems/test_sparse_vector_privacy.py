@@ -17,29 +17,15 @@ from graphcuts_dp.distances import coordinate
 from graphcuts_dp.distances.coordinate import AboveThreshold, geometric_quantile
 from graphcuts_dp.privacy import sparse_vector
 from graphcuts_dp.privacy.sparse_vector import NoisyComparison, OneSidedPair, SharedThreshold
+from tests.audits.losses import one_sided_law
 
 SLACK = 1e-9
 
 
-def tail(x, rate):
-    """P(N >= x) for a geometric N of this rate."""
-    return np.exp(-rate * np.maximum(x, 0))
-
-
-def outcomes(truths, thresholds, r1, r2):
-    """Probability of each output: index of the first test that fires, and of silence (last)."""
-    reach = math.ceil(45 / r1)  # what is cut off has probability e^-45
-    R = np.arange(reach)
-    weights = np.exp(-r1 * R) * -math.expm1(-r1)
-    fires = tail(np.array(thresholds)[:, None] + R - np.array(truths)[:, None], r2)
-    silent = np.cumprod(np.vstack([np.ones(reach), 1 - fires]), axis=0)
-    return np.append((silent[:-1] * fires) @ weights, silent[-1] @ weights)
-
-
 def losses(truths, changes, thresholds, r1, r2):
     """ln P'/P of the outputs that are not too rare to be computed."""
-    before = outcomes(truths, thresholds, r1, r2)
-    after = outcomes(np.add(truths, changes), thresholds, r1, r2)
+    before = one_sided_law(truths, thresholds, r1, r2)
+    after = one_sided_law(np.add(truths, changes), thresholds, r1, r2)
     seen = np.minimum(before, after) > 1e-14
     assert seen.any()
     return np.log(after[seen] / before[seen])
@@ -76,7 +62,7 @@ def random_streams(count, *, either_way=False):
 
 def test_probabilities_add_up():
     for truths, _, thresholds, r1, r2, _ in random_streams(50):
-        assert outcomes(truths, thresholds, r1, r2).sum() == pytest.approx(1, abs=1e-12)
+        assert one_sided_law(truths, thresholds, r1, r2).sum() == pytest.approx(1, abs=1e-12)
 
 
 def test_random_streams_stay_within_epsilon_and_range():
@@ -132,8 +118,8 @@ def test_range_gives_the_claimed_renyi_divergence():
         *[(*worst_stream(r1, r2, 1), r1, r2, 1) for r1, r2 in [(0.4, 0.2), (0.05, 0.05)]],
     ]:
         rho = (s * (r1 + 2 * r2)) ** 2 / 8
-        before = outcomes(truths, thresholds, r1, r2)
-        after = outcomes(np.add(truths, changes), thresholds, r1, r2)
+        before = one_sided_law(truths, thresholds, r1, r2)
+        after = one_sided_law(np.add(truths, changes), thresholds, r1, r2)
         for p, q in ((before, after), (after, before)):
             seen = np.minimum(p, q) > 1e-14
             for order in (1.1, 2, 5, 20, 50):
@@ -271,11 +257,8 @@ def test_the_papers_tests_decide_as_their_formulas(script):
 
 def instance(silent, fired, r1, r2):
     """Probability that an instance is silent at these gaps A - q, and then fires at one, if any."""
-    R = np.arange(math.ceil(45 / r1))
-    weights = np.exp(-r1 * R) * -math.expm1(-r1)
-    for gap in silent:
-        weights = weights * (1 - tail(gap + R, r2))
-    return float((weights if fired is None else weights * tail(fired + R, r2)).sum())
+    gaps = [*silent] if fired is None else [*silent, fired]
+    return one_sided_law(np.zeros(len(gaps)), gaps, r1, r2)[-1 if fired is None else -2]
 
 
 def transcripts(choose, changed, cap, length, r1, r2):

@@ -15,14 +15,11 @@ import pytest
 from helpers import random_graph
 from norm_reference import NOISES, exact_cut_norm, truth_and_noisy
 
+import graphcuts_dp as gc
 from graphcuts_dp.errors import GraphError, QueryError
 from graphcuts_dp.estimate.noisy_matrix import noise_cut_bound, noise_distribution
-from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.measure.entries import distribution_for
-from graphcuts_dp.release.releases import release_graph
-from graphcuts_dp.results.release import Release
 from graphcuts_dp.synth import finishing
-from graphcuts_dp.synth.methods import Fitting
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 
@@ -71,7 +68,7 @@ def check(made, graph):
 def check_seed(seed, size, epsilon, **options):
     graph = sample(seed, size)
     noise = NOISES[seed // 3 % 3]
-    check(release_graph(graph, epsilon=epsilon, noise=noise, seed=seed, **options), graph)
+    check(gc.release_graph(graph, epsilon=epsilon, noise=noise, seed=seed, **options), graph)
 
 
 @pytest.mark.parametrize(("fit", "mechanism"), MODES)
@@ -97,8 +94,8 @@ def test_the_stated_bound_holds_for_weights(noise):
         rng = np.random.default_rng(seed)
         rows, columns = np.nonzero(np.triu(rng.random((10, 10)) < 0.4, 1))
         weights = rng.integers(1, 4, len(rows)).astype(float)
-        graph = Graph(rows, columns, weights, vertices=10, weight_cap=3.0)
-        check(release_graph(graph, epsilon=2.0, noise=noise, seed=seed), graph)
+        graph = gc.Graph(rows, columns, weights, vertices=10, weight_cap=3.0)
+        check(gc.release_graph(graph, epsilon=2.0, noise=noise, seed=seed), graph)
 
 
 # The bound on the noise.
@@ -158,7 +155,7 @@ def test_the_bound_grows_with_the_confidence_and_the_noise():
 @functools.cache
 def draws_of_noise(n, draws):
     """Shape (draws, n, n); shared, so not to be written to."""
-    distribution = distribution_for(Graph([], [], vertices=n), "discrete-laplace", 1.0)
+    distribution = distribution_for(gc.Graph([], [], vertices=n), "discrete-laplace", 1.0)
     return np.array([pure_noise(distribution, (n, n), seed) for seed in range(draws)])
 
 
@@ -167,7 +164,7 @@ def test_each_term_stays_below_its_share(signs):
     """Exceedances of one term at a confidence that lets it fail often: a 20th at most, and at
     most 5 deviations more of what is counted (false alarm 3e-7)."""
     n, draws, confidence = 5, 1500, 0.05
-    distribution = distribution_for(Graph([], [], vertices=n), "discrete-laplace", 1.0)
+    distribution = distribution_for(gc.Graph([], [], vertices=n), "discrete-laplace", 1.0)
     failures = -math.log1p(-confidence)
     bound = 2 * distribution.radius(n * (n - 1) // 2, log_failures=failures + signs * math.log(2))
     masks = np.array(list(itertools.product([-1.0, 1.0], repeat=n)))
@@ -187,7 +184,7 @@ def test_a_fit_out_of_bounds_is_mixed_until_it_is_within(shape, seed, monkeypatc
     """With a smaller bound, between the certificates of the two fits (share 0: below both)."""
     graph = random_graph(shape, seed)
     plain, first = (
-        release_graph(graph, epsilon=2.0, fit=fit, mechanism="response", seed=seed)
+        gc.release_graph(graph, epsilon=2.0, fit=fit, mechanism="response", seed=seed)
         for fit in ("maximum-entropy", "first-order")
     )
     far, near = plain.certificate.upper, first.certificate.upper
@@ -196,7 +193,7 @@ def test_a_fit_out_of_bounds_is_mixed_until_it_is_within(shape, seed, monkeypatc
         bound = near * 0.5 if share == 0 else near + share * (far - near)
         with monkeypatch.context() as patch:
             patch.setattr(finishing, "noise_cut_bound", lambda *_, b=bound, **__: b)
-            made = release_graph(graph, epsilon=2.0, mechanism="response", seed=seed)
+            made = gc.release_graph(graph, epsilon=2.0, mechanism="response", seed=seed)
         assert made.fit.method == "maximum-entropy"
         if share == 0:
             assert made.fit.mixed == 1
@@ -217,8 +214,8 @@ def test_a_mixture_that_misses_the_bound_does_not_cost_the_whole_fit(missed, mon
     and the fit is not thrown away."""
     graph = random_graph(14, 0)
     options = {"epsilon": 2.0, "mechanism": "response", "seed": 0}
-    far = release_graph(graph, **options).certificate.upper
-    near = release_graph(graph, fit="first-order", **options).certificate.upper
+    far = gc.release_graph(graph, **options).certificate.upper
+    near = gc.release_graph(graph, fit="first-order", **options).certificate.upper
     bound = (far + near) / 2
     tried = []
 
@@ -233,7 +230,7 @@ def test_a_mixture_that_misses_the_bound_does_not_cost_the_whole_fit(missed, mon
     with monkeypatch.context() as patch:
         patch.setattr(finishing, "noise_cut_bound", lambda *_, **__: bound)
         patch.setattr(finishing, "certify", certify_badly)
-        made = release_graph(graph, **options)
+        made = gc.release_graph(graph, **options)
     assert len(tried) == 3 + missed
     assert made.certificate.upper == tried[-1].upper <= bound
     assert 0.5 < made.fit.mixed < (0.6 if missed == 1 else 0.8)
@@ -255,11 +252,11 @@ def test_rounding_does_not_lead_out_of_the_bound(monkeypatch):
     for seed in range(2):
         graph = random_graph(30, seed)
         options = {"epsilon": 1.0, "mechanism": "response", "seed": seed}
-        options["fit"] = Fitting(unweighted=True)
-        far = release_graph(graph, **options).certificate.upper
+        options["fit"] = gc.Fitting(unweighted=True)
+        far = gc.release_graph(graph, **options).certificate.upper
         with monkeypatch.context() as patch:
             patch.setattr(finishing, "noise_cut_bound", lambda *_, b=0.95 * far, **__: b)
-            made = release_graph(graph, **options)
+            made = gc.release_graph(graph, **options)
         assert made.certificate.upper <= 0.95 * far or made.fit.mixed == 1
         mixtures.append(made.fit.mixed)
     assert all(mixtures)
@@ -267,21 +264,21 @@ def test_rounding_does_not_lead_out_of_the_bound(monkeypatch):
 
 def test_the_share_is_kept_on_disk(tmp_path, monkeypatch):
     monkeypatch.setattr(finishing, "noise_cut_bound", lambda *_, **__: 1e-3)
-    made = release_graph(random_graph(12, 1), epsilon=2.0, seed=0)
+    made = gc.release_graph(random_graph(12, 1), epsilon=2.0, seed=0)
     made.save(tmp_path / "g.csv")
-    assert Release.load(tmp_path / "g.csv").fit.mixed == made.fit.mixed == 1
+    assert gc.Release.load(tmp_path / "g.csv").fit.mixed == made.fit.mixed == 1
 
 
 def test_rounded_graphs_state_a_bound_that_holds():
     """Rounding to 0 and 1 moves cuts; the certificate is of what comes out."""
     for seed in range(5):
         graph = random_graph(12, seed)
-        made = release_graph(graph, epsilon=1.0, seed=seed, fit=Fitting(unweighted=True))
+        made = gc.release_graph(graph, epsilon=1.0, seed=seed, fit=gc.Fitting(unweighted=True))
         assert errors_of(made, graph)[0] <= made.worst_cut_error_bound()
 
 
 def test_who_has_no_graph_has_no_bound():
-    made = release_graph(random_graph(9, 0), epsilon=1.0, fit="none")
+    made = gc.release_graph(random_graph(9, 0), epsilon=1.0, fit="none")
     with pytest.raises(GraphError, match="no synthetic graph"):
         made.worst_cut_error_bound()
     with pytest.raises(QueryError, match="confidence"):
@@ -291,7 +288,7 @@ def test_who_has_no_graph_has_no_bound():
 def test_a_sparse_graph_is_bounded_by_its_total():
     """Where noise is larger than all that there is, no cut can be off by more than the totals."""
     graph = random_graph(60, 3, density=0.03)
-    made = release_graph(graph, epsilon=1.0, seed=0)
+    made = gc.release_graph(graph, epsilon=1.0, seed=0)
     stated = made.worst_cut_error_bound()
     bound = noise_cut_bound(made.noisy.distribution, made.noisy.shape, symmetric=True)
     assert stated < 0.5 * (made.certificate.upper + bound)
