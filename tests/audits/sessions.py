@@ -44,7 +44,7 @@ from graphcuts_dp.session.online import OnlineMechanism
 from graphcuts_dp.session.plain import BinaryAnswers, PerQueryNoise
 from graphcuts_dp.session.queries import linear_count
 from tests.audits.base import Twins, audited_runs
-from tests.audits.graphs import one_more, seed_of
+from tests.audits.graphs import one_more, quietly, seed_of
 
 Run = Callable[[gc.Graph], npt.ArrayLike]
 EDGE = gc.CutQuery([2], [3])
@@ -235,7 +235,8 @@ def _on_disk(
     with tempfile.TemporaryDirectory() as folder:
         store = Path(folder) / "store.db"
         for name, query in (("one", EDGE), ("one", rest), (last, EDGE)):
-            with gc.open_session(graph, store=store, name=name, seed=seed, **terms) as session:
+            opened = quietly(gc.open_session, graph, store=store, name=name, seed=seed, **terms)
+            with opened as session:
                 values.append(session.ask_all([query])[0].value)
     return np.array([*values, values[0] + values[2]])
 

@@ -5,7 +5,7 @@ import pytest
 
 from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.learn import cut_sum
-from graphcuts_dp.learn.base import DenseHypothesis
+from graphcuts_dp.learn.base import DenseHypothesis, pack
 from graphcuts_dp.learn.blocks import BlockHypothesis
 from graphcuts_dp.learn.cut_sum import BitSets, CutSum, pack_bits
 from graphcuts_dp.learn.median import DatabaseFamily
@@ -187,3 +187,21 @@ def test_damaged_bytes_are_refused(kind):
         flipped[place] ^= 0x5A
         with pytest.raises(FileFormatError):
             kind.from_bytes(bytes(flipped), universe)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_arrays_that_do_not_belong_together_are_refused(kind):
+    """With a digest that fits: whoever forges one could ask for any amount of memory else."""
+    universe = Universe(12, 9)
+    whole = learnt(kind, universe, np.random.default_rng(10)).arrays()
+    for name, array in whole.items():
+        others = [array[None], array.astype(complex), None]
+        if name != "graphs":  # any number of them is a family
+            others.append(array[:-1])
+        if array.dtype in (np.int32, np.float64):  # bits may be any
+            others.append(np.full_like(array, np.nan if array.dtype == float else 2**30))
+        for other in others:
+            arrays = {key: value for key, value in whole.items() if key != name}
+            forged = arrays if other is None else arrays | {name: other}
+            with pytest.raises(FileFormatError, match="damaged"):
+                kind.from_bytes(pack(kind.kind, universe, forged), universe)
