@@ -30,6 +30,7 @@ _FAR, _TWO_KINDS = 3.0, 0.1  # deviations; and the chance of two kinds in one, b
 _MOST_MOVED = 0.45  # deviations by which an estimate moves, for each cut of its kind
 _ALIKE = 1.4  # cuts of one kind: as many times as many pairs as the next smaller, at most
 _MOST_TOGETHER = 200  # cuts of a kind; the work grows with the square of it
+_NEARLY = 50.0  # times as much as variances below 0 may others be wrong
 _SMALLEST = 1e-9  # variance of a combination of answers, in theirs: less is rounding
 
 Cut = tuple[BoolVector, BoolVector]
@@ -153,11 +154,14 @@ def _together(
     of_relative, of_factors, of_ratios = (
         _prior(len(grid), count) for grid in (_RELATIVE, _FACTORS, _RATIOS)
     )
+    # Covariances of answers with groups hold nearly: variances below 0 show by how much, about.
+    lowest = float(scipy.linalg.eigvalsh(noise, subset_by_index=[0, 0])[0])
+    least = max(_SMALLEST, -_NEARLY * lowest)
     logs = np.empty((len(_RELATIVE), len(_FACTORS), len(_RATIOS)))
     solved = []
     for place, relative in enumerate(_RELATIVE):
         variances, axes = scipy.linalg.eigh(noise + np.diag((relative * m) ** 2))
-        spreads = np.maximum(variances, _SMALLEST) + _RATIOS[:, None] ** 2
+        spreads = np.maximum(variances, least) + _RATIOS[:, None] ** 2
         residuals = axes.T @ y - _FACTORS[:, None] * (axes.T @ m)
         logs[place] = -((residuals**2) @ (1 / spreads).T + np.log(spreads).sum(axis=1)) / 2
         logs[place] += of_relative[place] + of_factors[:, None] + of_ratios

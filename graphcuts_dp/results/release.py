@@ -286,8 +286,8 @@ class Release(Displayed):
 
         Each interval holds with the given confidence by itself, or all cuts of the graph at once.
         Shrunk estimates of a list are made together: how far the synthetic graph is right for a
-        kind of cuts (sets of like sizes, that lie alike) is learnt from all of that kind, so a list
-        of thirty cuts gains much more than one cut.
+        kind of cuts (sets that lie alike, no size far from the next) is learnt from all of that
+        kind, so a list of thirty cuts gains much more than one cut.
 
         Args:
             queries: cuts, and other linear queries.
