@@ -136,9 +136,9 @@ def test_the_charge_is_on_the_disk_before_the_noise(path, graph, monkeypatch):
 
 
 def test_a_disk_that_fails_after_the_release_does_not_lose_it(path, graph, monkeypatch):
-    def post_process(*arguments):
+    def post_process(*arguments, **options):
         path.rename(path.with_name("away.db"))
-        return post_processed(*arguments)
+        return post_processed(*arguments, **options)
 
     post_processed = releases._post_process
     monkeypatch.setattr(releases, "_post_process", post_process)
