@@ -501,10 +501,11 @@ def sparse_release(
 # Bytes for each entry of the matrix (n^2; left times right) that a release takes at least. Peaks of
 # ru_maxrss in processes of their own, less what they took after reading the graph (10 n edges,
 # epsilon = 1, two threads), in MB for n = 1000, 2000, 4000, 8000. Binary noise: with the default
-# fit 111, 286, 487, 1456 (at last 20.2 bytes an entry), without a fit 26, 29, 32, 34. Laplace noise
-# with a cap: 124, 325, 626 and -; without a fit -, -, 246, 814 (at last 11.8). No estimate is above
-# a peak.
-_BITS, _STEPS, _FIT = 0.25, 8.0, 20.0
+# fit, and rounded to 0 and 1, 120, 280, 629, 2256 (at last 33.9 bytes an entry), without a fit 26,
+# 29, 32, 34. Laplace noise of weights with a cap: 124, 325, 626 and -; without a fit -, -, 246, 814
+# (at last 11.8). No estimate is above a peak.
+_BITS, _STEPS = 0.25, 8.0
+_ROUNDED, _FIT = 30.0, 20.0
 _SECONDS = 1.2e-6  # for each entry, on two cores
 _LONG = 60.0  # seconds, and
 _LARGE = 1e9  # bytes, from which it is worth a note
@@ -518,8 +519,8 @@ def needed_memory(shape: tuple[int, int], *, noise: str, fit: bool) -> float:
         noise: of the entries.
         fit: whether a synthetic graph is made.
     """
-    each = _BITS if noise == "binary" else _STEPS
-    return shape[0] * shape[1] * (each + (_FIT if fit else 0.0))
+    each, made = (_BITS, _ROUNDED) if noise == "binary" else (_STEPS, _FIT)
+    return shape[0] * shape[1] * (each + (made if fit else 0.0))
 
 
 def check_size(shape: tuple[int, int], *, noise: str, fit: bool) -> None:

@@ -32,7 +32,7 @@ def test_a_release_beyond_the_memory_is_refused_before_noise_in_words_without_ed
     assert "\n" not in texts[0]
     assert "in a session" in texts[0]
     assert "fit 'none'" in texts[0]  # which fits in 1,000 bytes
-    release_graph(gc.Graph([], [], vertices=6), epsilon=20.0, seed=1)
+    release_graph(gc.Graph([], [], vertices=5), epsilon=20.0, seed=1)
 
 
 def test_only_what_would_do_is_offered_and_an_unknown_memory_refuses_nothing(monkeypatch):
