@@ -1,6 +1,5 @@
 """`graphcuts-dp release` and `release-iteratively`: a private graph in, a synthetic graph out."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,10 +12,11 @@ from graphcuts_dp.cli.console import Report, progress_bar, say
 from graphcuts_dp.cli.inspect import NOT_PRIVATE
 from graphcuts_dp.cli.queries import read_query_file
 from graphcuts_dp.cli.reading import WHOM, GroupFile, Reading, Spending
-from graphcuts_dp.errors import FileFormatError, ParameterError
+from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_matrix import NOISES
+from graphcuts_dp.files import check_writable_set
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.files import check_labels, check_writable_graph
+from graphcuts_dp.graph.files import check_labels, check_writable_graph, graph_files
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.offline.lists import Sensing
 from graphcuts_dp.offline.methods import CONSTRUCTION, Learning, release_iteratively
@@ -37,7 +37,7 @@ from graphcuts_dp.release.releases import (
 )
 from graphcuts_dp.release.shares import RESPONSES, SPARSE, Response
 from graphcuts_dp.release.usefulness import made_up_graph, usefulness_of
-from graphcuts_dp.results.bundle import check_path
+from graphcuts_dp.results.bundle import KINDS, check_path
 from graphcuts_dp.synth.methods import FITTINGS, Fitting
 
 R = TypeVar("R")
@@ -115,14 +115,16 @@ def release(
     store = spending.check()
     check_path("release", target, force=force)
     if weights is not None:
-        if os.path.realpath(weights) == os.path.realpath(target):
-            raise FileFormatError(f"{weights}: the weights go to another file than the graph")
         check_writable_graph(weights, force=force)
+        files = (*KINDS["release"].files(target), *graph_files(weights))
+        check_writable_set(files, force=force)
     if reading.counts is not None and not may_be_sparse(mechanism, fit):
         check_size(reading.counts, noise=noise, fit=fit.fit != "none")  # before a long reading
     private, graph, groups = reading.read_private(source, protect, grouping)
     spending.remind(private, source)
     check_labels(target, graph)
+    if weights is not None:
+        check_labels(weights, graph)
     job = graph_job(private, epsilon=epsilon, groups=groups, protect=protect, **terms)
     if weights is not None and (fit.fit == "none" or job.parameters["mechanism"] == SPARSE):
         raise ParameterError("--weights is for a release with a fit, and not for a sparse one")
@@ -132,7 +134,7 @@ def release(
     written = [*made.save(target, force=force)]
     if weights is not None:
         made.expected.write(weights, force=force)
-        written.append(weights)
+        written += map(str, graph_files(weights))
     useful = usefulness_of(made)
     facts = made.facts() | {"edges": useful.total}
     report = released(facts, made.guarantee, written, source, useful)

@@ -60,7 +60,7 @@ from graphcuts_dp.synth.finishing import DECIMALS, TOLERANCE, row_parts
 KIND = "release"  # of `bundle`
 _TIME_LIMIT = (
     "seconds of the fit, its certificates and mixtures together; not counted: reading, drawing the "
-    "noise, one step of the fit, a rounding to weights 0 and 1, one shortest certificate"
+    "noise, one step of the fit, a rounding to weights 0 and 1, the shortest certificates"
 )
 _Arrays = dict[str, npt.NDArray[Any]]
 _OF_PAIRS = {each.name: each for each in (NoisyMatrix, KeptEdges)}
@@ -535,9 +535,7 @@ def _read(saved: Saved) -> dict[str, Any]:
     fit, certificate, graph = fields["fit"], fields["certificate"], saved.graph(space)
     weights = arrays.get("weights")
     if weights is not None:
-        if weights.dtype != np.uint16 or weights.shape != layout.shape:
-            raise ValueError("the weights are of other pairs")
-        weights = weights + np.triu(weights, 1).T if layout.symmetric else weights
+        weights = _whole_weights(weights, layout)
     if (weights is None) == (graph is not None and model is None and not graph.weighted):
         raise ValueError("a graph that was rounded goes with its weights")
     return {
@@ -548,6 +546,23 @@ def _read(saved: Saved) -> dict[str, Any]:
         "_graph": graph,
         "_weights": weights,
     }
+
+
+def _whole_weights(stored: npt.NDArray[Any], layout: Layout) -> npt.NDArray[np.uint16]:
+    """Weights of the fit as `_parts` stores them, of all pairs.
+
+    Raises:
+        ValueError: they are of other pairs, or larger than 1.
+    """
+    if stored.dtype != np.uint16 or stored.shape != layout.shape:
+        raise ValueError("the weights are of other pairs")
+    if stored.max() > 10**DECIMALS:
+        raise ValueError("a weight is larger than 1")
+    if (layout.hollow and stored.diagonal().any()) or (
+        layout.symmetric and any(row[:place].any() for place, row in enumerate(stored))
+    ):
+        raise ValueError("there are weights of what is no pair")
+    return stored + stored.T if layout.symmetric else stored
 
 
 def _paid_for(

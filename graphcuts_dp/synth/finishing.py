@@ -357,7 +357,8 @@ def finished_fit(
         return made, certify(made.matrix, noisy, problem.cap, deadline)
 
     fit = method.run(problem, time_limit=time_limit, progress=progress)
-    made, certificate = finished(fit.matrix)
+    x = _in_box(fit.matrix, problem)
+    made, certificate = finished(x)
     mixed, stopped = 0.0, fit.stopped
     if fit.value is None:
         bound = noise_cut_bound(noisy.distribution, noisy.shape, symmetric=noisy.symmetric)
@@ -368,7 +369,7 @@ def finished_fit(
                 if certificate.upper <= bound or deadline.passed():
                     break
                 mixed = share
-                made, certificate = finished((1 - mixed) * fit.matrix + mixed * other.matrix)
+                made, certificate = finished((1 - mixed) * x + mixed * other.matrix)
         if certificate.upper > bound and deadline.passed():
             stopped = "time"
     told = {field.name: getattr(fit, field.name) for field in fields(FitSummary)}
@@ -378,6 +379,23 @@ def finished_fit(
         # The shortest proof: a longer one takes twice the time, and tells two hundredths less.
         told["rounding"] = _distance(made.bits, expected, 1.0, Deadline.after(0.0)).upper
     return made, certificate, FitSummary(**told)
+
+
+def _in_box(matrix: RealMatrix, problem: FitProblem) -> RealMatrix:
+    """A fit as it is; one of somebody's own that leaves the box of a `FitProblem`, within it.
+
+    What is certified is then what the synthetic graph has, and nothing that was paid for is lost.
+    """
+    kept = all(((rows >= 0) & (rows <= problem.cap)).all() for rows in row_parts(matrix))
+    if problem.hollow:
+        kept = kept and not matrix.diagonal().any()
+    if problem.symmetric:
+        others = row_parts(matrix.T)
+        kept = kept and all(map(np.array_equal, row_parts(matrix), others))
+    if kept:
+        return matrix
+    copy: RealMatrix = matrix.astype(np.float64)
+    return problem.project((copy + copy.T) / 2 if problem.symmetric else copy)
 
 
 def _shares(upper: float, least: float, bound: float) -> Iterator[float]:

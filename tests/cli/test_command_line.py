@@ -47,12 +47,21 @@ def test_weights_of_the_fit_are_written_beside_the_graph(told, refused, mail, tm
     assert made.expected == gc.read_graph("w.edges")
     assert (made.expected.weighted, made.graph.weighted) == (True, False)
     more = ("--force", "--epsilon", "50")
-    assert "another file than the graph" in refused(*line, "./s.csv", *more)
+    for taken in ("./s.csv", "s.csv.noisy.npz"):
+        assert "are the same file" in refused(*line, taken, *more)
     assert "is read by this command" in refused(*line, mail, *more)
     assert "unknown ending" in refused(*line, "w.docx", *more)
     assert "exists" in refused(*line, "w.edges")
     for option in ("--fit=none", "--mechanism=sparse"):
         assert "--weights is for a release with a fit" in refused(*line, "x.edges", *more, option)
+
+
+def test_files_of_weights_hold_all_labels_and_are_named(told, refused, tmp_path):
+    (tmp_path / "in.csv").write_text("source,target\nann lee,bob\n")
+    (tmp_path / "staff.txt").write_text("ann lee\nbob\nkim\n")
+    line = ("release", "in.csv", "s.csv", "--epsilon=2", "--vertices=staff.txt", "--weights")
+    assert "a label holds blanks" in refused(*line, "w.edges")
+    assert told(*line, "w.csv")["files"][-2:] == ["w.csv.schema.json", "w.csv"]
 
 
 def test_notes_say_the_same_whatever_the_edges(done, tmp_path):

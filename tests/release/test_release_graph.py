@@ -19,6 +19,8 @@ from graphcuts_dp.release import measuring as mechanism
 from graphcuts_dp.release import releases
 from graphcuts_dp.release.releases import release_graph
 from graphcuts_dp.release.shares import Response
+from graphcuts_dp.results.release import Release
+from graphcuts_dp.synth.base import Fit, FitMethod
 from graphcuts_dp.synth.cutting_plane import QueryGame
 from graphcuts_dp.synth.methods import Fitting
 
@@ -73,6 +75,33 @@ def test_every_fit_and_noise_stays_in_the_box(kind, noise, fit):
         assert (made.fit.value, made.fit.lower, made.fit.gap) == (None, None, None)
     assert made.fit.method == ("maximum-entropy" if fit == "auto" else fit)
     assert ("fit_gap" in made.facts()) == (fit in NORM_FITS)
+
+
+OUTSIDE = {
+    "below": lambda z: np.clip(z, 0, 1) - 0.3,
+    "above": lambda z: np.clip(z, 0, 1) + 0.5,
+    "on the diagonal": np.ones_like,
+    "not symmetric": lambda z: np.clip(z + np.arange(z.shape[1]) / 20, 0, 1),
+}
+
+
+@pytest.mark.parametrize("made_by", OUTSIDE.values(), ids=OUTSIDE)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_fit_of_ones_own_that_leaves_the_box_is_put_back(kind, made_by, tmp_path):
+    """Nothing that was paid for is lost, and certificates are of the graph that comes out."""
+
+    def leaves(problem, **_):
+        return Fit(matrix=made_by(problem.noisy), method="own", objective="none")
+
+    made = release_graph(graph_of(kind), epsilon=3.0, fit=FitMethod(leaves), seed=1)
+    check_graph(made.expected, 1.0)
+    moved = cut_norm(made.graph.dense() - made.expected.dense(), tolerance=0.0)
+    assert moved.lower <= made.fit.rounding
+    distance = cut_norm(made.graph.dense() - made.noisy.estimate(), tolerance=0.0)
+    assert distance.lower <= made.certificate.upper
+    assert made.certificate.lower <= distance.upper
+    made.save(tmp_path / "own.csv")
+    assert Release.load(tmp_path / "own.csv").expected == made.expected
 
 
 @pytest.mark.parametrize("kind", KINDS)
