@@ -243,7 +243,7 @@ def rounds_of(
 
 def _calibrated_twins(calibration: str) -> Twins:
     """Half the noise shows only where composition is sharp."""
-    far = 2 if calibration == "dr14" else 12
+    far = 12 if calibration in ("gru12", "nik17") else 2
     less = "half the noise" if far == 2 else "a twelfth of the noise"
     return {less: {"factor": far}, "continue after the cap": {"more": far**2}}
 

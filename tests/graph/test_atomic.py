@@ -47,6 +47,14 @@ def failing(number):
     raise OSError(number, os.strerror(number))
 
 
+def test_a_file_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
+    """And its name is there when all is done."""
+    named = []
+    monkeypatch.setattr(os, "fsync", lambda _: named.append((tmp_path / NAMES[0]).exists()))
+    write(tmp_path, "new", names=NAMES[:1])
+    assert named == [False, True]
+
+
 @ALONE_OR_NOT
 def test_files_appear_together_and_nothing_else_stays(tmp_path, names):
     files, early = [tmp_path / name for name in names], []

@@ -108,6 +108,13 @@ def test_what_is_written_is_flushed_and_what_is_deleted_is_gone(path, monkeypatc
     ledger.close()
 
 
+def test_a_store_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
+    named, path = [], tmp_path / "a.db"
+    monkeypatch.setattr(os, "fsync", lambda _: named.append(path.exists()))
+    workers.begin(path).close()
+    assert named == [False, True]
+
+
 def test_tables_are_append_only(path):
     for statement in (
         "DELETE FROM ledger",

@@ -233,6 +233,19 @@ def test_people_of_a_map(noise):
     assert np.asarray(ten.radii).max() > 9 * np.asarray(one.radii).max()
 
 
+@pytest.mark.parametrize("name", ["response", "flows", "iterative", "answers", "net", "session"])
+def test_a_store_holds_one_protection(tmp_path, name):
+    """Costs for different neighbours do not add up: others are refused, and nothing is spent."""
+    store = tmp_path / "store.db"
+    make("flows", store=store, protect=gc.Protect.edges(10))
+    for other in (1, 3):
+        with pytest.raises(BudgetError, match=f"protect 10 edges, this one would protect {other} "):
+            make(name, store=store, protect=gc.Protect.edges(other))
+    assert len(gc.store_status(store).uses) == 1
+    make(name, store=store, protect=gc.Protect.edges(10))
+    assert len(gc.store_status(store).uses) == 2
+
+
 @pytest.mark.parametrize("name", RELEASES)
 def test_what_leaves_too_little_is_refused_before_it_is_paid(tmp_path, name):
     store = tmp_path / "store.db"

@@ -251,6 +251,16 @@ def test_queries_that_do_not_fit_are_refused(exact, ask, told):
         ask(exact)
 
 
+@pytest.mark.parametrize(
+    ("given", "noise", "stated"), [(0.05, "gaussian", 0.05), (1e-9, "laplace", 0.0)]
+)
+def test_a_delta_is_stated_where_noise_is_gaussian_alone(given, noise, stated):
+    flows = released(delta=given)
+    assert flows.strategy.noise.distribution == noise
+    assert 0.999 < flows.guarantee.epsilon <= 1.0
+    assert flows.guarantee.delta == stated
+
+
 def test_flows_of_a_directed_graph_have_a_direction():
     """At epsilon = 50 a noise other than 0 has a probability of 4e-22 a cell."""
     graph = gc.DirectedGraph.of(
