@@ -493,8 +493,8 @@ def intact(damaged: str) -> Iterator[None]:
     """
     try:
         yield
-    except DAMAGED as problem:
-        raise LedgerError(damaged) from problem
+    except DAMAGED:  # whose words may quote stored secrets
+        raise LedgerError(damaged) from None
 
 
 _hints = lru_cache(get_type_hints)

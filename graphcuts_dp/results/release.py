@@ -164,7 +164,8 @@ class Release(Displayed):
         """The synthetic graph with the weights of its fit, on every pair.
 
         A graph without weights is rounded from them: it has each edge with the probability that is
-        its weight here, and no cut differs by more than `FitSummary.rounding`. Otherwise `graph`.
+        its weight here, to the last decimal, and no cut differs by more than
+        `FitSummary.rounding`. Otherwise `graph`.
 
         Raises:
             GraphError: the release was made with fit="none", or is a sparse one, whose model holds

@@ -141,6 +141,7 @@ def refusal(path, method, asked=4):
     else:
         return None
     assert "\n" not in str(found)
+    assert found.__cause__ is None  # which could quote a secret
     assert "do not fit together" not in str(found)
     return found
 
