@@ -209,7 +209,7 @@ def _releases() -> dict[str, Case]:
         found[f"release: {name}"] = release(graph)
         found[f"release: {name}, groups"] = release(graph, groups=partial(groups_of, graph()))
     found |= {
-        "release: weights with a fractional cap": release(fractions, noise="laplace"),
+        "release: weights with a fractional cap": release(fractions, noise="laplace", fitted=1e-2),
         "release: a change of weights": release(
             partial(weighted, heavy=True), noise="laplace", mechanism="response", fit="spectral"
         ),
