@@ -536,7 +536,7 @@ def _read(saved: Saved) -> dict[str, Any]:
     fit, certificate, graph = fields["fit"], fields["certificate"], saved.graph(space)
     weights = arrays.get("weights")
     if weights is not None:
-        weights = _whole_weights(weights, layout)
+        weights = _stored_weights(weights, layout)
     if (weights is None) == (graph is not None and model is None and not graph.weighted):
         raise ValueError("a graph that was rounded goes with its weights")
     return {
@@ -549,7 +549,7 @@ def _read(saved: Saved) -> dict[str, Any]:
     }
 
 
-def _whole_weights(stored: npt.NDArray[Any], layout: Layout) -> npt.NDArray[np.uint16]:
+def _stored_weights(stored: npt.NDArray[Any], layout: Layout) -> npt.NDArray[np.uint16]:
     """Weights of the fit as `_parts` stores them, of all pairs.
 
     Raises:

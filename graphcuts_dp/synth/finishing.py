@@ -111,31 +111,6 @@ _POWER_STEPS = 30
 _TINY = 1e-300
 
 
-def round_entries(
-    matrix: npt.NDArray[np.floating], *, symmetric: bool, source: EntropySource
-) -> BitMatrix:
-    """Independent coin flips: entry x becomes 1 with probability x, up to 2^-32.
-
-    Every cut keeps its expectation (up to 2^-32 of its pairs); by Hoeffding a cut of N pairs moves
-    by more than t with probability at most 2 exp(-2 t^2/N), so no cut by more than about
-    0.6 n^1.5. A degree moves by the root of the sum of x(1-x). See `round_keeping_degrees`.
-
-    Source: GRU12 Remark 6.3.
-
-    Args:
-        matrix: entries in [0, 1].
-        symmetric: flip once for both entries of a pair.
-        source: where the flips come from.
-    """
-    heads = np.zeros(matrix.shape, dtype=np.uint8)
-    for i, row in enumerate(matrix):
-        start = i + 1 if symmetric else 0
-        heads[i, start:] = _to_grid(row[start:], 0, source)
-    if symmetric:
-        heads |= heads.T
-    return heads
-
-
 def round_keeping_degrees(
     matrix: npt.NDArray[np.floating], *, symmetric: bool, source: EntropySource
 ) -> BitMatrix:
@@ -158,14 +133,15 @@ def round_keeping_degrees(
     than 1 1/8. The degree of a vertex in a symmetric matrix is a row sum plus a column sum of
     the upper half: it moves by less than 2 1/8 (measured: 0.6 root mean square).
     Other cuts have no bound beyond their expectation. Measured at n = 400 and 1,000, the worst of
-    all cuts moves by 0.6 to 0.7 of what it moves with `round_entries`, random halves likewise, and
+    all cuts moves by 0.6 to 0.7 of what independent coins move it by, random halves likewise, and
     cuts between groups that x itself shows by 0.1 to 1, since pairs seldom leave a group.
 
     Time O(b n^2), in whole-array steps: 3 s at n = 2,000, 90 s and 2.3 GB at n = 10,000.
 
-    Source: Gandhi, Khuller, Parthasarathy, Srinivasan, "Dependent rounding and its applications to
-    approximation algorithms", JACM 2006, for bipartite graphs. Deviations: bit by bit, which moves
-    all chains at once, and a symmetric matrix is treated as the bipartite graph of its upper half.
+    Source: GRU12 Remark 6.3, for independent coins; Gandhi, Khuller, Parthasarathy, Srinivasan,
+    "Dependent rounding and its applications to approximation algorithms", JACM 2006, for bipartite
+    graphs. Deviations: bit by bit, which moves all chains at once, and a symmetric matrix is
+    treated as the bipartite graph of its upper half.
 
     Args:
         matrix: entries in [0, 1]; symmetric to the last bit if `symmetric`, whose diagonal is
@@ -402,7 +378,7 @@ def _shares(upper: float, least: float, bound: float) -> Iterator[float]:
     """How much of another fit may bring a mixture within a bound: to be tried in this order.
 
     The cut norm is convex, so a mixture is at most the line between the two fits. Its proven bound
-    is so only nearly: weights are rounded, rounded to 0 and 1, and no two certificates have
+    is so only nearly: weights are rounded to decimals, or to 0 and 1, and no two certificates have
     the same gap. So the aim is below the bound by a growing part of the way to `least`, and at last
     the other fit alone.
 
