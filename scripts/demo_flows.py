@@ -47,7 +47,7 @@ def show_flows(graph: gc.Graph, groups: gc.Groups, level: str, name: str) -> Non
         out.print(f"   {statistic}")
     top = flows.top_flows(min(3, flows.cells.size(flows.cells.place(level))), level)
     named = ", ".join(f"{flow.source} - {flow.target}" for flow in top.flows)
-    out.print(f"   largest: {named}; chance that the order is right {top.order_chance:.3f}")
+    out.print(f"   largest: {named}; proven confidence in this order {top.order_chance:.3f}")
     for each in flows.levels:
         errors = flow_errors(graph, groups, flows, each)
         out.print(

@@ -214,7 +214,10 @@ def numbered(raw: RawEdges, options: Options) -> tuple[Space, EdgeParts, float |
         if cap is None:
             cap = raw.schema.weight_cap
     elif cap not in (None, 1.0):
-        raise raw.error("weight_cap needs weights; the source has none, or weighted=False")
+        raise raw.error(
+            "weight_cap needs weights, and none were read; does a column hold them? pass "
+            "weight= if so, and no weighted=False"
+        )
     space: Space = (sets[0], sets[1]) if options.bipartite else sets[0]
     if options.directed:
         space = Arcs(sets[0])
