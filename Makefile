@@ -29,7 +29,8 @@ check: $(STAMP)
 test: check  ## lint, types, import rules, and every test that takes seconds, or those of ROOM=learn
 	$(BIN)/pytest $(if $(ROOM),tests/$(ROOM) tests/architecture/test_house.py)
 
-test-slow: $(STAMP)  ## the tests that take minutes
+test-slow: $(STAMP)  ## the tests that take minutes, some of which need Java
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,slow]'
 	$(BIN)/pytest -m slow
 
 test-portable: $(STAMP)  ## the numerical tests under every BLAS kernel that this processor can run, or KERNELS=a,b
