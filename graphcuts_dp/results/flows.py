@@ -21,6 +21,7 @@ from graphcuts_dp.files import PathLike
 from graphcuts_dp.pairs.vertices import Label
 from graphcuts_dp.privacy.noise import SEEDED_WARNING
 from graphcuts_dp.results import bundle
+from graphcuts_dp.results.flow_exports import FlowExports
 from graphcuts_dp.results.flow_statistics import FlowStatistics
 from graphcuts_dp.results.flow_table import (
     ROUNDING,
@@ -62,7 +63,7 @@ class FlowAnswer:
 
 
 @final
-class Flows(FlowStatistics, Displayed):
+class Flows(FlowStatistics, FlowExports, Displayed):
     """Noisy weights between public groups of a private graph, on all levels. All may be published.
 
     The estimates are unbiased and add up over the levels: a cell is the sum of the cells of the

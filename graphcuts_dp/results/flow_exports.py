@@ -1,0 +1,161 @@
+"""What a table of flows becomes for others: pictures, and files of other programs.
+
+All of it is post-processing of the noisy sums.
+"""
+
+import importlib.util
+import io
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from graphcuts_dp.arrays import FloatMatrix
+from graphcuts_dp.errors import FileFormatError, QueryError
+from graphcuts_dp.files import PathLike, atomic_write, check_writable
+from graphcuts_dp.pairs.groups import GroupTree
+from graphcuts_dp.pairs.vertices import Label
+from graphcuts_dp.privacy.guarantee import promise_text
+from graphcuts_dp.privacy.noise import SEEDED_WARNING
+from graphcuts_dp.results.flow_table import FlowTable
+from graphcuts_dp.tables.frames import made_frame
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from graphcuts_dp.plotting.flow_tables import FlowPicture
+
+
+class FlowExports(FlowTable):
+    """Pictures and files of a table of flows; free, as often as you like."""
+
+    def plot(
+        self,
+        level: str | None = None,
+        *,
+        coordinates: Mapping[Label, Sequence[float]] | None = None,
+        title: str | None = None,
+    ) -> "Figure":
+        """Draw the noisy table of a level: a heat map, or a map where groups have places.
+
+        In the heat map estimates below 0 have the colour of 0 and are hatched; the map shows the
+        flows that are above 0 for sure.
+
+        Args:
+            level: None for the finest.
+            coordinates: the place (x, y) of each group of the level, in one unit on both axes; None
+                for a heat map.
+            title: above the picture, before the guarantee; None for "Flows by LEVEL".
+
+        Returns:
+            A figure of matplotlib: `figure.savefig("flows.png")`.
+
+        Raises:
+            QueryError: no such level, or a group without coordinates.
+        """
+        from graphcuts_dp.plotting import flow_tables  # matplotlib is slow to import
+
+        if coordinates is None:
+            return flow_tables.heat_map_figure(_picture(self, level, title))
+        places = _checked_places(self, level, coordinates)
+        return flow_tables.flow_map_figure(_picture(self, level, title), places)
+
+    def write_parquet(
+        self,
+        path: PathLike,
+        level: str | None = None,
+        *,
+        confidence: float = 0.95,
+        simultaneous: bool = False,
+        force: bool = False,
+    ) -> None:
+        """Write the table of `Flows.to_frame` as a Parquet file; of a seeded run with a `mark`.
+
+        Labels are written as strings where a column has both strings and integers.
+
+        Args:
+            path: where.
+            level: None for all levels.
+            confidence: of each interval, in (0, 1).
+            simultaneous: see `Flows.intervals`.
+            force: replace a file that is there.
+
+        Raises:
+            QueryError: no such level, or a confidence out of range.
+            FileFormatError: the package pyarrow is not installed, a missing folder, a file that is
+                there, a full disk.
+        """
+        if importlib.util.find_spec("pyarrow") is None:
+            raise FileFormatError(
+                "Parquet needs the package pyarrow: python -m pip install pyarrow; or save as .csv"
+            )
+        columns = self.columns(level, confidence=confidence, simultaneous=simultaneous)
+        check_writable(path, force=force)
+        from pyarrow import parquet
+
+        mark = (
+            {} if self.guarantee.is_private else {"mark": [SEEDED_WARNING] * len(columns["value"])}
+        )
+        packed = io.BytesIO()
+        parquet.write_table(made_frame({**columns, **mark}, "pyarrow"), packed)
+        with atomic_write(path, force=force) as handle:
+            handle.write(packed.getvalue())
+
+
+def _picture(flows: FlowTable, level: str | None, title: str | None) -> "FlowPicture":
+    """The table of a level, as it is drawn."""
+    from graphcuts_dp.plotting.flow_tables import FlowPicture  # matplotlib is slow to import
+
+    place = flows.cells.place(level)
+    name = flows.cells.levels[place - 1]
+    names = flows.groups.levels[place - 1], flows.right_groups.levels[place - 1]
+    rows, columns = flows.labels(level)
+    possible = flows.cells.matrix(place, np.ones(flows.cells.size(place), dtype=np.bool_))
+    low, _ = flows.intervals(level, simultaneous=True)
+    return FlowPicture(
+        values=flows.values(level),
+        low=low,
+        possible=possible,
+        rows=[str(label) for label in rows],
+        columns=[str(label) for label in columns],
+        breaks=(_breaks(flows.groups, names[0]), _breaks(flows.right_groups, names[1])),
+        symmetric=flows.cells.symmetric,
+        title=f"{title or f'Flows by {name}'} ({promise_text(flows.guarantee)})",
+        unit="weight" if flows.noisy.map.weighted else "edges",
+    )
+
+
+def _breaks(groups: GroupTree, level: str) -> list[tuple[str, int]]:
+    """The groups of the level before and how many of this level's each of them holds."""
+    place = groups.levels.index(level)
+    if place == 0:
+        return []
+    above = groups.labels(groups.levels[place - 1])
+    counts = np.bincount(groups.parents(level), minlength=len(above))
+    return [(str(name), int(count)) for name, count in zip(above, counts, strict=True)]
+
+
+def _checked_places(
+    flows: FlowTable, level: str | None, coordinates: Mapping[Label, Sequence[float]]
+) -> FloatMatrix:
+    """Places of the groups of a level, shape (groups, 2).
+
+    Raises:
+        QueryError: a group without a place, places that are no pairs of numbers, or two sides.
+    """
+    if not flows.cells.one_set:
+        raise QueryError("flows between two sides have no map: leave coordinates out")
+    labels, _ = flows.labels(level)
+    missing = [label for label in labels if label not in coordinates]
+    if missing:
+        raise QueryError(
+            f"{len(missing)} of {len(labels)} groups have no coordinates: {missing[0]!r:.60}"
+        )
+    try:
+        found: npt.NDArray[np.float64] = np.array([coordinates[x] for x in labels], dtype=float)
+    except (TypeError, ValueError):
+        found = np.empty(0)
+    if found.shape != (len(labels), 2) or not np.isfinite(found).all():
+        raise QueryError("coordinates are pairs of numbers: {'Texas': (-99.0, 31.5), ...}")
+    return found
