@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from graphcuts_dp.pairs.graph_queries import Query
     from graphcuts_dp.pairs.groups import Groups
     from graphcuts_dp.pairs.groups import GroupTree as GroupTree
+    from graphcuts_dp.pairs.periods import Periods
     from graphcuts_dp.pairs.queries import CutQuery, answer_all
     from graphcuts_dp.pairs.vertices import VertexSet
     from graphcuts_dp.planning.planner import Plan, plan
@@ -96,6 +97,7 @@ _HOMES = {
     "offline.release": ("IterativeRelease",),
     "pairs.graph_queries": ("Query",),
     "pairs.groups": ("GroupTree", "Groups"),
+    "pairs.periods": ("Periods",),
     "pairs.queries": ("CutQuery", "answer_all"),
     "pairs.vertices": ("VertexSet",),
     "planning.planner": ("Plan", "plan"),
@@ -155,6 +157,7 @@ __all__ = [
     "MultiplicativeWeights",
     "Net",
     "OwnedRows",
+    "Periods",
     "Plan",
     "PrivacyGuarantee",
     "Protect",

@@ -132,8 +132,10 @@ class Reading:
         Raises:
             GraphCutsError: as `read_graph`.
         """
-        if self.columns.owner is not None:
-            raise ParameterError("--columns owner= is not for this command; it reads graphs")
+        if self.columns.owner is not None or self.columns.period is not None:
+            raise ParameterError(
+                "--columns owner= and period= are not for this command; it reads graphs"
+            )
         with naming("--columns", Columns, path):
             return kind_of_graph(bipartite=self.bipartite, directed=self.directed).read(
                 path,

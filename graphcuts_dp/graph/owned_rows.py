@@ -28,10 +28,10 @@ from graphcuts_dp.graph.files import (
     read_raw,
 )
 from graphcuts_dp.graph.gathered import CodedText
-from graphcuts_dp.graph.sources import owned_edges
+from graphcuts_dp.graph.sources import rows_of
 from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet, sets_in
 from graphcuts_dp.privacy.guarantee import Protect
-from graphcuts_dp.tables.columns import ColumnPlaces, Columns
+from graphcuts_dp.tables.columns import Columns
 
 Counting = Literal["edges", "owners", "rows", "weight"]
 COUNTINGS: tuple[Counting, ...] = get_args(Counting)
@@ -110,8 +110,6 @@ class OwnedRows:
     ) -> Self:
         """Read private rows that each belong to one owner: a sender, a payer, a patient.
 
-        A file whose owners have a column of their own is read twice.
-
         Args:
             path: an edge list or a table (Parquet, Arrow); its ending tells which.
             columns: as for `Graph.read`; `owner` is needed, and may be the column of either end;
@@ -139,13 +137,9 @@ class OwnedRows:
             raise FileFormatError(f"{path!s}: owners stand in a column of an edge list or a table")
         with naming_file(path):
             raw = read_raw(path, options)
-            places, reading, own = raw.columns, raw.reading, None
-            assert places is not None  # noqa: S101  # of a format with columns
-            if tell is not None and reading:
-                tell(reading)
-            if places.owner not in (places.source, places.target):
-                own = _read_owners(path, places, columns, len(raw.sources))
-            return cls._of(raw, options, places, own, counting, unit)
+            if tell is not None and raw.reading:
+                tell(raw.reading)
+            return cls._of(raw, options, counting, unit)
 
     @classmethod
     def of(
@@ -178,19 +172,18 @@ class OwnedRows:
         """
         given = vertices is not None
         options = _options(columns, vertices, given, counting, unit, bipartite, directed)
-        raw, places, own = owned_edges(table, options)
-        return cls._of(raw, options, places, own, counting, unit)
+        return cls._of(rows_of(table, options), options, counting, unit)
 
     @classmethod
     def _of(
         cls,
         raw: RawEdges,
         options: Options,
-        places: ColumnPlaces,
-        own: Ends | None,
         counting: Counting,
         unit: float,
     ) -> Self:
+        places, own = raw.columns, raw.owners
+        assert places is not None  # noqa: S101  # of a format with columns
         if counting == "weight" and raw.weights is None:
             raise raw.error("there is no column of weights; name it by weight=, or count rows")
         tail = places.owner == places.source
@@ -494,6 +487,8 @@ def _options(
         raise ParameterError(_NO_VERTICES)
     if columns.owner is None:
         raise ParameterError("owner= names the column that tells whose each row is; it is needed")
+    if columns.period is not None:
+        raise ParameterError("rows with owners have no periods; leave out period=")
     if columns.weight is not None and counting != "weight":
         raise ParameterError("weight= is for counting='weight'")
     kind_of_graph(bipartite=bipartite, directed=directed)
@@ -504,25 +499,6 @@ def _options(
         bipartite=bipartite,
         directed=directed,
     )
-
-
-def _read_owners(path: PathLike, places: ColumnPlaces, columns: Columns, count: int) -> Ends:
-    """The owner of each row, by another look at the file."""
-    encoded = FORMATS[ending_of(path)].encoded
-    again = Columns(
-        header=bool(places.names) if encoded else None,
-        source=places.owner,
-        target=places.source,
-        delimiter=columns.delimiter,
-        encoding=columns.encoding,
-    )
-    try:
-        raw = read_raw(path, Options(columns=again, weighted=False))
-    except FileFormatError as problem:
-        raise FileFormatError(f"the column of owners: {problem}") from None
-    if len(raw.sources) != count:
-        raise FileFormatError("the file has changed while it was read")
-    return raw.sources
 
 
 def _numbers(own: Ends) -> tuple[IntegerVector, Sequence[Any]]:

@@ -19,10 +19,16 @@ Data are recognised by any of these digests that two readings have in common:
 - entries: of a graph, its pairs and weights as read.
 - rows, weighed rows: of rows with owners, (owner, pair), and (owner, pair, weight) where weights
   were read.
+
+Rows that stay in an engine have no such digest: one that is the same in every engine would need
+each row here, in integers of 61 bits. They are known by a name that their user gives, which says
+nothing of the rows: the same rows under two names are two data sets, and other rows under one name
+are one.
 """
 
 import hashlib
 import hmac
+import unicodedata
 from collections.abc import Callable, Iterable
 from typing import final
 
@@ -30,6 +36,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatArray, IntegerVector, IntVector
+from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.edge_store import sorted_distinct
 from graphcuts_dp.graph.owned_rows import OwnedRows
@@ -40,6 +47,8 @@ Edges = tuple[IntegerVector, IntegerVector, FloatArray]
 _Words = npt.NDArray[np.uint64]
 
 ENTRIES = "entries"
+NAME = "name"
+_LONGEST_NAME = 100
 _PRIME = 2**61 - 1
 _P = np.uint64(_PRIME)
 _BLOCK = 2**15
@@ -103,6 +112,26 @@ def identity_of_counts(counts: IntVector, key: bytes) -> Identity:
     """Digest of how many people are at each vertex."""
     data = counts.astype("<i8", copy=False).tobytes()
     return {"counts": hmac.new(key, data, hashlib.sha256).hexdigest()}
+
+
+def identity_of_name(name: str, key: bytes) -> Identity:
+    """What a store keeps of the name of data: it holds no name that could be read from it."""
+    text = unicodedata.normalize("NFC", name).encode()
+    return {NAME: hmac.new(key, b"name=" + text, hashlib.sha256).hexdigest()}
+
+
+def check_name(name: str) -> None:
+    """Refuse what no data can be named.
+
+    Raises:
+        ParameterError: no printable text of 1 to 100 characters, or blanks at its ends.
+    """
+    good = isinstance(name, str) and name.isprintable() and name == name.strip()
+    if not good or not 0 < len(name) <= _LONGEST_NAME:
+        raise ParameterError(
+            "data is the name of the rows, a printable text of 1 to 100 characters, "
+            "for example data='trips-2026'"
+        )
 
 
 def _pairs(key: bytes, keys: list[_Words], tags: _Words) -> str:

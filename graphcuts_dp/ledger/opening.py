@@ -19,8 +19,11 @@ from graphcuts_dp.graph.owned_rows import OwnedRows, PrivateData
 from graphcuts_dp.ledger.file import APPLICATION
 from graphcuts_dp.ledger.identity import (
     ENTRIES,
+    NAME,
     Identity,
+    check_name,
     identity_of_edges,
+    identity_of_name,
     identity_of_rows,
 )
 from graphcuts_dp.ledger.ledger import Head, Ledger
@@ -30,7 +33,7 @@ from graphcuts_dp.pairs.vertices import Arcs, VertexSet, labels_or_number, sets_
 from graphcuts_dp.privacy.composition import Cost, admits, as_stored
 from graphcuts_dp.privacy.guarantee import exact_epsilon, warn_of_delta
 
-_FORMAT = 7
+_FORMAT = 8
 _SQLITE = b"SQLite format 3\0"
 _PLACE = slice(68, 72)  # of the application's number in the first page
 _MOST_FILES = 10_000
@@ -148,8 +151,8 @@ class Subject:
 
     Attributes:
         schema: what is public about it, as plain values.
-        identify: digests of the data under a salt, by name. Private: they tell whether a guess is
-            right.
+        identify: digests of the data, or of the name that they go by, under a salt. Private: they
+            tell whether a guess is right. It raises a LedgerError where data have neither.
     """
 
     schema: dict[str, Any]
@@ -164,6 +167,29 @@ class Subject:
             return cls(data_schema(data), partial(identity_of_rows, data))
         edges = data.rows, data.columns, data.weights
         return cls(data_schema(data), partial(identity_of_edges, data, lambda: [edges]))
+
+    @classmethod
+    def named(cls, schema: dict[str, Any], name: str | None) -> "Subject":
+        """Data that stay in an engine: they are known by the name that their user gives, if any.
+
+        Args:
+            schema: as the attribute.
+            name: for example "trips-2026"; None where no store is to know them.
+
+        Raises:
+            ParameterError: no name that data can have.
+        """
+        if name is None:
+            return cls(schema, _nameless)
+        check_name(name)
+        return cls(schema, partial(identity_of_name, name))
+
+
+def _nameless(_: bytes) -> Identity:
+    raise LedgerError(
+        "rows that stay in an engine are known to a store by a name: pass one with the rows, for "
+        "example data='trips-2026', the same one each time"
+    )
 
 
 def data_schema(data: PrivateData) -> dict[str, Any]:
@@ -242,11 +268,10 @@ def _check_header(ledger: Ledger, data: PrivateData | Subject | None) -> None:
             known = known and _unchanged(header, subject.schema, given)
     except (LookupError, TypeError, ValueError, AttributeError):
         raise LedgerError(f"the store {path} was altered: its header is damaged") from None
-    if not known:
+    if given is not None and not known:
         raise LedgerError(
-            f"{path} is about other private data, or these have changed: use the rows that it was "
-            "made for, in any order; what is spent elsewhere on the same people adds to what is "
-            "spent here"
+            f"{path} {_not_known(header['data'], given)}; what is spent elsewhere on the same "
+            "people adds to what is spent here"
         )
     if other:
         raise LedgerError(
@@ -291,6 +316,26 @@ def create_ledger(store: Store, data: PrivateData | Subject, *, protects: str) -
 
 def _in_common(header: dict[str, Any], given: Identity) -> bool:
     return not set(given.values()).isdisjoint(header["data"].values())
+
+
+def _not_known(kept: Identity, given: Identity) -> str:
+    """What a store says of data that are not its own, and what to do."""
+    if NAME in kept and NAME in given:
+        return "is about data of another name: pass the name that it was made for, as data="
+    if NAME in kept:
+        return (
+            "knows its data by a name, not by digests of rows: pass the name that it was made for, "
+            "as data="
+        )
+    if NAME in given:
+        return (
+            "knows its data by digests of rows, not by a name: read the rows that it was made for "
+            "into memory, without data="
+        )
+    return (
+        "is about other private data, or these have changed: use the rows that it was made for, "
+        "in any order"
+    )
 
 
 def _unchanged(header: dict[str, Any], schema: dict[str, Any], given: Identity) -> bool:
@@ -341,7 +386,8 @@ def ledger_universe(ledger: Ledger) -> Universe:
 def stores_beside(folders: Iterable[Path], data: PrivateData | Subject) -> Iterator[Path]:
     """Stores among the files of some folders that are about these data.
 
-    Files that cannot be read are passed over: this is a reminder, not a lock.
+    Files that cannot be read are passed over: this is a reminder, not a lock. Data without digests
+    and without a name have none.
 
     Args:
         folders: they are not searched further down.
@@ -377,5 +423,5 @@ def _concerns(path: Path, subject: Subject) -> bool:
         if header["format"] != _FORMAT:
             return False
         return _in_common(header, subject.identify(bytes.fromhex(header["salt"])))
-    except (sqlite3.Error, ValueError, LookupError, TypeError):
+    except (sqlite3.Error, ValueError, LookupError, TypeError, LedgerError):
         return False
