@@ -45,6 +45,11 @@ _ISO: Mapping[Span, tuple[int, str]] = {
 }
 _QUARTERS = (("01", "02", "03"), ("04", "05", "06"), ("07", "08", "09"))
 _CELL = ("period", "first", "second")
+_JOINING = (
+    *(nw.Implementation.DUCKDB, nw.Implementation.POLARS, nw.Implementation.PANDAS),
+    *(nw.Implementation.PYARROW, nw.Implementation.MODIN, nw.Implementation.CUDF),
+)  # to which a table of labels can be handed over
+_VIEW = "rows_of_graphcuts_dp"  # of duckdb, within one query
 _SKIP = "on_bad='skip'"
 
 
@@ -124,12 +129,20 @@ def check_rows(table: Any, shape: Shape) -> None:
             failed.
     """
     with _failing_in_a_line():
-        frame, reading = _read(table, shape)
+        reading = _read(table, shape)
         if shape.skip_bad:
             return
-        flags = [bad.any().alias(f"kind{i}") for i, bad in enumerate(reading.bad.values())]
-        found = _collected(frame.select(*flags))
-    kinds = [kind for i, kind in enumerate(reading.bad) if np.any(found[f"kind{i}"] == True)]  # noqa: E712
+        kinds = list(reading.bad)
+        flags = (bad.alias(f"bad{kind}") for kind, bad in enumerate(reading.bad.values()))
+        ends = {end: reading.keys[end] for end in ("first", "second")}
+        rows = reading.frame.select(*flags, **ends)
+        for end in ends:
+            rows = _placed(rows, end, reading.known[end], how="left")
+        unknown = ~nw.col("bad0") & (nw.col("first").is_null() | nw.col("second").is_null())
+        kinds.append("an end is no vertex (name all of them in vertices=)")
+        rows = rows.with_columns(unknown.alias(f"bad{len(kinds) - 1}"))
+        found = _collected(rows.select(nw.col(f"bad{kind}").any() for kind in range(len(kinds))))
+    kinds = [name for kind, name in enumerate(kinds) if found[f"bad{kind}"][0]]
     if kinds:
         raise GraphError(
             f"there are rows in which {'; in which '.join(kinds)}: correct them, or leave such "
@@ -159,9 +172,9 @@ def cells(table: Any, shape: Shape) -> Cells:
             total = nw.col("amount").cast(nw.Float64).sum().fill_null(0.0)
             if _collected(rows.select(total))["amount"][0] > 2.0**62:
                 raise GraphError("the weights are too large for this unit; pass a larger unit=")
-            return _coded(_summed(rows, *keys), shape, 1)
+            return _coded(_summed(rows, *keys), table, shape, 1)
         found = rows.group_by(*keys).agg(nw.len().alias("amount"))
-        return _coded(found, shape, STEPS)
+        return _coded(found, table, shape, STEPS)
 
 
 def scaled_cells(table: Any, shape: Shape, *, at_most: int) -> Cells:
@@ -201,7 +214,7 @@ def scaled_cells(table: Any, shape: Shape, *, at_most: int) -> Cells:
         bound = at_most * STEPS
         amount = _least(nw.col("amount"), nw.lit(2**61 // bound))
         scaled = heavy.with_columns(_quotient(amount * bound, nw.col("total")).alias("amount"))
-        return _bounded(light, scaled, shape, at_most)
+        return _bounded(light, scaled, table, shape, at_most)
 
 
 def kept_cells(table: Any, shape: Shape, *, at_most: int) -> Cells:
@@ -237,15 +250,15 @@ def kept_cells(table: Any, shape: Shape, *, at_most: int) -> Cells:
         light, heavy = _split(table, shape, at_most)
         keys = ", ".join(_keys(shape))
         filled = heavy.to_native().query(
-            "heavy",
+            _VIEW,
             f"""select owner, {keys}, least(amount, {int(at_most)} - before) as amount
             from (select *, coalesce(sum(amount) over (
                 partition by owner order by hash(owner, {keys}), {keys}
-                rows between unbounded preceding and 1 preceding), 0) as before from heavy)
+                rows between unbounded preceding and 1 preceding), 0) as before from {_VIEW})
             where before < {int(at_most)}""",  # noqa: S608  # public numbers and our own names
         )
         amount = (nw.col("amount").cast(nw.Int64) * STEPS).alias("amount")
-        return _bounded(light, nw.from_native(filled).with_columns(amount), shape, at_most)
+        return _bounded(light, nw.from_native(filled).with_columns(amount), table, shape, at_most)
 
 
 def clipped_cells(table: Any, shape: Shape, *, at_most: int) -> Cells:
@@ -264,7 +277,7 @@ def clipped_cells(table: Any, shape: Shape, *, at_most: int) -> Cells:
         raise ParameterError("clipping is for counting='weight'; a row counts as one row")
     with _failing_in_a_line():
         rows = _rows(table, shape, at_most)
-        return _coded(_summed(rows, *_keys(shape)), shape, 1)
+        return _coded(_summed(rows, *_keys(shape)), table, shape, 1)
 
 
 def contributions(table: Any, shape: Shape) -> IntVector:
@@ -381,10 +394,16 @@ class Engine:
 
 @dataclass(frozen=True)
 class _Reading:
-    """Which rows are bad, by kind, and what is taken of the others."""
+    """The rows of a table: by what kinds one is bad by itself, and what is taken of the others.
 
+    Attributes:
+        known: the public entries of first and second ends and periods, as their keys are.
+    """
+
+    frame: nw.LazyFrame[Any]
     bad: Mapping[str, nw.Expr]
     keys: Mapping[str, nw.Expr]
+    known: Mapping[str, Sequence[Any]]
 
 
 def _frame(table: Any) -> nw.LazyFrame[Any]:
@@ -400,8 +419,8 @@ def _frame(table: Any) -> nw.LazyFrame[Any]:
     return lazy
 
 
-def _read(table: Any, shape: Shape) -> tuple[nw.LazyFrame[Any], _Reading]:
-    """The table, and expressions for what is in it."""
+def _read(table: Any, shape: Shape) -> _Reading:
+    """How to read a table, from the types of its columns."""
     frame = _frame(table)
     schema = frame.collect_schema()
     for column in (shape.source, shape.target, shape.owner, shape.period, shape.weight):
@@ -409,28 +428,27 @@ def _read(table: Any, shape: Shape) -> tuple[nw.LazyFrame[Any], _Reading]:
             raise GraphError(f"the table has no column {column!r:.60}; name one that it has")
     bad: dict[str, nw.Expr] = {}
     keys: dict[str, nw.Expr] = {}
+    known: dict[str, Sequence[Any]] = {}
     names = (shape.source, shape.target)
     plain = [_is_plain(schema[name], side) for name, side in zip(names, shape.labels, strict=True)]
     if shape.one_set:
         plain = [all(plain)] * 2
-    missing, unknown = [], []
-    for name, side, integers, key in zip(
-        names, shape.labels, plain, ("first", "second"), strict=True
-    ):
-        absent, keys[key] = _id(name, schema[name], integers)
-        missing.append(absent)
-        unknown.append(~absent & ~_known(keys[key], side, integers))
-    bad["an end is missing"] = reduce(or_, missing)
-    bad["an end is no vertex (name all of them in vertices=)"] = reduce(or_, unknown)
+    absent = []
+    for end, name, side, integers in zip(_CELL[1:], names, shape.labels, plain, strict=True):
+        missing, keys[end] = _id(name, schema[name], integers)
+        absent.append(missing)
+        known[end] = side if integers else _texts(side)
+    bad["an end is missing"] = reduce(or_, absent)
     if shape.owner is not None:
         bad["the owner is missing"], keys["owner"] = _owner(shape.owner, schema[shape.owner])
     if shape.period is not None:
         bad |= _period(shape, schema[shape.period], keys)
+        known["period"] = _period_keys(shape, schema[shape.period])
     if shape.counting == "weight":
         if shape.weight is None:
             raise ParameterError("counting='weight' needs the column of weights; name it")
         bad |= _weight(shape.weight, schema[shape.weight], keys)
-    return frame, _Reading(bad, keys)
+    return _Reading(frame, bad, keys, known)
 
 
 def _wrong_type(name: str, wanted: str) -> GraphError:
@@ -462,14 +480,7 @@ def _id(name: str, dtype: Any, integers: bool) -> tuple[nw.Expr, nw.Expr]:
         raise _wrong_type(name, "integers or text")
     if integers:
         return absent, column.cast(nw.Int64)
-    return absent, column if dtype == nw.String else column.cast(nw.String)
-
-
-def _known(key: nw.Expr, labels: Sequence[Label], integers: bool) -> nw.Expr:
-    """Whether an end is one of the labels."""
-    if integers and isinstance(labels, range) and labels.step == 1:
-        return (key >= labels.start) & (key < labels.stop)
-    return key.is_in(list(labels) if integers else _texts(labels))
+    return absent, column.cast(nw.String)
 
 
 def _texts(labels: Sequence[Label]) -> list[str]:
@@ -522,7 +533,7 @@ def _period(shape: Shape, dtype: Any, keys: dict[str, nw.Expr]) -> dict[str, nw.
     texts = (nw.String, nw.Categorical, nw.Enum, nw.Object)
     if dtype not in texts and not (dtype.is_integer() and shape.by in (None, "year")):
         raise _wrong_type(shape.period, "dates, or text such as 2026-01-31")
-    text = column if dtype == nw.String else column.cast(nw.String)
+    text = column.cast(nw.String)
     if shape.by is not None:
         length, pattern = _ISO[shape.by]
         dated = text.str.contains(pattern)
@@ -553,13 +564,11 @@ def _keys(shape: Shape) -> tuple[str, ...]:
 
 def _rows(table: Any, shape: Shape, most_units: int) -> nw.LazyFrame[Any]:
     """The rows that count: owner, period, first, second, and of weights the amount in steps."""
-    frame, reading = _read(table, shape)
-    rows = frame.filter(~reduce(or_, reading.bad.values()))
-    rows = rows.select(*(key.alias(name) for name, key in reading.keys.items()))
+    reading = _read(table, shape)
+    rows = reading.frame.filter(*(~bad for bad in reading.bad.values())).select(**reading.keys)
     first, second = nw.col("first"), nw.col("second")
-    if shape.period is not None:
-        periods = _period_keys(shape, _frame(table).collect_schema()[shape.period])
-        rows = rows.filter(nw.col("period").is_in(periods))
+    for name, known in reading.known.items():
+        rows = _placed(rows, name, known, how="inner")
     if shape.one_set and not shape.loops:
         rows = rows.filter(first != second)
     if shape.one_set and shape.unordered:
@@ -574,6 +583,45 @@ def _rows(table: Any, shape: Shape, most_units: int) -> nw.LazyFrame[Any]:
         amount = (units * float(STEPS) + 0.5).floor().cast(nw.Int64)
         rows = rows.with_columns(amount.alias("amount")).drop("weight")
     return rows
+
+
+def _placed(
+    rows: nw.LazyFrame[Any], name: str, known: Sequence[Any], how: Literal["inner", "left"]
+) -> nw.LazyFrame[Any]:
+    """The rows, with the places of entries among the known ones where the engine can join these.
+
+    Args:
+        rows: whose column `name` holds the entries.
+        name: likewise.
+        known: each once.
+        how: "inner" leaves other entries out; "left" makes them null.
+    """
+    column = nw.col(name)
+    if _is_range(known):
+        inside = (column >= known[0]) & (column <= known[-1])
+        if how == "inner":
+            return rows.filter(inside).with_columns((column - known[0]).alias(name))
+        return rows.with_columns(nw.when(inside).then(column).alias(name))
+    if rows.implementation not in _JOINING:
+        inside = column.is_in(list(known))
+        if how == "inner":
+            return rows.filter(inside)
+        return rows.with_columns(nw.when(inside).then(column).alias(name))
+    places = {name: _array(known), "place": np.arange(len(known))}
+    if rows.implementation is nw.Implementation.DUCKDB:
+        joined: Any = nw.from_native(rows.to_native().query(_VIEW, "select * from places"))
+    else:
+        joined = nw.from_dict(places, backend=rows.implementation).lazy()
+    return rows.join(joined, on=name, how=how).drop(name).rename({"place": name})
+
+
+def _is_range(known: Sequence[Any]) -> bool:
+    return isinstance(known, range) and known.step == 1 and len(known) > 0
+
+
+def _array(known: Sequence[Any]) -> npt.NDArray[Any]:
+    whole = all(isinstance(entry, int) for entry in known)
+    return np.array(known, dtype=np.int64 if whole else object)
 
 
 def _least(left: nw.Expr, right: nw.Expr) -> nw.Expr:
@@ -627,7 +675,7 @@ def _quotient(top: nw.Expr, bottom: nw.Expr) -> nw.Expr:
 
 
 def _bounded(
-    light: nw.LazyFrame[Any], heavy: nw.LazyFrame[Any], shape: Shape, at_most: int
+    light: nw.LazyFrame[Any], heavy: nw.LazyFrame[Any], table: Any, shape: Shape, at_most: int
 ) -> Cells:
     """The cells of bounded parts, after a look at what the engine says of each owner.
 
@@ -644,41 +692,34 @@ def _bounded(
             "another version of it"
         )
     found = _summed(parts, *keys)
-    return _coded(found, shape, STEPS if shape.counting == "edges" else 1)
+    return _coded(found, table, shape, STEPS if shape.counting == "edges" else 1)
 
 
-def _coded(found: nw.LazyFrame[Any], shape: Shape, steps: int) -> Cells:
+def _coded(found: nw.LazyFrame[Any], table: Any, shape: Shape, steps: int) -> Cells:
     """Collected cells with numbers in place of labels, sorted, and amounts in steps."""
     keys = _keys(shape)
     columns = _collected(found.select(*keys, nw.col("amount").cast(nw.Int64)))
     amounts = columns["amount"].astype(np.int64)
     if shape.counting == "edges":
         amounts = np.minimum(amounts, 1)
-    first = _numbers(columns["first"], shape.labels[0])
-    second = _numbers(columns["second"], shape.labels[1])
+    known = _read(table, shape).known
+    places = {name: _places(columns[name], known[name], found.implementation) for name in keys}
+    first, second = places["first"], places["second"]
     if shape.one_set and shape.unordered:
         first, second = np.minimum(first, second), np.maximum(first, second)
-    period = np.zeros(len(amounts), dtype=np.int64)
-    if shape.period is not None:
-        whole = columns["period"].dtype.kind in "iu"
-        declared = _period_keys(shape, nw.Date if whole else nw.String)
-        period = _numbers(columns["period"], declared)
+    period = places.get("period", np.zeros_like(first))
     some = amounts > 0
     order = np.lexsort((second[some], first[some], period[some]))
     picked = (each[some][order] for each in (first, second, period, amounts * steps))
     return Cells(*picked)
 
 
-def _numbers(values: npt.NDArray[Any], labels: Sequence[Label]) -> IntVector:
-    """The place of each value among the labels."""
-    if values.dtype.kind not in "iu":
-        places = {str(label): place for place, label in enumerate(labels)}
-        return np.fromiter((places[str(value)] for value in values), np.int64, len(values))
-    if isinstance(labels, range) and labels.step == 1:
-        return values.astype(np.int64) - labels.start
-    known = np.asarray(labels, dtype=np.int64)
-    order = np.argsort(known)
-    return order[np.searchsorted(known, values, sorter=order)]
+def _places(values: npt.NDArray[Any], known: Sequence[Any], engine: nw.Implementation) -> IntVector:
+    """The place of each value among the known ones, unless the engine has told places already."""
+    if engine in _JOINING or _is_range(known):
+        return values.astype(np.int64)
+    places = {entry: place for place, entry in enumerate(known)}
+    return np.fromiter((places[value] for value in values.tolist()), np.int64, len(values))
 
 
 def _collected(frame: nw.LazyFrame[Any]) -> dict[str, npt.NDArray[Any]]:
