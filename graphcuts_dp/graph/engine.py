@@ -50,6 +50,45 @@ _JOINING = (
     *(nw.Implementation.PYARROW, nw.Implementation.MODIN, nw.Implementation.CUDF),
 )  # to which a table of labels can be handed over
 _VIEW = "rows_of_graphcuts_dp"  # of duckdb, within one query
+_MOST_TOP = 2**61  # of what is divided by an owner's total
+# In duckdb: owners above the bound, and all parts with those of other owners merged.
+_ABOVE = """
+with above as materialized (
+    select owner, sum(amount)::bigint as total from {rows} group by owner
+    having sum(amount) > {bound}
+), merged as materialized (
+    select case when total is null then null else part.owner end as owner, total, {keys},
+        sum(amount)::bigint as amount
+    from {rows} as part left join above on part.owner = above.owner
+    group by 1, 2, {keys}
+), """
+_SCALED = """bounded as materialized (
+    select owner, {keys}, amount as had, case when total is null then amount * {unit}
+        else least(amount, {most}) * ({at_most} * {steps}) // total end as amount
+    from merged
+)"""
+_KEPT = """bounded as materialized (
+    select owner, {keys}, amount as had,
+        greatest(least(amount, {at_most} - taken), 0) * {steps} as amount
+    from (
+        select *, coalesce(sum(amount) over (
+            partition by owner order by hash(owner, {keys}), {keys}
+            rows between unbounded preceding and 1 preceding
+        ), 0)::bigint as taken
+        from merged where owner is not null
+    )
+    union all select owner, {keys}, amount as had, amount * {steps} as amount
+    from merged where owner is null
+)"""
+_SUMS = """
+select {keys}, sum(amount)::bigint as amount from bounded group by {keys}
+union all select {largest}, coalesce(max(total), 0) from (
+    select sum(amount)::bigint as total from bounded where owner is not null group by owner
+)
+union all select {unseen},
+    (select coalesce(sum(total), 0)::bigint from above)
+    - (select coalesce(sum(had), 0)::bigint from bounded where owner is not null)
+"""
 _SKIP = "on_bad='skip'"
 
 
@@ -163,18 +202,17 @@ def cells(table: Any, shape: Shape) -> Cells:
         GraphError: as `check_rows`, or sums that are too large for 64-bit integers.
     """
     with _failing_in_a_line():
+        reading = _read(table, shape)
         keys = _keys(shape)
-        if shape.counting == "owners":
-            rows = _parts(table, shape, _MOST_UNITS)
-        else:
-            rows = _rows(table, shape, _MOST_UNITS)
         if shape.counting == "weight":
+            rows = _rows(reading, _MOST_UNITS)
             total = nw.col("amount").cast(nw.Float64).sum().fill_null(0.0)
             if _collected(rows.select(total))["amount"][0] > 2.0**62:
                 raise GraphError("the weights are too large for this unit; pass a larger unit=")
-            return _coded(_summed(rows, *keys), table, shape, 1)
+            return _coded(_summed(rows, *keys), reading)
+        rows = _parts(reading, MOST) if shape.counting == "owners" else _rows(reading, MOST)
         found = rows.group_by(*keys).agg(nw.len().alias("amount"))
-        return _coded(found, table, shape, STEPS)
+        return _coded(found.with_columns(nw.col("amount").cast(nw.Int64) * STEPS), reading)
 
 
 def scaled_cells(table: Any, shape: Shape, *, at_most: int) -> Cells:
@@ -210,11 +248,15 @@ def scaled_cells(table: Any, shape: Shape, *, at_most: int) -> Cells:
             "counting='edges' cannot be scaled: choose rows of each owner, or count owners"
         )
     with _failing_in_a_line():
-        light, heavy = _split(table, shape, at_most)
+        reading = _read(table, shape)
+        parts = _parts(reading, at_most)
+        if reading.frame.implementation is nw.Implementation.DUCKDB:
+            return _by_duckdb(parts, reading, at_most, _SCALED)
+        light, heavy = _split(parts, shape, at_most)
         bound = at_most * STEPS
-        amount = _least(nw.col("amount"), nw.lit(2**61 // bound))
+        amount = _least(nw.col("amount"), nw.lit(_MOST_TOP // bound))
         scaled = heavy.with_columns(_quotient(amount * bound, nw.col("total")).alias("amount"))
-        return _bounded(light, scaled, table, shape, at_most)
+        return _bounded(light, scaled, reading, at_most)
 
 
 def kept_cells(table: Any, shape: Shape, *, at_most: int) -> Cells:
@@ -242,23 +284,13 @@ def kept_cells(table: Any, shape: Shape, *, at_most: int) -> Cells:
     if shape.counting == "weight":
         raise ParameterError("weights are bounded by scaling, since rows of weight are no unit")
     with _failing_in_a_line():
-        if _frame(table).implementation is not nw.Implementation.DUCKDB:
+        reading = _read(table, shape)
+        if reading.frame.implementation is not nw.Implementation.DUCKDB:
             raise ParameterError(
                 "rows are chosen by duckdb alone: bound by scaling, or hand over a Parquet file or "
                 "a relation of duckdb"
             )
-        light, heavy = _split(table, shape, at_most)
-        keys = ", ".join(_keys(shape))
-        filled = heavy.to_native().query(
-            _VIEW,
-            f"""select owner, {keys}, least(amount, {int(at_most)} - before) as amount
-            from (select *, coalesce(sum(amount) over (
-                partition by owner order by hash(owner, {keys}), {keys}
-                rows between unbounded preceding and 1 preceding), 0) as before from {_VIEW})
-            where before < {int(at_most)}""",  # noqa: S608  # public numbers and our own names
-        )
-        amount = (nw.col("amount").cast(nw.Int64) * STEPS).alias("amount")
-        return _bounded(light, nw.from_native(filled).with_columns(amount), table, shape, at_most)
+        return _by_duckdb(_parts(reading, at_most), reading, at_most, _KEPT)
 
 
 def clipped_cells(table: Any, shape: Shape, *, at_most: int) -> Cells:
@@ -276,8 +308,8 @@ def clipped_cells(table: Any, shape: Shape, *, at_most: int) -> Cells:
     if shape.counting != "weight":
         raise ParameterError("clipping is for counting='weight'; a row counts as one row")
     with _failing_in_a_line():
-        rows = _rows(table, shape, at_most)
-        return _coded(_summed(rows, *_keys(shape)), table, shape, 1)
+        reading = _read(table, shape)
+        return _coded(_summed(_rows(reading, at_most), *_keys(shape)), reading)
 
 
 def contributions(table: Any, shape: Shape) -> IntVector:
@@ -291,7 +323,7 @@ def contributions(table: Any, shape: Shape) -> IntVector:
         GraphError: as `check_rows`.
     """
     with _failing_in_a_line():
-        totals = _totals(_parts(table, shape, MOST)).select("total")
+        totals = _totals(_parts(_read(table, shape), MOST)).select("total")
         found = np.sort(_collected(totals)["total"].astype(np.int64))
     found = found[found > 0]
     return -(-found // STEPS) if shape.counting == "weight" else found
@@ -397,9 +429,11 @@ class _Reading:
     """The rows of a table: by what kinds one is bad by itself, and what is taken of the others.
 
     Attributes:
+        shape: how they become cells.
         known: the public entries of first and second ends and periods, as their keys are.
     """
 
+    shape: Shape
     frame: nw.LazyFrame[Any]
     bad: Mapping[str, nw.Expr]
     keys: Mapping[str, nw.Expr]
@@ -448,7 +482,7 @@ def _read(table: Any, shape: Shape) -> _Reading:
         if shape.weight is None:
             raise ParameterError("counting='weight' needs the column of weights; name it")
         bad |= _weight(shape.weight, schema[shape.weight], keys)
-    return _Reading(frame, bad, keys, known)
+    return _Reading(shape, frame, bad, keys, known)
 
 
 def _wrong_type(name: str, wanted: str) -> GraphError:
@@ -562,9 +596,9 @@ def _keys(shape: Shape) -> tuple[str, ...]:
     return _CELL if shape.period is not None else _CELL[1:]
 
 
-def _rows(table: Any, shape: Shape, most_units: int) -> nw.LazyFrame[Any]:
+def _rows(reading: _Reading, most_units: int) -> nw.LazyFrame[Any]:
     """The rows that count: owner, period, first, second, and of weights the amount in steps."""
-    reading = _read(table, shape)
+    shape = reading.shape
     rows = reading.frame.filter(*(~bad for bad in reading.bad.values())).select(**reading.keys)
     first, second = nw.col("first"), nw.col("second")
     for name, known in reading.known.items():
@@ -607,11 +641,12 @@ def _placed(
         if how == "inner":
             return rows.filter(inside)
         return rows.with_columns(nw.when(inside).then(column).alias(name))
-    places = {name: _array(known), "place": np.arange(len(known))}
-    if rows.implementation is nw.Implementation.DUCKDB:
-        joined: Any = nw.from_native(rows.to_native().query(_VIEW, "select * from places"))
+    places_for_graphcuts_dp = {name: _array(known), "place": np.arange(len(known))}
+    if rows.implementation is nw.Implementation.DUCKDB:  # which finds the variable by its name
+        query = "select * from places_for_graphcuts_dp"
+        joined: Any = nw.from_native(rows.to_native().query(_VIEW, query))
     else:
-        joined = nw.from_dict(places, backend=rows.implementation).lazy()
+        joined = nw.from_dict(places_for_graphcuts_dp, backend=rows.implementation).lazy()
     return rows.join(joined, on=name, how=how).drop(name).rename({"place": name})
 
 
@@ -628,11 +663,12 @@ def _least(left: nw.Expr, right: nw.Expr) -> nw.Expr:
     return nw.when(left < right).then(left).otherwise(right)
 
 
-def _parts(table: Any, shape: Shape, most_units: int) -> nw.LazyFrame[Any]:
+def _parts(reading: _Reading, most_units: int) -> nw.LazyFrame[Any]:
     """Owner, cell and amount: rows, distinct pairs, or steps of weight."""
+    shape = reading.shape
     if shape.owner is None:
         raise ParameterError("bounding owners needs the column of owners; name it by owner=")
-    rows = _rows(table, shape, most_units)
+    rows = _rows(reading, most_units)
     if shape.counting in ("edges", "owners"):
         rows = rows.group_by("owner", *_keys(shape)).agg(nw.len().alias("copies")).drop("copies")
     if shape.counting != "weight":
@@ -650,17 +686,22 @@ def _summed(parts: nw.LazyFrame[Any], *keys: str) -> nw.LazyFrame[Any]:
     return parts.group_by(*keys).agg(amount.sum()).with_columns(amount.cast(nw.Int64))
 
 
-def _split(table: Any, shape: Shape, at_most: int) -> tuple[nw.LazyFrame[Any], nw.LazyFrame[Any]]:
+def _split(
+    parts: nw.LazyFrame[Any], shape: Shape, at_most: int
+) -> tuple[nw.LazyFrame[Any], nw.LazyFrame[Any]]:
     """Parts of owners within the bound, and merged ones of others, with the owner's total."""
-    parts = _parts(table, shape, at_most)
-    bound = at_most * STEPS if shape.counting == "weight" else at_most
-    above = _totals(parts).filter(nw.col("total") > bound)
+    above = _totals(parts).filter(nw.col("total") > _bound(shape, at_most))
     light = parts.join(above, on="owner", how="anti")
     heavy = parts.join(above, on="owner", how="inner")
     heavy = _summed(heavy, "owner", "total", *_keys(shape))  # an owner has one total
     if shape.counting != "weight":
         light = light.with_columns((nw.col("amount") * STEPS).alias("amount"))
     return light, heavy
+
+
+def _bound(shape: Shape, at_most: int) -> int:
+    """The bound on an owner's total, which is in rows or pairs, or in steps of weight."""
+    return at_most * STEPS if shape.counting == "weight" else at_most
 
 
 def _quotient(top: nw.Expr, bottom: nw.Expr) -> nw.Expr:
@@ -675,43 +716,74 @@ def _quotient(top: nw.Expr, bottom: nw.Expr) -> nw.Expr:
 
 
 def _bounded(
-    light: nw.LazyFrame[Any], heavy: nw.LazyFrame[Any], table: Any, shape: Shape, at_most: int
+    light: nw.LazyFrame[Any], heavy: nw.LazyFrame[Any], reading: _Reading, at_most: int
 ) -> Cells:
-    """The cells of bounded parts, after a look at what the engine says of each owner.
-
-    Engines have had windows that were wrong without an error, so the largest contribution of an
-    owner is asked for, and must be within the bound.
-    """
-    keys = _keys(shape)
-    columns = ("owner", *keys, "amount")
+    """The cells of bounded parts, after a look at what the engine says of each owner."""
+    columns = ("owner", *_keys(reading.shape), "amount")
     parts = nw.concat([light.select(*columns), heavy.select(*columns)], how="vertical")
     above = _summed(parts, "owner").filter(nw.col("amount") > at_most * STEPS)
-    if _collected(above.select(nw.len().alias("count")))["count"][0]:
+    _check_engine(_collected(above.select(nw.len().alias("count")))["count"][0] == 0)
+    return _coded(_summed(parts, *_keys(reading.shape)), reading)
+
+
+def _check_engine(good: bool) -> None:
+    """Refuse what an engine returned for which its own figures say that it is wrong.
+
+    Engines have had windows and joins that were wrong without an error. So the largest contribution
+    of an owner is asked for after the bounding, and must be within the bound.
+    """
+    if not good:
         raise GraphError(
             "the engine returned an owner above the bound, which is a fault of the engine: use "
             "another version of it"
         )
-    found = _summed(parts, *keys)
-    return _coded(found, table, shape, STEPS if shape.counting == "edges" else 1)
 
 
-def _coded(found: nw.LazyFrame[Any], table: Any, shape: Shape, steps: int) -> Cells:
-    """Collected cells with numbers in place of labels, sorted, and amounts in steps."""
-    keys = _keys(shape)
-    columns = _collected(found.select(*keys, nw.col("amount").cast(nw.Int64)))
-    amounts = columns["amount"].astype(np.int64)
+def _by_duckdb(parts: nw.LazyFrame[Any], reading: _Reading, at_most: int, way: str) -> Cells:
+    """The cells of owners bounded one way, by SQL that goes over the rows twice and no more.
+
+    Owners within the bound are merged at once: only the parts of others are kept apart. Two rows
+    more tell what `_check_engine` wants to know: the largest contribution of an owner who was above
+    the bound; and how much of what such owners have was not seen as theirs.
+    """
+    shape = reading.shape
+    keys = ", ".join(_keys(shape))
+    query = (_ABOVE + way + _SUMS).format(
+        rows=_VIEW,
+        keys=keys,
+        bound=_bound(shape, at_most),
+        unit=1 if shape.counting == "weight" else STEPS,
+        steps=STEPS,
+        at_most=int(at_most),
+        most=_MOST_TOP // (at_most * STEPS),
+        largest=", ".join(["-1"] * len(_keys(shape))),
+        unseen=", ".join(["-2"] * len(_keys(shape))),
+    )
+    columns = _collected(nw.from_native(parts.to_native().query(_VIEW, query)))
+    first, amount = columns["first"], columns["amount"]
+    _check_engine(bool(amount[first == -1] <= at_most * STEPS and amount[first == -2] == 0))
+    inside = first >= 0
+    return _numbered({name: column[inside] for name, column in columns.items()}, reading)
+
+
+def _coded(found: nw.LazyFrame[Any], reading: _Reading) -> Cells:
+    """Cells whose amounts are in steps, collected, with numbers in place of labels."""
+    return _numbered(_collected(found.select(*_keys(reading.shape), "amount")), reading)
+
+
+def _numbered(columns: Mapping[str, npt.NDArray[Any]], reading: _Reading) -> Cells:
+    shape, engine = reading.shape, reading.frame.implementation
+    steps = columns["amount"].astype(np.int64)
     if shape.counting == "edges":
-        amounts = np.minimum(amounts, 1)
-    known = _read(table, shape).known
-    places = {name: _places(columns[name], known[name], found.implementation) for name in keys}
+        steps = np.minimum(steps, STEPS)
+    places = {name: _places(columns[name], reading.known[name], engine) for name in _keys(shape)}
     first, second = places["first"], places["second"]
     if shape.one_set and shape.unordered:
         first, second = np.minimum(first, second), np.maximum(first, second)
     period = places.get("period", np.zeros_like(first))
-    some = amounts > 0
+    some = steps > 0
     order = np.lexsort((second[some], first[some], period[some]))
-    picked = (each[some][order] for each in (first, second, period, amounts * steps))
-    return Cells(*picked)
+    return Cells(*(each[some][order] for each in (first, second, period, steps)))
 
 
 def _places(values: npt.NDArray[Any], known: Sequence[Any], engine: nw.Implementation) -> IntVector:
