@@ -84,6 +84,8 @@ _SUMS = """
 select {keys}, sum(amount)::bigint as amount from bounded group by {keys}
 union all select {largest}, coalesce(max(total), 0) from (
     select sum(amount)::bigint as total from bounded where owner is not null group by owner
+    union all select sum(amount)::bigint * {unit} as total
+    from {rows} as part anti join above on part.owner = above.owner group by part.owner
 )
 union all select {unseen},
     (select coalesce(sum(total), 0)::bigint from above)

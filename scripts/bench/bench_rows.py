@@ -44,9 +44,10 @@ shape = Shape(counting={counting!r}, unordered=False, loops=True, source="from",
               periods=tuple(f"2026-{{month:02d}}" for month in range(1, {periods} + 1)))
 with Engine({folder!r}, memory={memory}) as engine:
     table = engine.table
-    start = time.perf_counter()
+    start, work = time.perf_counter(), time.process_time()
     found = {call}
-    print(time.perf_counter() - start, len(found.steps), int(found.steps.sum()))
+    print(time.perf_counter() - start, time.process_time() - work)
+    print(len(found.steps), int(found.steps.sum()))
 """
 
 
@@ -68,7 +69,7 @@ def write(folder, rows, owners):
 
 
 def run(name, folder, k, memory):
-    """Seconds, gigabytes, cells and steps of one way, in a process of its own."""
+    """Seconds, those of processors, gigabytes, cells and steps of a way, in its own process."""
     counting, call = WAYS[name]
     code = WORK.format(
         counting=counting,
@@ -84,8 +85,8 @@ def run(name, folder, k, memory):
         child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode:
         sys.exit(f"{name} failed")
-    seconds, cells, steps = float(printed[0]), int(printed[1]), int(printed[2])
-    return seconds, usage.ru_maxrss / 1e6, cells, steps
+    seconds, work, cells, steps = map(float, printed)
+    return seconds, work, usage.ru_maxrss / 1e6, cells, steps
 
 
 def main(quick, rows, owners, k, folder, memory):
@@ -102,14 +103,17 @@ def main(quick, rows, owners, k, folder, memory):
             f"{rows:,} rows of {owners:,} owners, k = {k}, {size:.2f} GB of Parquet, written in "
             f"{time.perf_counter() - began:.0f} s; {os.getloadavg()[0]:.1f} busy"
         )
-        table = harness.Table("way:<20 seconds:>9.1f times:>7.1f GB:>7.2f cells:>11,.0f kept:>8.3f")
+        table = harness.Table(
+            "way:<20 seconds:>9.1f times:>7.1f of_processors:>15.1f times:>7.1f GB:>7.2f "
+            "cells:>11,.0f kept:>8.3f"
+        )
         worst, largest = 0.0, 0.0
         whole = {}
         for name, (counting, _) in WAYS.items():
-            seconds, gigabytes, cells, steps = run(name, place, k, memory)
-            whole.setdefault(counting, (seconds, steps))
-            times = seconds / whole[counting][0]
-            table.row(name, seconds, times, gigabytes, cells, steps / whole[counting][1])
+            seconds, work, gigabytes, cells, steps = run(name, place, k, memory)
+            first = whole.setdefault(counting, (seconds, work, steps))
+            times, kept = seconds / first[0], steps / first[2]
+            table.row(name, seconds, times, work, work / first[1], gigabytes, cells, kept)
             largest = max(largest, gigabytes)
             if counting == "rows":
                 worst = max(worst, times)
