@@ -51,43 +51,42 @@ _JOINING = (
 )  # to which a table of labels can be handed over
 _VIEW = "rows_of_graphcuts_dp"  # of duckdb, within one query
 _MOST_TOP = 2**61  # of what is divided by an owner's total
-# In duckdb: owners above the bound, and all parts with those of other owners merged.
-_ABOVE = """
-with above as materialized (
-    select owner, sum(amount)::bigint as total from {rows} group by owner
-    having sum(amount) > {bound}
+# In duckdb: the total of each owner, and all parts, with those of owners within the bound merged.
+_MERGED = """
+with totals as materialized (
+    select owner, {sum} as total from {rows} group by owner
+), above as materialized (
+    select owner, total from totals where total > {bound}
 ), merged as materialized (
-    select case when total is null then null else part.owner end as owner, total, {keys},
-        sum(amount)::bigint as amount
+    select above.owner as owner, total, cell, {sum} as amount
     from {rows} as part left join above on part.owner = above.owner
-    group by 1, 2, {keys}
+    group by above.owner, total, cell
 ), """
 _SCALED = """bounded as materialized (
-    select owner, {keys}, amount as had, case when total is null then amount * {unit}
-        else least(amount, {most}) * ({at_most} * {steps}) // total end as amount
+    select owner, cell, amount as had, case when owner is null then amount * {unit}
+        else least(amount, {most}) * {steps} // total end as amount
     from merged
 )"""
 _KEPT = """bounded as materialized (
-    select owner, {keys}, amount as had,
-        greatest(least(amount, {at_most} - taken), 0) * {steps} as amount
+    select owner, cell, amount as had,
+        greatest(least(amount, {bound} - taken), 0) * {unit} as amount
     from (
         select *, coalesce(sum(amount) over (
-            partition by owner order by hash(owner, {keys}), {keys}
+            partition by owner order by hash(owner, cell), cell
             rows between unbounded preceding and 1 preceding
         ), 0)::bigint as taken
         from merged where owner is not null
     )
-    union all select owner, {keys}, amount as had, amount * {steps} as amount
+    union all select owner, cell, amount as had, amount * {unit} as amount
     from merged where owner is null
 )"""
 _SUMS = """
-select {keys}, sum(amount)::bigint as amount from bounded group by {keys}
-union all select {largest}, coalesce(max(total), 0) from (
+select cell::bigint as cell, sum(amount)::bigint as amount from bounded group by cell
+union all select -1, coalesce(max(total), 0) from (
     select sum(amount)::bigint as total from bounded where owner is not null group by owner
-    union all select sum(amount)::bigint * {unit} as total
-    from {rows} as part anti join above on part.owner = above.owner group by part.owner
+    union all select total * {unit} from totals anti join above on totals.owner = above.owner
 )
-union all select {unseen},
+union all select -2,
     (select coalesce(sum(total), 0)::bigint from above)
     - (select coalesce(sum(had), 0)::bigint from bounded where owner is not null)
 """
@@ -205,7 +204,7 @@ def cells(table: Any, shape: Shape) -> Cells:
     """
     with _failing_in_a_line():
         reading = _read(table, shape)
-        keys = _keys(shape)
+        keys = _keys(reading)
         if shape.counting == "weight":
             rows = _rows(reading, _MOST_UNITS)
             total = nw.col("amount").cast(nw.Float64).sum().fill_null(0.0)
@@ -254,7 +253,7 @@ def scaled_cells(table: Any, shape: Shape, *, at_most: int) -> Cells:
         parts = _parts(reading, at_most)
         if reading.frame.implementation is nw.Implementation.DUCKDB:
             return _by_duckdb(parts, reading, at_most, _SCALED)
-        light, heavy = _split(parts, shape, at_most)
+        light, heavy = _split(parts, reading, at_most)
         bound = at_most * STEPS
         amount = _least(nw.col("amount"), nw.lit(_MOST_TOP // bound))
         scaled = heavy.with_columns(_quotient(amount * bound, nw.col("total")).alias("amount"))
@@ -311,7 +310,7 @@ def clipped_cells(table: Any, shape: Shape, *, at_most: int) -> Cells:
         raise ParameterError("clipping is for counting='weight'; a row counts as one row")
     with _failing_in_a_line():
         reading = _read(table, shape)
-        return _coded(_summed(_rows(reading, at_most), *_keys(shape)), reading)
+        return _coded(_summed(_rows(reading, at_most), *_keys(reading)), reading)
 
 
 def contributions(table: Any, shape: Shape) -> IntVector:
@@ -594,12 +593,15 @@ def _period_keys(shape: Shape, dtype: Any) -> list[Any]:
     return labels
 
 
-def _keys(shape: Shape) -> tuple[str, ...]:
-    return _CELL if shape.period is not None else _CELL[1:]
+def _keys(reading: _Reading) -> tuple[str, ...]:
+    """The columns that say which cell a row is in: one number where the engine knows places."""
+    if reading.frame.implementation in _JOINING:
+        return ("cell",)
+    return _CELL if reading.shape.period is not None else _CELL[1:]
 
 
 def _rows(reading: _Reading, most_units: int) -> nw.LazyFrame[Any]:
-    """The rows that count: owner, period, first, second, and of weights the amount in steps."""
+    """The rows that count: the owner, the cell, and of weights the amount in steps."""
     shape = reading.shape
     rows = reading.frame.filter(*(~bad for bad in reading.bad.values())).select(**reading.keys)
     first, second = nw.col("first"), nw.col("second")
@@ -613,6 +615,15 @@ def _rows(reading: _Reading, most_units: int) -> nw.LazyFrame[Any]:
             nw.when(swap).then(second).otherwise(first).alias("first"),
             nw.when(swap).then(first).otherwise(second).alias("second"),
         )
+    if reading.frame.implementation in _JOINING:
+        period = nw.col("period") if shape.period is not None else nw.lit(0)
+        left, right = (len(side) for side in shape.labels)
+        count = left * right * len(shape.periods or (0,))
+        if count >= 2**63:
+            raise GraphError("there are too many cells; name fewer vertices or periods")
+        cell = (period.cast(nw.Int64) * left + first) * right + second
+        cell = cell.cast(nw.Int32 if count < 2**31 else nw.Int64)
+        rows = rows.with_columns(cell.alias("cell")).drop(*reading.known)
     if shape.counting == "weight":
         units = nw.col("weight") / float(shape.unit)
         units = _least(units, nw.lit(float(most_units)))
@@ -672,7 +683,7 @@ def _parts(reading: _Reading, most_units: int) -> nw.LazyFrame[Any]:
         raise ParameterError("bounding owners needs the column of owners; name it by owner=")
     rows = _rows(reading, most_units)
     if shape.counting in ("edges", "owners"):
-        rows = rows.group_by("owner", *_keys(shape)).agg(nw.len().alias("copies")).drop("copies")
+        rows = rows.group_by("owner", *_keys(reading)).agg(nw.len().alias("copies")).drop("copies")
     if shape.counting != "weight":
         rows = rows.with_columns(nw.lit(1, nw.Int64).alias("amount"))
     return rows
@@ -689,13 +700,14 @@ def _summed(parts: nw.LazyFrame[Any], *keys: str) -> nw.LazyFrame[Any]:
 
 
 def _split(
-    parts: nw.LazyFrame[Any], shape: Shape, at_most: int
+    parts: nw.LazyFrame[Any], reading: _Reading, at_most: int
 ) -> tuple[nw.LazyFrame[Any], nw.LazyFrame[Any]]:
     """Parts of owners within the bound, and merged ones of others, with the owner's total."""
+    shape = reading.shape
     above = _totals(parts).filter(nw.col("total") > _bound(shape, at_most))
     light = parts.join(above, on="owner", how="anti")
     heavy = parts.join(above, on="owner", how="inner")
-    heavy = _summed(heavy, "owner", "total", *_keys(shape))  # an owner has one total
+    heavy = _summed(heavy, "owner", "total", *_keys(reading))  # an owner has one total
     if shape.counting != "weight":
         light = light.with_columns((nw.col("amount") * STEPS).alias("amount"))
     return light, heavy
@@ -721,11 +733,11 @@ def _bounded(
     light: nw.LazyFrame[Any], heavy: nw.LazyFrame[Any], reading: _Reading, at_most: int
 ) -> Cells:
     """The cells of bounded parts, after a look at what the engine says of each owner."""
-    columns = ("owner", *_keys(reading.shape), "amount")
+    columns = ("owner", *_keys(reading), "amount")
     parts = nw.concat([light.select(*columns), heavy.select(*columns)], how="vertical")
     above = _summed(parts, "owner").filter(nw.col("amount") > at_most * STEPS)
     _check_engine(_collected(above.select(nw.len().alias("count")))["count"][0] == 0)
-    return _coded(_summed(parts, *_keys(reading.shape)), reading)
+    return _coded(_summed(parts, *_keys(reading)), reading)
 
 
 def _check_engine(good: bool) -> None:
@@ -745,52 +757,52 @@ def _by_duckdb(parts: nw.LazyFrame[Any], reading: _Reading, at_most: int, way: s
     """The cells of owners bounded one way, by SQL that goes over the rows twice and no more.
 
     Owners within the bound are merged at once: only the parts of others are kept apart. Two rows
-    more tell what `_check_engine` wants to know: the largest contribution of an owner who was above
-    the bound; and how much of what such owners have was not seen as theirs.
+    more tell what `_check_engine` wants to know: the largest contribution of an owner, of those
+    within the bound as it was counted, of others after the bounding; and how much of what the
+    others have was not seen as theirs, which must be nothing.
     """
-    shape = reading.shape
-    keys = ", ".join(_keys(shape))
-    query = (_ABOVE + way + _SUMS).format(
+    weights = reading.shape.counting == "weight"
+    query = (_MERGED + way + _SUMS).format(
         rows=_VIEW,
-        keys=keys,
-        bound=_bound(shape, at_most),
-        unit=1 if shape.counting == "weight" else STEPS,
-        steps=STEPS,
-        at_most=int(at_most),
+        sum="sum(amount)::bigint" if weights else "count(*)",
+        bound=_bound(reading.shape, at_most),
+        unit=1 if weights else STEPS,
+        steps=at_most * STEPS,
         most=_MOST_TOP // (at_most * STEPS),
-        largest=", ".join(["-1"] * len(_keys(shape))),
-        unseen=", ".join(["-2"] * len(_keys(shape))),
     )
     columns = _collected(nw.from_native(parts.to_native().query(_VIEW, query)))
-    first, amount = columns["first"], columns["amount"]
-    _check_engine(bool(amount[first == -1] <= at_most * STEPS and amount[first == -2] == 0))
-    inside = first >= 0
-    return _numbered({name: column[inside] for name, column in columns.items()}, reading)
+    cell, amount = columns["cell"], columns["amount"]
+    _check_engine(bool(amount[cell == -1] <= at_most * STEPS and amount[cell == -2] == 0))
+    return _numbered({name: column[cell >= 0] for name, column in columns.items()}, reading)
 
 
 def _coded(found: nw.LazyFrame[Any], reading: _Reading) -> Cells:
     """Cells whose amounts are in steps, collected, with numbers in place of labels."""
-    return _numbered(_collected(found.select(*_keys(reading.shape), "amount")), reading)
+    return _numbered(_collected(found.select(*_keys(reading), "amount")), reading)
 
 
 def _numbered(columns: Mapping[str, npt.NDArray[Any]], reading: _Reading) -> Cells:
-    shape, engine = reading.shape, reading.frame.implementation
+    shape, known = reading.shape, reading.known
     steps = columns["amount"].astype(np.int64)
     if shape.counting == "edges":
         steps = np.minimum(steps, STEPS)
-    places = {name: _places(columns[name], reading.known[name], engine) for name in _keys(shape)}
-    first, second = places["first"], places["second"]
-    if shape.one_set and shape.unordered:
+    if "cell" in columns:
+        rest, second = np.divmod(columns["cell"].astype(np.int64), len(shape.labels[1]))
+        period, first = np.divmod(rest, len(shape.labels[0]))
+    else:
+        places = {name: _places(columns[name], known[name]) for name in known}
+        first, second = places["first"], places["second"]
+        period = places.get("period", np.zeros_like(first))
+    if shape.one_set and shape.unordered:  # text has another order
         first, second = np.minimum(first, second), np.maximum(first, second)
-    period = places.get("period", np.zeros_like(first))
     some = steps > 0
     order = np.lexsort((second[some], first[some], period[some]))
     return Cells(*(each[some][order] for each in (first, second, period, steps)))
 
 
-def _places(values: npt.NDArray[Any], known: Sequence[Any], engine: nw.Implementation) -> IntVector:
-    """The place of each value among the known ones, unless the engine has told places already."""
-    if engine in _JOINING or _is_range(known):
+def _places(values: npt.NDArray[Any], known: Sequence[Any]) -> IntVector:
+    """The place of each value among the known ones."""
+    if _is_range(known):  # the engine has told places already
         return values.astype(np.int64)
     places = {entry: place for place, entry in enumerate(known)}
     return np.fromiter((places[value] for value in values.tolist()), np.int64, len(values))
