@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from graphcuts_dp.estimate.noisy_contributions import Contributions as Contributions
     from graphcuts_dp.evaluation.cut_error import cut_errors
     from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph, read_graph
-    from graphcuts_dp.graph.owned_rows import OwnedRows
+    from graphcuts_dp.graph.rows import Rows
     from graphcuts_dp.learn.bounds import SessionWorkload
     from graphcuts_dp.ledger.opening import Store
     from graphcuts_dp.offline.construction import Game
@@ -84,7 +84,7 @@ _HOMES = {
     "estimate.answers": ("CutAnswer",),
     "evaluation.cut_error": ("cut_errors",),
     "graph.adjacency": ("BipartiteGraph", "DirectedGraph", "Graph", "read_graph"),
-    "graph.owned_rows": ("OwnedRows",),
+    "graph.rows": ("Rows",),
     "learn.bounds": ("SessionWorkload",),
     "ledger.opening": ("Store",),
     "offline.construction": ("Game",),
@@ -151,13 +151,13 @@ __all__ = [
     "MirrorDescent",
     "MultiplicativeWeights",
     "Net",
-    "OwnedRows",
     "Plan",
     "PrivacyGuarantee",
     "Protect",
     "Query",
     "Release",
     "Response",
+    "Rows",
     "Sensing",
     "Session",
     "SessionWorkload",

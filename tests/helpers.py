@@ -7,6 +7,7 @@ import numpy as np
 
 import graphcuts_dp as gc
 from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph, kind_of_graph
+from graphcuts_dp.graph.rows import Held
 from graphcuts_dp.learn.learners import FriezeKannanLearner, MultiplicativeWeightsLearner
 from graphcuts_dp.pairs.universe import Universe
 
@@ -112,9 +113,30 @@ def make_flat(source, /, **options):
 
 def read_owned_flat(path, /, *, bipartite=False, directed=False, **options):
     """Rows with owners of a file, likewise."""
-    return gc.OwnedRows.read(path, bipartite=bipartite, directed=directed, **_split(options)[1])
+    return gc.Rows.read(path, kind=word(bipartite, directed), **_counting(options))
 
 
 def owned_flat(table, /, *, bipartite=False, directed=False, **options):
     """Rows with owners of a table, likewise."""
-    return gc.OwnedRows.of(table, bipartite=bipartite, directed=directed, **_split(options)[1])
+    return gc.Rows.of(table, kind=word(bipartite, directed), **_counting(options))
+
+
+def word(bipartite, directed):
+    """The kind of rows by two truths."""
+    return "bipartite" if bipartite else "directed" if directed else "undirected"
+
+
+def _counting(options):
+    return {"counting": "edges", **_split(options)[1]}
+
+
+def bounded(rows, at_most):
+    """The graph of rows with owners, of which none has more."""
+    return rows.bounded(gc.Protect.owner(at_most=at_most))
+
+
+def rows_in_memory(space, owners, marks, ends, weights=None, *, counting="edges", **options):
+    """Rows with owners, from arrays: numbers of owners, marks of these, and row numbers of ends."""
+    ends = tuple(np.asarray(end, dtype=np.int64) for end in ends)
+    held = Held(ends=ends, owners=np.asarray(owners, dtype=np.int64), marks=marks, weights=weights)
+    return gc.Rows.holding(space, held, counting=counting, **options)

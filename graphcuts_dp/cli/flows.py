@@ -11,7 +11,6 @@ from graphcuts_dp.cli.console import Report
 from graphcuts_dp.cli.reading import (
     GROUPS_COLUMNS,
     RIGHT_GROUPS,
-    WHOM,
     GroupColumns,
     GroupFile,
     Reading,
@@ -22,11 +21,11 @@ from graphcuts_dp.cli.release import carry_out, released
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_contributions import check_bounds
 from graphcuts_dp.estimate.strategy import ALL_LEVELS, NOISES
-from graphcuts_dp.graph.owned_rows import OwnedRows
+from graphcuts_dp.graph.rows import Rows
 from graphcuts_dp.ledger.opening import Store
-from graphcuts_dp.options import check, option
+from graphcuts_dp.options import PRIVACY, check, option
 from graphcuts_dp.planning.bounds import BoundPlan, plan_bounds
-from graphcuts_dp.privacy.guarantee import Protect, exact_epsilon
+from graphcuts_dp.privacy.guarantee import PROTECTIONS, Protect, exact_epsilon
 from graphcuts_dp.release.contributions import choose_bound, release_contributions
 from graphcuts_dp.release.releases import flows_job
 from graphcuts_dp.results.bundle import check_path
@@ -62,7 +61,7 @@ class BoundTable:
         check_bounds(self.bounds)
 
     def report(
-        self, rows: OwnedRows, *, epsilon: float, store: Store | None, seed: int | None
+        self, rows: Rows, *, epsilon: float, store: Store | None, seed: int | None
     ) -> Report:
         """The table, with noise."""
         told = release_contributions(
@@ -90,7 +89,7 @@ class BoundChoice:
         check_bounds(self.bounds)
 
     def report(
-        self, rows: OwnedRows, *, epsilon: float, store: Store | None, seed: int | None
+        self, rows: Rows, *, epsilon: float, store: Store | None, seed: int | None
     ) -> Report:
         """The bound, chosen with noise."""
         found = choose_bound(
@@ -118,8 +117,18 @@ def flows(
     target: str | None = typer.Argument(
         None, metavar="OUT", help="The .csv file to write the table to."
     ),
-    protect: Protect = WHOM,
+    protect: Protect | None = option(
+        None,
+        help="Whom the promise protects; edges of a graph if omitted, or single rows.",
+        of=PROTECTIONS,
+        group=PRIVACY,
+    ),
     delta: float = options.DELTA,
+    by: str | None = option(
+        None,
+        help="Of rows with periods: a table for each day, month, quarter or year; or several of "
+        "these, coarsest first, as year,month. The periods of --periods if omitted.",
+    ),
     workload: str = option(
         ALL_LEVELS,
         help='What should be accurate: "all levels", "all cells", totals, or one level by name.',
@@ -156,7 +165,8 @@ def flows(
     have most of the rows: no private table can rule that out. If no owner can have more than a
     known number, say it with --contributions table:most=.
     """
-    protect.per_step(epsilon)
+    if protect is not None:
+        protect.per_step(epsilon)
     store = spending.check()
     if contributions is not None:
         if groups is not None or reading.columns.owner is None:
@@ -170,7 +180,7 @@ def flows(
         raise ParameterError("name the groups and the file to write: GRAPH GROUPS OUT")
     check_path("flows", target, force=force)
     files = GroupFile(groups=groups, groups_columns=groups_columns, right_groups=right_groups)
-    private, _, found = reading.read_private(source, protect, files)
+    private, found = reading.read_private(source, protect, files)
     spending.remind(private, source)
     grouping: Any = found  # never None: the file is named
     job = flows_job(
@@ -178,6 +188,7 @@ def flows(
         grouping,
         epsilon=epsilon,
         delta=delta,
+        by=None if by is None else by.split(","),
         workload=workload,
         noise=noise,
         whole=whole,

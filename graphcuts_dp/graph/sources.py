@@ -68,7 +68,7 @@ def owned_edges(source: Any, options: Options) -> tuple[RawEdges, ColumnPlaces, 
     """The rows of a table, where their columns are, and the owner of each if none of the ends is.
 
     Raises:
-        GraphError: as `OwnedRows.of`.
+        GraphError: as `Rows.of`.
     """
     frame = frame_of(source)
     if frame is None:

@@ -15,7 +15,7 @@ from typing import Any, final
 from graphcuts_dp._version import __version__
 from graphcuts_dp.errors import LedgerError, ParameterError
 from graphcuts_dp.files import PathLike
-from graphcuts_dp.graph.owned_rows import OwnedRows, PrivateData
+from graphcuts_dp.graph.rows import Rows, PrivateData
 from graphcuts_dp.ledger.file import APPLICATION
 from graphcuts_dp.ledger.identity import (
     ENTRIES,
@@ -160,7 +160,7 @@ class Subject:
         """A graph, or rows with owners, as the subject of a ledger."""
         if isinstance(data, Subject):
             return data
-        if isinstance(data, OwnedRows):
+        if isinstance(data, Rows):
             return cls(data_schema(data), partial(identity_of_rows, data))
         edges = data.rows, data.columns, data.weights
         return cls(data_schema(data), partial(identity_of_edges, data, lambda: [edges]))
@@ -173,8 +173,8 @@ def data_schema(data: PrivateData) -> dict[str, Any]:
         "weighted": data.weighted,
         "directed": isinstance(data.space, Arcs),
     }
-    if isinstance(data, OwnedRows):
-        own = {"kind": "rows with owners", "counting": data.counting, "unit": data.unit}
+    if isinstance(data, Rows):
+        own = {"kind": "rows", "counting": data.counting, "unit": data.unit}
         return schema | own
     cap = data.weight_cap
     finite = None if cap is None or math.isinf(cap) else cap
@@ -296,7 +296,7 @@ def _in_common(header: dict[str, Any], given: Identity) -> bool:
 def _unchanged(header: dict[str, Any], schema: dict[str, Any], given: Identity) -> bool:
     """Whether all digests that follow from both readings are the same."""
     before, kept = header["subject"], header["data"]
-    names = ["rows", "weighed rows"]
+    names = [f"{rows}{whose}" for rows in ("rows", "weighed rows") for whose in ("", WITHOUT_OWNERS)]
     if all(before.get(name) == schema.get(name) for name in ("kind", "weighted", "weight_cap")):
         names.append(ENTRIES)
     return all(kept[name] == given[name] for name in names if name in kept and name in given)

@@ -24,7 +24,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from command_runs import run_line
-from helpers import StandingClock
+from helpers import StandingClock, rows_in_memory
 
 import graphcuts_dp as gc
 from graphcuts_dp.cli import main
@@ -651,7 +651,7 @@ def test_reprs_of_private_things_tell_the_schema_only(kind):
         things.append(inspect.signature(type(graph)))
         owners = np.zeros(len(graph.rows), dtype=np.int64)
         marks = np.zeros(1, dtype=np.uint64)
-        things.append(gc.OwnedRows(graph.space, owners, marks, (graph.rows, graph.columns)))
+        things.append(rows_in_memory(graph.space, owners, marks, (graph.rows, graph.columns)))
         shown.append([(repr(thing), str(thing), f"{thing!s:>9}") for thing in things])
         shown[-1].append(graph._repr_html_())
     assert shown[0] == shown[1] == shown[2]

@@ -24,6 +24,7 @@ from golden_facts import (
     promise,
     reply,
 )
+from helpers import bounded
 
 import graphcuts_dp as gc
 from graphcuts_dp.estimate.noisy_matrix import NOISES
@@ -149,14 +150,14 @@ def groups_of(graph: Any) -> Any:
     return groups(graph.vertices)
 
 
-def owned(counting: str = "rows", n: int = 12) -> gc.OwnedRows:
+def owned(counting: str = "rows", n: int = 12) -> gc.Rows:
     """Rows of twenty owners, some of whom have many."""
     import pandas as pd
 
     i, j = pairs(n, n)
     owners = (i * 5 + j * 3) % 20
     rows = {"owner": owners, "source": i, "target": j, "weight": 1.0 + (i + j) % 4}
-    return gc.OwnedRows.of(
+    return gc.Rows.of(
         pd.DataFrame(rows), columns=gc.Columns(owner="owner"), counting=counting, vertices=n
     )  # type: ignore[arg-type]
 
@@ -254,7 +255,7 @@ def flows(graph: Callable[[], Any], **options: Any) -> Case:
 
 
 def _sided(data: Any) -> Any:
-    return data if not isinstance(data, gc.OwnedRows) else data.bounded(at_most=1)
+    return data if not isinstance(data, gc.Rows) else bounded(data, 1)
 
 
 def _flows() -> dict[str, Case]:

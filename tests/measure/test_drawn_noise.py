@@ -8,10 +8,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from helpers import rows_in_memory
 
 import graphcuts_dp as gc
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.owned_rows import OwnedRows
 from graphcuts_dp.measure import statistics
 from graphcuts_dp.measure.cells import (
     buy_group_sums,
@@ -90,7 +90,7 @@ def _classes(lower):
 
 def test_contributions(seed):
     sizes = [1, 1, 2, 5, 9]
-    rows = OwnedRows(
+    rows = rows_in_memory(
         gc.VertexSet(20),
         np.repeat(np.arange(5), sizes),
         np.arange(5, dtype=np.uint64),

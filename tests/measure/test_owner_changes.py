@@ -5,10 +5,11 @@ from itertools import combinations_with_replacement, product
 
 import numpy as np
 import pytest
+from helpers import bounded, rows_in_memory
 
 from graphcuts_dp.estimate.measurement import Reach, cell_changes
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.owned_rows import OwnedRows, reach_of
+from graphcuts_dp.graph.rows import reach_of
 from graphcuts_dp.measure.cells import cell_tree, sides_of_groups, sums_of_cells
 from graphcuts_dp.pairs.groups import CellTree, Groups
 from graphcuts_dp.pairs.vertices import Arcs, VertexSet
@@ -32,7 +33,7 @@ def table(kind, groups):
     space = SPACES[kind]
     sets = space if kind == "bipartite" else [space.vertices if kind == "directed" else space]
     made = [Groups(vertices, {"g": list(groups[: len(vertices)])}) for vertices in sets]
-    graph = OwnedRows(space, [], np.zeros(1, np.uint64), ([], [])).bounded(at_most=1)
+    graph = bounded(rows_in_memory(space, [], np.zeros(1, np.uint64), ([], [])), 1)
     given = tuple(made) if kind == "bipartite" else made[0]
     sides = sides_of_groups(graph, given)
     return sides, cell_tree(graph, sides)
@@ -51,8 +52,8 @@ def graphs_of_one_owner(kind, counting, tail, at_most):
             if kind != "plain" and len({u for u, _ in rows}) > 1:
                 continue
         owner, mark = np.zeros(len(rows), dtype=int), np.zeros(1, dtype=np.uint64)
-        owned = OwnedRows(SPACES[kind], owner, mark, np.array(rows).T, counting=counting)
-        found.append(owned.bounded(at_most=at_most))
+        owned = rows_in_memory(SPACES[kind], owner, mark, np.array(rows).T, counting=counting)
+        found.append(bounded(owned, at_most))
     return found
 
 
@@ -105,8 +106,8 @@ def test_an_owner_in_one_row_of_a_large_table_changes_less():
 
 
 def test_what_is_told_of_rows_and_of_graphs():
-    rows = OwnedRows(
+    rows = rows_in_memory(
         VertexSet(3), [], np.zeros(1, np.uint64), ([], []), counting="rows", owner_is_tail=True
     )
     assert reach_of(rows) == Reach(once=False, tail=True)
-    assert reach_of(rows.bounded(at_most=1)) is None
+    assert reach_of(bounded(rows, 1)) is None

@@ -6,11 +6,12 @@ from itertools import product
 
 import numpy as np
 import pytest
+from helpers import bounded, rows_in_memory
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import BudgetError, ParameterError
 from graphcuts_dp.estimate.noisy_contributions import Contributions
-from graphcuts_dp.graph.owned_rows import COUNTINGS, OwnedRows
+from graphcuts_dp.graph.rows import COUNTINGS
 from graphcuts_dp.measure.statistics import class_counts, share_scores, share_sensitivity
 from graphcuts_dp.planning import plan_bounds
 from graphcuts_dp.release.contributions import choose_bound, release_contributions
@@ -23,7 +24,7 @@ def rows_of(sizes, counting="rows"):
     first, second = np.triu_indices(N, 1)
     each = [np.arange(size) % len(first) for size in sizes]
     picked = np.concatenate(each or [np.zeros(0)]).astype(int)
-    return OwnedRows(
+    return rows_in_memory(
         gc.VertexSet(N),
         np.repeat(np.arange(len(sizes)), sizes),
         np.arange(len(sizes), dtype=np.uint64),
@@ -176,7 +177,7 @@ BOTH = [release_contributions, choose_bound]
         (BOTH, {"bounds": [2, 2]}, "must ascend"),
         (BOTH, {"bounds": [0, 2]}, "bounds are"),
         (BOTH, {"bounds": [1.5]}, "bounds are"),
-        (BOTH, {"rows": rows_of([1]).bounded(at_most=1)}, r"OwnedRows\.read"),
+        (BOTH, {"rows": bounded(rows_of([1]), 1)}, r"Rows\.read"),
         *(
             ([choose_bound], {"share_above": share}, "share_above must be")
             for share in (0, 1, 0.0001, True, "half", math.nan)

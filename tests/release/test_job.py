@@ -4,10 +4,10 @@ import gc as collector
 
 import numpy as np
 import pytest
+from helpers import rows_in_memory
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning, GraphError, ParameterError
-from graphcuts_dp.graph.owned_rows import OwnedRows
 from graphcuts_dp.privacy import noise
 from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release.job import execute
@@ -21,7 +21,7 @@ VERTEX = gc.Protect.vertex(degree_bound=5)
 def owned(count, **options):
     ends = np.arange(count) % N, (np.arange(count) + 1 + np.arange(count) // N) % N
     keys = np.arange(7, dtype=np.uint64)
-    return OwnedRows(gc.VertexSet(N), np.arange(count) % 7, keys, ends, **options)
+    return rows_in_memory(gc.VertexSet(N), np.arange(count) % 7, keys, ends, **options)
 
 
 def edges(kind, count):

@@ -4,10 +4,11 @@ from functools import partial
 
 import numpy as np
 import pytest
+from helpers import bounded, rows_in_memory
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import BudgetError, LedgerError, ParameterError
-from graphcuts_dp.graph.owned_rows import COUNTINGS, OwnedRows
+from graphcuts_dp.graph.rows import COUNTINGS
 from graphcuts_dp.session.session import session_of
 
 N = 12
@@ -20,7 +21,7 @@ def rows_of(counting="edges", seed=0, two_sided=False):
     rng = np.random.default_rng(seed)
     owners, count = 30, 200
     vertices = gc.VertexSet(N)
-    return OwnedRows(
+    return rows_in_memory(
         (vertices, gc.VertexSet(N)) if two_sided else vertices,
         rng.integers(owners, size=count),
         rng.integers(2**63, size=owners, dtype=np.uint64),
@@ -96,7 +97,7 @@ def test_releases_protect_one_owner(make, counting, epsilon):
 
 def test_the_answers_are_those_of_the_bounded_graph():
     rows = rows_of("rows")
-    total = rows.bounded(at_most=3).weights.sum()
+    total = bounded(rows, 3).weights.sum()
     made = flows(rows, epsilon=50.0, seed=1)
     # Noise of rate 50/3: more than 3 away with a probability below 1e-20.
     assert abs(made.noisy.steps[-1].sum() - total) <= 9
@@ -107,7 +108,7 @@ def test_the_answers_are_those_of_the_bounded_graph():
 def test_owners_need_owners_and_owners_alone(make):
     rows = rows_of(two_sided=make is sensing)
     with pytest.raises(ParameterError, match="needs rows with owners"):
-        make(rows.bounded(at_most=2))
+        make(bounded(rows, 2))
     for whom, words in (
         ("edges", "under protect='owner'"),
         ("owner", "needs at_most"),
@@ -120,7 +121,7 @@ def test_owners_need_owners_and_owners_alone(make):
 def test_sessions_refuse_the_same_before_they_open(tmp_path):
     terms = {"store": tmp_path / "x.db", "epsilon": 1.0, "queries": 4}
     with pytest.raises(ParameterError, match="needs rows with owners"):
-        session_of(rows_of().bounded(at_most=2), **terms, protect=THREE)
+        session_of(bounded(rows_of(), 2), **terms, protect=THREE)
     with pytest.raises(ParameterError, match="under protect='owner'"):
         session_of(rows_of(), **terms)
     assert not (tmp_path / "x.db").exists()
@@ -133,4 +134,4 @@ def test_a_store_for_edges_takes_no_owners(tmp_path):
     with pytest.raises(BudgetError, match="protect 1 owner, this one would protect 1 edge"):
         flows(whole, protect="edges", store=store)
     with pytest.raises(LedgerError, match="about other private data"):
-        flows(rows.bounded(at_most=3), protect="edges", store=store)
+        flows(bounded(rows, 3), protect="edges", store=store)

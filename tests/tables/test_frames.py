@@ -4,6 +4,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from helpers import bounded
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import GraphError, ParameterError
@@ -24,12 +25,12 @@ def test_every_kind_comes_in_and_goes_out(kind):
     towns = KINDS[kind]({"who": ["eve", "ann", "bob"], "town": ["waco", "waco", "austin"]})
     groups = gc.Groups.of(towns, graph, vertex="who")
     assert groups == gc.Groups.of({"ann": "waco", "bob": "austin", "eve": "waco"}, graph, "town")
-    rows = gc.OwnedRows.of(
+    rows = gc.Rows.of(
         KINDS[kind](CALLS),
         columns=gc.Columns(source="caller", target="callee", owner="caller"),
         vertices=graph.vertices,
     )
-    assert rows.bounded(at_most=1) == gc.Graph.of(zip(*list(CALLS.values())[:2], strict=True))
+    assert bounded(rows, 1) == gc.Graph.of(zip(*list(CALLS.values())[:2], strict=True))
 
 
 def test_labels_of_two_types_are_text_where_a_column_has_one_type():
