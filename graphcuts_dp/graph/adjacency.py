@@ -102,7 +102,8 @@ class _Kind(EdgeStore):
                 names a vertex outside the public set, a weight is negative or not finite, or an
                 option does not fit the file or is needed.
             GraphError: `vertices` holds a label twice, or none.
-            ParameterError: `weight_cap`, `hide_change`, `merge`, `delimiter` or `encoding` is none.
+            ParameterError: `weight_cap`, `hide_change`, `merge`, `delimiter` or `encoding` is none,
+                or an owner or a period is named.
 
         Examples:
             >>> import tempfile, pathlib
@@ -207,6 +208,9 @@ class _Kind(EdgeStore):
     @classmethod
     def _options(cls, vertices: Any, **given: Any) -> Options:
         """What the caller says, and which kind of graph this class is."""
+        columns = given["columns"]
+        if columns.owner is not None or columns.period is not None:
+            raise ParameterError("owner= and period= are for rows: read them with OwnedRows.read")
         public = public_vertices_of(vertices, cls._sides)
         return Options(vertices=public, bipartite=cls._sides, directed=cls._directed, **given)
 

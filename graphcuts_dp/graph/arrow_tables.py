@@ -5,7 +5,7 @@ batches here, and `sources` those of whatever can hand out a stream of them.
 """
 
 import io
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
@@ -23,7 +23,7 @@ from graphcuts_dp.graph.assemble import (
 )
 from graphcuts_dp.graph.edge_lists import integers_of
 from graphcuts_dp.graph.edge_store import EdgeStore
-from graphcuts_dp.graph.gathered import LONGEST, Gathered, TextPieces, words_before
+from graphcuts_dp.graph.gathered import ENDS, LONGEST, Gathered, TextPieces, words_before
 from graphcuts_dp.pairs.vertices import vertex_sets
 from graphcuts_dp.tables.columns import ColumnPlaces, find_columns
 from graphcuts_dp.tables.file_bytes import check_unpacked, size_of
@@ -150,6 +150,12 @@ def write_arrow(graph: EdgeStore, handle: BinaryIO) -> None:
 _KEY = MARK.rstrip(":").encode()
 _ROWS = 1 << 17  # worked on at a time
 _ROW_BYTES = 24  # what a row becomes
+_MISSING = {
+    **dict.fromkeys(ENDS, "an end"),
+    "weight": "a weight",
+    "owner": "the owner",
+    "period": "the period",
+}
 
 
 def pyarrow() -> Any:
@@ -191,26 +197,25 @@ def choose_columns(
         return columns
     if columns.weight is not None and not _is_number(types[columns.weight]):
         raise FileFormatError("the column of weights holds no numbers; name another by weight=")
-    for place in (columns.source, columns.target):
-        if not is_label(types[place]):
+    for role, place in columns.used.items():
+        if role != "weight" and not is_label(types[place], times=role == "period"):
+            what = "a column of ends" if role in ENDS else f"the column of the {role}"
             raise FileFormatError(
-                "a column of ends holds neither integers nor strings; name others by source= and "
-                "target="
+                f"{what} holds neither integers nor strings; name another by {role}="
             )
-    if any(list(names).count(name) > 1 for name in used_names(names, columns)):
+    if any(list(names).count(name) > 1 for name in used_names(names, columns).values()):
         raise FileFormatError("two columns have one name; rename one")
     return columns
 
 
-def used_names(names: Sequence[str], columns: ColumnPlaces) -> list[str]:
-    """Names of the columns to read: source, target and perhaps weight."""
-    places = (columns.source, columns.target, columns.weight)
-    return [names[place] for place in places if place is not None]
+def used_names(names: Sequence[str], columns: ColumnPlaces) -> dict[str, str]:
+    """Names of the columns to read, by what they are: source, target and so on."""
+    return {role: names[place] for role, place in columns.used.items()}
 
 
 def gather(
     batches: Iterable["pa.RecordBatch"],
-    names: list[str],
+    names: Mapping[str, str],
     *,
     error: type[GraphCutsError],
     as_text: bool = True,
@@ -220,7 +225,7 @@ def gather(
 
     Args:
         batches: tables that have the named columns.
-        names: of source, target and perhaps weight.
+        names: of their columns: source, target, perhaps weight, owner and period.
         error: class of the errors to raise.
         as_text: whether an integer and its digits are one label, as in files.
         packed: bytes of the file that they come from, which must not unpack to far too much.
@@ -228,29 +233,30 @@ def gather(
     Raises:
         GraphCutsError: of class `error`: a missing end or weight, told by its row.
     """
-    gathered = Gathered(weighted=len(names) == 3, as_text=as_text)
+    gathered = Gathered(names, as_text=as_text)
     count = 0
     for batch in _small(batches):
         if packed is not None:
             check_unpacked((count + len(batch)) * _ROW_BYTES, packed)
-        parts = [batch.column(name) for name in names]
-        parts[:2] = [_plain(part) for part in parts[:2]]
-        for part, what in zip(parts, ("an end", "an end", "a weight"), strict=False):
+        parts = {role: batch.column(name) for role, name in names.items()}
+        for role, part in parts.items():
+            parts[role] = part = part if role == "weight" else _plain(part)
             if part.null_count:
                 row = count + int(np.argmax(part.is_null().to_numpy(zero_copy_only=False)))
-                raise error(f"{_row(row)}: {what} is missing (null); fill or filter such rows")
-        weights = _floats(parts[2]) if len(parts) == 3 else None
-        rows = range(count, count + len(batch))
-        integers = as_text and gathered.integers
-        ends = [_ends(part, integers, error) for part in parts[:2]]
-        gathered.add(ends[0], ends[1], weights, rows)
+                raise error(
+                    f"{_row(row)}: {_MISSING[role]} is missing (null); fill or filter such rows"
+                )
+        weights = _floats(parts["weight"]) if "weight" in parts else None
+        columns = {
+            role: _ends(parts[role], as_text and gathered.are_integers(group), error)
+            for group in gathered.groups
+            for role in group
+        }
+        gathered.add(columns, weights, range(count, count + len(batch)))
         count += len(batch)
     pyarrow().default_memory_pool().release_unused()
-    sources, targets = gathered.ends()
     return RawEdges(
-        sources=sources,
-        targets=targets,
-        weights=gathered.weights(),
+        **gathered.take(),
         as_text=as_text,
         owned=True,
         where=lambda position: _row(gathered.place(position)),
@@ -268,13 +274,20 @@ def _small(batches: Iterable["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]:
             yield batch.slice(start, _ROWS)
 
 
-def is_label(kind: "pa.DataType") -> str:
-    """What a column of this type can hold as ends: "integers" or "strings"; empty if neither."""
+def is_label(kind: "pa.DataType", *, times: bool = False) -> str:
+    """What a column of this type can hold as ends: "integers" or "strings"; empty if neither.
+
+    Args:
+        kind: the type.
+        times: whether dates and times will do, which become strings such as "2026-01-31".
+    """
     types = pyarrow().types
     if types.is_dictionary(kind):
-        return is_label(kind.value_type)
+        return is_label(kind.value_type, times=times)
     if types.is_integer(kind):
         return "integers"
+    if times and (types.is_date(kind) or types.is_timestamp(kind)):
+        return "strings"
     texts = (types.is_string, types.is_large_string, types.is_string_view)
     return "strings" if any(is_one(kind) for is_one in texts) else ""
 
@@ -286,8 +299,12 @@ def _is_number(kind: "pa.DataType") -> bool:
 
 
 def _plain(column: "pa.Array") -> "pa.Array":
-    """A column of integers or of large strings, whatever it was made of."""
+    """A column of integers or of large strings, whatever it was made of; times become days."""
     arrow = pyarrow()
+    if arrow.types.is_temporal(column.type):
+        from pyarrow import compute
+
+        column = compute.strftime(column, format="%Y-%m-%d")
     if arrow.types.is_dictionary(column.type):
         known = column.dictionary
         if not arrow.types.is_integer(known.type):
@@ -351,7 +368,7 @@ def _read_tables(
         schema = Schema() if told is None else load_schema(told.decode())
         columns = choose_columns(table.names, options, declared=schema.weighted, types=table.types)
         names = used_names(table.names, columns)
-        raw = gather(batches(names), names, error=FileFormatError, packed=packed)
+        raw = gather(batches([*names.values()]), names, error=FileFormatError, packed=packed)
         return replace(raw, schema=schema, columns=columns)
     except GraphCutsError:
         raise

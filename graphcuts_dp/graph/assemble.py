@@ -160,6 +160,9 @@ class RawEdges:
             numbers in the vertex sets of `schema`.
         targets: second (right) ends, likewise.
         weights: one for each edge, or None.
+        owners: of each edge: integers or names, which share no numbers with the ends; None where
+            none is asked for, or where the owner is one of the ends.
+        periods: likewise, of each edge.
         schema: what the source declares.
         as_text: ends are text from a file; an integer id and its digits are then the same.
         as_rows: ends are row numbers.
@@ -178,6 +181,8 @@ class RawEdges:
     sources: Ends
     targets: Ends
     weights: FloatArray | None = None
+    owners: Ends | None = None
+    periods: Ends | None = None
     schema: Schema = field(default_factory=Schema)
     as_text: bool = True
     as_rows: bool = False

@@ -26,9 +26,11 @@ from graphcuts_dp.graph.assemble import (
 )
 from graphcuts_dp.graph.edge_store import EdgeStore, write_edges
 from graphcuts_dp.graph.gathered import (
+    ENDS,
     LONGEST,
     WORD,
     Gathered,
+    GatheredEnds,
     TextPieces,
     Words,
     words_before,
@@ -52,6 +54,16 @@ _LONGEST_BODY = 2**31 - 1  # its places are 32-bit integers
 _MOST_DIGITS = 18  # fits in 64 bits
 # The smallest number of so many digits, but for the 0: smaller ones have leading zeros.
 _LEAST = np.array([0, 0, *(10**digits for digits in range(1, _MOST_DIGITS))], dtype=np.int64)
+_NO_END = (
+    "an id is empty; take out rows that are no edges, such as the vertices in some exports of "
+    "databases"
+)
+_EMPTY = {
+    "source": _NO_END,
+    "target": _NO_END,
+    "owner": "the owner is empty",
+    "period": "the period is empty",
+}
 _BLANKS = [chr(code) for code in range(0x3001) if chr(code).isspace() and chr(code) != "\n"]
 _BLANK_BITS = np.arange(8 * WORD, -1, -8, dtype=np.uint64)  # of a word with 0..8 digits
 _ASCII_BLANKS = [blank for blank in _BLANKS if blank.isascii()]
@@ -152,20 +164,17 @@ def read_edge_list(file: BinaryIO, options: Options, *, form: TextFormat) -> Raw
         columns = number_columns(
             given, len(first), table.line, weighted=weighted, declared=declared
         )
-    gathered = Gathered(weighted=columns.weight is not None)
+    gathered = Gathered(columns.used)
 
     def size() -> int:
         # What a search for names costs beside a larger block is little.
-        return BLOCK if gathered.integers else 4 * BLOCK
+        return BLOCK if gathered.are_integers(ENDS) else 4 * BLOCK
 
     for block, line in table.blocks(size):
         if not _add_fast(gathered, block, line, columns, table.reader.delimiter):
             _add_rows(gathered, table.reader.rows(block, line), columns)
-    sources, targets = gathered.ends()
     return RawEdges(
-        sources=sources,
-        targets=targets,
-        weights=gathered.weights(),
+        **gathered.take(),
         schema=schema,
         owned=True,
         columns=columns,
@@ -192,9 +201,9 @@ def _add_fast(
     separator = _one_separator(block, delimiter)
     if separator is None or _ODD_MARK in block:
         return False
-    ends = columns.source, columns.target
+    named = {name: place for name, place in columns.used.items() if name != "weight"}
     quoting = delimiter not in (None, " ")
-    cells = split_cells(block, separator, columns.width, ends, inner_blanks=quoting)
+    cells = split_cells(block, separator, columns.width, [*named.values()], inner_blanks=quoting)
     if cells is None:
         return False
     weights = None
@@ -202,22 +211,23 @@ def _add_fast(
         weights = cells.numbers(columns.weight)
         if weights is None:
             return False
-    found: list[IntVector | TextPieces | None] = []
-    if gathered.integers:
-        found = [cells.integers(place) for place in ends]
-    if not found or any(each is None for each in found):
-        found = [cells.texts(place) for place in ends]
-    sources, targets = found
-    if sources is None or targets is None:
-        return False
-    gathered.add(sources, targets, weights, range(line, line + len(sources)))
+    found: dict[str, GatheredEnds] = {}
+    for group in gathered.groups:
+        places = [named[name] for name in group]
+        some = [cells.integers(place) for place in places] if gathered.are_integers(group) else []
+        texts = [] if some and all(each is not None for each in some) else map(cells.texts, places)
+        for name, column in zip(group, list(texts) or some, strict=True):
+            if column is None:
+                return False
+            found[name] = column
+    gathered.add(found, weights, range(line, line + len(cells.ends) // columns.width))
     return True
 
 
 def _add_rows(gathered: Gathered, rows: Iterator[Row], columns: ColumnPlaces) -> None:
     """Row by row; an error names the line."""
-    sources: list[str] = []
-    targets: list[str] = []
+    named = {name: place for name, place in columns.used.items() if name != "weight"}
+    found: dict[str, list[str]] = {name: [] for name in named}
     weights: list[float] = []
     lines: list[int] = []
     for line, fields in rows:
@@ -225,12 +235,10 @@ def _add_rows(gathered: Gathered, rows: Iterator[Row], columns: ColumnPlaces) ->
             raise FileFormatError(
                 f"line {line}: malformed row: expected {columns.width} columns, as in the first row"
             )
-        source, target = fields[columns.source], fields[columns.target]
-        if not source or not target:
-            raise FileFormatError(
-                f"line {line}: malformed row: an id is empty; take out rows that are no edges, "
-                "such as the vertices in some exports of databases"
-            )
+        for name, place in named.items():
+            if not fields[place]:
+                raise FileFormatError(f"line {line}: malformed row: {_EMPTY[name]}")
+            found[name].append(fields[place])
         if columns.weight is not None:
             weight = parse_number(fields[columns.weight])
             if weight is None:
@@ -239,11 +247,9 @@ def _add_rows(gathered: Gathered, rows: Iterator[Row], columns: ColumnPlaces) ->
                     "decimals with a point); pass weighted=False if that column is not a weight"
                 )
             weights.append(weight)
-        sources.append(source)
-        targets.append(target)
         lines.append(line)
-    found = None if columns.weight is None else np.array(weights, dtype=np.float64)
-    gathered.add(sources, targets, found, lines)
+    numbers = None if columns.weight is None else np.array(weights, dtype=np.float64)
+    gathered.add(found, numbers, lines)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,9 +19,9 @@ through it once more, with another hash.
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, cast, final
 
 import numpy as np
 import numpy.typing as npt
@@ -319,109 +319,145 @@ class TextPieces:
         return len(self.starts)
 
 
+ENDS = ("source", "target")
+OTHERS = ("owner", "period")  # that rows may have beside their ends
 GatheredEnds = IntegerVector | TextPieces | CodedText | Sequence[str]
+
+
+@final
+class GatheredColumns:
+    """Columns whose names share their numbers, such as both ends, as they come.
+
+    They are integers as long as all are plain ones; from the first other one on they are names.
+
+    Args:
+        count: number of columns.
+        as_text: whether text that is a plain integer is that integer.
+    """
+
+    def __init__(self, count: int, *, as_text: bool = True) -> None:
+        self._as_text = as_text
+        self._columns = [Growing(np.int32) for _ in range(count)]
+        self._table: NameTable | None = None
+
+    def __len__(self) -> int:
+        return len(self._columns[0])
+
+    @property
+    def integers(self) -> bool:
+        """Whether all entries up to here are integers."""
+        return self._table is None
+
+    def add(self, columns: Sequence[GatheredEnds]) -> None:
+        """Put entries behind those that are there.
+
+        Args:
+            columns: of each column integers, pieces of a text, names by number, or names.
+        """
+        if self._table is None:
+            plain = [_plain_integers(each, self._as_text) for each in columns]
+            if all(each is not None for each in plain):
+                for place, values in enumerate(plain):
+                    self._add_integers(place, cast(IntegerVector, values))
+                return
+            self._table = self._names_begin()
+        parts = [each for each in columns if isinstance(each, TextPieces)]
+        if len(parts) == len(columns) and len({id(each.words) for each in parts}) == 1:
+            # All at once: what a call costs beside its pieces is a large part.
+            starts = np.concatenate([each.starts for each in parts])
+            lengths = np.concatenate([each.lengths for each in parts])
+            numbers = self._table.numbers(parts[0].words, starts, lengths)
+            for grown, some in zip(self._columns, np.split(numbers, len(parts)), strict=True):
+                grown.extend(some)
+            return
+        for grown, each in zip(self._columns, columns, strict=True):
+            grown.extend(_numbers(each, self._table))
+
+    def take(self) -> list[npt.NDArray[Any] | CodedText]:
+        """All entries, which nothing here keeps: integers, or names by number."""
+        table, self._table = self._table, None
+        columns = [grown.take() for grown in self._columns]
+        if table is None:
+            return [*columns]
+        names = table.names()
+        return [CodedText(each, names) for each in columns]
+
+    def _add_integers(self, place: int, values: IntegerVector) -> None:
+        grown = self._columns[place]
+        if grown.values.dtype == np.int32 and len(values) and _is_wide(values):
+            wide = Growing(np.int64)
+            wide.extend(grown.values)
+            self._columns[place] = grown = wide
+        grown.extend(values)
+
+    def _names_begin(self) -> NameTable:
+        """From now on names: the integers up to here become names, too."""
+        table = NameTable()
+        for place, grown in enumerate(self._columns):
+            numbers = Growing(np.int32)
+            for piece in pieces(grown.values):
+                numbers.extend(_numbers(piece, table))
+            self._columns[place] = numbers
+        return table
 
 
 @final
 class Gathered:
     """Rows of an edge list, as they come.
 
-    Ends are integers as long as all are plain ones; from the first other one on they are names.
-
     Args:
-        weighted: whether each row has a weight.
+        used: names of what each row has: source and target, perhaps weight, owner and period.
         as_text: whether text that is a plain integer is that integer.
     """
 
-    def __init__(self, *, weighted: bool, as_text: bool = True) -> None:
-        self._as_text = as_text
-        self._ends = [Growing(np.int32), Growing(np.int32)]
-        self._weights = Growing(np.float64) if weighted else None
-        self._table: NameTable | None = None
+    def __init__(self, used: Container[str], *, as_text: bool = True) -> None:
+        groups = (ENDS, *((name,) for name in OTHERS if name in used))
+        self._groups = {group: GatheredColumns(len(group), as_text=as_text) for group in groups}
+        self._weights = Growing(np.float64) if "weight" in used else None
         self._starts: list[int] = []
         self._places: list[Sequence[int]] = []
 
     @property
-    def integers(self) -> bool:
-        """Whether all ends up to here are integers."""
-        return self._table is None
+    def groups(self) -> Iterable[tuple[str, ...]]:
+        """The columns beside the weight; those of a group share the numbers of their names."""
+        return self._groups
+
+    def are_integers(self, group: tuple[str, ...]) -> bool:
+        """Whether all entries of these columns up to here are integers."""
+        return self._groups[group].integers
 
     def add(
         self,
-        sources: GatheredEnds,
-        targets: GatheredEnds,
+        columns: Mapping[str, GatheredEnds],
         weights: FloatArray | None,
         places: Sequence[int],
     ) -> None:
         """Put rows behind those that are there.
 
         Args:
-            sources: integers, pieces of a text, names by number, or a list of names.
-            targets: likewise.
+            columns: source, target, and owner and period where there are any: integers, pieces of
+                a text, names by number, or a list of names.
             weights: one for each row, or None if there are none.
             places: the number of the line, or row of a table, of each row.
         """
-        self._starts.append(len(self._ends[0]))
+        self._starts.append(len(self._groups[ENDS]))
         self._places.append(places)
         if self._weights is not None and weights is not None:
             self._weights.extend(weights)
-        if self._table is None:
-            plain = [_plain_integers(each, self._as_text) for each in (sources, targets)]
-            if plain[0] is not None and plain[1] is not None:
-                self._add_integers(0, plain[0])
-                self._add_integers(1, plain[1])
-                return
-            self._table = self._names_begin()
-        if (
-            isinstance(sources, TextPieces)
-            and isinstance(targets, TextPieces)
-            and (sources.words is targets.words)
-        ):
-            # Both at once: what a call costs beside its pieces is a large part.
-            starts = np.concatenate([sources.starts, targets.starts])
-            lengths = np.concatenate([sources.lengths, targets.lengths])
-            numbers = self._table.numbers(sources.words, starts, lengths)
-            for grown, some in zip(self._ends, np.split(numbers, 2), strict=True):
-                grown.extend(some)
-            return
-        for grown, each in zip(self._ends, (sources, targets), strict=True):
-            grown.extend(_numbers(each, self._table))
+        for group, grown in self._groups.items():
+            grown.add([columns[name] for name in group])
 
-    def ends(self) -> tuple[npt.NDArray[Any] | CodedText, npt.NDArray[Any] | CodedText]:
-        """Both ends of all rows, which nothing here keeps: integers, or names by number."""
-        table, self._table = self._table, None
-        sources, targets = (grown.take() for grown in self._ends)
-        if table is None:
-            return sources, targets
-        names = table.names()
-        return CodedText(sources, names), CodedText(targets, names)
-
-    def weights(self) -> FloatArray | None:
-        """The weights of all rows, which nothing here keeps; None if there are none."""
-        return None if self._weights is None else self._weights.take()
+    def take(self) -> dict[str, Any]:
+        """What `RawEdges` has of all rows, which nothing here keeps but their places."""
+        found: dict[str, Any] = {"weights": None if self._weights is None else self._weights.take()}
+        for group, grown in self._groups.items():
+            found |= zip([f"{name}s" for name in group], grown.take(), strict=True)
+        return found
 
     def place(self, position: int) -> int:
         """The number of the line, or row, of a row by its position among all."""
         piece = bisect_right(self._starts, position) - 1
         return self._places[piece][position - self._starts[piece]]
-
-    def _add_integers(self, side: int, values: IntegerVector) -> None:
-        grown = self._ends[side]
-        if grown.values.dtype == np.int32 and len(values) and _is_wide(values):
-            wide = Growing(np.int64)
-            wide.extend(grown.values)
-            self._ends[side] = grown = wide
-        grown.extend(values)
-
-    def _names_begin(self) -> NameTable:
-        """From now on names: the integers up to here become names, too."""
-        table = NameTable()
-        for side, grown in enumerate(self._ends):
-            numbers = Growing(np.int32)
-            for piece in pieces(grown.values):
-                numbers.extend(_numbers(piece, table))
-            self._ends[side] = numbers
-        return table
 
 
 def _is_wide(values: IntegerVector) -> bool:

@@ -32,7 +32,7 @@ from graphcuts_dp.graph.files import (
     read_raw,
 )
 from graphcuts_dp.graph.gathered import CodedText
-from graphcuts_dp.graph.sources import owned_edges
+from graphcuts_dp.graph.sources import rows_of
 from graphcuts_dp.pairs.periods import Periods
 from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet, sets_in, vertex_sets
 from graphcuts_dp.privacy.guarantee import Protect
@@ -185,7 +185,7 @@ class Rows:
         declared = None if periods is None else Periods.of(periods)
         if data is not None or engine.is_lazy(table):
             return cls._staying(table, options, counting, unit, declared, data)
-        return cls._holding(owned_edges(table, options), options, counting, unit, declared)
+        return cls._holding(rows_of(table, options), options, counting, unit, declared)
 
     @classmethod
     def _holding(

@@ -8,6 +8,7 @@ which order edges were added.
 
 import sys
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,10 +28,11 @@ from graphcuts_dp.graph.assemble import (
     numbers,
 )
 from graphcuts_dp.graph.edge_store import EdgeStore
+from graphcuts_dp.graph.gathered import OTHERS
 from graphcuts_dp.graph.matrices import matrix_edges
 from graphcuts_dp.pairs.queries import one_set
 from graphcuts_dp.pairs.vertices import Arcs, Label, sets_in, vertex_sets
-from graphcuts_dp.tables.columns import ColumnPlaces, Columns
+from graphcuts_dp.tables.columns import Columns
 from graphcuts_dp.tables.frames import frame_of, made_frame
 
 if TYPE_CHECKING:
@@ -64,24 +66,16 @@ def edges_of(source: Any, options: Options) -> RawEdges:
     return _of_list(source, options)
 
 
-def owned_edges(source: Any, options: Options) -> tuple[RawEdges, ColumnPlaces, Ends | None]:
-    """The rows of a table, where their columns are, and the owner of each if none of the ends is.
+def rows_of(source: Any, options: Options) -> RawEdges:
+    """The rows of a table.
 
     Raises:
         GraphError: as `Rows.of`.
     """
     frame = frame_of(source)
     if frame is None:
-        raise GraphError("rows with owners come from a table, such as one of pandas or polars")
-    raw = _of_frame(frame, options)
-    places = raw.columns
-    assert places is not None and places.owner is not None  # noqa: S101, PT018
-    if places.owner in (places.source, places.target):
-        return raw, places, None
-    try:
-        return raw, places, _ends(frame[:, places.owner].to_numpy(), _row)
-    except GraphError as problem:
-        raise GraphError(f"the column of owners: {problem}") from None
+        raise GraphError("rows come from a table, such as one of pandas or polars")
+    return _of_frame(frame, options)
 
 
 def _of_frame(frame: Any, options: Options) -> RawEdges:
@@ -91,7 +85,18 @@ def _of_frame(frame: Any, options: Options) -> RawEdges:
         raise GraphError(str(problem)) from None
     ends = [_ends(frame[:, place].to_numpy(), _row) for place in (places.source, places.target)]
     weights = None if places.weight is None else numbers(frame[:, places.weight].to_numpy(), _row)
-    return _labelled(ends, weights, _row, columns=places)
+    others: dict[str, Ends] = {}
+    for role in OTHERS:
+        if role not in places.used:
+            continue
+        values = frame[:, places.used[role]]
+        if role == "period" and values.dtype.is_temporal():
+            values = values.dt.to_string("%Y-%m-%d")
+        try:
+            others[f"{role}s"] = _ends(values.to_numpy(), _row)
+        except GraphError as problem:
+            raise GraphError(f"the column of the {role}: {problem}") from None
+    return _labelled(ends, weights, _row, columns=places, **others)
 
 
 def _of_arrow(table: Any, options: Options) -> RawEdges:
@@ -107,9 +112,10 @@ def _of_arrow(table: Any, options: Options) -> RawEdges:
         raise GraphError("the columns of ends hold integers both, or strings both")
     try:
         names = used_names(reader.schema.names, places)
-        return gather(reader, names, error=GraphError, as_text=False)
+        raw = gather(reader, names, error=GraphError, as_text=False)
     except arrow.ArrowException:  # which may quote rows
         raise GraphError("the table cannot be read to its end") from None
+    return replace(raw, columns=places)
 
 
 def _of_list(edges: Iterable[Any], options: Options) -> RawEdges:

@@ -70,6 +70,7 @@ class Columns:
             Of a graph of networkx or igraph, the edge attribute; "weight" if omitted.
         owner: the column that names the owner of each row, for `Rows`; or "tail": the owner is
             the first end (unless the header has a column of this name).
+        period: the column that tells the period of each row, such as its month, for rows.
         header: of text edge lists: whether the first line names the columns. None: it does if a
             column is given by name; else `.csv` and `.tsv` files have a header (you must say so or
             not if columns are given by place) and others have none. No row ever decides.
@@ -97,6 +98,9 @@ class Columns:
         help="Whose each row is, for --protect owner; or tail, the first end.",
         parse=column_of,
     )
+    period: Column | None = option(
+        None, group=INPUT, help="In which period each row is, such as a month.", parse=column_of
+    )
     header: bool | None = option(
         None, group=INPUT, help="Whether the first line names the columns."
     )
@@ -120,12 +124,12 @@ class Columns:
     def named(self) -> tuple[Column | None, ...]:
         """The columns that the caller names or numbers; None for those that are left open."""
         owner = None if self.owner == TAIL else self.owner
-        return self.source, self.target, self.weight, owner
+        return self.source, self.target, self.weight, owner, self.period
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnPlaces:
-    """How many columns there are, and where source, target, weight and owner stand.
+    """How many columns there are, and where source, target, weight, owner and period stand.
 
     Attributes:
         names: of columns with a header: those that are known or that the caller typed, others
@@ -138,18 +142,30 @@ class ColumnPlaces:
     weight: int | None
     names: tuple[str, ...] = ()
     owner: int | None = None
+    period: int | None = None
+
+    @property
+    def used(self) -> dict[str, int]:
+        """Where the columns stand that are read; an owner who is one of the ends is no other."""
+        found = {"source": self.source, "target": self.target, "weight": self.weight}
+        if self.owner not in (self.source, self.target):
+            found["owner"] = self.owner
+        found["period"] = self.period
+        return {name: place for name, place in found.items() if place is not None}
 
     def __str__(self) -> str:
         """What was read and ignored; empty where there was nothing to choose."""
         if self.width == 2 and not self.names:
             return ""
-        used = (self.source, self.target, self.weight, self.owner)
+        used = self.used.values()
         others = [place for place in range(self.width) if place not in used]
         text = f"Read as the ends of an edge: {self._told([self.source, self.target])}"
         if self.weight is not None:
             text += f"; as its weight: {self._told([self.weight])}"
         if self.owner is not None:
             text += f"; as its owner: {self._told([self.owner])}"
+        if self.period is not None:
+            text += f"; as its period: {self._told([self.period])}"
         return text + (f"; ignored: {self._told(others)}." if others else ".")
 
     def _told(self, places: Sequence[int]) -> str:
@@ -219,16 +235,17 @@ def find_columns(
     owner = None
     if options.owner is not None and (options.owner != TAIL or TAIL in first):
         owner = position_of(options.owner, first)
+    period = None if options.period is None else position_of(options.period, first)
     if options.source is not None and options.target is not None:
         ends = position_of(options.source, first), position_of(options.target, first)
     else:
-        ends = _ends(names, given, owner)
-    weight = given
+        ends = _ends(names, (given, period), owner)
+    weight, taken = given, (*ends, owner, period)
     if given is None and weighted is not False and declared is not False:
-        weight = _named_weight(names, (*ends, owner))
+        weight = _named_weight(names, taken)
         if weight is None and options.source is None:
-            _check_no_weight(names, ends, owner)
-    places = ColumnPlaces(len(first), ends[0], ends[1], weight, (), owner)
+            _check_no_weight(names, taken)
+    places = ColumnPlaces(len(first), ends[0], ends[1], weight, (), owner, period)
     return replace(_checked(places, options), names=_shown(first, names, options))
 
 
@@ -249,14 +266,14 @@ def number_columns(
         FileFormatError: no such column, or the caller must say which one.
     """
     _check_options(options, weighted)
-    source, target, weight, owner = (
+    source, target, weight, owner, period = (
         None if column is None else place_of(column) for column in options.named
     )
     ends = (0, 1) if source is None or target is None else (source, target)
     if weight is None and declared and weighted is not False:
         weight = 2
-    places = _checked(ColumnPlaces(width, *ends, weight, (), owner), options)
-    needed = 1 + max(place for place in (*ends, weight, owner) if place is not None)
+    places = _checked(ColumnPlaces(width, *ends, weight, (), owner, period), options)
+    needed = 1 + max(places.used.values())
     if not width:
         return replace(places, width=needed)
     if width < needed:
@@ -264,7 +281,7 @@ def number_columns(
             f"line {line}: column {needed} is needed, and there are {width}; pass delimiter= if "
             "another character separates them, or weighted=False if there are no weights"
         )
-    others = width > len({*ends, owner} - {None})
+    others = width > len({*ends, owner, period} - {None})
     if source is None and owner in (0, 1) and width > 2:
         raise FileFormatError(f"line {line}: columns without names: pass source= and target=, too")
     if others and source is None and (weight, declared) == (None, None) and weighted is not False:
@@ -319,10 +336,11 @@ def _check_options(options: Columns, weighted: bool | None) -> None:
 
 def _checked(places: ColumnPlaces, options: Columns) -> ColumnPlaces:
     """The same, with an owner that is the first end if the caller says so."""
-    picked = [places.source, places.target]
-    picked += [] if places.weight is None else [places.weight]
-    if len(set(picked)) != len(picked):
-        raise FileFormatError("source=, target= and weight= name different columns")
+    if len(set(places.used.values())) != len(places.used):
+        raise FileFormatError(
+            "source=, target=, weight= and period= name different columns, and so does owner=, "
+            "unless it is that of an end"
+        )
     tail = options.owner == TAIL and places.owner is None
     return replace(places, owner=places.source) if tail else places
 
@@ -363,13 +381,16 @@ def _known_ends(names: Sequence[str]) -> tuple[int, int] | None:
     return None
 
 
-def _ends(names: list[str], weight: int | None, owner: int | None) -> tuple[int, int]:
+def _ends(names: list[str], others: tuple[int | None, ...], owner: int | None) -> tuple[int, int]:
+    """Places of the ends: none of `others`, and the owner only where two are left with it."""
     known = _known_ends(names)
     if known is not None:
         return known
-    others = (*WEIGHTS, *_NO_WEIGHTS)
+    known_others = (*WEIGHTS, *_NO_WEIGHTS)
     places = [
-        place for place, name in enumerate(names) if name and name not in others and place != weight
+        place
+        for place, name in enumerate(names)
+        if name and name not in known_others and place not in others
     ]
     if len(names) == 2:
         places = [0, 1]
@@ -389,12 +410,12 @@ def _named_weight(names: list[str], taken: tuple[int | None, ...]) -> int | None
     return None
 
 
-def _check_no_weight(names: list[str], ends: tuple[int, int], owner: int | None) -> None:
+def _check_no_weight(names: list[str], taken: tuple[int | None, ...]) -> None:
     """Refuse a column that could be a weight."""
     unclear = [
         str(place + 1)
         for place, name in enumerate(names)
-        if place not in (*ends, owner) and name and name not in _NO_WEIGHTS
+        if place not in taken and name and name not in _NO_WEIGHTS
     ]
     if unclear:
         columns = ", ".join(unclear[:_SHOWN]) + (", ..." if len(unclear) > _SHOWN else "")

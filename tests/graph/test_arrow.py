@@ -17,6 +17,7 @@ from graphcuts_dp.tables.file_bytes import most_unpacked
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 
+ENDS = {"source": "source", "target": "target"}
 ENDINGS = [".parquet", ".arrow"]  # .feather is another name of the latter
 CALLS = {
     "when": [1, 2, 3],
@@ -209,8 +210,8 @@ def test_rows_are_gathered_a_piece_at_a_time(monkeypatch):
     monkeypatch.setattr("graphcuts_dp.graph.arrow_tables._ROWS", 2)
     table = pa.table({"source": ["a", "b", "a", "c", "d"], "target": ["b", "c", "d", "d", None]})
     with pytest.raises(GraphCutsError, match="row 4 "):
-        gather(table.to_batches(), ["source", "target"], error=GraphError)
-    raw = gather(table.slice(0, 4).to_batches(), ["source", "target"], error=GraphError)
+        gather(table.to_batches(), ENDS, error=GraphError)
+    raw = gather(table.slice(0, 4).to_batches(), ENDS, error=GraphError)
     assert raw.sources.listed() == ["a", "b", "a", "c"]
     assert raw.where(3) == "row 3 (counted from 0)"
 

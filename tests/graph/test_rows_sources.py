@@ -11,7 +11,10 @@ from pyarrow import parquet
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
+from graphcuts_dp.graph.assemble import Options, listed
+from graphcuts_dp.graph.files import read_raw
 from graphcuts_dp.graph.rows import COUNTINGS
+from graphcuts_dp.graph.sources import rows_of
 
 VISITS = "patient,hospital,referred,cost\nann,A,B,2.5\nann,B,A,1\nbob,A,C,7\nbob,A,C,0.2\n"
 PLACES = ["A", "B", "C"]
@@ -107,6 +110,48 @@ def test_tables_and_packed_files(visits, put, tmp_path):
     assert bounded(owned_flat(frame, **options), 1) == expected
 
 
+MOVES = "who,from,to,when\nann,A,B,2026-01-17\n7,B,C,2026-02-01\nann,C,A,2026-01-17\n"
+
+
+def listed_rows(raw):
+    """Of each row the ends, the owner and the period, as text."""
+    columns = (raw.sources, raw.targets, raw.owners, raw.periods)
+    return list(zip(*(map(str, listed(each)) for each in columns), strict=True))
+
+
+@pytest.mark.parametrize("kind", ["x.csv", "x.parquet", "days.parquet", "times.arrow", "frame"])
+def test_owners_and_periods_come_with_the_ends_in_one_pass(put, tmp_path, kind):
+    frame = pd.read_csv(put("x.csv", MOVES), dtype=str)
+    if kind in ("days.parquet", "times.arrow"):
+        frame["when"] = pd.to_datetime(frame["when"])
+    table = pa.Table.from_pandas(frame)
+    if kind == "days.parquet":
+        table = table.set_column(3, "when", table.column("when").cast(pa.date32()))
+    options = Options(columns=gc.Columns(owner="who", period="when"), weighted=False)
+    if kind.endswith(".parquet"):
+        parquet.write_table(table, tmp_path / kind)
+    elif kind.endswith(".arrow"):
+        with pa.ipc.new_file(tmp_path / kind, table.schema) as writer:
+            writer.write_table(table)
+    raw = rows_of(frame, options) if kind == "frame" else read_raw(tmp_path / kind, options)
+    who, *others = zip(*(line.split(",") for line in MOVES.split()[1:]), strict=True)
+    assert listed_rows(raw) == list(zip(*others[:2], who, others[2], strict=True))
+    assert "as its owner: 'who'; as its period: 'when'." in raw.reading
+
+
+def test_an_owner_that_is_an_end_is_no_further_column(put):
+    path = put("x.csv", MOVES)
+    options = Options(columns=gc.Columns(owner="from", source="from", target="to"), weighted=False)
+    assert read_raw(path, options).owners is None
+    for same in ({"period": "from"}, {"owner": "who", "period": "who"}):
+        columns = gc.Columns(**{"source": "from", "target": "to"} | same)
+        with pytest.raises(FileFormatError, match="name different columns"):
+            read_raw(path, Options(columns=columns, weighted=False))
+    for asked in ({"owner": "who"}, {"period": "when"}):
+        with pytest.raises(ParameterError, match="are for rows"):
+            gc.read_graph(path, columns=gc.Columns(**asked))
+
+
 FRAME = pd.DataFrame(
     [row.split(",") for row in VISITS.split()[1:]], columns=VISITS.split()[0].split(",")
 )
@@ -114,7 +159,7 @@ GAPS = FRAME.assign(patient=["ann", "ann", None, "bob"])
 HEAD = "patient,hospital,referred\n"
 # A file or a table, options, and words of the error.
 REFUSED = [
-    (HEAD + "ann,A,B\n,A,C\n", {}, "the column of owners: line 3: .*empty"),
+    (HEAD + "ann,A,B\n,A,C\n", {}, "line 3: .*the owner is empty"),
     (HEAD + "ann,A,X\n", {}, "line 2: a vertex is not in the public"),
     ("who,hospital,referred\nann,A,B\n", {}, "does not have exactly one column 'patient'"),
     (VISITS, {"owner": "cost "}, "exactly one column"),
@@ -125,7 +170,7 @@ REFUSED = [
     (VISITS, {"owner": None}, "owner= names the column"),
     (FRAME, {"vertices": None}, "need the public vertex set"),
     (FRAME, {"owner": "who"}, "exactly one column 'who'"),
-    (GAPS, {}, "the column of owners: row 2"),
+    (GAPS, {}, "the column of the owner: row 2"),
     ([("ann", "A", "B")], {}, "come from a table"),
 ]
 
