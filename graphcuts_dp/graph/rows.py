@@ -444,6 +444,8 @@ class Rows:
             raise ParameterError("protect='owner' needs the column of the owners: owner=")
         if kind == "rows" and self.counting not in ("rows", "weight"):
             raise ParameterError(f"protect='rows' is for rows or their weights, not {self.counting}")
+        if kind == "rows" and self.counting == "rows" and protection.steps > 1:
+            raise ParameterError("a row counts once: leave out at_most, which is for weights")
         if kind == "edges" and self.counting != "edges":
             raise ParameterError(
                 "protect='edges' hides whether a pair has any row: it is for counting='edges'; "
