@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from graphcuts_dp.pairs.graph_queries import Query
     from graphcuts_dp.pairs.groups import Groups
     from graphcuts_dp.pairs.groups import GroupTree as GroupTree
+    from graphcuts_dp.pairs.periods import Periods
     from graphcuts_dp.pairs.queries import CutQuery, answer_all
     from graphcuts_dp.pairs.vertices import VertexSet
     from graphcuts_dp.planning.planner import Plan, plan
@@ -94,6 +95,7 @@ _HOMES = {
     "offline.release": ("IterativeRelease",),
     "pairs.graph_queries": ("Query",),
     "pairs.groups": ("GroupTree", "Groups"),
+    "pairs.periods": ("Periods",),
     "pairs.queries": ("CutQuery", "answer_all"),
     "pairs.vertices": ("VertexSet",),
     "planning.planner": ("Plan", "plan"),
@@ -151,6 +153,7 @@ __all__ = [
     "MirrorDescent",
     "MultiplicativeWeights",
     "Net",
+    "Periods",
     "Plan",
     "PrivacyGuarantee",
     "Protect",

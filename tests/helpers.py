@@ -7,7 +7,6 @@ import numpy as np
 
 import graphcuts_dp as gc
 from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph, kind_of_graph
-from graphcuts_dp.graph.rows import Held
 from graphcuts_dp.learn.learners import FriezeKannanLearner, MultiplicativeWeightsLearner
 from graphcuts_dp.pairs.universe import Universe
 
@@ -128,15 +127,3 @@ def word(bipartite, directed):
 
 def _counting(options):
     return {"counting": "edges", **_split(options)[1]}
-
-
-def bounded(rows, at_most):
-    """The graph of rows with owners, of which none has more."""
-    return rows.bounded(gc.Protect.owner(at_most=at_most))
-
-
-def rows_in_memory(space, owners, marks, ends, weights=None, *, counting="edges", **options):
-    """Rows with owners, from arrays: numbers of owners, marks of these, and row numbers of ends."""
-    ends = tuple(np.asarray(end, dtype=np.int64) for end in ends)
-    held = Held(ends=ends, owners=np.asarray(owners, dtype=np.int64), marks=marks, weights=weights)
-    return gc.Rows.holding(space, held, counting=counting, **options)

@@ -13,12 +13,12 @@ from graphcuts_dp.errors import GraphCutsError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, kind_of_graph
 from graphcuts_dp.graph.assemble import GivenVertices
 from graphcuts_dp.graph.edge_store import Merge
+from graphcuts_dp.graph.engine import Counting
 from graphcuts_dp.graph.files import describe_reading, public_vertices_of
 from graphcuts_dp.graph.rows import (
     COUNTINGS,
-    Counting,
-    Rows,
     PrivateData,
+    Rows,
     bounded_graph,
     without_rows,
 )

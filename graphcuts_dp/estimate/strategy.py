@@ -19,7 +19,8 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.consistency import LeastSquares
 from graphcuts_dp.estimate.measurement import cell_changes, place_variances
 from graphcuts_dp.estimate.tails import error_radii
-from graphcuts_dp.pairs.groups import CellTree, GroupTree
+from graphcuts_dp.pairs.cells import CellTree
+from graphcuts_dp.pairs.groups import GroupTree
 from graphcuts_dp.privacy.composition import as_stored, zcdp_rho
 from graphcuts_dp.privacy.guarantee import Protect, exact_epsilon
 from graphcuts_dp.privacy.level_noise import Change, DistributionPair, LevelNoise
@@ -73,7 +74,8 @@ def choose_strategy(
     starts: the finest level alone, all levels alike, and the levels of the workload. (For Gaussian
     noise the problem is convex in the shares; for Laplace noise it is not, hence the starts.) The
     finest level gets at least a tenth, so that every cell has an estimate. With delta > 0 the
-    better of both noises.
+    better of both noises. Of several coarsest periods each stands for itself: the grand total is
+    not measured, but the sum of what each of them tells.
 
     Args:
         cells: the public cells.
@@ -96,7 +98,11 @@ def choose_strategy(
     if max(change[0] for change in changes) * _PARTS / exact > _SCALE:
         raise ParameterError("epsilon is too small for weights of this cap")
     wanted = _workload(cells, workload)
+    times = 1  # so many periods are alike, and one of them tells all
+    if cells.alike:
+        times, cells = len(cells.lengths(1)), cells.of_period()
     shape = _Shape.of(cells)
+    first = 1 if times > 1 or cells.apart else 0
     found = []
     for kind in _kinds(noise, delta):
         budget = exact
@@ -111,7 +117,7 @@ def choose_strategy(
             means = shape.mean_variances(place_variances(noise, places, cells.depth))
             return float(means @ wanted)
 
-        least, parts = _best_parts(value, wanted)
+        least, parts = _best_parts(value, wanted, first)
         found.append((least, kind, budget, parts))
     _, kind, budget, parts = min(found, key=lambda each: each[0])
     chosen_noise, places = _noise(kind, budget, changes, parts)
@@ -121,7 +127,7 @@ def choose_strategy(
         places=places,
         shares=tuple(Fraction(parts[p], _PARTS) for p in places),
         noise=chosen_noise,
-        deviations=tuple(math.sqrt(mean) for mean in means),
+        deviations=tuple(math.sqrt(mean) for mean in (means[0] * times, *means[1:])),
     )
 
 
@@ -209,14 +215,14 @@ class _Shape:
 
 
 def _best_parts(
-    value: Callable[[tuple[int, ...]], float], wanted: FloatVector
+    value: Callable[[tuple[int, ...]], float], wanted: FloatVector, first: int
 ) -> tuple[float, tuple[int, ...]]:
-    """The least value of a search from several starts, and the parts of each place."""
+    """The least value of a search from several starts, and the parts of places from `first` on."""
     depth = len(wanted)
     levels, kept = range(1, depth), {depth - 1}
     picks = [kept, {*levels}, {0, *levels}, {*np.flatnonzero(wanted).tolist()} | kept]
-    starts = sorted({_even(pick, depth) for pick in picks})
-    found = [_improved(start, value) for start in starts]
+    starts = sorted({_even(pick & {*range(first, depth)}, depth) for pick in picks})
+    found = [_improved(start, value, first) for start in starts]
     return min((value(parts), parts) for parts in found)
 
 
@@ -226,10 +232,12 @@ def _even(pick: set[int], depth: int) -> tuple[int, ...]:
     return tuple(parts)
 
 
-def _improved(parts: tuple[int, ...], value: Callable[[tuple[int, ...]], float]) -> tuple[int, ...]:
+def _improved(
+    parts: tuple[int, ...], value: Callable[[tuple[int, ...]], float], first: int
+) -> tuple[int, ...]:
     step = _PARTS // 4
     while step:
-        better = min((value(moved), moved) for moved in (parts, *_moves(parts, step)))
+        better = min((value(moved), moved) for moved in (parts, *_moves(parts, step, first)))
         if better[0] < value(parts) * (1 - 1e-9):
             parts = better[1]
         else:
@@ -237,9 +245,9 @@ def _improved(parts: tuple[int, ...], value: Callable[[tuple[int, ...]], float])
     return parts
 
 
-def _moves(parts: tuple[int, ...], step: int) -> Iterator[tuple[int, ...]]:
+def _moves(parts: tuple[int, ...], step: int, first: int) -> Iterator[tuple[int, ...]]:
     last = len(parts) - 1
-    for source, target in itertools.permutations(range(len(parts)), 2):
+    for source, target in itertools.permutations(range(first, len(parts)), 2):
         given = min(step, parts[source] - (_LEAST if source == last else 0))
         if given > 0:
             moved = list(parts)
@@ -260,13 +268,13 @@ class LevelForecast:
     Attributes:
         level: its name.
         groups: how many groups it has, of the rows and the columns.
-        cells: how many cells.
+        cells: how many cells, of all periods together.
         share: of the budget; 0 if the level is not measured itself.
         cell: expected error: root of the mean variance of a cell.
         within: half of the longest 95 % interval of a single cell.
         all_within: half of the longest of the intervals that hold for all cells at once.
         union: standard deviation of what passes between two disjoint unions of about sqrt(k) of
-            the k groups; NaN where there are too few.
+            the k groups, in one period; NaN where there are too few.
         half: standard deviation of what passes between half of the groups and the rest; NaN for a
             single group.
     """
@@ -383,7 +391,8 @@ def forecast_of(
         epsilon: of the release.
         delta: likewise.
     """
-    fit = LeastSquares(cells, place_variances(strategy.noise, strategy.places, cells.depth))
+    part = cells.of_period() if cells.alike else cells
+    fit = LeastSquares(part, place_variances(strategy.noise, strategy.places, cells.depth))
     levels = tuple(_level(cells, strategy, fit, place, unit) for place in range(1, cells.depth))
     return FlowsForecast(
         epsilon=epsilon,
@@ -402,7 +411,8 @@ def _level(
         float(error_radii(strategy.noise, strategy.places, fit.spreads(place), failure=f).max())
         for f in (0.05, 0.05 / cells.total_size)
     )
-    told = {name: _deviation(fit, strategy, each) for name, each in _unions(cells, place).items()}
+    unions = _unions(fit.cells, place).items()
+    told = {name: _deviation(fit, strategy, each) for name, each in unions}
     return LevelForecast(
         level=cells.levels[place - 1],
         groups=cells.shape(place),
@@ -419,7 +429,8 @@ def _level(
 def _unions(cells: CellTree, place: int) -> dict[str, dict[int, FloatVector]]:
     """The cells between two unions of about sqrt(k) groups, and between half of them and the rest.
 
-    As 0 and 1 for each cell of the place; without those for which there are too few groups.
+    As 0 and 1 for each cell of the place, in its first period; without those for which there are
+    too few groups.
     """
     (a, b), (rows, columns) = cells.cells(place), cells.shape(place)
     smaller = min(rows, columns)
@@ -434,6 +445,7 @@ def _unions(cells: CellTree, place: int) -> dict[str, dict[int, FloatVector]]:
         wanted: FloatVector = left[a] * right[b]
         if cells.symmetric:
             wanted = np.maximum(wanted, left[b] * right[a])
+        wanted = wanted * (cells.periods_of(place) == 0)
         if wanted.any():
             found[name] = {place: wanted}
     return found

@@ -42,6 +42,7 @@ COUNTINGS: tuple[Counting, ...] = get_args(Counting)
 _UNIT_NAMES = {"edges": "pairs", "owners": "pairs", "rows": "rows", "weight": "units of weight"}
 Marks = npt.NDArray[np.uint64]
 VertexSources = VertexSource | tuple[VertexSource, VertexSource] | None
+_SPANS: dict[str, engine.Span] = {span: span for span in get_args(engine.Span)}
 _FOLDER = "folders and tables that stay in an engine"
 
 
@@ -116,8 +117,8 @@ class Rows:
         Args:
             path: an edge list or a table (Parquet, Arrow); its ending tells which. Or a folder of
                 Parquet files, whose rows stay there, as those of a single one do with `data`.
-            columns: as for `Graph.read`; `owner` may be the column of either end; `period` is needed
-                for `periods`, `weight` is read for `counting="weight"` only.
+            columns: as for `Graph.read`; `owner` may be the column of either end;
+                `period` is needed for `periods`, `weight` is read for `counting="weight"` only.
             counting: as the attribute.
             unit: likewise.
             vertices: the public vertex set, as for `Graph.read`; which vertices rows name is
@@ -249,8 +250,13 @@ class Rows:
             ParameterError: another counting, or a unit that is none or not asked for.
         """
         check_counting(counting, unit)
-        given = {"source": held.ends[0], "target": held.ends[1], "owner": held.owners}
-        given |= {"period": held.periods, "weight": held.weights}
+        given: dict[str, npt.NDArray[Any] | None] = {
+            "source": held.ends[0],
+            "target": held.ends[1],
+            "owner": held.owners,
+            "period": held.periods,
+            "weight": held.weights,
+        }
         if held.owners is not None:  # which rows are kept follows from an owner's name alone
             given["mark"] = held.marks.view(np.int64)[held.owners]
         present = {name: each for name, each in given.items() if each is not None}
@@ -263,7 +269,13 @@ class Rows:
             owner_is_tail=owner_is_tail,
             held=held,
             _source=Engine(present),
-            _columns=Columns(**{name: name for name in present if name != "mark"}),
+            _columns=Columns(
+                source="source",
+                target="target",
+                owner="owner" if "owner" in present else None,
+                period="period" if "period" in present else None,
+                weight="weight" if "weight" in present else None,
+            ),
         )
 
     @classmethod
@@ -327,15 +339,15 @@ class Rows:
         """Public: what the bound on an owner counts: "pairs", "rows" or "units of weight"."""
         return _UNIT_NAMES[self.counting]
 
-    def shape_of_cells(self, *, loops: bool = True) -> engine.Shape:
-        """Public: which columns are what, and what they count, perhaps without loops."""
+    def shape_of_cells(self, *, loops: bool = True, per_period: bool = False) -> engine.Shape:
+        """Public: which columns are what, and how what they count is bounded."""
         columns, held = self._columns, self.held is not None
         left, right = vertex_sets(self.space)
         labels = [range(len(side)) if held else side.labels for side in (left, right)]
-        declared = self.periods
-        periods, by = (None, None) if declared is None else (declared.labels, declared.by)
-        if held and periods is not None:
-            periods, by = tuple(map(str, range(len(periods)))), "period"
+        declared, periods, by = self.periods, None, None
+        if declared is not None:
+            periods = tuple(map(str, range(len(declared.labels)))) if held else declared.labels
+            by = None if held else _SPANS.get(declared.by)
         return engine.Shape(
             counting=self.counting,
             unordered=isinstance(self.space, VertexSet),
@@ -345,12 +357,13 @@ class Rows:
             owner=None if columns.owner is None else str(columns.owner),
             period=None if declared is None else str(columns.period),
             mark="mark" if held and self.owned else None,
+            per_period=per_period,
             weight=str(columns.weight) if self.counting == "weight" else None,
-            by=None if by == "period" else by,
+            by=by,
             unit=self.unit,
             labels=(labels[0], labels[0] if left is right else labels[1]),
             periods=periods,
-            skip_bad=columns.on_bad == "skip",
+            skip_bad=getattr(columns, "on_bad", "refuse") == "skip",
         )
 
     def cells(self, protection: Protect, *, whole: bool, loops: bool = True) -> Cells:
@@ -373,23 +386,21 @@ class Rows:
         and of "rows" that are counted, so does one cell by `STEPS` for each of the `steps` changes;
         see `scaled_cells`, `kept_cells`, `clipped_cells`.
         """
-        shape, steps = self.shape_of_cells(loops=loops), protection.steps
+        steps = protection.steps
         self._check(protection)
+        check_at_most(steps)
         if self._source is None:
             return Cells.none()
-        engine.check_rows(self._table, shape)
+        table = self._table
+        shape = self.shape_of_cells(loops=loops, per_period=protection.per_period)
+        engine.check_rows(table, shape)
         if protection.kind == "owner":
-            check_at_most(steps)
-            each = protection.per_period
             if self.counting != "weight" and (whole or self.counting == "edges"):
-                return engine.kept_cells(self._table, shape, at_most=steps, per_period=each)
-            return engine.scaled_cells(
-                self._table, shape, at_most=steps, per_period=each, whole=whole
-            )
+                return engine.kept_cells(table, shape, at_most=steps)
+            return engine.scaled_cells(table, shape, at_most=steps, whole=whole)
         if self.counting == "weight":
-            check_at_most(steps)
-            return engine.clipped_cells(self._table, shape, at_most=steps, whole=whole)
-        return engine.cells(self._table, shape)
+            return engine.clipped_cells(table, shape, at_most=steps)
+        return engine.cells(table, shape)
 
     def bounded(self, protection: Protect) -> AnyGraph:
         """The graph of these rows, of which nobody has too much. Private.
@@ -443,7 +454,9 @@ class Rows:
         if kind == "owner" and not self.owned:
             raise ParameterError("protect='owner' needs the column of the owners: owner=")
         if kind == "rows" and self.counting not in ("rows", "weight"):
-            raise ParameterError(f"protect='rows' is for rows or their weights, not {self.counting}")
+            raise ParameterError(
+                f"protect='rows' is for rows or their weights, not {self.counting}"
+            )
         if kind == "rows" and self.counting == "rows" and protection.steps > 1:
             raise ParameterError("a row counts once: leave out at_most, which is for weights")
         if kind == "edges" and self.counting != "edges":

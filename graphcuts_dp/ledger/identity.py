@@ -19,10 +19,16 @@ Data are recognised by any of these digests that two readings have in common:
 - entries: of a graph, its pairs and weights as read.
 - rows, weighed rows: of rows with owners, (owner, pair), and (owner, pair, weight) where weights
   were read; of rows without owners (pair), and (pair, weight), under names of their own.
+
+Rows that stay in an engine have no such digest: one that is the same in every engine would need
+each row here, in integers of 61 bits. They are known by a name that their user gives, which says
+nothing of the rows: the same rows under two names are two data sets, and other rows under one name
+are one.
 """
 
 import hashlib
 import hmac
+import unicodedata
 from collections.abc import Callable, Iterable
 from typing import final
 
@@ -42,6 +48,8 @@ _Words = npt.NDArray[np.uint64]
 
 ENTRIES = "entries"
 WITHOUT_OWNERS = " without owners"  # ends the name of the digest of such rows
+NAME = "name"
+_LONGEST_NAME = 100
 _PRIME = 2**61 - 1
 _P = np.uint64(_PRIME)
 _BLOCK = 2**15
@@ -82,11 +90,7 @@ def identity_of_edges(
 def identity_of_rows(rows: Rows, key: bytes) -> Identity:
     """Digests of rows: of all of them, whatever is counted and bounded."""
     held = rows.held
-    if held is None:
-        raise ParameterError(
-            "rows that stay in an engine are known to a store by a name: pass data=, for example "
-            "data='trips-2026'"
-        )
+    assert held is not None  # noqa: S101  # others are known by name
     numbers, tags = _joined(rows.space, key)
     first, second = numbers[0][held.ends[0]], numbers[1][held.ends[1]]
     keys = _pair_keys(first, second)
@@ -112,6 +116,26 @@ def identity_of_counts(counts: IntVector, key: bytes) -> Identity:
     """Digest of how many people are at each vertex."""
     data = counts.astype("<i8", copy=False).tobytes()
     return {"counts": hmac.new(key, data, hashlib.sha256).hexdigest()}
+
+
+def identity_of_name(name: str, key: bytes) -> Identity:
+    """What a store keeps of the name of data: it holds no name that could be read from it."""
+    text = unicodedata.normalize("NFC", name).encode()
+    return {NAME: hmac.new(key, b"name=" + text, hashlib.sha256).hexdigest()}
+
+
+def check_name(name: str) -> None:
+    """Refuse what no data can be named.
+
+    Raises:
+        ParameterError: no printable text of 1 to 100 characters, or blanks at its ends.
+    """
+    good = isinstance(name, str) and name.isprintable() and name == name.strip()
+    if not good or not 0 < len(name) <= _LONGEST_NAME:
+        raise ParameterError(
+            "data is the name of the rows, a printable text of 1 to 100 characters, "
+            "for example data='trips-2026'"
+        )
 
 
 def _pairs(key: bytes, keys: list[_Words], tags: _Words) -> str:

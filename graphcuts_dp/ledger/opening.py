@@ -9,18 +9,23 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any, final
 
 from graphcuts_dp._version import __version__
 from graphcuts_dp.errors import LedgerError, ParameterError
 from graphcuts_dp.files import PathLike
-from graphcuts_dp.graph.rows import Rows, PrivateData
+from graphcuts_dp.graph.rows import PrivateData, Rows
 from graphcuts_dp.ledger.file import APPLICATION
 from graphcuts_dp.ledger.identity import (
     ENTRIES,
+    NAME,
+    WITHOUT_OWNERS,
     Identity,
+    check_name,
     identity_of_edges,
+    identity_of_name,
     identity_of_rows,
 )
 from graphcuts_dp.ledger.ledger import Head, Ledger
@@ -30,7 +35,7 @@ from graphcuts_dp.pairs.vertices import Arcs, VertexSet, labels_or_number, sets_
 from graphcuts_dp.privacy.composition import Cost, admits, as_stored
 from graphcuts_dp.privacy.guarantee import exact_epsilon, warn_of_delta
 
-_FORMAT = 7
+_FORMAT = 8
 _SQLITE = b"SQLite format 3\0"
 _PLACE = slice(68, 72)  # of the application's number in the first page
 _MOST_FILES = 10_000
@@ -148,8 +153,8 @@ class Subject:
 
     Attributes:
         schema: what is public about it, as plain values.
-        identify: digests of the data under a salt, by name. Private: they tell whether a guess is
-            right.
+        identify: digests of the data, or of the name that they go by, under a salt. Private: they
+            tell whether a guess is right. It raises a LedgerError where data have neither.
     """
 
     schema: dict[str, Any]
@@ -157,13 +162,39 @@ class Subject:
 
     @classmethod
     def of(cls, data: "PrivateData | Subject") -> "Subject":
-        """A graph, or rows with owners, as the subject of a ledger."""
+        """A graph, or rows, as the subject of a ledger."""
         if isinstance(data, Subject):
             return data
         if isinstance(data, Rows):
-            return cls(data_schema(data), partial(identity_of_rows, data))
+            schema = data_schema(data)
+            if data.held is None:
+                return cls.named(schema, data.data)
+            return cls(schema, partial(identity_of_rows, data))
         edges = data.rows, data.columns, data.weights
         return cls(data_schema(data), partial(identity_of_edges, data, lambda: [edges]))
+
+    @classmethod
+    def named(cls, schema: dict[str, Any], name: str | None) -> "Subject":
+        """Data that stay in an engine: they are known by the name that their user gives, if any.
+
+        Args:
+            schema: as the attribute.
+            name: for example "trips-2026"; None where no store is to know them.
+
+        Raises:
+            ParameterError: no name that data can have.
+        """
+        if name is None:
+            return cls(schema, _nameless)
+        check_name(name)
+        return cls(schema, partial(identity_of_name, name))
+
+
+def _nameless(_: bytes) -> Identity:
+    raise LedgerError(
+        "rows that stay in an engine are known to a store by a name: pass one with the rows, for "
+        "example data='trips-2026', the same one each time"
+    )
 
 
 def data_schema(data: PrivateData) -> dict[str, Any]:
@@ -242,11 +273,10 @@ def _check_header(ledger: Ledger, data: PrivateData | Subject | None) -> None:
             known = known and _unchanged(header, subject.schema, given)
     except (LookupError, TypeError, ValueError, AttributeError):
         raise LedgerError(f"the store {path} was altered: its header is damaged") from None
-    if not known:
+    if given is not None and not known:
         raise LedgerError(
-            f"{path} is about other private data, or these have changed: use the rows that it was "
-            "made for, in any order; what is spent elsewhere on the same people adds to what is "
-            "spent here"
+            f"{path} {_not_known(header['data'], given)}; what is spent elsewhere on the same "
+            "people adds to what is spent here"
         )
     if other:
         raise LedgerError(
@@ -293,10 +323,31 @@ def _in_common(header: dict[str, Any], given: Identity) -> bool:
     return not set(given.values()).isdisjoint(header["data"].values())
 
 
+def _not_known(kept: Identity, given: Identity) -> str:
+    """What a store says of data that are not its own, and what to do."""
+    if NAME in kept and NAME in given:
+        return "is about data of another name: pass the name that it was made for, as data="
+    if NAME in kept:
+        return (
+            "knows its data by a name, not by digests of rows: pass the name that it was made for, "
+            "as data="
+        )
+    if NAME in given:
+        return (
+            "knows its data by digests of rows, not by a name: read the rows that it was made for "
+            "into memory, without data="
+        )
+    return (
+        "is about other private data, or these have changed: use the rows that it was made for, "
+        "in any order"
+    )
+
+
 def _unchanged(header: dict[str, Any], schema: dict[str, Any], given: Identity) -> bool:
     """Whether all digests that follow from both readings are the same."""
     before, kept = header["subject"], header["data"]
-    names = [f"{rows}{whose}" for rows in ("rows", "weighed rows") for whose in ("", WITHOUT_OWNERS)]
+    kinds = product(("rows", "weighed rows"), ("", WITHOUT_OWNERS))
+    names = [f"{rows}{whose}" for rows, whose in kinds]
     if all(before.get(name) == schema.get(name) for name in ("kind", "weighted", "weight_cap")):
         names.append(ENTRIES)
     return all(kept[name] == given[name] for name in names if name in kept and name in given)
@@ -341,7 +392,8 @@ def ledger_universe(ledger: Ledger) -> Universe:
 def stores_beside(folders: Iterable[Path], data: PrivateData | Subject) -> Iterator[Path]:
     """Stores among the files of some folders that are about these data.
 
-    Files that cannot be read are passed over: this is a reminder, not a lock.
+    Files that cannot be read are passed over: this is a reminder, not a lock. Data without digests
+    and without a name have none.
 
     Args:
         folders: they are not searched further down.
@@ -377,5 +429,5 @@ def _concerns(path: Path, subject: Subject) -> bool:
         if header["format"] != _FORMAT:
             return False
         return _in_common(header, subject.identify(bytes.fromhex(header["salt"])))
-    except (sqlite3.Error, ValueError, LookupError, TypeError):
+    except (sqlite3.Error, ValueError, LookupError, TypeError, LedgerError):
         return False

@@ -17,7 +17,8 @@ from graphcuts_dp.graph.engine import STEPS
 from graphcuts_dp.graph.grid import BoundedEdges, Grid, doubled_sums, ends_of, vertices_of
 from graphcuts_dp.graph.rows import PairCounts, PrivateData, Rows
 from graphcuts_dp.measure.statistics import draw
-from graphcuts_dp.pairs.groups import CellTree, Groups
+from graphcuts_dp.pairs.cells import CellTree
+from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.vertices import VertexSet, vertex_sets
 from graphcuts_dp.privacy.distributions import ValueNoise
 from graphcuts_dp.privacy.guarantee import EDGE, Protect
@@ -132,9 +133,7 @@ def sides_of_groups(graph: PrivateData, groups: Groups | tuple[Groups, Groups]) 
     return given[0], given[1]
 
 
-def cell_tree(
-    data: PrivateData, sides: Sides, by: str | Sequence[str] | None = None
-) -> CellTree:
+def cell_tree(data: PrivateData, sides: Sides, by: str | Sequence[str] | None = None) -> CellTree:
     """The public cells of a table of a graph, or of rows, of this kind. Reads the schema only.
 
     Args:

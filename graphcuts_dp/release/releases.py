@@ -196,7 +196,13 @@ def graph_job(
     graph, whom = paired_graph(empty, protect, at_most=None, epsilon=epsilon)
     each = whom.per_step(epsilon)
     cost = whom.cost(Cost.of_pure(each), epsilon=epsilon)
-    release = partial(Job[Release], kind="release", public=empty, bound=partial(bounded_graph, protection=whom), cost=cost)
+    release = partial(
+        Job[Release],
+        kind="release",
+        public=empty,
+        bound=partial(bounded_graph, protection=whom),
+        cost=cost,
+    )
     if not isinstance(graph, BipartiteGraph) and graph.n < 2:
         raise GraphError("a graph of one vertex has no pairs: there is nothing to release")
     plan = group_plan(graph, groups)
@@ -685,10 +691,9 @@ def flows_job(
     sides = sides_of_groups(empty, groups)
     cells = cell_tree(empty, sides, by)
     protect.per_step(exact)  # refuses what would leave too little
-    bound: Callable[[Any], Any]
     if isinstance(empty, Rows):
         whole = whole or empty.counting == "edges"
-        bound = partial(counted_rows, protection=protect, whole=whole, by=by)
+        bound: Callable[[Any], Any] = partial(counted_rows, protection=protect, whole=whole, by=by)
         grid = grid_of_rows(whole=whole)
     else:
         bound = partial(bounded_graph, protection=protect)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import bounded
+from rows_in_memory import bounded
 
 from graphcuts_dp.errors import GraphCutsError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph

@@ -24,7 +24,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from command_runs import run_line
-from helpers import StandingClock, rows_in_memory
+from helpers import StandingClock
+from rows_in_memory import rows_in_memory
 
 import graphcuts_dp as gc
 from graphcuts_dp.cli import main

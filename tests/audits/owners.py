@@ -17,8 +17,8 @@ from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.estimate.measurement import cell_changes
 from graphcuts_dp.evaluation.audit import Neighbours
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.engine import Counting
+from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.rows import Held, bounded_graph, reach_of
 from graphcuts_dp.measure.cells import cell_tree, measure_cells, sums_of_cells
 from graphcuts_dp.measure.statistics import (
@@ -27,7 +27,7 @@ from graphcuts_dp.measure.statistics import (
     share_scores,
     share_sensitivity,
 )
-from graphcuts_dp.pairs.groups import CellTree
+from graphcuts_dp.pairs.cells import CellTree
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.privacy.noise import EntropySource, sample_discrete_laplace
 from tests.audits.base import audited_laws, audited_runs, claimed_for
@@ -38,7 +38,7 @@ from tests.audits.losses import (
     side_by_side,
     softmax,
 )
-from tests.helpers import bounded, rows_in_memory
+from tests.rows_in_memory import bounded, rows_in_memory
 
 _N = 4
 _PAIRS = tuple((u, v) for u in range(_N) for v in range(u))

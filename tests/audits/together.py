@@ -37,7 +37,7 @@ from tests.audits.calibrations import calibrated, transcripts_of
 from tests.audits.graphs import EMPTY, one_more, quietly, seed_of
 from tests.audits.offline import LOOSE, rounds_of, tuned
 from tests.audits.sessions import LEARNERS, UNIVERSE, ByHand, Kind, transcript
-from tests.helpers import bounded, rows_in_memory
+from tests.rows_in_memory import bounded, rows_in_memory
 
 Run = Callable[[Any], FloatVector]
 Start = Callable[[int, float, EntropySource], Run]

@@ -13,7 +13,8 @@ from graphcuts_dp.errors import GraphCutsError, ParameterError
 from graphcuts_dp.estimate.consistency import LeastSquares
 from graphcuts_dp.estimate.measurement import place_variances
 from graphcuts_dp.estimate.strategy import _Shape, choose_strategy, equal_groups, forecast_flows
-from graphcuts_dp.pairs.groups import CellTree, GroupTree
+from graphcuts_dp.pairs.cells import CellTree
+from graphcuts_dp.pairs.groups import GroupTree
 
 
 def regular(*arities, size=5):

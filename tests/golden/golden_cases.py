@@ -24,7 +24,7 @@ from golden_facts import (
     promise,
     reply,
 )
-from helpers import bounded
+from rows_in_memory import bounded
 
 import graphcuts_dp as gc
 from graphcuts_dp.estimate.noisy_matrix import NOISES

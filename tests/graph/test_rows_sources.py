@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from helpers import bounded, owned_flat, read_owned_flat
+from helpers import owned_flat, read_owned_flat
 from pyarrow import parquet
+from rows_in_memory import bounded
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
@@ -167,7 +168,9 @@ REFUSED = [
     (VISITS, {"weight": "cost"}, "weight= is for"),
     (VISITS, {"counting": "all"}, "unknown counting"),
     (VISITS, {"owner": "cost", "counting": "weight"}, "no column of weights"),
-    (VISITS, {"owner": None}, "owner= names the column"),
+    (VISITS, {"owner": None, "counting": "owners"}, "needs the column of the owners"),
+    (VISITS, {"period": "cost"}, "pass both, or neither"),
+    (VISITS, {"periods": "2026"}, "pass both, or neither"),
     (FRAME, {"vertices": None}, "need the public vertex set"),
     (FRAME, {"owner": "who"}, "exactly one column 'who'"),
     (GAPS, {}, "the column of the owner: row 2"),
@@ -186,7 +189,7 @@ def test_what_is_refused_in_one_line(put, source, options, words):
 
 
 def test_owners_stand_in_columns(put):
-    with pytest.raises(FileFormatError, match="owners stand in a column"):
+    with pytest.raises(FileFormatError, match="rows stand in an edge list"):
         gc.Rows.read(put("some.mtx", ""), columns=gc.Columns(owner=0), vertices=3)
 
 

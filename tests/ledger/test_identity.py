@@ -3,19 +3,30 @@
 import json
 import sqlite3
 from contextlib import closing
+from fractions import Fraction
 
 import numpy as np
 import pytest
-from helpers import read_flat, read_owned_flat, rows_in_memory
+from helpers import read_flat, read_owned_flat
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rows_in_memory import rows_in_memory
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import BudgetError, LedgerError, ParameterError
 from graphcuts_dp.ledger import identity, opening
 from graphcuts_dp.ledger.identity import identity_of_edges, identity_of_rows
-from graphcuts_dp.ledger.opening import Store, create_ledger, open_ledger, stores_beside
+from graphcuts_dp.ledger.opening import (
+    Store,
+    Subject,
+    create_ledger,
+    data_schema,
+    open_ledger,
+    stores_beside,
+)
+from graphcuts_dp.ledger.uses import charged
 from graphcuts_dp.pairs.vertices import Arcs, VertexSet
+from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.session.session import session_of
 
 KEY = bytes(range(32))
@@ -225,18 +236,102 @@ def test_a_store_of_an_older_version_is_refused_in_one_line(read, store, monkeyp
     assert list(stores_beside([store.file.parent], read())) == []
 
 
+def stored_header(store):
+    with closing(sqlite3.connect(store.file)) as connection:
+        (text,) = connection.execute("SELECT header FROM ledger").fetchone()
+    return text
+
+
 def test_no_digest_and_no_salt_leaves_the_store(read_edges, store, tmp_path):
     made = of_edges(read_edges(weighted=False), store)
     made.save(tmp_path / "made.graphml")
-    with closing(sqlite3.connect(store.file)) as connection:
-        (text,) = connection.execute("SELECT header FROM ledger").fetchone()
-    header = json.loads(text)
+    header = json.loads(stored_header(store))
     assert store.file.stat().st_mode & 0o777 == 0o600
     told = [json.dumps(gc.store_status(store.path).to_dict()), repr(made)]
     told += [path.read_text() for path in tmp_path.glob("made*") if path.suffix != ".npz"]
     for secret in (header["salt"], *header["data"].values()):
         assert len(secret) == 64
         assert not any(secret in text for text in told)
+
+
+@pytest.fixture
+def named(read):
+    """Rows that stay in an engine, of which nothing but the schema and a name is known."""
+
+    def naming(name, **options):
+        return Subject.named(data_schema(read(**options)), name)
+
+    return naming
+
+
+def spend(store, data, epsilon=1):
+    use = {"kind": "x", "parameters": {}, "cost": Cost.of_pure(Fraction(epsilon))}
+    guarantee = gc.PrivacyGuarantee(epsilon=epsilon, neighbours="a row", protects="1 owner")
+    with charged(store, data, guarantee=guarantee, **use):
+        pass
+
+
+def test_data_of_a_name_share_one_budget_however_they_are_read(named, store):
+    for counting in ("edges", "rows", "owners"):
+        spend(store, named("trips-2026", counting=counting))
+    spend(store, named("trips-2026", rows=ROWS[:2]))  # a name says nothing of the rows
+    assert spent(store) == 4.0
+    with pytest.raises(BudgetError, match="nothing was spent"):
+        spend(store, named("trips-2026"), epsilon=17)
+    with pytest.raises(LedgerError, match=r"about these data, but read on another vertex set"):
+        spend(store, named("trips-2026", vertices=[*NAMES, "fay"]))
+    assert list(stores_beside([store.file.parent], named("trips-2026"))) == [store.file]
+    assert not list(stores_beside([store.file.parent], named("trips-2025")))
+
+
+def test_a_name_is_the_same_however_its_letters_are_encoded(named, store):
+    spend(store, named("caf\u00e9"))
+    spend(store, named("cafe\u0301"))
+    assert spent(store) == 2.0
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "words"),
+    [
+        ("a", "b", "is about data of another name: pass the name"),
+        ("a", "A", "is about data of another name: pass the name"),
+        ("a", "", "knows its data by a name, not by digests of rows: pass the name"),
+        ("", "a", "knows its data by digests of rows, not by a name: read the rows .* into memory"),
+    ],
+)
+def test_names_and_digests_match_none_but_themselves(read, named, store, first, then, words):
+    spend(store, named(first) if first else read())
+    other = named(then) if then else read()
+    with pytest.raises(LedgerError, match=words) as caught:
+        spend(store, other)
+    assert "adds to what is spent here" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert list(stores_beside([store.file.parent], other)) == []
+    assert spent(store) == 1.0
+
+
+def test_rows_without_digests_and_without_a_name_need_one_with_a_store(named, store):
+    spend(None, named(None))
+    with pytest.raises(LedgerError, match="known to a store by a name: pass one"):
+        spend(store, named(None))
+    assert not store.exists
+    spend(store, named("a"))
+    with pytest.raises(LedgerError, match="known to a store by a name: pass one"):
+        spend(store, named(None))
+    assert list(stores_beside([store.file.parent], named(None))) == []
+
+
+@pytest.mark.parametrize("name", ["", " a", "a ", "a\nb", "x" * 101, 5, b"a"])
+def test_what_is_no_name_is_refused(named, name):
+    with pytest.raises(ParameterError, match=r"data is the name .* data='trips-2026'"):
+        named(name)
+
+
+def test_the_store_holds_no_name(named, store):
+    spend(store, named("a very long and private name"))
+    header = json.loads(stored_header(store))
+    assert list(header["data"]) == ["name"]
+    assert "private name" not in store.file.read_bytes().decode("latin-1")
 
 
 def plain(space, pairs, key=KEY, weights=None):

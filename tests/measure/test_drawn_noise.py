@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from helpers import rows_in_memory
+from rows_in_memory import rows_in_memory
 
 import graphcuts_dp as gc
 from graphcuts_dp.graph.grid import Grid

@@ -5,13 +5,14 @@ from itertools import combinations_with_replacement, product
 
 import numpy as np
 import pytest
-from helpers import bounded, rows_in_memory
+from rows_in_memory import bounded, rows_in_memory
 
 from graphcuts_dp.estimate.measurement import Reach, cell_changes
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.rows import reach_of
 from graphcuts_dp.measure.cells import cell_tree, sides_of_groups, sums_of_cells
-from graphcuts_dp.pairs.groups import CellTree, Groups
+from graphcuts_dp.pairs.cells import CellTree
+from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.vertices import Arcs, VertexSet
 from graphcuts_dp.privacy.guarantee import Protect
 

@@ -13,7 +13,8 @@ from products import GRAPH, GROUPS, RELEASES, make
 import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning, BudgetError, ParameterError
 from graphcuts_dp.estimate.measurement import cell_changes, largest_squares
-from graphcuts_dp.pairs.groups import CellTree, GroupTree
+from graphcuts_dp.pairs.cells import CellTree
+from graphcuts_dp.pairs.groups import GroupTree
 from graphcuts_dp.privacy.composition import Cost, zcdp_delta, zcdp_rho
 from graphcuts_dp.privacy.guarantee import EDGE, PrivacyGuarantee, Protect
 from graphcuts_dp.session.session import session_of

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import rows_in_memory
 from products import GRAPH, make
+from rows_in_memory import rows_in_memory
 
 import graphcuts_dp as gc
 from graphcuts_dp.distances import counts, learner

@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from helpers import bounded, rows_in_memory
+from rows_in_memory import bounded, rows_in_memory
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import BudgetError, ParameterError

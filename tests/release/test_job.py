@@ -4,7 +4,7 @@ import gc as collector
 
 import numpy as np
 import pytest
-from helpers import rows_in_memory
+from rows_in_memory import rows_in_memory
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning, GraphError, ParameterError

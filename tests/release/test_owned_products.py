@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from helpers import bounded, rows_in_memory
+from rows_in_memory import bounded, rows_in_memory
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import BudgetError, LedgerError, ParameterError

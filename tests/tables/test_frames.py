@@ -4,7 +4,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from helpers import bounded
+from rows_in_memory import bounded
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import GraphError, ParameterError
