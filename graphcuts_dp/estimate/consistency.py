@@ -13,7 +13,7 @@ From these unbiased tables come whole, non-negative ones, rounded from the top d
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -21,8 +21,7 @@ import numpy as np
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.estimate.measurement import CellSums, Measurement
-from graphcuts_dp.pairs.groups import CellTree
-from graphcuts_dp.pairs.vertices import Label
+from graphcuts_dp.pairs.cells import CellTree, Picked
 
 Values = list[FloatVector]  # for each place, a number for each cell
 
@@ -246,25 +245,31 @@ class RoundedFlows:
     counts: Values
     unit: float
 
-    def values(self, level: str | None = None) -> FloatMatrix:
+    def values(self, level: str | None = None, period: str | None = None) -> FloatMatrix:
         """The cells of a level as a matrix, in units of weight; see `Flows.values`.
 
         Raises:
-            QueryError: no such level.
+            QueryError: no such level or period.
         """
         place = self.cells.place(level)
-        return self.cells.matrix(place, self.counts[place] * self.unit)
+        counts = self.cells.summed(place, self.counts[place], period)
+        return self.cells.matrix(place, counts * self.unit)
 
     def between(
-        self, a: Label | Iterable[Label], b: Label | Iterable[Label], level: str | None = None
+        self,
+        a: Picked,
+        b: Picked,
+        level: str | None = None,
+        *,
+        period: Picked | None = None,
     ) -> float:
         """What passes between two groups or unions of groups; see `Flows.between`.
 
         Raises:
-            QueryError: no such level or group.
+            QueryError: no such level, group or period.
         """
         place = self.cells.place(level)
-        picked = self.cells.picked(place, a, b)
+        picked = self.cells.picked(place, a, b, period)
         return float(self.counts[place][picked].sum() * self.unit)
 
 
