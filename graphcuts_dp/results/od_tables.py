@@ -24,7 +24,7 @@ from graphcuts_dp.files import PathLike, atomic_set, atomic_write, check_writabl
 from graphcuts_dp.pairs.vertices import Label
 from graphcuts_dp.privacy.noise import SEEDED_WARNING
 from graphcuts_dp.results.flow_table import FlowTable
-from graphcuts_dp.tables.frames import arrow_bytes, frame_of
+from graphcuts_dp.tables.frames import check_parquet, frame_of, parquet_bytes
 from graphcuts_dp.tables.rows import read_table
 
 OdColumns = dict[str, Any]  # by name, all of one length
@@ -153,7 +153,8 @@ def od_columns(
     table = flows.columns(
         flows.levels[flows.cells.place(level) - 1], confidence=confidence, simultaneous=True
     )
-    shown, low, high = np.clip(table["value"], table["low"], table["high"]), *_ends(table)
+    low, high = table["low"], table["high"]
+    shown = np.clip(table["value"], low, high)
     kept = np.arange(len(shown)) if all_cells else np.flatnonzero(low > 0)
     kept = kept[np.argsort(-shown[kept], kind="stable")]
     count, low, high = _rounded(flows, level, shown[kept], low[kept], high[kept])
@@ -174,9 +175,7 @@ def od_columns(
     return found
 
 
-def location_columns(
-    flows: FlowTable, locations: GroupLocations, level: str | None
-) -> OdColumns:
+def location_columns(flows: FlowTable, locations: GroupLocations, level: str | None) -> OdColumns:
     """The columns of `Flows.to_locations`."""
     left, right = flows.labels(level)
     labels = tuple(dict.fromkeys((*left, *right)))
@@ -194,12 +193,14 @@ def od_files(path: PathLike, *, located: bool) -> tuple[Path, ...]:
         located: whether there are locations.
 
     Raises:
-        FileFormatError: another ending, or lines without locations.
+        FileFormatError: another ending, lines without locations, or Parquet without its package.
     """
     first = Path(path)
     ending = first.suffix.lower()
     if ending not in _ENDINGS:
         raise FileFormatError(f"{path!s} must end in {', '.join(_ENDINGS)}: flows for a map")
+    if ending == ".parquet":
+        check_parquet()
     if ending == ".geojson" and not located:
         raise FileFormatError(f"{path!s}: lines need locations=, where the groups are")
     if ending == ".csv" and located:
@@ -227,7 +228,7 @@ def write_od(
     ending = files[0].suffix.lower()
     mark = {"mark": [SEEDED_WARNING] * len(flows["count"])} if seeded else {}
     if ending == ".parquet":
-        data = [arrow_bytes(flows | mark)]
+        data = [parquet_bytes(flows | mark)]
     elif ending == ".geojson":
         data = [_geojson(flows | mark)]
     else:
@@ -237,10 +238,6 @@ def write_od(
             with atomic_write(target) as handle:
                 handle.write(each)
     return tuple(map(str, files))
-
-
-def _ends(table: Mapping[str, Any]) -> tuple[FloatVector, FloatVector]:
-    return table["low"], table["high"]
 
 
 def _rounded(
@@ -296,7 +293,8 @@ def _geometry(start: tuple[float, float], end: tuple[float, float]) -> dict[str,
     if abs(u - x) <= 180:
         return {"type": "LineString", "coordinates": [list(start), list(end)]}
     edge = math.copysign(180.0, x)  # where it leaves the map; it comes back on the other side
-    crossing = y + (v - y) * (edge - x) / (u + 2 * edge - x)
+    width = u + 2 * edge - x  # 0 where both lie on this meridian
+    crossing = y + (v - y) * (edge - x) / width if width else y
     parts = [[[x, y], [edge, crossing]], [[-edge, crossing], [u, v]]]
     return {"type": "MultiLineString", "coordinates": parts}
 
