@@ -12,6 +12,7 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.files import PathLike, atomic_write, check_writable
+from graphcuts_dp.pairs.group_tables import listed
 from graphcuts_dp.pairs.groups import GroupTree
 from graphcuts_dp.pairs.vertices import Label
 from graphcuts_dp.privacy.guarantee import promise_text
@@ -23,7 +24,7 @@ from graphcuts_dp.tables.frames import check_parquet, made_frame, parquet_bytes
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from graphcuts_dp.plotting.flow_tables import FlowPicture
+    from graphcuts_dp.plotting.flow_tables import FlowPicture, PeriodPicture
 
 
 class FlowExports(FlowTable):
@@ -33,32 +34,42 @@ class FlowExports(FlowTable):
         self,
         level: str | None = None,
         *,
+        period: str | None = None,
+        by: str | None = None,
         coordinates: Mapping[Label, Sequence[float]] | None = None,
         title: str | None = None,
     ) -> "Figure":
         """Draw the noisy table of a level: a heat map, or a map where groups have places.
 
-        In the heat map estimates below 0 have the colour of 0 and are hatched; the map shows the
+        With `by` the largest cells of the level, all periods taken together, over its periods. In
+        the heat map estimates below 0 have the colour of 0 and are hatched; the map shows the
         flows that are above 0 for sure.
 
         Args:
             level: None for the finest.
+            period: one of the level; None for all of them together.
+            by: "month", for example: draw the largest cells over the periods of this level.
             coordinates: the place (x, y) of each group of the level, in one unit on both axes; None
                 for a heat map.
-            title: above the picture, before the guarantee; None for "Flows by LEVEL".
+            title: above the picture, before the guarantee; None for "Flows by LEVEL" and period.
 
         Returns:
             A figure of matplotlib: `figure.savefig("flows.png")`.
 
         Raises:
-            QueryError: no such level, or a group without coordinates.
+            QueryError: no such level or period, a group without coordinates, or things that do not
+                go together.
         """
         from graphcuts_dp.plotting import flow_tables  # matplotlib is slow to import
 
+        if by is not None:
+            if period is not None or coordinates is not None:
+                raise QueryError("by= draws all periods: leave period= and coordinates= out")
+            return flow_tables.periods_figure(_over_periods(self, level, by, title))
+        picture = _picture(self, level, period, title)
         if coordinates is None:
-            return flow_tables.heat_map_figure(_picture(self, level, title))
-        places = _checked_places(self, level, coordinates)
-        return flow_tables.flow_map_figure(_picture(self, level, title), places)
+            return flow_tables.heat_map_figure(picture)
+        return flow_tables.flow_map_figure(picture, _checked_places(self, level, coordinates))
 
     def write_parquet(
         self,
@@ -178,26 +189,72 @@ class FlowExports(FlowTable):
         return od_tables.write_od(path, told, located, seeded=seeded, force=force)
 
 
-def _picture(flows: FlowTable, level: str | None, title: str | None) -> "FlowPicture":
+def _picture(
+    flows: FlowTable, level: str | None, period: str | None, title: str | None
+) -> "FlowPicture":
     """The table of a level, as it is drawn."""
     from graphcuts_dp.plotting.flow_tables import FlowPicture  # matplotlib is slow to import
 
     place = flows.cells.place(level)
     name = flows.cells.levels[place - 1]
-    names = flows.groups.levels[place - 1], flows.right_groups.levels[place - 1]
+    names = flows.cells.names(place)
     rows, columns = flows.labels(level)
-    possible = flows.cells.matrix(place, np.ones(flows.cells.size(place), dtype=np.bool_))
-    low, _ = flows.intervals(level, simultaneous=True)
+    possible = flows.cells.matrix(place, np.ones(len(flows.cells.ends(place)[0]), dtype=np.bool_))
+    low, _ = flows.intervals(level, period, simultaneous=True)
+    title = title or f"Flows by {name}" + ("" if period is None else f", {period}")
     return FlowPicture(
-        values=flows.values(level),
+        values=flows.values(level, period),
         low=low,
         possible=possible,
         rows=[str(label) for label in rows],
         columns=[str(label) for label in columns],
         breaks=(_breaks(flows.groups, names[0]), _breaks(flows.right_groups, names[1])),
         symmetric=flows.cells.symmetric,
-        title=f"{title or f'Flows by {name}'} ({promise_text(flows.guarantee)})",
+        title=f"{title} ({promise_text(flows.guarantee)})",
         unit="weight" if flows.noisy.map.weighted else "edges",
+    )
+
+
+def _over_periods(
+    flows: FlowTable, level: str | None, by: str, title: str | None
+) -> "PeriodPicture":
+    """The largest cells of a level over its periods, as they are drawn.
+
+    Raises:
+        QueryError: no such level, or none with these periods.
+    """
+    from graphcuts_dp.plotting.flow_tables import MOST_SMALL, PeriodPicture
+
+    cells = flows.cells
+    places = [place for place in range(1, cells.depth) if cells.time(place) == by]
+    if flows.periods is None or not places:
+        known = [] if flows.periods is None else flows.periods.levels
+        told = f"; it has {listed(known)}" if known else ""
+        raise QueryError(f"this table has no periods {by!r:.60}{told}")
+    place = places[-1] if level is None else cells.place(level)
+    if place not in places:
+        named = listed([cells.levels[each - 1] for each in places])
+        raise QueryError(f"levels by {by!r:.60} are {named}")
+    table = flows.rows_of(place, 0.95, True)
+    count = len(cells.lengths(place))
+    values, low, high = (table[name].reshape(count, -1).T for name in ("value", "low", "high"))
+    order = np.argsort(-values.sum(axis=1), kind="stable")[:MOST_SMALL]
+    arrow = "-" if cells.symmetric else "\N{RIGHTWARDS ARROW}"
+    names = [
+        f"within {a}" if cells.one_set and a == b else f"{a} {arrow} {b}"
+        for a, b in zip(table["from"][order], table["to"][order], strict=True)
+    ]
+    groups = cells.levels[place - 1].removesuffix(f" by {by}")
+    title = title or f"Largest flows by {groups} and {by}"
+    return PeriodPicture(
+        periods=[str(label) for label in flows.periods.labels(by)],
+        cells=names,
+        values=np.clip(values, low, high)[order],
+        low=low[order],
+        high=high[order],
+        title=f"{title} ({promise_text(flows.guarantee)})",
+        unit="weight" if flows.noisy.map.weighted else "edges",
+        others=len(values) - len(order),
     )
 
 
