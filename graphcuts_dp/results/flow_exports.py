@@ -117,10 +117,11 @@ class FlowExports(FlowTable):
     ) -> Any:
         """The flows of a level as flowmap.blue and kepler.gl read them, the largest first.
 
-        Columns: origin, dest, count and the interval low, high; with locations also origin_lat,
-        origin_lng, dest_lat, dest_lng. A count is the possible number that is nearest to the
-        estimate, whole where the numbers counted are, else to two digits of its error: it lies in
-        its interval, and is not below 0. Flows without a direction have one row, in either order.
+        Columns: origin, dest, count and the interval low, high; where there are periods time; with
+        locations also origin_lat, origin_lng, dest_lat, dest_lng. A count is the possible number
+        that is nearest to the estimate, whole where the numbers counted are, else to two digits of
+        its error: it lies in its interval, and is not below 0. Flows without a direction have one
+        row, in either order.
 
         Args:
             locations: public places of the groups, in degrees: the path of a .csv or .tsv file, or

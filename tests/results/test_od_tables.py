@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from helpers import random_graph
+from period_cases import EXACT, MONTHS, cells_of, flows_of
 from pyarrow import parquet
 
 import graphcuts_dp as gc
@@ -202,6 +203,20 @@ def test_labels_that_are_numbers_are_found_as_text(tmp_path):
         "lat": [3.0, 5.0, 1.0],
         "lon": [4.0, 6.0, 2.0],
     }
+
+
+def test_flows_of_periods_have_their_time():
+    cells = cells_of("directed")
+    made = flows_of(cells, np.arange(cells.size(cells.depth - 1)) * 10, epsilon=EXACT)
+    table = made.to_od(all_cells=True, kind="pandas")
+    true = made.to_frame(made.levels[-1], kind="pandas").rename(columns={"period": "time"})
+    assert set(table["time"]) == set(MONTHS.labels)
+    ends = ["time", "origin", "dest"]
+    true = true.rename(columns={"from": "origin", "to": "dest"}).set_index(ends)["value"]
+    assert len(table) == len(true)
+    assert table.set_index(ends)["count"].sub(true).abs().max() <= 0.5
+    one = made.period(MONTHS.labels[0]).to_od(all_cells=True, kind="pandas")
+    assert len(one) * len(MONTHS.labels) == len(table)
 
 
 def test_two_sides_may_have_places_of_their_own():
