@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from graphcuts_dp.estimate.answers import CutAnswer as CutAnswer
     from graphcuts_dp.estimate.consistency import RoundedFlows as RoundedFlows
     from graphcuts_dp.estimate.noisy_contributions import Contributions as Contributions
+    from graphcuts_dp.estimate.strategy import FlowWorkload
     from graphcuts_dp.evaluation.cut_error import cut_errors
     from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph, read_graph
     from graphcuts_dp.graph.rows import Rows
@@ -83,6 +84,7 @@ _HOMES = {
     "estimate.consistency": ("RoundedFlows",),
     "estimate.noisy_contributions": ("Contributions",),
     "estimate.answers": ("CutAnswer",),
+    "estimate.strategy": ("FlowWorkload",),
     "evaluation.cut_error": ("cut_errors",),
     "graph.adjacency": ("BipartiteGraph", "DirectedGraph", "Graph", "read_graph"),
     "graph.rows": ("Rows",),
@@ -143,6 +145,7 @@ __all__ = [
     "CutQuery",
     "DirectedGraph",
     "Fitting",
+    "FlowWorkload",
     "Flows",
     "FriezeKannan",
     "Game",

@@ -20,7 +20,7 @@ from graphcuts_dp.cli.reading import (
 from graphcuts_dp.cli.release import carry_out, released
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_contributions import check_bounds
-from graphcuts_dp.estimate.strategy import ALL_LEVELS, NOISES
+from graphcuts_dp.estimate.strategy import FlowWorkload
 from graphcuts_dp.graph.rows import Rows
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.options import PRIVACY, check, option
@@ -129,12 +129,7 @@ def flows(
         help="Of rows with periods: a table for each day, month, quarter or year; or several of "
         "these, coarsest first, as year,month. The periods of --periods if omitted.",
     ),
-    workload: str = option(
-        ALL_LEVELS,
-        help='What should be accurate: "all levels", "all cells", totals, or one level by name.',
-    ),
-    noise: str = option("auto", help="Distribution of the noise.", choices=tuple(NOISES)),
-    whole: bool = option(False, help="Round weights down to whole numbers."),
+    workload: FlowWorkload,
     contributions: BoundTable | BoundChoice | None = option(
         None,
         help="Instead of flows: how many rows owners have, and which bound on it to take.",
@@ -190,8 +185,6 @@ def flows(
         delta=delta,
         by=None if by is None else by.split(","),
         workload=workload,
-        noise=noise,
-        whole=whole,
         protect=protect,
     )
     made = carry_out(job, private, store=store, seed=seed)
@@ -208,11 +201,10 @@ def _facts(made: Flows) -> dict[str, Any]:
         "noise": made.strategy.noise.distribution,
         "shares": {names[place]: float(share) for place, share in shares},
         "levels": {
-            name: f"{len(made.groups.labels(level))} x {len(made.right_groups.labels(right))}"
-            for name, level, right in zip(
-                made.levels, made.groups.levels, made.right_groups.levels, strict=True
-            )
+            name: " x ".join(map(str, made.cells.shape(place)))
+            for place, name in enumerate(made.levels, 1)
         },
+        **({} if made.periods is None else {"periods": list(made.periods.labels())}),
         "total": str(made.total),
     }
 

@@ -19,10 +19,11 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.consistency import LeastSquares
 from graphcuts_dp.estimate.measurement import cell_changes, place_variances
 from graphcuts_dp.estimate.tails import error_radii
+from graphcuts_dp.options import check, option
 from graphcuts_dp.pairs.cells import CellTree
 from graphcuts_dp.pairs.groups import GroupTree
 from graphcuts_dp.privacy.composition import as_stored, zcdp_rho
-from graphcuts_dp.privacy.guarantee import Protect, exact_epsilon
+from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, Protect, exact_epsilon
 from graphcuts_dp.privacy.level_noise import Change, DistributionPair, LevelNoise
 
 ALL_CELLS, ALL_LEVELS, TOTALS = "all cells", "all levels", "totals"
@@ -30,6 +31,63 @@ NOISES = ("auto", "laplace", "gaussian")
 _PARTS = 128  # shares are whole multiples of one over this
 _LEAST = 13  # parts for the finest level, so that every cell has an estimate: a tenth
 _SCALE = 2**47  # of the noise, in steps: 64-bit integers hold it
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class FlowWorkload:
+    """What a table of flows is for, and how its cells are counted. Public.
+
+    Where `release_flows` takes one, a string stands for one that says what should be accurate.
+
+    Attributes:
+        accurate: what the levels' shares of the budget are chosen for: "all levels" (every level
+            counts alike), "all cells" (every cell of every level counts alike, so that the finest
+            level counts most), "totals" (the grand total), or the name of a level.
+        noise: "laplace", "gaussian" (which needs a delta), or "auto" for the less expected error.
+        whole: count weights in whole numbers, rounded down; else in small steps. Of owners with
+            more rows than count: keep so many whole ones; else each row counts for a share of one.
+        expected_cell: about what a cell of the finest level holds, a public guess: a release whose
+            noise is above it is refused, before anything is paid. None: one of a graph without
+            weights is refused where most of these cells cannot hold as many edges as the noise; 0
+            releases it all the same, with a warning.
+
+    Raises:
+        ParameterError: an option out of range.
+
+    Examples:
+        >>> club, groups = gc.datasets.load("karate"), gc.datasets.load_groups("karate")
+        >>> work = gc.FlowWorkload(accurate="totals", expected_cell=20)
+        >>> flows = gc.release_flows(club, groups, epsilon=1.0, workload=work)
+    """
+
+    accurate: str = option(
+        ALL_LEVELS,
+        flag="--workload",
+        help='What should be accurate: "all levels", "all cells", totals, or one level by name.',
+    )
+    noise: str = option("auto", help="Distribution of the noise.", choices=NOISES)
+    whole: bool = option(False, help="Round weights down to whole numbers; keep whole rows.")
+    expected_cell: float | None = option(
+        None,
+        help="About what a cell of the finest level holds, a public guess: refuse the release where"
+        " noise is above it. 0 releases also where noise hides every cell.",
+        least=0,
+    )
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    @classmethod
+    def of(cls, given: "str | FlowWorkload") -> "FlowWorkload":
+        """From what users pass.
+
+        Raises:
+            ParameterError: something else.
+        """
+        if not isinstance(given, str | FlowWorkload):
+            raise ParameterError(f"workload is a name or a FlowWorkload, not {given!r:.60}")
+        return cls(accurate=given) if isinstance(given, str) else given
 
 
 @final
@@ -254,6 +312,88 @@ def _moves(parts: tuple[int, ...], step: int, first: int) -> Iterator[tuple[int,
             moved[source] -= given
             moved[target] += given
             yield tuple(moved)
+
+
+def noise_warning(
+    cells: CellTree,
+    choose: Callable[..., FlowStrategy],
+    strategy: FlowStrategy,
+    *,
+    epsilon: float | Fraction,
+    unit: float,
+    weighted: bool,
+    expected: float | None,
+) -> str | None:
+    """Why noise will hide the cells of the finest level, where that is to be released all the same.
+
+    The noise of a cell is the root of the mean variance of all of its level, and half of the cells
+    hold at most the number of pairs that is compared with it. Reads public numbers alone.
+
+    Args:
+        cells: the public cells.
+        choose: the strategy for another epsilon: `choose_strategy` with all else given.
+        strategy: that of this one.
+        epsilon: of the release.
+        unit: weight of a step.
+        weighted: whether edges have weights, so that the pairs of a cell bound nothing.
+        expected: see `FlowWorkload.expected_cell`.
+
+    Raises:
+        ParameterError: noise would hide the cells, and nobody said that it may.
+    """
+    end = cells.depth - 1
+    deviations = strategy.deviations
+    noise = deviations[end] * unit
+    held = math.inf if weighted else _pairs_of_half(cells, end)
+    most = min(held, expected or math.inf)
+    if noise <= most:
+        return None
+    told = f"noise of {noise:,.3g} is expected on a cell of level {cells.levels[-1]!r:.60}"
+    if noise > held:
+        told += f", and half of these cells can hold {_counted(held, 'edge')} at most"
+    else:
+        told += f", above the {expected:,.6g} that you expect in one"
+    if expected == 0:
+        return f"{told}: what is shown of this level is noise"
+    ways = []
+    needed = _least_epsilon(lambda e: choose(epsilon=e).deviations[end] * unit <= most, epsilon)
+    if needed is not None:
+        ways.append(f"raise epsilon to {needed:g}")
+    for place in range(end - 1, 0, -1):
+        within = (expected or math.inf) * cells.size(end) / cells.size(place)
+        if not weighted:
+            within = min(within, _pairs_of_half(cells, place))
+        if deviations[place] * unit <= within:
+            ways.append(
+                f"leave out what is finer than level {cells.levels[place - 1]!r:.60} (noise of "
+                f"{deviations[place] * unit:,.3g})"
+            )
+            break
+    if noise > held:
+        ways.append("pass expected_cell=0 to release it all the same")
+    raise ParameterError(f"{told}; {', or '.join(ways) or 'no epsilon is enough for such cells'}")
+
+
+def _pairs_of_half(cells: CellTree, place: int) -> float:
+    """The largest number of pairs that half of the cells of a place do not exceed."""
+    pairs = np.sort(cells.pairs(place))
+    return float(pairs[(len(pairs) - 1) // 2])
+
+
+def _counted(number: float, what: str) -> str:
+    return f"{number:,.0f} {what}" + "s" * (number != 1)
+
+
+def _least_epsilon(enough: Callable[[float], bool], epsilon: float | Fraction) -> float | None:
+    """The least epsilon above one that is not enough, rounded up to two digits; None for none."""
+    low, high = math.log(epsilon), math.log(LARGEST_EPSILON)
+    if not enough(LARGEST_EPSILON):
+        return None
+    while high - low > 0.03:
+        middle = (low + high) / 2
+        low, high = (low, middle) if enough(math.exp(middle)) else (middle, high)
+    scale = 10.0 ** (math.floor(high / math.log(10)) - 1)
+    return min(LARGEST_EPSILON, math.ceil(math.exp(high) / scale) * scale)
 
 
 _MOST_GROUPS = 2000  # two million cells

@@ -23,7 +23,13 @@ from graphcuts_dp.estimate.measurement import (
     Total,
 )
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix, accuracy_warning, expected_error_note
-from graphcuts_dp.estimate.strategy import ALL_LEVELS, choose_strategy, forecast_of
+from graphcuts_dp.estimate.strategy import (
+    ALL_LEVELS,
+    FlowWorkload,
+    choose_strategy,
+    forecast_of,
+    noise_warning,
+)
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, from_rows_on, on_space
 from graphcuts_dp.graph.rows import (
@@ -583,9 +589,7 @@ def release_flows(
     epsilon: float,
     delta: float = 0.0,
     by: str | Sequence[str] | None = None,
-    workload: str = ALL_LEVELS,
-    noise: str = "auto",
-    whole: bool = False,
+    workload: str | FlowWorkload = ALL_LEVELS,
     protect: str | Protect | None = None,
     store: PathLike | Store | None = None,
     seed: int | None = None,
@@ -603,12 +607,10 @@ def release_flows(
         by: of rows with periods: a table for each "day", "month", "quarter" or "year"; or several
             of these, from the coarsest to the finest, over which the budget is divided. None for
             the periods that were declared.
-        workload: what the levels' shares of the budget are chosen for: "all levels" (every level
-            counts alike), "all cells" (every cell of every level counts alike, so that the finest
-            level counts most), "totals" (the grand total), or the name of a level.
-        noise: "laplace", "gaussian" (which needs a delta), or "auto" for the less expected error.
-        whole: count weights in whole numbers, rounded down; else in small steps. Of owners with
-            more rows than count: keep so many whole ones; else each row counts for a share of one.
+        workload: what should be accurate: "all levels" (every level counts alike), "all cells"
+            (every cell of every level counts alike, so that the finest level counts most), "totals"
+            (the grand total), or the name of a level; or a `FlowWorkload`, which also says how
+            cells are counted, and what you expect in one.
         protect: whom the promise is for: "edges", "rows", or a `Protect`; None for the edges of a
             graph, or for rows as they count ("edges" of `counting="edges"`). Of an owner so many
             pairs, rows or units count, see `Rows.cells`: in all periods together, or, if
@@ -625,7 +627,8 @@ def release_flows(
 
     Raises:
         ParameterError: an option out of range; weights whose bound nobody has given (of a vertex
-            they need none).
+            they need none); noise that would hide the cells of the finest level, see
+            `FlowWorkload.expected_cell`. Nothing was spent.
         GraphError: groups of other vertices, or that can hold no pair.
         BudgetError: the budget of the store does not allow it. Nothing was spent.
         LedgerError: the store cannot be used.
@@ -653,8 +656,6 @@ def release_flows(
         delta=delta,
         by=by,
         workload=workload,
-        noise=noise,
-        whole=whole,
         protect=protect,
     )
     return execute(job, graph, store=store, seed=seed)
@@ -675,9 +676,7 @@ def flows_job(
     epsilon: float,
     delta: float = 0.0,
     by: str | Sequence[str] | None = None,
-    workload: str = ALL_LEVELS,
-    noise: str = "auto",
-    whole: bool = False,
+    workload: str | FlowWorkload = ALL_LEVELS,
     protect: str | Protect | None = None,
 ) -> Job[Flows]:
     """What `release_flows` does with these options, told beforehand. Reads the schema alone.
@@ -688,6 +687,8 @@ def flows_job(
     empty, exact = without_rows(data), exact_epsilon(epsilon)
     del data  # nothing below can reach it
     protect, reach = whom_of(empty, protect), reach_of(empty)
+    work = FlowWorkload.of(workload)
+    whole = work.whole
     sides = sides_of_groups(empty, groups)
     cells = cell_tree(empty, sides, by)
     protect.per_step(exact)  # refuses what would leave too little
@@ -706,8 +707,23 @@ def flows_job(
         )
     bound(empty)  # refuses what cannot be promised
     changes = changes_on(grid, cells, protect, reach)
-    strategy = choose_strategy(
-        cells, epsilon=exact, delta=delta, changes=changes, workload=workload, noise=noise
+    choose = partial(
+        choose_strategy,
+        cells,
+        delta=delta,
+        changes=changes,
+        workload=work.accurate,
+        noise=work.noise,
+    )
+    strategy = choose(epsilon=exact)
+    warning = noise_warning(
+        cells,
+        choose,
+        strategy,
+        epsilon=exact,
+        unit=grid.unit,
+        weighted=empty.weighted,
+        expected=work.expected_cell,
     )
     places, names = strategy.places, ("total", *cells.levels)
     built = strategy.noise.cost(delta=delta, changes=[changes[place] for place in places])
@@ -723,7 +739,7 @@ def flows_job(
         public=empty,
         bound=bound,
         parameters={
-            "workload": workload,
+            "workload": work.accurate,
             "levels": [names[p] for p in places],
             **({} if degree_bound is None else {"degree_bound": degree_bound}),
         },
@@ -744,6 +760,7 @@ def flows_job(
         finish=lambda noisy, promised, *_: Flows(
             noisy=noisy, strategy=strategy, guarantee=replace(promised, parts=parts)
         ),
+        warning=warning,
         told=lambda: (
             forecast_of(
                 cells, strategy, unit=grid.unit, epsilon=float(exact), delta=float(delta)

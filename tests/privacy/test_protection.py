@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from products import GRAPH, GROUPS, RELEASES, make
+from products import GRAPH, RELEASES, make
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning, BudgetError, ParameterError
@@ -193,7 +193,7 @@ def test_the_promise_is_for_all_of_them(name):
 
 def test_flows_of_small_groups_change_by_less_than_ten_in_squares():
     """Three pairs inside each group, nine between: 10 pairs change squares by 9^2 + 1 at most."""
-    made = gc.release_flows(GRAPH, GROUPS, delta=1e-6, noise="gaussian", **TEN)
+    made = make("flows, gaussian", **TEN)
     finest = dict(zip(made.noisy.map.places, made.noisy.changes, strict=True))[1]
     assert finest == (10, 82)
 
