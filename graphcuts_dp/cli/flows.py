@@ -190,11 +190,10 @@ def _facts(made: Flows) -> dict[str, Any]:
         "noise": made.strategy.noise.distribution,
         "shares": {names[place]: float(share) for place, share in shares},
         "levels": {
-            name: f"{len(made.groups.labels(level))} x {len(made.right_groups.labels(right))}"
-            for name, level, right in zip(
-                made.levels, made.groups.levels, made.right_groups.levels, strict=True
-            )
+            name: " x ".join(map(str, made.cells.shape(place)))
+            for place, name in enumerate(made.levels, 1)
         },
+        **({} if made.periods is None else {"periods": list(made.periods.labels())}),
         "total": str(made.total),
     }
 
