@@ -274,6 +274,19 @@ def test_whoever_comes_at_the_same_time_gets_no_period_twice(store):
     assert spent(store) == dict.fromkeys(MONTHS[:3], 1.0)
 
 
+def test_what_is_cut_off_stays_spent_on_its_periods(store):
+    use = {"kind": "flows", "parameters": {}, "cost": ONE, "guarantee": promise()}
+    with (
+        pytest.raises(KeyboardInterrupt),
+        charged(store, rows(), periods=("2026-03",), **use),
+    ):
+        raise KeyboardInterrupt
+    assert spent(store) == {"2026-03": 1.0}
+    with pytest.raises(BudgetError, match="reads 2026-03"):
+        spend(store, "2026-03")
+    spend(store, "2026-04")
+
+
 DAYS = [date(2026, 1, 1) + timedelta(day) for day in range(-2, 367)]
 
 
