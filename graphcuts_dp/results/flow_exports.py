@@ -3,24 +3,23 @@
 All of it is post-processing of the noisy sums.
 """
 
-import importlib.util
-import io
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatMatrix
-from graphcuts_dp.errors import FileFormatError, QueryError
+from graphcuts_dp.errors import QueryError
 from graphcuts_dp.files import PathLike, atomic_write, check_writable
 from graphcuts_dp.pairs.group_tables import listed
 from graphcuts_dp.pairs.groups import GroupTree
 from graphcuts_dp.pairs.vertices import Label
 from graphcuts_dp.privacy.guarantee import promise_text
 from graphcuts_dp.privacy.noise import SEEDED_WARNING
+from graphcuts_dp.results import od_tables
 from graphcuts_dp.results.flow_table import FlowTable
-from graphcuts_dp.tables.frames import made_frame
+from graphcuts_dp.tables.frames import check_parquet, made_frame, parquet_bytes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -97,21 +96,98 @@ class FlowExports(FlowTable):
             FileFormatError: the package pyarrow is not installed, a missing folder, a file that is
                 there, a full disk.
         """
-        if importlib.util.find_spec("pyarrow") is None:
-            raise FileFormatError(
-                "Parquet needs the package pyarrow: python -m pip install pyarrow; or save as .csv"
-            )
+        check_parquet()
         columns = self.columns(level, confidence=confidence, simultaneous=simultaneous)
         check_writable(path, force=force)
-        from pyarrow import parquet
-
         mark = (
             {} if self.guarantee.is_private else {"mark": [SEEDED_WARNING] * len(columns["value"])}
         )
-        packed = io.BytesIO()
-        parquet.write_table(made_frame({**columns, **mark}, "pyarrow"), packed)
+        data = parquet_bytes({**columns, **mark})
         with atomic_write(path, force=force) as handle:
-            handle.write(packed.getvalue())
+            handle.write(data)
+
+    def to_od(
+        self,
+        locations: Any = None,
+        level: str | None = None,
+        *,
+        all_cells: bool = False,
+        confidence: float = 0.95,
+        kind: Any = None,
+    ) -> Any:
+        """The flows of a level as flowmap.blue and kepler.gl read them, the largest first.
+
+        Columns: origin, dest, count and the interval low, high; where there are periods time; with
+        locations also origin_lat, origin_lng, dest_lat, dest_lng. A count is the possible number
+        that is nearest to the estimate, whole where the numbers counted are, else to two digits of
+        its error: it lies in its interval, and is not below 0. Flows without a direction have one
+        row, in either order.
+
+        Args:
+            locations: public places of the groups, in degrees: the path of a .csv or .tsv file, or
+                a table, with columns id, lat, lon, and perhaps name.
+            level: None for the finest.
+            all_cells: ask for all flows; else only those that are above 0 for sure, by intervals
+                that hold for all cells at once. Most others are noise.
+            confidence: of the intervals, all at once, in (0, 1).
+            kind: see `Graph.to_frame`.
+
+        Raises:
+            QueryError: no such level, a confidence out of range, or a group without a location.
+            FileFormatError: locations that cannot be read.
+            ParameterError: locations of another kind; see also `Graph.to_frame`.
+        """
+        places = None if locations is None else od_tables.GroupLocations.of(locations)
+        columns = od_tables.od_columns(
+            self, places, level, confidence=confidence, all_cells=all_cells
+        )
+        return made_frame(columns, kind)
+
+    def to_locations(self, locations: Any, level: str | None = None, *, kind: Any = None) -> Any:
+        """The places of the groups of a level as flowmap.blue reads them: id, name, lat, lon.
+
+        Arguments and errors as for `to_od`.
+        """
+        places = od_tables.GroupLocations.of(locations)
+        return made_frame(od_tables.location_columns(self, places, level), kind)
+
+    def write_od(
+        self,
+        path: PathLike,
+        locations: Any = None,
+        level: str | None = None,
+        *,
+        all_cells: bool = False,
+        confidence: float = 0.95,
+        force: bool = False,
+    ) -> tuple[str, ...]:
+        """Write the table of `to_od` for a map; of a seeded run with a `mark` in every row.
+
+        Args:
+            path: ending in .csv or .parquet, or in .geojson for lines between places (GeoJSON, RFC
+                7946; what passes inside a group is a point). Beside a .csv with locations, these
+                are written to NAME.locations.csv: the two sheets of flowmap.blue.
+            locations: see `to_od`; lines need them.
+            level: None for the finest.
+            all_cells: see `to_od`.
+            confidence: likewise.
+            force: replace files that are there.
+
+        Returns:
+            The paths written.
+
+        Raises:
+            QueryError, ParameterError: as `to_od`.
+            FileFormatError: another ending, no locations for lines, or locations that cannot be
+                read; the package pyarrow is not installed; a missing folder, a file that is there,
+                a full disk.
+        """
+        od_tables.od_files(path, located=locations is not None)
+        places = None if locations is None else od_tables.GroupLocations.of(locations)
+        told = od_tables.od_columns(self, places, level, confidence=confidence, all_cells=all_cells)
+        located = None if places is None else od_tables.location_columns(self, places, level)
+        seeded = not self.guarantee.is_private
+        return od_tables.write_od(path, told, located, seeded=seeded, force=force)
 
 
 def _picture(
