@@ -571,7 +571,7 @@ def bounded_graph(data: PrivateData, protection: Protect) -> AnyGraph:
         return data.bounded(protection)
     if protection.kind in ("owner", "rows"):
         raise ParameterError(
-            f"protect={protection.kind!r} needs rows: read the file with Rows.read"
+            f"protect={protection.kind!r} needs rows, not a graph: read the file with Rows.read"
         )
     return data
 

@@ -773,8 +773,8 @@ class Protect:
             if self.per_period:
                 several = "; of an owner with rows in k periods the promise holds with k epsilon"
             return (
-                f"all rows of any one owner{where}, which count for at most {self.steps:,} (added"
-                f" or removed; replacing them is two such changes); each of them: {one}{several}"
+                f"all rows of any one owner{where}, of which at most {self.steps:,} count (added or"
+                f" removed; replacing them is two such changes); each of them: {one}{several}"
             )
         return step if self.steps == 1 else f"any {self.steps:,} changes together, each: {step}"
 

@@ -36,13 +36,17 @@ def rows_of(sizes, counting="rows"):
 
 @pytest.mark.parametrize("counting", COUNTINGS)
 def test_one_owner_changes_one_count_by_one_and_no_score_by_more_than_stated(counting):
-    bounds = (1, 2, 4)
+    bounds, sizes = (1, 2, 4), range(1, 9)
+    # Owners are counted one by one, and each is in one class.
+    rows = rows_of(sizes, counting)
+    own = [-(-size // 2) if counting == "weight" else size for size in sizes]
+    assert rows.contributions().tolist() == sorted(own)
+    places = np.searchsorted(bounds, own)
+    assert class_counts(rows, bounds).tolist() == np.bincount(places, minlength=4).tolist()
     for share in (Fraction(1, 20), Fraction(1, 2), Fraction(2, 3)):
-        for others in product(range(6), repeat=2):
-            for size in range(1, 9):
-                before = class_counts(rows_of(others, counting), bounds)
-                after = class_counts(rows_of((*others, size), counting), bounds)
-                assert np.abs(after - before).sum() == 1
+        for others in product(range(3), repeat=4):  # so many owners in each class
+            for place in places:
+                before, after = np.array(others), np.array(others) + np.eye(4, dtype=int)[place]
                 change = share_scores(after, share) - share_scores(before, share)
                 assert np.abs(change).max() <= share_sensitivity(share)
 

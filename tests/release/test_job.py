@@ -89,7 +89,9 @@ def test_a_job_says_the_same_whatever_the_edges_are_and_holds_no_private_row(kin
     job = make(data)
     assert said(make(edges(kind, 0))) == said(job)
     assert job.notes
-    private = [data, *(value for value in vars(data).values() if isinstance(value, np.ndarray))]
+    parts = vars(data.held) if kind == "owned" else vars(data)
+    arrays = [each for part in parts.values() for each in (part if type(part) is tuple else [part])]
+    private = [data, *(each for each in arrays if isinstance(each, np.ndarray))]
     assert private[1:]
     held = reachable(job)
     assert not {id(each) for each in private} & set(held)

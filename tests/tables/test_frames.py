@@ -29,6 +29,7 @@ def test_every_kind_comes_in_and_goes_out(kind):
         KINDS[kind](CALLS),
         columns=gc.Columns(source="caller", target="callee", owner="caller"),
         vertices=graph.vertices,
+        counting="edges",
     )
     assert bounded(rows, 1) == gc.Graph.of(zip(*list(CALLS.values())[:2], strict=True))
 
