@@ -69,7 +69,7 @@ _BOUNDED: dict[str, Protected] = {"row": "rows", "owner": "owner", "vertex": "ve
 def _protected(guarantee: PrivacyGuarantee) -> tuple[int, Protected]:
     """How many, and of what kind."""
     found = re.fullmatch(
-        r"([\d,]+) (edges?|row|owner|vertex|person|people)(?: in one period)?", guarantee.protects
+        r"([\d,]+) (edges?|row|owner|vertex|person|people)(?: in one \w+)?", guarantee.protects
     )
     if found is None:
         raise ValueError("an unknown protection")

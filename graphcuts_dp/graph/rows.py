@@ -84,6 +84,7 @@ class Rows:
         owner_is_tail: public: whether the owner of a row is its first end.
         data: public: the name that the rows are known by where they stay in an engine; or None.
         held: the rows, where they are in memory. Private.
+        period_column: public: the name or number of the column that tells the period.
     """
 
     space: Space
@@ -94,6 +95,7 @@ class Rows:
     owner_is_tail: bool = False
     data: str | None = None
     held: Held | None = field(default=None, repr=False)
+    period_column: str = ""
     _source: Any = field(default=None, repr=False)  # an `Engine` or a table; None of no rows
     _columns: Columns = field(default_factory=Columns, repr=False)
 
@@ -221,9 +223,11 @@ class Rows:
             periods=None if named is None or periods is None else _period_numbers(named, periods),
             weights=parts.weights,
         )
-        return cls.holding(
+        found = cls.holding(
             space, held, counting=counting, unit=unit, periods=periods, owner_is_tail=tail
         )
+        column = "" if periods is None else str(columns.period)
+        return replace(found, period_column=column)
 
     @classmethod
     def holding(
@@ -308,6 +312,7 @@ class Rows:
             owned=columns.owner is not None,
             owner_is_tail=tail,
             data=data,
+            period_column="" if periods is None else str(columns.period),
             _source=source,
             _columns=replace(columns, owner=columns.source) if tail else columns,
         )
@@ -338,6 +343,12 @@ class Rows:
     def what(self) -> str:
         """Public: what the bound on an owner counts: "pairs", "rows" or "units of weight"."""
         return _UNIT_NAMES[self.counting]
+
+    def protects(self, protection: Protect) -> str:
+        """Public: whom a promise protects, in few words; in one period where it is for one."""
+        if self.periods is None or not (protection.per_period or protection.kind == "edges"):
+            return str(protection)
+        return f"{replace(protection, per_period=False)} in one {self.periods.by}"
 
     def shape_of_cells(self, *, loops: bool = True, per_period: bool = False) -> engine.Shape:
         """Public: which columns are what, and how what they count is bounded."""

@@ -206,7 +206,8 @@ def data_schema(data: PrivateData) -> dict[str, Any]:
         "directed": isinstance(data.space, Arcs),
     }
     if isinstance(data, Rows):
-        own = {"kind": "rows", "counting": data.counting, "unit": data.unit}
+        own: dict[str, Any] = {"kind": "rows", "counting": data.counting, "unit": data.unit}
+        own["period"] = data.period_column
         return schema | own
     cap = data.weight_cap
     finite = None if cap is None or math.isinf(cap) else cap

@@ -1,6 +1,7 @@
 """What a release measures of a private graph: all noise is drawn here, and epsilon spent on it."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 
@@ -195,10 +196,13 @@ def promise(
         public += " and the weight cap"
     if protect.degree_bound is not None:
         public += " and the degree bound"
+    rows = isinstance(graph, Rows) and graph.weighted
     step = PrivacyGuarantee(
         epsilon=cost.epsilon,
         delta=cost.delta,
-        neighbours=hidden_change(
+        neighbours="one row, or unit of weight, more or less"
+        if rows
+        else hidden_change(
             weighted=graph.weighted,
             weight_cap=cap,
             directed=isinstance(graph.space, Arcs),
@@ -207,7 +211,10 @@ def promise(
         seed=seed,
         parts=parts,
     )
-    return protect.promise(step, cost)
+    found = protect.promise(step, cost)
+    if isinstance(graph, Rows) and graph.periods is not None:
+        found = replace(found, protects=graph.protects(protect))
+    return found
 
 
 def least_distribution(

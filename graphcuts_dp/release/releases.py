@@ -693,7 +693,9 @@ def flows_job(
     cells = cell_tree(empty, sides, by)
     protect.per_step(exact)  # refuses what would leave too little
     if isinstance(empty, Rows):
-        whole = whole or empty.counting == "edges"
+        # Rows that are not scaled down lose nothing by whole steps.
+        scaled = protect.kind == "owner" and empty.counting != "edges"
+        whole = whole or not (scaled or empty.counting == "weight")
         bound: Callable[[Any], Any] = partial(counted_rows, protection=protect, whole=whole, by=by)
         grid = grid_of_rows(whole=whole)
     else:
@@ -745,6 +747,7 @@ def flows_job(
         },
         cost=cost,
         guarantee=guarantee,
+        periods=empty.periods.labels if isinstance(empty, Rows) and empty.periods else None,
         measure=lambda private, source, _: measure_cells(
             private,
             sides,

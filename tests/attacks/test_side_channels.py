@@ -25,7 +25,6 @@ import pytest
 import scipy.sparse as sp
 from command_runs import run_line
 from helpers import StandingClock
-from rows_in_memory import rows_in_memory
 
 import graphcuts_dp as gc
 from graphcuts_dp.cli import main
@@ -45,6 +44,7 @@ from graphcuts_dp.session.queries import EdgeCounter
 from graphcuts_dp.session.session import session_of
 from tests.audits.public_names import public_names
 from tests.audits.registry import READS_NO_DATA
+from tests.audits.rows_in_memory import rows_in_memory
 
 learn = gc.release_iteratively
 

@@ -38,7 +38,7 @@ from tests.audits.losses import (
     side_by_side,
     softmax,
 )
-from tests.rows_in_memory import bounded, rows_in_memory
+from tests.audits.rows_in_memory import bounded, rows_in_memory
 
 _N = 4
 _PAIRS = tuple((u, v) for u in range(_N) for v in range(u))

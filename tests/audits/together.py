@@ -36,8 +36,8 @@ from tests.audits.base import Audit, Enumerated, Sampled, audited
 from tests.audits.calibrations import calibrated, transcripts_of
 from tests.audits.graphs import EMPTY, one_more, quietly, seed_of
 from tests.audits.offline import LOOSE, rounds_of, tuned
+from tests.audits.rows_in_memory import bounded, rows_in_memory
 from tests.audits.sessions import LEARNERS, UNIVERSE, ByHand, Kind, transcript
-from tests.rows_in_memory import bounded, rows_in_memory
 
 Run = Callable[[Any], FloatVector]
 Start = Callable[[int, float, EntropySource], Run]

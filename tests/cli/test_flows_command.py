@@ -43,7 +43,16 @@ COLUMNS = ("--groups-columns", "levels=site/unit")
 UNITS = (*BASE, "--groups-columns", "levels=unit")
 OWNED = ("--columns", "owner=patient,source=a,target=b", "--protect", "owner:at-most=4")
 OWNERS = ("flows", "visits.csv", "staff.csv", "flows.csv", *PROMISE, *COLUMNS)
-TABLE = ("flows", "visits.csv", *PROMISE, *OWNED[:2], "--counting", "edges", "--contributions", "table")
+TABLE = (
+    "flows",
+    "visits.csv",
+    *PROMISE,
+    *OWNED[:2],
+    "--counting",
+    "edges",
+    "--contributions",
+    "table",
+)
 
 
 def test_table_and_receipt(done, refused, tmp_path):

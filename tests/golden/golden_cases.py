@@ -25,7 +25,6 @@ from golden_facts import (
     promise,
     reply,
 )
-from rows_in_memory import bounded
 
 import graphcuts_dp as gc
 from graphcuts_dp.estimate.noisy_matrix import NOISES
@@ -41,6 +40,7 @@ from graphcuts_dp.session.session import session_of
 from graphcuts_dp.session.terms import METHODS
 from graphcuts_dp.synth.methods import FIT_NAMES
 from scripts.benchmark.baselines import BASELINES
+from tests.audits.rows_in_memory import bounded
 
 learn = gc.release_iteratively
 

@@ -5,13 +5,13 @@ from itertools import combinations_with_replacement, product
 
 import numpy as np
 import pytest
-from rows_in_memory import bounded, rows_in_memory
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.engine import MOST
 from graphcuts_dp.graph.rows import COUNTINGS
 from graphcuts_dp.pairs.vertices import Arcs, VertexSet
+from tests.audits.rows_in_memory import bounded, rows_in_memory
 
 N = 3
 EDGES = [(0, 1), (0, 2), (1, 2)]

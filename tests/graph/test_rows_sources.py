@@ -8,7 +8,6 @@ import pyarrow as pa
 import pytest
 from helpers import owned_flat, read_owned_flat
 from pyarrow import parquet
-from rows_in_memory import bounded
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
@@ -16,6 +15,7 @@ from graphcuts_dp.graph.assemble import Options, listed
 from graphcuts_dp.graph.files import read_raw
 from graphcuts_dp.graph.rows import COUNTINGS
 from graphcuts_dp.graph.sources import rows_of
+from tests.audits.rows_in_memory import bounded
 
 VISITS = "patient,hospital,referred,cost\nann,A,B,2.5\nann,B,A,1\nbob,A,C,7\nbob,A,C,0.2\n"
 PLACES = ["A", "B", "C"]

@@ -10,7 +10,6 @@ import pytest
 from helpers import read_flat, read_owned_flat
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rows_in_memory import rows_in_memory
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import BudgetError, LedgerError, ParameterError
@@ -28,6 +27,7 @@ from graphcuts_dp.ledger.uses import charged
 from graphcuts_dp.pairs.vertices import Arcs, VertexSet
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.session.session import session_of
+from tests.audits.rows_in_memory import rows_in_memory
 
 KEY = bytes(range(32))
 NAMES = ["ann", "bob", "cat", "dan", "eve", "7"]

@@ -8,7 +8,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from rows_in_memory import rows_in_memory
 
 import graphcuts_dp as gc
 from graphcuts_dp.graph.grid import Grid
@@ -27,6 +26,7 @@ from graphcuts_dp.privacy.distributions import ValueNoise
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.privacy.noise import SeededEntropy, sample_discrete_laplace
 from graphcuts_dp.release.measuring import sparse_distribution
+from tests.audits.rows_in_memory import rows_in_memory
 
 EPSILON = Fraction(1, 50)  # noise of about 70 and more: that it is 0 by chance is rare
 pytestmark = pytest.mark.parametrize("seed", range(3))

@@ -5,7 +5,6 @@ from itertools import combinations_with_replacement, product
 
 import numpy as np
 import pytest
-from rows_in_memory import bounded, rows_in_memory
 
 from graphcuts_dp.estimate.measurement import Reach, cell_changes
 from graphcuts_dp.graph.adjacency import on_space
@@ -16,6 +15,7 @@ from graphcuts_dp.pairs.cells import CellTree
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.vertices import Arcs, VertexSet, vertex_sets
 from graphcuts_dp.privacy.guarantee import Protect
+from tests.audits.rows_in_memory import bounded, rows_in_memory
 
 GROUPS = ([0, 0, 1, 1], [0, 0, 0, 1], [0, 1, 2, 2])
 SPACES = {

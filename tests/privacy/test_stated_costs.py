@@ -15,7 +15,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from products import GRAPH, make
-from rows_in_memory import rows_in_memory
 
 import graphcuts_dp as gc
 from graphcuts_dp.distances import counts, learner
@@ -51,6 +50,7 @@ from graphcuts_dp.session.plain import BinaryAnswers, PerQueryNoise
 from graphcuts_dp.session.terms import METHODS, SessionTerms
 from scripts.figures.gaussian_rank_one import GaussianRankOne
 from tests.audits.registry import _PRODUCTS
+from tests.audits.rows_in_memory import rows_in_memory
 
 learn = gc.release_iteratively
 

@@ -6,7 +6,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from rows_in_memory import bounded, rows_in_memory
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import BudgetError, ParameterError
@@ -15,6 +14,7 @@ from graphcuts_dp.graph.rows import COUNTINGS
 from graphcuts_dp.measure.statistics import class_counts, share_scores, share_sensitivity
 from graphcuts_dp.planning import plan_bounds
 from graphcuts_dp.release.contributions import choose_bound, release_contributions
+from tests.audits.rows_in_memory import bounded, rows_in_memory
 
 N = 40
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from rows_in_memory import rows_in_memory
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning, GraphError, ParameterError
@@ -13,6 +12,7 @@ from graphcuts_dp.privacy import noise
 from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release.job import execute
 from graphcuts_dp.release.releases import flows_job, graph_job
+from tests.audits.rows_in_memory import rows_in_memory
 
 N = 40
 OWNER = gc.Protect.owner(at_most=3)

@@ -4,12 +4,12 @@ from functools import partial
 
 import numpy as np
 import pytest
-from rows_in_memory import bounded, rows_in_memory
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import BudgetError, LedgerError, ParameterError
 from graphcuts_dp.graph.rows import COUNTINGS
 from graphcuts_dp.session.session import session_of
+from tests.audits.rows_in_memory import bounded, rows_in_memory
 
 N = 12
 THREE = gc.Protect.owner(at_most=3)

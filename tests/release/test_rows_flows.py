@@ -127,7 +127,9 @@ def test_an_owner_counts_for_at_most_so_much(counting, whole):
     frame = trips()
     rows = rows_of(frame, counting=counting, owner=True)
     owner = gc.Protect.owner(at_most=3)
-    flows = gc.release_flows(rows, GROUPS, protect=owner, workload=gc.FlowWorkload(whole=whole), **NEARLY_NOTHING)
+    flows = gc.release_flows(
+        rows, GROUPS, protect=owner, workload=gc.FlowWorkload(whole=whole), **NEARLY_NOTHING
+    )
     declared = frame[frame["when"].str[:7].isin(MONTHS)]
     most = 3 * declared["who"].nunique()
     assert flows.total.value < most + 40
@@ -136,7 +138,9 @@ def test_an_owner_counts_for_at_most_so_much(counting, whole):
         assert flows.total.value > most - 40
     assert flows.guarantee.protects == "1 owner"
     each = gc.Protect.owner(at_most=3, per_period=True)
-    more = gc.release_flows(rows, GROUPS, protect=each, workload=gc.FlowWorkload(whole=whole), **NEARLY_NOTHING)
+    more = gc.release_flows(
+        rows, GROUPS, protect=each, workload=gc.FlowWorkload(whole=whole), **NEARLY_NOTHING
+    )
     assert more.guarantee.protects == "1 owner in one period"
     assert "k epsilon" in more.guarantee.neighbours
     if counting != "edges":

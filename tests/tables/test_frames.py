@@ -4,11 +4,11 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from rows_in_memory import bounded
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.tables import frames
+from tests.audits.rows_in_memory import bounded
 
 KINDS = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
 CALLS = {"caller": ["ann", "bob"], "callee": ["bob", "eve"], "minutes": [2.0, 3.5]}
