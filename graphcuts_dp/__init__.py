@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from graphcuts_dp.estimate.answers import CutAnswer as CutAnswer
     from graphcuts_dp.estimate.consistency import RoundedFlows as RoundedFlows
     from graphcuts_dp.estimate.noisy_contributions import Contributions as Contributions
+    from graphcuts_dp.estimate.strategy import FlowWorkload
     from graphcuts_dp.evaluation.cut_error import cut_errors
     from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph, read_graph
     from graphcuts_dp.graph.owned_rows import OwnedRows
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from graphcuts_dp.pairs.graph_queries import Query
     from graphcuts_dp.pairs.groups import Groups
     from graphcuts_dp.pairs.groups import GroupTree as GroupTree
+    from graphcuts_dp.pairs.periods import Periods
     from graphcuts_dp.pairs.queries import CutQuery, answer_all
     from graphcuts_dp.pairs.vertices import VertexSet
     from graphcuts_dp.planning.planner import Plan, plan
@@ -82,6 +84,7 @@ _HOMES = {
     "estimate.consistency": ("RoundedFlows",),
     "estimate.noisy_contributions": ("Contributions",),
     "estimate.answers": ("CutAnswer",),
+    "estimate.strategy": ("FlowWorkload",),
     "evaluation.cut_error": ("cut_errors",),
     "graph.adjacency": ("BipartiteGraph", "DirectedGraph", "Graph", "read_graph"),
     "graph.owned_rows": ("OwnedRows",),
@@ -94,6 +97,7 @@ _HOMES = {
     "offline.release": ("IterativeRelease",),
     "pairs.graph_queries": ("Query",),
     "pairs.groups": ("GroupTree", "Groups"),
+    "pairs.periods": ("Periods",),
     "pairs.queries": ("CutQuery", "answer_all"),
     "pairs.vertices": ("VertexSet",),
     "planning.planner": ("Plan", "plan"),
@@ -141,6 +145,7 @@ __all__ = [
     "CutQuery",
     "DirectedGraph",
     "Fitting",
+    "FlowWorkload",
     "Flows",
     "FriezeKannan",
     "Game",
@@ -152,6 +157,7 @@ __all__ = [
     "MultiplicativeWeights",
     "Net",
     "OwnedRows",
+    "Periods",
     "Plan",
     "PrivacyGuarantee",
     "Protect",

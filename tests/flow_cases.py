@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from graphcuts_dp.pairs.groups import CellTree, Groups
+from graphcuts_dp.pairs.cells import CellTree
+from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.vertices import VertexSet
 
 

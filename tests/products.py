@@ -11,6 +11,7 @@ import graphcuts_dp as gc
 GRAPH = gc.Graph([0, 0, 1, 3], [1, 2, 2, 4], vertices=6)
 RATINGS = gc.BipartiteGraph([0, 1, 2], [1, 1, 0], left=3, right=2)
 GROUPS = gc.Groups(GRAPH.vertices, {"part": list("aaabbb")})
+SMALL = {"workload": gc.FlowWorkload(expected_cell=0)}  # noise may hide what so few vertices have
 MAP = gc.distances.Metric.path(5)
 PEOPLE = gc.distances.Locations(MAP, [2, 0, 0, 1, 0])
 
@@ -24,10 +25,10 @@ PRODUCTS = {
     "auto": ("release", gc.release_graph, (GRAPH,), {}),
     "groups": ("release", gc.release_graph, (GRAPH,), {"groups": GROUPS}),
     "sparse": ("release", gc.release_graph, (GRAPH,), {"mechanism": "sparse"}),
-    "flows": ("flows", gc.release_flows, (GRAPH, GROUPS), {}),
+    "flows": ("flows", gc.release_flows, (GRAPH, GROUPS), SMALL),
     "flows, gaussian": (
         *("flows", gc.release_flows, (GRAPH, GROUPS)),
-        {"noise": "gaussian"} | _DELTA,
+        {"workload": gc.FlowWorkload(noise="gaussian", expected_cell=0)} | _DELTA,
     ),
     **{
         name: ("release-iteratively", _LEARN, data, {"construction": construction} | options)

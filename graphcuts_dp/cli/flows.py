@@ -21,7 +21,7 @@ from graphcuts_dp.cli.reading import (
 from graphcuts_dp.cli.release import carry_out, released
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_contributions import check_bounds
-from graphcuts_dp.estimate.strategy import ALL_LEVELS, NOISES
+from graphcuts_dp.estimate.strategy import FlowWorkload
 from graphcuts_dp.graph.owned_rows import OwnedRows
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.options import check, option
@@ -120,12 +120,7 @@ def flows(
     ),
     protect: Protect = WHOM,
     delta: float = options.DELTA,
-    workload: str = option(
-        ALL_LEVELS,
-        help='What should be accurate: "all levels", "all cells", totals, or one level by name.',
-    ),
-    noise: str = option("auto", help="Distribution of the noise.", choices=tuple(NOISES)),
-    whole: bool = option(False, help="Round weights down to whole numbers."),
+    workload: FlowWorkload,
     contributions: BoundTable | BoundChoice | None = option(
         None,
         help="Instead of flows: how many rows owners have, and which bound on it to take.",
@@ -179,8 +174,6 @@ def flows(
         epsilon=epsilon,
         delta=delta,
         workload=workload,
-        noise=noise,
-        whole=whole,
         protect=protect,
     )
     made = carry_out(job, private, store=store, seed=seed)
@@ -197,11 +190,10 @@ def _facts(made: Flows) -> dict[str, Any]:
         "noise": made.strategy.noise.distribution,
         "shares": {names[place]: float(share) for place, share in shares},
         "levels": {
-            name: f"{len(made.groups.labels(level))} x {len(made.right_groups.labels(right))}"
-            for name, level, right in zip(
-                made.levels, made.groups.levels, made.right_groups.levels, strict=True
-            )
+            name: " x ".join(map(str, made.cells.shape(place)))
+            for place, name in enumerate(made.levels, 1)
         },
+        **({} if made.periods is None else {"periods": list(made.periods.labels())}),
         "total": str(made.total),
     }
 

@@ -13,7 +13,7 @@ From these unbiased tables come whole, non-negative ones, rounded from the top d
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -21,8 +21,7 @@ import numpy as np
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.estimate.measurement import CellSums, Measurement
-from graphcuts_dp.pairs.groups import CellTree
-from graphcuts_dp.pairs.vertices import Label
+from graphcuts_dp.pairs.cells import CellTree, Picked
 
 Values = list[FloatVector]  # for each place, a number for each cell
 
@@ -239,32 +238,38 @@ class RoundedFlows:
         cells: the public cells.
         counts: for place 0 (everything) and each level, the number of steps in each cell, shape
             (cells,), within 0 and what its pairs can weigh.
-        unit: weight of a step; 1 for graphs without weights.
+        unit: weight of a step; 1 for graphs without weights, and where steps are parts of a row.
     """
 
     cells: CellTree
     counts: Values
     unit: float
 
-    def values(self, level: str | None = None) -> FloatMatrix:
+    def values(self, level: str | None = None, period: str | None = None) -> FloatMatrix:
         """The cells of a level as a matrix, in units of weight; see `Flows.values`.
 
         Raises:
-            QueryError: no such level.
+            QueryError: no such level or period.
         """
         place = self.cells.place(level)
-        return self.cells.matrix(place, self.counts[place] * self.unit)
+        counts = self.cells.summed(place, self.counts[place], period)
+        return self.cells.matrix(place, counts * self.unit)
 
     def between(
-        self, a: Label | Iterable[Label], b: Label | Iterable[Label], level: str | None = None
+        self,
+        a: Picked,
+        b: Picked,
+        level: str | None = None,
+        *,
+        period: Picked | None = None,
     ) -> float:
         """What passes between two groups or unions of groups; see `Flows.between`.
 
         Raises:
-            QueryError: no such level or group.
+            QueryError: no such level, group or period.
         """
         place = self.cells.place(level)
-        picked = self.cells.picked(place, a, b)
+        picked = self.cells.picked(place, a, b, period)
         return float(self.counts[place][picked].sum() * self.unit)
 
 
@@ -278,14 +283,15 @@ def rounded_cells(
         fit: of its least squares.
         estimates: of all cells, in units of weight.
     """
-    cells = noisy.map.tree
-    room = math.inf if noisy.map.weight_cap is None else noisy.map.weight_cap // noisy.unit
+    cells, cap = noisy.map.tree, noisy.map.weight_cap
+    unit = noisy.unit if noisy.map.rounding == "pairs" else max(noisy.unit, 1.0)
+    room = math.inf if cap is None else cap // unit
     most: Values = [np.asarray(cells.pairs(place) * room) for place in range(cells.depth)]
-    counts: Values = [np.clip(np.rint(estimates[0] / noisy.unit), 0, most[0])]
+    counts: Values = [np.clip(np.rint(estimates[0] / unit), 0, most[0])]
     for place in range(1, cells.depth):
-        wanted = estimates[place] / noisy.unit
+        wanted = estimates[place] / unit
         counts.append(_shared(cells, place, wanted, fit.freedom[place], counts[-1], most[place]))
-    return RoundedFlows(cells=cells, counts=counts, unit=noisy.unit)
+    return RoundedFlows(cells=cells, counts=counts, unit=unit)
 
 
 def _shared(

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import chain
-from typing import Any, Generic, Self, TypeVar, final
+from typing import Any, Generic, Literal, Self, TypeVar, final, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,8 @@ from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
 from graphcuts_dp.estimate.sparse_model import KeptEdges
-from graphcuts_dp.pairs.groups import CellTree, GroupNames, Groups, GroupTree
+from graphcuts_dp.pairs.cells import CellTree
+from graphcuts_dp.pairs.groups import GroupNames, Groups, GroupTree
 from graphcuts_dp.pairs.vertices import Space, vertex_sets
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.distributions import TwoSidedGeometric
@@ -30,6 +31,7 @@ from graphcuts_dp.privacy.guarantee import EDGE, PrivacyGuarantee, Protect
 from graphcuts_dp.privacy.level_noise import Change, LevelNoise
 
 _Arrays = dict[str, npt.NDArray[Any]]
+Rounding = Literal["pairs", "none"]
 
 
 @final
@@ -84,6 +86,8 @@ class CellSums:
         whole: whether sums are of whole numbers: of edges, or of weights that were rounded down.
         degree_bound: None, or D of bounded sums: those of the finest level are f_D of
             `graph.bounded_cuts`, each for itself, and others are sums of these.
+        rounding: of sums that are not whole: "pairs" if the weight of each pair was rounded down to
+            steps, "none" if the table that is promised is itself counted in steps.
     """
 
     tree: CellTree
@@ -93,6 +97,11 @@ class CellSums:
     weighted: bool
     whole: bool
     degree_bound: int | None = None
+    rounding: Rounding = "pairs"
+
+    def __post_init__(self) -> None:
+        if self.tree.apart and 0 in self.places:
+            raise ValueError("periods that stand for themselves have no common sum")
 
     @property
     def ends(self) -> tuple[IntVector, IntVector]:
@@ -224,7 +233,9 @@ class Measurement(Generic[K]):
             tree, codes = plain.pop("tree"), plain.pop("codes") or ()
             fields["rows"] = tree.rows.to_dict()
             fields["columns"] = None if tree.one_set else tree.columns.to_dict()
-            fields |= {**plain, "places": list(self.map.places), "directed": tree.directed}
+            fields["periods"] = None if tree.periods is None else tree.periods.to_dict()
+            kind = {"directed": tree.directed, "loops": tree.loops}
+            fields |= {**plain, "places": list(self.map.places), **kind}
             arrays |= {
                 f"codes {side}": each
                 for side, each in enumerate(codes[:1] if tree.symmetric else codes)
@@ -266,13 +277,14 @@ class Measurement(Generic[K]):
 
 
 def _cells(fields: Mapping[str, Any], codes: list[IntVector]) -> CellSums:
-    rows, columns = (
+    rows, columns, periods = (
         None if fields[side] is None else GroupTree.from_dict(fields[side])
-        for side in ("rows", "columns")
+        for side in ("rows", "columns", "periods")
     )
     if rows is None:
         raise ValueError("there are no groups")
-    tree = CellTree(rows, columns, directed=bool(fields["directed"]))
+    directed, loops = bool(fields["directed"]), bool(fields["loops"])
+    tree = CellTree(rows, columns, directed=directed, periods=periods, loops=loops)
     places = tuple(int(place) for place in fields["places"])
     if not places or places[-1] != tree.depth - 1:
         raise ValueError("the finest level was not measured")
@@ -280,6 +292,9 @@ def _cells(fields: Mapping[str, Any], codes: list[IntVector]) -> CellSums:
         if not np.array_equal(np.bincount(own, minlength=len(side.sizes())), side.sizes()):
             raise ValueError("the groups have other sizes")
     cap, bound = fields["weight_cap"], fields["degree_bound"]
+    rounding = fields["rounding"]
+    if rounding not in get_args(Rounding):
+        raise ValueError("no such rounding")
     return CellSums(
         tree=tree,
         places=places,
@@ -288,6 +303,7 @@ def _cells(fields: Mapping[str, Any], codes: list[IntVector]) -> CellSums:
         weighted=bool(fields["weighted"]),
         whole=bool(fields["whole"]),
         degree_bound=None if bound is None else int(bound),
+        rounding=rounding,
     )
 
 
@@ -408,6 +424,10 @@ def bounded_changes(cells: CellTree, *, bound: int, largest: int | None = 1) -> 
         over its cells, in steps and squared steps, for any two graphs that differ in the edges at
         one vertex.
 
+    Raises:
+        ParameterError: cells of several periods, or with pairs of a vertex and itself: bounded
+            sums are of one graph without them.
+
     Proof. Let v be in group A of the finest level. An edge at v lies in a cell (A, B), or (B, A),
     and all other cells are those of G - v. In a cell the sums of G and of G' lie both between that
     of G - v, and that plus min(D, d), where d is what v can have there at most: the cap times the
@@ -418,6 +438,11 @@ def bounded_changes(cells: CellTree, *, bound: int, largest: int | None = 1) -> 
     Of all groups A the largest sums count. None of it is too much: a vertex that gets all edges, or
     loses them, changes all these sums at once and in one direction.
     """
+    if cells.periods is not None or cells.loops:
+        raise ParameterError(
+            "protect='vertex' is for one graph, without periods and without edges from a vertex to "
+            "itself: leave periods out, or protect owners"
+        )
     found: list[Change] = []
     groups, numbers, change = _incidences(cells, bound, largest)
     for place in range(cells.depth - 1, -1, -1):
@@ -484,16 +509,17 @@ def cell_changes(
 ) -> tuple[Change, ...]:
     """The largest changes of the cells of each place between neighbours. From public numbers.
 
-    One step changes one pair, which lies in exactly one cell of each place, by s, the
-    sensitivity. Of k steps, the cells of a place change by k s together; squared, by most where as
-    many as possible fall into one cell. Where weights are bounded, a cell of p pairs changes by p s
-    at most: the sum of squares is convex, so it is largest where the largest cells are full, one
-    after the other, and all others do not change. The same holds of the rows of an owner who
-    changes a pair by one at most. If all of them begin at one vertex v, of group g, they lie in the
-    cells of g, and in that of g and h there are as many of their pairs as h has vertices, but for v
-    itself. Of all v, the one of the smallest group leaves the largest groups whole, so that none
-    has more room in the j largest cells, for any j. All edges of a vertex change bounded sums by
-    what `bounded_changes` says.
+    One step changes one pair in one period, which lies in exactly one cell of each place, by s, the
+    sensitivity. Of k steps, all periods together, the cells of a place change by k s together;
+    squared, by most where as many as possible fall into one cell. Where weights are bounded, a cell
+    of p pairs changes by p s at most, p counting a pair once for each period that the cell holds:
+    the sum of squares is convex, so it is largest where the largest cells are full, one after the
+    other, and all others do not change. The same holds of the rows of an owner who changes a pair
+    by one at most. If all of them begin at one vertex v, of group g, they lie in the cells of g,
+    and in that of g and h there are as many of their pairs as h has vertices, but for v itself
+    (unless it can be joined to itself), in each period. Of all v, the one of the smallest group
+    leaves the largest groups whole, so that none has more room in the j largest cells, for any j.
+    All edges of a vertex change bounded sums by what `bounded_changes` says.
 
     Args:
         cells: the public cells.
@@ -525,10 +551,11 @@ def cell_changes(
 def _room_of_one(cells: CellTree, place: int) -> IntVector:
     """How many pairs of one vertex of the rows there are in each of its cells, at most."""
     tree = cells.columns
-    sizes = np.sort(tree.sizes(tree.levels[place - 1]) if place else np.array([tree.n]))
-    if cells.one_set:
+    sizes = np.sort(tree.sizes(cells.names(place)[1]) if place else np.array([tree.n]))
+    if cells.one_set and not cells.loops:
         sizes[0] -= 1
-    return sizes
+    found: IntVector = np.outer(cells.lengths(place), sizes).ravel()
+    return found
 
 
 def largest_squares(room: IntVector, total: int) -> int:

@@ -19,9 +19,11 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.consistency import LeastSquares
 from graphcuts_dp.estimate.measurement import cell_changes, place_variances
 from graphcuts_dp.estimate.tails import error_radii
-from graphcuts_dp.pairs.groups import CellTree, GroupTree
+from graphcuts_dp.options import check, option
+from graphcuts_dp.pairs.cells import CellTree
+from graphcuts_dp.pairs.groups import GroupTree
 from graphcuts_dp.privacy.composition import as_stored, zcdp_rho
-from graphcuts_dp.privacy.guarantee import Protect, exact_epsilon
+from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, Protect, exact_epsilon
 from graphcuts_dp.privacy.level_noise import Change, DistributionPair, LevelNoise
 
 ALL_CELLS, ALL_LEVELS, TOTALS = "all cells", "all levels", "totals"
@@ -29,6 +31,62 @@ NOISES = ("auto", "laplace", "gaussian")
 _PARTS = 128  # shares are whole multiples of one over this
 _LEAST = 13  # parts for the finest level, so that every cell has an estimate: a tenth
 _SCALE = 2**47  # of the noise, in steps: 64-bit integers hold it
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class FlowWorkload:
+    """What a table of flows is for, and how its cells are counted. Public.
+
+    Where `release_flows` takes one, a string stands for one that says what should be accurate.
+
+    Attributes:
+        accurate: what the levels' shares of the budget are chosen for: "all levels" (every level
+            counts alike), "all cells" (every cell of every level counts alike, so that the finest
+            level counts most), "totals" (the grand total), or the name of a level.
+        noise: "laplace", "gaussian" (which needs a delta), or "auto" for the less expected error.
+        whole: count weights in whole numbers, rounded down; else in small steps.
+        expected_cell: about what a cell of the finest level holds, a public guess: a release whose
+            noise is above it is refused, before anything is paid. None: one of a graph without
+            weights is refused where most of these cells cannot hold as many edges as the noise; 0
+            releases it all the same, with a warning.
+
+    Raises:
+        ParameterError: an option out of range.
+
+    Examples:
+        >>> club, groups = gc.datasets.load("karate"), gc.datasets.load_groups("karate")
+        >>> work = gc.FlowWorkload(accurate="totals", expected_cell=20)
+        >>> flows = gc.release_flows(club, groups, epsilon=1.0, workload=work)
+    """
+
+    accurate: str = option(
+        ALL_LEVELS,
+        flag="--workload",
+        help='What should be accurate: "all levels", "all cells", totals, or one level by name.',
+    )
+    noise: str = option("auto", help="Distribution of the noise.", choices=NOISES)
+    whole: bool = option(False, help="Round weights down to whole numbers.")
+    expected_cell: float | None = option(
+        None,
+        help="About what a cell of the finest level holds, a public guess: refuse the release where"
+        " noise is above it. 0 releases also where noise hides every cell.",
+        least=0,
+    )
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    @classmethod
+    def of(cls, given: "str | FlowWorkload") -> "FlowWorkload":
+        """From what users pass.
+
+        Raises:
+            ParameterError: something else.
+        """
+        if not isinstance(given, str | FlowWorkload):
+            raise ParameterError(f"workload is a name or a FlowWorkload, not {given!r:.60}")
+        return cls(accurate=given) if isinstance(given, str) else given
 
 
 @final
@@ -73,7 +131,8 @@ def choose_strategy(
     starts: the finest level alone, all levels alike, and the levels of the workload. (For Gaussian
     noise the problem is convex in the shares; for Laplace noise it is not, hence the starts.) The
     finest level gets at least a tenth, so that every cell has an estimate. With delta > 0 the
-    better of both noises.
+    better of both noises. Of several coarsest periods each stands for itself: the grand total is
+    not measured, but the sum of what each of them tells.
 
     Args:
         cells: the public cells.
@@ -96,7 +155,11 @@ def choose_strategy(
     if max(change[0] for change in changes) * _PARTS / exact > _SCALE:
         raise ParameterError("epsilon is too small for weights of this cap")
     wanted = _workload(cells, workload)
+    times = 1  # so many periods are alike, and one of them tells all
+    if cells.alike:
+        times, cells = len(cells.lengths(1)), cells.of_period()
     shape = _Shape.of(cells)
+    first = 1 if times > 1 or cells.apart else 0
     found = []
     for kind in _kinds(noise, delta):
         budget = exact
@@ -111,7 +174,7 @@ def choose_strategy(
             means = shape.mean_variances(place_variances(noise, places, cells.depth))
             return float(means @ wanted)
 
-        least, parts = _best_parts(value, wanted)
+        least, parts = _best_parts(value, wanted, first)
         found.append((least, kind, budget, parts))
     _, kind, budget, parts = min(found, key=lambda each: each[0])
     chosen_noise, places = _noise(kind, budget, changes, parts)
@@ -121,7 +184,7 @@ def choose_strategy(
         places=places,
         shares=tuple(Fraction(parts[p], _PARTS) for p in places),
         noise=chosen_noise,
-        deviations=tuple(math.sqrt(mean) for mean in means),
+        deviations=tuple(math.sqrt(mean) for mean in (means[0] * times, *means[1:])),
     )
 
 
@@ -209,14 +272,14 @@ class _Shape:
 
 
 def _best_parts(
-    value: Callable[[tuple[int, ...]], float], wanted: FloatVector
+    value: Callable[[tuple[int, ...]], float], wanted: FloatVector, first: int
 ) -> tuple[float, tuple[int, ...]]:
-    """The least value of a search from several starts, and the parts of each place."""
+    """The least value of a search from several starts, and the parts of places from `first` on."""
     depth = len(wanted)
     levels, kept = range(1, depth), {depth - 1}
     picks = [kept, {*levels}, {0, *levels}, {*np.flatnonzero(wanted).tolist()} | kept]
-    starts = sorted({_even(pick, depth) for pick in picks})
-    found = [_improved(start, value) for start in starts]
+    starts = sorted({_even(pick & {*range(first, depth)}, depth) for pick in picks})
+    found = [_improved(start, value, first) for start in starts]
     return min((value(parts), parts) for parts in found)
 
 
@@ -226,10 +289,12 @@ def _even(pick: set[int], depth: int) -> tuple[int, ...]:
     return tuple(parts)
 
 
-def _improved(parts: tuple[int, ...], value: Callable[[tuple[int, ...]], float]) -> tuple[int, ...]:
+def _improved(
+    parts: tuple[int, ...], value: Callable[[tuple[int, ...]], float], first: int
+) -> tuple[int, ...]:
     step = _PARTS // 4
     while step:
-        better = min((value(moved), moved) for moved in (parts, *_moves(parts, step)))
+        better = min((value(moved), moved) for moved in (parts, *_moves(parts, step, first)))
         if better[0] < value(parts) * (1 - 1e-9):
             parts = better[1]
         else:
@@ -237,15 +302,97 @@ def _improved(parts: tuple[int, ...], value: Callable[[tuple[int, ...]], float])
     return parts
 
 
-def _moves(parts: tuple[int, ...], step: int) -> Iterator[tuple[int, ...]]:
+def _moves(parts: tuple[int, ...], step: int, first: int) -> Iterator[tuple[int, ...]]:
     last = len(parts) - 1
-    for source, target in itertools.permutations(range(len(parts)), 2):
+    for source, target in itertools.permutations(range(first, len(parts)), 2):
         given = min(step, parts[source] - (_LEAST if source == last else 0))
         if given > 0:
             moved = list(parts)
             moved[source] -= given
             moved[target] += given
             yield tuple(moved)
+
+
+def noise_warning(
+    cells: CellTree,
+    choose: Callable[..., FlowStrategy],
+    strategy: FlowStrategy,
+    *,
+    epsilon: float | Fraction,
+    unit: float,
+    weighted: bool,
+    expected: float | None,
+) -> str | None:
+    """Why noise will hide the cells of the finest level, where that is to be released all the same.
+
+    The noise of a cell is the root of the mean variance of all of its level, and half of the cells
+    hold at most the number of pairs that is compared with it. Reads public numbers alone.
+
+    Args:
+        cells: the public cells.
+        choose: the strategy for another epsilon: `choose_strategy` with all else given.
+        strategy: that of this one.
+        epsilon: of the release.
+        unit: weight of a step.
+        weighted: whether edges have weights, so that the pairs of a cell bound nothing.
+        expected: see `FlowWorkload.expected_cell`.
+
+    Raises:
+        ParameterError: noise would hide the cells, and nobody said that it may.
+    """
+    end = cells.depth - 1
+    deviations = strategy.deviations
+    noise = deviations[end] * unit
+    held = math.inf if weighted else _pairs_of_half(cells, end)
+    most = min(held, expected or math.inf)
+    if noise <= most:
+        return None
+    told = f"noise of {noise:,.3g} is expected on a cell of level {cells.levels[-1]!r:.60}"
+    if noise > held:
+        told += f", and half of these cells can hold {_counted(held, 'edge')} at most"
+    else:
+        told += f", above the {expected:,.6g} that you expect in one"
+    if expected == 0:
+        return f"{told}: what is shown of this level is noise"
+    ways = []
+    needed = _least_epsilon(lambda e: choose(epsilon=e).deviations[end] * unit <= most, epsilon)
+    if needed is not None:
+        ways.append(f"raise epsilon to {needed:g}")
+    for place in range(end - 1, 0, -1):
+        within = (expected or math.inf) * cells.size(end) / cells.size(place)
+        if not weighted:
+            within = min(within, _pairs_of_half(cells, place))
+        if deviations[place] * unit <= within:
+            ways.append(
+                f"leave out what is finer than level {cells.levels[place - 1]!r:.60} (noise of "
+                f"{deviations[place] * unit:,.3g})"
+            )
+            break
+    if noise > held:
+        ways.append("pass expected_cell=0 to release it all the same")
+    raise ParameterError(f"{told}; {', or '.join(ways) or 'no epsilon is enough for such cells'}")
+
+
+def _pairs_of_half(cells: CellTree, place: int) -> float:
+    """The largest number of pairs that half of the cells of a place do not exceed."""
+    pairs = np.sort(cells.pairs(place))
+    return float(pairs[(len(pairs) - 1) // 2])
+
+
+def _counted(number: float, what: str) -> str:
+    return f"{number:,.0f} {what}" + "s" * (number != 1)
+
+
+def _least_epsilon(enough: Callable[[float], bool], epsilon: float | Fraction) -> float | None:
+    """The least epsilon above one that is not enough, rounded up to two digits; None for none."""
+    low, high = math.log(epsilon), math.log(LARGEST_EPSILON)
+    if not enough(LARGEST_EPSILON):
+        return None
+    while high - low > 0.03:
+        middle = (low + high) / 2
+        low, high = (low, middle) if enough(math.exp(middle)) else (middle, high)
+    scale = 10.0 ** (math.floor(high / math.log(10)) - 1)
+    return min(LARGEST_EPSILON, math.ceil(math.exp(high) / scale) * scale)
 
 
 _MOST_GROUPS = 2000  # two million cells
@@ -260,13 +407,13 @@ class LevelForecast:
     Attributes:
         level: its name.
         groups: how many groups it has, of the rows and the columns.
-        cells: how many cells.
+        cells: how many cells, of all periods together.
         share: of the budget; 0 if the level is not measured itself.
         cell: expected error: root of the mean variance of a cell.
         within: half of the longest 95 % interval of a single cell.
         all_within: half of the longest of the intervals that hold for all cells at once.
         union: standard deviation of what passes between two disjoint unions of about sqrt(k) of
-            the k groups; NaN where there are too few.
+            the k groups, in one period; NaN where there are too few.
         half: standard deviation of what passes between half of the groups and the rest; NaN for a
             single group.
     """
@@ -383,7 +530,8 @@ def forecast_of(
         epsilon: of the release.
         delta: likewise.
     """
-    fit = LeastSquares(cells, place_variances(strategy.noise, strategy.places, cells.depth))
+    part = cells.of_period() if cells.alike else cells
+    fit = LeastSquares(part, place_variances(strategy.noise, strategy.places, cells.depth))
     levels = tuple(_level(cells, strategy, fit, place, unit) for place in range(1, cells.depth))
     return FlowsForecast(
         epsilon=epsilon,
@@ -402,7 +550,8 @@ def _level(
         float(error_radii(strategy.noise, strategy.places, fit.spreads(place), failure=f).max())
         for f in (0.05, 0.05 / cells.total_size)
     )
-    told = {name: _deviation(fit, strategy, each) for name, each in _unions(cells, place).items()}
+    unions = _unions(fit.cells, place).items()
+    told = {name: _deviation(fit, strategy, each) for name, each in unions}
     return LevelForecast(
         level=cells.levels[place - 1],
         groups=cells.shape(place),
@@ -419,7 +568,8 @@ def _level(
 def _unions(cells: CellTree, place: int) -> dict[str, dict[int, FloatVector]]:
     """The cells between two unions of about sqrt(k) groups, and between half of them and the rest.
 
-    As 0 and 1 for each cell of the place; without those for which there are too few groups.
+    As 0 and 1 for each cell of the place, in its first period; without those for which there are
+    too few groups.
     """
     (a, b), (rows, columns) = cells.cells(place), cells.shape(place)
     smaller = min(rows, columns)
@@ -434,6 +584,7 @@ def _unions(cells: CellTree, place: int) -> dict[str, dict[int, FloatVector]]:
         wanted: FloatVector = left[a] * right[b]
         if cells.symmetric:
             wanted = np.maximum(wanted, left[b] * right[a])
+        wanted = wanted * (cells.periods_of(place) == 0)
         if wanted.any():
             found[name] = {place: wanted}
     return found

@@ -283,7 +283,7 @@ def _add_rows(
 
 
 @dataclass(frozen=True, slots=True)
-class Cells:
+class TextCells:
     """A text whose rows all have `width` cells; ends and lengths go row by row."""
 
     body: bytes
@@ -326,7 +326,7 @@ class Cells:
 
 def split_cells(
     body: bytes, separator: bytes, width: int, filled: Sequence[int], *, inner_blanks: bool
-) -> Cells | None:
+) -> TextCells | None:
     """Find the cells of rows that all have `width` of them, or decline.
 
     Args:
@@ -367,7 +367,7 @@ def split_cells(
         at_an_end = rf"(?:^|[\n{mark}])[^\S\n{mark}]|[^\S\n{mark}][\n{mark}]"
         if not inner_blanks or re.search(at_an_end, text):
             return None
-    return Cells(body, words_before(body), width, ends, lengths)
+    return TextCells(body, words_before(body), width, ends, lengths)
 
 
 def integers_of(words: Words, ends: IntegerVector, lengths: IntegerVector) -> IntVector | None:

@@ -33,7 +33,7 @@ from graphcuts_dp.pairs.vertices import Arcs, VertexSet, labels_or_number, sets_
 from graphcuts_dp.privacy.composition import Cost, admits, as_stored
 from graphcuts_dp.privacy.guarantee import exact_epsilon, warn_of_delta
 
-_FORMAT = 8
+_FORMAT = 9
 _SQLITE = b"SQLite format 3\0"
 _PLACE = slice(68, 72)  # of the application's number in the first page
 _MOST_FILES = 10_000
@@ -42,7 +42,7 @@ _MOST_FILES = 10_000
 @final
 @dataclass(frozen=True)
 class Budget:
-    """The most that all uses of a graph may cost together.
+    """The most that all uses of a graph may cost together: of those that read periods, on each.
 
     Raises:
         ParameterError: a number out of range.
@@ -96,7 +96,8 @@ class Store:
         path: for example "mail.db". It is made if it is not there. It holds secrets: only its
             owner may read it.
         budget: the most that all uses of the data may cost together, for ever: epsilon, or a pair
-            (epsilon, delta). It is fixed when the store is made; None accepts what was fixed.
+            (epsilon, delta); of uses that read some periods only, on each period. It is fixed when
+            the store is made; None accepts what was fixed.
         expect_head: what `store_status` gave as head at some time: a store that has forgotten
             anything since, such as an older copy, is refused. None looks for nothing.
         timeout: seconds to wait for other processes and threads.

@@ -26,7 +26,8 @@ from graphcuts_dp.learn.bounds import (
 from graphcuts_dp.learn.calibrations import SESSION_ERRORS
 from graphcuts_dp.learn.learners import CONSTRUCTIONS
 from graphcuts_dp.options import is_number
-from graphcuts_dp.pairs.groups import CellTree, GroupTree
+from graphcuts_dp.pairs.cells import CellTree
+from graphcuts_dp.pairs.groups import GroupTree
 from graphcuts_dp.planning.mechanisms import (
     ANSWERS,
     FIXED,

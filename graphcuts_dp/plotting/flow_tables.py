@@ -1,4 +1,4 @@
-"""Noisy tables of flows between groups: a heat map, and a map where groups have places."""
+"""Noisy tables of flows between groups: a heat map, a map where groups have places, and periods."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,6 +20,8 @@ from graphcuts_dp.plotting.style import COLOURS, PAGE, house_style
 _NAMED, _NUMBERED = 60, 12  # most groups whose names, whose numbers, are written
 _HATCHED = 2000  # most cells below 0 that are hatched; more are dotted
 _LINES = 400  # most flows on a map
+MOST_SMALL, _ACROSS = 9, 3  # most cells that are drawn over periods, and how many side by side
+_TICKS = 6  # most periods whose names are written
 _IMPOSSIBLE, _BELOW = "#cccccc", "#d08a60"
 
 
@@ -232,5 +234,69 @@ def flow_map_figure(drawn: FlowPicture, places: FloatMatrix) -> Figure:
             ),
             Line2D([], [], linestyle="", label=left_out),
         ]  # fmt: skip
+        figure.legend(handles=handles, loc="outside lower left", ncols=2, fontsize=8)
+    return figure
+
+
+@final
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PeriodPicture:
+    """What is drawn of the largest cells over periods.
+
+    Attributes:
+        periods: names of the periods, in order.
+        cells: names of the cells, the largest first.
+        values: what is shown of each cell in each period, shape (cells, periods).
+        low: lower ends of intervals, all at once, likewise.
+        high: upper ends.
+        title: what is shown, with the guarantee.
+        unit: what the numbers count: "edges", or "weight".
+        others: how many cells there are beside these.
+    """
+
+    periods: Sequence[str]
+    cells: Sequence[str]
+    values: FloatMatrix
+    low: FloatMatrix
+    high: FloatMatrix
+    title: str
+    unit: str = "edges"
+    others: int = 0
+
+
+def periods_figure(drawn: PeriodPicture) -> Figure:
+    """Draw cells over periods: a small picture for each, with one scale for all.
+
+    Returns:
+        A figure: a line through the values, and a band for the intervals.
+    """
+    count, periods = len(drawn.cells), np.arange(len(drawn.periods))
+    across = min(count, _ACROSS)
+    down = -(-count // across)
+    shown = periods[:: -(-len(periods) // _TICKS)]
+    with house_style():
+        figure = Figure(figsize=(PAGE * max(across, 2) / _ACROSS, 1.5 * down + 1.1))
+        grid = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False)
+        for axes, name, value, low, high in zip(
+            grid.flat, drawn.cells, drawn.values, drawn.low, drawn.high, strict=False
+        ):
+            axes.fill_between(periods, low, high, color=COLOURS["noisy"], alpha=0.25, linewidth=0)
+            axes.plot(periods, value, color=COLOURS["noisy"], marker=".", markersize=4)
+            axes.set_title(name, fontsize=8)
+        for axes in grid.flat[count:]:
+            axes.set_visible(False)
+        first = grid[0, 0]
+        first.set_ylim(0, max(float(drawn.high[np.isfinite(drawn.high)].max(initial=0)), 1) * 1.05)
+        first.set_xlim(-0.3, len(periods) - 0.7)
+        first.set_xticks(shown, [drawn.periods[each] for each in shown])
+        for column in range(across):
+            lowest = grid[(count - 1 - column) // across, column]
+            lowest.tick_params(axis="x", rotation=45, labelsize=7, labelbottom=True)
+        figure.supylabel(f"{drawn.unit}, noisy", fontsize=9)
+        figure.suptitle(drawn.title, x=0.01, ha="left", fontsize=10)
+        told = "95 % intervals, all cells at once"
+        handles = [Patch(facecolor=COLOURS["noisy"], alpha=0.25, label=told)]
+        if drawn.others:
+            handles.append(Patch(alpha=0, label=f"not drawn: {drawn.others:,} smaller cells"))
         figure.legend(handles=handles, loc="outside lower left", ncols=2, fontsize=8)
     return figure

@@ -16,6 +16,7 @@ Source: DR14 Theorem 2.2; Bun, Steinke 2016, Proposition 1.9 (zCDP).
 """
 
 import math
+import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -256,6 +257,7 @@ def warn_of_delta(delta: float, *, count: int, of: str = "vertices", stacklevel:
         warnings.warn(told, PrivacyWarning, stacklevel=stacklevel + 1)
 
 
+_IN_ONE = re.compile(r"1 row|.+ in one (day|month|quarter|year|period)")
 SMALLEST_EPSILON = 1e-6
 LARGEST_EPSILON = 50.0
 
@@ -273,7 +275,8 @@ class PrivacyGuarantee(Displayed):
         public: what is assumed to be known to everybody.
         seed: None when the operating system's entropy was used. A seed voids the promise.
         protects: whom it protects, in few words: "1 edge", "10 edges", "1 owner", "1 vertex",
-            "1 person".
+            "1 person"; "1 row", "1 owner in one month" where neighbours differ in one period only,
+            see `differs_within`.
         parts: what epsilon was spent on, as (name, epsilon) pairs that add up to it; empty when it
             went into one mechanism.
     """
@@ -290,6 +293,16 @@ class PrivacyGuarantee(Displayed):
     def is_private(self) -> bool:
         """Whether the promise holds: false for a seeded run."""
         return self.seed is None
+
+    @property
+    def differs_within(self) -> str | None:
+        """What of time holds all that neighbours differ in, as `protects` tells.
+
+        "row": a single row; "day", "month", "quarter", "year": one of these; "period": one of the
+        declared periods, whatever they are. None: neighbours may differ at all times.
+        """
+        found = _IN_ONE.fullmatch(self.protects)
+        return None if found is None else found[1] or "row"
 
     def __str__(self) -> str:
         delta = f", delta = {self.delta:g}" if self.delta else ""

@@ -60,6 +60,7 @@ def execute(
         parameters=job.parameters,
         cost=job.cost,
         guarantee=job.promise(source),
+        periods=job.periods,
     ):
         return job.run(bounded, source, progress)
 
@@ -81,6 +82,7 @@ class Job(Generic[R]):
         finish: makes the result: (drawn, promise with its seed, noise, progress) -> result.
         warning: why the result will be worthless, or None.
         told: makes the notes.
+        periods: labels of the declared periods that `measure` reads, see `charged`; None for all.
     """
 
     kind: str
@@ -93,6 +95,7 @@ class Job(Generic[R]):
     finish: Callable[[Any, PrivacyGuarantee, EntropySource, Progress], R]
     warning: str | None = None
     told: Callable[[], Iterable[str | None]] = tuple
+    periods: tuple[str, ...] | None = None
 
     @property
     def notes(self) -> tuple[str, ...]:

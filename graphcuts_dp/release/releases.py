@@ -21,7 +21,13 @@ from graphcuts_dp.estimate.measurement import (
     Total,
 )
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix, accuracy_warning, expected_error_note
-from graphcuts_dp.estimate.strategy import ALL_LEVELS, choose_strategy, forecast_of
+from graphcuts_dp.estimate.strategy import (
+    ALL_LEVELS,
+    FlowWorkload,
+    choose_strategy,
+    forecast_of,
+    noise_warning,
+)
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, from_rows_on, on_space
 from graphcuts_dp.graph.owned_rows import (
@@ -571,9 +577,7 @@ def release_flows(
     *,
     epsilon: float,
     delta: float = 0.0,
-    workload: str = ALL_LEVELS,
-    noise: str = "auto",
-    whole: bool = False,
+    workload: str | FlowWorkload = ALL_LEVELS,
     protect: str | Protect = "edges",
     store: PathLike | Store | None = None,
     seed: int | None = None,
@@ -588,11 +592,10 @@ def release_flows(
         epsilon: privacy parameter, for whom `protect` names, in [1e-6, 50]; all of it is spent.
         delta: in [0, 1); 0 for pure privacy. Above 0 the noise may be Gaussian, where many levels
             pay for it.
-        workload: what the levels' shares of the budget are chosen for: "all levels" (every level
-            counts alike), "all cells" (every cell of every level counts alike, so that the finest
-            level counts most), "totals" (the grand total), or the name of a level.
-        noise: "laplace", "gaussian" (which needs a delta), or "auto" for the less expected error.
-        whole: count weights in whole numbers, rounded down; else in small steps.
+        workload: what should be accurate: "all levels" (every level counts alike), "all cells"
+            (every cell of every level counts alike, so that the finest level counts most), "totals"
+            (the grand total), or the name of a level; or a `FlowWorkload`, which also says how
+            cells are counted, and what you expect in one.
         protect: whom the promise is for: "edges", or a `Protect`. Of an owner so many pairs, rows
             or units count, see `OwnedRows.bounded`; such weights are whole. Of a vertex with degree
             bound D, each cell of the finest level is the largest weight that its edges can keep if
@@ -607,7 +610,8 @@ def release_flows(
 
     Raises:
         ParameterError: an option out of range; weights whose bound nobody has given (of a vertex
-            they need none).
+            they need none); noise that would hide the cells of the finest level, see
+            `FlowWorkload.expected_cell`. Nothing was spent.
         GraphError: groups of other vertices, or that can hold no pair.
         BudgetError: the budget of the store does not allow it. Nothing was spent.
         LedgerError: the store cannot be used.
@@ -631,8 +635,6 @@ def release_flows(
         epsilon=epsilon,
         delta=delta,
         workload=workload,
-        noise=noise,
-        whole=whole,
         protect=Protect.of(protect),
     )
     return execute(job, graph, store=store, seed=seed)
@@ -644,9 +646,7 @@ def flows_job(
     *,
     epsilon: float,
     delta: float = 0.0,
-    workload: str = ALL_LEVELS,
-    noise: str = "auto",
-    whole: bool = False,
+    workload: str | FlowWorkload = ALL_LEVELS,
     protect: Protect = EDGE,
 ) -> Job[Flows]:
     """What `release_flows` does with these options, told beforehand. Reads the schema alone.
@@ -657,7 +657,8 @@ def flows_job(
     empty = without_rows(data)
     del data  # nothing below can reach it
     graph, reach = bounded_graph(empty, protect), reach_of(empty)
-    whole = whole or reach is not None
+    work = FlowWorkload.of(workload)
+    whole = work.whole or reach is not None
     sides = sides_of_groups(graph, groups)
     cells = cell_tree(graph, sides)
     exact = exact_epsilon(epsilon)
@@ -670,8 +671,23 @@ def flows_job(
         groups=sum(cells.shape(cells.depth - 1)),
     )
     changes = changes_on(grid, cells, protect, reach)
-    strategy = choose_strategy(
-        cells, epsilon=exact, delta=delta, changes=changes, workload=workload, noise=noise
+    choose = partial(
+        choose_strategy,
+        cells,
+        delta=delta,
+        changes=changes,
+        workload=work.accurate,
+        noise=work.noise,
+    )
+    strategy = choose(epsilon=exact)
+    warning = noise_warning(
+        cells,
+        choose,
+        strategy,
+        epsilon=exact,
+        unit=grid.unit,
+        weighted=graph.weighted,
+        expected=work.expected_cell,
     )
     places, names = strategy.places, ("total", *cells.levels)
     built = strategy.noise.cost(delta=delta, changes=[changes[place] for place in places])
@@ -687,7 +703,7 @@ def flows_job(
         public=empty,
         protect=protect,
         parameters={
-            "workload": workload,
+            "workload": work.accurate,
             "levels": [names[p] for p in places],
             **({} if bound is None else {"degree_bound": bound}),
         },
@@ -708,6 +724,7 @@ def flows_job(
         finish=lambda noisy, promised, *_: Flows(
             noisy=noisy, strategy=strategy, guarantee=replace(promised, parts=parts)
         ),
+        warning=warning,
         told=lambda: (
             forecast_of(
                 cells, strategy, unit=grid.unit, epsilon=float(exact), delta=float(delta)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import BinaryIO, Literal, final
 
 from graphcuts_dp.errors import FileFormatError
+from graphcuts_dp.files import PathLike
 from graphcuts_dp.tables.bad_rows import BadRows
 from graphcuts_dp.tables.columns import INTEGER, Columns, has_header
 from graphcuts_dp.tables.file_bytes import (
@@ -22,6 +23,7 @@ from graphcuts_dp.tables.file_bytes import (
     check_delimiter,
     declared_separator,
     header_separator,
+    read_text,
     utf8_stream,
 )
 
@@ -186,6 +188,21 @@ def read_rows(
     found = [row for block, line in blocks for row in table.reader.rows(block, line, bad)]
     bad.check()
     return (table.first if table.named else None), found
+
+
+def read_table(path: PathLike) -> tuple[list[str], list[Row]]:
+    """The names of the columns of a .csv or .tsv file, in small letters, and rows by line number.
+
+    Raises:
+        FileFormatError: it cannot be read, or is malformed.
+    """
+    tabs = str(path).lower().removesuffix(".gz").endswith(".tsv")
+    data = read_text(path).encode()
+    try:
+        names, rows = read_rows(data, TextFormat("\t" if tabs else ","), Columns(header=True))
+    except FileFormatError as problem:
+        raise FileFormatError(f"{path!s}: {problem}") from None
+    return [cell.strip().lower() for cell in names or ()], list(rows)
 
 
 @dataclass(slots=True)

@@ -64,7 +64,10 @@ def draw_distances() -> None:
 def draw_flows() -> None:
     """The README's heat map: flows between states."""
     flows = gc.release_flows(
-        demo_flows.flights(), load_groups("us-flights"), epsilon=FLOWS_EPSILON, seed=SEED
+        demo_flows.flights(),
+        load_groups("us-flights").down_to(LEVEL),
+        epsilon=FLOWS_EPSILON,
+        seed=SEED,
     )
     table = flows.to_frame(LEVEL)
     save_figure(

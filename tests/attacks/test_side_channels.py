@@ -279,9 +279,17 @@ def groups_of(graph, levels):
     return gc.Groups(graph.left, levels), gc.Groups(graph.right, levels)
 
 
-def tabled(**options):
+def tabled(work=None, **options):
     def run(watch, graph):
-        made = gc.release_flows(graph, groups_of(graph, LEVELS), epsilon=2.0, seed=3, **options)
+        workload = gc.FlowWorkload(**(work or {}), expected_cell=0)
+        made = gc.release_flows(
+            graph,
+            groups_of(graph, LEVELS),
+            epsilon=2.0,
+            workload=workload,
+            seed=3,
+            **options,
+        )
         made.save(watch.folder / "x.csv")
         again = gc.load(watch.folder / "x.csv")
         return texts_of(made) | {
@@ -405,20 +413,20 @@ MECHANISMS = {
     "sensing": ("weighted bipartite", sensed),
     "net": ("plain", netted),
     "flows": ("plain", tabled()),
-    "flows, workload": ("plain", tabled(workload="half")),
+    "flows, workload": ("plain", tabled({"accurate": "half"})),
     "sparse": ("plain", released(mechanism="sparse")),
     "sparse, all parts": ("weighted no cap", all_parts_of_sparse),
     "sparse, two sides": ("bipartite", released(mechanism="sparse")),
     "sparse, weights": ("weighted directed", released(mechanism="sparse")),
     "sparse, no cap": ("weighted no cap", released(mechanism="sparse", noise="discrete-laplace")),
-    "flows, two sides": ("bipartite", tabled(delta=1e-6, noise="gaussian")),
+    "flows, two sides": ("bipartite", tabled({"noise": "gaussian"}, delta=1e-6)),
     "flows, vertex": ("plain", tabled(protect=gc.Protect.vertex(degree_bound=2))),
     "flows, vertex, no cap": ("weighted no cap", tabled(protect=gc.Protect.vertex(degree_bound=2))),
     "flows, vertex, two sides": ("bipartite", tabled(protect=gc.Protect.vertex(degree_bound=2))),
     "session, vertex": ("plain", asked("frieze-kannan", protect="vertex", degree_bound=2)),
     "degree bound": ("plain", bound_chosen),
     "flows, cap": ("weighted", tabled()),
-    "flows, no cap": ("weighted no cap", tabled(whole=True)),
+    "flows, no cap": ("weighted no cap", tabled({"whole": True})),
 }
 
 

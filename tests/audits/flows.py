@@ -28,7 +28,7 @@ from graphcuts_dp.measure.cells import (
     measure_cells,
     sums_of_cells,
 )
-from graphcuts_dp.pairs.groups import CellTree
+from graphcuts_dp.pairs.cells import CellTree
 from graphcuts_dp.privacy.guarantee import EDGE
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.privacy.noise import EntropySource

@@ -106,6 +106,8 @@ def test_other_tables_of_groups(done, refused):
         ((*UNITS, "--groups-columns", "encoding=utf-99"), "unknown encoding"),
         ((*UNITS, "--groups-columns", "header=no"), "pass --groups-columns header=yes"),
         ((*UNITS, "--protect", "vertex"), "degree"),
+        ((*UNITS, "--expected-cell", "1"), "above the 1 that you expect in one; raise epsilon to"),
+        ((*UNITS, "--expected-cell", "-1"), "--expected-cell must be a number from 0 on"),
         ((*UNITS, "--degree-bound", "3"), "--protect vertex:degree-bound="),
         ((*OWNERS, *OWNED[2:]), "needs --columns owner=COLUMN"),
         ((*OWNERS, *OWNED[:2]), "is for --protect owner"),
@@ -126,7 +128,16 @@ def test_what_does_not_fit_is_refused_in_one_line(refused, line, message):
 
 
 def test_a_vertex_or_an_owner_is_protected(done, refused, tmp_path):
-    out, err = done(*UNITS, "--protect", "vertex:degree-bound=2", "--store", "mail.db")
+    vertex = (*UNITS, "--protect", "vertex:degree-bound=2", "--store", "mail.db")
+    said = refused(*vertex)
+    for words in (
+        "noise of 11.3 is expected on a cell of level 'unit', and half of these cells can hold 9",
+        "raise epsilon to 1.3, or pass --expected-cell 0 to release it all the same",
+    ):
+        assert words in said
+    assert not (tmp_path / "mail.db").exists()
+    out, err = done(*vertex, "--expected-cell", "0")
+    assert "what is shown of this level is noise" in err
     assert "protects  1 vertex" in out
     assert "counts for at most 2" in out
     # 4 cells of a group, 2 in each: the deviation of discrete Laplace noise of scale 8.

@@ -29,12 +29,20 @@ def allowed(cells):
     return scipy.stats.binom.isf(1e-7 / cells, RUNS, 1 - CONFIDENCE)
 
 
-@pytest.mark.parametrize("options", [{}, {"workload": "top"}, {"delta": 1e-3, "noise": "gaussian"}])
+@pytest.mark.parametrize(
+    ("work", "delta"), [({}, 0), ({"accurate": "top"}, 0), ({"noise": "gaussian"}, 1e-3)]
+)
 @pytest.mark.parametrize("epsilon", [0.3, 3.0])
-def test_intervals_hold_cell_by_cell_and_all_at_once(options, epsilon):
+@pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
+def test_intervals_hold_cell_by_cell_and_all_at_once(work, delta, epsilon):
     rng = np.random.default_rng(1)
     flows = gc.release_flows(
-        random_graph(30, 1), random_groups(rng), epsilon=epsilon, seed=1, **options
+        random_graph(30, 1),
+        random_groups(rng),
+        epsilon=epsilon,
+        delta=delta,
+        workload=gc.FlowWorkload(**work, expected_cell=0),
+        seed=1,
     )
     cells, noisy, fit = flows.cells, flows.noisy, flows.fit
     errors = [np.zeros((RUNS, cells.size(place))) for place in range(cells.depth)]

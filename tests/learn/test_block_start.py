@@ -12,7 +12,7 @@ from graphcuts_dp.learn.learners import (
     MirrorDescentLearner,
     MultiplicativeWeightsLearner,
 )
-from graphcuts_dp.pairs.groups import CellTree
+from graphcuts_dp.pairs.cells import CellTree
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import VertexSet

@@ -31,7 +31,7 @@ from graphcuts_dp.learn.rules import (
     MultiplicativeWeightsRule,
     minimal_start,
 )
-from graphcuts_dp.pairs.groups import CellTree
+from graphcuts_dp.pairs.cells import CellTree
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import VertexSet

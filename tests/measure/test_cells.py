@@ -17,7 +17,7 @@ from graphcuts_dp.measure.cells import (
     sides_of_groups,
     sums_of_cells,
 )
-from graphcuts_dp.pairs.groups import CellTree
+from graphcuts_dp.pairs.cells import CellTree
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.privacy.noise import SeededEntropy
 

@@ -10,7 +10,8 @@ from graphcuts_dp.estimate.measurement import Reach, cell_changes
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.owned_rows import OwnedRows, reach_of
 from graphcuts_dp.measure.cells import cell_tree, sides_of_groups, sums_of_cells
-from graphcuts_dp.pairs.groups import CellTree, Groups
+from graphcuts_dp.pairs.cells import CellTree
+from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.vertices import Arcs, VertexSet
 from graphcuts_dp.privacy.guarantee import Protect
 

@@ -30,7 +30,7 @@ from graphcuts_dp.learn.bounds import (
     pairs_of,
 )
 from graphcuts_dp.learn.median import all_graphs
-from graphcuts_dp.pairs.groups import CellTree
+from graphcuts_dp.pairs.cells import CellTree
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.planning.mechanisms import mechanisms_for
 from graphcuts_dp.planning.planner import VACUOUS, plan, plan_of

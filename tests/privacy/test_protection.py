@@ -8,12 +8,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from products import GRAPH, GROUPS, RELEASES, make
+from products import GRAPH, RELEASES, make
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning, BudgetError, ParameterError
 from graphcuts_dp.estimate.measurement import cell_changes, largest_squares
-from graphcuts_dp.pairs.groups import CellTree, GroupTree
+from graphcuts_dp.pairs.cells import CellTree
+from graphcuts_dp.pairs.groups import GroupTree
 from graphcuts_dp.privacy.composition import Cost, zcdp_delta, zcdp_rho
 from graphcuts_dp.privacy.guarantee import EDGE, PrivacyGuarantee, Protect
 from graphcuts_dp.session.session import session_of
@@ -192,7 +193,7 @@ def test_the_promise_is_for_all_of_them(name):
 
 def test_flows_of_small_groups_change_by_less_than_ten_in_squares():
     """Three pairs inside each group, nine between: 10 pairs change squares by 9^2 + 1 at most."""
-    made = gc.release_flows(GRAPH, GROUPS, delta=1e-6, noise="gaussian", **TEN)
+    made = make("flows, gaussian", **TEN)
     finest = dict(zip(made.noisy.map.places, made.noisy.changes, strict=True))[1]
     assert finest == (10, 82)
 

@@ -1,6 +1,7 @@
 """A job says what the schema tells, and holds no private row; `execute` charges it."""
 
 import gc as collector
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -144,3 +145,18 @@ def test_what_is_no_private_data_makes_no_job():
     for make in (released("plain"), summed("plain")):
         with pytest.raises(GraphError, match="must be a Graph"):
             make([(0, 1)])
+
+
+@pytest.mark.parametrize(
+    ("protects", "counted"), [("1 owner", []), ("1 owner in one month", ["2026-03"])]
+)
+def test_the_periods_of_a_job_are_charged(tmp_path, protects, counted):
+    data = edges("owned", 300)
+    job = summed("owned")(data)
+    promise = replace(job.guarantee, protects=protects)
+    execute(replace(job, periods=("2026-03",), guarantee=promise), data, store=tmp_path / "x.db")
+    found = gc.store_status(tmp_path / "x.db")
+    assert found.uses[0].use.periods == ("2026-03",)
+    assert list(found.periods) == counted
+    execute(replace(job, guarantee=promise), data, store=tmp_path / "x.db")
+    assert gc.store_status(tmp_path / "x.db").uses[1].use.periods is None

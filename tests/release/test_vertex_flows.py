@@ -20,9 +20,15 @@ GROUPS = gc.Groups(
 )
 
 
-def released(bound, graph=GRAPH, groups=GROUPS, *, epsilon=1.0, **options):
-    protect = gc.Protect.vertex(degree_bound=bound)
-    return gc.release_flows(graph, groups, epsilon=epsilon, protect=protect, **options)
+def released(bound, graph=GRAPH, groups=GROUPS, *, epsilon=1.0, work=None, **options):
+    return gc.release_flows(
+        graph,
+        groups,
+        epsilon=epsilon,
+        protect=gc.Protect.vertex(degree_bound=bound),
+        workload=gc.FlowWorkload(**(work or {})),
+        **options,
+    )
 
 
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
@@ -32,7 +38,7 @@ def test_intervals_hold_the_bounded_table_on_every_level(noise):
     true = sums_of_cells(GRAPH, sides, cells, grid)
     delta = 1e-6 if noise == "gaussian" else 0.0
     for seed in range(5):
-        flows = released(3, delta=delta, noise=noise, seed=seed)
+        flows = released(3, delta=delta, work={"noise": noise}, seed=seed)
         for place, level in enumerate(flows.levels, start=1):
             # All intervals of a release at once fail with probability 1e-9.
             table = flows.to_frame(level, confidence=1 - 1e-9, simultaneous=True)
@@ -71,7 +77,7 @@ def test_weights_need_no_cap():
     graph = gc.Graph(GRAPH.rows, GRAPH.columns, weights, vertices=GRAPH.vertices)
     low, high = released(1000, graph, epsilon=50.0, seed=0).total.interval
     assert low <= weights.sum() <= high  # no degree exceeds the bound
-    whole = released(9, graph, whole=True, seed=0)
+    whole = released(9, graph, work={"whole": True}, seed=0)
     assert whole.noisy.unit == 1.0
     assert whole.noisy.changes[-1][0] == 36
 

@@ -12,7 +12,8 @@ from statistic_cases import exact_flows, many_flows, planted
 
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.pairs.groups import CellTree, Groups
+from graphcuts_dp.pairs.cells import CellTree
+from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.release.releases import release_flows
 
 RELEASES, FEW = 2000, 300

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from graphcuts_dp.arrays import BoolVector
+from graphcuts_dp.estimate.strategy import FlowWorkload
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.measure.cells import cell_tree, sides_of_groups
 from graphcuts_dp.offline.methods import Learning, release_iteratively
@@ -72,7 +73,8 @@ def _flows(run: Run) -> Submission:
     Guarantee: that of `release_flows`: epsilon-DP at edge level; spreading reads its table and
     public sizes alone.
     """
-    flows = release_flows(run.graph, run.groups, epsilon=run.asked, seed=run.seed)
+    work = FlowWorkload(expected_cell=0)  # also where noise hides all cells
+    flows = release_flows(run.graph, run.groups, epsilon=run.asked, workload=work, seed=run.seed)
     sides = sides_of_groups(run.graph, run.groups)
     cells = cell_tree(run.graph, sides)
     pairs = cells.matrix(cells.depth - 1, cells.pairs(cells.depth - 1))

@@ -1,0 +1,462 @@
+"""Cells of rows in any engine, beside plain Python, and what one owner changes."""
+
+import datetime
+import sys
+from collections import Counter, defaultdict
+from dataclasses import replace
+from fractions import Fraction
+from math import floor, isfinite
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from graphcuts_dp.errors import FileFormatError, GraphError
+from graphcuts_dp.graph import engine as under_test
+from graphcuts_dp.graph.engine import (
+    STEPS,
+    Cells,
+    Engine,
+    Shape,
+    cells,
+    check_rows,
+    clipped_cells,
+    contributions,
+    kept_cells,
+    scaled_cells,
+)
+
+ZONES = ("b", "a", "d", "c")
+MONTHS = ("2026-01", "2026-02", "2026-03")
+COLUMNS = ("who", "from", "to", "when", "paid")
+
+
+def relation(columns):
+    connection = duckdb.connect(config={"threads": 2})
+    rows = pa.table(columns)  # noqa: F841  # found by its name
+    return connection.sql("select * from rows")
+
+
+ENGINES = {
+    "duckdb": relation,
+    "polars": lambda columns: pl.DataFrame(columns, strict=False),
+    "lazy": lambda columns: pl.LazyFrame(columns, strict=False),
+    "pandas": pd.DataFrame,
+    "arrow": pa.table,
+}
+
+
+def random_rows(rng, count, *, zones=ZONES, owners=6):
+    """Rows as tuples in the order of COLUMNS."""
+    day = datetime.date(2026, 1, 1)
+    return [
+        (
+            f"p{rng.integers(owners)}",
+            zones[rng.integers(len(zones))],
+            zones[rng.integers(len(zones))],
+            str(day + datetime.timedelta(days=int(rng.integers(100)))),
+            float(np.round(rng.exponential(3), 3)),
+        )
+        for _ in range(count)
+    ]
+
+
+def columns_of(rows):
+    return {name: [row[i] for row in rows] for i, name in enumerate(COLUMNS)}
+
+
+def shape_of(counting="rows", **options):
+    given = {
+        "counting": counting,
+        "unordered": False,
+        "loops": True,
+        "source": "from",
+        "target": "to",
+        "owner": "who",
+        "labels": (ZONES, ZONES),
+    }
+    if counting == "weight":
+        given["weight"] = "paid"
+    if options.get("periods"):
+        given |= {"period": "when", "by": "month"}
+    return Shape(**given | options)
+
+
+SHAPES = {
+    "one table": {},
+    "unordered": {"unordered": True},
+    "no loops": {"loops": False},
+    "unordered, no loops": {"unordered": True, "loops": False},
+    "months": {"periods": MONTHS},
+    "months, unordered": {"periods": MONTHS[:2], "unordered": True, "loops": False},
+    "quarters": {"periods": ("2026-Q2", "2026-Q1"), "by": "quarter"},
+    "two sides": {"labels": (ZONES, tuple("abcd")), "loops": False},
+}
+FIELDS = ("first", "second", "period", "steps")
+COUNTINGS = ("edges", "owners", "rows", "weight")
+
+
+# Plain Python: what each owner has in each cell.
+
+
+def period_of(text, by):
+    year, month = text[:4], int(text[5:7])
+    return {
+        "day": text[:10],
+        "month": text[:7],
+        "quarter": f"{year}-Q{(month + 2) // 3}",
+        "year": year,
+    }[by]
+
+
+def steps_of(weight, shape, most):
+    return floor(min(weight / shape.unit, most) * STEPS + 0.5)
+
+
+def plain_parts(rows, shape, most=2**41):
+    """{owner: {(period, first, second): rows, one, or steps}}."""
+    found = defaultdict(Counter)
+    left, right = (list(map(str, side)) for side in shape.labels)
+    for who, source, target, when, paid in rows:
+        if who is None or str(source) not in left or str(target) not in right:
+            continue
+        if shape.counting == "weight" and not (isfinite(paid) and paid >= 0):
+            continue
+        period = 0
+        if shape.periods:
+            label = period_of(when, shape.by)
+            if label not in shape.periods:
+                continue
+            period = shape.periods.index(label)
+        first, second = left.index(str(source)), right.index(str(target))
+        if shape.one_set:
+            if first == second and not shape.loops:
+                continue
+            if shape.unordered:
+                first, second = min(first, second), max(first, second)
+        amount = steps_of(paid, shape, most) if shape.counting == "weight" else 1
+        found[who][period, first, second] += amount
+        if shape.counting in ("edges", "owners"):
+            found[who][period, first, second] = 1
+    return found
+
+
+def plain_cells(rows, shape, most=2**41):
+    total = Counter()
+    for own in plain_parts(rows, shape, most).values():
+        total.update(own)
+    unit = 1 if shape.counting == "weight" else STEPS
+    if shape.counting == "edges":
+        return dict.fromkeys(total, STEPS)
+    return {cell: amount * unit for cell, amount in total.items() if amount}
+
+
+def plain_scaled(rows, shape, at_most):
+    total = Counter()
+    unit = 1 if shape.counting == "weight" else STEPS
+    for own in plain_parts(rows, shape, at_most).values():
+        every = sum(own.values()) * unit
+        for cell, amount in own.items():
+            share = Fraction(at_most * STEPS, max(every, at_most * STEPS))
+            total[cell] += floor(share * amount * unit)
+    return {cell: amount for cell, amount in total.items() if amount}
+
+
+def as_dict(found):
+    keys = zip(found.period.tolist(), found.first.tolist(), found.second.tolist(), strict=True)
+    cells_of = dict(zip(keys, found.steps.tolist(), strict=True))
+    assert len(cells_of) == len(found.steps)
+    assert list(cells_of) == sorted(cells_of)
+    assert {each.dtype for each in vars(found).values()} == {np.dtype(np.int64)}
+    return cells_of
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("counting", COUNTINGS)
+def test_cells_are_those_of_plain_python(counting, name, engine):
+    rows = random_rows(np.random.default_rng(5), 60)
+    shape = shape_of(counting, **SHAPES[name])
+    table = ENGINES[engine](columns_of(rows))
+    check_rows(table, shape)
+    assert as_dict(cells(table, shape)) == plain_cells(rows, shape)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("counting", COUNTINGS[1:])
+def test_scaled_cells_are_those_of_plain_python(counting, name, engine):
+    rows = random_rows(np.random.default_rng(6), 60)
+    shape = shape_of(counting, **SHAPES[name])
+    table = ENGINES[engine](columns_of(rows))
+    for at_most in (1, 4, 9, 1000):
+        found = as_dict(scaled_cells(table, shape, at_most=at_most))
+        assert found == plain_scaled(rows, shape, at_most)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("counting", COUNTINGS)
+def test_contributions_are_those_of_plain_python(counting, engine):
+    rows = random_rows(np.random.default_rng(7), 60)
+    shape = shape_of(counting, **SHAPES["months, unordered"])
+    parts = plain_parts(rows, shape).values()
+    totals = (sum(own.values()) for own in parts)
+    unit = STEPS if counting == "weight" else 1
+    expected = sorted(-(-total // unit) for total in totals if total)
+    found = contributions(ENGINES[engine](columns_of(rows)), shape)
+    assert sorted(found.tolist()) == expected
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("at_most", [1, 2])
+def test_clipped_cells_are_those_of_plain_python(at_most, engine):
+    rows = random_rows(np.random.default_rng(8), 60)
+    shape = shape_of("weight", owner=None, unit=0.7, **SHAPES["months"])
+    found = clipped_cells(ENGINES[engine](columns_of(rows)), shape, at_most=at_most)
+    assert as_dict(found) == plain_cells(rows, shape, at_most)
+
+
+def plain_kept(rows, shape, at_most):
+    """What an owner keeps is some of what they have, `at_most` in all where they have more."""
+    return {
+        who: (own, min(sum(own.values()), at_most)) for who, own in plain_parts(rows, shape).items()
+    }
+
+
+@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("counting", COUNTINGS[:3])
+def test_kept_cells_are_some_of_each_owner(counting, name):
+    rows = random_rows(np.random.default_rng(9), 60)
+    shape = shape_of(counting, **SHAPES[name])
+    everything = plain_cells(rows, shape)
+    for at_most in (1, 3, 7, 1000):
+        union = Counter()
+        for who, (own, count) in plain_kept(rows, shape, at_most).items():
+            mine = [row for row in rows if row[0] == who]
+            alone = as_dict(kept_cells(relation(columns_of(mine)), shape, at_most=at_most))
+            assert sum(alone.values()) == count * STEPS
+            assert all(alone[cell] <= own[cell] * STEPS for cell in alone)
+            union.update(alone)
+        found = as_dict(kept_cells(relation(columns_of(rows)), shape, at_most=at_most))
+        if counting == "edges":
+            union = dict.fromkeys(union, STEPS)
+        assert found == union  # each owner keeps the same beside the others
+    assert found == everything
+
+
+# What one owner changes.
+
+TABLES = 2_000
+TOGETHER = 400  # random tables side by side in one: neither a vertex nor an owner is in two
+BATCHES = {"months": 1, "months, unordered": 2, "quarters": 4, "one table": 3, "no loops": 5}
+
+
+def tables_side_by_side(rng, name, counting):
+    """Rows of many small tables, the same without one owner of each, and their shape."""
+    before, after, labels = [], [], []
+    for table in range(TOGETHER):
+        rows = random_rows(rng, int(rng.integers(1, 30)), owners=int(rng.integers(1, 4)))
+        labels += [f"{zone}{table}" for zone in ZONES]
+        for row in rows:
+            own = (f"{row[0]}-{table}", f"{row[1]}{table}", f"{row[2]}{table}", *row[3:])
+            before.append(own)
+            if row[0] != rows[0][0]:
+                after.append(own)
+    order = rng.permutation(len(before))
+    shape = replace(shape_of(counting, **SHAPES[name]), labels=(labels, labels))
+    return [before[place] for place in order], after, shape
+
+
+def changes(before, after):
+    """What differs in each of the tables, all cells of all periods together, in steps."""
+    found = [0] * TOGETHER
+    for cell in {*before, *after}:
+        found[cell[1] // len(ZONES)] += abs(before.get(cell, 0) - after.get(cell, 0))
+    return found
+
+
+def largest_changes(bounded, counting):
+    """The most that removing an owner changes, over the bound, of each of the tables."""
+    rng, found = np.random.default_rng(3), []
+    for name, at_most in BATCHES.items():
+        before, after, shape = tables_side_by_side(rng, name, counting)
+        tables = (as_dict(bounded(rows, shape, at_most)) for rows in (before, after))
+        found += [change / (at_most * STEPS) for change in changes(*tables)]
+    assert len(found) == TABLES
+    return found
+
+
+def by_scaling(engine):
+    def bounded(rows, shape, at_most):
+        return scaled_cells(ENGINES[engine](columns_of(rows)), shape, at_most=at_most)
+
+    return bounded
+
+
+def by_keeping(rows, shape, at_most):
+    return kept_cells(relation(columns_of(rows)), shape, at_most=at_most)
+
+
+def by_keeping_in_each_period(rows, shape, at_most):
+    """A broken twin: the bound holds within a period, and is promised over all of them."""
+    found = []
+    for place, label in enumerate(shape.periods or ()):
+        own = by_keeping(rows, replace(shape, periods=(label,)), at_most)
+        found.append(replace(own, period=own.period + place))
+    if not found:
+        return by_keeping(rows, shape, at_most)
+    return Cells(*(np.concatenate([getattr(own, each) for own in found]) for each in FIELDS))
+
+
+@pytest.mark.parametrize(
+    ("counting", "engine"),
+    [
+        *(("owners", "duckdb"), ("rows", "duckdb"), ("weight", "duckdb"), ("weight", "polars")),
+        *(("owners", "lazy"), ("rows", "pandas"), ("weight", "arrow")),
+    ],
+)
+def test_one_owner_changes_all_scaled_cells_together_by_at_most_the_bound(counting, engine):
+    found = largest_changes(by_scaling(engine), counting)
+    assert 0.99 < max(found) <= 1
+
+
+@pytest.mark.parametrize("counting", COUNTINGS[:3])
+def test_one_owner_changes_all_kept_cells_together_by_at_most_the_bound(counting):
+    found = largest_changes(by_keeping, counting)
+    assert max(found) == 1
+
+
+def test_a_bound_within_each_period_is_seen():
+    assert max(largest_changes(by_keeping_in_each_period, "rows")) > 2
+
+
+def test_an_owner_above_the_bound_is_refused(monkeypatch):
+    """As an engine would return it whose windows or joins are wrong."""
+    split = under_test._split
+
+    def wrong(table, shape, at_most):
+        return split(table, shape, at_most + 1000)
+
+    monkeypatch.setattr(under_test, "_split", wrong)
+    table = relation(columns_of(random_rows(np.random.default_rng(1), 60)))
+    with pytest.raises(GraphError, match="above the bound"):
+        scaled_cells(table, shape_of("rows"), at_most=3)
+
+
+# Rows that cannot be used.
+
+GOOD = ("p1", "a", "b", "2026-01-05", 1.0)
+BAD = {
+    "an end is missing": ("p1", None, "b", "2026-01-05", 1.0),
+    "the owner is missing": (None, "a", "b", "2026-01-05", 1.0),
+    "the period is missing": ("p1", "a", "b", None, 1.0),
+    "the period is no date": ("p1", "a", "b", "May", 1.0),
+    "no vertex": ("p1", "a", "secret", "2026-01-05", 1.0),
+    "the weight is missing": ("p1", "a", "b", "2026-01-05", None),
+    "negative or not finite": ("p1", "a", "b", "2026-01-05", -1.0),
+    "not finite": ("p1", "a", "b", "2026-01-05", float("inf")),
+}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("kind", BAD)
+def test_a_bad_row_is_refused_or_left_out(kind, engine):
+    rows = [GOOD] * 3 + [BAD[kind], ("p2", "c", "a", "2026-02-01", 2.5)]
+    shape = shape_of("weight", periods=MONTHS)
+    table = ENGINES[engine](columns_of(rows))
+    with pytest.raises(GraphError, match=kind) as found:
+        check_rows(table, shape)
+    assert "on_bad='skip'" in str(found.value)
+    assert "secret" not in str(found.value)
+    assert not any(figure in str(found.value).replace("2026-01-31", "") for figure in "0123456789")
+    check_rows(table, replace(shape, skip_bad=True))
+    good = [row for row in rows if row is not BAD[kind]]
+    assert as_dict(cells(table, shape)) == plain_cells(good, shape)
+    assert as_dict(scaled_cells(table, shape, at_most=2)) == plain_scaled(good, shape, 2)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_all_kinds_of_bad_rows_are_told_at_once(engine):
+    table = ENGINES[engine](columns_of([GOOD, *BAD.values()]))
+    with pytest.raises(GraphError) as found:
+        check_rows(table, shape_of("weight", periods=MONTHS))
+    assert all(kind in str(found.value) for kind in BAD)
+    assert "\n" not in str(found.value)
+
+
+# Files and arrays, by duckdb.
+
+
+def test_a_folder_of_parquet_gives_the_same_cells_however_it_is_split(tmp_path):
+    rows = random_rows(np.random.default_rng(2), 500)
+    shape = shape_of("weight", periods=MONTHS)
+    frame = pl.DataFrame(columns_of(rows))
+    (tmp_path / "one [2026]*.parquet").parent.mkdir(exist_ok=True)
+    frame.write_parquet(tmp_path / "one [2026]*.parquet")
+    parts = tmp_path / "parts" / "deep"
+    parts.mkdir(parents=True)
+    shuffled = frame.sample(fraction=1, shuffle=True, seed=1)
+    for place in range(0, 500, 90):
+        shuffled[place : place + 90].write_parquet(parts / f"{place}.parquet")
+    for bounded in (scaled_cells, kept_cells):
+        if bounded is kept_cells:
+            shape = shape_of("rows", periods=MONTHS)
+        found = []
+        for source in (tmp_path / "one [2026]*.parquet", tmp_path / "parts"):
+            with Engine(source, memory=2**28, threads=2) as engine:
+                found.append(as_dict(bounded(engine.table, shape, at_most=20)))
+        assert found[0] == found[1]
+        assert sum(found[0].values()) > 5 * 19 * STEPS
+
+
+def test_columns_in_memory_are_a_table():
+    rows = random_rows(np.random.default_rng(4), 200)
+    codes = {name: place for place, name in enumerate(ZONES)}
+    arrays = {
+        "who": np.array([int(row[0][1:]) for row in rows]),
+        "from": np.ma.array([codes[row[1]] for row in rows], mask=[False] * 200),
+        "to": np.array([codes[row[2]] for row in rows], dtype=np.int32),
+    }
+    arrays["from"][7] = np.ma.masked
+    del rows[7]
+    coded = shape_of("rows", labels=(range(4), range(4)))
+    with Engine(arrays) as engine:
+        with pytest.raises(GraphError, match="an end is missing"):
+            check_rows(engine.table, coded)
+        found = as_dict(scaled_cells(engine.table, coded, at_most=9))
+    shape = shape_of("rows")
+    assert found == plain_scaled(rows, shape, 9)
+
+
+def test_what_is_spilled_lies_in_a_private_folder_and_is_removed(tmp_path):
+    engine = Engine({"a": np.arange(3)}, folder=tmp_path)
+    (folder,) = tmp_path.iterdir()
+    assert folder.stat().st_mode & 0o777 == 0o700
+    engine.close()
+    assert not folder.exists()
+    engine = Engine({"a": np.arange(3)}, folder=tmp_path)
+    del engine
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_duckdb_a_line_names_the_package(monkeypatch):
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    with pytest.raises(FileFormatError, match=r"pip install 'graphcuts-dp\[tables\]'"):
+        Engine({"a": np.arange(3)})
+
+
+@pytest.mark.parametrize("name", ["none.parquet", "empty"])
+def test_a_path_without_parquet_is_refused(name, tmp_path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(FileFormatError, match="no Parquet file"):
+        Engine(tmp_path / name)
+
+
+def test_a_file_that_is_no_parquet_is_refused_without_a_quote(tmp_path):
+    (tmp_path / "a.parquet").write_text("secret,secret\n")
+    with pytest.raises(FileFormatError, match="cannot be read as Parquet") as found:
+        Engine(tmp_path / "a.parquet")
+    assert "secret" not in str(found.value)
