@@ -144,7 +144,8 @@ def read_edge_list(file: BinaryIO, options: Options, *, form: TextFormat) -> Raw
         ParameterError: no such encoding or delimiter.
     """
     given, weighted = options.columns, options.weighted
-    table = begin(file, form, given)
+    bad = BadRows(skip=given.skip)
+    table = begin(file, form, given, bad)
     first = table.first
     if len(first) == 1:
         raise FileFormatError("the first line has fewer than two columns; pass delimiter=")
@@ -166,7 +167,7 @@ def read_edge_list(file: BinaryIO, options: Options, *, form: TextFormat) -> Raw
         columns = number_columns(
             given, len(first), table.line, weighted=weighted, declared=declared
         )
-    gathered, bad = Gathered(columns.used), table.bad
+    gathered = Gathered(columns.used)
     exact = table.named or not given.skip
 
     def size() -> int:

@@ -36,11 +36,12 @@ class BadRows:
     """The kinds of bad rows that were met, each with the place of the first one.
 
     Args:
-        skip: whether bad rows are left out; nothing of them is kept then.
+        skip: whether bad rows are left out; nothing of them is kept then. None: the source has no
+            such option.
     """
 
-    def __init__(self, *, skip: bool = False) -> None:
-        self.skip = skip
+    def __init__(self, *, skip: bool | None = None) -> None:
+        self.skip, self._optional = bool(skip), skip is not None
         self._first: dict[str, str] = {}
 
     def add(self, what: str, where: str) -> None:
@@ -63,7 +64,8 @@ class BadRows:
         """
         if self._first:
             told = "; ".join(f"{where}: {what}" for what, where in self._first.items())
-            raise error(f"{told}; correct such rows, or leave them out with on_bad='skip'")
+            advice = "; correct such rows, or leave them out with on_bad='skip'"
+            raise error(told + (advice if self._optional else ""))
 
 
 def left_out(columns: Iterable[str], *, text: bool) -> str:

@@ -51,6 +51,11 @@ def column_of(text: str) -> Column:
     return int(text) - 1 if text.isascii() and text.isdigit() and len(text) < 10 else text
 
 
+def decimal_of(text: str) -> str:
+    """What stands before decimals, as it is typed: itself, or its name."""
+    return {"point": ".", "comma": ","}.get(text, text)
+
+
 def delimiter_of(text: str) -> str:
     """A separator of columns as it is typed: itself, or its name."""
     return _DELIMITERS.get(text, text)
@@ -119,7 +124,11 @@ class Columns:
         parse=delimiter_of,
     )
     decimal: str = option(
-        ".", group=INPUT, help="What stands before decimals in weights.", choices=(".", ",")
+        ".",
+        group=INPUT,
+        help="What stands before decimals in weights: point or comma.",
+        choices=(".", ","),
+        parse=decimal_of,
     )
     on_bad: OnBad = option(
         "refuse", group=INPUT, help="Whether rows that cannot be used are refused or left out."

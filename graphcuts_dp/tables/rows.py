@@ -183,8 +183,9 @@ def read_rows(
         FileFormatError: as `read_edge_list`.
         ParameterError: likewise.
     """
-    table = begin(io.BytesIO(data), form, columns)
-    blocks, bad = table.blocks(lambda: BLOCK), table.bad
+    bad = BadRows()
+    table = begin(io.BytesIO(data), form, columns, bad)
+    blocks = table.blocks(lambda: BLOCK)
     found = [row for block, line in blocks for row in table.reader.rows(block, line, bad)]
     bad.check()
     return (table.first if table.named else None), found
@@ -219,7 +220,6 @@ class TextTable:
         stream: what follows `block`.
         block: the rows that were read already, whole lines.
         line: the number of its first line.
-        bad: takes the rows that cannot be used, above the first sound one already.
     """
 
     facts: str | None
@@ -230,7 +230,6 @@ class TextTable:
     stream: BinaryIO
     block: bytes
     line: int
-    bad: BadRows
 
     def blocks(self, size: Callable[[], int]) -> Iterator[tuple[bytes, int]]:
         """All rows as blocks of whole lines of about `size` bytes, each with its first number."""
@@ -245,18 +244,18 @@ class TextTable:
             block = b""
 
 
-def begin(file: BinaryIO, form: TextFormat, columns: Columns) -> TextTable:
+def begin(file: BinaryIO, form: TextFormat, columns: Columns, bad: BadRows) -> TextTable:
     """Read the head of a file: comments, blank lines, `sep=;`, and the header if there is one."""
     named = has_header(columns.header, columns.named, form)
     if columns.delimiter is not None:
         check_delimiter(columns.delimiter)
-    stream = utf8_stream(file, columns.encoding, by_line=columns.skip)
+    stream = utf8_stream(file, columns.encoding, by_line=bad.skip)
     comments: Comments = "skip" if not form.has_header else "keep" if named else "refuse"
     facts: str | None = None
     konect: list[str] = []
-    delimiter, line, bad = columns.delimiter, 1, BadRows(skip=columns.skip)
+    delimiter, line = columns.delimiter, 1
     while row := stream.readline():
-        text = decoded(row, lenient=columns.skip and not named)
+        text = decoded(row, lenient=bad.skip and not named)
         separator = None if line > 1 or form.konect else declared_separator(text)
         text = text.strip()
         if separator is not None and columns.delimiter != "=":  # which such a line would hold
@@ -272,8 +271,8 @@ def begin(file: BinaryIO, form: TextFormat, columns: Columns) -> TextTable:
             if split is None and columns.decimal == ",":
                 split = " "  # a comma stands in numbers
             reader = RowReader(split, comments, form.konect)
-            if columns.skip and not named:  # no row has a say in how others are read
-                return TextTable(facts, konect, named, [], reader, stream, row, line, bad)
+            if bad.skip and not named:  # no row has a say in how others are read
+                return TextTable(facts, konect, named, [], reader, stream, row, line)
             try:
                 first = reader.fields(decoded(row))
             except ValueError as problem:
@@ -283,8 +282,8 @@ def begin(file: BinaryIO, form: TextFormat, columns: Columns) -> TextTable:
                 first = []
             if any(first):
                 place = (b"", line + 1) if named else (row, line)
-                return TextTable(facts, konect, named, first, reader, stream, *place, bad)
+                return TextTable(facts, konect, named, first, reader, stream, *place)
         line += 1
     if named:
         raise FileFormatError("the file is empty: its first line would name the columns")
-    return TextTable(facts, konect, named, [], RowReader(delimiter), stream, b"", line, bad)
+    return TextTable(facts, konect, named, [], RowReader(delimiter), stream, b"", line)
