@@ -37,8 +37,7 @@ names: two names of it are two values of that column, and no row has both.
 
 import getpass
 import os
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -60,14 +59,13 @@ from graphcuts_dp.ledger.opening import (
     open_ledger,
     size_of,
 )
+from graphcuts_dp.pairs.periods import DATES, around, kind_of
 from graphcuts_dp.privacy.composition import Cost, exact, least_epsilon, rounded_up
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, warn_of_delta
 
 SESSION = "session"
 DISTANCE_SESSION = "distance session"
-_KINDS = ("year", "quarter", "month", "day")
-_DATE = re.compile(r"(\d{4})(?:-Q([1-4])|-(0[1-9]|1[0-2])(?:-(\d\d))?)?", re.ASCII)
-_Place = tuple[str, ...]  # year, quarter, month, day: as many as a label tells; or another name
+_Place = tuple[str, ...]  # the periods around a period, and itself, see `around`
 
 
 @final
@@ -133,11 +131,11 @@ class Coverage:
 
     Attributes:
         scheme: the column of the rows that tells them, and the kind of their labels.
-        labels: each by its place: those of other periods that hold it are beginnings of it.
+        places: the periods, each with those around it.
     """
 
     scheme: tuple[str, str]
-    labels: Mapping[_Place, str]
+    places: frozenset[_Place]
 
     @classmethod
     def of(
@@ -150,41 +148,21 @@ class Coverage:
         within = guarantee.differs_within
         if periods is None or within is None:
             return None
-        places = [_place(label) for label in periods]
-        kinds = {_kind(place) for place in places}
-        dates = kinds <= set(_KINDS)
-        if within in _KINDS:
-            depth = _KINDS.index(within) + 1
+        kinds, places = set(map(kind_of, periods)), [around(label) for label in periods]
+        dates = kinds <= set(DATES)
+        if within in DATES:
+            depth = DATES.index(within) + 1
             if not dates or any(len(place) < depth for place in places):
                 return None
-            return cls((column, within), {place[:depth]: _label(place[:depth]) for place in places})
-        kind = ("date" if dates else "name") if within == "row" else "-".join(kinds)
+            return cls((column, within), frozenset(place[:depth] for place in places))
         if within == "period" and len(kinds) > 1:
             return None
-        return cls((column, kind), {place: _label(place) for place in places})
+        kind = "date" if within == "row" else "-".join(kinds)
+        return cls((column, kind if dates else "name"), frozenset(places))
 
     def holds(self, place: _Place) -> bool:
         """Whether all of a place lies in one of the periods."""
-        return any(place[:depth] in self.labels for depth in range(1, len(place) + 1))
-
-
-def _place(label: str) -> _Place:
-    found = _DATE.fullmatch(label)
-    if found is None:
-        return (label,)
-    year, quarter, month, day = found.groups()
-    quarter = str((int(month) + 2) // 3) if month else quarter
-    return tuple(part for part in (year, quarter, month, day) if part)
-
-
-def _label(place: _Place) -> str:
-    if len(place) == 2:
-        return "-Q".join(place)
-    return "-".join(place[:1] + place[2:])
-
-
-def _kind(place: _Place) -> str:
-    return _KINDS[len(place) - 1] if _DATE.fullmatch(place[0]) else "name"
+        return any(place[:depth] in self.places for depth in range(1, len(place) + 1))
 
 
 def _readers(uses: Sequence[Coverage | None], period: _Place = ()) -> dict[_Place, tuple[int, ...]]:
@@ -196,7 +174,7 @@ def _readers(uses: Sequence[Coverage | None], period: _Place = ()) -> dict[_Plac
     """
     scheme = next((use.scheme for use in uses if use is not None), None)
     known = [use if use is not None and use.scheme == scheme else None for use in uses]
-    named = dict.fromkeys(place for use in known if use is not None for place in use.labels)
+    named = sorted({place for use in known if use is not None for place in use.places})
     return {
         place: tuple(i for i, use in enumerate(known) if use is None or use.holds(place))
         for place in [*(place for place in named if place[: len(period)] == period), period]
@@ -246,7 +224,7 @@ def spent_together(uses: Sequence[Use], budget: Budget | None = None) -> Cost:
 
 
 def spent_by_period(uses: Sequence[Use], budget: Budget | None = None) -> dict[str, Cost]:
-    """What was spent on each period that a use names, in the order of time; see `total_cost`.
+    """What was spent on each period that a use names, in order; see `total_cost`.
 
     Of a period that holds others, what was spent on the dearest of them.
     """
@@ -256,8 +234,7 @@ def spent_by_period(uses: Sequence[Use], budget: Budget | None = None) -> dict[s
         for depth in range(1, len(place) + 1):
             if place[:depth] in totals:
                 within.setdefault(place[:depth], []).append(total)
-    dates = all(_kind(place) in _KINDS for place in within)
-    return {_label(place): _largest(within[place]) for place in (sorted if dates else list)(within)}
+    return {place[-1]: _largest(found) for place, found in sorted(within.items())}
 
 
 def spent_on(uses: Sequence[Use], period: str, budget: Budget | None = None) -> Cost | None:
@@ -268,7 +245,7 @@ def spent_on(uses: Sequence[Use], period: str, budget: Budget | None = None) -> 
         period: a label such as "2026-03"; "2026" holds it.
         budget: as for `total_cost`.
     """
-    found = _totals(uses, budget, _place(period))
+    found = _totals(uses, budget, around(period))
     return _largest(found.values()) if found else None
 
 
@@ -292,7 +269,7 @@ def in_all_periods(uses: Sequence[Use]) -> Cost | None:
     known = [use.coverage for use in uses]
     if not uses or any(use.guarantee.differs_within == "row" for use in uses):
         return None
-    counts = [len(each.labels) for each in known if each is not None]
+    counts = [len(each.places) for each in known if each is not None]
     if len(counts) < len(uses):
         return None
     return total_cost([use.cost.for_group(count) for use, count in zip(uses, counts, strict=True)])
@@ -333,10 +310,10 @@ def check_budget(
     for each in dict.fromkeys(readers.values()):
         chosen = [costs[i] for i in each]
         if each in places and not budget.allows(chosen):
-            raise BudgetError(_too_much(budget, chosen, _label(places[each])))
+            raise BudgetError(_too_much(budget, chosen, *places[each][-1:]))
 
 
-def _too_much(budget: Budget, costs: Sequence[Cost], period: str) -> str:
+def _too_much(budget: Budget, costs: Sequence[Cost], period: str = "") -> str:
     """What to say of the last of some uses, which the budget does not allow."""
     *spent, cost = costs
     deltas = sum(other.delta for other in costs if other.pure is None)

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
+from graphcuts_dp.errors import QueryError
 from graphcuts_dp.estimate.answers import check_confidence
 from graphcuts_dp.estimate.consistency import ErrorSpread, LeastSquares, Values
 from graphcuts_dp.estimate.measurement import CellSums, Measurement, place_variances
@@ -144,9 +145,16 @@ class FlowTable:
         """Where the estimates of a level lie; of all periods, where these are independent.
 
         Cells add up over the levels, so all finer periods are together what the coarsest ones are.
+
+        Raises:
+            QueryError: no such level, or several periods.
         """
         place = self.cells.place(level)
-        return min(place, len(self.groups.levels)) if period is None else place
+        if period is None:
+            return min(place, len(self.groups.levels))
+        if not isinstance(period, str):
+            raise QueryError("name one period, or none for all together; `between` takes several")
+        return place
 
     def to_frame(
         self,

@@ -9,7 +9,8 @@ import pytest
 from period_cases import EXACT, MONTHS, SHOPS, ZONES, cells_of, flows_of, sums_at
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import QueryError
+from graphcuts_dp.errors import GraphError, QueryError
+from graphcuts_dp.estimate.measurement import Measurement
 from graphcuts_dp.estimate.strategy import choose_strategy, forecast_of
 
 BY = ("month", "quarter", "year", ("year", "month"), ("year", "quarter", "month"))
@@ -290,6 +291,29 @@ def test_sums_in_steps_of_a_row_have_no_slack_for_rounding():
     wider = pairs.between("n1", "n2", period="2026-01").interval
     assert wider[0] == low
     assert wider[1] == pytest.approx(high + 2 * 2**-10)  # two pairs, a step each
+    rounded = flows.rounded()
+    assert rounded.unit == 1
+    assert all((counts == np.rint(counts)).all() for counts in rounded.counts)
+    assert np.abs(rounded.values(period="2026-01") - flows.values(period="2026-01")).max() <= 1
+    assert rounded.values("county").sum() == rounded.values("zone").sum() == rounded.counts[0][0]
+
+
+@pytest.mark.parametrize(
+    ("changed", "problem"),
+    [
+        ({"rounding": "rows"}, "no such rounding"),
+        ({"places": [0, 2]}, "no common sum"),
+        ({"periods": {"levels": []}}, "at least one level"),
+        ({"periods": None}, "other sums"),
+    ],
+)
+def test_stored_sums_that_do_not_fit_are_refused(changed, problem):
+    cells = cells_of("plain", "month")
+    fields, arrays = flows_of(cells, finest_of(cells)).noisy.parts()
+    with pytest.raises((ValueError, GraphError), match=problem):
+        Measurement.from_parts("flows", fields | changed, arrays)
+    again = Measurement.from_parts("flows", fields, arrays)
+    assert again.map.tree == cells
 
 
 STATISTICS = {
@@ -393,6 +417,7 @@ def test_single_vertices_have_loops_inside():
         (lambda f: f.between("n1", "n2", period=[]), "name a period"),
         (lambda f: f.period("2027-01"), "unknown period '2027-01'"),
         (lambda f: f.intervals(period="March"), "unknown period"),
+        (lambda f: f.deviations(period=["2026-01", "2026-02"]), "name one period"),
         (lambda f: f.plot(by="week"), "no periods 'week'; it has 'month'"),
         (lambda f: f.plot(by="month", period="2026-01"), "by= draws all periods"),
         (lambda f: f.plot("town", by="month"), "unknown level"),
