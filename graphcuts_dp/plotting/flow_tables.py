@@ -239,7 +239,9 @@ def flow_map_figure(drawn: FlowPicture, places: tuple[FloatMatrix, FloatMatrix])
         axes.set_axis_off()
         figure.suptitle(drawn.title, x=0.01, ha="left", fontsize=10)
         between, within = (float(flow[each].max(initial=0.0)) for each in (lines, discs))
-        left_out = int(seen.sum()) - len(lines) - len(discs)
+        smaller = len(order) - len(lines) - len(discs)
+        left_out = f"not drawn: {int(seen.sum()) - len(order):,} flows that may be 0"
+        left_out += f", {smaller:,} smaller ones" if smaller else ""
         handles = [
             Line2D(
                 [], [], color=line, linewidth=max(_WIDEST * between / largest, 0.4),
@@ -253,7 +255,7 @@ def flow_map_figure(drawn: FlowPicture, places: tuple[FloatMatrix, FloatMatrix])
                 [], [], color=_pale(line, np.array([0.3]))[0], linewidth=3,
                 label="paler: larger error",
             ),
-            Line2D([], [], linestyle="", label=f"not drawn: {left_out:,} flows that may be 0"),
+            Line2D([], [], linestyle="", label=left_out),
         ]  # fmt: skip
         if not len(discs):
             del handles[1]
