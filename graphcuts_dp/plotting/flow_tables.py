@@ -279,7 +279,7 @@ def _arcs(starts: FloatMatrix, ends: FloatMatrix, *, left: bool) -> npt.NDArray[
 def _name_places(
     axes: Axes, drawn: FlowPicture, places: tuple[FloatMatrix, FloatMatrix], scale: float
 ) -> None:
-    """The names of the groups, the largest first, where they do not run into each other.
+    """The names of the groups, the largest first, where they cover no other name and no place.
 
     Each name stands on one of four sides of its place; `scale` is how many points a unit has.
     """
@@ -288,7 +288,9 @@ def _name_places(
         sums = np.where(drawn.low > 0, drawn.values, 0).sum(axis=1 - axis)
         for (x, y), total, name in zip(places[axis].tolist(), sums.tolist(), names, strict=True):
             named[x, y] = max(named.get((x, y), (0.0, "")), (total, name))
-    taken: list[tuple[float, float, float, float]] = []
+    taken = [
+        (x * scale - 1.5, y * scale - 1.5, x * scale + 1.5, y * scale + 1.5) for x, y in named
+    ]
     for (x, y), (_, name) in sorted(named.items(), key=lambda each: -each[1][0]):
         width = 0.62 * _NAME_SIZE * len(name)
         for right, up in ((1, 1), (-1, 1), (1, -1), (-1, -1)):
