@@ -288,9 +288,7 @@ def _name_places(
         sums = np.where(drawn.low > 0, drawn.values, 0).sum(axis=1 - axis)
         for (x, y), total, name in zip(places[axis].tolist(), sums.tolist(), names, strict=True):
             named[x, y] = max(named.get((x, y), (0.0, "")), (total, name))
-    taken = [
-        (x * scale - 1.5, y * scale - 1.5, x * scale + 1.5, y * scale + 1.5) for x, y in named
-    ]
+    taken = [(x * scale - 1.5, y * scale - 1.5, x * scale + 1.5, y * scale + 1.5) for x, y in named]
     for (x, y), (_, name) in sorted(named.items(), key=lambda each: -each[1][0]):
         width = 0.62 * _NAME_SIZE * len(name)
         for right, up in ((1, 1), (-1, 1), (1, -1), (-1, -1)):
