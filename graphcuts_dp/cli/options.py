@@ -120,6 +120,8 @@ _PHRASES = {  # of Python, in errors
     "make it a BipartiteGraph": "pass --kind bipartite",
     "it is no BipartiteGraph": "leave out --kind bipartite",
     "weight= if so": "weight=COLUMN if so",
+    "decimal=','": "decimal=comma",
+    "decimal='.'": "decimal=point",
     "allow replacing (force)": "replace it with --force",
     "a BipartiteGraph needs": "--kind bipartite needs",
     "a biadjacency matrix makes a BipartiteGraph": "a biadjacency matrix needs --kind bipartite",

@@ -13,7 +13,7 @@ from graphcuts_dp.errors import GraphCutsError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, kind_of_graph
 from graphcuts_dp.graph.assemble import GivenVertices
 from graphcuts_dp.graph.edge_store import Merge
-from graphcuts_dp.graph.files import describe_reading, public_vertices_of
+from graphcuts_dp.graph.files import FORMATS, describe_reading, ending_of, public_vertices_of
 from graphcuts_dp.graph.owned_rows import (
     COUNTINGS,
     Counting,
@@ -233,6 +233,7 @@ class Reading:
             merge=cast(Merge, self.merge),
             bipartite=self.bipartite,
             directed=self.directed,
+            repeats=FORMATS[ending_of(path)].repeats,
         ):
             note(text)
         return graph, bounded_graph(without_rows(graph), protect), groups

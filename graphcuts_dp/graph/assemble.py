@@ -17,18 +17,19 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import count, repeat
+from itertools import compress, count, repeat
 from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from graphcuts_dp.arrays import FloatArray, IntegerVector, IntVector
+from graphcuts_dp.arrays import BoolVector, FloatArray, IntegerVector, IntVector
 from graphcuts_dp.errors import FileFormatError, GraphCutsError, GraphError, ParameterError
 from graphcuts_dp.graph.edge_store import EdgeParts, EdgeStore, Merge, pieces
 from graphcuts_dp.graph.gathered import CodedText
 from graphcuts_dp.pairs.queries import one_set
 from graphcuts_dp.pairs.vertices import Arcs, Label, Space, VertexSet, labels_or_number, sets_in
+from graphcuts_dp.tables.bad_rows import BadRows
 from graphcuts_dp.tables.columns import ColumnPlaces, Columns, is_integer_literal
 from graphcuts_dp.tables.rows import MARK, labels_of
 
@@ -150,7 +151,7 @@ class Options:
             raise ParameterError("merge must be 'max', 'min' or 'sum'")
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, repr=False)
 class RawEdges:
     """Edges as the source names them, once: `build` takes them out.
 
@@ -174,6 +175,9 @@ class RawEdges:
             that is one edge or two arcs.
         undeclared: whether there are weights is told by the edges alone.
         columns: which columns were read, if there are columns.
+        reading: sentences that say so, and which rows are left out; they depend on no row.
+        bad: the kinds of bad rows that were met; where these are left out, `numbered` leaves out
+            those of its own tests.
         where: tells the place of an edge by its position, such as "line 3".
         error: class of the errors to raise.
     """
@@ -192,28 +196,51 @@ class RawEdges:
     undeclared: bool = False
     arbitrary_order: bool = False
     columns: ColumnPlaces | None = None
+    reading: str = ""
+    bad: BadRows = field(default_factory=BadRows)
     where: Callable[[int], str]
     error: type[GraphCutsError] = GraphError
 
-    @property
-    def reading(self) -> str:
-        """Which columns were read, and which ignored; empty if there was nothing to choose."""
-        return "" if self.columns is None else str(self.columns)
+    def keep(self, good: BoolVector) -> None:
+        """Keep some rows. Where bad ones are refused, that is done later: nothing changes here."""
+        if not self.bad.skip or good.all():
+            return
+        for name in ("sources", "targets", "weights", "owners", "periods"):
+            values = getattr(self, name)
+            setattr(self, name, None if values is None else some_of(values, good))
 
 
 UNDIRECTED = "the source holds undirected edges; it is no DirectedGraph"
 
 
+def some_of(values: Any, good: BoolVector) -> Any:
+    """Some of the ends, owners, periods or weights of rows."""
+    if isinstance(values, np.ndarray):
+        return values[good]
+    if isinstance(values, CodedText):
+        return CodedText(values.codes[good], values.names)
+    return list(compress(values, good))
+
+
 def numbered(raw: RawEdges, options: Options) -> tuple[Space, EdgeParts, float | None]:
     """What may be joined, the edges by row numbers in it, and the cap on weights if there is one.
 
+    Bad rows are left out of the owners and periods, too, if `raw.bad` says so.
+
     Raises:
-        GraphCutsError: of the class `raw.error`: an end outside the vertex set, a weight that is
-            negative or not finite, no vertices, or options that do not fit the source.
+        GraphCutsError: of the class `raw.error`: bad rows, all kinds at once, such as an end
+            outside the vertex set, or a weight that is negative or not finite; no vertices, or
+            options that do not fit the source.
     """
     _check_kind(raw, options)
-    weights = _weights(raw, options)
+    raw.weights = _weights(raw, options)
     rows, columns, sets = row_numbers(raw, options)
+    raw.bad.check(raw.error)
+    known = (rows >= 0) & (columns >= 0)
+    if not known.all():
+        raw.keep(known)
+        rows, columns = rows[known], columns[known]
+    weights = raw.weights
     cap = options.weight_cap
     if weights is not None:
         if cap is None:
@@ -263,7 +290,8 @@ def _weights(raw: RawEdges, options: Options) -> FloatArray | None:
     good = np.isfinite(raw.weights) & (raw.weights >= 0)
     if not good.all():
         place = raw.where(int(np.argmin(good)))
-        raise raw.error(f"{place}: a weight is negative or not finite; weights must be >= 0")
+        raw.bad.add("a weight is negative or not finite; weighted=False reads none", place)
+        raw.keep(good)
     return raw.weights
 
 
@@ -365,18 +393,28 @@ def numbers(
     values: Any, where: Callable[[int], str], error: type[GraphCutsError] = GraphError
 ) -> FloatArray:
     """Weights as floats; an error tells where one is no number."""
+    weights, good = as_numbers(values)
+    if not good.all():
+        raise error(f"{where(int(np.argmin(good)))}: the weight is not a number")
+    return weights
+
+
+def as_numbers(values: Any) -> tuple[FloatArray, BoolVector]:
+    """Weights as floats, and which of them are numbers; in place of others there is NaN."""
     try:
         weights = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         weights = np.empty((0, 0))
+    good = np.ones(len(values), dtype=np.bool_)
     if weights.ndim == 1:
-        return weights
+        return weights, good
+    weights = np.full(len(values), np.nan)
     for position, value in enumerate(values):
         try:
-            float(value)
+            weights[position] = float(value)
         except (TypeError, ValueError, OverflowError):
-            raise error(f"{where(position)}: the weight is not a number") from None
-    raise error("an edge weight is not a number")
+            good[position] = False
+    return weights, good
 
 
 def _split_sides(
@@ -426,7 +464,7 @@ def row_numbers(
         return _relabelled(raw, given, declared)
     told: list[Ends] = [raw.sources, raw.targets]
     if options.columns.one_based:
-        told = [_shifted(end, raw) for end in told]
+        told = _shifted(raw)
     if not isinstance(told[0], np.ndarray | CodedText):
         told = [*numbered_labels(*told)]
     ends = cast(list[IntegerVector | CodedText], told)
@@ -478,16 +516,26 @@ def numbered_labels(*ends: Ends) -> list[CodedText]:
     return [CodedText(each, names) for each in codes]
 
 
-def _shifted(ends: Ends, raw: RawEdges) -> Ends:
-    """Ids 1, 2, ... as 0, 1, ..."""
-    if isinstance(ends, np.ndarray):
-        if len(ends) and ends.min() < 1:
-            raise raw.error(f"{raw.where(int(np.argmax(ends < 1)))}: one_based ids are 1 or more")
-        return _changed(ends, lambda piece: piece - 1, raw.owned)
-    for position, end in enumerate(listed(ends)):
-        if not is_integer_literal(str(end)) or str(end)[0] in "-0":
-            raise raw.error(f"{raw.where(position)}: one_based needs integer ids of 1 or more")
-    return [str(int(end) - 1) for end in listed(ends)]
+def _shifted(raw: RawEdges) -> list[Ends]:
+    """Ids 1, 2, ... as 0, 1, ...; both ends of each edge."""
+    good = np.ones(len(raw.sources), dtype=np.bool_)
+    for ends in (raw.sources, raw.targets):
+        if isinstance(ends, np.ndarray):
+            good &= ends >= 1
+        else:
+            names = map(str, listed(ends))
+            good &= [is_integer_literal(name) and name[0] not in "-0" for name in names]
+    if not good.all():
+        raw.bad.add("one_based needs integer ids of 1 or more", raw.where(int(np.argmin(good))))
+        raw.keep(good)
+        raw.bad.check(raw.error)  # what is no number cannot be looked up
+    told: list[Ends] = []
+    for ends in (raw.sources, raw.targets):
+        if isinstance(ends, np.ndarray):
+            told.append(_changed(ends, lambda piece: piece - 1, raw.owned))
+        else:
+            told.append([str(int(end) - 1) for end in listed(ends)])
+    return told
 
 
 def _find(
@@ -507,9 +555,11 @@ def _find(
     else:
         rows = _looked_up(ends.codes, ends.names, vertices, raw)
     if len(rows) and rows.min() < 0:
-        place = f"{raw.where(int(np.argmax(rows < 0)))}: " if of_edges else ""
         hint = "" if not vertices.is_default else f" 0..{len(vertices) - 1}"
-        raise raw.error(f"{place}a vertex is not in the public vertex set{hint}")
+        what = f"a vertex is not in the public vertex set{hint}"
+        if not of_edges:
+            raise raw.error(what)
+        raw.bad.add(f"{what} that vertices= tells", raw.where(int(np.argmax(rows < 0))))
     return rows
 
 
@@ -533,6 +583,7 @@ def _occurring(
 ) -> tuple[IntegerVector, IntegerVector, tuple[VertexSet, ...]]:
     """The vertices that occur, sorted, and row numbers in them."""
     if not len(ends[0]):
+        raw.bad.check(raw.error)
         raise raw.error("no edges and no vertices; give the public vertex set with vertices=")
     if bipartite:
         left, (rows,) = _ranked(ends[:1], raw)

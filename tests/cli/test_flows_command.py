@@ -162,7 +162,7 @@ def test_other_tables_of_groups(done, refused):
         ((*OWNERS, *OWNED, "--columns", "owner=who"), "owner is given twice"),
         ((*OWNERS, *OWNED, "--columns", "weight=cost"), "weight= is for --counting weight"),
         ((*OWNERS, *OWNED, "--weight-cap", "2"), "not for rows with owners"),
-        ((*OWNERS[:1], "nobody.csv", *OWNERS[2:], *OWNED), "line 3: malformed row: the owner"),
+        ((*OWNERS[:1], "nobody.csv", *OWNERS[2:], *OWNED), "line 3: the owner is missing"),
         ((*TABLE[:6], *TABLE[-2:]), "owner=COLUMN"),
         ((*TABLE, "--plot", "x.png"), "no groups or maps"),
         ((*TABLE[:-1], "table:bounds=5/x"), "whole numbers"),

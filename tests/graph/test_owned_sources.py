@@ -159,7 +159,7 @@ GAPS = FRAME.assign(patient=["ann", "ann", None, "bob"])
 HEAD = "patient,hospital,referred\n"
 # A file or a table, options, and words of the error.
 REFUSED = [
-    (HEAD + "ann,A,B\n,A,C\n", {}, "line 3: .*the owner is empty"),
+    (HEAD + "ann,A,B\n,A,C\n", {}, "line 3: the owner is missing"),
     (HEAD + "ann,A,X\n", {}, "line 2: a vertex is not in the public"),
     ("who,hospital,referred\nann,A,B\n", {}, "does not have exactly one column 'patient'"),
     (VISITS, {"owner": "cost "}, "exactly one column"),
@@ -170,7 +170,7 @@ REFUSED = [
     (VISITS, {"owner": None}, "owner= names the column"),
     (FRAME, {"vertices": None}, "need the public vertex set"),
     (FRAME, {"owner": "who"}, "exactly one column 'who'"),
-    (GAPS, {}, "the column of the owner: row 2"),
+    (GAPS, {}, "row 2 .*the owner must be"),
     ([("ann", "A", "B")], {}, "come from a table"),
 ]
 
