@@ -83,7 +83,7 @@ _JSON = Option(
     flag="--json",
     group=OUTPUT,
 )
-_WRITTEN = ("target", "output", "plot", "weights")  # parameters that name files which are written
+_WRITTEN = ("target", "output", "plot", "weights", "od")  # parameters that name files to write
 NO_FILE = "NAME"  # stands in the help for an argument that names no file
 
 _METAVARS: Mapping[Any, str] = {int: "COUNT", float: "NUMBER", bool: "yes|no"}
