@@ -115,7 +115,7 @@ class RowReader:
         start = content.lstrip()[:1]
         if start == BYTE_ORDER_MARK:
             raise ValueError("a byte-order mark stands within the file; take it out")
-        if _SPOILT.search(content):
+        if not content.isascii() and _SPOILT.search(content):
             raise ValueError(NOT_UTF8)
         if start in ("#", "%") and self.comments != "keep":
             self._check_comment(content.strip())
