@@ -27,6 +27,7 @@ from graphcuts_dp.arrays import BoolVector, FloatArray, IntegerVector, IntVector
 from graphcuts_dp.errors import FileFormatError, GraphCutsError, GraphError, ParameterError
 from graphcuts_dp.graph.edge_store import EdgeParts, EdgeStore, Merge, pieces
 from graphcuts_dp.graph.gathered import CodedText
+from graphcuts_dp.pairs.periods import DATES, Periods
 from graphcuts_dp.pairs.queries import one_set
 from graphcuts_dp.pairs.vertices import Arcs, Label, Space, VertexSet, labels_or_number, sets_in
 from graphcuts_dp.tables.bad_rows import BadRows
@@ -131,7 +132,11 @@ GivenVertices = VertexSet | tuple[VertexSet, VertexSet] | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What the caller says about the source; see `Graph.read` for each."""
+    """What the caller says about the source; see `Graph.read` for each.
+
+    Attributes:
+        periods: those that are declared for rows with periods.
+    """
 
     columns: Columns = field(default_factory=Columns)
     vertices: GivenVertices = None
@@ -142,6 +147,7 @@ class Options:
     bipartite: bool = False
     directed: bool = False
     merge: Merge = "max"
+    periods: Periods | None = None
 
     def __post_init__(self) -> None:
         cap = self.weight_cap
@@ -225,7 +231,8 @@ def some_of(values: Any, good: BoolVector) -> Any:
 def numbered(raw: RawEdges, options: Options) -> tuple[Space, EdgeParts, float | None]:
     """What may be joined, the edges by row numbers in it, and the cap on weights if there is one.
 
-    Bad rows are left out of the owners and periods, too, if `raw.bad` says so.
+    Bad rows are left out of the owners and periods, too, if `raw.bad` says so. Where periods are
+    declared, those of the rows become their numbers, and -1 where another period is named.
 
     Raises:
         GraphCutsError: of the class `raw.error`: bad rows, all kinds at once, such as an end
@@ -234,6 +241,8 @@ def numbered(raw: RawEdges, options: Options) -> tuple[Space, EdgeParts, float |
     """
     _check_kind(raw, options)
     raw.weights = _weights(raw, options)
+    if options.periods is not None and raw.periods is not None:
+        raw.periods = _period_numbers(raw, options.periods)
     rows, columns, sets = row_numbers(raw, options)
     raw.bad.check(raw.error)
     known = (rows >= 0) & (columns >= 0)
@@ -293,6 +302,27 @@ def _weights(raw: RawEdges, options: Options) -> FloatArray | None:
         raw.bad.add("a weight is negative or not finite; weighted=False reads none", place)
         raw.keep(good)
     return raw.weights
+
+
+def _period_numbers(raw: RawEdges, periods: Periods) -> IntVector:
+    """The number of the declared period of each row; -1 of another one."""
+    assert raw.periods is not None  # noqa: S101
+    if isinstance(raw.periods, np.ndarray):
+        distinct, codes = np.unique(raw.periods, return_inverse=True)
+        names: Sequence[Any] = distinct.tolist()
+    else:
+        named = raw.periods
+        coded = named if isinstance(named, CodedText) else numbered_labels(named)[0]
+        codes, names = coded.codes, coded.names
+    told = [*map(periods.is_one, names)]
+    found = np.array([periods.number(name) for name in names], dtype=np.int64)[codes]
+    good = np.array(told, dtype=np.bool_)[codes]
+    if not good.all():
+        form = ", such as 2026-01-31" if periods.by in DATES else ""
+        raw.bad.add(f"the period is no {periods.by}{form}", raw.where(int(np.argmin(good))))
+        raw.keep(good)
+        return found[good] if raw.bad.skip else found
+    return found
 
 
 def _no_weights(raw: RawEdges, options: Options) -> FloatArray | None:

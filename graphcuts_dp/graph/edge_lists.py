@@ -177,7 +177,7 @@ def read_edge_list(file: BinaryIO, options: Options, *, form: TextFormat) -> Raw
     for block, line in table.blocks(size):
         if not _add_fast(gathered, block, line, columns, table.reader.delimiter, given.decimal):
             rows = table.reader.rows(block, line, bad)
-            _add_rows(gathered, rows, columns, given.decimal, bad, exact=exact)
+            _add_rows(gathered, rows, columns, options, bad, exact=exact)
     return RawEdges(
         **gathered.take(),
         schema=schema,
@@ -240,7 +240,7 @@ def _add_rows(
     gathered: Gathered,
     rows: Iterator[Row],
     columns: ColumnPlaces,
-    decimal: str,
+    options: Options,
     bad: BadRows,
     *,
     exact: bool,
@@ -251,7 +251,7 @@ def _add_rows(
         gathered: takes the rows.
         rows: with their lines.
         columns: which cells are read.
-        decimal: what stands before decimals in weights.
+        options: how weights are written, and which periods there are.
         bad: takes the bad rows.
         exact: whether a row may have no cells beyond those of the columns.
     """
@@ -259,6 +259,8 @@ def _add_rows(
     found: dict[str, list[str]] = {name: [] for name in named}
     weights: list[float] = []
     lines: list[int] = []
+    decimal = options.columns.decimal
+    period = "" if options.periods is None else options.periods.labels[0]
     for line, fields in rows:
         if len(fields) != columns.width and (exact or len(fields) < columns.width):
             bad.add(f"expected {columns.width} columns, as in the first row", f"line {line}")
@@ -276,7 +278,7 @@ def _add_rows(
         if not some_end:
             continue
         for name, place in named.items():
-            found[name].append(fields[place] or (some_end if name in ENDS else ""))
+            found[name].append(fields[place] or (some_end if name in ENDS else period))
         weights.append(weight or 0.0)
         lines.append(line)
     numbers = None if columns.weight is None else np.array(weights, dtype=np.float64)

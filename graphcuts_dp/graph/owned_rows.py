@@ -182,12 +182,13 @@ class OwnedRows:
         counting: Counting,
         unit: float,
     ) -> Self:
-        places, own = raw.columns, raw.owners
+        places = raw.columns
         assert places is not None  # noqa: S101  # of a format with columns
         if counting == "weight" and raw.weights is None:
             raise raw.error("there is no column of weights; name it by weight=, or count rows")
         tail = places.owner == places.source
         space, parts, _ = numbered(raw, options)
+        own = raw.owners  # of rows that count
         if own is None:
             owners = np.array(parts.rows if tail else parts.columns)  # ends may be written over
             # Row numbers in the public vertex set: they follow from no row.

@@ -152,6 +152,29 @@ def test_an_owner_that_is_an_end_is_no_further_column(put):
             gc.read_graph(path, columns=gc.Columns(**asked))
 
 
+@pytest.mark.parametrize("kind", ["x.csv", "x.parquet", "frame"])
+def test_bad_rows_are_left_out_with_their_owners(put, tmp_path, kind):
+    lines = [
+        *VISITS.split(),
+        ",A,B,1",
+        "eve,A,X,1",
+        "eve,A,B,-1",
+        "eve,A,,1",
+        "eve,A,B,x",
+        "bob,B,C,1",
+    ]
+    frame = pd.read_csv(put("x.csv", "\n".join(lines)), dtype=str)
+    parquet.write_table(pa.Table.from_pandas(frame), tmp_path / "x.parquet")
+    options = PATIENT | COSTS | {"on_bad": "skip"}
+    if kind == "x.parquet":  # its weights are numbers
+        frame["cost"] = pd.to_numeric(frame["cost"], errors="coerce")
+        parquet.write_table(pa.Table.from_pandas(frame), tmp_path / kind)
+    read = owned_flat if kind == "frame" else read_owned_flat
+    rows = read(frame if kind == "frame" else tmp_path / kind, **options)
+    assert upper(rows, 100) == [3, 7, 1]
+    assert sorted(rows.contributions().tolist()) == [4, 9]
+
+
 FRAME = pd.DataFrame(
     [row.split(",") for row in VISITS.split()[1:]], columns=VISITS.split()[0].split(",")
 )

@@ -2,6 +2,7 @@
 
 import csv
 import io
+from dataclasses import replace
 from itertools import chain
 
 import hypothesis.strategies as st
@@ -115,6 +116,40 @@ def test_all_kinds_are_told_in_one_line_with_the_first_line_of_each(put):
         assert WORDS.get(wrong, wrong) in told.split(f"line {number}: ")[1].split(";")[0]
     for cell in chain.from_iterable(line.replace('"', "").split(";") for line, _ in MESSY[3:]):
         assert len(cell) < 3 or cell not in told
+
+
+DATED = "from,to,when\nNorth,South,2026-01-17 08:30\nNorth,7,2026-02\nSouth,7,2027-01-01\n"
+UNDATED = DATED + "South,North,\nNorth,Nowhere,\nNorth,South,2026\nNorth,South,2026-13\n"
+
+
+@pytest.mark.parametrize("kind", ["x.csv", "x.parquet", "frame"])
+def test_rows_name_a_period_or_are_bad(put, tmp_path, kind):
+    how = replace(options(period="when"), periods=gc.Periods.of("2026-01..2026-12"))
+    refusing = replace(how, columns=replace(how.columns, on_bad="refuse"))
+    frame = pd.read_csv(put("x.csv", UNDATED), dtype=str)
+    parquet.write_table(pa.Table.from_pandas(frame), tmp_path / "x.parquet")
+
+    def raw(given):
+        return rows_of(frame, given) if kind == "frame" else read_raw(tmp_path / kind, given)
+
+    sound = [("North", "South", "0"), ("North", "7", "1"), ("South", "7", "-1")]
+    assert rows_that_count(raw(how), how) == sound  # of other periods there is no number
+    with pytest.raises(GraphCutsError) as caught:
+        rows_that_count(raw(refusing), refusing)
+    told = str(caught.value)
+    words = "the period is missing" if kind == "x.csv" else "period"
+    assert words in told
+    assert "the period is no month, such as 2026-01-31" in told
+    assert told.count("counted from 0" if kind != "x.csv" else "line ") == (
+        3 if kind == "x.csv" else 2
+    )
+
+
+def test_other_names_of_periods_are_no_dates(put):
+    how = replace(options(period="when"), periods=gc.Periods.of(["spring", "2026 autumn"]))
+    lines = ["from,to,when", "North,South,spring", "North,7,2026 autumn", "North,7,winter", "7,7,"]
+    found = rows_in(put("x.csv", "\n".join(lines)), how)
+    assert [period for *_, period in found] == ["0", "1", "-1"]
 
 
 @pytest.mark.parametrize(
