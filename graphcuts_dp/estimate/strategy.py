@@ -467,8 +467,9 @@ class FlowsForecast:
     def notes(self) -> tuple[str, ...]:
         """In words, a sentence a level."""
         return tuple(
-            f"Expected error of a cell of level {each.level!r}: {_three(each.cell)}; 95 % intervals: "
-            f"+-{_three(each.within)}, and +-{_three(each.all_within)} for all cells at once."
+            f"Expected error of a cell of level {each.level!r}: {_three(each.cell)}; 95 % "
+            f"intervals: +-{_three(each.within)}, and +-{_three(each.all_within)} for all cells "
+            "at once."
             for each in self.levels
         )
 
