@@ -12,8 +12,10 @@ differ in the rows of one owner differ in some of these rows alone. What is prov
 among rows that count therefore holds for neighbours among files, with the same numbers. How many
 rows are left out is a sum over private rows, for which nothing is charged, so it is never told.
 
-The head of a text file is all that stands above its first row: comments, a line `sep=;`, the names
-of the columns. It is public, and a file and its neighbour have the same one.
+The head of a text file ends with the names of the columns, which are public: a file and its
+neighbour have the same head. A file without such names has no head where bad rows are left out:
+each of its lines is a row or nothing, and its name and the options alone tell how it is read; no
+mark of an encoding, comment or line `sep=;` does, which a first row could look like.
 """
 
 from collections.abc import Iterable

@@ -166,7 +166,7 @@ def as_utf8(data: bytes, encoding: str | None = None) -> bytes:
 
 
 def utf8_stream(
-    stream: BinaryIO, encoding: str | None = None, *, by_line: bool = False
+    stream: BinaryIO, encoding: str | None = None, *, by_line: bool = False, marks: bool = True
 ) -> BinaryIO:
     """The same of a file that is read piece by piece.
 
@@ -174,6 +174,7 @@ def utf8_stream(
         stream: the file.
         encoding: as for `as_utf8`.
         by_line: whether what is no text becomes bytes that are no UTF-8, and spoils its own line.
+        marks: whether a mark at the start tells the encoding; else that of UTF-8 is passed over.
 
     Raises:
         FileFormatError: as `as_utf8`, here or while it is read; or `by_line` of an encoding in
@@ -181,15 +182,24 @@ def utf8_stream(
         ParameterError: likewise, here.
     """
     rest = iter(lambda: stream.read(_PIECE), b"")
-    pieces = _utf8_pieces(stream.read(_PIECE), rest, encoding, by_line=by_line)
+    data = stream.read(_PIECE)
+    if not marks:
+        data, encoding = data.removeprefix(codecs.BOM_UTF8), encoding or "utf-8"
+    pieces = _utf8_pieces(data, rest, encoding, by_line=by_line, marks=marks)
     first = next(pieces, b"")
     return stream_of(chain([first], pieces))
 
 
 def _utf8_pieces(
-    data: bytes, rest: Iterator[bytes], encoding: str | None, *, by_line: bool = False
+    data: bytes,
+    rest: Iterator[bytes],
+    encoding: str | None,
+    *,
+    by_line: bool = False,
+    marks: bool = True,
 ) -> Iterator[bytes]:
-    mark, own = next(((m, name) for m, name in _MARKS if data.startswith(m)), (b"", None))
+    known = _MARKS if marks else ()
+    mark, own = next(((m, name) for m, name in known if data.startswith(m)), (b"", None))
     if encoding is None and own is None and data[1:2] == b"\0" != data[:1]:
         raise FileFormatError("looks like UTF-16 without its mark; pass encoding='utf-16-le'")
     if encoding is not None:

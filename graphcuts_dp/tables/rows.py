@@ -244,18 +244,28 @@ class TextTable:
             block = b""
 
 
+def _split(delimiter: str | None, columns: Columns) -> str | None:
+    """The separator of rows; where a comma may stand in numbers, it never separates blank lists."""
+    return " " if delimiter is None and columns.decimal == "," else delimiter
+
+
 def begin(file: BinaryIO, form: TextFormat, columns: Columns, bad: BadRows) -> TextTable:
     """Read the head of a file: comments, blank lines, `sep=;`, and the header if there is one."""
     named = has_header(columns.header, columns.named, form)
     if columns.delimiter is not None:
         check_delimiter(columns.delimiter)
-    stream = utf8_stream(file, columns.encoding, by_line=bad.skip)
+    headless = bad.skip and not named  # nothing that stands in the file tells how to read it
+    stream = utf8_stream(file, columns.encoding, by_line=bad.skip, marks=not headless)
     comments: Comments = "skip" if not form.has_header else "keep" if named else "refuse"
     facts: str | None = None
     konect: list[str] = []
     delimiter, line = columns.delimiter, 1
+    if headless:
+        split = _split(delimiter or form.delimiter, columns)
+        reader = RowReader(split, comments, form.konect)
+        return TextTable(None, [], named, [], reader, stream, b"", line)
     while row := stream.readline():
-        text = decoded(row, lenient=bad.skip and not named)
+        text = decoded(row)
         separator = None if line > 1 or form.konect else declared_separator(text)
         text = text.strip()
         if separator is not None and columns.delimiter != "=":  # which such a line would hold
@@ -268,11 +278,7 @@ def begin(file: BinaryIO, form: TextFormat, columns: Columns, bad: BadRows) -> T
                 konect = words.split()
         elif text:
             split = delimiter or (header_separator(text, form) if named else form.delimiter)
-            if split is None and columns.decimal == ",":
-                split = " "  # a comma stands in numbers
-            reader = RowReader(split, comments, form.konect)
-            if bad.skip and not named:  # no row has a say in how others are read
-                return TextTable(facts, konect, named, [], reader, stream, row, line)
+            reader = RowReader(_split(split, columns), comments, form.konect)
             try:
                 first = reader.fields(decoded(row))
             except ValueError as problem:

@@ -1,5 +1,6 @@
 """Rows that cannot be used: told all at once, or left out, each by itself."""
 
+import codecs
 import csv
 import io
 from dataclasses import replace
@@ -184,7 +185,22 @@ def test_one_fault_among_ten_blocks_is_told_by_its_line(put, monkeypatch):
 
 BASE = [line.encode() for line, _ in MESSY]
 PIECES = [
-    *(b'"', b";", b",", b" ", b"\t", b"#", b"%", b"\xff", b"\xef\xbb\xbf", b"\xc3", b"\0", b"\x85"),
+    *(
+        b"\xff\xfe",
+        b"\xfe\xff\0",
+        b'"',
+        b";",
+        b",",
+        b" ",
+        b"\t",
+        b"#",
+        b"%",
+        b"\xff",
+        b"\xef\xbb\xbf",
+        b"\xc3",
+        b"\0",
+        b"\x85",
+    ),
     *(b"ann", b"North", b"South", b"7", b"07", b"2026-01", b"1", b"1,5", b"1.5", b"nan", b"1e999"),
     *("٣".encode(), "\u2028".encode(), b"sep=,", b"# graphcuts-dp: {}", b"% sym weighted"),
     *(b"x" * 300, b"9" * 30, b"-1", b"who;from;to;month;paid"),
@@ -200,21 +216,21 @@ EDGES = [
     *(b"# none", b"", b"7,7,1"),
 ]
 LIST = {"source": 0, "target": 1, "weight": 2}
-FIRST = b"North South 1"
-PLACES = {"header": False, "owner": 0, "source": 1, "target": 2, "period": 3, "weight": 4}
-# Name, head (where there are no names, with a first row, since a comment above it is no row), rows,
-# and how they are read.
+NO_HEAD = {"header": False, "delimiter": ";", "decimal": ","}
+PLACES = NO_HEAD | {"owner": 0, "source": 1, "target": 2, "period": 3, "weight": 4}
+# Name, lines of the head, rows, and how they are read.
 FILES = {
-    "csv": ("x.csv", HEAD.encode(), BASE, COLUMNS | {"decimal": ","}),
-    "csv, points": ("x.csv", HEAD.encode(), BASE, COLUMNS),
-    "csv without a header": ("x.csv", b"sep=;\n" + BASE[1], BASE, PLACES),
-    "csv, old encoding": ("x.csv", HEAD.encode(), BASE, COLUMNS | {"encoding": "ascii"}),
-    "list": ("x.edges", b"# head\n" + FIRST, EDGES, LIST),
-    "list, no weights": ("x.edges", b"# head\n" + FIRST, EDGES, {}),
-    "list of KONECT": ("x.konect", b"% asym weighted\n" + FIRST, EDGES, {}),
-    "list with commas for decimals": ("x.edges", FIRST, EDGES, LIST | {"decimal": ","}),
-    "list of numbers": ("x.edges", b"1 1", [b"1 2", b"2 0", b"0 0"], {"vertices": range(3)}),
-    "list from one": ("x.edges", b"1 1", [b"1 2", b"2 3"], {"vertices": 3, "one_based": True}),
+    "csv": ("x.csv", [b"sep=;", HEAD.encode()], BASE, COLUMNS | {"decimal": ","}),
+    "csv, points": ("x.csv", [b"# note", HEAD.encode()], BASE, COLUMNS),
+    "csv without a header": ("x.csv", [], BASE, PLACES),
+    "csv, old encoding": ("x.csv", [HEAD.encode()], BASE, COLUMNS | {"encoding": "ascii"}),
+    "list": ("x.edges", [], EDGES, LIST),
+    "list with names": ("x.edges", [b"# note", b"a b n"], EDGES, {"header": True, **LIST}),
+    "list, no weights": ("x.txt", [], EDGES, {}),
+    "list of KONECT": ("x.konect", [], EDGES, LIST),
+    "list with commas for decimals": ("x.edges", [], EDGES, LIST | {"decimal": ","}),
+    "list of numbers": ("x.edges", [], [b"1 2", b"2 0", b"0 0"], {"vertices": range(3)}),
+    "list from one": ("x.edges", [], [b"1 2", b"2 3"], {"vertices": 3, "one_based": True}),
 }
 
 
@@ -241,9 +257,8 @@ def test_any_one_line_changes_the_rows_that_count_by_that_row_or_not_at_all(
     how = options(**columns)
 
     def counted(lines):
-        return rows_in(put(name, b"\n".join([head, *lines]) + b"\n"), how)
+        return rows_in(put(name, b"".join(line + b"\n" for line in [*head, *lines])), how)
 
-    above_all = len(counted([]))
     changed = {True: 0, False: 0}
 
     @settings(
@@ -255,14 +270,15 @@ def test_any_one_line_changes_the_rows_that_count_by_that_row_or_not_at_all(
     )
     @given(lines(rows), st.integers(0, len(rows)))
     def one(line, place):
-        own, below = counted([line])[above_all:], counted(rows[place:])[above_all:]
+        own, above, below = counted([line]), counted(rows[:place]), counted(rows[place:])
         assert len(own) <= 1
-        both = counted([*rows[:place], line, *rows[place:]])
-        assert both == counted(rows[:place]) + own + below
+        if place and head == [] and line.startswith(codecs.BOM_UTF8):
+            own = []  # a mark is passed over at the start of a file alone
+        assert counted([*rows[:place], line, *rows[place:]]) == above + own + below
         changed[bool(own)] += 1
 
     one()
-    assert min(changed.values()) > examples / 50
+    assert min(changed.values()) > 0
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-32", "cp1252"])
