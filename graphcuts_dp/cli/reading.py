@@ -14,7 +14,7 @@ from graphcuts_dp.graph.adjacency import AnyGraph, kind_of_graph
 from graphcuts_dp.graph.assemble import GivenVertices
 from graphcuts_dp.graph.edge_store import Merge
 from graphcuts_dp.graph.engine import Counting
-from graphcuts_dp.graph.files import describe_reading, public_vertices_of
+from graphcuts_dp.graph.files import FORMATS, describe_reading, ending_of, public_vertices_of
 from graphcuts_dp.graph.rows import (
     COUNTINGS,
     PrivateData,
@@ -258,6 +258,7 @@ class Reading:
             merge=cast(Merge, self.merge),
             bipartite=self.bipartite,
             directed=self.directed,
+            repeats=FORMATS[ending_of(path)].repeats,
         ):
             note(text)
         bounded_graph(without_rows(graph), protect or EDGE)  # refuses what cannot be promised

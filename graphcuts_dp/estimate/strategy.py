@@ -348,7 +348,7 @@ def noise_warning(
     most = min(held, expected or math.inf)
     if noise <= most:
         return None
-    told = f"noise of {noise:,.3g} is expected on a cell of level {cells.levels[-1]!r:.60}"
+    told = f"noise of {_three(noise)} is expected on a cell of level {cells.levels[-1]!r:.60}"
     if noise > held:
         told += f", and half of these cells can hold {_counted(held, 'edge')} at most"
     else:
@@ -366,7 +366,7 @@ def noise_warning(
         if deviations[place] * unit <= within:
             ways.append(
                 f"leave out what is finer than level {cells.levels[place - 1]!r:.60} (noise of "
-                f"{deviations[place] * unit:,.3g})"
+                f"{_three(deviations[place] * unit)})"
             )
             break
     if noise > held:
@@ -378,6 +378,11 @@ def _pairs_of_half(cells: CellTree, place: int) -> float:
     """The largest number of pairs that half of the cells of a place do not exceed."""
     pairs = np.sort(cells.pairs(place))
     return float(pairs[(len(pairs) - 1) // 2])
+
+
+def _three(number: float) -> str:
+    """A number with three digits at least, and without an exponent where it is large."""
+    return f"{number:,.0f}" if number >= 1000 else f"{number:.3g}"
 
 
 def _counted(number: float, what: str) -> str:
@@ -463,8 +468,9 @@ class FlowsForecast:
     def notes(self) -> tuple[str, ...]:
         """In words, a sentence a level."""
         return tuple(
-            f"Expected error of a cell of level {each.level!r}: {each.cell:,.3g}; 95 % intervals: "
-            f"+-{each.within:,.3g}, and +-{each.all_within:,.3g} for all cells at once."
+            f"Expected error of a cell of level {each.level!r}: {_three(each.cell)}; 95 % "
+            f"intervals: +-{_three(each.within)}, and +-{_three(each.all_within)} for all cells "
+            "at once."
             for each in self.levels
         )
 

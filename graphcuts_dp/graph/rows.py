@@ -140,16 +140,15 @@ class Rows:
         options = _options(
             columns, vertices, counting, unit, periods, kind, inferred=public_vertices_from_file
         )
-        declared = None if periods is None else Periods.of(periods)
         if data is not None or Path(path).is_dir():
-            return cls._staying(Engine(path), options, counting, unit, declared, data)
+            return cls._staying(Engine(path), options, counting, unit, data)
         if not FORMATS[ending_of(path)].columns:
             raise FileFormatError(f"{path!s}: rows stand in an edge list or a table")
         with naming_file(path):
             raw = read_raw(path, options)
             if tell is not None and raw.reading:
                 tell(raw.reading)
-            return cls._holding(raw, options, counting, unit, declared)
+            return cls._holding(raw, options, counting, unit)
 
     @classmethod
     def of(
@@ -185,10 +184,9 @@ class Rows:
             ParameterError: no vertices, or options that do not fit each other.
         """
         options = _options(columns, vertices, counting, unit, periods, kind)
-        declared = None if periods is None else Periods.of(periods)
         if data is not None or engine.is_lazy(table):
-            return cls._staying(table, options, counting, unit, declared, data)
-        return cls._holding(rows_of(table, options), options, counting, unit, declared)
+            return cls._staying(table, options, counting, unit, data)
+        return cls._holding(rows_of(table, options), options, counting, unit)
 
     @classmethod
     def _holding(
@@ -197,16 +195,15 @@ class Rows:
         options: Options,
         counting: Counting,
         unit: float,
-        periods: Periods | None,
     ) -> Self:
         """Rows that were read into memory."""
         if counting == "weight" and raw.weights is None:
             raise raw.error("there is no column of weights; name it by weight=, or count rows")
-        places, columns = raw.columns, options.columns
+        places, columns, periods = raw.columns, options.columns, options.periods
         owned = columns.owner is not None
         tail = owned and (places is None or places.owner == places.source)
-        own, named = raw.owners, raw.periods
         space, parts, _ = numbered(raw, options)
+        own, named = raw.owners, raw.periods  # of rows that count
         owners: IntegerVector | None = None
         marks: Marks = np.zeros(0, dtype=np.uint64)
         if own is not None:
@@ -220,7 +217,7 @@ class Rows:
             ends=(parts.rows, parts.columns),
             owners=owners,
             marks=marks,
-            periods=None if named is None or periods is None else _period_numbers(named, periods),
+            periods=None if named is None else np.asarray(named),
             weights=parts.weights,
         )
         found = cls.holding(
@@ -289,11 +286,10 @@ class Rows:
         options: Options,
         counting: Counting,
         unit: float,
-        periods: Periods | None,
         data: str | None,
     ) -> Self:
         """Rows that stay where they are."""
-        columns, given = options.columns, options.vertices
+        columns, given, periods = options.columns, options.vertices, options.periods
         if given is None:
             raise ParameterError(f"{_FOLDER} need vertices=, a count or labels")
         named = (columns.source, columns.target, columns.period, columns.weight, columns.owner)
@@ -374,7 +370,7 @@ class Rows:
             unit=self.unit,
             labels=(labels[0], labels[0] if left is right else labels[1]),
             periods=periods,
-            skip_bad=getattr(columns, "on_bad", "refuse") == "skip",
+            skip_bad=columns.on_bad == "skip",
         )
 
     def cells(self, protection: Protect, *, whole: bool, loops: bool = True) -> Cells:
@@ -643,6 +639,7 @@ def _options(
         columns=columns,
         vertices=public_vertices_of(vertices, bipartite),
         public_vertices=inferred,
+        periods=None if periods is None else Periods.of(periods),
         weighted=None if counting == "weight" else False,
         bipartite=bipartite,
         directed=directed,
@@ -656,12 +653,6 @@ def _numbers(own: Ends) -> tuple[IntegerVector, Sequence[Any]]:
         return numbers, distinct.tolist()
     coded = own if isinstance(own, CodedText) else numbered_labels(own)[0]
     return coded.codes, coded.names
-
-
-def _period_numbers(named: Ends, periods: Periods) -> IntegerVector:
-    """The number of the declared period of each row; -1 for none of them."""
-    codes, names = _numbers(named)
-    return np.array([periods.number(name) for name in names], dtype=np.int64)[codes]
 
 
 def _marks(names: Sequence[Any]) -> Marks:

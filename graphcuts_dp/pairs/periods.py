@@ -138,6 +138,16 @@ class Periods:
             found = self._numbers.get(_within(text, self.by))
         return -1 if found is None else found
 
+    def is_one(self, value: Any) -> bool:
+        """Whether a date, a time or a label lies in a period of this kind, declared or not.
+
+        Of days, months, quarters and years each date does; of other names every text does.
+        """
+        found = _kind_of(str(value))
+        if self.by == _OTHER:
+            return bool(str(value))
+        return found is not None and DATES.index(found) >= DATES.index(self.by)
+
     @cached_property
     def _numbers(self) -> dict[str, int]:
         return {label: number for number, label in enumerate(self.labels)}

@@ -36,40 +36,44 @@ class FlowExports(FlowTable):
         *,
         period: str | None = None,
         by: str | None = None,
+        locations: Any = None,
         coordinates: Mapping[Label, Sequence[float]] | None = None,
         title: str | None = None,
     ) -> "Figure":
         """Draw the noisy table of a level: a heat map, or a map where groups have places.
 
-        With `by` the largest cells of the level, all periods taken together, over its periods. In
-        the heat map estimates below 0 have the colour of 0 and are hatched; the map shows the
-        flows that are above 0 for sure.
+        With `by` the largest cells of the level, all periods taken together, over its periods. The
+        heat map is white where estimates are below 0, and shows their errors: in numbers, or where
+        there are many cells by paleness. The map has an arc for each flow that is above 0 for sure.
 
         Args:
             level: None for the finest.
             period: one of the level; None for all of them together.
             by: "month", for example: draw the largest cells over the periods of this level.
-            coordinates: the place (x, y) of each group of the level, in one unit on both axes; None
-                for a heat map.
+            locations: for a map: public places of the groups in degrees, see `to_od`.
+            coordinates: instead, the place (x, y) of each group of the level on a plane, in one
+                unit on both axes. None of both for a heat map.
             title: above the picture, before the guarantee; None for "Flows by LEVEL" and period.
 
         Returns:
             A figure of matplotlib: `figure.savefig("flows.png")`.
 
         Raises:
-            QueryError: no such level or period, a group without coordinates, or things that do not
+            QueryError: no such level or period, a group without a place, or things that do not
                 go together.
+            FileFormatError, ParameterError: locations that are none, as for `to_od`.
         """
         from graphcuts_dp.plotting import flow_tables  # matplotlib is slow to import
 
         if by is not None:
-            if period is not None or coordinates is not None:
-                raise QueryError("by= draws all periods: leave period= and coordinates= out")
+            if any(each is not None for each in (period, locations, coordinates)):
+                raise QueryError("by= draws all periods on no map: leave period= and places out")
             return flow_tables.periods_figure(_over_periods(self, level, by, title))
+        places = _places(self, level, locations, coordinates)
         picture = _picture(self, level, period, title)
-        if coordinates is None:
+        if places is None:
             return flow_tables.heat_map_figure(picture)
-        return flow_tables.flow_map_figure(picture, _checked_places(self, level, coordinates))
+        return flow_tables.flow_map_figure(picture, places)
 
     def write_parquet(
         self,
@@ -201,10 +205,11 @@ def _picture(
     names = flows.cells.names(place)
     rows, columns = flows.labels(level)
     possible = flows.cells.matrix(place, np.ones(len(flows.cells.ends(place)[0]), dtype=np.bool_))
-    low, _ = flows.intervals(level, period, simultaneous=True)
+    low, high = flows.intervals(level, period, simultaneous=True)
     title = title or f"Flows by {name}" + ("" if period is None else f", {period}")
     return FlowPicture(
-        values=flows.values(level, period),
+        values=np.clip(flows.values(level, period), low, high),
+        errors=flows.deviations(level, period),
         low=low,
         possible=possible,
         rows=[str(label) for label in rows],
@@ -213,6 +218,7 @@ def _picture(
         symmetric=flows.cells.symmetric,
         title=f"{title} ({promise_text(flows.guarantee)})",
         unit="weight" if flows.noisy.map.weighted else "edges",
+        whole=flows.noisy.map.whole,
     )
 
 
@@ -269,17 +275,36 @@ def _breaks(groups: GroupTree, level: str) -> list[tuple[str, int]]:
     return [(str(name), int(count)) for name, count in zip(above, counts, strict=True)]
 
 
-def _checked_places(
-    flows: FlowTable, level: str | None, coordinates: Mapping[Label, Sequence[float]]
-) -> FloatMatrix:
-    """Places of the groups of a level, shape (groups, 2).
+def _places(
+    flows: FlowTable,
+    level: str | None,
+    locations: Any,
+    coordinates: Mapping[Label, Sequence[float]] | None,
+) -> tuple[FloatMatrix, FloatMatrix] | None:
+    """Places on a plane of the groups of the rows and of the columns; None without any.
 
     Raises:
-        QueryError: a group without a place, places that are no pairs of numbers, or two sides.
+        QueryError: a group without a place, places that are no pairs of numbers, or both kinds.
+        FileFormatError, ParameterError: locations that are none.
     """
-    if not flows.cells.one_set:
-        raise QueryError("flows between two sides have no map: leave coordinates out")
-    labels, _ = flows.labels(level)
+    left, right = flows.labels(level)
+    if locations is None and coordinates is None:
+        return None
+    if coordinates is None:
+        known = od_tables.GroupLocations.of(locations)
+        found = od_tables.on_a_plane(known.of_labels((*left, *right)))
+        return found[: len(left)], found[len(left) :]
+    if locations is not None:
+        raise QueryError("locations= and coordinates= are two ways to place groups: choose one")
+    return _on_plane(left, coordinates), _on_plane(right, coordinates)
+
+
+def _on_plane(labels: Sequence[Label], coordinates: Mapping[Label, Sequence[float]]) -> FloatMatrix:
+    """Places of groups, shape (groups, 2).
+
+    Raises:
+        QueryError: a group without a place, or places that are no pairs of numbers.
+    """
     missing = [label for label in labels if label not in coordinates]
     if missing:
         raise QueryError(

@@ -134,11 +134,18 @@ class GroupLocations:
 
 
 def on_a_plane(degrees: FloatMatrix) -> FloatMatrix:
-    """Places as x and y, true along their middle latitude, shape (groups, 2)."""
+    """Places as x and y, true along their middle latitude, shape (groups, 2).
+
+    The plane is cut where the longitudes leave the widest gap, not always at 180 degrees.
+    """
     if not len(degrees):
         return degrees
+    around = np.unique(degrees[:, 1])
+    gaps = np.diff(around, append=around[0] + 360)
+    first = around[(int(np.argmax(gaps)) + 1) % len(around)]
+    x = first + (degrees[:, 1] - first) % 360
     middle = math.radians(float(degrees[:, 0].min() + degrees[:, 0].max()) / 2)
-    return degrees[:, ::-1] * [math.cos(middle), 1.0]
+    return np.stack([x * math.cos(middle), degrees[:, 0]], axis=1)
 
 
 def od_columns(

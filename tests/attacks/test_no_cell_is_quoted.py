@@ -239,6 +239,7 @@ MORE = (
     *({"weight": 2}, {"weight": "weight"}, {"delimiter": ";"}, {"one_based": True}),
     *({"encoding": "cp1252"}, {"vertices": KNOWN}, {"vertices": 9, "weighted": False}),
     *({"bipartite": True, "vertices": (KNOWN, KNOWN)}, *OPTIONS[:6], OPTIONS[7]),
+    {"on_bad": "skip", "decimal": ",", "weight": 2, "vertices": KNOWN},
 )
 TEXT_OPTIONS = [ends | head | more for ends, head, more in itertools.product(ENDS, HEADERS, MORE)]
 

@@ -153,6 +153,29 @@ def test_an_owner_that_is_an_end_is_no_further_column(put):
             gc.read_graph(path, columns=gc.Columns(**asked))
 
 
+@pytest.mark.parametrize("kind", ["x.csv", "x.parquet", "frame"])
+def test_bad_rows_are_left_out_with_their_owners(put, tmp_path, kind):
+    lines = [
+        *VISITS.split(),
+        ",A,B,1",
+        "eve,A,X,1",
+        "eve,A,B,-1",
+        "eve,A,,1",
+        "eve,A,B,x",
+        "bob,B,C,1",
+    ]
+    frame = pd.read_csv(put("x.csv", "\n".join(lines)), dtype=str)
+    parquet.write_table(pa.Table.from_pandas(frame), tmp_path / "x.parquet")
+    options = PATIENT | COSTS | {"on_bad": "skip"}
+    if kind == "x.parquet":  # its weights are numbers
+        frame["cost"] = pd.to_numeric(frame["cost"], errors="coerce")
+        parquet.write_table(pa.Table.from_pandas(frame), tmp_path / kind)
+    read = owned_flat if kind == "frame" else read_owned_flat
+    rows = read(frame if kind == "frame" else tmp_path / kind, **options)
+    assert upper(rows, 100) == [3, 7, 1]
+    assert sorted(rows.contributions().tolist()) == [4, 9]
+
+
 FRAME = pd.DataFrame(
     [row.split(",") for row in VISITS.split()[1:]], columns=VISITS.split()[0].split(",")
 )
@@ -160,7 +183,7 @@ GAPS = FRAME.assign(patient=["ann", "ann", None, "bob"])
 HEAD = "patient,hospital,referred\n"
 # A file or a table, options, and words of the error.
 REFUSED = [
-    (HEAD + "ann,A,B\n,A,C\n", {}, "line 3: .*the owner is empty"),
+    (HEAD + "ann,A,B\n,A,C\n", {}, "line 3: the owner is missing"),
     (HEAD + "ann,A,X\n", {}, "line 2: a vertex is not in the public"),
     ("who,hospital,referred\nann,A,B\n", {}, "does not have exactly one column 'patient'"),
     (VISITS, {"owner": "cost "}, "exactly one column"),
@@ -173,7 +196,7 @@ REFUSED = [
     (VISITS, {"periods": "2026"}, "pass both, or neither"),
     (FRAME, {"vertices": None}, "need the public vertex set"),
     (FRAME, {"owner": "who"}, "exactly one column 'who'"),
-    (GAPS, {}, "the column of the owner: row 2"),
+    (GAPS, {}, "row 2 .*the owner must be"),
     ([("ann", "A", "B")], {}, "come from a table"),
 ]
 

@@ -290,3 +290,8 @@ def test_places_on_a_plane_are_true_along_their_middle():
     plane = on_a_plane(np.array([[50.0, 10.0], [70.0, 12.0]]))
     assert plane.tolist() == [pytest.approx([5, 50]), pytest.approx([6, 70])]  # cos 60 degrees
     assert on_a_plane(np.empty((0, 2))).shape == (0, 2)
+    for lons in ([170.0, -170.0, 175.0], [-179.0, 179.0, 100.0], [-120.0, -70.0, 10.0], [7.0] * 3):
+        x = on_a_plane(np.array([[0.0, lon] for lon in lons]))[:, 0]
+        least = min(max((np.array(lons) - each) % 360) for each in lons)  # tried as the first
+        assert np.ptp(x) == pytest.approx(least)
+        assert (x - lons) % 360 == pytest.approx(np.zeros(3), abs=1e-9)
