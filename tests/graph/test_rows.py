@@ -185,7 +185,8 @@ def test_neither_the_order_nor_the_others_matter(counting):
         alone, others = graph(whose == each).dense(), graph(whose != each).dense()
         joined = np.maximum(alone, others) if counting == "edges" else alone + others
         assert np.array_equal(joined, whole.dense())
-        assert 0 < np.triu(alone).sum() <= 7
+        assert np.triu(alone).sum() <= 7
+        assert alone.any() or counting == "weight"  # small weights are rounded down to no unit
 
 
 def test_which_rows_are_kept_differs_between_owners():

@@ -141,7 +141,7 @@ def test_an_owner_counts_for_at_most_so_much(counting, whole):
     more = gc.release_flows(
         rows, GROUPS, protect=each, workload=gc.FlowWorkload(whole=whole), **NEARLY_NOTHING
     )
-    assert more.guarantee.protects == "1 owner in one period"
+    assert more.guarantee.protects == "1 owner in one month"
     assert "k epsilon" in more.guarantee.neighbours
     if counting != "edges":
         assert more.total.value > flows.total.value + 40
