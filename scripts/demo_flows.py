@@ -1,10 +1,15 @@
-"""Flows between regions and states, and between two halves of a karate club.
+"""Flows between regions, divisions and states, and between two halves of a karate club.
 
 The graphs are public (direct flights between US airports in 2008; who met whom in a club); the demo
 treats them as private, and prints the truth beside what is released.
 """
 
+import csv
+from collections import defaultdict
 from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
 
 import graphcuts_dp as gc
 from graphcuts_dp.cli.console import out, show_table
@@ -22,6 +27,37 @@ def flights() -> gc.Graph:
     return load("us_flights_2008", weighted=False)
 
 
+def airports() -> list[dict[str, str]]:
+    """What is public of each airport: state, division and region of the census, and place."""
+    regions = {row["state"]: row for row in rows_of("us_census_regions.csv")}
+    islands = {"region": "Island Areas", "division": "Island Areas"}
+    return [row | regions.get(row["state"], islands) for row in rows_of("us_airports_2008.csv")]
+
+
+def rows_of(name: str) -> list[dict[str, str]]:
+    """The rows of a table of `datasets/`."""
+    with (ROOT / "datasets" / name).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def states(graph: gc.Graph) -> gc.Groups:
+    """States within divisions within regions."""
+    levels = ("region", "division", "state")
+    known = {row["airport"]: tuple(row[level] for level in levels) for row in airports()}
+    return gc.Groups.of(known, graph, levels)
+
+
+def write_places(path: Path) -> None:
+    """Where the states are: in the middle of their airports."""
+    found = defaultdict(list)
+    for row in airports():
+        found[row["state"]].append((float(row["latitude"]), float(row["longitude"])))
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(("id", "lat", "lon"))
+        writer.writerows((state, *np.mean(each, axis=0).round(2)) for state, each in found.items())
+
+
 def show_errors(errors: FlowErrors) -> None:
     """Print the table of a level, each cell as "released (truth)"."""
     rows = [
@@ -32,8 +68,8 @@ def show_errors(errors: FlowErrors) -> None:
     show_table(title, [errors.level, *map(str, errors.labels)], rows)
 
 
-def show_flows(graph: gc.Graph, groups: gc.Groups, level: str, name: str) -> None:
-    """Release, print beside the truth, draw."""
+def show_flows(graph: gc.Graph, groups: gc.Groups, level: str) -> gc.Flows:
+    """Release, and print beside the truth."""
     flows = gc.release_flows(graph, groups, epsilon=EPSILON)
     out.print(f"Released: {flows.guarantee}")
     show_errors(flow_errors(graph, groups, flows, level))
@@ -54,17 +90,29 @@ def show_flows(graph: gc.Graph, groups: gc.Groups, level: str, name: str) -> Non
             f"   {each}: error {errors.root_mean_square:.2f} a cell, {errors.covered:.1%} of the "
             f"95 % intervals hold the truth ({errors.mark})"
         )
-    figure = OUTPUT / f"flows_{name}.png"
-    write_figure(flows.plot(level), figure, force=True)
-    out.print(f"   figure: {figure.relative_to(ROOT)}")
+    return flows
+
+
+def draw(figure: Figure, name: str) -> None:
+    """Write a figure, and say where."""
+    path = OUTPUT / f"flows_{name}.png"
+    write_figure(figure, path, force=True)
+    out.print(f"   figure: {path.relative_to(ROOT)}")
 
 
 def main() -> None:
     OUTPUT.mkdir(exist_ok=True)
-    out.print("1. US flights by region and state: which airports are connected")
-    show_flows(flights(), load_groups("us-flights").down_to("state"), "region", "us_flights")
+    out.print("1. US flights by region, division and state: which airports are connected")
+    graph = flights()
+    flows = show_flows(graph, states(graph), "region")
+    draw(flows.plot("division"), "us_divisions")
+    places = OUTPUT / "us_states.csv"
+    write_places(places)
+    draw(flows.plot("state", locations=places), "us_states")
+    lines = flows.write_od(OUTPUT / "flows_us_states.geojson", places, "state", force=True)
+    out.print(f"   for a map: {Path(lines[0]).relative_to(ROOT)}")
     out.print("2. The karate club by the club that each member went to")
-    show_flows(load("karate"), load_groups("karate"), "club", "karate")
+    draw(show_flows(load("karate"), load_groups("karate"), "club").plot(), "karate")
 
 
 if __name__ == "__main__":

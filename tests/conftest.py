@@ -2,7 +2,9 @@
 
 import os
 import sqlite3
+from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -51,6 +53,18 @@ def quick_table(tmp_path_factory: pytest.TempPathFactory) -> Any:
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "quick_tables"
     folder.mkdir(exist_ok=True)
     return measured_in(folder)
+
+
+@pytest.fixture
+def put(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
+    """Writes a file of this name, text or bytes, and gives its path."""
+
+    def put(name: str, content: str | bytes) -> Path:
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return put
 
 
 @pytest.fixture(autouse=True)

@@ -35,6 +35,9 @@ def make_files(folder):
     _write(folder / "staff.csv", "person,department", *(f"{x},{own}" for x, (own, _) in people))
     rows = (f"{x},{division},{own}" for x, (own, division) in people)
     _write(folder / "units.csv", "person,division,department", *rows)
+    groups = [*DEPARTMENTS, "Front", "Back"]
+    places = (f"{name},{50 + i},{5 * i}" for i, name in enumerate(groups))
+    _write(folder / "places.csv", "id,lat,lon", *places)
     page = Path(__file__).resolve().parents[1] / "docs" / "enter-your-method.md"
     method = page.read_text(encoding="utf-8").partition("```python\n")[2].partition("```")[0]
     (folder / "my_method.py").write_text(method)

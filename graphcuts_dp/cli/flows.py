@@ -11,7 +11,6 @@ from graphcuts_dp.cli.console import Report
 from graphcuts_dp.cli.reading import (
     GROUPS_COLUMNS,
     RIGHT_GROUPS,
-    WHOM,
     GroupColumns,
     GroupFile,
     Reading,
@@ -22,15 +21,17 @@ from graphcuts_dp.cli.release import carry_out, released
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_contributions import check_bounds
 from graphcuts_dp.estimate.strategy import FlowWorkload
-from graphcuts_dp.graph.owned_rows import OwnedRows
+from graphcuts_dp.files import check_writable_set
+from graphcuts_dp.graph.rows import Rows
 from graphcuts_dp.ledger.opening import Store
-from graphcuts_dp.options import check, option
+from graphcuts_dp.options import INPUT, OUTPUT, PRIVACY, check, option
 from graphcuts_dp.planning.bounds import BoundPlan, plan_bounds
-from graphcuts_dp.privacy.guarantee import Protect, exact_epsilon
+from graphcuts_dp.privacy.guarantee import PROTECTIONS, Protect, exact_epsilon
 from graphcuts_dp.release.contributions import choose_bound, release_contributions
 from graphcuts_dp.release.releases import flows_job
-from graphcuts_dp.results.bundle import check_path
+from graphcuts_dp.results.bundle import KINDS, check_path
 from graphcuts_dp.results.flows import Flows
+from graphcuts_dp.results.od_tables import GroupLocations, od_files
 
 _SHOWN = 10  # cells of the finest level
 
@@ -62,7 +63,7 @@ class BoundTable:
         check_bounds(self.bounds)
 
     def report(
-        self, rows: OwnedRows, *, epsilon: float, store: Store | None, seed: int | None
+        self, rows: Rows, *, epsilon: float, store: Store | None, seed: int | None
     ) -> Report:
         """The table, with noise."""
         told = release_contributions(
@@ -90,7 +91,7 @@ class BoundChoice:
         check_bounds(self.bounds)
 
     def report(
-        self, rows: OwnedRows, *, epsilon: float, store: Store | None, seed: int | None
+        self, rows: Rows, *, epsilon: float, store: Store | None, seed: int | None
     ) -> Report:
         """The bound, chosen with noise."""
         found = choose_bound(
@@ -106,6 +107,58 @@ class BoundChoice:
         return Report(facts, [facts], [told])
 
 
+@final
+@dataclass(frozen=True, kw_only=True)
+class FlowMaps:
+    """What is drawn of flows, and written for programs that draw maps."""
+
+    plot: str | None = option(
+        None,
+        help="Also draw the finest level: a heat map, or with --locations a map (.png or .pdf).",
+        metavar="FILE",
+        group=OUTPUT,
+    )
+    od: str | None = option(
+        None,
+        help="Also write what is above 0 for sure to a .csv or .parquet file for flowmap.blue or "
+        "kepler.gl, or with --locations as lines to .geojson.",
+        metavar="FILE",
+        group=OUTPUT,
+    )
+    locations: str | None = option(
+        None,
+        help="Public places of the groups: a .csv or .tsv file with columns id, lat and lon.",
+        metavar="FILE",
+        group=INPUT,
+    )
+
+    def read(self, target: str, *, force: bool) -> GroupLocations | None:
+        """The places, after a check of all files that will be written.
+
+        Raises:
+            FileFormatError: a file that cannot be written or read.
+            ParameterError: places that nothing needs.
+        """
+        if self.locations is not None and (self.plot, self.od) == (None, None):
+            raise ParameterError("--locations is for --plot or --od; name one")
+        od = () if self.od is None else od_files(self.od, located=self.locations is not None)
+        plot = () if self.plot is None else (self.plot,)
+        check_writable_set((*KINDS["flows"].files(target), *od, *plot), force=force)
+        return None if self.locations is None else GroupLocations.read(self.locations)
+
+    def write(self, made: Flows, places: GroupLocations | None, *, force: bool) -> list[str]:
+        """Write what is asked for; returns the paths."""
+        written: list[str] = []
+        if self.od is not None:
+            written += made.write_od(self.od, places, force=force)
+        if self.plot is not None:
+            from graphcuts_dp.plotting.style import write_figure  # matplotlib is slow to import
+
+            write_figure(made.plot(locations=places), self.plot, force=force)
+            written.append(self.plot)
+        return written
+
+
 def flows(
     *,
     source: str = options.PRIVATE_GRAPH,
@@ -118,9 +171,20 @@ def flows(
     target: str | None = typer.Argument(
         None, metavar="OUT", help="The .csv file to write the table to."
     ),
-    protect: Protect = WHOM,
+    protect: Protect | None = option(
+        None,
+        help="Whom the promise protects; edges of a graph if omitted, or single rows.",
+        of=PROTECTIONS,
+        group=PRIVACY,
+    ),
     delta: float = options.DELTA,
+    by: str | None = option(
+        None,
+        help="Of rows with periods: a table for each day, month, quarter or year; or several of "
+        "these, coarsest first, as year,month. The periods of --periods if omitted.",
+    ),
     workload: FlowWorkload,
+    maps: FlowMaps,
     contributions: BoundTable | BoundChoice | None = option(
         None,
         help="Instead of flows: how many rows owners have, and which bound on it to take.",
@@ -133,6 +197,9 @@ def flows(
 
     Example: graphcuts-dp flows mail.csv staff.csv flows.csv --epsilon 1 --vertices staff.txt
     --groups-columns vertex=name,levels=division/department
+
+    Example: graphcuts-dp flows trips.csv zones.csv flows.csv --epsilon 1 --vertices stops.txt
+    --locations places.csv --plot map.png --od trips.geojson
 
     Example: graphcuts-dp flows visits.csv --contributions table:for-epsilon=1 --epsilon 0.5
     --columns owner=patient --vertices wards.txt --store visits.db
@@ -151,12 +218,14 @@ def flows(
     have most of the rows: no private table can rule that out. If no owner can have more than a
     known number, say it with --contributions table:most=.
     """
-    protect.per_step(epsilon)
+    if protect is not None:
+        protect.per_step(epsilon)
     store = spending.check()
     if contributions is not None:
-        if groups is not None or reading.columns.owner is None:
+        if groups is not None or reading.columns.owner is None or maps != FlowMaps():
             raise ParameterError(
-                "--contributions needs the file of rows and --columns owner=COLUMN, and no groups"
+                "--contributions needs the file of rows and --columns owner=COLUMN, and no groups "
+                "or maps"
             )
         rows = reading.read_rows(source, tell=note)
         spending.remind(rows, source)
@@ -164,20 +233,25 @@ def flows(
     if groups is None or target is None:
         raise ParameterError("name the groups and the file to write: GRAPH GROUPS OUT")
     check_path("flows", target, force=force)
+    places = maps.read(target, force=force)
     files = GroupFile(groups=groups, groups_columns=groups_columns, right_groups=right_groups)
-    private, _, found = reading.read_private(source, protect, files)
+    private, found = reading.read_private(source, protect, files)
     spending.remind(private, source)
     grouping: Any = found  # never None: the file is named
+    if places is not None:
+        for side in grouping if isinstance(grouping, tuple) else (grouping,):
+            places.of_labels(side.labels())  # refused here, before anything is paid
     job = flows_job(
         private,
         grouping,
         epsilon=epsilon,
         delta=delta,
+        by=None if by is None else by.split(","),
         workload=workload,
         protect=protect,
     )
     made = carry_out(job, private, store=store, seed=seed)
-    written = made.save(target, force=force)
+    written = [*made.save(target, force=force), *maps.write(made, places, force=force)]
     report = released(_facts(made), made.guarantee, written, source)
     return replace(report, parts=[made, {"files": "  ".join(written)}], most=_SHOWN)
 
@@ -190,11 +264,10 @@ def _facts(made: Flows) -> dict[str, Any]:
         "noise": made.strategy.noise.distribution,
         "shares": {names[place]: float(share) for place, share in shares},
         "levels": {
-            name: f"{len(made.groups.labels(level))} x {len(made.right_groups.labels(right))}"
-            for name, level, right in zip(
-                made.levels, made.groups.levels, made.right_groups.levels, strict=True
-            )
+            name: " x ".join(map(str, made.cells.shape(place)))
+            for place, name in enumerate(made.levels, 1)
         },
+        **({} if made.periods is None else {"periods": list(made.periods.labels())}),
         "total": str(made.total),
     }
 

@@ -83,7 +83,7 @@ _JSON = Option(
     flag="--json",
     group=OUTPUT,
 )
-_WRITTEN = ("target", "output", "plot", "weights")  # parameters that name files which are written
+_WRITTEN = ("target", "output", "plot", "weights", "od")  # parameters that name files to write
 NO_FILE = "NAME"  # stands in the help for an argument that names no file
 
 _METAVARS: Mapping[Any, str] = {int: "COUNT", float: "NUMBER", bool: "yes|no"}
@@ -120,6 +120,8 @@ _PHRASES = {  # of Python, in errors
     "make it a BipartiteGraph": "pass --kind bipartite",
     "it is no BipartiteGraph": "leave out --kind bipartite",
     "weight= if so": "weight=COLUMN if so",
+    "decimal=','": "decimal=comma",
+    "decimal='.'": "decimal=point",
     "allow replacing (force)": "replace it with --force",
     "a BipartiteGraph needs": "--kind bipartite needs",
     "a biadjacency matrix makes a BipartiteGraph": "a biadjacency matrix needs --kind bipartite",

@@ -113,7 +113,7 @@ def start(
             "session ask"
         )
     place = store_named(store, budget, expect_head)
-    private, *_ = reading.read_private(graph, protect)
+    private, _ = reading.read_private(graph, protect)
     terms = named_terms(epsilon, delta, queries, method) | protect.keywords
     terms.pop("rule", None)
     source = {"path": str(Path(graph).resolve()), **reading.to_dict()}
@@ -286,6 +286,7 @@ def status(
             each.use.time.removesuffix("+00:00").replace("T", " "),
             each.use.user,
             f"{each.use.kind} {each.use.name}".rstrip()
+            + _periods_text(each.use.periods)
             + (" (seeded: not private)" if each.use.seed is not None else ""),
             each.state,
             f"{each.use.guarantee.epsilon:g}",
@@ -294,9 +295,11 @@ def status(
         for each in found.uses
     ]
     delta = f", delta = {found.delta:g}" if found.delta else ""
+    mark = " (seeded: not private)" if found.seeded else ""
+    largest = "the most on one period" if found.periods else "all uses together"
     totals = {
-        "all uses together": f"epsilon = {found.epsilon:.4g}{delta}"
-        + (" (seeded: not private)" if found.seeded else ""),
+        largest: f"epsilon = {found.epsilon:.4g}{delta}{mark}",
+        **_in_all(found),
         "protects": found.protects,
         "budget": found.budget or "no cap",
         "head": found.head,
@@ -305,10 +308,33 @@ def status(
         {**found.to_dict(), "sessions": [each.to_dict() for each in chosen]},
         [
             Card(title=f"Spent on the data of {store}", columns=columns, rows=rows),
+            *_by_period(found),
             *(session_facts(each) for each in chosen),
             totals,
         ],
     )
+
+
+def _periods_text(periods: tuple[str, ...] | None) -> str:
+    if periods is None:
+        return ""
+    return f" of {periods[0]}" if len(periods) == 1 else f" of {len(periods):,} periods"
+
+
+def _by_period(found: LedgerStatus) -> Iterator[Card]:
+    """What was spent on each period, if uses name any."""
+    if found.periods:
+        rows = [(label, f"{c.epsilon:.4g}", f"{c.delta:g}") for label, c in found.periods.items()]
+        yield Card(title="Spent by period", columns=("period", "epsilon", "delta"), rows=rows)
+
+
+def _in_all(found: LedgerStatus) -> dict[str, str]:
+    """What was spent on all periods of an owner together, for printing."""
+    cost = found.all_periods
+    if cost is None:
+        return {}
+    delta = f", delta = {cost.delta:g}" if cost.delta else ""
+    return {"all periods together": f"epsilon = {cost.epsilon:.4g}{delta}"}
 
 
 @session.command()

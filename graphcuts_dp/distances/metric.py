@@ -24,8 +24,7 @@ from graphcuts_dp.graph.edge_store import Vertices
 from graphcuts_dp.pairs.vertices import Label, VertexSet
 from graphcuts_dp.resources import Progress, silent
 from graphcuts_dp.tables.columns import Columns
-from graphcuts_dp.tables.file_bytes import TextFormat, read_text
-from graphcuts_dp.tables.rows import read_rows
+from graphcuts_dp.tables.rows import read_table
 
 _COORDINATES = (("x", "y"), ("lon", "lat"), ("longitude", "latitude"))
 _NO_LENGTH = "a length of the map is not a positive, finite number"
@@ -500,21 +499,6 @@ def read_map(
     graph = read_graph(path, columns=text, weighted=False if ignore_lengths else None, merge="min")
     points = None if coordinates is None else read_coordinates(coordinates, graph.vertices)
     return Metric.of(graph, coordinates=points)
-
-
-def read_table(path: PathLike) -> tuple[list[str], list[tuple[int, list[str]]]]:
-    """The names of the columns of a .csv or .tsv file, in small letters, and rows by line number.
-
-    Raises:
-        FileFormatError: it cannot be read, or is malformed.
-    """
-    tabs = str(path).lower().removesuffix(".gz").endswith(".tsv")
-    data = read_text(path).encode()
-    try:
-        names, rows = read_rows(data, TextFormat("\t" if tabs else ","), Columns(header=True))
-    except FileFormatError as problem:
-        raise FileFormatError(f"{path!s}: {problem}") from None
-    return [cell.strip().lower() for cell in names or ()], list(rows)
 
 
 def read_coordinates(path: PathLike, vertices: VertexSet) -> FloatMatrix:

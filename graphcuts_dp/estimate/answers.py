@@ -79,8 +79,7 @@ class CutAnswer:
     @property
     def possible(self) -> float:
         """The value in the interval that is nearest to the estimate: it is biased, but possible."""
-        low, high = self.interval
-        return min(max(self.value, low), high)
+        return nearest_within(self.value, self.interval)
 
 
 @final
@@ -138,6 +137,16 @@ class Sizes(NamedTuple):
         """Of truth vectors; `one_set` if rows and columns are the same vertices."""
         both = np.count_nonzero(S & T) if one_set else 0
         return cls(int(np.count_nonzero(S)), int(np.count_nonzero(T)), int(both))
+
+
+def nearest_within(value: float, interval: tuple[float, float]) -> float:
+    """The number of an interval that is nearest to an estimate: what people are shown of it.
+
+    An unbiased estimate can be impossible, as one below 0 is, and then lies beside its interval,
+    which holds what is possible alone. NaN stays NaN.
+    """
+    low, high = interval
+    return min(max(value, low), high)
 
 
 def check_confidence(confidence: float) -> None:

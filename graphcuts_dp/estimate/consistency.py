@@ -238,7 +238,7 @@ class RoundedFlows:
         cells: the public cells.
         counts: for place 0 (everything) and each level, the number of steps in each cell, shape
             (cells,), within 0 and what its pairs can weigh.
-        unit: weight of a step; 1 for graphs without weights.
+        unit: weight of a step; 1 for graphs without weights, and where steps are parts of a row.
     """
 
     cells: CellTree
@@ -283,14 +283,15 @@ def rounded_cells(
         fit: of its least squares.
         estimates: of all cells, in units of weight.
     """
-    cells = noisy.map.tree
-    room = math.inf if noisy.map.weight_cap is None else noisy.map.weight_cap // noisy.unit
+    cells, cap = noisy.map.tree, noisy.map.weight_cap
+    unit = noisy.unit if noisy.map.rounding == "pairs" else max(noisy.unit, 1.0)
+    room = math.inf if cap is None else cap // unit
     most: Values = [np.asarray(cells.pairs(place) * room) for place in range(cells.depth)]
-    counts: Values = [np.clip(np.rint(estimates[0] / noisy.unit), 0, most[0])]
+    counts: Values = [np.clip(np.rint(estimates[0] / unit), 0, most[0])]
     for place in range(1, cells.depth):
-        wanted = estimates[place] / noisy.unit
+        wanted = estimates[place] / unit
         counts.append(_shared(cells, place, wanted, fit.freedom[place], counts[-1], most[place]))
-    return RoundedFlows(cells=cells, counts=counts, unit=noisy.unit)
+    return RoundedFlows(cells=cells, counts=counts, unit=unit)
 
 
 def _shared(

@@ -45,7 +45,8 @@ class FlowWorkload:
             counts alike), "all cells" (every cell of every level counts alike, so that the finest
             level counts most), "totals" (the grand total), or the name of a level.
         noise: "laplace", "gaussian" (which needs a delta), or "auto" for the less expected error.
-        whole: count weights in whole numbers, rounded down; else in small steps.
+        whole: count weights in whole numbers, rounded down; else in small steps. Of owners with
+            more rows than count: keep so many whole ones; else each row counts for a share of one.
         expected_cell: about what a cell of the finest level holds, a public guess: a release whose
             noise is above it is refused, before anything is paid. None: one of a graph without
             weights is refused where most of these cells cannot hold as many edges as the noise; 0
@@ -66,7 +67,7 @@ class FlowWorkload:
         help='What should be accurate: "all levels", "all cells", totals, or one level by name.',
     )
     noise: str = option("auto", help="Distribution of the noise.", choices=NOISES)
-    whole: bool = option(False, help="Round weights down to whole numbers.")
+    whole: bool = option(False, help="Round weights down to whole numbers; keep whole rows.")
     expected_cell: float | None = option(
         None,
         help="About what a cell of the finest level holds, a public guess: refuse the release where"
@@ -347,7 +348,7 @@ def noise_warning(
     most = min(held, expected or math.inf)
     if noise <= most:
         return None
-    told = f"noise of {noise:,.3g} is expected on a cell of level {cells.levels[-1]!r:.60}"
+    told = f"noise of {_three(noise)} is expected on a cell of level {cells.levels[-1]!r:.60}"
     if noise > held:
         told += f", and half of these cells can hold {_counted(held, 'edge')} at most"
     else:
@@ -365,7 +366,7 @@ def noise_warning(
         if deviations[place] * unit <= within:
             ways.append(
                 f"leave out what is finer than level {cells.levels[place - 1]!r:.60} (noise of "
-                f"{deviations[place] * unit:,.3g})"
+                f"{_three(deviations[place] * unit)})"
             )
             break
     if noise > held:
@@ -377,6 +378,11 @@ def _pairs_of_half(cells: CellTree, place: int) -> float:
     """The largest number of pairs that half of the cells of a place do not exceed."""
     pairs = np.sort(cells.pairs(place))
     return float(pairs[(len(pairs) - 1) // 2])
+
+
+def _three(number: float) -> str:
+    """A number with three digits at least, and without an exponent where it is large."""
+    return f"{number:,.0f}" if number >= 1000 else f"{number:.3g}"
 
 
 def _counted(number: float, what: str) -> str:
@@ -462,8 +468,9 @@ class FlowsForecast:
     def notes(self) -> tuple[str, ...]:
         """In words, a sentence a level."""
         return tuple(
-            f"Expected error of a cell of level {each.level!r}: {each.cell:,.3g}; 95 % intervals: "
-            f"+-{each.within:,.3g}, and +-{each.all_within:,.3g} for all cells at once."
+            f"Expected error of a cell of level {each.level!r}: {_three(each.cell)}; 95 % "
+            f"intervals: +-{_three(each.within)}, and +-{_three(each.all_within)} for all cells "
+            "at once."
             for each in self.levels
         )
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 import numpy as np
 import numpy.typing as npt
 
+from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.errors import FileFormatError, GraphCutsError
 from graphcuts_dp.graph.assemble import (
     Options,
@@ -25,6 +26,7 @@ from graphcuts_dp.graph.edge_lists import integers_of
 from graphcuts_dp.graph.edge_store import EdgeStore
 from graphcuts_dp.graph.gathered import ENDS, LONGEST, Gathered, TextPieces, words_before
 from graphcuts_dp.pairs.vertices import vertex_sets
+from graphcuts_dp.tables.bad_rows import BadRows
 from graphcuts_dp.tables.columns import ColumnPlaces, find_columns
 from graphcuts_dp.tables.file_bytes import check_unpacked, size_of
 from graphcuts_dp.tables.rows import MARK
@@ -188,8 +190,10 @@ def choose_columns(
             be none of these, as its type tells.
     """
     given = options.columns
-    if given.header is not None or given.delimiter is not None:
-        raise FileFormatError("the columns have names; leave out header= and delimiter=")
+    if (given.header, given.delimiter, given.decimal) != (None, None, "."):
+        raise FileFormatError(
+            "the columns have names and types; leave out header=, delimiter= and decimal="
+        )
     if len(names) < 2:
         raise FileFormatError("the table has fewer than two columns")
     columns = find_columns(names, given, weighted=options.weighted, declared=declared)
@@ -217,6 +221,7 @@ def gather(
     batches: Iterable["pa.RecordBatch"],
     names: Mapping[str, str],
     *,
+    bad: BadRows,
     error: type[GraphCutsError],
     as_text: bool = True,
     packed: int | None = None,
@@ -226,12 +231,13 @@ def gather(
     Args:
         batches: tables that have the named columns.
         names: of their columns: source, target, perhaps weight, owner and period.
+        bad: takes the rows that miss something.
         error: class of the errors to raise.
         as_text: whether an integer and its digits are one label, as in files.
         packed: bytes of the file that they come from, which must not unpack to far too much.
 
     Raises:
-        GraphCutsError: of class `error`: a missing end or weight, told by its row.
+        GraphCutsError: of class `error`: the file unpacks to far too much.
     """
     gathered = Gathered(names, as_text=as_text)
     count = 0
@@ -239,26 +245,31 @@ def gather(
         if packed is not None:
             check_unpacked((count + len(batch)) * _ROW_BYTES, packed)
         parts = {role: batch.column(name) for role, name in names.items()}
+        good = np.ones(len(batch), dtype=np.bool_)
         for role, part in parts.items():
             parts[role] = part = part if role == "weight" else _plain(part)
-            if part.null_count:
-                row = count + int(np.argmax(part.is_null().to_numpy(zero_copy_only=False)))
-                raise error(
-                    f"{_row(row)}: {_MISSING[role]} is missing (null); fill or filter such rows"
-                )
+            for what, lost in _lost(part, role):
+                if lost.any():
+                    bad.add(what, _row(count + int(np.argmax(lost))))
+                    good &= ~lost
+        rows: Sequence[int] = range(count, count + len(batch))
+        if not good.all():
+            parts = {role: part.filter(pyarrow().array(good)) for role, part in parts.items()}
+            rows = (np.flatnonzero(good) + count).tolist()
         weights = _floats(parts["weight"]) if "weight" in parts else None
         columns = {
-            role: _ends(parts[role], as_text and gathered.are_integers(group), error)
+            role: _ends(parts[role], as_text and gathered.are_integers(group))
             for group in gathered.groups
             for role in group
         }
-        gathered.add(columns, weights, range(count, count + len(batch)))
+        gathered.add(columns, weights, rows)
         count += len(batch)
     pyarrow().default_memory_pool().release_unused()
     return RawEdges(
         **gathered.take(),
         as_text=as_text,
         owned=True,
+        bad=bad,
         where=lambda position: _row(gathered.place(position)),
         error=error,
     )
@@ -315,16 +326,21 @@ def _plain(column: "pa.Array") -> "pa.Array":
     return column.cast(arrow.large_string())
 
 
-def _ends(
-    column: "pa.Array", integers: bool, error: type[GraphCutsError]
-) -> npt.NDArray[Any] | TextPieces | list[str]:
+def _lost(column: "pa.Array", role: str) -> Iterator[tuple[str, BoolVector]]:
+    """What may be wrong with the entries of a column, and in which of them it is."""
+    if column.null_count:
+        lost = column.is_null().to_numpy(zero_copy_only=False)
+        yield f"{_MISSING[role]} is missing (null); fill or filter such rows", lost
+    if role != "weight" and column.type == pyarrow().uint64():
+        large = column.fill_null(0).to_numpy() >= 2**63
+        yield "an id is larger than 2^63 - 1; make the column one of strings", large
+
+
+def _ends(column: "pa.Array", integers: bool) -> npt.NDArray[Any] | TextPieces | list[str]:
     """Ends as they are; text as integers if `integers` and all of it are plain ones."""
     arrow = pyarrow()
     if arrow.types.is_integer(column.type):
-        try:
-            values: npt.NDArray[Any] = column.cast(arrow.int64()).to_numpy()
-        except arrow.ArrowInvalid:
-            raise error("an end is larger than 2^63 - 1; make the column one of strings") from None
+        values: npt.NDArray[Any] = column.cast(arrow.int64()).to_numpy()
         return values
     _, offsets, data = column.buffers()
     ends = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
@@ -368,8 +384,16 @@ def _read_tables(
         schema = Schema() if told is None else load_schema(told.decode())
         columns = choose_columns(table.names, options, declared=schema.weighted, types=table.types)
         names = used_names(table.names, columns)
-        raw = gather(batches([*names.values()]), names, error=FileFormatError, packed=packed)
-        return replace(raw, schema=schema, columns=columns)
+        skip = options.columns.skip
+        raw = gather(
+            batches([*names.values()]),
+            names,
+            bad=BadRows(skip=skip),
+            error=FileFormatError,
+            packed=packed,
+        )
+        reading = columns.reading(skip=skip, text=False)
+        return replace(raw, schema=schema, columns=columns, reading=reading)
     except GraphCutsError:
         raise
     except Exception:  # noqa: BLE001, RUF100  # whatever a crafted file provokes

@@ -17,18 +17,20 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import count, repeat
+from itertools import compress, count, repeat
 from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from graphcuts_dp.arrays import FloatArray, IntegerVector, IntVector
+from graphcuts_dp.arrays import BoolVector, FloatArray, IntegerVector, IntVector
 from graphcuts_dp.errors import FileFormatError, GraphCutsError, GraphError, ParameterError
 from graphcuts_dp.graph.edge_store import EdgeParts, EdgeStore, Merge, pieces
 from graphcuts_dp.graph.gathered import CodedText
+from graphcuts_dp.pairs.periods import DATES, Periods
 from graphcuts_dp.pairs.queries import one_set
 from graphcuts_dp.pairs.vertices import Arcs, Label, Space, VertexSet, labels_or_number, sets_in
+from graphcuts_dp.tables.bad_rows import BadRows
 from graphcuts_dp.tables.columns import ColumnPlaces, Columns, is_integer_literal
 from graphcuts_dp.tables.rows import MARK, labels_of
 
@@ -130,7 +132,11 @@ GivenVertices = VertexSet | tuple[VertexSet, VertexSet] | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What the caller says about the source; see `Graph.read` for each."""
+    """What the caller says about the source; see `Graph.read` for each.
+
+    Attributes:
+        periods: those that are declared for rows with periods.
+    """
 
     columns: Columns = field(default_factory=Columns)
     vertices: GivenVertices = None
@@ -141,6 +147,7 @@ class Options:
     bipartite: bool = False
     directed: bool = False
     merge: Merge = "max"
+    periods: Periods | None = None
 
     def __post_init__(self) -> None:
         cap = self.weight_cap
@@ -150,7 +157,7 @@ class Options:
             raise ParameterError("merge must be 'max', 'min' or 'sum'")
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, repr=False)
 class RawEdges:
     """Edges as the source names them, once: `build` takes them out.
 
@@ -174,6 +181,9 @@ class RawEdges:
             that is one edge or two arcs.
         undeclared: whether there are weights is told by the edges alone.
         columns: which columns were read, if there are columns.
+        reading: sentences that say so, and which rows are left out; they depend on no row.
+        bad: the kinds of bad rows that were met; where these are left out, `numbered` leaves out
+            those of its own tests.
         where: tells the place of an edge by its position, such as "line 3".
         error: class of the errors to raise.
     """
@@ -192,28 +202,54 @@ class RawEdges:
     undeclared: bool = False
     arbitrary_order: bool = False
     columns: ColumnPlaces | None = None
+    reading: str = ""
+    bad: BadRows = field(default_factory=BadRows)
     where: Callable[[int], str]
     error: type[GraphCutsError] = GraphError
 
-    @property
-    def reading(self) -> str:
-        """Which columns were read, and which ignored; empty if there was nothing to choose."""
-        return "" if self.columns is None else str(self.columns)
+    def keep(self, good: BoolVector) -> None:
+        """Keep some rows. Where bad ones are refused, that is done later: nothing changes here."""
+        if not self.bad.skip or good.all():
+            return
+        for name in ("sources", "targets", "weights", "owners", "periods"):
+            values = getattr(self, name)
+            setattr(self, name, None if values is None else some_of(values, good))
 
 
 UNDIRECTED = "the source holds undirected edges; it is no DirectedGraph"
 
 
+def some_of(values: Any, good: BoolVector) -> Any:
+    """Some of the ends, owners, periods or weights of rows."""
+    if isinstance(values, np.ndarray):
+        return values[good]
+    if isinstance(values, CodedText):
+        return CodedText(values.codes[good], values.names)
+    return list(compress(values, good))
+
+
 def numbered(raw: RawEdges, options: Options) -> tuple[Space, EdgeParts, float | None]:
     """What may be joined, the edges by row numbers in it, and the cap on weights if there is one.
 
+    Bad rows are left out of the owners and periods, too, if `raw.bad` says so. Where periods are
+    declared, those of the rows become their numbers, and -1 where another period is named.
+
     Raises:
-        GraphCutsError: of the class `raw.error`: an end outside the vertex set, a weight that is
-            negative or not finite, no vertices, or options that do not fit the source.
+        GraphCutsError: of the class `raw.error`: bad rows, all kinds at once, such as an end
+            outside the vertex set, or a weight that is negative or not finite; no vertices, or
+            options that do not fit the source.
     """
     _check_kind(raw, options)
-    weights = _weights(raw, options)
+    raw.weights = _weights(raw, options)
+    if options.periods is not None and raw.periods is not None:
+        raw.periods = _period_numbers(raw, options.periods)
     rows, columns, sets = row_numbers(raw, options)
+    raw.bad.check(raw.error)
+    known = (rows >= 0) & (columns >= 0)
+    if not known.all():
+        raw.keep(known)
+        rows, columns = rows[known], columns[known]
+    weights = raw.weights
     cap = options.weight_cap
     if weights is not None:
         if cap is None:
@@ -263,8 +299,30 @@ def _weights(raw: RawEdges, options: Options) -> FloatArray | None:
     good = np.isfinite(raw.weights) & (raw.weights >= 0)
     if not good.all():
         place = raw.where(int(np.argmin(good)))
-        raise raw.error(f"{place}: a weight is negative or not finite; weights must be >= 0")
+        raw.bad.add("a weight is negative or not finite; weighted=False reads none", place)
+        raw.keep(good)
     return raw.weights
+
+
+def _period_numbers(raw: RawEdges, periods: Periods) -> IntVector:
+    """The number of the declared period of each row; -1 of another one."""
+    assert raw.periods is not None  # noqa: S101
+    if isinstance(raw.periods, np.ndarray):
+        distinct, codes = np.unique(raw.periods, return_inverse=True)
+        names: Sequence[Any] = distinct.tolist()
+    else:
+        named = raw.periods
+        coded = named if isinstance(named, CodedText) else numbered_labels(named)[0]
+        codes, names = coded.codes, coded.names
+    told = [*map(periods.is_one, names)]
+    found = np.array([periods.number(name) for name in names], dtype=np.int64)[codes]
+    good = np.array(told, dtype=np.bool_)[codes]
+    if not good.all():
+        form = ", such as 2026-01-31" if periods.by in DATES else ""
+        raw.bad.add(f"the period is no {periods.by}{form}", raw.where(int(np.argmin(good))))
+        raw.keep(good)
+        return found[good] if raw.bad.skip else found
+    return found
 
 
 def _no_weights(raw: RawEdges, options: Options) -> FloatArray | None:
@@ -365,18 +423,28 @@ def numbers(
     values: Any, where: Callable[[int], str], error: type[GraphCutsError] = GraphError
 ) -> FloatArray:
     """Weights as floats; an error tells where one is no number."""
+    weights, good = as_numbers(values)
+    if not good.all():
+        raise error(f"{where(int(np.argmin(good)))}: the weight is not a number")
+    return weights
+
+
+def as_numbers(values: Any) -> tuple[FloatArray, BoolVector]:
+    """Weights as floats, and which of them are numbers; in place of others there is NaN."""
     try:
         weights = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         weights = np.empty((0, 0))
+    good = np.ones(len(values), dtype=np.bool_)
     if weights.ndim == 1:
-        return weights
+        return weights, good
+    weights = np.full(len(values), np.nan)
     for position, value in enumerate(values):
         try:
-            float(value)
+            weights[position] = float(value)
         except (TypeError, ValueError, OverflowError):
-            raise error(f"{where(position)}: the weight is not a number") from None
-    raise error("an edge weight is not a number")
+            good[position] = False
+    return weights, good
 
 
 def _split_sides(
@@ -426,7 +494,7 @@ def row_numbers(
         return _relabelled(raw, given, declared)
     told: list[Ends] = [raw.sources, raw.targets]
     if options.columns.one_based:
-        told = [_shifted(end, raw) for end in told]
+        told = _shifted(raw)
     if not isinstance(told[0], np.ndarray | CodedText):
         told = [*numbered_labels(*told)]
     ends = cast(list[IntegerVector | CodedText], told)
@@ -478,16 +546,26 @@ def numbered_labels(*ends: Ends) -> list[CodedText]:
     return [CodedText(each, names) for each in codes]
 
 
-def _shifted(ends: Ends, raw: RawEdges) -> Ends:
-    """Ids 1, 2, ... as 0, 1, ..."""
-    if isinstance(ends, np.ndarray):
-        if len(ends) and ends.min() < 1:
-            raise raw.error(f"{raw.where(int(np.argmax(ends < 1)))}: one_based ids are 1 or more")
-        return _changed(ends, lambda piece: piece - 1, raw.owned)
-    for position, end in enumerate(listed(ends)):
-        if not is_integer_literal(str(end)) or str(end)[0] in "-0":
-            raise raw.error(f"{raw.where(position)}: one_based needs integer ids of 1 or more")
-    return [str(int(end) - 1) for end in listed(ends)]
+def _shifted(raw: RawEdges) -> list[Ends]:
+    """Ids 1, 2, ... as 0, 1, ...; both ends of each edge."""
+    good = np.ones(len(raw.sources), dtype=np.bool_)
+    for ends in (raw.sources, raw.targets):
+        if isinstance(ends, np.ndarray):
+            good &= ends >= 1
+        else:
+            names = map(str, listed(ends))
+            good &= [is_integer_literal(name) and name[0] not in "-0" for name in names]
+    if not good.all():
+        raw.bad.add("one_based needs integer ids of 1 or more", raw.where(int(np.argmin(good))))
+        raw.keep(good)
+        raw.bad.check(raw.error)  # what is no number cannot be looked up
+    told: list[Ends] = []
+    for ends in (raw.sources, raw.targets):
+        if isinstance(ends, np.ndarray):
+            told.append(_changed(ends, lambda piece: piece - 1, raw.owned))
+        else:
+            told.append([str(int(end) - 1) for end in listed(ends)])
+    return told
 
 
 def _find(
@@ -507,9 +585,11 @@ def _find(
     else:
         rows = _looked_up(ends.codes, ends.names, vertices, raw)
     if len(rows) and rows.min() < 0:
-        place = f"{raw.where(int(np.argmax(rows < 0)))}: " if of_edges else ""
         hint = "" if not vertices.is_default else f" 0..{len(vertices) - 1}"
-        raise raw.error(f"{place}a vertex is not in the public vertex set{hint}")
+        what = f"a vertex is not in the public vertex set{hint}"
+        if not of_edges:
+            raise raw.error(what)
+        raw.bad.add(f"{what} that vertices= tells", raw.where(int(np.argmax(rows < 0))))
     return rows
 
 
@@ -533,6 +613,7 @@ def _occurring(
 ) -> tuple[IntegerVector, IntegerVector, tuple[VertexSet, ...]]:
     """The vertices that occur, sorted, and row numbers in them."""
     if not len(ends[0]):
+        raw.bad.check(raw.error)
         raise raw.error("no edges and no vertices; give the public vertex set with vertices=")
     if bipartite:
         left, (rows,) = _ranked(ends[:1], raw)

@@ -36,6 +36,7 @@ from graphcuts_dp.graph.gathered import (
     words_before,
 )
 from graphcuts_dp.pairs.vertices import VertexSet, vertex_sets
+from graphcuts_dp.tables.bad_rows import BadRows
 from graphcuts_dp.tables.columns import (
     ColumnPlaces,
     check_names,
@@ -54,15 +55,16 @@ _LONGEST_BODY = 2**31 - 1  # its places are 32-bit integers
 _MOST_DIGITS = 18  # fits in 64 bits
 # The smallest number of so many digits, but for the 0: smaller ones have leading zeros.
 _LEAST = np.array([0, 0, *(10**digits for digits in range(1, _MOST_DIGITS))], dtype=np.int64)
-_NO_END = (
-    "an id is empty; take out rows that are no edges, such as the vertices in some exports of "
-    "databases"
-)
+_NO_END = "an end is missing, as in exports of databases that hold vertices among the edges"
+_NO_NUMBER = {
+    ".": "the weight is not a number; pass decimal=',' for decimal commas, or weighted=False",
+    ",": "the weight is not a number with a decimal comma; pass decimal='.', or weighted=False",
+}
 _EMPTY = {
     "source": _NO_END,
     "target": _NO_END,
-    "owner": "the owner is empty",
-    "period": "the period is empty",
+    "owner": "the owner is missing",
+    "period": "the period is missing",
 }
 _BLANKS = [chr(code) for code in range(0x3001) if chr(code).isspace() and chr(code) != "\n"]
 _BLANK_BITS = np.arange(8 * WORD, -1, -8, dtype=np.uint64)  # of a word with 0..8 digits
@@ -142,7 +144,8 @@ def read_edge_list(file: BinaryIO, options: Options, *, form: TextFormat) -> Raw
         ParameterError: no such encoding or delimiter.
     """
     given, weighted = options.columns, options.weighted
-    table = begin(file, form, given)
+    bad = BadRows(skip=given.skip)
+    table = begin(file, form, given, bad)
     first = table.first
     if len(first) == 1:
         raise FileFormatError("the first line has fewer than two columns; pass delimiter=")
@@ -159,25 +162,29 @@ def read_edge_list(file: BinaryIO, options: Options, *, form: TextFormat) -> Raw
         if not announced:
             check_names(first, columns)
     else:
-        if not announced:
+        if not announced and not given.skip:
             check_no_names(first)
         columns = number_columns(
             given, len(first), table.line, weighted=weighted, declared=declared
         )
     gathered = Gathered(columns.used)
+    exact = table.named or not given.skip
 
     def size() -> int:
         # What a search for names costs beside a larger block is little.
         return BLOCK if gathered.are_integers(ENDS) else 4 * BLOCK
 
     for block, line in table.blocks(size):
-        if not _add_fast(gathered, block, line, columns, table.reader.delimiter):
-            _add_rows(gathered, table.reader.rows(block, line), columns)
+        if not _add_fast(gathered, block, line, columns, table.reader.delimiter, given.decimal):
+            rows = table.reader.rows(block, line, bad)
+            _add_rows(gathered, rows, columns, options, bad, exact=exact)
     return RawEdges(
         **gathered.take(),
         schema=schema,
         owned=True,
         columns=columns,
+        reading=columns.reading(skip=given.skip, text=True),
+        bad=bad,
         where=lambda position: f"line {gathered.place(position)}",
         error=FileFormatError,
     )
@@ -195,7 +202,12 @@ def _one_separator(block: bytes, delimiter: str | None) -> bytes | None:
 
 
 def _add_fast(
-    gathered: Gathered, block: bytes, line: int, columns: ColumnPlaces, delimiter: str | None
+    gathered: Gathered,
+    block: bytes,
+    line: int,
+    columns: ColumnPlaces,
+    delimiter: str | None,
+    decimal: str,
 ) -> bool:
     """Read a block of rows that are all alike; False where each needs a closer look."""
     separator = _one_separator(block, delimiter)
@@ -208,7 +220,7 @@ def _add_fast(
         return False
     weights = None
     if columns.weight is not None:
-        weights = cells.numbers(columns.weight)
+        weights = cells.numbers(columns.weight, decimal)
         if weights is None:
             return False
     found: dict[str, GatheredEnds] = {}
@@ -224,29 +236,50 @@ def _add_fast(
     return True
 
 
-def _add_rows(gathered: Gathered, rows: Iterator[Row], columns: ColumnPlaces) -> None:
-    """Row by row; an error names the line."""
+def _add_rows(
+    gathered: Gathered,
+    rows: Iterator[Row],
+    columns: ColumnPlaces,
+    options: Options,
+    bad: BadRows,
+    *,
+    exact: bool,
+) -> None:
+    """Row by row. Of bad rows that are to be refused, the cells that are there are looked at.
+
+    Args:
+        gathered: takes the rows.
+        rows: with their lines.
+        columns: which cells are read.
+        options: how weights are written, and which periods there are.
+        bad: takes the bad rows.
+        exact: whether a row may have no cells beyond those of the columns.
+    """
     named = {name: place for name, place in columns.used.items() if name != "weight"}
     found: dict[str, list[str]] = {name: [] for name in named}
     weights: list[float] = []
     lines: list[int] = []
+    decimal = options.columns.decimal
+    period = "" if options.periods is None else options.periods.labels[0]
     for line, fields in rows:
-        if len(fields) != columns.width:
-            raise FileFormatError(
-                f"line {line}: malformed row: expected {columns.width} columns, as in the first row"
-            )
-        for name, place in named.items():
-            if not fields[place]:
-                raise FileFormatError(f"line {line}: malformed row: {_EMPTY[name]}")
-            found[name].append(fields[place])
-        if columns.weight is not None:
-            weight = parse_number(fields[columns.weight])
+        if len(fields) != columns.width and (exact or len(fields) < columns.width):
+            bad.add(f"expected {columns.width} columns, as in the first row", f"line {line}")
+            continue
+        missing = [name for name, place in named.items() if not fields[place]]
+        weight = 0.0 if columns.weight is None else parse_number(fields[columns.weight], decimal)
+        if missing or weight is None:
+            for name in missing:
+                bad.add(_EMPTY[name], f"line {line}")
             if weight is None:
-                raise FileFormatError(
-                    f"line {line}: malformed row: the weight is not a number (write "
-                    "decimals with a point); pass weighted=False if that column is not a weight"
-                )
-            weights.append(weight)
+                bad.add(_NO_NUMBER[decimal], f"line {line}")
+            if bad.skip:
+                continue
+        some_end = fields[columns.source] or fields[columns.target]
+        if not some_end:
+            continue
+        for name, place in named.items():
+            found[name].append(fields[place] or (some_end if name in ENDS else period))
+        weights.append(weight or 0.0)
         lines.append(line)
     numbers = None if columns.weight is None else np.array(weights, dtype=np.float64)
     gathered.add(found, numbers, lines)
@@ -275,13 +308,17 @@ class TextCells:
             return None
         return TextPieces(self.words, self.ends[column] - lengths, lengths)
 
-    def numbers(self, place: int) -> FloatArray | None:
+    def numbers(self, place: int, decimal: str = ".") -> FloatArray | None:
         """The column at this place as numbers; None if a cell is no plain decimal number."""
         whole = self.integers(place)
         if whole is not None:
             return whole.astype(np.float64)
         separator = self.body[self.lengths[0] : self.lengths[0] + 1]  # what ends the first cell
         cells = self.body.replace(b"\n", separator).split(separator)[place : -1 : self.width]
+        if decimal == ",":
+            if any(b"." in cell for cell in cells):
+                return None
+            cells = [cell.replace(b",", b".") for cell in cells]
         if b"".join(cells).translate(None, _NUMBER):
             return None
         try:

@@ -52,43 +52,45 @@ _JOINING = (
 _VIEW = "rows_of_graphcuts_dp"  # of duckdb, within one query
 _MOST_TOP = 2**61  # of what is divided by an owner's total
 # In duckdb: the total of each owner, and all parts, with those of owners within the bound merged.
+# (A hash of two columns is that of one shifted by that of the other, by which owners would keep
+# alike; so it is hashed again.)
 _MERGED = """
 with totals as materialized (
-    select owner, {sum} as total from {rows} group by owner
+    select {who}, {sum} as total from {rows} group by {who}
 ), above as materialized (
-    select owner, total from totals where total > {bound}
+    select * from totals where total > {bound}
 ), merged as materialized (
-    select above.owner as owner, total, cell, {sum} as amount
-    from {rows} as part left join above on part.owner = above.owner
-    group by above.owner, total, cell
+    select {apart}, total, cell, {sum} as amount
+    from {rows} as part left join above on {same}
+    group by {apart}, total, cell
 ), """
 _SCALED = """bounded as materialized (
-    select owner, cell, amount as had, case when owner is null then amount * {unit}
-        else least(amount, {most}) * {steps} // total end as amount
+    select {who}, total, cell, amount as had, (case when total is null then amount * {unit}
+        else least(amount, {most}) * {steps} // total end) // {whole} * {whole} as amount
     from merged
 )"""
 _KEPT = """bounded as materialized (
-    select owner, cell, amount as had,
+    select {who}, total, cell, amount as had,
         greatest(least(amount, {bound} - taken), 0) * {unit} as amount
     from (
         select *, coalesce(sum(amount) over (
-            partition by owner order by hash(owner, cell), cell
+            partition by {who} order by hash(hash({named}, cell)), cell
             rows between unbounded preceding and 1 preceding
         ), 0)::bigint as taken
-        from merged where owner is not null
+        from merged where total is not null
     )
-    union all select owner, cell, amount as had, amount * {unit} as amount
-    from merged where owner is null
+    union all select {who}, total, cell, amount as had, amount * {unit} as amount
+    from merged where total is null
 )"""
 _SUMS = """
 select cell::bigint as cell, sum(amount)::bigint as amount from bounded group by cell
-union all select -1, coalesce(max(total), 0) from (
-    select sum(amount)::bigint as total from bounded where owner is not null group by owner
-    union all select total * {unit} from totals anti join above on totals.owner = above.owner
+union all select -1, coalesce(max(largest), 0) from (
+    select sum(amount)::bigint as largest from bounded where total is not null group by {who}
+    union all select total * {unit} from totals as part anti join above on {same}
 )
 union all select -2,
     (select coalesce(sum(total), 0)::bigint from above)
-    - (select coalesce(sum(had), 0)::bigint from bounded where owner is not null)
+    - (select coalesce(sum(had), 0)::bigint from bounded where total is not null)
 """
 _SKIP = "on_bad='skip'"
 
@@ -115,6 +117,9 @@ class Shape:
             and their digits are one label.
         periods: the labels of periods, such as "2026-01" by month; rows of others do not count.
         skip_bad: whether rows that cannot be used are left out; else `check_rows` refuses them.
+        mark: of integers that follow from the owner's name alone, where the column of owners has
+            numbers that depend on other owners: rows are chosen by it.
+        per_period: whether an owner in each period is bounded as one of its own.
     """
 
     counting: Counting
@@ -130,11 +135,19 @@ class Shape:
     labels: tuple[Sequence[Label], Sequence[Label]]
     periods: tuple[str, ...] | None = None
     skip_bad: bool = False
+    mark: str | None = None
+    per_period: bool = False
 
     @property
     def one_set(self) -> bool:
         """Whether both ends are of one set."""
         return self.labels[0] is self.labels[1]
+
+    @property
+    def bounded(self) -> tuple[str, ...]:
+        """The columns that tell who is bounded, as the rows are read."""
+        mark = () if self.mark is None else ("mark",)
+        return ("owner", *mark, *(("period",) if self.per_period else ()))
 
 
 @final
@@ -154,8 +167,28 @@ class Cells:
     period: IntVector
     steps: IntVector
 
+    @classmethod
+    def none(cls) -> Self:
+        """The cells of no row."""
+        return cls(*(np.zeros(0, dtype=np.int64) for _ in range(4)))
+
     def __repr__(self) -> str:
         return "Cells(private)"
+
+
+def is_lazy(table: Any) -> bool:
+    """Whether a table is one that is not computed yet, and stays where it is."""
+    return isinstance(nw.from_native(table, pass_through=True), nw.LazyFrame)
+
+
+def check_columns(table: Any, shape: Shape) -> None:
+    """Refuse a table without the columns, or with other types. Reads no row.
+
+    Raises:
+        GraphError: as `check_rows`.
+    """
+    with _failing_in_a_line():
+        _read(table, shape)
 
 
 def check_rows(table: Any, shape: Shape) -> None:
@@ -216,19 +249,21 @@ def cells(table: Any, shape: Shape) -> Cells:
         return _coded(found.with_columns(nw.col("amount").cast(nw.Int64) * STEPS), reading)
 
 
-def scaled_cells(table: Any, shape: Shape, *, at_most: int) -> Cells:
+def scaled_cells(table: Any, shape: Shape, *, at_most: int, whole: bool = False) -> Cells:
     """What is in each cell, when everybody's cells are scaled down to a sum of at most C. Private.
 
     Let c_i >= 0 be what an owner has in cell i (a period and a pair): rows, 1 for
     `counting="owners"`, or steps of weight, in which each row counts at most C units; T their sum,
     and B the bound: C rows or pairs, or 1024 C steps. An owner with T <= B adds c_i to each cell,
-    another one floor(1024 C c_i / T) steps.
+    another one floor(1024 C c_i / T) steps; or whole rows and units, rounded down for each owner.
 
     Sensitivity: one owner changes all cells of all periods together by at most 1024 C steps in L1.
     Proof: every owner's vector is a function of that owner's rows, C and public constants alone,
     and the cells are the sum of these vectors. So without one owner the cells are less by exactly
     that owner's vector, whose entries are >= 0. If T <= B its sum is T, which is at most 1024 C
     steps. If T > B it is the sum of floor(1024 C c_i / T) <= 1024 C (sum of c_i) / T = 1024 C.
+    Rounding an owner's entries down to whole units makes their sum only less. With
+    `shape.per_period` all this is said of the cells of each period.
     Replacing an owner changes at most twice that.
     64-bit integers are exact: c_i is taken as at most 2^61 / (1024 C), which makes the sum only
     less; T < 2^62 as long as there are less than 2^32 rows; and the quotient is found in floats
@@ -238,6 +273,7 @@ def scaled_cells(table: Any, shape: Shape, *, at_most: int) -> Cells:
         table: rows with owners.
         shape: how rows become cells.
         at_most: C, in 1..2^20.
+        whole: whether what an owner adds to a cell is rounded down to whole units.
 
     Raises:
         ParameterError: another bound, no owners, or `counting="edges"`, which cannot be scaled.
@@ -252,11 +288,17 @@ def scaled_cells(table: Any, shape: Shape, *, at_most: int) -> Cells:
         reading = _read(table, shape)
         parts = _parts(reading, at_most)
         if reading.frame.implementation is nw.Implementation.DUCKDB:
-            return _by_duckdb(parts, reading, at_most, _SCALED)
+            return _by_duckdb(parts, reading, at_most, _SCALED, whole=whole)
         light, heavy = _split(parts, reading, at_most)
         bound = at_most * STEPS
         amount = _least(nw.col("amount"), nw.lit(_MOST_TOP // bound))
         scaled = heavy.with_columns(_quotient(amount * bound, nw.col("total")).alias("amount"))
+        if whole:
+            light = _summed(light, *_who_and_where(reading))
+            light, scaled = (
+                each.with_columns((nw.col("amount") // STEPS * STEPS).alias("amount"))
+                for each in (light, scaled)
+            )
         return _bounded(light, scaled, reading, at_most)
 
 
@@ -324,7 +366,7 @@ def contributions(table: Any, shape: Shape) -> IntVector:
         GraphError: as `check_rows`.
     """
     with _failing_in_a_line():
-        totals = _totals(_parts(_read(table, shape), MOST)).select("total")
+        totals = _totals(_parts(_read(table, shape), MOST), shape.bounded).select("total")
         found = np.sort(_collected(totals)["total"].astype(np.int64))
     found = found[found > 0]
     return -(-found // STEPS) if shape.counting == "weight" else found
@@ -474,6 +516,8 @@ def _read(table: Any, shape: Shape) -> _Reading:
         absent.append(missing)
         known[end] = side if integers else _texts(side)
     bad["an end is missing"] = reduce(or_, absent)
+    if shape.mark is not None:
+        keys["mark"] = nw.col(shape.mark)
     if shape.owner is not None:
         bad["the owner is missing"], keys["owner"] = _owner(shape.owner, schema[shape.owner])
     if shape.period is not None:
@@ -623,7 +667,9 @@ def _rows(reading: _Reading, most_units: int) -> nw.LazyFrame[Any]:
             raise GraphError("there are too many cells; name fewer vertices or periods")
         cell = (period.cast(nw.Int64) * left + first) * right + second
         cell = cell.cast(nw.Int32 if count < 2**31 else nw.Int64)
-        rows = rows.with_columns(cell.alias("cell")).drop(*reading.known)
+        rows = rows.with_columns(cell.alias("cell")).drop(
+            *(name for name in reading.known if name not in shape.bounded)
+        )
     if shape.counting == "weight":
         units = nw.col("weight") / float(shape.unit)
         units = _least(units, nw.lit(float(most_units)))
@@ -683,14 +729,19 @@ def _parts(reading: _Reading, most_units: int) -> nw.LazyFrame[Any]:
         raise ParameterError("bounding owners needs the column of owners; name it by owner=")
     rows = _rows(reading, most_units)
     if shape.counting in ("edges", "owners"):
-        rows = rows.group_by("owner", *_keys(reading)).agg(nw.len().alias("copies")).drop("copies")
+        rows = rows.group_by(*_who_and_where(reading)).agg(nw.len().alias("copies")).drop("copies")
     if shape.counting != "weight":
         rows = rows.with_columns(nw.lit(1, nw.Int64).alias("amount"))
     return rows
 
 
-def _totals(parts: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
-    return _summed(parts, "owner").rename({"amount": "total"})
+def _who_and_where(reading: _Reading) -> tuple[str, ...]:
+    """The columns of an owner's cells, each once."""
+    return tuple(dict.fromkeys((*reading.shape.bounded, *_keys(reading))))
+
+
+def _totals(parts: nw.LazyFrame[Any], who: Sequence[str]) -> nw.LazyFrame[Any]:
+    return _summed(parts, *who).rename({"amount": "total"})
 
 
 def _summed(parts: nw.LazyFrame[Any], *keys: str) -> nw.LazyFrame[Any]:
@@ -704,10 +755,11 @@ def _split(
 ) -> tuple[nw.LazyFrame[Any], nw.LazyFrame[Any]]:
     """Parts of owners within the bound, and merged ones of others, with the owner's total."""
     shape = reading.shape
-    above = _totals(parts).filter(nw.col("total") > _bound(shape, at_most))
-    light = parts.join(above, on="owner", how="anti")
-    heavy = parts.join(above, on="owner", how="inner")
-    heavy = _summed(heavy, "owner", "total", *_keys(reading))  # an owner has one total
+    who = list(shape.bounded)
+    above = _totals(parts, who).filter(nw.col("total") > _bound(shape, at_most))
+    light = parts.join(above, on=who, how="anti")
+    heavy = parts.join(above, on=who, how="inner")
+    heavy = _summed(heavy, "total", *_who_and_where(reading))  # an owner has one total
     if shape.counting != "weight":
         light = light.with_columns((nw.col("amount") * STEPS).alias("amount"))
     return light, heavy
@@ -733,9 +785,9 @@ def _bounded(
     light: nw.LazyFrame[Any], heavy: nw.LazyFrame[Any], reading: _Reading, at_most: int
 ) -> Cells:
     """The cells of bounded parts, after a look at what the engine says of each owner."""
-    columns = ("owner", *_keys(reading), "amount")
+    columns = (*_who_and_where(reading), "amount")
     parts = nw.concat([light.select(*columns), heavy.select(*columns)], how="vertical")
-    above = _summed(parts, "owner").filter(nw.col("amount") > at_most * STEPS)
+    above = _summed(parts, *reading.shape.bounded).filter(nw.col("amount") > at_most * STEPS)
     _check_engine(_collected(above.select(nw.len().alias("count")))["count"][0] == 0)
     return _coded(_summed(parts, *_keys(reading)), reading)
 
@@ -753,20 +805,29 @@ def _check_engine(good: bool) -> None:
         )
 
 
-def _by_duckdb(parts: nw.LazyFrame[Any], reading: _Reading, at_most: int, way: str) -> Cells:
+def _by_duckdb(
+    parts: nw.LazyFrame[Any], reading: _Reading, at_most: int, way: str, *, whole: bool = False
+) -> Cells:
     """The cells of owners bounded one way, by SQL that goes over the rows twice and no more.
 
-    Owners within the bound are merged at once: only the parts of others are kept apart. Two rows
+    Owners within the bound are merged at once, unless what each of them adds is rounded to whole
+    units: only the parts of others are kept apart. Two rows
     more tell what `_check_engine` wants to know: the largest contribution of an owner, of those
     within the bound as it was counted, of others after the bounding; and how much of what the
     others have was not seen as theirs, which must be nothing.
     """
-    weights = reading.shape.counting == "weight"
+    shape = reading.shape
+    who, weights = shape.bounded, shape.counting == "weight"
     query = (_MERGED + way + _SUMS).format(
         rows=_VIEW,
+        who=", ".join(who),
+        apart=", ".join(f"{'part' if whole else 'above'}.{name}" for name in who),
+        same=" and ".join(f"part.{name} = above.{name}" for name in who),
+        named="owner" if shape.mark is None else "mark",
         sum="sum(amount)::bigint" if weights else "count(*)",
-        bound=_bound(reading.shape, at_most),
+        bound=_bound(shape, at_most),
         unit=1 if weights else STEPS,
+        whole=STEPS if whole else 1,
         steps=at_most * STEPS,
         most=_MOST_TOP // (at_most * STEPS),
     )

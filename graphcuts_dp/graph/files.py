@@ -75,6 +75,7 @@ class FileFormat:
         encoded: whether the caller may say in which encoding it is.
         attributes: whether `write` takes `about`, facts that the file tells of the graph.
         described_apart: whether the vertex set and the weight cap stand in a file of their own.
+        repeats: whether an edge can stand in it twice, in one direction.
     """
 
     read: Callable[[BinaryIO, Options], RawEdges]
@@ -83,6 +84,7 @@ class FileFormat:
     encoded: bool = False
     attributes: bool = False
     described_apart: bool = False
+    repeats: bool = True
 
 
 def _edge_list(form: TextFormat) -> FileFormat:
@@ -103,7 +105,7 @@ FORMATS: Mapping[str, FileFormat] = {
     ".tsv": _edge_list(TextFormat("\t")),
     ".konect": _edge_list(TextFormat(konect=True)),
     ".mtx": FileFormat(read=read_mtx, write=write_mtx),
-    ".npz": FileFormat(read=read_npz, write=write_npz),
+    ".npz": FileFormat(read=read_npz, write=write_npz, repeats=False),
     ".graphml": FileFormat(read=read_graphml, write=write_graphml, attributes=True),
     ".gml": FileFormat(read=read_gml, write=write_gml, encoded=True),
     ".parquet": FileFormat(read=read_parquet, write=write_parquet, columns=True),
@@ -134,8 +136,8 @@ def read_raw(path: PathLike, options: Options) -> RawEdges:
     form, columns = FORMATS[ending], options.columns
     if not form.columns and columns.given:
         raise FileFormatError(
-            "one_based, header, source, target, weight and delimiter are for edge lists "
-            f"(source, target and weight for tables, too), not {ending}"
+            "columns= are for edge lists and tables (header=, delimiter= and decimal= for edge "
+            f"lists alone), not {ending}"
         )
     if not form.encoded and columns.encoding is not None:
         raise FileFormatError(f"encoding= is for edge lists, .gml and .net, not {ending}")
@@ -224,13 +226,15 @@ def describe_reading(
     merge: Merge = "max",
     bipartite: bool = False,
     directed: bool = False,
+    repeats: bool = True,
 ) -> tuple[str, ...]:
     """What reading does to every file, in sentences for the user.
 
-    They depend on the options and the format alone, never on what the file holds. `inferred` tells
-    whether the vertices are those that occur in edges.
+    They depend on the options and the format alone, never on what the file holds, and are said
+    whether or not there are such edges. `inferred` tells whether the vertices are those that occur
+    in edges; `repeats`, whether the format can name an edge twice, see `FileFormat`.
     """
-    notes = []
+    notes: list[str] = []
     if inferred:
         notes.append(
             "The vertices are taken from the edges, so the release is not private in its vertex "
@@ -239,16 +243,19 @@ def describe_reading(
     elif not vertices_given:
         notes.append("The vertices in the file are taken as public; pass them yourself if not.")
     if directed:
-        notes.append("Self-loops are dropped: they join nobody to anybody else.")
+        notes.append("Edges whose ends are equal are dropped: they join nobody to anybody else.")
     elif not bipartite:
-        notes.append("Self-loops are dropped: they cross no cut.")
+        notes.append("Edges whose ends are equal are dropped: they cross no cut.")
     kept = {
         "max": "the largest weight is kept",
         "min": "the smallest weight is kept",
         "sum": "their weights are added up",
     }[merge]
-    merged = "Duplicate arcs" if directed else "Duplicate and reciprocal edges"
-    notes.append(f"{merged} are merged" + (f"; {kept}." if weighted else "."))
+    several = ["Duplicate"] if repeats else []
+    several += [] if directed or bipartite else ["reciprocal"]
+    if several:
+        what = f"{' and '.join(several).capitalize()} {'arcs' if directed else 'edges'}"
+        notes.append(f"{what} are merged" + (f"; {kept}." if weighted else "."))
     if weighted and capped:
         notes.append("Weights above the cap are clipped to it.")
     return tuple(notes)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from graphcuts_dp.arrays import FloatArray
+from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.errors import FileFormatError, GraphError
 from graphcuts_dp.graph.arrow_tables import choose_columns, gather, is_label, pyarrow, used_names
 from graphcuts_dp.graph.assemble import (
@@ -22,16 +22,18 @@ from graphcuts_dp.graph.assemble import (
     Options,
     RawEdges,
     Schema,
+    as_numbers,
     edges_by_rows,
     listed,
     listed_weights,
-    numbers,
+    some_of,
 )
 from graphcuts_dp.graph.edge_store import EdgeStore
-from graphcuts_dp.graph.gathered import OTHERS
+from graphcuts_dp.graph.gathered import ENDS
 from graphcuts_dp.graph.matrices import matrix_edges
 from graphcuts_dp.pairs.queries import one_set
 from graphcuts_dp.pairs.vertices import Arcs, Label, sets_in, vertex_sets
+from graphcuts_dp.tables.bad_rows import BadRows
 from graphcuts_dp.tables.columns import Columns
 from graphcuts_dp.tables.frames import frame_of, made_frame
 
@@ -70,11 +72,11 @@ def rows_of(source: Any, options: Options) -> RawEdges:
     """The rows of a table.
 
     Raises:
-        GraphError: as `OwnedRows.of`.
+        GraphError: as `Rows.of`.
     """
     frame = frame_of(source)
     if frame is None:
-        raise GraphError("rows with owners come from a table, such as one of pandas or polars")
+        raise GraphError("rows come from a table, such as one of pandas or polars")
     return _of_frame(frame, options)
 
 
@@ -83,20 +85,15 @@ def _of_frame(frame: Any, options: Options) -> RawEdges:
         places = choose_columns(frame.columns, options)
     except FileFormatError as problem:
         raise GraphError(str(problem)) from None
-    ends = [_ends(frame[:, place].to_numpy(), _row) for place in (places.source, places.target)]
-    weights = None if places.weight is None else numbers(frame[:, places.weight].to_numpy(), _row)
-    others: dict[str, Ends] = {}
-    for role in OTHERS:
-        if role not in places.used:
-            continue
-        values = frame[:, places.used[role]]
+    columns: dict[str, Any] = {}
+    for role, place in places.used.items():
+        values = frame[:, place]
         if role == "period" and values.dtype.is_temporal():
             values = values.dt.to_string("%Y-%m-%d")
-        try:
-            others[f"{role}s"] = _ends(values.to_numpy(), _row)
-        except GraphError as problem:
-            raise GraphError(f"the column of the {role}: {problem}") from None
-    return _labelled(ends, weights, _row, columns=places, **others)
+        columns[role] = values.to_numpy()
+    bad = BadRows(skip=options.columns.skip)
+    reading = places.reading(skip=bad.skip, text=False)
+    return _labelled(columns, _row, bad, columns=places, reading=reading)
 
 
 def _of_arrow(table: Any, options: Options) -> RawEdges:
@@ -112,7 +109,8 @@ def _of_arrow(table: Any, options: Options) -> RawEdges:
         raise GraphError("the columns of ends hold integers both, or strings both")
     try:
         names = used_names(reader.schema.names, places)
-        raw = gather(reader, names, error=GraphError, as_text=False)
+        bad = BadRows(skip=options.columns.skip)
+        raw = gather(reader, names, bad=bad, error=GraphError, as_text=bad.skip)
     except arrow.ArrowException:  # which may quote rows
         raise GraphError("the table cannot be read to its end") from None
     return replace(raw, columns=places)
@@ -130,11 +128,11 @@ def _of_list(edges: Iterable[Any], options: Options) -> RawEdges:
     lengths = {len(row) for row in rows}
     if len(lengths) > 1 or not lengths <= {2, 3}:
         raise GraphError("edges are all pairs, or all triples with a weight")
-    columns: list[Any] = [list(column) for column in zip(*rows, strict=True)] or [[], []]
-    weights = (
-        numbers(columns[2], _where) if len(columns) == 3 and options.weighted is not False else None
-    )
-    return _labelled([_ends(columns[0]), _ends(columns[1])], weights, _where, undeclared=True)
+    found: list[Any] = [list(column) for column in zip(*rows, strict=True)] or [[], []]
+    columns = dict(zip((*ENDS, "weight"), found, strict=False))
+    if options.weighted is False:
+        columns.pop("weight", None)
+    return _labelled(columns, _where, BadRows(), undeclared=True)
 
 
 def _of_matrix(matrix: Any, options: Options) -> RawEdges:
@@ -257,37 +255,84 @@ def _attribute(options: Options) -> str:
 
 
 def _labelled(
-    ends: list[Ends], weights: FloatArray | None, where: Callable[[int], str], **told: Any
+    parts: dict[str, Any], where: Callable[[int], str], bad: BadRows, **told: Any
 ) -> RawEdges:
+    """Rows of columns in memory: of ends, and perhaps weights, owners and periods.
+
+    Where bad rows are left out, an integer and its digits are one label: of which type a column is
+    may depend on a single row.
+    """
+    good = np.ones(len(parts["source"]), dtype=np.bool_)
+    sound = {role: _are_sound(each, role, floats=bad.skip) for role, each in parts.items()}
+    for role, own in sound.items():
+        if not own.all():
+            bad.add(_WRONG.get(role, _WRONG_END), where(int(np.argmin(own))))
+            good &= own
+    if not good.all():
+        parts = {role: some_of(values, good) for role, values in parts.items()}
+    places = np.flatnonzero(good)
+    found = {
+        role: _ends(values, as_text=bad.skip) for role, values in parts.items() if role != "weight"
+    }
+    ends = [found[role] for role in ENDS]
     if isinstance(ends[0], np.ndarray) != isinstance(ends[1], np.ndarray):
-        ends = [listed(end) for end in ends]
+        ends = [[*map(str, listed(end))] if bad.skip else listed(end) for end in ends]
     return RawEdges(
-        sources=ends[0], targets=ends[1], weights=weights, as_text=False, where=where, **told
+        sources=ends[0],
+        targets=ends[1],
+        weights=as_numbers(parts["weight"])[0] if "weight" in parts else None,
+        owners=found.get("owner"),
+        periods=found.get("period"),
+        as_text=bad.skip,
+        bad=bad,
+        where=lambda position: where(int(places[position])),
+        **told,
     )
 
 
-def _ends(values: Any, where: Callable[[int], str] = _where) -> Ends:
-    """Integer ends as an array, others as a checked list."""
+def _are_sound(values: Any, role: str, *, floats: bool) -> BoolVector:
+    """Which entries of a column can be what they are for; each is looked at by itself.
+
+    Args:
+        values: the column.
+        role: what it is for, such as "source".
+        floats: whether floats that are integers will do beside strings.
+    """
+    if role == "weight":
+        return as_numbers(values)[1]
     if isinstance(values, np.ndarray) and values.dtype.kind in "iu":
-        return values.astype(np.int64)
+        small: BoolVector = values <= 2**63 - 1
+        return small
     if isinstance(values, np.ndarray) and values.dtype.kind == "f":
-        with np.errstate(invalid="ignore"):
-            whole = values.astype(np.int64)
-            bad = (whole != values) | ~(np.abs(values) < 2.0**53)
-        if not bad.any():
-            return whole
-        raise GraphError(f"{where(int(np.argmax(bad)))}: {_WRONG_END}")
-    labels: list[Label] = []
-    for position, value in enumerate(values.tolist() if isinstance(values, np.ndarray) else values):
-        if not _is_label(value):
-            raise GraphError(f"{where(position)}: {_WRONG_END}")
-        labels.append(str(value) if isinstance(value, str) else int(value))
+        whole: BoolVector = (values == np.floor(values)) & (np.abs(values) < 2.0**53)
+        return whole
+    listed_values = values.tolist() if isinstance(values, np.ndarray) else values
+    good = (_is_label(value) or (floats and _is_whole(value)) for value in listed_values)
+    return np.fromiter(good, dtype=np.bool_, count=len(listed_values))
+
+
+def _is_whole(value: Any) -> bool:
+    """Whether something is a float that is an integer, as beside a gap in a column of integers."""
+    return isinstance(value, float) and value.is_integer() and abs(value) < 2.0**53
+
+
+def _ends(values: Any, *, as_text: bool) -> Ends:
+    """Integer ends as an array, others as a list; all are sound."""
+    if isinstance(values, np.ndarray) and values.dtype.kind in "iuf":
+        return values.astype(np.int64)
+    listed_values = values.tolist() if isinstance(values, np.ndarray) else values
+    labels = [str(value) if isinstance(value, str) else int(value) for value in listed_values]
     if labels and all(type(label) is int and abs(label) < 2**62 for label in labels):
         return np.array(labels, dtype=np.int64)
-    return labels
+    return [*map(str, labels)] if as_text else labels
 
 
 _WRONG_END = "edge ends must be strings or integers, and none may be missing"
+_WRONG = {
+    "weight": "the weight is not a number",
+    "owner": "the owner must be a string or an integer, and may not be missing",
+    "period": "the period must be a string, an integer or a time, and may not be missing",
+}
 
 
 def _is_label(value: Any) -> bool:

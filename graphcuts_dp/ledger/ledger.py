@@ -522,6 +522,8 @@ def from_plain(hint: Any, value: Any, secrets: list[Any] | None = None) -> Any:
         return from_plain(kinds[0], value, secrets)
     if origin is tuple:
         inner = get_args(hint)
+        if not isinstance(value, list | tuple):  # the letters of a text are none
+            raise ValueError(hint)
         if inner[-1] is ...:
             return tuple(from_plain(inner[0], each, secrets) for each in value)
         return tuple(from_plain(*pair, secrets) for pair in zip(inner, value, strict=True))

@@ -9,17 +9,19 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any, final
 
 from graphcuts_dp._version import __version__
 from graphcuts_dp.errors import LedgerError, ParameterError
 from graphcuts_dp.files import PathLike
-from graphcuts_dp.graph.owned_rows import OwnedRows, PrivateData
+from graphcuts_dp.graph.rows import PrivateData, Rows
 from graphcuts_dp.ledger.file import APPLICATION
 from graphcuts_dp.ledger.identity import (
     ENTRIES,
     NAME,
+    WITHOUT_OWNERS,
     Identity,
     check_name,
     identity_of_edges,
@@ -33,7 +35,7 @@ from graphcuts_dp.pairs.vertices import Arcs, VertexSet, labels_or_number, sets_
 from graphcuts_dp.privacy.composition import Cost, admits, as_stored
 from graphcuts_dp.privacy.guarantee import exact_epsilon, warn_of_delta
 
-_FORMAT = 8
+_FORMAT = 9
 _SQLITE = b"SQLite format 3\0"
 _PLACE = slice(68, 72)  # of the application's number in the first page
 _MOST_FILES = 10_000
@@ -42,7 +44,7 @@ _MOST_FILES = 10_000
 @final
 @dataclass(frozen=True)
 class Budget:
-    """The most that all uses of a graph may cost together.
+    """The most that all uses of a graph may cost together: of those that read periods, on each.
 
     Raises:
         ParameterError: a number out of range.
@@ -96,7 +98,8 @@ class Store:
         path: for example "mail.db". It is made if it is not there. It holds secrets: only its
             owner may read it.
         budget: the most that all uses of the data may cost together, for ever: epsilon, or a pair
-            (epsilon, delta). It is fixed when the store is made; None accepts what was fixed.
+            (epsilon, delta); of uses that read some periods only, on each period. It is fixed when
+            the store is made; None accepts what was fixed.
         expect_head: what `store_status` gave as head at some time: a store that has forgotten
             anything since, such as an older copy, is refused. None looks for nothing.
         timeout: seconds to wait for other processes and threads.
@@ -160,11 +163,14 @@ class Subject:
 
     @classmethod
     def of(cls, data: "PrivateData | Subject") -> "Subject":
-        """A graph, or rows with owners, as the subject of a ledger."""
+        """A graph, or rows, as the subject of a ledger."""
         if isinstance(data, Subject):
             return data
-        if isinstance(data, OwnedRows):
-            return cls(data_schema(data), partial(identity_of_rows, data))
+        if isinstance(data, Rows):
+            schema = data_schema(data)
+            if data.held is None:
+                return cls.named(schema, data.data)
+            return cls(schema, partial(identity_of_rows, data))
         edges = data.rows, data.columns, data.weights
         return cls(data_schema(data), partial(identity_of_edges, data, lambda: [edges]))
 
@@ -199,8 +205,9 @@ def data_schema(data: PrivateData) -> dict[str, Any]:
         "weighted": data.weighted,
         "directed": isinstance(data.space, Arcs),
     }
-    if isinstance(data, OwnedRows):
-        own = {"kind": "rows with owners", "counting": data.counting, "unit": data.unit}
+    if isinstance(data, Rows):
+        own: dict[str, Any] = {"kind": "rows", "counting": data.counting, "unit": data.unit}
+        own["period"] = data.period_column
         return schema | own
     cap = data.weight_cap
     finite = None if cap is None or math.isinf(cap) else cap
@@ -341,7 +348,8 @@ def _not_known(kept: Identity, given: Identity) -> str:
 def _unchanged(header: dict[str, Any], schema: dict[str, Any], given: Identity) -> bool:
     """Whether all digests that follow from both readings are the same."""
     before, kept = header["subject"], header["data"]
-    names = ["rows", "weighed rows"]
+    kinds = product(("rows", "weighed rows"), ("", WITHOUT_OWNERS))
+    names = [f"{rows}{whose}" for rows, whose in kinds]
     if all(before.get(name) == schema.get(name) for name in ("kind", "weighted", "weight_cap")):
         names.append(ENTRIES)
     return all(kept[name] == given[name] for name in names if name in kept and name in given)

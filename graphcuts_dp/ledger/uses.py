@@ -1,18 +1,54 @@
-"""Uses of the private data: each is on the ledger, with its whole cost, before it draws noise."""
+"""Uses of the private data: each is on the ledger, with its whole cost, before it draws noise.
+
+**Periods.** A use may read some periods only, as when each month's table is released once the month
+is over. What is spent on a period is what all uses that read it cost together; those that read
+everything count for every period. The budget caps what is spent on each.
+
+**Theorem.** Let private data be one part for each period, and let neighbours differ in one part
+only. Each use is begun with a cost and a set of periods, both chosen after seeing what the others
+have shown; what it shows depends on the parts of these periods, on its own noise, and on what was
+shown and asked before. If for every period the uses that read it, in the order in which they were
+begun, have costs that `Budget.allows`, then everything together is (epsilon, delta)-DP.
+
+Proof. Fix neighbours that differ in the part of q. Uses that do not read q, sessions among them, do
+the same on both: let them, and whoever chooses, be one adversary that knows all other parts and
+tosses its own coins. With its coins fixed, it begins uses that read q, side by side, in a tree of
+which every path is admitted: whether a use is refused follows from costs and periods, which are
+public. So the theorem of `privacy.composition` holds: P(S) <= e^epsilon Q(S) + delta for every
+event S, with the coins. The coins have the same distribution on both sides, and the mean over them
+keeps the inequality. (A use that takes the whole budget of q by whichever of its bounds is the
+least may be begun after others of other periods: given the coins, it is fixed.)
+
+It needs neighbours that differ in one period (`PrivacyGuarantee.differs_within`):
+
+- one row, added or removed. A row that moves to another period is two changes, as everywhere;
+- one pair of vertices, present or not in one period;
+- all rows of one owner in one period, where the bound on owners holds for each period by itself.
+
+It does not hold for an owner with all rows of all periods, whatever bound each use has, nor for
+edges or vertices of a graph without periods: they differ in every part, so twelve months cost them
+twelve times. Such uses count for every period, whichever they read. For an owner in one period, all
+rows of all periods are as many changes as there are periods: `in_all_periods` tells that sum.
+
+Months and days of one column lie in each other. Where a neighbour differs in one month, what is
+read of a day counts for its month. Names of other kinds are told apart only within one column of
+names: two names of it are two values of that column, and no row has both.
+"""
 
 import getpass
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, final
 
 from graphcuts_dp._version import __version__
-from graphcuts_dp.errors import BudgetError, LedgerError
+from graphcuts_dp.errors import BudgetError, LedgerError, ParameterError
 from graphcuts_dp.files import PathLike
-from graphcuts_dp.graph.owned_rows import PrivateData
+from graphcuts_dp.graph.rows import PrivateData
 from graphcuts_dp.ledger.ledger import Kind, Ledger, from_plain, intact, plain
 from graphcuts_dp.ledger.opening import (
     Budget,
@@ -23,11 +59,13 @@ from graphcuts_dp.ledger.opening import (
     open_ledger,
     size_of,
 )
+from graphcuts_dp.pairs.periods import DATES, around, kind_of
 from graphcuts_dp.privacy.composition import Cost, exact, least_epsilon, rounded_up
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, warn_of_delta
 
 SESSION = "session"
 DISTANCE_SESSION = "distance session"
+_Place = tuple[str, ...]  # the periods around a period, and itself, see `around`
 
 
 @final
@@ -44,9 +82,15 @@ class Use:
         guarantee: what it promises.
         source: how to read the data again; empty if that is not known.
         reading: of a session, how its data were read that may be read in several ways.
+        periods: labels of the finest periods that it reads, of those that were declared; None for
+            all that there is.
+        column: that tells the period of a row.
         time: when it began, in UTC, as ISO 8601 writes it.
         user: of the operating system, who began it.
         made_by: the version of this program.
+
+    Raises:
+        ParameterError: periods that are none.
     """
 
     number: int
@@ -57,14 +101,84 @@ class Use:
     guarantee: PrivacyGuarantee
     source: dict[str, Any]
     reading: dict[str, Any]
+    periods: tuple[str, ...] | None = None
+    column: str = ""
     time: str
     user: str
     made_by: str
+
+    def __post_init__(self) -> None:
+        # What reads no period would cost nothing.
+        named = isinstance(self.periods, tuple) and self.periods and all(self.periods)
+        if self.periods is not None and not named:
+            raise ParameterError("name the periods that are read, or None where all are")
+
+    @cached_property
+    def coverage(self) -> "Coverage | None":
+        """The periods that its cost counts for; None for all of them."""
+        return Coverage.of(self.periods, self.column, self.guarantee)
 
     @property
     def seed(self) -> int | None:
         """Of the noise; a seed voids the promise."""
         return self.guarantee.seed
+
+
+@final
+@dataclass(frozen=True)
+class Coverage:
+    """Some periods, and how they are told from others.
+
+    Attributes:
+        scheme: the column of the rows that tells them, and the kind of their labels.
+        places: the periods, each with those around it.
+    """
+
+    scheme: tuple[str, str]
+    places: frozenset[_Place]
+
+    @classmethod
+    def of(
+        cls, periods: Sequence[str] | None, column: str, guarantee: PrivacyGuarantee
+    ) -> "Coverage | None":
+        """What a use of these periods counts for; None: for every period.
+
+        Where neighbours differ in all of a month, a day counts for its month.
+        """
+        within = guarantee.differs_within
+        if periods is None or within is None:
+            return None
+        kinds, places = set(map(kind_of, periods)), [around(label) for label in periods]
+        dates = kinds <= set(DATES)
+        if within in DATES:
+            depth = DATES.index(within) + 1
+            if not dates or any(len(place) < depth for place in places):
+                return None
+            return cls((column, within), frozenset(place[:depth] for place in places))
+        if within == "period" and len(kinds) > 1:
+            return None
+        kind = "date" if within == "row" else "-".join(kinds)
+        return cls((column, kind if dates else "name"), frozenset(places))
+
+    def holds(self, place: _Place) -> bool:
+        """Whether all of a place lies in one of the periods."""
+        return any(place[:depth] in self.places for depth in range(1, len(place) + 1))
+
+
+def _readers(uses: Sequence[Coverage | None], period: _Place = ()) -> dict[_Place, tuple[int, ...]]:
+    """The numbers of the uses that read a period, or all time, and each named period within it.
+
+    These are all sets of uses that a row in it may be read by: whatever periods hold the row hold
+    the smallest of them, and where none does, the uses that read everything are left. Uses of other
+    schemes than the first may read any row.
+    """
+    scheme = next((use.scheme for use in uses if use is not None), None)
+    known = [use if use is not None and use.scheme == scheme else None for use in uses]
+    named = sorted({place for use in known if use is not None for place in use.places})
+    return {
+        place: tuple(i for i, use in enumerate(known) if use is None or use.holds(place))
+        for place in [*(place for place in named if place[: len(period)] == period), period]
+    }
 
 
 def uses_of(ledger: Ledger) -> list[Use]:
@@ -101,24 +215,140 @@ def total_cost(costs: Sequence[Cost], budget: Budget | None = None) -> Cost:
     )
 
 
-def check_budget(budget: Budget | None, spent: Sequence[Cost], cost: Cost) -> None:
-    """Refuse a use that the budget does not allow.
+def spent_together(uses: Sequence[Use], budget: Budget | None = None) -> Cost:
+    """What at least one use cost together: the most that is spent on one period; see `total_cost`.
+
+    Whatever period neighbours differ in, what is spent on it is at most this.
+    """
+    return _largest(_totals(uses, budget).values())
+
+
+def spent_by_period(uses: Sequence[Use], budget: Budget | None = None) -> dict[str, Cost]:
+    """What was spent on each period that a use names, in order; see `total_cost`.
+
+    Of a period that holds others, what was spent on the dearest of them.
+    """
+    within: dict[_Place, list[Cost]] = {}
+    totals = _totals(uses, budget)
+    for place, total in totals.items():
+        for depth in range(1, len(place) + 1):
+            if place[:depth] in totals:
+                within.setdefault(place[:depth], []).append(total)
+    return {place[-1]: _largest(found) for place, found in sorted(within.items())}
+
+
+def spent_on(uses: Sequence[Use], period: str, budget: Budget | None = None) -> Cost | None:
+    """What was spent on a period, or on the dearest part of it; None where nothing was.
+
+    Args:
+        uses: in the order in which they were begun.
+        period: a label such as "2026-03"; "2026" holds it.
+        budget: as for `total_cost`.
+    """
+    found = _totals(uses, budget, around(period))
+    return _largest(found.values()) if found else None
+
+
+def _totals(uses: Sequence[Use], budget: Budget | None, period: _Place = ()) -> dict[_Place, Cost]:
+    """What the uses cost together that `_readers` tells, where there are any."""
+    readers = _readers([use.coverage for use in uses], period)
+    total = {
+        each: total_cost([uses[i].cost for i in each], budget)
+        for each in dict.fromkeys(readers.values())
+        if each
+    }
+    return {place: total[each] for place, each in readers.items() if each}
+
+
+def in_all_periods(uses: Sequence[Use]) -> Cost | None:
+    """What was spent on somebody who differs in all periods: for each, what it costs to differ.
+
+    None where a use may read any number of periods, and where neighbours differ in one row, which
+    is in one period.
+    """
+    known = [use.coverage for use in uses]
+    if not uses or any(use.guarantee.differs_within == "row" for use in uses):
+        return None
+    counts = [len(each.places) for each in known if each is not None]
+    if len(counts) < len(uses):
+        return None
+    return total_cost([use.cost.for_group(count) for use, count in zip(uses, counts, strict=True)])
+
+
+def _largest(found: Iterable[Cost]) -> Cost:
+    """A cost that covers each of these, of which neighbours have one."""
+    costs = list(dict.fromkeys(found))
+    if len(costs) == 1:
+        return costs[0]
+    pure = [cost.pure for cost in costs if cost.pure is not None]
+    if len(pure) == len(costs):
+        return Cost.of_pure(max(pure))
+    return Cost(
+        epsilon=max(cost.epsilon for cost in costs), delta=max(cost.delta for cost in costs)
+    )
+
+
+def check_budget(
+    budget: Budget | None, before: Sequence[Use], cost: Cost, coverage: Coverage | None = None
+) -> None:
+    """Refuse a use that the budget does not allow on one of the periods that it reads.
+
+    Args:
+        budget: of the store.
+        before: all uses that were begun, in order.
+        cost: of the next one.
+        coverage: of the same.
 
     Raises:
         BudgetError: it would cost too much.
     """
-    if budget is not None and not budget.allows([*spent, cost]):
-        deltas = sum(other.delta for other in [*spent, cost] if other.pure is None)
-        hint = (
-            f". Uses that share a budget may state deltas of {budget.delta / 2:g} together, "
-            "half of the budget's: choose a smaller delta"
-            if spent and deltas > budget.delta / 2
-            else ""
-        )
-        before = "another" if spent else "a"
-        raise BudgetError(
-            f"the graph's budget ({budget}) does not allow {before} use of epsilon = "
-            f"{cost.epsilon:g}, delta = {cost.delta:g}; nothing was spent{hint}"
+    if budget is None:
+        return
+    costs = [*(use.cost for use in before), cost]
+    readers = _readers([*(use.coverage for use in before), coverage])
+    places = {each: place for place, each in reversed(readers.items()) if len(before) in each}
+    for each in dict.fromkeys(readers.values()):
+        chosen = [costs[i] for i in each]
+        if each in places and not budget.allows(chosen):
+            raise BudgetError(_too_much(budget, chosen, *places[each][-1:]))
+
+
+def _too_much(budget: Budget, costs: Sequence[Cost], period: str = "") -> str:
+    """What to say of the last of some uses, which the budget does not allow."""
+    *spent, cost = costs
+    deltas = sum(other.delta for other in costs if other.pure is None)
+    hint = (
+        f". Uses that share a budget may state deltas of {budget.delta / 2:g} together, "
+        "half of the budget's: choose a smaller delta"
+        if spent and deltas > budget.delta / 2
+        else ""
+    )
+    before = "another" if spent else "a"
+    where = f" that reads {period}" if period else ""
+    if period and spent:
+        total = total_cost(spent, budget)
+        delta = f", delta = {total.delta:g}" if total.delta else ""
+        where += f", on which epsilon = {total.epsilon:.4g}{delta} was spent"
+    return (
+        f"the graph's budget ({budget}) does not allow {before} use of epsilon = "
+        f"{cost.epsilon:g}, delta = {cost.delta:g}{where}; nothing was spent{hint}"
+    )
+
+
+def _check_scheme(before: Sequence[Use], coverage: Coverage | None) -> None:
+    """Refuse periods of which nobody knows whether they overlap those of a store.
+
+    Raises:
+        LedgerError: they are told by another column, or by labels of another kind.
+    """
+    known = [use.coverage.scheme for use in before if use.coverage is not None]
+    if coverage is not None and known and coverage.scheme != known[0]:
+        (column, kind), (other, its) = known[0], coverage.scheme
+        told = [f" of the column {name!r}" if name else "" for name in (column, other)]
+        raise LedgerError(
+            f"uses of this store read periods by {kind}{told[0]}, this one by {its}{told[1]}, and"
+            " nobody knows which of them overlap; nothing was spent: read them as before, or all"
+            " periods together"
         )
 
 
@@ -150,16 +380,21 @@ def begin_use(
     guarantee: PrivacyGuarantee,
     source: dict[str, Any] | None = None,
     reading: dict[str, Any] | None = None,
+    periods: tuple[str, ...] | None = None,
+    column: str = "",
 ) -> Use:
     """Write that a use begins; its whole cost is spent from then on. Within `Ledger.locked`.
 
+    Args:
+        ledger: the ledger.
+        kind: and all others as for `Use`.
+
     Raises:
         BudgetError: the budget does not allow it.
-        LedgerError: the store cannot be written.
+        LedgerError: the store cannot be written, or its periods cannot be compared with these.
+        ParameterError: periods that are none.
     """
     before = uses_of(ledger)
-    check_protection(ledger, guarantee)
-    check_budget(ledger_budget(ledger), [other.cost for other in before], cost)
     begun = Use(
         number=len(before) + 1,
         kind=kind,
@@ -169,10 +404,15 @@ def begin_use(
         guarantee=guarantee,
         source=source or {},
         reading=reading or {},
+        periods=periods,
+        column="" if periods is None else column,
         time=datetime.now(UTC).isoformat(timespec="seconds"),
         user=_user(),
         made_by=f"graphcuts_dp {__version__}",
     )
+    check_protection(ledger, guarantee)
+    _check_scheme(before, begun.coverage)
+    check_budget(ledger_budget(ledger), before, cost, begun.coverage)
     with ledger.writing() as entries:
         entries.add(Kind.BEGIN, begun.number, plain(begun))
     return begun
@@ -205,6 +445,7 @@ def charged(
     parameters: dict[str, Any],
     cost: Cost,
     guarantee: PrivacyGuarantee,
+    periods: tuple[str, ...] | None = None,
 ) -> Iterator[None]:
     """Charge a use that is no session: its cost is on the disk before the body begins.
 
@@ -217,6 +458,9 @@ def charged(
         parameters: public, plain values.
         cost: of all that the body does.
         guarantee: of the same.
+        periods: labels of the declared periods that the body reads: rows of others change nothing
+            that it draws. None where it may read everything. They count for themselves where
+            neighbours differ in one period, see the module, and else for every period.
 
     Raises:
         BudgetError: the budget does not allow it; the body is not run.
@@ -233,7 +477,15 @@ def charged(
         return
     place = Store.of(store)
     with closing(opened(place, data, cost, guarantee)) as ledger, ledger.locked():
-        use = begin_use(ledger, kind=kind, parameters=parameters, cost=cost, guarantee=guarantee)
+        use = begin_use(
+            ledger,
+            kind=kind,
+            parameters=parameters,
+            cost=cost,
+            guarantee=guarantee,
+            periods=periods,
+            column=str(Subject.of(data).schema.get("period") or ""),
+        )
     yield
     with (
         suppress(LedgerError),  # it is paid for: the result must not be lost for a note

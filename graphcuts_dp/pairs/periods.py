@@ -19,7 +19,7 @@ from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.pairs.groups import GroupTree
 from graphcuts_dp.pairs.vertices import VertexSet
 
-_KINDS = ("year", "quarter", "month", "day")  # from the coarsest to the finest
+DATES = ("year", "quarter", "month", "day")  # from the coarsest to the finest
 _OTHER = "period"
 _FORM = re.compile(r"(\d{4})(?:-Q([1-4])|-(\d\d)(?:-(\d\d)(?:[T ].*)?)?)?", re.ASCII)
 _MOST = 10_000
@@ -138,14 +138,24 @@ class Periods:
             found = self._numbers.get(_within(text, self.by))
         return -1 if found is None else found
 
+    def is_one(self, value: Any) -> bool:
+        """Whether a date, a time or a label lies in a period of this kind, declared or not.
+
+        Of days, months, quarters and years each date does; of other names every text does.
+        """
+        found = _kind_of(str(value))
+        if self.by == _OTHER:
+            return bool(str(value))
+        return found is not None and DATES.index(found) >= DATES.index(self.by)
+
     @cached_property
     def _numbers(self) -> dict[str, int]:
         return {label: number for number, label in enumerate(self.labels)}
 
     def _levels(self, by: str | Iterable[str] | None) -> list[str]:
         names = [self.by] if by is None else [by] if isinstance(by, str) else list(by)
-        known = [_OTHER] if self.by == _OTHER else list(_KINDS[: _KINDS.index(self.by) + 1])
-        if not names or any(name not in (*_KINDS, _OTHER) for name in names):
+        known = [_OTHER] if self.by == _OTHER else list(DATES[: DATES.index(self.by) + 1])
+        if not names or any(name not in (*DATES, _OTHER) for name in names):
             raise ParameterError(
                 "tables are by 'day', 'month', 'quarter', 'year', or by 'period' for other names"
             )
@@ -183,12 +193,27 @@ def _kind(label: str) -> str:
     Raises:
         ParameterError: it looks like a date, and there is none.
     """
-    found = _kind_of(label)
-    if found is None and re.fullmatch(r"\d{4}-(Q\d|\d\d?)(-\d\d?)?", label, re.ASCII):
+    if _kind_of(label) is None and re.fullmatch(r"\d{4}-(Q\d|\d\d?)(-\d\d?)?", label, re.ASCII):
         raise ParameterError(
             f"there is no {label!r}: days are 2026-01-17, months 2026-01, quarters 2026-Q1"
         )
+    return kind_of(label)
+
+
+def kind_of(label: str) -> str:
+    """What a label names: "day", "month", "quarter" or "year"; "period" for any other text."""
+    found = _kind_of(label)
     return found if found is not None and "T" not in label and " " not in label else _OTHER
+
+
+def around(label: str) -> tuple[str, ...]:
+    """The year, quarter and month that hold a label, as far as it has them, and itself, the last.
+
+    Of two periods, one holds the other where its own are the beginning of the other's.
+    """
+    kind = kind_of(label)
+    coarser = () if kind == _OTHER else DATES[: DATES.index(kind)]
+    return (*(_within(label, each) for each in coarser), label)
 
 
 def _kind_of(text: str) -> str | None:
@@ -207,7 +232,7 @@ def _kind_of(text: str) -> str | None:
 def _within(text: str, kind: str) -> str:
     """The label of the period of a kind that holds a date; the text itself if it holds more."""
     own = _kind_of(text)
-    if kind == _OTHER or own is None or _KINDS.index(own) < _KINDS.index(kind):
+    if kind == _OTHER or own is None or DATES.index(own) < DATES.index(kind):
         return text
     if kind == "quarter" and own != "quarter":
         return f"{text[:4]}-Q{(int(text[5:7]) + 2) // 3}"

@@ -3,28 +3,28 @@
 All of it is post-processing of the noisy sums.
 """
 
-import importlib.util
-import io
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatMatrix
-from graphcuts_dp.errors import FileFormatError, QueryError
+from graphcuts_dp.errors import QueryError
 from graphcuts_dp.files import PathLike, atomic_write, check_writable
+from graphcuts_dp.pairs.group_tables import listed
 from graphcuts_dp.pairs.groups import GroupTree
 from graphcuts_dp.pairs.vertices import Label
 from graphcuts_dp.privacy.guarantee import promise_text
 from graphcuts_dp.privacy.noise import SEEDED_WARNING
+from graphcuts_dp.results import od_tables
 from graphcuts_dp.results.flow_table import FlowTable
-from graphcuts_dp.tables.frames import made_frame
+from graphcuts_dp.tables.frames import check_parquet, made_frame, parquet_bytes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from graphcuts_dp.plotting.flow_tables import FlowPicture
+    from graphcuts_dp.plotting.flow_tables import FlowPicture, PeriodPicture
 
 
 class FlowExports(FlowTable):
@@ -34,32 +34,46 @@ class FlowExports(FlowTable):
         self,
         level: str | None = None,
         *,
+        period: str | None = None,
+        by: str | None = None,
+        locations: Any = None,
         coordinates: Mapping[Label, Sequence[float]] | None = None,
         title: str | None = None,
     ) -> "Figure":
         """Draw the noisy table of a level: a heat map, or a map where groups have places.
 
-        In the heat map estimates below 0 have the colour of 0 and are hatched; the map shows the
-        flows that are above 0 for sure.
+        With `by` the largest cells of the level, all periods taken together, over its periods. The
+        heat map is white where estimates are below 0, and shows their errors: in numbers, or where
+        there are many cells by paleness. The map has an arc for each flow that is above 0 for sure.
 
         Args:
             level: None for the finest.
-            coordinates: the place (x, y) of each group of the level, in one unit on both axes; None
-                for a heat map.
-            title: above the picture, before the guarantee; None for "Flows by LEVEL".
+            period: one of the level; None for all of them together.
+            by: "month", for example: draw the largest cells over the periods of this level.
+            locations: for a map: public places of the groups in degrees, see `to_od`.
+            coordinates: instead, the place (x, y) of each group of the level on a plane, in one
+                unit on both axes. None of both for a heat map.
+            title: above the picture, before the guarantee; None for "Flows by LEVEL" and period.
 
         Returns:
             A figure of matplotlib: `figure.savefig("flows.png")`.
 
         Raises:
-            QueryError: no such level, or a group without coordinates.
+            QueryError: no such level or period, a group without a place, or things that do not
+                go together.
+            FileFormatError, ParameterError: locations that are none, as for `to_od`.
         """
         from graphcuts_dp.plotting import flow_tables  # matplotlib is slow to import
 
-        if coordinates is None:
-            return flow_tables.heat_map_figure(_picture(self, level, title))
-        places = _checked_places(self, level, coordinates)
-        return flow_tables.flow_map_figure(_picture(self, level, title), places)
+        if by is not None:
+            if any(each is not None for each in (period, locations, coordinates)):
+                raise QueryError("by= draws all periods on no map: leave period= and places out")
+            return flow_tables.periods_figure(_over_periods(self, level, by, title))
+        places = _places(self, level, locations, coordinates)
+        picture = _picture(self, level, period, title)
+        if places is None:
+            return flow_tables.heat_map_figure(picture)
+        return flow_tables.flow_map_figure(picture, places)
 
     def write_parquet(
         self,
@@ -86,43 +100,168 @@ class FlowExports(FlowTable):
             FileFormatError: the package pyarrow is not installed, a missing folder, a file that is
                 there, a full disk.
         """
-        if importlib.util.find_spec("pyarrow") is None:
-            raise FileFormatError(
-                "Parquet needs the package pyarrow: python -m pip install pyarrow; or save as .csv"
-            )
+        check_parquet()
         columns = self.columns(level, confidence=confidence, simultaneous=simultaneous)
         check_writable(path, force=force)
-        from pyarrow import parquet
-
         mark = (
             {} if self.guarantee.is_private else {"mark": [SEEDED_WARNING] * len(columns["value"])}
         )
-        packed = io.BytesIO()
-        parquet.write_table(made_frame({**columns, **mark}, "pyarrow"), packed)
+        data = parquet_bytes({**columns, **mark})
         with atomic_write(path, force=force) as handle:
-            handle.write(packed.getvalue())
+            handle.write(data)
+
+    def to_od(
+        self,
+        locations: Any = None,
+        level: str | None = None,
+        *,
+        all_cells: bool = False,
+        confidence: float = 0.95,
+        kind: Any = None,
+    ) -> Any:
+        """The flows of a level as flowmap.blue and kepler.gl read them, the largest first.
+
+        Columns: origin, dest, count and the interval low, high; where there are periods time; with
+        locations also origin_lat, origin_lng, dest_lat, dest_lng. A count is the possible number
+        that is nearest to the estimate, whole where the numbers counted are, else to two digits of
+        its error: it lies in its interval, and is not below 0. Flows without a direction have one
+        row, in either order.
+
+        Args:
+            locations: public places of the groups, in degrees: the path of a .csv or .tsv file, or
+                a table, with columns id, lat, lon, and perhaps name.
+            level: None for the finest.
+            all_cells: ask for all flows; else only those that are above 0 for sure, by intervals
+                that hold for all cells at once. Most others are noise.
+            confidence: of the intervals, all at once, in (0, 1).
+            kind: see `Graph.to_frame`.
+
+        Raises:
+            QueryError: no such level, a confidence out of range, or a group without a location.
+            FileFormatError: locations that cannot be read.
+            ParameterError: locations of another kind; see also `Graph.to_frame`.
+        """
+        places = None if locations is None else od_tables.GroupLocations.of(locations)
+        columns = od_tables.od_columns(
+            self, places, level, confidence=confidence, all_cells=all_cells
+        )
+        return made_frame(columns, kind)
+
+    def to_locations(self, locations: Any, level: str | None = None, *, kind: Any = None) -> Any:
+        """The places of the groups of a level as flowmap.blue reads them: id, name, lat, lon.
+
+        Arguments and errors as for `to_od`.
+        """
+        places = od_tables.GroupLocations.of(locations)
+        return made_frame(od_tables.location_columns(self, places, level), kind)
+
+    def write_od(
+        self,
+        path: PathLike,
+        locations: Any = None,
+        level: str | None = None,
+        *,
+        all_cells: bool = False,
+        confidence: float = 0.95,
+        force: bool = False,
+    ) -> tuple[str, ...]:
+        """Write the table of `to_od` for a map; of a seeded run with a `mark` in every row.
+
+        Args:
+            path: ending in .csv or .parquet, or in .geojson for lines between places (GeoJSON, RFC
+                7946; what passes inside a group is a point). Beside a .csv with locations, these
+                are written to NAME.locations.csv: the two sheets of flowmap.blue.
+            locations: see `to_od`; lines need them.
+            level: None for the finest.
+            all_cells: see `to_od`.
+            confidence: likewise.
+            force: replace files that are there.
+
+        Returns:
+            The paths written.
+
+        Raises:
+            QueryError, ParameterError: as `to_od`.
+            FileFormatError: another ending, no locations for lines, or locations that cannot be
+                read; the package pyarrow is not installed; a missing folder, a file that is there,
+                a full disk.
+        """
+        od_tables.od_files(path, located=locations is not None)
+        places = None if locations is None else od_tables.GroupLocations.of(locations)
+        told = od_tables.od_columns(self, places, level, confidence=confidence, all_cells=all_cells)
+        located = None if places is None else od_tables.location_columns(self, places, level)
+        seeded = not self.guarantee.is_private
+        return od_tables.write_od(path, told, located, seeded=seeded, force=force)
 
 
-def _picture(flows: FlowTable, level: str | None, title: str | None) -> "FlowPicture":
+def _picture(
+    flows: FlowTable, level: str | None, period: str | None, title: str | None
+) -> "FlowPicture":
     """The table of a level, as it is drawn."""
     from graphcuts_dp.plotting.flow_tables import FlowPicture  # matplotlib is slow to import
 
     place = flows.cells.place(level)
     name = flows.cells.levels[place - 1]
-    names = flows.groups.levels[place - 1], flows.right_groups.levels[place - 1]
+    names = flows.cells.names(place)
     rows, columns = flows.labels(level)
-    possible = flows.cells.matrix(place, np.ones(flows.cells.size(place), dtype=np.bool_))
-    low, _ = flows.intervals(level, simultaneous=True)
+    possible = flows.cells.matrix(place, np.ones(len(flows.cells.ends(place)[0]), dtype=np.bool_))
+    low, high = flows.intervals(level, period, simultaneous=True)
+    title = title or f"Flows by {name}" + ("" if period is None else f", {period}")
     return FlowPicture(
-        values=flows.values(level),
+        values=np.clip(flows.values(level, period), low, high),
+        errors=flows.deviations(level, period),
         low=low,
         possible=possible,
         rows=[str(label) for label in rows],
         columns=[str(label) for label in columns],
         breaks=(_breaks(flows.groups, names[0]), _breaks(flows.right_groups, names[1])),
         symmetric=flows.cells.symmetric,
-        title=f"{title or f'Flows by {name}'} ({promise_text(flows.guarantee)})",
+        title=f"{title} ({promise_text(flows.guarantee)})",
         unit="weight" if flows.noisy.map.weighted else "edges",
+        whole=flows.noisy.map.whole,
+    )
+
+
+def _over_periods(
+    flows: FlowTable, level: str | None, by: str, title: str | None
+) -> "PeriodPicture":
+    """The largest cells of a level over its periods, as they are drawn.
+
+    Raises:
+        QueryError: no such level, or none with these periods.
+    """
+    from graphcuts_dp.plotting.flow_tables import MOST_SMALL, PeriodPicture
+
+    cells = flows.cells
+    places = [place for place in range(1, cells.depth) if cells.time(place) == by]
+    if flows.periods is None or not places:
+        known = [] if flows.periods is None else flows.periods.levels
+        told = f"; it has {listed(known)}" if known else ""
+        raise QueryError(f"this table has no periods {by!r:.60}{told}")
+    place = places[-1] if level is None else cells.place(level)
+    if place not in places:
+        named = listed([cells.levels[each - 1] for each in places])
+        raise QueryError(f"levels by {by!r:.60} are {named}")
+    table = flows.rows_of(place, 0.95, True)
+    count = len(cells.lengths(place))
+    values, low, high = (table[name].reshape(count, -1).T for name in ("value", "low", "high"))
+    order = np.argsort(-values.sum(axis=1), kind="stable")[:MOST_SMALL]
+    arrow = "-" if cells.symmetric else "\N{RIGHTWARDS ARROW}"
+    names = [
+        f"within {a}" if cells.one_set and a == b else f"{a} {arrow} {b}"
+        for a, b in zip(table["from"][order], table["to"][order], strict=True)
+    ]
+    groups = cells.levels[place - 1].removesuffix(f" by {by}")
+    title = title or f"Largest flows by {groups} and {by}"
+    return PeriodPicture(
+        periods=[str(label) for label in flows.periods.labels(by)],
+        cells=names,
+        values=np.clip(values, low, high)[order],
+        low=low[order],
+        high=high[order],
+        title=f"{title} ({promise_text(flows.guarantee)})",
+        unit="weight" if flows.noisy.map.weighted else "edges",
+        others=len(values) - len(order),
     )
 
 
@@ -136,17 +275,36 @@ def _breaks(groups: GroupTree, level: str) -> list[tuple[str, int]]:
     return [(str(name), int(count)) for name, count in zip(above, counts, strict=True)]
 
 
-def _checked_places(
-    flows: FlowTable, level: str | None, coordinates: Mapping[Label, Sequence[float]]
-) -> FloatMatrix:
-    """Places of the groups of a level, shape (groups, 2).
+def _places(
+    flows: FlowTable,
+    level: str | None,
+    locations: Any,
+    coordinates: Mapping[Label, Sequence[float]] | None,
+) -> tuple[FloatMatrix, FloatMatrix] | None:
+    """Places on a plane of the groups of the rows and of the columns; None without any.
 
     Raises:
-        QueryError: a group without a place, places that are no pairs of numbers, or two sides.
+        QueryError: a group without a place, places that are no pairs of numbers, or both kinds.
+        FileFormatError, ParameterError: locations that are none.
     """
-    if not flows.cells.one_set:
-        raise QueryError("flows between two sides have no map: leave coordinates out")
-    labels, _ = flows.labels(level)
+    left, right = flows.labels(level)
+    if locations is None and coordinates is None:
+        return None
+    if coordinates is None:
+        known = od_tables.GroupLocations.of(locations)
+        found = od_tables.on_a_plane(known.of_labels((*left, *right)))
+        return found[: len(left)], found[len(left) :]
+    if locations is not None:
+        raise QueryError("locations= and coordinates= are two ways to place groups: choose one")
+    return _on_plane(left, coordinates), _on_plane(right, coordinates)
+
+
+def _on_plane(labels: Sequence[Label], coordinates: Mapping[Label, Sequence[float]]) -> FloatMatrix:
+    """Places of groups, shape (groups, 2).
+
+    Raises:
+        QueryError: a group without a place, or places that are no pairs of numbers.
+    """
     missing = [label for label in labels if label not in coordinates]
     if missing:
         raise QueryError(

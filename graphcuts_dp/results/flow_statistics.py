@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.errors import QueryError
+from graphcuts_dp.estimate.answers import nearest_within
 from graphcuts_dp.estimate.tails import RatioBounds, Side, error_radii, ratio_bounds
 from graphcuts_dp.pairs.vertices import Label
 from graphcuts_dp.privacy.level_noise import Spread
@@ -62,9 +63,9 @@ class Statistic:
     def __str__(self) -> str:
         low, high = self.interval
         mark = f" [{SEEDED_WARNING}]" if self.seeded else ""
+        value = nearest_within(self.value, self.interval)
         return (
-            f"{self.name}: {self.value:,.4g} in [{low:,.4g}, {high:,.4g}] "
-            f"({self.confidence:.0%}){mark}"
+            f"{self.name}: {value:,.4g} in [{low:,.4g}, {high:,.4g}] ({self.confidence:.0%}){mark}"
         )
 
 
@@ -177,7 +178,9 @@ class FlowStatistics(FlowTable):
 
     All of it is computed from the noisy sums alone, so it may be published and costs nothing. The
     groups must be one set: for flows between two sides only the tables per head, the largest flows
-    and the test are defined. Weight is truly above 0 wherever a ratio is asked for.
+    and the test are defined. All are of one table: of one with periods, take `Flows.period`. Weight
+    is truly above 0 wherever a ratio is asked for. An edge from a vertex to itself has both of its
+    ends there, so without directions it counts as any other inside its group.
 
     Intervals of ratios come from inverting tests, whose tails are proven; see `ratio_bounds`. Each
     holds by itself with its confidence, whatever the graph is.
@@ -261,7 +264,7 @@ class FlowStatistics(FlowTable):
         if not self.cells.symmetric:
             raise QueryError("conductance is of flows without a direction")
         picked = ends.labels if groups is None else tuple(groups)
-        codes = [self.groups.code(label, ends.level) for label in picked]
+        codes = [self.groups.code(label, self.cells.names(ends.place)[0]) for label in picked]
         failure = checked_failure(confidence) / (len(codes) if simultaneous else 1)
         rows = [_conductance(ends, code, failure) for code in codes]
         values, low, high = np.array(rows, dtype=np.float64).reshape(-1, 3).T
@@ -355,7 +358,7 @@ class FlowStatistics(FlowTable):
         Raises:
             QueryError: no such level, or a number out of range.
         """
-        place = self.cells.place(level)
+        place = place_of_one(self, level)
         size = self.cells.size(place)
         if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= size:
             raise QueryError(f"the number of flows must be a whole number from 1 to {size}")
@@ -432,7 +435,7 @@ class FlowStatistics(FlowTable):
             raise QueryError("the number of simulations must be a whole number, for example 999")
         if not 19 <= simulations <= _MOST:
             raise QueryError("the number of simulations must be at least 19 (999 is common)")
-        place = self.cells.place(level)
+        place = place_of_one(self, level)
         table = _Independence(self, place)
         values = self.estimates[place]
         statistic, expected = table.statistic(values)
@@ -448,8 +451,8 @@ class FlowStatistics(FlowTable):
         )
 
     def _sizes(self, level: str | None) -> tuple[FloatVector, FloatVector]:
-        place = self.cells.place(level) - 1
-        sides = ((side, side.levels[place]) for side in (self.groups, self.right_groups))
+        names = self.cells.names(place_of_one(self, level))
+        sides = zip((self.groups, self.right_groups), names, strict=True)
         left, right = (side.sizes(name).astype(np.float64) for side, name in sides)
         return left, right
 
@@ -476,6 +479,27 @@ class FlowStatistics(FlowTable):
         )
 
 
+def place_of_one(flows: FlowTable, level: str | None) -> int:
+    """The place of a level that has one period.
+
+    Raises:
+        QueryError: no such level, or one of several periods.
+    """
+    cells, place = flows.cells, flows.cells.place(level)
+    time, count = cells.time(place), len(cells.lengths(place))
+    if cells.periods is None or time is None or count == 1:
+        return place
+    if time == cells.time(1):
+        raise QueryError(
+            f"this is a number of one period, and there are {count}: take "
+            f"flows.period({cells.periods.labels(time)[0]!r:.60})"
+        )
+    raise QueryError(
+        f"this is a number of one period, and level {cells.levels[place - 1]!r:.60} has {count} in "
+        f"each {cells.time(1)}: name a level of the latter, and take flows.period(...)"
+    )
+
+
 class TableEnds:
     """The linear forms of a level that statistics are made of, as coefficients of its cells.
 
@@ -484,7 +508,7 @@ class TableEnds:
         level: None for the finest.
 
     Raises:
-        QueryError: no such level, or flows between two sides.
+        QueryError: no such level, one of several periods, or flows between two sides.
     """
 
     def __init__(self, flows: FlowTable, level: str | None) -> None:
@@ -492,9 +516,9 @@ class TableEnds:
         if not cells.one_set:
             raise QueryError("flows between two sides have no inside: this needs one vertex set")
         self.flows = flows
-        self.place = cells.place(level)
+        self.place = place_of_one(flows, level)
         self.level = cells.levels[self.place - 1]
-        self.labels = cells.rows.labels(self.level)
+        self.labels = cells.rows.labels(cells.names(self.place)[0])
         self.codes = cells.cells(self.place)
         self.diagonal = self.codes[0] == self.codes[1]
         self.twice = 2.0 if cells.symmetric else 1.0  # an edge has two ends where arcs have one
@@ -530,8 +554,7 @@ class TableEnds:
         flows, sizes = self.flows, np.abs(wanted)
         estimates = flows.estimates[self.place] / flows.noisy.unit
         slack = ROUNDING * float(sizes @ np.abs(estimates))
-        if not flows.noisy.map.whole:
-            slack += float(sizes @ flows.cells.pairs(self.place))
+        slack += float(sizes @ flows.lost_by_rounding(self.place)) / flows.noisy.unit
         told = flows.fit.coefficients({self.place: wanted})
         return Side(float(wanted @ estimates), told, slack)
 
@@ -731,7 +754,7 @@ class _Ranked:
         low, high = self.values - radii, self.values + radii
         if noisy.map.whole:
             return np.ceil(low), np.floor(high)
-        return low, high + self._flows.cells.pairs(self._place) * noisy.unit
+        return low, high + self._flows.lost_by_rounding(self._place)
 
     def _apart(self, log_failure: float, *, ordered: bool) -> bool:
         """Whether the intervals prove that these are the largest cells, in this order or any."""

@@ -3,17 +3,18 @@
 import csv
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
+from graphcuts_dp.errors import QueryError
 from graphcuts_dp.estimate.answers import check_confidence
-from graphcuts_dp.estimate.consistency import LeastSquares, Values
+from graphcuts_dp.estimate.consistency import ErrorSpread, LeastSquares, Values
 from graphcuts_dp.estimate.measurement import CellSums, Measurement, place_variances
 from graphcuts_dp.estimate.strategy import FlowStrategy
 from graphcuts_dp.estimate.tails import error_radii
@@ -24,9 +25,9 @@ from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.noise import SEEDED_WARNING
 from graphcuts_dp.tables.frames import made_frame
 
-Table = dict[str, npt.NDArray[Any]]  # columns of one level, see `COLUMNS`
+Table = dict[str, npt.NDArray[Any]]  # columns of one level: its names, then its numbers
 
-COLUMNS = ("level", "from", "to", "value", "low", "high")
+_NUMBERS = ("value", "low", "high")
 _DIGITS = 10  # significant ones of the numbers in the table
 ROUNDING = 1e-12  # relative to a value: more than floats lose in the two passes
 
@@ -59,11 +60,15 @@ class FlowTable:
         """Names and sizes of the groups of the right side; else `groups`."""
         return self.cells.columns
 
+    @property
+    def periods(self) -> GroupTree | None:
+        """Names of the periods and of their levels; None for one table without periods."""
+        return self.cells.periods
+
     def labels(self, level: str | None) -> tuple[tuple[Label, ...], tuple[Label, ...]]:
         """Of the groups of a level, those of the rows and those of the columns."""
-        place = self.cells.place(level) - 1
-        left, right = (side.labels(side.levels[place]) for side in (self.groups, self.right_groups))
-        return left, right
+        left, right = self.cells.names(self.cells.place(level))
+        return self.groups.labels(left), self.right_groups.labels(right)
 
     @cached_property
     def variances(self) -> FloatVector:
@@ -84,33 +89,36 @@ class FlowTable:
         }
         return [values * self.noisy.unit for values in self.fit.estimates(sums)]
 
-    def values(self, level: str | None = None) -> FloatMatrix:
+    def values(self, level: str | None = None, period: str | None = None) -> FloatMatrix:
         """Unbiased estimates of a level as a matrix, 0 where no pair of vertices is possible.
 
         Args:
             level: None for the finest.
+            period: one of the level; None for all of them together.
 
         Returns:
             Shape (groups, groups), symmetric for one vertex set without directions.
 
         Raises:
-            QueryError: no such level.
+            QueryError: no such level or period.
         """
         place = self.cells.place(level)
-        return self.cells.matrix(place, self.estimates[place])
+        return self.cells.matrix(place, self.cells.summed(place, self.estimates[place], period))
 
-    def deviations(self, level: str | None = None) -> FloatMatrix:
+    def deviations(self, level: str | None = None, period: str | None = None) -> FloatMatrix:
         """Standard deviations of the errors of `values`, likewise; at most, for Gaussian noise.
 
         Raises:
-            QueryError: no such level.
+            QueryError: no such level or period.
         """
-        place = self.cells.place(level)
-        return self.cells.matrix(place, np.sqrt(self.fit.variances[place]) * self.noisy.unit)
+        place = self._place_of(level, period)
+        variances = self.cells.summed(place, self.fit.variances[place], period)
+        return self.cells.matrix(place, np.sqrt(variances) * self.noisy.unit)
 
     def intervals(
         self,
         level: str | None = None,
+        period: str | None = None,
         *,
         confidence: float = 0.95,
         simultaneous: bool = False,
@@ -119,16 +127,34 @@ class FlowTable:
 
         Args:
             level: None for the finest.
+            period: one of the level; None for all of them together.
             confidence: of each interval, in (0, 1).
-            simultaneous: ask for intervals that hold for all cells of all levels at once. Choose
-                it for cells that are picked after looking at the table.
+            simultaneous: ask for intervals that hold for all cells of all levels (and periods) at
+                once. Choose it for cells that are picked after looking at the table.
 
         Raises:
-            QueryError: no such level, or a confidence out of range.
+            QueryError: no such level or period, or a confidence out of range.
+        """
+        place, together = self._place_of(level, period), period is None
+        part = partial(self.cells.summed, place, period=period)
+        radii = self._radii(place, confidence, simultaneous, together=together)
+        low, high = self._bounds(place, radii if together else part(radii), part)
+        return self.cells.matrix(place, low), self.cells.matrix(place, high)
+
+    def _place_of(self, level: str | None, period: str | None) -> int:
+        """Where the estimates of a level lie; of all periods, where these are independent.
+
+        Cells add up over the levels, so all finer periods are together what the coarsest ones are.
+
+        Raises:
+            QueryError: no such level, or several periods.
         """
         place = self.cells.place(level)
-        low, high = self._bounds(place, confidence, simultaneous)
-        return self.cells.matrix(place, low), self.cells.matrix(place, high)
+        if period is None:
+            return min(place, len(self.groups.levels))
+        if not isinstance(period, str):
+            raise QueryError("name one period, or none for all together; `between` takes several")
+        return place
 
     def to_frame(
         self,
@@ -138,7 +164,7 @@ class FlowTable:
         simultaneous: bool = False,
         kind: Any = None,
     ) -> Any:
-        """The cells as a table with columns level, from, to, value, low, high.
+        """The cells as a table with columns level, (period,) from, to, value, low, high.
 
         Args:
             level: None for all levels, from the coarsest to the finest.
@@ -159,28 +185,45 @@ class FlowTable:
         """The columns of `to_frame` as arrays, by name."""
         places = range(1, self.cells.depth) if level is None else [self.cells.place(level)]
         parts = [self.rows_of(p, confidence, simultaneous) for p in places]
-        return {name: np.concatenate([part[name] for part in parts]) for name in COLUMNS}
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
     def rows_of(self, place: int, confidence: float, simultaneous: bool) -> Table:
         """The cells of a place as the columns of a table."""
         a, b = self.cells.cells(place)
         left, right = (np.array(side, dtype=object) for side in self.labels(self.levels[place - 1]))
-        low, high = self._bounds(place, confidence, simultaneous)
-        level = np.full(len(a), self.levels[place - 1], dtype=object)
-        columns = (level, left[a], right[b], self.estimates[place], low, high)
-        return dict(zip(COLUMNS, columns, strict=True))
+        low, high = self._bounds(place, self._radii(place, confidence, simultaneous))
+        found: Table = {"level": np.full(len(a), self.levels[place - 1], dtype=object)}
+        time = self.cells.time(place)
+        if self.periods is not None and time is not None:
+            labels = np.array(self.periods.labels(time), dtype=object)
+            found["period"] = labels[self.cells.periods_of(place)]
+        numbers = dict(zip(_NUMBERS, (self.estimates[place], low, high), strict=True))
+        return found | {"from": left[a], "to": right[b]} | numbers
 
-    def _radii(self, place: int, confidence: float, simultaneous: bool) -> FloatVector:
-        """Half widths of the intervals of the cells of a place, in units of weight."""
+    def _radii(
+        self, place: int, confidence: float, simultaneous: bool, *, together: bool = False
+    ) -> FloatVector:
+        """Half widths of the intervals of the cells of a place, in units of weight.
+
+        Of all coarsest periods `together` the noise is independent, so that spreads add up; at once
+        with all cells, the half widths do.
+        """
         failure = checked_failure(confidence) / (self.cells.total_size if simultaneous else 1)
         spread = self.fit.spreads(place)
-        noisy = self.noisy
+        noisy, count = self.noisy, len(self.cells.lengths(place))
+        if together and not simultaneous:
+            tables = (spread.squares, spread.largest, spread.absolute)
+            squares, largest, absolute = (
+                table.reshape(count, -1, self.cells.depth) for table in tables
+            )
+            spread = ErrorSpread(squares.sum(axis=0), largest.max(axis=0), absolute.sum(axis=0))
         radii: FloatVector = error_radii(noisy.noise, noisy.map.places, spread, failure=failure)
-        return radii * float(noisy.unit)
+        radii = radii * float(noisy.unit)
+        return self.cells.summed(place, radii) if together and simultaneous else radii
 
-    def _lost(self, place: int) -> FloatVector:
-        """By how much rounding weights down can have lowered the sums."""
-        if self.noisy.map.whole:
+    def lost_by_rounding(self, place: int) -> FloatVector:
+        """By how much rounding weights down can have lowered the sums, shape (cells,)."""
+        if self.noisy.map.whole or self.noisy.map.rounding == "none":
             return np.zeros(self.cells.size(place))
         steps = self.cells.pairs(place)
         if self.noisy.map.degree_bound is not None:  # each bounded sum is rounded down itself, too
@@ -192,12 +235,13 @@ class FlowTable:
         return lost
 
     def _bounds(
-        self, place: int, confidence: float, simultaneous: bool
+        self, place: int, radii: FloatVector, part: Callable[[Any], Any] = lambda each: each
     ) -> tuple[FloatVector, FloatVector]:
-        values, radii = self.estimates[place], self._radii(place, confidence, simultaneous)
-        slack = ROUNDING * np.abs(values)
-        low, high = values - radii - slack, values + radii + self._lost(place) + slack
-        return self._possible(low, high, self.cells.pairs(place))
+        """Ends of the intervals with these half widths, of what `part` makes of all cells."""
+        values, pairs = self.estimates[place], self.cells.pairs(place)
+        radii = radii + part(ROUNDING * np.abs(values))
+        low, high = part(values) - radii, part(values + self.lost_by_rounding(place)) + radii
+        return self._possible(low, high, part(pairs))
 
     def _possible(
         self, low: FloatVector, high: FloatVector, pairs: IntVector
@@ -243,9 +287,9 @@ def write_table(tables: Sequence[Table], handle: BinaryIO, *, seeded: bool) -> N
     writer = csv.writer(text, lineterminator="\n")
     # A column, since a comment would be taken for the heads of the columns.
     head, mark = (("mark",), (SEEDED_WARNING,)) if seeded else ((), ())
-    writer.writerow((*COLUMNS, *head))
+    writer.writerow((*tables[0], *head))
     for table in tables:
-        names = [table[name].tolist() for name in COLUMNS[:3]]
-        numbers = [[f"{x:.{_DIGITS}g}" for x in table[name].tolist()] for name in COLUMNS[3:]]
+        names = [table[name].tolist() for name in table if name not in _NUMBERS]
+        numbers = [[f"{x:.{_DIGITS}g}" for x in table[name].tolist()] for name in _NUMBERS]
         writer.writerows((*row, *mark) for row in zip(*names, *numbers, strict=True))
     handle.write(text.getvalue().encode())

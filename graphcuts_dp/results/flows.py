@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from typing import Any, Self, final
@@ -13,7 +13,8 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.display import Card, Displayed
 from graphcuts_dp.errors import QueryError
-from graphcuts_dp.estimate.consistency import RoundedFlows, rounded_cells
+from graphcuts_dp.estimate.answers import nearest_within
+from graphcuts_dp.estimate.consistency import LeastSquares, RoundedFlows, rounded_cells
 from graphcuts_dp.estimate.measurement import CellSums, Measurement
 from graphcuts_dp.estimate.strategy import FlowStrategy
 from graphcuts_dp.estimate.tails import error_radii
@@ -38,8 +39,10 @@ Picked = Label | Iterable[Label]
 class FlowAnswer:
     """The weight between groups, or a linear combination of cells, in units of weight.
 
+    It prints as the possible value with its interval.
+
     Attributes:
-        value: unbiased, so it may be below 0; values may be added up.
+        value: unbiased, so it may be below 0 and beside the interval; values may be added up.
         deviation: standard deviation of its error; exact for Laplace noise, at most that for
             Gaussian noise.
         interval: (low, high), cut to what is possible.
@@ -55,11 +58,16 @@ class FlowAnswer:
     simultaneous: bool = False
     seeded: bool = False
 
+    @property
+    def possible(self) -> float:
+        """The value in the interval that is nearest to the estimate: it is biased, but possible."""
+        return nearest_within(self.value, self.interval)
+
     def __str__(self) -> str:
         low, high = self.interval
         scope = f"{self.confidence:.0%}{', all at once' if self.simultaneous else ''}"
         mark = f" [{SEEDED_WARNING}]" if self.seeded else ""
-        return f"{self.value:,.6g} in [{low:,.6g}, {high:,.6g}] ({scope}){mark}"
+        return f"{self.possible:,.6g} in [{low:,.6g}, {high:,.6g}] ({scope}){mark}"
 
 
 @final
@@ -82,6 +90,7 @@ class Flows(FlowStatistics, FlowExports, Displayed):
         b: Picked,
         level: str | None = None,
         *,
+        period: Picked | None = None,
         confidence: float = 0.95,
         simultaneous: bool = False,
     ) -> FlowAnswer:
@@ -91,14 +100,15 @@ class Flows(FlowStatistics, FlowExports, Displayed):
             a: label of a group, or several; they may overlap with b. Every edge counts once.
             b: likewise; of a directed graph where the arcs go, of two sides on the right.
             level: None for the finest.
+            period: label of a period of the level, or several; None for all of them together.
             confidence: of the interval, in (0, 1).
             simultaneous: ask for intervals that hold for all pairs of groups at once.
 
         Raises:
-            QueryError: no such level or group, or a confidence out of range.
+            QueryError: no such level, group or period, or a confidence out of range.
         """
         place = self.cells.place(level)
-        wanted = self.cells.picked(place, a, b).astype(np.float64)
+        wanted = self.cells.picked(place, a, b, period).astype(np.float64)
         return self._answer(place, wanted, confidence, simultaneous, possible=True)
 
     def linear(
@@ -106,6 +116,7 @@ class Flows(FlowStatistics, FlowExports, Displayed):
         coefficients: npt.ArrayLike,
         level: str | None = None,
         *,
+        period: Picked | None = None,
         confidence: float = 0.95,
         simultaneous: bool = False,
     ) -> FlowAnswer:
@@ -113,26 +124,62 @@ class Flows(FlowStatistics, FlowExports, Displayed):
 
         Args:
             coefficients: one for each cell, shape (groups, groups); symmetric for one vertex set
-                without directions, where each cell (a, b) = (b, a) counts once.
+                without directions, where each cell (a, b) = (b, a) counts once. Or one such matrix
+                for each period of the level, shape (periods, groups, groups).
             level: None for the finest.
+            period: of one matrix: the periods that it is for; None for all of them together.
             confidence: of the interval, in (0, 1).
             simultaneous: ask for intervals that hold for all combinations at once: the sum of
                 |coefficient| times the half widths of the cells. Choose it for coefficients that
                 were made after looking at the table.
 
         Raises:
-            QueryError: no such level, coefficients that do not fit, or a confidence out of range.
+            QueryError: no such level or period, coefficients that do not fit, or a confidence out
+                of range.
         """
-        found = np.asarray(coefficients, dtype=np.float64)
+        given = np.asarray(coefficients, dtype=np.float64)
         place = self.cells.place(level)
-        if found.shape != self.cells.shape(place) or not np.isfinite(found).all():
-            raise QueryError(
-                f"coefficients of this level are finite numbers of shape {self.cells.shape(place)}"
-            )
-        if self.cells.symmetric and (found != found.T).any():
+        shape, count = self.cells.shape(place), len(self.cells.lengths(place))
+        found = given
+        if given.shape == shape:
+            found = np.zeros((count, *shape))
+            found[self.cells.period_codes(place, period)] = given
+        elif period is not None:
+            raise QueryError("coefficients for every period need no period=: leave it out")
+        if found.shape != (count, *shape) or not np.isfinite(found).all():
+            raise QueryError(f"coefficients of this level are finite numbers of shape {shape}")
+        if self.cells.symmetric and (found != found.swapaxes(1, 2)).any():
             raise QueryError("coefficients must be symmetric: (a, b) and (b, a) are one cell")
-        wanted = found[self.cells.cells(place)]
+        wanted = found[self.cells.periods_of(place), *self.cells.cells(place)]
         return self._answer(place, wanted, confidence, simultaneous, possible=False)
+
+    def period(self, label: str) -> Self:
+        """The table of one of the coarsest periods, as if it had been released alone.
+
+        Its estimates and intervals are those of the whole table; "all at once" means all cells of
+        this period. The guarantee is that of the whole table.
+
+        Args:
+            label: of the period.
+
+        Raises:
+            QueryError: no such period, or a table without periods.
+        """
+        if self.periods is None:
+            raise QueryError("this table has no periods")
+        (code,) = self.cells.period_codes(1, [label])
+        if not self.cells.apart:
+            return self
+        tree, places = self.cells.of_period(label), self.noisy.map.places
+        parts = zip(places, self.noisy.steps, strict=True)
+        noisy = replace(
+            self.noisy,
+            map=replace(self.noisy.map, tree=tree),
+            steps=tuple(steps[self.cells.within(place, code)] for place, steps in parts),
+        )
+        fit = LeastSquares(tree, self.variances)
+        deviations = tuple(math.sqrt(float(each.mean())) for each in fit.variances)
+        return replace(self, noisy=noisy, strategy=replace(self.strategy, deviations=deviations))
 
     @cached_property
     def total(self) -> FlowAnswer:
@@ -141,7 +188,7 @@ class Flows(FlowStatistics, FlowExports, Displayed):
 
     @property
     def table(self) -> Any:
-        """All cells of all levels: level, from, to, value, low, high; see `to_frame`."""
+        """All cells of all levels: level, (period,) from, to, value, low, high; see `to_frame`."""
         return self.to_frame()
 
     def rounded(self) -> RoundedFlows:
@@ -157,8 +204,8 @@ class Flows(FlowStatistics, FlowExports, Displayed):
         """Write the table, a receipt, and the measured sums from which all can be made again.
 
         Args:
-            path: of the table, ending in .csv, with columns level, from, to, value, low, high
-                (intervals of 95 % each); of a seeded run also `mark`, which says in every row
+            path: of the table, ending in .csv, with columns level, (period,) from, to, value, low,
+                high (intervals of 95 % each); of a seeded run also `mark`, which says in every row
                 that it is not private. The receipt is `path` + ".json", the sums are in `path` +
                 ".noisy.npz".
             force: replace files that are there.
@@ -227,7 +274,7 @@ class Flows(FlowStatistics, FlowExports, Displayed):
         else:
             steps = error_radii(noisy.noise, noisy.map.places, spread, failure=failure)
             radius = float(steps[0]) * noisy.unit
-        lost = wanted * self._lost(place)
+        lost = wanted * self.lost_by_rounding(place)
         radius += ROUNDING * float(np.abs(wanted) @ np.abs(self.estimates[place]))
         low = np.array([value - radius + np.minimum(lost, 0).sum()])
         high = np.array([value + radius + np.maximum(lost, 0).sum()])
@@ -247,7 +294,8 @@ class Flows(FlowStatistics, FlowExports, Displayed):
         place = self.cells.depth - 1
         table = self.rows_of(place, 0.95, True)
         order = np.argsort(-table["value"], kind="stable").tolist()
-        names = ("from", "to", "value", "low", "high")
+        names = [name for name in table if name != "level"]
+        table["value"] = np.clip(table["value"], table["low"], table["high"])
         return Card(
             title=f"Flows between groups: {', '.join(self.levels)}",
             facts=(
@@ -261,11 +309,13 @@ class Flows(FlowStatistics, FlowExports, Displayed):
             warning=self.guarantee.warning,
             notes=(
                 f"Largest of {len(order):,} cells of level {self.levels[-1]!r}.",
-                "Intervals of all cells hold at once, 95%.",
+                "Intervals of all cells hold at once, 95%; values are the nearest possible ones.",
             ),
         )
 
     def __repr__(self) -> str:
-        counts = ", ".join(f"{len(self.groups.labels(name))} {name}" for name in self.groups.levels)
+        trees = [self.groups] if self.periods is None else [self.groups, self.periods]
+        levels = [(tree, name) for tree in trees for name in tree.levels]
+        counts = ", ".join(f"{len(tree.labels(name))} {name}" for tree, name in levels)
         mark = "" if self.guarantee.is_private else f", {SEEDED_WARNING}"
         return f"Flows({counts}, epsilon={self.guarantee.epsilon:g}{mark})"

@@ -13,7 +13,7 @@ from fastapi import APIRouter, Header, Path, Query, Request
 from fastapi.responses import PlainTextResponse, StreamingResponse
 
 from graphcuts_dp.ledger.opening import Budget
-from graphcuts_dp.ledger.uses import total_cost
+from graphcuts_dp.ledger.uses import spent_together, total_cost
 from graphcuts_dp.pairs.graph_queries import Question
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery, sides_of
 from graphcuts_dp.pairs.query_lines import query_title, query_to_dict
@@ -334,7 +334,6 @@ def spending(service: At) -> models.SpendingOut:
     """Every use of the graph, in order, and what they have spent."""
     status, cap = service.desk.status, service.desk.budget
     uses = [each.use for each in status.uses]
-    costs = [use.cost for use in uses]
     return models.SpendingOut(
         budget=status.budget,
         head=status.head,
@@ -347,7 +346,7 @@ def spending(service: At) -> models.SpendingOut:
                 time=use.time,
                 epsilon=use.cost.epsilon,
                 delta=use.cost.delta,
-                cumulative=total_cost(costs[: place + 1], cap).epsilon,
+                cumulative=spent_together(uses[: place + 1], cap).epsilon,
             )
             for place, use in enumerate(uses)
         ],

@@ -454,7 +454,7 @@ class Desk:
             raise RefusedError(409, f"the tokens of {person.name} were withdrawn", kind="revoked")
         cost = self.forecast(terms).cost
         self.claims(person.name, uses, without=name).check(person, terms, cost)
-        check_budget(self.budget, [use.cost for use in uses], cost)
+        check_budget(self.budget, uses, cost)
         return person
 
     def visible(self, person: Person) -> list[Request]:

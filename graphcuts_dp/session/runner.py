@@ -21,7 +21,7 @@ from graphcuts_dp.errors import (
     LedgerError,
     ParameterError,
 )
-from graphcuts_dp.graph.owned_rows import PrivateData
+from graphcuts_dp.graph.rows import PrivateData
 from graphcuts_dp.ledger.ledger import (
     DAMAGED,
     Entries,
@@ -520,7 +520,7 @@ def begun_or_resumed(
     seed: int | None,
     fresh: Callable[[dict[str, Any]], Beginning],
     resume: Callable[[Use, dict[str, Any]], tuple[Mechanism[Any, Any], Any]],
-    **noted: dict[str, Any] | None,
+    **noted: Any,
 ) -> tuple[Use, Runner[Any]]:
     """Begin a session, or go on with the one of this name, on the ledger of a store.
 

@@ -1,7 +1,7 @@
 """What a ledger shows: histories, totals and exports. Nothing secret, and no graph is needed."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,10 +12,19 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.opening import Store, ledger_budget, ledger_universe, open_ledger
-from graphcuts_dp.ledger.uses import DISTANCE_SESSION, SESSION, Use, total_cost, uses_of
+from graphcuts_dp.ledger.uses import (
+    DISTANCE_SESSION,
+    SESSION,
+    Use,
+    in_all_periods,
+    spent_by_period,
+    spent_together,
+    uses_of,
+)
 from graphcuts_dp.pairs.graph_queries import Question
 from graphcuts_dp.pairs.query_lines import labels_of_cut, query_to_dict
 from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.noise import SEEDED_WARNING
 from graphcuts_dp.session.base import Answer
 from graphcuts_dp.session.queries import decode_query
@@ -109,6 +118,7 @@ class UseStatus:
             "state": self.state,
             "time": self.use.time,
             "user": self.use.user,
+            "periods": None if self.use.periods is None else list(self.use.periods),
             "parameters": self.use.parameters,
             "guarantee": self.use.guarantee.to_dict(),
         }
@@ -122,8 +132,12 @@ class LedgerStatus:
     Attributes:
         uses: all of them, in the order in which they began.
         sessions: those that are sessions, likewise.
-        epsilon: of all uses together, the smallest proven bound; 0 if there are none.
+        epsilon: of all uses together, the smallest proven bound; 0 if there are none. Where uses
+            read some periods only: what is spent on the dearest period.
         delta: likewise.
+        periods: what is spent on each period that a use names, by label; empty where none does.
+        all_periods: what is spent on somebody who differs in all periods, such as an owner with all
+            rows, where the promises are for one period; None where that is not known, or the same.
         budget: the cap on that as text, or None.
         protects: whom all of them protect, see `PrivacyGuarantee.protects`.
         seeded: whether any of them is seeded: then nothing is promised.
@@ -134,6 +148,8 @@ class LedgerStatus:
     sessions: tuple[SessionStatus, ...]
     epsilon: float
     delta: float
+    periods: Mapping[str, Cost]
+    all_periods: Cost | None
     budget: str | None
     protects: str
     seeded: bool
@@ -144,6 +160,8 @@ class LedgerStatus:
         return {
             "epsilon": self.epsilon,
             "delta": self.delta,
+            "periods": {label: _stated(cost) for label, cost in self.periods.items()},
+            "all_periods": None if self.all_periods is None else _stated(self.all_periods),
             "budget": self.budget,
             "protects": self.protects,
             "entropy": SEEDED_WARNING if self.seeded else "operating system",
@@ -151,6 +169,10 @@ class LedgerStatus:
             "uses": [use.to_dict() for use in self.uses],
             "sessions": [session.to_dict() for session in self.sessions],
         }
+
+
+def _stated(cost: Cost) -> dict[str, float]:
+    return {"epsilon": cost.epsilon, "delta": cost.delta}
 
 
 def store_status(store: PathLike | Store) -> LedgerStatus:
@@ -186,13 +208,15 @@ def ledger_status(ledger: Ledger) -> LedgerStatus:
         states = {session.terms.number: session.state for session in sessions}
         for number, totals in ledger.uses.items():
             states.setdefault(number, "finished" if totals.started else "unfinished")
-        total = total_cost([each.cost for each in uses], ledger_budget(ledger)) if uses else None
         budget, head = ledger_budget(ledger), str(ledger.head)
+    total = spent_together(uses, budget) if uses else None
     return LedgerStatus(
         uses=tuple(UseStatus(each, states[each.number]) for each in uses),
         sessions=tuple(each for each in sessions if each.terms.kind == SESSION),
         epsilon=total.epsilon if total else 0.0,
         delta=total.delta if total else 0.0,
+        periods=spent_by_period(uses, budget),
+        all_periods=in_all_periods(uses),
         budget=None if budget is None else str(budget),
         protects=str(ledger.header["protects"]),
         seeded=any(each.seed is not None for each in uses),

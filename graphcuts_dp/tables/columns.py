@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from graphcuts_dp.errors import FileFormatError
-from graphcuts_dp.options import INPUT, option
+from graphcuts_dp.options import INPUT, check, option
+from graphcuts_dp.tables.bad_rows import OnBad, left_out
 from graphcuts_dp.tables.file_bytes import TextFormat
 
 Column = str | int
@@ -50,6 +51,11 @@ def column_of(text: str) -> Column:
     return int(text) - 1 if text.isascii() and text.isdigit() and len(text) < 10 else text
 
 
+def decimal_of(text: str) -> str:
+    """What stands before decimals, as it is typed: itself, or its name."""
+    return {"point": ".", "comma": ","}.get(text, text)
+
+
 def delimiter_of(text: str) -> str:
     """A separator of columns as it is typed: itself, or its name."""
     return _DELIMITERS.get(text, text)
@@ -68,7 +74,7 @@ class Columns:
             amount, length, ...: `columns.WEIGHTS`), or the third one where a comment above the rows
             of one of our own or of KONECT's files declares weights; no other is ever taken for one.
             Of a graph of networkx or igraph, the edge attribute; "weight" if omitted.
-        owner: the column that names the owner of each row, for `OwnedRows`; or "tail": the owner is
+        owner: the column that names the owner of each row, for `Rows`; or "tail": the owner is
             the first end (unless the header has a column of this name).
         period: the column that tells the period of each row, such as its month, for rows.
         header: of text edge lists: whether the first line names the columns. None: it does if a
@@ -78,6 +84,13 @@ class Columns:
             None: a first line `sep=;` decides; else in `.csv` and `.tsv` files the comma,
             semicolon, tab or bar that the header has, without a header the comma or the tab; in
             others a comma in rows that hold one, and blanks in those that hold none.
+        decimal: of text edge lists: what stands before decimals in weights, "." or ",". A sign for
+            thousands is in no number: with ",", 1.234,5 and 1.234 are none.
+        on_bad: of edge lists and tables: what rows do that cannot be used, such as rows without an
+            end, with an end that is no vertex, or with a weight that is no number. "refuse": they
+            are refused, all kinds at once. "skip": they are left out, and how many is not told. The
+            test of a row looks at that row and at public things alone, so that every guarantee
+            holds as it is; see `tables.bad_rows`.
         encoding: of text edge lists, GML and Pajek: a name that Python knows. None: what the mark
             at the start says (UTF-8, UTF-16, UTF-32), else UTF-8.
         one_based: of text edge lists: ids are the integers 1, 2, ... and become 0, 1, ...; a count
@@ -110,10 +123,28 @@ class Columns:
         help="What separates columns: a character, tab, blank or comma.",
         parse=delimiter_of,
     )
+    decimal: str = option(
+        ".",
+        group=INPUT,
+        help="What stands before decimals in weights: point or comma.",
+        choices=(".", ","),
+        parse=decimal_of,
+    )
+    on_bad: OnBad = option(
+        "refuse", group=INPUT, help="Whether rows that cannot be used are refused or left out."
+    )
     encoding: str | None = option(
         None, group=INPUT, help="Of the text, such as cp1252; UTF-8 if omitted."
     )
     one_based: bool = option(False, help="Vertex numbers begin at 1 (KONECT).", group=INPUT)
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    @property
+    def skip(self) -> bool:
+        """Whether bad rows are left out."""
+        return self.on_bad == "skip"
 
     @property
     def given(self) -> bool:
@@ -153,6 +184,16 @@ class ColumnPlaces:
         found["period"] = self.period
         return {name: place for name, place in found.items() if place is not None}
 
+    def reading(self, *, skip: bool, text: bool) -> str:
+        """What was read and ignored, and which rows are left out: sentences for the user.
+
+        Args:
+            skip: whether bad rows are left out.
+            text: whether rows are lines of text.
+        """
+        sentences = [str(self), left_out(self.used, text=text) if skip else ""]
+        return " ".join(filter(None, sentences))
+
     def __str__(self) -> str:
         """What was read and ignored; empty where there was nothing to choose."""
         if self.width == 2 and not self.names:
@@ -182,10 +223,17 @@ def is_integer_literal(token: str) -> bool:
     return INTEGER.match(token) is not None
 
 
-def parse_number(text: str) -> float | None:
-    """A decimal number, or None. NaN and infinities are numbers here; `build` refuses them."""
+def parse_number(text: str, decimal: str = ".") -> float | None:
+    """A decimal number, or None. NaN and infinities are numbers here; `build` refuses them.
+
+    Args:
+        text: what is read.
+        decimal: "." or ",", which then alone may stand in it.
+    """
     if "_" in text or not text.isascii():
         return None
+    if decimal == ",":
+        text = "_" if "." in text else text.replace(",", ".")
     try:
         return float(text)
     except ValueError:
@@ -275,6 +323,10 @@ def number_columns(
     places = _checked(ColumnPlaces(width, *ends, weight, (), owner, period), options)
     needed = 1 + max(places.used.values())
     if not width:
+        if options.skip and (weight, declared) == (None, None) and weighted is not False:
+            raise FileFormatError(
+                "on_bad='skip' of rows without names of columns: pass weight= or weighted=False"
+            )
         return replace(places, width=needed)
     if width < needed:
         raise FileFormatError(

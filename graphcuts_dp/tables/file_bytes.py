@@ -116,6 +116,14 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+_UNICODE = {
+    *("utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"),
+    *("utf-32", "utf-32-le", "utf-32-be"),
+}
+# With these some encodings switch how they read what follows.
+_SWITCHES = b"\x1b$B!!\x1b(B\x0e!\x0f~{!!~}+AGE-\\n\\x0a\x81!\xe0\x41"
+_SPOIL = "graphcuts_dp.spoil"  # what is no text becomes half a surrogate, which UTF-8 cannot hold
+codecs.register_error(_SPOIL, lambda problem: ("\udcff", problem.end))  # type: ignore[attr-defined]
 _SEPARATORS = ",;\t|"
 _QUOTED = re.compile('"[^"]*"')
 _DECLARED = re.compile(r'"?sep=([,;\t|])"?\s*\Z', re.IGNORECASE)
@@ -157,20 +165,41 @@ def as_utf8(data: bytes, encoding: str | None = None) -> bytes:
     return b"".join(_utf8_pieces(data, iter(()), encoding))
 
 
-def utf8_stream(stream: BinaryIO, encoding: str | None = None) -> BinaryIO:
+def utf8_stream(
+    stream: BinaryIO, encoding: str | None = None, *, by_line: bool = False, marks: bool = True
+) -> BinaryIO:
     """The same of a file that is read piece by piece.
 
+    Args:
+        stream: the file.
+        encoding: as for `as_utf8`.
+        by_line: whether what is no text becomes bytes that are no UTF-8, and spoils its own line.
+        marks: whether a mark at the start tells the encoding; else that of UTF-8 is passed over.
+
     Raises:
-        FileFormatError: as `as_utf8`, here or while it is read.
+        FileFormatError: as `as_utf8`, here or while it is read; or `by_line` of an encoding in
+            which a line depends on others.
         ParameterError: likewise, here.
     """
-    pieces = _utf8_pieces(stream.read(_PIECE), iter(lambda: stream.read(_PIECE), b""), encoding)
+    rest = iter(lambda: stream.read(_PIECE), b"")
+    data = stream.read(_PIECE)
+    if not marks:
+        data, encoding = data.removeprefix(codecs.BOM_UTF8), encoding or "utf-8"
+    pieces = _utf8_pieces(data, rest, encoding, by_line=by_line, marks=marks)
     first = next(pieces, b"")
     return stream_of(chain([first], pieces))
 
 
-def _utf8_pieces(data: bytes, rest: Iterator[bytes], encoding: str | None) -> Iterator[bytes]:
-    mark, own = next(((m, name) for m, name in _MARKS if data.startswith(m)), (b"", None))
+def _utf8_pieces(
+    data: bytes,
+    rest: Iterator[bytes],
+    encoding: str | None,
+    *,
+    by_line: bool = False,
+    marks: bool = True,
+) -> Iterator[bytes]:
+    known = _MARKS if marks else ()
+    mark, own = next(((m, name) for m, name in known if data.startswith(m)), (b"", None))
     if encoding is None and own is None and data[1:2] == b"\0" != data[:1]:
         raise FileFormatError("looks like UTF-16 without its mark; pass encoding='utf-16-le'")
     if encoding is not None:
@@ -182,7 +211,12 @@ def _utf8_pieces(data: bytes, rest: Iterator[bytes], encoding: str | None) -> It
         encoding = own if encoding.lower().startswith("utf") else encoding
     pieces: Iterator[bytes] = chain([data], rest)
     if codecs.lookup(encoding).name != "utf-8":
-        pieces = _recoded(pieces, encoding)
+        if by_line and not _has_lines(encoding):
+            raise FileFormatError(
+                "on_bad='skip' needs an encoding in which no line depends on others; save the file "
+                "as UTF-8"
+            )
+        pieces = _recoded(pieces, encoding, _SPOIL if by_line else "strict")
     return _with_newlines(pieces)
 
 
@@ -197,12 +231,21 @@ def _with_newlines(pieces: Iterator[bytes]) -> Iterator[bytes]:
         yield piece
 
 
-def _recoded(pieces: Iterator[bytes], encoding: str) -> Iterator[bytes]:
-    decoder = codecs.getincrementaldecoder(encoding)()
+def _has_lines(encoding: str) -> bool:
+    """Whether each byte, or unit of Unicode, is one character, whatever stands before it."""
+    if codecs.lookup(encoding).name in _UNICODE:
+        return True
+    text = bytes(range(256)) + _SWITCHES
+    alone = (text[i : i + 1].decode(encoding, "replace") for i in range(len(text)))
+    return text.decode(encoding, "replace") == "".join(alone)
+
+
+def _recoded(pieces: Iterator[bytes], encoding: str, errors: str) -> Iterator[bytes]:
+    decoder = codecs.getincrementaldecoder(encoding)(errors)
     try:
         for piece in pieces:
-            yield decoder.decode(piece).encode()
-        yield decoder.decode(b"", final=True).encode()
+            yield decoder.decode(piece).encode("utf-8", "surrogatepass")
+        yield decoder.decode(b"", final=True).encode("utf-8", "surrogatepass")
     except UnicodeError:
         raise FileFormatError(f"not text in {encoding}; pass another encoding=") from None
 

@@ -3,13 +3,15 @@
 Narwhals knows the libraries; none of them has to be installed.
 """
 
+import importlib.util
+import io
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
-from graphcuts_dp.errors import GraphError, ParameterError
+from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
 
 KINDS = ("pandas", "polars", "pyarrow")  # which of these is installed is taken, the first first
 
@@ -67,6 +69,32 @@ def made_frame(columns: Mapping[str, Sequence[Any] | Any], kind: Any = None) -> 
         raise ParameterError(
             f"unknown kind of table {kind!r:.60}; choose one of {', '.join(KINDS)}"
         ) from None
+
+
+def check_parquet() -> None:
+    """Check that Parquet can be written.
+
+    Raises:
+        FileFormatError: the package for it is not installed.
+    """
+    if importlib.util.find_spec("pyarrow") is None:
+        raise FileFormatError(
+            "Parquet needs the package pyarrow: python -m pip install pyarrow; or save as .csv"
+        )
+
+
+def parquet_bytes(columns: Mapping[str, Sequence[Any] | Any]) -> bytes:
+    """A file of Parquet of these columns; text where a column has both strings and integers.
+
+    Raises:
+        FileFormatError: as `check_parquet`.
+    """
+    check_parquet()
+    from pyarrow import parquet
+
+    packed = io.BytesIO()
+    parquet.write_table(made_frame(columns, "pyarrow"), packed)
+    return packed.getvalue()
 
 
 def _named(kind: Any, name: str) -> bool:

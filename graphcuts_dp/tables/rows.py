@@ -8,11 +8,14 @@ header, on that: never on a row.
 
 import csv
 import io
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO, Literal, final
 
 from graphcuts_dp.errors import FileFormatError
+from graphcuts_dp.files import PathLike
+from graphcuts_dp.tables.bad_rows import BadRows
 from graphcuts_dp.tables.columns import INTEGER, Columns, has_header
 from graphcuts_dp.tables.file_bytes import (
     NOT_UTF8,
@@ -20,6 +23,7 @@ from graphcuts_dp.tables.file_bytes import (
     check_delimiter,
     declared_separator,
     header_separator,
+    read_text,
     utf8_stream,
 )
 
@@ -42,17 +46,24 @@ def labels_of(tokens: Sequence[str]) -> list[Label]:
 Row = tuple[int, list[str]]
 Comments = Literal["skip", "keep", "refuse"]
 BYTE_ORDER_MARK = "\ufeff"
+_SPOILT = re.compile("[\ud800-\udfff]")  # what stands for bytes that are no text
 
 
-def decoded(data: bytes) -> str:
+def decoded(data: bytes, *, lenient: bool = False) -> str:
     """UTF-8 as text.
 
+    Args:
+        data: whole lines.
+        lenient: whether bytes that are no UTF-8 become half a surrogate, which is no text.
+
     Raises:
-        FileFormatError: it is not.
+        FileFormatError: it is not, unless `lenient`.
     """
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
+        if lenient:
+            return data.decode("utf-8", "surrogateescape")
         raise FileFormatError(NOT_UTF8) from None
 
 
@@ -74,39 +85,51 @@ class RowReader:
     comments: Comments = "skip"
     konect: bool = False
 
-    def rows(self, block: bytes, line: int) -> Iterator[Row]:
+    def rows(self, block: bytes, line: int, bad: BadRows) -> Iterator[Row]:
         """Rows of some whole lines, each with its number, of which `line` is the first.
 
+        Args:
+            block: the lines.
+            line: number of the first one.
+            bad: takes the rows that are not in the format.
+
         Raises:
-            FileFormatError: a row that is not in the format, told by its line; or no UTF-8.
+            FileFormatError: no UTF-8, unless bad rows are left out.
         """
-        split = self._blanks_or_commas if self.delimiter in (None, " ") else self._cells
-        for number, content in enumerate(io.StringIO(decoded(block), newline="\n"), line):
-            start = content.lstrip()[:1]
-            if start == BYTE_ORDER_MARK:
-                raise FileFormatError(
-                    f"line {number}: a byte-order mark stands within the file; take it out"
-                )
-            if start in ("#", "%") and self.comments != "keep":
-                self._check_comment(content.strip(), number)
-                continue
+        text = decoded(block, lenient=bad.skip)
+        for number, content in enumerate(io.StringIO(text, newline="\n"), line):
             try:
-                fields = split(content)
+                fields = self.fields(content)
             except ValueError as problem:
-                raise FileFormatError(f"line {number}: {problem}") from None
+                bad.add(str(problem), f"line {number}")
+                continue
             if any(fields):  # spreadsheets leave rows of separators
                 yield number, fields
 
-    def _check_comment(self, text: str, number: int) -> None:
+    def fields(self, content: str) -> list[str]:
+        """The cells of one line; none of a comment. It depends on this line alone.
+
+        Raises:
+            ValueError: it is not in the format.
+        """
+        start = content.lstrip()[:1]
+        if start == BYTE_ORDER_MARK:
+            raise ValueError("a byte-order mark stands within the file; take it out")
+        if not content.isascii() and _SPOILT.search(content):
+            raise ValueError(NOT_UTF8)
+        if start in ("#", "%") and self.comments != "keep":
+            self._check_comment(content.strip())
+            return []
+        if self.delimiter in (None, " "):
+            return self._blanks_or_commas(content)
+        return self._cells(content)
+
+    def _check_comment(self, text: str) -> None:
         """Refuse what would mean something else if it stood above the first row."""
         if self.comments == "refuse":
-            raise FileFormatError(
-                f"line {number}: begins with # or %; take comments out, and put labels in quotes"
-            )
+            raise ValueError("begins with # or %; take comments out, and put labels in quotes")
         if declares(text, konect=self.konect):
-            raise FileFormatError(
-                f"line {number}: this comment tells how to read the file; move it above the rows"
-            )
+            raise ValueError("this comment tells how to read the file; move it above the rows")
 
     def _blanks_or_commas(self, content: str) -> list[str]:
         if self.delimiter is None and "," in content:
@@ -160,10 +183,27 @@ def read_rows(
         FileFormatError: as `read_edge_list`.
         ParameterError: likewise.
     """
-    table = begin(io.BytesIO(data), form, columns)
+    bad = BadRows()
+    table = begin(io.BytesIO(data), form, columns, bad)
     blocks = table.blocks(lambda: BLOCK)
-    found = [row for block, line in blocks for row in table.reader.rows(block, line)]
+    found = [row for block, line in blocks for row in table.reader.rows(block, line, bad)]
+    bad.check()
     return (table.first if table.named else None), found
+
+
+def read_table(path: PathLike) -> tuple[list[str], list[Row]]:
+    """The names of the columns of a .csv or .tsv file, in small letters, and rows by line number.
+
+    Raises:
+        FileFormatError: it cannot be read, or is malformed.
+    """
+    tabs = str(path).lower().removesuffix(".gz").endswith(".tsv")
+    data = read_text(path).encode()
+    try:
+        names, rows = read_rows(data, TextFormat("\t" if tabs else ","), Columns(header=True))
+    except FileFormatError as problem:
+        raise FileFormatError(f"{path!s}: {problem}") from None
+    return [cell.strip().lower() for cell in names or ()], list(rows)
 
 
 @dataclass(slots=True)
@@ -175,7 +215,7 @@ class TextTable:
         konect: the words of a comment of KONECT that came after it; none if there is none.
         named: whether there is a header.
         first: the names of the columns, or without a header the cells of the first row, of which
-            nothing but their number may be used; none if there is no row.
+            nothing but their number may be used; none if there is no row, or bad rows are left out.
         reader: how the rows are split.
         stream: what follows `block`.
         block: the rows that were read already, whole lines.
@@ -204,16 +244,26 @@ class TextTable:
             block = b""
 
 
-def begin(file: BinaryIO, form: TextFormat, columns: Columns) -> TextTable:
+def _split(delimiter: str | None, columns: Columns) -> str | None:
+    """The separator of rows; where a comma may stand in numbers, it never separates blank lists."""
+    return " " if delimiter is None and columns.decimal == "," else delimiter
+
+
+def begin(file: BinaryIO, form: TextFormat, columns: Columns, bad: BadRows) -> TextTable:
     """Read the head of a file: comments, blank lines, `sep=;`, and the header if there is one."""
     named = has_header(columns.header, columns.named, form)
     if columns.delimiter is not None:
         check_delimiter(columns.delimiter)
-    stream = utf8_stream(file, columns.encoding)
+    headless = bad.skip and not named  # nothing that stands in the file tells how to read it
+    stream = utf8_stream(file, columns.encoding, by_line=bad.skip, marks=not headless)
     comments: Comments = "skip" if not form.has_header else "keep" if named else "refuse"
     facts: str | None = None
     konect: list[str] = []
     delimiter, line = columns.delimiter, 1
+    if headless:
+        split = _split(delimiter or form.delimiter, columns)
+        reader = RowReader(split, comments, form.konect)
+        return TextTable(None, [], named, [], reader, stream, b"", line)
     while row := stream.readline():
         text = decoded(row)
         separator = None if line > 1 or form.konect else declared_separator(text)
@@ -228,8 +278,15 @@ def begin(file: BinaryIO, form: TextFormat, columns: Columns) -> TextTable:
                 konect = words.split()
         elif text:
             split = delimiter or (header_separator(text, form) if named else form.delimiter)
-            reader = RowReader(split, comments, form.konect)
-            for _, first in reader.rows(row, line):
+            reader = RowReader(_split(split, columns), comments, form.konect)
+            try:
+                first = reader.fields(decoded(row))
+            except ValueError as problem:
+                if named:
+                    raise FileFormatError(f"line {line}: {problem}") from None
+                bad.add(str(problem), f"line {line}")
+                first = []
+            if any(first):
                 place = (b"", line + 1) if named else (row, line)
                 return TextTable(facts, konect, named, first, reader, stream, *place)
         line += 1

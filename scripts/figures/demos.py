@@ -3,6 +3,11 @@
 Seeded, so that they can be drawn again; a real release never is.
 """
 
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from matplotlib.figure import Figure
+
 import graphcuts_dp as gc
 from graphcuts_dp.datasets import load_groups
 from graphcuts_dp.distances.locations import all_distances
@@ -13,7 +18,7 @@ from scripts.figures.style import save_figure
 
 FIGURES = demo.ROOT / "figures"
 SEED = 2008
-FLOWS_EPSILON, LEVEL = 3.0, "state"
+FLOWS_EPSILON = 3.0
 
 
 def draw_cut_errors() -> None:
@@ -62,26 +67,45 @@ def draw_distances() -> None:
 
 
 def draw_flows() -> None:
-    """The README's heat map: flows between states."""
-    flows = gc.release_flows(
-        demo_flows.flights(),
-        load_groups("us-flights").down_to(LEVEL),
-        epsilon=FLOWS_EPSILON,
-        seed=SEED,
-    )
-    table = flows.to_frame(LEVEL)
+    """The README's map: flows between states."""
+    graph = demo_flows.flights()
+    groups = load_groups("us-flights").down_to("state")
+    flows = gc.release_flows(graph, groups, epsilon=FLOWS_EPSILON, seed=SEED)
+    with TemporaryDirectory() as folder:
+        places = Path(folder) / "states.csv"
+        demo_flows.write_places(places)
+        figure = flows.plot("state", locations=places, title="Connected airports by state")
+    _save_flows(figure, flows, "state", "demo_flows")
+
+
+def draw_flow_table() -> None:
+    """The heat map of docs/groups.md: flows between divisions, with their errors."""
+    graph = demo_flows.flights()
+    groups = demo_flows.states(graph).down_to("division")
+    flows = gc.release_flows(graph, groups, epsilon=demo_flows.EPSILON, seed=SEED)
+    figure = flows.plot("division", title="Connected airports by division")
+    _save_flows(figure, flows, "division", "demo_flow_table")
+
+
+def _save_flows(figure: Figure, flows: gc.Flows, level: str, name: str) -> None:
+    table = flows.to_frame(level)
     save_figure(
-        flows.plot(LEVEL, title="Connected airports by state"),
-        FIGURES / "demo_flows",
+        figure,
+        FIGURES / name,
         columns=list(table.columns),
         rows=table.itertuples(index=False, name=None),
         parameters={
             "dataset": "us_flights_2008",
             "levels": list(flows.levels),
-            "epsilon": FLOWS_EPSILON,
+            "epsilon": flows.guarantee.epsilon,
             "seed": SEED,
         },
     )
 
 
-DRAWN = {"cut_errors": draw_cut_errors, "distances": draw_distances, "flows": draw_flows}
+DRAWN = {
+    "cut_errors": draw_cut_errors,
+    "distances": draw_distances,
+    "flows": draw_flows,
+    "flow_table": draw_flow_table,
+}

@@ -50,7 +50,7 @@ FILES = {
     **dict.fromkeys(("graph", "data"), ("graph",)),
     **dict.fromkeys(("groups", "right_groups"), ("groups",)),
     **dict.fromkeys(("queries", "cuts", "file"), ("queries",)),
-    **{name: (name,) for name in ("output", "plot", "store")},
+    **{name: (name,) for name in ("locations", "od", "output", "plot", "store")},
     "weights": ("output",),
     "coordinates": ("file",),
 }
@@ -126,6 +126,8 @@ KINDS = {  # what often works, what hardly ever does
     ),
     "output": (OUTPUTS, JUNK),
     "plot": (("new.png", "new\udcff.pdf"), ("new.gif", "no/folder.png", *JUNK)),
+    "od": (("new.csv", "new\udcff.geojson", "new.parquet"), ("new.xlsx", *JUNK)),
+    "locations": (("places.csv",), ("people.csv", *GRAPHS, *JUNK)),
     "map": (("weights.csv", "plain.edges"), JUNK),
     "people": (("people.csv",), (*GRAPHS, *JUNK)),
     "groups": (("groups.csv",), (*GRAPHS, *JUNK)),
@@ -181,6 +183,7 @@ def prepare(folder):
     (folder / "labels.txt").write_text("0\n1\n2\n3\n4\n5\n")
     (folder / "people.csv").write_text("vertex,people\n0,3\n1,4\n5,1\n")
     (folder / "groups.csv").write_text("vertex,half\n0,a\n1,a\n2,a\n3,b\n4,b\n5,b\n")
+    (folder / "places.csv").write_text("half,lat,lon\na,0,1\nb,2,3\n")
     (folder / "queries.jsonl").write_text('{"S": [0, 1]}\n{"S": [0], "T": [2, 3]}\n')
     (folder / "empty.csv").write_bytes(b"")
     (folder / "latin.csv").write_bytes("source,target\nann,b\xf6b\n".encode("latin-1"))

@@ -239,6 +239,7 @@ MORE = (
     *({"weight": 2}, {"weight": "weight"}, {"delimiter": ";"}, {"one_based": True}),
     *({"encoding": "cp1252"}, {"vertices": KNOWN}, {"vertices": 9, "weighted": False}),
     *({"bipartite": True, "vertices": (KNOWN, KNOWN)}, *OPTIONS[:6], OPTIONS[7]),
+    {"on_bad": "skip", "decimal": ",", "weight": 2, "vertices": KNOWN},
 )
 TEXT_OPTIONS = [ends | head | more for ends, head, more in itertools.product(ENDS, HEADERS, MORE)]
 
@@ -259,7 +260,8 @@ def test_no_reader_quotes_a_cell(folder, name, is_read):
     for options in TEXT_OPTIONS:
         is_read(read_flat, path, **options)
     for options in TEXT_OPTIONS[::5]:
-        text = {key: value for key, value in options.items() if key != "weighted"}
+        of_graphs = ("weighted", "weight_cap", "merge")
+        text = {key: value for key, value in options.items() if key not in of_graphs}
         for owner in ("tail", 0, 2, "owner"):
             is_read(read_owned_flat, path, owner=owner, **{"vertices": KNOWN} | text)
     for header, columns in itertools.product((None, True, False), (None, [1], ["area"], [1, 2])):

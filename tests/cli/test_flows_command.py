@@ -27,6 +27,7 @@ def files(tmp_path):
         "plain.csv": [f"v{i},u{i // 3}" for i in range(12)],
         "some.csv": ["who,unit", "v1,a", "v2,b", "zoe,b"],
         "labels.txt": [f"v{i}" for i in range(12)],
+        "places.csv": ["unit,lat,lon", *(f"u{i},{40 + i},{10 * i}" for i in range(4))],
         "films.csv": ["user,film", "a,x", "b,y", "c,x"],
         "users.csv": ["user,region", "a,N", "b,N", "c,S"],
         "genres.csv": ["film,kind", "x,drama", "y,comedy"],
@@ -43,7 +44,16 @@ COLUMNS = ("--groups-columns", "levels=site/unit")
 UNITS = (*BASE, "--groups-columns", "levels=unit")
 OWNED = ("--columns", "owner=patient,source=a,target=b", "--protect", "owner:at-most=4")
 OWNERS = ("flows", "visits.csv", "staff.csv", "flows.csv", *PROMISE, *COLUMNS)
-TABLE = ("flows", "visits.csv", *PROMISE, *OWNED[:2], "--contributions", "table")
+TABLE = (
+    "flows",
+    "visits.csv",
+    *PROMISE,
+    *OWNED[:2],
+    "--counting",
+    "edges",
+    "--contributions",
+    "table",
+)
 
 
 def test_table_and_receipt(done, refused, tmp_path):
@@ -66,6 +76,51 @@ def test_table_and_receipt(done, refused, tmp_path):
     assert "; and staff.csv: pass --groups-columns levels=" in said
     (tmp_path / "mail.edges").write_text("v0 v1\n")
     done(*BASE, *COLUMNS, "--force")
+
+
+def test_pictures_and_files_for_maps(done, told, tmp_path):
+    out, _ = done(*UNITS, "--plot", "flows.png", "--od", "od.csv")
+    assert "flows.png" in out
+    assert (tmp_path / "flows.png").read_bytes().startswith(b"\x89PNG")
+    with (tmp_path / "od.csv").open(newline="") as file:
+        assert csv.DictReader(file).fieldnames[:3] == ["origin", "dest", "count"]
+    done(*UNITS, "--locations", "places.csv", "--plot", "map.pdf", "--od", "od.csv", "--force")
+    assert (tmp_path / "map.pdf").read_bytes().startswith(b"%PDF")
+    with (tmp_path / "od.locations.csv").open(newline="") as file:
+        assert [row["id"] for row in csv.DictReader(file)] == ["u0", "u1", "u2", "u3"]
+    places = ("--locations", "places.csv", "--od")
+    facts = told(*UNITS, "--force", *places, "od.geojson")
+    assert facts["files"] == ["flows.csv", "flows.csv.noisy.npz", "flows.csv.json", "od.geojson"]
+    assert json.loads((tmp_path / "od.geojson").read_text())["type"] == "FeatureCollection"
+    assert told(*UNITS, "--force", "--od", "od.parquet")["files"][-1] == "od.parquet"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--plot", "flows.svg"), "a plot ends in .png or .pdf"),
+        (("--plot", "places.csv"), "a plot ends in .png or .pdf"),
+        (("--od", "od.xlsx"), "od.xlsx must end in .csv, .parquet, .geojson"),
+        (("--od", "flows.csv"), "are the same file"),
+        (("--od", "flows.csv.json"), "must end in .csv"),
+        (("--od", "none/od.csv"), "does not exist; create it first"),
+        (("--od", "mail.edges"), "is read by this command; write to another file"),
+        (("--od", "od.geojson"), "lines need --locations, where the groups are"),
+        (("--locations", "places.csv"), "--locations is for --plot or --od"),
+        (("--locations", "none.csv", "--od", "od.csv"), "none.csv"),
+        (("--locations", "few.csv", "--plot", "map.png"), "1 of 4 groups have no location: 'u3'"),
+        (("--locations", "far.csv", "--plot", "map.png"), "far.csv: line 2: latitudes lie within"),
+        (("--locations", "places.csv", "--od", "places.csv"), "is read by this command"),
+        (("--locations", "places.csv", "--od", "other.csv"), "other.locations.csv exists"),
+    ],
+)
+def test_maps_that_cannot_be_are_refused_before_anything_is_paid(refused, tmp_path, words, message):
+    (tmp_path / "few.csv").write_text("unit,lat,lon\nu0,1,2\nu1,1,2\nu2,1,2\n")
+    (tmp_path / "far.csv").write_text("unit,lat,lon\nu0,100,2\n")
+    (tmp_path / "other.locations.csv").write_text("")
+    assert message in refused(*UNITS, "--store", "mail.db", *words)
+    assert not (tmp_path / "mail.db").exists()
+    assert not (tmp_path / "flows.csv").exists()
 
 
 def test_json(told):
@@ -115,12 +170,13 @@ def test_other_tables_of_groups(done, refused):
         ((*OWNERS, *OWNED[:2], "--protect", "owner"), "needs at-most"),
         ((*OWNERS, *OWNED, "--columns", "owner=who"), "owner is given twice"),
         ((*OWNERS, *OWNED, "--columns", "weight=cost"), "weight= is for --counting weight"),
-        ((*OWNERS, *OWNED, "--weight-cap", "2"), "not for rows with owners"),
-        ((*OWNERS[:1], "nobody.csv", *OWNERS[2:], *OWNED), "line 3: malformed row: the owner"),
+        ((*OWNERS, *OWNED, "--weight-cap", "2"), "are not for rows"),
+        ((*OWNERS[:1], "nobody.csv", *OWNERS[2:], *OWNED), "line 3: the owner is missing"),
         ((*TABLE[:6], *TABLE[-2:]), "owner=COLUMN"),
+        ((*TABLE, "--plot", "x.png"), "no groups or maps"),
         ((*TABLE[:-1], "table:bounds=5/x"), "whole numbers"),
         ((*TABLE[:-1], "choice"), "share-above"),
-        (("evaluate", "visits.csv", "visits.csv", *OWNED[:2]), "not for this command"),
+        (("evaluate", "visits.csv", "visits.csv", *OWNED[:2]), "this command reads graphs"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_one_line(refused, line, message):

@@ -6,12 +6,16 @@ import re
 import shutil
 import signal
 from contextlib import contextmanager
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.cli import session as session_cli
+from graphcuts_dp.ledger.opening import Subject
+from graphcuts_dp.ledger.uses import charged
+from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.session.session import open_session
 
 NAMES = ["ann", "bob", "eve", "kim", "lee", *(f"p{i}" for i in range(15))]
@@ -180,6 +184,50 @@ def test_status_and_export_need_no_graph(done, told, store, mail):
     assert json.loads(text)["answers"][0]["S"] == ["ann"]
     assert done("session", "export", "mail.db", "--name", "default")[0] == text
     assert not any(secret in text for secret in ("salt", "nonce", "secret"))
+
+
+def spend_on(*periods, protects):
+    """Charge a use of rows that stay elsewhere to a store."""
+    schema = {"kind": "rows", "vertices": [9], "directed": False, "weighted": False}
+    cost = Cost.of_pure(Fraction(1))
+    words = {"epsilon": 1.0, "neighbours": "a row", "protects": protects}
+    with charged(
+        "trips.db",
+        Subject.named(schema, "trips"),
+        kind="flows",
+        parameters={},
+        cost=cost,
+        guarantee=gc.PrivacyGuarantee(**words),
+        periods=periods or None,
+    ):
+        pass
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_status_shows_what_was_spent_on_each_period(done, told, whole):
+    for periods in (("2026-01", "2026-02"), ("2026-02",), *([()] if whole else [])):
+        spend_on(*periods, protects="1 owner in one month")
+    out, _ = done("session", "status", "trips.db")
+    found = told("session", "status", "trips.db")
+    spent = {"2026-01": 1.0 + whole, "2026-02": 2.0 + whole}
+    for period, epsilon in spent.items():
+        assert re.search(rf"{period} +{epsilon:g} +0 *\n", out)
+        assert found["periods"][period] == {"epsilon": epsilon, "delta": 0.0}
+    assert "flows of 2 periods" in out
+    assert "flows of 2026-02" in out
+    assert re.search(rf"the most on one period +epsilon = {2 + whole}\n", out)
+    assert bool(re.search(r"all periods together +epsilon = 3\n", out)) == (not whole)
+    assert found["all_periods"] == (None if whole else {"epsilon": 3.0, "delta": 0.0})
+    assert found["epsilon"] == 2.0 + whole
+
+
+def test_status_names_no_period_where_all_count(done, told):
+    spend_on("2026-01", protects="1 owner")
+    out, _ = done("session", "status", "trips.db")
+    assert "all uses together  epsilon = 1" in out
+    assert "flows of 2026-01" in out
+    assert "Spent by period" not in out
+    assert told("session", "status", "trips.db")["periods"] == {}
 
 
 def typed(monkeypatch, *lines):

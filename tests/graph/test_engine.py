@@ -257,6 +257,22 @@ def test_kept_cells_are_some_of_each_owner(counting, name):
     assert found == everything
 
 
+def test_which_rows_are_kept_differs_between_owners():
+    """All owners have all pairs: each pair is kept by as many owners, but for chance."""
+    owners, at_most = 500, 10
+    pairs = [(a, b) for a in range(9) for b in range(9)]
+    who, (source, target) = np.repeat(np.arange(owners), 81), np.tile(np.array(pairs).T, owners)
+    table = relation({"who": who, "from": source, "to": target})
+    shape = shape_of("owners", labels=(range(9), range(9)))
+    found = kept_cells(table, shape, at_most=at_most).steps / STEPS
+    share = at_most / 81
+    assert found.sum() == owners * at_most
+    assert len(found) == 81
+    # A count has variance owners * share * (1 - share); 81 of them with one sum, 80 degrees.
+    spread = np.sum((found - owners * share) ** 2) / (owners * share * (1 - share) * 81 / 80)
+    assert 37 < spread < 146  # of chi-squared with 80 degrees, but for 10^-5 on either side
+
+
 # What one owner changes.
 
 TABLES = 2_000
@@ -345,7 +361,11 @@ def test_a_bound_within_each_period_is_seen():
 
 FAULTS = {  # as of an engine whose windows or joins are wrong
     "no owner is above": ("_MERGED", "> {bound}", "> {bound} + 1000"),
-    "a join misses rows": ("_MERGED", "= above.owner\n", "= above.owner and cell > 3\n"),
+    "a join misses rows": (
+        "_MERGED",
+        "left join above on {same}",
+        "left join above on {same} and cell > 3",
+    ),
     "a window starts anew": ("_KEPT", "unbounded preceding", "2 preceding"),
     "a total is too small": ("_SCALED", "// total", "// (total - 1)"),
 }

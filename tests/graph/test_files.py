@@ -531,7 +531,12 @@ def test_notes_depend_on_options_alone():
     notes = describe_reading(vertices_given=False, weighted=True, capped=True, merge="sum")
     assert len(notes) == 4
     assert all(note.endswith(".") for note in notes)
-    assert len(describe_reading(vertices_given=True, weighted=False, bipartite=True)) == 1
+    sides = {"vertices_given": True, "weighted": False, "bipartite": True}
+    assert describe_reading(**sides) == ("Duplicate edges are merged.",)
+    assert describe_reading(**sides, repeats=False) == ()
+    (loops, merged) = describe_reading(vertices_given=True, weighted=False, repeats=False)
+    assert loops == "Edges whose ends are equal are dropped: they cross no cut."
+    assert merged == "Reciprocal edges are merged."
     told = " ".join(describe_reading(vertices_given=True, weighted=True, directed=True))
     assert "Duplicate arcs are merged; the largest weight is kept." in told
     assert "reciprocal" not in told

@@ -7,6 +7,7 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.pairs.periods import around, kind_of
 
 YEARS = gc.Periods.of("2023..2025")
 DAYS = gc.Periods.of("2023-11-28..2024-03-02")
@@ -125,3 +126,21 @@ def test_which_period_a_date_lies_in():
     ]
     terms = gc.Periods.of(["spring", "autumn"])
     assert [terms.number(each) for each in ("autumn", "spring", "winter")] == [1, 0, -1]
+
+
+@pytest.mark.parametrize(
+    ("label", "expected"),
+    [
+        ("2026", ("year", ["2026"])),
+        ("2026-Q3", ("quarter", ["2026", "2026-Q3"])),
+        ("2026-09", ("month", ["2026", "2026-Q3", "2026-09"])),
+        ("2024-02-29", ("day", ["2024", "2024-Q1", "2024-02", "2024-02-29"])),
+        ("2026-02-29", ("period", ["2026-02-29"])),  # there is no such day
+        ("2026-13", ("period", ["2026-13"])),
+        ("2026-01-17 08:30", ("period", ["2026-01-17 08:30"])),
+        ("spring", ("period", ["spring"])),
+        ("", ("period", [""])),
+    ],
+)
+def test_what_a_label_names_and_the_periods_around_it(label, expected):
+    assert (kind_of(label), list(around(label))) == expected

@@ -4,6 +4,7 @@ import dataclasses
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 import shown
 from statistic_cases import planted
@@ -15,13 +16,15 @@ from graphcuts_dp.plotting.flow_tables import FlowPicture, flow_map_figure, heat
 from graphcuts_dp.release.releases import release_flows
 
 PICTURE = FlowPicture(
-    values=np.array([[9.0, -2.0, 4.0], [-2.0, 0.0, 1.0], [4.0, 1.0, 100.0]]),
-    low=np.array([[5.0, 0.0, 1.0], [0.0, 0.0, 0.0], [1.0, 0.0, 90.0]]),
+    values=np.array([[9.0, 0.0, 4.0], [0.0, 0.0, 1.0], [4.0, 1.0, 1234.0]]),
+    errors=np.array([[1.5, 1.5, 1.5], [1.5, 1.5, 1.5], [1.5, 1.5, 12.0]]),
+    low=np.array([[5.0, 0.0, 1.0], [0.0, 0.0, 0.0], [1.0, 0.0, 1234 / 2]]),
     possible=np.array([[True, True, True], [True, False, True], [True, True, True]]),
     rows=["a", "b", "c"],
     columns=["a", "b", "c"],
     title="Flows",
 )
+GREY, WHITE = [0.9, 0.9, 0.9], [1, 1, 1]
 
 
 @pytest.fixture
@@ -52,54 +55,131 @@ def texts(found):
 # Flows.
 
 
-def test_a_heat_map_shows_what_is_below_zero(drawn):
+def test_a_small_heat_map_has_its_numbers_and_errors(drawn):
     figure = heat_map_figure(PICTURE)
     axes, _ = drawn(figure)
-    image = np.ma.filled(axes.images[0].get_array(), -1)
-    assert image.tolist() == [[9, 0, 4], [0, -1, 1], [4, 1, 100]]  # -1: masked, impossible
-    assert {patch.get_xy() for patch in axes.patches} == {(0.5, -0.5), (-0.5, 0.5)}
-    assert texts(axes.texts) == ["9", "-2", "4", "-2", "1", "4", "1", "100"]
-    assert texts(figure.legends[0].texts) == [
-        "estimate below 0, drawn as 0 (1 cells)",
-        "no pair of vertices",
+    shades = np.asarray(axes.images[0].get_array())
+    assert shades[1, 1].tolist() == GREY
+    assert shades[0, 1].tolist() == shades[1, 0].tolist() == WHITE
+    light = shades.mean(axis=2)
+    assert light[2, 2] < light[0, 0] < light[0, 2] < light[1, 2] < 1  # darker holds more
+    assert not axes.patches  # no hatches
+    assert texts(axes.texts) == [
+        *("9", "±1.5", "0", "±1.5", "4", "±1.5", "0", "±1.5", "1", "±1.5"),
+        *("4", "±1.5", "1", "±1.5", "1,234", "±12"),
     ]
+    assert [each.get_color() for each in axes.texts] == ["black"] * 14 + ["white"] * 2
+    assert texts(figure.legends[0].texts) == ["± standard error", "no pair of vertices"]
     assert texts(axes.get_xticklabels()) == ["a", "b", "c"]
-    values, possible = np.abs(PICTURE.values), np.ones((3, 3), dtype=bool)
-    plain = dataclasses.replace(PICTURE, values=values, possible=possible, unit="weight")
-    figure = heat_map_figure(plain)
-    assert not figure.legends
+    weights = {"values": PICTURE.values + 0.25, "unit": "weight", "whole": False}
+    every = dataclasses.replace(PICTURE, possible=np.ones((3, 3), dtype=bool), **weights)
+    figure = heat_map_figure(every)
+    assert texts(figure.legends[0].texts) == ["± standard error"]
+    assert texts(figure.axes[0].texts)[:2] == ["9.25", "±1.5"]
     assert figure.axes[1].get_ylabel() == "noisy weight"
 
 
-@pytest.mark.parametrize("count", [61, 121])
-def test_many_groups_are_named_by_those_that_enclose_them(count, drawn):
-    values = np.random.default_rng(0).normal(size=(count, count))
+def large(count, **options):
+    """A picture of so many groups: noise, and one large flow."""
+    values = np.abs(np.random.default_rng(0).normal(size=(count, count)))
+    values[3, 5] = values[5, 3] = 100
     halves = [("left", count // 2), ("right", count - count // 2 - 1), ("tiny", 1)]
-    picture = FlowPicture(
-        values=values + values.T,
-        low=np.zeros((count, count)),
+    return FlowPicture(
+        values=values,
+        errors=np.ones((count, count)),
+        low=np.where(values > 50, 90.0, 0.0),
         possible=np.ones((count, count), dtype=bool),
         rows=[str(i) for i in range(count)],
         columns=[str(i) for i in range(count)],
         breaks=(halves, halves),
         title="Flows",
+        **options,
     )
+
+
+@pytest.mark.parametrize("count", [13, 49, 61, 121])
+def test_in_a_large_heat_map_noise_is_white(count, drawn):
+    picture = large(count)
     figure = heat_map_figure(picture)
     axes, _ = drawn(figure)
-    assert texts(axes.get_yticklabels()) == ["left", "right"]
-    below = int(np.triu(picture.values < 0).sum())
-    assert f"({below} cells)" in figure.legends[0].texts[0].get_text()
-    assert bool(axes.patches) is (count == 61)
+    shades = np.asarray(axes.images[0].get_array())
+    hidden = picture.values <= 2
+    assert (shades[hidden] == 1).all()
+    assert (shades[~hidden] < 1).any(axis=1).all()
+    assert shades[3, 5].mean() == shades.mean(axis=2).min() < 0.3
+    # Of two equal flows the one with the larger error is paler.
+    errors = picture.errors.copy()
+    errors[5, 3] = 0
+    errors[3, 5] = 25
+    unsure = heat_map_figure(dataclasses.replace(picture, errors=errors)).axes[0].images[0]
+    unsure = np.asarray(unsure.get_array())
+    assert unsure[3, 5] == pytest.approx((1 + unsure[5, 3]) / 2)
+    assert not axes.patches
+    assert not axes.texts
+    assert "white below two standard errors" in figure.legends[0].texts[0].get_text()
+    enclosing = ["left", "right"] if count > 60 else picture.rows
+    assert texts(axes.get_yticklabels()) == enclosing
+
+
+TRIANGLE = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
 
 
 def test_a_map_shows_what_is_above_zero_for_sure(drawn):
-    places = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
-    figure = flow_map_figure(PICTURE, places)
-    lines, dots, discs = drawn(figure)[0].collections
-    assert [segment.tolist() for segment in lines.get_segments()] == [[[0, 0], [0, 1]]]
-    assert dots.get_offsets().tolist() == places.tolist()
-    assert discs.get_sizes().tolist() == [54, 0, 600]
-    assert "2 that may be 0" in figure.legends[0].texts[2].get_text()
+    figure = flow_map_figure(PICTURE, (TRIANGLE, TRIANGLE))
+    discs, arcs, dots = drawn(figure)[0].collections
+    (arc,) = arcs.get_segments()
+    assert arc[[0, -1]].tolist() == [[0, 0], [0, 1]]
+    assert len(arc) > 10
+    assert arcs.get_linewidths().tolist() == [pytest.approx(0.4)]  # 4 beside 1,234
+    assert discs.get_sizes().tolist() == pytest.approx([500 * 9 / 1234, 500])
+    assert dots.get_offsets().tolist() == [*TRIANGLE.tolist(), *TRIANGLE.tolist()]
+    # Half of the largest disc is sure, five ninths of the other: that is paler by as much.
+    white = 1 - discs.get_facecolors()[:, :3]
+    share = (0.25 + 0.75 * 5 / 9) / (0.25 + 0.75 / 2)
+    assert white[0] == pytest.approx(white[1] * share)
+    assert "2 flows that may be 0" in figure.legends[0].texts[3].get_text()
+    assert set(texts(figure.axes[0].texts)) == {"a", "b", "c"}
+
+
+def test_large_sure_flows_of_a_map_are_on_top(drawn):
+    rng = np.random.default_rng(1)
+    places = rng.random((30, 2))
+    values = rng.random((30, 30)) * 100
+    low = values * rng.random((30, 30))
+    picture = dataclasses.replace(large(30), values=values, low=low, symmetric=False)
+    figure = flow_map_figure(picture, (places, places))
+    arcs = drawn(figure)[0].collections[1]
+    assert len(arcs.get_segments()) == 400
+    ends = {tuple(place.round(9)): i for i, place in enumerate(places)}
+    sure = [
+        low[ends[tuple(line[0].round(9))], ends[tuple(line[-1].round(9))]]
+        for line in arcs.get_segments()
+    ]
+    assert sure == sorted(sure)
+    assert sure == pytest.approx(np.sort((low - np.diag(np.diag(low))).ravel())[-400:])
+    assert max(arcs.get_linewidths()) <= 7
+    told = figure.legends[0].texts[3].get_text()
+    assert told == "not drawn: 0 flows that may be 0, 470 smaller ones"
+
+
+def test_ways_and_ways_back_bend_apart():
+    values = np.ones((3, 3))
+    picture = dataclasses.replace(PICTURE, values=values, low=values / 2, symmetric=False)
+    figure = flow_map_figure(picture, (TRIANGLE, TRIANGLE))
+    lines = {
+        (tuple(line[0]), tuple(line[-1])): line[len(line) // 2]
+        for line in figure.axes[0].collections[1].get_segments()
+    }
+    assert len(lines) == 6
+    a, c = (0.0, 0.0), (0.0, 1.0)
+    assert lines[a, c][0] < 0 < lines[c, a][0]  # each to the left on its way
+
+
+def test_names_do_not_run_into_each_other():
+    places = np.repeat([[0.0, 0.0], [1.0, 1.0]], 20, axis=0) + np.arange(40)[:, None] / 1e5
+    names = texts(flow_map_figure(large(40), (places, places)).axes[0].texts)
+    assert len(names) == 8  # four about each of the two places
+    assert {"3", "5"} <= set(names)  # the largest first
 
 
 def test_flows_are_drawn_by_level(drawn):
@@ -108,8 +188,14 @@ def test_flows_are_drawn_by_level(drawn):
     for level in ("half", "part"):
         axes, title = drawn(flows.plot(level))
         assert title == f"Flows by {level} (epsilon = 1, seeded: not private)"
-        image = np.asarray(axes.images[0].get_array())
-        assert image == pytest.approx(np.maximum(flows.values(level), 0))
+        low, high = flows.intervals(level, simultaneous=True)
+        possible = np.clip(flows.values(level), low, high)
+        shades = np.asarray(axes.images[0].get_array())
+        assert np.array_equal((shades == 1).all(axis=2), possible == 0)
+        numbers = [f"{value:,.0f}" for value in possible.ravel()]
+        assert texts(axes.texts)[::2] == numbers
+        errors = flows.deviations(level).ravel()
+        assert texts(axes.texts)[1::2] == [f"±{error:.2g}" for error in errors]
     places = {0: (0, 0), 1: (1, 0), 2: (0, 1), 3: (1, 1)}
     assert len(flows.plot("part", coordinates=places, title="Mail").axes) == 1
     wrong = [places | {3: place} for place in ((0, 0, 0), (0, "east"), (0, float("nan")))]
@@ -120,6 +206,13 @@ def test_flows_are_drawn_by_level(drawn):
             flows.plot("part", coordinates=coordinates)
     with pytest.raises(QueryError, match="unknown level"):
         flows.plot("county")
+    where = pd.DataFrame({"id": [0, 1, 2, 3], "lat": [60.0] * 4, "lon": [0.0, 1.0, 2.0, 4.0]})
+    (axes,) = flows.plot("part", locations=where).axes
+    assert axes.collections[-1].get_offsets()[:4].tolist() == [
+        pytest.approx([x, 60]) for x in (0, 0.5, 1, 2)
+    ]
+    with pytest.raises(QueryError, match="choose one"):
+        flows.plot("part", locations=where, coordinates=places)
 
 
 # Answers.

@@ -232,3 +232,26 @@ def test_budgets(tmp_path, budget):
     for _ in range(2):  # made, and found again
         with session_of(GRAPH, **terms) as session:
             assert session.parameters["epsilon"] == 0.1
+
+
+@pytest.mark.parametrize(
+    ("protects", "within"),
+    [
+        ("1 row", "row"),
+        ("3 rows in one month", "month"),
+        ("1 owner in one day", "day"),
+        ("1 edge in one quarter", "quarter"),
+        ("1 owner in one year", "year"),
+        ("1 owner in one period", "period"),
+        ("1 owner", None),
+        ("3 rows", None),
+        ("1 edge", None),
+        ("1 vertex", None),
+        ("1 owner in one century", None),
+        ("1 owner in one month of two", None),
+        (" in one month", None),
+    ],
+)
+def test_a_guarantee_says_what_of_time_its_neighbours_differ_in(protects, within):
+    guarantee = gc.PrivacyGuarantee(epsilon=1.0, neighbours="one", protects=protects)
+    assert guarantee.differs_within == within

@@ -1,17 +1,18 @@
 """A job says what the schema tells, and holds no private row; `execute` charges it."""
 
 import gc as collector
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning, GraphError, ParameterError
-from graphcuts_dp.graph.owned_rows import OwnedRows
 from graphcuts_dp.privacy import noise
 from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release.job import execute
 from graphcuts_dp.release.releases import flows_job, graph_job
+from tests.audits.rows_in_memory import rows_in_memory
 
 N = 40
 OWNER = gc.Protect.owner(at_most=3)
@@ -21,7 +22,7 @@ VERTEX = gc.Protect.vertex(degree_bound=5)
 def owned(count, **options):
     ends = np.arange(count) % N, (np.arange(count) + 1 + np.arange(count) // N) % N
     keys = np.arange(7, dtype=np.uint64)
-    return OwnedRows(gc.VertexSet(N), np.arange(count) % 7, keys, ends, **options)
+    return rows_in_memory(gc.VertexSet(N), np.arange(count) % 7, keys, ends, **options)
 
 
 def edges(kind, count):
@@ -88,7 +89,9 @@ def test_a_job_says_the_same_whatever_the_edges_are_and_holds_no_private_row(kin
     job = make(data)
     assert said(make(edges(kind, 0))) == said(job)
     assert job.notes
-    private = [data, *(value for value in vars(data).values() if isinstance(value, np.ndarray))]
+    parts = vars(data.held) if kind == "owned" else vars(data)
+    arrays = [each for part in parts.values() for each in (part if type(part) is tuple else [part])]
+    private = [data, *(each for each in arrays if isinstance(each, np.ndarray))]
     assert private[1:]
     held = reachable(job)
     assert not {id(each) for each in private} & set(held)
@@ -144,3 +147,18 @@ def test_what_is_no_private_data_makes_no_job():
     for make in (released("plain"), summed("plain")):
         with pytest.raises(GraphError, match="must be a Graph"):
             make([(0, 1)])
+
+
+@pytest.mark.parametrize(
+    ("protects", "counted"), [("1 owner", []), ("1 owner in one month", ["2026-03"])]
+)
+def test_the_periods_of_a_job_are_charged(tmp_path, protects, counted):
+    data = edges("owned", 300)
+    job = summed("owned")(data)
+    promise = replace(job.guarantee, protects=protects)
+    execute(replace(job, periods=("2026-03",), guarantee=promise), data, store=tmp_path / "x.db")
+    found = gc.store_status(tmp_path / "x.db")
+    assert found.uses[0].use.periods == ("2026-03",)
+    assert list(found.periods) == counted
+    execute(replace(job, guarantee=promise), data, store=tmp_path / "x.db")
+    assert gc.store_status(tmp_path / "x.db").uses[1].use.periods is None

@@ -1,0 +1,311 @@
+"""Tables of flows as programs for maps read them: from where, to where, how much; and the places.
+
+flowmap.blue reads two tables: flows (origin, dest, count, and time where there are periods) and
+locations (id, name, lat, lon). kepler.gl reads one, with two columns for the place of each end
+(origin_lat, origin_lng, dest_lat, dest_lng). Both pass over other columns, here the intervals. A
+file of GeoJSON (RFC 7946) has a line for each flow. Places are public, as the groups are.
+"""
+
+import csv
+import io
+import json
+import math
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self, final
+
+import numpy as np
+
+from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
+from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
+from graphcuts_dp.files import PathLike, atomic_set, atomic_write, check_writable_set
+from graphcuts_dp.pairs.vertices import Label
+from graphcuts_dp.privacy.noise import SEEDED_WARNING
+from graphcuts_dp.results.flow_table import FlowTable
+from graphcuts_dp.tables.frames import check_parquet, frame_of, parquet_bytes
+from graphcuts_dp.tables.rows import read_table
+
+OdColumns = dict[str, Any]  # by name, all of one length
+
+_IDS = ("id", "group", "label")
+_LATITUDES = ("lat", "latitude")
+_LONGITUDES = ("lon", "lng", "long", "longitude")
+_BOUNDS = np.array([90.0, 180.0])  # of latitudes and longitudes, either way
+_ENDINGS = (".csv", ".parquet", ".geojson")
+
+
+@final
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GroupLocations:
+    """Where public groups are, in degrees of WGS84.
+
+    Attributes:
+        names: what to call the group of each label, as text.
+        degrees: latitude and longitude of each, in the same order, shape (groups, 2).
+    """
+
+    names: Mapping[str, str]
+    degrees: FloatMatrix
+
+    @classmethod
+    def of(cls, source: Any) -> Self:
+        """From the path of a file or a table of any library, with columns as for `read`.
+
+        Raises:
+            FileFormatError: as `read`.
+            ParameterError: something else.
+        """
+        if isinstance(source, cls):
+            return source
+        if isinstance(source, str | os.PathLike):
+            return cls.read(source)
+        frame = frame_of(source)
+        if frame is None:
+            raise ParameterError(
+                "locations are a file or a table with columns id, lat and lon: a path, or a table "
+                "of pandas, polars or pyarrow"
+            )
+        heads = [str(name).strip().lower() for name in frame.columns]
+        rows = zip(*(frame[name].to_list() for name in frame.columns), strict=True)
+        return cls._of_rows("locations", heads, (("row", i, row) for i, row in enumerate(rows, 1)))
+
+    @classmethod
+    def read(cls, path: PathLike) -> Self:
+        """Read a .csv or .tsv file with a header.
+
+        The group is in the column id, group or label, else in the first one; perhaps its name in
+        a column name; its place in lat and lon (or latitude, and lng, long or longitude).
+
+        Raises:
+            FileFormatError: the file cannot be read, has no such columns, or, by the number of its
+                line, a place that is none on earth or a group that has a row already.
+        """
+        heads, rows = read_table(path)
+        return cls._of_rows(str(path), heads, (("line", line, cells) for line, cells in rows))
+
+    @classmethod
+    def _of_rows(
+        cls, source: str, heads: list[str], rows: Iterable[tuple[str, int, Sequence[Any]]]
+    ) -> Self:
+        columns = [
+            next((heads.index(name) for name in known if name in heads), None)
+            for known in (_IDS, ("name",), _LATITUDES, _LONGITUDES)
+        ]
+        key, name = columns[0] or 0, columns[1]
+        pair = [column for column in columns[2:] if column is not None]
+        if len(pair) < 2:
+            raise FileFormatError(f"{source}: the columns of places are called lat and lon")
+        names: dict[str, str] = {}
+        places: list[list[float]] = []
+        for word, number, cells in rows:
+            where = f"{source}: {word} {number}"
+            if len(cells) != len(heads):
+                raise FileFormatError(f"{where}: expected {len(heads)} columns, as in the header")
+            label = str(cells[key]).strip()
+            if label in names:
+                raise FileFormatError(f"{where}: this group has a {word} already")
+            names[label] = label if name is None else str(cells[name]).strip()
+            try:
+                place = [float(cells[column]) for column in pair]
+            except (TypeError, ValueError):
+                raise FileFormatError(f"{where}: a coordinate is not a number") from None
+            if not (np.abs(place) <= _BOUNDS).all():
+                raise FileFormatError(
+                    f"{where}: latitudes lie within -90 .. 90, longitudes within -180 .. 180"
+                )
+            places.append(place)
+        return cls(names=names, degrees=np.array(places, dtype=np.float64).reshape(-1, 2))
+
+    def of_labels(self, labels: Sequence[Label]) -> FloatMatrix:
+        """Latitudes and longitudes of groups, shape (groups, 2).
+
+        Raises:
+            QueryError: a group that has none.
+        """
+        rows = {label: row for row, label in enumerate(self.names)}
+        missing = [label for label in labels if str(label) not in rows]
+        if missing:
+            raise QueryError(
+                f"{len(missing)} of {len(labels)} groups have no location: {missing[0]!r:.60}"
+            )
+        return self.degrees[[rows[str(label)] for label in labels]]
+
+
+def on_a_plane(degrees: FloatMatrix) -> FloatMatrix:
+    """Places as x and y, true along their middle latitude, shape (groups, 2).
+
+    The plane is cut where the longitudes leave the widest gap, not always at 180 degrees.
+    """
+    if not len(degrees):
+        return degrees
+    around = np.unique(degrees[:, 1])
+    gaps = np.diff(around, append=around[0] + 360)
+    first = around[(int(np.argmax(gaps)) + 1) % len(around)]
+    x = first + (degrees[:, 1] - first) % 360
+    middle = math.radians(float(degrees[:, 0].min() + degrees[:, 0].max()) / 2)
+    return np.stack([x * math.cos(middle), degrees[:, 0]], axis=1)
+
+
+def od_columns(
+    flows: FlowTable,
+    locations: GroupLocations | None,
+    level: str | None,
+    *,
+    confidence: float,
+    all_cells: bool,
+) -> OdColumns:
+    """The columns of `Flows.to_od`, the largest flows first."""
+    table = flows.columns(
+        flows.levels[flows.cells.place(level) - 1], confidence=confidence, simultaneous=True
+    )
+    low, high = table["low"], table["high"]
+    shown = np.clip(table["value"], low, high)
+    kept = np.arange(len(shown)) if all_cells else np.flatnonzero(low > 0)
+    kept = kept[np.argsort(-shown[kept], kind="stable")]
+    count, low, high = _rounded(flows, level, shown[kept], low[kept], high[kept])
+    found: OdColumns = {
+        "origin": table["from"][kept],
+        "dest": table["to"][kept],
+        "count": count,
+        "low": low,
+        "high": high,
+    }
+    if "period" in table:
+        found["time"] = table["period"][kept]
+    if locations is not None:
+        for end, side in zip(("origin", "dest"), flows.labels(level), strict=True):
+            places = dict(zip(side, locations.of_labels(side), strict=True))
+            own = np.array([places[label] for label in found[end]]).reshape(-1, 2)
+            found |= {f"{end}_lat": own[:, 0], f"{end}_lng": own[:, 1]}
+    return found
+
+
+def location_columns(flows: FlowTable, locations: GroupLocations, level: str | None) -> OdColumns:
+    """The columns of `Flows.to_locations`."""
+    left, right = flows.labels(level)
+    labels = tuple(dict.fromkeys((*left, *right)))
+    degrees = locations.of_labels(labels)
+    names = [locations.names[str(label)] for label in labels]
+    ids = np.array(labels, dtype=object)
+    return {"id": ids, "name": names, "lat": degrees[:, 0], "lon": degrees[:, 1]}
+
+
+def od_files(path: PathLike, *, located: bool) -> tuple[Path, ...]:
+    """The files that `write_od` writes: of CSV with locations a second one for these.
+
+    Args:
+        path: of the first one.
+        located: whether there are locations.
+
+    Raises:
+        FileFormatError: another ending, lines without locations, or Parquet without its package.
+    """
+    first = Path(path)
+    ending = first.suffix.lower()
+    if ending not in _ENDINGS:
+        raise FileFormatError(f"{path!s} must end in {', '.join(_ENDINGS)}: flows for a map")
+    if ending == ".parquet":
+        check_parquet()
+    if ending == ".geojson" and not located:
+        raise FileFormatError(f"{path!s}: lines need locations=, where the groups are")
+    if ending == ".csv" and located:
+        return first, first.with_suffix(f".locations{first.suffix}")
+    return (first,)
+
+
+def write_od(
+    path: PathLike, flows: OdColumns, places: OdColumns | None, *, seeded: bool, force: bool
+) -> tuple[str, ...]:
+    """Write flows, and in the ending's form where the groups are; returns the paths.
+
+    Args:
+        path: see `od_files`.
+        flows: see `od_columns`.
+        places: see `location_columns`.
+        seeded: whether every row says that it is not private.
+        force: replace files that are there.
+
+    Raises:
+        FileFormatError: as `od_files`; or a file cannot be written.
+    """
+    files = od_files(path, located=places is not None)
+    check_writable_set(files, force=force)
+    ending = files[0].suffix.lower()
+    mark = {"mark": [SEEDED_WARNING] * len(flows["count"])} if seeded else {}
+    if ending == ".parquet":
+        data = [parquet_bytes(flows | mark)]
+    elif ending == ".geojson":
+        data = [_geojson(flows | mark)]
+    else:
+        data = [_csv(each) for each in (flows | mark, places) if each is not None]
+    with atomic_set(files, force=force) as targets:
+        for target, each in zip(targets, data, strict=True):
+            with atomic_write(target) as handle:
+                handle.write(each)
+    return tuple(map(str, files))
+
+
+def _rounded(
+    flows: FlowTable, level: str | None, shown: FloatVector, low: FloatVector, high: FloatVector
+) -> tuple[FloatVector | IntVector, ...]:
+    """What is shown, to two digits of its error, or whole; intervals are rounded outward.
+
+    All three are multiples of one step, so what is shown stays within its interval.
+    """
+    if flows.noisy.map.whole:
+        return tuple(np.rint(each).astype(np.int64) for each in (shown, low, high))
+    place = flows.cells.place(level)
+    error = math.sqrt(float(flows.fit.variances[place].min())) * flows.noisy.unit
+    digits = 1 - math.floor(math.log10(error))
+    step = 10.0**-digits
+    steps = np.rint(shown / step), np.floor(low / step), np.ceil(high / step)
+    return tuple(np.round(each * step, digits) for each in steps)
+
+
+def _csv(columns: OdColumns) -> bytes:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*(_plain(column) for column in columns.values()), strict=True))
+    return text.getvalue().encode()
+
+
+def _geojson(columns: OdColumns) -> bytes:
+    """A collection of lines, the largest flow last, so that it is drawn on top.
+
+    What passes inside a group is a point. A line that crosses the meridian of 180 degrees is cut
+    there, as RFC 7946 (3.1.9) wants it.
+    """
+    ends = [columns[f"{end}_{axis}"] for end in ("origin", "dest") for axis in ("lng", "lat")]
+    told = {name: _plain(columns[name]) for name in columns if not name.endswith(("_lat", "_lng"))}
+    features = [
+        {
+            "type": "Feature",
+            "geometry": _geometry((x, y), (u, v)),
+            "properties": dict(zip(told, values, strict=True)),
+        }
+        for x, y, u, v, *values in zip(*map(_plain, ends), *told.values(), strict=True)
+    ]
+    collection = {"type": "FeatureCollection", "features": features[::-1]}
+    return (json.dumps(collection, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def _geometry(start: tuple[float, float], end: tuple[float, float]) -> dict[str, Any]:
+    """Between two places (longitude, latitude)."""
+    if start == end:
+        return {"type": "Point", "coordinates": list(start)}
+    (x, y), (u, v) = start, end
+    if abs(u - x) <= 180:
+        return {"type": "LineString", "coordinates": [list(start), list(end)]}
+    edge = math.copysign(180.0, x)  # where it leaves the map; it comes back on the other side
+    width = u + 2 * edge - x  # 0 where both lie on this meridian
+    crossing = y + (v - y) * (edge - x) / width if width else y
+    parts = [[[x, y], [edge, crossing]], [[-edge, crossing], [u, v]]]
+    return {"type": "MultiLineString", "coordinates": parts}
+
+
+def _plain(column: Any) -> list[Any]:
+    found: list[Any] = column.tolist() if isinstance(column, np.ndarray) else list(column)
+    return found

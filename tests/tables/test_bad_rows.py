@@ -1,0 +1,455 @@
+"""Rows that cannot be used: told all at once, or left out, each by itself."""
+
+import codecs
+import csv
+import io
+from dataclasses import replace
+from itertools import chain
+
+import hypothesis.strategies as st
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from pyarrow import parquet
+
+import graphcuts_dp as gc
+from graphcuts_dp.errors import FileFormatError, GraphCutsError, GraphError, ParameterError
+from graphcuts_dp.graph import edge_lists
+from graphcuts_dp.graph.assemble import Options, listed, numbered
+from graphcuts_dp.graph.files import read_raw
+from graphcuts_dp.graph.sources import edges_of, rows_of
+
+ZONES = ["North", "South", "7"]
+COLUMNS = {"source": "from", "target": "to", "owner": "who", "period": "month", "weight": "paid"}
+HEAD = "who;from;to;month;paid"
+# Each line with what is wrong with it; None of a row that counts.
+MESSY = [
+    ("ann;North;South;2026-01;3,5", None),
+    ("ann;North;North;2026-01;1", None),
+    ('"ann";"South";7;2026-02;"2,25"', None),
+    ("bob;;South;2026-01;1", "an end is missing"),
+    ("bob;North;Nowhere;2026-01;1", "not in the public vertex set"),
+    ("bob;North;South;2026-01;abc", "no number"),
+    ("bob;North;South;2026-01;3.5", "no number"),
+    ("bob;North;South;2026-01;1.234,5", "no number"),
+    ("bob;North;South;2026-01;nan", "negative or not finite"),
+    ("bob;North;South;2026-01;-1", "negative or not finite"),
+    (";North;South;2026-01;1", "the owner is missing"),
+    ("bob;North;South;;1", "the period is missing"),
+    ("bob;North;South;2026-01", "expected 5 columns"),
+    ("bob;North;South;2026-01;1;more", "expected 5 columns"),
+    ('bob;"North;South;2026-01;1', "quotes"),
+    ("bob;7;North;2026-02;1e1", None),
+    (";;;;", None),  # of spreadsheets: no row at all
+    ("", None),
+    ("eve;South;7;2026-03;0", None),
+]
+WORDS = {
+    "no number": "not a number with a decimal comma",
+    "quotes": "check its quotes, which end on their line",
+}
+
+
+def messy(ending, encoding):
+    return (ending.join([HEAD, *(line for line, _ in MESSY)]) + ending).encode(encoding)
+
+
+def good_rows():
+    """By hand: what the rows that count say."""
+    for line, wrong in MESSY:
+        cells = [cell.strip('"') for cell in line.split(";")]
+        if wrong is None and any(cells):
+            who, first, second, month, paid = cells
+            yield first, second, who, month, float(paid.replace(",", "."))
+
+
+def options(on_bad="skip", *, vertices=ZONES, **columns):
+    return Options(
+        columns=gc.Columns(on_bad=on_bad, **columns),
+        vertices=gc.VertexSet(vertices),
+        weighted=None if "weight" in columns else False,
+        directed=True,
+    )
+
+
+def rows_that_count(raw, how):
+    """The ends, owner, period and weight of each row, in their order."""
+    space, parts, _ = numbered(raw, how)
+    names = space.vertices.labels
+    columns = [[str(names[row]) for row in each.tolist()] for each in (parts.rows, parts.columns)]
+    columns += [[*map(str, listed(each))] for each in (raw.owners, raw.periods) if each is not None]
+    columns += [] if parts.weights is None else [parts.weights.tolist()]
+    return list(zip(*columns, strict=True))
+
+
+def rows_in(path, how):
+    return rows_that_count(read_raw(path, how), how)
+
+
+@pytest.mark.parametrize("block", [1, 40, 1 << 18])
+@pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+def test_a_messy_table_without_its_bad_rows(put, monkeypatch, ending, encoding, block):
+    monkeypatch.setattr(edge_lists, "BLOCK", block)
+    given_encoding = {"encoding": encoding} if encoding == "cp1252" else {}
+    how = options(**COLUMNS, decimal=",", **given_encoding)
+    assert rows_in(put("x.csv", messy(ending, encoding)), how) == list(good_rows())
+
+
+def test_all_kinds_are_told_in_one_line_with_the_first_line_of_each(put):
+    path = put("x.csv", messy("\r\n", "utf-8"))
+    how = options("refuse", **COLUMNS, decimal=",")
+    with pytest.raises(FileFormatError) as caught:
+        rows_in(path, how)
+    told = str(caught.value)
+    assert "\n" not in told
+    assert told.endswith("correct such rows, or leave them out with on_bad='skip'")
+    first = {}
+    for number, (_, wrong) in enumerate(MESSY, 2):
+        first.setdefault(wrong, number)
+    del first[None]
+    assert told.count("line ") == len(first)
+    for wrong, number in first.items():
+        assert told.count(f"line {number}: ") == 1
+        assert WORDS.get(wrong, wrong) in told.split(f"line {number}: ")[1].split(";")[0]
+    for cell in chain.from_iterable(line.replace('"', "").split(";") for line, _ in MESSY[3:]):
+        assert len(cell) < 3 or cell not in told
+
+
+DATED = "from,to,when\nNorth,South,2026-01-17 08:30\nNorth,7,2026-02\nSouth,7,2027-01-01\n"
+UNDATED = DATED + "South,North,\nNorth,Nowhere,\nNorth,South,2026\nNorth,South,2026-13\n"
+
+
+@pytest.mark.parametrize("kind", ["x.csv", "x.parquet", "frame"])
+def test_rows_name_a_period_or_are_bad(put, tmp_path, kind):
+    how = replace(options(period="when"), periods=gc.Periods.of("2026-01..2026-12"))
+    refusing = replace(how, columns=replace(how.columns, on_bad="refuse"))
+    frame = pd.read_csv(put("x.csv", UNDATED), dtype=str)
+    parquet.write_table(pa.Table.from_pandas(frame), tmp_path / "x.parquet")
+
+    def raw(given):
+        return rows_of(frame, given) if kind == "frame" else read_raw(tmp_path / kind, given)
+
+    sound = [("North", "South", "0"), ("North", "7", "1"), ("South", "7", "-1")]
+    assert rows_that_count(raw(how), how) == sound  # of other periods there is no number
+    with pytest.raises(GraphCutsError) as caught:
+        rows_that_count(raw(refusing), refusing)
+    told = str(caught.value)
+    words = "the period is missing" if kind == "x.csv" else "period"
+    assert words in told
+    assert "the period is no month, such as 2026-01-31" in told
+    assert told.count("counted from 0" if kind != "x.csv" else "line ") == (
+        3 if kind == "x.csv" else 2
+    )
+
+
+def test_other_names_of_periods_are_no_dates(put):
+    how = replace(options(period="when"), periods=gc.Periods.of(["spring", "2026 autumn"]))
+    lines = ["from,to,when", "North,South,spring", "North,7,2026 autumn", "North,7,winter", "7,7,"]
+    found = rows_in(put("x.csv", "\n".join(lines)), how)
+    assert [period for *_, period in found] == ["0", "1", "-1"]
+
+
+@pytest.mark.parametrize(
+    ("row", "kinds"),
+    [
+        (";Nowhere;;2026-01;x", ["end is missing", "owner", "not a number", "public vertex set"]),
+        (";North;Nowhere;;1", ["owner", "period", "public vertex set"]),
+        ("ann;North;Nowhere;2026-01;-1", ["negative", "public vertex set"]),
+        ("ann;;;;", ["end is missing", "period", "not a number"]),
+    ],
+)
+def test_a_row_with_several_faults_hides_none(put, row, kinds):
+    with pytest.raises(FileFormatError) as caught:
+        rows_in(put("x.csv", f"{HEAD}\n{row}\n"), options("refuse", **COLUMNS))
+    told = str(caught.value).split("line 2: ")[1:]
+    assert len(told) == len(kinds)
+    assert all(any(kind in each for each in told) for kind in kinds)
+
+
+def test_one_fault_among_ten_blocks_is_told_by_its_line(put, monkeypatch):
+    monkeypatch.setattr(edge_lists, "BLOCK", 50)
+    lines = ["ann;North;South;2026-01;1"] * 50
+    for place in (0, 20, 49):
+        some = [*lines[:place], "ann;North;X;2026-01;1", *lines[place:]]
+        path = put("x.csv", "\n".join([HEAD, *some]))
+        with pytest.raises(FileFormatError, match=f"line {place + 2}: a vertex is not"):
+            rows_in(path, options("refuse", **COLUMNS))
+        assert len(rows_in(path, options(**COLUMNS))) == 50
+
+
+# ------------------------------------------------------------------ one row changes one row
+
+BASE = [line.encode() for line, _ in MESSY]
+PIECES = [
+    *(
+        b"\xff\xfe",
+        b"\xfe\xff\0",
+        b'"',
+        b";",
+        b",",
+        b" ",
+        b"\t",
+        b"#",
+        b"%",
+        b"\xff",
+        b"\xef\xbb\xbf",
+        b"\xc3",
+        b"\0",
+        b"\x85",
+    ),
+    *(b"ann", b"North", b"South", b"7", b"07", b"2026-01", b"1", b"1,5", b"1.5", b"nan", b"1e999"),
+    *("٣".encode(), "\u2028".encode(), b"sep=,", b"# graphcuts-dp: {}", b"% sym weighted"),
+    *(b"x" * 300, b"9" * 30, b"-1", b"who;from;to;month;paid"),
+]
+CELLS = st.lists(st.sampled_from(PIECES) | st.binary(max_size=3), max_size=3).map(b"".join)
+LINES = st.one_of(
+    st.binary(max_size=30),
+    st.lists(CELLS, min_size=4, max_size=6).map(b";".join),
+    st.lists(CELLS, max_size=4).map(b" ".join),
+)
+EDGES = [
+    *(b"South 7 2", b'"7" North 1', b"North", b"7 7 3 4", b"7,North,1,5"),
+    *(b"# none", b"", b"7,7,1"),
+]
+LIST = {"source": 0, "target": 1, "weight": 2}
+NO_HEAD = {"header": False, "delimiter": ";", "decimal": ","}
+PLACES = NO_HEAD | {"owner": 0, "source": 1, "target": 2, "period": 3, "weight": 4}
+# Name, lines of the head, rows, and how they are read.
+FILES = {
+    "csv": ("x.csv", [b"sep=;", HEAD.encode()], BASE, COLUMNS | {"decimal": ","}),
+    "csv, points": ("x.csv", [b"# note", HEAD.encode()], BASE, COLUMNS),
+    "csv without a header": ("x.csv", [], BASE, PLACES),
+    "csv, old encoding": ("x.csv", [HEAD.encode()], BASE, COLUMNS | {"encoding": "ascii"}),
+    "list": ("x.edges", [], EDGES, LIST),
+    "list with names": ("x.edges", [b"# note", b"a b n"], EDGES, {"header": True, **LIST}),
+    "list, no weights": ("x.txt", [], EDGES, {}),
+    "list of KONECT": ("x.konect", [], EDGES, LIST),
+    "list with commas for decimals": ("x.edges", [], EDGES, LIST | {"decimal": ","}),
+    "list of numbers": ("x.edges", [], [b"1 2", b"2 0", b"0 0"], {"vertices": range(3)}),
+    "list from one": ("x.edges", [], [b"1 2", b"2 3"], {"vertices": 3, "one_based": True}),
+}
+
+
+@st.composite
+def lines(draw, rows):
+    """A line of any kind, or one of these rows, in which a piece is perhaps replaced."""
+    if draw(st.booleans()):
+        line = draw(LINES)
+    else:
+        line = draw(st.sampled_from(rows))
+        start = draw(st.integers(0, len(line)))
+        rest = line[draw(st.integers(start, len(line))) :]
+        line = line[:start] + draw(st.sampled_from([b"", *PIECES])) + rest
+    return line.replace(b"\n", b"").replace(b"\r", b"")
+
+
+@pytest.mark.parametrize("examples", [120, pytest.param(1_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", FILES)
+def test_any_one_line_changes_the_rows_that_count_by_that_row_or_not_at_all(
+    put, monkeypatch, kind, examples
+):
+    monkeypatch.setattr(edge_lists, "BLOCK", 60)
+    name, head, rows, columns = FILES[kind]
+    how = options(**columns)
+
+    def counted(lines):
+        return rows_in(put(name, b"".join(line + b"\n" for line in [*head, *lines])), how)
+
+    changed = {True: 0, False: 0}
+
+    @settings(
+        max_examples=examples,
+        deadline=None,
+        database=None,
+        derandomize=True,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(lines(rows), st.integers(0, len(rows)))
+    def one(line, place):
+        own, above, below = counted([line]), counted(rows[:place]), counted(rows[place:])
+        assert len(own) <= 1
+        if place and head == [] and line.startswith(codecs.BOM_UTF8):
+            own = []  # a mark is passed over at the start of a file alone
+        assert counted([*rows[:place], line, *rows[place:]]) == above + own + below
+        changed[bool(own)] += 1
+
+    one()
+    assert min(changed.values()) > 0
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-32", "cp1252"])
+@settings(max_examples=60, deadline=None, database=None, derandomize=True)
+@given(line=st.text(st.characters() | st.sampled_from(";\ud800\udc00\u0a00N\u2029"), max_size=9))
+def test_lines_of_other_encodings_stand_by_themselves(tmp_path_factory, encoding, line):
+    path = tmp_path_factory.getbasetemp() / "x.csv"
+    how = options(**COLUMNS, encoding=encoding)
+    row = "ann;North;South;2026-01;1"
+    kept = line.replace("\n", "").replace("\r", "")
+    errors = "replace" if encoding == "cp1252" else "surrogatepass"
+    counts = []
+    for lines in ([HEAD, row, row], [HEAD, row, kept, row], [HEAD, row, f"{kept};{row}", row]):
+        path.write_bytes("\n".join(lines).encode(encoding, errors))
+        counts.append(rows_in(path, how))
+    assert counts[0] == counts[1] == counts[2] == [("North", "South", "ann", "2026-01", 1.0)] * 2
+
+
+def test_bytes_that_are_no_text_spoil_one_row_of_an_old_encoding(put):
+    """Byte 0x81 is no character of this encoding."""
+    rows = [HEAD.encode(), b"ann;North;South;2026-01;1", b"\x81;North;South;2026-01;1"] * 2
+    how = options(**COLUMNS, encoding="cp1252")
+    assert len(rows_in(put("x.csv", b"\n".join(rows)), how)) == 2
+
+
+def test_a_quote_that_swallows_its_neighbours_would_be_seen():
+    """The broken twin: a parser whose records go on over lines."""
+
+    def twin(lines):
+        text = "\n".join(lines)
+        return [tuple(row) for row in csv.reader(io.StringIO(text), delimiter=";") if len(row) == 2]
+
+    rows = [f"a{number};b" for number in range(8)]
+    assert len(twin([*rows[:2], 'x;"y', *rows[2:]])) < len(twin(rows)) - 1
+
+
+# ------------------------------------------------------------------ tables
+
+TABLE = {
+    "who": ["ann", None, "bob", "bob", "eve", "eve", "kim"],
+    "from": ["North", "North", None, "South", "South", "Nowhere", "7"],
+    "to": ["South", "South", "7", "7", "7", "7", "North"],
+    "month": ["2026-01", "2026-01", "2026-01", None, "2026-01", "2026-01", "2026-02"],
+    "paid": [1.5, 1.0, 1.0, 1.0, -1.0, 1.0, 2.0],
+}
+SOUND = [("North", "South", "ann", "2026-01", 1.5), ("7", "North", "kim", "2026-02", 2.0)]
+KINDS = [
+    *(("row 1 ", "owner"), ("row 2 ", "end"), ("row 3 ", "period")),
+    *(("row 4 ", "negative"), ("row 5 ", "public vertex set")),
+]
+
+
+def raw_of(kind, folder, how):
+    table = pa.table(TABLE)
+    if kind == "pandas":
+        return rows_of(table.to_pandas(), how)
+    if kind == "polars":
+        return rows_of(pl.DataFrame(TABLE), how)
+    if kind == "stream":
+        return edges_of(table.to_reader(2), how)
+    if kind == "parquet":
+        parquet.write_table(table, folder / "x.parquet")
+        return read_raw(folder / "x.parquet", how)
+    with pa.ipc.new_file(folder / "x.arrow", table.schema) as writer:
+        writer.write_table(table, max_chunksize=2)
+    return read_raw(folder / "x.arrow", how)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "stream", "parquet", "arrow"])
+def test_tables_with_gaps(tmp_path, kind):
+    how = options(**COLUMNS)
+    assert rows_that_count(raw_of(kind, tmp_path, how), how) == SOUND
+    refusing = options("refuse", **COLUMNS)
+    with pytest.raises(GraphCutsError) as caught:
+        rows_that_count(raw_of(kind, tmp_path, refusing), refusing)
+    told = str(caught.value)
+    assert told.count("(counted from 0)") == len(KINDS)
+    for row, words in KINDS:
+        assert words in told.split(row)[1].split(";")[0]
+
+
+@pytest.mark.parametrize("odd", ["x", None, 2.5, float("nan"), "3"])
+def test_the_type_of_a_column_is_no_matter_of_one_row(odd):
+    """In pandas one entry makes integers floats, or objects."""
+    how = options(vertices=range(4))
+    for values in ([1, 2, 3], [1.0, 2.0, 3.0], ["1", "2", "3"]):
+        for column in (pd.Series([*values, odd]), pd.Series([*values, odd], dtype=object)):
+            frame = pd.DataFrame({"source": column, "target": [0, 1, 2, 3]})
+            found = rows_that_count(rows_of(frame, how), how)
+            last = [("3", "3")] if odd == "3" else []
+            assert found == [("1", "0"), ("2", "1"), ("3", "2"), *last]
+
+
+def test_ids_beyond_64_bits_are_no_vertices(tmp_path):
+    column = pa.array([2**64 - 1, 1], pa.uint64())
+    parquet.write_table(pa.table({"source": column, "target": column}), tmp_path / "x.parquet")
+    assert rows_in(tmp_path / "x.parquet", options(vertices=3)) == [("1", "1")]
+    frame = pd.DataFrame({"source": column.to_numpy(), "target": column.to_numpy()})
+    with pytest.raises(GraphError, match=r"row 0 .*edge ends must be"):
+        gc.Graph.of(frame, vertices=3)
+
+
+# ------------------------------------------------------------------ what is said, and graphs
+
+
+@pytest.mark.parametrize("lines", [[], ["North;South;1"], ["a;b;c;d", "North;;x"]])
+def test_what_is_left_out_is_said_whether_or_not_there_is_any(put, lines):
+    told = []
+    path = put("x.csv", "\n".join(["from;to;paid", *lines]))
+    columns = gc.Columns(source="from", target="to", weight="paid", on_bad="skip")
+    graph = gc.read_graph(path, columns=columns, vertices=ZONES, hide_change=1, tell=told.append)
+    assert len(graph.rows) == lines.count("North;South;1")
+    read, left_out = told[0].split(" Rows ")
+    assert read == "Read as the ends of an edge: 'from', 'to'; as its weight: 'paid'."
+    assert left_out == (
+        "with a missing end, an end outside the vertex set, a weight that is no number >= 0 or "
+        "other cells than the columns have are left out; how many is not told."
+    )
+
+
+def test_vertices_that_only_bad_rows_name_are_none(put):
+    path = put("x.csv", "from,to,paid\na,b,1\nb,c,-1\nc,d,\ne,,1\n")
+    columns = gc.Columns(source="from", target="to", weight="paid", on_bad="skip")
+    graph = gc.read_graph(path, columns=columns, hide_change=1)
+    assert graph.labels == ("a", "b")
+
+
+def test_decimal_commas(put):
+    path = put("x.csv", "a;b;weight\n1;2;3,5\n2;3;1e1\n" + "3;1;0,25\n" * 3)
+    graph = gc.read_graph(path, columns=gc.Columns(decimal=","), hide_change=1)
+    assert graph.weights.tolist() == [3.5, 0.25, 10.0]
+    quoted = put("y.csv", 'a,b,weight\n1,2,"3,5"\n')
+    graph = gc.read_graph(quoted, columns=gc.Columns(decimal=","), hide_change=1)
+    assert graph.weights.tolist() == [3.5]
+    blanks = put("z.edges", "1 2 3,5\n")
+    how = gc.Columns(decimal=",", weight=2)
+    assert gc.read_graph(blanks, columns=how, hide_change=1).weights.tolist() == [3.5]
+    with pytest.raises(FileFormatError, match=r"line 2: .*pass decimal=',' for decimal commas"):
+        gc.read_graph(path, hide_change=1)
+
+
+@pytest.mark.parametrize(
+    ("name", "columns", "words"),
+    [
+        ("x.mtx", {"on_bad": "skip"}, "are for edge lists"),
+        ("x.parquet", {"decimal": ","}, "leave out header="),
+        ("x.csv", {"on_bad": "skip", "encoding": "utf-7"}, "no line depends on others"),
+        ("x.csv", {"on_bad": "skip", "encoding": "iso2022_jp"}, "no line depends on others"),
+        ("x.edges", {"on_bad": "skip"}, "pass weight= or weighted=False"),
+    ],
+)
+def test_what_does_not_fit_is_refused(tmp_path, name, columns, words):
+    parquet.write_table(pa.table({"a": [1], "b": [2]}), tmp_path / "x.parquet")
+    for other in ("x.mtx", "x.csv", "x.edges"):
+        (tmp_path / other).write_text("a,b\n1,2\n")
+    with pytest.raises(FileFormatError, match=words):
+        gc.read_graph(tmp_path / name, columns=gc.Columns(**columns))
+
+
+@pytest.mark.parametrize("wrong", [{"decimal": ";"}, {"on_bad": "ignore"}])
+def test_unknown_words_are_refused(wrong):
+    with pytest.raises(ParameterError, match="choose one of"):
+        gc.Columns(**wrong)
+
+
+def test_lists_of_edges_tell_all_kinds_too():
+    with pytest.raises(GraphError) as caught:
+        gc.Graph.of(
+            [("a", "b", 1), ("a", "c", 1), (None, "b", 1), ("b", "a", "x")], vertices=["a", "b"]
+        )
+    told = str(caught.value)
+    for number, words in ((1, "vertex set"), (2, "may be missing"), (3, "not a number")):
+        assert words in told.split(f"edge {number} ")[1].split(";")[0]
+    assert np.all([f"edge {number} " in told for number in (1, 2, 3)])
