@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from graphcuts_dp.estimate.strategy import FlowWorkload
     from graphcuts_dp.evaluation.cut_error import cut_errors
     from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph, read_graph
-    from graphcuts_dp.graph.owned_rows import OwnedRows
+    from graphcuts_dp.graph.rows import Rows
     from graphcuts_dp.learn.bounds import SessionWorkload
     from graphcuts_dp.ledger.opening import Store
     from graphcuts_dp.offline.construction import Game
@@ -87,7 +87,7 @@ _HOMES = {
     "estimate.strategy": ("FlowWorkload",),
     "evaluation.cut_error": ("cut_errors",),
     "graph.adjacency": ("BipartiteGraph", "DirectedGraph", "Graph", "read_graph"),
-    "graph.owned_rows": ("OwnedRows",),
+    "graph.rows": ("Rows",),
     "learn.bounds": ("SessionWorkload",),
     "ledger.opening": ("Store",),
     "offline.construction": ("Game",),
@@ -156,7 +156,6 @@ __all__ = [
     "MirrorDescent",
     "MultiplicativeWeights",
     "Net",
-    "OwnedRows",
     "Periods",
     "Plan",
     "PrivacyGuarantee",
@@ -164,6 +163,7 @@ __all__ = [
     "Query",
     "Release",
     "Response",
+    "Rows",
     "Sensing",
     "Session",
     "SessionWorkload",

@@ -112,9 +112,18 @@ def make_flat(source, /, **options):
 
 def read_owned_flat(path, /, *, bipartite=False, directed=False, **options):
     """Rows with owners of a file, likewise."""
-    return gc.OwnedRows.read(path, bipartite=bipartite, directed=directed, **_split(options)[1])
+    return gc.Rows.read(path, kind=word(bipartite, directed), **_counting(options))
 
 
 def owned_flat(table, /, *, bipartite=False, directed=False, **options):
     """Rows with owners of a table, likewise."""
-    return gc.OwnedRows.of(table, bipartite=bipartite, directed=directed, **_split(options)[1])
+    return gc.Rows.of(table, kind=word(bipartite, directed), **_counting(options))
+
+
+def word(bipartite, directed):
+    """The kind of rows by two truths."""
+    return "bipartite" if bipartite else "directed" if directed else "undirected"
+
+
+def _counting(options):
+    return {"counting": "edges", **_split(options)[1]}

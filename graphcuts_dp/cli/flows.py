@@ -11,7 +11,6 @@ from graphcuts_dp.cli.console import Report
 from graphcuts_dp.cli.reading import (
     GROUPS_COLUMNS,
     RIGHT_GROUPS,
-    WHOM,
     GroupColumns,
     GroupFile,
     Reading,
@@ -23,11 +22,11 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_contributions import check_bounds
 from graphcuts_dp.estimate.strategy import FlowWorkload
 from graphcuts_dp.files import check_writable_set
-from graphcuts_dp.graph.owned_rows import OwnedRows
+from graphcuts_dp.graph.rows import Rows
 from graphcuts_dp.ledger.opening import Store
-from graphcuts_dp.options import INPUT, OUTPUT, check, option
+from graphcuts_dp.options import INPUT, OUTPUT, PRIVACY, check, option
 from graphcuts_dp.planning.bounds import BoundPlan, plan_bounds
-from graphcuts_dp.privacy.guarantee import Protect, exact_epsilon
+from graphcuts_dp.privacy.guarantee import PROTECTIONS, Protect, exact_epsilon
 from graphcuts_dp.release.contributions import choose_bound, release_contributions
 from graphcuts_dp.release.releases import flows_job
 from graphcuts_dp.results.bundle import KINDS, check_path
@@ -64,7 +63,7 @@ class BoundTable:
         check_bounds(self.bounds)
 
     def report(
-        self, rows: OwnedRows, *, epsilon: float, store: Store | None, seed: int | None
+        self, rows: Rows, *, epsilon: float, store: Store | None, seed: int | None
     ) -> Report:
         """The table, with noise."""
         told = release_contributions(
@@ -92,7 +91,7 @@ class BoundChoice:
         check_bounds(self.bounds)
 
     def report(
-        self, rows: OwnedRows, *, epsilon: float, store: Store | None, seed: int | None
+        self, rows: Rows, *, epsilon: float, store: Store | None, seed: int | None
     ) -> Report:
         """The bound, chosen with noise."""
         found = choose_bound(
@@ -172,8 +171,18 @@ def flows(
     target: str | None = typer.Argument(
         None, metavar="OUT", help="The .csv file to write the table to."
     ),
-    protect: Protect = WHOM,
+    protect: Protect | None = option(
+        None,
+        help="Whom the promise protects; edges of a graph if omitted, or single rows.",
+        of=PROTECTIONS,
+        group=PRIVACY,
+    ),
     delta: float = options.DELTA,
+    by: str | None = option(
+        None,
+        help="Of rows with periods: a table for each day, month, quarter or year; or several of "
+        "these, coarsest first, as year,month. The periods of --periods if omitted.",
+    ),
     workload: FlowWorkload,
     maps: FlowMaps,
     contributions: BoundTable | BoundChoice | None = option(
@@ -209,7 +218,8 @@ def flows(
     have most of the rows: no private table can rule that out. If no owner can have more than a
     known number, say it with --contributions table:most=.
     """
-    protect.per_step(epsilon)
+    if protect is not None:
+        protect.per_step(epsilon)
     store = spending.check()
     if contributions is not None:
         if groups is not None or reading.columns.owner is None or maps != FlowMaps():
@@ -225,7 +235,7 @@ def flows(
     check_path("flows", target, force=force)
     places = maps.read(target, force=force)
     files = GroupFile(groups=groups, groups_columns=groups_columns, right_groups=right_groups)
-    private, _, found = reading.read_private(source, protect, files)
+    private, found = reading.read_private(source, protect, files)
     spending.remind(private, source)
     grouping: Any = found  # never None: the file is named
     if places is not None:
@@ -236,6 +246,7 @@ def flows(
         grouping,
         epsilon=epsilon,
         delta=delta,
+        by=None if by is None else by.split(","),
         workload=workload,
         protect=protect,
     )

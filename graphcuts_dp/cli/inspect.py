@@ -47,7 +47,7 @@ def promise(guarantee: PrivacyGuarantee) -> dict[str, str]:
     if guarantee.epsilon == 0:
         return words | {"Strength": "nothing private was read, so nothing can come out."}
     count, what = _protected(guarantee)
-    bound = {"degree_bound": count} if what == "vertex" else {"steps": count}
+    bound: dict[str, Any] = {"degree_bound": count} if what == "vertex" else {"steps": count}
     told = Protect(kind=what, **bound).explain(epsilon=guarantee.epsilon, delta=guarantee.delta)
     sentences = dict(told.sentences)
     del sentences["Protected"]
@@ -63,17 +63,22 @@ def _strength(text: str, guarantee: PrivacyGuarantee) -> str:
     )
 
 
+_BOUNDED: dict[str, Protected] = {"row": "rows", "owner": "owner", "vertex": "vertex"}
+
+
 def _protected(guarantee: PrivacyGuarantee) -> tuple[int, Protected]:
     """How many, and of what kind."""
-    found = re.fullmatch(r"([\d,]+) (edges?|owner|vertex|person|people)", guarantee.protects)
+    found = re.fullmatch(
+        r"([\d,]+) (edges?|row|owner|vertex|person|people)(?: in one \w+)?", guarantee.protects
+    )
     if found is None:
         raise ValueError("an unknown protection")
     count, what = int(found[1].replace(",", "")), found[2]
-    if what in ("owner", "vertex"):
+    if what in ("row", "owner", "vertex"):
         bound = re.search(r"at most ([\d,]*\d)", guarantee.neighbours)
         if bound is None:
             raise ValueError("a protection without its bound")
-        return int(bound[1].replace(",", "")), "vertex" if what == "vertex" else "owner"
+        return int(bound[1].replace(",", "")), _BOUNDED[what]
     return count, "edges" if what.startswith("edge") else "people"
 
 

@@ -283,6 +283,7 @@ def _ask(
     words += ["--budget" if who == TEAM else "--epsilon", f"{epsilon:g}"]
     words += ["--vertices", str(n)] if n else []
     words += ["--columns", columns] if columns else []
+    words += ["--counting", "edges"] if protect.kind == "owner" else []
     bound = protect.degree_bound or protect.steps
     if protect != Protect():
         words += ["--protect", f"{protect.kind}:{_BOUNDS[protect.kind][0]}={bound}"]

@@ -13,12 +13,12 @@ from graphcuts_dp.errors import GraphCutsError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, kind_of_graph
 from graphcuts_dp.graph.assemble import GivenVertices
 from graphcuts_dp.graph.edge_store import Merge
+from graphcuts_dp.graph.engine import Counting
 from graphcuts_dp.graph.files import FORMATS, describe_reading, ending_of, public_vertices_of
-from graphcuts_dp.graph.owned_rows import (
+from graphcuts_dp.graph.rows import (
     COUNTINGS,
-    Counting,
-    OwnedRows,
     PrivateData,
+    Rows,
     bounded_graph,
     without_rows,
 )
@@ -85,15 +85,27 @@ class Reading:
         help="Weight of an edge that several rows list: their largest, smallest or sum.",
         choices=("max", "min", "sum"),
     )
-    counting: str = _option(
-        "edges",
-        help="With --columns owner=: what counts for a pair of vertices. edges: whether there is a "
-        "row; owners: how many have one; rows; or their weight.",
+    counting: str | None = _option(
+        None,
+        help="Read rows, not a graph, and count for each pair: rows; their weight; edges: whether "
+        "there is a row; or how many owners have one. Rows if an owner or a period is named.",
         choices=COUNTINGS,
     )
     unit: float = _option(
         1.0,
-        help="Of --counting weight: the weight of one step; --protect owner:at-most= counts steps.",
+        help="Of --counting weight: the weight of one unit; --protect owner:at-most= counts units.",
+    )
+    periods: str | None = _option(
+        None,
+        help="Public: the periods of --columns period=, as 2026-01..2026-12 or spring,autumn. "
+        "Rows of others do not count.",
+        metavar="FROM..TO",
+    )
+    data: str | None = _option(
+        None,
+        help="Leave the rows of Parquet files where they lie; this is the name by which a store "
+        "knows them, such as trips-2026.",
+        metavar="NAME",
     )
 
     @property
@@ -132,9 +144,10 @@ class Reading:
         Raises:
             GraphCutsError: as `read_graph`.
         """
-        if self.columns.owner is not None or self.columns.period is not None:
+        if self.rows or self.data is not None:
             raise ParameterError(
-                "--columns owner= and period= are not for this command; it reads graphs"
+                "--counting, --periods, --data and --columns owner= and period= are for rows; "
+                "this command reads graphs"
             )
         with naming("--columns", Columns, path):
             return kind_of_graph(bipartite=self.bipartite, directed=self.directed).read(
@@ -149,43 +162,50 @@ class Reading:
                 tell=tell,
             )
 
-    def read_rows(self, path: str, *, tell: Callable[[str], None] | None = None) -> OwnedRows:
-        """Read rows with owners.
+    @property
+    def rows(self) -> bool:
+        """Whether rows are read, not a graph."""
+        owned = self.columns.owner is not None or self.columns.period is not None
+        return self.counting is not None or owned or self.periods is not None
+
+    def read_rows(self, path: str, *, tell: Callable[[str], None] | None = None) -> Rows:
+        """Read rows.
 
         Raises:
-            GraphCutsError: as `OwnedRows.read`.
+            GraphCutsError: as `Rows.read`.
         """
         given = (self.weight_cap, self.hide_change, self.ignore_weights or None)
         if any(each is not None for each in given) or self.merge != "max":
             raise ParameterError(
-                "--weight-cap, --hide-change, --ignore-weights and --merge are not for rows with "
-                "owners; see --counting"
+                "--weight-cap, --hide-change, --ignore-weights and --merge are not for rows; see "
+                "--counting"
             )
         with naming("--columns", Columns, path):
-            return OwnedRows.read(
+            return Rows.read(
                 path,
                 columns=self.columns,
-                counting=cast(Counting, self.counting),
+                counting=cast(Counting, self.counting or "rows"),
                 unit=self.unit,
                 vertices=self._vertices(),
                 public_vertices_from_file=self.public_vertices_from_file,
-                bipartite=self.bipartite,
-                directed=self.directed,
+                periods=self.periods,
+                kind=self.kind,
+                data=self.data,
                 tell=tell,
             )
 
     def read_data(self, path: str) -> PrivateData:
-        """Read a graph, or rows with owners where a column of these is named.
+        """Read a graph, or rows where the options speak of these.
 
         Raises:
             GraphCutsError: as `read` and `read_rows`.
         """
-        return self.read(path) if self.columns.owner is None else self.read_rows(path)
+        return self.read_rows(path) if self.rows else self.read(path)
 
     def read_private(
-        self, path: str, protect: Protect = EDGE, grouping: "GroupFile | None" = None
-    ) -> tuple[PrivateData, AnyGraph, _Groups]:
-        """Read what will be released, and say how it was read; its graph without edges; its groups.
+        self, path: str, protect: Protect | None = EDGE, grouping: "GroupFile | None" = None
+    ) -> tuple[PrivateData, _Groups]:
+        """Read what will be released, and say how it was read; and its groups.
 
         What is wrong with the groups stands in one line with what is missing of the graph.
 
@@ -194,23 +214,28 @@ class Reading:
             ParameterError: weights whose bound nobody has given; owners that are not to be
                 protected, or the other way round.
         """
+        kind = "" if protect is None else protect.kind
         owner = self.columns.owner is not None
-        if owner is not (protect.kind == "owner"):
+        if owner is not (kind == "owner"):
             raise ParameterError(
                 "--columns owner=COLUMN is for --protect owner:at-most=K"
                 if owner
                 else "--protect owner needs --columns owner=COLUMN, which names whose a row is"
             )
-        if owner:
+        if self.rows:
             rows = self.read_rows(path, tell=note)
-            note(
-                f"Of each owner at most {protect.steps:,} {rows.what} count; how much is left out "
-                "is not told: flows --contributions tells it, for a part of the budget."
-            )
+            if protect is not None and owner:
+                each = " in each period" if protect.per_period else ""
+                note(
+                    f"Of each owner at most {protect.steps:,} {rows.what} count{each}; how much is "
+                    "left out is not told: flows --contributions tells it, for a part of the "
+                    "budget."
+                )
+            if rows.periods is not None:
+                note("Rows of other periods do not count; whether there are any is not told.")
             if rows.counting == "weight":
                 note(f"Weights come out in units of {rows.unit:g}.")
-            groups = None if grouping is None else grouping.read(rows.space)
-            return rows, bounded_graph(without_rows(rows), protect), groups
+            return rows, None if grouping is None else grouping.read(rows.space)
         graph = self.read(path, tell=note)
         groups, missing = None, []
         try:
@@ -236,7 +261,8 @@ class Reading:
             repeats=FORMATS[ending_of(path)].repeats,
         ):
             note(text)
-        return graph, bounded_graph(without_rows(graph), protect), groups
+        bounded_graph(without_rows(graph), protect or EDGE)  # refuses what cannot be promised
+        return graph, groups
 
     def to_dict(self) -> dict[str, Any]:
         """How to read the graph again, from any folder: plain values."""

@@ -17,6 +17,7 @@ from graphcuts_dp.estimate.noisy_matrix import NOISES
 from graphcuts_dp.files import check_writable_set
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.files import check_labels, check_writable_graph, graph_files
+from graphcuts_dp.graph.rows import bounded_graph, without_rows
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.offline.lists import Sensing
 from graphcuts_dp.offline.methods import CONSTRUCTION, Learning, release_iteratively
@@ -120,7 +121,8 @@ def release(
         check_writable_set(files, force=force)
     if reading.counts is not None and not may_be_sparse(mechanism, fit):
         check_size(reading.counts, noise=noise, fit=fit.fit != "none")  # before a long reading
-    private, graph, groups = reading.read_private(source, protect, grouping)
+    private, groups = reading.read_private(source, protect, grouping)
+    graph = bounded_graph(without_rows(private), protect)
     spending.remind(private, source)
     check_labels(target, graph)
     if weights is not None:
@@ -242,7 +244,8 @@ def iteratively(
         if reading.directed:
             raise ParameterError("ratings have two sides; leave out --kind directed")
         reading = replace(reading, kind="bipartite")
-    private, graph, _ = reading.read_private(source, protect)
+    private, _ = reading.read_private(source, protect)
+    graph = bounded_graph(without_rows(private), protect)
     spending.remind(private, source)
     if construction.files == GRAPH:
         check_labels(target, graph)

@@ -12,7 +12,7 @@ from graphcuts_dp.cli.options import Commands, command_first
 from graphcuts_dp.cli.reading import BUDGET, WHOM, GroupFile, Reading, store_named
 from graphcuts_dp.display import Card
 from graphcuts_dp.errors import LedgerError, ParameterError
-from graphcuts_dp.graph.owned_rows import OwnedRows
+from graphcuts_dp.graph.rows import Rows
 from graphcuts_dp.ledger.ledger import Head
 from graphcuts_dp.ledger.opening import Budget, create_ledger
 from graphcuts_dp.options import INPUT, PRIVACY, option
@@ -65,8 +65,8 @@ def start(
     if not place.exists and budget is None:
         raise ParameterError("a new store needs --budget, a cap on all that is spent")
     with serving(place.file):
-        private, *_ = reading.read_private(graph, protect)
-        if isinstance(private, OwnedRows):
+        private, _ = reading.read_private(graph, protect)
+        if isinstance(private, Rows):
             raise ParameterError("the server reads graphs, not rows with owners")
         groups = grouping.read(private.space)
         if not place.exists:

@@ -113,7 +113,7 @@ def start(
             "session ask"
         )
     place = store_named(store, budget, expect_head)
-    private, *_ = reading.read_private(graph, protect)
+    private, _ = reading.read_private(graph, protect)
     terms = named_terms(epsilon, delta, queries, method) | protect.keywords
     terms.pop("rule", None)
     source = {"path": str(Path(graph).resolve()), **reading.to_dict()}

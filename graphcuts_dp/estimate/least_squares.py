@@ -157,7 +157,7 @@ def _cells(codes: IntVector, classes: IntVector | None) -> tuple[IntVector, IntV
 
 @final
 @dataclass(frozen=True, eq=False)
-class Rows:
+class SummedRows:
     """Noisy sums of weights as rows over the types of pairs, and how they were measured.
 
     A column stands for sums that get one number k: the degrees of a cell, or a sum over a block.
@@ -198,7 +198,7 @@ def best_combination(
     Args:
         counts: how many pairs there are of each type, shape (types,).
         query: coefficient of the pairs of each type, shape (types,).
-        patterns: how often each column counts them, see `Rows`; shape (types, columns).
+        patterns: how often each column counts them, see `SummedRows`; shape (types, columns).
         variances: of the columns, > 0.
         entry: variance of a noisy entry, > 0.
 
@@ -216,7 +216,7 @@ def best_combination(
 
 
 def _best(
-    types: PairTypes, rows: Sequence[Rows], distrust: Sequence[float], *, entry: float
+    types: PairTypes, rows: Sequence[SummedRows], distrust: Sequence[float], *, entry: float
 ) -> tuple[FloatVector, FloatVector]:
     """`best_combination` for a cut, the variances of rows taken as so many times as large."""
     trusted = zip(distrust, rows, strict=False)
@@ -336,7 +336,7 @@ class MatrixEstimator:
             found.append(self._combined(types, of_entries, used, factors))
         return found
 
-    def _measured(self, S: BoolVector, T: BoolVector) -> tuple[PairTypes, list[Rows]]:
+    def _measured(self, S: BoolVector, T: BoolVector) -> tuple[PairTypes, list[SummedRows]]:
         """The types of pairs of a cut, and what degrees and then other sums say of them."""
         classes = group_classes(self._groups[0].map, S, T) if self._groups else None
         types = PairTypes.of(S, T, self.noisy.blocks.layout, classes)
@@ -363,7 +363,7 @@ class MatrixEstimator:
         self,
         types: PairTypes,
         of_entries: float,
-        rows: Sequence[Rows],
+        rows: Sequence[SummedRows],
         distrust: Sequence[float],
     ) -> Estimate:
         """The combination of least variance, those of rows taken as so many times as large.
@@ -392,14 +392,14 @@ class MatrixEstimator:
 
     def rows_for(
         self, measured: Measurement[Any], types: PairTypes, classes: _Sides | None
-    ) -> Rows:
+    ) -> SummedRows:
         """What a measurement says of the pairs of a cut."""
         if isinstance(measured.map, CellSums) and classes is not None:
             return self._rows_of_groups(types, classes)
         if isinstance(measured.map, Degrees):
             sums, size = np.concatenate(measured.steps), len(types.sizes)
             entries = np.concatenate(self._vertex_sums)
-            return Rows(
+            return SummedRows(
                 patterns=types.ends,
                 values=np.asarray(measured.unit * np.bincount(types.cell, sums, size)),
                 entries=np.bincount(types.cell, entries, size).astype(np.float64),
@@ -409,7 +409,7 @@ class MatrixEstimator:
             )
         twice = 2 if self.noisy.symmetric else 1  # the total counts each pair so often
         step = measured.unit / twice
-        return Rows(
+        return SummedRows(
             patterns=np.ones((len(types.counts), 1)),
             values=np.array([measured.total / twice]),
             entries=np.array([math.fsum(self._vertex_sums[0]) / twice]),
@@ -418,7 +418,7 @@ class MatrixEstimator:
             step=step,
         )
 
-    def _rows_of_groups(self, types: PairTypes, classes: _Sides) -> Rows:
+    def _rows_of_groups(self, types: PairTypes, classes: _Sides) -> SummedRows:
         """The sums between every two classes of groups; several looks in their best mean."""
         looks, first = self._groups, self._groups[0].map
         laws = [look.law for look in looks]
@@ -433,7 +433,7 @@ class MatrixEstimator:
         blocks, block = np.unique(ends, axis=1, return_inverse=True)
         block = block.ravel()
         joined = np.sort([of_cells[types.first], of_cells[types.second]], axis=0)
-        return Rows(
+        return SummedRows(
             patterns=(joined[:, :, None] == blocks[:, None, :]).all(axis=0).astype(np.float64),
             values=np.asarray(
                 sum(

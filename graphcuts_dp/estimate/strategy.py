@@ -45,7 +45,8 @@ class FlowWorkload:
             counts alike), "all cells" (every cell of every level counts alike, so that the finest
             level counts most), "totals" (the grand total), or the name of a level.
         noise: "laplace", "gaussian" (which needs a delta), or "auto" for the less expected error.
-        whole: count weights in whole numbers, rounded down; else in small steps.
+        whole: count weights in whole numbers, rounded down; else in small steps. Of owners with
+            more rows than count: keep so many whole ones; else each row counts for a share of one.
         expected_cell: about what a cell of the finest level holds, a public guess: a release whose
             noise is above it is refused, before anything is paid. None: one of a graph without
             weights is refused where most of these cells cannot hold as many edges as the noise; 0
@@ -66,7 +67,7 @@ class FlowWorkload:
         help='What should be accurate: "all levels", "all cells", totals, or one level by name.',
     )
     noise: str = option("auto", help="Distribution of the noise.", choices=NOISES)
-    whole: bool = option(False, help="Round weights down to whole numbers.")
+    whole: bool = option(False, help="Round weights down to whole numbers; keep whole rows.")
     expected_cell: float | None = option(
         None,
         help="About what a cell of the finest level holds, a public guess: refuse the release where"

@@ -210,7 +210,7 @@ class _Kind(EdgeStore):
         """What the caller says, and which kind of graph this class is."""
         columns = given["columns"]
         if columns.owner is not None or columns.period is not None:
-            raise ParameterError("owner= and period= are for rows: read them with OwnedRows.read")
+            raise ParameterError("owner= and period= are for rows: read them with Rows.read")
         public = public_vertices_of(vertices, cls._sides)
         return Options(vertices=public, bipartite=cls._sides, directed=cls._directed, **given)
 

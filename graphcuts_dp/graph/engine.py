@@ -70,6 +70,9 @@ class Shape:
             and their digits are one label.
         periods: the labels of periods, such as "2026-01" by month; rows of others do not count.
         skip_bad: whether rows that cannot be used are left out; else `check_rows` refuses them.
+        mark: of integers that follow from the owner's name alone, where the column of owners has
+            numbers that depend on other owners: rows are chosen by it.
+        per_period: whether an owner in each period is bounded as one of its own.
     """
 
     counting: Counting
@@ -85,11 +88,19 @@ class Shape:
     labels: tuple[Sequence[Label], Sequence[Label]]
     periods: tuple[str, ...] | None = None
     skip_bad: bool = False
+    mark: str | None = None
+    per_period: bool = False
 
     @property
     def one_set(self) -> bool:
         """Whether both ends are of one set."""
         return self.labels[0] is self.labels[1]
+
+    @property
+    def bounded(self) -> tuple[str, ...]:
+        """The columns that tell who is bounded, as the rows are read."""
+        mark = () if self.mark is None else ("mark",)
+        return ("owner", *mark, *(("period",) if self.per_period else ()))
 
 
 @final
@@ -109,8 +120,28 @@ class Cells:
     period: IntVector
     steps: IntVector
 
+    @classmethod
+    def none(cls) -> Self:
+        """The cells of no row."""
+        return cls(*(np.zeros(0, dtype=np.int64) for _ in range(4)))
+
     def __repr__(self) -> str:
         return "Cells(private)"
+
+
+def is_lazy(table: Any) -> bool:
+    """Whether a table is one that is not computed yet, and stays where it is."""
+    return isinstance(nw.from_native(table, pass_through=True), nw.LazyFrame)
+
+
+def check_columns(table: Any, shape: Shape) -> None:
+    """Refuse a table without the columns, or with other types. Reads no row.
+
+    Raises:
+        GraphError: as `check_rows`.
+    """
+    with _failing_in_a_line():
+        _read(table, shape)
 
 
 def check_rows(table: Any, shape: Shape) -> None:
@@ -164,19 +195,21 @@ def cells(table: Any, shape: Shape) -> Cells:
         return _coded(found, shape, STEPS)
 
 
-def scaled_cells(table: Any, shape: Shape, *, at_most: int) -> Cells:
+def scaled_cells(table: Any, shape: Shape, *, at_most: int, whole: bool = False) -> Cells:
     """What is in each cell, when everybody's cells are scaled down to a sum of at most C. Private.
 
     Let c_i >= 0 be what an owner has in cell i (a period and a pair): rows, 1 for
     `counting="owners"`, or steps of weight, in which each row counts at most C units; T their sum,
     and B the bound: C rows or pairs, or 1024 C steps. An owner with T <= B adds c_i to each cell,
-    another one floor(1024 C c_i / T) steps.
+    another one floor(1024 C c_i / T) steps; or whole rows and units, rounded down for each owner.
 
     Sensitivity: one owner changes all cells of all periods together by at most 1024 C steps in L1.
     Proof: every owner's vector is a function of that owner's rows, C and public constants alone,
     and the cells are the sum of these vectors. So without one owner the cells are less by exactly
     that owner's vector, whose entries are >= 0. If T <= B its sum is T, which is at most 1024 C
     steps. If T > B it is the sum of floor(1024 C c_i / T) <= 1024 C (sum of c_i) / T = 1024 C.
+    Rounding an owner's entries down to whole units makes their sum only less. With
+    `shape.per_period` all this is said of the cells of each period.
     Replacing an owner changes at most twice that.
     64-bit integers are exact: c_i is taken as at most 2^61 / (1024 C), which makes the sum only
     less; T < 2^62 as long as there are less than 2^32 rows; and the quotient is found in floats
@@ -186,6 +219,7 @@ def scaled_cells(table: Any, shape: Shape, *, at_most: int) -> Cells:
         table: rows with owners.
         shape: how rows become cells.
         at_most: C, in 1..2^20.
+        whole: whether what an owner adds to a cell is rounded down to whole units.
 
     Raises:
         ParameterError: another bound, no owners, or `counting="edges"`, which cannot be scaled.
@@ -201,6 +235,12 @@ def scaled_cells(table: Any, shape: Shape, *, at_most: int) -> Cells:
         bound = at_most * STEPS
         amount = _least(nw.col("amount"), nw.lit(2**61 // bound))
         scaled = heavy.with_columns(_quotient(amount * bound, nw.col("total")).alias("amount"))
+        if whole:
+            light = _summed(light, *_who_and_where(shape))
+            light, scaled = (
+                each.with_columns((nw.col("amount") // STEPS * STEPS).alias("amount"))
+                for each in (light, scaled)
+            )
         return _bounded(light, scaled, shape, at_most)
 
 
@@ -235,12 +275,14 @@ def kept_cells(table: Any, shape: Shape, *, at_most: int) -> Cells:
                 "a relation of duckdb"
             )
         light, heavy = _split(table, shape, at_most)
-        keys = ", ".join(_keys(shape))
+        keys, who = ", ".join(_keys(shape)), ", ".join(shape.bounded)
+        named = "owner" if shape.mark is None else "mark"
         filled = heavy.to_native().query(
             "heavy",
-            f"""select owner, {keys}, least(amount, {int(at_most)} - before) as amount
+            f"""select {", ".join(_who_and_where(shape))},
+                least(amount, {int(at_most)} - before) as amount
             from (select *, coalesce(sum(amount) over (
-                partition by owner order by hash(owner, {keys}), {keys}
+                partition by {who} order by hash({named}, {keys}), {keys}
                 rows between unbounded preceding and 1 preceding), 0) as before from heavy)
             where before < {int(at_most)}""",  # noqa: S608  # public numbers and our own names
         )
@@ -278,7 +320,7 @@ def contributions(table: Any, shape: Shape) -> IntVector:
         GraphError: as `check_rows`.
     """
     with _failing_in_a_line():
-        totals = _totals(_parts(table, shape, MOST)).select("total")
+        totals = _totals(_parts(table, shape, MOST), shape.bounded).select("total")
         found = np.sort(_collected(totals)["total"].astype(np.int64))
     found = found[found > 0]
     return -(-found // STEPS) if shape.counting == "weight" else found
@@ -422,6 +464,8 @@ def _read(table: Any, shape: Shape) -> tuple[nw.LazyFrame[Any], _Reading]:
         unknown.append(~absent & ~_known(keys[key], side, integers))
     bad["an end is missing"] = reduce(or_, missing)
     bad["an end is no vertex (name all of them in vertices=)"] = reduce(or_, unknown)
+    if shape.mark is not None:
+        keys["mark"] = nw.col(shape.mark)
     if shape.owner is not None:
         bad["the owner is missing"], keys["owner"] = _owner(shape.owner, schema[shape.owner])
     if shape.period is not None:
@@ -586,14 +630,19 @@ def _parts(table: Any, shape: Shape, most_units: int) -> nw.LazyFrame[Any]:
         raise ParameterError("bounding owners needs the column of owners; name it by owner=")
     rows = _rows(table, shape, most_units)
     if shape.counting in ("edges", "owners"):
-        rows = rows.group_by("owner", *_keys(shape)).agg(nw.len().alias("copies")).drop("copies")
+        rows = rows.group_by(*_who_and_where(shape)).agg(nw.len().alias("copies")).drop("copies")
     if shape.counting != "weight":
         rows = rows.with_columns(nw.lit(1, nw.Int64).alias("amount"))
     return rows
 
 
-def _totals(parts: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
-    return _summed(parts, "owner").rename({"amount": "total"})
+def _who_and_where(shape: Shape) -> tuple[str, ...]:
+    """The columns of an owner's cells, each once."""
+    return tuple(dict.fromkeys((*shape.bounded, *_keys(shape))))
+
+
+def _totals(parts: nw.LazyFrame[Any], who: Sequence[str]) -> nw.LazyFrame[Any]:
+    return _summed(parts, *who).rename({"amount": "total"})
 
 
 def _summed(parts: nw.LazyFrame[Any], *keys: str) -> nw.LazyFrame[Any]:
@@ -606,10 +655,11 @@ def _split(table: Any, shape: Shape, at_most: int) -> tuple[nw.LazyFrame[Any], n
     """Parts of owners within the bound, and merged ones of others, with the owner's total."""
     parts = _parts(table, shape, at_most)
     bound = at_most * STEPS if shape.counting == "weight" else at_most
-    above = _totals(parts).filter(nw.col("total") > bound)
-    light = parts.join(above, on="owner", how="anti")
-    heavy = parts.join(above, on="owner", how="inner")
-    heavy = _summed(heavy, "owner", "total", *_keys(shape))  # an owner has one total
+    who = list(shape.bounded)
+    above = _totals(parts, who).filter(nw.col("total") > bound)
+    light = parts.join(above, on=who, how="anti")
+    heavy = parts.join(above, on=who, how="inner")
+    heavy = _summed(heavy, "total", *_who_and_where(shape))  # an owner has one total
     if shape.counting != "weight":
         light = light.with_columns((nw.col("amount") * STEPS).alias("amount"))
     return light, heavy
@@ -635,9 +685,9 @@ def _bounded(
     owner is asked for, and must be within the bound.
     """
     keys = _keys(shape)
-    columns = ("owner", *keys, "amount")
+    columns = (*_who_and_where(shape), "amount")
     parts = nw.concat([light.select(*columns), heavy.select(*columns)], how="vertical")
-    above = _summed(parts, "owner").filter(nw.col("amount") > at_most * STEPS)
+    above = _summed(parts, *shape.bounded).filter(nw.col("amount") > at_most * STEPS)
     if _collected(above.select(nw.len().alias("count")))["count"][0]:
         raise GraphError(
             "the engine returned an owner above the bound, which is a fault of the engine: use "

@@ -73,11 +73,11 @@ def rows_of(source: Any, options: Options) -> RawEdges:
     """The rows of a table.
 
     Raises:
-        GraphError: as `OwnedRows.of`.
+        GraphError: as `Rows.of`.
     """
     frame = frame_of(source)
     if frame is None:
-        raise GraphError("rows with owners come from a table, such as one of pandas or polars")
+        raise GraphError("rows come from a table, such as one of pandas or polars")
     return _of_frame(frame, options)
 
 

@@ -18,7 +18,7 @@ Data are recognised by any of these digests that two readings have in common:
   owners, for graphs made of them, and for arcs. With weights, also those that weigh something.
 - entries: of a graph, its pairs and weights as read.
 - rows, weighed rows: of rows with owners, (owner, pair), and (owner, pair, weight) where weights
-  were read.
+  were read; of rows without owners (pair), and (pair, weight), under names of their own.
 
 Rows that stay in an engine have no such digest: one that is the same in every engine would need
 each row here, in integers of 61 bits. They are known by a name that their user gives, which says
@@ -39,7 +39,7 @@ from graphcuts_dp.arrays import FloatArray, IntegerVector, IntVector
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.edge_store import sorted_distinct
-from graphcuts_dp.graph.owned_rows import OwnedRows
+from graphcuts_dp.graph.rows import Rows
 from graphcuts_dp.pairs.vertices import Label, Space, VertexSet, sets_in
 
 Identity = dict[str, str]
@@ -47,6 +47,7 @@ Edges = tuple[IntegerVector, IntegerVector, FloatArray]
 _Words = npt.NDArray[np.uint64]
 
 ENTRIES = "entries"
+WITHOUT_OWNERS = " without owners"  # ends the name of the digest of such rows
 NAME = "name"
 _LONGEST_NAME = 100
 _PRIME = 2**61 - 1
@@ -86,25 +87,28 @@ def identity_of_edges(
     return found
 
 
-def identity_of_rows(rows: OwnedRows, key: bytes) -> Identity:
-    """Digests of rows with owners: of all rows, whatever is counted and bounded."""
+def identity_of_rows(rows: Rows, key: bytes) -> Identity:
+    """Digests of rows: of all of them, whatever is counted and bounded."""
+    held = rows.held
+    assert held is not None  # noqa: S101  # others are known by name
     numbers, tags = _joined(rows.space, key)
-    first, second = numbers[0][rows.pairs >> 31], numbers[1][rows.pairs & (2**31 - 1)]
+    first, second = numbers[0][held.ends[0]], numbers[1][held.ends[1]]
     keys = _pair_keys(first, second)
     found = {"pairs": _pairs(key, [keys], tags)}
     if isinstance(rows.space, VertexSet):
         first, second = _in_order(first, second, tags)
-    owner = (rows.marks % _P)[rows.owners]
-    whose = _Product(key, "rows")
-    whose.take(owner, tags[first], tags[second])
-    found["rows"] = whose.digest()
-    if rows.weights is not None:
-        some = rows.weights > 0
+    whose = () if held.owners is None else ((held.marks % _P)[held.owners],)
+    kind = "" if whose else WITHOUT_OWNERS
+    listed = _Product(key, f"rows{kind}")
+    listed.take(*whose, tags[first], tags[second])
+    found[listed.name] = listed.digest()
+    if held.weights is not None:
+        some = held.weights > 0
         if not some.all():
             found["positive"] = _pairs(key, [keys[some]], tags)
-        weighed = _Product(key, "weighed rows")
-        weighed.take(owner, tags[first], tags[second], *_float_words(rows.weights))
-        found["weighed rows"] = weighed.digest()
+        weighed = _Product(key, f"weighed rows{kind}")
+        weighed.take(*whose, tags[first], tags[second], *_float_words(held.weights))
+        found[weighed.name] = weighed.digest()
     return found
 
 
@@ -201,7 +205,7 @@ class _Product:
     """
 
     def __init__(self, key: bytes, name: str) -> None:
-        self._key, self._name = key, name
+        self._key, self.name = key, name
         self._found = [np.ones(_BLOCK, dtype=np.uint64) for _ in range(_LANES)]
 
     def take(self, *words: _Words) -> None:
@@ -222,10 +226,10 @@ class _Product:
         """The digest of all that was taken."""
         numbers = [_product(found) for found in self._found]
         text = "".join(f"{number:016x}" for number in numbers)
-        return hmac.new(self._key, f"{self._name}={text}".encode(), hashlib.sha256).hexdigest()
+        return hmac.new(self._key, f"{self.name}={text}".encode(), hashlib.sha256).hexdigest()
 
     def _scale(self, lane: int, place: int) -> np.uint64:
-        data = f"{self._name}/{lane}/{place}".encode()
+        data = f"{self.name}/{lane}/{place}".encode()
         digest = hmac.new(self._key, data, hashlib.sha256).digest()
         return np.uint64(int.from_bytes(digest[:16], "big") % _PRIME)
 

@@ -9,17 +9,19 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any, final
 
 from graphcuts_dp._version import __version__
 from graphcuts_dp.errors import LedgerError, ParameterError
 from graphcuts_dp.files import PathLike
-from graphcuts_dp.graph.owned_rows import OwnedRows, PrivateData
+from graphcuts_dp.graph.rows import PrivateData, Rows
 from graphcuts_dp.ledger.file import APPLICATION
 from graphcuts_dp.ledger.identity import (
     ENTRIES,
     NAME,
+    WITHOUT_OWNERS,
     Identity,
     check_name,
     identity_of_edges,
@@ -161,11 +163,14 @@ class Subject:
 
     @classmethod
     def of(cls, data: "PrivateData | Subject") -> "Subject":
-        """A graph, or rows with owners, as the subject of a ledger."""
+        """A graph, or rows, as the subject of a ledger."""
         if isinstance(data, Subject):
             return data
-        if isinstance(data, OwnedRows):
-            return cls(data_schema(data), partial(identity_of_rows, data))
+        if isinstance(data, Rows):
+            schema = data_schema(data)
+            if data.held is None:
+                return cls.named(schema, data.data)
+            return cls(schema, partial(identity_of_rows, data))
         edges = data.rows, data.columns, data.weights
         return cls(data_schema(data), partial(identity_of_edges, data, lambda: [edges]))
 
@@ -200,8 +205,9 @@ def data_schema(data: PrivateData) -> dict[str, Any]:
         "weighted": data.weighted,
         "directed": isinstance(data.space, Arcs),
     }
-    if isinstance(data, OwnedRows):
-        own = {"kind": "rows with owners", "counting": data.counting, "unit": data.unit}
+    if isinstance(data, Rows):
+        own: dict[str, Any] = {"kind": "rows", "counting": data.counting, "unit": data.unit}
+        own["period"] = data.period_column
         return schema | own
     cap = data.weight_cap
     finite = None if cap is None or math.isinf(cap) else cap
@@ -342,7 +348,8 @@ def _not_known(kept: Identity, given: Identity) -> str:
 def _unchanged(header: dict[str, Any], schema: dict[str, Any], given: Identity) -> bool:
     """Whether all digests that follow from both readings are the same."""
     before, kept = header["subject"], header["data"]
-    names = ["rows", "weighed rows"]
+    kinds = product(("rows", "weighed rows"), ("", WITHOUT_OWNERS))
+    names = [f"{rows}{whose}" for rows, whose in kinds]
     if all(before.get(name) == schema.get(name) for name in ("kind", "weighted", "weight_cap")):
         names.append(ENTRIES)
     return all(kept[name] == given[name] for name in names if name in kept and name in given)

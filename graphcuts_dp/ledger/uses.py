@@ -48,7 +48,7 @@ from typing import Any, final
 from graphcuts_dp._version import __version__
 from graphcuts_dp.errors import BudgetError, LedgerError, ParameterError
 from graphcuts_dp.files import PathLike
-from graphcuts_dp.graph.owned_rows import PrivateData
+from graphcuts_dp.graph.rows import PrivateData
 from graphcuts_dp.ledger.ledger import Kind, Ledger, from_plain, intact, plain
 from graphcuts_dp.ledger.opening import (
     Budget,

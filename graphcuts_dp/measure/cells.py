@@ -12,13 +12,14 @@ import numpy as np
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.estimate.measurement import CellSums, Measurement, Reach, cell_changes
-from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.engine import STEPS
 from graphcuts_dp.graph.grid import BoundedEdges, Grid, doubled_sums, ends_of, vertices_of
-from graphcuts_dp.graph.owned_rows import PrivateData
+from graphcuts_dp.graph.rows import PairCounts, PrivateData, Rows
 from graphcuts_dp.measure.statistics import draw
 from graphcuts_dp.pairs.cells import CellTree
 from graphcuts_dp.pairs.groups import Groups
-from graphcuts_dp.pairs.vertices import vertex_sets
+from graphcuts_dp.pairs.vertices import VertexSet, vertex_sets
 from graphcuts_dp.privacy.distributions import ValueNoise
 from graphcuts_dp.privacy.guarantee import EDGE, Protect
 from graphcuts_dp.privacy.level_noise import Change, LevelNoise
@@ -132,16 +133,31 @@ def sides_of_groups(graph: PrivateData, groups: Groups | tuple[Groups, Groups]) 
     return given[0], given[1]
 
 
-def cell_tree(graph: AnyGraph, sides: Sides) -> CellTree:
-    """The public cells of a table of a graph of this kind.
+def cell_tree(data: PrivateData, sides: Sides, by: str | Sequence[str] | None = None) -> CellTree:
+    """The public cells of a table of a graph, or of rows, of this kind. Reads the schema only.
+
+    Args:
+        data: a graph, or rows.
+        sides: public groups of its rows and columns.
+        by: levels of the periods of rows; None for the periods that were declared.
 
     Raises:
         GraphError: groups that have no table; see `CellTree`.
+        ParameterError: levels of periods, and there are none.
     """
-    left, right = vertex_sets(graph.space)
-    if left is right:
-        return CellTree(sides[0].tree, directed=not isinstance(graph, Graph))
-    return CellTree(sides[0].tree, sides[1].tree)
+    left, right = vertex_sets(data.space)
+    one_set, loops, periods = left is right, isinstance(data, Rows), None
+    if isinstance(data, Rows) and data.periods is not None:
+        periods = data.periods.tree(by)
+    elif by is not None:
+        raise ParameterError("by= is for rows with periods: read them with Rows.read, periods=")
+    return CellTree(
+        sides[0].tree,
+        None if one_set else sides[1].tree,
+        directed=one_set and not isinstance(data.space, VertexSet),
+        loops=one_set and loops,
+        periods=periods,
+    )
 
 
 def grid_of_cells(
@@ -209,8 +225,13 @@ def changes_on(
     )
 
 
+def grid_of_rows(*, whole: bool) -> Grid:
+    """The steps that rows are counted in: whole ones, or parts of a row or unit of weight."""
+    return Grid(cap=None) if whole else Grid(1 / STEPS, STEPS, None)
+
+
 def measure_cells(
-    graph: AnyGraph,
+    graph: AnyGraph | PairCounts,
     sides: Sides,
     cells: CellTree,
     *,
@@ -225,7 +246,7 @@ def measure_cells(
     """The weight in each cell of some places, each with its own noise.
 
     Args:
-        graph: the private graph.
+        graph: the private graph, or what pairs count in rows.
         sides: public groups of its rows and columns.
         cells: the public cells, as `cell_tree` makes them.
         places: those to measure, ascending.
@@ -247,6 +268,9 @@ def measure_cells(
     each place one sum changes, by at most s, and places with independent noise compose. Which
     cells are left out is known from the sizes of the groups. Source: DR14 Theorem 3.16; Canonne,
     Kamath, Steinke 2020, Theorem 4.
+    What rows count changes by at most k s steps over all pairs and periods together, see
+    `Rows.cells`, where a pair in a period lies in one cell of each place, too: so the cells of a
+    place change by at most k s together, and their squares by at most (k s)^2.
     Side channel: adding up takes time proportional to the number of edges.
     """
     sums = sums_of_cells(graph, sides, cells, grid)
@@ -257,6 +281,7 @@ def measure_cells(
         weight_cap=graph.weight_cap,
         weighted=graph.weighted,
         whole=whole or not graph.weighted,
+        rounding="none" if isinstance(graph, PairCounts) else "pairs",
         degree_bound=protection.degree_bound,
     )
     counts = [np.minimum(sums[place], _LARGEST_SUM) for place in places]
@@ -264,11 +289,15 @@ def measure_cells(
     return draw("flows", kind, counts, own, unit=grid.unit, noise=noise, source=source)
 
 
-def sums_of_cells(graph: AnyGraph, sides: Sides, cells: CellTree, grid: Grid) -> list[IntVector]:
+def sums_of_cells(
+    graph: AnyGraph | PairCounts, sides: Sides, cells: CellTree, grid: Grid
+) -> list[IntVector]:
     """Weight of each cell of each place in steps, at most 2^62. Private.
 
     Of a bounded grid each cell of the finest level is bounded, and others are sums of these.
     """
+    if isinstance(graph, PairCounts):
+        return _sums_of_rows(graph, sides, cells)
     place = cells.depth - 1
     if grid.bounded is not None:
         sums = [bounded_cells(graph, sides, cells, grid)]
@@ -297,6 +326,19 @@ def sums_of_cells(graph: AnyGraph, sides: Sides, cells: CellTree, grid: Grid) ->
         high, low = cells.sums(at, high), cells.sums(at, low)
         found.insert(0, _joined(high, low))
     return found
+
+
+def _sums_of_rows(counts: PairCounts, sides: Sides, cells: CellTree) -> list[IntVector]:
+    """The same of what pairs count in rows, which is below 2^53 steps altogether."""
+    place, (left, right) = cells.depth - 1, (side.codes() for side in sides)
+    found = counts.found
+    period = None if cells.periods is None else found.period
+    where = cells.locate(place, left[found.first], right[found.second], period)
+    sums = [np.zeros(cells.size(place), dtype=np.int64)]
+    np.add.at(sums[0], where, found.steps // counts.step)
+    for at in range(place, 0, -1):
+        sums.insert(0, cells.sums(at, sums[0]))
+    return sums
 
 
 def _joined(high: IntVector, low: IntVector) -> IntVector:

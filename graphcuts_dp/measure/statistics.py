@@ -39,7 +39,7 @@ from graphcuts_dp.estimate.measurement import (
 )
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
 from graphcuts_dp.graph.grid import Grid, checked_bound, most_degree
-from graphcuts_dp.graph.owned_rows import OwnedRows
+from graphcuts_dp.graph.rows import Rows
 from graphcuts_dp.privacy.composition import Cost, rounded_up
 from graphcuts_dp.privacy.distributions import LaplaceNoise, NoiseDistribution, ValueNoise
 from graphcuts_dp.privacy.level_noise import Change, LevelNoise
@@ -407,7 +407,7 @@ def buy_nuclear_norm(
 
 
 def measure_contributions(
-    rows: OwnedRows, bounds: tuple[int, ...], *, rate: Fraction, source: EntropySource
+    rows: Rows, bounds: tuple[int, ...], *, rate: Fraction, source: EntropySource
 ) -> IntVector:
     """How many owners have a number of pairs, rows or units in each of some classes, with noise.
 
@@ -428,7 +428,7 @@ def measure_contributions(
 
 
 def choose_by_share(
-    rows: OwnedRows,
+    rows: Rows,
     bounds: tuple[int, ...],
     *,
     share: Fraction,
@@ -465,7 +465,7 @@ def share_sensitivity(share: Fraction) -> int:
     return max(share.numerator, share.denominator - share.numerator)
 
 
-def class_counts(rows: OwnedRows, bounds: tuple[int, ...]) -> IntVector:
+def class_counts(rows: Rows, bounds: tuple[int, ...]) -> IntVector:
     """True numbers of owners in each class, shape (bounds + 1,). Private."""
     places = np.searchsorted(np.array(bounds), rows.contributions(), side="left")
     return np.bincount(places, minlength=len(bounds) + 1).astype(np.int64)

@@ -14,7 +14,7 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.owned_rows import PrivateData
+from graphcuts_dp.graph.rows import PrivateData
 from graphcuts_dp.learn.base import Rule
 from graphcuts_dp.learn.learners import (
     CONSTRUCTIONS,

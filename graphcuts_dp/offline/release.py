@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Self, cast, final
 
 import numpy as np
@@ -19,7 +19,7 @@ from graphcuts_dp.estimate.answers import AnswerList, CutAnswer, check_confidenc
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.owned_rows import PrivateData, paired_graph, without_rows
+from graphcuts_dp.graph.rows import PrivateData, bounded_graph, paired_graph, without_rows
 from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.learn.learners import MOST_DENSE_VERTICES
 from graphcuts_dp.offline.query_lists import CutList, QuestionList, as_list
@@ -752,7 +752,7 @@ class Task:
         return Job(
             kind=kind,
             public=self.data,
-            protect=self.protect,
+            bound=partial(bounded_graph, protection=self.protect),
             parameters=parameters,
             cost=cost,
             guarantee=guarantee,

@@ -202,8 +202,8 @@ def _table(
             raise FileFormatError(  # quotes no column: the file may be another one, and private
                 "pass columns=, the columns of the groups from the coarsest level to the finest"
             )
-    if len({key, *places}) != len(places) + 1:
-        raise FileFormatError("vertex= and columns= name different columns, at least one group")
+    if not places or len(set(places)) != len(places):
+        raise FileFormatError("columns= names different columns, at least one")
     held: list[list[str | None]] = [[None] * len(vertices) for _ in places]
     seen = [False] * len(vertices)
     for line, cells in rows:

@@ -5,8 +5,11 @@ Every mechanism here has a proven cost for one step: one pair of vertices (of di
 person's place) changes as `hidden_change` says. Whoever is to be hidden changes more than that:
 
 - *k edges*: neighbours are the ends of a path of at most k + 1 graphs, each a step from the last.
-- *An owner* of rows of a file, of which at most k count: adding or removing all of them is k
-  steps, since the graph is made of each owner's own rows, bounded one owner at a time.
+- *A row* of a table, which counts for at most k: adding or removing it is k steps.
+- *An owner* of rows of a table, of which at most k count: adding or removing all of them is k
+  steps, since what is counted is made of each owner's own rows, bounded one owner at a time. The
+  bound is on all of an owner's rows, or on those of each period: then what is protected is the
+  owner in any one period, and losses in several periods add up.
 - *A vertex*: all its edges change. No number of steps bounds that; mechanisms for it answer with
   bounded cuts, whose change is bounded by `degree_bound`.
 
@@ -184,6 +187,18 @@ def words_for(kind: str, k: int) -> dict[str, str]:
             "were.",
             "People": "two owners together have twice epsilon; an owner whose rows are replaced by "
             "others has twice epsilon too, since that is a removal and an addition.",
+        }
+    if kind == "rows":
+        return {
+            "Protected": "any one row of the table: whether it is there, and what it says.",
+            "The attacker": "sees everything that is released and may know every other row.",
+            "Not hidden": "who is a vertex, public groups, periods, bounds and all parameters; and "
+            "that somebody is in the table who has many rows.",
+            "The bound": f"a row counts for at most {k:,}; what its weight has above that is left "
+            "out.",
+            "People": "a person with 20 rows is protected for each of them; of all 20 the promise "
+            "holds with 20 times epsilon. Name the owner of each row, and choose --protect owner, "
+            "if a person shall be hidden.",
         }
     if kind == "vertex":
         return {
@@ -424,12 +439,19 @@ def promise_text(guarantee: PrivacyGuarantee) -> str:
     return f"epsilon = {guarantee.epsilon:g}{delta}{mark}"
 
 
-Protected = Literal["edges", "owner", "vertex", "people"]
+Protected = Literal["edges", "rows", "owner", "vertex", "people"]
 _LARGEST_BOUND = 10**9
 _Together = Annotated[int, Option(help="How many edges change together.", group=PRIVACY)]
 _OfAnOwner = Annotated[
     int | None,
     Option(help="How many pairs, rows or units of weight of an owner count.", group=PRIVACY),
+]
+_PerPeriod = Annotated[
+    bool,
+    Option(help="Whether that is the bound of each period, not of all together.", group=PRIVACY),
+]
+_OfARow = Annotated[
+    int, Option(help="How many units of weight of a row count; 1 row is 1.", group=PRIVACY)
 ]
 _OfAVertex = Annotated[
     int | None,
@@ -451,14 +473,18 @@ def _whole(name: str, given: int | None, missing: str, *, most: float = _LARGEST
 class Protect:
     """Whom a promise protects.
 
-    `Protect.edges(3)`, `Protect.owner(at_most=50)` and `Protect.vertex(degree_bound=20)` make one,
-    which every `protect=` takes; or a string, such as "edges" or "owner:at-most=50".
+    `Protect.edges(3)`, `Protect.rows()`, `Protect.owner(at_most=50)` and
+    `Protect.vertex(degree_bound=20)` make one, which every `protect=` takes; or a string, such as
+    "edges" or "owner:at-most=50".
 
     Attributes:
-        kind: "edges", "owner" or "vertex"; of distances "people", each of whom is in one place.
+        kind: "edges", "rows", "owner" or "vertex"; of distances "people", each of whom is in one
+            place.
         steps: k >= 1: how many steps lie between neighbours; 1 for a vertex, whose mechanisms
             bound the change of all its edges as one step.
         degree_bound: of a vertex: D, public.
+        per_period: of an owner: whether the bound is one for each period of the rows, and what is
+            protected is an owner in any one period.
 
     Raises:
         ParameterError: another kind, no number of steps, or a degree bound of somebody else.
@@ -475,10 +501,11 @@ class Protect:
     kind: Protected = "edges"
     steps: int = 1
     degree_bound: int | None = None
+    per_period: bool = False
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Protected):
-            names = ", ".join(map(repr, get_args(Protected)[:3]))
+            names = ", ".join(map(repr, PROTECTIONS))
             raise ParameterError(f"unknown protect={self.kind!r:.60}; choose one of {names}")
         if self.kind != "vertex" and self.degree_bound is not None:
             raise ParameterError("degree_bound is for protect='vertex'")
@@ -496,14 +523,24 @@ class Protect:
         return cls(steps=_whole("at_most", at_most, ""))
 
     @classmethod
-    def owner(cls, *, at_most: _OfAnOwner = None) -> Self:
+    def rows(cls, at_most: _OfARow = 1) -> Self:
+        """A row of a table, which counts for at most so many units of weight, or once.
+
+        Raises:
+            ParameterError: no whole number from 1 on.
+        """
+        return cls(kind="rows", steps=_whole("at_most", at_most, ""))
+
+    @classmethod
+    def owner(cls, *, at_most: _OfAnOwner = None, per_period: _PerPeriod = False) -> Self:
         """An owner of rows, of whose pairs, rows or units so many count.
 
         Raises:
             ParameterError: no whole number from 1 on.
         """
         needs = "protect='owner' needs at_most, how many rows of an owner count"
-        return cls(kind="owner", steps=_whole("at_most", at_most, needs))
+        steps = _whole("at_most", at_most, needs)
+        return cls(kind="owner", steps=steps, per_period=bool(per_period))
 
     @classmethod
     def vertex(cls, *, degree_bound: _OfAVertex = None) -> Self:
@@ -571,7 +608,7 @@ class Protect:
     @property
     def keywords(self) -> dict[str, Any]:
         """The same as users type it: `protect`, `at_most` and `degree_bound`."""
-        bounded = self.steps if self.kind == "owner" or self.steps > 1 else None
+        bounded = self.steps if self.kind in ("rows", "owner") or self.steps > 1 else None
         return {"protect": self.kind, "at_most": bounded, "degree_bound": self.degree_bound}
 
     @property
@@ -605,7 +642,9 @@ class Protect:
         if self.kind in ("edges", "people"):
             single = "1 edge" if self.kind == "edges" else "1 person"
             return single if self.steps == 1 else f"{self.steps} {self.kind}"
-        return f"1 {self.kind}"
+        if self.kind == "rows":
+            return "1 row"
+        return f"1 {self.kind}" + (" in one period" if self.per_period else "")
 
     def per_step(self, epsilon: float | Fraction) -> Fraction:
         """What of a pure epsilon each step may cost, exactly.
@@ -725,11 +764,17 @@ class Protect:
                 "all edges of any one vertex, however many; what is released are bounded sums, in"
                 f" which each vertex counts for at most {self.degree_bound:,}"
             )
+        one, _, _ = step.partition(";")  # what a single step would not hide is no matter here
+        if self.kind == "rows":
+            return f"any one row, which counts for at most {self.steps:,} (added or removed)"
         if self.kind == "owner":
-            one, _, _ = step.partition(";")  # what a single step would not hide is no matter here
+            where = " in any one period" if self.per_period else ""
+            several = ""
+            if self.per_period:
+                several = "; of an owner with rows in k periods the promise holds with k epsilon"
             return (
-                f"all rows of any one owner, of which at most {self.steps:,} count (added or"
-                f" removed; replacing them is two such changes); each of them: {one}"
+                f"all rows of any one owner{where}, of which at most {self.steps:,} count (added or"
+                f" removed; replacing them is two such changes); each of them: {one}{several}"
             )
         return step if self.steps == 1 else f"any {self.steps:,} changes together, each: {step}"
 
@@ -738,6 +783,7 @@ EDGE = Protect()
 # What `protect=` can name.
 PROTECTIONS: Mapping[str, Callable[..., Protect]] = {
     "edges": Protect.edges,
+    "rows": Protect.rows,
     "owner": Protect.owner,
     "vertex": Protect.vertex,
 }

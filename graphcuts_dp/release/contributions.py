@@ -12,7 +12,7 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_contributions import Contributions, check_bounds
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.owned_rows import OwnedRows, without_rows
+from graphcuts_dp.graph.rows import Rows, without_rows
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.measure.statistics import (
     bound_candidates,
@@ -51,7 +51,7 @@ class ChosenBound:
 
 
 def release_contributions(
-    rows: OwnedRows,
+    rows: Rows,
     *,
     epsilon: float,
     bounds: tuple[int, ...] | list[int] | None = None,
@@ -94,7 +94,7 @@ def release_contributions(
 
 
 def choose_bound(
-    rows: OwnedRows,
+    rows: Rows,
     *,
     epsilon: float,
     share_above: float = 0.05,
@@ -151,9 +151,9 @@ def _share(share: float) -> Fraction:
     raise ParameterError("share_above must be a number from 0.001 to 0.999, for example 0.05")
 
 
-def _promise(rows: OwnedRows, cost: Cost) -> PrivacyGuarantee:
-    if not isinstance(rows, OwnedRows):
-        raise ParameterError("owners are those of rows: read the file with OwnedRows.read")
+def _promise(rows: Rows, cost: Cost) -> PrivacyGuarantee:
+    if not isinstance(rows, Rows):
+        raise ParameterError("owners are those of rows: read the file with Rows.read")
     return PrivacyGuarantee(
         epsilon=cost.epsilon,
         neighbours=(

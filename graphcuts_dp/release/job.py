@@ -12,16 +12,19 @@ from typing import Any, Generic, TypeVar, final
 
 from graphcuts_dp.errors import AccuracyWarning, ParameterError
 from graphcuts_dp.files import PathLike
-from graphcuts_dp.graph.owned_rows import PrivateData, bounded_graph
+from graphcuts_dp.graph.rows import PrivateData
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, Protect
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.noise import EntropySource, entropy_source
 from graphcuts_dp.resources import Progress, silent
 
 R = TypeVar("R")
-_FACTS = ("space", "weighted", "weight_cap", "hide_change", "counting", "unit", "owner_is_tail")
+_FACTS = (
+    *("space", "weighted", "weight_cap", "hide_change"),
+    *("counting", "unit", "owned", "owner_is_tail", "periods"),
+)
 
 
 def execute(
@@ -73,7 +76,7 @@ class Job(Generic[R]):
     Attributes:
         kind: what the ledger calls it: "release", "flows", ...
         public: data of the schema that it is for, without any row.
-        protect: whom data are bounded for before they are measured; None where `measure` does it.
+        bound: bounds private data before they are measured; None where `measure` does it.
         parameters: for the ledger, plain values.
         cost: of all that is drawn.
         guarantee: of the same, without a seed.
@@ -87,7 +90,7 @@ class Job(Generic[R]):
 
     kind: str
     public: PrivateData
-    protect: Protect | None = None
+    bound: Callable[[Any], Any] | None = None
     parameters: dict[str, Any]
     cost: Cost
     guarantee: PrivacyGuarantee
@@ -112,7 +115,7 @@ class Job(Generic[R]):
             getattr(data, fact, None) != getattr(self.public, fact, None) for fact in _FACTS
         ):
             raise ParameterError("this job is for other data: make one for the schema of these")
-        return data if self.protect is None else bounded_graph(data, self.protect)
+        return data if self.bound is None else self.bound(data)
 
     def run(self, bounded: Any, source: EntropySource, progress: Progress = silent) -> R:
         """Measure, and make the result of what was measured. Charges nothing: see `execute`.

@@ -1,6 +1,7 @@
 """What a release measures of a private graph: all noise is drawn here, and epsilon spent on it."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 
@@ -13,7 +14,8 @@ from graphcuts_dp.estimate.measurement import (
 )
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.estimate.sparse_model import KeptEdges, threshold_for
-from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, DirectedGraph
+from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph
+from graphcuts_dp.graph.rows import PrivateData, Rows
 from graphcuts_dp.measure.cells import Sides, measure_groups
 from graphcuts_dp.measure.entries import distribution_for, measure_kept_edges, randomized_response
 from graphcuts_dp.measure.statistics import (
@@ -23,7 +25,7 @@ from graphcuts_dp.measure.statistics import (
 )
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.pairs.vertices import vertex_sets
+from graphcuts_dp.pairs.vertices import Arcs, public_vertices, vertex_sets
 from graphcuts_dp.privacy.composition import Cost, stated_cost
 from graphcuts_dp.privacy.distributions import LaplaceNoise, NoiseDistribution
 from graphcuts_dp.privacy.guarantee import (
@@ -168,7 +170,7 @@ def _groups_bought(
 
 
 def promise(
-    graph: AnyGraph,
+    graph: PrivateData,
     cost: Cost,
     protect: Protect = EDGE,
     *,
@@ -179,31 +181,40 @@ def promise(
     """What a release promises. Reads the schema of the graph only.
 
     Args:
-        graph: the private graph, or one of its schema.
+        graph: the private graph or rows, or those of its schema without any.
         cost: of everything together.
         protect: whom it protects.
         seed: of the noise, or None.
         parts: see `PrivacyGuarantee.parts`.
         groups: whether public groups come out with it.
     """
-    public = Universe.of(graph).public + (" and the groups" if groups else "")
-    if graph.weighted and graph.weight_cap is not None:
+    public = public_vertices(graph.space) + (" and the groups" if groups else "")
+    cap = None if isinstance(graph, Rows) else graph.weight_cap
+    if isinstance(graph, Rows) and graph.periods is not None:
+        public += " and the periods"
+    if graph.weighted and cap is not None:
         public += " and the weight cap"
     if protect.degree_bound is not None:
         public += " and the degree bound"
+    rows = isinstance(graph, Rows) and graph.weighted
     step = PrivacyGuarantee(
         epsilon=cost.epsilon,
         delta=cost.delta,
-        neighbours=hidden_change(
+        neighbours="one row, or unit of weight, more or less"
+        if rows
+        else hidden_change(
             weighted=graph.weighted,
-            weight_cap=graph.weight_cap,
-            directed=isinstance(graph, DirectedGraph),
+            weight_cap=cap,
+            directed=isinstance(graph.space, Arcs),
         ),
         public=public,
         seed=seed,
         parts=parts,
     )
-    return protect.promise(step, cost)
+    found = protect.promise(step, cost)
+    if isinstance(graph, Rows) and graph.periods is not None:
+        found = replace(found, protects=graph.protects(protect))
+    return found
 
 
 def least_distribution(

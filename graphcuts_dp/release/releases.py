@@ -6,10 +6,12 @@ not its pairs. What either takes of a machine is told from public numbers, befor
 
 import math
 import warnings
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -30,9 +32,11 @@ from graphcuts_dp.estimate.strategy import (
 )
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, from_rows_on, on_space
-from graphcuts_dp.graph.owned_rows import (
+from graphcuts_dp.graph.rows import (
     PrivateData,
+    Rows,
     bounded_graph,
+    counted_rows,
     paired_graph,
     reach_of,
     without_rows,
@@ -43,6 +47,7 @@ from graphcuts_dp.measure.cells import (
     cell_tree,
     changes_on,
     grid_of_cells,
+    grid_of_rows,
     measure_cells,
     sides_of_groups,
 )
@@ -117,7 +122,7 @@ def release_graph(
             holds such options.
         protect: whom the promise is for: "edges", or a `Protect`. Where k edges may change
             together, each has a k-th of epsilon; of an owner so many pairs, rows or units count,
-            see `OwnedRows.bounded`.
+            see `Rows.bounded`.
         store: path of the store, or a `Store`, that remembers what was spent on this graph: the
             release is charged to it, and refused if its budget does not allow it. None for a graph
             of which nothing else is ever released.
@@ -197,7 +202,13 @@ def graph_job(
     graph, whom = paired_graph(empty, protect, at_most=None, epsilon=epsilon)
     each = whom.per_step(epsilon)
     cost = whom.cost(Cost.of_pure(each), epsilon=epsilon)
-    release = partial(Job[Release], kind="release", public=empty, protect=whom, cost=cost)
+    release = partial(
+        Job[Release],
+        kind="release",
+        public=empty,
+        bound=partial(bounded_graph, protection=whom),
+        cost=cost,
+    )
     if not isinstance(graph, BipartiteGraph) and graph.n < 2:
         raise GraphError("a graph of one vertex has no pairs: there is nothing to release")
     plan = group_plan(graph, groups)
@@ -577,27 +588,33 @@ def release_flows(
     *,
     epsilon: float,
     delta: float = 0.0,
+    by: str | Sequence[str] | None = None,
     workload: str | FlowWorkload = ALL_LEVELS,
-    protect: str | Protect = "edges",
+    protect: str | Protect | None = None,
     store: PathLike | Store | None = None,
     seed: int | None = None,
 ) -> Flows:
-    """Release the weight between public groups of a private graph, for all cells of all levels.
+    """Release what passes between public groups, for all cells of all levels and periods.
 
     Args:
-        graph: the private graph, or rows with owners.
+        graph: the private graph, or rows, of which those whose ends are equal count, too.
         groups: the public groups of its vertices; of a bipartite graph a pair, left and right,
             with the same number of levels. They come out with the table, so they must be public,
             and not made from the edges.
         epsilon: privacy parameter, for whom `protect` names, in [1e-6, 50]; all of it is spent.
         delta: in [0, 1); 0 for pure privacy. Above 0 the noise may be Gaussian, where many levels
             pay for it.
+        by: of rows with periods: a table for each "day", "month", "quarter" or "year"; or several
+            of these, from the coarsest to the finest, over which the budget is divided. None for
+            the periods that were declared.
         workload: what should be accurate: "all levels" (every level counts alike), "all cells"
             (every cell of every level counts alike, so that the finest level counts most), "totals"
             (the grand total), or the name of a level; or a `FlowWorkload`, which also says how
             cells are counted, and what you expect in one.
-        protect: whom the promise is for: "edges", or a `Protect`. Of an owner so many pairs, rows
-            or units count, see `OwnedRows.bounded`; such weights are whole. Of a vertex with degree
+        protect: whom the promise is for: "edges", "rows", or a `Protect`; None for the edges of a
+            graph, or for rows as they count ("edges" of `counting="edges"`). Of an owner so many
+            pairs, rows or units count, see `Rows.cells`: in all periods together, or, if
+            `per_period`, in each. Of a vertex with degree
             bound D, each cell of the finest level is the largest weight that its edges can keep if
             no vertex keeps more than D of it in this cell (see `graph.bounded_sums`): the true one
             if no vertex has more than D there, never above it; other levels are sums of these.
@@ -621,7 +638,10 @@ def release_flows(
     are is chosen from public sizes; the rest is computed from the noisy sums. Neighbours: graphs on
     the same public vertices that differ in one pair, or in `Protect.edges(k)` of them, or in all
     edges of one vertex (proof in `bounded_changes`). With `whole` or a fine grid the sums are
-    those of weights rounded down, and intervals of the fine grid allow for it.
+    those of weights rounded down, and intervals of the fine grid allow for it. Of rows neighbours
+    differ in one row, or in all rows of one owner, and each row lies in one period: so every
+    period has all of epsilon, and all tables together have epsilon. With a bound for each period
+    neighbours differ in the rows of one owner in one period.
 
     Examples:
         >>> flows = gc.release_flows(
@@ -634,10 +654,19 @@ def release_flows(
         groups,
         epsilon=epsilon,
         delta=delta,
+        by=by,
         workload=workload,
-        protect=Protect.of(protect),
+        protect=protect,
     )
     return execute(job, graph, store=store, seed=seed)
+
+
+def whom_of(data: PrivateData, protect: str | Protect | None) -> Protect:
+    """Whom a table of flows protects: as asked for, or what suits the data. Reads the schema."""
+    if protect is None:
+        rows = isinstance(data, Rows) and data.counting != "edges"
+        return Protect.rows() if rows else EDGE
+    return Protect.of(protect)
 
 
 def flows_job(
@@ -646,30 +675,39 @@ def flows_job(
     *,
     epsilon: float,
     delta: float = 0.0,
+    by: str | Sequence[str] | None = None,
     workload: str | FlowWorkload = ALL_LEVELS,
-    protect: Protect = EDGE,
+    protect: str | Protect | None = None,
 ) -> Job[Flows]:
     """What `release_flows` does with these options, told beforehand. Reads the schema alone.
 
     Raises:
         ParameterError, GraphError: as `release_flows`.
     """
-    empty = without_rows(data)
+    empty, exact = without_rows(data), exact_epsilon(epsilon)
     del data  # nothing below can reach it
-    graph, reach = bounded_graph(empty, protect), reach_of(empty)
+    protect, reach = whom_of(empty, protect), reach_of(empty)
     work = FlowWorkload.of(workload)
-    whole = work.whole or reach is not None
-    sides = sides_of_groups(graph, groups)
-    cells = cell_tree(graph, sides)
-    exact = exact_epsilon(epsilon)
+    whole = work.whole
+    sides = sides_of_groups(empty, groups)
+    cells = cell_tree(empty, sides, by)
     protect.per_step(exact)  # refuses what would leave too little
-    grid = grid_of_cells(
-        graph,
-        epsilon=float(exact),
-        whole=whole,
-        protection=protect,
-        groups=sum(cells.shape(cells.depth - 1)),
-    )
+    if isinstance(empty, Rows):
+        # Rows that are not scaled down lose nothing by whole steps.
+        scaled = protect.kind == "owner" and empty.counting != "edges"
+        whole = whole or not (scaled or empty.counting == "weight")
+        bound: Callable[[Any], Any] = partial(counted_rows, protection=protect, whole=whole, by=by)
+        grid = grid_of_rows(whole=whole)
+    else:
+        bound = partial(bounded_graph, protection=protect)
+        grid = grid_of_cells(
+            empty,
+            epsilon=float(exact),
+            whole=whole,
+            protection=protect,
+            groups=sum(cells.shape(cells.depth - 1)),
+        )
+    bound(empty)  # refuses what cannot be promised
     changes = changes_on(grid, cells, protect, reach)
     choose = partial(
         choose_strategy,
@@ -686,14 +724,14 @@ def flows_job(
         strategy,
         epsilon=exact,
         unit=grid.unit,
-        weighted=graph.weighted,
+        weighted=empty.weighted,
         expected=work.expected_cell,
     )
     places, names = strategy.places, ("total", *cells.levels)
     built = strategy.noise.cost(delta=delta, changes=[changes[place] for place in places])
     cost = stated_cost(built, epsilon=epsilon, delta=delta)
-    guarantee = promise(graph, cost, protect, groups=True)
-    bound = protect.degree_bound
+    guarantee = promise(empty, cost, protect, groups=True)
+    degree_bound = protect.degree_bound
     parts: tuple[tuple[str, float], ...] = ()
     if strategy.noise.distribution == "laplace" and len(places) > 1:
         shares = zip(places, strategy.shares, strict=True)
@@ -701,14 +739,15 @@ def flows_job(
     return Job(
         kind="flows",
         public=empty,
-        protect=protect,
+        bound=bound,
         parameters={
             "workload": work.accurate,
             "levels": [names[p] for p in places],
-            **({} if bound is None else {"degree_bound": bound}),
+            **({} if degree_bound is None else {"degree_bound": degree_bound}),
         },
         cost=cost,
         guarantee=guarantee,
+        periods=empty.periods.labels if isinstance(empty, Rows) and empty.periods else None,
         measure=lambda private, source, _: measure_cells(
             private,
             sides,

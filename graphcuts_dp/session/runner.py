@@ -21,7 +21,7 @@ from graphcuts_dp.errors import (
     LedgerError,
     ParameterError,
 )
-from graphcuts_dp.graph.owned_rows import PrivateData
+from graphcuts_dp.graph.rows import PrivateData
 from graphcuts_dp.ledger.ledger import (
     DAMAGED,
     Entries,

@@ -17,7 +17,7 @@ from graphcuts_dp.errors import (
 )
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph, read_graph
-from graphcuts_dp.graph.owned_rows import PrivateData, bounded_graph, without_rows
+from graphcuts_dp.graph.rows import PrivateData, bounded_graph, without_rows
 from graphcuts_dp.learn.bounds import SessionWorkload
 from graphcuts_dp.learn.learners import Learner, OwnLearner
 from graphcuts_dp.ledger.opening import Store, reading_of, size_of

@@ -74,7 +74,7 @@ class Columns:
             amount, length, ...: `columns.WEIGHTS`), or the third one where a comment above the rows
             of one of our own or of KONECT's files declares weights; no other is ever taken for one.
             Of a graph of networkx or igraph, the edge attribute; "weight" if omitted.
-        owner: the column that names the owner of each row, for `OwnedRows`; or "tail": the owner is
+        owner: the column that names the owner of each row, for `Rows`; or "tail": the owner is
             the first end (unless the header has a column of this name).
         period: the column that tells the period of each row, such as its month, for rows.
         header: of text edge lists: whether the first line names the columns. None: it does if a

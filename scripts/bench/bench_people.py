@@ -57,11 +57,11 @@ def graphs(quick: bool) -> Iterator[tuple[str, gc.Graph, gc.Groups]]:
             yield name, graph, gc.Groups(graph.vertices, {"part": codes.tolist()})
 
 
-def with_owners(graph: gc.Graph) -> gc.OwnedRows:
+def with_owners(graph: gc.Graph) -> gc.Rows:
     """The same edges, each with the vertex that comes first as its owner."""
     labels = np.array(graph.labels)
     frame = pd.DataFrame({"source": labels[graph.rows], "target": labels[graph.columns]})
-    return gc.OwnedRows.of(frame, columns=gc.Columns(owner="source"), vertices=graph.vertices)
+    return gc.Rows.of(frame, columns=gc.Columns(owner="source"), vertices=graph.vertices)
 
 
 def bounded_value(graph: gc.Graph, protect: gc.Protect, S: np.ndarray, T: np.ndarray) -> float:

@@ -16,7 +16,8 @@ import pytest
 
 from graphcuts_dp.errors import GraphCutsError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.owned_rows import OwnedRows
+from graphcuts_dp.graph.rows import Rows
+from tests.audits.rows_in_memory import bounded
 
 JOIN = {"max": max, "min": min, "sum": lambda a, b: a + b}
 
@@ -94,13 +95,16 @@ def check_row(case: Case, taken: int) -> bool:
     return True
 
 
-def rows_by_owner(rows: OwnedRows) -> dict[int, list[tuple[int, float]]]:
+def rows_by_owner(rows: Rows) -> dict[int, list[tuple[tuple[int, ...], float]]]:
     """Each owner's pairs and weights, sorted; an owner is the number of the name alone."""
-    found: dict[int, list[tuple[int, float]]] = {}
-    weights = np.zeros(len(rows.owners)) if rows.weights is None else rows.weights
-    marks = rows.marks[rows.owners].tolist()
-    for mark, pair, weight in zip(marks, rows.pairs.tolist(), weights.tolist(), strict=True):
-        found.setdefault(mark, []).append((pair, weight))
+    found: dict[int, list[tuple[tuple[int, ...], float]]] = {}
+    held = rows.held
+    assert held is not None
+    assert held.owners is not None
+    weights = np.zeros(len(held.owners)) if held.weights is None else held.weights
+    marks, ends = held.marks[held.owners].tolist(), (end.tolist() for end in held.ends)
+    for mark, *pair, weight in zip(marks, *ends, weights.tolist(), strict=True):
+        found.setdefault(mark, []).append((tuple(pair), weight))
     return {mark: sorted(own) for mark, own in found.items()}
 
 
@@ -111,7 +115,7 @@ def check_owner(case: Case, owner: Any, *, at_most: int) -> bool:
     if whole is None or left is None:
         return False
     for each in (whole, left):
-        assert isinstance(each, OwnedRows)
+        assert isinstance(each, Rows)
     assert left.space == whole.space
     assert (left.counting, left.unit) == (whole.counting, whole.unit)
     assert left.owner_is_tail == whole.owner_is_tail
@@ -119,7 +123,7 @@ def check_owner(case: Case, owner: Any, *, at_most: int) -> bool:
     gone = found.keys() - others.keys()
     assert len(gone) <= 1
     assert {mark: own for mark, own in found.items() if mark not in gone} == others
-    graphs = [each.bounded(at_most=at_most) for each in (whole, left)]
+    graphs = [bounded(each, at_most) for each in (whole, left)]
     assert schema(graphs[0]) == schema(graphs[1])
     before, after = map(pairs_of, graphs)
     assert sum(abs(before.get(k, 0) - after.get(k, 0)) for k in before | after) <= at_most

@@ -160,7 +160,7 @@ def an_edge_list(draw, path):
 
 
 def owned_rows(draw, path):
-    """A case of `OwnedRows.read`."""
+    """A case of `Rows.read`."""
     options, head, rows, owners, encoding = a_table(draw, path.suffix, owned=True)
     options.pop("weighted", None)
     counting = chosen(draw, ["edges", "owners", "rows"])

@@ -44,6 +44,7 @@ from graphcuts_dp.session.queries import EdgeCounter
 from graphcuts_dp.session.session import session_of
 from tests.audits.public_names import public_names
 from tests.audits.registry import READS_NO_DATA
+from tests.audits.rows_in_memory import rows_in_memory
 
 learn = gc.release_iteratively
 
@@ -659,7 +660,7 @@ def test_reprs_of_private_things_tell_the_schema_only(kind):
         things.append(inspect.signature(type(graph)))
         owners = np.zeros(len(graph.rows), dtype=np.int64)
         marks = np.zeros(1, dtype=np.uint64)
-        things.append(gc.OwnedRows(graph.space, owners, marks, (graph.rows, graph.columns)))
+        things.append(rows_in_memory(graph.space, owners, marks, (graph.rows, graph.columns)))
         shown.append([(repr(thing), str(thing), f"{thing!s:>9}") for thing in things])
         shown[-1].append(graph._repr_html_())
     assert shown[0] == shown[1] == shown[2]

@@ -24,7 +24,7 @@ from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.estimate.measurement import Classes, Degrees, Measurements
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.owned_rows import PrivateData
+from graphcuts_dp.graph.rows import PrivateData
 from graphcuts_dp.learn.learners import MirrorDescentLearner
 from graphcuts_dp.pairs.vertices import Space
 from graphcuts_dp.privacy.composition import zcdp_rho
@@ -36,6 +36,7 @@ from tests.audits.base import Audit, Enumerated, Sampled, audited
 from tests.audits.calibrations import calibrated, transcripts_of
 from tests.audits.graphs import EMPTY, one_more, quietly, seed_of
 from tests.audits.offline import LOOSE, rounds_of, tuned
+from tests.audits.rows_in_memory import bounded, rows_in_memory
 from tests.audits.sessions import LEARNERS, UNIVERSE, ByHand, Kind, transcript
 
 Run = Callable[[Any], FloatVector]
@@ -63,7 +64,7 @@ def _owner_of(space: Space, ends: tuple[IntVector, IntVector]) -> tuple[Neighbou
     for times in (0, 2):
         rows, columns = np.tile(ends[0], times), np.tile(ends[1], times)
         marks = np.arange(1, dtype=np.uint64)
-        found.append(gc.OwnedRows(space, np.zeros(len(rows), np.int64), marks, (rows, columns)))
+        found.append(rows_in_memory(space, np.zeros(len(rows), np.int64), marks, (rows, columns)))
     return (Neighbours("an owner of twelve rows appears", found[0], found[1]),)
 
 
@@ -81,7 +82,7 @@ def protected(data: PrivateData, at_most: int) -> tuple[Any, dict[str, Any]]:
         at_most: how many changes the mechanism hides; a twin hides one, and gives the bounded
             graph away as a plain one.
     """
-    if not isinstance(data, gc.OwnedRows):
+    if not isinstance(data, gc.Rows):
         return data, {"protect": gc.Protect.edges(at_most)}
     if at_most == _MOST:
         return data, {"protect": gc.Protect.owner(at_most=at_most)}
@@ -90,7 +91,7 @@ def protected(data: PrivateData, at_most: int) -> tuple[Any, dict[str, Any]]:
 
 def plain(data: PrivateData) -> Any:
     """The graph of the data, in which owners are bounded. Private."""
-    return data.bounded(at_most=_MOST) if isinstance(data, gc.OwnedRows) else data
+    return bounded(data, _MOST) if isinstance(data, gc.Rows) else data
 
 
 def _public(

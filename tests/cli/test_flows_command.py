@@ -44,7 +44,16 @@ COLUMNS = ("--groups-columns", "levels=site/unit")
 UNITS = (*BASE, "--groups-columns", "levels=unit")
 OWNED = ("--columns", "owner=patient,source=a,target=b", "--protect", "owner:at-most=4")
 OWNERS = ("flows", "visits.csv", "staff.csv", "flows.csv", *PROMISE, *COLUMNS)
-TABLE = ("flows", "visits.csv", *PROMISE, *OWNED[:2], "--contributions", "table")
+TABLE = (
+    "flows",
+    "visits.csv",
+    *PROMISE,
+    *OWNED[:2],
+    "--counting",
+    "edges",
+    "--contributions",
+    "table",
+)
 
 
 def test_table_and_receipt(done, refused, tmp_path):
@@ -161,13 +170,13 @@ def test_other_tables_of_groups(done, refused):
         ((*OWNERS, *OWNED[:2], "--protect", "owner"), "needs at-most"),
         ((*OWNERS, *OWNED, "--columns", "owner=who"), "owner is given twice"),
         ((*OWNERS, *OWNED, "--columns", "weight=cost"), "weight= is for --counting weight"),
-        ((*OWNERS, *OWNED, "--weight-cap", "2"), "not for rows with owners"),
+        ((*OWNERS, *OWNED, "--weight-cap", "2"), "are not for rows"),
         ((*OWNERS[:1], "nobody.csv", *OWNERS[2:], *OWNED), "line 3: the owner is missing"),
         ((*TABLE[:6], *TABLE[-2:]), "owner=COLUMN"),
         ((*TABLE, "--plot", "x.png"), "no groups or maps"),
         ((*TABLE[:-1], "table:bounds=5/x"), "whole numbers"),
         ((*TABLE[:-1], "choice"), "share-above"),
-        (("evaluate", "visits.csv", "visits.csv", *OWNED[:2]), "not for this command"),
+        (("evaluate", "visits.csv", "visits.csv", *OWNED[:2]), "this command reads graphs"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_one_line(refused, line, message):

@@ -40,6 +40,7 @@ from graphcuts_dp.session.session import session_of
 from graphcuts_dp.session.terms import METHODS
 from graphcuts_dp.synth.methods import FIT_NAMES
 from scripts.benchmark.baselines import BASELINES
+from tests.audits.rows_in_memory import bounded
 
 learn = gc.release_iteratively
 
@@ -150,14 +151,14 @@ def groups_of(graph: Any) -> Any:
     return groups(graph.vertices)
 
 
-def owned(counting: str = "rows", n: int = 12) -> gc.OwnedRows:
+def owned(counting: str = "rows", n: int = 12) -> gc.Rows:
     """Rows of twenty owners, some of whom have many."""
     import pandas as pd
 
     i, j = pairs(n, n)
     owners = (i * 5 + j * 3) % 20
     rows = {"owner": owners, "source": i, "target": j, "weight": 1.0 + (i + j) % 4}
-    return gc.OwnedRows.of(
+    return gc.Rows.of(
         pd.DataFrame(rows), columns=gc.Columns(owner="owner"), counting=counting, vertices=n
     )  # type: ignore[arg-type]
 
@@ -258,7 +259,7 @@ def flows(
 
 
 def _sided(data: Any) -> Any:
-    return data if not isinstance(data, gc.OwnedRows) else data.bounded(at_most=1)
+    return data if not isinstance(data, gc.Rows) else bounded(data, 1)
 
 
 def _flows() -> dict[str, Case]:

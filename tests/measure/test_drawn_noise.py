@@ -11,7 +11,6 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.owned_rows import OwnedRows
 from graphcuts_dp.measure import statistics
 from graphcuts_dp.measure.cells import (
     buy_group_sums,
@@ -27,6 +26,7 @@ from graphcuts_dp.privacy.distributions import ValueNoise
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.privacy.noise import SeededEntropy, sample_discrete_laplace
 from graphcuts_dp.release.measuring import sparse_distribution
+from tests.audits.rows_in_memory import rows_in_memory
 
 EPSILON = Fraction(1, 50)  # noise of about 70 and more: that it is 0 by chance is rare
 pytestmark = pytest.mark.parametrize("seed", range(3))
@@ -90,7 +90,7 @@ def _classes(lower):
 
 def test_contributions(seed):
     sizes = [1, 1, 2, 5, 9]
-    rows = OwnedRows(
+    rows = rows_in_memory(
         gc.VertexSet(20),
         np.repeat(np.arange(5), sizes),
         np.arange(5, dtype=np.uint64),

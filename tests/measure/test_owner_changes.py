@@ -7,13 +7,15 @@ import numpy as np
 import pytest
 
 from graphcuts_dp.estimate.measurement import Reach, cell_changes
+from graphcuts_dp.graph.adjacency import on_space
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.owned_rows import OwnedRows, reach_of
+from graphcuts_dp.graph.rows import reach_of
 from graphcuts_dp.measure.cells import cell_tree, sides_of_groups, sums_of_cells
 from graphcuts_dp.pairs.cells import CellTree
 from graphcuts_dp.pairs.groups import Groups
-from graphcuts_dp.pairs.vertices import Arcs, VertexSet
+from graphcuts_dp.pairs.vertices import Arcs, VertexSet, vertex_sets
 from graphcuts_dp.privacy.guarantee import Protect
+from tests.audits.rows_in_memory import bounded, rows_in_memory
 
 GROUPS = ([0, 0, 1, 1], [0, 0, 0, 1], [0, 1, 2, 2])
 SPACES = {
@@ -21,6 +23,8 @@ SPACES = {
     "directed": Arcs(VertexSet(4)),
     "bipartite": (VertexSet(2), VertexSet(4)),
 }
+
+HIDDEN = {True: {"hide_change": 1}, False: {}}
 
 
 def pairs_of(kind):
@@ -33,7 +37,7 @@ def table(kind, groups):
     space = SPACES[kind]
     sets = space if kind == "bipartite" else [space.vertices if kind == "directed" else space]
     made = [Groups(vertices, {"g": list(groups[: len(vertices)])}) for vertices in sets]
-    graph = OwnedRows(space, [], np.zeros(1, np.uint64), ([], [])).bounded(at_most=1)
+    graph = bounded(rows_in_memory(space, [], np.zeros(1, np.uint64), ([], [])), 1)
     given = tuple(made) if kind == "bipartite" else made[0]
     sides = sides_of_groups(graph, given)
     return sides, cell_tree(graph, sides)
@@ -41,8 +45,11 @@ def table(kind, groups):
 
 @cache
 def graphs_of_one_owner(kind, counting, tail, at_most):
-    """The bounded graphs of everything that one owner can have."""
-    found = []
+    """The bounded graphs of everything that one owner can have.
+
+    All of them are one table, in which every owner has vertices of its own.
+    """
+    files = []
     for rows in combinations_with_replacement(pairs_of(kind), at_most + 1):
         if tail:
             # The owner is the first end of its rows: of a plain pair, whichever is in all of them.
@@ -51,9 +58,20 @@ def graphs_of_one_owner(kind, counting, tail, at_most):
                 continue
             if kind != "plain" and len({u for u, _ in rows}) > 1:
                 continue
-        owner, mark = np.zeros(len(rows), dtype=int), np.zeros(1, dtype=np.uint64)
-        owned = OwnedRows(SPACES[kind], owner, mark, np.array(rows).T, counting=counting)
-        found.append(owned.bounded(at_most=at_most))
+        files.append(rows)
+    sizes = np.array([len(side) for side in vertex_sets(SPACES[kind])])
+    large = [VertexSet(int(size) * len(files)) for size in sizes]
+    space = {"plain": large[0], "directed": Arcs(large[0]), "bipartite": tuple(large)}[kind]
+    whose = np.repeat(np.arange(len(files)), at_most + 1)
+    ends = np.array(files).reshape(-1, 2) + whose[:, None] * sizes
+    marks = np.arange(len(files), dtype=np.uint64)
+    graph = bounded(rows_in_memory(space, whose, marks, ends.T, counting=counting), at_most)
+    found = []
+    for each in range(len(files)):
+        own = graph.rows // sizes[0] == each
+        rows, columns = graph.rows[own] % sizes[0], graph.columns[own] % sizes[1]
+        weights = graph.weights[own] if graph.weighted else None
+        found.append(on_space(SPACES[kind], rows, columns, weights, **HIDDEN[graph.weighted]))
     return found
 
 
@@ -106,8 +124,8 @@ def test_an_owner_in_one_row_of_a_large_table_changes_less():
 
 
 def test_what_is_told_of_rows_and_of_graphs():
-    rows = OwnedRows(
+    rows = rows_in_memory(
         VertexSet(3), [], np.zeros(1, np.uint64), ([], []), counting="rows", owner_is_tail=True
     )
     assert reach_of(rows) == Reach(once=False, tail=True)
-    assert reach_of(rows.bounded(at_most=1)) is None
+    assert reach_of(bounded(rows, 1)) is None

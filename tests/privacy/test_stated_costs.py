@@ -50,6 +50,7 @@ from graphcuts_dp.session.plain import BinaryAnswers, PerQueryNoise
 from graphcuts_dp.session.terms import METHODS, SessionTerms
 from scripts.figures.gaussian_rank_one import GaussianRankOne
 from tests.audits.registry import _PRODUCTS
+from tests.audits.rows_in_memory import rows_in_memory
 
 learn = gc.release_iteratively
 
@@ -61,7 +62,7 @@ TINY = gc.Graph(*np.triu_indices(6, 1), vertices=6)
 DENSE = gc.Graph(*np.triu_indices(60, 1), vertices=60)  # sessions correct something
 HEAVY = gc.Graph(*np.triu_indices(90, 1), np.full(4005, 99.0), vertices=90, hide_change=1)
 COMPLETE = gc.BipartiteGraph(*np.divmod(np.arange(900), 30), left=30, right=30)
-ROWS = gc.OwnedRows(
+ROWS = rows_in_memory(
     GRAPH.vertices, np.zeros(2, int), np.zeros(1, np.uint64), (np.array([0, 1]), np.array([2, 3]))
 )
 CUT = gc.CutQuery([0], [4])

@@ -10,10 +10,11 @@ import pytest
 import graphcuts_dp as gc
 from graphcuts_dp.errors import BudgetError, ParameterError
 from graphcuts_dp.estimate.noisy_contributions import Contributions
-from graphcuts_dp.graph.owned_rows import COUNTINGS, OwnedRows
+from graphcuts_dp.graph.rows import COUNTINGS
 from graphcuts_dp.measure.statistics import class_counts, share_scores, share_sensitivity
 from graphcuts_dp.planning import plan_bounds
 from graphcuts_dp.release.contributions import choose_bound, release_contributions
+from tests.audits.rows_in_memory import bounded, rows_in_memory
 
 N = 40
 
@@ -23,7 +24,7 @@ def rows_of(sizes, counting="rows"):
     first, second = np.triu_indices(N, 1)
     each = [np.arange(size) % len(first) for size in sizes]
     picked = np.concatenate(each or [np.zeros(0)]).astype(int)
-    return OwnedRows(
+    return rows_in_memory(
         gc.VertexSet(N),
         np.repeat(np.arange(len(sizes)), sizes),
         np.arange(len(sizes), dtype=np.uint64),
@@ -35,13 +36,17 @@ def rows_of(sizes, counting="rows"):
 
 @pytest.mark.parametrize("counting", COUNTINGS)
 def test_one_owner_changes_one_count_by_one_and_no_score_by_more_than_stated(counting):
-    bounds = (1, 2, 4)
+    bounds, sizes = (1, 2, 4), range(1, 9)
+    # Owners are counted one by one, and each is in one class.
+    rows = rows_of(sizes, counting)
+    own = [-(-size // 2) if counting == "weight" else size for size in sizes]
+    assert rows.contributions().tolist() == sorted(own)
+    places = np.searchsorted(bounds, own)
+    assert class_counts(rows, bounds).tolist() == np.bincount(places, minlength=4).tolist()
     for share in (Fraction(1, 20), Fraction(1, 2), Fraction(2, 3)):
-        for others in product(range(6), repeat=2):
-            for size in range(1, 9):
-                before = class_counts(rows_of(others, counting), bounds)
-                after = class_counts(rows_of((*others, size), counting), bounds)
-                assert np.abs(after - before).sum() == 1
+        for others in product(range(3), repeat=4):  # so many owners in each class
+            for place in places:
+                before, after = np.array(others), np.array(others) + np.eye(4, dtype=int)[place]
                 change = share_scores(after, share) - share_scores(before, share)
                 assert np.abs(change).max() <= share_sensitivity(share)
 
@@ -176,7 +181,7 @@ BOTH = [release_contributions, choose_bound]
         (BOTH, {"bounds": [2, 2]}, "must ascend"),
         (BOTH, {"bounds": [0, 2]}, "bounds are"),
         (BOTH, {"bounds": [1.5]}, "bounds are"),
-        (BOTH, {"rows": rows_of([1]).bounded(at_most=1)}, r"OwnedRows\.read"),
+        (BOTH, {"rows": bounded(rows_of([1]), 1)}, r"Rows\.read"),
         *(
             ([choose_bound], {"share_above": share}, "share_above must be")
             for share in (0, 1, 0.0001, True, "half", math.nan)

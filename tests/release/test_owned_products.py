@@ -7,8 +7,9 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import BudgetError, LedgerError, ParameterError
-from graphcuts_dp.graph.owned_rows import COUNTINGS, OwnedRows
+from graphcuts_dp.graph.rows import COUNTINGS
 from graphcuts_dp.session.session import session_of
+from tests.audits.rows_in_memory import bounded, rows_in_memory
 
 N = 12
 THREE = gc.Protect.owner(at_most=3)
@@ -20,7 +21,7 @@ def rows_of(counting="edges", seed=0, two_sided=False):
     rng = np.random.default_rng(seed)
     owners, count = 30, 200
     vertices = gc.VertexSet(N)
-    return OwnedRows(
+    return rows_in_memory(
         (vertices, gc.VertexSet(N)) if two_sided else vertices,
         rng.integers(owners, size=count),
         rng.integers(2**63, size=owners, dtype=np.uint64),
@@ -58,9 +59,11 @@ def test_flows_and_sessions_of_any_counting(counting, tmp_path):
     made = flows(rows, store=store)
     assert (made.guarantee.protects, made.guarantee.epsilon) == ("1 owner", 1)
     assert "at most 3 count" in made.guarantee.neighbours
-    # Discrete Laplace noise of rate 1/3 in whole steps, on the one level that is measured.
-    assert [float(rate) for rate in made.noisy.noise.parameters] == [pytest.approx(1 / 3)]
-    assert made.noisy.unit == 1
+    # Discrete Laplace noise of rate 1/3 for a pair or row, on the one level that is measured.
+    steps = 1 if counting == "edges" else 1024
+    assert made.noisy.unit == 1 / steps
+    rates = [float(rate) for rate in made.noisy.noise.parameters]
+    assert rates == [pytest.approx(1 / (3 * steps))]
     terms = {"queries": 4, "epsilon": 12.0, "method": "laplace", "protect": THREE}
     with session_of(rows, store=store, **terms) as opened:
         assert opened.guarantee.protects == "1 owner"
@@ -96,41 +99,44 @@ def test_releases_protect_one_owner(make, counting, epsilon):
 
 def test_the_answers_are_those_of_the_bounded_graph():
     rows = rows_of("rows")
-    total = rows.bounded(at_most=3).weights.sum()
-    made = flows(rows, epsilon=50.0, seed=1)
+    total = bounded(rows, 3).weights.sum()
+    made = flows(rows, epsilon=50.0, seed=1, workload=gc.FlowWorkload(whole=True))
     # Noise of rate 50/3: more than 3 away with a probability below 1e-20.
     assert abs(made.noisy.steps[-1].sum() - total) <= 9
-    assert total < len(rows.pairs)
+    assert total < len(rows.held.ends[0])
 
 
 @pytest.mark.parametrize("make", [flows, release, iterative, net, sensing])
 def test_owners_need_owners_and_owners_alone(make):
     rows = rows_of(two_sided=make is sensing)
-    with pytest.raises(ParameterError, match="needs rows with owners"):
-        make(rows.bounded(at_most=2))
+    with pytest.raises(ParameterError, match="needs rows, not a graph"):
+        make(bounded(rows, 2))
     for whom, words in (
-        ("edges", "under protect='owner'"),
+        ("rows", "is for rows or their weights"),
         ("owner", "needs at_most"),
-        (gc.Protect.vertex(degree_bound=3), "cannot hide a vertex|under protect='owner'"),
+        (gc.Protect.vertex(degree_bound=3), "cannot hide a vertex|is for graphs"),
+        (gc.Protect.owner(at_most=2, per_period=True), "needs rows with periods="),
     ):
         with pytest.raises(ParameterError, match=words):
             make(rows, protect=whom)
+    with pytest.raises(ParameterError, match="hides whether a pair has any row"):
+        make(rows_of("owners", two_sided=make is sensing), protect="edges")
 
 
 def test_sessions_refuse_the_same_before_they_open(tmp_path):
     terms = {"store": tmp_path / "x.db", "epsilon": 1.0, "queries": 4}
-    with pytest.raises(ParameterError, match="needs rows with owners"):
-        session_of(rows_of().bounded(at_most=2), **terms, protect=THREE)
-    with pytest.raises(ParameterError, match="under protect='owner'"):
-        session_of(rows_of(), **terms)
+    with pytest.raises(ParameterError, match="needs rows, not a graph"):
+        session_of(bounded(rows_of(), 2), **terms, protect=THREE)
+    with pytest.raises(ParameterError, match="hides whether a pair has any row"):
+        session_of(rows_of("rows"), **terms)
     assert not (tmp_path / "x.db").exists()
 
 
 def test_a_store_for_edges_takes_no_owners(tmp_path):
     rows, store = rows_of(), tmp_path / "x.db"
     flows(rows, store=store)
-    whole = gc.Graph(rows.pairs >> 31, rows.pairs & (2**31 - 1), vertices=rows.space)
+    whole = gc.Graph(*rows.held.ends, vertices=rows.space)
     with pytest.raises(BudgetError, match="protect 1 owner, this one would protect 1 edge"):
         flows(whole, protect="edges", store=store)
     with pytest.raises(LedgerError, match="about other private data"):
-        flows(rows.bounded(at_most=3), protect="edges", store=store)
+        flows(bounded(rows, 3), protect="edges", store=store)

@@ -8,6 +8,7 @@ import pytest
 import graphcuts_dp as gc
 from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.tables import frames
+from tests.audits.rows_in_memory import bounded
 
 KINDS = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
 CALLS = {"caller": ["ann", "bob"], "callee": ["bob", "eve"], "minutes": [2.0, 3.5]}
@@ -24,12 +25,13 @@ def test_every_kind_comes_in_and_goes_out(kind):
     towns = KINDS[kind]({"who": ["eve", "ann", "bob"], "town": ["waco", "waco", "austin"]})
     groups = gc.Groups.of(towns, graph, vertex="who")
     assert groups == gc.Groups.of({"ann": "waco", "bob": "austin", "eve": "waco"}, graph, "town")
-    rows = gc.OwnedRows.of(
+    rows = gc.Rows.of(
         KINDS[kind](CALLS),
         columns=gc.Columns(source="caller", target="callee", owner="caller"),
         vertices=graph.vertices,
+        counting="edges",
     )
-    assert rows.bounded(at_most=1) == gc.Graph.of(zip(*list(CALLS.values())[:2], strict=True))
+    assert bounded(rows, 1) == gc.Graph.of(zip(*list(CALLS.values())[:2], strict=True))
 
 
 def test_labels_of_two_types_are_text_where_a_column_has_one_type():

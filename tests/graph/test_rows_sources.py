@@ -13,8 +13,9 @@ import graphcuts_dp as gc
 from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
 from graphcuts_dp.graph.assemble import Options, listed
 from graphcuts_dp.graph.files import read_raw
-from graphcuts_dp.graph.owned_rows import COUNTINGS
+from graphcuts_dp.graph.rows import COUNTINGS
 from graphcuts_dp.graph.sources import rows_of
+from tests.audits.rows_in_memory import bounded
 
 VISITS = "patient,hospital,referred,cost\nann,A,B,2.5\nann,B,A,1\nbob,A,C,7\nbob,A,C,0.2\n"
 PLACES = ["A", "B", "C"]
@@ -31,7 +32,7 @@ def visits(put):
 
 
 def upper(rows, at_most):
-    return np.triu(rows.bounded(at_most=at_most).dense())[np.triu_indices(3, 1)].tolist()
+    return np.triu(bounded(rows, at_most).dense())[np.triu_indices(3, 1)].tolist()
 
 
 # Options, a bound, and the weights of the three pairs.
@@ -63,14 +64,14 @@ def test_what_was_read_is_told(visits):
 
 def test_directed_and_two_sided(visits):
     arcs = read_owned_flat(visits, **PATIENT, directed=True)
-    assert arcs.bounded(at_most=9).dense().tolist() == [[0, 1, 1], [1, 0, 0], [0, 0, 0]]
+    assert bounded(arcs, 9).dense().tolist() == [[0, 1, 1], [1, 0, 0], [0, 0, 0]]
     for owner in ("tail", "patient"):
         rated = read_owned_flat(visits, owner=owner, **SIDES)
         assert rated.owner_is_tail
-        assert rated.bounded(at_most=9).dense().tolist() == [[1, 1, 0], [1, 0, 0], [0, 0, 0]]
+        assert bounded(rated, 9).dense().tolist() == [[1, 1, 0], [1, 0, 0], [0, 0, 0]]
     paid = owned_flat(pd.read_csv(visits), owner="patient", **SIDES, **COSTS)
     assert paid.owner_is_tail
-    assert paid.bounded(at_most=100).dense().tolist() == [[2, 1, 0], [7, 0, 0], [0, 0, 0]]
+    assert bounded(paid, 100).dense().tolist() == [[2, 1, 0], [7, 0, 0], [0, 0, 0]]
 
 
 def test_known_names_and_no_names(put):
@@ -79,15 +80,15 @@ def test_known_names_and_no_names(put):
         ("phone", ([1, 1, 0], [0, 1, 1])),
         *((end, ([1, 1, 1],)) for end in ("caller", "tail", "callee")),
     ):
-        rows = gc.OwnedRows.read(calls, columns=gc.Columns(owner=owner), vertices=range(1, 4))
+        rows = gc.Rows.read(calls, columns=gc.Columns(owner=owner), vertices=range(1, 4))
         assert upper(rows, 1) in expected
         assert rows.owner_is_tail == (owner in ("caller", "tail"))
     plain = put("calls.edges", "0 1 7\n1 2 7\n0 2 8\n")
-    rows = gc.OwnedRows.read(plain, columns=gc.Columns(owner=2), vertices=3)
+    rows = gc.Rows.read(plain, columns=gc.Columns(owner=2), vertices=3)
     assert upper(rows, 2) == [1, 1, 1]
     assert sum(upper(rows, 1)) == 2
     with pytest.raises(FileFormatError, match="pass source= and target=, too"):
-        gc.OwnedRows.read(plain, columns=gc.Columns(owner=0), vertices=3)
+        gc.Rows.read(plain, columns=gc.Columns(owner=0), vertices=3)
 
 
 def test_what_others_are_called_does_not_matter(put):
@@ -97,17 +98,17 @@ def test_what_others_are_called_does_not_matter(put):
     graphs = []
     for more in (["7,0,0"], ["eve,0,0"], ["-1,0,0", "007,0,0"]):
         path = put("x.csv", "\n".join(["o,u,v", *more, *lines]) + "\n")
-        graphs.append(read_owned_flat(path, **options).bounded(at_most=4))
+        graphs.append(bounded(read_owned_flat(path, **options), 4))
     assert graphs[0] == graphs[1] == graphs[2]
 
 
 def test_tables_and_packed_files(visits, put, tmp_path):
     options, frame = PATIENT | {"counting": "rows"}, pd.read_csv(visits)
-    expected = read_owned_flat(visits, **options).bounded(at_most=1)
+    expected = bounded(read_owned_flat(visits, **options), 1)
     parquet.write_table(pa.Table.from_pandas(frame), tmp_path / "visits.parquet")
     for path in (put("visits.csv.gz", gzip.compress(VISITS.encode())), tmp_path / "visits.parquet"):
-        assert read_owned_flat(path, **options).bounded(at_most=1) == expected
-    assert owned_flat(frame, **options).bounded(at_most=1) == expected
+        assert bounded(read_owned_flat(path, **options), 1) == expected
+    assert bounded(owned_flat(frame, **options), 1) == expected
 
 
 MOVES = "who,from,to,when\nann,A,B,2026-01-17\n7,B,C,2026-02-01\nann,C,A,2026-01-17\n"
@@ -190,7 +191,9 @@ REFUSED = [
     (VISITS, {"weight": "cost"}, "weight= is for"),
     (VISITS, {"counting": "all"}, "unknown counting"),
     (VISITS, {"owner": "cost", "counting": "weight"}, "no column of weights"),
-    (VISITS, {"owner": None}, "owner= names the column"),
+    (VISITS, {"owner": None, "counting": "owners"}, "needs the column of the owners"),
+    (VISITS, {"period": "cost"}, "pass both, or neither"),
+    (VISITS, {"periods": "2026"}, "pass both, or neither"),
     (FRAME, {"vertices": None}, "need the public vertex set"),
     (FRAME, {"owner": "who"}, "exactly one column 'who'"),
     (GAPS, {}, "row 2 .*the owner must be"),
@@ -209,8 +212,8 @@ def test_what_is_refused_in_one_line(put, source, options, words):
 
 
 def test_owners_stand_in_columns(put):
-    with pytest.raises(FileFormatError, match="owners stand in a column"):
-        gc.OwnedRows.read(put("some.mtx", ""), columns=gc.Columns(owner=0), vertices=3)
+    with pytest.raises(FileFormatError, match="rows stand in an edge list"):
+        gc.Rows.read(put("some.mtx", ""), columns=gc.Columns(owner=0), vertices=3)
 
 
 @pytest.mark.parametrize("counting", COUNTINGS)
@@ -220,5 +223,5 @@ def test_files_without_rows_are_read_as_others(put, counting, owner):
     path = put("visits.edges", "")
     rows = read_owned_flat(path, owner=owner, vertices=3, counting=counting, **weight)
     assert rows.owner_is_tail == (owner == "tail")
-    assert len(rows.bounded(at_most=1).rows) == 0
-    assert rows.bounded(at_most=1).weighted == (counting != "edges")
+    assert len(bounded(rows, 1).rows) == 0
+    assert bounded(rows, 1).weighted == (counting != "edges")

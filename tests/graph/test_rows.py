@@ -1,5 +1,6 @@
 """Bounding what each owner contributes: every small file, and what must not matter."""
 
+from functools import cache
 from itertools import combinations_with_replacement, product
 
 import numpy as np
@@ -7,8 +8,10 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.graph.owned_rows import COUNTINGS, MOST_STEPS, OwnedRows
+from graphcuts_dp.graph.engine import MOST
+from graphcuts_dp.graph.rows import COUNTINGS
 from graphcuts_dp.pairs.vertices import Arcs, VertexSet
+from tests.audits.rows_in_memory import bounded, rows_in_memory
 
 N = 3
 EDGES = [(0, 1), (0, 2), (1, 2)]
@@ -16,15 +19,15 @@ ARCS = [(0, 1), (1, 0), (2, 1)]
 WEIGHTS = (0.4, 1.0, 2.7)
 
 
-def rows_of(owners, *, counting, pairs=EDGES, directed=False, unit=1.0):
+def rows_of(owners, *, counting, pairs=EDGES, directed=False, unit=1.0, n=N):
     """Rows of a file: for each owner its list of (pair, weight)."""
     listed = [(o, *pairs[p], w) for o, rows in owners.items() for p, w in rows]
     columns = list(zip(*listed, strict=True)) or [(), (), (), ()]
     whose, first, second = (np.array(column, dtype=np.int64) for column in columns[:3])
-    return OwnedRows(
-        Arcs(VertexSet(N)) if directed else VertexSet(N),
+    return rows_in_memory(
+        Arcs(VertexSet(n)) if directed else VertexSet(n),
         whose,
-        np.array([11, 222, 3333], dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15),
+        np.arange(max([*owners, 2]) + 1, dtype=np.uint64),
         (first, second),
         np.array(columns[3], dtype=float) if counting == "weight" else None,
         counting=counting,
@@ -33,7 +36,7 @@ def rows_of(owners, *, counting, pairs=EDGES, directed=False, unit=1.0):
 
 
 def matrix(owners, at_most, **kind):
-    return rows_of(owners, **kind).bounded(at_most=at_most).dense()
+    return bounded(rows_of(owners, **kind), at_most).dense()
 
 
 def files_of_one(counting, most):
@@ -43,19 +46,27 @@ def files_of_one(counting, most):
     return [rows for size in range(most + 1) for rows in combinations_with_replacement(kinds, size)]
 
 
-def largest_changes(counting, at_most, *, directed=False, most=3, graph_of=matrix):
-    """Largest L1 and squared L2 change over all files of two owners when the second one leaves."""
-    kind = {"counting": counting, "pairs": ARCS if directed else EDGES, "directed": directed}
-    found = [(0.0, 0.0, 0.0)]
-    every = files_of_one(counting, most)
-    for first in every:
-        alone = graph_of({0: first}, at_most, **kind)
-        for second in every:
-            change = graph_of({0: first, 1: second}, at_most, **kind) - alone
-            if not directed:
-                change = np.triu(change)
-            found.append((np.abs(change).sum(), (change**2).sum(), -change.min()))
-    return tuple(np.max(found, axis=0))
+@cache
+def contributed(counting, at_most, most, directed=False):
+    """What one owner adds to each pair, for everything that it can have, shape (files, pairs).
+
+    All in one table: each owner has vertices of its own. `test_neither_the_order_nor_the_others_
+    matter` shows that owners add up.
+    """
+    files, pairs = files_of_one(counting, most), ARCS if directed else EDGES
+    moved = [(u + N * each, v + N * each) for each in range(len(files)) for u, v in pairs]
+    owners = {
+        each: [(place + len(pairs) * each, weight) for place, weight in rows]
+        for each, rows in enumerate(files)
+    }
+    kind = {"counting": counting, "pairs": moved, "directed": directed, "n": N * len(files)}
+    graph = bounded(rows_of(owners, **kind), at_most)
+    weights = dict(zip(zip(graph.rows, graph.columns, strict=True), graph.weights, strict=True))
+    found = [
+        weights.get((min(p) if not directed else p[0], max(p) if not directed else p[1]), 0.0)
+        for p in moved
+    ]
+    return np.array(found).reshape(len(files), len(pairs))
 
 
 @pytest.mark.parametrize("directed", [False, True])
@@ -63,59 +74,69 @@ def largest_changes(counting, at_most, *, directed=False, most=3, graph_of=matri
 @pytest.mark.parametrize("counting", COUNTINGS)
 def test_an_owner_is_a_path_of_at_most_k_steps(counting, at_most, directed):
     most = 2 if counting == "weight" else 3
-    total, squares, fallen = largest_changes(counting, at_most, directed=directed, most=most)
-    # Changes of one owner are whole numbers of one sign, so a path of `total` steps of one exists.
-    assert fallen == 0
-    assert total == at_most
+    found = contributed(counting, at_most, most, directed)
+    assert (found == np.round(found)).all()
+    assert found.min() == 0
+    # Whole numbers above 0, so a path of as many steps of one exists.
+    assert found.sum(axis=1).max() == at_most
     # A pair once: the squares are as few as the steps. Else they can all be on one pair.
+    squares = (found**2).sum(axis=1).max()
     assert squares == (at_most if counting in ("edges", "owners") else at_most**2)
 
 
 @pytest.mark.parametrize("counting", COUNTINGS)
+def test_as_much_is_kept_as_the_bound_allows(counting):
+    files = files_of_one(counting, 2)
+    for rows, kept in zip(files, contributed(counting, 2, 2), strict=True):
+        if counting == "weight":
+            total = sum(weight for _, weight in rows)
+            exact = [sum(w for p, w in rows if p == place) for place in range(3)]
+            exact = np.array(exact) * min(1, 2 / total if total else 1)
+            assert (np.abs(kept - np.floor(exact + 1e-3)) <= 1e-9).all()
+        else:
+            have = len({p for p, _ in rows}) if counting in ("edges", "owners") else len(rows)
+            assert kept.sum() == min(2, have)
+
+
+@pytest.mark.parametrize("counting", COUNTINGS)
 def test_replacing_an_owner_costs_twice_the_steps(counting):
-    most = 1 if counting == "weight" else 2
-    every = files_of_one(counting, most)
-    largest = 0.0
-    for first, old, new in product(every, repeat=3):
-        before, after = (
-            np.triu(matrix({0: first, 1: own}, 2, counting=counting)) for own in (old, new)
-        )
-        largest = max(largest, np.abs(before - after).sum())
+    found = contributed(counting, 2, 1 if counting == "weight" else 2)
+    largest = np.abs(found[:, None] - found[None]).sum(axis=2).max()
     # Of three pairs, two and the third one can change; rows and units change by two and two.
     assert largest == (3 if counting in ("edges", "owners") else 4)
 
 
 def test_whole_numbers_and_what_is_public():
     rows = rows_of({0: [(0, 2.7), (1, 2.7)], 1: [(0, 1.0)]}, counting="weight", unit=0.5)
-    graph = rows.bounded(at_most=4)
+    graph = bounded(rows, 4)
     # 5.4 units each are scaled to 2; the other owner has 2 units.
     assert graph.dense()[0, 1] == 4
     assert graph.dense()[0, 2] == 2
     assert graph.hide_change == 1
     assert graph.weight_cap is None
     assert graph.note == "weights in units of 0.5"
-    assert repr(rows) == "OwnedRows(n=3, weight in units of 0.5)"
-    simple = rows_of({0: [(0, 1.0)]}, counting="edges").bounded(at_most=1)
+    assert repr(rows) == "Rows(n=3, weight in units of 0.5)"
+    simple = bounded(rows_of({0: [(0, 1.0)]}, counting="edges"), 1)
     assert not simple.weighted
     with pytest.raises(TypeError):
         hash(rows)
 
 
-def rounded_after(owners, at_most, **_):
+def rounded_after(owners, at_most):
     """A twin that rounds what was added up: an owner with next to nothing moves all pairs."""
-    total = np.zeros((N, N))
-    for own in owners.values():
+    total = np.zeros(len(EDGES))
+    for own in owners:
         weight = sum(weight for _, weight in own)
         for place, each in own:
-            total[EDGES[place]] += each * min(1.0, at_most / weight)
+            total[place] += each * min(1.0, at_most / weight)
     return np.floor(total + 1e-9)
 
 
-def bounded_by_pair(owners, at_most, **_):
+def bounded_by_pair(owners, at_most):
     """A twin that bounds the rows of each pair, and not those of an owner."""
-    kept = np.zeros((N, N))
-    for place, _ in (row for rows in owners.values() for row in rows):
-        kept[EDGES[place]] = min(at_most, kept[EDGES[place]] + 1)
+    kept = np.zeros(len(EDGES))
+    for place, _ in (row for rows in owners for row in rows):
+        kept[place] = min(at_most, kept[place] + 1)
     return kept
 
 
@@ -123,7 +144,9 @@ def bounded_by_pair(owners, at_most, **_):
     ("twin", "counting", "at_most"), [(rounded_after, "weight", 1), (bounded_by_pair, "rows", 1)]
 )
 def test_twins_that_bound_something_else_are_seen(twin, counting, at_most):
-    assert largest_changes(counting, at_most, most=2, graph_of=twin)[0] > at_most
+    pairs = product(files_of_one(counting, 2), repeat=2)
+    changes = [twin([a, b], at_most) - twin([a], at_most) for a, b in pairs]
+    assert np.abs(changes).sum(axis=1).max() > at_most
 
 
 @pytest.mark.parametrize("counting", COUNTINGS)
@@ -140,26 +163,30 @@ def test_neither_the_order_nor_the_others_matter(counting):
         moved = np.empty(owners, dtype=np.uint64)
         moved[number] = marks
         picked = np.flatnonzero(keep)[order]
-        return OwnedRows(
-            VertexSet(n),
-            number[whose[picked]],
-            moved,
-            (ends[0][picked], ends[1][picked]),
-            weights[picked],
-            counting=counting,
-            unit=0.25 if counting == "weight" else 1.0,
-        ).bounded(at_most=7)
+        return bounded(
+            rows_in_memory(
+                VertexSet(n),
+                number[whose[picked]],
+                moved,
+                (ends[0][picked], ends[1][picked]),
+                weights[picked],
+                counting=counting,
+                unit=0.25 if counting == "weight" else 1.0,
+            ),
+            7,
+        )
 
     everything = np.ones(count, dtype=bool)
     whole = graph(everything)
     shuffled = rng.permutation(count)
     assert graph(everything, rng.permutation(owners), shuffled) == whole
-    # Each owner adds the same whoever else is there.
-    one_by_one = sum(graph(whose == each).dense() for each in range(owners))
-    if counting == "edges":
-        one_by_one = np.minimum(one_by_one, 1)
-    assert np.array_equal(one_by_one, whole.dense())
-    assert np.triu(graph(whose == 3).dense()).sum() <= 7
+    # An owner adds the same whoever else is there, and others do the same with and without.
+    for each in (3, 11):
+        alone, others = graph(whose == each).dense(), graph(whose != each).dense()
+        joined = np.maximum(alone, others) if counting == "edges" else alone + others
+        assert np.array_equal(joined, whole.dense())
+        assert np.triu(alone).sum() <= 7
+        assert alone.any() or counting == "weight"  # small weights are rounded down to no unit
 
 
 def test_which_rows_are_kept_differs_between_owners():
@@ -167,14 +194,14 @@ def test_which_rows_are_kept_differs_between_owners():
     n, owners, at_most = 12, 300, 10
     first, second = np.triu_indices(n, 1)
     whose = np.repeat(np.arange(owners), len(first))
-    rows = OwnedRows(
+    rows = rows_in_memory(
         VertexSet(n),
         whose,
         np.random.default_rng(1).integers(2**63, size=owners, dtype=np.uint64),
         (np.tile(first, owners), np.tile(second, owners)),
         counting="owners",
     )
-    graph = rows.bounded(at_most=at_most)
+    graph = bounded(rows, at_most)
     assert graph.weights.sum() == owners * at_most
     # Each pair is kept by 10/66 of 300 owners: 45; no pair is far off (6.5 standard deviations).
     assert len(graph.weights) == len(first)
@@ -199,16 +226,16 @@ def test_contributions_tell_who_is_above_a_bound():
 
 def test_huge_weights_and_bounds_stay_exact():
     rows = rows_of({0: [(0, 1e300), (1, 1e300), (2, 1.0)]}, counting="weight", unit=1e-5)
-    graph = rows.bounded(at_most=MOST_STEPS)
-    assert graph.weights.sum() <= MOST_STEPS
+    graph = bounded(rows, MOST)
+    assert graph.weights.sum() <= MOST
     assert graph.dense()[0, 1] == graph.dense()[0, 2] > 0
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        *(({"at_most": x}, "at_most must be a whole number") for x in (0, -1, 1.5, True, None)),
-        *(({"at_most": x}, "at_most must be a whole number") for x in ("3", MOST_STEPS + 1)),
+        *(({"at_most": x}, "at_most must be a whole number") for x in (0, -1, 1.5, True)),
+        *(({"at_most": x}, "at_most must be a whole number") for x in ("3", MOST + 1)),
         ({"counting": "sums"}, "unknown counting"),
         ({"counting": "edges", "unit": 2.0}, "unit is for"),
         *(({"counting": "weight", "unit": x}, "unit must be") for x in (0.0, np.nan, "1")),
@@ -217,15 +244,15 @@ def test_huge_weights_and_bounds_stay_exact():
 def test_what_is_no_bound_counting_or_unit(options, words):
     at_most = options.pop("at_most", 1)
     with pytest.raises(ParameterError, match=words):
-        rows_of({}, **{"counting": "edges"} | options).bounded(at_most=at_most)
+        bounded(rows_of({}, **{"counting": "edges"} | options), at_most)
 
 
 def test_two_sides_may_join_equal_numbers():
-    rows = OwnedRows(
+    rows = rows_in_memory(
         (VertexSet(2), VertexSet(2)),
         np.array([0, 0]),
         np.arange(1, dtype=np.uint64),
         (np.array([1, 0]), np.array([1, 1])),
     )
-    assert isinstance(rows.bounded(at_most=2), gc.BipartiteGraph)
-    assert rows.bounded(at_most=2).dense().tolist() == [[0, 1], [0, 1]]
+    assert isinstance(bounded(rows, 2), gc.BipartiteGraph)
+    assert bounded(rows, 2).dense().tolist() == [[0, 1], [0, 1]]

@@ -1,0 +1,668 @@
+"""Private rows: trips, calls, payments, each with two ends, perhaps an owner, a period, an amount.
+
+Rows are held in memory, or stay where they lie: in Parquet files, a database, a cluster. Either way
+`graph.engine` groups and bounds them, and only sums of pairs come out. What one owner, or one row,
+can change in these sums is bounded there.
+"""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Self, final, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from graphcuts_dp.arrays import FloatArray, IntegerVector, IntVector
+from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
+from graphcuts_dp.estimate.measurement import Reach
+from graphcuts_dp.files import PathLike
+from graphcuts_dp.graph import engine
+from graphcuts_dp.graph.adjacency import AnyGraph, from_parts_on, kind_of_graph
+from graphcuts_dp.graph.assemble import Ends, Options, RawEdges, numbered, numbered_labels
+from graphcuts_dp.graph.edge_store import EdgeParts
+from graphcuts_dp.graph.engine import STEPS, Cells, Counting, Engine, check_at_most
+from graphcuts_dp.graph.files import (
+    FORMATS,
+    VertexSource,
+    ending_of,
+    naming_file,
+    public_vertices_of,
+    read_raw,
+)
+from graphcuts_dp.graph.gathered import CodedText
+from graphcuts_dp.graph.sources import rows_of
+from graphcuts_dp.pairs.periods import Periods
+from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet, sets_in, vertex_sets
+from graphcuts_dp.privacy.guarantee import Protect
+from graphcuts_dp.tables.columns import TAIL, Columns
+
+COUNTINGS: tuple[Counting, ...] = get_args(Counting)
+_UNIT_NAMES = {"edges": "pairs", "owners": "pairs", "rows": "rows", "weight": "units of weight"}
+Marks = npt.NDArray[np.uint64]
+VertexSources = VertexSource | tuple[VertexSource, VertexSource] | None
+_SPANS: dict[str, engine.Span] = {span: span for span in get_args(engine.Span)}
+_FOLDER = "folders and tables that stay in an engine"
+
+
+@final
+@dataclass(frozen=True)
+class Held:
+    """Rows in memory, loops included. Private.
+
+    Attributes:
+        ends: row numbers in the space of both ends of each row, shape (rows,) each.
+        owners: number of the owner of each row; None where rows have none.
+        marks: a number for each owner that follows from the owner's name alone, shape (owners,).
+        periods: number of the declared period of each row, -1 for none of them; None without.
+        weights: of each row, finite and not negative; None where they were not read.
+    """
+
+    ends: tuple[IntegerVector, IntegerVector]
+    owners: IntegerVector | None = None
+    marks: Marks = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))
+    periods: IntegerVector | None = None
+    weights: FloatArray | None = None
+
+
+@final
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Rows:
+    """Private rows, each with two ends. Its repr shows only the schema.
+
+    Made by `Rows.read` and `Rows.of`. Rows whose two ends are equal count in a table of flows, in a
+    cell of their own; a graph of the rows has no loops.
+
+    Attributes:
+        space: public: the vertices that rows may join.
+        counting: what a pair counts: "rows": how many rows name it; "weight": the sum of their
+            weights, in units; "owners": how many owners have it; "edges": whether any has.
+        unit: public: weight of one unit, > 0; for `counting="weight"` only.
+        periods: public: the periods that were declared; None where rows have none.
+        owned: public: whether each row has an owner.
+        owner_is_tail: public: whether the owner of a row is its first end.
+        data: public: the name that the rows are known by where they stay in an engine; or None.
+        held: the rows, where they are in memory. Private.
+        period_column: public: the name or number of the column that tells the period.
+    """
+
+    space: Space
+    counting: Counting = "rows"
+    unit: float = 1.0
+    periods: Periods | None = None
+    owned: bool = False
+    owner_is_tail: bool = False
+    data: str | None = None
+    held: Held | None = field(default=None, repr=False)
+    period_column: str = ""
+    _source: Any = field(default=None, repr=False)  # an `Engine` or a table; None of no rows
+    _columns: Columns = field(default_factory=Columns, repr=False)
+
+    @classmethod
+    def read(
+        cls,
+        path: PathLike,
+        *,
+        columns: Columns,
+        counting: Counting = "rows",
+        unit: float = 1.0,
+        vertices: VertexSources = None,
+        public_vertices_from_file: bool = False,
+        periods: Periods | Sequence[str] | str | None = None,
+        kind: str = "undirected",
+        data: str | None = None,
+        tell: Callable[[str], None] | None = None,
+    ) -> Self:
+        """Read private rows: trips, calls, payments.
+
+        Args:
+            path: an edge list or a table (Parquet, Arrow); its ending tells which. Or a folder of
+                Parquet files, whose rows stay there, as those of a single one do with `data`.
+            columns: as for `Graph.read`; `owner` may be the column of either end;
+                `period` is needed for `periods`, `weight` is read for `counting="weight"` only.
+            counting: as the attribute.
+            unit: likewise.
+            vertices: the public vertex set, as for `Graph.read`; which vertices rows name is
+                private, so it must be given.
+            public_vertices_from_file: say that the vertices that occur in this file are public.
+            periods: public: the periods of the rows, such as "2026-01..2026-12" or a list. Rows of
+                other periods do not count.
+            kind: "undirected", "directed" or "bipartite".
+            data: a name, such as "trips-2026", by which a store knows rows that stay in an engine.
+            tell: called with a sentence that names the columns that were read and ignored.
+
+        Raises:
+            FileFormatError: as `Graph.read`; no such column, or a file without columns.
+            GraphError: `vertices` holds a label twice, or none.
+            ParameterError: no vertices, or options that do not fit each other.
+        """
+        options = _options(
+            columns, vertices, counting, unit, periods, kind, inferred=public_vertices_from_file
+        )
+        if data is not None or Path(path).is_dir():
+            return cls._staying(Engine(path), options, counting, unit, data)
+        if not FORMATS[ending_of(path)].columns:
+            raise FileFormatError(f"{path!s}: rows stand in an edge list or a table")
+        with naming_file(path):
+            raw = read_raw(path, options)
+            if tell is not None and raw.reading:
+                tell(raw.reading)
+            return cls._holding(raw, options, counting, unit)
+
+    @classmethod
+    def of(
+        cls,
+        table: Any,
+        *,
+        columns: Columns,
+        counting: Counting = "rows",
+        unit: float = 1.0,
+        vertices: VertexSources = None,
+        periods: Periods | Sequence[str] | str | None = None,
+        kind: str = "undirected",
+        data: str | None = None,
+    ) -> Self:
+        """Make private rows of a table of any library.
+
+        Args:
+            table: of pandas, Polars, Arrow, ..., with ids that are strings or integers. A lazy one
+                (DuckDB, Polars, PySpark, Dask, Ibis) stays where it is, as every table does with
+                `data`.
+            columns: as for `read`, by name.
+            counting: likewise.
+            unit: likewise.
+            vertices: public vertex set: a count or labels; a pair of these for two sides. It must
+                be given.
+            periods: as for `read`.
+            kind: likewise.
+            data: likewise.
+
+        Raises:
+            GraphError: no table, no such columns, missing ids, an end outside the vertex set, or
+                weights that are negative or not finite.
+            ParameterError: no vertices, or options that do not fit each other.
+        """
+        options = _options(columns, vertices, counting, unit, periods, kind)
+        if data is not None or engine.is_lazy(table):
+            return cls._staying(table, options, counting, unit, data)
+        return cls._holding(rows_of(table, options), options, counting, unit)
+
+    @classmethod
+    def _holding(
+        cls,
+        raw: RawEdges,
+        options: Options,
+        counting: Counting,
+        unit: float,
+    ) -> Self:
+        """Rows that were read into memory."""
+        if counting == "weight" and raw.weights is None:
+            raise raw.error("there is no column of weights; name it by weight=, or count rows")
+        places, columns, periods = raw.columns, options.columns, options.periods
+        owned = columns.owner is not None
+        tail = owned and (places is None or places.owner == places.source)
+        space, parts, _ = numbered(raw, options)
+        own, named = raw.owners, raw.periods  # of rows that count
+        owners: IntegerVector | None = None
+        marks: Marks = np.zeros(0, dtype=np.uint64)
+        if own is not None:
+            owners, names = _numbers(own)
+            marks = _marks(names)
+        elif owned:
+            owners = np.array(parts.rows if tail else parts.columns)  # ends may be written over
+            # Row numbers in the public vertex set: they follow from no row.
+            marks = np.arange(max(map(len, sets_in(space))), dtype=np.uint64)
+        held = Held(
+            ends=(parts.rows, parts.columns),
+            owners=owners,
+            marks=marks,
+            periods=None if named is None else np.asarray(named),
+            weights=parts.weights,
+        )
+        found = cls.holding(
+            space, held, counting=counting, unit=unit, periods=periods, owner_is_tail=tail
+        )
+        column = "" if periods is None else str(columns.period)
+        return replace(found, period_column=column)
+
+    @classmethod
+    def holding(
+        cls,
+        space: Space,
+        held: Held,
+        *,
+        counting: Counting = "rows",
+        unit: float = 1.0,
+        periods: Periods | None = None,
+        owner_is_tail: bool = False,
+    ) -> Self:
+        """Rows that are in memory, as arrays.
+
+        Args:
+            space: public: the vertices that rows may join.
+            held: the rows.
+            counting: as the attribute.
+            unit: likewise.
+            periods: likewise.
+            owner_is_tail: likewise.
+
+        Raises:
+            ParameterError: another counting, or a unit that is none or not asked for.
+        """
+        check_counting(counting, unit)
+        given: dict[str, npt.NDArray[Any] | None] = {
+            "source": held.ends[0],
+            "target": held.ends[1],
+            "owner": held.owners,
+            "period": held.periods,
+            "weight": held.weights,
+        }
+        if held.owners is not None:  # which rows are kept follows from an owner's name alone
+            given["mark"] = held.marks.view(np.int64)[held.owners]
+        present = {name: each for name, each in given.items() if each is not None}
+        return cls(
+            space=space,
+            counting=counting,
+            unit=float(unit),
+            periods=periods,
+            owned=held.owners is not None,
+            owner_is_tail=owner_is_tail,
+            held=held,
+            _source=Engine(present),
+            _columns=Columns(
+                source="source",
+                target="target",
+                owner="owner" if "owner" in present else None,
+                period="period" if "period" in present else None,
+                weight="weight" if "weight" in present else None,
+            ),
+        )
+
+    @classmethod
+    def _staying(
+        cls,
+        source: Any,
+        options: Options,
+        counting: Counting,
+        unit: float,
+        data: str | None,
+    ) -> Self:
+        """Rows that stay where they are."""
+        columns, given, periods = options.columns, options.vertices, options.periods
+        if given is None:
+            raise ParameterError(f"{_FOLDER} need vertices=, a count or labels")
+        named = (columns.source, columns.target, columns.period, columns.weight, columns.owner)
+        if columns.source is None or not all(isinstance(each, str | None) for each in named):
+            raise ParameterError(f"{_FOLDER} need their columns by name: source=, target=, ...")
+        left, *right = given if isinstance(given, tuple) else (given,)
+        space: Space = Arcs(left) if options.directed else left
+        if right:
+            space = left, right[0]
+        tail = columns.owner in (TAIL, columns.source)
+        found = cls(
+            space=space,
+            counting=counting,
+            unit=float(unit),
+            periods=periods,
+            owned=columns.owner is not None,
+            owner_is_tail=tail,
+            data=data,
+            period_column="" if periods is None else str(columns.period),
+            _source=source,
+            _columns=replace(columns, owner=columns.source) if tail else columns,
+        )
+        engine.check_columns(found._table, found.shape_of_cells())
+        return found
+
+    @property
+    def _table(self) -> Any:
+        return self._source.table if isinstance(self._source, Engine) else self._source
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Public: of the matrix of their graph."""
+        left, right = vertex_sets(self.space)
+        return len(left), len(right)
+
+    @property
+    def weighted(self) -> bool:
+        """Public: whether the graph of these rows has weights."""
+        return self.counting != "edges"
+
+    @property
+    def once(self) -> bool:
+        """Public: whether one owner changes a pair by at most one, whatever rows there are."""
+        return self.counting in ("edges", "owners")
+
+    @property
+    def what(self) -> str:
+        """Public: what the bound on an owner counts: "pairs", "rows" or "units of weight"."""
+        return _UNIT_NAMES[self.counting]
+
+    def protects(self, protection: Protect) -> str:
+        """Public: whom a promise protects, in few words; in one period where it is for one."""
+        if self.periods is None or not (protection.per_period or protection.kind == "edges"):
+            return str(protection)
+        return f"{replace(protection, per_period=False)} in one {self.periods.by}"
+
+    def shape_of_cells(self, *, loops: bool = True, per_period: bool = False) -> engine.Shape:
+        """Public: which columns are what, and how what they count is bounded."""
+        columns, held = self._columns, self.held is not None
+        left, right = vertex_sets(self.space)
+        labels = [range(len(side)) if held else side.labels for side in (left, right)]
+        declared, periods, by = self.periods, None, None
+        if declared is not None:
+            periods = tuple(map(str, range(len(declared.labels)))) if held else declared.labels
+            by = None if held else _SPANS.get(declared.by)
+        return engine.Shape(
+            counting=self.counting,
+            unordered=isinstance(self.space, VertexSet),
+            loops=loops,
+            source=str(columns.source),
+            target=str(columns.target),
+            owner=None if columns.owner is None else str(columns.owner),
+            period=None if declared is None else str(columns.period),
+            mark="mark" if held and self.owned else None,
+            per_period=per_period,
+            weight=str(columns.weight) if self.counting == "weight" else None,
+            by=by,
+            unit=self.unit,
+            labels=(labels[0], labels[0] if left is right else labels[1]),
+            periods=periods,
+            skip_bad=columns.on_bad == "skip",
+        )
+
+    def cells(self, protection: Protect, *, whole: bool, loops: bool = True) -> Cells:
+        """What each pair counts in each period, of which nobody has too much. Private.
+
+        Args:
+            protection: of "edges": pairs, each of which counts once, are as they are; of "rows": a
+                row counts for at most `steps` units of weight, or 1; of an owner: at most `steps`
+                pairs, rows or units count, in each period if `per_period`, else altogether.
+            whole: of an owner: `steps` whole rows are kept, or whole units of weight; else each
+                row counts for a share, so that they count for `steps` together.
+            loops: whether rows whose ends are equal count.
+
+        Raises:
+            ParameterError: rows that cannot be bounded so.
+            GraphError: bad rows, unless these are to be skipped.
+
+        Sensitivity: between rows and the same without one of these, or without all those of one
+        owner, the steps of all cells change by at most `steps` times `STEPS` together; of "edges",
+        and of "rows" that are counted, so does one cell by `STEPS` for each of the `steps` changes;
+        see `scaled_cells`, `kept_cells`, `clipped_cells`.
+        """
+        steps = protection.steps
+        self._check(protection)
+        check_at_most(steps)
+        if self._source is None:
+            return Cells.none()
+        table = self._table
+        shape = self.shape_of_cells(loops=loops, per_period=protection.per_period)
+        engine.check_rows(table, shape)
+        if protection.kind == "owner":
+            if self.counting != "weight" and (whole or self.counting == "edges"):
+                return engine.kept_cells(table, shape, at_most=steps)
+            return engine.scaled_cells(table, shape, at_most=steps, whole=whole)
+        if self.counting == "weight":
+            return engine.clipped_cells(table, shape, at_most=steps)
+        return engine.cells(table, shape)
+
+    def bounded(self, protection: Protect) -> AnyGraph:
+        """The graph of these rows, of which nobody has too much. Private.
+
+        Without weights for "edges"; else with weights that are whole numbers and no cap, of which
+        a change by one is a step (`hide_change=1`). Loops are left out.
+
+        Args:
+            protection: as for `cells`.
+
+        Raises:
+            ParameterError: rows that cannot be bounded so, or that have periods.
+            GraphError: as for `cells`.
+
+        Sensitivity: graphs of neighbours are the ends of a path of at most `steps` graphs more,
+        each of which differs from the one before in one pair: an edge, or 1 of its weight. What an
+        owner contributes are whole numbers that add up to at most `steps` (see `cells`), and a sum
+        of contributions loses at most so many ones; so does a union of sets of which one has at
+        most so many pairs.
+        """
+        if self.periods is not None:
+            raise ParameterError(
+                "rows with periods are for release_flows; leave out periods= for a graph of them"
+            )
+        two_sides = not isinstance(self.space, VertexSet | Arcs)
+        found = self.cells(protection, whole=True, loops=two_sides)
+        weights = (found.steps // STEPS).astype(np.float64) if self.weighted else None
+        return from_parts_on(
+            self.space,
+            EdgeParts(found.first, found.second, weights, owned=True),
+            merge="sum",
+            weight_cap=None,
+            hide_change=1 if self.weighted else None,
+            note=f"weights in units of {self.unit:g}" if self.counting == "weight" else "",
+        )
+
+    def contributions(self) -> IntVector:
+        """How many pairs, rows or units each owner has that has any, in no order. Private.
+
+        Units are rounded up: an owner is above a bound if and only if this number is.
+        """
+        if self._source is None:
+            return np.zeros(0, dtype=np.int64)
+        shape = self.shape_of_cells()
+        engine.check_rows(self._table, shape)
+        return engine.contributions(self._table, shape)
+
+    def _check(self, protection: Protect) -> None:
+        """Refuse a promise that these rows cannot keep."""
+        kind = protection.kind
+        if kind == "owner" and not self.owned:
+            raise ParameterError("protect='owner' needs the column of the owners: owner=")
+        if kind == "rows" and self.counting not in ("rows", "weight"):
+            raise ParameterError(
+                f"protect='rows' is for rows or their weights, not {self.counting}"
+            )
+        if kind == "rows" and self.counting == "rows" and protection.steps > 1:
+            raise ParameterError("a row counts once: leave out at_most, which is for weights")
+        if kind == "edges" and self.counting != "edges":
+            raise ParameterError(
+                "protect='edges' hides whether a pair has any row: it is for counting='edges'; "
+                "for rows take protect='rows', or 'owner'"
+            )
+        if kind == "vertex":
+            raise ParameterError("protect='vertex' is for graphs: read the file with read_graph")
+        if protection.per_period and self.periods is None:
+            raise ParameterError("a bound for each period needs rows with periods=")
+
+    def __repr__(self) -> str:
+        sizes = " x ".join(str(len(side)) for side in sets_in(self.space))
+        kind = ", directed" if isinstance(self.space, Arcs) else ""
+        unit = f" in units of {self.unit:g}" if self.counting == "weight" else ""
+        periods = "" if self.periods is None else f", {len(self.periods.labels)} periods"
+        return f"Rows(n={sizes}{kind}, {self.counting}{unit}{periods})"
+
+    __hash__ = None  # type: ignore[assignment]  # a hash would be a fingerprint of the rows
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class PairCounts:
+    """What each pair counts in each period, of which nobody has too much. Private.
+
+    Attributes:
+        found: the counts, in parts of a row or unit: `STEPS` of them.
+        step: how many of these parts one step of the counting is: 1, or `STEPS` of whole numbers.
+        weighted: public: whether a pair can count more than 1.
+    """
+
+    found: Cells
+    step: int
+    weighted: bool
+
+    @property
+    def weight_cap(self) -> float | None:
+        """Public: how much a pair can count."""
+        return None if self.weighted else 1.0
+
+
+PrivateData = AnyGraph | Rows
+
+
+def without_rows(data: PrivateData) -> PrivateData:
+    """Data of the same schema without any row: all that is public of them, and nothing else.
+
+    Raises:
+        GraphError: neither a graph nor rows.
+    """
+    if isinstance(data, Rows):
+        return replace(data, held=None, _source=None, _columns=Columns())
+    if not isinstance(data, AnyGraph):
+        raise GraphError("the first argument must be a Graph; make one by Graph.of, or read_graph")
+    return data.without_edges()
+
+
+def check_counting(counting: Any, unit: float) -> None:
+    """Check what rows are to count.
+
+    Raises:
+        ParameterError: another counting, or a unit that is none or not asked for.
+    """
+    if counting not in COUNTINGS:
+        listed = ", ".join(f"{name!r}" for name in COUNTINGS)
+        raise ParameterError(f"unknown counting {counting!r:.40}; it is one of {listed}")
+    good = not isinstance(unit, bool) and isinstance(unit, int | float | np.number)
+    if not good or not (np.isfinite(unit) and unit > 0):
+        raise ParameterError("unit must be a positive, finite number: the weight of one step")
+    if unit != 1 and counting != "weight":
+        raise ParameterError("unit is for counting='weight'")
+
+
+def counted_rows(
+    rows: Rows, protection: Protect, *, whole: bool, by: str | Sequence[str] | None = None
+) -> PairCounts:
+    """What pairs count in rows, as a table of flows measures it. Private; see `Rows.cells`.
+
+    Args:
+        rows: private.
+        protection: as for `Rows.cells`.
+        whole: likewise.
+        by: levels of periods; numbers of periods are codes of the finest one.
+    """
+    found = rows.cells(protection, whole=whole)
+    if rows.periods is not None:
+        found = replace(found, period=rows.periods.codes(by)[found.period])
+    return PairCounts(found, STEPS if whole else 1, rows.weighted)
+
+
+def reach_of(data: PrivateData) -> Reach | None:
+    """What one owner's rows can change; None for a graph. Reads the schema only."""
+    return Reach(data.once, data.owner_is_tail) if isinstance(data, Rows) else None
+
+
+def bounded_graph(data: PrivateData, protection: Protect) -> AnyGraph:
+    """The graph of private data: of rows, that in which nobody has too much. Private.
+
+    Between neighbours it changes by at most `protection.steps` steps: see `Rows.bounded`.
+
+    Args:
+        data: a graph, or rows.
+        protection: whom the promise is for.
+
+    Raises:
+        ParameterError: owners or rows shall be protected of a graph, which has none; or rows that
+            cannot be bounded so.
+    """
+    if isinstance(data, Rows):
+        return data.bounded(protection)
+    if protection.kind in ("owner", "rows"):
+        raise ParameterError(
+            f"protect={protection.kind!r} needs rows, not a graph: read the file with Rows.read"
+        )
+    return data
+
+
+def paired_graph(
+    data: PrivateData, protect: str | Protect, *, at_most: int | None, epsilon: float
+) -> tuple[AnyGraph, Protect]:
+    """The graph of private data, for what is made of noisy pairs, and whom that can protect.
+
+    Args:
+        data: a graph, or rows.
+        protect: as users type it, see `Protect.of_pairs`.
+        at_most: likewise.
+        epsilon: that was asked for.
+
+    Raises:
+        GraphError: neither a graph nor rows.
+        ParameterError: as `Protect.of_pairs` and `bounded_graph`.
+    """
+    if not isinstance(data, PrivateData):
+        raise GraphError("the first argument must be a Graph; make one by Graph.of, or read_graph")
+    protection = Protect.of_pairs(
+        protect, at_most=at_most, others=max(data.shape) - 1, epsilon=epsilon
+    )
+    return bounded_graph(data, protection), protection
+
+
+def _options(
+    columns: Columns,
+    vertices: Any,
+    counting: Counting,
+    unit: float,
+    periods: Any,
+    kind: str,
+    *,
+    inferred: bool = False,
+) -> Options:
+    """The options of a reader of rows, checked."""
+    check_counting(counting, unit)
+    if vertices is None and not inferred:
+        raise ParameterError(
+            "rows need the public vertex set, since which vertices they name is private: pass "
+            "vertices="
+        )
+    if columns.weight is not None and counting != "weight":
+        raise ParameterError("weight= is for counting='weight'")
+    if counting == "owners" and columns.owner is None:
+        raise ParameterError("counting='owners' needs the column of the owners: owner=")
+    if (columns.period is None) is not (periods is None):
+        raise ParameterError(
+            "periods= declares the periods that the column period= tells: pass both, or neither"
+        )
+    bipartite, directed = kind == "bipartite", kind == "directed"
+    if kind not in ("undirected", "directed", "bipartite"):
+        raise ParameterError(f"unknown kind {kind!r:.40}: undirected, directed or bipartite")
+    kind_of_graph(bipartite=bipartite, directed=directed)
+    return Options(
+        columns=columns,
+        vertices=public_vertices_of(vertices, bipartite),
+        public_vertices=inferred,
+        periods=None if periods is None else Periods.of(periods),
+        weighted=None if counting == "weight" else False,
+        bipartite=bipartite,
+        directed=directed,
+    )
+
+
+def _numbers(own: Ends) -> tuple[IntegerVector, Sequence[Any]]:
+    """A number for each owner, and the names by number."""
+    if isinstance(own, np.ndarray):
+        distinct, numbers = np.unique(own, return_inverse=True)
+        return numbers, distinct.tolist()
+    coded = own if isinstance(own, CodedText) else numbered_labels(own)[0]
+    return coded.codes, coded.names
+
+
+def _marks(names: Sequence[Any]) -> Marks:
+    """A number for each name that follows from it alone, whatever other names there are.
+
+    Integers and their digits are one name: whether a file's names are all integers is not one
+    owner's affair.
+    """
+    digests = (
+        hashlib.blake2b(str(name).encode("utf-8", "surrogatepass"), digest_size=8) for name in names
+    )
+    joined = b"".join(each.digest() for each in digests)
+    return np.frombuffer(joined, dtype="<u8").astype(np.uint64)

@@ -1,0 +1,192 @@
+"""Tables of flows made of rows: trips by period, with and without owners, against plain sums."""
+
+from collections import Counter
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import graphcuts_dp as gc
+from graphcuts_dp.errors import GraphError, ParameterError
+from graphcuts_dp.release.releases import flows_job
+
+ZONES = ["a", "b", "c", "d", "e"]
+AREA = {"a": "north", "b": "north", "c": "south", "d": "south", "e": "south"}
+GROUPS = gc.Groups.of({zone: AREA[zone] for zone in ZONES}, gc.VertexSet(ZONES))
+MONTHS = ["2026-01", "2026-02", "2026-03", "2026-04"]
+COLUMNS = gc.Columns(source="from", target="to", owner="who", period="when", weight="paid")
+NEARLY_NOTHING = {"epsilon": 50.0, "seed": 4}  # noise of about a fiftieth of a row
+
+
+def trips(count=400, seed=3):
+    rng = np.random.default_rng(seed)
+    day = rng.integers(1, 28, size=count)
+    month = rng.integers(1, 6, size=count)  # May is not declared
+    return pd.DataFrame(
+        {
+            "who": rng.integers(40, size=count),
+            "from": rng.choice(ZONES, size=count, p=[0.5, 0.2, 0.1, 0.1, 0.1]),
+            "to": rng.choice(ZONES, size=count),
+            "when": [f"2026-{m:02}-{d:02}" for m, d in zip(month, day, strict=True)],
+            "paid": np.round(rng.exponential(3.0, size=count), 2),
+        }
+    )
+
+
+def rows_of(frame, *, counting="rows", kind="directed", owner=False, periods="2026-01..2026-04"):
+    columns = gc.Columns(
+        source="from",
+        target="to",
+        owner="who" if owner else None,
+        period=None if periods is None else "when",
+        weight="paid" if counting == "weight" else None,
+    )
+    sets = (ZONES, ZONES) if kind == "bipartite" else ZONES
+    return gc.Rows.of(
+        frame, columns=columns, counting=counting, kind=kind, vertices=sets, periods=periods
+    )
+
+
+def counted(frame, *, counting="rows", kind="directed", declared=True):
+    """The amount of each cell (month, area, area), straight from the rows."""
+    found, seen = Counter(), set()
+    for row in frame.itertuples(index=False):
+        who, source, target, when, paid = row
+        if declared and when[:7] not in MONTHS:
+            continue
+        ends = sorted((source, target)) if kind == "undirected" else (source, target)
+        areas = [AREA[end] for end in ends]
+        key = (when[:7], *(sorted(areas) if kind == "undirected" else areas))
+        pair = (when[:7], *ends)
+        if counting == "edges" and pair in seen:
+            continue
+        if counting == "owners" and (who, *pair) in seen:
+            continue
+        seen |= {pair, (who, *pair)}
+        found[key] += paid if counting == "weight" else 1
+    return found
+
+
+def table(flows):
+    frame = flows.to_frame(kind="pandas")
+    keys = zip(frame["period"], frame["from"], frame["to"], strict=True)
+    return dict(zip(keys, frame["value"], strict=True))
+
+
+@pytest.mark.parametrize("kind", ["directed", "undirected", "bipartite"])
+@pytest.mark.parametrize("counting", ["rows", "edges", "weight"])
+def test_each_month_has_its_table_with_the_rows_that_stay_in_an_area(kind, counting):
+    frame = trips()
+    groups = (GROUPS, GROUPS) if kind == "bipartite" else GROUPS
+    protect = gc.Protect.rows(at_most=100) if counting == "weight" else None
+    flows = gc.release_flows(
+        rows_of(frame, counting=counting, kind=kind), groups, protect=protect, **NEARLY_NOTHING
+    )
+    true = counted(frame, counting=counting, kind=kind)
+    shown = table(flows)
+    assert set(true) <= set(shown)
+    assert {month for month, *_ in shown} == set(MONTHS)
+    off = [shown[key] - true[key] for key in shown]
+    # Noise has a scale of 1/50 of a row, or 2 units of weight; each weight is rounded by 1/2048.
+    scale = 2.0 if counting == "weight" else 0.02
+    assert max(map(abs, off)) < 16 * scale
+    assert np.std(off) < 4 * scale
+
+
+def test_rows_within_a_zone_are_none_of_those_that_vanish():
+    frame = trips()
+    rows = rows_of(frame, periods=None)
+    zones = gc.Groups.of({zone: zone for zone in ZONES}, gc.VertexSet(ZONES))
+    flows = gc.release_flows(rows, zones, **NEARLY_NOTHING)
+    inside = (frame["from"] == frame["to"]).sum()
+    assert inside > 50
+    assert flows.values().shape == (5, 5)
+    assert len(flows.to_frame(kind="pandas")) == 25
+    assert np.trace(flows.values()) == pytest.approx(inside, abs=1)
+    assert flows.total.value == pytest.approx(len(frame), abs=1)
+
+
+def test_every_period_has_the_whole_of_epsilon():
+    rows = rows_of(trips())
+    alone = gc.release_flows(rows_of(trips(), periods=None), GROUPS, epsilon=1.0, seed=1)
+    by_month = gc.release_flows(rows, GROUPS, epsilon=1.0, seed=1)
+    nested = gc.release_flows(rows, GROUPS, epsilon=1.0, by=["year", "month"], seed=1)
+    assert by_month.guarantee.epsilon == nested.guarantee.epsilon == 1.0
+    assert by_month.deviations(period="2026-02").max() <= alone.deviations().max() * 1.5
+    assert nested.levels == ("group by year", "group by month")
+    months = sum(nested.values(period=month) for month in MONTHS)
+    assert nested.values("group by year", period="2026") == pytest.approx(months)
+    assert by_month.guarantee.protects == "1 row"
+    assert "the periods" in by_month.guarantee.public
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("counting", ["rows", "owners", "edges", "weight"])
+def test_an_owner_counts_for_at_most_so_much(counting, whole):
+    frame = trips()
+    rows = rows_of(frame, counting=counting, owner=True)
+    owner = gc.Protect.owner(at_most=3)
+    flows = gc.release_flows(
+        rows, GROUPS, protect=owner, workload=gc.FlowWorkload(whole=whole), **NEARLY_NOTHING
+    )
+    declared = frame[frame["when"].str[:7].isin(MONTHS)]
+    most = 3 * declared["who"].nunique()
+    assert flows.total.value < most + 40
+    if counting == "rows" or (counting == "weight" and not whole):
+        # Owners have 8 rows in the mean, so nearly all of them are at the bound.
+        assert flows.total.value > most - 40
+    assert flows.guarantee.protects == "1 owner"
+    each = gc.Protect.owner(at_most=3, per_period=True)
+    more = gc.release_flows(
+        rows, GROUPS, protect=each, workload=gc.FlowWorkload(whole=whole), **NEARLY_NOTHING
+    )
+    assert more.guarantee.protects == "1 owner in one month"
+    assert "k epsilon" in more.guarantee.neighbours
+    if counting != "edges":
+        assert more.total.value > flows.total.value + 40
+
+
+def test_scaling_keeps_the_shares_of_an_owner():
+    frame = pd.DataFrame(
+        {"who": 1, "from": ["a"] * 9 + ["c"], "to": "b", "when": "2026-01-03", "paid": 1.0}
+    )
+    rows = rows_of(frame, owner=True)
+    owner = gc.Protect.owner(at_most=2)
+    flows = gc.release_flows(rows, GROUPS, protect=owner, epsilon=50.0, seed=2)
+    first = flows.between("north", "north", period="2026-01").value
+    assert first == pytest.approx(1.8, abs=0.8)
+    job = flows_job(rows, GROUPS, epsilon=1.0, protect=owner)
+    counts = job.bounded(rows).found
+    assert sorted(counts.steps.tolist()) == [204, 1843]  # floors of 2048/10 and 9 times that
+
+
+REFUSED = [
+    ({}, {"by": "day"}, "by 'year' or 'quarter' or 'month'|are months"),
+    ({"periods": None}, {"by": "month"}, "by= is for rows with periods"),
+    ({}, {"protect": "edges"}, "for counting='edges'"),
+    ({}, {"protect": gc.Protect.owner(at_most=2)}, "needs the column of the owners"),
+    ({}, {"protect": gc.Protect.vertex(degree_bound=2)}, "is for graphs"),
+    ({"counting": "edges"}, {"protect": "rows"}, "is for rows or their weights"),
+    ({}, {"protect": gc.Protect.rows(at_most=3)}, "counts once"),
+    ({"owner": True, "periods": None}, {"protect": "owner:at-most=2,per-period"}, "periods="),
+]
+
+
+@pytest.mark.parametrize(("how", "options", "words"), REFUSED)
+def test_what_rows_cannot_promise_is_refused_before_they_are_read(how, options, words):
+    with pytest.raises((ParameterError, GraphError), match=words) as caught:
+        gc.release_flows(rows_of(trips(9), **how), GROUPS, **{"epsilon": 1.0} | options)
+    assert "\n" not in str(caught.value)
+
+
+def test_graphs_of_rows_have_no_periods():
+    with pytest.raises(ParameterError, match="are for release_flows"):
+        gc.release_graph(rows_of(trips(9)), epsilon=1.0, protect="rows")
+    rows = rows_of(trips(), periods=None)
+    release = gc.release_graph(rows, epsilon=50.0, protect="rows", seed=1, noise="laplace")
+    true = Counter((u, v) for u, v in zip(trips()["from"], trips()["to"], strict=True) if u != v)
+    for u, v in product(ZONES, repeat=2):
+        if u != v:
+            value = release.answer([u], [v]).value
+            assert value == pytest.approx(true[u, v], abs=2)
