@@ -114,7 +114,8 @@ class FlowMaps:
 
     plot: str | None = option(
         None,
-        help="Also draw the finest level: a heat map, or with --locations a map (.png or .pdf).",
+        help="Also draw the finest level: a heat map, with --by its largest cells over time, or with "
+        "--locations a map (.png or .pdf).",
         metavar="FILE",
         group=OUTPUT,
     )
@@ -154,7 +155,8 @@ class FlowMaps:
         if self.plot is not None:
             from graphcuts_dp.plotting.style import write_figure  # matplotlib is slow to import
 
-            write_figure(made.plot(locations=places), self.plot, force=force)
+            over = None if places is not None or made.periods is None else made.periods.levels[-1]
+            write_figure(made.plot(locations=places, by=over), self.plot, force=force)
             written.append(self.plot)
         return written
 
@@ -224,8 +226,8 @@ def flows(
     if contributions is not None:
         if groups is not None or reading.columns.owner is None or maps != FlowMaps():
             raise ParameterError(
-                "--contributions needs the file of rows and --columns owner=COLUMN, and no groups "
-                "or maps"
+                "--contributions needs the file of rows and --columns owner=COLUMN, and no groups, "
+                "OUT or maps: what it finds is printed"
             )
         rows = reading.read_rows(source, tell=note)
         spending.remind(rows, source)

@@ -95,6 +95,25 @@ def test_pictures_and_files_for_maps(done, told, tmp_path):
     assert told(*UNITS, "--force", "--od", "od.parquet")["files"][-1] == "od.parquet"
 
 
+def test_with_periods_the_largest_cells_are_drawn_over_time(done, monkeypatch, tmp_path):
+    dates = [f"v{i % 12},v{i % 5},2026-0{1 + i % 3}-07" for i in range(300)]
+    (tmp_path / "trips.csv").write_text("\n".join(["a,b,date", *dates]) + "\n")
+    asked, plot = [], gc.Flows.plot
+    monkeypatch.setattr(
+        gc.Flows, "plot", lambda self, **given: asked.append(given) or plot(self, **given)
+    )
+    rows = ("--columns", "source=a,target=b,period=date", "--periods", "2026-01..2026-03")
+    for by, drawn in (("month", "month"), ("year,month", "month")):
+        words = ("flows", "trips.csv", *UNITS[2:], *rows, "--by", by, "--plot", "flows.png")
+        _, told = done(*words, "--force")
+        assert "--kind directed keeps them apart" in told
+        assert asked[-1]["by"] == drawn
+        assert (tmp_path / "flows.png").read_bytes().startswith(b"\x89PNG")
+    _, told = done(*words, "--force", "--kind", "directed", "--locations", "places.csv")
+    assert "directions" not in told
+    assert asked[-1]["by"] is None
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -173,7 +192,7 @@ def test_other_tables_of_groups(done, refused):
         ((*OWNERS, *OWNED, "--weight-cap", "2"), "are not for rows"),
         ((*OWNERS[:1], "nobody.csv", *OWNERS[2:], *OWNED), "line 3: the owner is missing"),
         ((*TABLE[:6], *TABLE[-2:]), "owner=COLUMN"),
-        ((*TABLE, "--plot", "x.png"), "no groups or maps"),
+        ((*TABLE, "--plot", "x.png"), "no groups, OUT or maps"),
         ((*TABLE[:-1], "table:bounds=5/x"), "whole numbers"),
         ((*TABLE[:-1], "choice"), "share-above"),
         (("evaluate", "visits.csv", "visits.csv", *OWNED[:2]), "this command reads graphs"),
