@@ -232,6 +232,8 @@ class Reading:
                     "left out is not told: flows --contributions tells it, for a part of the "
                     "budget."
                 )
+            if kind == "rows" and rows.counting == "weight" and protect is not None:
+                note(f"Of each row at most {protect.steps:,} units of weight count.")
             if isinstance(rows.space, VertexSet):
                 note("Both directions of a pair count together: --kind directed keeps them apart.")
             if rows.periods is not None:
