@@ -775,7 +775,7 @@ def _quotient(top: nw.Expr, bottom: nw.Expr) -> nw.Expr:
 
     Floats miss it by at most one, which is put right in integers.
     """
-    near = (top.cast(nw.Float64) / bottom.cast(nw.Float64)).floor().cast(nw.Int64)
+    near = (top / bottom).floor().cast(nw.Int64)  # a division in floats
     rest = top - near * bottom
     down = nw.when(rest < 0).then(nw.lit(-1, nw.Int64)).otherwise(nw.lit(0, nw.Int64))
     return near + nw.when(rest >= bottom).then(nw.lit(1, nw.Int64)).otherwise(down)
